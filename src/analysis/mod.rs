@@ -1,0 +1,1 @@
+//! DVH and plan figures.

@@ -1,0 +1,124 @@
+//! A treatment beam: angles, collimation, monitor units.
+
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+/// One beam. Control points are complete (inheritance of DICOM is already resolved).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beam {
+    pub name: String,
+    /// DICOM beam number; unique in the plan.
+    pub number: u32,
+    /// Machine of this beam where it differs from the plan's; a shipped name or a path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    #[serde(default)]
+    pub radiation: Radiation,
+    /// Nominal energy, MV, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_mv: Option<f64>,
+    /// Monitor units per fraction.
+    pub mu: f64,
+    /// Patient LPS, mm.
+    pub isocentre_mm: DVec3,
+    /// The leaves, when the beam has an MLC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mlc: Option<Mlc>,
+    /// At least one; the last has `meterset_weight` 1 (a static beam has one, of weight 1).
+    pub control_points: Vec<ControlPoint>,
+    /// Why this beam cannot be computed or edited (electrons, protons, setup field), if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Radiation {
+    #[default]
+    Photon,
+    Electron,
+    Proton,
+    Other,
+}
+
+/// State of the machine at a fraction of the beam's monitor units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ControlPoint {
+    /// Cumulative, 0 to 1.
+    pub meterset_weight: f64,
+    pub gantry_deg: f64,
+    pub collimator_deg: f64,
+    pub couch_deg: f64,
+    pub jaws: Jaws,
+    /// Leaf tip positions, one pair a leaf pair: `[negative bank, positive bank]`, mm at the isocentre plane.
+    /// Empty where the beam has no MLC.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaves_mm: Vec<Bank>,
+}
+
+/// Tips of one leaf pair: negative bank, positive bank, mm at the isocentre plane.
+pub type Bank = [f64; 2];
+
+/// Jaw positions `[negative, positive]`, mm at the isocentre plane.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Jaws {
+    pub x: [f64; 2],
+    pub y: [f64; 2],
+}
+
+/// Which way the leaves travel and where their sides are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mlc {
+    pub axis: MlcAxis,
+    /// Leaf sides across the direction of travel, mm at the isocentre plane: pairs + 1 ascending values.
+    pub boundaries_mm: Vec<f64>,
+}
+
+/// Direction of leaf travel in the beam limiting device frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MlcAxis {
+    X,
+    Y,
+}
+
+impl Beam {
+    /// A static photon beam.
+    pub fn fixed(name: &str, number: u32, gantry_deg: f64, isocentre_mm: DVec3, jaws: Jaws, mu: f64) -> Self {
+        Self {
+            name: name.to_owned(),
+            number,
+            machine: None,
+            radiation: Radiation::Photon,
+            energy_mv: None,
+            mu,
+            isocentre_mm,
+            mlc: None,
+            control_points: vec![ControlPoint {
+                meterset_weight: 1.0,
+                gantry_deg,
+                collimator_deg: 0.0,
+                couch_deg: 0.0,
+                jaws,
+                leaves_mm: Vec::new(),
+            }],
+            read_only: None,
+        }
+    }
+
+    /// The first control point: where the beam starts, and all of it for a static beam.
+    pub fn start(&self) -> Option<&ControlPoint> {
+        self.control_points.first()
+    }
+}
+
+impl Jaws {
+    /// A symmetric field of the given sides, mm.
+    pub fn symmetric(x_mm: f64, y_mm: f64) -> Self {
+        Self { x: [-x_mm / 2.0, x_mm / 2.0], y: [-y_mm / 2.0, y_mm / 2.0] }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.x[1] > self.x[0] && self.y[1] > self.y[0]
+    }
+}

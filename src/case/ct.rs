@@ -1,0 +1,39 @@
+//! A CT series.
+
+use crate::geometry::{PatientPosition, Volume};
+use std::sync::Arc;
+
+/// A CT series as one volume of Hounsfield units, its planes where the files put them.
+#[derive(Clone, Debug)]
+pub struct Ct {
+    /// Hounsfield units; padding is already replaced by air (-1000 or the series' own lowest value).
+    pub hu: Arc<Volume<f32>>,
+    pub position: PatientPosition,
+    pub series_uid: String,
+    pub study_uid: String,
+    /// Empty where the files have none (then nothing may be overlaid on trust).
+    pub frame_of_reference_uid: String,
+    pub description: String,
+    /// SOP instance UID of each plane, in plane order; empty where the CT did not come from DICOM.
+    pub plane_uids: Vec<String>,
+    /// What is unusual about this series.
+    pub remarks: Vec<Remark>,
+}
+
+/// One thing worth knowing about how a series or file deviates from the usual.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    pub severity: Severity,
+    /// One sentence: what, and what was done about it.
+    pub message: String,
+    /// The files concerned, by name.
+    pub files: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing, harmless.
+    Note,
+    /// Look at it before trusting what is computed on it.
+    Warning,
+}

@@ -1,0 +1,103 @@
+//! A dose and what it is worth.
+
+use crate::geometry::Volume;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a dose is worth. Ordered from best to worst: the status of a sum is the greatest of its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DoseStatus {
+    /// Computed with the full engine at the quality asked for, for the plan as it stands.
+    Final,
+    /// Read from a file: another system's result.
+    Imported,
+    /// Computed in full but with fewer directions or a coarser grid than the default.
+    Coarse,
+    /// A quick answer while something moves.
+    Preview,
+    /// Belongs to an earlier state of the plan.
+    Stale,
+    /// The computation failed; what is shown is not to be used.
+    Failed,
+}
+
+impl DoseStatus {
+    /// The status of a sum of two doses.
+    pub fn worst(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Final => "final",
+            Self::Imported => "imported",
+            Self::Coarse => "coarse",
+            Self::Preview => "preview",
+            Self::Stale => "stale",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for DoseStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A dose distribution on a grid of its own.
+#[derive(Clone, Debug)]
+pub struct Dose {
+    /// Gy (absolute), whole treatment course unless the label says otherwise.
+    pub gy: Arc<Volume<f32>>,
+    pub status: DoseStatus,
+    pub label: String,
+    /// Frame of reference, empty where unknown.
+    pub frame_of_reference_uid: String,
+    pub receipt: Option<Arc<Receipt>>,
+}
+
+impl Dose {
+    /// Largest value, Gy; NaN is passed over.
+    pub fn max_gy(&self) -> f32 {
+        self.gy.data().iter().copied().fold(0.0, f32::max)
+    }
+}
+
+/// What a finished job leaves behind: what was asked, who did it, how long it took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Receipt {
+    /// `path`, `cccs`, ...
+    pub job: String,
+    /// Digest of the inputs: equal requests have equal digests.
+    pub digest: String,
+    /// `cpu (2 threads)`, `cuda:0 NVIDIA H200`, ...
+    pub device: String,
+    /// Named phases and their wall times in ms, in order.
+    pub phases_ms: Vec<(String, f64)>,
+    pub warnings: Vec<String>,
+    /// Voxels times directions, where that is the measure of the work; else voxels.
+    pub work: u64,
+}
+
+impl Receipt {
+    pub fn total_ms(&self) -> f64 {
+        self.phases_ms.iter().map(|(_, ms)| ms).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_part_names_the_sum() {
+        use DoseStatus::*;
+        assert_eq!(Final.worst(Preview), Preview);
+        assert_eq!(Imported.worst(Final), Imported);
+        assert_eq!(Failed.worst(Stale), Failed);
+        assert_eq!(Preview.worst(Stale), Stale);
+    }
+}

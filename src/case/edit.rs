@@ -1,0 +1,205 @@
+//! Edits as values, with undo.
+
+use super::{Beam, Case, Ct, Dose, Plan, Structure, StructureSet};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A change to a case. The window and the command line change a case only through these.
+#[derive(Clone, Debug)]
+pub enum Edit {
+    /// Replaces the whole case (a load); starts a new history.
+    Load(Box<Case>),
+    AddPlan(Plan),
+    SetPlan {
+        plan: usize,
+        value: Plan,
+    },
+    AddBeam {
+        plan: usize,
+        beam: Beam,
+    },
+    RemoveBeam {
+        plan: usize,
+        beam: usize,
+    },
+    SetBeam {
+        plan: usize,
+        beam: usize,
+        value: Beam,
+    },
+    AddStructure(Structure),
+    SetStructure {
+        index: usize,
+        value: Structure,
+    },
+    RemoveStructure {
+        index: usize,
+    },
+    SetStructures(StructureSet),
+    SetCt(Arc<Ct>),
+    AddDose(Arc<Dose>),
+}
+
+/// An edit that names something the case does not have.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum EditError {
+    #[error("the case has no plan number {0}")]
+    NoPlan(usize),
+    #[error("the plan has no beam number {0}")]
+    NoBeam(usize),
+    #[error("the case has no structure number {0}")]
+    NoStructure(usize),
+}
+
+/// A case with its past and its undone future. Cases are cheap to clone, so a step is a whole case.
+#[derive(Debug, Default)]
+pub struct History {
+    now: Case,
+    past: Vec<Case>,
+    future: Vec<Case>,
+    /// Steps of one drag share a key and undo together.
+    gesture: Option<u64>,
+}
+
+const MOST_STEPS: usize = 200;
+
+impl History {
+    pub fn new(case: Case) -> Self {
+        Self { now: case, ..Self::default() }
+    }
+
+    pub fn case(&self) -> &Case {
+        &self.now
+    }
+
+    /// Applies an edit as one undoable step; edits with the same `gesture` (a drag) undo together.
+    ///
+    /// # Errors
+    /// [`EditError`]; the case is then as it was.
+    pub fn apply(&mut self, edit: Edit, gesture: Option<u64>) -> Result<(), EditError> {
+        if let Edit::Load(case) = edit {
+            *self = Self::new(*case);
+            return Ok(());
+        }
+        let mut next = self.now.clone();
+        next.change(edit)?;
+        let goes_on = gesture.is_some() && gesture == self.gesture;
+        let before = std::mem::replace(&mut self.now, next);
+        if !goes_on {
+            self.past.push(before);
+            if self.past.len() > MOST_STEPS {
+                self.past.remove(0);
+            }
+        }
+        self.gesture = gesture;
+        self.future.clear();
+        Ok(())
+    }
+
+    /// Takes the last step back; `false` when there is none.
+    pub fn undo(&mut self) -> bool {
+        let Some(before) = self.past.pop() else { return false };
+        self.future.push(std::mem::replace(&mut self.now, before));
+        self.gesture = None;
+        true
+    }
+
+    /// Takes the last undo back; `false` when there is none.
+    pub fn redo(&mut self) -> bool {
+        let Some(after) = self.future.pop() else { return false };
+        self.past.push(std::mem::replace(&mut self.now, after));
+        self.gesture = None;
+        true
+    }
+
+    pub fn can_undo(&self) -> bool {
+        !self.past.is_empty()
+    }
+
+    pub fn can_redo(&self) -> bool {
+        !self.future.is_empty()
+    }
+}
+
+impl Case {
+    fn change(&mut self, edit: Edit) -> Result<(), EditError> {
+        match edit {
+            Edit::Load(case) => *self = *case,
+            Edit::AddPlan(plan) => self.plans.push(Arc::new(plan)),
+            Edit::SetPlan { plan, value } => {
+                *self.plans.get_mut(plan).ok_or(EditError::NoPlan(plan))? = Arc::new(value);
+            }
+            Edit::AddBeam { plan, beam } => self.plan_mut(plan)?.beams.push(beam),
+            Edit::RemoveBeam { plan, beam } => {
+                let beams = &mut self.plan_mut(plan)?.beams;
+                if beam >= beams.len() {
+                    return Err(EditError::NoBeam(beam));
+                }
+                beams.remove(beam);
+            }
+            Edit::SetBeam { plan, beam, value } => {
+                *self.plan_mut(plan)?.beams.get_mut(beam).ok_or(EditError::NoBeam(beam))? = value;
+            }
+            Edit::AddStructure(structure) => self.structures_mut().push(structure),
+            Edit::SetStructure { index, value } => {
+                *self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))? = value;
+            }
+            Edit::RemoveStructure { index } => {
+                let structures = self.structures_mut();
+                if index >= structures.len() {
+                    return Err(EditError::NoStructure(index));
+                }
+                structures.remove(index);
+            }
+            Edit::SetStructures(set) => self.structures = Arc::new(set),
+            Edit::SetCt(ct) => self.ct = Some(ct),
+            Edit::AddDose(dose) => self.doses.push(dose),
+        }
+        Ok(())
+    }
+
+    fn plan_mut(&mut self, plan: usize) -> Result<&mut Plan, EditError> {
+        self.plans.get_mut(plan).map(Arc::make_mut).ok_or(EditError::NoPlan(plan))
+    }
+
+    fn structures_mut(&mut self) -> &mut Vec<Structure> {
+        &mut Arc::make_mut(&mut self.structures).structures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Jaws;
+    use glam::DVec3;
+
+    fn beam(gantry: f64) -> Beam {
+        Beam::fixed("B", 1, gantry, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0)
+    }
+
+    fn gantry(h: &History) -> f64 {
+        h.case().plans[0].beams[0].control_points[0].gantry_deg
+    }
+
+    #[test]
+    fn a_drag_undoes_as_one_step() {
+        let mut h = History::default();
+        h.apply(Edit::AddPlan(Plan::new("P", "generic-6mv")), None).unwrap();
+        h.apply(Edit::AddBeam { plan: 0, beam: beam(0.0) }, None).unwrap();
+        for degrees in 1..=5 {
+            h.apply(Edit::SetBeam { plan: 0, beam: 0, value: beam(f64::from(degrees)) }, Some(7)).unwrap();
+        }
+        assert_eq!(gantry(&h), 5.0);
+        assert!(h.undo());
+        assert_eq!(gantry(&h), 0.0);
+        assert!(h.redo());
+        assert_eq!(gantry(&h), 5.0);
+    }
+
+    #[test]
+    fn a_wrong_edit_changes_nothing() {
+        let mut h = History::default();
+        assert_eq!(h.apply(Edit::AddBeam { plan: 3, beam: beam(0.0) }, None), Err(EditError::NoPlan(3)));
+        assert!(!h.can_undo());
+    }
+}

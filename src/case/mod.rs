@@ -1,0 +1,40 @@
+//! What a planner works on: CT, structures, plan, doses; edits as values with their undo history.
+
+mod beam;
+mod ct;
+mod dose;
+mod edit;
+mod plan;
+mod structure;
+
+pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
+pub use ct::{Ct, Remark, Severity};
+pub use dose::{Dose, DoseStatus, Receipt};
+pub use edit::{Edit, EditError, History};
+pub use plan::{Normalisation, Plan};
+pub use structure::{Contour, Rgb, Structure, StructureKind, StructureSet};
+
+use std::sync::Arc;
+
+/// Everything loaded for one patient. Cheap to clone: the big parts are shared.
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    /// Who the images show, as far as the files say.
+    pub patient: PatientInfo,
+    /// Where the case came from, in words: a folder, a file, `demo:thorax`.
+    pub source: String,
+    pub ct: Option<Arc<Ct>>,
+    pub structures: Arc<StructureSet>,
+    pub plans: Vec<Arc<Plan>>,
+    /// Doses read from files; computed ones live with the window or the verb that asked for them.
+    pub doses: Vec<Arc<Dose>>,
+}
+
+/// Name and number, as the files have them (may be empty).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PatientInfo {
+    pub name: String,
+    pub id: String,
+    pub birth_date: String,
+    pub sex: String,
+}

@@ -1,0 +1,60 @@
+//! A plan: beams on a machine, a prescription.
+
+use super::Beam;
+use crate::geometry::PatientPosition;
+
+/// A treatment plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub name: String,
+    /// Machine of all beams that name none: a shipped name (`generic-6mv`) or a path of a machine file.
+    pub machine: String,
+    pub position: PatientPosition,
+    /// Gy for the whole course.
+    pub prescription_gy: Option<f64>,
+    /// Doses shown are those of all fractions.
+    pub fractions: u32,
+    pub normalisation: Option<Normalisation>,
+    pub beams: Vec<Beam>,
+    /// SOP instance UID where it came from DICOM.
+    pub uid: Option<String>,
+    /// What is unusual about the plan as it was read.
+    pub remarks: Vec<super::Remark>,
+}
+
+/// "So much of this structure gets at least so much": scales all monitor units of the plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Normalisation {
+    pub structure: String,
+    /// Share of the structure's volume, percent.
+    pub volume_percent: f64,
+    /// Gy for the whole course.
+    pub dose_gy: f64,
+}
+
+impl Plan {
+    /// An empty plan, one fraction.
+    pub fn new(name: &str, machine: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            machine: machine.to_owned(),
+            position: PatientPosition::default(),
+            prescription_gy: None,
+            fractions: 1,
+            normalisation: None,
+            beams: Vec::new(),
+            uid: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// The machine a beam runs on.
+    pub fn machine_of<'a>(&'a self, beam: &'a Beam) -> &'a str {
+        beam.machine.as_deref().unwrap_or(&self.machine)
+    }
+
+    /// Monitor units per fraction of all beams.
+    pub fn mu(&self) -> f64 {
+        self.beams.iter().map(|b| b.mu).sum()
+    }
+}

@@ -1,0 +1,1 @@
+//! Case <-> DICOM, one file per IOD.

@@ -1,0 +1,1 @@
+//! The jobs on the CPU: the reference, readable as the papers.

@@ -1,0 +1,1 @@
+//! Case <-> everything on disk that is not DICOM.

@@ -1,0 +1,9 @@
+//! Grids, volumes, rays, the voxel walk, and the frames of IEC 61217 and the DICOM patient.
+
+mod grid;
+mod iec;
+mod volume;
+
+pub use grid::{Grid, GridError};
+pub use iec::{BeamFrame, PatientPosition};
+pub use volume::{Volume, VolumeId};

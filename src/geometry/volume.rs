@@ -1,0 +1,130 @@
+//! Voxel data on a grid.
+
+use super::Grid;
+use glam::DVec3;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Identity of a volume: device copies and textures are keyed by it. Never used twice in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VolumeId(u64);
+
+impl VolumeId {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Values at the voxels of a grid, `[z][y][x]`, x fastest. Immutable: share it as `Arc<Volume<T>>`.
+#[derive(Debug)]
+pub struct Volume<T> {
+    id: VolumeId,
+    grid: Arc<Grid>,
+    data: Vec<T>,
+}
+
+impl<T> Volume<T> {
+    /// Wraps `data`, one value a voxel.
+    ///
+    /// # Panics
+    /// When the number of values is not that of the grid's voxels: a mistake of the calling code, never of a file
+    /// (readers check what a file holds before they come here).
+    pub fn new(grid: Arc<Grid>, data: Vec<T>) -> Self {
+        assert_eq!(data.len(), grid.len(), "one value a voxel");
+        Self { id: VolumeId::next(), grid, data }
+    }
+
+    pub fn id(&self) -> VolumeId {
+        self.id
+    }
+
+    pub fn grid(&self) -> &Arc<Grid> {
+        &self.grid
+    }
+
+    pub fn data(&self) -> &[T] {
+        &self.data
+    }
+
+    /// One plane of values, `[y][x]`.
+    pub fn plane(&self, k: usize) -> &[T] {
+        let [nx, ny, _] = self.grid.size();
+        &self.data[k * nx * ny..(k + 1) * nx * ny]
+    }
+}
+
+impl<T: Copy> Volume<T> {
+    pub fn at(&self, i: usize, j: usize, k: usize) -> T {
+        self.data[self.grid.index(i, j, k)]
+    }
+
+    /// The value of the voxel that holds a patient position, `None` outside the grid.
+    pub fn nearest(&self, patient_mm: DVec3) -> Option<T> {
+        let v = self.grid.voxel_from_patient(patient_mm).round();
+        let s = self.grid.size();
+        let inside = |x: f64, n: usize| x >= 0.0 && x < n as f64;
+        (inside(v.x, s[0]) && inside(v.y, s[1]) && inside(v.z, s[2]))
+            .then(|| self.at(v.x as usize, v.y as usize, v.z as usize))
+    }
+}
+
+impl Volume<f32> {
+    /// Trilinear value at a patient position. `None` outside the box of voxels; in the half voxel between the
+    /// outermost centres and the box's faces the value of the outermost centre holds.
+    pub fn trilinear(&self, patient_mm: DVec3) -> Option<f32> {
+        let v = self.grid.voxel_from_patient(patient_mm);
+        let s = self.grid.size();
+        let mut low = [0usize; 3];
+        let mut high = [0usize; 3];
+        let mut t = [0f64; 3];
+        for a in 0..3 {
+            let last = (s[a] - 1) as f64;
+            if !(v[a] >= -0.5 && v[a] <= last + 0.5) {
+                return None;
+            }
+            let x = v[a].clamp(0.0, last);
+            low[a] = x.floor() as usize;
+            high[a] = (low[a] + 1).min(s[a] - 1);
+            t[a] = x - low[a] as f64;
+        }
+        let at = |i: usize, j: usize, k: usize| f64::from(self.at(i, j, k));
+        let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
+        let row = |j: usize, k: usize| mix(at(low[0], j, k), at(high[0], j, k), t[0]);
+        let plane = |k: usize| mix(row(low[1], k), row(high[1], k), t[1]);
+        Some(mix(plane(low[2]), plane(high[2]), t[2]) as f32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trilinear_reproduces_a_linear_function_on_uneven_planes() {
+        let grid = Grid::new(
+            DVec3::new(1.0, 2.0, 3.0),
+            DVec3::X,
+            DVec3::Y,
+            [2.0, 3.0],
+            [6, 5],
+            &[0.0, 1.0, 4.0, 5.5],
+        )
+        .expect("a valid grid");
+        let f = |p: DVec3| 2.0 * p.x - 0.5 * p.y + 0.25 * p.z + 7.0;
+        let [nx, ny, nz] = grid.size();
+        let mut data = Vec::new();
+        for k in 0..nz {
+            for j in 0..ny {
+                data.extend((0..nx).map(|i| f(grid.centre_mm(i, j, k)) as f32));
+            }
+        }
+        let v = Volume::new(Arc::new(grid), data);
+        for p in [DVec3::new(1.5, 3.0, 3.5), DVec3::new(10.0, 13.0, 8.1), DVec3::new(4.4, 9.0, 5.0)] {
+            let got = f64::from(v.trilinear(p).expect("inside"));
+            assert!((got - f(p)).abs() < 1e-4, "{got} for {}", f(p));
+        }
+        assert_eq!(v.trilinear(DVec3::new(1.0, 2.0, 10.0)), None);
+        assert_eq!(v.trilinear(DVec3::new(-0.1, 2.0, 3.0)), None);
+    }
+}

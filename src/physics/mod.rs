@@ -1,0 +1,1 @@
+//! Why dose lands where it does: density, attenuation, spectrum, kernels, machine, fluence.

@@ -1,0 +1,1 @@
+//! The worker thread: jobs, slots, progress, cancellation.
