@@ -3,6 +3,7 @@
 mod grid;
 mod iec;
 mod volume;
+pub mod walk;
 
 pub use grid::{Grid, GridError};
 pub use iec::{BeamFrame, PatientPosition};

@@ -1,1 +1,3 @@
 //! The jobs on the CPU: the reference, readable as the papers.
+
+pub mod path;
