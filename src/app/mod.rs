@@ -1,1 +1,4 @@
 //! The window.
+
+pub mod display;
+pub mod theme;

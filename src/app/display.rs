@@ -1,0 +1,186 @@
+//! How things are shown: window and level, isodose levels, colourwash. Values only; nothing here draws.
+
+use crate::case::Rgb;
+
+/// A grey-scale window, HU: `level` is its middle, `width` from black to white.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WindowLevel {
+    pub width_hu: f32,
+    pub level_hu: f32,
+}
+
+impl WindowLevel {
+    pub const fn new(width_hu: f32, level_hu: f32) -> Self {
+        Self { width_hu, level_hu }
+    }
+}
+
+/// Presets on the number keys 1 to 6, in this order (conventions.md, Display).
+pub const WINDOW_PRESETS: [(&str, WindowLevel); 6] = [
+    ("Brain", WindowLevel::new(80.0, 40.0)),
+    ("Soft tissue", WindowLevel::new(400.0, 40.0)),
+    ("Mediastinum", WindowLevel::new(400.0, 80.0)),
+    ("Lung", WindowLevel::new(1500.0, -600.0)),
+    ("Bone", WindowLevel::new(2000.0, 350.0)),
+    ("Full", WindowLevel::new(4096.0, 1024.0)),
+];
+
+/// What 100 % means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DoseReference {
+    /// The plan's prescription; where it has none, percent are not defined and only Gy are shown.
+    Prescription,
+    /// The largest dose on show.
+    Maximum,
+    /// A dose the user typed, Gy.
+    Typed(f64),
+}
+
+impl DoseReference {
+    /// 100 % in Gy and the name it goes by; `None` where it is not defined or not positive.
+    pub fn resolve(self, prescription_gy: Option<f64>, max_gy: Option<f64>) -> Option<(f64, &'static str)> {
+        let (gy, name) = match self {
+            Self::Prescription => (prescription_gy?, "prescription"),
+            Self::Maximum => (max_gy?, "maximum"),
+            Self::Typed(gy) => (gy, "typed"),
+        };
+        (gy.is_finite() && gy > 0.0).then_some((gy, name))
+    }
+}
+
+/// One isodose line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Isodose {
+    pub percent: f32,
+    pub colour: Rgb,
+    pub shown: bool,
+}
+
+impl Isodose {
+    /// 100 % and 95 % are drawn thicker.
+    pub fn is_thick(&self) -> bool {
+        self.percent == 100.0 || self.percent == 95.0
+    }
+}
+
+/// A named set of levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelPreset {
+    Clinical,
+    /// Colours of the viridis map: they ascend in lightness and are told apart by all kinds of colour vision.
+    ColourBlindSafe,
+}
+
+const PERCENT: [f32; 10] = [110.0, 107.0, 105.0, 100.0, 95.0, 90.0, 80.0, 70.0, 50.0, 30.0];
+
+impl LevelPreset {
+    pub const ALL: [Self; 2] = [Self::Clinical, Self::ColourBlindSafe];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clinical => "Clinical",
+            Self::ColourBlindSafe => "Colour-blind safe",
+        }
+    }
+
+    /// The levels, highest first.
+    pub fn levels(self) -> Vec<Isodose> {
+        let colours: [[u8; 3]; 10] = match self {
+            Self::Clinical => [
+                [255, 64, 208],
+                [255, 64, 128],
+                [255, 72, 64],
+                [255, 130, 40],
+                [255, 216, 48],
+                [168, 232, 64],
+                [64, 220, 120],
+                [48, 212, 220],
+                [72, 140, 255],
+                [132, 112, 255],
+            ],
+            Self::ColourBlindSafe => [
+                [253, 231, 37],
+                [221, 227, 24],
+                [186, 222, 40],
+                [149, 216, 64],
+                [94, 201, 98],
+                [53, 183, 121],
+                [31, 158, 137],
+                [33, 145, 140],
+                [49, 104, 142],
+                [72, 60, 130],
+            ],
+        };
+        PERCENT
+            .into_iter()
+            .zip(colours)
+            .map(|(percent, colour)| Isodose { percent, colour: Rgb(colour), shown: true })
+            .collect()
+    }
+}
+
+/// How the dose on show is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DoseDisplay {
+    pub reference: DoseReference,
+    /// Highest first.
+    pub levels: Vec<Isodose>,
+    pub lines: bool,
+    pub wash: bool,
+    /// 0 to 1.
+    pub wash_opacity: f32,
+    /// The colourwash ends below this, percent of the reference.
+    pub wash_threshold_percent: f32,
+    /// One colour from each level to the next, instead of a ramp.
+    pub wash_banded: bool,
+}
+
+impl Default for DoseDisplay {
+    fn default() -> Self {
+        Self {
+            reference: DoseReference::Prescription,
+            levels: LevelPreset::Clinical.levels(),
+            lines: true,
+            wash: true,
+            wash_opacity: 0.35,
+            wash_threshold_percent: 20.0,
+            wash_banded: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_needs_a_reference_that_is_there() {
+        assert_eq!(DoseReference::Prescription.resolve(Some(60.0), Some(66.0)), Some((60.0, "prescription")));
+        assert_eq!(DoseReference::Prescription.resolve(None, Some(66.0)), None);
+        assert_eq!(DoseReference::Maximum.resolve(None, Some(66.0)), Some((66.0, "maximum")));
+        assert_eq!(DoseReference::Typed(f64::NAN).resolve(None, None), None);
+        assert_eq!(DoseReference::Typed(0.0).resolve(None, None), None);
+    }
+
+    #[test]
+    fn levels_descend_and_differ_in_colour() {
+        for preset in LevelPreset::ALL {
+            let levels = preset.levels();
+            assert!(levels.windows(2).all(|w| w[0].percent > w[1].percent && w[0].colour != w[1].colour));
+        }
+    }
+
+    /// Colour-blind safe: lightness alone orders the levels (relative luminance of WCAG 2.2).
+    #[test]
+    fn colour_blind_safe_levels_ascend_in_lightness() {
+        let luminance = |Rgb(c): Rgb| {
+            let linear = c.map(|v| {
+                let v = f64::from(v) / 255.0;
+                if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+            });
+            0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        };
+        let levels = LevelPreset::ColourBlindSafe.levels();
+        assert!(levels.windows(2).all(|w| luminance(w[0].colour) > luminance(w[1].colour)));
+    }
+}
