@@ -132,6 +132,9 @@ impl<R: Real> Start<R> {
         for axis in 0..3 {
             let edges = &planes.edges[axis];
             let (low, high) = (edges[1], edges[edges.len() - 2]);
+            if !(low.is_finite() && high.is_finite()) {
+                return None;
+            }
             if moves[axis] {
                 let inverse = to[axis].reciprocal();
                 start.inverse[axis] = inverse;
@@ -142,7 +145,7 @@ impl<R: Real> Start<R> {
                 return None;
             }
         }
-        if !(start.alpha < start.alpha_end) {
+        if start.alpha >= start.alpha_end {
             return None;
         }
         for axis in 0..3 {
@@ -347,6 +350,8 @@ mod tests {
         check([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], &[]);
         check([-9.0, 0.0, 0.0], [-1.0, 0.0, 0.0], &[]);
         check([-9.0, 0.0, 0.0], [9.0, 30.0, 0.0], &[]);
+        check([f64::NAN, 0.0, 0.0], [9.0, 30.0, 0.0], &[]);
+        check([-9.0, 0.0, 0.0], [9.0, f64::NAN, 0.0], &[]);
     }
 
     /// Single precision keeps what coordinates from the isocentre would lose: a ray of 1 m that runs 0.4 mm sideways.
