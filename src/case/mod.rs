@@ -6,6 +6,7 @@ mod dose;
 mod edit;
 mod plan;
 mod structure;
+mod uid;
 
 pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
 pub use ct::{Ct, Remark, Severity};
@@ -13,6 +14,7 @@ pub use dose::{Dose, DoseStatus, Receipt};
 pub use edit::{Edit, EditError, History};
 pub use plan::{Normalisation, Plan};
 pub use structure::{Contour, Rgb, Structure, StructureKind, StructureSet};
+pub use uid::{derived_uid, new_uid};
 
 use std::sync::Arc;
 

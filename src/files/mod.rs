@@ -1,1 +1,3 @@
 //! Case <-> everything on disk that is not DICOM.
+
+pub mod demo;

@@ -1,0 +1,83 @@
+//! Beams shaped to a target: jaws and leaves at the isocentre plane.
+
+use crate::case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis};
+use crate::geometry::{BeamFrame, PatientPosition};
+use glam::DVec3;
+
+/// Source to axis, mm: that of every linear accelerator the demo plans name.
+const SAD_MM: f64 = 1000.0;
+
+/// Leaf sides of a 60-pair MLC with 40 leaves of 5 mm in the middle and 10 of 10 mm on either side
+/// (Varian Millennium 120), mm at the isocentre plane.
+pub fn millennium_120() -> Vec<f64> {
+    let outer = (0..10).map(|n| f64::from(n) * 10.0);
+    let low = outer.clone().map(|d| -200.0 + d);
+    let middle = (0..40).map(|n| -100.0 + f64::from(n) * 5.0);
+    let high = outer.map(|d| 100.0 + d);
+    low.chain(middle).chain(high).chain([200.0]).collect()
+}
+
+/// A static beam whose leaves leave `margin_mm` round the ball of `radius_mm` about `centre_mm`; jaws at the edge
+/// of the opening, closed leaves parked under a jaw.
+pub fn round_beam(
+    (name, number): (&str, u32),
+    gantry_deg: f64,
+    (centre_mm, radius_mm, margin_mm): (DVec3, f64, f64),
+    isocentre_mm: DVec3,
+    mu: f64,
+) -> Beam {
+    let frame = BeamFrame::new(PatientPosition::Hfs, gantry_deg, 0.0, 0.0, isocentre_mm, SAD_MM);
+    let centre = frame.project(centre_mm).map_or([0.0, 0.0], |(xy, _)| xy);
+    let r = radius_mm + margin_mm;
+    let boundaries_mm = millennium_120();
+    let leaves_mm = boundaries_mm
+        .windows(2)
+        .map(|side| {
+            // The widest part of the circle that this leaf sees.
+            let y = centre[1].clamp(side[0], side[1]) - centre[1];
+            let half = (r * r - y * y).max(0.0).sqrt();
+            if half > 0.0 { [centre[0] - half, centre[0] + half] } else { [centre[0] - r - 10.0; 2] }
+        })
+        .map(|tips| tips.map(tenth))
+        .collect();
+    let jaws = Jaws {
+        x: [tenth(centre[0] - r), tenth(centre[0] + r)],
+        y: [tenth(centre[1] - r), tenth(centre[1] + r)],
+    };
+    Beam {
+        mlc: Some(Mlc { axis: MlcAxis::X, boundaries_mm }),
+        control_points: vec![ControlPoint {
+            meterset_weight: 1.0,
+            gantry_deg,
+            collimator_deg: 0.0,
+            couch_deg: 0.0,
+            jaws,
+            leaves_mm,
+        }],
+        ..Beam::fixed(name, number, gantry_deg, isocentre_mm, jaws, mu)
+    }
+}
+
+/// Machines set leaves and jaws in tenths of a mm.
+fn tenth(mm: f64) -> f64 {
+    (mm * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_open_round_the_target() {
+        let b = millennium_120();
+        assert_eq!((b.len(), b[0], b[10], b[30], b[50], b[60]), (61, -200.0, -100.0, 0.0, 100.0, 200.0));
+        let beam = round_beam(("B", 1), 90.0, (DVec3::new(5.0, 10.0, 20.0), 20.0, 5.0), DVec3::ZERO, 100.0);
+        let point = &beam.control_points[0];
+        // Gantry 90: Xb is +y, Yb is +z; 5 mm nearer to the source than the axis magnifies by 1000/995.
+        let pair = b.partition_point(|&side| side <= 20.1) - 1;
+        let [low, high] = point.leaves_mm[pair];
+        assert!((high - low - 50.0).abs() < 0.2, "{low} {high}");
+        assert!((low + high - 2.0 * 10.0 * 1000.0 / 995.0).abs() < 0.2);
+        assert!(point.leaves_mm[0][0] == point.leaves_mm[0][1] && point.leaves_mm[0][0] < point.jaws.x[0]);
+    }
+}

@@ -1,0 +1,43 @@
+//! Layers across the beam: water 5 cm, bone 2 cm, water 3 cm, lung 10 cm, water 10 cm.
+
+use super::{Canvas, Phantom, Roi, Solid};
+use crate::case::{Beam, Jaws, Plan, StructureKind};
+use crate::geometry::GridError;
+use glam::DVec3;
+use std::sync::Arc;
+
+const BONE_HU: f32 = 1000.0;
+const LUNG_HU: f32 = -750.0;
+
+/// 30 x 30 x 30 cm; the surface is at y = -150 mm. Voxels 2.5 mm, layer faces between voxels.
+pub fn phantom() -> Result<Phantom, GridError> {
+    let mut canvas = Canvas::new([140, 140, 140], DVec3::splat(2.5))?;
+    let layer = |depth: [f64; 2]| {
+        Arc::new(Solid::cuboid(
+            DVec3::new(-150.0, depth[0] - 150.0, -150.0),
+            DVec3::new(150.0, depth[1] - 150.0, 150.0),
+        ))
+    };
+    let (body, bone, lung) = (layer([0.0, 300.0]), layer([50.0, 70.0]), layer([100.0, 200.0]));
+    canvas.paint(&body, |_, _| 0.0);
+    canvas.paint(&bone, |_, _| BONE_HU);
+    canvas.paint(&lung, |_, _| LUNG_HU);
+    // In the middle of the lung: the low dose in front of the rebuild is what this phantom shows.
+    let isocentre = DVec3::ZERO;
+    let target = Arc::new(Solid::ellipsoid(isocentre, DVec3::splat(20.0)));
+    let mut plan = Plan::new("10x10 AP", "generic-6mv");
+    plan.prescription_gy = Some(2.0);
+    plan.beams = vec![Beam::fixed("AP", 1, 0.0, isocentre, Jaws::symmetric(100.0, 100.0), 250.0)];
+    let roi = |name, kind, colour, step_mm, solid| Roi { name, kind, colour, step_mm, solid };
+    Ok(Phantom {
+        hu: canvas.finish(),
+        description: "Water, bone and lung slabs",
+        rois: vec![
+            roi("BODY", StructureKind::External, [120, 190, 130], 5.0, body),
+            roi("PTV", StructureKind::Ptv, [255, 82, 82], 1.0, target),
+            roi("BONE", StructureKind::Organ, [235, 220, 170], 5.0, bone),
+            roi("LUNG", StructureKind::Organ, [88, 166, 255], 5.0, lung),
+        ],
+        plan,
+    })
+}
