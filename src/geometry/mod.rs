@@ -2,9 +2,14 @@
 
 mod grid;
 mod iec;
+mod mask;
+mod raster;
+mod sheets;
+mod slabs;
 mod volume;
 pub mod walk;
 
 pub use grid::{Grid, GridError};
 pub use iec::{BeamFrame, PatientPosition};
+pub use mask::{Mask, MaskError, Progress};
 pub use volume::{Volume, VolumeId};

@@ -1,0 +1,175 @@
+//! Contour planes -> slabs: how far along the normal each plane of a structure's contours speaks.
+
+use super::Grid;
+use glam::DVec3;
+
+/// The widest gap between contour planes that is filled, in usual steps of the structure (the median distance of its
+/// planes): one plane that was not drawn is bridged, two are a gap.
+const MAX_GAP: f64 = 2.5;
+
+/// Contours closer along the normal than this lie on one plane; a contour closer to a grid plane lies on it. mm.
+const SAME_PLANE_MM: f64 = 0.1;
+
+/// The contours of one plane and the reach along the normal for which they stand.
+#[derive(Clone, Debug)]
+pub(super) struct Slab {
+    pub reach_mm: [f64; 2],
+    /// Points in the plane; combine by exclusive-or.
+    pub polygons: Vec<Vec<[f64; 2]>>,
+}
+
+impl Slab {
+    /// With every point changed.
+    pub fn map(&self, change: impl Fn(&[f64; 2]) -> [f64; 2]) -> Self {
+        let polygons = self.polygons.iter().map(|p| p.iter().map(&change).collect()).collect();
+        Self { reach_mm: self.reach_mm, polygons }
+    }
+
+    /// Length shared with `[low, high]` along the normal, mm.
+    pub fn overlap_mm(&self, low: f64, high: f64) -> f64 {
+        (self.reach_mm[1].min(high) - self.reach_mm[0].max(low)).max(0.0)
+    }
+
+    /// The points on both faces, third coordinate along the normal.
+    pub fn corners(&self) -> impl Iterator<Item = DVec3> + '_ {
+        let points = self.polygons.iter().flatten();
+        points.flat_map(|p| self.reach_mm.map(|z| DVec3::new(p[0], p[1], z)))
+    }
+}
+
+/// Slabs of contours parallel to the planes of a grid, in the grid's frame; ascending.
+pub(super) fn level(contours: &[Vec<DVec3>], grid: &Grid) -> Vec<Slab> {
+    let (z, polygons) = by_plane(contours);
+    let planes = GridPlanes { centres: grid.planes_mm(), edges: &grid.edges_mm(2) };
+    assemble(reaches(&z, Some(planes), planes.thickness_near(z[0])), polygons)
+}
+
+/// Slabs of contours in a frame of their own (normal along the third coordinate); ascending. A structure of a single
+/// plane reaches half of `thickness_mm` either way.
+pub(super) fn free(contours: &[Vec<DVec3>], thickness_mm: f64) -> Vec<Slab> {
+    let (z, polygons) = by_plane(contours);
+    assemble(reaches(&z, None, thickness_mm), polygons)
+}
+
+type Polygons = Vec<Vec<[f64; 2]>>;
+
+fn assemble(reaches: Vec<[f64; 2]>, polygons: Vec<Polygons>) -> Vec<Slab> {
+    let pairs = reaches.into_iter().zip(polygons);
+    pairs.map(|(reach_mm, polygons)| Slab { reach_mm, polygons }).collect()
+}
+
+/// Sorts contours by plane: where the planes are (ascending) and what is drawn on each.
+fn by_plane(contours: &[Vec<DVec3>]) -> (Vec<f64>, Vec<Polygons>) {
+    let height = |c: &[DVec3]| c.iter().map(|p| p.z).sum::<f64>() / c.len() as f64;
+    let mut sorted: Vec<(f64, &Vec<DVec3>)> = contours.iter().map(|c| (height(c), c)).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut z: Vec<f64> = Vec::new();
+    let mut polygons: Vec<Polygons> = Vec::new();
+    for (height, contour) in sorted {
+        let polygon = contour.iter().map(|p| [p.x, p.y]).collect();
+        match (z.last(), polygons.last_mut()) {
+            (Some(last), Some(plane)) if height - last < SAME_PLANE_MM => plane.push(polygon),
+            _ => {
+                z.push(height);
+                polygons.push(vec![polygon]);
+            }
+        }
+    }
+    (z, polygons)
+}
+
+/// The planes of a grid along its normal, mm.
+#[derive(Clone, Copy)]
+struct GridPlanes<'a> {
+    centres: &'a [f64],
+    /// One more than the centres.
+    edges: &'a [f64],
+}
+
+impl GridPlanes<'_> {
+    fn nearest(&self, z: f64) -> usize {
+        self.edges.partition_point(|&e| e <= z).clamp(1, self.centres.len()) - 1
+    }
+
+    /// The plane at `z`, where there is one.
+    fn at(&self, z: f64) -> Option<usize> {
+        let k = self.nearest(z);
+        ((self.centres[k] - z).abs() < SAME_PLANE_MM).then_some(k)
+    }
+
+    fn thickness_near(&self, z: f64) -> f64 {
+        let k = self.nearest(z);
+        self.edges[k + 1] - self.edges[k]
+    }
+
+    fn neighbours(&self, a: f64, b: f64) -> bool {
+        matches!((self.at(a), self.at(b)), (Some(a), Some(b)) if b == a + 1)
+    }
+}
+
+/// How far each contour plane reaches: half-way to its neighbours; at an end or a gap as far as on the other side, or
+/// to the edge of the grid plane it lies on where the structure is drawn on every plane.
+fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) -> Vec<[f64; 2]> {
+    let mut steps: Vec<f64> = z.windows(2).map(|w| w[1] - w[0]).collect();
+    steps.sort_by(f64::total_cmp);
+    let usual = steps.get((steps.len().max(1) - 1) / 2).copied().unwrap_or(lone_thickness_mm);
+    let neighbours = |a: f64, b: f64| planes.is_some_and(|p| p.neighbours(a, b));
+    let joined = |n: usize| {
+        let step = z[n + 1] - z[n];
+        step <= MAX_GAP * usual || neighbours(z[n], z[n + 1])
+    };
+    let reach = |n: usize| {
+        let below = (n > 0 && joined(n - 1)).then(|| z[n] - z[n - 1]);
+        let above = (n + 1 < z.len() && joined(n)).then(|| z[n + 1] - z[n]);
+        let half = 0.5 * below.or(above).unwrap_or(usual);
+        let every_plane = match (below, above) {
+            (Some(_), _) => neighbours(z[n - 1], z[n]),
+            (_, Some(_)) => neighbours(z[n], z[n + 1]),
+            // On its own: as the rest of the structure is drawn.
+            _ => planes.is_some_and(|p| usual <= 1.5 * p.thickness_near(z[n])),
+        };
+        let edge =
+            planes.filter(|_| every_plane).and_then(|p| p.at(z[n]).map(|k| (p.edges[k], p.edges[k + 1])));
+        [
+            below.map_or_else(|| edge.map_or(z[n] - half, |e| e.0), |step| z[n] - 0.5 * step),
+            above.map_or_else(|| edge.map_or(z[n] + half, |e| e.1), |step| z[n] + 0.5 * step),
+        ]
+    };
+    (0..z.len()).map(reach).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reach_of(z: &[f64], centres: &[f64]) -> Vec<[f64; 2]> {
+        let grid =
+            Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [4, 4], centres).expect("a valid grid");
+        let edges = grid.edges_mm(2);
+        let planes = GridPlanes { centres: grid.planes_mm(), edges: &edges };
+        reaches(z, Some(planes), planes.thickness_near(z[0]))
+    }
+
+    #[test]
+    fn on_every_uneven_plane_slabs_are_the_voxels() {
+        let planes = [0.0, 3.0, 6.0, 16.0, 19.0, 20.0];
+        let want = [[1.5, 4.5], [4.5, 11.0], [11.0, 17.5]];
+        assert_eq!(reach_of(&[3.0, 6.0, 16.0], &planes), want);
+        assert_eq!(reach_of(&[6.0], &planes), [[4.5, 11.0]]);
+    }
+
+    #[test]
+    fn every_other_plane_is_bridged_and_a_wide_gap_is_not() {
+        let planes: Vec<f64> = (0..30).map(f64::from).collect();
+        assert_eq!(reach_of(&[2.0, 4.0, 6.0], &planes), [[1.0, 3.0], [3.0, 5.0], [5.0, 7.0]]);
+        // Drawn on every plane but 5; then nothing until 20.
+        let got = reach_of(&[2.0, 3.0, 4.0, 6.0, 7.0, 20.0], &planes);
+        assert_eq!(got, [[1.5, 2.5], [2.5, 3.5], [3.5, 5.0], [5.0, 6.5], [6.5, 7.5], [19.5, 20.5]]);
+    }
+
+    #[test]
+    fn between_planes_the_ends_reach_as_far_out_as_in() {
+        let planes: Vec<f64> = (0..30).map(f64::from).collect();
+        assert_eq!(reach_of(&[2.25, 4.25], &planes), [[1.25, 3.25], [3.25, 5.25]]);
+    }
+}
