@@ -1,0 +1,293 @@
+//! The queues behind the worker and what its threads do.
+
+use super::Notify;
+use super::job::{Answer, Job, Lane, Parts, Run, Slot};
+use super::report::{JobId, News, Report};
+use crate::engine::Watch;
+use crossbeam_channel::Sender;
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Shared by the worker's handle and its two threads.
+pub(super) struct Lanes<T> {
+    state: Mutex<State<T>>,
+    /// One a lane: something to do, or the end.
+    wake: [Condvar; 2],
+    outbox: Arc<Outbox<T>>,
+}
+
+struct State<T> {
+    waiting: [VecDeque<Entry<T>>; 2],
+    running: [Option<Running>; 2],
+    /// The newest job of every slot ever used.
+    newest: HashMap<Slot, JobId>,
+    next: u64,
+    closing: bool,
+}
+
+/// A job in the queue.
+struct Entry<T> {
+    who: Arc<Who>,
+    /// `None` once it has run, or where the job has none.
+    preview: Option<Run<T>>,
+    full: Run<T>,
+    started: bool,
+}
+
+/// Whose news it is.
+struct Who {
+    job: JobId,
+    slot: Slot,
+    name: Arc<str>,
+    /// Greatest share reported.
+    progress: Mutex<f32>,
+}
+
+/// The job a lane is busy with.
+struct Running {
+    who: Arc<Who>,
+    watch: Watch,
+    /// Its preview runs: a newer job lets that finish.
+    previewing: bool,
+    /// A newer job waits, or somebody cancelled.
+    ended: bool,
+}
+
+/// The way to the drain.
+struct Outbox<T> {
+    sender: Sender<Report<T>>,
+    notify: Notify,
+    /// Whether `notify` was called since the last drain.
+    told: AtomicBool,
+}
+
+impl<T> Outbox<T> {
+    /// Leaves news for the next drain; [`Self::tell`] is to follow, without the lock.
+    fn post(&self, who: &Who, news: News<T>) {
+        let report = Report { job: who.job, slot: who.slot, name: who.name.clone(), superseded: false, news };
+        // Nobody listens any more while the worker is being dropped.
+        let _ = self.sender.send(report);
+    }
+
+    fn tell(&self) {
+        if !self.sender.is_empty() && !self.told.swap(true, Ordering::AcqRel) {
+            (self.notify)();
+        }
+    }
+
+    /// Passes on a share done: never a fall, never less than a percent. Called by many threads.
+    fn progress(&self, who: &Who, done: f32) {
+        // Whoever finds it locked has the same to tell as whoever locked it.
+        let Ok(mut last) = who.progress.try_lock() else { return };
+        let done = done.min(1.0);
+        if done >= *last + 0.01 || (done == 1.0 && *last < 1.0) {
+            *last = done;
+            self.post(who, News::Progress(done));
+            self.tell();
+        }
+    }
+}
+
+/// What a lane takes from its queue: one stretch of one job.
+struct Turn<T> {
+    who: Arc<Who>,
+    run: Run<T>,
+    watch: Watch,
+    first: bool,
+    /// The rest of the job, where this is its preview.
+    rest: Option<Run<T>>,
+}
+
+impl<T: Send + 'static> Lanes<T> {
+    pub fn new(sender: Sender<Report<T>>, notify: Notify) -> Self {
+        let state = State {
+            waiting: [VecDeque::new(), VecDeque::new()],
+            running: [None, None],
+            newest: HashMap::new(),
+            next: 1,
+            closing: false,
+        };
+        let outbox = Arc::new(Outbox { sender, notify, told: AtomicBool::new(false) });
+        Self { state: Mutex::new(state), wake: [Condvar::new(), Condvar::new()], outbox }
+    }
+
+    /// No job runs under the lock, so a poisoned one still holds a whole state.
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn submit(&self, slot: Slot, job: Job<T>) -> JobId {
+        let Parts { name, lane, preview, full } = job.into_parts();
+        let mut state = self.lock();
+        let job = JobId(state.next);
+        state.next += 1;
+        state.newest.insert(slot, job);
+        let who = Arc::new(Who { job, slot, name, progress: Mutex::new(0.0) });
+        let entry = Entry { who, preview, full, started: false };
+        let replaced = state.take_waiting(slot);
+        state.supersede_running(slot);
+        let queue = &mut state.waiting[lane as usize];
+        // The newer job takes the older one's place in the queue, not the end of it: else, of several beams that
+        // follow one drag, only the first would ever have its turn.
+        match &replaced {
+            Some((old_lane, at, _)) if *old_lane == lane as usize => queue.insert(*at, entry),
+            _ => queue.push_back(entry),
+        }
+        if let Some((_, _, old)) = &replaced {
+            self.outbox.post(&old.who, News::Cancelled);
+        }
+        drop(state);
+        self.wake[lane as usize].notify_one();
+        self.outbox.tell();
+        job
+    }
+
+    pub fn cancel(&self, slot: Slot) {
+        let mut state = self.lock();
+        let waiting = state.take_waiting(slot);
+        for running in state.running.iter_mut().flatten().filter(|r| r.who.slot == slot) {
+            running.ended = true;
+            running.watch.cancel();
+        }
+        if let Some((_, _, old)) = &waiting {
+            self.outbox.post(&old.who, News::Cancelled);
+        }
+        drop(state);
+        self.outbox.tell();
+    }
+
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closing = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        for running in state.running.iter_mut().flatten() {
+            running.ended = true;
+            running.watch.cancel();
+        }
+        drop(state);
+        // What the closures hold is dropped here, outside the lock.
+        drop(waiting);
+        self.wake.iter().for_each(Condvar::notify_all);
+    }
+
+    pub fn live_jobs(&self) -> usize {
+        let state = self.lock();
+        state.waiting.iter().map(VecDeque::len).sum::<usize>() + state.running.iter().flatten().count()
+    }
+
+    /// To be called before a drain: news that come from here on call `notify` again.
+    pub fn before_drain(&self) {
+        self.outbox.told.store(false, Ordering::Release);
+    }
+
+    pub fn mark_superseded(&self, reports: &mut [Report<T>]) {
+        let state = self.lock();
+        for report in reports {
+            report.superseded = state.newest.get(&report.slot).is_some_and(|&newest| newest > report.job);
+        }
+    }
+
+    /// What a lane's thread does: takes turns until the end.
+    pub fn run(&self, lane: Lane) {
+        while let Some(turn) = self.next_turn(lane as usize) {
+            let Turn { who, run, watch, first, rest } = turn;
+            if first {
+                self.outbox.post(&who, News::Started);
+                self.outbox.tell();
+            }
+            let answer = catch_unwind(AssertUnwindSafe(|| run(&watch)))
+                .unwrap_or_else(|payload| Err(format!("the program made a mistake: {}", words_of(&*payload))))
+                .map_err(|why| format!("{}: {why}", who.name));
+            self.settle(lane as usize, &who, answer, rest);
+        }
+    }
+
+    /// Waits for the next stretch of work; `None` at the end.
+    fn next_turn(&self, lane: usize) -> Option<Turn<T>> {
+        let mut state = self.lock();
+        loop {
+            if state.closing {
+                return None;
+            }
+            let queue = &mut state.waiting[lane];
+            // Previews first: all beams follow before the first of them is computed in full.
+            let at = queue.iter().position(|e| e.preview.is_some()).unwrap_or(0);
+            if let Some(entry) = queue.remove(at) {
+                return Some(self.turn_of(&mut state, lane, entry));
+            }
+            state = self.wake[lane].wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn turn_of(&self, state: &mut State<T>, lane: usize, entry: Entry<T>) -> Turn<T> {
+        let Entry { who, preview, full, started } = entry;
+        let (run, rest) = match preview {
+            Some(preview) => (preview, Some(full)),
+            None => (full, None),
+        };
+        let watch = if rest.is_some() {
+            // A preview is over before a bar could be read.
+            Watch::new()
+        } else {
+            let (outbox, who) = (self.outbox.clone(), who.clone());
+            Watch::with_listener(move |done| outbox.progress(&who, done))
+        };
+        let running =
+            Running { who: who.clone(), watch: watch.clone(), previewing: rest.is_some(), ended: false };
+        state.running[lane] = Some(running);
+        Turn { who, run, watch, first: !started, rest }
+    }
+
+    /// Tells what came of a stretch of work and, after a preview, queues the rest of the job.
+    fn settle(&self, lane: usize, who: &Arc<Who>, answer: Result<Answer<T>, String>, rest: Option<Run<T>>) {
+        let mut state = self.lock();
+        let Some(running) = state.running[lane].take() else { return };
+        let cancelled = running.watch.is_cancelled();
+        let ended = running.ended;
+        let post = |news| self.outbox.post(who, news);
+        match (answer, rest) {
+            _ if cancelled => post(News::Cancelled),
+            (Ok((outcome, receipt)), None) => post(News::Done(outcome, receipt)),
+            (Ok((outcome, _)), Some(full)) => {
+                post(News::Partial(outcome));
+                if ended {
+                    post(News::Cancelled);
+                } else {
+                    let entry = Entry { who: who.clone(), preview: None, full, started: true };
+                    state.waiting[lane].push_back(entry);
+                }
+            }
+            (Err(message), _) => post(News::Failed { message }),
+        }
+        drop(state);
+        self.outbox.tell();
+    }
+}
+
+impl<T> State<T> {
+    /// Takes the slot's job out of the queue: its lane, its place, and it.
+    fn take_waiting(&mut self, slot: Slot) -> Option<(usize, usize, Entry<T>)> {
+        self.waiting.iter_mut().enumerate().find_map(|(lane, queue)| {
+            let at = queue.iter().position(|e| e.who.slot == slot)?;
+            queue.remove(at).map(|entry| (lane, at, entry))
+        })
+    }
+
+    fn supersede_running(&mut self, slot: Slot) {
+        for running in self.running.iter_mut().flatten().filter(|r| r.who.slot == slot) {
+            running.ended = true;
+            if !running.previewing {
+                running.watch.cancel();
+            }
+        }
+    }
+}
+
+/// The words of a panic.
+fn words_of(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words given")
+}

@@ -1,0 +1,237 @@
+//! The worker without a window.
+
+use super::*;
+use crate::engine::{Stopped, Watch};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn worker() -> (Worker<u32>, Arc<AtomicUsize>) {
+    let told = Arc::new(AtomicUsize::new(0));
+    let counter = told.clone();
+    let notify = move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+    };
+    (Worker::start(Arc::new(notify)).unwrap(), told)
+}
+
+/// All news until no job is left.
+fn settle(worker: &Worker<u32>) -> Vec<Report<u32>> {
+    let begin = Instant::now();
+    while worker.live_jobs() > 0 {
+        assert!(begin.elapsed() < PATIENCE, "the jobs do not end");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    worker.drain()
+}
+
+fn last_news(reports: &[Report<u32>], job: JobId) -> &News<u32> {
+    let last: Vec<_> = reports.iter().filter(|r| r.job == job && r.news.is_last()).collect();
+    assert_eq!(last.len(), 1, "job {job} has one end: {last:?}");
+    &last[0].news
+}
+
+fn quick(value: u32) -> Task<u32> {
+    Task::new(format!("task {value}"), move |_: &Watch| Ok::<_, String>(value))
+}
+
+/// Runs until cancelled.
+fn endless(started: mpsc::Sender<()>) -> Task<u32> {
+    Task::new("endless", move |watch: &Watch| -> Result<u32, Stopped> {
+        let _ = started.send(());
+        loop {
+            watch.check()?;
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    })
+}
+
+#[test]
+fn of_a_hundred_requests_the_first_and_the_last_are_answered() {
+    let (worker, _) = worker();
+    let slot = Slot::BeamDose { plan: 0, beam: 0 };
+    let held = Arc::new(());
+    let (started, first_runs) = mpsc::channel();
+    let (go, gate) = mpsc::channel::<()>();
+    let mut gate = Some((started, gate));
+    let mut jobs = Vec::new();
+    for n in 0..100 {
+        let (a, b) = (held.clone(), held.clone());
+        let first = gate.take();
+        let is_first = first.is_some();
+        let preview = move |_: &Watch| {
+            if let Some((started, gate)) = first {
+                started.send(()).unwrap();
+                gate.recv().unwrap();
+            }
+            drop(a);
+            Ok::<_, String>(n)
+        };
+        let full = move |_: &Watch| {
+            drop(b);
+            Ok::<_, String>(1000 + n)
+        };
+        jobs.push(worker.submit(slot, Task::new("dose", full).after_preview(preview).on(Lane::Device)));
+        if is_first {
+            first_runs.recv_timeout(PATIENCE).unwrap();
+        }
+    }
+    go.send(()).unwrap();
+    let reports = settle(&worker);
+    let partials: Vec<_> = reports
+        .iter()
+        .filter_map(|r| match r.news {
+            News::Partial(Outcome::Task(value)) => Some((r.job, value, r.superseded)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(partials, [(jobs[0], 0, true), (jobs[99], 99, false)]);
+    for &job in &jobs[..99] {
+        assert!(matches!(last_news(&reports, job), News::Cancelled));
+    }
+    assert!(matches!(last_news(&reports, jobs[99]), News::Done(Outcome::Task(1099), _)));
+    assert_eq!(worker.live_jobs(), 0);
+    assert_eq!(Arc::strong_count(&held), 1, "a dropped job keeps nothing");
+}
+
+#[test]
+fn a_running_job_stops_within_20_ms_when_a_newer_one_comes() {
+    let (worker, _) = worker();
+    let (started, runs) = mpsc::channel();
+    let old = worker.submit(Slot::Dvh, endless(started));
+    runs.recv_timeout(PATIENCE).unwrap();
+    let (at, answered) = mpsc::channel();
+    let begin = Instant::now();
+    let new = worker.submit(
+        Slot::Dvh,
+        Task::new("newer", move |_: &Watch| at.send(begin.elapsed()).map(|()| 7).map_err(|e| e.to_string())),
+    );
+    let waited = answered.recv_timeout(PATIENCE).unwrap();
+    assert!(waited < Duration::from_millis(20), "the newer job began after {waited:?}");
+    let reports = settle(&worker);
+    assert!(matches!(last_news(&reports, old), News::Cancelled));
+    assert!(matches!(last_news(&reports, new), News::Done(Outcome::Task(7), _)));
+}
+
+#[test]
+fn cancel_stops_a_preview_too() {
+    let (worker, _) = worker();
+    let (started, runs) = mpsc::channel();
+    let preview = move |watch: &Watch| {
+        let _ = started.send(());
+        while !watch.is_cancelled() {
+            std::thread::yield_now();
+        }
+        Err::<u32, _>("stopped")
+    };
+    let job = worker.submit(Slot::Path, quick(1).after_preview(preview));
+    runs.recv_timeout(PATIENCE).unwrap();
+    worker.cancel(Slot::Path);
+    assert!(matches!(last_news(&settle(&worker), job), News::Cancelled));
+}
+
+#[test]
+fn a_panic_and_an_error_are_failures_and_the_next_job_runs() {
+    let (worker, _) = worker();
+    let panics: fn(&Watch) -> Result<u32, String> = |_| panic!("index 7 of 3");
+    let a = worker.submit(Slot::Open, Task::new("opening X", panics));
+    let fails = |_: &Watch| Err::<u32, _>("no such folder");
+    let b = worker.submit(Slot::Masks, Task::new("masks of Y", fails));
+    let c = worker.submit(Slot::Dvh, quick(3));
+    let reports = settle(&worker);
+    let message = |job| match last_news(&reports, job) {
+        News::Failed { message } => message.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(message(a), "opening X: the program made a mistake: index 7 of 3");
+    assert_eq!(message(b), "masks of Y: no such folder");
+    assert!(matches!(last_news(&reports, c), News::Done(Outcome::Task(3), _)));
+}
+
+#[test]
+fn progress_never_falls_and_is_not_a_flood() {
+    let (worker, told) = worker();
+    let counts = |watch: &Watch| {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..=5000).for_each(|n| watch.report(n as f32 / 5000.0)));
+            }
+        });
+        Ok::<_, String>(0)
+    };
+    worker.submit(Slot::Dvh, Task::new("counting", counts));
+    let reports = settle(&worker);
+    let shares: Vec<f32> = reports
+        .iter()
+        .filter_map(|r| if let News::Progress(share) = r.news { Some(share) } else { None })
+        .collect();
+    assert!(shares.len() > 1 && shares.len() <= 101, "{} reports", shares.len());
+    assert!(shares.windows(2).all(|w| w[1] > w[0]), "{shares:?}");
+    assert_eq!(told.load(Ordering::SeqCst), 1, "one call for all reports between two drains");
+    worker.submit(Slot::Dvh, quick(1));
+    settle(&worker);
+    assert_eq!(told.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_long_device_job_does_not_hold_up_the_host_lane() {
+    let (worker, _) = worker();
+    let (started, runs) = mpsc::channel();
+    let long = worker.submit(Slot::Path, endless(started).on(Lane::Device));
+    runs.recv_timeout(PATIENCE).unwrap();
+    let (at, answered) = mpsc::channel();
+    worker.submit(
+        Slot::Open,
+        Task::new("open", move |_: &Watch| at.send(()).map(|()| 1).map_err(|e| e.to_string())),
+    );
+    answered.recv_timeout(PATIENCE).expect("the host lane answers meanwhile");
+    worker.cancel(Slot::Path);
+    assert!(matches!(last_news(&settle(&worker), long), News::Cancelled));
+}
+
+#[test]
+fn previews_of_all_slots_come_before_the_first_full_answer() {
+    let (worker, _) = worker();
+    let (go, gate) = mpsc::channel::<()>();
+    let (started, runs) = mpsc::channel();
+    let holds = move |_: &Watch| {
+        let _ = started.send(());
+        gate.recv().map(|()| 0)
+    };
+    worker.submit(Slot::Masks, Task::new("holds the lane", holds));
+    runs.recv_timeout(PATIENCE).unwrap();
+    for beam in 0..3 {
+        let value = u32::try_from(beam).unwrap();
+        let task = quick(10 + value).after_preview(move |_: &Watch| Ok::<_, String>(value));
+        worker.submit(Slot::BeamDose { plan: 0, beam }, task);
+    }
+    go.send(()).unwrap();
+    let order: Vec<u32> = settle(&worker)
+        .iter()
+        .filter_map(|r| match r.news {
+            News::Partial(Outcome::Task(v)) | News::Done(Outcome::Task(v), _) => Some(v),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, [0, 0, 1, 2, 10, 11, 12]);
+}
+
+#[test]
+fn dropping_the_worker_stops_what_runs_and_frees_what_waits() {
+    let (worker, _) = worker();
+    let held = Arc::new(());
+    let (started, runs) = mpsc::channel();
+    worker.submit(Slot::Open, endless(started));
+    runs.recv_timeout(PATIENCE).unwrap();
+    let keep = held.clone();
+    worker.submit(
+        Slot::Dvh,
+        Task::new("waits", move |_: &Watch| Ok::<_, String>(Arc::strong_count(&keep) as u32)),
+    );
+    let begin = Instant::now();
+    drop(worker);
+    assert!(begin.elapsed() < Duration::from_millis(200), "{:?}", begin.elapsed());
+    assert_eq!(Arc::strong_count(&held), 1);
+}
