@@ -1,1 +1,18 @@
 //! Why dose lands where it does: density, attenuation, spectrum, kernels, machine, fluence.
+
+mod curve;
+mod exposure;
+mod fluence;
+mod machine;
+mod machine_file;
+mod material;
+mod normal;
+mod spectrum;
+
+pub use curve::Curve;
+pub use exposure::{Exposure, Segment, exposures};
+pub use fluence::{Fluence, FluenceError};
+pub use machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
+pub use machine_file::MachineError;
+pub use material::{Attenuation, Material};
+pub use spectrum::Spectrum;

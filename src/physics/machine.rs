@@ -1,0 +1,138 @@
+//! A treatment machine as numbers: spectrum, sources, off-axis behaviour, electrons, jaws, leaves, calibration.
+//!
+//! The file format and the source of each number stand in `assets/machines/README.md` and in the files themselves.
+
+use super::{Curve, Spectrum};
+use crate::case;
+use serde::Deserialize;
+
+/// A photon beam of a treatment machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    pub name: String,
+    pub description: String,
+    /// Nominal accelerating potential, MV.
+    pub nominal_mv: f64,
+    /// Source-axis distance, mm.
+    pub sad_mm: f64,
+    pub spectrum: Spectrum,
+    /// Standard deviation of the Gaussian focal spot along the device's x and y, mm; 0 is a point.
+    pub focal_sigma_mm: [f64; 2],
+    /// Photons scattered in the head; none in a point source.
+    pub extra_focal: Option<ExtraFocal>,
+    /// Primary fluence per solid angle against the distance from the axis at the isocentre plane (mm); 1 on the axis.
+    pub off_axis: Curve,
+    /// Factor on the attenuation coefficient of the primary beam against the angle to the axis (degrees); 1 on the axis.
+    pub softening: Curve,
+    pub electrons: Option<Electrons>,
+    pub jaws: JawModel,
+    pub leaves: Option<Leaves>,
+    pub calibration: Calibration,
+}
+
+/// A Gaussian source of scattered photons below the target, seen through the aperture.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExtraFocal {
+    /// From the target, mm.
+    pub distance_mm: f64,
+    /// Standard deviation at its own plane, mm.
+    pub sigma_mm: f64,
+    /// Share of the photon fluence on the axis at the isocentre when the whole source is seen.
+    pub share: f64,
+}
+
+/// Electrons that come with the photons: a dose near the surface.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Electrons {
+    /// Their dose at the surface on the axis of the reference field, as a share of that field's dose at the
+    /// calibration depth.
+    pub surface_share: f64,
+    /// Depth in water at which none are left, mm.
+    pub range_mm: f64,
+    /// Exponential fall-off with depth in water, per mm.
+    pub falloff_per_mm: f64,
+    /// Standard deviation of their spread from each point of the aperture, mm at the isocentre plane.
+    pub sigma_mm: f64,
+}
+
+impl Electrons {
+    /// Dose at a depth relative to that at the surface: exponential, 0 from `range_mm` on. The form of DoseCUDA
+    /// (beam_model_numbers.json): `(exp(-k d) - exp(-k r)) / (1 - exp(-k r))`.
+    pub fn at_depth(&self, depth_mm: f64) -> f64 {
+        let end = (-self.falloff_per_mm * self.range_mm).exp();
+        (((-self.falloff_per_mm * depth_mm.max(0.0)).exp() - end) / (1.0 - end)).max(0.0)
+    }
+}
+
+/// The two pairs of jaws. Their faces follow the beam's divergence; the blur of their edges is that of their mid-plane.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JawModel {
+    /// Mid-plane of the X jaws from the target, mm.
+    pub x_distance_mm: f64,
+    /// Mid-plane of the Y jaws from the target, mm.
+    pub y_distance_mm: f64,
+    /// Part of the primary that passes one pair of jaws.
+    pub transmission: f64,
+}
+
+/// A multileaf collimator.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Leaves {
+    pub name: String,
+    pub description: String,
+    /// Mid-plane of the leaves from the target, mm.
+    pub distance_mm: f64,
+    /// Height of a leaf along the beam, mm.
+    pub thickness_mm: f64,
+    /// Radius of the rounded leaf end, mm.
+    pub end_radius_mm: f64,
+    /// Part of the primary that passes the full height of a leaf.
+    pub transmission: f64,
+    /// Part of the primary that passes where two closed leaves join (tongue, groove and the gap between them).
+    pub interleaf_transmission: f64,
+    /// Width of the tongue at the leaf plane, mm.
+    pub tongue_mm: f64,
+    /// Sides of the leaves, mm at the isocentre plane, ascending; pairs + 1 values.
+    pub boundaries_mm: Vec<f64>,
+}
+
+impl Leaves {
+    /// These leaves as a beam carries them (leaf travel along X).
+    pub fn to_case(&self) -> case::Mlc {
+        case::Mlc { axis: case::MlcAxis::X, boundaries_mm: self.boundaries_mm.clone() }
+    }
+}
+
+/// What one monitor unit is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Calibration {
+    /// Dose per MU in water at a depth on the axis of a field.
+    Reference {
+        /// Field sides (x, y) at the isocentre plane, mm.
+        field_mm: [f64; 2],
+        /// Source to surface, mm.
+        ssd_mm: f64,
+        depth_mm: f64,
+        gy_per_mu: f64,
+    },
+    /// One MU is one photon per cm2 on the axis at the isocentre plane: "dose" is in Gy cm2.
+    PhotonFluence,
+}
+
+impl Machine {
+    /// Angle to the axis of the ray through a point of the isocentre plane, degrees.
+    pub fn off_axis_deg(&self, x_iso_mm: f64, y_iso_mm: f64) -> f64 {
+        (x_iso_mm.hypot(y_iso_mm) / self.sad_mm).atan().to_degrees()
+    }
+
+    /// Factor on the attenuation coefficients of the primary beam at an angle to the axis: above 1 where the beam is
+    /// softer than on the axis.
+    pub fn softening(&self, off_axis_deg: f64) -> f64 {
+        self.softening.at(off_axis_deg)
+    }
+}

@@ -1,0 +1,357 @@
+//! Machine files: TOML, as `assets/machines/README.md` documents it.
+
+use super::machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
+use super::{Curve, Spectrum};
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why a machine cannot be used.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    #[error(
+        "there is no machine '{name}'; name one of {shipped}, or the path of a machine file ending in .toml"
+    )]
+    Unknown { name: String, shipped: String },
+    #[error("cannot read the machine file {file}: {source}")]
+    Read {
+        file: String,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error(
+        "the machine file {file} is not valid TOML of a machine: {detail}(the format: assets/machines/README.md)"
+    )]
+    Syntax { file: String, detail: String },
+    #[error("machine file {file}, key '{key}': {problem}; {remedy}")]
+    Value { file: String, key: String, problem: String, remedy: String },
+}
+
+macro_rules! asset {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../assets/machines/", $name, ".toml")))
+    };
+}
+
+/// Name and text of each machine that comes with the program.
+const MACHINES: [(&str, &str); 5] = [
+    asset!("generic-6mv"),
+    asset!("generic-6mv-fff"),
+    asset!("generic-10mv"),
+    asset!("generic-15mv"),
+    asset!("point-6mv"),
+];
+
+/// Name and text of each set of leaves that comes with the program.
+const LEAVES: [(&str, &str); 2] = [asset!("mlc/millennium120"), asset!("mlc/hd120")];
+
+/// A generic machine's name with this ending is that machine with HD120 leaves.
+const HD120: &str = "-hd120";
+
+impl Machine {
+    /// Names of the machines that come with the program; the first is the default.
+    pub fn shipped() -> Vec<String> {
+        let plain = MACHINES.iter().map(|(name, _)| (*name).to_owned());
+        let hd120 = MACHINES
+            .iter()
+            .filter(|(n, _)| n.starts_with("generic"))
+            .map(|(name, _)| format!("{name}{HD120}"));
+        plain.chain(hd120).collect()
+    }
+
+    /// A shipped machine by name, or the machine of a file by its path.
+    ///
+    /// # Errors
+    /// [`MachineError`]: an unknown name, an unreadable file, a value that cannot be.
+    pub fn resolve(name_or_path: &str) -> Result<Arc<Self>, MachineError> {
+        if let Some((name, text)) = MACHINES.iter().find(|(n, _)| *n == name_or_path) {
+            return Self::parse(text, name).map(Arc::new);
+        }
+        if Self::shipped().iter().any(|n| n == name_or_path) {
+            let base = name_or_path.trim_end_matches(HD120);
+            let mut machine = Arc::unwrap_or_clone(Self::resolve(base)?);
+            machine.leaves = Some(shipped_leaves("hd120", name_or_path)?);
+            machine.name = name_or_path.to_owned();
+            return Ok(Arc::new(machine));
+        }
+        let path = Path::new(name_or_path);
+        let looks_like_a_path = path.components().count() > 1 || path.extension().is_some();
+        if !looks_like_a_path && !path.exists() {
+            let shipped = Self::shipped().join(", ");
+            return Err(MachineError::Unknown { name: name_or_path.to_owned(), shipped });
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| MachineError::Read { file: name_or_path.to_owned(), source })?;
+        Self::parse(&text, name_or_path).map(Arc::new)
+    }
+
+    /// Reads the text of a machine file; `file` is for messages.
+    ///
+    /// # Errors
+    /// [`MachineError`].
+    pub fn parse(text: &str, file: &str) -> Result<Self, MachineError> {
+        let raw: File = toml::from_str(text)
+            .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: e.to_string() })?;
+        let check = Check { file };
+        let spectrum =
+            Spectrum::new(raw.spectrum.energies_mev, raw.spectrum.photons).map_err(|(key, problem)| {
+                check.fault(
+                    &format!("spectrum.{key}"),
+                    problem,
+                    "give the share of the photons at each energy, in sum 1",
+                )
+            })?;
+        let machine = Self {
+            name: raw.name,
+            description: raw.description,
+            nominal_mv: raw.nominal_mv,
+            sad_mm: raw.sad_mm,
+            spectrum,
+            focal_sigma_mm: raw.focal_source.sigma_mm,
+            extra_focal: raw.extra_focal_source,
+            off_axis: raw.off_axis.unwrap_or_else(|| Curve::constant(1.0)),
+            softening: raw.softening.unwrap_or_else(|| Curve::constant(1.0)),
+            electrons: raw.electrons,
+            jaws: raw.jaws,
+            leaves: raw.mlc.map(|entry| leaves_of(entry, file)).transpose()?,
+            calibration: raw.calibration,
+        };
+        machine.check(&check)?;
+        Ok(machine)
+    }
+
+    fn check(&self, check: &Check) -> Result<(), MachineError> {
+        check.range("nominal_mv", self.nominal_mv, 0.5, 50.0)?;
+        check.range("sad_mm", self.sad_mm, 100.0, 5000.0)?;
+        for sigma in self.focal_sigma_mm {
+            check.range("focal_source.sigma_mm", sigma, 0.0, 10.0)?;
+        }
+        if let Some(s) = &self.extra_focal {
+            check.range("extra_focal_source.distance_mm", s.distance_mm, 10.0, 0.3 * self.sad_mm)?;
+            check.range("extra_focal_source.sigma_mm", s.sigma_mm, 1.0, 100.0)?;
+            check.range("extra_focal_source.share", s.share, 0.0, 0.5)?;
+        }
+        for (key, curve) in [("off_axis", &self.off_axis), ("softening", &self.softening)] {
+            for p in curve.points() {
+                check.range(key, p[1], 1e-3, 10.0)?;
+            }
+            if (curve.at(0.0) - 1.0).abs() > 1e-3 {
+                let problem = format!("the value on the axis is {}", curve.at(0.0));
+                return Err(check.fault(key, problem, "give [0.0, 1.0] as the first point"));
+            }
+        }
+        if let Some(e) = &self.electrons {
+            check.range("electrons.surface_share", e.surface_share, 0.0, 1.0)?;
+            check.range("electrons.range_mm", e.range_mm, 0.1, 200.0)?;
+            check.range("electrons.falloff_per_mm", e.falloff_per_mm, 1e-4, 10.0)?;
+            check.range("electrons.sigma_mm", e.sigma_mm, 1.0, 500.0)?;
+        }
+        let below_source = self.extra_focal.map_or(1.0, |s| s.distance_mm + 1.0);
+        check.range("jaws.x_distance_mm", self.jaws.x_distance_mm, below_source, 0.7 * self.sad_mm)?;
+        check.range("jaws.y_distance_mm", self.jaws.y_distance_mm, below_source, 0.7 * self.sad_mm)?;
+        check.range("jaws.transmission", self.jaws.transmission, 0.0, 0.5)?;
+        if let Some(leaves) = &self.leaves {
+            leaves.check(check, below_source, 0.7 * self.sad_mm)?;
+        }
+        if let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = self.calibration {
+            for side in field_mm {
+                check.range("calibration.field_mm", side, 10.0, 400.0)?;
+            }
+            check.range("calibration.ssd_mm", ssd_mm, 0.5 * self.sad_mm, 2.0 * self.sad_mm)?;
+            check.range("calibration.depth_mm", depth_mm, 1.0, 300.0)?;
+            check.range("calibration.gy_per_mu", gy_per_mu, 1e-6, 1.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl Leaves {
+    fn check(&self, check: &Check, nearest_mm: f64, farthest_mm: f64) -> Result<(), MachineError> {
+        check.range("mlc.distance_mm", self.distance_mm, nearest_mm, farthest_mm)?;
+        check.range("mlc.thickness_mm", self.thickness_mm, 10.0, 200.0)?;
+        check.range("mlc.end_radius_mm", self.end_radius_mm, 0.5 * self.thickness_mm, 1000.0)?;
+        check.range("mlc.transmission", self.transmission, 1e-6, 0.5)?;
+        check.range("mlc.interleaf_transmission", self.interleaf_transmission, self.transmission, 0.5)?;
+        check.range("mlc.tongue_mm", self.tongue_mm, 0.0, 2.0)?;
+        let b = &self.boundaries_mm;
+        if b.len() < 2 || b.iter().any(|v| !v.is_finite()) || b.windows(2).any(|w| w[0] >= w[1]) {
+            let problem = format!("the {} leaf sides do not ascend", b.len());
+            return Err(check.fault(
+                "mlc.boundaries_mm",
+                problem,
+                "list the sides of the leaves from the lowest up",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn shipped_leaves(name: &str, file: &str) -> Result<Leaves, MachineError> {
+    let full = format!("mlc/{name}");
+    let Some((_, text)) = LEAVES.iter().find(|(n, _)| *n == full) else {
+        return Err(Check { file }.fault(
+            "mlc",
+            format!("there are no leaves '{name}'"),
+            "write \"millennium120\", \"hd120\", or a table [mlc] of your own",
+        ));
+    };
+    toml::from_str(text).map_err(|e| MachineError::Syntax { file: full, detail: e.to_string() })
+}
+
+/// A machine file as it stands on disk.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    #[serde(default)]
+    description: String,
+    nominal_mv: f64,
+    sad_mm: f64,
+    spectrum: SpectrumTable,
+    focal_source: FocalSource,
+    extra_focal_source: Option<ExtraFocal>,
+    off_axis: Option<Curve>,
+    softening: Option<Curve>,
+    electrons: Option<Electrons>,
+    jaws: JawModel,
+    mlc: Option<toml::Value>,
+    calibration: Calibration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SpectrumTable {
+    energies_mev: Vec<f64>,
+    photons: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FocalSource {
+    sigma_mm: [f64; 2],
+}
+
+/// Leaves by the name of a shipped set, or spelt out in a table.
+fn leaves_of(entry: toml::Value, file: &str) -> Result<Leaves, MachineError> {
+    match entry {
+        toml::Value::String(name) => shipped_leaves(&name, file),
+        table => Leaves::deserialize(table)
+            .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: format!("in [mlc]: {e} ") }),
+    }
+}
+
+/// Makes the errors of one file.
+struct Check<'a> {
+    file: &'a str,
+}
+
+impl Check<'_> {
+    fn fault(&self, key: &str, problem: String, remedy: &str) -> MachineError {
+        MachineError::Value {
+            file: self.file.to_owned(),
+            key: key.to_owned(),
+            problem,
+            remedy: remedy.to_owned(),
+        }
+    }
+
+    fn range(&self, key: &str, value: f64, low: f64, high: f64) -> Result<(), MachineError> {
+        if (low..=high).contains(&value) {
+            return Ok(());
+        }
+        let remedy = format!("give a value from {low} to {high}");
+        Err(self.fault(key, format!("{value} is not possible"), &remedy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_machine_reads() {
+        let names = Machine::shipped();
+        assert_eq!(names.len(), 9);
+        for name in names {
+            let m = Machine::resolve(&name).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(m.name, name);
+            assert_eq!(m.leaves.is_some(), name != "point-6mv", "{name}");
+        }
+    }
+
+    #[test]
+    fn point_6mv_is_the_machine_of_the_issue() {
+        let m = Machine::resolve("point-6mv").expect("shipped");
+        // spectra/README.md: mean energy 1.8985 MeV by number.
+        assert!((m.spectrum.mean_energy_mev() - 1.8985).abs() < 1e-3, "{}", m.spectrum.mean_energy_mev());
+        assert_eq!(m.calibration, Calibration::PhotonFluence);
+        assert!(m.extra_focal.is_none() && m.electrons.is_none() && m.focal_sigma_mm == [0.0, 0.0]);
+        assert_eq!((m.softening(10.0), m.off_axis.at(150.0)), (1.0, 1.0));
+    }
+
+    /// Each wrong file, and what its message must name.
+    #[test]
+    fn wrong_files_say_what_is_wrong_and_where() {
+        let good = MACHINES[0].1;
+        let cases = [
+            ("sad_mm = 1000.0", "sad_mm = nan", vec!["sad_mm", "NaN"]),
+            ("sad_mm = 1000.0", "sad_mm = -5.0", vec!["sad_mm", "-5", "from 100 to 5000"]),
+            ("sad_mm = 1000.0", "sad = 1000.0", vec!["sad", "README.md"]),
+            ("transmission = 0.01", "transmission = 1.5", vec!["jaws.transmission", "1.5"]),
+            ("mlc = \"millennium120\"", "mlc = \"mlc-x\"", vec!["mlc-x", "millennium120"]),
+            ("off_axis = [[0.0, 1.0]", "off_axis = [[0.0, 0.5]", vec!["off_axis", "0.5", "[0.0, 1.0]"]),
+            ("off_axis = [[0.0, 1.0]", "off_axis = [[99.0, 1.0]", vec!["off_axis", "ascend"]),
+            ("kind = \"reference\"", "kind = \"magic\"", vec!["magic"]),
+            ("photons = [", "photons = [0.5,", vec!["spectrum.photons", "25"]),
+        ];
+        for (from, to, wants) in cases {
+            assert!(good.contains(from), "{from}");
+            let e = Machine::parse(&good.replace(from, to), "my.toml").expect_err(to).to_string();
+            for want in wants.iter().chain(&["my.toml"]) {
+                assert!(e.contains(want), "'{to}' gave: {e}");
+            }
+        }
+        let doubled = good.replacen("photons = [\n  ", "photons = [\n  1", 1);
+        let e = Machine::parse(&doubled, "my.toml").expect_err("does not sum to 1").to_string();
+        assert!(e.contains("spectrum.photons") && e.contains("sum"), "{e}");
+    }
+
+    #[test]
+    fn leaves_may_be_spelt_out_and_are_checked() {
+        let good = MACHINES[0].1.replace("mlc = \"millennium120\"\n", "");
+        let table = "\n[mlc]\nname = \"own\"\ndescription = \"\"\ndistance_mm = 500.0\nthickness_mm = 60.0\n\
+             end_radius_mm = 80.0\ntransmission = 0.01\ninterleaf_transmission = 0.02\ntongue_mm = 0.3\n\
+             boundaries_mm = [-10.0, 0.0, 10.0]\n";
+        let m = Machine::parse(&format!("{good}{table}"), "my.toml").expect("a machine");
+        assert_eq!(m.leaves.map(|l| l.boundaries_mm), Some(vec![-10.0, 0.0, 10.0]));
+        let bad = table.replace("0.0, 10.0]", "0.0, -3.0]");
+        let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("not ascending").to_string();
+        assert!(e.contains("mlc.boundaries_mm") && e.contains("ascend"), "{e}");
+        let bad = table.replace("tongue_mm = 0.3\n", "");
+        let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("incomplete").to_string();
+        assert!(e.contains("tongue_mm"), "{e}");
+    }
+
+    #[test]
+    fn unknown_names_and_paths_are_told_apart() {
+        let e = Machine::resolve("generic-7mv").expect_err("unknown").to_string();
+        assert!(e.contains("generic-7mv") && e.contains("generic-6mv") && e.contains("path"), "{e}");
+        let e = Machine::resolve("no/such/file.toml").expect_err("unreadable").to_string();
+        assert!(e.contains("no/such/file.toml"), "{e}");
+    }
+
+    /// The layout of the leaves against the table of data/physics/machine/mlc_leaves.csv, in its own terms.
+    #[test]
+    fn leaf_sides_are_those_of_the_makers() {
+        for (name, pairs, half, narrow) in [("millennium120", 60, 200.0, 5.0), ("hd120", 60, 110.0, 2.5)] {
+            let b = shipped_leaves(name, "test").expect("shipped").boundaries_mm;
+            assert_eq!((b.len(), b[0], b[pairs]), (pairs + 1, -half, half), "{name}");
+            assert_eq!(b[30], 0.0);
+            assert_eq!(b[31] - b[30], narrow);
+            assert_eq!(b[1] - b[0], 2.0 * narrow);
+            let narrow_leaves = b.windows(2).filter(|w| (w[1] - w[0] - narrow).abs() < 1e-9).count();
+            assert_eq!(narrow_leaves, if name == "hd120" { 32 } else { 40 });
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The normal distribution, fast: edges blurred by a Gaussian source and averaged over a voxel's footprint.
+
+use std::sync::LazyLock;
+
+/// Beyond this many standard deviations an edge is out of sight (1 - Phi = 1e-9).
+pub const REACH: f64 = 6.0;
+
+const STEPS_PER_SIGMA: usize = 128;
+const HALF: usize = REACH as usize * STEPS_PER_SIGMA;
+
+/// Cumulative distribution at -6 .. 6 in steps of 1/128; linear interpolation is within 2e-6.
+static CUMULATIVE: LazyLock<Vec<f64>> =
+    LazyLock::new(|| (0..=2 * HALF).map(|i| exact(i as f64 / STEPS_PER_SIGMA as f64 - REACH)).collect());
+
+/// Probability that a standard normal variable is below `x`.
+pub fn cumulative(x: f64) -> f64 {
+    lookup(&CUMULATIVE, x).unwrap_or(if x < 0.0 { 0.0 } else { 1.0 })
+}
+
+/// Integral of [`cumulative`] from minus infinity to `x`: `x Phi(x) + phi(x)`.
+pub fn cumulative_integral(x: f64) -> f64 {
+    static TABLE: LazyLock<Vec<f64>> = LazyLock::new(|| {
+        let at = |x: f64| x * exact(x) + density(x);
+        (0..=2 * HALF).map(|i| at(i as f64 / STEPS_PER_SIGMA as f64 - REACH)).collect()
+    });
+    lookup(&TABLE, x).unwrap_or(if x < 0.0 { 0.0 } else { x })
+}
+
+/// What is open at `x` of the half plane above `edge`, blurred by `sigma` and averaged over `width` round `x`.
+/// Both may be 0; a sharp edge on a point is half open.
+pub fn above_edge(x: f64, edge: f64, sigma: f64, width: f64) -> f64 {
+    let s = x - edge;
+    let reach = REACH * sigma + 0.5 * width;
+    if s > reach {
+        return 1.0;
+    }
+    if s < -reach {
+        return 0.0;
+    }
+    if sigma <= 0.0 {
+        return if width > 0.0 { (s / width + 0.5).clamp(0.0, 1.0) } else { 0.5 };
+    }
+    // Below an eighth of sigma the average over the width differs from the value in its middle by under 1e-3 of it.
+    if width < 0.125 * sigma {
+        return cumulative(s / sigma);
+    }
+    let (high, low) = ((s + 0.5 * width) / sigma, (s - 0.5 * width) / sigma);
+    (cumulative_integral(high) - cumulative_integral(low)) * sigma / width
+}
+
+fn lookup(table: &[f64], x: f64) -> Option<f64> {
+    let t = (x + REACH) * STEPS_PER_SIGMA as f64;
+    let i = t as usize;
+    (t >= 0.0 && i + 1 < table.len()).then(|| table[i] + (table[i + 1] - table[i]) * (t - i as f64))
+}
+
+fn density(x: f64) -> f64 {
+    (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt()
+}
+
+/// Cumulative distribution by its power series (Abramowitz and Stegun 26.2.11), good to 1e-11 within 6 sigma.
+fn exact(x: f64) -> f64 {
+    let mut term = x;
+    let mut sum = x;
+    let mut n = 1.0;
+    while term.abs() > 1e-17 * sum.abs() {
+        n += 2.0;
+        term *= x * x / n;
+        sum += term;
+    }
+    (0.5 + density(x) * sum).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Abramowitz and Stegun, Table 26.1.
+    #[test]
+    fn published_values() {
+        for (x, want) in
+            [(0.0, 0.5), (0.5, 0.6914624613), (1.0, 0.8413447461), (2.0, 0.9772498681), (3.5, 0.9997673709)]
+        {
+            assert!((exact(x) - want).abs() < 1e-9, "{x}");
+            assert!(
+                (cumulative(x) - want).abs() < 3e-6 && (cumulative(-x) - (1.0 - want)).abs() < 3e-6,
+                "{x}"
+            );
+        }
+        assert_eq!((cumulative(-9.0), cumulative(9.0)), (0.0, 1.0));
+    }
+
+    /// The closed form over a width against a plain sum of values.
+    #[test]
+    fn the_average_over_a_width_is_the_mean_of_the_values() {
+        for (x, sigma, width) in [(0.3, 0.8, 2.5), (-1.0, 0.5, 1.0), (0.1, 0.2, 5.0), (2.0, 1.0, 0.1)] {
+            let n = 2000;
+            let mean: f64 = (0..n)
+                .map(|i| exact((x + width * ((f64::from(i) + 0.5) / f64::from(n) - 0.5)) / sigma))
+                .sum::<f64>()
+                / f64::from(n);
+            let got = above_edge(x, 0.0, sigma, width);
+            assert!((got - mean).abs() < 1e-3 * 0.2, "{x} {sigma} {width}: {got} against {mean}");
+        }
+        assert_eq!(above_edge(1.0, 0.0, 0.0, 4.0), 0.75);
+        assert_eq!(above_edge(0.0, 0.0, 0.0, 0.0), 0.5);
+    }
+}
