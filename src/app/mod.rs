@@ -1,4 +1,6 @@
 //! The window.
 
 pub mod display;
+pub mod render;
 pub mod theme;
+pub mod view;

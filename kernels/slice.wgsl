@@ -1,0 +1,97 @@
+// A plane through the patient: CT through window and level, colourwash and isodose lines, in one pass.
+// Follows grid.wgsl. Colours are display values (gamma space), as egui's target wants them.
+
+struct View {
+    ct: Grid,
+    dose: Grid,
+    background: vec4<f32>,
+    // Lower end of the window (HU), 1 / width, whether there is a CT, whether there is a dose.
+    window: vec4<f32>,
+    // Size of the view in pixels; number of isodose levels; 1 where lines are drawn.
+    shape: vec4<f32>,
+    // Colourwash: opacity, threshold in Gy, 1 for bands; the smallest slope per pixel (Gy) that makes a line.
+    wash: vec4<f32>,
+    // Ascending. x: Gy, y: half width of the line in pixels.
+    levels: array<vec4<f32>, 16>,
+    colours: array<vec4<f32>, 16>,
+}
+
+@group(0) @binding(0) var<uniform> view: View;
+@group(1) @binding(0) var ct: texture_3d<f32>;
+@group(1) @binding(1) var ct_planes: texture_2d<f32>;
+@group(1) @binding(2) var smooth_sampler: sampler;
+@group(2) @binding(0) var dose: texture_3d<f32>;
+@group(2) @binding(1) var dose_planes: texture_2d<f32>;
+
+struct Corner {
+    @builtin(position) position: vec4<f32>,
+    @location(0) pixel: vec2<f32>,
+}
+
+// One triangle that covers the viewport; `pixel` counts from its top left corner.
+@vertex
+fn cover(@builtin(vertex_index) index: u32) -> Corner {
+    let uv = vec2(f32((index << 1u) & 2u), f32(index & 2u));
+    return Corner(vec4(uv.x * 2.0 - 1.0, 1.0 - uv.y * 2.0, 0.0, 1.0), uv * view.shape.xy);
+}
+
+fn grid_point(grid: Grid, pixel: vec2<f32>) -> vec3<f32> {
+    return (grid.origin + grid.right * pixel.x + grid.down * pixel.y).xyz;
+}
+
+fn wash_colour(gy: f32) -> vec3<f32> {
+    let n = i32(view.shape.z);
+    var colour = view.colours[0].rgb;
+    for (var i = 0; i < n; i++) {
+        let low = view.levels[i].x;
+        if gy < low {
+            break;
+        }
+        colour = view.colours[i].rgb;
+        if view.wash.z < 0.5 && i + 1 < n {
+            let t = clamp((gy - low) / max(view.levels[i + 1].x - low, 1e-20), 0.0, 1.0);
+            colour = mix(colour, view.colours[i + 1].rgb, t);
+        }
+    }
+    return colour;
+}
+
+@fragment
+fn shade(corner: Corner) -> @location(0) vec4<f32> {
+    var colour = view.background.rgb;
+    if view.window.z > 0.5 {
+        let p = grid_point(view.ct, corner.pixel);
+        if inside(view.ct, p) {
+            let k = plane_index(ct_planes, view.ct.size, p.z).x;
+            let at = (vec3(p.xy, k) + 0.5) / view.ct.size.xyz;
+            let hu = textureSampleLevel(ct, smooth_sampler, at, 0.0).x;
+            colour = vec3(clamp((hu - view.window.x) * view.window.y, 0.0, 1.0));
+        }
+    }
+    if view.window.w < 0.5 {
+        return vec4(colour, 1.0);
+    }
+    let q = grid_point(view.dose, corner.pixel);
+    if !inside(view.dose, q) {
+        return vec4(colour, 1.0);
+    }
+    let k = plane_index(dose_planes, view.dose.size, q.z);
+    let sample = trilinear(dose, view.dose.size.xyz, vec3(q.xy, k.x));
+    let gy = sample.value;
+    if gy >= view.wash.y {
+        colour = mix(colour, wash_colour(gy), view.wash.x);
+    }
+    if view.shape.w > 0.5 {
+        // Distance to a level in pixels: how far off the value is, over how fast it changes from pixel to pixel.
+        let per_voxel = sample.gradient * vec3(1.0, 1.0, k.y);
+        let slope = length(vec2(dot(per_voxel, view.dose.right.xyz), dot(per_voxel, view.dose.down.xyz)));
+        if slope > view.wash.w {
+            for (var i = 0; i < i32(view.shape.z); i++) {
+                let away = abs(gy - view.levels[i].x) / slope;
+                let cover = clamp(view.levels[i].y + 0.5 - away, 0.0, 1.0);
+                colour = mix(colour, view.colours[i].rgb, cover * view.colours[i].a);
+            }
+        }
+    }
+    return vec4(colour, 1.0);
+}

@@ -1,0 +1,126 @@
+//! What the window draws on the graphics device: volumes as 3D textures, sampled in patient space by the shaders
+//! of `kernels/*.wgsl`.
+
+mod frame;
+mod slice;
+mod textures;
+
+pub use frame::PlaneFrame;
+pub use slice::{DoseLook, Isodose, MAX_LEVELS, SliceLook};
+pub use textures::TextureError;
+
+use crate::geometry::{Volume, VolumeId};
+use egui::mutex::Mutex;
+use egui_wgpu::{RenderState, WgpuSetupCreateNew, wgpu};
+use slice::SlicePipeline;
+use std::sync::Arc;
+use textures::{Kind, Textures};
+
+/// The graphics device of the window, with what lives on it. Cheap to clone; the default has no device and draws
+/// nothing.
+#[derive(Clone, Default)]
+pub struct Gpu {
+    parts: Option<Arc<Parts>>,
+}
+
+struct Parts {
+    device: wgpu::Device,
+    adapter: wgpu::AdapterInfo,
+    slice: SlicePipeline,
+    textures: Mutex<Textures>,
+}
+
+/// Builds the pipelines on the window's device. The handle goes into every [`crate::app::view::Scene`].
+pub fn install(state: &RenderState) -> Gpu {
+    let device = state.device.clone();
+    let layouts = textures::Layouts::new(&device);
+    let slice = SlicePipeline::new(&device, state.target_format, &layouts);
+    let textures = Mutex::new(Textures::new(device.clone(), state.queue.clone(), layouts));
+    Gpu { parts: Some(Arc::new(Parts { device, adapter: state.adapter.get_info(), slice, textures })) }
+}
+
+/// How to open a device for the window: like egui's own, with 3D textures and buffers as large as the adapter has.
+pub fn setup() -> WgpuSetupCreateNew {
+    let mut setup = WgpuSetupCreateNew::without_display_handle();
+    let base = Arc::clone(&setup.device_descriptor);
+    setup.device_descriptor = Arc::new(move |adapter| {
+        let mut descriptor = base(adapter);
+        let has = adapter.limits();
+        let wants = &mut descriptor.required_limits;
+        wants.max_texture_dimension_2d = wants.max_texture_dimension_2d.min(has.max_texture_dimension_2d);
+        wants.max_texture_dimension_3d = has.max_texture_dimension_3d;
+        wants.max_buffer_size = has.max_buffer_size;
+        descriptor
+    });
+    setup
+}
+
+impl Gpu {
+    /// Name and kind of the device, for the window to show; `None` without one.
+    pub fn device_name(&self) -> Option<String> {
+        let info = &self.parts.as_ref()?.adapter;
+        Some(format!("{} ({})", info.name, info.backend))
+    }
+
+    /// Whether pictures are computed by a processor (Mesa's lavapipe and the like): then ray casts go coarser.
+    pub fn is_software(&self) -> bool {
+        self.parts.as_ref().is_some_and(|p| p.adapter.device_type == wgpu::DeviceType::Cpu)
+    }
+
+    /// Bytes of textures held, and how many uploads there were since the start.
+    pub fn texture_use(&self) -> (u64, u64) {
+        self.parts.as_ref().map_or((0, 0), |p| p.textures.lock().used())
+    }
+
+    /// Why a volume could not be put on the device, where it could not.
+    pub fn failure(&self, volume: VolumeId) -> Option<String> {
+        self.parts.as_ref()?.textures.lock().failure(volume)
+    }
+
+    /// What draws one plane: uploads the volumes not yet there, once each. `None` without a device.
+    pub fn slice_callback(
+        &self,
+        rect: egui::Rect,
+        frame: &PlaneFrame,
+        look: &SliceLook<'_>,
+    ) -> Option<egui::PaintCallback> {
+        let parts = self.parts.as_ref()?;
+        let mut textures = parts.textures.lock();
+        let ct = look.ct.and_then(|v| textures.volume(v, Kind::Ct).map(|t| (v, t)));
+        let dose = look.dose.as_ref().and_then(|d| textures.volume(d.gy, Kind::Dose).map(|t| (d.gy, t)));
+        let empty = [textures.empty(Kind::Ct), textures.empty(Kind::Dose)];
+        drop(textures);
+        let paint = parts.slice.paint(&parts.device, frame, look, ct, dose, empty);
+        Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
+    }
+
+    /// Tells that a new frame begins: textures unused for long are given up.
+    pub fn begin_frame(&self) {
+        if let Some(parts) = &self.parts {
+            parts.textures.lock().begin_frame();
+        }
+    }
+}
+
+/// A volume and its texture's bindings.
+type Placed<'a> = (&'a Arc<Volume<f32>>, wgpu::BindGroup);
+
+#[cfg(test)]
+mod tests {
+    use egui_wgpu::wgpu::naga;
+
+    #[test]
+    fn shaders_are_valid() {
+        let shaders = [("slice", super::slice::SOURCE)];
+        for (name, source) in shaders {
+            let module = naga::front::wgsl::parse_str(source)
+                .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
+            naga::valid::Validator::new(
+                naga::valid::ValidationFlags::all(),
+                naga::valid::Capabilities::empty(),
+            )
+            .validate(&module)
+            .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
+        }
+    }
+}

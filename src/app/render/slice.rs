@@ -1,0 +1,195 @@
+//! The pipeline of `kernels/slice.wgsl`: CT, colourwash and isodose lines of one plane.
+
+use super::Placed;
+use super::frame::{GridUniform, PlaneFrame};
+use super::textures::Layouts;
+use crate::geometry::Volume;
+use bytemuck::{Pod, Zeroable};
+use egui_wgpu::wgpu::{self, util::DeviceExt as _};
+use std::sync::Arc;
+
+/// Most isodose levels one picture has.
+pub const MAX_LEVELS: usize = 16;
+
+/// Shader source: the shared grid part, then the slice.
+pub(super) const SOURCE: &str =
+    concat!(include_str!("../../../kernels/grid.wgsl"), include_str!("../../../kernels/slice.wgsl"));
+
+/// What a plane shows.
+pub struct SliceLook<'a> {
+    pub ct: Option<&'a Arc<Volume<f32>>>,
+    /// HU at black and at white.
+    pub window_hu: [f32; 2],
+    pub dose: Option<DoseLook<'a>>,
+    /// Display colour outside the CT, 0 to 1.
+    pub background: [f32; 3],
+}
+
+/// How a dose is drawn.
+pub struct DoseLook<'a> {
+    pub gy: &'a Arc<Volume<f32>>,
+    /// Ascending; those beyond [`MAX_LEVELS`] are left out.
+    pub levels: &'a [Isodose],
+    pub wash_opacity: f32,
+    pub wash_threshold_gy: f32,
+    pub banded: bool,
+    pub lines: bool,
+}
+
+/// One isodose level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Isodose {
+    pub gy: f32,
+    /// Display colour, 0 to 1.
+    pub colour: [f32; 3],
+    pub width_px: f32,
+}
+
+/// `struct View` of the shader.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct ViewUniform {
+    ct: GridUniform,
+    dose: GridUniform,
+    background: [f32; 4],
+    window: [f32; 4],
+    shape: [f32; 4],
+    wash: [f32; 4],
+    levels: [[f32; 4]; MAX_LEVELS],
+    colours: [[f32; 4]; MAX_LEVELS],
+}
+
+pub(super) struct SlicePipeline {
+    pipeline: wgpu::RenderPipeline,
+    view_layout: wgpu::BindGroupLayout,
+}
+
+impl SlicePipeline {
+    pub(super) fn new(device: &wgpu::Device, target: wgpu::TextureFormat, layouts: &Layouts) -> Self {
+        let view_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("slice view"),
+            entries: &[wgpu::BindGroupLayoutEntry {
+                binding: 0,
+                visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
+                ty: wgpu::BindingType::Buffer {
+                    ty: wgpu::BufferBindingType::Uniform,
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+                count: None,
+            }],
+        });
+        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some("slice"),
+            bind_group_layouts: &[Some(&view_layout), Some(&layouts.smooth), Some(&layouts.exact)],
+            immediate_size: 0,
+        });
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some("slice.wgsl"),
+            source: wgpu::ShaderSource::Wgsl(SOURCE.into()),
+        });
+        let pipeline = device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+            label: Some("slice"),
+            layout: Some(&layout),
+            vertex: wgpu::VertexState {
+                module: &module,
+                entry_point: Some("cover"),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                buffers: &[],
+            },
+            primitive: wgpu::PrimitiveState::default(),
+            depth_stencil: None,
+            multisample: wgpu::MultisampleState::default(),
+            fragment: Some(wgpu::FragmentState {
+                module: &module,
+                entry_point: Some("shade"),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                targets: &[Some(target.into())],
+            }),
+            multiview_mask: None,
+            cache: None,
+        });
+        Self { pipeline, view_layout }
+    }
+
+    /// What draws the plane in egui's pass. Volumes that have no texture (too large) are left out.
+    pub(super) fn paint(
+        &self,
+        device: &wgpu::Device,
+        frame: &PlaneFrame,
+        look: &SliceLook<'_>,
+        ct: Option<Placed<'_>>,
+        dose: Option<Placed<'_>>,
+        empty: [wgpu::BindGroup; 2],
+    ) -> SlicePaint {
+        let uniform = view_uniform(frame, look, ct.as_ref(), dose.as_ref());
+        let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: Some("slice view"),
+            contents: bytemuck::bytes_of(&uniform),
+            usage: wgpu::BufferUsages::UNIFORM,
+        });
+        let view = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("slice view"),
+            layout: &self.view_layout,
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
+        });
+        let [no_ct, no_dose] = empty;
+        let ct = ct.map_or(no_ct, |(_, group)| group);
+        let dose = dose.map_or(no_dose, |(_, group)| group);
+        SlicePaint { pipeline: self.pipeline.clone(), view, ct, dose }
+    }
+}
+
+fn view_uniform(
+    frame: &PlaneFrame,
+    look: &SliceLook<'_>,
+    ct: Option<&Placed<'_>>,
+    dose: Option<&Placed<'_>>,
+) -> ViewUniform {
+    let mut u = ViewUniform::zeroed();
+    let flag = |b: bool| f32::from(u8::from(b));
+    let [low, high] = look.window_hu;
+    u.background = [look.background[0], look.background[1], look.background[2], 1.0];
+    u.window = [low, 1.0 / (high - low).max(1e-3), flag(ct.is_some()), flag(dose.is_some())];
+    u.shape = [frame.size_px[0], frame.size_px[1], 0.0, 0.0];
+    if let Some((volume, _)) = ct {
+        u.ct = GridUniform::new(volume.grid(), frame);
+    }
+    if let (Some((volume, _)), Some(dose)) = (dose, &look.dose) {
+        u.dose = GridUniform::new(volume.grid(), frame);
+        let levels = &dose.levels[..dose.levels.len().min(MAX_LEVELS)];
+        u.shape[2] = levels.len() as f32;
+        u.shape[3] = flag(dose.lines);
+        // A flat region at exactly a level is not a line: slopes below a millionth of the top level do not count.
+        let smallest = levels.last().map_or(0.0, |l| l.gy.abs() * 1e-6);
+        let opacity = if levels.is_empty() { 0.0 } else { dose.wash_opacity };
+        u.wash = [opacity, dose.wash_threshold_gy, flag(dose.banded), smallest];
+        for (i, level) in levels.iter().enumerate() {
+            u.levels[i] = [level.gy, 0.5 * level.width_px, 0.0, 0.0];
+            u.colours[i] = [level.colour[0], level.colour[1], level.colour[2], 1.0];
+        }
+    }
+    u
+}
+
+pub(super) struct SlicePaint {
+    pipeline: wgpu::RenderPipeline,
+    view: wgpu::BindGroup,
+    ct: wgpu::BindGroup,
+    dose: wgpu::BindGroup,
+}
+
+impl egui_wgpu::CallbackTrait for SlicePaint {
+    fn paint(
+        &self,
+        _info: egui::PaintCallbackInfo,
+        pass: &mut wgpu::RenderPass<'static>,
+        _resources: &egui_wgpu::CallbackResources,
+    ) {
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &self.view, &[]);
+        pass.set_bind_group(1, &self.ct, &[]);
+        pass.set_bind_group(2, &self.dose, &[]);
+        pass.draw(0..3, 0..1);
+    }
+}

@@ -1,0 +1,309 @@
+//! Volumes on the device: uploaded once, kept by identity, given up when unused.
+
+use crate::geometry::{Volume, VolumeId};
+use egui_wgpu::wgpu;
+use half::f16;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How a volume is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// Half floats, filtered by the hardware: HU exact to +-2048, in steps of 2 and more beyond.
+    Ct,
+    /// Full floats, filtered in the shader.
+    Dose,
+}
+
+impl Kind {
+    fn format(self) -> wgpu::TextureFormat {
+        match self {
+            Self::Ct => wgpu::TextureFormat::R16Float,
+            Self::Dose => wgpu::TextureFormat::R32Float,
+        }
+    }
+
+    fn voxel_bytes(self) -> usize {
+        match self {
+            Self::Ct => 2,
+            Self::Dose => 4,
+        }
+    }
+}
+
+/// Why a volume is not on the device.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TextureError {
+    #[error(
+        "the volume of {0} x {1} x {2} voxels cannot be shown: this graphics device takes {3} along an axis at most"
+    )]
+    TooLarge(usize, usize, usize, u32),
+    #[error(
+        "the graphics device has no room for {0} MiB: close other programs that use it, or load a smaller series"
+    )]
+    NoRoom(u64),
+}
+
+/// The layouts of a volume's bind group, shared by all pipelines.
+pub(super) struct Layouts {
+    /// Volume, planes, sampler: for shaders that filter by hardware ([`Kind::Ct`]).
+    pub smooth: wgpu::BindGroupLayout,
+    /// Volume, planes: for shaders that read single voxels.
+    pub exact: wgpu::BindGroupLayout,
+}
+
+/// Frames after which an unused texture is given up.
+const FRAMES_KEPT: u64 = 240;
+/// Beyond so many bytes, unused textures go at once.
+const BYTES_KEPT: u64 = 1 << 30;
+
+pub(super) struct Textures {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    layouts: Layouts,
+    sampler: wgpu::Sampler,
+    held: HashMap<(VolumeId, Kind), Held>,
+    failures: HashMap<VolumeId, TextureError>,
+    empty: HashMap<Kind, wgpu::BindGroup>,
+    frame: u64,
+    uploads: u64,
+}
+
+struct Held {
+    group: wgpu::BindGroup,
+    bytes: u64,
+    last_frame: u64,
+}
+
+impl Layouts {
+    pub(super) fn new(device: &wgpu::Device) -> Self {
+        let stages = wgpu::ShaderStages::FRAGMENT | wgpu::ShaderStages::COMPUTE;
+        let texture = |binding, view_dimension, filterable| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: stages,
+            ty: wgpu::BindingType::Texture {
+                sample_type: wgpu::TextureSampleType::Float { filterable },
+                view_dimension,
+                multisampled: false,
+            },
+            count: None,
+        };
+        let sampler = wgpu::BindGroupLayoutEntry {
+            binding: 2,
+            visibility: stages,
+            ty: wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering),
+            count: None,
+        };
+        let new = |label, entries: &[wgpu::BindGroupLayoutEntry]| {
+            device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
+        };
+        let planes = texture(1, wgpu::TextureViewDimension::D2, false);
+        Self {
+            smooth: new(
+                "filtered volume",
+                &[texture(0, wgpu::TextureViewDimension::D3, true), planes, sampler],
+            ),
+            exact: new("exact volume", &[texture(0, wgpu::TextureViewDimension::D3, false), planes]),
+        }
+    }
+}
+
+impl Textures {
+    pub(super) fn new(device: wgpu::Device, queue: wgpu::Queue, layouts: Layouts) -> Self {
+        let sampler = device.create_sampler(&wgpu::SamplerDescriptor {
+            label: Some("trilinear"),
+            mag_filter: wgpu::FilterMode::Linear,
+            min_filter: wgpu::FilterMode::Linear,
+            ..Default::default()
+        });
+        Self {
+            device,
+            queue,
+            layouts,
+            sampler,
+            held: HashMap::new(),
+            failures: HashMap::new(),
+            empty: HashMap::new(),
+            frame: 0,
+            uploads: 0,
+        }
+    }
+
+    pub(super) fn used(&self) -> (u64, u64) {
+        (self.held.values().map(|h| h.bytes).sum(), self.uploads)
+    }
+
+    pub(super) fn failure(&self, volume: VolumeId) -> Option<String> {
+        self.failures.get(&volume).map(ToString::to_string)
+    }
+
+    pub(super) fn begin_frame(&mut self) {
+        self.frame += 1;
+        let now = self.frame;
+        self.held.retain(|_, h| now - h.last_frame <= FRAMES_KEPT);
+    }
+
+    /// The texture of a volume, uploaded at its first use. `None` where that failed: see [`Self::failure`].
+    pub(super) fn volume(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<wgpu::BindGroup> {
+        let key = (volume.id(), kind);
+        if let Some(held) = self.held.get_mut(&key) {
+            held.last_frame = self.frame;
+            return Some(held.group.clone());
+        }
+        if self.failures.contains_key(&volume.id()) {
+            return None;
+        }
+        match self.upload(volume, kind) {
+            Ok(held) => {
+                let group = held.group.clone();
+                self.held.insert(key, held);
+                self.make_room();
+                Some(group)
+            }
+            Err(error) => {
+                tracing::warn!("{error}");
+                self.failures.insert(volume.id(), error);
+                None
+            }
+        }
+    }
+
+    /// A stand-in where there is nothing to sample.
+    pub(super) fn empty(&mut self, kind: Kind) -> wgpu::BindGroup {
+        if let Some(empty) = self.empty.get(&kind) {
+            return empty.clone();
+        }
+        let texture = self.new_texture([1, 1, 1], kind.format());
+        let empty = self.bind(&texture, &[0.0], kind);
+        self.empty.insert(kind, empty.clone());
+        empty
+    }
+
+    fn make_room(&mut self) {
+        let now = self.frame;
+        if self.used().0 > BYTES_KEPT {
+            self.held.retain(|_, h| h.last_frame == now);
+        }
+    }
+
+    fn upload(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Result<Held, TextureError> {
+        let grid = volume.grid();
+        let [nx, ny, nz] = grid.size();
+        let limits = self.device.limits();
+        let most = limits.max_texture_dimension_3d;
+        let table = limits.max_texture_dimension_2d.min(most);
+        if nx.max(ny) > most as usize || nz > table as usize {
+            return Err(TextureError::TooLarge(nx, ny, nz, table));
+        }
+        let bytes = (grid.len() * kind.voxel_bytes()) as u64;
+        let out_of_memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let texture = self.new_texture([nx, ny, nz], kind.format());
+        // A few planes at a time: a staging copy of a whole CT would double the memory for a moment.
+        let step = (1 << 23) / (nx * ny).max(1) + 1;
+        let mut k = 0;
+        while k < nz {
+            let planes = step.min(nz - k);
+            let data = &volume.data()[k * nx * ny..(k + planes) * nx * ny];
+            match kind {
+                Kind::Ct => self.write(&texture, [k, planes], [nx, ny], bytemuck::cast_slice(&halves(data))),
+                Kind::Dose => self.write(&texture, [k, planes], [nx, ny], bytemuck::cast_slice(data)),
+            }
+            k += planes;
+        }
+        if pollster::block_on(out_of_memory.pop()).is_some() {
+            return Err(TextureError::NoRoom(bytes >> 20));
+        }
+        let planes_mm: Vec<f32> = grid.planes_mm().iter().map(|p| *p as f32).collect();
+        self.uploads += 1;
+        let group = self.bind(&texture, &planes_mm, kind);
+        Ok(Held { group, bytes, last_frame: self.frame })
+    }
+
+    fn new_texture(&self, [nx, ny, nz]: [usize; 3], format: wgpu::TextureFormat) -> wgpu::Texture {
+        self.device.create_texture(&wgpu::TextureDescriptor {
+            label: Some("volume"),
+            size: wgpu::Extent3d { width: nx as u32, height: ny as u32, depth_or_array_layers: nz as u32 },
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D3,
+            format,
+            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
+            view_formats: &[],
+        })
+    }
+
+    /// Writes `planes` planes of `size` voxels from plane `first` on.
+    fn write(&self, texture: &wgpu::Texture, [first, planes]: [usize; 2], [nx, ny]: [usize; 2], data: &[u8]) {
+        let row_bytes = (data.len() / (planes * ny).max(1)) as u32;
+        self.queue.write_texture(
+            wgpu::TexelCopyTextureInfo {
+                texture,
+                mip_level: 0,
+                origin: wgpu::Origin3d { x: 0, y: 0, z: first as u32 },
+                aspect: wgpu::TextureAspect::All,
+            },
+            data,
+            wgpu::TexelCopyBufferLayout {
+                offset: 0,
+                bytes_per_row: Some(row_bytes),
+                rows_per_image: Some(ny as u32),
+            },
+            wgpu::Extent3d { width: nx as u32, height: ny as u32, depth_or_array_layers: planes as u32 },
+        );
+    }
+
+    fn bind(&self, volume: &wgpu::Texture, planes_mm: &[f32], kind: Kind) -> wgpu::BindGroup {
+        let table = self.device.create_texture(&wgpu::TextureDescriptor {
+            label: Some("planes"),
+            size: wgpu::Extent3d { width: planes_mm.len() as u32, height: 1, depth_or_array_layers: 1 },
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D2,
+            format: wgpu::TextureFormat::R32Float,
+            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
+            view_formats: &[],
+        });
+        self.queue.write_texture(
+            table.as_image_copy(),
+            bytemuck::cast_slice(planes_mm),
+            wgpu::TexelCopyBufferLayout {
+                offset: 0,
+                bytes_per_row: Some(planes_mm.len() as u32 * 4),
+                rows_per_image: None,
+            },
+            table.size(),
+        );
+        let volume = volume.create_view(&wgpu::TextureViewDescriptor::default());
+        let planes = table.create_view(&wgpu::TextureViewDescriptor::default());
+        let mut entries = vec![
+            wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&volume) },
+            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&planes) },
+        ];
+        let layout = match kind {
+            Kind::Ct => {
+                let sampler = wgpu::BindingResource::Sampler(&self.sampler);
+                entries.push(wgpu::BindGroupEntry { binding: 2, resource: sampler });
+                &self.layouts.smooth
+            }
+            Kind::Dose => &self.layouts.exact,
+        };
+        self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("volume"),
+            layout,
+            entries: &entries,
+        })
+    }
+}
+
+fn halves(data: &[f32]) -> Vec<f16> {
+    let mut out = vec![f16::ZERO; data.len()];
+    let chunk = 1 << 16;
+    out.par_chunks_mut(chunk).zip(data.par_chunks(chunk)).for_each(|(to, from)| {
+        for (t, f) in to.iter_mut().zip(from) {
+            *t = f16::from_f32(f.clamp(-65504.0, 65504.0));
+        }
+    });
+    out
+}

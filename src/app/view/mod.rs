@@ -1,0 +1,89 @@
+//! The four views: axial, sagittal, coronal, and from the beam's eye. They draw a [`Scene`] and answer the pointer
+//! with [`ViewEvent`]s; what an event changes is decided elsewhere.
+
+mod navigate;
+mod plane;
+mod scene;
+mod slice;
+
+pub use plane::ViewPlane;
+pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook};
+
+use egui::{Response, Role, Sense, Ui, WidgetInfo};
+use glam::DVec3;
+
+/// Which of the four views.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ViewKind {
+    Axial,
+    Sagittal,
+    Coronal,
+    Bev,
+}
+
+impl ViewKind {
+    pub const ALL: [Self; 4] = [Self::Axial, Self::Sagittal, Self::Coronal, Self::Bev];
+
+    /// The name it goes by on the screen and for screen readers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Axial => "Axial",
+            Self::Sagittal => "Sagittal",
+            Self::Coronal => "Coronal",
+            Self::Bev => "Beam's eye",
+        }
+    }
+}
+
+/// What one view keeps from frame to frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViewState {
+    pub kind: ViewKind,
+    /// Patient position in the middle of the view, mm; only its part in the plane counts, the depth is the
+    /// crosshair's. `None`: the middle of the images.
+    pub centre_mm: Option<DVec3>,
+    /// Zoom. `None`: all of the images fits.
+    pub mm_per_point: Option<f64>,
+    pub maximised: bool,
+}
+
+impl ViewState {
+    pub fn new(kind: ViewKind) -> Self {
+        Self { kind, centre_mm: None, mm_per_point: None, maximised: false }
+    }
+
+    /// Back to all of the images, centred.
+    pub fn fit(&mut self) {
+        self.centre_mm = None;
+        self.mm_per_point = None;
+    }
+}
+
+/// What the user did in a view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ViewEvent {
+    /// The crosshair goes here (paging moves it along the normal), patient LPS, mm.
+    CrosshairMoved(DVec3),
+    /// Width and level, HU.
+    WindowLevel(f32, f32),
+    /// The pointer rests over this position, patient LPS, mm.
+    Hover(DVec3),
+    /// The beam (index in the plan) was dragged round its isocentre to this gantry angle, 0 to 360 degrees.
+    GantryDragged { beam: usize, gantry_deg: f64 },
+    /// The view wants the whole middle, or gives it back.
+    ToggleMaximise,
+}
+
+/// Draws a view into all the space there is and appends what the user did in it.
+pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<ViewEvent>) -> Response {
+    use egui::emath::GuiRounding as _;
+    let rect = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
+    let response = ui.allocate_rect(rect, Sense::click_and_drag());
+    let name = state.kind.name();
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, name));
+    if rect.width() < 8.0 || rect.height() < 8.0 {
+        return response;
+    }
+    slice::show(ui, &response, state, scene, events);
+    response
+}

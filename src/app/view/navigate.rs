@@ -1,0 +1,153 @@
+//! Paging, panning, zooming, window and level.
+
+use super::plane::{page_mm, snapped_mm};
+use super::{Scene, ViewEvent, ViewPlane, ViewState};
+use crate::geometry::Grid;
+use egui::{Event, MouseWheelUnit, PointerButton, Response, Ui};
+use glam::DVec3;
+
+/// Zoom per notch of the wheel.
+const ZOOM_STEP: f64 = 1.15;
+/// Scroll distance of touchpads that turns one page, points.
+const POINTS_PER_PAGE: f32 = 24.0;
+/// mm per point at most and at least.
+const ZOOM_RANGE: std::ops::RangeInclusive<f64> = 0.005..=10.0;
+/// A drag of one point changes the window by this share of its width, or by at least 1 HU.
+const WINDOW_PER_POINT: f32 = 1.0 / 300.0;
+
+/// The plane that a view shows now.
+pub(super) fn current_plane(state: &ViewState, scene: &Scene, rect: egui::Rect) -> ViewPlane {
+    let [right, down] = state.kind.axes();
+    let axis = state.kind.normal_axis();
+    let grid = scene.grid();
+    let middle = grid.map_or(scene.crosshair_mm, |g| g.middle_mm());
+    let mut centre_mm = state.centre_mm.unwrap_or(middle);
+    centre_mm[axis] = scene.crosshair_mm[axis];
+    let fitted = || grid.map_or(1.0, |g| fit_mm_per_point(g, [right, down], rect));
+    ViewPlane { rect, centre_mm, right, down, mm_per_point: state.mm_per_point.unwrap_or_else(fitted) }
+}
+
+/// Scale at which the whole box of voxels fits, with a little air.
+fn fit_mm_per_point(grid: &Grid, axes: [DVec3; 2], rect: egui::Rect) -> f64 {
+    let corners = grid.corners_mm();
+    let extent = |axis: DVec3| {
+        let along = corners.map(|c| c.dot(axis));
+        let (low, high) = along.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+        high - low
+    };
+    let air = 1.02;
+    let x = extent(axes[0]) / f64::from(rect.width());
+    let y = extent(axes[1]) / f64::from(rect.height());
+    (x.max(y) * air).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end())
+}
+
+/// Answers wheel and pointer. `claimed`: a handle of something drawn has the drag.
+pub(super) fn respond(
+    ui: &Ui,
+    response: &Response,
+    state: &mut ViewState,
+    scene: &Scene,
+    plane: &ViewPlane,
+    claimed: bool,
+    events: &mut Vec<ViewEvent>,
+) {
+    if let Some(at) = response.hover_pos() {
+        events.push(ViewEvent::Hover(plane.patient_from_screen(at)));
+        wheel(ui, response, state, scene, plane, at, events);
+    }
+    if response.double_clicked()
+        && !claimed
+        && let Some(at) = response.interact_pointer_pos()
+    {
+        events.push(ViewEvent::CrosshairMoved(snapped(scene, plane.patient_from_screen(at))));
+    }
+    let delta = response.drag_delta();
+    if delta == egui::Vec2::ZERO {
+        return;
+    }
+    if response.dragged_by(PointerButton::Secondary) {
+        let per_point = (scene.window.width_hu * WINDOW_PER_POINT).max(1.0);
+        let width = (scene.window.width_hu + delta.x * per_point).clamp(1.0, 10_000.0);
+        let level = (scene.window.level_hu - delta.y * per_point).clamp(-5_000.0, 10_000.0);
+        events.push(ViewEvent::WindowLevel(width.round(), level.round()));
+    } else if !claimed
+        && (response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle))
+    {
+        let moved = plane.right * f64::from(delta.x) + plane.down * f64::from(delta.y);
+        state.centre_mm = Some(plane.centre_mm - moved * plane.mm_per_point);
+        state.mm_per_point = Some(plane.mm_per_point);
+    }
+}
+
+/// The crosshair keeps to the planes of the images along their normal, so that the axial view shows a plane that
+/// was acquired.
+pub(super) fn snapped(scene: &Scene, mut at_mm: DVec3) -> DVec3 {
+    if let Some(grid) = scene.grid() {
+        let normal = grid.axes()[2];
+        if let Some(axis) = (0..3).find(|a| normal[*a].abs() > 0.999_99) {
+            at_mm[axis] = snapped_mm(grid, axis, at_mm);
+        }
+    }
+    at_mm
+}
+
+fn wheel(
+    ui: &Ui,
+    response: &Response,
+    state: &mut ViewState,
+    scene: &Scene,
+    plane: &ViewPlane,
+    at: egui::Pos2,
+    events: &mut Vec<ViewEvent>,
+) {
+    let id = response.id.with("scrolled");
+    let mut scrolled: f32 = ui.data(|d| d.get_temp(id)).unwrap_or(0.0);
+    let before = scrolled;
+    let mut zoom = 1.0_f64;
+    ui.input(|input| {
+        for event in &input.events {
+            match event {
+                Event::MouseWheel { unit, delta, modifiers, .. } => {
+                    let notches = match unit {
+                        MouseWheelUnit::Line | MouseWheelUnit::Page => delta.y,
+                        MouseWheelUnit::Point => delta.y / POINTS_PER_PAGE,
+                    };
+                    if modifiers.command || modifiers.ctrl {
+                        zoom *= ZOOM_STEP.powf(f64::from(notches));
+                    } else {
+                        scrolled += notches;
+                    }
+                }
+                Event::Zoom(factor) => zoom *= f64::from(*factor),
+                _ => {}
+            }
+        }
+    });
+    let pages = scrolled.trunc();
+    if pages != 0.0 {
+        page(state, scene, pages as i32, events);
+        scrolled -= pages;
+    }
+    if scrolled != before {
+        ui.data_mut(|d| d.insert_temp(id, scrolled));
+    }
+    if zoom != 1.0 && zoom.is_finite() && zoom > 0.0 {
+        let under = plane.patient_from_screen(at);
+        let next = (plane.mm_per_point / zoom).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end());
+        // What is under the pointer stays there.
+        state.centre_mm = Some(under + (plane.centre_mm - under) * (next / plane.mm_per_point));
+        state.mm_per_point = Some(next);
+    }
+}
+
+/// Moves the crosshair by pages along the view's normal. Wheel up goes to the head, to the left, to the front.
+fn page(state: &ViewState, scene: &Scene, pages: i32, events: &mut Vec<ViewEvent>) {
+    let Some(grid) = scene.grid() else { return };
+    let axis = state.kind.normal_axis();
+    let steps = if axis == 1 { -pages } else { pages };
+    let mut to = scene.crosshair_mm;
+    to[axis] = page_mm(grid, axis, to, steps);
+    if to != scene.crosshair_mm {
+        events.push(ViewEvent::CrosshairMoved(to));
+    }
+}

@@ -1,0 +1,186 @@
+//! Where a view's plane lies in the patient, and the way from points on the screen to the patient and back.
+
+use super::ViewKind;
+use crate::app::render::PlaneFrame;
+use crate::geometry::Grid;
+use egui::{Pos2, Rect};
+use glam::DVec3;
+
+/// A view's plane, its place on the screen, and its scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ViewPlane {
+    pub rect: Rect,
+    /// The patient position under the middle of the rectangle, mm.
+    pub centre_mm: DVec3,
+    /// Unit vectors in patient LPS: to the right on the screen, and down.
+    pub right: DVec3,
+    pub down: DVec3,
+    pub mm_per_point: f64,
+}
+
+impl ViewKind {
+    /// Screen directions in patient LPS: right and down. The patient's left is on the right, anterior is up in
+    /// axial views and to the left in sagittal ones, head is up.
+    pub fn axes(self) -> [DVec3; 2] {
+        match self {
+            Self::Axial => [DVec3::X, DVec3::Y],
+            Self::Sagittal => [DVec3::Y, DVec3::NEG_Z],
+            Self::Coronal | Self::Bev => [DVec3::X, DVec3::NEG_Z],
+        }
+    }
+
+    /// The axis of patient LPS (0 x, 1 y, 2 z) that the view pages along.
+    pub fn normal_axis(self) -> usize {
+        match self {
+            Self::Axial => 2,
+            Self::Sagittal => 0,
+            Self::Coronal | Self::Bev => 1,
+        }
+    }
+}
+
+impl ViewPlane {
+    /// The position under a point of the screen.
+    pub fn patient_from_screen(&self, at: Pos2) -> DVec3 {
+        let d = at - self.rect.center();
+        self.centre_mm
+            + self.right * (f64::from(d.x) * self.mm_per_point)
+            + self.down * (f64::from(d.y) * self.mm_per_point)
+    }
+
+    /// Where a position appears, seen along the normal.
+    pub fn screen_from_patient(&self, patient_mm: DVec3) -> Pos2 {
+        let d = patient_mm - self.centre_mm;
+        let c = self.rect.center();
+        Pos2::new(
+            c.x + (d.dot(self.right) / self.mm_per_point) as f32,
+            c.y + (d.dot(self.down) / self.mm_per_point) as f32,
+        )
+    }
+
+    /// Signed distance of a position from the plane, mm; positive away from the viewer.
+    pub fn depth_mm(&self, patient_mm: DVec3) -> f64 {
+        (patient_mm - self.centre_mm).dot(self.right.cross(self.down))
+    }
+
+    /// The plane in pixels, for the shaders.
+    pub fn frame(&self, pixels_per_point: f32) -> PlaneFrame {
+        let mm_per_pixel = self.mm_per_point / f64::from(pixels_per_point);
+        PlaneFrame {
+            top_left_mm: self.patient_from_screen(self.rect.min),
+            right_mm: self.right * mm_per_pixel,
+            down_mm: self.down * mm_per_pixel,
+            size_px: [self.rect.width() * pixels_per_point, self.rect.height() * pixels_per_point],
+        }
+    }
+}
+
+/// Steps of paging: from a position along a patient axis to the next plane of the grid. Where one of the grid's
+/// axes runs along it, to the real position of the next plane (or voxel centre); where the grid lies oblique, by
+/// its smallest spacing.
+pub fn page_mm(grid: &Grid, axis: usize, from_mm: DVec3, steps: i32) -> f64 {
+    let from = from_mm[axis];
+    let Some((values, sign)) = positions(grid, axis) else {
+        let planes = grid.planes_mm();
+        let [dx, dy] = grid.spacing_xy_mm();
+        let gap = planes.windows(2).map(|w| w[1] - w[0]).fold(dx.min(dy), f64::min);
+        return from + f64::from(steps) * gap;
+    };
+    let local = (from - grid.origin_mm()[axis]) * sign;
+    let steps = steps * if sign > 0.0 { 1 } else { -1 };
+    // A position on a plane pages to its neighbour; one between two planes to the nearer end of the gap first.
+    let near = 1e-3;
+    let last = values.len() as i64 - 1;
+    let start = if steps > 0 {
+        values.partition_point(|v| *v <= local + near) as i64 - 1
+    } else {
+        values.partition_point(|v| *v < local - near) as i64
+    };
+    let k = (start + i64::from(steps)).clamp(0, last) as usize;
+    grid.origin_mm()[axis] + sign * values[k]
+}
+
+/// The coordinate of the grid plane nearest to a position along a patient axis; the position's own where the grid
+/// lies oblique to it.
+pub fn snapped_mm(grid: &Grid, axis: usize, at_mm: DVec3) -> f64 {
+    let Some((values, sign)) = positions(grid, axis) else { return at_mm[axis] };
+    let local = (at_mm[axis] - grid.origin_mm()[axis]) * sign;
+    let nearest = values.iter().copied().min_by(|a, b| (a - local).abs().total_cmp(&(b - local).abs()));
+    nearest.map_or(at_mm[axis], |v| grid.origin_mm()[axis] + sign * v)
+}
+
+/// Offsets from the origin of the planes that lie along a patient axis, ascending, and whether they run with the
+/// axis (1) or against it (-1). `None` where no axis of the grid runs along it.
+fn positions(grid: &Grid, axis: usize) -> Option<(Vec<f64>, f64)> {
+    let along = (0..3).find(|a| grid.axes()[*a][axis].abs() > 0.999_99)?;
+    let sign = grid.axes()[along][axis].signum();
+    let values = match along {
+        2 => grid.planes_mm().to_vec(),
+        a => (0..grid.size()[a]).map(|i| i as f64 * grid.spacing_xy_mm()[a]).collect(),
+    };
+    Some((values, sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use egui::{pos2, vec2};
+
+    fn uneven(column: DVec3) -> Grid {
+        Grid::new(DVec3::new(0.0, 0.0, 100.0), DVec3::X, column, [1.0, 2.0], [10, 10], &[0.0, 1.0, 5.0, 6.5])
+            .expect("a valid grid")
+    }
+
+    #[test]
+    fn paging_goes_through_the_real_planes() {
+        let g = uneven(DVec3::Y);
+        let page = |z: f64, steps| page_mm(&g, 2, DVec3::new(0.0, 0.0, z), steps);
+        assert_eq!(page(100.0, 1), 101.0);
+        assert_eq!(page(101.0, 1), 105.0);
+        assert_eq!(page(106.5, 1), 106.5);
+        assert_eq!(page(105.0, -2), 100.0);
+        // Between planes: one step reaches the next plane, not the one after.
+        assert_eq!(page(103.0, 1), 105.0);
+        assert_eq!(page(103.0, -1), 101.0);
+        assert_eq!(page_mm(&g, 1, DVec3::new(0.0, 4.0, 0.0), 2), 8.0);
+    }
+
+    #[test]
+    fn paging_knows_a_grid_that_runs_against_the_axis() {
+        // Column direction -y makes the normal -z.
+        let g = uneven(DVec3::NEG_Y);
+        assert!(g.axes()[2].z < 0.0);
+        let page = |z: f64, steps| page_mm(&g, 2, DVec3::new(0.0, 0.0, z), steps);
+        assert_eq!(page(100.0, -1), 99.0);
+        assert_eq!(page(95.0, 1), 99.0);
+        assert_eq!(snapped_mm(&g, 2, DVec3::new(0.0, 0.0, 96.5)), 95.0);
+    }
+
+    #[test]
+    fn an_oblique_grid_pages_by_its_spacing() {
+        let (s, c) = 0.2_f64.sin_cos();
+        let g =
+            Grid::new(DVec3::ZERO, DVec3::X, DVec3::new(0.0, c, s), [1.0, 1.5], [4, 4], &[0.0, 2.0]).unwrap();
+        assert!((page_mm(&g, 2, DVec3::new(0.0, 0.0, 7.3), 2) - 9.3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn screen_and_patient_are_each_others_inverse() {
+        let [right, down] = ViewKind::Sagittal.axes();
+        let plane = ViewPlane {
+            rect: egui::Rect::from_min_size(pos2(13.0, 40.0), vec2(300.0, 200.0)),
+            centre_mm: DVec3::new(-5.0, 20.0, 30.0),
+            right,
+            down,
+            mm_per_point: 0.7,
+        };
+        let at = pos2(50.0, 60.0);
+        let p = plane.patient_from_screen(at);
+        assert!((plane.screen_from_patient(p) - at).length() < 1e-3);
+        assert!(plane.depth_mm(p).abs() < 1e-9);
+        // Anterior is -y: to the left.
+        assert!(plane.screen_from_patient(p - DVec3::Y * 10.0).x < at.x);
+        // The head is up.
+        assert!(plane.screen_from_patient(p + DVec3::Z * 10.0).y < at.y);
+    }
+}

@@ -1,0 +1,127 @@
+//! What all views draw: built anew each frame from shared parts, so cheap.
+
+use crate::app::display::{DoseDisplay, WindowLevel};
+use crate::app::render::Gpu;
+use crate::case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureSet};
+use crate::geometry::{BeamFrame, Grid, PatientPosition, Volume};
+use glam::DVec3;
+use std::sync::Arc;
+
+/// What all views draw.
+#[derive(Clone)]
+pub struct Scene {
+    pub gpu: Gpu,
+    /// HU.
+    pub ct: Option<Arc<Volume<f32>>>,
+    pub window: WindowLevel,
+    pub dose: Option<DoseLayer>,
+    /// The contours, and for each structure of the set how it looks; those beyond the looks are not drawn.
+    pub structures: Arc<StructureSet>,
+    pub looks: Vec<StructureLook>,
+    pub beams: Vec<BeamLayer>,
+    /// Where the three planes meet, patient LPS, mm.
+    pub crosshair_mm: DVec3,
+}
+
+/// A dose on show.
+#[derive(Clone)]
+pub struct DoseLayer {
+    pub dose: Arc<Dose>,
+    /// 100 % in Gy, and its name. Without it there are no percent, hence no levels.
+    pub reference: Option<(f64, &'static str)>,
+    pub display: DoseDisplay,
+}
+
+/// How one structure looks.
+#[derive(Clone, Debug)]
+pub struct StructureLook {
+    pub visible: bool,
+    pub selected: bool,
+    pub colour: Rgb,
+}
+
+/// A beam as the views draw it: one state of the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BeamLayer {
+    /// Index in the plan: what [`super::ViewEvent`] names it by.
+    pub index: usize,
+    pub name: String,
+    pub selected: bool,
+    pub position: PatientPosition,
+    pub gantry_deg: f64,
+    pub collimator_deg: f64,
+    pub couch_deg: f64,
+    pub isocentre_mm: DVec3,
+    pub sad_mm: f64,
+    pub jaws: Jaws,
+    pub mlc: Option<Mlc>,
+    pub leaves_mm: Vec<Bank>,
+    /// Whether its gantry may be dragged.
+    pub editable: bool,
+}
+
+impl BeamLayer {
+    /// A beam at its first control point. `None` for a beam without control points.
+    pub fn of(
+        index: usize,
+        beam: &Beam,
+        position: PatientPosition,
+        sad_mm: f64,
+        selected: bool,
+    ) -> Option<Self> {
+        let start = beam.start()?;
+        Some(Self {
+            index,
+            name: beam.name.clone(),
+            selected,
+            position,
+            gantry_deg: start.gantry_deg,
+            collimator_deg: start.collimator_deg,
+            couch_deg: start.couch_deg,
+            isocentre_mm: beam.isocentre_mm,
+            sad_mm,
+            jaws: start.jaws,
+            mlc: beam.mlc.clone(),
+            leaves_mm: start.leaves_mm.clone(),
+            editable: beam.read_only.is_none(),
+        })
+    }
+
+    /// The beam limiting device's frame.
+    pub fn frame(&self) -> BeamFrame {
+        BeamFrame::new(
+            self.position,
+            self.gantry_deg,
+            self.collimator_deg,
+            self.couch_deg,
+            self.isocentre_mm,
+            self.sad_mm,
+        )
+    }
+}
+
+impl Scene {
+    /// An empty scene on a device.
+    pub fn new(gpu: Gpu) -> Self {
+        Self {
+            gpu,
+            ct: None,
+            window: WindowLevel::new(400.0, 40.0),
+            dose: None,
+            structures: Arc::default(),
+            looks: Vec::new(),
+            beams: Vec::new(),
+            crosshair_mm: DVec3::ZERO,
+        }
+    }
+
+    /// The grid that pages are turned on: the CT's, else the dose's.
+    pub fn grid(&self) -> Option<&Arc<Grid>> {
+        self.ct.as_ref().map(|v| v.grid()).or_else(|| self.dose.as_ref().map(|d| d.dose.gy.grid()))
+    }
+
+    /// The beam the beam's-eye view looks along: the selected one, else the first.
+    pub fn bev_beam(&self) -> Option<&BeamLayer> {
+        self.beams.iter().find(|b| b.selected).or_else(|| self.beams.first())
+    }
+}

@@ -1,0 +1,68 @@
+//! A plane through the patient with everything on it.
+
+use super::{DoseLayer, Scene, ViewEvent, ViewState, navigate};
+use crate::app::render::{DoseLook, Isodose, SliceLook};
+use crate::app::theme;
+use egui::{Color32, Response, Ui};
+
+pub(super) fn show(
+    ui: &mut Ui,
+    response: &Response,
+    state: &mut ViewState,
+    scene: &Scene,
+    events: &mut Vec<ViewEvent>,
+) {
+    let plane = navigate::current_plane(state, scene, response.rect);
+    navigate::respond(ui, response, state, scene, &plane, false, events);
+    let plane = navigate::current_plane(state, scene, response.rect);
+    let painter = ui.painter_at(response.rect);
+    painter.rect_filled(response.rect, 0.0, theme::GROUND);
+    let window = scene.window;
+    let levels = scene.dose.as_ref().map(isodoses).unwrap_or_default();
+    let look = SliceLook {
+        ct: scene.ct.as_ref(),
+        window_hu: [window.level_hu - 0.5 * window.width_hu, window.level_hu + 0.5 * window.width_hu],
+        dose: scene.dose.as_ref().map(|d| dose_look(d, &levels)),
+        background: rgb(theme::GROUND),
+    };
+    if let Some(callback) =
+        scene.gpu.slice_callback(response.rect, &plane.frame(ui.pixels_per_point()), &look)
+    {
+        painter.add(callback);
+    }
+}
+
+/// The shown levels in Gy, ascending.
+fn isodoses(layer: &DoseLayer) -> Vec<Isodose> {
+    let Some((reference_gy, _)) = layer.reference else { return Vec::new() };
+    let mut levels: Vec<Isodose> = layer
+        .display
+        .levels
+        .iter()
+        .filter(|l| l.shown)
+        .map(|l| Isodose {
+            gy: (f64::from(l.percent) * 0.01 * reference_gy) as f32,
+            colour: rgb(theme::colour(l.colour)),
+            width_px: if l.is_thick() { 2.5 } else { 1.4 },
+        })
+        .collect();
+    levels.sort_by(|a, b| a.gy.total_cmp(&b.gy));
+    levels
+}
+
+fn dose_look<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
+    let display = &layer.display;
+    let reference_gy = layer.reference.map_or(0.0, |(gy, _)| gy);
+    DoseLook {
+        gy: &layer.dose.gy,
+        levels,
+        wash_opacity: if display.wash { display.wash_opacity } else { 0.0 },
+        wash_threshold_gy: (f64::from(display.wash_threshold_percent) * 0.01 * reference_gy) as f32,
+        banded: display.wash_banded,
+        lines: display.lines,
+    }
+}
+
+fn rgb(colour: Color32) -> [f32; 3] {
+    [colour.r(), colour.g(), colour.b()].map(|v| f32::from(v) / 255.0)
+}

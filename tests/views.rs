@@ -1,0 +1,179 @@
+//! What the views draw, pixel by pixel, against closed forms. Rendered by whatever wgpu finds, lavapipe first.
+
+use beamsight::app::display::{DoseDisplay, WindowLevel};
+use beamsight::app::render::{self, Gpu};
+use beamsight::app::view::{self, DoseLayer, Scene, ViewEvent, ViewKind, ViewState};
+use beamsight::case::{Dose, DoseStatus};
+use beamsight::geometry::{Grid, Volume};
+use eframe::egui;
+use egui::Vec2;
+use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
+use glam::DVec3;
+use std::sync::Arc;
+
+/// A view by itself, filling the window.
+struct OneView {
+    scene: Scene,
+    state: ViewState,
+    events: Vec<ViewEvent>,
+}
+
+impl eframe::App for OneView {
+    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        view::show(ui, &mut self.state, &self.scene, &mut self.events);
+        for event in &self.events {
+            match *event {
+                ViewEvent::CrosshairMoved(to) => self.scene.crosshair_mm = to,
+                ViewEvent::WindowLevel(w, l) => self.scene.window = WindowLevel::new(w, l),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn harness(kind: ViewKind, size: Vec2, build: impl FnOnce(Gpu) -> Scene) -> Harness<'static, OneView> {
+    Harness::builder()
+        .with_size(size)
+        .with_pixels_per_point(1.0)
+        .with_render_cursor(false)
+        .wgpu()
+        .build_eframe(|cc| {
+            let gpu = render::install(cc.wgpu_render_state.as_ref().expect("a wgpu harness"));
+            OneView { scene: build(gpu), state: ViewState::new(kind), events: Vec::new() }
+        })
+}
+
+/// A volume from a function of the patient position.
+fn volume(grid: Grid, f: impl Fn(DVec3) -> f64) -> Arc<Volume<f32>> {
+    let [nx, ny, nz] = grid.size();
+    let mut data = Vec::with_capacity(grid.len());
+    for k in 0..nz {
+        for j in 0..ny {
+            data.extend((0..nx).map(|i| f(grid.centre_mm(i, j, k)) as f32));
+        }
+    }
+    Arc::new(Volume::new(Arc::new(grid), data))
+}
+
+fn uneven(tilt_deg: f64) -> Grid {
+    let (s, c) = tilt_deg.to_radians().sin_cos();
+    let planes = [0.0, 2.0, 9.0, 10.0, 14.0, 20.5, 24.0, 33.0, 36.0, 40.0];
+    Grid::new(DVec3::new(-30.0, -40.0, -20.0), DVec3::X, DVec3::new(0.0, c, s), [3.0, 4.0], [21, 21], &planes)
+        .expect("a valid grid")
+}
+
+/// A linear function of position is reproduced by trilinear sampling on any grid: even, uneven, oblique.
+#[test]
+fn a_linear_ramp_goes_through_window_and_level() {
+    let ramp = |p: DVec3| 3.0 * p.x - 2.0 * p.y + 4.0 * p.z + 50.0;
+    for tilt in [0.0, 12.0] {
+        for kind in [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal] {
+            let ct = volume(uneven(tilt), ramp);
+            let middle = ct.grid().middle_mm();
+            let mut h = harness(kind, Vec2::new(120.0, 90.0), |gpu| Scene {
+                ct: Some(Arc::clone(&ct)),
+                window: WindowLevel::new(600.0, 50.0),
+                crosshair_mm: middle,
+                ..Scene::new(gpu)
+            });
+            h.state_mut().state.mm_per_point = Some(0.4);
+            h.run();
+            let picture = h.render().expect("a picture");
+            let rect = h.get_by_label(kind.name()).rect();
+            let [right, down] = kind.axes();
+            let mut compared = 0;
+            for (x, y) in [(60, 45), (50, 40), (71, 52), (45, 60), (80, 30)] {
+                let (dx, dy) = (
+                    f64::from(x) + 0.5 - f64::from(rect.center().x),
+                    f64::from(y) + 0.5 - f64::from(rect.center().y),
+                );
+                let at = middle + right * (dx * 0.4) + down * (dy * 0.4);
+                if ct.trilinear(at).is_none() {
+                    continue;
+                }
+                let want = ((ramp(at) - (50.0 - 300.0)) / 600.0).clamp(0.0, 1.0) * 255.0;
+                let got = picture.get_pixel(x, y).0;
+                assert!(got[0] == got[1] && got[1] == got[2], "grey at {x},{y}: {got:?}");
+                assert!(
+                    (f64::from(got[0]) - want).abs() <= 1.5,
+                    "{kind:?} tilt {tilt} at {x},{y}: {got:?}, not {want:.1}"
+                );
+                compared += 1;
+            }
+            assert!(compared >= 3, "{kind:?} tilt {tilt}: the points must lie in the CT");
+        }
+    }
+}
+
+/// Dose falls linearly with the distance from an axis; its isodoses are circles of known radius.
+#[test]
+fn isodose_lines_lie_where_the_closed_form_says() {
+    let gy = |p: DVec3| 60.0 * (1.2 - 0.01 * (p.x * p.x + p.y * p.y).sqrt());
+    let grid = Grid::axis_aligned(DVec3::new(-60.3, -61.0, -10.0), DVec3::new(1.0, 1.0, 2.5), [122, 122, 9])
+        .unwrap();
+    let dose = Dose {
+        gy: volume(grid, gy),
+        status: DoseStatus::Final,
+        label: "cone".into(),
+        frame_of_reference_uid: String::new(),
+        receipt: None,
+    };
+    let mut display = DoseDisplay { wash: false, ..DoseDisplay::default() };
+    display.levels.retain(|l| [100.0, 90.0, 80.0].contains(&l.percent));
+    let colours: Vec<[u8; 3]> = display.levels.iter().map(|l| l.colour.0).collect();
+    let mut h = harness(ViewKind::Axial, Vec2::new(200.0, 200.0), |gpu| Scene {
+        dose: Some(DoseLayer { dose: Arc::new(dose), reference: Some((60.0, "prescription")), display }),
+        ..Scene::new(gpu)
+    });
+    h.state_mut().state.mm_per_point = Some(0.5);
+    h.state_mut().state.centre_mm = Some(DVec3::ZERO);
+    h.run();
+    let picture = h.render().expect("a picture");
+    for (colour, radius_mm) in colours.iter().zip([20.0, 30.0, 40.0]) {
+        // Rays from the middle: the level's colour is met within a pixel of its radius, in full strength.
+        for degrees in [7.0_f64, 48.0, 131.0, 200.0, 293.0] {
+            let (s, c) = degrees.to_radians().sin_cos();
+            let strength = |r_px: f64| {
+                let (x, y) = (100.0 + r_px * c, 100.0 + r_px * s);
+                let p = picture.get_pixel(x as u32, y as u32).0;
+                let off: i32 = (0..3).map(|i| (i32::from(p[i]) - i32::from(colour[i])).abs()).sum();
+                off
+            };
+            let r_px = radius_mm / 0.5;
+            let nearest = (-10..=10).map(|i| r_px + f64::from(i) * 0.1).map(strength).min().unwrap();
+            assert!(nearest < 60, "{radius_mm} mm at {degrees} degrees: off by {nearest}");
+            assert!(strength(r_px - 5.0) > 150 && strength(r_px + 5.0) > 150, "only near the radius");
+        }
+    }
+}
+
+#[test]
+fn paging_uploads_nothing_and_stops_at_the_last_plane() {
+    let ct = volume(uneven(0.0), |p| p.z);
+    let mut h = harness(ViewKind::Axial, Vec2::new(100.0, 100.0), |gpu| Scene {
+        ct: Some(ct),
+        crosshair_mm: DVec3::new(0.0, 0.0, -20.0),
+        ..Scene::new(gpu)
+    });
+    h.run();
+    h.render().expect("a picture");
+    let uploads = h.state().scene.gpu.texture_use().1;
+    assert_eq!(uploads, 1);
+    let mut seen = Vec::new();
+    for _ in 0..12 {
+        h.hover_at(egui::pos2(50.0, 50.0));
+        h.event(egui::Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Line,
+            delta: Vec2::new(0.0, 1.0),
+            phase: egui::TouchPhase::Move,
+            modifiers: egui::Modifiers::NONE,
+            source: egui::MouseWheelSource::Wheel,
+        });
+        h.run();
+        h.render().expect("a picture");
+        seen.push(h.state().scene.crosshair_mm.z + 20.0);
+    }
+    assert_eq!(seen, [2.0, 9.0, 10.0, 14.0, 20.5, 24.0, 33.0, 36.0, 40.0, 40.0, 40.0, 40.0]);
+    assert_eq!(h.state().scene.gpu.texture_use().1, uploads, "paging uploaded a texture");
+}
