@@ -1,6 +1,7 @@
 //! A CT series.
 
 use crate::geometry::{PatientPosition, Volume};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// A CT series as one volume of Hounsfield units, its planes where the files put them.
@@ -21,7 +22,7 @@ pub struct Ct {
 }
 
 /// One thing worth knowing about how a series or file deviates from the usual.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
     pub severity: Severity,
     /// One sentence: what, and what was done about it.
@@ -30,10 +31,23 @@ pub struct Remark {
     pub files: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing, harmless.
     Note,
     /// Look at it before trusting what is computed on it.
     Warning,
+}
+
+impl Remark {
+    /// Something worth knowing, harmless. `files` are file names.
+    pub fn note(message: impl Into<String>, files: Vec<String>) -> Self {
+        Self { severity: Severity::Note, message: message.into(), files }
+    }
+
+    /// Something to look at before trusting what is computed on it. `files` are file names.
+    pub fn warning(message: impl Into<String>, files: Vec<String>) -> Self {
+        Self { severity: Severity::Warning, message: message.into(), files }
+    }
 }

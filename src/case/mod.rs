@@ -16,6 +16,7 @@ pub use plan::{Normalisation, Plan};
 pub use structure::{Contour, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
 
+use serde::Serialize;
 use std::sync::Arc;
 
 /// Everything loaded for one patient. Cheap to clone: the big parts are shared.
@@ -30,10 +31,12 @@ pub struct Case {
     pub plans: Vec<Arc<Plan>>,
     /// Doses read from files; computed ones live with the window or the verb that asked for them.
     pub doses: Vec<Arc<Dose>>,
+    /// What is unusual about the files as a whole: what was left out and why, what contradicts what.
+    pub remarks: Vec<Remark>,
 }
 
 /// Name and number, as the files have them (may be empty).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PatientInfo {
     pub name: String,
     pub id: String,

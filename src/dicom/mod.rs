@@ -1,1 +1,19 @@
 //! Case <-> DICOM, one file per IOD.
+
+mod assemble;
+mod catalogue;
+mod ct;
+mod error;
+mod object;
+mod pixels;
+mod planes;
+mod rtstruct;
+
+pub use assemble::{Choice, load};
+pub use catalogue::{Catalogue, Entry, Image, Series, Unreadable, scan};
+pub use ct::read_ct;
+pub use error::DicomError;
+pub use rtstruct::read_structures;
+
+/// Told how far a read is (0 to 1), from any thread; answers `false` to stop it.
+pub type Progress<'a> = &'a (dyn Fn(f32) -> bool + Sync);

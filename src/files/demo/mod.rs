@@ -115,6 +115,7 @@ impl Phantom {
             structures: Arc::new(set),
             plans: vec![Arc::new(Plan { uid: Some(uid("plan")), ..self.plan })],
             doses: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 }

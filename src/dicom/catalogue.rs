@@ -1,0 +1,450 @@
+//! What a folder holds: image series told apart, structure sets, plans, doses, and what is none of these.
+
+use super::object::{Attributes, Item, file_name, open_header};
+use super::{DicomError, Progress};
+use crate::case::{PatientInfo, Remark};
+use dicom_dictionary_std::{tags, uids};
+use glam::DVec3;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Everything found under a path, read from the headers alone.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Catalogue {
+    /// The path that was searched, in words.
+    pub place: String,
+    /// Everybody the files name; entries refer to them by index.
+    pub patients: Vec<PatientInfo>,
+    /// Image series of any modality; only CT is loaded as HU.
+    pub series: Vec<Series>,
+    pub structure_sets: Vec<Entry>,
+    pub plans: Vec<Entry>,
+    pub doses: Vec<Entry>,
+    /// Radiographs, portal images, registrations, ...: listed, not loaded.
+    pub others: Vec<Entry>,
+    /// Names of files that are not DICOM.
+    pub not_dicom: Vec<String>,
+    pub unreadable: Vec<Unreadable>,
+    pub remarks: Vec<Remark>,
+}
+
+/// Images of one series UID with one modality, frame of reference, orientation, size and pixel spacing.
+#[derive(Clone, Debug, Serialize)]
+pub struct Series {
+    pub uid: String,
+    pub modality: String,
+    pub description: String,
+    pub study_uid: String,
+    /// Empty where the files have none.
+    pub frame_of_reference_uid: String,
+    /// Index into [`Catalogue::patients`].
+    pub patient: usize,
+    /// Columns, rows.
+    pub size: [usize; 2],
+    /// Along x, along y (DICOM has them the other way round); `None` where the files have none.
+    pub spacing_mm: Option<[f64; 2]>,
+    /// Directions of rows and columns, patient LPS; `None` where the files have none.
+    pub orientation: Option<[DVec3; 2]>,
+    /// Number of images.
+    pub planes: usize,
+    /// Several frames in one file (enhanced CT): listed, not loaded.
+    pub multiframe: bool,
+    #[serde(skip)]
+    pub images: Vec<Image>,
+}
+
+/// One file of an image series.
+#[derive(Clone, Debug)]
+pub struct Image {
+    pub path: PathBuf,
+    pub sop_uid: String,
+    pub instance: Option<i64>,
+    /// Centre of the first voxel, patient LPS; `None` where the file has none.
+    pub position_mm: Option<DVec3>,
+    /// SliceThickness: compared with the positions, never used in their place.
+    pub thickness_mm: Option<f64>,
+}
+
+/// One object that is not part of an image series.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    pub path: PathBuf,
+    /// `RTSTRUCT`, `RTPLAN`, `RTDOSE`, `RTIMAGE`, `CR`, ...
+    pub modality: String,
+    pub label: String,
+    pub sop_uid: String,
+    /// Empty where the file has none.
+    pub frame_of_reference_uid: String,
+    /// Index into [`Catalogue::patients`].
+    pub patient: usize,
+    /// Date and time as the file has them; later ones sort later.
+    pub date_time: String,
+    /// UIDs of the series and instances it refers to.
+    #[serde(skip)]
+    pub references: Vec<String>,
+}
+
+/// A file that is DICOM but could not be read.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unreadable {
+    pub file: String,
+    pub reason: String,
+}
+
+/// Searches a folder with its subfolders, or takes a single file.
+///
+/// # Errors
+/// [`DicomError::EmptyFolder`], [`DicomError::NoDicom`], [`DicomError::NotDicom`] or the reason why the only
+/// file(s) could not be read; [`DicomError::Stopped`]. Single files that cannot be read are no error among others.
+pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
+    let files = files_under(path)?;
+    if files.is_empty() {
+        return Err(DicomError::EmptyFolder { folder: path.to_owned() });
+    }
+    let headers = read_headers(&files, progress)?;
+    let mut catalogue = Catalogue { place: path.display().to_string(), ..Catalogue::default() };
+    let mut first_failure = None;
+    for (file, header) in files.iter().zip(headers) {
+        match header {
+            Ok(header) => catalogue.add(header),
+            Err(DicomError::NotDicom { .. }) if path.is_dir() => catalogue.not_dicom.push(file_name(file)),
+            Err(error) => {
+                let reason = error.to_string();
+                catalogue.unreadable.push(Unreadable { file: file_name(file), reason });
+                first_failure.get_or_insert(error);
+            }
+        }
+    }
+    if catalogue.is_empty() {
+        return Err(first_failure.unwrap_or_else(|| DicomError::NoDicom {
+            folder: path.to_owned(),
+            files: files.len(),
+            first: catalogue.not_dicom.first().cloned().unwrap_or_default(),
+        }));
+    }
+    catalogue.finish();
+    Ok(catalogue)
+}
+
+/// All files under a path, sorted; the path itself where it is a file. Folders reached twice are read once.
+fn files_under(path: &Path) -> Result<Vec<PathBuf>, DicomError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| DicomError::Io { path, source }
+    };
+    if !std::fs::metadata(path).map_err(io(path))?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    let mut seen = HashSet::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        if !seen.insert(folder.canonicalize().map_err(io(&folder))?) {
+            continue;
+        }
+        for entry in std::fs::read_dir(&folder).map_err(io(&folder))? {
+            let entry = entry.map_err(io(&folder))?.path();
+            // A dangling link is neither file nor folder.
+            match std::fs::metadata(&entry) {
+                Ok(kind) if kind.is_dir() => folders.push(entry),
+                Ok(kind) if kind.is_file() => files.push(entry),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read_headers(
+    files: &[PathBuf],
+    progress: Progress,
+) -> Result<Vec<Result<Header, DicomError>>, DicomError> {
+    let done = AtomicUsize::new(0);
+    let stopped = AtomicBool::new(false);
+    let headers = files
+        .par_iter()
+        .map(|path| {
+            if stopped.load(Ordering::Relaxed) {
+                return Err(DicomError::Stopped);
+            }
+            let header = Header::read(path);
+            let share = (done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / files.len() as f32;
+            if !progress(share) {
+                stopped.store(true, Ordering::Relaxed);
+            }
+            header
+        })
+        .collect();
+    if stopped.into_inner() { Err(DicomError::Stopped) } else { Ok(headers) }
+}
+
+/// What one file's header says.
+struct Header {
+    patient: PatientInfo,
+    kind: Kind,
+    entry: Entry,
+    image: Option<ImageHeader>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Image,
+    Structures,
+    Plan,
+    Dose,
+    Other,
+}
+
+struct ImageHeader {
+    series_uid: String,
+    study_uid: String,
+    size: [usize; 2],
+    spacing_mm: Option<[f64; 2]>,
+    orientation: Option<[DVec3; 2]>,
+    multiframe: bool,
+    image: Image,
+}
+
+impl Header {
+    fn read(path: &Path) -> Result<Self, DicomError> {
+        let object = open_header(path)?;
+        let class = object
+            .text(tags::SOP_CLASS_UID)
+            .unwrap_or_else(|| object.meta().media_storage_sop_class_uid().trim_end_matches('\0').to_owned());
+        let text = |tag| object.text(tag).unwrap_or_default();
+        let modality = text(tags::MODALITY);
+        let kind = kind_of(&class, &modality, object.item());
+        let label_tag = match kind {
+            Kind::Structures => tags::STRUCTURE_SET_LABEL,
+            Kind::Plan => tags::RT_PLAN_LABEL,
+            Kind::Dose => tags::DOSE_COMMENT,
+            Kind::Image | Kind::Other => tags::SERIES_DESCRIPTION,
+        };
+        let [date, time] = match kind {
+            Kind::Structures => [tags::STRUCTURE_SET_DATE, tags::STRUCTURE_SET_TIME],
+            Kind::Plan => [tags::RT_PLAN_DATE, tags::RT_PLAN_TIME],
+            _ => [tags::INSTANCE_CREATION_DATE, tags::INSTANCE_CREATION_TIME],
+        };
+        let entry = Entry {
+            path: path.to_owned(),
+            label: object
+                .text(label_tag)
+                .or_else(|| object.text(tags::SERIES_DESCRIPTION))
+                .unwrap_or_default(),
+            sop_uid: text(tags::SOP_INSTANCE_UID),
+            frame_of_reference_uid: frame_of(object.item()),
+            patient: 0,
+            date_time: format!("{}{}", text(date), text(time)),
+            references: references_of(kind, object.item()),
+            modality,
+        };
+        let patient = PatientInfo {
+            name: text(tags::PATIENT_NAME),
+            id: text(tags::PATIENT_ID),
+            birth_date: text(tags::PATIENT_BIRTH_DATE),
+            sex: text(tags::PATIENT_SEX),
+        };
+        let image = (kind == Kind::Image).then(|| ImageHeader::read(path, object.item()));
+        Ok(Self { patient, kind, entry, image })
+    }
+}
+
+impl ImageHeader {
+    fn read(path: &Path, item: &Item) -> Self {
+        let count = |tag| item.whole(tag).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        Self {
+            series_uid: item.text(tags::SERIES_INSTANCE_UID).unwrap_or_default(),
+            study_uid: item.text(tags::STUDY_INSTANCE_UID).unwrap_or_default(),
+            size: [count(tags::COLUMNS), count(tags::ROWS)],
+            spacing_mm: spacing_of(item),
+            orientation: orientation_of(item),
+            multiframe: item.number(tags::NUMBER_OF_FRAMES).is_some_and(|n| n > 1.0),
+            image: Image {
+                path: path.to_owned(),
+                sop_uid: item.text(tags::SOP_INSTANCE_UID).unwrap_or_default(),
+                instance: item.whole(tags::INSTANCE_NUMBER),
+                position_mm: item.vector(tags::IMAGE_POSITION_PATIENT),
+                thickness_mm: item.number(tags::SLICE_THICKNESS),
+            },
+        }
+    }
+
+    fn belongs_to(&self, entry: &Entry, series: &Series) -> bool {
+        let close = |a: DVec3, b: DVec3| (a - b).abs().max_element() < 1e-3;
+        let same_orientation = match (self.orientation, series.orientation) {
+            (Some(a), Some(b)) => close(a[0], b[0]) && close(a[1], b[1]),
+            (a, b) => a == b,
+        };
+        let same_spacing = match (self.spacing_mm, series.spacing_mm) {
+            (Some(a), Some(b)) => (0..2).all(|i| (a[i] - b[i]).abs() <= 1e-4 * b[i].abs()),
+            (a, b) => a == b,
+        };
+        self.series_uid == series.uid
+            && entry.modality == series.modality
+            && entry.frame_of_reference_uid == series.frame_of_reference_uid
+            && entry.patient == series.patient
+            && self.size == series.size
+            && !self.multiframe
+            && !series.multiframe
+            && same_orientation
+            && same_spacing
+    }
+}
+
+/// PixelSpacing as `[dx, dy]`: the file has the distance between rows (dy) first. NaN and zero are passed on.
+pub(super) fn spacing_of(item: &Item) -> Option<[f64; 2]> {
+    match item.numbers(tags::PIXEL_SPACING)[..] {
+        [dy, dx] => Some([dx, dy]),
+        _ => None,
+    }
+}
+
+/// Directions of rows and columns.
+pub(super) fn orientation_of(item: &Item) -> Option<[DVec3; 2]> {
+    match item.numbers(tags::IMAGE_ORIENTATION_PATIENT)[..] {
+        [a, b, c, d, e, f] => Some([DVec3::new(a, b, c), DVec3::new(d, e, f)]),
+        _ => None,
+    }
+}
+
+/// Frame of reference of an object; a structure set has it in a sequence.
+pub(super) fn frame_of(item: &Item) -> String {
+    item.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE)
+        .first()
+        .and_then(|first| first.text(tags::FRAME_OF_REFERENCE_UID))
+        .or_else(|| item.text(tags::FRAME_OF_REFERENCE_UID))
+        .or_else(|| {
+            item.items(tags::STRUCTURE_SET_ROI_SEQUENCE)
+                .iter()
+                .find_map(|roi| roi.text(tags::REFERENCED_FRAME_OF_REFERENCE_UID))
+        })
+        .unwrap_or_default()
+}
+
+fn kind_of(class: &str, modality: &str, item: &Item) -> Kind {
+    match (class, modality) {
+        (uids::RT_STRUCTURE_SET_STORAGE, _) | (_, "RTSTRUCT") => Kind::Structures,
+        (uids::RT_PLAN_STORAGE | uids::RT_ION_PLAN_STORAGE, _) | (_, "RTPLAN") => Kind::Plan,
+        (uids::RT_DOSE_STORAGE, _) | (_, "RTDOSE") => Kind::Dose,
+        (uids::RT_IMAGE_STORAGE, _) | (_, "RTIMAGE") => Kind::Other,
+        (_, "CT" | "MR" | "PT") if item.get(tags::ROWS).is_some() => Kind::Image,
+        _ => Kind::Other,
+    }
+}
+
+fn references_of(kind: Kind, item: &Item) -> Vec<String> {
+    let uids_in = |tag| {
+        item.items(tag).iter().filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID)).collect::<Vec<_>>()
+    };
+    match kind {
+        Kind::Structures => {
+            let series = item
+                .items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE)
+                .iter()
+                .flat_map(|frame| frame.items(tags::RT_REFERENCED_STUDY_SEQUENCE))
+                .flat_map(|study| study.items(tags::RT_REFERENCED_SERIES_SEQUENCE));
+            let mut all = Vec::new();
+            for one in series {
+                all.extend(one.text(tags::SERIES_INSTANCE_UID));
+                all.extend(
+                    one.items(tags::CONTOUR_IMAGE_SEQUENCE)
+                        .iter()
+                        .filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID)),
+                );
+            }
+            all
+        }
+        Kind::Plan => uids_in(tags::REFERENCED_STRUCTURE_SET_SEQUENCE),
+        Kind::Dose => {
+            let mut all = uids_in(tags::REFERENCED_RT_PLAN_SEQUENCE);
+            all.extend(uids_in(tags::REFERENCED_STRUCTURE_SET_SEQUENCE));
+            all
+        }
+        Kind::Image | Kind::Other => Vec::new(),
+    }
+}
+
+impl Catalogue {
+    fn is_empty(&self) -> bool {
+        let entries = [&self.structure_sets, &self.plans, &self.doses, &self.others];
+        self.series.is_empty() && entries.iter().all(|e| e.is_empty())
+    }
+
+    fn add(&mut self, header: Header) {
+        let Header { patient, kind, mut entry, image } = header;
+        entry.patient = self.patient_index(patient);
+        match (kind, image) {
+            (Kind::Image, Some(image)) => self.add_image(entry, image),
+            (Kind::Structures, _) => self.structure_sets.push(entry),
+            (Kind::Plan, _) => self.plans.push(entry),
+            (Kind::Dose, _) => self.doses.push(entry),
+            _ => self.others.push(entry),
+        }
+    }
+
+    fn add_image(&mut self, entry: Entry, header: ImageHeader) {
+        match self.series.iter_mut().find(|s| header.belongs_to(&entry, s)) {
+            Some(series) => {
+                series.images.push(header.image);
+                series.planes += 1;
+            }
+            None => self.series.push(Series {
+                uid: header.series_uid,
+                modality: entry.modality,
+                description: entry.label,
+                study_uid: header.study_uid,
+                frame_of_reference_uid: entry.frame_of_reference_uid,
+                patient: entry.patient,
+                size: header.size,
+                spacing_mm: header.spacing_mm,
+                orientation: header.orientation,
+                planes: 1,
+                multiframe: header.multiframe,
+                images: vec![header.image],
+            }),
+        }
+    }
+
+    /// One patient per ID; the name decides only where there is no ID.
+    fn patient_index(&mut self, patient: PatientInfo) -> usize {
+        let key = |p: &PatientInfo| if p.id.is_empty() { p.name.clone() } else { p.id.clone() };
+        let wanted = key(&patient);
+        self.patients.iter().position(|p| key(p) == wanted).unwrap_or_else(|| {
+            self.patients.push(patient);
+            self.patients.len() - 1
+        })
+    }
+
+    fn finish(&mut self) {
+        if !self.unreadable.is_empty() {
+            let files = self.unreadable.iter().map(|u| u.file.clone()).collect::<Vec<_>>();
+            let count = files.len();
+            let first = &self.unreadable[0].reason;
+            self.remarks.push(Remark::warning(
+                format!("{count} DICOM file(s) could not be read and are left out: {first}"),
+                files,
+            ));
+        }
+        if !self.not_dicom.is_empty() {
+            self.remarks.push(Remark::note(
+                format!("{} file(s) are not DICOM and were passed over", self.not_dicom.len()),
+                self.not_dicom.clone(),
+            ));
+        }
+        let mut split: Vec<&str> = self.series.iter().map(|s| s.uid.as_str()).collect();
+        split.sort_unstable();
+        let mixed: HashSet<&str> = split.windows(2).filter(|w| w[0] == w[1]).map(|w| w[0]).collect();
+        for uid in mixed {
+            self.remarks.push(Remark::warning(
+                format!(
+                    "series {uid} mixes images of different size, spacing, orientation or frame; each kind is listed by itself"
+                ),
+                Vec::new(),
+            ));
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! CT series -> one volume of Hounsfield units, its planes where the files put them.
+
+use super::catalogue::{Image, Series};
+use super::object::{Attributes, Object, file_name, open};
+use super::pixels::samples;
+use super::planes::{Stack, stack};
+use super::{DicomError, Progress};
+use crate::case::{Ct, Remark};
+use crate::geometry::{Grid, PatientPosition, Volume};
+use dicom_dictionary_std::tags;
+use rayon::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// What stands in for pixels that are padding: air.
+const AIR_HU: f32 = -1000.0;
+
+/// Reads a CT series: planes ordered along the normal, at the positions of the files, rescaled plane by plane.
+///
+/// # Errors
+/// [`DicomError`] naming the file: another modality, attributes missing, images that make no grid (zero spacing,
+/// sheared by a gantry tilt), unreadable or truncated pixels, images that contradict each other.
+pub fn read_ct(series: &Series, progress: Progress) -> Result<Ct, DicomError> {
+    let Stack { grid, images, mut remarks } = stack(series, |a, b| same_pixels(series, a, b))?;
+    let (hu, facts) = read_planes(&grid, &images, progress)?;
+    let names: Vec<String> = images.iter().map(|i| file_name(&i.path)).collect();
+    let position = common_position(&images, &facts, &mut remarks)?;
+    if series.frame_of_reference_uid.is_empty() {
+        remarks.push(Remark::warning(
+            "the images name no frame of reference: only structures that refer to these very images are shown",
+            Vec::new(),
+        ));
+    }
+    remark_pixels(&facts, &names, &mut remarks);
+    Ok(Ct {
+        hu: Arc::new(Volume::new(Arc::new(grid), hu)),
+        position,
+        series_uid: series.uid.clone(),
+        study_uid: series.study_uid.clone(),
+        frame_of_reference_uid: series.frame_of_reference_uid.clone(),
+        description: series.description.clone(),
+        plane_uids: images.iter().map(|i| i.sop_uid.clone()).collect(),
+        remarks,
+    })
+}
+
+/// What a plane's file says beside its pixels.
+#[derive(Default)]
+struct Facts {
+    position: Option<String>,
+    no_rescale: bool,
+    /// RescaleType where it is given and not HU.
+    other_unit: Option<String>,
+    lossy: bool,
+    padded: usize,
+    lowest_hu: f32,
+}
+
+fn read_planes(
+    grid: &Grid,
+    images: &[&Image],
+    progress: Progress,
+) -> Result<(Vec<f32>, Vec<Facts>), DicomError> {
+    let [nx, ny, nz] = grid.size();
+    let area = nx * ny;
+    // The first plane alone: a header that claims a size its file does not have is found before memory is taken.
+    let mut first = Vec::new();
+    let mut facts = Vec::with_capacity(nz);
+    facts.push(read_plane(&images[0].path, area, &mut first)?);
+    let mut hu: Vec<f32> = Vec::new();
+    hu.try_reserve_exact(area * nz).map_err(|_| DicomError::Unsupported {
+        path: images[0].path.clone(),
+        what: format!("{nx} x {ny} x {nz} voxels do not fit into memory; choose a smaller series"),
+    })?;
+    hu.resize(area * nz, 0.0);
+    hu[..area].copy_from_slice(&first);
+    let done = AtomicUsize::new(1);
+    let stopped = AtomicBool::new(!progress(1.0 / nz as f32));
+    let rest: Vec<Facts> = hu[area..]
+        .par_chunks_mut(area)
+        .zip(&images[1..])
+        .map_init(Vec::new, |plane, (out, image)| {
+            if stopped.load(Ordering::Relaxed) {
+                return Err(DicomError::Stopped);
+            }
+            let facts = read_plane(&image.path, area, plane)?;
+            out.copy_from_slice(plane);
+            if !progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / nz as f32) {
+                stopped.store(true, Ordering::Relaxed);
+            }
+            Ok(facts)
+        })
+        .collect::<Result<_, _>>()?;
+    facts.extend(rest);
+    Ok((hu, facts))
+}
+
+/// Reads one plane's HU into `hu` (made `area` long).
+fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, DicomError> {
+    let object = open(path)?;
+    let samples = samples(&object, path, area)?;
+    let slope = object.number(tags::RESCALE_SLOPE);
+    let intercept = object.number(tags::RESCALE_INTERCEPT);
+    if slope == Some(0.0) {
+        let what = "its RescaleSlope is 0".to_owned();
+        return Err(DicomError::Contradiction { path: path.to_owned(), what });
+    }
+    if object.get(tags::MODALITY_LUT_SEQUENCE).is_some() {
+        let what =
+            "it has a modality look-up table in place of slope and intercept; export it with a rescale";
+        return Err(DicomError::Unsupported { path: path.to_owned(), what: what.to_owned() });
+    }
+    let (a, b) = (slope.unwrap_or(1.0), intercept.unwrap_or(0.0));
+    let layout = samples.layout;
+    let padding = Padding::of(&object, layout.signed);
+    let mut facts = Facts {
+        position: object.text(tags::PATIENT_POSITION),
+        no_rescale: slope.is_none() || intercept.is_none(),
+        other_unit: object.text(tags::RESCALE_TYPE).filter(|t| t != "HU" && t != "US"),
+        lossy: object.text(tags::LOSSY_IMAGE_COMPRESSION).as_deref() == Some("01"),
+        padded: 0,
+        lowest_hu: f32::INFINITY,
+    };
+    hu.clear();
+    hu.reserve(area);
+    for &raw in &samples.raw {
+        let value = layout.value(raw);
+        if padding.as_ref().is_some_and(|p| p.holds(raw, value)) {
+            facts.padded += 1;
+            hu.push(AIR_HU);
+            continue;
+        }
+        let one = (a * value as f64 + b) as f32;
+        facts.lowest_hu = facts.lowest_hu.min(one);
+        hu.push(one);
+    }
+    Ok(facts)
+}
+
+/// Stored values that are no measurement (PixelPaddingValue, with PixelPaddingRangeLimit where given).
+struct Padding {
+    /// The bit pattern; some systems write a pattern that does not fit the bits stored.
+    pattern: u32,
+    range: (i64, i64),
+}
+
+impl Padding {
+    fn of(object: &Object, signed: bool) -> Option<Self> {
+        // The value may be typed signed or unsigned whatever the pixels are: only its 16 bits count.
+        let read = |tag| {
+            object.whole(tag).map(|v| {
+                let bits = v as u16;
+                (bits, if signed { i64::from(bits as i16) } else { i64::from(bits) })
+            })
+        };
+        let (pattern, value) = read(tags::PIXEL_PADDING_VALUE)?;
+        let limit = read(tags::PIXEL_PADDING_RANGE_LIMIT).map_or(value, |(_, v)| v);
+        Some(Self { pattern: u32::from(pattern), range: (value.min(limit), value.max(limit)) })
+    }
+
+    fn holds(&self, raw: u32, value: i64) -> bool {
+        raw == self.pattern || (self.range.0..=self.range.1).contains(&value)
+    }
+}
+
+fn same_pixels(series: &Series, a: &Image, b: &Image) -> bool {
+    let area = series.size[0] * series.size[1];
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    read_plane(&a.path, area, &mut left).is_ok()
+        && read_plane(&b.path, area, &mut right).is_ok()
+        && left == right
+}
+
+fn common_position(
+    images: &[&Image],
+    facts: &[Facts],
+    remarks: &mut Vec<Remark>,
+) -> Result<PatientPosition, DicomError> {
+    let first = facts[0].position.as_deref();
+    if let Some(k) = facts.iter().position(|f| f.position.as_deref() != first) {
+        let say = |p: Option<&str>| p.unwrap_or("none").to_owned();
+        let what = format!(
+            "its patient position is {}, that of {} is {}",
+            say(facts[k].position.as_deref()),
+            file_name(&images[0].path),
+            say(first)
+        );
+        return Err(DicomError::Contradiction { path: images[k].path.clone(), what });
+    }
+    Ok(match first.map(str::parse) {
+        Some(Ok(position)) => position,
+        Some(Err(reason)) => {
+            remarks.push(Remark::warning(
+                format!("{reason}; beams are placed as for HFS: check their direction"),
+                Vec::new(),
+            ));
+            PatientPosition::Hfs
+        }
+        None => {
+            remarks.push(Remark::warning(
+                "the images have no PatientPosition; beams are placed as for HFS: check their direction",
+                Vec::new(),
+            ));
+            PatientPosition::Hfs
+        }
+    })
+}
+
+fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
+    let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<String> {
+        facts.iter().zip(names).filter(|(f, _)| test(f)).map(|(_, n)| n.clone()).collect()
+    };
+    let files = those(&|f| f.no_rescale);
+    if !files.is_empty() {
+        let message = format!(
+            "{} image(s) lack RescaleSlope or RescaleIntercept; 1 and 0 are used: check that water is at 0 HU",
+            files.len()
+        );
+        remarks.push(Remark::warning(message, files));
+    }
+    if let Some(unit) = facts.iter().find_map(|f| f.other_unit.as_deref()) {
+        let message = format!("the values are in '{unit}', not in HU; they are used as if they were HU");
+        remarks.push(Remark::warning(message, those(&|f| f.other_unit.is_some())));
+    }
+    let files = those(&|f| f.lossy);
+    if !files.is_empty() {
+        remarks.push(Remark::warning(
+            "the images were compressed with loss: their HU are not the scanner's",
+            files,
+        ));
+    }
+    let padded: usize = facts.iter().map(|f| f.padded).sum();
+    if padded > 0 {
+        let message = format!("{padded} pixels are padding and count as air ({AIR_HU} HU)");
+        remarks.push(Remark::note(message, those(&|f| f.padded > 0)));
+    }
+    let lowest = facts.iter().map(|f| f.lowest_hu).fold(f32::INFINITY, f32::min);
+    if lowest < -1024.5 {
+        let message = format!("HU go down to {lowest}: values below -1024 count as air");
+        remarks.push(Remark::note(message, those(&|f| f.lowest_hu < -1024.5)));
+    }
+}

@@ -1,0 +1,39 @@
+//! What can be wrong with DICOM files: what, where, what to do.
+
+use crate::geometry::GridError;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why files could not be read as a case.
+#[derive(Debug, Error)]
+pub enum DicomError {
+    #[error("cannot read {}: {source}; check that it exists and that you may read it", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{} holds no files; name a folder with DICOM files (it is searched with its subfolders)", folder.display())]
+    EmptyFolder { folder: PathBuf },
+    #[error(
+        "none of the {files} files in {} is DICOM (the first is '{first}'); name a folder with a DICOM export, or try demo:thorax",
+        folder.display()
+    )]
+    NoDicom { folder: PathBuf, files: usize, first: String },
+    #[error("{} is not a DICOM file; name a DICOM file or a folder of them", path.display())]
+    NotDicom { path: PathBuf },
+    #[error("{} is damaged or truncated ({reason}); copy or export it again", path.display())]
+    Broken { path: PathBuf, reason: String },
+    #[error("{} has no {attribute}; export it again with that attribute", path.display())]
+    Missing { path: PathBuf, attribute: &'static str },
+    #[error("{}: {what}; the file contradicts itself, export it again", path.display())]
+    Contradiction { path: PathBuf, what: String },
+    #[error("{}: {what}", path.display())]
+    Unsupported { path: PathBuf, what: String },
+    #[error("{}: the images make no grid: {source}", path.display())]
+    Grid { path: PathBuf, source: GridError },
+    #[error("{place} mixes {} patients ({}); give each a folder of its own, or name one series", patients.len(), patients.join(", "))]
+    SeveralPatients { place: String, patients: Vec<String> },
+    #[error("{place} has nothing to show: {what}; add the CT series, structures, plan or dose")]
+    NothingToShow { place: String, what: String },
+    #[error("there is no {what} number {index} in {place}; it has {count}")]
+    NoSuchChoice { place: String, what: &'static str, index: usize, count: usize },
+    #[error("stopped")]
+    Stopped,
+}

@@ -1,0 +1,179 @@
+//! Opening a DICOM file, and reading its attributes without surprises.
+
+use super::DicomError;
+use dicom_core::{Tag, value::Value};
+use dicom_dictionary_std::tags;
+use dicom_object::file::ReadPreamble;
+use dicom_object::{DefaultDicomObject, FileMetaTableBuilder, InMemDicomObject, OpenFileOptions};
+use dicom_transfer_syntax_registry::entries;
+use glam::DVec3;
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// A data set with its file meta group.
+pub type Object = DefaultDicomObject;
+/// A data set, also an item of a sequence.
+pub type Item = InMemDicomObject;
+
+/// How a file starts, which tells whether and how it is DICOM.
+enum Start {
+    Preamble,
+    Meta,
+    /// A data set without meta group, explicit VR or not.
+    Bare {
+        explicit: bool,
+    },
+    Other,
+}
+
+/// Opens a whole file.
+///
+/// # Errors
+/// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`].
+pub fn open(path: &Path) -> Result<Object, DicomError> {
+    open_until(path, None)
+}
+
+/// Opens a file up to the pixel data: works for images whose pixels are truncated, and is quick.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_header(path: &Path) -> Result<Object, DicomError> {
+    open_until(path, Some(tags::PIXEL_DATA))
+}
+
+fn open_until(path: &Path, until: Option<Tag>) -> Result<Object, DicomError> {
+    let broken = |e: &dyn Error| DicomError::Broken { path: path.to_owned(), reason: root_cause(e) };
+    let mut options = OpenFileOptions::new();
+    if let Some(tag) = until {
+        options = options.read_until(tag);
+    }
+    match start_of(path)? {
+        Start::Preamble => {
+            options.read_preamble(ReadPreamble::Always).open_file(path).map_err(|e| broken(&e))
+        }
+        Start::Meta => options.read_preamble(ReadPreamble::Never).open_file(path).map_err(|e| broken(&e)),
+        Start::Bare { explicit } => open_bare(path, explicit),
+        Start::Other => Err(DicomError::NotDicom { path: path.to_owned() }),
+    }
+}
+
+/// A bare data set is always read whole.
+fn open_bare(path: &Path, explicit: bool) -> Result<Object, DicomError> {
+    let broken = |e: &dyn Error| DicomError::Broken { path: path.to_owned(), reason: root_cause(e) };
+    let syntax = if explicit {
+        entries::EXPLICIT_VR_LITTLE_ENDIAN.erased()
+    } else {
+        entries::IMPLICIT_VR_LITTLE_ENDIAN.erased()
+    };
+    let file = File::open(path).map_err(|source| DicomError::Io { path: path.to_owned(), source })?;
+    let item = InMemDicomObject::read_dataset_with_ts(std::io::BufReader::new(file), &syntax)
+        .map_err(|e| broken(&e))?;
+    let meta = FileMetaTableBuilder::new()
+        .transfer_syntax(syntax.uid())
+        .media_storage_sop_class_uid(item.text(tags::SOP_CLASS_UID).unwrap_or_default())
+        .media_storage_sop_instance_uid(item.text(tags::SOP_INSTANCE_UID).unwrap_or_default());
+    item.with_meta(meta).map_err(|e| broken(&e))
+}
+
+fn start_of(path: &Path) -> Result<Start, DicomError> {
+    let io = |source| DicomError::Io { path: path.to_owned(), source };
+    let mut head = Vec::with_capacity(132);
+    File::open(path).map_err(io)?.take(132).read_to_end(&mut head).map_err(io)?;
+    let group = |g: u8| head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0;
+    Ok(if head.len() == 132 && &head[128..] == b"DICM" {
+        Start::Preamble
+    } else if head.starts_with(b"DICM") || group(2) {
+        Start::Meta
+    } else if group(8) {
+        Start::Bare { explicit: head[4].is_ascii_uppercase() && head[5].is_ascii_uppercase() }
+    } else {
+        Start::Other
+    })
+}
+
+/// The innermost message of an error: the outer ones of the DICOM crates only say that reading failed.
+pub fn root_cause(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(next) = innermost.source() {
+        innermost = next;
+    }
+    innermost.to_string()
+}
+
+/// The file's name without its folder.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Attributes with absent, empty and odd values told apart from good ones.
+pub trait Attributes {
+    /// The data set itself.
+    fn item(&self) -> &Item;
+
+    /// Text without padding; `None` where the attribute is absent or empty.
+    fn text(&self, tag: Tag) -> Option<String> {
+        let text = self.item().get(tag)?.to_str().ok()?;
+        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// All values as numbers, NaN for a value that is none; empty where the attribute is absent or empty.
+    fn numbers(&self, tag: Tag) -> Vec<f64> {
+        let Some(Value::Primitive(value)) = self.item().get(tag).map(|e| e.value()) else {
+            return Vec::new();
+        };
+        use dicom_core::PrimitiveValue as P;
+        let parse = |s: &str| -> Vec<f64> {
+            let s = s.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+            if s.is_empty() { Vec::new() } else { s.split('\\').map(number_in).collect() }
+        };
+        match value {
+            P::Str(s) => parse(s),
+            P::Strs(all) if all.len() == 1 => parse(&all[0]),
+            P::Strs(all) => all.iter().map(|s| number_in(s)).collect(),
+            _ => value.to_multi_float64().unwrap_or_default(),
+        }
+    }
+
+    /// The first value as a number; `None` where it is absent, empty or no finite number.
+    fn number(&self, tag: Tag) -> Option<f64> {
+        self.numbers(tag).first().copied().filter(|v| v.is_finite())
+    }
+
+    /// A whole number, also where it is written as `12.0`.
+    fn whole(&self, tag: Tag) -> Option<i64> {
+        self.number(tag).filter(|v| v.fract() == 0.0 && v.abs() < 9e15).map(|v| v as i64)
+    }
+
+    /// Three numbers as a vector.
+    fn vector(&self, tag: Tag) -> Option<DVec3> {
+        match self.numbers(tag)[..] {
+            [x, y, z] => Some(DVec3::new(x, y, z)).filter(|v| v.is_finite()),
+            _ => None,
+        }
+    }
+
+    /// The items of a sequence; none where it is absent.
+    fn items(&self, tag: Tag) -> &[Item] {
+        self.item().get(tag).and_then(|e| e.items()).unwrap_or_default()
+    }
+}
+
+impl Attributes for Item {
+    fn item(&self) -> &Item {
+        self
+    }
+}
+
+impl Attributes for Object {
+    fn item(&self) -> &Item {
+        self
+    }
+}
+
+fn number_in(s: &str) -> f64 {
+    s.trim_matches(|c: char| c.is_whitespace() || c == '\0').parse().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,234 @@
+//! The images of a series as a stack of planes: order, duplicates, gaps, tilt.
+
+use super::DicomError;
+use super::catalogue::{Image, Series};
+use super::object::file_name;
+use crate::case::Remark;
+use crate::geometry::Grid;
+use glam::DVec3;
+
+/// Planes nearer than this are one plane.
+const SAME_PLANE_MM: f64 = 0.01;
+/// A shift within the planes that is taken for rounding of the positions.
+const ROUNDING_MM: f64 = 0.05;
+
+/// The planes of a series, lowest first, and what is unusual about them.
+pub struct Stack<'a> {
+    pub grid: Grid,
+    pub images: Vec<&'a Image>,
+    pub remarks: Vec<Remark>,
+}
+
+/// Orders a series along its normal. `same_pixels` tells whether two images at one position are copies.
+///
+/// # Errors
+/// [`DicomError`] where attributes are missing or the planes make no rectangular grid.
+pub fn stack<'a>(
+    series: &'a Series,
+    same_pixels: impl Fn(&Image, &Image) -> bool,
+) -> Result<Stack<'a>, DicomError> {
+    let first = first_of(series)?;
+    let missing = |attribute| DicomError::Missing { path: first.path.clone(), attribute };
+    if series.size.contains(&0) {
+        return Err(missing("Rows and Columns"));
+    }
+    let spacing = series.spacing_mm.ok_or_else(|| missing("PixelSpacing"))?;
+    let [row, column] = series.orientation.ok_or_else(|| missing("ImageOrientationPatient"))?;
+    let normal = row.cross(column);
+    let mut planes = Vec::with_capacity(series.images.len());
+    for image in &series.images {
+        let position = image.position_mm.ok_or_else(|| DicomError::Missing {
+            path: image.path.clone(),
+            attribute: "ImagePositionPatient",
+        })?;
+        planes.push(Plane { image, position, height: position.dot(normal) });
+    }
+    planes.sort_by(|a, b| {
+        let key = |p: &Plane| p.image.instance.unwrap_or(i64::MAX);
+        a.height.total_cmp(&b.height).then(key(a).cmp(&key(b))).then_with(|| a.image.path.cmp(&b.image.path))
+    });
+    let mut remarks = Vec::new();
+    drop_duplicates(&mut planes, same_pixels, &mut remarks);
+    check_shift(&planes, normal, spacing, &mut remarks)?;
+    let heights: Vec<f64> = planes.iter().map(|p| p.height - planes[0].height).collect();
+    let grid = Grid::new(planes[0].position, row, column, spacing, series.size, &heights)
+        .map_err(|source| DicomError::Grid { path: first.path.clone(), source })?;
+    remark_spacing(&planes, &mut remarks);
+    remark_orientation(&grid, &mut remarks);
+    Ok(Stack { grid, images: planes.iter().map(|p| p.image).collect(), remarks })
+}
+
+fn first_of(series: &Series) -> Result<&Image, DicomError> {
+    let Some(first) = series.images.first() else {
+        let (place, what) = (format!("series {}", series.uid), "no images".to_owned());
+        return Err(DicomError::NothingToShow { place, what });
+    };
+    let refuse = |what: String| Err(DicomError::Unsupported { path: first.path.clone(), what });
+    if series.modality != "CT" {
+        return refuse(format!("its modality is {}; only CT is shown as HU", series.modality));
+    }
+    if series.multiframe {
+        return refuse("it holds several frames (enhanced CT); export the CT as single images".to_owned());
+    }
+    Ok(first)
+}
+
+struct Plane<'a> {
+    image: &'a Image,
+    position: DVec3,
+    /// Along the normal, mm.
+    height: f64,
+}
+
+impl Plane<'_> {
+    fn name(&self) -> String {
+        file_name(&self.image.path)
+    }
+}
+
+/// Of several images at one position the one with the lowest instance number stays.
+fn drop_duplicates(
+    planes: &mut Vec<Plane>,
+    same_pixels: impl Fn(&Image, &Image) -> bool,
+    remarks: &mut Vec<Remark>,
+) {
+    let mut copies = Vec::new();
+    let mut rivals = Vec::new();
+    let mut kept: Vec<Plane> = Vec::with_capacity(planes.len());
+    for plane in planes.drain(..) {
+        match kept.last() {
+            Some(last) if plane.height - last.height < SAME_PLANE_MM => {
+                let list = if same_pixels(last.image, plane.image) { &mut copies } else { &mut rivals };
+                list.push(plane.name());
+            }
+            _ => kept.push(plane),
+        }
+    }
+    *planes = kept;
+    if !copies.is_empty() {
+        let message = format!("{} image(s) are copies of another and were passed over", copies.len());
+        remarks.push(Remark::note(message, copies));
+    }
+    if !rivals.is_empty() {
+        let message = format!(
+            "{} image(s) lie where another image of the series lies but differ from it (several phases or \
+             reconstructions?); the one with the lowest instance number is shown",
+            rivals.len()
+        );
+        remarks.push(Remark::warning(message, rivals));
+    }
+}
+
+/// Planes must lie above one another along the normal: a stack sheared by a gantry tilt is no rectangular grid.
+fn check_shift(
+    planes: &[Plane],
+    normal: DVec3,
+    spacing: [f64; 2],
+    remarks: &mut Vec<Remark>,
+) -> Result<(), DicomError> {
+    let base = &planes[0];
+    let shift = |p: &Plane| {
+        let d = p.position - base.position;
+        d - normal * d.dot(normal)
+    };
+    let Some(worst) = planes.iter().max_by(|a, b| shift(a).length().total_cmp(&shift(b).length())) else {
+        return Ok(());
+    };
+    let most = shift(worst).length();
+    if most <= ROUNDING_MM {
+        return Ok(());
+    }
+    let square: f64 = planes.iter().map(|p| (p.height - base.height).powi(2)).sum();
+    let slope = planes.iter().map(|p| shift(p) * (p.height - base.height)).sum::<DVec3>() / square.max(1e-9);
+    let residual =
+        planes.iter().map(|p| (shift(p) - slope * (p.height - base.height)).length()).fold(0.0, f64::max);
+    let sheared = residual < 0.1 * most;
+    let path = worst.image.path.clone();
+    if most > 0.5 * spacing[0].min(spacing[1]) {
+        let tilt_deg = slope.length().atan().to_degrees();
+        return Err(if sheared {
+            let what = format!(
+                "the planes are sheared by {tilt_deg:.2} degrees (gantry tilt): they lie {most:.1} mm aside over \
+                 the series; re-slice the series at right angles to its axis, then export it again"
+            );
+            DicomError::Unsupported { path, what }
+        } else {
+            let what = format!("its plane lies {most:.1} mm aside of the first one of its series");
+            DicomError::Contradiction { path, what }
+        });
+    }
+    remarks.push(Remark::warning(
+        format!(
+            "planes lie up to {most:.2} mm aside of one another, less than half a pixel; this is passed over"
+        ),
+        planes.iter().filter(|p| shift(p).length() > ROUNDING_MM).map(Plane::name).collect(),
+    ));
+    Ok(())
+}
+
+/// Names what breaks uniformity. The positions stay as they are.
+fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
+    if planes.len() < 2 {
+        let thickness = planes[0].image.thickness_mm;
+        let told = thickness.map_or(String::new(), |t| format!(" (SliceThickness {t} mm)"));
+        remarks.push(Remark::warning(
+            format!("the series has a single plane{told}: it has no extent along its normal"),
+            vec![planes[0].name()],
+        ));
+        return;
+    }
+    let steps: Vec<f64> = planes.windows(2).map(|w| w[1].height - w[0].height).collect();
+    let mut sorted = steps.clone();
+    sorted.sort_by(f64::total_cmp);
+    let usual = sorted[sorted.len() / 2];
+    let tolerance = (0.01 * usual).max(SAME_PLANE_MM);
+    let odd: Vec<usize> = (0..steps.len()).filter(|&k| (steps[k] - usual).abs() > tolerance).collect();
+    let is_gap = |k: usize| {
+        let times = steps[k] / usual;
+        times > 1.5 && (times - times.round()).abs() < 0.1
+    };
+    // Many odd steps are a series with several spacings; few are planes that got lost.
+    let lost = odd.len() * 5 <= steps.len() && odd.iter().all(|&k| is_gap(k));
+    if lost {
+        for &k in &odd {
+            let missing = (steps[k] / usual).round() as usize - 1;
+            let message = format!(
+                "{missing} plane(s) seem to be missing: {:.2} mm between planes {} and {} where {usual:.2} mm are usual",
+                steps[k],
+                k + 1,
+                k + 2
+            );
+            remarks.push(Remark::warning(message, vec![planes[k].name(), planes[k + 1].name()]));
+        }
+    } else if !odd.is_empty() {
+        let message = format!(
+            "the planes are uneven: {:.2} to {:.2} mm apart, {usual:.2} mm mostly; the positions of the files are used",
+            sorted[0],
+            sorted[sorted.len() - 1]
+        );
+        remarks.push(Remark::note(message, odd.iter().map(|&k| planes[k + 1].name()).collect()));
+    }
+    let unlike = |p: &&Plane| p.image.thickness_mm.is_some_and(|t| (t - usual).abs() > 0.1 * usual);
+    let thick: Vec<&Plane> = planes.iter().filter(unlike).collect();
+    if let Some(first) = thick.first() {
+        let told = first.image.thickness_mm.unwrap_or_default();
+        let message = format!(
+            "SliceThickness is {told} mm where the planes are {usual:.2} mm apart; the positions are used"
+        );
+        remarks.push(Remark::note(message, thick.iter().map(|p| p.name()).collect()));
+    }
+}
+
+fn remark_orientation(grid: &Grid, remarks: &mut Vec<Remark>) {
+    let normal = grid.axes()[2];
+    let off_deg = normal.abs().max_element().clamp(-1.0, 1.0).acos().to_degrees();
+    if off_deg > 0.01 {
+        let message = format!(
+            "the planes are tilted by {off_deg:.2} degrees against the patient axes; their own orientation is used"
+        );
+        remarks.push(Remark::note(message, Vec::new()));
+    } else if normal.z.abs() < 0.5 {
+        remarks
+            .push(Remark::note("the planes are not transverse; their own orientation is used", Vec::new()));
+    }
+}
