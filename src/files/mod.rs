@@ -1,3 +1,8 @@
 //! Case <-> everything on disk that is not DICOM.
 
 pub mod demo;
+pub mod mha;
+pub mod plan_toml;
+mod replace;
+
+pub use replace::replace_file;

@@ -1,4 +1,8 @@
 use super::*;
+use std::sync::LazyLock;
+
+/// Built once for all tests of it.
+static THORAX: LazyLock<Case> = LazyLock::new(|| build("thorax").unwrap());
 
 fn volume_cm3(case: &Case, name: &str) -> f64 {
     let ct = case.ct.as_ref().unwrap();
@@ -25,7 +29,7 @@ fn hu_at(case: &Case, p: [f64; 3]) -> f32 {
 #[test]
 fn every_demo_is_whole() {
     for (name, _) in DEMOS {
-        let case = build(name).unwrap();
+        let case = if name == "thorax" { THORAX.clone() } else { build(name).unwrap() };
         let ct = case.ct.as_ref().unwrap();
         assert_eq!(ct.plane_uids.len(), ct.hu.grid().size()[2]);
         assert!(ct.hu.data().iter().all(|v| v.fract() == 0.0 && (-1024.0..=3071.0).contains(v)));
@@ -74,7 +78,7 @@ fn tg119_has_the_published_volumes() {
 /// Organ sizes within the range of adults; what lies where is what is meant to.
 #[test]
 fn the_thorax_is_a_plausible_chest() {
-    let case = build("thorax").unwrap();
+    let case = &*THORAX;
     for (name, low, high) in [
         ("Lung_R", 1500.0, 3200.0),
         ("Lung_L", 1300.0, 2900.0),
@@ -83,7 +87,7 @@ fn the_thorax_is_a_plausible_chest() {
         ("PTV", 40.0, 60.0),
         ("SpinalCord", 15.0, 35.0),
     ] {
-        let v = volume_cm3(&case, name);
+        let v = volume_cm3(case, name);
         assert!((low..high).contains(&v), "{name}: {v} cm3");
     }
     let mean = |p: [f64; 3]| {
