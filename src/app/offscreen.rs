@@ -1,0 +1,102 @@
+//! The window drawn without a display: the same app, the same renderer, into a picture.
+
+use super::render;
+use eframe::CreationContext;
+use egui_kittest::Harness;
+use egui_kittest::wgpu::WgpuTestRenderer;
+use egui_wgpu::{RenderState, RendererOptions, WgpuConfiguration, WgpuSetup};
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// 8-bit RGBA, top row first.
+pub struct Picture {
+    pub width: u32,
+    pub height: u32,
+    pub rgba: Vec<u8>,
+}
+
+/// Why there is no picture.
+#[derive(Debug, Error)]
+pub enum OffscreenError {
+    #[error(
+        "no graphics device to draw with ({0}); on Debian or Ubuntu install a software one: \
+         apt-get install libvulkan1 mesa-vulkan-drivers"
+    )]
+    NoDevice(String),
+    #[error("the picture of {0} x {1} pixels is larger than the graphics device draws ({2} pixels a side)")]
+    TooLarge(u32, u32, u32),
+    #[error("drawing failed: {0}")]
+    Draw(String),
+    #[error("the work shown was not finished after {0} s")]
+    Unfinished(u64),
+}
+
+/// Runs an app without a window until `settled` says so, then draws it.
+///
+/// # Errors
+/// [`OffscreenError`]: no graphics device, a picture larger than it draws, or `settled` not within `patience`.
+pub fn draw<A: eframe::App + 'static>(
+    size_px: [u32; 2],
+    pixels_per_point: f32,
+    build: impl FnOnce(&mut CreationContext<'static>) -> A,
+    mut settled: impl FnMut(&A) -> bool,
+    patience: Duration,
+) -> Result<Picture, OffscreenError> {
+    let [width, height] = size_px;
+    let state = device()?;
+    let most = state.device.limits().max_texture_dimension_2d;
+    if width.max(height) > most {
+        return Err(OffscreenError::TooLarge(width, height, most));
+    }
+    let size = egui::vec2(width as f32, height as f32) / pixels_per_point;
+    let mut harness = Harness::builder()
+        .with_size(size)
+        .with_pixels_per_point(pixels_per_point)
+        .with_render_cursor(false)
+        .with_accessibility_check(false)
+        .allow_missing_glyphs()
+        .renderer(WgpuTestRenderer::from_render_state(state))
+        .build_eframe(build);
+    let start = Instant::now();
+    while !settled(harness.state()) {
+        if start.elapsed() > patience {
+            return Err(OffscreenError::Unfinished(patience.as_secs()));
+        }
+        harness.step();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // What the last results brought is laid out, and what refines at rest does so.
+    harness.run_steps(4);
+    let image = harness.render().map_err(OffscreenError::Draw)?;
+    let (width, height) = image.dimensions();
+    let mut rgba = image.into_raw();
+    for pixel in rgba.chunks_exact_mut(4) {
+        pixel[3] = 255;
+    }
+    Ok(Picture { width, height, rgba })
+}
+
+impl Picture {
+    /// Writes the picture as PNG.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn write_png(&self, out: impl Write) -> io::Result<()> {
+        let mut encoder = png::Encoder::new(out, self.width, self.height);
+        encoder.set_color(png::ColorType::Rgba);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&self.rgba)?;
+        writer.finish()?;
+        Ok(())
+    }
+}
+
+fn device() -> Result<RenderState, OffscreenError> {
+    let wgpu_setup = WgpuSetup::CreateNew(render::setup());
+    let instance = pollster::block_on(wgpu_setup.new_instance());
+    let configuration = WgpuConfiguration { wgpu_setup, ..WgpuConfiguration::default() };
+    pollster::block_on(RenderState::create(&configuration, &instance, None, RendererOptions::PREDICTABLE))
+        .map_err(|e| OffscreenError::NoDevice(e.to_string()))
+}
