@@ -3,16 +3,20 @@
 mod curve;
 mod exposure;
 mod fluence;
+mod hu;
 mod machine;
 mod machine_file;
 mod material;
 mod normal;
+mod patient;
 mod spectrum;
 
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};
 pub use fluence::{Fluence, FluenceError};
+pub use hu::{HuTable, HuTableError, Tissue};
 pub use machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 pub use machine_file::MachineError;
 pub use material::{Attenuation, Material};
+pub use patient::{BodyMismatch, Patient};
 pub use spectrum::Spectrum;

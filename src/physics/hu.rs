@@ -1,0 +1,305 @@
+//! Hounsfield units -> what attenuates: named, editable tables. Format and sources: `assets/hu/README.md`.
+
+use super::Material;
+use serde::Deserialize;
+use std::path::Path;
+use thiserror::Error;
+
+/// A calibration of a scanner: HU to mass density, relative electron density and material class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HuTable {
+    pub name: String,
+    pub description: String,
+    /// Where the numbers come from.
+    pub source: String,
+    /// `[HU, mass density in g/cm3, electron density relative to water]`, HU ascending.
+    points: Vec<[f64; 3]>,
+    /// HU from which on a material holds, ascending; the first holds below as well.
+    materials: Vec<(f64, Material)>,
+    lookup: Lookup,
+}
+
+/// What a voxel of a certain HU is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tissue {
+    pub mass_density_g_cm3: f32,
+    pub relative_electron_density: f32,
+    pub material: Material,
+}
+
+/// Why a table cannot be used.
+#[derive(Debug, Error)]
+pub enum HuTableError {
+    #[error("there is no HU table '{name}'; name one of {shipped}, or the path of a table ending in .toml")]
+    Unknown { name: String, shipped: String },
+    #[error("cannot read the HU table {file}: {source}")]
+    Read {
+        file: String,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the HU table {file} is not valid TOML of a table: {detail}(the format: assets/hu/README.md)")]
+    Syntax { file: String, detail: String },
+    #[error("HU table {file}: {problem}")]
+    Value { file: String, problem: String },
+}
+
+macro_rules! asset {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../assets/hu/", $name, ".toml")))
+    };
+}
+
+const TABLES: [(&str, &str); 4] =
+    [asset!("matrad-default"), asset!("opentps-linac"), asset!("siemens-phantom"), asset!("truebeam-site")];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    #[serde(default)]
+    description: String,
+    source: String,
+    points: Vec<[f64; 3]>,
+    materials: Vec<(f64, String)>,
+}
+
+impl HuTable {
+    /// The table used where none is named.
+    pub const DEFAULT: &'static str = TABLES[0].0;
+
+    /// Names of the tables that come with the program; the default is the first.
+    pub fn shipped() -> impl Iterator<Item = &'static str> {
+        TABLES.iter().map(|(name, _)| *name)
+    }
+
+    /// A shipped table by name, or the table of a file by its path.
+    ///
+    /// # Errors
+    /// [`HuTableError`]: an unknown name, an unreadable file, numbers that cannot be.
+    pub fn resolve(name_or_path: &str) -> Result<Self, HuTableError> {
+        if let Some((name, text)) = TABLES.iter().find(|(n, _)| *n == name_or_path) {
+            return Self::parse(text, name);
+        }
+        let path = Path::new(name_or_path);
+        if path.components().count() == 1 && path.extension().is_none() && !path.exists() {
+            let shipped = Self::shipped().collect::<Vec<_>>().join(", ");
+            return Err(HuTableError::Unknown { name: name_or_path.to_owned(), shipped });
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| HuTableError::Read { file: name_or_path.to_owned(), source })?;
+        Self::parse(&text, name_or_path)
+    }
+
+    /// Reads the text of a table; `file` is for messages.
+    ///
+    /// # Errors
+    /// [`HuTableError`].
+    pub fn parse(text: &str, file: &str) -> Result<Self, HuTableError> {
+        let raw: File = toml::from_str(text)
+            .map_err(|e| HuTableError::Syntax { file: file.to_owned(), detail: e.to_string() })?;
+        let fault = |problem: String| HuTableError::Value { file: file.to_owned(), problem };
+        check_points(&raw.points).map_err(fault)?;
+        let mut materials = Vec::new();
+        for (from, name) in &raw.materials {
+            let material = Material::from_name(name).ok_or_else(|| {
+                let known: Vec<_> = Material::ALL.iter().map(|m| m.name()).collect();
+                fault(format!("'{name}' is not a material; name one of {}", known.join(", ")))
+            })?;
+            if !from.is_finite() || materials.last().is_some_and(|(last, _)| last >= from) {
+                return Err(fault(format!(
+                    "the HU of the materials must ascend: look at [{from}, \"{name}\"]"
+                )));
+            }
+            materials.push((*from, material));
+        }
+        if materials.is_empty() {
+            return Err(fault("it names no material; give at least [[-1000.0, \"water\"]]".to_owned()));
+        }
+        let lookup = Lookup::new(&raw.points, &materials);
+        Ok(Self {
+            name: raw.name,
+            description: raw.description,
+            source: raw.source,
+            points: raw.points,
+            materials,
+            lookup,
+        })
+    }
+
+    /// `[HU, mass density in g/cm3, electron density relative to water]`.
+    pub fn points(&self) -> &[[f64; 3]] {
+        &self.points
+    }
+
+    /// Straight lines between the points, the end values beyond them. No number counts as the lowest HU.
+    pub fn at(&self, hu: f32) -> Tissue {
+        let hu = f64::from(hu);
+        let hu = if hu.is_nan() { f64::NEG_INFINITY } else { hu };
+        let (mut i, mut m) = self.lookup.start(hu);
+        while self.points.get(i + 1).is_some_and(|p| p[0] <= hu) {
+            i += 1;
+        }
+        while self.materials.get(m + 1).is_some_and(|(from, _)| *from <= hu) {
+            m += 1;
+        }
+        let [x0, density0, electrons0] = self.points[i];
+        let [x1, density1, electrons1] = self.points[(i + 1).min(self.points.len() - 1)];
+        let t = if x1 > x0 { ((hu - x0) / (x1 - x0)).clamp(0.0, 1.0) } else { 0.0 };
+        Tissue {
+            mass_density_g_cm3: (density0 + t * (density1 - density0)) as f32,
+            relative_electron_density: (electrons0 + t * (electrons1 - electrons0)) as f32,
+            material: self.materials[m].1,
+        }
+    }
+}
+
+fn check_points(points: &[[f64; 3]]) -> Result<(), String> {
+    if points.len() < 2 {
+        return Err(format!("it has {} points; give at least two", points.len()));
+    }
+    for p in points {
+        if p.iter().any(|v| !v.is_finite()) || p[0].abs() > 1e5 {
+            return Err(format!("the point {p:?} is not finite or beyond 100,000 HU; correct it"));
+        }
+        if !(0.0..=25.0).contains(&p[1]) || !(0.0..=25.0).contains(&p[2]) {
+            return Err(format!("the point {p:?} has a density outside 0 to 25; correct it"));
+        }
+    }
+    for w in points.windows(2) {
+        let [a, b] = [w[0], w[1]];
+        if a[0] >= b[0] {
+            return Err(format!("HU must ascend: {} is followed by {}", a[0], b[0]));
+        }
+        if a[1] > b[1] || a[2] > b[2] {
+            return Err(format!("densities must not fall as HU rise: {a:?} is followed by {b:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Where to begin looking: the interval and material at the lower end of each step of HU.
+#[derive(Clone, Debug, PartialEq)]
+struct Lookup {
+    first_hu: f64,
+    starts: Vec<(u16, u16)>,
+}
+
+const LOOKUP_STEP_HU: f64 = 16.0;
+
+impl Lookup {
+    fn new(points: &[[f64; 3]], materials: &[(f64, Material)]) -> Self {
+        let first_hu = points[0][0];
+        let steps = ((points[points.len() - 1][0] - first_hu) / LOOKUP_STEP_HU).ceil() as usize + 1;
+        let start = |step: usize| {
+            let hu = first_hu + step as f64 * LOOKUP_STEP_HU;
+            let i = points.partition_point(|p| p[0] <= hu).max(1) - 1;
+            let m = materials.partition_point(|(from, _)| *from <= hu).max(1) - 1;
+            (i as u16, m as u16)
+        };
+        // One step down, so that rounding can never begin beyond the HU that is looked for; none below the table,
+        // where a material may change before the first point.
+        let starts = (0..steps).map(|s| if s < 2 { (0, 0) } else { start(s - 1) }).collect();
+        Self { first_hu, starts }
+    }
+
+    fn start(&self, hu: f64) -> (usize, usize) {
+        let step = ((hu - self.first_hu) / LOOKUP_STEP_HU).max(0.0) as usize;
+        let (i, m) = self.starts[step.min(self.starts.len() - 1)];
+        (usize::from(i), usize::from(m))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_point_of_every_table_is_reproduced() {
+        for name in HuTable::shipped() {
+            let t = HuTable::resolve(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(t.name, name);
+            for (n, p) in t.points().iter().enumerate() {
+                let got = t.at(p[0] as f32);
+                assert!((f64::from(got.mass_density_g_cm3) - p[1]).abs() < 1e-6, "{name} {p:?}: {got:?}");
+                assert!((f64::from(got.relative_electron_density) - p[2]).abs() < 1e-6, "{name} {p:?}");
+                if let Some(q) = t.points().get(n + 1) {
+                    let half = t.at((0.5 * (p[0] + q[0])) as f32);
+                    assert!(
+                        (f64::from(half.mass_density_g_cm3) - 0.5 * (p[1] + q[1])).abs() < 1e-5,
+                        "{name} {p:?}"
+                    );
+                }
+            }
+            let (first, last) = (t.points()[0], t.points()[t.points().len() - 1]);
+            assert_eq!(t.at(-30000.0).mass_density_g_cm3, first[1] as f32);
+            assert_eq!(t.at(60000.0).mass_density_g_cm3, last[1] as f32);
+            assert_eq!(t.at(f32::NAN), t.at(f32::NEG_INFINITY));
+        }
+    }
+
+    /// The published columns: data/physics/ct as they were measured.
+    #[test]
+    fn tables_hold_the_published_values() {
+        let t = HuTable::resolve(HuTable::DEFAULT).expect("shipped");
+        for (hu, electrons) in [(-1024.0, 0.001), (-90.0, 0.95), (0.0, 1.0), (100.0, 1.095), (3000.0, 2.505)]
+        {
+            assert!((t.at(hu).relative_electron_density - electrons).abs() < 1e-6, "{hu}");
+        }
+        assert_eq!(t.at(0.0).mass_density_g_cm3, 1.0);
+        let t = HuTable::resolve("siemens-phantom").expect("shipped");
+        for (hu, density) in [(-712.9, 0.29), (-5.6, 1.0), (65.6, 1.089), (1173.7, 1.823)] {
+            assert!((t.at(hu).mass_density_g_cm3 - density).abs() < 1e-5, "{hu}");
+        }
+    }
+
+    /// Against a plain search, all over the range and in fractions of an HU.
+    #[test]
+    fn the_quick_start_never_changes_the_answer() {
+        for name in HuTable::shipped() {
+            let t = HuTable::resolve(name).expect("shipped");
+            for n in -30_000..70_000 {
+                let hu = f64::from(n) * 0.1;
+                let m = t.materials.iter().rev().find(|(from, _)| *from <= hu).unwrap_or(&t.materials[0]).1;
+                assert_eq!(t.at(hu as f32).material, m, "{name} at {hu}");
+                if n > -30_000 {
+                    let before = t.at((hu - 0.1) as f32).mass_density_g_cm3;
+                    assert!(t.at(hu as f32).mass_density_g_cm3 >= before, "{name} at {hu}");
+                }
+            }
+        }
+    }
+
+    /// The third column of tables that were published with mass density only follows from the composition.
+    #[test]
+    fn electron_density_follows_mass_density_and_composition() {
+        for name in HuTable::shipped() {
+            let t = HuTable::resolve(name).expect("shipped");
+            for p in t.points().iter().filter(|p| p[1] > 0.0) {
+                let per_gram = p[2] / p[1];
+                assert!((0.86..1.005).contains(&per_gram), "{name} {p:?}: {per_gram}");
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_tables_say_what_is_wrong() {
+        let good = TABLES[0].1;
+        for (from, to, wants) in [
+            ("[0.0, 1.0, 1.0]", "[0.0, nan, 1.0]", vec!["not finite"]),
+            ("[0.0, 1.0, 1.0]", "[-500.0, 1.0, 1.0]", vec!["ascend", "-500"]),
+            ("[0.0, 1.0, 1.0]", "[0.0, 0.5, 1.0]", vec!["must not fall", "0.5"]),
+            ("[0.0, 1.0, 1.0]", "[0.0, -1.0, 1.0]", vec!["outside 0 to 25"]),
+            ("\"lung\"", "\"lunch\"", vec!["lunch", "name one of", "adipose"]),
+            ("points =", "dots =", vec!["dots"]),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let e = HuTable::parse(&good.replacen(from, to, 1), "my.toml").expect_err(to).to_string();
+            for want in wants.iter().chain(&["my.toml"]) {
+                assert!(e.contains(want), "'{to}' gave: {e}");
+            }
+        }
+        let e = HuTable::resolve("nonsense").expect_err("unknown").to_string();
+        assert!(e.contains("nonsense") && e.contains(HuTable::DEFAULT), "{e}");
+    }
+}

@@ -1,0 +1,132 @@
+//! What the beam goes through: densities and materials of a CT.
+
+use super::{HuTable, Material};
+use crate::case::Ct;
+use crate::geometry::{Mask, PatientPosition, Volume};
+use rayon::prelude::*;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Densities and material classes on the grid of a CT.
+#[derive(Clone, Debug)]
+pub struct Patient {
+    pub mass_density_g_cm3: Arc<Volume<f32>>,
+    /// Electrons per volume, water = 1.
+    pub relative_electron_density: Arc<Volume<f32>>,
+    /// [`Material`] `as u8`.
+    pub material: Arc<Volume<u8>>,
+    pub position: PatientPosition,
+    /// Name of the HU table it was made with.
+    pub hu_table: String,
+}
+
+/// The body contour belongs to another image.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("the body mask has {mask:?} voxels and the CT {ct:?}: make the mask on the CT's own grid")]
+pub struct BodyMismatch {
+    pub ct: [usize; 3],
+    pub mask: [usize; 3],
+}
+
+impl Patient {
+    /// Converts a CT. Where a body is given, voxels of which less than half lies inside become vacuum (density 0, class
+    /// air): couch, immobilisation and air outside take no part. Without one everything in the image counts.
+    ///
+    /// # Errors
+    /// [`BodyMismatch`].
+    pub fn new(ct: &Ct, table: &HuTable, body: Option<&Mask>) -> Result<Self, BodyMismatch> {
+        let grid = ct.hu.grid();
+        let [nx, ny, nz] = grid.size();
+        if let Some(mask) = body.filter(|m| m.grid().size() != grid.size()) {
+            return Err(BodyMismatch { ct: grid.size(), mask: mask.grid().size() });
+        }
+        let voxels = nx * ny * nz;
+        let mut density = vec![0.0_f32; voxels];
+        let mut electrons = vec![0.0_f32; voxels];
+        let mut material = vec![Material::Air as u8; voxels];
+        let rows = density
+            .par_chunks_mut(nx)
+            .zip(electrons.par_chunks_mut(nx))
+            .zip(material.par_chunks_mut(nx))
+            .zip(ct.hu.data().par_chunks(nx));
+        rows.with_min_len(16).enumerate().for_each(|(row, (((density, electrons), material), hu))| {
+            for (i, &hu) in hu.iter().enumerate() {
+                if body.is_some_and(|b| b.coverage_at(i, row % ny, row / ny) < 0.5) {
+                    continue;
+                }
+                let tissue = table.at(hu);
+                density[i] = tissue.mass_density_g_cm3;
+                electrons[i] = tissue.relative_electron_density;
+                material[i] = tissue.material as u8;
+            }
+        });
+        Ok(Self {
+            mass_density_g_cm3: Arc::new(Volume::new(Arc::clone(grid), density)),
+            relative_electron_density: Arc::new(Volume::new(Arc::clone(grid), electrons)),
+            material: Arc::new(Volume::new(Arc::clone(grid), material)),
+            position: ct.position,
+            hu_table: table.name.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Grid;
+    use glam::DVec3;
+
+    fn ct() -> Ct {
+        let grid =
+            Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [2.0, 2.0], [8, 8], &[0.0, 2.0, 5.0]).expect("a grid");
+        let hu = (0..grid.len()).map(|n| n as f32 * 10.0 - 1000.0).collect();
+        Ct {
+            hu: Arc::new(Volume::new(Arc::new(grid), hu)),
+            position: PatientPosition::Ffs,
+            series_uid: String::new(),
+            study_uid: String::new(),
+            frame_of_reference_uid: String::new(),
+            description: String::new(),
+            plane_uids: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_voxel_follows_the_table() {
+        let (ct, table) = (ct(), HuTable::resolve(HuTable::DEFAULT).expect("shipped"));
+        let p = Patient::new(&ct, &table, None).expect("a patient");
+        assert_eq!(p.position, PatientPosition::Ffs);
+        for (n, &hu) in ct.hu.data().iter().enumerate() {
+            let want = table.at(hu);
+            assert_eq!(p.mass_density_g_cm3.data()[n], want.mass_density_g_cm3);
+            assert_eq!(p.relative_electron_density.data()[n], want.relative_electron_density);
+            assert_eq!(p.material.data()[n], want.material as u8);
+        }
+    }
+
+    #[test]
+    fn outside_the_body_is_vacuum() {
+        let (ct, table) = (ct(), HuTable::resolve(HuTable::DEFAULT).expect("shipped"));
+        // A square of 3 to 11 mm: voxel centres 4 to 10 lie inside, those at 2 and 12 are covered to none.
+        let square =
+            |z: f64| [[3.0, 3.0], [11.0, 3.0], [11.0, 11.0], [3.0, 11.0]].map(|[x, y]| DVec3::new(x, y, z));
+        let contours = [square(0.0), square(2.0), square(5.0)];
+        let refs: Vec<&[DVec3]> = contours.iter().map(|c| &c[..]).collect();
+        let body = Mask::from_contours(ct.hu.grid(), &refs, &|_| true).expect("a mask");
+        let p = Patient::new(&ct, &table, Some(&body)).expect("a patient");
+        let inside = |i: usize| (2..=5).contains(&i);
+        for k in 0..3 {
+            for j in 0..8 {
+                for i in 0..8 {
+                    let want = if inside(i) && inside(j) {
+                        table.at(ct.hu.at(i, j, k)).mass_density_g_cm3
+                    } else {
+                        0.0
+                    };
+                    assert_eq!(p.mass_density_g_cm3.at(i, j, k), want, "{i} {j} {k}");
+                }
+            }
+        }
+    }
+}
