@@ -71,6 +71,9 @@ pub enum LevelPreset {
     ColourBlindSafe,
 }
 
+/// More levels than this are not drawn.
+pub const MOST_LEVELS: usize = 16;
+
 const PERCENT: [f32; 10] = [110.0, 107.0, 105.0, 100.0, 95.0, 90.0, 80.0, 70.0, 50.0, 30.0];
 
 impl LevelPreset {

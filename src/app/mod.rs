@@ -1,7 +1,138 @@
-//! The window.
+//! The window: a state, panels and views that read it, commands that change it, and what follows a change.
+//!
+//! A frame runs `logic` (reports of the worker into the state, then new jobs for what changed) and `ui` (panels and
+//! views, which push [`command::Command`]s; `apply` carries them out). Nothing here computes or waits.
 
+mod apply;
+pub mod command;
 pub mod display;
+mod files;
+pub mod follow;
+mod keys;
 pub mod offscreen;
+pub mod panel;
 pub mod render;
+pub mod roi;
+pub mod state;
 pub mod theme;
 pub mod view;
+pub mod workspace;
+
+use crate::worker::Worker;
+use command::Commands;
+use egui::{CentralPanel, Frame, Panel, Ui};
+use state::{State, Workspace};
+use std::sync::Arc;
+use view::{ViewKind, ViewState};
+
+/// What the worker's jobs answer to the window.
+#[derive(Debug)]
+pub enum Answer {
+    /// A file dialog or a save, nothing to take over.
+    Nothing,
+}
+
+/// The window.
+pub struct App {
+    pub state: State,
+    worker: Worker<Answer>,
+    gpu: render::Gpu,
+    views: [ViewState; 4],
+    drafts: panel::toolbar::Drafts,
+    /// Counts finished gestures: a drag of the same widget later is a new step of the history.
+    gestures: u64,
+}
+
+impl App {
+    /// A window with nothing in it.
+    ///
+    /// # Errors
+    /// When the system gives no thread for the worker.
+    pub fn new(cc: &eframe::CreationContext<'_>) -> std::io::Result<Self> {
+        theme::apply(&cc.egui_ctx);
+        let repaint = cc.egui_ctx.clone();
+        let worker = Worker::start(Arc::new(move || repaint.request_repaint()))?;
+        Ok(Self {
+            state: State::default(),
+            worker,
+            gpu: cc.wgpu_render_state.as_ref().map(render::install).unwrap_or_default(),
+            views: ViewKind::ALL.map(ViewState::new),
+            drafts: panel::toolbar::Drafts::default(),
+            gestures: 0,
+        })
+    }
+
+    fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {
+        let state = &self.state;
+        Panel::top("toolbar").frame(theme::bar_frame()).show(ui, |ui| {
+            panel::toolbar::show(ui, state, &mut self.drafts, commands);
+        });
+        Panel::bottom("status").frame(theme::bar_frame()).exact_size(28.0).show(ui, |ui| {
+            panel::status::show(ui, state);
+        });
+        if state.workspace == Workspace::Plan {
+            Panel::left("tree")
+                .frame(theme::panel_frame())
+                .default_size(252.0)
+                .size_range(180.0..=420.0)
+                .show(ui, |ui| {
+                    panel::tree::show(ui, state, commands);
+                });
+            Panel::right("inspector")
+                .frame(theme::panel_frame())
+                .default_size(320.0)
+                .size_range(260.0..=480.0)
+                .show(ui, |ui| {
+                    panel::inspector::show(ui, state, commands);
+                });
+            Panel::bottom("figures")
+                .frame(theme::panel_frame())
+                .default_size(236.0)
+                .size_range(90.0..=600.0)
+                .show(ui, |ui| {
+                    figures(ui, state, commands);
+                });
+        }
+        CentralPanel::default().frame(Frame::new().fill(theme::GROUND)).show(ui, |ui| {
+            panel::notices::show(ui, state, commands);
+            match state.workspace {
+                Workspace::Plan => workspace::plan::show(ui, state, &self.gpu, &mut self.views, commands),
+                Workspace::Compare => workspace::compare::show(ui),
+                Workspace::Register => workspace::register::show(ui),
+            }
+        });
+        let facts = panel::about::Facts { graphics: self.gpu.device_name() };
+        panel::about::show(ui.ctx(), state, &facts, commands);
+    }
+}
+
+/// The bottom: DVH, and the jobs beside it.
+fn figures(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    Panel::right("jobs")
+        .frame(Frame::new().inner_margin(egui::Margin { left: 8, ..egui::Margin::ZERO }))
+        .default_size(270.0)
+        .size_range(120.0..=600.0)
+        .show(ui, |ui| {
+            panel::section(ui, "Jobs");
+            panel::jobs::show(ui, state, commands);
+        });
+    CentralPanel::default().frame(Frame::new()).show(ui, |ui| panel::dvh::show(ui, state, commands));
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, _ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        self.follow();
+    }
+
+    fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
+        let mut commands = Commands::default();
+        keys::commands(ui.ctx(), &self.state, &mut commands);
+        self.panels(ui, &mut commands);
+        for command in commands.take() {
+            self.apply(command);
+        }
+        if ui.input(|i| i.pointer.any_released()) {
+            self.gestures += 1;
+        }
+    }
+}

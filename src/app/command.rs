@@ -1,0 +1,105 @@
+//! What panels ask for: they push commands, [`App`](super::App) applies them in one place.
+
+use super::display::{DoseDisplay, WindowLevel};
+use super::roi::Shape;
+use super::state::{DvhDisplay, Selection, Workspace};
+use super::view::ViewKind;
+use crate::case::Edit;
+use crate::worker::Slot;
+use std::path::PathBuf;
+
+/// One thing the user asked for.
+#[derive(Debug)]
+pub enum Command {
+    /// Opens a CASE word: a folder, a file, `demo:NAME`.
+    Open(String),
+    /// Asks the desktop for a folder, then opens it.
+    PickFolder,
+    /// Asks the desktop for a file, then opens it.
+    PickFile,
+    SavePlan(PathBuf),
+    SaveSession(PathBuf),
+    Undo,
+    Redo,
+    /// Changes the case. Edits of one `gesture` (a drag) undo together.
+    Edit {
+        edit: Edit,
+        gesture: Option<u64>,
+    },
+    AddPlan,
+    AddBeam,
+    /// A sphere or box at the crosshair.
+    AddShape(NewShape),
+    /// The body, made from the CT.
+    AddBody,
+    /// Moves or sizes a structure that is a shape.
+    Reshape {
+        structure: u32,
+        shape: Shape,
+        gesture: Option<u64>,
+    },
+    Select(Selection),
+    /// Puts a plan on show, by index, and selects it.
+    ShowPlan(usize),
+    ShowStructure {
+        number: u32,
+        shown: bool,
+    },
+    ShowAllStructures(bool),
+    ShowBeams(bool),
+    Window(WindowLevel),
+    DoseDisplay(DoseDisplay),
+    DvhDisplay(DvhDisplay),
+    Compute(super::follow::Settings),
+    ShowDose(super::follow::Shown),
+    Workspace(Workspace),
+    ToggleMaximise(ViewKind),
+    /// Moves the crosshair, patient LPS, mm.
+    CentreOn(glam::DVec3),
+    /// The pointer rests here in a view, patient LPS, mm.
+    Hover(Option<glam::DVec3>),
+    /// Turns a beam (by index) to this gantry angle, degrees.
+    Gantry {
+        beam: usize,
+        gantry_deg: f64,
+        gesture: Option<u64>,
+    },
+    Cancel(Slot),
+    Dismiss(u64),
+    About(bool),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewShape {
+    Sphere,
+    Box,
+}
+
+/// Commands of one frame, in order.
+#[derive(Debug, Default)]
+pub struct Commands(Vec<Command>);
+
+impl Commands {
+    pub fn push(&mut self, command: Command) {
+        self.0.push(command);
+    }
+
+    /// An edit that is one undoable step.
+    pub fn edit(&mut self, edit: Edit) {
+        self.push(Command::Edit { edit, gesture: None });
+    }
+
+    /// An edit made with a widget: as long as that widget is dragged, its edits undo together.
+    pub fn edit_with(&mut self, response: &egui::Response, edit: Edit) {
+        self.push(Command::Edit { edit, gesture: gesture(response) });
+    }
+
+    pub fn take(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// The gesture a dragged widget makes; `None` for a click or a typed value.
+pub fn gesture(response: &egui::Response) -> Option<u64> {
+    (response.dragged() || response.drag_stopped()).then(|| response.id.value())
+}

@@ -1,0 +1,51 @@
+//! What this program is, and what it is not.
+
+use crate::app::command::{Command, Commands};
+use crate::app::state::State;
+use crate::app::theme;
+
+/// What the about box says of the machine it runs on.
+pub struct Facts {
+    /// Graphics device.
+    pub graphics: Option<String>,
+}
+
+/// Shows the box when it is open.
+pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Commands) {
+    if !state.about_open {
+        return;
+    }
+    let modal = egui::Modal::new(egui::Id::unique("about")).show(ctx, |ui| {
+        ui.set_width(420.0);
+        ui.heading(format!("Beamsight {}", env!("CARGO_PKG_VERSION")));
+        ui.label("A radiotherapy viewer in which the dose follows the gantry.");
+        ui.add_space(6.0);
+        ui.colored_label(theme::WARNING, egui::RichText::new("Not for clinical use").strong());
+        ui.label(
+            "For research and teaching. It is not a medical device: no decision on the treatment of a patient may \
+             rest on what it shows.",
+        );
+        ui.add_space(6.0);
+        ui.weak(format!("Graphics: {}", facts.graphics.as_deref().unwrap_or("none")));
+        ui.weak(concat!("Licence: ", env!("CARGO_PKG_LICENSE")));
+        ui.add_space(8.0);
+        keys(ui);
+        ui.add_space(8.0);
+        ui.vertical_centered(|ui| ui.button("Close").clicked()).inner
+    });
+    if modal.inner || modal.should_close() {
+        commands.push(Command::About(false));
+    }
+}
+
+fn keys(ui: &mut egui::Ui) {
+    egui::CollapsingHeader::new("Keys and mouse").default_open(true).show(ui, |ui| {
+        egui::Grid::new("keys").num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
+            for (keys, what) in crate::app::keys::HELP {
+                ui.monospace(keys);
+                ui.label(what);
+                ui.end_row();
+            }
+        });
+    });
+}

@@ -1,0 +1,223 @@
+//! A beam: angles, collimation, monitor units.
+
+use super::dial::{dial, wrapped};
+use super::{field, fields, title};
+use crate::app::command::{Command, Commands};
+use crate::app::panel::{number, section, status_chip};
+use crate::app::state::State;
+use crate::app::theme;
+use crate::case::{Beam, ControlPoint, Edit};
+use egui::{ComboBox, Response, Ui};
+
+/// Jaw travel offered, mm at the isocentre plane.
+const JAW_LIMIT_MM: f64 = 200.0;
+
+/// Shows the selected beam.
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let (Some((index, beam)), Some(plan)) = (state.selected_beam(), state.plan()) else {
+        ui.weak("This beam is gone.");
+        return;
+    };
+    let Some(start) = beam.start().cloned() else {
+        ui.weak("This beam has no control points.");
+        return;
+    };
+    title(ui, "Beam", &beam.name);
+    dose_line(ui, state, beam);
+    if let Some(why) = &beam.read_only {
+        ui.colored_label(theme::WARNING, format!("Read only: {why}"));
+    }
+    ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
+        let mut form = Form { plan: state.plan, index, beam, commands };
+        angles(ui, &mut form, &start);
+        collimation(ui, &mut form, &start);
+        isocentre(ui, &mut form, state);
+        machine(ui, &mut form, &plan.machine);
+    });
+    section(ui, "");
+    ui.horizontal(|ui| {
+        if ui.button("Copy beam").clicked() {
+            let number = plan.beams.iter().map(|b| b.number).max().unwrap_or(0) + 1;
+            let copy = Beam { number, name: format!("{} copy", beam.name), ..beam.clone() };
+            commands.edit(Edit::AddBeam { plan: state.plan, beam: copy });
+        }
+        if ui.button("Delete beam").clicked() {
+            commands.edit(Edit::RemoveBeam { plan: state.plan, beam: index });
+        }
+    });
+}
+
+/// The beam on show and the way its changes go.
+struct Form<'a> {
+    plan: usize,
+    index: usize,
+    beam: &'a Beam,
+    commands: &'a mut Commands,
+}
+
+impl Form<'_> {
+    /// Pushes the beam as `change` makes it, when the widget says it changed.
+    fn on(&mut self, response: &Response, change: impl FnOnce(&mut Beam)) {
+        if response.changed() {
+            let mut value = self.beam.clone();
+            change(&mut value);
+            let edit = Edit::SetBeam { plan: self.plan, beam: self.index, value };
+            self.commands.edit_with(response, edit);
+        }
+    }
+
+    /// As [`Self::on`] for what every control point holds. A turn of the gantry turns all of them alike.
+    fn on_points(&mut self, response: &Response, mut change: impl FnMut(&mut ControlPoint)) {
+        self.on(response, |beam| beam.control_points.iter_mut().for_each(&mut change));
+    }
+}
+
+fn dose_line(ui: &mut Ui, state: &State, beam: &Beam) {
+    ui.horizontal(|ui| {
+        ui.weak("Dose");
+        match state.follow.beam_status(beam.number) {
+            Some(status) => {
+                status_chip(ui, status);
+            }
+            None => {
+                ui.weak("not computed");
+            }
+        }
+        if let Some(max_gy) = state.follow.beam_max_gy(beam.number) {
+            ui.weak(format!("maximum {max_gy:.3} Gy a fraction"));
+        }
+    });
+    if let Some(why) = state.follow.beam_failure(beam.number) {
+        ui.colored_label(theme::ERROR, why);
+    }
+}
+
+fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
+    section(ui, "Angles (IEC 61217)");
+    let enabled = form.beam.read_only.is_none();
+    ui.horizontal(|ui| {
+        let mut gantry = start.gantry_deg;
+        let response = dial(ui, "Gantry", &mut gantry, 128.0, enabled);
+        let turn = gantry - start.gantry_deg;
+        form.on_points(&response, |p| p.gantry_deg = wrapped(p.gantry_deg + turn));
+        ui.vertical(|ui| {
+            fields(ui, "angles", |ui| {
+                let mut typed = start.gantry_deg;
+                let response = field(ui, "Gantry", |ui| {
+                    // Arrow keys step by one degree (the field's own), with shift by ten.
+                    let response = number("Gantry angle", &mut typed, "°").speed(1.0).show(ui);
+                    if response.has_focus() {
+                        let big = ui.input_mut(|i| {
+                            i.count_and_consume_key(egui::Modifiers::SHIFT, egui::Key::ArrowUp) as f64
+                                - i.count_and_consume_key(egui::Modifiers::SHIFT, egui::Key::ArrowDown) as f64
+                        });
+                        typed += 10.0 * big;
+                    }
+                    response
+                });
+                let turn = typed - start.gantry_deg;
+                form.on_points(&response, |p| p.gantry_deg = wrapped(p.gantry_deg + turn));
+                let mut collimator = start.collimator_deg;
+                let response = field(ui, "Collimator", |ui| {
+                    number("Collimator angle", &mut collimator, "°").speed(1.0).show(ui)
+                });
+                let turn = collimator - start.collimator_deg;
+                form.on_points(&response, |p| p.collimator_deg = wrapped(p.collimator_deg + turn));
+                let mut couch = start.couch_deg;
+                let response =
+                    field(ui, "Couch", |ui| number("Couch angle", &mut couch, "°").speed(1.0).show(ui));
+                let turn = couch - start.couch_deg;
+                form.on_points(&response, |p| p.couch_deg = wrapped(p.couch_deg + turn));
+            });
+        });
+    });
+    if form.beam.control_points.len() > 1 {
+        ui.weak(format!(
+            "{} control points; an angle changed here turns all of them.",
+            form.beam.control_points.len()
+        ));
+    }
+}
+
+fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
+    section(ui, "Field (mm at the isocentre)");
+    fields(ui, "jaws", |ui| {
+        let mut mu = form.beam.mu;
+        let response = field(ui, "Monitor units", |ui| {
+            number("Monitor units", &mut mu, " MU").speed(1.0).range(0.0..=100_000.0).show(ui)
+        });
+        form.on(&response, |b| b.mu = mu);
+        for (axis, caption) in [(0, "Jaws X"), (1, "Jaws Y")] {
+            let pair = if axis == 0 { start.jaws.x } else { start.jaws.y };
+            field(ui, caption, |ui| {
+                for side in 0..2 {
+                    let mut value = pair[side];
+                    let range = if side == 0 {
+                        -JAW_LIMIT_MM..=(pair[1] - 1.0).max(-JAW_LIMIT_MM)
+                    } else {
+                        (pair[0] + 1.0).min(JAW_LIMIT_MM)..=JAW_LIMIT_MM
+                    };
+                    let name = format!("{caption}{}", side + 1);
+                    let response = number(&name, &mut value, "").speed(0.5).range(range).show(ui);
+                    form.on_points(&response, |p| {
+                        let jaws = if axis == 0 { &mut p.jaws.x } else { &mut p.jaws.y };
+                        jaws[side] = value;
+                    });
+                }
+                ui.weak(format!("= {:.0}", pair[1] - pair[0]));
+            });
+        }
+        if let Some(mlc) = &form.beam.mlc {
+            ui.weak("MLC");
+            ui.label(format!("{} leaf pairs", mlc.boundaries_mm.len().saturating_sub(1)));
+            ui.end_row();
+        }
+    });
+}
+
+fn isocentre(ui: &mut Ui, form: &mut Form<'_>, state: &State) {
+    section(ui, "Isocentre (patient, mm)");
+    ui.horizontal(|ui| {
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            ui.weak(name);
+            let mut value = form.beam.isocentre_mm[axis];
+            let label = format!("Isocentre {name}");
+            let response = number(&label, &mut value, "").speed(0.5).show(ui);
+            form.on(&response, |b| b.isocentre_mm[axis] = value);
+        }
+    });
+    ui.horizontal(|ui| {
+        if ui.small_button("To crosshair").clicked() {
+            let mut value = form.beam.clone();
+            value.isocentre_mm = state.crosshair_mm;
+            form.commands.edit(Edit::SetBeam { plan: form.plan, beam: form.index, value });
+        }
+        if ui.small_button("Show").on_hover_text("Moves the crosshair to the isocentre").clicked() {
+            form.commands.push(Command::CentreOn(form.beam.isocentre_mm));
+        }
+    });
+}
+
+fn machine(ui: &mut Ui, form: &mut Form<'_>, of_plan: &str) {
+    section(ui, "Machine");
+    fields(ui, "machine", |ui| {
+        field(ui, "Machine", |ui| {
+            let now = form.beam.machine.clone();
+            let shown = now.as_deref().map_or_else(|| format!("{of_plan} (plan's)"), str::to_owned);
+            let combo = ComboBox::from_id_salt("beam machine").selected_text(shown).width(150.0);
+            let response = combo.show_ui(ui, |ui| {
+                let mut choice = now.clone();
+                ui.selectable_value(&mut choice, None, format!("{of_plan} (plan's)"));
+                for name in crate::app::follow::machine_names() {
+                    ui.selectable_value(&mut choice, Some(name.clone()), name.as_str());
+                }
+                choice
+            });
+            response.response.accessible_name("Machine of the beam");
+            if let Some(choice) = response.inner.filter(|c| *c != now) {
+                let value = Beam { machine: choice, ..form.beam.clone() };
+                form.commands.edit(Edit::SetBeam { plan: form.plan, beam: form.index, value });
+            }
+        });
+    });
+}

@@ -1,0 +1,132 @@
+//! The gantry as a dial: seen from the foot of the couch, 0 up, 90 to the right (IEC 61217 as one faces the gantry).
+
+use crate::app::theme;
+use egui::{
+    Align2, EventFilter, FontId, Key, Modifiers, Response, Role, Sense, Stroke, Ui, WidgetInfo, vec2,
+};
+
+/// Degrees an arrow key turns, and with shift.
+const STEP_DEG: f64 = 1.0;
+const BIG_STEP_DEG: f64 = 10.0;
+
+/// Keeps an angle in 0 (included) to 360.
+pub fn wrapped(deg: f64) -> f64 {
+    let turned = deg.rem_euclid(360.0);
+    // A tiny negative angle rounds up to 360 itself.
+    if turned >= 360.0 { 0.0 } else { turned }
+}
+
+/// A dial one drags (whole degrees; with shift, tens) or turns with the arrow keys. `changed()` of the response
+/// says whether `deg` is new.
+pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool) -> Response {
+    let sense = if enabled { Sense::click_and_drag() } else { Sense::hover() };
+    let (rect, mut response) = ui.allocate_exact_size(vec2(diameter, diameter), sense);
+    let before = *deg;
+    if enabled {
+        if response.drag_started() || response.clicked() {
+            response.request_focus();
+        }
+        if let (true, Some(at)) = (response.dragged() || response.clicked(), response.interact_pointer_pos())
+        {
+            let from = at - rect.center();
+            if from.length() > 4.0 {
+                let angle = f64::from(from.x).atan2(f64::from(-from.y)).to_degrees();
+                let step = if ui.input(|i| i.modifiers.shift) { BIG_STEP_DEG } else { STEP_DEG };
+                *deg = wrapped((angle / step).round() * step);
+            }
+        }
+        if response.has_focus() {
+            let filter =
+                EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
+            ui.memory_mut(|m| m.set_focus_lock_filter(response.id, filter));
+            *deg = wrapped(*deg + arrow_steps(ui));
+        }
+    }
+    if *deg != before {
+        response.mark_changed();
+    }
+    let value = *deg;
+    response.widget_info(|| WidgetInfo::slider(enabled, value, name));
+    paint(ui, &response, rect, *deg, enabled);
+    response
+}
+
+/// What the arrow keys of this frame turn, degrees; the keys are consumed.
+pub fn arrow_steps(ui: &mut Ui) -> f64 {
+    ui.input_mut(|i| {
+        let mut turn = 0.0;
+        for (modifiers, step) in [(Modifiers::SHIFT, BIG_STEP_DEG), (Modifiers::NONE, STEP_DEG)] {
+            for (key, sign) in
+                [(Key::ArrowRight, 1.0), (Key::ArrowUp, 1.0), (Key::ArrowLeft, -1.0), (Key::ArrowDown, -1.0)]
+            {
+                turn += sign * step * i.count_and_consume_key(modifiers, key) as f64;
+            }
+        }
+        turn
+    })
+}
+
+fn paint(ui: &Ui, response: &Response, rect: egui::Rect, deg: f64, enabled: bool) {
+    let painter = ui.painter();
+    let centre = rect.center();
+    let radius = 0.5 * rect.width() - 12.0;
+    let edge = if response.has_focus() { theme::ACCENT } else { theme::LINE };
+    painter.circle(
+        centre,
+        radius,
+        theme::FIELD,
+        Stroke::new(if response.has_focus() { 1.5 } else { 1.0 }, edge),
+    );
+    let toward = |deg: f64| {
+        let (s, c) = deg.to_radians().sin_cos();
+        vec2(s as f32, -c as f32)
+    };
+    for tick in 0..36 {
+        let angle = f64::from(tick) * 10.0;
+        let long = tick % 9 == 0;
+        let inner = radius
+            - if long {
+                7.0
+            } else if tick % 3 == 0 {
+                5.0
+            } else {
+                3.0
+            };
+        let stroke = Stroke::new(1.0, if long { theme::WEAK } else { theme::LINE });
+        painter
+            .line_segment([centre + toward(angle) * inner, centre + toward(angle) * (radius - 1.0)], stroke);
+        if long {
+            let font = FontId::proportional(9.0);
+            let at = centre + toward(angle) * (radius + 7.0);
+            painter.text(at, Align2::CENTER_CENTER, format!("{angle:.0}"), font, theme::WEAK);
+        }
+    }
+    let colour = if enabled { theme::ACCENT } else { theme::WEAK };
+    // The beam: from the head on the rim through the isocentre.
+    let head = centre + toward(deg) * (radius - 2.0);
+    let across = toward(deg + 90.0);
+    painter.line_segment([head, centre - toward(deg) * (0.45 * radius)], Stroke::new(1.5, colour));
+    let (a, b) = (head + across * 6.0, head - across * 6.0);
+    let (c, d) = (head - toward(deg) * 8.0 - across * 4.0, head - toward(deg) * 8.0 + across * 4.0);
+    painter.add(egui::Shape::convex_polygon(vec![a, b, c, d], colour, Stroke::NONE));
+    painter.circle_filled(centre, 2.5, colour);
+    if response.hovered() && enabled {
+        ui.ctx().set_cursor_icon(egui::CursorIcon::Grab);
+    }
+    debug_assert_eq!(Role::Slider, WidgetInfo::slider(enabled, deg, "").role);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn angles_stay_in_one_turn() {
+        for (deg, want) in
+            [(0.0, 0.0), (359.0, 359.0), (360.0, 0.0), (361.5, 1.5), (-1.0, 359.0), (-720.0, 0.0)]
+        {
+            assert_eq!(wrapped(deg), want);
+        }
+        assert_eq!(wrapped(-1e-17), 0.0);
+    }
+}

@@ -1,0 +1,161 @@
+//! A plan: prescription, fractions, normalisation; and how its dose is computed.
+
+use super::{field, fields, remarks, title};
+use crate::app::command::{Command, Commands};
+use crate::app::follow::Settings;
+use crate::app::panel::{number, section, status_chip};
+use crate::app::state::State;
+use crate::case::{Edit, Normalisation, Plan};
+use egui::{ComboBox, Ui};
+
+/// Shows the plan on show.
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let Some(plan) = state.plan() else {
+        ui.weak("No plan.");
+        return;
+    };
+    title(ui, "Plan", &plan.name);
+    ui.horizontal(|ui| {
+        ui.weak("Dose");
+        match state.follow.plan_status(plan) {
+            Some(status) => {
+                status_chip(ui, status);
+            }
+            None => {
+                ui.weak("not computed");
+            }
+        }
+    });
+    prescription(ui, state, plan, commands);
+    normalisation(ui, state, plan, commands);
+    computation(ui, state, commands);
+    if !plan.remarks.is_empty() {
+        section(ui, "About this plan");
+        remarks(ui, "plan", &plan.remarks);
+    }
+}
+
+fn set(state: &State, plan: &Plan, commands: &mut Commands, change: impl FnOnce(&mut Plan)) {
+    let mut value = plan.clone();
+    change(&mut value);
+    commands.edit(Edit::SetPlan { plan: state.plan, value });
+}
+
+fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
+    section(ui, "Prescription");
+    fields(ui, "prescription", |ui| {
+        field(ui, "Prescribed", |ui| {
+            let mut on = plan.prescription_gy.is_some();
+            let switch = ui.checkbox(&mut on, "").accessible_name("Has a prescription");
+            if switch.changed() {
+                set(state, plan, commands, |p| p.prescription_gy = on.then_some(60.0));
+            }
+            if let Some(mut gy) = plan.prescription_gy {
+                let response =
+                    number("Prescription", &mut gy, " Gy").speed(0.1).decimals(2).range(0.1..=200.0).show(ui);
+                if response.changed() {
+                    let value = Plan { prescription_gy: Some(gy), ..plan.clone() };
+                    commands.edit_with(&response, Edit::SetPlan { plan: state.plan, value });
+                }
+            } else {
+                ui.weak("none");
+            }
+        });
+        field(ui, "Fractions", |ui| {
+            let mut fractions = f64::from(plan.fractions);
+            let response =
+                number("Fractions", &mut fractions, "").speed(0.2).decimals(0).range(1.0..=100.0).show(ui);
+            if response.changed() {
+                let value = Plan { fractions: fractions.round() as u32, ..plan.clone() };
+                commands.edit_with(&response, Edit::SetPlan { plan: state.plan, value });
+            }
+        });
+        field(ui, "Machine", |ui| {
+            let combo = ComboBox::from_id_salt("plan machine").selected_text(&plan.machine).width(150.0);
+            let response = combo.show_ui(ui, |ui| {
+                for name in crate::app::follow::machine_names() {
+                    if ui.selectable_label(name == plan.machine, &name).clicked() {
+                        set(state, plan, commands, |p| p.machine = name);
+                    }
+                }
+            });
+            response.response.accessible_name("Machine of the plan");
+        });
+        field(ui, "Monitor units", |ui| ui.label(format!("{:.1} MU a fraction", plan.mu())));
+    });
+}
+
+fn normalisation(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
+    section(ui, "Normalisation");
+    let mut on = plan.normalisation.is_some();
+    if ui.checkbox(&mut on, "Scale the plan so that a volume gets a dose").changed() {
+        let target = &state.case().structures.structures;
+        let first = target.iter().min_by_key(|s| match s.kind {
+            crate::case::StructureKind::Ptv => 0,
+            crate::case::StructureKind::Ctv => 1,
+            crate::case::StructureKind::Gtv => 2,
+            _ => 3,
+        });
+        let dose_gy = plan.prescription_gy.unwrap_or(60.0);
+        let value = first.map(|s| Normalisation { structure: s.name.clone(), volume_percent: 95.0, dose_gy });
+        set(state, plan, commands, |p| p.normalisation = if on { value } else { None });
+    }
+    let Some(now) = &plan.normalisation else { return };
+    fields(ui, "normalisation", |ui| {
+        let mut next = now.clone();
+        let mut gesture = None;
+        field(ui, "Structure", |ui| {
+            let combo = ComboBox::from_id_salt("normalise to").selected_text(&now.structure).width(150.0);
+            let response = combo.show_ui(ui, |ui| {
+                for s in &state.case().structures.structures {
+                    ui.selectable_value(&mut next.structure, s.name.clone(), &s.name);
+                }
+            });
+            response.response.accessible_name("Structure of the normalisation");
+        });
+        field(ui, "Volume", |ui| {
+            let r = number("Normalised volume", &mut next.volume_percent, " %").range(0.1..=100.0).show(ui);
+            gesture = gesture.or(crate::app::command::gesture(&r));
+        });
+        field(ui, "Dose", |ui| {
+            let r =
+                number("Normalised dose", &mut next.dose_gy, " Gy").decimals(2).range(0.1..=200.0).show(ui);
+            gesture = gesture.or(crate::app::command::gesture(&r));
+        });
+        if next != *now {
+            let value = Plan { normalisation: Some(next), ..plan.clone() };
+            commands.push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }, gesture });
+        }
+    });
+}
+
+fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    section(ui, "Computation");
+    let mut next = state.follow.settings.clone();
+    fields(ui, "computation", |ui| {
+        field(ui, "Engine", |ui| ui.label("Collapsed cone (cccs)"));
+        field(ui, "Dose grid", |ui| {
+            number("Dose grid", &mut next.grid_mm, " mm").speed(0.1).decimals(2).range(1.0..=10.0).show(ui)
+        });
+        field(ui, "Device", |ui| ui.label(state.follow.device_name()));
+    });
+    hu_table_choice(ui, &mut next);
+    if next != state.follow.settings {
+        commands.push(Command::Compute(next));
+    }
+}
+
+/// The choice of the HU table.
+pub fn hu_table_choice(ui: &mut Ui, settings: &mut Settings) {
+    fields(ui, "hu table choice", |ui| {
+        field(ui, "HU table", |ui| {
+            let combo = ComboBox::from_id_salt("hu table").selected_text(&settings.hu_table).width(150.0);
+            let response = combo.show_ui(ui, |ui| {
+                for name in crate::app::follow::hu_table_names() {
+                    ui.selectable_value(&mut settings.hu_table, name.clone(), name.as_str());
+                }
+            });
+            response.response.accessible_name("HU table");
+        });
+    });
+}

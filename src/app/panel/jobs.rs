@@ -1,0 +1,79 @@
+//! Jobs: what runs, how far it is, what the finished ones left behind.
+
+use crate::app::command::{Command, Commands};
+use crate::app::state::{JobEnd, State};
+use crate::app::theme;
+use crate::case::Receipt;
+use egui::Ui;
+
+/// Shows the running jobs and the receipts of the finished ones.
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    egui::ScrollArea::vertical().auto_shrink(false).id_salt("jobs").show(ui, |ui| {
+        for job in &state.jobs.live {
+            ui.horizontal(|ui| {
+                let bar = egui::ProgressBar::new(job.done)
+                    .desired_width((ui.available_width() - 66.0).max(40.0))
+                    .desired_height(18.0)
+                    .corner_radius(3)
+                    .text(egui::RichText::new(&*job.name).small());
+                ui.add(bar);
+                let cancel = ui.small_button("Cancel");
+                if cancel.accessible_name(format!("Cancel {}", job.name)).clicked() {
+                    commands.push(Command::Cancel(job.slot));
+                }
+            });
+        }
+        if state.jobs.live.is_empty() && state.jobs.finished.is_empty() {
+            ui.weak("Nothing has run yet.");
+        }
+        for (index, job) in state.jobs.finished.iter().enumerate() {
+            match &job.end {
+                JobEnd::Done(receipt) => {
+                    let title = format!("{}   {}", job.name, format_ms(receipt.total_ms()));
+                    let response = egui::CollapsingHeader::new(egui::RichText::new(title).small())
+                        .id_salt(("receipt", index))
+                        .show(ui, |ui| receipt_ui(ui, receipt));
+                    if !receipt.warnings.is_empty() {
+                        response.header_response.on_hover_text(receipt.warnings.join("\n"));
+                    }
+                }
+                JobEnd::Failed(why) => {
+                    let text = egui::RichText::new(format!("{} failed: {why}", job.name)).small();
+                    ui.colored_label(theme::ERROR, text);
+                }
+            }
+        }
+    });
+}
+
+fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
+    let small = |text: String| egui::RichText::new(text).small().color(theme::WEAK);
+    ui.label(small(format!("On {}", receipt.device)));
+    for (phase, ms) in &receipt.phases_ms {
+        ui.label(small(format!("{phase}: {}", format_ms(*ms))));
+    }
+    if receipt.work > 0 && receipt.total_ms() > 0.0 {
+        let each = receipt.total_ms() * 1e6 / receipt.work as f64;
+        ui.label(small(format!(
+            "{:.1} million voxels × directions, {each:.2} ns each",
+            receipt.work as f64 / 1e6
+        )));
+    }
+    if !receipt.digest.is_empty() {
+        ui.label(small(format!("Inputs {}", receipt.digest.get(..16).unwrap_or(&receipt.digest))));
+    }
+    for warning in &receipt.warnings {
+        ui.label(egui::RichText::new(warning).small().color(theme::WARNING));
+    }
+}
+
+/// A time as one would say it.
+pub fn format_ms(ms: f64) -> String {
+    if ms < 10.0 {
+        format!("{ms:.1} ms")
+    } else if ms < 1000.0 {
+        format!("{ms:.0} ms")
+    } else {
+        format!("{:.1} s", ms / 1000.0)
+    }
+}

@@ -1,0 +1,15 @@
+//! The panels round the views. Each reads the [`State`](super::state::State) and pushes
+//! [`Command`](super::command::Command)s; none changes anything itself.
+
+pub mod about;
+pub mod dvh;
+pub mod inspector;
+pub mod jobs;
+pub mod notices;
+pub mod status;
+pub mod toolbar;
+pub mod tree;
+mod widget;
+
+pub use inspector::wrapped;
+pub use widget::{number, row, section, status_chip, status_colour};

@@ -1,0 +1,211 @@
+//! The case as a tree: series, structures, plan, beams.
+
+use super::{row, section, widget};
+use crate::app::command::{Command, Commands, NewShape};
+use crate::app::state::{Selection, State};
+use crate::app::theme;
+use crate::case::{DoseStatus, StructureKind};
+use egui::{Checkbox, Sense, Ui, vec2};
+
+/// Shows the tree.
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 1.0;
+        images(ui, state, commands);
+        structures(ui, state, commands);
+        plans(ui, state, commands);
+        doses(ui, state, commands);
+        ui.add_space(8.0);
+    });
+}
+
+fn select(response: &egui::Response, what: Selection, commands: &mut Commands) {
+    if response.clicked() {
+        commands.push(Command::Select(what));
+    }
+}
+
+fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    section(ui, "Images");
+    let Some(ct) = &state.case().ct else {
+        ui.weak("No CT");
+        return;
+    };
+    let [nx, ny, nz] = ct.hu.grid().size();
+    let name = if ct.description.is_empty() { "CT series" } else { &ct.description };
+    let detail = format!("{nx} × {ny} × {nz}");
+    let response = row(name, &detail, state.selection == Selection::Ct).show(ui, 0.0, |_| {});
+    select(&response, Selection::Ct, commands);
+    let warnings = ct.remarks.iter().filter(|r| r.severity == crate::case::Severity::Warning).count();
+    if warnings > 0 {
+        let text = format!("⚠ {warnings} to look at in this series");
+        let link = ui.add(egui::Link::new(egui::RichText::new(text).small().color(theme::WARNING)));
+        select(&link, Selection::Ct, commands);
+    }
+}
+
+fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let set = &state.case().structures.structures;
+    ui.add_space(4.0);
+    ui.horizontal(|ui| {
+        let width = ui.available_width();
+        ui.allocate_ui(vec2(width - 96.0, 20.0), |ui| section(ui, &format!("Structures ({})", set.len())));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            new_structure_menu(ui, state, commands);
+            if !set.is_empty() {
+                let any_hidden = set.iter().any(|s| state.hidden.contains(&s.number));
+                let word = if any_hidden { "Show all" } else { "Hide all" };
+                if ui.small_button(word).clicked() {
+                    commands.push(Command::ShowAllStructures(any_hidden));
+                }
+            }
+        });
+    });
+    // EXTERNAL, PTV, CTV, GTV, then the rest (conventions.md, Display); the order of the file within each.
+    let mut order: Vec<&crate::case::Structure> = set.iter().collect();
+    order.sort_by_key(|s| s.kind.min(StructureKind::Organ));
+    for structure in order {
+        let shown = !state.hidden.contains(&structure.number);
+        let volume = state.follow.volume_cm3(structure.number);
+        let detail = match volume {
+            Some(cm3) => format_cm3(cm3),
+            None if structure.contours.is_empty() => "empty".to_owned(),
+            None => "…".to_owned(),
+        };
+        let selected = state.selection == Selection::Structure(structure.number);
+        let response = row(&structure.name, &detail, selected).weak(!shown).show(ui, 38.0, |ui| {
+            let mut on = shown;
+            let switch = ui.add(Checkbox::without_text(&mut on));
+            let name = format!("Show {}", structure.name);
+            if switch.accessible_name(name).changed() {
+                commands.push(Command::ShowStructure { number: structure.number, shown: on });
+            }
+            let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), Sense::hover());
+            ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
+        });
+        select(&response, Selection::Structure(structure.number), commands);
+    }
+}
+
+fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let has_ct = state.case().ct.is_some();
+    ui.add_enabled_ui(has_ct, |ui| {
+        let menu = ui.menu_button("New", |ui| {
+            if ui.button("Sphere").clicked() {
+                commands.push(Command::AddShape(NewShape::Sphere));
+                ui.close();
+            }
+            if ui.button("Box").clicked() {
+                commands.push(Command::AddShape(NewShape::Box));
+                ui.close();
+            }
+            if ui.button("Body from CT").clicked() {
+                commands.push(Command::AddBody);
+                ui.close();
+            }
+        });
+        menu.response.accessible_name("New structure");
+    });
+}
+
+fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    ui.add_space(4.0);
+    section(ui, "Plan");
+    let Some(plan) = state.plan() else {
+        ui.horizontal(|ui| {
+            ui.weak("No plan");
+            let can = state.case().ct.is_some();
+            if ui.add_enabled(can, egui::Button::new("New plan").small()).clicked() {
+                commands.push(Command::AddPlan);
+            }
+        });
+        return;
+    };
+    for (index, other) in state.case().plans.iter().enumerate() {
+        let on_show = index == state.plan;
+        let selected = on_show && state.selection == Selection::Plan;
+        let detail = match other.prescription_gy {
+            Some(gy) => format!("{gy:.1} Gy / {}", other.fractions),
+            None => format!("{} fx", other.fractions),
+        };
+        let response = row(&other.name, &detail, selected).weak(!on_show).show(ui, 0.0, |_| {});
+        if response.clicked() {
+            commands.push(Command::ShowPlan(index));
+        }
+    }
+    for beam in &plan.beams {
+        let selected = state.selection == Selection::Beam(beam.number);
+        let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
+        let detail = format!("{gantry:.0}°  {:.0} MU", beam.mu);
+        let status = state.follow.beam_status(beam.number);
+        let response = row(&beam.name, &detail, selected).indent(10.0).show(ui, 10.0, |ui| {
+            status_dot(ui, status);
+        });
+        let response = match (status, &beam.read_only) {
+            (_, Some(why)) => response.on_hover_text(why),
+            (Some(status), None) => response.on_hover_text(format!("Dose: {status}")),
+            (None, None) => response,
+        };
+        select(&response, Selection::Beam(beam.number), commands);
+    }
+    ui.horizontal(|ui| {
+        ui.add_space(12.0);
+        if ui.small_button("Add beam").clicked() {
+            commands.push(Command::AddBeam);
+        }
+        let mut shown = state.show_beams;
+        if ui.checkbox(&mut shown, "Show beams").changed() {
+            commands.push(Command::ShowBeams(shown));
+        }
+    });
+}
+
+fn status_dot(ui: &mut Ui, status: Option<DoseStatus>) {
+    let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
+    match status {
+        Some(status) => {
+            ui.painter().circle_filled(rect.center(), 3.5, widget::status_colour(status));
+        }
+        None => {
+            ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::WEAK));
+        }
+    }
+}
+
+fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    ui.add_space(4.0);
+    section(ui, "Dose");
+    let choices = state.follow.choices(state.case(), state.plan());
+    if choices.is_empty() {
+        ui.weak("No dose");
+    }
+    for (what, label, status) in choices {
+        let on_show = state.follow.shown == what;
+        let detail = status.map_or("not computed", DoseStatus::word);
+        let response =
+            row(&label, detail, on_show && state.selection == Selection::DoseDisplay).show(ui, 12.0, |ui| {
+                ui.add_space(1.0);
+                let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
+                if on_show {
+                    ui.painter().circle_filled(rect.center(), 3.5, theme::ACCENT);
+                } else {
+                    ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::WEAK));
+                }
+            });
+        if response.clicked() {
+            commands.push(Command::ShowDose(what));
+            commands.push(Command::Select(Selection::DoseDisplay));
+        }
+    }
+}
+
+/// A volume with as many digits as it deserves.
+pub fn format_cm3(cm3: f64) -> String {
+    if cm3 >= 100.0 {
+        format!("{cm3:.0} cm³")
+    } else if cm3 >= 1.0 {
+        format!("{cm3:.1} cm³")
+    } else {
+        format!("{cm3:.2} cm³")
+    }
+}

@@ -1,0 +1,173 @@
+//! Small pieces that all panels share.
+
+use crate::app::theme;
+use crate::case::DoseStatus;
+use egui::{Align, Align2, Color32, DragValue, FontId, Layout, Rect, Response, Role, Sense, TextStyle, Ui};
+use egui::{UiBuilder, WidgetInfo, pos2, vec2};
+use std::ops::RangeInclusive;
+
+/// Height of a row of the tree.
+const ROW_HEIGHT: f32 = 22.0;
+
+/// A heading inside a panel, with a hairline.
+pub fn section(ui: &mut Ui, title: &str) {
+    ui.add_space(6.0);
+    ui.horizontal(|ui| {
+        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::WEAK));
+        let rect = ui.available_rect_before_wrap();
+        ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::LINE));
+    });
+    ui.add_space(1.0);
+}
+
+/// How a number is edited.
+pub struct Number<'a> {
+    value: &'a mut f64,
+    name: &'a str,
+    unit: &'a str,
+    speed: f64,
+    decimals: usize,
+    range: RangeInclusive<f64>,
+}
+
+/// A number one drags or types, with the name that screen readers and tests know it by.
+pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a> {
+    Number { value, name, unit, speed: 0.5, decimals: 1, range: f64::NEG_INFINITY..=f64::INFINITY }
+}
+
+impl Number<'_> {
+    /// Change per point dragged and per arrow key.
+    #[must_use]
+    pub fn speed(mut self, speed: f64) -> Self {
+        self.speed = speed;
+        self
+    }
+
+    #[must_use]
+    pub fn decimals(mut self, decimals: usize) -> Self {
+        self.decimals = decimals;
+        self
+    }
+
+    #[must_use]
+    pub fn range(mut self, range: RangeInclusive<f64>) -> Self {
+        self.range = range;
+        self
+    }
+
+    pub fn show(self, ui: &mut Ui) -> Response {
+        let drag = DragValue::new(self.value)
+            .speed(self.speed)
+            .fixed_decimals(self.decimals)
+            .range(self.range)
+            .suffix(self.unit)
+            .update_while_editing(false);
+        ui.add(drag).accessible_name(self.name)
+    }
+}
+
+/// One line of the tree.
+pub struct Row<'a> {
+    name: &'a str,
+    detail: &'a str,
+    selected: bool,
+    indent: f32,
+    weak: bool,
+}
+
+/// A line of the tree: a name, and a detail at its right edge.
+pub fn row<'a>(name: &'a str, detail: &'a str, selected: bool) -> Row<'a> {
+    Row { name, detail, selected, indent: 0.0, weak: false }
+}
+
+impl Row<'_> {
+    #[must_use]
+    pub fn indent(mut self, points: f32) -> Self {
+        self.indent = points;
+        self
+    }
+
+    /// Greyed: what it names is not shown.
+    #[must_use]
+    pub fn weak(mut self, weak: bool) -> Self {
+        self.weak = weak;
+        self
+    }
+
+    /// Shows it, with `lead` (a switch, a swatch) before the name.
+    pub fn show(self, ui: &mut Ui, lead_width: f32, lead: impl FnOnce(&mut Ui)) -> Response {
+        let size = vec2(ui.available_width(), ROW_HEIGHT);
+        let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+        let (name, selected) = (self.name, self.selected);
+        response.widget_info(|| WidgetInfo::selected(Role::Button, true, selected, name));
+        if !ui.is_rect_visible(rect) {
+            return response;
+        }
+        let fill = match (self.selected, response.hovered()) {
+            (true, _) => ui.visuals().selection.bg_fill,
+            (false, true) => theme::RAISED,
+            (false, false) => Color32::TRANSPARENT,
+        };
+        ui.painter().rect_filled(rect, 3.0, fill);
+        if response.has_focus() {
+            let stroke = egui::Stroke::new(1.0, theme::ACCENT);
+            ui.painter().rect_stroke(rect, 3.0, stroke, egui::StrokeKind::Inside);
+        }
+        let left = rect.left() + 4.0 + self.indent;
+        if lead_width > 0.0 {
+            let lead_rect = Rect::from_min_size(pos2(left, rect.top()), vec2(lead_width, rect.height()));
+            let layout = Layout::left_to_right(Align::Center);
+            ui.scope_builder(UiBuilder::new().max_rect(lead_rect).layout(layout), |ui| {
+                ui.spacing_mut().item_spacing.x = 4.0;
+                lead(ui);
+            });
+        }
+        let small = TextStyle::Small.resolve(ui.style());
+        let strong = if self.selected { Color32::from_rgb(205, 220, 235) } else { theme::WEAK };
+        let right = pos2(rect.right() - 5.0, rect.center().y);
+        let taken = ui.painter().text(right, Align2::RIGHT_CENTER, self.detail, small, strong);
+        let from = left + lead_width + if lead_width > 0.0 { 4.0 } else { 0.0 };
+        let colour = if self.weak { theme::WEAK } else { theme::TEXT };
+        let clipped = elided(ui, self.name, taken.left() - 6.0 - from, colour);
+        let at = pos2(from, rect.center().y - 0.5 * clipped.size().y);
+        ui.painter().galley(at, clipped, colour);
+        response
+    }
+}
+
+/// Text cut with an ellipsis where it is wider than `width`.
+fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<egui::Galley> {
+    let font = TextStyle::Body.resolve(ui.style());
+    let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, colour);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(8.0));
+    ui.painter().layout_job(job)
+}
+
+/// Colour of a dose status; the word is always written beside it.
+pub fn status_colour(status: DoseStatus) -> Color32 {
+    match status {
+        DoseStatus::Final => theme::GOOD,
+        DoseStatus::Imported => theme::ACCENT,
+        DoseStatus::Coarse | DoseStatus::Preview | DoseStatus::Stale => theme::WARNING,
+        DoseStatus::Failed => theme::ERROR,
+    }
+}
+
+/// A word in a frame of its colour: the status of a dose.
+pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
+    let colour = status_colour(status);
+    let font = FontId::proportional(11.0);
+    let galley = ui.painter().layout_no_wrap(status.word().to_uppercase(), font, colour);
+    let size = galley.size() + vec2(10.0, 4.0);
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    ui.painter().rect(
+        rect,
+        3.0,
+        colour.gamma_multiply(0.15),
+        egui::Stroke::new(1.0, colour.gamma_multiply(0.7)),
+        egui::StrokeKind::Inside,
+    );
+    ui.painter().galley(rect.center() - 0.5 * galley.size(), galley, colour);
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("Dose status {status}")));
+    response
+}

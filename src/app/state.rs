@@ -1,0 +1,253 @@
+//! What the window knows: the case with its history, what is selected, how it is shown, notices and jobs.
+
+use super::display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
+use super::follow::Follow;
+use super::roi::Shapes;
+use crate::case::{Beam, Case, History, Plan, Receipt, Structure};
+use glam::DVec3;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// Everything the panels read. They change it only through [`Command`](super::Command)s.
+#[derive(Debug)]
+pub struct State {
+    pub history: History,
+    /// The plan on show, by index.
+    pub plan: usize,
+    pub selection: Selection,
+    pub workspace: Workspace,
+    pub window: WindowLevel,
+    pub dose_display: DoseDisplay,
+    pub dvh_display: DvhDisplay,
+    /// Numbers of the structures that are not shown.
+    pub hidden: BTreeSet<u32>,
+    pub show_beams: bool,
+    pub shapes: Shapes,
+    /// Where the three planes meet, patient LPS, mm.
+    pub crosshair_mm: DVec3,
+    /// Where the pointer rests in a view, patient LPS, mm.
+    pub pointer_mm: Option<DVec3>,
+    pub follow: Follow,
+    pub notices: Notices,
+    pub jobs: Jobs,
+    pub about_open: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            history: History::default(),
+            plan: 0,
+            selection: Selection::Nothing,
+            workspace: Workspace::Plan,
+            window: WINDOW_PRESETS[1].1,
+            dose_display: DoseDisplay::default(),
+            dvh_display: DvhDisplay::default(),
+            hidden: BTreeSet::new(),
+            show_beams: true,
+            shapes: Shapes::default(),
+            crosshair_mm: DVec3::ZERO,
+            pointer_mm: None,
+            follow: Follow::default(),
+            notices: Notices::default(),
+            jobs: Jobs::default(),
+            about_open: false,
+        }
+    }
+}
+
+impl State {
+    pub fn case(&self) -> &Case {
+        self.history.case()
+    }
+
+    /// The plan on show.
+    pub fn plan(&self) -> Option<&Arc<Plan>> {
+        self.case().plans.get(self.plan)
+    }
+
+    /// The selected beam with its index in the plan on show.
+    pub fn selected_beam(&self) -> Option<(usize, &Beam)> {
+        let Selection::Beam(number) = self.selection else { return None };
+        self.plan()?.beams.iter().enumerate().find(|(_, b)| b.number == number)
+    }
+
+    /// The selected structure with its index in the set.
+    pub fn selected_structure(&self) -> Option<(usize, &Structure)> {
+        let Selection::Structure(number) = self.selection else { return None };
+        self.case().structures.structures.iter().enumerate().find(|(_, s)| s.number == number)
+    }
+
+    /// Whether anything is loaded.
+    pub fn is_loaded(&self) -> bool {
+        let case = self.case();
+        case.ct.is_some()
+            || !case.structures.structures.is_empty()
+            || !case.plans.is_empty()
+            || !case.doses.is_empty()
+    }
+}
+
+/// What the inspector shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    #[default]
+    Nothing,
+    Ct,
+    Plan,
+    /// By beam number.
+    Beam(u32),
+    /// By ROI number.
+    Structure(u32),
+    /// How dose is drawn.
+    DoseDisplay,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workspace {
+    Plan,
+    Compare,
+    Register,
+}
+
+impl Workspace {
+    pub const ALL: [Self; 3] = [Self::Plan, Self::Compare, Self::Register];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "Plan",
+            Self::Compare => "Compare",
+            Self::Register => "Register",
+        }
+    }
+}
+
+/// Axes of the DVH.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DvhDisplay {
+    pub dose: DvhDose,
+    pub volume: DvhVolume,
+    pub differential: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DvhDose {
+    #[default]
+    Gy,
+    CentiGy,
+    /// Of the reference of the dose display.
+    Percent,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DvhVolume {
+    #[default]
+    Percent,
+    Cm3,
+}
+
+/// Messages to the user that stay until dismissed.
+#[derive(Debug, Default)]
+pub struct Notices {
+    items: Vec<Notice>,
+    next: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub id: u64,
+    pub kind: NoticeKind,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeKind {
+    Info,
+    Warning,
+    Error,
+}
+
+/// More notices than this push out the oldest.
+const MOST_NOTICES: usize = 6;
+
+impl Notices {
+    /// Adds a notice; one that already stands is not repeated.
+    pub fn add(&mut self, kind: NoticeKind, text: impl Into<String>) {
+        let text = text.into();
+        if self.items.iter().any(|n| n.text == text) {
+            return;
+        }
+        self.next += 1;
+        self.items.push(Notice { id: self.next, kind, text });
+        if self.items.len() > MOST_NOTICES {
+            self.items.remove(0);
+        }
+    }
+
+    pub fn dismiss(&mut self, id: u64) {
+        self.items.retain(|n| n.id != id);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Notice> {
+        self.items.iter()
+    }
+}
+
+/// Running jobs and what the finished ones left behind.
+#[derive(Debug, Default)]
+pub struct Jobs {
+    pub live: Vec<LiveJob>,
+    /// Newest first.
+    pub finished: VecDeque<FinishedJob>,
+}
+
+#[derive(Debug)]
+pub struct LiveJob {
+    pub id: crate::worker::JobId,
+    pub slot: crate::worker::Slot,
+    pub name: Arc<str>,
+    /// 0 to 1.
+    pub done: f32,
+}
+
+#[derive(Debug)]
+pub struct FinishedJob {
+    pub name: Arc<str>,
+    pub end: JobEnd,
+}
+
+#[derive(Debug)]
+pub enum JobEnd {
+    Done(Arc<Receipt>),
+    Failed(String),
+}
+
+const MOST_FINISHED: usize = 50;
+
+impl Jobs {
+    pub fn finish(&mut self, name: Arc<str>, end: JobEnd) {
+        self.finished.push_front(FinishedJob { name, end });
+        self.finished.truncate(MOST_FINISHED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_do_not_pile_up() {
+        let mut notices = Notices::default();
+        notices.add(NoticeKind::Error, "a");
+        notices.add(NoticeKind::Error, "a");
+        assert_eq!(notices.iter().count(), 1);
+        for i in 0..20 {
+            notices.add(NoticeKind::Info, format!("{i}"));
+        }
+        assert_eq!(notices.iter().count(), MOST_NOTICES);
+        let last = notices.iter().last().map(|n| (n.id, n.text.clone()));
+        assert_eq!(last.as_ref().map(|(_, t)| t.as_str()), Some("19"));
+        notices.dismiss(last.map_or(0, |(id, _)| id));
+        assert_eq!(notices.iter().count(), MOST_NOTICES - 1);
+    }
+}

@@ -1,0 +1,5 @@
+//! The workspaces: what fills the middle of the window.
+
+pub mod compare;
+pub mod plan;
+pub mod register;

@@ -1,0 +1,139 @@
+//! The plan workspace: four linked views, each maximisable.
+
+use crate::app::command::{Command, Commands};
+use crate::app::display::WindowLevel;
+use crate::app::render::Gpu;
+use crate::app::state::{Selection, State};
+use crate::app::theme;
+use crate::app::view::{self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
+use egui::{Rect, Ui, UiBuilder, pos2, vec2};
+
+/// Points between two views.
+const GAP: f32 = 2.0;
+
+/// Shows the views.
+pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
+    let all = ui.available_rect_before_wrap();
+    ui.painter().rect_filled(all, 0.0, theme::GROUND);
+    if !state.is_loaded() {
+        empty(ui, commands);
+        return;
+    }
+    let scene = scene(state, gpu);
+    let mut events = Vec::new();
+    let mut hovered = false;
+    let one = views.iter().any(|v| v.maximised);
+    for (index, view) in views.iter_mut().enumerate() {
+        if one && !view.maximised {
+            continue;
+        }
+        let rect = if one { all } else { quarter(all, index) };
+        let from = events.len();
+        ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
+            ui.set_clip_rect(rect);
+            let response = view::show(ui, view, &scene, &mut events);
+            hovered |= response.hovered() || response.dragged();
+        });
+        for event in events.drain(from..) {
+            commands.push(match event {
+                ViewEvent::CrosshairMoved(mm) => Command::CentreOn(mm),
+                ViewEvent::WindowLevel(width, level) => Command::Window(WindowLevel::new(width, level)),
+                ViewEvent::Hover(mm) => Command::Hover(Some(mm)),
+                ViewEvent::GantryDragged { beam, gantry_deg } => {
+                    Command::Gantry { beam, gantry_deg, gesture: Some(0x6761_6e74) }
+                }
+                ViewEvent::ToggleMaximise => Command::ToggleMaximise(view.kind),
+            });
+        }
+    }
+    if !hovered && state.pointer_mm.is_some() {
+        commands.push(Command::Hover(None));
+    }
+}
+
+/// The place of a view: two rows of two.
+fn quarter(all: Rect, index: usize) -> Rect {
+    let size = vec2(0.5 * (all.width() - GAP), 0.5 * (all.height() - GAP));
+    let column = (index % 2) as f32;
+    let row = (index / 2) as f32;
+    let min = pos2(all.left() + column * (size.x + GAP), all.top() + row * (size.y + GAP));
+    Rect::from_min_size(min, size)
+}
+
+/// What the views draw now: all of it shared, so cheap.
+fn scene(state: &State, gpu: &Gpu) -> Scene {
+    let case = state.case();
+    let selected_structure = match state.selection {
+        Selection::Structure(number) => Some(number),
+        _ => None,
+    };
+    let looks = case
+        .structures
+        .structures
+        .iter()
+        .map(|s| StructureLook {
+            visible: !state.hidden.contains(&s.number),
+            selected: selected_structure == Some(s.number),
+            colour: s.colour,
+        })
+        .collect();
+    let beams = match state.plan() {
+        Some(plan) if state.show_beams => plan
+            .beams
+            .iter()
+            .enumerate()
+            .filter_map(|(index, beam)| {
+                let selected = state.selection == Selection::Beam(beam.number);
+                BeamLayer::of(
+                    index,
+                    beam,
+                    plan.position,
+                    state.follow.sad_mm(plan.machine_of(beam)),
+                    selected,
+                )
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    let dose = state.follow.shown_dose().map(|dose| DoseLayer {
+        dose: dose.clone(),
+        reference: state.reference(),
+        display: state.dose_display.clone(),
+    });
+    Scene {
+        ct: case.ct.as_ref().map(|ct| ct.hu.clone()),
+        window: state.window,
+        dose,
+        structures: case.structures.clone(),
+        looks,
+        beams,
+        crosshair_mm: state.crosshair_mm,
+        ..Scene::new(gpu.clone())
+    }
+}
+
+/// The first page: what one can open.
+fn empty(ui: &mut Ui, commands: &mut Commands) {
+    ui.vertical_centered(|ui| {
+        ui.add_space(0.3 * ui.available_height());
+        ui.heading("Open a case");
+        ui.weak("A folder of DICOM files, one file, a .mha volume in HU, a session, or a demo.");
+        ui.add_space(10.0);
+        if ui.button("Open folder…").clicked() {
+            commands.push(Command::PickFolder);
+        }
+        if ui.button("Open the thorax demo").clicked() {
+            commands.push(Command::Open("demo:thorax".to_owned()));
+        }
+    });
+}
+
+/// A page that says what a workspace will hold.
+pub fn promise(ui: &mut Ui, title: &str, text: &str) {
+    ui.vertical_centered(|ui| {
+        ui.add_space(0.3 * ui.available_height());
+        ui.heading(title);
+        ui.set_max_width(460.0);
+        ui.weak(text);
+    });
+}
