@@ -1,15 +1,21 @@
 //! Grids, volumes, rays, the voxel walk, and the frames of IEC 61217 and the DICOM patient.
 
+mod body;
 mod grid;
 mod iec;
 mod mask;
+mod outline;
 mod raster;
+mod runs;
+mod shapes;
 mod sheets;
 mod slabs;
 mod volume;
 pub mod walk;
 
+pub use body::body_contours;
 pub use grid::{Grid, GridError};
 pub use iec::{BeamFrame, PatientPosition};
 pub use mask::{Mask, MaskError, Progress};
+pub use shapes::{box_contours, sphere_contours};
 pub use volume::{Volume, VolumeId};

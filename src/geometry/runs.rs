@@ -1,0 +1,192 @@
+//! Connected parts of binary planes, by runs of pixels.
+
+use std::ops::Range;
+
+/// The runs of pixels of a row that equal `value`.
+pub(super) fn of_row(row: &[bool], value: bool) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + row[at..].iter().position(|&b| b == value)?;
+        let end = row[start..].iter().position(|&b| b != value).map_or(row.len(), |n| start + n);
+        at = end;
+        Some(start..end)
+    })
+}
+
+/// A run and the part it belongs to.
+struct Run {
+    x: Range<usize>,
+    row: usize,
+}
+
+/// Sets that can be joined (union-find).
+struct Parts {
+    parent: Vec<usize>,
+}
+
+impl Parts {
+    fn new(count: usize) -> Self {
+        Self { parent: (0..count).collect() }
+    }
+
+    fn find(&mut self, mut n: usize) -> usize {
+        while self.parent[n] != n {
+            self.parent[n] = self.parent[self.parent[n]];
+            n = self.parent[n];
+        }
+        n
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.parent[a.max(b)] = a.min(b);
+    }
+}
+
+/// Joins the runs of two rows that overlap; both lists ascend.
+fn join_rows(parts: &mut Parts, runs: &[Run], mut a: Range<usize>, mut b: Range<usize>) {
+    while !a.is_empty() && !b.is_empty() {
+        let (p, q) = (&runs[a.start].x, &runs[b.start].x);
+        if p.start < q.end && q.start < p.end {
+            parts.join(a.start, b.start);
+        }
+        if p.end < q.end { a.start += 1 } else { b.start += 1 }
+    }
+}
+
+/// The runs of `value` of a plane, and where each row's begin (with one entry more than rows).
+fn rows_of(plane: &[bool], width: usize, value: bool, runs: &mut Vec<Run>) -> Vec<usize> {
+    let mut first = Vec::with_capacity(plane.len() / width + 1);
+    for (row, pixels) in plane.chunks_exact(width).enumerate() {
+        first.push(runs.len());
+        runs.extend(of_row(pixels, value).map(|x| Run { x, row }));
+    }
+    first.push(runs.len());
+    first
+}
+
+/// Keeps the largest part of a stack of planes; pixels hang together by their sides, planes by pixels over each other.
+pub(super) fn largest_part(planes: &[Vec<bool>], size: [usize; 2]) -> Vec<Vec<bool>> {
+    let mut runs = Vec::new();
+    let first: Vec<Vec<usize>> = planes.iter().map(|p| rows_of(p, size[0], true, &mut runs)).collect();
+    let mut parts = Parts::new(runs.len());
+    for k in 0..planes.len() {
+        for row in 0..size[1] {
+            let here = first[k][row]..first[k][row + 1];
+            if row > 0 {
+                join_rows(&mut parts, &runs, first[k][row - 1]..first[k][row], here.clone());
+            }
+            if k > 0 {
+                join_rows(&mut parts, &runs, first[k - 1][row]..first[k - 1][row + 1], here);
+            }
+        }
+    }
+    let mut pixels = vec![0_usize; runs.len()];
+    for n in 0..runs.len() {
+        pixels[parts.find(n)] += runs[n].x.len();
+    }
+    // The first of the largest, so that equal parts make no odds.
+    let largest = (0..runs.len()).rev().max_by_key(|&n| pixels[n]);
+    let mut kept: Vec<Vec<bool>> = planes.iter().map(|p| vec![false; p.len()]).collect();
+    for (k, plane) in kept.iter_mut().enumerate() {
+        for n in first[k][0]..first[k][size[1]] {
+            if Some(parts.find(n)) == largest {
+                plane[runs[n].row * size[0]..][runs[n].x.clone()].fill(true);
+            }
+        }
+    }
+    kept
+}
+
+/// Unsets the parts of a plane (hanging together by their sides) that hold no pixel of `seeds`.
+pub(super) fn keep_parts_with(plane: &mut [bool], seeds: &[bool], size: [usize; 2]) {
+    let mut runs = Vec::new();
+    let first = rows_of(plane, size[0], true, &mut runs);
+    // One part more than runs: all that is seeded.
+    let seeded = runs.len();
+    let mut parts = Parts::new(runs.len() + 1);
+    for row in 0..size[1] {
+        let here = first[row]..first[row + 1];
+        for n in here.clone() {
+            if seeds[row * size[0]..][runs[n].x.clone()].contains(&true) {
+                parts.join(n, seeded);
+            }
+        }
+        if row > 0 {
+            join_rows(&mut parts, &runs, first[row - 1]..first[row], here);
+        }
+    }
+    let seeded = parts.find(seeded);
+    for n in 0..runs.len() {
+        if parts.find(n) != seeded {
+            plane[runs[n].row * size[0]..][runs[n].x.clone()].fill(false);
+        }
+    }
+}
+
+/// Sets what a plane's set pixels enclose: unset pixels with no way, side by side, to the plane's border.
+pub(super) fn fill_holes(plane: &mut [bool], size: [usize; 2]) {
+    let mut runs = Vec::new();
+    let first = rows_of(plane, size[0], false, &mut runs);
+    // One part more than runs: all that is open to the border.
+    let open = runs.len();
+    let mut parts = Parts::new(runs.len() + 1);
+    for row in 0..size[1] {
+        let here = first[row]..first[row + 1];
+        for n in here.clone() {
+            if row == 0 || row + 1 == size[1] || runs[n].x.start == 0 || runs[n].x.end == size[0] {
+                parts.join(n, open);
+            }
+        }
+        if row > 0 {
+            join_rows(&mut parts, &runs, first[row - 1]..first[row], here);
+        }
+    }
+    let open = parts.find(open);
+    for n in 0..runs.len() {
+        if parts.find(n) != open {
+            plane[runs[n].row * size[0]..][runs[n].x.clone()].fill(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plane(rows: &[&str]) -> Vec<bool> {
+        rows.iter().flat_map(|r| r.chars().map(|c| c == '#')).collect()
+    }
+
+    #[test]
+    fn holes_are_filled_and_bays_are_not() {
+        let mut p = plane(&["#####.", "#...#.", "#.#.#.", "#...#.", "###.#.", "....#."]);
+        fill_holes(&mut p, [6, 6]);
+        assert_eq!(
+            p,
+            plane(&["#####.", "#...#.", "#.#.#.", "#...#.", "###.#.", "....#."]),
+            "the bay opens below"
+        );
+        let mut p = plane(&["#####.", "#...#.", "#.#.#.", "#...#.", "#####.", "....#."]);
+        fill_holes(&mut p, [6, 6]);
+        assert_eq!(p, plane(&["#####.", "#####.", "#####.", "#####.", "#####.", "....#."]));
+    }
+
+    #[test]
+    fn parts_without_a_seed_go() {
+        let mut p = plane(&["##..#", "#..##", "..#..", "###.#"]);
+        keep_parts_with(&mut p, &plane(&["....#", ".....", ".....", "#..#."]), [5, 4]);
+        assert_eq!(p, plane(&["....#", "...##", "..#..", "###.."]));
+    }
+
+    /// Two parts of one plane that meet through another, and one that only touches by a corner.
+    #[test]
+    fn the_largest_part_goes_through_planes() {
+        let a = plane(&["##..#", "....#", "#....", ".####"]);
+        let b = plane(&["#...#", "#####", ".....", "....."]);
+        let kept = largest_part(&[a, b], [5, 4]);
+        assert_eq!(kept[0], plane(&["##..#", "....#", ".....", "....."]));
+        assert_eq!(kept[1], plane(&["#...#", "#####", ".....", "....."]));
+        assert_eq!(largest_part(&[plane(&["...", "..."])], [3, 2]), [plane(&["...", "..."])]);
+    }
+}
