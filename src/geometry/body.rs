@@ -18,7 +18,7 @@ const SMALLEST_MM2: f64 = 50.0;
 /// (-350 HU finds skin) and hangs together.
 ///
 /// Thin sheets such as a couch's shell are cut off first (what no square of 7 mm fits into), the largest connected
-/// part is kept with the thin parts next to it, and what it encloses on each plane (lungs, bowel gas) is filled.
+/// part is kept, and what it encloses on each plane (lungs, bowel gas) is filled.
 /// Between voxel centres the outline runs where the linear interpolation of `hu` crosses the threshold. `None` when
 /// `progress` stopped it; no contours where nothing is dense enough.
 pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -> Option<Vec<Vec<DVec3>>> {
@@ -41,8 +41,8 @@ pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -
     let planes: Option<Vec<Vec<Vec<DVec3>>>> = (0..nz)
         .into_par_iter()
         .map(|k| {
-            // The opening has rounded corners off: what is dense within its reach belongs to the body again.
-            let near = grown(&core[k], [nx, ny], reach.map(|r| r + 1), true);
+            // The opening has taken the outermost pixels of rounded parts: they belong to the body again.
+            let near = grown(&core[k], [nx, ny], [1, 1], true);
             let mut body: Vec<bool> = dense(k).iter().zip(near).map(|(&d, n)| d && n).collect();
             runs::keep_parts_with(&mut body, &core[k], [nx, ny]);
             runs::fill_holes(&mut body, [nx, ny]);
@@ -64,7 +64,7 @@ fn plane_contours(hu: &Volume<f32>, k: usize, body: &[bool], threshold: f32) -> 
     };
     let position = |c: &outline::Crossing| {
         let share = match (value(c.inside), value(c.outside)) {
-            (Some(a), Some(b)) if a > threshold && b < threshold => (a - threshold) / (a - b),
+            (Some(a), Some(b)) if a > threshold && b <= threshold => (a - threshold) / (a - b),
             // At the edge of the image, or where something dense was cut off: half-way.
             _ => 0.5,
         };
@@ -160,8 +160,9 @@ mod tests {
         let slices: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
         let mask = Mask::from_contours(hu.grid(), &slices, &|_| true).expect("a mask");
         let want = PI * SEMI_X * SEMI_Y * 24.0 / 1000.0;
+        // A little more: of the couch stays what the body rests on.
         let off = mask.volume_cm3() / want - 1.0;
-        assert!(off.abs() < 0.01, "{} for {want}", mask.volume_cm3());
+        assert!((0.0..0.012).contains(&off), "{} for {want}", mask.volume_cm3());
         // Away from the couch the skin is where the interpolated threshold says, to a tenth of a voxel.
         for p in contours[3].iter().filter(|p| p.y < 40.0) {
             let ellipse = ((p.x / SEMI_X).powi(2) + (p.y / SEMI_Y).powi(2)).sqrt();
