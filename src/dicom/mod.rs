@@ -8,12 +8,14 @@ mod object;
 mod pixels;
 mod planes;
 mod rtstruct;
+mod write;
 
 pub use assemble::{Choice, load};
 pub use catalogue::{Catalogue, Entry, Image, Series, Unreadable, scan};
 pub use ct::read_ct;
 pub use error::DicomError;
 pub use rtstruct::read_structures;
+pub use write::{Belonging, DoseBits, WriteError, write_ct, write_dose, write_plan, write_structures};
 
 /// Told how far a read is (0 to 1), from any thread; answers `false` to stop it.
 pub type Progress<'a> = &'a (dyn Fn(f32) -> bool + Sync);

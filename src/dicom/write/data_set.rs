@@ -1,0 +1,204 @@
+//! A data set under construction.
+
+use super::{Belonging, WriteError};
+use crate::case::new_uid;
+use crate::files::replace_file;
+use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
+use dicom_core::value::{DataSetSequence, PrimitiveValue};
+use dicom_core::{DataElement, Tag, VR};
+use dicom_dictionary_std::{StandardDataDictionary, tags, uids};
+use dicom_object::{FileMetaTableBuilder, InMemDicomObject};
+use std::error::Error;
+use std::io;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Attributes by tag; the value representation is that of the standard's dictionary.
+#[derive(Clone, Debug)]
+pub struct DataSet(InMemDicomObject);
+
+/// What all objects of one series share.
+pub struct Series<'a> {
+    pub modality: &'static str,
+    pub uid: String,
+    pub number: i32,
+    pub description: &'a str,
+}
+
+impl DataSet {
+    pub fn new() -> Self {
+        Self(InMemDicomObject::new_empty())
+    }
+
+    /// The modules every object has: SOP common, patient, study, series, equipment.
+    pub fn object(sop_class: &str, sop_uid: &str, belonging: &Belonging, series: &Series) -> Self {
+        let (date, time) = now();
+        let mut set = Self::new();
+        set.text(tags::SPECIFIC_CHARACTER_SET, "ISO_IR 192");
+        set.text(tags::INSTANCE_CREATION_DATE, &date);
+        set.text(tags::INSTANCE_CREATION_TIME, &time);
+        set.text(tags::SOP_CLASS_UID, sop_class);
+        set.text(tags::SOP_INSTANCE_UID, sop_uid);
+        set.text(tags::PATIENT_NAME, &belonging.patient.name);
+        set.text(tags::PATIENT_ID, &belonging.patient.id);
+        set.text(tags::PATIENT_BIRTH_DATE, &belonging.patient.birth_date);
+        set.text(tags::PATIENT_SEX, &belonging.patient.sex);
+        set.text(tags::STUDY_INSTANCE_UID, &belonging.study_uid);
+        // Known to whoever made the images; empty rather than made up.
+        for tag in [tags::STUDY_DATE, tags::STUDY_TIME, tags::STUDY_ID, tags::ACCESSION_NUMBER] {
+            set.text(tag, "");
+        }
+        set.text(tags::REFERRING_PHYSICIAN_NAME, "");
+        set.text(tags::MODALITY, series.modality);
+        set.text(tags::SERIES_INSTANCE_UID, &series.uid);
+        set.whole(tags::SERIES_NUMBER, i64::from(series.number));
+        set.text(tags::SERIES_DESCRIPTION, &shortened(series.description, 64));
+        set.text(tags::OPERATORS_NAME, "");
+        set.text(tags::MANUFACTURER, "Beamsight");
+        set.text(tags::MANUFACTURER_MODEL_NAME, "Beamsight (not for clinical use)");
+        set.text(tags::SOFTWARE_VERSIONS, env!("CARGO_PKG_VERSION"));
+        set
+    }
+
+    /// Text, code string, UID, date, time: whatever is written as characters.
+    pub fn text(&mut self, tag: Tag, value: &str) {
+        let value = if value.is_empty() { PrimitiveValue::Empty } else { PrimitiveValue::from(value) };
+        self.put(tag, value);
+    }
+
+    /// A whole number, as text or binary as the attribute wants it.
+    pub fn whole(&mut self, tag: Tag, value: i64) {
+        match vr_of(tag) {
+            // Rows, columns, bits: counts that the callers keep within 16 bits.
+            VR::US => self.put(tag, PrimitiveValue::from(value.clamp(0, 65_535) as u16)),
+            _ => self.put(tag, PrimitiveValue::from(value.to_string())),
+        }
+    }
+
+    /// Numbers as decimal strings.
+    pub fn numbers(&mut self, tag: Tag, values: &[f64]) {
+        let words: Vec<String> = values.iter().map(|v| decimal(*v)).collect();
+        self.text(tag, &words.join("\\"));
+    }
+
+    pub fn items(&mut self, tag: Tag, items: Vec<DataSet>) {
+        let items: Vec<InMemDicomObject> = items.into_iter().map(|i| i.0).collect();
+        self.0.put(DataElement::new(tag, VR::SQ, DataSetSequence::from(items)));
+    }
+
+    /// One item that names an object: class and instance UID.
+    pub fn reference(class: &str, instance: &str) -> DataSet {
+        let mut item = Self::new();
+        item.text(tags::REFERENCED_SOP_CLASS_UID, class);
+        item.text(tags::REFERENCED_SOP_INSTANCE_UID, instance);
+        item
+    }
+
+    pub fn put(&mut self, tag: Tag, value: PrimitiveValue) {
+        self.0.put(DataElement::new(tag, vr_of(tag), value));
+    }
+
+    /// Writes the object as a file.
+    ///
+    /// # Errors
+    /// [`WriteError::Io`], [`WriteError::Encode`]; no file is left behind.
+    pub fn write(self, path: &Path) -> Result<(), WriteError> {
+        let encode = |e: &dyn Error| WriteError::Encode {
+            path: path.to_owned(),
+            reason: super::super::object::root_cause(e),
+        };
+        let meta = FileMetaTableBuilder::new()
+            .transfer_syntax(uids::IMPLICIT_VR_LITTLE_ENDIAN)
+            .implementation_class_uid(IMPLEMENTATION_CLASS_UID)
+            .implementation_version_name(concat!("BEAMSIGHT_", env!("CARGO_PKG_VERSION")));
+        let object = self.0.with_meta(meta).map_err(|e| encode(&e))?;
+        replace_file(path, |out| object.write_all(out).map_err(io::Error::other))
+            .map_err(|source| WriteError::Io { path: path.to_owned(), source })
+    }
+}
+
+/// Under the free root 2.25, made once for this program.
+const IMPLEMENTATION_CLASS_UID: &str = "2.25.292108411357624860126431573298713541467";
+
+fn vr_of(tag: Tag) -> VR {
+    StandardDataDictionary.by_tag(tag).map_or(VR::UN, |entry| entry.vr().relaxed())
+}
+
+/// A series of its own for one object.
+pub fn new_series<'a>(modality: &'static str, number: i32, description: &'a str) -> Series<'a> {
+    Series { modality, uid: new_uid(), number, description }
+}
+
+/// A number in the at most 16 characters of a decimal string, as near as they allow. What is not finite becomes 0:
+/// the callers check before.
+pub fn decimal(value: f64) -> String {
+    if !value.is_finite() {
+        return "0".to_owned();
+    }
+    let plain = format!("{value}");
+    if plain.len() <= 16 {
+        return plain;
+    }
+    let candidates = (0..=15).flat_map(|p| [format!("{value:.p$}"), format!("{value:.p$e}")]);
+    candidates
+        .filter(|s| s.len() <= 16)
+        .min_by(|a, b| {
+            let off = |s: &str| s.parse::<f64>().map_or(f64::INFINITY, |v| (v - value).abs());
+            off(a).total_cmp(&off(b))
+        })
+        .unwrap_or_else(|| "0".to_owned())
+}
+
+/// Text cut to what an attribute holds.
+pub fn shortened(text: &str, most: usize) -> String {
+    text.chars().filter(|c| !c.is_control() && *c != '\\').take(most).collect()
+}
+
+/// Date (YYYYMMDD) and time (HHMMSS) now, UTC.
+pub fn now() -> (String, String) {
+    date_time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()))
+}
+
+/// Seconds since 1970 -> date and time: days to the civil calendar counted from 1 March, where leap days end a year
+/// (Hinnant, "chrono-compatible low-level date algorithms").
+fn date_time(seconds: u64) -> (String, String) {
+    let days = seconds / 86_400 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let rest = seconds % 86_400;
+    let time = format!("{:02}{:02}{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+    (format!("{year:04}{month:02}{day:02}"), time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_fit_and_stay_near() {
+        for v in
+            [0.0, -1.5, 1.0 / 3.0, -123_456.789_012_345_6, 1.234_567_890_123_456e-9, 4.328_98e-5, 1e300, -0.1]
+        {
+            let s = decimal(v);
+            assert!(s.len() <= 16, "{s}");
+            let back: f64 = s.parse().unwrap();
+            assert!((back - v).abs() <= v.abs() * 1e-9, "{v} is written {s}");
+        }
+    }
+
+    /// Dates by the calendar.
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let check =
+            |seconds, date: &str, time: &str| assert_eq!(date_time(seconds), (date.into(), time.into()));
+        check(0, "19700101", "000000");
+        check(951_827_696, "20000229", "123456");
+        check(1_767_225_599, "20251231", "235959");
+        check(4_107_542_400, "21000301", "000000");
+    }
+}

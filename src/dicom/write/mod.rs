@@ -1,0 +1,67 @@
+//! Case -> DICOM, one file per IOD: everything other systems insist on, in Implicit VR Little Endian (an explicit
+//! contour of over 65,534 bytes cannot be held), each file complete or not there at all.
+
+mod ct;
+mod data_set;
+mod rtdose;
+mod rtplan;
+mod rtstruct;
+
+pub use ct::write_ct;
+pub use rtdose::{DoseBits, write_dose};
+pub use rtplan::write_plan;
+pub use rtstruct::write_structures;
+
+use crate::case::{Case, PatientInfo, new_uid};
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why an object could not be written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    #[error("cannot write {}: {source}; choose a folder you may write to", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("cannot write {}: {reason}", path.display())]
+    Encode { path: PathBuf, reason: String },
+    #[error("cannot write {}: {what}", path.display())]
+    Content { path: PathBuf, what: String },
+    #[error("stopped")]
+    Stopped,
+}
+
+/// What an object says about where it belongs.
+#[derive(Clone, Debug, Default)]
+pub struct Belonging {
+    pub patient: PatientInfo,
+    pub study_uid: String,
+    /// Frame of reference; empty where unknown.
+    pub frame_of_reference_uid: String,
+    /// The structure set a plan was made on.
+    pub structure_set_uid: Option<String>,
+    /// The plan a dose is of.
+    pub plan_uid: Option<String>,
+}
+
+impl Belonging {
+    /// The place of objects made for a case: study and frame of its CT, its structure set and first plan.
+    pub fn of(case: &Case) -> Self {
+        let ct = case.ct.as_ref();
+        let frame = ct.map_or_else(
+            || case.structures.frame_of_reference_uid.clone(),
+            |ct| ct.frame_of_reference_uid.clone(),
+        );
+        Self {
+            patient: case.patient.clone(),
+            study_uid: ct
+                .map(|ct| ct.study_uid.clone())
+                .filter(|uid| !uid.is_empty())
+                .unwrap_or_else(new_uid),
+            frame_of_reference_uid: if frame.is_empty() { new_uid() } else { frame },
+            structure_set_uid: case.structures.uid.clone(),
+            plan_uid: case.plans.first().and_then(|p| p.uid.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Dose -> RT dose storage.
+
+use super::data_set::{DataSet, decimal, new_series, shortened};
+use super::{Belonging, WriteError};
+use crate::case::{Dose, DoseStatus, new_uid};
+use crate::geometry::Volume;
+use dicom_core::value::{C, PrimitiveValue};
+use dicom_dictionary_std::{tags, uids};
+use std::path::Path;
+
+/// Bits of a stored dose value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DoseBits {
+    Sixteen,
+    #[default]
+    ThirtyTwo,
+}
+
+impl DoseBits {
+    fn bits(self) -> u32 {
+        match self {
+            Self::Sixteen => 16,
+            Self::ThirtyTwo => 32,
+        }
+    }
+
+    pub(super) fn largest(self) -> f64 {
+        2f64.powi(self.bits() as i32) - 1.0
+    }
+}
+
+/// Writes the dose of a plan: Gy, physical, the full range of the stored integers.
+///
+/// # Errors
+/// [`WriteError`]; refused are a dose that is no whole answer (preview, stale, failed), values that are not finite, and
+/// a dose whose plan is not named.
+pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBits) -> Result<(), WriteError> {
+    let content = |what: String| WriteError::Content { path: path.to_owned(), what };
+    if matches!(dose.status, DoseStatus::Preview | DoseStatus::Stale | DoseStatus::Failed) {
+        return Err(content(format!("the dose is {}; compute it in full first", dose.status)));
+    }
+    let Some(plan_uid) = &belonging.plan_uid else {
+        return Err(content("a plan dose must name its plan, and this plan has no UID".to_owned()));
+    };
+    if let Some(bad) = dose.gy.data().iter().find(|v| !v.is_finite()) {
+        return Err(content(format!("the dose holds the value {bad}")));
+    }
+    let (scaling, stored) = quantised(&dose.gy, bits);
+    let grid = dose.gy.grid();
+    let [nx, ny, nz] = grid.size();
+    let [dx, dy] = grid.spacing_xy_mm();
+    let [row, column, _] = grid.axes();
+    let series = new_series("RTDOSE", 4, &dose.label);
+    let mut set = DataSet::object(uids::RT_DOSE_STORAGE, &new_uid(), belonging, &series);
+    set.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
+    set.text(tags::POSITION_REFERENCE_INDICATOR, "");
+    set.whole(tags::INSTANCE_NUMBER, 1);
+    set.numbers(tags::IMAGE_POSITION_PATIENT, &grid.origin_mm().to_array());
+    set.numbers(tags::IMAGE_ORIENTATION_PATIENT, &[row.to_array(), column.to_array()].concat());
+    set.numbers(tags::PIXEL_SPACING, &[dy, dx]);
+    match grid.even_plane_spacing_mm() {
+        Some(dz) => set.numbers(tags::SLICE_THICKNESS, &[dz]),
+        None => set.text(tags::SLICE_THICKNESS, ""),
+    }
+    set.whole(tags::SAMPLES_PER_PIXEL, 1);
+    set.text(tags::PHOTOMETRIC_INTERPRETATION, "MONOCHROME2");
+    set.whole(tags::NUMBER_OF_FRAMES, nz as i64);
+    set.put(tags::FRAME_INCREMENT_POINTER, PrimitiveValue::from(tags::GRID_FRAME_OFFSET_VECTOR));
+    set.whole(tags::ROWS, ny as i64);
+    set.whole(tags::COLUMNS, nx as i64);
+    set.whole(tags::BITS_ALLOCATED, i64::from(bits.bits()));
+    set.whole(tags::BITS_STORED, i64::from(bits.bits()));
+    set.whole(tags::HIGH_BIT, i64::from(bits.bits()) - 1);
+    set.whole(tags::PIXEL_REPRESENTATION, 0);
+    set.text(tags::DOSE_UNITS, "GY");
+    set.text(tags::DOSE_TYPE, "PHYSICAL");
+    set.text(tags::DOSE_COMMENT, &shortened(&format!("{} dose, not for clinical use", dose.status), 1024));
+    set.text(tags::DOSE_SUMMATION_TYPE, "PLAN");
+    set.numbers(tags::GRID_FRAME_OFFSET_VECTOR, grid.planes_mm());
+    set.text(tags::DOSE_GRID_SCALING, &scaling);
+    set.text(tags::TISSUE_HETEROGENEITY_CORRECTION, "IMAGE");
+    set.items(tags::REFERENCED_RT_PLAN_SEQUENCE, vec![DataSet::reference(uids::RT_PLAN_STORAGE, plan_uid)]);
+    set.put(tags::PIXEL_DATA, PrimitiveValue::U16(stored));
+    set.write(path)
+}
+
+/// Scaling and stored integers as 16-bit words, low word first. The scaling is rounded to what a decimal string holds
+/// before anything is divided by it, and upwards, so that the largest dose fits.
+fn quantised(gy: &Volume<f32>, bits: DoseBits) -> (String, C<u16>) {
+    let max = f64::from(gy.data().iter().copied().fold(0.0, f32::max));
+    let ideal = if max > 0.0 { max / bits.largest() } else { 1.0 };
+    let parsed = |text: &str| text.parse::<f64>().ok().filter(|v| *v >= ideal);
+    // 16 characters hold ten digits of any number: a step of one in the tenth is enough to come out above.
+    let (text, scaling) = [1.0, 1.0 + 1e-9, 1.0 + 1e-8]
+        .iter()
+        .map(|f| decimal(ideal * f))
+        .find_map(|text| parsed(&text).map(|v| (text, v)))
+        .unwrap_or_else(|| ("1".to_owned(), 1.0));
+    let store = |v: &f32| (f64::from(*v) / scaling).round().clamp(0.0, bits.largest());
+    let words = match bits {
+        DoseBits::Sixteen => gy.data().iter().map(|v| store(v) as u16).collect(),
+        DoseBits::ThirtyTwo => gy
+            .data()
+            .iter()
+            .map(|v| store(v) as u32)
+            .flat_map(|n| [(n & 0xffff) as u16, (n >> 16) as u16])
+            .collect(),
+    };
+    (text, words)
+}

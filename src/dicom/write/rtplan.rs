@@ -1,0 +1,203 @@
+//! Plan -> RT plan storage.
+
+use super::data_set::{DataSet, new_series, now, shortened};
+use super::{Belonging, WriteError};
+use crate::case::{Beam, ControlPoint, Jaws, MlcAxis, Plan, Radiation, new_uid};
+use dicom_dictionary_std::{tags, uids};
+use std::path::Path;
+
+/// Source to axis of the machines this program models, mm.
+const SAD_MM: f64 = 1000.0;
+
+/// Writes a photon plan. A static beam becomes two equal control points, as the standard wants at least two.
+///
+/// # Errors
+/// [`WriteError`]; beams other than photons, beams without control points and plans without beams are refused.
+pub fn write_plan(path: &Path, plan: &Plan, belonging: &Belonging) -> Result<(), WriteError> {
+    let content = |what: String| WriteError::Content { path: path.to_owned(), what };
+    if plan.beams.is_empty() {
+        return Err(content("the plan has no beams".to_owned()));
+    }
+    for beam in &plan.beams {
+        if beam.radiation != Radiation::Photon || beam.read_only.is_some() {
+            return Err(content(format!("beam '{}' is read-only", beam.name)));
+        }
+        if beam.control_points.is_empty() {
+            return Err(content(format!("beam '{}' has no control points", beam.name)));
+        }
+    }
+    let series = new_series("RTPLAN", 3, &plan.name);
+    let uid = plan.uid.clone().unwrap_or_else(new_uid);
+    let mut set = DataSet::object(uids::RT_PLAN_STORAGE, &uid, belonging, &series);
+    let (date, time) = now();
+    set.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
+    set.text(tags::POSITION_REFERENCE_INDICATOR, "");
+    set.whole(tags::INSTANCE_NUMBER, 1);
+    set.text(tags::RT_PLAN_LABEL, &shortened(&plan.name, 16));
+    set.text(tags::RT_PLAN_NAME, &shortened(&plan.name, 64));
+    set.text(tags::RT_PLAN_DATE, &date);
+    set.text(tags::RT_PLAN_TIME, &time);
+    let structures = belonging.structure_set_uid.as_deref();
+    set.text(tags::RT_PLAN_GEOMETRY, if structures.is_some() { "PATIENT" } else { "TREATMENT_DEVICE" });
+    if let Some(uid) = structures {
+        let reference = DataSet::reference(uids::RT_STRUCTURE_SET_STORAGE, uid);
+        set.items(tags::REFERENCED_STRUCTURE_SET_SEQUENCE, vec![reference]);
+    }
+    if let Some(dose) = plan.prescription_gy {
+        set.items(tags::DOSE_REFERENCE_SEQUENCE, vec![dose_reference(plan, dose)]);
+    }
+    set.items(tags::FRACTION_GROUP_SEQUENCE, vec![fraction_group(plan)]);
+    set.items(tags::BEAM_SEQUENCE, plan.beams.iter().map(|b| beam_item(plan, b)).collect());
+    let mut setup = DataSet::new();
+    setup.text(tags::PATIENT_POSITION, plan.position.code());
+    setup.whole(tags::PATIENT_SETUP_NUMBER, 1);
+    set.items(tags::PATIENT_SETUP_SEQUENCE, vec![setup]);
+    set.text(tags::APPROVAL_STATUS, "UNAPPROVED");
+    set.write(path)
+}
+
+fn dose_reference(plan: &Plan, dose_gy: f64) -> DataSet {
+    let mut item = DataSet::new();
+    item.whole(tags::DOSE_REFERENCE_NUMBER, 1);
+    item.text(tags::DOSE_REFERENCE_STRUCTURE_TYPE, "SITE");
+    let target = plan.normalisation.as_ref().map_or("Prescription", |n| &n.structure);
+    item.text(tags::DOSE_REFERENCE_DESCRIPTION, &shortened(target, 64));
+    item.text(tags::DOSE_REFERENCE_TYPE, "TARGET");
+    item.numbers(tags::TARGET_PRESCRIPTION_DOSE, &[dose_gy]);
+    item
+}
+
+fn fraction_group(plan: &Plan) -> DataSet {
+    let mut group = DataSet::new();
+    group.whole(tags::FRACTION_GROUP_NUMBER, 1);
+    group.whole(tags::NUMBER_OF_FRACTIONS_PLANNED, i64::from(plan.fractions));
+    group.whole(tags::NUMBER_OF_BEAMS, plan.beams.len() as i64);
+    group.whole(tags::NUMBER_OF_BRACHY_APPLICATION_SETUPS, 0);
+    let total = plan.mu();
+    let beams = plan.beams.iter().map(|beam| {
+        let mut item = DataSet::new();
+        // The beam's share of the prescribed dose of a fraction, by monitor units: a nominal figure.
+        if let Some(dose) = plan.prescription_gy.filter(|_| total > 0.0) {
+            item.numbers(tags::BEAM_DOSE, &[dose / f64::from(plan.fractions.max(1)) * beam.mu / total]);
+        }
+        item.numbers(tags::BEAM_METERSET, &[beam.mu]);
+        item.whole(tags::REFERENCED_BEAM_NUMBER, i64::from(beam.number));
+        item
+    });
+    group.items(tags::REFERENCED_BEAM_SEQUENCE, beams.collect());
+    group
+}
+
+fn beam_item(plan: &Plan, beam: &Beam) -> DataSet {
+    let points = two_or_more(beam);
+    let mut item = DataSet::new();
+    item.whole(tags::BEAM_NUMBER, i64::from(beam.number));
+    item.text(tags::BEAM_NAME, &shortened(&beam.name, 64));
+    // Two equal points are one static field.
+    let moves = points
+        .windows(2)
+        .any(|w| ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() } != w[1]);
+    item.text(tags::BEAM_TYPE, if moves { "DYNAMIC" } else { "STATIC" });
+    item.text(tags::RADIATION_TYPE, "PHOTON");
+    item.text(tags::TREATMENT_MACHINE_NAME, &shortened(plan.machine_of(beam), 16));
+    item.text(tags::PRIMARY_DOSIMETER_UNIT, "MU");
+    item.numbers(tags::SOURCE_AXIS_DISTANCE, &[SAD_MM]);
+    item.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE, devices(beam));
+    item.whole(tags::REFERENCED_PATIENT_SETUP_NUMBER, 1);
+    item.text(tags::TREATMENT_DELIVERY_TYPE, "TREATMENT");
+    for tag in
+        [tags::NUMBER_OF_WEDGES, tags::NUMBER_OF_COMPENSATORS, tags::NUMBER_OF_BOLI, tags::NUMBER_OF_BLOCKS]
+    {
+        item.whole(tag, 0);
+    }
+    item.numbers(tags::FINAL_CUMULATIVE_METERSET_WEIGHT, &[1.0]);
+    item.whole(tags::NUMBER_OF_CONTROL_POINTS, points.len() as i64);
+    let controls = points.iter().enumerate().map(|(n, p)| control_point(beam, n, p, points.get(n + 1)));
+    item.items(tags::CONTROL_POINT_SEQUENCE, controls.collect());
+    item
+}
+
+fn two_or_more(beam: &Beam) -> Vec<ControlPoint> {
+    match &beam.control_points[..] {
+        [only] => vec![ControlPoint { meterset_weight: 0.0, ..only.clone() }, only.clone()],
+        several => several.to_vec(),
+    }
+}
+
+fn mlc_name(axis: MlcAxis) -> &'static str {
+    match axis {
+        MlcAxis::X => "MLCX",
+        MlcAxis::Y => "MLCY",
+    }
+}
+
+fn devices(beam: &Beam) -> Vec<DataSet> {
+    let device = |kind: &str, pairs: usize| {
+        let mut item = DataSet::new();
+        item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, kind);
+        item.whole(tags::NUMBER_OF_LEAF_JAW_PAIRS, pairs as i64);
+        item
+    };
+    let mut all = vec![device("ASYMX", 1), device("ASYMY", 1)];
+    if let Some(mlc) = &beam.mlc {
+        let mut leaves = device(mlc_name(mlc.axis), mlc.boundaries_mm.len().saturating_sub(1));
+        leaves.numbers(tags::LEAF_POSITION_BOUNDARIES, &mlc.boundaries_mm);
+        all.push(leaves);
+    }
+    all
+}
+
+fn control_point(beam: &Beam, index: usize, point: &ControlPoint, next: Option<&ControlPoint>) -> DataSet {
+    let mut item = DataSet::new();
+    item.whole(tags::CONTROL_POINT_INDEX, index as i64);
+    if index == 0 {
+        match beam.energy_mv {
+            Some(mv) => item.numbers(tags::NOMINAL_BEAM_ENERGY, &[mv]),
+            None => item.text(tags::NOMINAL_BEAM_ENERGY, ""),
+        }
+    }
+    item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE, positions(beam, point));
+    let turn = |now: f64, next: Option<f64>| match next.map(|n| (n - now + 540.0).rem_euclid(360.0) - 180.0) {
+        Some(by) if by > 0.0 => "CW",
+        Some(by) if by < 0.0 => "CC",
+        _ => "NONE",
+    };
+    item.numbers(tags::GANTRY_ANGLE, &[point.gantry_deg]);
+    item.text(tags::GANTRY_ROTATION_DIRECTION, turn(point.gantry_deg, next.map(|n| n.gantry_deg)));
+    item.numbers(tags::BEAM_LIMITING_DEVICE_ANGLE, &[point.collimator_deg]);
+    let collimator = turn(point.collimator_deg, next.map(|n| n.collimator_deg));
+    item.text(tags::BEAM_LIMITING_DEVICE_ROTATION_DIRECTION, collimator);
+    item.numbers(tags::PATIENT_SUPPORT_ANGLE, &[point.couch_deg]);
+    item.text(tags::PATIENT_SUPPORT_ROTATION_DIRECTION, turn(point.couch_deg, next.map(|n| n.couch_deg)));
+    item.numbers(tags::TABLE_TOP_ECCENTRIC_ANGLE, &[0.0]);
+    item.text(tags::TABLE_TOP_ECCENTRIC_ROTATION_DIRECTION, "NONE");
+    if index == 0 {
+        for tag in [
+            tags::TABLE_TOP_VERTICAL_POSITION,
+            tags::TABLE_TOP_LONGITUDINAL_POSITION,
+            tags::TABLE_TOP_LATERAL_POSITION,
+        ] {
+            item.text(tag, "");
+        }
+        item.numbers(tags::ISOCENTER_POSITION, &beam.isocentre_mm.to_array());
+    }
+    item.numbers(tags::CUMULATIVE_METERSET_WEIGHT, &[point.meterset_weight]);
+    item
+}
+
+fn positions(beam: &Beam, point: &ControlPoint) -> Vec<DataSet> {
+    let device = |kind: &str, values: &[f64]| {
+        let mut item = DataSet::new();
+        item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, kind);
+        item.numbers(tags::LEAF_JAW_POSITIONS, values);
+        item
+    };
+    let Jaws { x, y } = point.jaws;
+    let mut all = vec![device("ASYMX", &x), device("ASYMY", &y)];
+    if let Some(mlc) = &beam.mlc {
+        // All of the negative bank, then all of the other.
+        let bank = |side: usize| point.leaves_mm.iter().map(move |pair| pair[side]);
+        all.push(device(mlc_name(mlc.axis), &bank(0).chain(bank(1)).collect::<Vec<f64>>()));
+    }
+    all
+}

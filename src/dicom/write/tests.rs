@@ -1,0 +1,183 @@
+use super::*;
+use crate::case::{Dose, DoseStatus};
+use crate::dicom::object::{Attributes as _, open};
+use crate::dicom::{Choice, load, scan};
+use crate::files::demo;
+use crate::geometry::{Grid, Volume};
+use dicom_dictionary_std::tags;
+use glam::DVec3;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("beamsight-write-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The errors `dciodvfy` (Debian's dicom3tools) finds, `None` where it is not installed.
+fn faults(path: &Path) -> Option<Vec<String>> {
+    let Ok(output) = Command::new("dciodvfy").arg("-new").arg(path).output() else {
+        println!(
+            "SKIPPED: dciodvfy is not installed (apt install dicom3tools): {} is not checked",
+            path.display()
+        );
+        return None;
+    };
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    Some(text.lines().filter(|l| l.starts_with("Error")).map(str::to_owned).collect())
+}
+
+fn assert_clean(path: &Path) {
+    if let Some(faults) = faults(path) {
+        assert!(faults.is_empty(), "{}: {faults:#?}", path.display());
+    }
+}
+
+fn go_on(_: f32) -> bool {
+    true
+}
+
+#[test]
+fn a_demo_comes_back_through_the_reader() {
+    let folder = folder("demo");
+    let case = demo::build("tg119").unwrap();
+    let (ct, belonging) = (case.ct.as_ref().unwrap(), Belonging::of(&case));
+    let files = write_ct(&folder, ct, &belonging, &go_on).unwrap();
+    assert_eq!(files.len(), 80);
+    write_structures(&folder.join("RS.dcm"), &case.structures, Some(ct), &belonging).unwrap();
+    assert_clean(&files[0]);
+    assert_clean(&folder.join("RS.dcm"));
+
+    let back = load(&scan(&folder, &go_on).unwrap(), Choice::default(), &go_on).unwrap();
+    let read = back.ct.unwrap();
+    assert_eq!(read.hu.data(), ct.hu.data());
+    assert_eq!(read.plane_uids, ct.plane_uids);
+    assert_eq!((read.position, &read.frame_of_reference_uid), (ct.position, &ct.frame_of_reference_uid));
+    for (a, b) in read.hu.grid().corners_mm().iter().zip(ct.hu.grid().corners_mm()) {
+        assert!((*a - b).length() < 1e-6);
+    }
+    assert!(read.remarks.is_empty(), "{:?}", read.remarks);
+    assert_eq!(back.structures.structures, case.structures.structures);
+    assert_eq!(back.patient, case.patient);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn dose(max: f32, status: DoseStatus) -> Dose {
+    let grid =
+        Grid::new(DVec3::new(-10.0, 5.5, 3.0), DVec3::X, DVec3::Y, [2.0, 2.5], [7, 5], &[0.0, 2.0, 5.0])
+            .unwrap();
+    let n = grid.len();
+    let gy = (0..n).map(|v| max * (v as f32 / (n - 1) as f32).powi(2)).collect();
+    Dose {
+        gy: Arc::new(Volume::new(Arc::new(grid), gy)),
+        status,
+        label: "Plan".to_owned(),
+        frame_of_reference_uid: String::new(),
+        receipt: None,
+    }
+}
+
+fn belonging() -> Belonging {
+    Belonging {
+        patient: PatientInfo {
+            name: "Müller^Grün".to_owned(), id: "1".to_owned(), ..PatientInfo::default()
+        },
+        study_uid: new_uid(),
+        frame_of_reference_uid: new_uid(),
+        structure_set_uid: Some(new_uid()),
+        plan_uid: Some(new_uid()),
+    }
+}
+
+/// Stored integers times the written scaling, read with plain byte arithmetic: within half a step of the dose, the
+/// largest at the top of the range. `dciodvfy` aborts on 32 bits, so the 16-bit sibling stands for both.
+#[test]
+fn doses_use_the_full_range_of_their_bits() {
+    let folder = folder("dose");
+    for (bits, name) in [(DoseBits::Sixteen, "16.dcm"), (DoseBits::ThirtyTwo, "32.dcm")] {
+        for max in [61.234_567_f32, 1e-5, 0.0] {
+            let path = folder.join(name);
+            let dose = dose(max, DoseStatus::Final);
+            write_dose(&path, &dose, &belonging(), bits).unwrap();
+            let object = open(&path).unwrap();
+            let text = object.text(tags::DOSE_GRID_SCALING).unwrap();
+            assert!(text.len() <= 16);
+            let scaling: f64 = text.parse().unwrap();
+            let bytes = object.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
+            let stored: Vec<f64> = match bits {
+                DoseBits::Sixteen => {
+                    bytes.chunks(2).map(|b| f64::from(u16::from_le_bytes([b[0], b[1]]))).collect()
+                }
+                DoseBits::ThirtyTwo => {
+                    bytes.chunks(4).map(|b| f64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))).collect()
+                }
+            };
+            // An odd number of 16-bit values is already even in bytes.
+            assert_eq!(stored.len(), dose.gy.data().len());
+            for (n, gy) in stored.iter().zip(dose.gy.data()) {
+                assert!((n * scaling - f64::from(*gy)).abs() <= 0.501 * scaling, "{n} x {scaling} for {gy}");
+            }
+            if max > 0.0 {
+                assert!(stored.iter().copied().fold(0.0, f64::max) > bits.largest() * 0.999_999);
+            }
+            assert_eq!(object.numbers(tags::GRID_FRAME_OFFSET_VECTOR), [0.0, 2.0, 5.0]);
+            assert_eq!(object.numbers(tags::PIXEL_SPACING), [2.5, 2.0]);
+            assert_eq!(object.text(tags::PATIENT_NAME).as_deref(), Some("Müller^Grün"));
+            if bits == DoseBits::Sixteen {
+                assert_clean(&path);
+            }
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_dose_that_is_not_final_leaves_no_file() {
+    let folder = folder("refused");
+    let path = folder.join("d.dcm");
+    for status in [DoseStatus::Preview, DoseStatus::Stale, DoseStatus::Failed] {
+        let error = write_dose(&path, &dose(1.0, status), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
+        assert!(error.to_string().contains(status.word()), "{error}");
+    }
+    let error =
+        write_dose(&path, &dose(f32::NAN, DoseStatus::Final), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
+    assert!(error.to_string().contains("NaN"), "{error}");
+    let orphan = Belonging { plan_uid: None, ..belonging() };
+    assert!(write_dose(&path, &dose(1.0, DoseStatus::Final), &orphan, DoseBits::ThirtyTwo).is_err());
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let gone =
+        write_dose(&path, &dose(1.0, DoseStatus::Final), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
+    assert!(gone.to_string().contains("d.dcm"), "{gone}");
+}
+
+#[test]
+fn plans_have_what_other_systems_ask_for() {
+    let folder = folder("plan");
+    for name in ["water", "tg119"] {
+        let case = demo::build(name).unwrap();
+        let path = folder.join(format!("{name}.dcm"));
+        write_plan(&path, &case.plans[0], &Belonging::of(&case)).unwrap();
+        assert_clean(&path);
+        let object = open(&path).unwrap();
+        let beams = object.items(tags::BEAM_SEQUENCE);
+        assert_eq!(beams.len(), case.plans[0].beams.len());
+        for (item, beam) in beams.iter().zip(&case.plans[0].beams) {
+            let points = item.items(tags::CONTROL_POINT_SEQUENCE);
+            assert_eq!(points.len(), beam.control_points.len().max(2));
+            let weights: Vec<_> = points.iter().map(|p| p.number(tags::CUMULATIVE_METERSET_WEIGHT)).collect();
+            assert_eq!((weights[0], weights[points.len() - 1]), (Some(0.0), Some(1.0)));
+        }
+        let group = &object.items(tags::FRACTION_GROUP_SEQUENCE)[0];
+        let mu: f64 = group
+            .items(tags::REFERENCED_BEAM_SEQUENCE)
+            .iter()
+            .filter_map(|b| b.number(tags::BEAM_METERSET))
+            .sum();
+        assert!((mu - case.plans[0].mu()).abs() < 1e-9);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
