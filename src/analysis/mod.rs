@@ -1,1 +1,10 @@
-//! DVH and plan figures.
+//! What a dose means for the structures: DVH, plan sums and plan figures.
+
+mod dvh;
+mod figures;
+mod plan_sum;
+mod sampler;
+
+pub use dvh::{Dvh, DvhError};
+pub use figures::{PlanFigures, StructureFigures, target_of};
+pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};

@@ -1,0 +1,205 @@
+//! DVHs against closed forms: boxes and spheres in doses that are functions.
+
+use super::*;
+use crate::analysis::{PlanFigures, normalisation_factor};
+use crate::case::{Dose, DoseStatus, Normalisation, Plan};
+use crate::geometry::Grid;
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+fn volume(origin: DVec3, spacing: DVec3, size: [usize; 3], gy: impl Fn(DVec3) -> f64) -> Volume<f32> {
+    let grid = Grid::axis_aligned(origin, spacing, size).unwrap();
+    let mut data = Vec::with_capacity(grid.len());
+    for k in 0..size[2] {
+        for j in 0..size[1] {
+            data.extend((0..size[0]).map(|i| gy(grid.centre_mm(i, j, k)) as f32));
+        }
+    }
+    Volume::new(Arc::new(grid), data)
+}
+
+/// A mask of axis-aligned rectangles on every plane of a grid of `spacing`, between `low` and `high` (x, y, mm);
+/// planes at `z`.
+fn box_mask(spacing: f64, low: [f64; 2], high: [f64; 2], planes_mm: &[f64]) -> Mask {
+    let origin = DVec3::new(low[0] - 20.0 + spacing / 2.0, low[1] - 20.0 + spacing / 2.0, 0.0);
+    let size = [0, 1].map(|a| ((high[a] - low[a] + 40.0) / spacing).ceil() as usize);
+    let grid = Arc::new(Grid::new(origin, DVec3::X, DVec3::Y, [spacing; 2], size, planes_mm).unwrap());
+    let rectangle = |z: &f64| {
+        let corners = [[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]];
+        corners.map(|[x, y]| DVec3::new(x, y, *z)).to_vec()
+    };
+    mask(&grid, planes_mm.iter().map(rectangle).collect())
+}
+
+fn mask(grid: &Arc<Grid>, contours: Vec<Vec<DVec3>>) -> Mask {
+    let slices: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+    Mask::from_contours(grid, &slices, &|_| true).unwrap()
+}
+
+fn dvh(mask: &Mask, dose: &Volume<f32>) -> Dvh {
+    Dvh::new(mask, dose, &Watch::new()).unwrap()
+}
+
+fn close(got: f64, want: f64, within: f64) {
+    assert!((got - want).abs() <= within, "{got} is not {want} to {within}");
+}
+
+/// Ten planes 2 mm apart.
+fn planes() -> Vec<f64> {
+    (0..10).map(|k| 2.0 * f64::from(k)).collect()
+}
+
+#[test]
+fn a_linear_dose_over_a_box_has_a_straight_dvh() {
+    // 40 x 20 x 20 mm; dose 10 to 50 Gy along x, on a grid that is neither the mask's nor aligned with its voxels.
+    let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
+    let along_x = |p: DVec3| 10.0 + p.x;
+    let dose = volume(DVec3::new(-9.3, -8.1, -7.7), DVec3::new(2.3, 2.7, 2.9), [26, 15, 13], along_x);
+    let d = dvh(&mask, &dose);
+    close(d.volume_cm3(), 16.0, 1e-9);
+    assert_eq!(d.outside_percent(), 0.0);
+    close(d.mean_gy(), 30.0, 1e-4);
+    // The outermost samples lie an eighth of a voxel (2 mm in 4 samples: 0.25 mm) inside the faces.
+    close(d.min_gy(), 10.25, 1e-4);
+    close(d.max_gy(), 49.75, 1e-4);
+    // Not where all samples of one x are counted and none of the next: there a step has no one dose.
+    for percent in [2.1, 5.3, 33.3, 50.4, 80.7, 95.1, 98.3] {
+        let want = 50.0 - 0.4 * percent;
+        close(d.dose_at_percent(percent), want, 0.26);
+        close(d.dose_at_cm3(0.16 * percent), d.dose_at_percent(percent), 1e-9);
+        close(d.percent_at(want), percent, 0.66);
+        close(d.cm3_at(want), 0.16 * d.percent_at(want), 1e-9);
+    }
+    close(d.percent_at(10.0), 100.0, 1e-12);
+    close(d.percent_at(50.1), 0.0, 1e-12);
+    close(d.dose_at_percent(100.0), d.min_gy(), 1e-9);
+    close(d.dose_at_percent(0.0), d.max_gy(), 1e-9);
+    close(d.dose_at_cm3(1000.0), d.min_gy(), 1e-9);
+}
+
+#[test]
+fn a_sphere_in_a_radial_dose_follows_the_cube_root() {
+    // Radius 30 mm; dose 60 - r Gy, so V(D) is the share of the sphere within r = 60 - D.
+    let grid = Grid::axis_aligned(DVec3::splat(-39.5), DVec3::splat(1.0), [80; 3]).unwrap();
+    let circle = |k: i32| {
+        let z = f64::from(k) - 39.5;
+        let r = (900.0 - z * z).max(0.0).sqrt();
+        let point = |n: i32| (2.0 * PI * f64::from(n) / 180.0).sin_cos();
+        (0..180).map(point).map(|(s, c)| DVec3::new(r * c, r * s, z)).collect::<Vec<_>>()
+    };
+    let contours = (0..80).filter(|k| (f64::from(*k) - 39.5).abs() < 30.0).map(circle).collect();
+    let mask = mask(&Arc::new(grid), contours);
+    let dose = volume(DVec3::splat(-42.0), DVec3::splat(1.4), [61; 3], |p| 60.0 - p.length());
+    let d = dvh(&mask, &dose);
+    close(d.volume_cm3(), 4.0 / 3.0 * PI * 27.0, 0.15);
+    // Mean distance from the centre is 3/4 of the radius.
+    close(d.mean_gy(), 60.0 - 22.5, 0.03);
+    for percent in [5.0_f64, 20.0, 50.0, 80.0, 95.0] {
+        let r = 30.0 * (percent / 100.0).cbrt();
+        close(d.dose_at_percent(percent), 60.0 - r, 0.06);
+        close(d.percent_at(60.0 - r), percent, 0.5);
+    }
+}
+
+#[test]
+fn what_lies_outside_the_dose_grid_is_stated_and_not_counted_as_zero() {
+    // The dose grid ends 10 mm into a box of 40 mm: a quarter is inside, at 5 Gy.
+    let mask = box_mask(1.0, [0.0, 0.0], [40.0, 20.0], &planes());
+    let dose = volume(DVec3::new(-19.0, -19.0, -9.0), DVec3::splat(2.0), [15, 30, 20], |_| 5.0);
+    let d = dvh(&mask, &dose);
+    close(d.outside_percent(), 75.0, 1e-9);
+    close(d.min_gy(), 5.0, 0.0);
+    close(d.mean_gy(), 5.0, 0.0);
+    close(d.percent_at(5.0), 100.0, 0.0);
+    close(d.percent_at(5.001), 0.0, 0.0);
+    assert_eq!(d.remarks(), ["75.0 % of the volume lie outside the dose grid and are not counted"]);
+    let far = volume(DVec3::splat(500.0), DVec3::splat(2.0), [5; 3], |_| 5.0);
+    assert_eq!(Dvh::new(&mask, &far, &Watch::new()), Err(DvhError::Outside));
+}
+
+#[test]
+fn values_that_are_no_numbers_are_named_and_not_counted() {
+    let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
+    // Planes half-way between voxel centres at x = 20: all that a voxel of NaN touches is broken.
+    let half = |p: DVec3| if p.x > 20.0 { f64::NAN } else { 3.0 };
+    let d = dvh(&mask, &volume(DVec3::new(-19.0, -19.0, -9.0), DVec3::splat(2.0), [40, 40, 20], half));
+    close(d.not_a_number_percent(), 52.5, 2.6);
+    close(d.mean_gy(), 3.0, 0.0);
+    assert!(d.remarks()[0].contains("not a number"), "{:?}", d.remarks());
+    let broken = volume(DVec3::new(-19.0, -19.0, -9.0), DVec3::splat(2.0), [40, 40, 20], |_| f64::NAN);
+    assert_eq!(Dvh::new(&mask, &broken, &Watch::new()), Err(DvhError::NotANumber));
+}
+
+#[test]
+fn tiny_structures_are_flagged() {
+    let mask = box_mask(1.0, [0.0, 0.0], [5.0, 5.0], &planes());
+    let d = dvh(&mask, &volume(DVec3::splat(-30.0), DVec3::splat(5.0), [20; 3], |_| 1.0));
+    close(d.volume_cm3(), 0.5, 1e-9);
+    assert_eq!(d.remarks(), ["0.50 cm3 only: too small for a reliable DVH"]);
+}
+
+#[test]
+fn uneven_planes_count_by_their_thickness() {
+    // Planes at 0, 2, 4, 10: thicknesses 2, 2, 4, 6 mm; the dose is the plane's z.
+    let mask = box_mask(2.0, [0.0, 0.0], [20.0, 20.0], &[0.0, 2.0, 4.0, 10.0]);
+    close(mask.volume_cm3(), 0.4 * 14.0, 1e-9);
+    let dose = volume(DVec3::splat(-30.0), DVec3::splat(1.0), [80; 3], |p| p.z + 10.0);
+    let d = dvh(&mask, &dose);
+    // From z = -1 to 13: mean 6.
+    close(d.mean_gy(), 16.0, 1e-4);
+    close(d.dose_at_percent(50.0), 16.0, 0.8);
+}
+
+#[test]
+fn the_curves_hold_the_volume() {
+    let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
+    let dose = volume(DVec3::new(-9.3, -8.1, -7.7), DVec3::new(2.3, 2.7, 2.9), [26, 15, 13], |p| {
+        20.0 + 5.0 * (p.x / 9.0).sin() + p.y / 3.0
+    });
+    let d = dvh(&mask, &dose);
+    let curve = d.cumulative();
+    assert_eq!(curve[0], [0.0, 100.0]);
+    assert!(curve.windows(2).all(|w| w[1][0] > w[0][0] && w[1][1] <= w[0][1] + 1e-12));
+    close(curve[curve.len() - 1][1], 0.0, 1e-12);
+    // The area under the cumulative curve is the mean dose.
+    let area: f64 = curve.windows(2).map(|w| (w[1][0] - w[0][0]) * (w[0][1] + w[1][1]) / 200.0).sum();
+    close(area, d.mean_gy(), 0.01);
+    let differential = d.differential();
+    let width = differential[1][0] - differential[0][0];
+    close(differential.iter().map(|p| p[1] * width).sum::<f64>(), 100.0, 1e-6);
+}
+
+#[test]
+fn equal_for_any_number_of_threads_and_stops_when_told() {
+    let mask = box_mask(1.0, [0.0, 0.0], [40.0, 20.0], &planes());
+    let dose = volume(DVec3::splat(-10.0), DVec3::splat(2.3), [30; 3], |p| 9.0 + p.x.sin() + p.y / 7.0);
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let many = rayon::ThreadPoolBuilder::new().num_threads(5).build().unwrap();
+    assert_eq!(one.install(|| dvh(&mask, &dose)), many.install(|| dvh(&mask, &dose)));
+    let watch = Watch::new();
+    watch.cancel();
+    assert_eq!(Dvh::new(&mask, &dose, &watch), Err(DvhError::Stopped(Stopped)));
+}
+
+#[test]
+fn normalising_gives_the_structure_what_was_asked() {
+    let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
+    let grid = (DVec3::new(-9.3, -8.1, -7.7), DVec3::new(2.3, 2.7, 2.9), [26, 15, 13]);
+    let before = dvh(&mask, &volume(grid.0, grid.1, grid.2, |p| 10.0 + p.x));
+    let wanted = Normalisation { structure: "PTV".into(), volume_percent: 95.0, dose_gy: 60.0 };
+    let factor = normalisation_factor(&wanted, &before).unwrap();
+    let gy = volume(grid.0, grid.1, grid.2, |p| factor * (10.0 + p.x));
+    let after = dvh(&mask, &gy);
+    close(after.dose_at_percent(95.0), 60.0, 1e-3);
+    let dose = Dose {
+        gy: Arc::new(gy),
+        status: DoseStatus::Coarse,
+        label: "sum".into(),
+        frame_of_reference_uid: String::new(),
+        receipt: None,
+    };
+    let words = PlanFigures::new(&Plan::new("P", "generic-6mv"), &dose, Some(("PTV", &after))).to_string();
+    assert!(words.contains("D95 60.00") && words.contains("dose coarse"), "{words}");
+    let none = dvh(&mask, &volume(grid.0, grid.1, grid.2, |_| 0.0));
+    assert!(normalisation_factor(&wanted, &none).is_err());
+}

@@ -1,0 +1,203 @@
+//! The dose of a plan: the sum of its beams.
+
+use super::{Dvh, sampler::Sampler};
+use crate::case::{Dose, DoseStatus, Normalisation, Receipt};
+use crate::geometry::{Grid, Volume};
+use rayon::prelude::*;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How far beyond its own outermost voxels a beam's dose is taken to reach where another beam's grid is finer or
+/// reaches a little further, in its own voxels. Beyond that the sum is not a number: unknown, which is not zero.
+const RIM_VOXELS: f64 = 1.0;
+
+/// One beam's share of a plan dose.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// For the monitor units it was computed with, one fraction.
+    pub dose: Arc<Dose>,
+    /// Times which it counts: fractions x monitor units now / monitor units then. Dose is linear in monitor units,
+    /// so changing them needs no computation.
+    pub scale: f64,
+}
+
+/// Why doses do not add.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum SumError {
+    #[error("there is no beam dose to add")]
+    NoParts,
+    #[error("the doses of {0} and {1} lie in different frames of reference; they cannot be added")]
+    Frames(String, String),
+    #[error("the dose of {0} counts {1} times, which is not a number of zero or more")]
+    Scale(String, f64),
+}
+
+/// Why a plan cannot be normalised.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[error("{percent} % of the structure get {gy} Gy: no monitor units can turn that into the dose asked for")]
+pub struct CannotNormalise {
+    pub percent: f64,
+    pub gy: f64,
+}
+
+/// Adds beam doses, each times its scale, on the finest of their grids; its status is the worst of its parts.
+/// Parts on other grids are read trilinearly.
+///
+/// # Errors
+/// [`SumError`].
+pub fn plan_dose(label: &str, parts: &[Part]) -> Result<Dose, SumError> {
+    let finest = parts.iter().min_by(|a, b| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose)));
+    let finest = finest.ok_or(SumError::NoParts)?;
+    let frame = &finest.dose.frame_of_reference_uid;
+    for part in parts {
+        if part.dose.frame_of_reference_uid != *frame {
+            return Err(SumError::Frames(finest.dose.label.clone(), part.dose.label.clone()));
+        }
+        if !(part.scale.is_finite() && part.scale >= 0.0) {
+            return Err(SumError::Scale(part.dose.label.clone(), part.scale));
+        }
+    }
+    let grid = finest.dose.gy.grid().clone();
+    let mut sum = vec![0.0_f32; grid.len()];
+    for part in parts {
+        add(&mut sum, &grid, part);
+    }
+    let status = parts.iter().map(|p| p.dose.status).fold(DoseStatus::Final, DoseStatus::worst);
+    Ok(Dose {
+        gy: Arc::new(Volume::new(grid, sum)),
+        status,
+        label: label.to_owned(),
+        frame_of_reference_uid: frame.clone(),
+        receipt: Some(Arc::new(receipt(parts))),
+    })
+}
+
+/// The factor on all monitor units of a plan that gives the structure what the normalisation asks for; `dvh` is the
+/// structure's in the plan's present dose.
+///
+/// # Errors
+/// [`CannotNormalise`] where that much of the structure gets no dose.
+pub fn normalisation_factor(wanted: &Normalisation, dvh: &Dvh) -> Result<f64, CannotNormalise> {
+    let gy = dvh.dose_at_percent(wanted.volume_percent);
+    let factor = wanted.dose_gy / gy;
+    if gy > 0.0 && factor.is_finite() && factor > 0.0 {
+        Ok(factor)
+    } else {
+        Err(CannotNormalise { percent: wanted.volume_percent, gy })
+    }
+}
+
+fn voxel_cm3(dose: &Dose) -> f64 {
+    dose.gy.grid().voxel_cm3(0)
+}
+
+fn add(sum: &mut [f32], grid: &Grid, part: &Part) {
+    let from = &part.dose.gy;
+    let scale = part.scale as f32;
+    let [nx, ny, _] = grid.size();
+    if **from.grid() == *grid {
+        sum.par_chunks_mut(nx * ny).zip(from.data().par_chunks(nx * ny)).for_each(|(sum, values)| {
+            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += scale * value);
+        });
+        return;
+    }
+    let sampler = Sampler::new(from);
+    let step = from.grid().local_direction(grid.axes()[0]) * grid.spacing_xy_mm()[0];
+    sum.par_chunks_mut(nx).enumerate().for_each(|(row, sum)| {
+        let start = from.grid().local_from_patient(grid.centre_mm(0, row % ny, row / ny));
+        for (i, sum) in sum.iter_mut().enumerate() {
+            let value = sampler.within(start + step * i as f64, RIM_VOXELS);
+            *sum += scale * value.unwrap_or(f32::NAN);
+        }
+    });
+}
+
+/// What the parts cost together, a phase a beam.
+fn receipt(parts: &[Part]) -> Receipt {
+    let receipts = || parts.iter().filter_map(|p| p.dose.receipt.as_deref().map(|r| (&p.dose.label, r)));
+    let mut devices: Vec<&str> = receipts().map(|(_, r)| r.device.as_str()).collect();
+    devices.dedup();
+    let mut warnings: Vec<String> = receipts().flat_map(|(_, r)| r.warnings.iter().cloned()).collect();
+    warnings.sort();
+    warnings.dedup();
+    Receipt {
+        job: receipts().next().map(|(_, r)| r.job.clone()).unwrap_or_default(),
+        digest: receipts().map(|(_, r)| r.digest.as_str()).collect::<Vec<_>>().join(" "),
+        device: devices.join(", "),
+        phases_ms: receipts().map(|(label, r)| (label.clone(), r.total_ms())).collect(),
+        warnings,
+        work: receipts().map(|(_, r)| r.work).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DVec3;
+
+    /// A dose that is `gy` on `size`^3 voxels of `spacing` mm from the origin on.
+    fn dose(
+        label: &str,
+        spacing: f64,
+        size: usize,
+        status: DoseStatus,
+        gy: impl Fn(DVec3) -> f64,
+    ) -> Arc<Dose> {
+        let grid = Grid::axis_aligned(DVec3::splat(spacing / 2.0), DVec3::splat(spacing), [size; 3]).unwrap();
+        let voxels = (0..grid.len()).map(|n| (n % size, n / size % size, n / size / size));
+        let data = voxels.map(|(i, j, k)| gy(grid.centre_mm(i, j, k)) as f32).collect();
+        Arc::new(Dose {
+            gy: Arc::new(Volume::new(Arc::new(grid), data)),
+            status,
+            label: label.to_owned(),
+            frame_of_reference_uid: "1.2".to_owned(),
+            receipt: Some(Arc::new(Receipt {
+                work: 5,
+                warnings: vec!["w".to_owned()],
+                ..Receipt::default()
+            })),
+        })
+    }
+
+    #[test]
+    fn parts_of_different_grids_add_on_the_finest_with_the_worst_status() {
+        let linear = |p: DVec3| 1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;
+        let fine = dose("fine", 2.0, 20, DoseStatus::Final, linear);
+        let coarse = dose("coarse", 4.0, 10, DoseStatus::Preview, linear);
+        let parts = [Part { dose: coarse, scale: 3.0 }, Part { dose: fine.clone(), scale: 2.0 }];
+        let sum = plan_dose("plan", &parts).unwrap();
+        assert_eq!(sum.status, DoseStatus::Preview);
+        assert_eq!(**sum.gy.grid(), **fine.gy.grid());
+        let receipt = sum.receipt.unwrap();
+        assert_eq!((receipt.work, receipt.warnings.len()), (10, 1));
+        // Away from the outermost half voxels of the coarse grid a linear dose is exact.
+        for (i, j, k) in [(5, 6, 7), (1, 18, 10), (12, 3, 16)] {
+            let want = 5.0 * linear(sum.gy.grid().centre_mm(i, j, k));
+            assert!((f64::from(sum.gy.at(i, j, k)) - want).abs() < 1e-4);
+        }
+        assert!(sum.gy.data().iter().all(|gy| gy.is_finite()), "the rim is filled");
+    }
+
+    #[test]
+    fn beyond_a_part_the_sum_is_unknown() {
+        let small = dose("small", 2.0, 5, DoseStatus::Final, |_| 1.0);
+        let large = dose("large", 1.9, 20, DoseStatus::Final, |_| 1.0);
+        let sum =
+            plan_dose("plan", &[Part { dose: small, scale: 1.0 }, Part { dose: large, scale: 1.0 }]).unwrap();
+        assert_eq!(sum.gy.at(2, 2, 2), 2.0);
+        assert!(sum.gy.at(19, 2, 2).is_nan());
+    }
+
+    #[test]
+    fn what_does_not_add_is_refused() {
+        assert_eq!(plan_dose("p", &[]).unwrap_err(), SumError::NoParts);
+        let a = dose("a", 2.0, 3, DoseStatus::Final, |_| 1.0);
+        let mut b = (*a).clone();
+        b.frame_of_reference_uid = "9.9".to_owned();
+        b.label = "b".to_owned();
+        let part = |dose: &Dose, scale| Part { dose: Arc::new(dose.clone()), scale };
+        let parts = [part(&a, 1.0), part(&b, 1.0)];
+        assert_eq!(plan_dose("p", &parts).unwrap_err(), SumError::Frames("a".into(), "b".into()));
+        assert!(matches!(plan_dose("p", &[part(&a, f64::NAN)]), Err(SumError::Scale(..))));
+    }
+}
