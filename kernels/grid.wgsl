@@ -45,6 +45,20 @@ struct Sample {
     gradient: vec3<f32>,
 }
 
+// The eight values round a point, and how far it is from the first of them to the last.
+fn blend(c: array<f32, 8>, t: vec3<f32>) -> Sample {
+    // Along x, then y, then z; the gradient follows from the same differences.
+    let x00 = mix(c[0], c[1], t.x);
+    let x10 = mix(c[2], c[3], t.x);
+    let x01 = mix(c[4], c[5], t.x);
+    let x11 = mix(c[6], c[7], t.x);
+    let y0 = mix(x00, x10, t.y);
+    let y1 = mix(x01, x11, t.y);
+    let dx = mix(mix(c[1] - c[0], c[3] - c[2], t.y), mix(c[5] - c[4], c[7] - c[6], t.y), t.z);
+    let dy = mix(x10 - x00, x11 - x01, t.z);
+    return Sample(mix(y0, y1, t.z), vec3(dx, dy, y1 - y0));
+}
+
 // Trilinear value with its exact gradient, in f32 throughout (hardware filters weigh with 8 bits, which shows in
 // isolines). Beyond the outermost centres the outermost value holds.
 fn trilinear(volume: texture_3d<f32>, size: vec3<f32>, voxel: vec3<f32>) -> Sample {
@@ -52,24 +66,40 @@ fn trilinear(volume: texture_3d<f32>, size: vec3<f32>, voxel: vec3<f32>) -> Samp
     let v = clamp(voxel, vec3(0.0), last);
     let a = vec3<i32>(floor(v));
     let b = min(a + 1, vec3<i32>(last));
-    let t = v - floor(v);
-    let c000 = textureLoad(volume, vec3(a.x, a.y, a.z), 0).x;
-    let c100 = textureLoad(volume, vec3(b.x, a.y, a.z), 0).x;
-    let c010 = textureLoad(volume, vec3(a.x, b.y, a.z), 0).x;
-    let c110 = textureLoad(volume, vec3(b.x, b.y, a.z), 0).x;
-    let c001 = textureLoad(volume, vec3(a.x, a.y, b.z), 0).x;
-    let c101 = textureLoad(volume, vec3(b.x, a.y, b.z), 0).x;
-    let c011 = textureLoad(volume, vec3(a.x, b.y, b.z), 0).x;
-    let c111 = textureLoad(volume, vec3(b.x, b.y, b.z), 0).x;
-    // Along x, then y, then z; the gradient follows from the same differences.
-    let x00 = mix(c000, c100, t.x);
-    let x10 = mix(c010, c110, t.x);
-    let x01 = mix(c001, c101, t.x);
-    let x11 = mix(c011, c111, t.x);
-    let y0 = mix(x00, x10, t.y);
-    let y1 = mix(x01, x11, t.y);
-    let dx = mix(mix(c100 - c000, c110 - c010, t.y), mix(c101 - c001, c111 - c011, t.y), t.z);
-    let dy = mix(x10 - x00, x11 - x01, t.z);
+    let c = array<f32, 8>(
+        textureLoad(volume, vec3(a.x, a.y, a.z), 0).x,
+        textureLoad(volume, vec3(b.x, a.y, a.z), 0).x,
+        textureLoad(volume, vec3(a.x, b.y, a.z), 0).x,
+        textureLoad(volume, vec3(b.x, b.y, a.z), 0).x,
+        textureLoad(volume, vec3(a.x, a.y, b.z), 0).x,
+        textureLoad(volume, vec3(b.x, a.y, b.z), 0).x,
+        textureLoad(volume, vec3(a.x, b.y, b.z), 0).x,
+        textureLoad(volume, vec3(b.x, b.y, b.z), 0).x,
+    );
+    let s = blend(c, v - floor(v));
     let within = vec3<f32>(voxel >= vec3(0.0) & voxel <= last);
-    return Sample(mix(y0, y1, t.z), vec3(dx, dy, y1 - y0) * within);
+    return Sample(s.value, s.gradient * within);
+}
+
+fn load_or_zero(volume: texture_3d<f32>, size: vec3<i32>, at: vec3<i32>) -> f32 {
+    let there = all(at >= vec3(0)) && all(at < size);
+    return select(0.0, textureLoad(volume, clamp(at, vec3(0), size - 1), 0).x, there);
+}
+
+// The same, with zero all round the box.
+fn trilinear_in_zero(volume: texture_3d<f32>, size: vec3<f32>, voxel: vec3<f32>) -> Sample {
+    let n = vec3<i32>(size);
+    let a = vec3<i32>(floor(voxel));
+    let b = a + 1;
+    let c = array<f32, 8>(
+        load_or_zero(volume, n, vec3(a.x, a.y, a.z)),
+        load_or_zero(volume, n, vec3(b.x, a.y, a.z)),
+        load_or_zero(volume, n, vec3(a.x, b.y, a.z)),
+        load_or_zero(volume, n, vec3(b.x, b.y, a.z)),
+        load_or_zero(volume, n, vec3(a.x, a.y, b.z)),
+        load_or_zero(volume, n, vec3(b.x, a.y, b.z)),
+        load_or_zero(volume, n, vec3(a.x, b.y, b.z)),
+        load_or_zero(volume, n, vec3(b.x, b.y, b.z)),
+    );
+    return blend(c, voxel - floor(voxel));
 }

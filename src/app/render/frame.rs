@@ -1,6 +1,6 @@
 //! A plane through the patient as a view shows it, and a grid as seen from there.
 
-use crate::geometry::Grid;
+use crate::geometry::{Grid, Mask};
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
 
@@ -43,4 +43,48 @@ impl GridUniform {
             faces: [edges[0] as f32, edges[nz] as f32, 0.0, 0.0],
         }
     }
+
+    /// A mask's box as a grid of its own, in whose coordinates voxel (0, 0, 0) is the first of the box. Its
+    /// coverage falls to nothing one voxel beyond the outermost centres.
+    pub(super) fn of_mask(mask: &Mask, frame: &PlaneFrame) -> Self {
+        let grid = mask.grid();
+        let [i, j, k] = mask.offset();
+        let [nx, ny, nz] = mask.size();
+        let planes = &grid.planes_mm()[k..k + nz];
+        // One plane by itself reaches as far as its slab.
+        let even = if nz == 1 { Some(grid.plane_thickness_mm(k)) } else { grid.even_plane_spacing_mm() };
+        let mut u = Self::new(grid, frame);
+        u.origin[0] -= i as f32;
+        u.origin[1] -= j as f32;
+        u.origin[2] -= planes[0] as f32;
+        u.size = [nx as f32, ny as f32, nz as f32, even.unwrap_or(0.0) as f32];
+        u.faces = [0.0; 4];
+        u
+    }
+}
+
+/// The part of the view that a mask's box covers, `[left, top, right, bottom]` in pixels; `None` where the plane
+/// does not meet it.
+pub(super) fn covered_px(mask: &Mask, frame: &PlaneFrame) -> Option<[f32; 4]> {
+    let grid = mask.grid();
+    let normal = frame.right_mm.cross(frame.down_mm).normalize_or_zero();
+    let (per_right, per_down) = (frame.right_mm.length_squared(), frame.down_mm.length_squared());
+    let (offset, size) = (mask.offset(), mask.size());
+    let mut low = DVec3::MAX;
+    let mut high = DVec3::MIN;
+    for corner in 0..8 {
+        // One voxel beyond the outermost centres, see [`GridUniform::of_mask`].
+        let at = |a: usize| {
+            if corner >> a & 1 == 0 { offset[a] as f64 - 1.0 } else { (offset[a] + size[a]) as f64 }
+        };
+        let d = grid.patient_from_voxel(DVec3::new(at(0), at(1), at(2))) - frame.top_left_mm;
+        let p = DVec3::new(d.dot(frame.right_mm) / per_right, d.dot(frame.down_mm) / per_down, d.dot(normal));
+        low = low.min(p);
+        high = high.max(p);
+    }
+    let [width, height] = frame.size_px.map(f64::from);
+    let (left, right) = (low.x.max(0.0), high.x.min(width));
+    let (top, bottom) = (low.y.max(0.0), high.y.min(height));
+    let met = low.z <= 0.0 && high.z >= 0.0 && left < right && top < bottom;
+    met.then(|| [left, top, right, bottom].map(|v| v as f32))
 }

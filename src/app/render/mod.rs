@@ -2,16 +2,20 @@
 //! of `kernels/*.wgsl`.
 
 mod frame;
+mod outline;
+mod pipeline;
 mod slice;
 mod textures;
 
 pub use frame::PlaneFrame;
+pub use outline::OutlineLook;
 pub use slice::{DoseLook, Isodose, MAX_LEVELS, SliceLook};
 pub use textures::TextureError;
 
 use crate::geometry::{Volume, VolumeId};
 use egui::mutex::Mutex;
 use egui_wgpu::{RenderState, WgpuSetupCreateNew, wgpu};
+use outline::OutlinePipeline;
 use slice::SlicePipeline;
 use std::sync::Arc;
 use textures::{Kind, Textures};
@@ -27,6 +31,7 @@ struct Parts {
     device: wgpu::Device,
     adapter: wgpu::AdapterInfo,
     slice: SlicePipeline,
+    outline: OutlinePipeline,
     textures: Mutex<Textures>,
 }
 
@@ -35,8 +40,10 @@ pub fn install(state: &RenderState) -> Gpu {
     let device = state.device.clone();
     let layouts = textures::Layouts::new(&device);
     let slice = SlicePipeline::new(&device, state.target_format, &layouts);
+    let outline = OutlinePipeline::new(&device, state.target_format, &layouts);
     let textures = Mutex::new(Textures::new(device.clone(), state.queue.clone(), layouts));
-    Gpu { parts: Some(Arc::new(Parts { device, adapter: state.adapter.get_info(), slice, textures })) }
+    let adapter = state.adapter.get_info();
+    Gpu { parts: Some(Arc::new(Parts { device, adapter, slice, outline, textures })) }
 }
 
 /// How to open a device for the window: like egui's own, with 3D textures and buffers as large as the adapter has.
@@ -94,10 +101,22 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
-    /// Tells that a new frame begins: textures unused for long are given up.
-    pub fn begin_frame(&self) {
+    /// What draws the outlines of structures on a plane; `None` where it meets none of them.
+    pub fn outline_callback(
+        &self,
+        rect: egui::Rect,
+        frame: &PlaneFrame,
+        looks: &[OutlineLook<'_>],
+    ) -> Option<egui::PaintCallback> {
+        let parts = self.parts.as_ref()?;
+        let paint = parts.outline.paint(&parts.device, frame, looks, &mut parts.textures.lock())?;
+        Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
+    }
+
+    /// Tells which frame is drawn now: textures unused for many frames are given up.
+    pub fn begin_frame(&self, frame: u64) {
         if let Some(parts) = &self.parts {
-            parts.textures.lock().begin_frame();
+            parts.textures.lock().begin_frame(frame);
         }
     }
 }
@@ -111,7 +130,7 @@ mod tests {
 
     #[test]
     fn shaders_are_valid() {
-        let shaders = [("slice", super::slice::SOURCE)];
+        let shaders = [("slice", super::slice::SOURCE), ("outline", super::outline::SOURCE)];
         for (name, source) in shaders {
             let module = naga::front::wgsl::parse_str(source)
                 .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));

@@ -2,6 +2,7 @@
 
 use super::Placed;
 use super::frame::{GridUniform, PlaneFrame};
+use super::pipeline;
 use super::textures::Layouts;
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
@@ -66,49 +67,14 @@ pub(super) struct SlicePipeline {
 
 impl SlicePipeline {
     pub(super) fn new(device: &wgpu::Device, target: wgpu::TextureFormat, layouts: &Layouts) -> Self {
-        let view_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: Some("slice view"),
-            entries: &[wgpu::BindGroupLayoutEntry {
-                binding: 0,
-                visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
-                ty: wgpu::BindingType::Buffer {
-                    ty: wgpu::BufferBindingType::Uniform,
-                    has_dynamic_offset: false,
-                    min_binding_size: None,
-                },
-                count: None,
-            }],
-        });
-        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some("slice"),
-            bind_group_layouts: &[Some(&view_layout), Some(&layouts.smooth), Some(&layouts.exact)],
-            immediate_size: 0,
-        });
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some("slice.wgsl"),
-            source: wgpu::ShaderSource::Wgsl(SOURCE.into()),
-        });
-        let pipeline = device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-            label: Some("slice"),
-            layout: Some(&layout),
-            vertex: wgpu::VertexState {
-                module: &module,
-                entry_point: Some("cover"),
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                buffers: &[],
-            },
-            primitive: wgpu::PrimitiveState::default(),
-            depth_stencil: None,
-            multisample: wgpu::MultisampleState::default(),
-            fragment: Some(wgpu::FragmentState {
-                module: &module,
-                entry_point: Some("shade"),
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                targets: &[Some(target.into())],
-            }),
-            multiview_mask: None,
-            cache: None,
-        });
+        let view_layout = pipeline::uniform_layout(device, None);
+        let pipeline = pipeline::new(
+            device,
+            "slice",
+            SOURCE,
+            &[Some(&view_layout), Some(&layouts.smooth), Some(&layouts.exact)],
+            target.into(),
+        );
         Self { pipeline, view_layout }
     }
 

@@ -1,10 +1,11 @@
 //! Volumes on the device: uploaded once, kept by identity, given up when unused.
 
-use crate::geometry::{Volume, VolumeId};
+use crate::geometry::{Mask, Volume, VolumeId};
 use egui_wgpu::wgpu;
 use half::f16;
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -15,6 +16,16 @@ pub(super) enum Kind {
     Ct,
     /// Full floats, filtered in the shader.
     Dose,
+    /// Bytes, filtered in the shader.
+    Mask,
+}
+
+/// What a texture was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Volume(VolumeId, Kind),
+    /// Address of the mask: whoever holds the key holds the mask too, so it is not used anew.
+    Mask(usize),
 }
 
 impl Kind {
@@ -22,6 +33,7 @@ impl Kind {
         match self {
             Self::Ct => wgpu::TextureFormat::R16Float,
             Self::Dose => wgpu::TextureFormat::R32Float,
+            Self::Mask => wgpu::TextureFormat::R8Unorm,
         }
     }
 
@@ -29,6 +41,7 @@ impl Kind {
         match self {
             Self::Ct => 2,
             Self::Dose => 4,
+            Self::Mask => 1,
         }
     }
 }
@@ -64,8 +77,8 @@ pub(super) struct Textures {
     queue: wgpu::Queue,
     layouts: Layouts,
     sampler: wgpu::Sampler,
-    held: HashMap<(VolumeId, Kind), Held>,
-    failures: HashMap<VolumeId, TextureError>,
+    held: HashMap<Key, Held>,
+    failures: HashMap<Key, TextureError>,
     empty: HashMap<Kind, wgpu::BindGroup>,
     frame: u64,
     uploads: u64,
@@ -73,6 +86,8 @@ pub(super) struct Textures {
 
 struct Held {
     group: wgpu::BindGroup,
+    /// Keeps the mask whose address is the key.
+    _mask: Option<Arc<Mask>>,
     bytes: u64,
     last_frame: u64,
 }
@@ -136,35 +151,73 @@ impl Textures {
     }
 
     pub(super) fn failure(&self, volume: VolumeId) -> Option<String> {
-        self.failures.get(&volume).map(ToString::to_string)
+        let of = |kind| self.failures.get(&Key::Volume(volume, kind));
+        of(Kind::Ct).or_else(|| of(Kind::Dose)).map(ToString::to_string)
     }
 
-    pub(super) fn begin_frame(&mut self) {
-        self.frame += 1;
-        let now = self.frame;
-        self.held.retain(|_, h| now - h.last_frame <= FRAMES_KEPT);
+    pub(super) fn begin_frame(&mut self, now: u64) {
+        if now != self.frame {
+            self.frame = now;
+            self.held.retain(|_, h| now.saturating_sub(h.last_frame) <= FRAMES_KEPT);
+        }
     }
 
     /// The texture of a volume, uploaded at its first use. `None` where that failed: see [`Self::failure`].
     pub(super) fn volume(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<wgpu::BindGroup> {
-        let key = (volume.id(), kind);
+        self.get(Key::Volume(volume.id(), kind), |textures| {
+            let grid = volume.grid();
+            let group = textures.upload(grid.size(), kind, grid.planes_mm(), |texture, planes| {
+                let [nx, ny, _] = grid.size();
+                let data = &volume.data()[planes.start * nx * ny..planes.end * nx * ny];
+                match kind {
+                    Kind::Ct => {
+                        textures.write(texture, planes, [nx, ny], bytemuck::cast_slice(&halves(data)))
+                    }
+                    _ => textures.write(texture, planes, [nx, ny], bytemuck::cast_slice(data)),
+                }
+            })?;
+            Ok((group, (grid.len() * kind.voxel_bytes()) as u64, None))
+        })
+    }
+
+    /// The texture of a mask's box, its planes counted in mm from the first one of the box.
+    pub(super) fn mask(&mut self, mask: &Arc<Mask>) -> Option<wgpu::BindGroup> {
+        self.get(Key::Mask(Arc::as_ptr(mask) as usize), |textures| {
+            let size = mask.size();
+            let [nx, ny, nz] = size;
+            let first = mask.offset()[2];
+            let planes_mm = &mask.grid().planes_mm()[first..first + nz];
+            let group = textures.upload(size, Kind::Mask, planes_mm, |texture, planes| {
+                let data = &mask.coverage()[planes.start * nx * ny..planes.end * nx * ny];
+                textures.write(texture, planes, [nx, ny], data);
+            })?;
+            Ok((group, mask.coverage().len() as u64, Some(Arc::clone(mask))))
+        })
+    }
+
+    fn get(
+        &mut self,
+        key: Key,
+        make: impl FnOnce(&Self) -> Result<(wgpu::BindGroup, u64, Option<Arc<Mask>>), TextureError>,
+    ) -> Option<wgpu::BindGroup> {
         if let Some(held) = self.held.get_mut(&key) {
             held.last_frame = self.frame;
             return Some(held.group.clone());
         }
-        if self.failures.contains_key(&volume.id()) {
+        if self.failures.contains_key(&key) {
             return None;
         }
-        match self.upload(volume, kind) {
-            Ok(held) => {
-                let group = held.group.clone();
+        match make(self) {
+            Ok((group, bytes, mask)) => {
+                self.uploads += 1;
+                let held = Held { group: group.clone(), _mask: mask, bytes, last_frame: self.frame };
                 self.held.insert(key, held);
                 self.make_room();
                 Some(group)
             }
             Err(error) => {
                 tracing::warn!("{error}");
-                self.failures.insert(volume.id(), error);
+                self.failures.insert(key, error);
                 None
             }
         }
@@ -188,37 +241,36 @@ impl Textures {
         }
     }
 
-    fn upload(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Result<Held, TextureError> {
-        let grid = volume.grid();
-        let [nx, ny, nz] = grid.size();
+    /// A texture of `size` voxels, filled a few planes at a time: a staging copy of a whole CT would double the
+    /// memory for a moment.
+    fn upload(
+        &self,
+        size: [usize; 3],
+        kind: Kind,
+        planes_mm: &[f64],
+        fill: impl Fn(&wgpu::Texture, Range<usize>),
+    ) -> Result<wgpu::BindGroup, TextureError> {
+        let [nx, ny, nz] = size;
         let limits = self.device.limits();
         let most = limits.max_texture_dimension_3d;
         let table = limits.max_texture_dimension_2d.min(most);
         if nx.max(ny) > most as usize || nz > table as usize {
             return Err(TextureError::TooLarge(nx, ny, nz, table));
         }
-        let bytes = (grid.len() * kind.voxel_bytes()) as u64;
         let out_of_memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let texture = self.new_texture([nx, ny, nz], kind.format());
-        // A few planes at a time: a staging copy of a whole CT would double the memory for a moment.
+        let texture = self.new_texture(size, kind.format());
         let step = (1 << 23) / (nx * ny).max(1) + 1;
-        let mut k = 0;
-        while k < nz {
-            let planes = step.min(nz - k);
-            let data = &volume.data()[k * nx * ny..(k + planes) * nx * ny];
-            match kind {
-                Kind::Ct => self.write(&texture, [k, planes], [nx, ny], bytemuck::cast_slice(&halves(data))),
-                Kind::Dose => self.write(&texture, [k, planes], [nx, ny], bytemuck::cast_slice(data)),
-            }
-            k += planes;
+        for first in (0..nz).step_by(step) {
+            fill(&texture, first..(first + step).min(nz));
         }
-        if pollster::block_on(out_of_memory.pop()).is_some() {
-            return Err(TextureError::NoRoom(bytes >> 20));
-        }
-        let planes_mm: Vec<f32> = grid.planes_mm().iter().map(|p| *p as f32).collect();
-        self.uploads += 1;
+        let first = planes_mm.first().copied().unwrap_or(0.0);
+        let planes_mm: Vec<f32> = planes_mm.iter().map(|p| (p - first) as f32).collect();
         let group = self.bind(&texture, &planes_mm, kind);
-        Ok(Held { group, bytes, last_frame: self.frame })
+        if pollster::block_on(out_of_memory.pop()).is_some() {
+            let bytes = nx * ny * nz * kind.voxel_bytes();
+            return Err(TextureError::NoRoom(bytes as u64 >> 20));
+        }
+        Ok(group)
     }
 
     fn new_texture(&self, [nx, ny, nz]: [usize; 3], format: wgpu::TextureFormat) -> wgpu::Texture {
@@ -234,14 +286,14 @@ impl Textures {
         })
     }
 
-    /// Writes `planes` planes of `size` voxels from plane `first` on.
-    fn write(&self, texture: &wgpu::Texture, [first, planes]: [usize; 2], [nx, ny]: [usize; 2], data: &[u8]) {
-        let row_bytes = (data.len() / (planes * ny).max(1)) as u32;
+    /// Writes some planes of `nx` x `ny` voxels.
+    fn write(&self, texture: &wgpu::Texture, planes: Range<usize>, [nx, ny]: [usize; 2], data: &[u8]) {
+        let row_bytes = (data.len() / (planes.len() * ny).max(1)) as u32;
         self.queue.write_texture(
             wgpu::TexelCopyTextureInfo {
                 texture,
                 mip_level: 0,
-                origin: wgpu::Origin3d { x: 0, y: 0, z: first as u32 },
+                origin: wgpu::Origin3d { x: 0, y: 0, z: planes.start as u32 },
                 aspect: wgpu::TextureAspect::All,
             },
             data,
@@ -250,7 +302,11 @@ impl Textures {
                 bytes_per_row: Some(row_bytes),
                 rows_per_image: Some(ny as u32),
             },
-            wgpu::Extent3d { width: nx as u32, height: ny as u32, depth_or_array_layers: planes as u32 },
+            wgpu::Extent3d {
+                width: nx as u32,
+                height: ny as u32,
+                depth_or_array_layers: planes.len() as u32,
+            },
         );
     }
 
@@ -287,7 +343,7 @@ impl Textures {
                 entries.push(wgpu::BindGroupEntry { binding: 2, resource: sampler });
                 &self.layouts.smooth
             }
-            Kind::Dose => &self.layouts.exact,
+            Kind::Dose | Kind::Mask => &self.layouts.exact,
         };
         self.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("volume"),

@@ -1,10 +1,15 @@
 //! The four views: axial, sagittal, coronal, and from the beam's eye. They draw a [`Scene`] and answer the pointer
 //! with [`ViewEvent`]s; what an event changes is decided elsewhere.
 
+mod beam;
+mod drag;
+mod field;
 mod navigate;
+mod overlay;
 mod plane;
 mod scene;
 mod slice;
+mod structure;
 
 pub use plane::ViewPlane;
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook};
@@ -81,6 +86,7 @@ pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
     let name = state.kind.name();
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, name));
+    scene.gpu.begin_frame(ui.ctx().cumulative_pass_nr());
     if rect.width() < 8.0 || rect.height() < 8.0 {
         return response;
     }

@@ -3,7 +3,7 @@
 use crate::app::display::{DoseDisplay, WindowLevel};
 use crate::app::render::Gpu;
 use crate::case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureSet};
-use crate::geometry::{BeamFrame, Grid, PatientPosition, Volume};
+use crate::geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -36,8 +36,11 @@ pub struct DoseLayer {
 #[derive(Clone, Debug)]
 pub struct StructureLook {
     pub visible: bool,
+    /// Drawn thicker and lightly filled.
     pub selected: bool,
     pub colour: Rgb,
+    /// Once it is computed: what planes without contours are cut from.
+    pub mask: Option<Arc<Mask>>,
 }
 
 /// A beam as the views draw it: one state of the machine.

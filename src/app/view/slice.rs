@@ -1,6 +1,6 @@
 //! A plane through the patient with everything on it.
 
-use super::{DoseLayer, Scene, ViewEvent, ViewState, navigate};
+use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, structure};
 use crate::app::render::{DoseLook, Isodose, SliceLook};
 use crate::app::theme;
 use egui::{Color32, Response, Ui};
@@ -13,7 +13,9 @@ pub(super) fn show(
     events: &mut Vec<ViewEvent>,
 ) {
     let plane = navigate::current_plane(state, scene, response.rect);
-    navigate::respond(ui, response, state, scene, &plane, false, events);
+    let claimed = drag::respond(ui, response, state.kind, scene, &plane, events);
+    navigate::respond(ui, response, state, scene, &plane, claimed, events);
+    // Panning and zooming show at once.
     let plane = navigate::current_plane(state, scene, response.rect);
     let painter = ui.painter_at(response.rect);
     painter.rect_filled(response.rect, 0.0, theme::GROUND);
@@ -29,6 +31,12 @@ pub(super) fn show(
         scene.gpu.slice_callback(response.rect, &plane.frame(ui.pixels_per_point()), &look)
     {
         painter.add(callback);
+    }
+    structure::draw(&painter, &plane, state.kind, scene);
+    beam::draw(&painter, &plane, state.kind, scene);
+    overlay::draw(&painter, &plane, state.kind, scene);
+    if let Some(why) = scene.ct.as_ref().and_then(|v| scene.gpu.failure(v.id())) {
+        overlay::message(&painter, response.rect, &why);
     }
 }
 

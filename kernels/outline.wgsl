@@ -1,0 +1,50 @@
+// The outline of one structure on a plane: where its coverage passes one half. Follows grid.wgsl.
+
+struct Outline {
+    grid: Grid,
+    // Display colour; a: opacity of the fill.
+    colour: vec4<f32>,
+    // Size of the view in pixels; half width of the line in pixels.
+    shape: vec4<f32>,
+    // Left, top, right, bottom in pixels: what the structure's box covers.
+    covered: vec4<f32>,
+}
+
+@group(0) @binding(0) var<uniform> outline: Outline;
+@group(1) @binding(0) var mask: texture_3d<f32>;
+@group(1) @binding(1) var mask_planes: texture_2d<f32>;
+
+struct Corner {
+    @builtin(position) position: vec4<f32>,
+    @location(0) pixel: vec2<f32>,
+}
+
+// Two triangles over the covered part of the view.
+@vertex
+fn cover(@builtin(vertex_index) index: u32) -> Corner {
+    var uv = array<vec2<f32>, 6>(
+        vec2(0.0, 0.0), vec2(1.0, 0.0), vec2(0.0, 1.0), vec2(0.0, 1.0), vec2(1.0, 0.0), vec2(1.0, 1.0)
+    );
+    let pixel = mix(outline.covered.xy, outline.covered.zw, uv[index]);
+    let at = pixel / outline.shape.xy * 2.0 - 1.0;
+    return Corner(vec4(at.x, -at.y, 0.0, 1.0), pixel);
+}
+
+@fragment
+fn shade(corner: Corner) -> @location(0) vec4<f32> {
+    let grid = outline.grid;
+    let p = (grid.origin + grid.right * corner.pixel.x + grid.down * corner.pixel.y).xyz;
+    let k = plane_index(mask_planes, grid.size, p.z);
+    let voxel = vec3(p.xy, k.x);
+    if any(voxel <= vec3(-1.0)) || any(voxel >= grid.size.xyz) {
+        discard;
+    }
+    let sample = trilinear_in_zero(mask, grid.size.xyz, voxel);
+    let per_voxel = sample.gradient * vec3(1.0, 1.0, k.y);
+    let slope = length(vec2(dot(per_voxel, grid.right.xyz), dot(per_voxel, grid.down.xyz)));
+    let away = abs(sample.value - 0.5) / max(slope, 1e-6);
+    let line = clamp(outline.shape.z + 0.5 - away, 0.0, 1.0);
+    let fill = outline.colour.a * clamp((sample.value - 0.5) / max(slope, 1e-6) + 0.5, 0.0, 1.0);
+    let cover = max(line, fill);
+    return vec4(outline.colour.rgb * cover, cover);
+}

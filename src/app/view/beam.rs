@@ -1,0 +1,187 @@
+//! Beams on a plane: field edges, axis, isocentre, and the handle that turns the gantry.
+
+use super::field::{field_in_plane, leaf_openings};
+use super::overlay::{Anchor, text};
+use super::{BeamLayer, Scene, ViewKind, ViewPlane};
+use crate::app::theme;
+use crate::geometry::BeamFrame;
+use egui::{Color32, Painter, Pos2, Shape, Stroke, Vec2, vec2};
+use glam::DVec3;
+
+const SELECTED: Color32 = Color32::from_rgb(240, 244, 248);
+const OTHERS: Color32 = Color32::from_rgb(148, 156, 168);
+/// Strength of the field edges of beams that are not selected: they must not cover the picture.
+const OTHERS_STRENGTH: f32 = 0.45;
+/// The inside of the leaves' opening.
+const OPENING: Color32 = Color32::from_rgba_premultiplied(12, 12, 13, 0);
+/// A direction counts as lying in the plane below this sine.
+const IN_PLANE: f64 = 0.02;
+/// The isocentre counts as lying on the plane within this, mm.
+const ON_PLANE_MM: f64 = 1.5;
+const HANDLE_RADIUS: f32 = 6.0;
+
+/// Draws all beams, the selected one last.
+pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
+    let (selected, others): (Vec<_>, Vec<_>) = scene.beams.iter().partition(|b| b.selected);
+    for beam in others.into_iter().chain(selected) {
+        draw_one(painter, plane, kind, beam);
+    }
+}
+
+fn draw_one(painter: &Painter, plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) {
+    let frame = beam.frame();
+    let colour = if beam.selected { SELECTED } else { OTHERS };
+    let lines = if beam.selected { colour } else { colour.gamma_multiply(OTHERS_STRENGTH) };
+    let (edge, axis) = if beam.selected { (1.4, 1.0) } else { (0.8, 0.7) };
+    if beam.jaws.is_open() {
+        if let (true, Some(mlc)) = (beam.selected, &beam.mlc) {
+            for opening in leaf_openings(&beam.jaws, mlc, &beam.leaves_mm) {
+                let part = field_in_plane(&frame, &opening, plane);
+                if part.points.len() > 2 {
+                    painter.add(Shape::convex_polygon(part.points, OPENING, Stroke::NONE));
+                }
+            }
+        }
+        for side in field_in_plane(&frame, &beam.jaws, plane).edges() {
+            painter.line_segment(side, Stroke::new(edge, lines));
+        }
+    }
+    draw_axis(painter, plane, &frame, Stroke::new(axis, lines.gamma_multiply(0.8)));
+    draw_isocentre(painter, plane, &frame, colour);
+    if let Some(handle) = handle(plane, kind, beam) {
+        draw_handle(painter, plane, handle, beam, colour);
+    }
+}
+
+/// The axis where it runs in the plane; where it pierces the plane, a dot.
+fn draw_axis(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, stroke: Stroke) {
+    let towards_source = frame.axes[2];
+    let normal = plane.right.cross(plane.down);
+    let sine = towards_source.dot(normal);
+    let depth = plane.depth_mm(frame.isocentre_mm);
+    if sine.abs() < IN_PLANE {
+        if depth.abs() <= ON_PLANE_MM {
+            let end = |mm: f64| plane.screen_from_patient(frame.isocentre_mm + towards_source * mm);
+            painter.extend(Shape::dashed_line(&[end(frame.sad_mm), end(-frame.sad_mm)], stroke, 9.0, 4.0));
+        }
+    } else {
+        let along = -depth / sine;
+        if along < frame.sad_mm {
+            let at = plane.screen_from_patient(frame.isocentre_mm + towards_source * along);
+            painter.circle_filled(at, 2.0, stroke.color);
+        }
+    }
+}
+
+/// A ring with a cross on the isocentre's own plane, a faint ring where it lies before or behind.
+fn draw_isocentre(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, colour: Color32) {
+    let at = plane.screen_from_patient(frame.isocentre_mm);
+    if plane.depth_mm(frame.isocentre_mm).abs() > ON_PLANE_MM {
+        painter.circle_stroke(at, 5.0, Stroke::new(1.0, colour.gamma_multiply(0.35)));
+        return;
+    }
+    painter.circle_stroke(at, 6.0, Stroke::new(2.6, Color32::from_black_alpha(160)));
+    painter.circle_stroke(at, 6.0, Stroke::new(1.4, colour));
+    for arm in [vec2(1.0, 0.0), vec2(-1.0, 0.0), vec2(0.0, 1.0), vec2(0.0, -1.0)] {
+        painter.line_segment([at + arm * 6.0, at + arm * 10.0], Stroke::new(1.4, colour));
+    }
+}
+
+/// Where the handle of a beam's gantry is: on the source's side of the isocentre, inside the view.
+pub(super) fn handle(plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) -> Option<Pos2> {
+    if kind != ViewKind::Axial || !beam.editable {
+        return None;
+    }
+    let frame = beam.frame();
+    let [zero, quarter] = turning_plane(beam);
+    // With the couch turned far the source no longer circles in this plane.
+    if zero.cross(quarter).dot(plane.right.cross(plane.down)).abs() < 0.5 {
+        return None;
+    }
+    let isocentre = plane.screen_from_patient(frame.isocentre_mm);
+    if !plane.rect.contains(isocentre) {
+        return None;
+    }
+    let toward = frame.axes[2];
+    let direction = vec2(toward.dot(plane.right) as f32, toward.dot(plane.down) as f32).normalized();
+    if direction == Vec2::ZERO {
+        return None;
+    }
+    let room = plane.rect.shrink(22.0);
+    let reach = |d: f32, at: f32, low: f32, high: f32| {
+        if d > 1e-4 {
+            (high - at) / d
+        } else if d < -1e-4 {
+            (low - at) / d
+        } else {
+            f32::INFINITY
+        }
+    };
+    let to_rim = reach(direction.x, isocentre.x, room.min.x, room.max.x).min(reach(
+        direction.y,
+        isocentre.y,
+        room.min.y,
+        room.max.y,
+    ));
+    let wanted = 0.42 * plane.rect.width().min(plane.rect.height());
+    Some(isocentre + direction * wanted.min(to_rim).max(24.0))
+}
+
+fn draw_handle(painter: &Painter, plane: &ViewPlane, at: Pos2, beam: &BeamLayer, colour: Color32) {
+    painter.circle(at, HANDLE_RADIUS, colour, Stroke::new(1.5, theme::GROUND));
+    if beam.selected {
+        painter.circle_stroke(at, HANDLE_RADIUS + 2.5, Stroke::new(1.5, theme::ACCENT));
+    }
+    let label =
+        if beam.selected { format!("{}  {:.1}°", beam.name, beam.gantry_deg) } else { beam.name.clone() };
+    let (anchor, dx) =
+        if at.x > plane.rect.center().x { (Anchor::Right, -12.0) } else { (Anchor::Left, 12.0) };
+    text(painter, at + vec2(dx, 0.0), anchor, &label, 11.0, colour);
+}
+
+/// The beam whose handle is under a point: the selected one first.
+pub(super) fn handle_at(scene: &Scene, plane: &ViewPlane, kind: ViewKind, at: Pos2) -> Option<usize> {
+    let mut beams: Vec<&BeamLayer> = scene.beams.iter().collect();
+    beams.sort_by_key(|b| !b.selected);
+    let near = |b: &&BeamLayer| handle(plane, kind, b).is_some_and(|h| h.distance(at) <= HANDLE_RADIUS + 5.0);
+    beams.into_iter().find(near).map(|b| b.index)
+}
+
+/// The gantry angle (0 to 360, whole degrees) that turns the source towards a position.
+pub(super) fn gantry_towards(beam: &BeamLayer, at_mm: DVec3) -> f64 {
+    let [zero, quarter] = turning_plane(beam);
+    let d = at_mm - beam.isocentre_mm;
+    let degrees = d.dot(quarter).atan2(d.dot(zero)).to_degrees().round();
+    degrees.rem_euclid(360.0)
+}
+
+/// Directions from the isocentre to the source at gantry 0 and at gantry 90.
+fn turning_plane(beam: &BeamLayer) -> [DVec3; 2] {
+    [0.0, 90.0].map(|gantry| {
+        BeamFrame::new(beam.position, gantry, 0.0, beam.couch_deg, beam.isocentre_mm, beam.sad_mm).axes[2]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Beam, Jaws};
+    use crate::geometry::PatientPosition;
+
+    /// Turning the gantry towards its own source changes nothing, in every position and couch angle.
+    #[test]
+    fn the_gantry_follows_its_own_source() {
+        for position in PatientPosition::ALL {
+            for couch in [0.0, 25.0] {
+                for gantry in [0.0, 37.0, 90.0, 200.0, 359.0] {
+                    let iso = DVec3::new(10.0, -20.0, 30.0);
+                    let beam = Beam::fixed("B", 1, gantry, iso, Jaws::symmetric(100.0, 100.0), 1.0);
+                    let mut layer = BeamLayer::of(0, &beam, position, 1000.0, true).unwrap();
+                    layer.couch_deg = couch;
+                    let got = gantry_towards(&layer, layer.frame().source_mm);
+                    assert_eq!(got, gantry, "{position} couch {couch}");
+                }
+            }
+        }
+    }
+}

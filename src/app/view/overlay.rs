@@ -1,0 +1,218 @@
+//! Writing on a view: its name and place, orientation letters, crosshair, scale bar, dose status and legend.
+
+use super::{DoseLayer, Scene, ViewKind, ViewPlane};
+use crate::app::theme;
+use crate::case::DoseStatus;
+use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
+use glam::DVec3;
+
+const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
+const MARGIN: f32 = 8.0;
+/// Text on images.
+const SMALL: f32 = 11.0;
+
+/// Which point of the text stands at the place given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Left,
+    Right,
+    Middle,
+}
+
+/// Text with a dark rim, readable on air and on bone; centred vertically on `at`. Returns what it covers.
+pub(super) fn text(
+    painter: &Painter,
+    at: Pos2,
+    anchor: Anchor,
+    what: &str,
+    size: f32,
+    colour: Color32,
+) -> Rect {
+    let align = match anchor {
+        Anchor::Left => Align2::LEFT_CENTER,
+        Anchor::Right => Align2::RIGHT_CENTER,
+        Anchor::Middle => Align2::CENTER_CENTER,
+    };
+    let font = FontId::proportional(size);
+    let galley = painter.layout_no_wrap(what.to_owned(), font, Color32::PLACEHOLDER);
+    let rect = align.anchor_size(at, galley.size());
+    let dark = Color32::from_black_alpha(170);
+    for offset in [vec2(1.0, 0.0), vec2(-1.0, 0.0), vec2(0.0, 1.0), vec2(0.0, -1.0)] {
+        painter.galley(rect.min + offset, galley.clone(), dark);
+    }
+    painter.galley(rect.min, galley, colour);
+    rect
+}
+
+/// Everything written on a slice view.
+pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
+    crosshair(painter, plane, scene.crosshair_mm);
+    letters(painter, plane);
+    title(painter, plane, kind, scene);
+    scale_bar(painter, plane.rect, plane.mm_per_point);
+    let window = format!("W {:.0}  L {:.0}", scene.window.width_hu, scene.window.level_hu);
+    text(painter, plane.rect.left_bottom() + vec2(MARGIN, -30.0), Anchor::Left, &window, SMALL, theme::WEAK);
+    if let Some(dose) = &scene.dose {
+        dose_status(painter, plane.rect, dose);
+        if kind == ViewKind::Axial {
+            legend(painter, plane.rect, dose);
+        }
+    }
+}
+
+/// A sentence across the middle, in place of a picture.
+pub(super) fn message(painter: &Painter, rect: Rect, what: &str) {
+    let width = (rect.width() - 40.0).max(60.0);
+    let galley = painter.layout(what.to_owned(), FontId::proportional(13.0), theme::ERROR, width);
+    painter.galley(rect.center() - 0.5 * galley.size(), galley, theme::ERROR);
+}
+
+/// Two lines that leave the middle free, so that what is under it can be seen.
+fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
+    let at = plane.screen_from_patient(at_mm);
+    let half = 0.5 / painter.pixels_per_point();
+    let at = pos2(painter.round_to_pixel_center(at.x), painter.round_to_pixel_center(at.y));
+    let stroke = Stroke::new(2.0 * half, CROSSHAIR.gamma_multiply(0.55));
+    let gap = 10.0;
+    let r = plane.rect;
+    painter.hline(r.min.x..=(at.x - gap), at.y, stroke);
+    painter.hline((at.x + gap)..=r.max.x, at.y, stroke);
+    painter.vline(at.x, r.min.y..=(at.y - gap), stroke);
+    painter.vline(at.x, (at.y + gap)..=r.max.y, stroke);
+}
+
+/// L R A P H F: the patient's directions at the rims.
+fn letters(painter: &Painter, plane: &ViewPlane) {
+    let r = plane.rect;
+    let inset = 12.0;
+    for (direction, at) in [
+        (plane.right, pos2(r.max.x - inset, r.center().y)),
+        (-plane.right, pos2(r.min.x + inset, r.center().y)),
+        (plane.down, pos2(r.center().x, r.max.y - inset)),
+        (-plane.down, pos2(r.center().x, r.min.y + inset)),
+    ] {
+        text(painter, at, Anchor::Middle, &direction_letters(direction), 14.0, theme::TEXT);
+    }
+}
+
+/// The letters of a direction, the strongest first; oblique ones get several.
+pub(super) fn direction_letters(direction: DVec3) -> String {
+    let mut parts = [
+        (direction.x, if direction.x > 0.0 { 'L' } else { 'R' }),
+        (direction.y, if direction.y > 0.0 { 'P' } else { 'A' }),
+        (direction.z, if direction.z > 0.0 { 'H' } else { 'F' }),
+    ];
+    parts.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+    parts.iter().filter(|(v, _)| v.abs() > 0.1).map(|(_, c)| *c).collect()
+}
+
+/// Name and place: the coordinate along the normal, and which plane of how many it is.
+fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
+    let at = plane.rect.left_top() + vec2(MARGIN, 14.0);
+    let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::TEXT);
+    let axis = kind.normal_axis();
+    let mut place = format!("{} {:.1} mm", ['x', 'y', 'z'][axis], scene.crosshair_mm[axis]);
+    if let (ViewKind::Axial, Some(grid)) = (kind, scene.grid()) {
+        let voxel = grid.voxel_from_patient(scene.crosshair_mm);
+        let n = grid.size()[2];
+        if grid.axes()[2][axis].abs() > 0.999_99 && voxel.z > -0.5 && voxel.z < n as f64 - 0.5 {
+            place.push_str(&format!("   {} / {n}", voxel.z.round() as usize + 1));
+        }
+    }
+    text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, &place, SMALL, theme::WEAK);
+}
+
+/// A bar of a round length.
+pub(super) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) {
+    let mm = round_length_mm(mm_per_point * f64::from(rect.width().min(400.0)) * 0.3);
+    let length = (mm / mm_per_point) as f32;
+    let left = rect.left_bottom() + vec2(MARGIN, -12.0);
+    let right = left + vec2(length, 0.0);
+    for (width, colour) in [(3.0, Color32::from_black_alpha(170)), (1.0, theme::TEXT)] {
+        let stroke = Stroke::new(width, colour);
+        painter.line_segment([left, right], stroke);
+        painter.line_segment([left - vec2(0.0, 4.0), left + vec2(0.0, 4.0)], stroke);
+        painter.line_segment([right - vec2(0.0, 4.0), right + vec2(0.0, 4.0)], stroke);
+    }
+    let label = if mm >= 10.0 { format!("{:.0} cm", mm / 10.0) } else { format!("{mm} mm") };
+    text(painter, right + vec2(7.0, 0.0), Anchor::Left, &label, SMALL, theme::TEXT);
+}
+
+/// The longest of 1, 2, 5 times a power of ten that is not longer.
+fn round_length_mm(most: f64) -> f64 {
+    let power = 10_f64.powf(most.max(1e-3).log10().floor());
+    let step = [5.0, 2.0].into_iter().find(|s| s * power <= most).unwrap_or(1.0);
+    step * power
+}
+
+/// What the dose on show is worth, and what 100 % means. In every view that shows dose.
+pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
+    let status = layer.dose.status;
+    let colour = match status {
+        DoseStatus::Final => theme::GOOD,
+        DoseStatus::Imported => theme::ACCENT,
+        DoseStatus::Coarse | DoseStatus::Preview | DoseStatus::Stale => theme::WARNING,
+        DoseStatus::Failed => theme::ERROR,
+    };
+    let reference = match layer.reference {
+        Some((gy, name)) => format!("100 % = {gy:.2} Gy ({name})"),
+        None => "no reference dose".to_owned(),
+    };
+    let low = rect.right_bottom() - vec2(MARGIN, 12.0);
+    text(painter, low, Anchor::Right, &reference, SMALL, theme::TEXT);
+    let word = format!("Dose: {}", status.word());
+    text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
+}
+
+/// The isodose levels in % and Gy, highest first.
+fn legend(painter: &Painter, rect: Rect, layer: &DoseLayer) {
+    let Some((reference_gy, _)) = layer.reference else { return };
+    let mut levels: Vec<_> = layer.display.levels.iter().filter(|l| l.shown).collect();
+    levels.sort_by(|a, b| b.percent.total_cmp(&a.percent));
+    let row = 15.0;
+    // Under the corner's button, above the status.
+    let top = rect.min.y + 38.0;
+    let room = (rect.height() - 38.0 - 44.0) / row;
+    if room < levels.len() as f32 || rect.width() < 220.0 {
+        return;
+    }
+    let right = rect.max.x - MARGIN;
+    for (i, level) in levels.iter().enumerate() {
+        let y = top + row * (i as f32 + 0.5);
+        let colour = theme::colour(level.colour);
+        let gy = f64::from(level.percent) * 0.01 * reference_gy;
+        text(painter, pos2(right, y), Anchor::Right, &format!("{gy:.1} Gy"), SMALL, theme::TEXT);
+        text(
+            painter,
+            pos2(right - 54.0, y),
+            Anchor::Right,
+            &format!("{} %", level.percent),
+            SMALL,
+            theme::TEXT,
+        );
+        let line = [pos2(right - 112.0, y), pos2(right - 94.0, y)];
+        painter.line_segment(line, Stroke::new(5.0, Color32::from_black_alpha(140)));
+        painter.line_segment(line, Stroke::new(if level.is_thick() { 3.5 } else { 2.0 }, colour));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scale_bars_are_round() {
+        for (most, want) in [(3.7, 2.0), (5.0, 5.0), (99.0, 50.0), (100.0, 100.0), (0.03, 0.02), (19.0, 10.0)]
+        {
+            assert!((round_length_mm(most) - want).abs() < 1e-9, "{most}: {}", round_length_mm(most));
+        }
+    }
+
+    #[test]
+    fn letters_name_where_the_patient_lies() {
+        assert_eq!(direction_letters(DVec3::X), "L");
+        assert_eq!(direction_letters(DVec3::NEG_Y), "A");
+        assert_eq!(direction_letters(DVec3::NEG_Z), "F");
+        assert_eq!(direction_letters(DVec3::new(0.4, 0.0, 0.9)), "HL");
+    }
+}

@@ -1,0 +1,194 @@
+//! Structures on a plane: the contours themselves where they were drawn, else a cut through the mask.
+
+use super::{Scene, StructureLook, ViewKind, ViewPlane};
+use crate::app::render::OutlineLook;
+use crate::app::theme;
+use crate::case::{Contour, Structure};
+use crate::geometry::Grid;
+use egui::{Color32, Painter, Pos2, Shape, Stroke};
+use glam::DVec3;
+
+const WIDTH: f32 = 1.6;
+const WIDTH_SELECTED: f32 = 2.6;
+const FILL_SELECTED: f32 = 0.10;
+/// Contours whose planes differ by less lie on the same plane, mm.
+const SAME_PLANE_MM: f64 = 0.05;
+
+/// Draws all visible structures; the selected one last.
+pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
+    let mut cuts: Vec<OutlineLook<'_>> = Vec::new();
+    let mut shapes: Vec<Shape> = Vec::new();
+    let pairs = scene.structures.structures.iter().zip(&scene.looks).filter(|(_, look)| look.visible);
+    let (selected, others): (Vec<_>, Vec<_>) = pairs.partition(|(_, look)| look.selected);
+    let slab = slab_mm(scene.grid().map(|g| g.as_ref()), plane, kind);
+    for (structure, look) in others.into_iter().chain(selected) {
+        let colour = theme::colour(look.colour);
+        let width = if look.selected { WIDTH_SELECTED } else { WIDTH };
+        let stroke = Stroke::new(width, colour);
+        let on_plane = if kind == ViewKind::Axial { contours_on(structure, plane, slab) } else { Vec::new() };
+        if !on_plane.is_empty() {
+            shapes.extend(on_plane.iter().map(|c| closed_line(plane, c, stroke)));
+        }
+        if on_plane.is_empty() || look.selected {
+            match &look.mask {
+                Some(mask) => cuts.push(OutlineLook {
+                    mask,
+                    colour: [colour.r(), colour.g(), colour.b()].map(|c| f32::from(c) / 255.0),
+                    // Beside the contours themselves only the inside is filled.
+                    width_px: if on_plane.is_empty() { width * painter.pixels_per_point() } else { -1.0 },
+                    fill: if look.selected { FILL_SELECTED } else { 0.0 },
+                }),
+                None if kind != ViewKind::Axial => shapes.extend(crossings(structure, plane, stroke)),
+                None => {}
+            }
+        }
+        shapes.extend(points(structure, look, plane, slab));
+    }
+    let frame = plane.frame(painter.pixels_per_point());
+    if let Some(callback) = scene.gpu.outline_callback(plane.rect, &frame, &cuts) {
+        painter.add(callback);
+    }
+    painter.extend(shapes);
+}
+
+/// How far before and behind the plane its slab reaches, mm: half-way to the neighbouring planes of the images.
+fn slab_mm(grid: Option<&Grid>, plane: &ViewPlane, kind: ViewKind) -> [f64; 2] {
+    let Some(grid) = grid else { return [-0.5, 0.5] };
+    let axis = kind.normal_axis();
+    let Some(along) = (0..3).find(|a| grid.axes()[*a][axis].abs() > 0.999_99) else { return [-0.5, 0.5] };
+    let edges = grid.edges_mm(along);
+    let at = grid.local_from_patient(plane.centre_mm)[along];
+    let k = edges.partition_point(|e| *e <= at).clamp(1, edges.len() - 1) - 1;
+    let [low, high] = [edges[k] - at, edges[k + 1] - at];
+    if grid.axes()[along][axis] > 0.0 { [low, high] } else { [-high, -low] }
+}
+
+/// The contours in the plane's slab; of several planes of contours in it, those of the nearest.
+fn contours_on<'a>(structure: &'a Structure, plane: &ViewPlane, slab: [f64; 2]) -> Vec<&'a Contour> {
+    let depth = |c: &Contour| c.points_mm.first().map_or(f64::MAX, |p| p.z - plane.centre_mm.z);
+    let flat = |c: &&Contour| {
+        let z = c.points_mm.first().map_or(0.0, |p| p.z);
+        c.points_mm.len() > 2 && c.points_mm.iter().all(|p| (p.z - z).abs() < SAME_PLANE_MM)
+    };
+    let near: Vec<&Contour> = structure
+        .contours
+        .iter()
+        .filter(|c| depth(c) >= slab[0] - SAME_PLANE_MM && depth(c) < slab[1] + SAME_PLANE_MM)
+        .filter(flat)
+        .collect();
+    let nearest = near.iter().map(|c| depth(c).abs()).fold(f64::MAX, f64::min);
+    near.into_iter().filter(|c| depth(c).abs() <= nearest + SAME_PLANE_MM).collect()
+}
+
+fn closed_line(plane: &ViewPlane, contour: &Contour, stroke: Stroke) -> Shape {
+    let mut points: Vec<Pos2> = Vec::with_capacity(contour.points_mm.len());
+    for p in &contour.points_mm {
+        let at = plane.screen_from_patient(*p);
+        // Points closer than a fraction of a pixel only cost time.
+        if points.last().is_none_or(|last| last.distance_sq(at) > 0.1) {
+            points.push(at);
+        }
+    }
+    Shape::closed_line(points, stroke)
+}
+
+/// Where contours cross a plane they do not lie in: a short stroke at each crossing, as long as their spacing. It
+/// stands in until the mask is there.
+fn crossings(structure: &Structure, plane: &ViewPlane, stroke: Stroke) -> Vec<Shape> {
+    let half = spacing_mm(structure) * 0.5;
+    let mut strokes = Vec::new();
+    for contour in &structure.contours {
+        let points = &contour.points_mm;
+        for (i, a) in points.iter().enumerate() {
+            let b = points[(i + 1) % points.len()];
+            let (da, db) = (plane.depth_mm(*a), plane.depth_mm(b));
+            if (da < 0.0) != (db < 0.0) {
+                let at = a.lerp(b, da / (da - db));
+                let along = DVec3::new(0.0, 0.0, half);
+                let ends = [plane.screen_from_patient(at - along), plane.screen_from_patient(at + along)];
+                strokes.push(Shape::line_segment(ends, stroke));
+            }
+        }
+    }
+    strokes
+}
+
+/// The usual distance between a structure's contour planes, mm.
+fn spacing_mm(structure: &Structure) -> f64 {
+    let mut z: Vec<f64> =
+        structure.contours.iter().filter_map(|c| c.points_mm.first()).map(|p| p.z).collect();
+    z.sort_by(f64::total_cmp);
+    let mut gaps: Vec<f64> = z.windows(2).map(|w| w[1] - w[0]).filter(|g| *g > SAME_PLANE_MM).collect();
+    gaps.sort_by(f64::total_cmp);
+    gaps.get(gaps.len() / 2).copied().unwrap_or(1.0)
+}
+
+/// Points of interest within the plane's slab, as crosses with their name.
+fn points(structure: &Structure, look: &StructureLook, plane: &ViewPlane, slab: [f64; 2]) -> Vec<Shape> {
+    let stroke = Stroke::new(1.5, theme::colour(look.colour));
+    let reach = slab[0].abs().max(slab[1].abs()) + SAME_PLANE_MM;
+    let near = structure.points_mm.iter().filter(|p| plane.depth_mm(**p).abs() <= reach);
+    near.flat_map(|p| {
+        let at = plane.screen_from_patient(*p);
+        let arm = |dx: f32, dy: f32| {
+            Shape::line_segment([at - egui::vec2(dx, dy), at + egui::vec2(dx, dy)], stroke)
+        };
+        [arm(5.0, 5.0), arm(5.0, -5.0), Shape::circle_filled(at, 1.5, Color32::BLACK)]
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Rgb, StructureKind};
+
+    fn square(z: f64) -> Contour {
+        let points_mm =
+            [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]].map(|[x, y]| DVec3::new(x, y, z)).to_vec();
+        Contour { points_mm, image_uid: None }
+    }
+
+    fn structure(planes: &[f64]) -> Structure {
+        Structure {
+            name: "S".into(),
+            number: 1,
+            kind: StructureKind::Other,
+            colour: Rgb([255, 0, 0]),
+            contours: planes.iter().map(|z| square(*z)).collect(),
+            points_mm: Vec::new(),
+        }
+    }
+
+    fn axial(z: f64) -> ViewPlane {
+        let [right, down] = ViewKind::Axial.axes();
+        ViewPlane {
+            rect: egui::Rect::from_min_size(Pos2::ZERO, egui::vec2(100.0, 100.0)),
+            centre_mm: DVec3::new(0.0, 0.0, z),
+            right,
+            down,
+            mm_per_point: 1.0,
+        }
+    }
+
+    #[test]
+    fn contours_are_those_of_the_nearest_plane_in_the_slab() {
+        let s = structure(&[0.0, 2.0, 2.0, 5.0]);
+        let count = |z: f64, slab| contours_on(&s, &axial(z), slab).len();
+        assert_eq!(count(2.0, [-1.0, 1.5]), 2);
+        assert_eq!(count(2.4, [-1.0, 1.0]), 2);
+        assert_eq!(count(3.5, [-1.0, 1.0]), 0);
+        assert_eq!(count(4.0, [-2.5, 2.5]), 1);
+    }
+
+    #[test]
+    fn a_plane_across_the_contours_meets_each_square_twice() {
+        let s = structure(&[0.0, 3.0, 6.0]);
+        assert_eq!(spacing_mm(&s), 3.0);
+        let [right, down] = ViewKind::Sagittal.axes();
+        let plane = ViewPlane { right, down, centre_mm: DVec3::new(4.0, 0.0, 0.0), ..axial(0.0) };
+        assert_eq!(crossings(&s, &plane, Stroke::NONE).len(), 6);
+        let beside = ViewPlane { centre_mm: DVec3::new(14.0, 0.0, 0.0), ..plane };
+        assert!(crossings(&s, &beside, Stroke::NONE).is_empty());
+    }
+}
