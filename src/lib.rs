@@ -5,6 +5,7 @@
 //! * [`geometry`]: grids, volumes, rays, the voxel walk, IEC 61217 and the patient frame.
 //! * [`case`]: what a planner works on: CT, structures, plan, dose; edits as values.
 //! * [`dicom`]: case <-> DICOM. [`files`]: case <-> everything else on disk (MetaImage, plan.toml, PNG, demo cases).
+//! * [`open`]: CASE (a folder, a file, a volume, a session, a demo) -> a case, from these two.
 //! * [`physics`]: why dose lands where it does: density, attenuation, spectrum, kernels, machine, fluence.
 //! * [`engine`]: the jobs over a patient's voxels, each written once per device.
 //! * [`worker`]: the thread that owns the devices: jobs, slots, progress, cancellation.
@@ -32,5 +33,6 @@ pub mod dicom;
 pub mod engine;
 pub mod files;
 pub mod geometry;
+pub mod open;
 pub mod physics;
 pub mod worker;

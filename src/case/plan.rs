@@ -2,9 +2,10 @@
 
 use super::Beam;
 use crate::geometry::PatientPosition;
+use serde::{Deserialize, Serialize};
 
 /// A treatment plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub name: String,
     /// Machine of all beams that name none: a shipped name (`generic-6mv`) or a path of a machine file.
@@ -19,11 +20,12 @@ pub struct Plan {
     /// SOP instance UID where it came from DICOM.
     pub uid: Option<String>,
     /// What is unusual about the plan as it was read.
+    #[serde(skip)]
     pub remarks: Vec<super::Remark>,
 }
 
 /// "So much of this structure gets at least so much": scales all monitor units of the plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Normalisation {
     pub structure: String,
     /// Share of the structure's volume, percent.

@@ -1,6 +1,7 @@
 //! Structures: regions of interest as planar contours.
 
 use glam::DVec3;
+use serde::{Deserialize, Serialize};
 
 /// All structures drawn on one frame of reference.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,7 +15,7 @@ pub struct StructureSet {
 }
 
 /// One region of interest.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Structure {
     pub name: String,
     /// DICOM ROI number; unique in the set.
@@ -28,7 +29,7 @@ pub struct Structure {
 }
 
 /// A closed planar polygon, patient LPS, mm; the last point joins the first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contour {
     pub points_mm: Vec<DVec3>,
     /// SOP instance UID of the image it was drawn on, where known.
@@ -36,7 +37,8 @@ pub struct Contour {
 }
 
 /// RT ROI interpreted type (3006,00A4), as far as the program treats them apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StructureKind {
     External,
     Ptv,
@@ -49,7 +51,7 @@ pub enum StructureKind {
 }
 
 /// Display colour, 8 bits a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rgb(pub [u8; 3]);
 
 impl StructureSet {

@@ -4,5 +4,6 @@ pub mod demo;
 pub mod mha;
 pub mod plan_toml;
 mod replace;
+pub mod session;
 
 pub use replace::replace_file;

@@ -45,8 +45,47 @@ pub fn build(name: &str) -> Result<Case, UnknownDemo> {
         "thorax" => thorax::phantom(),
         _ => return Err(UnknownDemo(name.to_owned())),
     };
-    // The sizes below are constants of this module, held by its tests.
-    phantom.map(|p| p.into_case(name)).map_err(|_| UnknownDemo(name.to_owned()))
+    let plan = plan(name)?;
+    // The sizes are constants of this module, held by its tests: a grid is always made.
+    phantom.map(|p| p.into_case(name, plan)).map_err(|_| UnknownDemo(name.to_owned()))
+}
+
+/// The plan of a built-in case, without building its image.
+///
+/// # Errors
+/// [`UnknownDemo`].
+pub fn plan(name: &str) -> Result<Plan, UnknownDemo> {
+    let plan = match name {
+        "water" => water::plan(),
+        "slab" => slab::plan(),
+        "tg119" => tg119::plan(),
+        "thorax" => thorax::plan(),
+        _ => return Err(UnknownDemo(name.to_owned())),
+    };
+    Ok(Plan { uid: Some(uid(name, "plan")), ..plan })
+}
+
+/// Changes whenever the phantoms do: what was made by another version of the program is known by it.
+pub fn revision() -> String {
+    let sources = [
+        include_str!("aperture.rs"),
+        include_str!("mod.rs"),
+        include_str!("noise.rs"),
+        include_str!("outline.rs"),
+        include_str!("shape.rs"),
+        include_str!("slab.rs"),
+        include_str!("tg119.rs"),
+        include_str!("thorax.rs"),
+        include_str!("thorax/anatomy.rs"),
+        include_str!("thorax/chest.rs"),
+        include_str!("water.rs"),
+    ];
+    let uid = derived_uid(&sources.concat());
+    format!("{}-{}", env!("CARGO_PKG_VERSION"), &uid[uid.len() - 8..])
+}
+
+fn uid(name: &str, what: &str) -> String {
+    derived_uid(&format!("beamsight {} demo {name} {what}", env!("CARGO_PKG_VERSION")))
 }
 
 /// A phantom before it becomes a case.
@@ -54,7 +93,6 @@ struct Phantom {
     hu: Volume<f32>,
     description: &'static str,
     rois: Vec<Roi>,
-    plan: Plan,
 }
 
 /// A region of interest to be outlined on every plane it meets.
@@ -68,7 +106,7 @@ struct Roi {
 }
 
 impl Phantom {
-    fn into_case(self, name: &str) -> Case {
+    fn into_case(self, name: &str, plan: Plan) -> Case {
         let uid =
             |what: &str| derived_uid(&format!("beamsight {} demo {name} {what}", env!("CARGO_PKG_VERSION")));
         let grid = Arc::clone(self.hu.grid());
@@ -113,7 +151,7 @@ impl Phantom {
             source: format!("demo:{name}"),
             ct: Some(Arc::new(ct)),
             structures: Arc::new(set),
-            plans: vec![Arc::new(Plan { uid: Some(uid("plan")), ..self.plan })],
+            plans: vec![Arc::new(plan)],
             doses: Vec::new(),
             remarks: Vec::new(),
         }

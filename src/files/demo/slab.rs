@@ -9,6 +9,9 @@ use std::sync::Arc;
 const BONE_HU: f32 = 1000.0;
 const LUNG_HU: f32 = -750.0;
 
+/// In the middle of the lung: the low dose in front of the rebuild is what this phantom shows.
+const ISOCENTRE_MM: DVec3 = DVec3::ZERO;
+
 /// 30 x 30 x 30 cm; the surface is at y = -150 mm. Voxels 2.5 mm, layer faces between voxels.
 pub fn phantom() -> Result<Phantom, GridError> {
     let mut canvas = Canvas::new([140, 140, 140], DVec3::splat(2.5))?;
@@ -22,12 +25,7 @@ pub fn phantom() -> Result<Phantom, GridError> {
     canvas.paint(&body, |_, _| 0.0);
     canvas.paint(&bone, |_, _| BONE_HU);
     canvas.paint(&lung, |_, _| LUNG_HU);
-    // In the middle of the lung: the low dose in front of the rebuild is what this phantom shows.
-    let isocentre = DVec3::ZERO;
-    let target = Arc::new(Solid::ellipsoid(isocentre, DVec3::splat(20.0)));
-    let mut plan = Plan::new("10x10 AP", "generic-6mv");
-    plan.prescription_gy = Some(2.0);
-    plan.beams = vec![Beam::fixed("AP", 1, 0.0, isocentre, Jaws::symmetric(100.0, 100.0), 250.0)];
+    let target = Arc::new(Solid::ellipsoid(ISOCENTRE_MM, DVec3::splat(20.0)));
     let roi = |name, kind, colour, step_mm, solid| Roi { name, kind, colour, step_mm, solid };
     Ok(Phantom {
         hu: canvas.finish(),
@@ -38,6 +36,13 @@ pub fn phantom() -> Result<Phantom, GridError> {
             roi("BONE", StructureKind::Organ, [235, 220, 170], 5.0, bone),
             roi("LUNG", StructureKind::Organ, [88, 166, 255], 5.0, lung),
         ],
-        plan,
     })
+}
+
+/// One field from the front.
+pub fn plan() -> Plan {
+    let mut plan = Plan::new("10x10 AP", "generic-6mv");
+    plan.prescription_gy = Some(2.0);
+    plan.beams = vec![Beam::fixed("AP", 1, 0.0, ISOCENTRE_MM, Jaws::symmetric(100.0, 100.0), 250.0)];
+    plan
 }

@@ -35,7 +35,6 @@ pub fn phantom() -> Result<Phantom, GridError> {
             roi("PTV", StructureKind::Ptv, [255, 82, 82], 1.0, target),
             roi("Core", StructureKind::Organ, [255, 196, 61], 1.0, core),
         ],
-        plan: plan(),
     })
 }
 
@@ -50,7 +49,7 @@ fn c_shape(p: DVec3) -> f64 {
 
 /// Nine equal fields 40 degrees apart, each of two segments that spare the core to either side: a start for the
 /// planner, not an optimised plan. Goals of the report (easier version): 5000 cGy to 95 % of the target.
-fn plan() -> Plan {
+pub fn plan() -> Plan {
     let mut plan = Plan::new("C-shape 9 fields", "generic-6mv");
     plan.prescription_gy = Some(50.0);
     plan.fractions = 25;

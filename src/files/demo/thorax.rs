@@ -53,12 +53,11 @@ pub fn phantom() -> Result<Phantom, GridError> {
             roi("Esophagus", Organ, [196, 146, 90], 1.0, a::oesophagus()),
             roi("Trachea", Organ, [120, 220, 220], 1.0, a::trachea(0.0)),
         ],
-        plan: plan(),
     })
 }
 
 /// Five fields from the tumour's side, shaped to the target with 6 mm for the penumbra.
-fn plan() -> Plan {
+pub fn plan() -> Plan {
     let mut plan = Plan::new("Right lung, 5 fields", "generic-6mv");
     plan.prescription_gy = Some(60.0);
     plan.fractions = 30;

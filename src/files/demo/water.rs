@@ -6,17 +6,15 @@ use crate::geometry::GridError;
 use glam::DVec3;
 use std::sync::Arc;
 
+/// 10 cm deep, the isocentre at SSD 90 cm: a published reference condition.
+const ISOCENTRE_MM: DVec3 = DVec3::new(0.0, -50.0, 0.0);
+
 /// 140³ voxels of 2.5 mm: the faces of the cube lie between voxels, so that every voxel is water or air.
 pub fn phantom() -> Result<Phantom, GridError> {
     let mut canvas = Canvas::new([140, 140, 140], DVec3::splat(2.5))?;
     let cube = Arc::new(Solid::cuboid(DVec3::splat(-150.0), DVec3::splat(150.0)));
     canvas.paint(&cube, |_, _| 0.0);
-    // 10 cm deep, the isocentre at SSD 90 cm: a published reference condition.
-    let isocentre = DVec3::new(0.0, -50.0, 0.0);
-    let target = Arc::new(Solid::ellipsoid(isocentre, DVec3::splat(20.0)));
-    let mut plan = Plan::new("10x10 AP", "generic-6mv");
-    plan.prescription_gy = Some(2.0);
-    plan.beams = vec![Beam::fixed("AP", 1, 0.0, isocentre, Jaws::symmetric(100.0, 100.0), 250.0)];
+    let target = Arc::new(Solid::ellipsoid(ISOCENTRE_MM, DVec3::splat(20.0)));
     Ok(Phantom {
         hu: canvas.finish(),
         description: "Water cube 30 cm",
@@ -30,6 +28,13 @@ pub fn phantom() -> Result<Phantom, GridError> {
             },
             Roi { name: "PTV", kind: StructureKind::Ptv, colour: [255, 82, 82], step_mm: 1.0, solid: target },
         ],
-        plan,
     })
+}
+
+/// One field from the front.
+pub fn plan() -> Plan {
+    let mut plan = Plan::new("10x10 AP", "generic-6mv");
+    plan.prescription_gy = Some(2.0);
+    plan.beams = vec![Beam::fixed("AP", 1, 0.0, ISOCENTRE_MM, Jaws::symmetric(100.0, 100.0), 250.0)];
+    plan
 }

@@ -1,0 +1,161 @@
+//! A session file (`.json`): what was made of a case, and how it was looked at. Images stay where they are: the file
+//! names the CASE they come from.
+
+use super::replace_file;
+use crate::case::{Case, Plan, Structure, StructureSet};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The only version there has been.
+const VERSION: u32 = 1;
+
+/// Why a session could not be read or written.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    #[error("cannot read the session '{path}': {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("'{path}' is not a session of this program: {source}")]
+    Json { path: PathBuf, source: serde_json::Error },
+    #[error(
+        "the session '{path}' is of version {found}; this program reads version {VERSION}: use a newer Beamsight"
+    )]
+    Version { path: PathBuf, found: u32 },
+    #[error("cannot write the session '{path}': {source}; choose a folder you may write to")]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// All of a session but the images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    version: u32,
+    /// The CASE word the session was made on; a relative path is relative to the session file.
+    pub case: String,
+    /// The image series that was chosen, where the case has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_uid: Option<String>,
+    /// All plans, with all beams.
+    pub plans: Vec<Plan>,
+    /// Structures that the case's own files do not have, or have otherwise.
+    #[serde(default)]
+    pub structures: Vec<Structure>,
+    /// Numbers of structures the files have and the session has not.
+    #[serde(default)]
+    pub removed_structures: Vec<u32>,
+    /// How it was looked at: the window's own record, kept as it is.
+    #[serde(default)]
+    pub view: serde_json::Value,
+}
+
+/// Only the version, read first: another version may look different everywhere else.
+#[derive(Deserialize)]
+struct VersionOnly {
+    version: u32,
+}
+
+impl Session {
+    /// What a case has become since it was opened from the CASE word `word` with the structures `loaded`.
+    pub fn new(case: &Case, word: &str, loaded: &StructureSet, view: serde_json::Value) -> Self {
+        let now = &case.structures.structures;
+        let unchanged = |s: &Structure| loaded.structures.contains(s);
+        let gone = |s: &Structure| now.iter().all(|n| n.number != s.number);
+        Self {
+            version: VERSION,
+            case: word.to_owned(),
+            series_uid: case.ct.as_ref().map(|ct| ct.series_uid.clone()),
+            plans: case.plans.iter().map(|p| (**p).clone()).collect(),
+            structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
+            removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),
+            view,
+        }
+    }
+
+    /// Makes of a freshly opened case what it was when the session was saved.
+    pub fn restore(&self, case: &mut Case) {
+        case.plans = self.plans.iter().cloned().map(Arc::new).collect();
+        let set = Arc::make_mut(&mut case.structures);
+        set.structures.retain(|s| !self.removed_structures.contains(&s.number));
+        for saved in &self.structures {
+            match set.structures.iter_mut().find(|s| s.number == saved.number) {
+                Some(there) => *there = saved.clone(),
+                None => set.structures.push(saved.clone()),
+            }
+        }
+    }
+}
+
+/// Reads a session file.
+///
+/// # Errors
+/// [`SessionError`].
+pub fn read(path: &Path) -> Result<Session, SessionError> {
+    let read = |source| SessionError::Read { path: path.to_owned(), source };
+    let json = |source| SessionError::Json { path: path.to_owned(), source };
+    let file = File::open(path).map_err(read)?;
+    let value: serde_json::Value = serde_json::from_reader(BufReader::new(file)).map_err(json)?;
+    let VersionOnly { version } = VersionOnly::deserialize(&value).map_err(json)?;
+    if version != VERSION {
+        return Err(SessionError::Version { path: path.to_owned(), found: version });
+    }
+    serde_json::from_value(value).map_err(json)
+}
+
+/// Writes a session file; what was there stays until the new one is whole.
+///
+/// # Errors
+/// [`SessionError::Write`].
+pub fn write(path: &Path, session: &Session) -> Result<(), SessionError> {
+    replace_file(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, session).map_err(io::Error::from)?;
+        out.write_all(b"\n")
+    })
+    .map_err(|source| SessionError::Write { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Rgb, StructureKind};
+    use crate::files::demo;
+
+    #[test]
+    fn a_session_brings_back_what_was_made() {
+        let loaded = demo::build("tg119").unwrap();
+        let mut edited = loaded.clone();
+        let set = Arc::make_mut(&mut edited.structures);
+        set.structures.remove(1);
+        set.structures[0].colour = Rgb([1, 2, 3]);
+        let mut ball = set.structures[0].clone();
+        (ball.number, ball.name, ball.kind) = (9, "ball".to_owned(), StructureKind::Other);
+        set.structures.push(ball);
+        Arc::make_mut(&mut edited.plans[0]).beams.truncate(2);
+
+        let path = std::env::temp_dir().join(format!("beamsight-session-{}.json", std::process::id()));
+        let session =
+            Session::new(&edited, "demo:tg119", &loaded.structures, serde_json::json!({"window": [400, 40]}));
+        assert_eq!(session.structures.len(), 2, "unchanged structures stay in the case's own files");
+        write(&path, &session).unwrap();
+        let read_back = read(&path).unwrap();
+        assert_eq!(read_back, session);
+        let mut again = loaded;
+        read_back.restore(&mut again);
+        assert_eq!(again.structures, edited.structures);
+        assert_eq!(again.plans, edited.plans);
+
+        for (text, words) in [
+            ("{", "not a session"),
+            ("{\"a\": 1}", "missing field `version`"),
+            ("{\"version\": 7, \"other\": 1}", "version 7"),
+            ("{\"version\": 1, \"case\": \"x\", \"plans\": [], \"more\": 1}", "unknown field `more`"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let message = read(&path).unwrap_err().to_string();
+            assert!(message.contains(words) && message.contains("beamsight-session"), "{text}: {message}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+}

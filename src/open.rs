@@ -1,0 +1,354 @@
+//! CASE: a folder, a file, a `.mha` volume, a session or a demo -> a case.
+
+use crate::case::{Case, Ct, Remark, derived_uid};
+use crate::dicom::{self, Belonging, Choice, DicomError, Progress, WriteError};
+use crate::files::demo::{self, UnknownDemo};
+use crate::files::mha::{self, MhaError};
+use crate::files::session::{self, SessionError};
+use crate::geometry::PatientPosition;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use thiserror::Error;
+
+/// The word CASE of the command line, and what the window's open box takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CaseWord {
+    /// A folder of DICOM files (with its subfolders) or one such file.
+    Dicom(PathBuf),
+    /// A volume of HU in patient LPS.
+    Mha(PathBuf),
+    Session(PathBuf),
+    /// One of [`demo::DEMOS`].
+    Demo(String),
+}
+
+impl FromStr for CaseWord {
+    type Err = UnknownDemo;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        if let Some(name) = word.strip_prefix("demo:") {
+            demo::plan(name)?;
+            return Ok(Self::Demo(name.to_owned()));
+        }
+        let path = PathBuf::from(word);
+        let ending = path.extension().map(|e| e.to_ascii_lowercase());
+        Ok(match ending.as_deref().and_then(|e| e.to_str()) {
+            // A folder may be called anything.
+            Some("mha") if !path.is_dir() => Self::Mha(path),
+            Some("json") if !path.is_dir() => Self::Session(path),
+            _ => Self::Dicom(path),
+        })
+    }
+}
+
+impl fmt::Display for CaseWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => path.display().fmt(f),
+            Self::Demo(name) => write!(f, "demo:{name}"),
+        }
+    }
+}
+
+impl CaseWord {
+    /// The word with an absolute path, as a session keeps it.
+    pub fn absolute(&self) -> Self {
+        let full = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        match self {
+            Self::Dicom(path) => Self::Dicom(full(path)),
+            Self::Mha(path) => Self::Mha(full(path)),
+            Self::Session(path) => Self::Session(full(path)),
+            Self::Demo(name) => Self::Demo(name.clone()),
+        }
+    }
+}
+
+/// What the user wants of a CASE that has more than one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    pub choice: Choice,
+    /// How the patient of a `.mha` lies (the file cannot say); head first supine unless told.
+    pub position: Option<PatientPosition>,
+}
+
+/// Why a CASE did not open. What was loaded before stays.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    #[error("there is no '{0}'; name a folder of DICOM files, a .mha volume, a session, or demo:thorax")]
+    Nothing(PathBuf),
+    #[error(transparent)]
+    Dicom(#[from] DicomError),
+    #[error(transparent)]
+    Mha(#[from] MhaError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("the session '{path}' belongs to a case that does not open: {source}")]
+    SessionCase { path: PathBuf, source: Box<OpenError> },
+    #[error("the session '{0}' names another session as its case; open that one")]
+    SessionInSession(PathBuf),
+    #[error(transparent)]
+    Demo(#[from] UnknownDemo),
+    #[error(
+        "the demo is written to a temporary folder first, and '{path}' refuses: {source}; set TMPDIR to a folder you may write to"
+    )]
+    DemoFolder { path: PathBuf, source: io::Error },
+    #[error("the demo is written to a temporary folder first: {0}")]
+    DemoWrite(#[from] WriteError),
+}
+
+impl OpenError {
+    /// Whether it is no fault but the answer to a wish to stop.
+    pub fn is_stop(&self) -> bool {
+        match self {
+            Self::Dicom(DicomError::Stopped) | Self::DemoWrite(WriteError::Stopped) => true,
+            Self::SessionCase { source, .. } => source.is_stop(),
+            _ => false,
+        }
+    }
+}
+
+/// Opens a CASE. `progress` is told how far it is (0 to 1) from any thread, and answers `false` to stop.
+///
+/// # Errors
+/// [`OpenError`]: one sentence that names the file and what to do.
+pub fn open(word: &CaseWord, wishes: Wishes, progress: Progress) -> Result<Case, OpenError> {
+    let path = match word {
+        CaseWord::Dicom(path) | CaseWord::Mha(path) | CaseWord::Session(path) => Some(path),
+        CaseWord::Demo(_) => None,
+    };
+    if let Some(path) = path.filter(|p| !p.exists()) {
+        return Err(OpenError::Nothing(path.clone()));
+    }
+    match word {
+        CaseWord::Dicom(path) => open_dicom(path, wishes.choice, progress),
+        CaseWord::Mha(path) => open_mha(path, wishes.position.unwrap_or_default()),
+        CaseWord::Session(path) => open_session(path, wishes, progress),
+        CaseWord::Demo(name) => open_demo(name, progress),
+    }
+}
+
+/// The headers are a tenth of the work, the pixels the rest.
+fn open_dicom(path: &Path, choice: Choice, progress: Progress) -> Result<Case, OpenError> {
+    let catalogue = dicom::scan(path, &|done| progress(0.1 * done))?;
+    Ok(dicom::load(&catalogue, choice, &|done| progress(0.1 + 0.9 * done))?)
+}
+
+fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
+    let hu = mha::read(path)?;
+    let lowest = hu.data().iter().copied().fold(f32::INFINITY, f32::min);
+    // Air is about -1000 HU; an image without any is something else, or cut out of the inside of a body.
+    let remarks = if lowest > -200.0 {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        vec![Remark::warning(
+            format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?"),
+            vec![file],
+        )]
+    } else {
+        Vec::new()
+    };
+    let source = path.display().to_string();
+    let uid = |what: &str| derived_uid(&format!("{source} {what}"));
+    let ct = Ct {
+        hu: Arc::new(hu),
+        position,
+        series_uid: uid("series"),
+        study_uid: uid("study"),
+        frame_of_reference_uid: uid("frame"),
+        description: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        plane_uids: Vec::new(),
+        remarks,
+    };
+    Ok(Case { source, ct: Some(Arc::new(ct)), ..Case::default() })
+}
+
+fn open_session(path: &Path, wishes: Wishes, progress: Progress) -> Result<Case, OpenError> {
+    let session = session::read(path)?;
+    let inner = match session.case.parse()? {
+        CaseWord::Session(_) => return Err(OpenError::SessionInSession(path.to_owned())),
+        word => beside(word, path),
+    };
+    let wrap = |source| OpenError::SessionCase { path: path.to_owned(), source: Box::new(source) };
+    let wishes = Wishes { choice: chosen_before(&inner, &session, wishes.choice), ..wishes };
+    let mut case = open(&inner, wishes, progress).map_err(wrap)?;
+    session.restore(&mut case);
+    case.source = path.display().to_string();
+    Ok(case)
+}
+
+/// A relative path of a session is relative to the session's folder.
+fn beside(word: CaseWord, session: &Path) -> CaseWord {
+    let folder = session.parent().unwrap_or(Path::new(""));
+    match word {
+        CaseWord::Dicom(path) => CaseWord::Dicom(folder.join(path)),
+        CaseWord::Mha(path) => CaseWord::Mha(folder.join(path)),
+        other => other,
+    }
+}
+
+/// The series the session was made on, where the folder still has it.
+fn chosen_before(word: &CaseWord, session: &session::Session, choice: Choice) -> Choice {
+    let (CaseWord::Dicom(path), Some(uid), None) = (word, &session.series_uid, choice.series) else {
+        return choice;
+    };
+    let series = dicom::scan(path, &|_| true).ok().and_then(|c| c.series.iter().position(|s| s.uid == *uid));
+    Choice { series, ..choice }
+}
+
+/// Writes the phantom as DICOM once, then reads it like any other case: what the demo shows is the real path.
+fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
+    let plan = demo::plan(name)?;
+    let folder = std::env::temp_dir().join(format!("beamsight-demo-{}-{name}", demo::revision()));
+    let read = |from: f32| -> Result<Case, OpenError> {
+        let mut case = open_dicom(&folder, Choice::default(), &|done| progress(from + (1.0 - from) * done))?;
+        case.source = format!("demo:{name}");
+        case.plans = vec![Arc::new(plan.clone())];
+        Ok(case)
+    };
+    // Cleaners of temporary folders take single files: a remark about the series means that some are gone.
+    let whole = |case: &Case| {
+        case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty()) && !case.structures.structures.is_empty()
+    };
+    if folder.is_dir() {
+        match read(0.0) {
+            Ok(case) if whole(&case) => return Ok(case),
+            Err(error) if error.is_stop() => return Err(error),
+            _ => {}
+        }
+    }
+    let aside = unused_beside(&folder);
+    let refused = |source| OpenError::DemoFolder { path: folder.clone(), source };
+    std::fs::create_dir(&aside).map_err(refused)?;
+    let written = write_demo(name, &aside, &|done| progress(0.5 * done));
+    let moved = written.and_then(|_| {
+        if folder.is_dir() {
+            // An incomplete one is moved out of the way whole: another program may be reading it.
+            let old = unused_beside(&folder);
+            std::fs::rename(&folder, &old).map_err(refused)?;
+            std::fs::remove_dir_all(&old).map_err(refused)?;
+        }
+        // Another program may have been quicker: its folder is as good.
+        match std::fs::rename(&aside, &folder) {
+            Err(error) if !folder.is_dir() => Err(refused(error)),
+            _ => Ok(()),
+        }
+    });
+    if aside.is_dir() {
+        // Left over only after a failure or a lost race; nothing depends on it.
+        let _ = std::fs::remove_dir_all(&aside);
+    }
+    moved?;
+    read(0.5)
+}
+
+fn unused_beside(folder: &Path) -> PathBuf {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let mut name = folder.as_os_str().to_owned();
+    name.push(format!(".{}-{call}", std::process::id()));
+    PathBuf::from(name)
+}
+
+/// Writes a demo's CT, structures and plan as DICOM into a folder that exists; returns the number of files.
+///
+/// # Errors
+/// [`OpenError::Demo`], [`OpenError::DemoWrite`].
+pub fn write_demo(name: &str, folder: &Path, progress: Progress) -> Result<usize, OpenError> {
+    let case = demo::build(name)?;
+    let belonging = Belonging::of(&case);
+    let mut files = 0;
+    if let Some(ct) = &case.ct {
+        files += dicom::write_ct(folder, ct, &belonging, progress)?.len();
+    }
+    dicom::write_structures(&folder.join("RS.dcm"), &case.structures, case.ct.as_deref(), &belonging)?;
+    for plan in &case.plans {
+        dicom::write_plan(&folder.join("RP.dcm"), plan, &belonging)?;
+        files += 1;
+    }
+    Ok(files + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn go_on(_: f32) -> bool {
+        true
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("beamsight-open-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn words_say_what_they_name() {
+        let word = |w: &str| w.parse::<CaseWord>();
+        assert_eq!(word("demo:slab"), Ok(CaseWord::Demo("slab".into())));
+        assert_eq!(word("demo:lab"), Err(UnknownDemo("lab".into())));
+        assert_eq!(word("a/B.MHA"), Ok(CaseWord::Mha("a/B.MHA".into())));
+        assert_eq!(word("s.json"), Ok(CaseWord::Session("s.json".into())));
+        assert_eq!(word("some/folder"), Ok(CaseWord::Dicom("some/folder".into())));
+        for w in ["demo:slab", "a/b.mha", "folder"] {
+            assert_eq!(word(w).unwrap().to_string(), w);
+        }
+    }
+
+    /// The demo read back equals the demo built: HU, structures, plan; a second time from the same files.
+    #[test]
+    fn a_demo_is_what_it_was_built_as() {
+        let built = demo::build("water").unwrap();
+        for _ in 0..2 {
+            let case = open(&CaseWord::Demo("water".into()), Wishes::default(), &go_on).unwrap();
+            assert_eq!(case.source, "demo:water");
+            assert_eq!(case.plans, built.plans);
+            assert_eq!(case.structures.structures, built.structures.structures);
+            assert_eq!(case.ct.unwrap().hu.data(), built.ct.as_ref().unwrap().hu.data());
+        }
+    }
+
+    #[test]
+    fn a_volume_opens_as_head_first_supine_unless_told() {
+        let folder = folder("mha");
+        let path = folder.join("ct.mha");
+        let ct = demo::build("water").unwrap().ct.unwrap();
+        mha::write(&path, &ct.hu).unwrap();
+        let word = CaseWord::Mha(path);
+        let case = open(&word, Wishes::default(), &go_on).unwrap();
+        let read = case.ct.unwrap();
+        assert_eq!((read.position, read.hu.data()), (PatientPosition::Hfs, ct.hu.data()));
+        assert!(read.remarks.is_empty());
+        let wishes = Wishes { position: Some(PatientPosition::Ffp), ..Wishes::default() };
+        assert_eq!(open(&word, wishes, &go_on).unwrap().ct.unwrap().position, PatientPosition::Ffp);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_session_opens_its_case_beside_it() {
+        let folder = folder("session");
+        let ct = demo::build("water").unwrap().ct.unwrap();
+        mha::write(&folder.join("ct.mha"), &ct.hu).unwrap();
+        let mut case = open(&CaseWord::Mha(folder.join("ct.mha")), Wishes::default(), &go_on).unwrap();
+        case.plans = vec![Arc::new(demo::plan("slab").unwrap())];
+        let path = folder.join("s.json");
+        let saved = session::Session::new(&case, "ct.mha", &case.structures, serde_json::Value::Null);
+        session::write(&path, &saved).unwrap();
+        let again = open(&CaseWord::Session(path.clone()), Wishes::default(), &go_on).unwrap();
+        assert_eq!(again.plans, case.plans);
+        std::fs::remove_file(folder.join("ct.mha")).unwrap();
+        let message = open(&CaseWord::Session(path), Wishes::default(), &go_on).unwrap_err().to_string();
+        assert!(message.contains("s.json") && message.contains("ct.mha"), "{message}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let message =
+            open(&"/nowhere/at/all".parse().unwrap(), Wishes::default(), &go_on).unwrap_err().to_string();
+        assert!(message.contains("/nowhere/at/all") && message.contains("demo:thorax"), "{message}");
+    }
+}
