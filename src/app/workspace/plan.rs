@@ -75,6 +75,7 @@ fn scene(state: &State, gpu: &Gpu) -> Scene {
             visible: !state.hidden.contains(&s.number),
             selected: selected_structure == Some(s.number),
             colour: s.colour,
+            mask: None,
         })
         .collect();
     let beams = match state.plan() {
