@@ -3,9 +3,12 @@
 //! Sources and their shares: `physics.md` 8 and 9; two-source models: Ahnesjo, Med. Phys. 21, 225 (1994); Yang et al.,
 //! Med. Phys. 29, 1900 (2002). Positions are in the beam limiting device frame, scaled to the isocentre plane.
 
+use super::aperture::{Motion, Raster, leaf_transmission};
+use super::focal::{MeanMap, blur, shade};
 use super::normal::{above_edge, cumulative};
-use super::{Exposure, ExtraFocal, Machine, Segment};
-use crate::case::Beam;
+use super::scatter::{Head, ScatterMap, Shutter, on_source};
+use super::{Calibration, Curve, Electrons, Exposure, ExtraFocal, Leaves, Machine, Segment};
+use crate::case::{Bank, Beam, Mlc, MlcAxis};
 use thiserror::Error;
 
 /// Why there is no fluence for a beam.
@@ -17,20 +20,45 @@ pub enum FluenceError {
     Nothing { beam: String },
     #[error("beam '{beam}', control point {point}: {what} is not a finite number; correct the plan")]
     NotFinite { beam: String, point: usize, what: &'static str },
+    #[error("beam '{beam}' has leaves but the machine '{machine}' has none: choose a machine with an MLC")]
+    NoLeaves { beam: String, machine: String },
+    #[error(
+        "beam '{beam}', control point {point} has {found} leaf pairs where its leaf sides ask for {want}"
+    )]
+    LeafCount { beam: String, point: usize, found: usize, want: usize },
+    #[error("beam '{beam}': the sides of its leaves do not ascend; correct the MLC boundaries of the plan")]
+    LeafSides { beam: String },
 }
 
 /// Relative photon fluence of one exposure, averaged over its control points.
 ///
 /// 1 on the axis at the isocentre for the open reference field (100 x 100 mm where the machine's calibration names none),
 /// without inverse square: multiply by `(sad / distance from the source to the point)^2`.
+///
+/// Through jaws alone it is a closed form; leaves are drawn once into a picture of [`PIXEL_MM`] pixels.
 #[derive(Clone, Debug)]
 pub struct Fluence {
     /// Jaw settings and their weights.
     openings: Vec<Opening>,
     optics: Optics,
+    through_leaves: Option<ThroughLeaves>,
     /// Brings the reference field to 1.
     scale: f64,
+    electron_scale: f64,
 }
+
+/// Pixels of the picture of the leaves, mm at the isocentre plane.
+pub const PIXEL_MM: f64 = 0.5;
+
+/// Pixels of the coarse pictures for the extra-focal source and for the points it is seen from, mm.
+const COARSE_MM: f64 = 4.0;
+const POINTS_MM: f64 = 10.0;
+
+/// How far beyond the jaws' shadow the extra-focal source still shines, mm at the isocentre plane.
+const COARSE_MARGIN_MM: f64 = 60.0;
+
+/// No jaw opens wider than this from the axis, mm at the isocentre plane.
+const WIDEST_MM: f64 = 400.0;
 
 /// A jaw setting, mm at the isocentre plane.
 #[derive(Clone, Copy, Debug)]
@@ -48,65 +76,137 @@ struct Optics {
     jaw_distance_mm: [f64; 2],
     jaw_transmission: f64,
     extra_focal: Option<ExtraFocal>,
-    off_axis: super::Curve,
+    electrons: Option<Electrons>,
+    /// Off-axis factor at whole mm from the axis.
+    horn: Vec<f64>,
+}
+
+/// The aperture of jaws and leaves as pictures, axes along (u) and across (v) the leaves.
+#[derive(Clone, Debug)]
+struct ThroughLeaves {
+    /// Leaves travel along y: u is y.
+    along_y: bool,
+    leaf_distance_mm: f64,
+    /// Blurred as at the isocentre.
+    focal: MeanMap,
+    scattered: Option<ScatterMap>,
+    electrons: Option<MeanMap>,
 }
 
 impl Fluence {
     /// The fluence of an exposure of a beam.
     ///
     /// # Errors
-    /// [`FluenceError`] where the exposure is empty or not finite.
+    /// [`FluenceError`] where the exposure is empty, not finite, or its leaves do not fit.
     pub fn new(machine: &Machine, beam: &Beam, exposure: &Exposure<'_>) -> Result<Self, FluenceError> {
-        for (i, p) in beam.control_points.iter().enumerate() {
-            if p.jaws.x.iter().chain(&p.jaws.y).any(|v| !v.is_finite()) {
-                return Err(FluenceError::NotFinite {
-                    beam: beam.name.clone(),
-                    point: i,
-                    what: "a jaw position",
-                });
-            }
-        }
+        check(beam)?;
         let openings = openings(&exposure.segments);
         if openings.is_empty() {
             return Err(FluenceError::Nothing { beam: beam.name.clone() });
         }
         let optics = Optics::new(machine);
         let reference = machine.reference_opening();
-        let scale = 1.0 / optics.open(&[reference], 0.0, 0.0, optics.sad_mm, 0.0);
-        Ok(Self { openings, optics, scale })
+        let scale = 1.0 / optics.open(&[reference], [0.0, 0.0], optics.sad_mm, 0.0);
+        let electron_scale = 1.0 / optics.electrons(&[reference], [0.0, 0.0]).max(f64::MIN_POSITIVE);
+        let through_leaves = match (&beam.mlc, &machine.leaves) {
+            (None, _) => None,
+            (Some(_), None) => {
+                return Err(FluenceError::NoLeaves {
+                    beam: beam.name.clone(),
+                    machine: machine.name.clone(),
+                });
+            }
+            (Some(mlc), Some(leaves)) => Some(optics.through_leaves(mlc, leaves, exposure, &openings)),
+        };
+        Ok(Self { openings, optics, through_leaves, scale, electron_scale })
     }
 
     /// Fluence where the ray through `(x_iso, y_iso)` of the isocentre plane reaches `distance_mm` from the source along
     /// the axis, averaged over a square of `footprint_mm` there.
     pub fn at(&self, x_iso_mm: f64, y_iso_mm: f64, distance_mm: f64, footprint_mm: f64) -> f64 {
-        self.scale * self.optics.open(&self.openings, x_iso_mm, y_iso_mm, distance_mm, footprint_mm)
+        let at = [x_iso_mm, y_iso_mm];
+        self.scale
+            * match &self.through_leaves {
+                None => self.optics.open(&self.openings, at, distance_mm, footprint_mm),
+                Some(t) => self.optics.behind_leaves(t, at, distance_mm, footprint_mm),
+            }
+    }
+
+    /// Electrons that come with the photons at a point of the isocentre plane, 1 on the axis of the reference field.
+    pub fn electrons_at(&self, x_iso_mm: f64, y_iso_mm: f64) -> f64 {
+        let at = [x_iso_mm, y_iso_mm];
+        let through = match &self.through_leaves {
+            None => self.optics.electrons(&self.openings, at),
+            Some(t) => t.electrons.as_ref().map_or(0.0, |map| map.mean(t.uv(at), [COARSE_MM; 2])),
+        };
+        self.electron_scale * through
     }
 }
 
 impl Machine {
     fn reference_opening(&self) -> Opening {
         let [x, y] = match self.calibration {
-            super::Calibration::Reference { field_mm, .. } => field_mm,
-            super::Calibration::PhotonFluence => [100.0, 100.0],
+            Calibration::Reference { field_mm, .. } => field_mm,
+            Calibration::PhotonFluence => [100.0, 100.0],
         };
         Opening { x: [-0.5 * x, 0.5 * x], y: [-0.5 * y, 0.5 * y], weight: 1.0 }
     }
 }
 
-/// Jaw settings of an exposure; equal ones fall together. Jaws that move count at the middle of each segment.
+fn check(beam: &Beam) -> Result<(), FluenceError> {
+    let name = || beam.name.clone();
+    let sides = beam.mlc.as_ref().map(|mlc| &mlc.boundaries_mm);
+    if let Some(s) = sides
+        && (s.len() < 2 || s.iter().any(|v| !v.is_finite()) || s.windows(2).any(|w| w[0] >= w[1]))
+    {
+        return Err(FluenceError::LeafSides { beam: name() });
+    }
+    for (point, p) in beam.control_points.iter().enumerate() {
+        let fault = |what| FluenceError::NotFinite { beam: name(), point, what };
+        if p.jaws.x.iter().chain(&p.jaws.y).any(|v| !v.is_finite()) {
+            return Err(fault("a jaw position"));
+        }
+        let Some(sides) = sides else { continue };
+        let (found, want) = (p.leaves_mm.len(), sides.len() - 1);
+        if found != want {
+            return Err(FluenceError::LeafCount { beam: name(), point, found, want });
+        }
+        if p.leaves_mm.iter().flatten().any(|v| !v.is_finite()) {
+            return Err(fault("a leaf position"));
+        }
+    }
+    Ok(())
+}
+
+/// Jaw settings of an exposure; equal ones fall together.
 fn openings(segments: &[Segment<'_>]) -> Vec<Opening> {
     let mut out: Vec<Opening> = Vec::new();
     for s in segments {
-        let t = 0.5 * (s.span[0] + s.span[1]);
-        let between = |a: [f64; 2], b: [f64; 2]| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
-        let x = between(s.from.jaws.x, s.to.jaws.x);
-        let y = between(s.from.jaws.y, s.to.jaws.y);
+        let (x, y) = jaws_of(s);
         match out.iter_mut().find(|o| o.x == x && o.y == y) {
             Some(o) => o.weight += s.weight,
             None => out.push(Opening { x, y, weight: s.weight }),
         }
     }
     out
+}
+
+/// Jaws that move count at the middle of the segment.
+fn jaws_of(s: &Segment<'_>) -> ([f64; 2], [f64; 2]) {
+    let t = 0.5 * (s.span[0] + s.span[1]);
+    let between = |a: [f64; 2], b: [f64; 2]| {
+        [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])].map(|v| v.clamp(-WIDEST_MM, WIDEST_MM))
+    };
+    (between(s.from.jaws.x, s.to.jaws.x), between(s.from.jaws.y, s.to.jaws.y))
+}
+
+/// The leaves of a segment on their way through its span.
+fn motion_of(s: &Segment<'_>) -> Motion {
+    let tips = |t: f64| -> Vec<Bank> {
+        let pairs = s.from.leaves_mm.iter().zip(&s.to.leaves_mm);
+        pairs.map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])]).collect()
+    };
+    Motion { from: tips(s.span[0]), to: tips(s.span[1]), weight: s.weight }
 }
 
 impl Optics {
@@ -117,57 +217,202 @@ impl Optics {
             jaw_distance_mm: [machine.jaws.x_distance_mm, machine.jaws.y_distance_mm],
             jaw_transmission: machine.jaws.transmission,
             extra_focal: machine.extra_focal,
-            off_axis: machine.off_axis.clone(),
+            electrons: machine.electrons,
+            horn: horn_table(&machine.off_axis),
+        }
+    }
+
+    fn horn(&self, at: [f64; 2]) -> f64 {
+        let r = at[0].hypot(at[1]);
+        let i = (r as usize).min(self.horn.len() - 2);
+        self.horn[i] + (self.horn[i + 1] - self.horn[i]) * (r - i as f64).min(1.0)
+    }
+
+    /// Blur of an edge at `edge_mm` from the target for a point at `distance_mm`, scaled to the isocentre plane: a
+    /// source point off by s moves the edge's shadow by `s (distance / edge - 1)` at the point's own distance.
+    fn edge_sigma(&self, axis: usize, edge_mm: f64, distance_mm: f64) -> f64 {
+        self.focal_sigma_mm[axis] * (self.sad_mm * (1.0 / edge_mm - 1.0 / distance_mm)).max(0.0)
+    }
+
+    /// The extra-focal source's inverse square relative to the target's.
+    fn nearer_source(&self, source: &ExtraFocal, distance_mm: f64) -> f64 {
+        let ratio = (self.sad_mm - source.distance_mm) / (distance_mm - source.distance_mm) * distance_mm
+            / self.sad_mm;
+        ratio * ratio
+    }
+
+    fn mixed(
+        &self,
+        at: [f64; 2],
+        distance_mm: f64,
+        focal: f64,
+        scattered: impl Fn(&ExtraFocal) -> f64,
+    ) -> f64 {
+        let primary = self.horn(at) * focal;
+        match &self.extra_focal {
+            None => primary,
+            Some(e) => {
+                (1.0 - e.share) * primary + e.share * scattered(e) * self.nearer_source(e, distance_mm)
+            }
         }
     }
 
     /// Fluence of both sources through the jaws, in units of the unobstructed fluence on the axis.
-    fn open(&self, openings: &[Opening], x: f64, y: f64, distance_mm: f64, footprint_mm: f64) -> f64 {
-        let horn = self.off_axis.at(x.hypot(y));
-        let share = self.extra_focal.map_or(0.0, |e| e.share);
-        openings
-            .iter()
-            .map(|o| {
-                let focal = horn * self.focal(o, x, y, distance_mm, footprint_mm);
-                let scattered = self.extra_focal.map_or(0.0, |e| self.scattered(&e, o, x, y, distance_mm));
-                o.weight * ((1.0 - share) * focal + share * scattered)
-            })
-            .sum()
+    fn open(&self, openings: &[Opening], at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> f64 {
+        let one = |o: &Opening| {
+            let focal = self.focal(o, at, distance_mm, footprint_mm);
+            o.weight * self.mixed(at, distance_mm, focal, |e| self.scattered(e, o, at, distance_mm))
+        };
+        openings.iter().map(one).sum()
     }
 
     /// Part of the focal spot seen through the jaws. Both the Gaussian spot and the rectangle separate into x and y.
-    fn focal(&self, o: &Opening, x: f64, y: f64, distance_mm: f64, footprint_mm: f64) -> f64 {
-        // The blur of an edge and the footprint, both scaled to the isocentre plane.
+    fn focal(&self, o: &Opening, at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> f64 {
         let width = footprint_mm * self.sad_mm / distance_mm;
-        let sigma = |axis: usize| {
-            let magnification = self.sad_mm * (1.0 / self.jaw_distance_mm[axis] - 1.0 / distance_mm);
-            self.focal_sigma_mm[axis] * magnification.max(0.0)
+        let through = |edges: [f64; 2], axis: usize| {
+            let sigma = self.edge_sigma(axis, self.jaw_distance_mm[axis], distance_mm);
+            let above = |edge| above_edge(at[axis], edge, sigma, width);
+            self.jaw_transmission
+                + (1.0 - self.jaw_transmission) * (above(edges[0]) - above(edges[1])).max(0.0)
         };
-        let through = |edges: [f64; 2], v: f64, sigma: f64| {
-            let open =
-                (above_edge(v, edges[0], sigma, width) - above_edge(v, edges[1], sigma, width)).max(0.0);
-            self.jaw_transmission + (1.0 - self.jaw_transmission) * open
-        };
-        through(o.x, x, sigma(0)) * through(o.y, y, sigma(1))
+        through(o.x, 0) * through(o.y, 1)
     }
 
-    /// Part of the extra-focal source seen through the jaws, times the ratio of its inverse square to the target's.
-    fn scattered(&self, source: &ExtraFocal, o: &Opening, x: f64, y: f64, distance_mm: f64) -> f64 {
-        let seen = |edges: [f64; 2], v: f64, jaw_mm: f64| {
-            let on_source = |edge: f64| {
-                let point = v * distance_mm / self.sad_mm;
-                let at_jaw = edge * jaw_mm / self.sad_mm;
-                point + (at_jaw - point) * (distance_mm - source.distance_mm) / (distance_mm - jaw_mm)
+    /// Part of the extra-focal source seen through the jaws.
+    fn scattered(&self, source: &ExtraFocal, o: &Opening, at: [f64; 2], distance_mm: f64) -> f64 {
+        let seen = |edges: [f64; 2], axis: usize| {
+            let jaw = self.jaw_distance_mm[axis];
+            let point = at[axis] * distance_mm / self.sad_mm;
+            let below = |edge: f64| {
+                let limit = on_source(source, point, distance_mm, edge * jaw / self.sad_mm, jaw);
+                cumulative(limit / source.sigma_mm)
             };
-            let open = (cumulative(on_source(edges[1]) / source.sigma_mm)
-                - cumulative(on_source(edges[0]) / source.sigma_mm))
-            .max(0.0);
-            self.jaw_transmission + (1.0 - self.jaw_transmission) * open
+            self.jaw_transmission
+                + (1.0 - self.jaw_transmission) * (below(edges[1]) - below(edges[0])).max(0.0)
         };
-        let ratio = (self.sad_mm - source.distance_mm) / (distance_mm - source.distance_mm) * distance_mm
-            / self.sad_mm;
-        seen(o.x, x, self.jaw_distance_mm[0]) * seen(o.y, y, self.jaw_distance_mm[1]) * ratio * ratio
+        seen(o.x, 0) * seen(o.y, 1)
     }
+
+    /// Electrons from the whole opening, spread about each of its points.
+    fn electrons(&self, openings: &[Opening], at: [f64; 2]) -> f64 {
+        let Some(e) = &self.electrons else { return 0.0 };
+        let spread = |edges: [f64; 2], x: f64| {
+            (cumulative((edges[1] - x) / e.sigma_mm) - cumulative((edges[0] - x) / e.sigma_mm)).max(0.0)
+        };
+        openings.iter().map(|o| o.weight * spread(o.x, at[0]) * spread(o.y, at[1])).sum()
+    }
+
+    fn behind_leaves(&self, t: &ThroughLeaves, at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> f64 {
+        // The picture is blurred as at the isocentre. Elsewhere the edge is sharper or softer: a box of width w adds
+        // w^2 / 12 to the variance of an edge, so the footprint takes up the difference.
+        let widths = [0, 1].map(|a| {
+            let axis = if t.along_y { 1 - a } else { a };
+            let here = self.edge_sigma(axis, t.leaf_distance_mm, distance_mm);
+            let drawn = self.edge_sigma(axis, t.leaf_distance_mm, self.sad_mm);
+            let width = footprint_mm * self.sad_mm / distance_mm;
+            (width * width + 12.0 * (here * here - drawn * drawn)).max(0.0).sqrt()
+        });
+        let focal = t.focal.mean(t.uv(at), widths);
+        self.mixed(at, distance_mm, focal, |_| {
+            t.scattered.as_ref().map_or(0.0, |s| s.at(t.uv(at), distance_mm))
+        })
+    }
+
+    fn through_leaves(
+        &self,
+        mlc: &Mlc,
+        leaves: &Leaves,
+        exposure: &Exposure<'_>,
+        openings: &[Opening],
+    ) -> ThroughLeaves {
+        let along_y = mlc.axis == MlcAxis::Y;
+        let order = |xy: [f64; 2]| if along_y { [xy[1], xy[0]] } else { xy };
+        let jaw_distance_mm = order(self.jaw_distance_mm);
+        let sigma =
+            |edge_mm: [f64; 2]| order([0, 1].map(|a| self.edge_sigma(a, order(edge_mm)[a], self.sad_mm)));
+        let leaf_sigma = sigma([leaves.distance_mm; 2]);
+        let jaw_sigma = sigma(jaw_distance_mm);
+        // Leaves and jaws are blurred together as leaves are; what more the jaws need comes before.
+        let more = [0, 1].map(|a| (jaw_sigma[a].powi(2) - leaf_sigma[a].powi(2)).max(0.0).sqrt());
+        let margin = 6.0 * jaw_sigma[0].max(jaw_sigma[1]) + 4.0 * PIXEL_MM;
+        let fine = raster_over(openings, along_y, margin, PIXEL_MM);
+        let coarse = raster_over(openings, along_y, COARSE_MARGIN_MM, COARSE_MM);
+        let mut focal = vec![0.0_f32; fine.len()];
+        let mut shaded = vec![0.0_f32; if self.electrons.is_some() { coarse.len() } else { 0 }];
+        let mut behind_jaws = Vec::new();
+        for o in openings {
+            let motions: Vec<Motion> = exposure
+                .segments
+                .iter()
+                .filter(|s| jaws_of(s) == (o.x, o.y))
+                .map(|s| Motion { weight: s.weight / o.weight, ..motion_of(s) })
+                .collect();
+            let edges = if along_y { [o.y, o.x] } else { [o.x, o.y] };
+            let picture =
+                |r: &Raster| leaf_transmission(leaves, &mlc.boundaries_mm, self.sad_mm, &motions, r);
+            let mut image = picture(&fine);
+            shade(&mut image, edges, more, self.jaw_transmission, &fine);
+            add(&mut focal, &image, o.weight);
+            let image = picture(&coarse);
+            if !shaded.is_empty() {
+                let mut within = image.clone();
+                shade(&mut within, edges, [0.0; 2], 0.0, &coarse);
+                add(&mut shaded, &within, o.weight);
+            }
+            behind_jaws.push((edges, o.weight, image));
+        }
+        let head = Head {
+            sad_mm: self.sad_mm,
+            jaw_distance_mm,
+            jaw_transmission: self.jaw_transmission,
+            leaf_distance_mm: leaves.distance_mm,
+        };
+        let scattered = self.extra_focal.as_ref().map(|source| {
+            let shutters: Vec<Shutter<'_>> = behind_jaws
+                .iter()
+                .map(|(edges, weight, image)| Shutter {
+                    edges: *edges,
+                    weight: *weight,
+                    leaves: image,
+                    raster: &coarse,
+                })
+                .collect();
+            ScatterMap::new(
+                source,
+                &head,
+                &shutters,
+                raster_over(openings, along_y, COARSE_MARGIN_MM, POINTS_MM),
+            )
+        });
+        let electrons = self.electrons.map(|e| MeanMap::new(coarse, &blur(shaded, [e.sigma_mm; 2], &coarse)));
+        let focal = MeanMap::new(fine, &blur(focal, leaf_sigma, &fine));
+        ThroughLeaves { along_y, leaf_distance_mm: leaves.distance_mm, focal, scattered, electrons }
+    }
+}
+
+impl ThroughLeaves {
+    fn uv(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        if self.along_y { [y, x] } else { [x, y] }
+    }
+}
+
+fn add(sum: &mut [f32], image: &[f32], weight: f64) {
+    sum.iter_mut().zip(image).for_each(|(s, v)| *s += weight as f32 * v);
+}
+
+/// A raster over all openings and a margin; axes u and v.
+fn raster_over(openings: &[Opening], along_y: bool, margin_mm: f64, step_mm: f64) -> Raster {
+    let hull = |pick: fn(&Opening) -> [f64; 2]| {
+        let ends = openings.iter().flat_map(pick);
+        ends.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)])
+    };
+    let widen = |r: [f64; 2]| [r[0] - margin_mm, r[1] + margin_mm];
+    let (x, y) = (widen(hull(|o| o.x)), widen(hull(|o| o.y)));
+    if along_y { Raster::over(y, x, step_mm) } else { Raster::over(x, y, step_mm) }
+}
+
+fn horn_table(off_axis: &Curve) -> Vec<f64> {
+    (0..=WIDEST_MM as usize * 2).map(|r| off_axis.at(r as f64)).collect()
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
 //! Why dose lands where it does: density, attenuation, spectrum, kernels, machine, fluence.
 
+mod aperture;
 mod curve;
 mod exposure;
 mod fluence;
+mod focal;
 mod hu;
+mod leaf;
 mod machine;
 mod machine_file;
 mod material;
 mod normal;
 mod patient;
+mod scatter;
 mod spectrum;
 
 pub use curve::Curve;

@@ -1,0 +1,371 @@
+//! The aperture of jaws and leaves as a picture: what a point source lets through, averaged over the motion.
+//!
+//! Coordinates are at the isocentre plane: `u` along the direction of leaf travel, `v` across.
+
+use super::Leaves;
+use super::leaf::LeafEnd;
+use super::normal::above_edge;
+use crate::case::Bank;
+use rayon::prelude::*;
+
+/// A regular raster of square pixels, `[v][u]`, u fastest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Raster {
+    /// Centre of the first pixel, mm.
+    pub first_mm: [f64; 2],
+    pub step_mm: f64,
+    /// Pixels along u and v.
+    pub size: [usize; 2],
+}
+
+impl Raster {
+    /// Pixels over a rectangle, `[low, high]` along u and v, pixel edges on whole multiples of the step.
+    pub fn over(u: [f64; 2], v: [f64; 2], step_mm: f64) -> Self {
+        let first = |r: [f64; 2]| (r[0] / step_mm).floor();
+        let count = |r: [f64; 2]| ((r[1] / step_mm).ceil() - first(r)).max(1.0) as usize;
+        Self {
+            first_mm: [(first(u) + 0.5) * step_mm, (first(v) + 0.5) * step_mm],
+            step_mm,
+            size: [count(u), count(v)],
+        }
+    }
+
+    pub fn centre(&self, axis: usize, n: usize) -> f64 {
+        self.first_mm[axis] + n as f64 * self.step_mm
+    }
+
+    /// Continuous pixel index of a position; whole numbers are centres.
+    pub fn index(&self, axis: usize, mm: f64) -> f64 {
+        (mm - self.first_mm[axis]) / self.step_mm
+    }
+
+    pub fn len(&self) -> usize {
+        self.size[0] * self.size[1]
+    }
+}
+
+/// Leaves moving evenly from one set of tips to another while `weight` of the monitor units is given.
+#[derive(Clone, Debug)]
+pub struct Motion {
+    pub from: Vec<Bank>,
+    pub to: Vec<Bank>,
+    pub weight: f64,
+}
+
+/// What the leaves let through, averaged over their motion: 1 where open throughout. Weights of the motions sum to 1.
+pub fn leaf_transmission(
+    leaves: &Leaves,
+    sides_mm: &[f64],
+    sad_mm: f64,
+    motions: &[Motion],
+    r: &Raster,
+) -> Vec<f32> {
+    let magnification = sad_mm / leaves.distance_mm;
+    let end = LeafEnd::new(leaves, magnification, r.step_mm);
+    let pieces = pieces(leaves, sides_mm, magnification, r);
+    let half_side = 0.5 * r.step_mm;
+    let range = [r.first_mm[0] - half_side, r.centre(0, r.size[0] - 1) + half_side];
+    debug_assert!(range[0] < range[1]);
+    // Open share of each row of leaves, and of each pair of neighbouring rows at once.
+    let rows = sides_mm.len() - 1;
+    let used = |row: usize| pieces.iter().any(|p| p.row == row || (p.joint && p.row + 1 == row));
+    let open: Vec<Vec<f64>> = (0..rows)
+        .into_par_iter()
+        .map(|row| if used(row) { open_share(leaves, &end, motions, row, None, r) } else { Vec::new() })
+        .collect();
+    let profiles: Vec<Vec<f32>> = pieces
+        .par_iter()
+        .map(|p| {
+            let t = leaves.transmission;
+            if !p.joint {
+                return open[p.row].iter().map(|o| (t + (1.0 - t) * o) as f32).collect();
+            }
+            // Half the height of either leaf stands in a joint: tongue of one, step of the other.
+            let both = open_share(leaves, &end, motions, p.row, Some(p.row + 1), r);
+            let (half, closed) = (t.sqrt(), leaves.interleaf_transmission);
+            let joint = |((both, a), b): ((&f64, &f64), &f64)| {
+                (both + half * (a + b - 2.0 * both) + closed * (1.0 - a - b + both)) as f32
+            };
+            both.iter().zip(&open[p.row]).zip(&open[p.row + 1]).map(joint).collect()
+        })
+        .collect();
+    compose(&pieces, &profiles, r)
+}
+
+/// A strip along u of uniform construction: the body of a row of leaves, or the joint between two.
+struct Piece {
+    /// The row, or the lower of the two rows.
+    row: usize,
+    joint: bool,
+    v: [f64; 2],
+}
+
+fn pieces(leaves: &Leaves, sides_mm: &[f64], magnification: f64, r: &Raster) -> Vec<Piece> {
+    let half = 0.5 * leaves.tongue_mm * magnification;
+    let last = sides_mm.len() - 1;
+    let mut out = Vec::new();
+    for row in 0..last {
+        let low = if row == 0 { sides_mm[0] } else { sides_mm[row] + half };
+        let high = if row + 1 == last { sides_mm[last] } else { sides_mm[row + 1] - half };
+        out.push(Piece { row, joint: false, v: [low, high] });
+        if row + 1 < last && half > 0.0 {
+            out.push(Piece { row, joint: true, v: [high, sides_mm[row + 1] + half] });
+        }
+    }
+    let range = [r.centre(1, 0) - r.step_mm, r.centre(1, r.size[1] - 1) + r.step_mm];
+    out.retain(|p| p.v[1] > range[0] && p.v[0] < range[1] && p.v[1] > p.v[0]);
+    out
+}
+
+/// Spreads the pieces over the rows of pixels; where there is no leaf at all the picture is open.
+fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
+    let mut image = vec![0.0_f32; r.len()];
+    image.par_chunks_mut(r.size[0]).enumerate().for_each(|(n, line)| {
+        let (low, high) = (r.centre(1, n) - 0.5 * r.step_mm, r.centre(1, n) + 0.5 * r.step_mm);
+        let mut covered = 0.0;
+        let first = pieces.partition_point(|p| p.v[1] <= low);
+        for (piece, profile) in pieces.iter().zip(profiles).skip(first).take_while(|(p, _)| p.v[0] < high) {
+            let share = (piece.v[1].min(high) - piece.v[0].max(low)) / r.step_mm;
+            covered += share;
+            for (value, t) in line.iter_mut().zip(profile) {
+                *value += share as f32 * t;
+            }
+        }
+        if covered < 1.0 - 1e-9 {
+            line.iter_mut().for_each(|value| *value += (1.0 - covered) as f32);
+        }
+    });
+    image
+}
+
+/// Open share (0 to 1, leaf ends included) along a row, or where two rows are open at the same time.
+fn open_share(
+    leaves: &Leaves,
+    end: &LeafEnd,
+    motions: &[Motion],
+    row: usize,
+    also: Option<usize>,
+    r: &Raster,
+) -> Vec<f64> {
+    let n = r.size[0];
+    let pad = end.reach();
+    let mut tips = [vec![0.0; n + 2 * pad], vec![0.0; n + 2 * pad]];
+    for m in motions {
+        let (from, to) = (m.from[row], m.to[row]);
+        let lower = match also {
+            None => vec![Part { share: 1.0, from, to }],
+            Some(other) => common_opening([from, m.from[other]], [to, m.to[other]]),
+        };
+        for part in lower {
+            let weight = m.weight * part.share;
+            if part.from[0] + part.to[0] >= part.from[1] + part.to[1] && also.is_some() {
+                // Nothing is open in common: one leaf covers all.
+                tips[0][n + 2 * pad - 1] += weight;
+                continue;
+            }
+            let index = |mm: f64| r.index(0, mm);
+            let mirrored = |mm: f64| (n - 1) as f64 - r.index(0, mm);
+            spread(&mut tips[0], pad, index(part.from[0]), index(part.to[0]), weight);
+            // Tips that overlap (a mistake in the plan) count as closed at the negative one.
+            let positive = [part.from[1].max(part.from[0]), part.to[1].max(part.to[0])];
+            spread(&mut tips[1], pad, mirrored(positive[0]), mirrored(positive[1]), weight);
+        }
+    }
+    let mut absorbed = [vec![0.0; n], vec![0.0; n]];
+    for bank in 0..2 {
+        end.absorb(&tips[bank], &mut absorbed[bank]);
+    }
+    let full = 1.0 - leaves.transmission;
+    (0..n).map(|i| (1.0 - (absorbed[0][i] + absorbed[1][n - 1 - i]) / full).max(0.0)).collect()
+}
+
+/// Part of a motion in which the tips move evenly.
+struct Part {
+    /// Of the motion's monitor units.
+    share: f64,
+    from: Bank,
+    to: Bank,
+}
+
+/// The opening that two rows have in common, cut where another leaf begins to bound it.
+fn common_opening(from: [Bank; 2], to: [Bank; 2]) -> Vec<Part> {
+    let mut cuts = vec![0.0, 1.0];
+    let mut crossing = |a: [f64; 2], b: [f64; 2]| {
+        let (before, after) = (a[0] - b[0], a[1] - b[1]);
+        if before * after < 0.0 {
+            cuts.push(before / (before - after));
+        }
+    };
+    let motion = |row: usize, bank: usize| [from[row][bank], to[row][bank]];
+    crossing(motion(0, 0), motion(1, 0));
+    crossing(motion(0, 1), motion(1, 1));
+    crossing(motion(0, 0), motion(1, 1));
+    crossing(motion(1, 0), motion(0, 1));
+    cuts.sort_by(f64::total_cmp);
+    let at = |t: f64| -> Bank {
+        let tip = |row: usize, bank: usize| from[row][bank] + t * (to[row][bank] - from[row][bank]);
+        [tip(0, 0).max(tip(1, 0)), tip(0, 1).min(tip(1, 1))]
+    };
+    cuts.windows(2)
+        .filter(|w| w[1] > w[0])
+        .map(|w| Part { share: w[1] - w[0], from: at(w[0]), to: at(w[1]) })
+        .collect()
+}
+
+/// Lays `weight` evenly over the indices from `a` to `b`, shifted by `pad` and clamped into the list.
+fn spread(tips: &mut [f64], pad: usize, a: f64, b: f64, weight: f64) {
+    let last = (tips.len() - 1) as f64;
+    let (a, b) = ((a + pad as f64).clamp(0.0, last), (b + pad as f64).clamp(0.0, last));
+    let parts = (2.0 * (b - a).abs()).ceil().max(1.0) as usize;
+    let share = weight / parts as f64;
+    for n in 0..parts {
+        let x = a + (b - a) * (n as f64 + 0.5) / parts as f64;
+        let i = (x as usize).min(tips.len() - 2);
+        let t = x - i as f64;
+        tips[i] += share * (1.0 - t);
+        tips[i + 1] += share * t;
+    }
+}
+
+/// What one pair of jaws lets through at each pixel along an axis, its edges blurred by `sigma_mm`.
+pub fn jaw_transmission(
+    edges: [f64; 2],
+    sigma_mm: f64,
+    transmission: f64,
+    axis: usize,
+    r: &Raster,
+) -> Vec<f32> {
+    let open = |x: f64| {
+        let above = |edge| above_edge(x, edge, sigma_mm, r.step_mm);
+        (above(edges[0]) - above(edges[1])).max(0.0)
+    };
+    (0..r.size[axis])
+        .map(|n| (transmission + (1.0 - transmission) * open(r.centre(axis, n))) as f32)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::physics::Machine;
+
+    fn leaves() -> Leaves {
+        Machine::resolve("generic-6mv").expect("shipped").leaves.clone().expect("leaves")
+    }
+
+    fn picture(motions: &[Motion], r: &Raster) -> Vec<f32> {
+        let l = leaves();
+        leaf_transmission(&l, &l.boundaries_mm, 1000.0, motions, r)
+    }
+
+    fn still(banks: impl Fn(usize) -> Bank) -> Motion {
+        let tips: Vec<Bank> = (0..60).map(banks).collect();
+        Motion { from: tips.clone(), to: tips, weight: 1.0 }
+    }
+
+    const STEP: f64 = 0.25;
+
+    fn raster() -> Raster {
+        Raster::over([-60.0, 60.0], [-30.0, 30.0], STEP)
+    }
+
+    fn at(image: &[f32], r: &Raster, u: f64, v: f64) -> f64 {
+        let i = r.index(0, u).round() as usize;
+        let j = r.index(1, v).round() as usize;
+        f64::from(image[j * r.size[0] + i])
+    }
+
+    #[test]
+    fn open_closed_and_in_the_joint() {
+        let r = raster();
+        let l = leaves();
+        // Rows 30 and 31 (v 0 to 10) open from -20 to 20, all others shut far outside the picture.
+        let image =
+            picture(&[still(|row| if (30..32).contains(&row) { [-20.0, 20.0] } else { [100.0, 100.0] })], &r);
+        assert!((at(&image, &r, 0.0, 2.5) - 1.0).abs() < 1e-6, "open");
+        assert!((at(&image, &r, 0.0, 5.0) - 1.0).abs() < 1e-6, "joint of two open rows");
+        assert!((at(&image, &r, 0.0, -2.5) - l.transmission).abs() < 1e-6, "shut");
+        assert!(
+            (at(&image, &r, 0.0, -5.0) - l.interleaf_transmission).abs() < 1e-6,
+            "joint of two shut rows"
+        );
+        assert!((at(&image, &r, 50.0, 2.5) - l.transmission).abs() < 1e-6, "behind the tips");
+        // The joint of an open and a shut row passes half the height of one leaf.
+        assert!((at(&image, &r, 0.0, 0.125) - l.transmission.sqrt()).abs() < 1e-6, "tongue");
+    }
+
+    #[test]
+    fn leaf_ends_follow_the_chord() {
+        let r = raster();
+        let l = leaves();
+        let image = picture(&[still(|_| [-20.0, 20.0])], &r);
+        // Independent: attenuation by the chord, averaged over a pixel whose centre is 2 mm behind the tip.
+        let mean = |behind: f64| {
+            let n = 1000;
+            let t = |x: f64| {
+                let p = x.max(0.0) * l.distance_mm / 1000.0;
+                let chord = (2.0 * (2.0 * l.end_radius_mm * p - p * p).sqrt()).min(l.thickness_mm);
+                (l.transmission.ln() * chord / l.thickness_mm).exp()
+            };
+            (0..n).map(|s| t(behind + STEP * ((f64::from(s) + 0.5) / f64::from(n) - 0.5))).sum::<f64>()
+                / f64::from(n)
+        };
+        for behind in [-1.0, 0.125, 0.375, 2.125, 8.125] {
+            // Tips lie on pixel edges, so a pixel takes half from each neighbouring position.
+            let got = at(&image, &r, 20.0 + behind, 2.5);
+            let want = 0.5 * (mean(behind - 0.125) + mean(behind + 0.125));
+            assert!((got - want).abs() < 1e-3, "{behind}: {got} against {want}");
+            assert!((at(&image, &r, -20.0 - behind, 2.5) - got).abs() < 1e-6, "both banks alike");
+        }
+    }
+
+    /// A window swept over the field at even speed gives every point the same; against many still pictures.
+    #[test]
+    fn a_moving_window_is_the_mean_of_still_ones() {
+        let r = raster();
+        let moving = Motion {
+            from: (0..60).map(|n| [-50.0 + n as f64 * 0.1, -30.0]).collect(),
+            to: (0..60).map(|n| [30.0, 50.0 - (n % 7) as f64]).collect(),
+            weight: 1.0,
+        };
+        let got = picture(std::slice::from_ref(&moving), &r);
+        let count = 1600;
+        let stills: Vec<Motion> = (0..count)
+            .map(|s| {
+                let t = (f64::from(s) + 0.5) / f64::from(count);
+                let between = |a: &Bank, b: &Bank| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
+                let tips: Vec<Bank> =
+                    moving.from.iter().zip(&moving.to).map(|(a, b)| between(a, b)).collect();
+                Motion { from: tips.clone(), to: tips, weight: 1.0 / f64::from(count) }
+            })
+            .collect();
+        let want = picture(&stills, &r);
+        let worst = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 2e-3, "{worst}");
+        // Open for the time the 20 mm window takes to pass: 20 of 80 mm (row 0), leaf ends aside.
+        assert!(at(&got, &r, 0.0, 2.5) > 0.2);
+    }
+
+    /// Two fields that abut along the tips add up to the whole but for what the rounded ends let through.
+    #[test]
+    fn two_halves_make_the_whole_across_the_leaves() {
+        let r = raster();
+        let l = leaves();
+        let shut = [100.0, 100.0];
+        let low = picture(&[still(|row| if row < 30 { [-40.0, 40.0] } else { shut })], &r);
+        let high = picture(&[still(|row| if row >= 30 { [-40.0, 40.0] } else { shut })], &r);
+        let sum = |v: f64| at(&low, &r, 0.0, v) + at(&high, &r, 0.0, v);
+        assert!((sum(12.5) - 1.0 - l.transmission).abs() < 1e-6);
+        // Tongue and groove: the joint is shadowed in both halves.
+        let joint = sum(0.125);
+        assert!((joint - 2.0 * l.transmission.sqrt()).abs() < 1e-6 && joint < 0.3, "{joint}");
+    }
+
+    #[test]
+    fn jaws_are_area_exact() {
+        let r = Raster::over([-10.0, 10.0], [-10.0, 10.0], 0.5);
+        let t = jaw_transmission([-4.1, 3.3], 0.0, 0.01, 0, &r);
+        let sum: f64 = t.iter().map(|&v| f64::from(v) * 0.5).sum();
+        assert!((sum - (7.4 + 0.01 * 12.6)).abs() < 1e-5, "{sum}");
+    }
+}

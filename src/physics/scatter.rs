@@ -1,0 +1,157 @@
+//! The extra-focal source seen through jaws and leaves: smooth, so a coarse map at a few distances will do.
+
+use super::ExtraFocal;
+use super::aperture::Raster;
+use super::normal::cumulative;
+use rayon::prelude::*;
+
+/// Cells across the source along each axis; they reach over three standard deviations to either side.
+const CELLS: usize = 24;
+const REACH_SIGMAS: f64 = 3.0;
+
+/// Distances of the maps relative to the isocentre's, mm; linear between them.
+const PLANES_MM: [f64; 3] = [-200.0, 0.0, 200.0];
+
+/// Where the parts of the head are and what of it is seen: distances from the target, axes u and v.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    pub sad_mm: f64,
+    pub jaw_distance_mm: [f64; 2],
+    pub jaw_transmission: f64,
+    pub leaf_distance_mm: f64,
+}
+
+/// Jaws and what the leaves let through within them (coarse, on a raster of its own), for a share of the units.
+pub struct Shutter<'a> {
+    pub edges: [[f64; 2]; 2],
+    pub weight: f64,
+    pub leaves: &'a [f32],
+    pub raster: &'a Raster,
+}
+
+/// Part of the source that is seen, over the isocentre plane's coordinates and the distance.
+#[derive(Clone, Debug)]
+pub struct ScatterMap {
+    raster: Raster,
+    sad_mm: f64,
+    planes: Vec<Vec<f32>>,
+}
+
+/// A cell of the source as seen from a point along one axis: its open share and where its ray crosses the leaves.
+struct Ray {
+    share: f64,
+    /// Lower pixel of the leaves' raster and the way to the next.
+    pixel: usize,
+    part: f64,
+}
+
+impl ScatterMap {
+    /// Sums the cells of the source for each point of `raster` at each distance.
+    pub fn new(source: &ExtraFocal, head: &Head, shutters: &[Shutter<'_>], raster: Raster) -> Self {
+        let plane = |offset: f64| {
+            let mut out = vec![0.0_f32; raster.len()];
+            let distance = head.sad_mm + offset;
+            for shutter in shutters {
+                let rays = [0, 1].map(|axis| -> Vec<Vec<Ray>> {
+                    let points = 0..raster.size[axis];
+                    points
+                        .map(|n| rays(source, head, shutter, axis, raster.centre(axis, n), distance))
+                        .collect()
+                });
+                out.par_chunks_mut(raster.size[0]).zip(&rays[1]).for_each(|(line, across)| {
+                    for (value, along) in line.iter_mut().zip(&rays[0]) {
+                        *value += (shutter.weight * seen(along, across, shutter)) as f32;
+                    }
+                });
+            }
+            out
+        };
+        Self { raster, sad_mm: head.sad_mm, planes: PLANES_MM.into_iter().map(plane).collect() }
+    }
+
+    /// Share of the source seen from a point: isocentre plane coordinates and distance from the target along the axis.
+    pub fn at(&self, at: [f64; 2], distance_mm: f64) -> f64 {
+        let step = PLANES_MM[1] - PLANES_MM[0];
+        let k = ((distance_mm - self.sad_mm - PLANES_MM[0]) / step).clamp(0.0, (PLANES_MM.len() - 1) as f64);
+        let below = (k as usize).min(PLANES_MM.len() - 2);
+        let (i, s) = low_and_part(&self.raster, 0, at[0]);
+        let (j, t) = low_and_part(&self.raster, 1, at[1]);
+        let plane = |k: usize| bilinear(&self.planes[k], self.raster.size[0], (i, s), (j, t));
+        let (low, high) = (plane(below), plane(below + 1));
+        low + (k - below as f64) * (high - low)
+    }
+}
+
+fn seen(along: &[Ray], across: &[Ray], shutter: &Shutter<'_>) -> f64 {
+    let n = shutter.raster.size[0];
+    let mut sum = 0.0;
+    for v in across {
+        let row: f64 = along
+            .iter()
+            .map(|u| u.share * bilinear(shutter.leaves, n, (u.pixel, u.part), (v.pixel, v.part)))
+            .sum();
+        sum += v.share * row;
+    }
+    sum
+}
+
+fn rays(
+    source: &ExtraFocal,
+    head: &Head,
+    shutter: &Shutter<'_>,
+    axis: usize,
+    point_iso_mm: f64,
+    distance_mm: f64,
+) -> Vec<Ray> {
+    let point = point_iso_mm * distance_mm / head.sad_mm;
+    let jaw = head.jaw_distance_mm[axis];
+    let window =
+        shutter.edges[axis].map(|edge| on_source(source, point, distance_mm, edge * jaw / head.sad_mm, jaw));
+    let mass = |a: f64, b: f64| (cumulative(b / source.sigma_mm) - cumulative(a / source.sigma_mm)).max(0.0);
+    let width = 2.0 * REACH_SIGMAS * source.sigma_mm / CELLS as f64;
+    let cell = |n: usize| {
+        // The outermost cells take the tails along.
+        let low = if n == 0 { f64::NEG_INFINITY } else { (n as f64 - 0.5 * CELLS as f64) * width };
+        let high = if n + 1 == CELLS { f64::INFINITY } else { (n as f64 + 1.0 - 0.5 * CELLS as f64) * width };
+        let (open_low, open_high) = (low.max(window[0]), high.min(window[1]));
+        let open = if open_high > open_low { mass(open_low, open_high) } else { 0.0 };
+        let share = head.jaw_transmission * mass(low, high) + (1.0 - head.jaw_transmission) * open;
+        let finite = |x: f64| x.clamp(-0.5 * CELLS as f64 * width, 0.5 * CELLS as f64 * width);
+        let middle = if open > 0.0 {
+            0.5 * (finite(open_low) + finite(open_high))
+        } else {
+            0.5 * (finite(low) + finite(high))
+        };
+        let leaf = head.leaf_distance_mm;
+        let at_leaves = point + (middle - point) * (distance_mm - leaf) / (distance_mm - source.distance_mm);
+        let (pixel, part) = low_and_part(shutter.raster, axis, at_leaves * head.sad_mm / leaf);
+        Ray { share, pixel, part }
+    };
+    (0..CELLS).map(cell).filter(|r| r.share > 1e-9).collect()
+}
+
+/// Where the line from a point through a position at `plane_mm` meets the plane of the source.
+pub fn on_source(
+    source: &ExtraFocal,
+    point_mm: f64,
+    distance_mm: f64,
+    through_mm: f64,
+    plane_mm: f64,
+) -> f64 {
+    point_mm + (through_mm - point_mm) * (distance_mm - source.distance_mm) / (distance_mm - plane_mm)
+}
+
+fn low_and_part(r: &Raster, axis: usize, mm: f64) -> (usize, f64) {
+    let last = r.size[axis] - 1;
+    let x = r.index(axis, mm).clamp(0.0, last as f64);
+    let low = (x as usize).min(last.saturating_sub(1));
+    (low, x - low as f64)
+}
+
+fn bilinear(image: &[f32], width: usize, (i, s): (usize, f64), (j, t): (usize, f64)) -> f64 {
+    let at = |i: usize, j: usize| f64::from(image[j * width + i]);
+    let (right, above) = (if s > 0.0 { i + 1 } else { i }, if t > 0.0 { j + 1 } else { j });
+    let low = at(i, j) + s * (at(right, j) - at(i, j));
+    let high = at(i, above) + s * (at(right, above) - at(i, above));
+    low + t * (high - low)
+}
