@@ -61,32 +61,31 @@ pub fn leaf_transmission(
     r: &Raster,
 ) -> Vec<f32> {
     let magnification = sad_mm / leaves.distance_mm;
-    let end = LeafEnd::new(leaves, magnification, r.step_mm);
     let pieces = pieces(leaves, sides_mm, magnification, r);
-    let half_side = 0.5 * r.step_mm;
-    let range = [r.first_mm[0] - half_side, r.centre(0, r.size[0] - 1) + half_side];
-    debug_assert!(range[0] < range[1]);
-    // Open share of each row of leaves, and of each pair of neighbouring rows at once.
-    let rows = sides_mm.len() - 1;
-    let used = |row: usize| pieces.iter().any(|p| p.row == row || (p.joint && p.row + 1 == row));
-    let open: Vec<Vec<f64>> = (0..rows)
+    let [whole, half] = [1.0, 0.5].map(|height| LeafEnd::new(leaves, magnification, r.step_mm, height));
+    // Open share of each row as the joints beside it see it.
+    let beside_joints: Vec<Vec<f64>> = (0..sides_mm.len() - 1)
         .into_par_iter()
-        .map(|row| if used(row) { open_share(leaves, &end, motions, row, None, r) } else { Vec::new() })
+        .map(|row| {
+            let used = pieces.iter().any(|p| p.joint && (p.row == row || p.row + 1 == row));
+            if used { open_share(&half, motions, row, None, r) } else { Vec::new() }
+        })
         .collect();
     let profiles: Vec<Vec<f32>> = pieces
         .par_iter()
         .map(|p| {
             let t = leaves.transmission;
             if !p.joint {
-                return open[p.row].iter().map(|o| (t + (1.0 - t) * o) as f32).collect();
+                let open = open_share(&whole, motions, p.row, None, r);
+                return open.iter().map(|o| (t + (1.0 - t) * o) as f32).collect();
             }
             // Half the height of either leaf stands in a joint: tongue of one, step of the other.
-            let both = open_share(leaves, &end, motions, p.row, Some(p.row + 1), r);
-            let (half, closed) = (t.sqrt(), leaves.interleaf_transmission);
+            let both = open_share(&half, motions, p.row, Some(p.row + 1), r);
+            let (one, none) = (t.sqrt(), leaves.interleaf_transmission);
             let joint = |((both, a), b): ((&f64, &f64), &f64)| {
-                (both + half * (a + b - 2.0 * both) + closed * (1.0 - a - b + both)) as f32
+                (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
             };
-            both.iter().zip(&open[p.row]).zip(&open[p.row + 1]).map(joint).collect()
+            both.iter().zip(&beside_joints[p.row]).zip(&beside_joints[p.row + 1]).map(joint).collect()
         })
         .collect();
     compose(&pieces, &profiles, r)
@@ -139,14 +138,7 @@ fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
 }
 
 /// Open share (0 to 1, leaf ends included) along a row, or where two rows are open at the same time.
-fn open_share(
-    leaves: &Leaves,
-    end: &LeafEnd,
-    motions: &[Motion],
-    row: usize,
-    also: Option<usize>,
-    r: &Raster,
-) -> Vec<f64> {
+fn open_share(end: &LeafEnd, motions: &[Motion], row: usize, also: Option<usize>, r: &Raster) -> Vec<f64> {
     let n = r.size[0];
     let pad = end.reach();
     let mut tips = [vec![0.0; n + 2 * pad], vec![0.0; n + 2 * pad]];
@@ -158,7 +150,7 @@ fn open_share(
         };
         for part in lower {
             let weight = m.weight * part.share;
-            if part.from[0] + part.to[0] >= part.from[1] + part.to[1] && also.is_some() {
+            if part.from[0] + part.to[0] > part.from[1] + part.to[1] && also.is_some() {
                 // Nothing is open in common: one leaf covers all.
                 tips[0][n + 2 * pad - 1] += weight;
                 continue;
@@ -175,8 +167,7 @@ fn open_share(
     for bank in 0..2 {
         end.absorb(&tips[bank], &mut absorbed[bank]);
     }
-    let full = 1.0 - leaves.transmission;
-    (0..n).map(|i| (1.0 - (absorbed[0][i] + absorbed[1][n - 1 - i]) / full).max(0.0)).collect()
+    (0..n).map(|i| (1.0 - (absorbed[0][i] + absorbed[1][n - 1 - i]) / end.full()).max(0.0)).collect()
 }
 
 /// Part of a motion in which the tips move evenly.

@@ -15,9 +15,10 @@ pub struct LeafEnd {
 }
 
 impl LeafEnd {
-    /// `magnification` is from the leaf plane to the isocentre plane.
-    pub fn new(leaves: &Leaves, magnification: f64, step_mm: f64) -> Self {
-        let full = 1.0 - leaves.transmission;
+    /// `magnification` is from the leaf plane to the isocentre plane; `height` the part of the leaf that stands in the
+    /// way: 1, or a half in the joint between two leaves.
+    pub fn new(leaves: &Leaves, magnification: f64, step_mm: f64, height: f64) -> Self {
+        let full = 1.0 - leaves.transmission.powf(height);
         // The chord reaches the leaf's height at this distance behind the tip.
         let r = leaves.end_radius_mm;
         let half = 0.5 * leaves.thickness_mm.min(2.0 * r);
@@ -27,7 +28,8 @@ impl LeafEnd {
             // The chord rises as a square root from the tip: fine sampling of the pixel.
             const SAMPLES: usize = 64;
             let behind = |s: usize| (n as f64 - 0.5 + (s as f64 + 0.5) / SAMPLES as f64) * step_mm;
-            (0..SAMPLES).map(|s| absorption(leaves, behind(s) / magnification)).sum::<f64>() / SAMPLES as f64
+            (0..SAMPLES).map(|s| absorption(leaves, behind(s) / magnification, height)).sum::<f64>()
+                / SAMPLES as f64
         };
         Self { steps: (0..count).map(mean).collect(), full }
     }
@@ -35,6 +37,11 @@ impl LeafEnd {
     /// Number of steps behind the tip after which the absorption is that of the whole leaf.
     pub fn reach(&self) -> usize {
         self.steps.len()
+    }
+
+    /// Absorption by the whole leaf.
+    pub fn full(&self) -> f64 {
+        self.full
     }
 
     /// Adds the mean absorption by leaves whose tips are distributed as `tips` (mass a step, same steps as `out` with
@@ -58,7 +65,7 @@ impl LeafEnd {
 }
 
 /// Absorption on a ray that passes `behind_mm` (at the leaf plane) behind the tangent of a leaf end.
-fn absorption(leaves: &Leaves, behind_mm: f64) -> f64 {
+fn absorption(leaves: &Leaves, behind_mm: f64, height: f64) -> f64 {
     if behind_mm <= 0.0 {
         return 0.0;
     }
@@ -68,7 +75,7 @@ fn absorption(leaves: &Leaves, behind_mm: f64) -> f64 {
     } else {
         leaves.thickness_mm
     };
-    1.0 - leaves.transmission.powf(chord / leaves.thickness_mm)
+    1.0 - leaves.transmission.powf(height * chord / leaves.thickness_mm)
 }
 
 #[cfg(test)]
@@ -98,19 +105,19 @@ mod tests {
                 let chord = inside.count() as f64 * 100.0 / f64::from(n);
                 let mu = -leaves.transmission.ln() / leaves.thickness_mm;
                 let want = 1.0 - (-mu * chord).exp();
-                let got = absorption(&leaves, behind);
+                let got = absorption(&leaves, behind, 1.0);
                 assert!((got - want).abs() < 1e-3, "{behind} mm, {tilt_deg} deg: {got} against {want}");
             }
         }
-        assert_eq!(absorption(&leaves, -0.1), 0.0);
-        assert!((absorption(&leaves, 50.0) - (1.0 - leaves.transmission)).abs() < 1e-12);
+        assert_eq!(absorption(&leaves, -0.1, 1.0), 0.0);
+        assert!((absorption(&leaves, 50.0, 1.0) - (1.0 - leaves.transmission)).abs() < 1e-12);
     }
 
     /// The convolution against the sum over tips written out.
     #[test]
     fn absorbed_by_a_distribution_of_tips() {
         let leaves = millennium();
-        let end = LeafEnd::new(&leaves, 1000.0 / leaves.distance_mm, 0.5);
+        let end = LeafEnd::new(&leaves, 1000.0 / leaves.distance_mm, 0.5, 1.0);
         let pad = end.reach();
         let n = 60;
         let mut tips = vec![0.0; n + 2 * pad];

@@ -4,6 +4,8 @@ mod aperture;
 mod curve;
 mod exposure;
 mod fluence;
+#[cfg(test)]
+mod fluence_tests;
 mod focal;
 mod hu;
 mod leaf;
