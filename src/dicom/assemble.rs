@@ -2,8 +2,9 @@
 
 use super::catalogue::{Catalogue, Entry, Series};
 use super::object::file_name;
-use super::{DicomError, Progress, read_ct, read_structures};
-use crate::case::{Case, Remark};
+use super::{DicomError, Progress, read_ct, read_dose, read_plan, read_structures};
+use crate::case::{Case, Ct, Dose, Plan, Remark, StructureSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What the user wants of a catalogue, by index; what is `None` is chosen by itself.
@@ -16,70 +17,335 @@ pub struct Choice {
 }
 
 /// Loads a case: the chosen CT series (else the largest, one with structures first), its structures, and the plans
-/// and doses of its frame of reference. Nothing of another frame is overlaid: it is left out with a remark.
+/// and doses of its frame of reference. Nothing of another frame is overlaid: it is left out with a remark, like
+/// any single object that cannot be read.
 ///
 /// # Errors
 /// [`DicomError::SeveralPatients`] where no choice tells whom to show, [`DicomError::NoSuchChoice`],
-/// [`DicomError::NothingToShow`], and what [`read_ct`] says.
+/// [`DicomError::NothingToShow`], what [`read_ct`] says, and the first failure where nothing at all could be read.
 pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result<Case, DicomError> {
     let series = chosen_series(catalogue, choice)?;
     let patient = patient_of(catalogue, choice, series)?;
-    let ct = series.map(|s| read_ct(s, progress)).transpose()?;
-    let mut remarks = catalogue.remarks.clone();
-    let sets: Vec<&Entry> = catalogue.structure_sets.iter().filter(|e| e.patient == patient).collect();
-    let mut structures = None;
-    for set in sets {
-        let belongs = series.is_none_or(|s| {
-            refers_to(set, s)
-                || (!s.frame_of_reference_uid.is_empty()
-                    && s.frame_of_reference_uid == set.frame_of_reference_uid)
-        });
-        if !belongs {
-            remarks.push(Remark::warning(
-                "the structures are drawn in another frame of reference and are left out",
-                vec![file_name(&set.path)],
-            ));
-        } else if structures.is_none() {
-            structures = Some(read_structures(&set.path)?);
-        }
+    // The CT is nearly all of the work.
+    let ct = series.map(|s| read_ct(s, &|share| progress(0.9 * share))).transpose()?;
+    let mut assembly = Assembly {
+        patient,
+        frame: frame_to_show(catalogue, patient, choice, series),
+        linked: linked_to(series),
+        has_images: series.is_some(),
+        remarks: catalogue.remarks.clone(),
+        failure: None,
+    };
+    let structures = assembly.structures(catalogue, choice)?;
+    if !progress(0.94) {
+        return Err(DicomError::Stopped);
     }
-    Ok(Case {
+    // A plan without a frame is known through the doses computed for it.
+    let doses = assembly.accepted(&catalogue.doses);
+    assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
+    let plans = assembly.plans(catalogue, ct.as_ref());
+    let late = assembly.accepted_late(&catalogue.doses, &doses);
+    let doses = assembly.doses(doses.into_iter().chain(late));
+    if !progress(1.0) {
+        return Err(DicomError::Stopped);
+    }
+    let case = Case {
         patient: catalogue.patients.get(patient).cloned().unwrap_or_default(),
         source: catalogue.place.clone(),
         ct: ct.map(Arc::new),
         structures: Arc::new(structures.unwrap_or_default()),
-        remarks,
-        ..Case::default()
-    })
+        plans,
+        doses,
+        remarks: assembly.remarks,
+    };
+    let empty = case.ct.is_none()
+        && case.structures.structures.is_empty()
+        && case.plans.is_empty()
+        && case.doses.is_empty();
+    if empty {
+        return Err(assembly.failure.unwrap_or_else(|| nothing_to_show(catalogue)));
+    }
+    Ok(remark_places(case))
 }
 
-fn refers_to(set: &Entry, series: &Series) -> bool {
-    set.references.contains(&series.uid)
+fn nothing_to_show(catalogue: &Catalogue) -> DicomError {
+    let mut found: Vec<String> =
+        catalogue.series.iter().map(|s| format!("{} {} image(s)", s.planes, s.modality)).collect();
+    found.extend(catalogue.others.iter().map(|e| e.modality.clone()));
+    DicomError::NothingToShow {
+        place: catalogue.place.clone(),
+        what: format!("it holds only {}", found.join(", ")),
+    }
 }
 
 fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series>, DicomError> {
-    if let Some(index) = choice.series {
-        return catalogue.series.get(index).map(Some).ok_or_else(|| DicomError::NoSuchChoice {
-            place: catalogue.place.clone(),
-            what: "series",
-            index,
-            count: catalogue.series.len(),
-        });
+    let refuse = |what, index, count| {
+        Err(DicomError::NoSuchChoice { place: catalogue.place.clone(), what, index, count })
+    };
+    let sets = &catalogue.structure_sets;
+    if let Some(index) = choice.structure_set.filter(|&i| i >= sets.len()) {
+        return refuse("structure set", index, sets.len());
     }
-    let has_structures = |s: &Series| catalogue.structure_sets.iter().any(|e| refers_to(e, s));
+    if let Some(index) = choice.series {
+        return match catalogue.series.get(index) {
+            Some(series) => Ok(Some(series)),
+            None => refuse("series", index, catalogue.series.len()),
+        };
+    }
+    let drawn_on = |s: &Series| {
+        let wanted = choice.structure_set.map_or(&sets[..], |i| &sets[i..=i]);
+        wanted.iter().map(|set| link(set, &s.frame_of_reference_uid, &linked_to(Some(s)))).max()
+    };
     Ok(catalogue
         .series
         .iter()
         .filter(|s| s.modality == "CT" && !s.multiframe)
-        .max_by_key(|s| (has_structures(s), s.planes)))
+        .max_by_key(|s| (drawn_on(s), s.planes)))
 }
 
 fn patient_of(catalogue: &Catalogue, choice: Choice, series: Option<&Series>) -> Result<usize, DicomError> {
-    if catalogue.patients.len() > 1 && choice.series.is_none() {
-        return Err(DicomError::SeveralPatients {
+    let chosen_set = choice.structure_set.map(|i| catalogue.structure_sets[i].patient);
+    let chosen = choice.series.and(series).map(|s| s.patient).or(chosen_set);
+    match chosen {
+        Some(patient) => Ok(patient),
+        None if catalogue.patients.len() > 1 => Err(DicomError::SeveralPatients {
             place: catalogue.place.clone(),
             patients: catalogue.patients.iter().map(|p| format!("{} {}", p.id, p.name)).collect(),
-        });
+        }),
+        None => Ok(0),
     }
-    Ok(series.map_or(0, |s| s.patient))
+}
+
+/// The frame of the images; without images that of the structures, else the doses, else the plans.
+fn frame_to_show(catalogue: &Catalogue, patient: usize, choice: Choice, series: Option<&Series>) -> String {
+    if let Some(series) = series {
+        return series.frame_of_reference_uid.clone();
+    }
+    let wanted = choice.structure_set.map(|i| &catalogue.structure_sets[i]);
+    let all = [&catalogue.structure_sets, &catalogue.doses, &catalogue.plans];
+    wanted
+        .into_iter()
+        .chain(all.into_iter().flatten().filter(|e| e.patient == patient))
+        .map(|e| e.frame_of_reference_uid.clone())
+        .find(|uid| !uid.is_empty())
+        .unwrap_or_default()
+}
+
+fn linked_to(series: Option<&Series>) -> HashSet<String> {
+    let Some(series) = series else { return HashSet::new() };
+    let images = series.images.iter().map(|i| i.sop_uid.clone());
+    images.chain([series.uid.clone()]).filter(|uid| !uid.is_empty()).collect()
+}
+
+/// How an object belongs to what is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Link {
+    /// Another frame of reference, or none and no reference either.
+    None,
+    /// The same frame of reference.
+    Frame,
+    /// It refers to what is shown, and no frame of reference contradicts.
+    Reference,
+}
+
+fn link(entry: &Entry, frame: &str, linked: &HashSet<String>) -> Link {
+    let own = entry.frame_of_reference_uid.as_str();
+    let known = !own.is_empty() && !frame.is_empty();
+    if known && own != frame {
+        Link::None
+    } else if entry.references.iter().any(|r| linked.contains(r)) {
+        Link::Reference
+    } else if known {
+        Link::Frame
+    } else {
+        Link::None
+    }
+}
+
+struct Assembly {
+    patient: usize,
+    frame: String,
+    /// UIDs of what is shown.
+    linked: HashSet<String>,
+    has_images: bool,
+    remarks: Vec<Remark>,
+    /// Why the first object that could not be read could not.
+    failure: Option<DicomError>,
+}
+
+impl Assembly {
+    fn link(&self, entry: &Entry) -> Link {
+        match link(entry, &self.frame, &self.linked) {
+            // Without images and frame there is nothing to be in conflict with.
+            Link::None if self.frame.is_empty() && !self.has_images => Link::Frame,
+            link => link,
+        }
+    }
+
+    fn left_out(&mut self, entry: &Entry, what: &str) {
+        let why = if entry.frame_of_reference_uid.is_empty() || self.frame.is_empty() {
+            "nothing ties it to what is shown (no frame of reference, no reference)"
+        } else {
+            "it is in another frame of reference"
+        };
+        self.remarks
+            .push(Remark::warning(format!("a {what} is left out: {why}"), vec![file_name(&entry.path)]));
+    }
+
+    fn keep<T>(&mut self, read: Result<T, DicomError>, entry: &Entry, what: &str) -> Option<T> {
+        match read {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let message = format!("a {what} is left out: {error}");
+                self.remarks.push(Remark::warning(message, vec![file_name(&entry.path)]));
+                self.failure.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    /// The chosen structure set, else the one that is tied best, of equals the latest.
+    fn structures(
+        &mut self,
+        catalogue: &Catalogue,
+        choice: Choice,
+    ) -> Result<Option<StructureSet>, DicomError> {
+        let mut sets: Vec<&Entry> = Vec::new();
+        for (index, set) in catalogue.structure_sets.iter().enumerate() {
+            if choice.structure_set.is_some_and(|wanted| wanted != index) {
+                continue;
+            }
+            if choice.structure_set.is_none() && set.patient != self.patient {
+                continue;
+            }
+            if self.link(set) == Link::None { self.left_out(set, "structure set") } else { sets.push(set) }
+        }
+        sets.sort_by(|a, b| {
+            let key = |e: &Entry| (self.link(e), e.date_time.clone());
+            key(b).cmp(&key(a)).then_with(|| a.path.cmp(&b.path))
+        });
+        let mut read = None;
+        let mut others = Vec::new();
+        for set in sets {
+            if read.is_some() {
+                others.push(file_name(&set.path));
+                continue;
+            }
+            read = self.keep(read_structures(&set.path), set, "structure set");
+            if read.is_some() && !set.sop_uid.is_empty() {
+                self.linked.insert(set.sop_uid.clone());
+            }
+        }
+        if !others.is_empty() {
+            let message = format!("{} more structure set(s) of this frame can be chosen", others.len());
+            self.remarks.push(Remark::note(message, others));
+        }
+        match (choice.structure_set, read) {
+            // Asked for by name: not to show it is a failure.
+            (Some(_), None) => match self.failure.take() {
+                Some(error) => Err(error),
+                None => Err(DicomError::NothingToShow {
+                    place: catalogue.place.clone(),
+                    what: "the structure set is in another frame of reference than the images".to_owned(),
+                }),
+            },
+            (_, read) => Ok(read),
+        }
+    }
+
+    /// Entries that belong to what is shown so far.
+    fn accepted<'a>(&self, entries: &'a [Entry]) -> Vec<&'a Entry> {
+        entries.iter().filter(|e| e.patient == self.patient && self.link(e) != Link::None).collect()
+    }
+
+    /// Entries that belong now that more is shown; those that still do not are named.
+    fn accepted_late<'a>(&mut self, entries: &'a [Entry], early: &[&Entry]) -> Vec<&'a Entry> {
+        let mut late = Vec::new();
+        let patient = self.patient;
+        for entry in entries.iter().filter(|e| e.patient == patient) {
+            if early.iter().any(|e| e.path == entry.path) {
+                continue;
+            }
+            if self.link(entry) == Link::None { self.left_out(entry, "dose") } else { late.push(entry) }
+        }
+        late
+    }
+
+    fn plans(&mut self, catalogue: &Catalogue, ct: Option<&Ct>) -> Vec<Arc<Plan>> {
+        let mut plans = Vec::new();
+        let patient = self.patient;
+        for entry in catalogue.plans.iter().filter(|e| e.patient == patient) {
+            let tied = self.link(entry) != Link::None || self.linked.contains(&entry.sop_uid);
+            if !tied {
+                self.left_out(entry, "plan");
+                continue;
+            }
+            let read = read_plan(&entry.path, ct.map(|ct| ct.position));
+            if let Some(mut plan) = self.keep(read, entry, "plan") {
+                if let Some(ct) = ct {
+                    self.check_position(&mut plan, ct, entry);
+                }
+                self.linked.extend(plan.uid.clone());
+                plans.push(Arc::new(plan));
+            }
+        }
+        plans
+    }
+
+    /// A plan for another patient position than the images': its beams would come from the wrong side.
+    fn check_position(&mut self, plan: &mut Plan, ct: &Ct, entry: &Entry) {
+        if plan.position == ct.position {
+            return;
+        }
+        let reason = format!("the plan is for a patient in {}, the CT shows {}", plan.position, ct.position);
+        self.remarks.push(Remark::warning(
+            format!("{reason}: its beams are not computed"),
+            vec![file_name(&entry.path)],
+        ));
+        for beam in &mut plan.beams {
+            beam.read_only.get_or_insert_with(|| reason.clone());
+        }
+    }
+
+    fn doses<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) -> Vec<Arc<Dose>> {
+        let mut doses = Vec::new();
+        for entry in entries {
+            if let Some((dose, remarks)) = self.keep(read_dose(&entry.path), entry, "dose") {
+                self.remarks.extend(remarks);
+                doses.push(Arc::new(dose));
+            }
+        }
+        // Doses of whole plans first.
+        doses.sort_by_key(|d| (!d.label.starts_with("plan"), d.label.clone()));
+        doses
+    }
+}
+
+/// Names plans and doses that do not lie where the images are.
+fn remark_places(mut case: Case) -> Case {
+    let Some(ct) = &case.ct else { return case };
+    let grid = ct.hu.grid();
+    let inside = |p| {
+        let v = grid.voxel_from_patient(p);
+        let s = grid.size();
+        (0..3).all(|a| v[a] >= -0.5 && v[a] <= s[a] as f64 - 0.5)
+    };
+    let mut remarks = Vec::new();
+    for plan in &case.plans {
+        let outside: Vec<&str> =
+            plan.beams.iter().filter(|b| !inside(b.isocentre_mm)).map(|b| b.name.as_str()).collect();
+        if !outside.is_empty() {
+            let message =
+                format!("plan '{}': the isocentre of {} lies outside the CT", plan.name, outside.join(", "));
+            remarks.push(Remark::warning(message, Vec::new()));
+        }
+    }
+    for dose in &case.doses {
+        if !inside(dose.gy.grid().middle_mm()) {
+            let message = format!("the middle of the {} lies outside the CT", dose.label);
+            remarks.push(Remark::warning(message, Vec::new()));
+        }
+    }
+    case.remarks.extend(remarks);
+    case
 }

@@ -7,6 +7,9 @@ mod error;
 mod object;
 mod pixels;
 mod planes;
+mod rtbeam;
+mod rtdose;
+mod rtplan;
 mod rtstruct;
 mod write;
 
@@ -14,6 +17,8 @@ pub use assemble::{Choice, load};
 pub use catalogue::{Catalogue, Entry, Image, Series, Unreadable, scan};
 pub use ct::read_ct;
 pub use error::DicomError;
+pub use rtdose::read_dose;
+pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
 pub use write::{Belonging, DoseBits, WriteError, write_ct, write_dose, write_plan, write_structures};
 

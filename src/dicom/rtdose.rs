@@ -1,0 +1,179 @@
+//! RT dose -> dose in Gy on its own grid.
+
+use super::DicomError;
+use super::catalogue::{frame_of, orientation_of, spacing_of};
+use super::object::{Attributes, Object, file_name, open};
+use super::pixels::samples;
+use crate::case::{Dose, DoseStatus, Remark};
+use crate::geometry::{Grid, Volume};
+use dicom_dictionary_std::tags;
+use glam::DVec3;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads a dose, never resampled: planes ascending along the normal (re-ordered where the file has them
+/// otherwise), 16 or 32 bits, times DoseGridScaling. Also returns what is unusual about the file.
+///
+/// # Errors
+/// [`DicomError`] naming the file: relative doses and dose errors (no dose in Gy), missing attributes, offsets
+/// that fit no convention, truncated pixels.
+pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
+    let object = open(path)?;
+    check_kind(&object, path)?;
+    let scaling = object
+        .number(tags::DOSE_GRID_SCALING)
+        .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "DoseGridScaling" })?;
+    if scaling <= 0.0 {
+        let what = format!("its DoseGridScaling is {scaling}");
+        return Err(DicomError::Contradiction { path: path.to_owned(), what });
+    }
+    let (grid, order) = grid_of(&object, path)?;
+    let samples = samples(&object, path, grid.len())?;
+    let area = grid.size()[0] * grid.size()[1];
+    let mut gy = Vec::with_capacity(grid.len());
+    for &frame in &order {
+        let plane = &samples.raw[frame * area..(frame + 1) * area];
+        gy.extend(plane.iter().map(|&raw| (samples.layout.value(raw) as f64 * scaling) as f32));
+    }
+    let mut remarks = Vec::new();
+    let mut say = |message: &str| remarks.push(Remark::warning(message, vec![file_name(path)]));
+    if gy.iter().any(|&v| v < 0.0) {
+        say("the dose has negative values");
+    } else if gy.iter().all(|&v| v == 0.0) {
+        say("the dose is zero everywhere");
+    }
+    if object.text(tags::DOSE_TYPE).as_deref() == Some("EFFECTIVE") {
+        say("the dose is a biologically effective one, not the physical dose");
+    }
+    let dvhs = object.items(tags::DVH_SEQUENCE).len();
+    if dvhs > 0 {
+        remarks.push(Remark::note(
+            format!(
+                "the file carries {dvhs} DVHs; they are not used: DVHs are recomputed from the dose grid"
+            ),
+            vec![file_name(path)],
+        ));
+    }
+    let dose = Dose {
+        gy: Arc::new(Volume::new(Arc::new(grid), gy)),
+        status: DoseStatus::Imported,
+        label: label_of(&object),
+        frame_of_reference_uid: frame_of(&object),
+        receipt: None,
+    };
+    Ok((dose, remarks))
+}
+
+fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
+    let refuse = |what: &str| Err(DicomError::Unsupported { path: path.to_owned(), what: what.to_owned() });
+    match object.text(tags::DOSE_UNITS).as_deref() {
+        Some("GY") => {}
+        Some("RELATIVE") => {
+            return refuse("its dose is relative, not in Gy, and is not shown; export the dose in Gy");
+        }
+        Some(other) => return refuse(&format!("its DoseUnits '{other}' are not GY; export the dose in Gy")),
+        None => return Err(DicomError::Missing { path: path.to_owned(), attribute: "DoseUnits" }),
+    }
+    if object.text(tags::DOSE_TYPE).as_deref() == Some("ERROR") {
+        return refuse("it holds the error of a dose, not a dose, and is not shown");
+    }
+    Ok(())
+}
+
+/// What the dose is a sum of, in words.
+fn label_of(object: &Object) -> String {
+    let effective = object.text(tags::DOSE_TYPE).as_deref() == Some("EFFECTIVE");
+    let kind = if effective { "effective dose" } else { "dose" };
+    let of = match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
+        Some("PLAN") => "plan".to_owned(),
+        Some("BEAM") => match beam_number(object) {
+            Some(number) => format!("beam {number}"),
+            None => "beam".to_owned(),
+        },
+        Some(other) => other.to_ascii_lowercase().replace('_', " "),
+        None => String::new(),
+    };
+    let comment = object.text(tags::DOSE_COMMENT).map(|c| format!(" ({c})")).unwrap_or_default();
+    format!("{of} {kind}{comment}").trim_start().to_owned()
+}
+
+fn beam_number(object: &Object) -> Option<i64> {
+    object
+        .items(tags::REFERENCED_RT_PLAN_SEQUENCE)
+        .first()?
+        .items(tags::REFERENCED_FRACTION_GROUP_SEQUENCE)
+        .first()?
+        .items(tags::REFERENCED_BEAM_SEQUENCE)
+        .first()?
+        .whole(tags::REFERENCED_BEAM_NUMBER)
+}
+
+/// The grid, and for each of its planes the frame of the file.
+fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomError> {
+    let missing = |attribute| DicomError::Missing { path: path.to_owned(), attribute };
+    let count = |tag| object.whole(tag).and_then(|n| usize::try_from(n).ok());
+    let columns = count(tags::COLUMNS).ok_or_else(|| missing("Columns"))?;
+    let rows = count(tags::ROWS).ok_or_else(|| missing("Rows"))?;
+    let frames = count(tags::NUMBER_OF_FRAMES).unwrap_or(1);
+    let spacing = spacing_of(object).ok_or_else(|| missing("PixelSpacing"))?;
+    let [row, column] = orientation_of(object).ok_or_else(|| missing("ImageOrientationPatient"))?;
+    let position =
+        object.vector(tags::IMAGE_POSITION_PATIENT).ok_or_else(|| missing("ImagePositionPatient"))?;
+    let offsets = object.numbers(tags::GRID_FRAME_OFFSET_VECTOR);
+    let offsets = along_normal(&offsets, frames, position, row.cross(column))
+        .map_err(|what| DicomError::Contradiction { path: path.to_owned(), what })?;
+    let mut order: Vec<usize> = (0..offsets.len()).collect();
+    order.sort_by(|&a, &b| offsets[a].total_cmp(&offsets[b]));
+    let planes: Vec<f64> = order.iter().map(|&frame| offsets[frame]).collect();
+    let grid = Grid::new(position, row, column, spacing, [columns, rows], &planes)
+        .map_err(|source| DicomError::Grid { path: path.to_owned(), source })?;
+    Ok((grid, order))
+}
+
+/// GridFrameOffsetVector as offsets along the normal from the position. Both conventions of PS3.3 C.8.8.3.2 occur:
+/// offsets (the first is 0) and, on transverse planes, z coordinates (the first is the z of the position).
+fn along_normal(offsets: &[f64], frames: usize, position: DVec3, normal: DVec3) -> Result<Vec<f64>, String> {
+    if offsets.is_empty() && frames <= 1 {
+        return Ok(vec![0.0]);
+    }
+    if offsets.len() != frames {
+        return Err(format!("it has {frames} frames and {} offsets of planes", offsets.len()));
+    }
+    if let Some(bad) = offsets.iter().position(|o| !o.is_finite()) {
+        return Err(format!("the offset of plane {} is no number", bad + 1));
+    }
+    let first = offsets[0];
+    if first == 0.0 {
+        return Ok(offsets.to_vec());
+    }
+    if (first - position.z).abs() < 0.01 && normal.z.abs() > 0.999 {
+        return Ok(offsets.iter().map(|z| (z - first) * normal.z.signum()).collect());
+    }
+    if frames == 1 {
+        // A planar dose: its position alone says where it is.
+        return Ok(vec![0.0]);
+    }
+    Err(format!(
+        "its first plane offset, {first} mm, is neither 0 nor the z of its position ({} mm)",
+        position.z
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_conventions_of_plane_offsets_give_the_same_planes() {
+        let at = DVec3::new(1.0, 2.0, -50.0);
+        let want = vec![0.0, 2.5, 6.0];
+        assert_eq!(along_normal(&[0.0, 2.5, 6.0], 3, at, DVec3::Z).unwrap(), want);
+        assert_eq!(along_normal(&[-50.0, -47.5, -44.0], 3, at, DVec3::Z).unwrap(), want);
+        // Head down in the stack: the normal points to the feet, z falls from plane to plane.
+        assert_eq!(along_normal(&[-50.0, -52.5, -56.0], 3, at, DVec3::NEG_Z).unwrap(), want);
+        assert_eq!(along_normal(&[], 1, at, DVec3::Z).unwrap(), vec![0.0]);
+        assert!(along_normal(&[0.0, 2.5], 3, at, DVec3::Z).is_err());
+        assert!(along_normal(&[7.0, 9.5], 2, at, DVec3::Z).is_err());
+        assert!(along_normal(&[0.0, f64::NAN], 2, at, DVec3::Z).is_err());
+    }
+}
