@@ -3,8 +3,8 @@
 use super::catalogue::{Catalogue, Entry, Series};
 use super::object::file_name;
 use super::{DicomError, Progress, read_ct, read_dose, read_plan, read_structures};
-use crate::case::{Case, Ct, Dose, Plan, Remark, StructureSet};
-use std::collections::HashSet;
+use crate::case::{Case, Ct, Dose, PatientInfo, Plan, Remark, StructureSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// What the user wants of a catalogue, by index; what is `None` is chosen by itself.
@@ -45,7 +45,7 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
     let plans = assembly.plans(catalogue, ct.as_ref());
     let late = assembly.accepted_late(&catalogue.doses, &doses);
-    let doses = assembly.doses(doses.into_iter().chain(late));
+    let doses = assembly.doses(doses.into_iter().chain(late), &plans);
     if !progress(1.0) {
         return Err(DicomError::Stopped);
     }
@@ -108,11 +108,34 @@ fn patient_of(catalogue: &Catalogue, choice: Choice, series: Option<&Series>) ->
     let chosen = choice.series.and(series).map(|s| s.patient).or(chosen_set);
     match chosen {
         Some(patient) => Ok(patient),
-        None if catalogue.patients.len() > 1 => Err(DicomError::SeveralPatients {
-            place: catalogue.place.clone(),
-            patients: catalogue.patients.iter().map(|p| format!("{} {}", p.id, p.name)).collect(),
-        }),
-        None => Ok(0),
+        None => {
+            let shown = patients_to_show(catalogue);
+            match shown[..] {
+                [] => Ok(0),
+                [one] => Ok(one),
+                _ => Err(DicomError::SeveralPatients {
+                    place: catalogue.place.clone(),
+                    patients: shown.iter().filter_map(|&p| catalogue.patients.get(p)).map(in_words).collect(),
+                }),
+            }
+        }
+    }
+}
+
+/// Patients of whom there is something that can be loaded.
+fn patients_to_show(catalogue: &Catalogue) -> Vec<usize> {
+    let images = catalogue.series.iter().filter(|s| s.modality == "CT").map(|s| s.patient);
+    let entries = [&catalogue.structure_sets, &catalogue.plans, &catalogue.doses];
+    let all: BTreeSet<usize> = images.chain(entries.into_iter().flatten().map(|e| e.patient)).collect();
+    all.into_iter().collect()
+}
+
+fn in_words(patient: &PatientInfo) -> String {
+    match (patient.id.as_str(), patient.name.as_str()) {
+        ("", "") => "one without name and ID".to_owned(),
+        (id, "") => id.to_owned(),
+        ("", name) => name.to_owned(),
+        (id, name) => format!("{id} {name}"),
     }
 }
 
@@ -221,7 +244,9 @@ impl Assembly {
             if self.link(set) == Link::None { self.left_out(set, "structure set") } else { sets.push(set) }
         }
         sets.sort_by(|a, b| {
-            let key = |e: &Entry| (self.link(e), e.date_time.clone());
+            // Only CT is shown, so a set drawn on something else comes after those that are not.
+            let on_ct = |e: &Entry| e.drawn_on.as_deref().is_none_or(|m| m == "CT");
+            let key = |e: &Entry| (self.link(e), on_ct(e), e.date_time.clone());
             key(b).cmp(&key(a)).then_with(|| a.path.cmp(&b.path))
         });
         let mut read = None;
@@ -307,11 +332,16 @@ impl Assembly {
         }
     }
 
-    fn doses<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) -> Vec<Arc<Dose>> {
+    fn doses<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>, plans: &[Arc<Plan>]) -> Vec<Arc<Dose>> {
+        let known = |uid: &String| plans.iter().any(|plan| plan.uid.as_ref() == Some(uid));
         let mut doses = Vec::new();
         for entry in entries {
             if let Some((dose, remarks)) = self.keep(read_dose(&entry.path), entry, "dose") {
                 self.remarks.extend(remarks);
+                if !entry.references.is_empty() && !entry.references.iter().any(known) {
+                    let message = format!("the plan of the {} is not among the files", dose.label);
+                    self.remarks.push(Remark::note(message, vec![file_name(&entry.path)]));
+                }
                 doses.push(Arc::new(dose));
             }
         }

@@ -82,6 +82,8 @@ pub struct Entry {
     pub patient: usize,
     /// Date and time as the file has them; later ones sort later.
     pub date_time: String,
+    /// Modality of the images a structure set is drawn on, where it says so.
+    pub drawn_on: Option<String>,
     /// UIDs of the series and instances it refers to.
     #[serde(skip)]
     pub references: Vec<String>,
@@ -239,6 +241,7 @@ impl Header {
             frame_of_reference_uid: frame_of(object.item()),
             patient: 0,
             date_time: format!("{}{}", text(date), text(time)),
+            drawn_on: drawn_on(object.item()),
             references: references_of(kind, object.item()),
             modality,
         };
@@ -342,21 +345,8 @@ fn references_of(kind: Kind, item: &Item) -> Vec<String> {
     };
     match kind {
         Kind::Structures => {
-            let series = item
-                .items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE)
-                .iter()
-                .flat_map(|frame| frame.items(tags::RT_REFERENCED_STUDY_SEQUENCE))
-                .flat_map(|study| study.items(tags::RT_REFERENCED_SERIES_SEQUENCE));
-            let mut all = Vec::new();
-            for one in series {
-                all.extend(one.text(tags::SERIES_INSTANCE_UID));
-                all.extend(
-                    one.items(tags::CONTOUR_IMAGE_SEQUENCE)
-                        .iter()
-                        .filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID)),
-                );
-            }
-            all
+            let images = contour_images(item).filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID));
+            referenced_series(item).filter_map(|s| s.text(tags::SERIES_INSTANCE_UID)).chain(images).collect()
         }
         Kind::Plan => uids_in(tags::REFERENCED_STRUCTURE_SET_SEQUENCE),
         Kind::Dose => {
@@ -366,6 +356,28 @@ fn references_of(kind: Kind, item: &Item) -> Vec<String> {
         }
         Kind::Image | Kind::Other => Vec::new(),
     }
+}
+
+fn referenced_series(item: &Item) -> impl Iterator<Item = &Item> {
+    item.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE)
+        .iter()
+        .flat_map(|frame| frame.items(tags::RT_REFERENCED_STUDY_SEQUENCE))
+        .flat_map(|study| study.items(tags::RT_REFERENCED_SERIES_SEQUENCE))
+}
+
+fn contour_images(item: &Item) -> impl Iterator<Item = &Item> {
+    referenced_series(item).flat_map(|series| series.items(tags::CONTOUR_IMAGE_SEQUENCE))
+}
+
+fn drawn_on(item: &Item) -> Option<String> {
+    let class = contour_images(item).next()?.text(tags::REFERENCED_SOP_CLASS_UID)?;
+    let modality = match class.as_str() {
+        uids::CT_IMAGE_STORAGE => "CT",
+        uids::MR_IMAGE_STORAGE => "MR",
+        uids::POSITRON_EMISSION_TOMOGRAPHY_IMAGE_STORAGE => "PT",
+        _ => return None,
+    };
+    Some(modality.to_owned())
 }
 
 impl Catalogue {

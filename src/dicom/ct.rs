@@ -1,8 +1,8 @@
 //! CT series -> one volume of Hounsfield units, its planes where the files put them.
 
 use super::catalogue::{Image, Series};
-use super::object::{Attributes, Object, file_name, open};
-use super::pixels::samples;
+use super::object::{Attributes, Object, file_name, open_header};
+use super::pixels::read_samples;
 use super::planes::{Stack, stack};
 use super::{DicomError, Progress};
 use crate::case::{Ct, Remark};
@@ -98,8 +98,8 @@ fn read_planes(
 
 /// Reads one plane's HU into `hu` (made `area` long).
 fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, DicomError> {
-    let object = open(path)?;
-    let samples = samples(&object, path, area)?;
+    let object = open_header(path)?;
+    let samples = read_samples(&object, path, area)?;
     let slope = object.number(tags::RESCALE_SLOPE);
     let intercept = object.number(tags::RESCALE_INTERCEPT);
     if slope == Some(0.0) {

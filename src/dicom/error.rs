@@ -28,7 +28,7 @@ pub enum DicomError {
     Unsupported { path: PathBuf, what: String },
     #[error("{}: the images make no grid: {source}", path.display())]
     Grid { path: PathBuf, source: GridError },
-    #[error("{place} mixes {} patients ({}); give each a folder of its own, or name one series", patients.len(), patients.join(", "))]
+    #[error("{place} mixes {} patients ({}); give each a folder of its own, or open one file or series", patients.len(), patients.join(", "))]
     SeveralPatients { place: String, patients: Vec<String> },
     #[error("{place} has nothing to show: {what}; add the CT series, structures, plan or dose")]
     NothingToShow { place: String, what: String },

@@ -1,10 +1,12 @@
 //! Stored pixel values, compressed or not.
 
 use super::DicomError;
-use super::object::{Attributes, Object, root_cause};
+use super::object::{Attributes, Object, open, root_cause};
 use dicom_core::value::Value;
-use dicom_dictionary_std::tags;
+use dicom_dictionary_std::{tags, uids};
 use dicom_pixeldata::PixelDecoder;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Explicit VR Big Endian: retired, still found in archives.
@@ -57,11 +59,47 @@ impl Layout {
     }
 }
 
-/// Reads `expected` samples (columns x rows x frames).
+/// Reads the `expected` samples (columns x rows x frames) of the file with this header.
 ///
 /// # Errors
 /// [`DicomError`] where there are none, fewer than expected, several per pixel, or the compression is unknown.
-pub fn samples(object: &Object, path: &Path, expected: usize) -> Result<Samples, DicomError> {
+pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Samples, DicomError> {
+    match samples_at_end(header, path, expected)? {
+        Some(samples) => Ok(samples),
+        None => parsed_samples(&open(path)?, path, expected),
+    }
+}
+
+/// Uncompressed pixels that end the file, as they nearly always do, are taken from there as they are: parsing them
+/// value by value takes several times as long. `None` where the file is otherwise.
+fn samples_at_end(header: &Object, path: &Path, expected: usize) -> Result<Option<Samples>, DicomError> {
+    // Tag, in explicit VR also the VR with two reserved bytes; then 32 bits of length.
+    let starts: [&[u8]; 2] = match syntax(header) {
+        uids::EXPLICIT_VR_LITTLE_ENDIAN => [b"\xe0\x7f\x10\x00OW\0\0", b"\xe0\x7f\x10\x00OB\0\0"],
+        uids::IMPLICIT_VR_LITTLE_ENDIAN => [b"\xe0\x7f\x10\x00"; 2],
+        _ => return Ok(None),
+    };
+    if header.whole(tags::SAMPLES_PER_PIXEL).is_some_and(|n| n != 1) {
+        return Ok(None);
+    }
+    let layout = Layout::of(header, path)?;
+    let bytes = expected.saturating_mul(layout.allocated as usize / 8);
+    let Ok(length) = u32::try_from(bytes + bytes % 2) else { return Ok(None) };
+    let front = starts[0].len() + 4;
+    let io = |source| DicomError::Io { path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(io)?;
+    let whole = file.metadata().map_err(io)?.len();
+    let Some(at) = whole.checked_sub(u64::from(length) + front as u64) else { return Ok(None) };
+    file.seek(SeekFrom::Start(at)).map_err(io)?;
+    let mut element = Vec::with_capacity(front + length as usize);
+    file.read_to_end(&mut element).map_err(io)?;
+    let fits = element.len() == front + length as usize
+        && starts.iter().any(|start| element.starts_with(start))
+        && element[front - 4..front] == length.to_le_bytes();
+    Ok(fits.then(|| Samples { raw: unpack(&element[front..front + bytes], layout.allocated), layout }))
+}
+
+fn parsed_samples(object: &Object, path: &Path, expected: usize) -> Result<Samples, DicomError> {
     let Some(element) = object.get(tags::PIXEL_DATA) else {
         return Err(DicomError::Missing { path: path.to_owned(), attribute: "PixelData" });
     };

@@ -33,7 +33,7 @@ pub(super) fn read_beam(
     let setup = is_setup(item);
     let told_mu = mu.get(&i64::from(number)).copied();
     if told_mu.is_none() && !setup {
-        notes.warn(format!("beam '{name}' has no monitor units; 0 are used"));
+        notes.warn_beam(&name, "no monitor units; 0 are used");
     }
     let energy_mv = first.number(tags::NOMINAL_BEAM_ENERGY);
     let isocentre = first.vector(tags::ISOCENTER_POSITION);
@@ -241,12 +241,10 @@ impl Walk {
         });
         if still {
             self.points.truncate(1);
-        } else if let Some(last) = self.points.last().filter(|_| !self.no_meterset) {
-            if (last.meterset_weight - 1.0).abs() > 1e-3 {
-                return Err(format!(
-                    "the meterset of beam '{name}' ends at {:.4} of its total",
-                    last.meterset_weight
-                ));
+        } else {
+            let end = self.points.last().map_or(1.0, |last| last.meterset_weight);
+            if !self.no_meterset && (end - 1.0).abs() > 1e-3 {
+                return Err(format!("the meterset of beam '{name}' ends at {end:.4} of its total"));
             }
         }
         if let Some(last) = self.points.last_mut() {
@@ -286,10 +284,10 @@ impl Walk {
             read_only.get_or_insert_with(|| "its control points have no meterset weights".to_owned());
         }
         for (angle, deg) in &self.ignored_deg {
-            notes.warn(format!("beam '{name}' has a {angle} of {deg} degrees, which is not modelled"));
+            notes.warn_beam(name, &format!("a {angle} of {deg} degrees, which is not modelled"));
         }
         if let Some(reason) = read_only {
-            notes.note(format!("beam '{name}' is shown but not computed: {reason}"));
+            notes.note_beam(name, &format!("shown but not computed: {reason}"));
         }
     }
 }
@@ -340,12 +338,12 @@ fn note_odd_geometry(item: &Item, name: &str, devices: &Devices, notes: &mut Not
         } else {
             "it counts as open to 20 cm to each side"
         };
-        notes.note(format!("beam '{name}' has no {which}: {stands}"));
+        notes.note_beam(name, &format!("no {which}: {stands}"));
     }
     if let Some(sad) = item.number(tags::SOURCE_AXIS_DISTANCE).filter(|sad| (sad - 1000.0).abs() > 0.5) {
-        notes.warn(format!("beam '{name}' has a source-axis distance of {sad} mm, not 1000 mm"));
+        notes.warn_beam(name, &format!("a source-axis distance of {sad} mm, not 1000 mm"));
     }
     if item.number(tags::NUMBER_OF_BOLI).is_some_and(|n| n > 0.0) {
-        notes.warn(format!("beam '{name}' has a bolus, which is not modelled"));
+        notes.warn_beam(name, "a bolus, which is not modelled");
     }
 }

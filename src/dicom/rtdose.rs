@@ -2,8 +2,8 @@
 
 use super::DicomError;
 use super::catalogue::{frame_of, orientation_of, spacing_of};
-use super::object::{Attributes, Object, file_name, open};
-use super::pixels::samples;
+use super::object::{Attributes, Object, file_name, open_header};
+use super::pixels::read_samples;
 use crate::case::{Dose, DoseStatus, Remark};
 use crate::geometry::{Grid, Volume};
 use dicom_dictionary_std::tags;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// [`DicomError`] naming the file: relative doses and dose errors (no dose in Gy), missing attributes, offsets
 /// that fit no convention, truncated pixels.
 pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
-    let object = open(path)?;
+    let object = open_header(path)?;
     check_kind(&object, path)?;
     let scaling = object
         .number(tags::DOSE_GRID_SCALING)
@@ -28,7 +28,7 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
         return Err(DicomError::Contradiction { path: path.to_owned(), what });
     }
     let (grid, order) = grid_of(&object, path)?;
-    let samples = samples(&object, path, grid.len())?;
+    let samples = read_samples(&object, path, grid.len())?;
     let area = grid.size()[0] * grid.size()[1];
     let mut gy = Vec::with_capacity(grid.len());
     for &frame in &order {

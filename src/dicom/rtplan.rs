@@ -3,7 +3,7 @@
 use super::DicomError;
 use super::object::{Attributes, Item, file_name, open};
 use super::rtbeam::read_beam;
-use crate::case::{Beam, Plan, Remark};
+use crate::case::{Beam, Plan, Remark, Severity};
 use crate::geometry::PatientPosition;
 use dicom_dictionary_std::tags;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -23,7 +23,7 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
         return Err(DicomError::Unsupported { path: path.to_owned(), what });
     }
     let groups = object.items(tags::FRACTION_GROUP_SEQUENCE);
-    let mut notes = Notes { file: file_name(path), remarks: Vec::new() };
+    let mut notes = Notes::new(path);
     let mu = meterset_by_beam(groups);
     let mut numbers = HashSet::new();
     let mut read = Vec::with_capacity(beams.len());
@@ -39,7 +39,7 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     let name = object
         .text(tags::RT_PLAN_LABEL)
         .or_else(|| object.text(tags::RT_PLAN_NAME))
-        .unwrap_or_else(|| notes.file.clone());
+        .unwrap_or_else(|| file_name(path));
     let mut plan = Plan {
         machine: main_machine(&read),
         position: position_of(object.items(tags::PATIENT_SETUP_SEQUENCE), images, &mut notes),
@@ -58,23 +58,52 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     if object.text(tags::APPROVAL_STATUS).as_deref() == Some("REJECTED") {
         notes.warn("the plan was rejected (ApprovalStatus)".to_owned());
     }
-    plan.remarks = notes.remarks;
+    plan.remarks = notes.into_remarks();
     Ok(plan)
 }
 
-/// Remarks about one file.
+/// Remarks about one plan; what several beams share is said once.
 pub(super) struct Notes {
     file: String,
     remarks: Vec<Remark>,
+    /// Severity, what is said, the beams it is said of.
+    of_beams: Vec<(Severity, String, Vec<String>)>,
 }
 
 impl Notes {
-    pub(super) fn warn(&mut self, message: String) {
+    fn new(path: &Path) -> Self {
+        Self { file: file_name(path), remarks: Vec::new(), of_beams: Vec::new() }
+    }
+
+    fn warn(&mut self, message: String) {
         self.remarks.push(Remark::warning(message, vec![self.file.clone()]));
     }
 
-    pub(super) fn note(&mut self, message: String) {
+    fn note(&mut self, message: String) {
         self.remarks.push(Remark::note(message, vec![self.file.clone()]));
+    }
+
+    pub(super) fn warn_beam(&mut self, beam: &str, what: &str) {
+        self.say_of(Severity::Warning, beam, what);
+    }
+
+    pub(super) fn note_beam(&mut self, beam: &str, what: &str) {
+        self.say_of(Severity::Note, beam, what);
+    }
+
+    fn say_of(&mut self, severity: Severity, beam: &str, what: &str) {
+        match self.of_beams.iter_mut().find(|(s, w, _)| *s == severity && w == what) {
+            Some((_, _, beams)) => beams.push(beam.to_owned()),
+            None => self.of_beams.push((severity, what.to_owned(), vec![beam.to_owned()])),
+        }
+    }
+
+    fn into_remarks(mut self) -> Vec<Remark> {
+        for (severity, what, beams) in self.of_beams {
+            let message = format!("beam '{}': {what}", beams.join("', '"));
+            self.remarks.push(Remark { severity, message, files: vec![self.file.clone()] });
+        }
+        self.remarks
     }
 }
 
@@ -148,7 +177,7 @@ fn note_machines(items: &[Item], plan: &Plan, notes: &mut Notes) {
         plan.beams.iter().filter(|b| b.read_only.is_none()).map(|b| plan.machine_of(b)).collect();
     if !used.is_empty() {
         notes.note(format!(
-            "treatment machine '{}' of the file: doses are computed with {}, a generic model",
+            "treatment machine '{}' of the file: doses are computed with the shipped {}",
             told.into_iter().collect::<Vec<_>>().join("', '"),
             used.into_iter().collect::<Vec<_>>().join(", ")
         ));
