@@ -20,7 +20,10 @@ pub type Item = InMemDicomObject;
 /// How a file starts, which tells whether and how it is DICOM.
 enum Start {
     Preamble,
-    Meta,
+    /// The meta group, after the letters DICM or without them.
+    Meta {
+        letters: bool,
+    },
     /// A data set without meta group, explicit VR or not.
     Bare {
         explicit: bool,
@@ -54,7 +57,13 @@ fn open_until(path: &Path, until: Option<Tag>) -> Result<Object, DicomError> {
         Start::Preamble => {
             options.read_preamble(ReadPreamble::Always).open_file(path).map_err(|e| broken(&e))
         }
-        Start::Meta => options.read_preamble(ReadPreamble::Never).open_file(path).map_err(|e| broken(&e)),
+        Start::Meta { letters } => {
+            let file = File::open(path).map_err(|source| DicomError::Io { path: path.to_owned(), source })?;
+            // The parser wants the letters.
+            let missing: &[u8] = if letters { b"" } else { b"DICM" };
+            let source = missing.chain(file);
+            options.read_preamble(ReadPreamble::Never).from_reader(source).map_err(|e| broken(&e))
+        }
         Start::Bare { explicit } => open_bare(path, explicit),
         Start::Other => Err(DicomError::NotDicom { path: path.to_owned() }),
     }
@@ -86,7 +95,7 @@ fn start_of(path: &Path) -> Result<Start, DicomError> {
     Ok(if head.len() == 132 && &head[128..] == b"DICM" {
         Start::Preamble
     } else if head.starts_with(b"DICM") || group(2) {
-        Start::Meta
+        Start::Meta { letters: head.starts_with(b"DICM") }
     } else if group(8) {
         Start::Bare { explicit: head[4].is_ascii_uppercase() && head[5].is_ascii_uppercase() }
     } else {
