@@ -1,9 +1,172 @@
 //! The command line: the same jobs without a window, one verb a file.
+//!
+//! Machines read standard output (one JSON object with `--json`), people standard error. Exit codes: 0 done, 1 the
+//! work failed, 2 the words were wrong.
 
+mod demo;
+mod info;
+mod path;
+mod words;
+
+use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
+use words::Device;
+
+/// A radiotherapy viewer in which the dose follows the gantry. Not for clinical use.
+#[derive(Debug, Parser)]
+#[command(
+    name = "beamsight",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "CASE is a folder of DICOM files (searched with its subfolders), one such file, a .mha volume in HU, a \
+session file (.json), or demo:water, demo:slab, demo:tg119, demo:thorax.\n\n\
+Examples:\n  \
+beamsight                              open the window\n  \
+beamsight demo:thorax                  open the window on the built-in chest\n  \
+beamsight ~/ct/patient-7               open the window on a folder of DICOM files\n  \
+beamsight info ~/ct/patient-7          what is in it, and what is unusual about it\n  \
+beamsight help path                    more about a verb, with examples"
+)]
+struct Cli {
+    /// What to open in the window
+    #[arg(value_name = "CASE")]
+    case: Option<String>,
+
+    #[command(flatten)]
+    common: Common,
+
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Common {
+    /// Where to compute: auto, cpu, cuda or cuda:N
+    #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
+    device: Device,
+
+    /// Print one JSON object on standard output
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Say what a case holds and what is unusual about it
+    Info(info::Args),
+    /// List the built-in cases, or write one as DICOM files
+    Demo(demo::Args),
+    /// Compute the radiological depth from the source to every voxel
+    Path(path::Args),
+}
+
+/// Why a run ends without its result.
+#[derive(Debug)]
+enum Failure {
+    /// The words contradict each other or name what cannot be: exit 2.
+    Words(String),
+    /// The work failed: exit 1.
+    Work(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Work(error.into())
+    }
+}
+
+/// What a verb has to say: an object for machines, lines for people.
+struct Answer {
+    json: serde_json::Value,
+    text: String,
+}
 
 /// Runs the program with the given words (the first is the program's name).
-pub fn run(_words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    ExitCode::SUCCESS
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing is left to do when even this cannot be printed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let json = cli.common.json;
+    match carry_out(cli) {
+        Ok(answer) => {
+            say(&answer, json);
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            let (message, code) = match failure {
+                Failure::Words(message) => (message, 2),
+                Failure::Work(error) => (chain(&error), 1),
+            };
+            if json {
+                print_line(&serde_json::json!({ "error": message }).to_string());
+            }
+            eprintln!("error: {message}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn carry_out(cli: Cli) -> Result<Answer, Failure> {
+    let common = cli.common;
+    match cli.verb {
+        Some(Verb::Info(args)) => info::run(&args),
+        Some(Verb::Demo(args)) => demo::run(&args),
+        Some(Verb::Path(args)) => path::run(&args, common.device),
+        None => {
+            Err(Failure::Words("the window is not there yet; see beamsight --help for the verbs".to_owned()))
+        }
+    }
+}
+
+fn say(answer: &Answer, json: bool) {
+    if json {
+        eprintln!("{}", answer.text.trim_end());
+        print_line(&answer.json.to_string());
+    } else {
+        print_line(answer.text.trim_end());
+    }
+}
+
+/// As `println!`, but a reader that goes away (`| head`) is no reason to panic.
+fn print_line(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// An error and its causes in one line, none said twice: messages here often quote their source already.
+fn chain(error: &anyhow::Error) -> String {
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_are_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn causes_are_said_once() {
+        let inner = std::io::Error::other("disk full");
+        let error = anyhow::Error::from(inner).context("cannot write a.mha: disk full");
+        assert_eq!(chain(&error), "cannot write a.mha: disk full");
+        let error = anyhow::Error::from(std::io::Error::other("disk full")).context("cannot write a.mha");
+        assert_eq!(chain(&error), "cannot write a.mha: disk full");
+    }
 }

@@ -1,0 +1,163 @@
+//! `beamsight path`: radiological depth from the source to every voxel.
+
+use super::words::{self, CaseArgs, Device};
+use super::{Answer, Failure};
+use crate::case::{Case, Ct};
+use crate::engine::Watch;
+use crate::engine::cpu::path::radiological_depth_at;
+use crate::files::mha;
+use crate::geometry::{BeamFrame, Grid};
+use crate::physics::{HuTable, Patient};
+use anyhow::anyhow;
+use glam::DVec3;
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The depth is the line integral of the relative electron density along the ray, in mm of water, \
+at the centre of every voxel of the CT. Angles are IEC 61217, positions patient LPS in mm. Uneven planes are walked as \
+they are; a .mha has even ones, so there the depth is given on planes as close as the closest of the CT.\n\n\
+Examples:\n  \
+beamsight path demo:thorax --out depth.mha\n  \
+beamsight path ~/ct/patient-7 --gantry 30 --couch 20 --isocentre -10,0,5 --out depth.mha\n  \
+beamsight path ct.mha --position HFP --gantry 90 --isocentre 0,0,0 --json"
+)]
+pub struct Args {
+    #[command(flatten)]
+    case: CaseArgs,
+
+    /// Gantry angle, degrees
+    #[arg(long, value_name = "DEG", default_value = "0", value_parser = words::finite, allow_negative_numbers = true)]
+    gantry: f64,
+
+    /// Couch angle, degrees
+    #[arg(long, value_name = "DEG", default_value = "0", value_parser = words::finite, allow_negative_numbers = true)]
+    couch: f64,
+
+    /// Isocentre, patient LPS, mm; left out: that of the case's first beam
+    #[arg(long, value_name = "X,Y,Z", value_parser = words::position, allow_hyphen_values = true)]
+    isocentre: Option<DVec3>,
+
+    /// Source to axis distance, mm
+    #[arg(long, value_name = "MM", default_value = "1000", value_parser = words::positive)]
+    sad: f64,
+
+    /// HU to density: the name of a shipped table or a file
+    #[arg(long, value_name = "TABLE", default_value = HuTable::DEFAULT)]
+    hu_table: String,
+
+    /// File for the depths (.mha)
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// # Errors
+/// Whatever opening, the table or writing says; an isocentre outside the CT.
+pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
+    if let Some(out) = &args.out {
+        words::ending(out, &["mha"])?;
+        words::check_writable(out)?;
+    }
+    let device = device.resolve()?;
+    let table = HuTable::resolve(&args.hu_table)?;
+    let case = args.case.open()?;
+    let ct = words::ct_of(&case)?;
+    let isocentre = isocentre(args, &case)?;
+    words::check_inside(isocentre, &ct, &case.source)?;
+    let frame = BeamFrame::new(ct.position, args.gantry, 0.0, args.couch, isocentre, args.sad);
+    let patient = Patient::new(&ct, &table, None)?;
+    let targets = targets(&ct)?;
+    let start = Instant::now();
+    let depth =
+        radiological_depth_at(&patient.relative_electron_density, frame.source_mm, &targets, &Watch::new())?;
+    let ms = start.elapsed().as_secs_f64() * 1000.0;
+    let at_isocentre = depth.trilinear(isocentre);
+    let largest = depth.data().iter().copied().fold(0.0, f32::max);
+    if let Some(out) = &args.out {
+        mha::write(out, &depth)?;
+    }
+    let angles = format!("gantry {}, couch {}, {}", args.gantry, args.couch, ct.position);
+    let mut text = format!(
+        "{}: {angles}, isocentre {}, source {}\ndepth at the isocentre {:.2} mm of water, greatest {largest:.2} mm; \
+         {} voxels in {ms:.0} ms on {device}\n",
+        case.source,
+        millimetres(isocentre),
+        millimetres(frame.source_mm),
+        at_isocentre.unwrap_or(f32::NAN),
+        targets.len(),
+    );
+    if let Some(out) = &args.out {
+        text += &format!("written to {}\n", out.display());
+    }
+    let json = json!({
+        "case": case.source,
+        "position": ct.position.code(),
+        "gantry_deg": args.gantry,
+        "couch_deg": args.couch,
+        "isocentre_mm": isocentre.to_array(),
+        "source_mm": frame.source_mm.to_array(),
+        "hu_table": table.name,
+        "depth_at_isocentre_mm": at_isocentre,
+        "greatest_depth_mm": largest,
+        "voxels": targets.len(),
+        "ms": ms,
+        "device": device,
+        "out": args.out,
+    });
+    Ok(Answer { json, text })
+}
+
+fn isocentre(args: &Args, case: &Case) -> anyhow::Result<DVec3> {
+    let first_beam = case.plans.iter().flat_map(|p| &p.beams).next().map(|b| b.isocentre_mm);
+    args.isocentre.or(first_beam).ok_or_else(|| {
+        anyhow!("{} has no plan to take the isocentre from; give it with --isocentre x,y,z", case.source)
+    })
+}
+
+/// Where depths are wanted: the CT's own voxels; where its planes are uneven, even planes at the smallest distance.
+fn targets(ct: &Ct) -> anyhow::Result<Arc<Grid>> {
+    let grid = ct.hu.grid();
+    if grid.even_plane_spacing_mm().is_some() {
+        return Ok(Arc::clone(grid));
+    }
+    let planes = grid.planes_mm();
+    let step = planes.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
+    let last = planes[planes.len() - 1];
+    let count = (last / step).floor() as usize + 1;
+    let [nx, ny, _] = grid.size();
+    let even: Vec<f64> = (0..count).map(|k| k as f64 * step).collect();
+    let [row, column, _] = grid.axes();
+    Ok(Arc::new(Grid::new(grid.origin_mm(), row, column, grid.spacing_xy_mm(), [nx, ny], &even)?))
+}
+
+fn millimetres(p: DVec3) -> String {
+    format!("{:.1},{:.1},{:.1} mm", p.x, p.y, p.z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{PatientPosition, Volume};
+
+    #[test]
+    fn uneven_planes_become_even_ones_as_close_as_the_closest() {
+        let grid =
+            Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [2, 2], &[0.0, 3.0, 4.0, 8.5]).unwrap();
+        let hu = Arc::new(Volume::new(Arc::new(grid), vec![0.0; 16]));
+        let ct = Ct {
+            hu,
+            position: PatientPosition::Hfs,
+            series_uid: String::new(),
+            study_uid: String::new(),
+            frame_of_reference_uid: String::new(),
+            description: String::new(),
+            plane_uids: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let even = targets(&ct).unwrap();
+        assert_eq!(even.planes_mm(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+    }
+}

@@ -1,0 +1,191 @@
+//! Words that several verbs share, and how they are read.
+
+use super::Failure;
+use crate::case::{Case, Ct};
+use crate::dicom::Choice;
+use crate::geometry::PatientPosition;
+use crate::open::{CaseWord, Wishes, open};
+use anyhow::{anyhow, bail};
+use glam::DVec3;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Which case, and which part of it.
+#[derive(Debug, clap::Args)]
+pub struct CaseArgs {
+    /// A folder of DICOM files, one file, a .mha volume in HU, a session, or demo:NAME
+    #[arg(value_name = "CASE")]
+    pub case: CaseWord,
+
+    /// Which image series, by its number in `beamsight info` (from 1), where a folder has several
+    #[arg(long, value_name = "N")]
+    pub series: Option<usize>,
+
+    /// How the patient of a .mha lies: HFS HFP FFS FFP HFDL HFDR FFDL FFDR
+    #[arg(long, value_name = "POSITION")]
+    pub position: Option<PatientPosition>,
+}
+
+impl CaseArgs {
+    /// Opens the case.
+    ///
+    /// # Errors
+    /// As [`open`]; a `--position` that contradicts the files.
+    pub fn open(&self) -> Result<Case, Failure> {
+        let series = match self.series {
+            Some(0) => return Err(Failure::Words("--series counts from 1".to_owned())),
+            other => other.map(|n| n - 1),
+        };
+        let choice = Choice { series, ..Choice::default() };
+        let case = open(&self.case, Wishes { choice, position: self.position }, &|_| true)?;
+        if let (Some(told), Some(ct)) = (self.position, &case.ct)
+            && told != ct.position
+        {
+            return Err(anyhow!(
+                "{}: the images say the patient lies {}, --position says {told}; leave --position out for DICOM images",
+                self.case,
+                ct.position
+            )
+            .into());
+        }
+        Ok(case)
+    }
+}
+
+/// The CT of a case that needs one.
+pub fn ct_of(case: &Case) -> anyhow::Result<Arc<Ct>> {
+    case.ct.clone().ok_or_else(|| anyhow!("{} has no CT; add the folder with its CT series", case.source))
+}
+
+/// The isocentre must lie in the image the beam goes through.
+pub fn check_inside(isocentre_mm: DVec3, ct: &Ct, source: &str) -> anyhow::Result<()> {
+    if ct.hu.nearest(isocentre_mm).is_some() {
+        return Ok(());
+    }
+    let corners = ct.hu.grid().corners_mm();
+    let low = corners.into_iter().fold(DVec3::INFINITY, DVec3::min);
+    let high = corners.into_iter().fold(DVec3::NEG_INFINITY, DVec3::max);
+    bail!(
+        "the isocentre {:.1},{:.1},{:.1} lies outside the CT of {source}, which reaches from {:.1},{:.1},{:.1} to \
+         {:.1},{:.1},{:.1} mm (patient LPS); plan and CT do not belong together, or the axes are mixed up",
+        isocentre_mm.x,
+        isocentre_mm.y,
+        isocentre_mm.z,
+        low.x,
+        low.y,
+        low.z,
+        high.x,
+        high.y,
+        high.z
+    )
+}
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    Auto,
+    Cpu,
+    Cuda(u32),
+}
+
+impl FromStr for Device {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => word
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| "it is auto, cpu, cuda or cuda:N".to_owned()),
+        }
+    }
+}
+
+impl Device {
+    /// The name of the device that will compute.
+    ///
+    /// # Errors
+    /// For CUDA, which this build has no engine for.
+    pub fn resolve(self) -> anyhow::Result<String> {
+        match self {
+            Self::Auto | Self::Cpu => Ok(format!("cpu ({} threads)", rayon::current_num_threads())),
+            Self::Cuda(n) => bail!(
+                "cuda:{n} is asked for, but this build has no CUDA engine yet; use --device cpu or auto"
+            ),
+        }
+    }
+}
+
+/// `x,y,z` in mm.
+pub fn position(word: &str) -> Result<DVec3, String> {
+    let numbers: Vec<f64> = word.split(',').filter_map(|w| finite(w).ok()).collect();
+    match (numbers[..].try_into(), word.split(',').count()) {
+        (Ok::<[f64; 3], _>(xyz), 3) => Ok(DVec3::from(xyz)),
+        _ => Err("it is three numbers in mm with commas between, like -10,0,25.5".to_owned()),
+    }
+}
+
+/// A number that is one.
+pub fn finite(word: &str) -> Result<f64, String> {
+    word.trim().parse().ok().filter(|v: &f64| v.is_finite()).ok_or_else(|| "it is not a number".to_owned())
+}
+
+/// A number above zero.
+pub fn positive(word: &str) -> Result<f64, String> {
+    finite(word).and_then(|v| if v > 0.0 { Ok(v) } else { Err("it must be above 0".to_owned()) })
+}
+
+/// The ending of an `--out` file, where it is one of those a verb writes.
+///
+/// # Errors
+/// [`Failure::Words`] for another ending.
+pub fn ending<'a>(path: &Path, known: &[&'a str]) -> Result<&'a str, Failure> {
+    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    known.iter().find(|k| ending.as_deref() == Some(**k)).copied().ok_or_else(|| {
+        let known: Vec<String> = known.iter().map(|k| format!(".{k}")).collect();
+        Failure::Words(format!("--out {}: this verb writes {}", path.display(), known.join(", ")))
+    })
+}
+
+/// Refuses a file that cannot be written before the work that fills it is done.
+///
+/// # Errors
+/// When the folder does not exist or may not be written to.
+pub fn check_writable(path: &Path) -> anyhow::Result<()> {
+    if path.is_dir() {
+        bail!("cannot write {}: it is a folder; name a file in it", path.display());
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        bail!("cannot write {}: there is no folder {}; make it first", path.display(), folder.display());
+    }
+    let probe = folder.join(format!(".beamsight-{}.tmp", std::process::id()));
+    let tried = fs::File::create_new(&probe).and_then(|_| fs::remove_file(&probe));
+    tried.map_err(|e| {
+        anyhow!("cannot write {}: {e}; choose a folder you may write to with --out", path.display())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_and_devices() {
+        assert_eq!(position("-10,0,2.5"), Ok(DVec3::new(-10.0, 0.0, 2.5)));
+        assert_eq!(position(" 1, 2 ,-3 "), Ok(DVec3::new(1.0, 2.0, -3.0)));
+        for wrong in ["1,2", "1,2,3,4", "1,2,x", "1,2,x,3", "nan,0,0", ""] {
+            assert!(position(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!("cuda:3".parse(), Ok(Device::Cuda(3)));
+        assert_eq!("auto".parse(), Ok(Device::Auto));
+        assert!("cuda:x".parse::<Device>().is_err() && "gpu".parse::<Device>().is_err());
+        assert!(Device::Cuda(0).resolve().is_err());
+    }
+}
