@@ -1,0 +1,31 @@
+//! Running the program.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// Runs `beamsight` with these words, away from any display.
+pub fn beamsight(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_beamsight"))
+        .args(words)
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .output()
+        .expect("the program starts")
+}
+
+/// Standard output, which must be exactly one JSON object.
+pub fn json_of(output: &Output) -> serde_json::Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .unwrap_or_else(|e| panic!("{e}\nout: {text}\nerr: {}", String::from_utf8_lossy(&output.stderr)));
+    assert!(value.is_object());
+    value
+}
+
+/// An empty folder of the calling test's own.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("target/ is writable");
+    folder
+}

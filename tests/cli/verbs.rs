@@ -1,0 +1,133 @@
+//! The program as a user runs it: help, exit codes, one JSON object, files written.
+
+use crate::program::{beamsight, json_of, scratch};
+use std::process::Output;
+
+fn words(command: &str) -> Output {
+    beamsight(&command.split_whitespace().collect::<Vec<_>>())
+}
+
+#[test]
+fn help_reads_well_and_every_verb_has_examples() {
+    let help = words("--help");
+    assert_eq!(help.status.code(), Some(0));
+    let text = String::from_utf8_lossy(&help.stdout).into_owned();
+    for part in ["Usage:", "CASE is a folder", "demo:thorax", "Examples:", "Not for clinical use"] {
+        assert!(text.contains(part), "no '{part}' in:\n{text}");
+    }
+    let verbs: Vec<&str> = text
+        .lines()
+        .skip_while(|l| !l.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|l| l.starts_with("  "))
+        .filter_map(|l| l.split_whitespace().next())
+        .filter(|verb| *verb != "help")
+        .collect();
+    assert!(verbs.len() >= 3, "{verbs:?}");
+    for verb in verbs {
+        let help = beamsight(&[verb, "--help"]);
+        let text = String::from_utf8_lossy(&help.stdout).into_owned();
+        assert!(text.contains("Examples:") && text.contains(&format!("beamsight {verb}")), "{verb}:\n{text}");
+        assert!(text.contains("--json") && text.contains("--device"), "{verb}:\n{text}");
+    }
+}
+
+#[test]
+fn wrong_words_exit_with_2() {
+    for command in [
+        "info",
+        "info demo:nose",
+        "path demo:water --gantry up",
+        "path demo:water --isocentre 1,2",
+        "path demo:water --sad 0",
+        "path demo:water --out depth.png",
+        "info demo:water --device gpu",
+        "info demo:water --series 0",
+        "demo nose --out x",
+        "demo water",
+        "path demo:water --colour red",
+    ] {
+        let output = words(command);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{command}: {message}");
+        assert!(message.starts_with("error:") && output.stdout.is_empty(), "{command}: {message}");
+    }
+}
+
+#[test]
+fn cuda_is_refused_plainly_where_there_is_none() {
+    let output = words("path demo:water --device cuda:1 --json");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(json_of(&output)["error"].as_str().unwrap().contains("no CUDA engine"));
+}
+
+#[test]
+fn info_says_what_the_demo_is() {
+    let output = words("info demo:tg119 --json");
+    assert_eq!(output.status.code(), Some(0));
+    let info = json_of(&output);
+    assert_eq!(info["ct"]["size"], serde_json::json!([180, 140, 80]));
+    assert_eq!(info["ct"]["position"], "HFS");
+    let ptv = info["structures"].as_array().unwrap().iter().find(|s| s["name"] == "PTV").unwrap();
+    // 240 degrees of a ring of 3.7 and 1.5 cm, 8 cm long.
+    let want = 240.0 / 360.0 * std::f64::consts::PI * (3.7f64.powi(2) - 1.5f64.powi(2)) * 8.0;
+    let volume = ptv["volume_cm3"].as_f64().unwrap();
+    assert!((volume / want - 1.0).abs() < 0.02, "{volume} for {want}");
+    assert_eq!(info["plans"][0]["beams"].as_array().unwrap().len(), 9);
+    // People read the same on standard error, and on standard output without --json.
+    assert!(String::from_utf8_lossy(&output.stderr).contains("PTV"));
+    let text = words("info demo:tg119");
+    assert!(String::from_utf8_lossy(&text.stdout).contains("180x140x80") && text.stderr.is_empty());
+}
+
+/// In water the depth at the isocentre is the way from the surface: 10 cm from the front, and from the side the half of
+/// the cube (relative electron density of water 1).
+#[test]
+fn path_in_the_water_cube_is_the_way_through_water() {
+    let folder = scratch("path");
+    let out = folder.join("depth.mha");
+    for (angles, isocentre, want) in [("--gantry 0", "0,-50,0", 100.0), ("--gantry -90", "-10,0,5", 140.0)] {
+        let command =
+            format!("path demo:water {angles} --isocentre {isocentre} --out {} --json", out.display());
+        let output = words(&command);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let depth = json_of(&output)["depth_at_isocentre_mm"].as_f64().unwrap();
+        // The air in front counts its thousandth; the isocentre lies between voxel centres.
+        assert!((depth - want).abs() < 0.5, "{angles}: {depth} for {want}");
+        let header = std::fs::read(&out).unwrap();
+        assert!(header.starts_with(b"ObjectType = Image\n") && header.len() > 140 * 140 * 140 * 4);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The written depths are a volume the program opens itself (as HU they make no sense, and it says so).
+#[test]
+fn a_written_volume_opens_again() {
+    let folder = scratch("again");
+    let out = folder.join("depth.mha");
+    let path = words(&format!("path demo:water --out {}", out.display()));
+    assert_eq!(path.status.code(), Some(0), "{}", String::from_utf8_lossy(&path.stderr));
+    let info = json_of(&words(&format!("info {} --position FFP --json", out.display())));
+    assert_eq!(info["ct"]["position"], "FFP");
+    assert_eq!(info["ct"]["size"], serde_json::json!([140, 140, 140]));
+    assert!(info["remarks"][0]["message"].as_str().unwrap().contains("HU"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_demo_written_out_opens_like_any_case() {
+    let folder = scratch("demo");
+    let out = folder.join("case");
+    let written = json_of(&words(&format!("demo slab --out {} --json", out.display())));
+    assert_eq!(written["files"], 142);
+    assert!(out.join("plan.toml").is_file());
+    let info = json_of(&words(&format!("info {} --json", out.display())));
+    assert_eq!(info["ct"]["size"], serde_json::json!([140, 140, 140]));
+    assert_eq!(info["structures"].as_array().unwrap().len(), 4);
+    let again = words(&format!("demo slab --out {}", out.display()));
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("not empty"));
+    let list = words("demo");
+    assert!(String::from_utf8_lossy(&list.stdout).contains("demo:thorax"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
