@@ -1,5 +1,6 @@
 //! The jobs over a patient's voxels, each written once per device: `cpu/` is the reference.
 
+pub mod cccs;
 pub mod cpu;
 pub mod path;
 mod watch;

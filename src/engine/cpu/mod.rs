@@ -1,3 +1,4 @@
 //! The jobs on the CPU: the reference, readable as the papers.
 
+pub mod cccs;
 pub mod path;

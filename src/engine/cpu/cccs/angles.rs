@@ -1,0 +1,113 @@
+//! What a voxel sends along a line, by the angle between the line and the voxel's own ray.
+
+use crate::engine::cccs::directions::Direction;
+use crate::physics::kernel::KernelClass;
+use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
+use crate::physics::kernel_fit::{decay_per_cm, terms_of};
+use glam::DVec3;
+
+const STEP_DEG: f64 = 0.25;
+const ANGLES: usize = (180.0 / STEP_DEG) as usize + 1;
+/// Tilts at which the normalisation is tabulated, each way.
+const TILTS: usize = 17;
+
+/// First coefficient of each channel, then the channels' sums.
+pub const OFFSET: [usize; CHANNELS + 1] = {
+    let (p, s) = (primary_terms(), scatter_terms());
+    [0, p, 2 * p, 2 * p + s, 2 * p + 2 * s]
+};
+/// Coefficients of an angle.
+pub const COEFFICIENTS: usize = OFFSET[CHANNELS] + CHANNELS;
+
+const fn primary_terms() -> usize {
+    let t = terms_of(KernelClass::Primary);
+    t.end - t.start
+}
+
+const fn scatter_terms() -> usize {
+    let t = terms_of(KernelClass::Scatter);
+    t.end - t.start
+}
+
+/// Class of a channel.
+pub fn class_of(channel: usize) -> KernelClass {
+    KernelClass::ALL[channel / 2]
+}
+
+/// Coefficients by angle, per sr: `A_k / a_k` of every channel's terms, then `sum A_k` of every channel.
+pub struct AngleTable {
+    rows: Vec<[f32; COEFFICIENTS]>,
+}
+
+impl AngleTable {
+    pub fn new(kernel: &BeamKernel) -> Self {
+        let row = |i: usize| {
+            let mut row = [0.0; COEFFICIENTS];
+            for channel in 0..CHANNELS {
+                let a = kernel.amplitudes_per_sr(channel, i as f64 * STEP_DEG);
+                for (j, k) in terms_of(class_of(channel)).enumerate() {
+                    row[OFFSET[channel] + j] = (a[k] / decay_per_cm(k)) as f32;
+                }
+                row[OFFSET[CHANNELS] + channel] = a.iter().sum::<f64>() as f32;
+            }
+            row
+        };
+        Self { rows: (0..ANGLES).map(row).collect() }
+    }
+
+    /// The row for a cosine of the angle.
+    #[inline(always)]
+    pub fn at(&self, cos: f32) -> &[f32; COEFFICIENTS] {
+        // Abramowitz and Stegun 4.4.45, within 0.004 degrees.
+        let x = cos.abs().min(1.0);
+        let angle =
+            (1.0 - x).sqrt() * (1.570_728_8 + x * (-0.212_114_4 + x * (0.074_261 + x * -0.018_729_3)));
+        let angle = if cos < 0.0 { std::f32::consts::PI - angle } else { angle };
+        let i = (angle * (180.0 / std::f32::consts::PI / STEP_DEG as f32) + 0.5) as usize;
+        &self.rows[i.min(ANGLES - 1)]
+    }
+}
+
+/// Factors that make every channel's energy exact for every tilt of the local ray against the beam axis.
+pub struct TiltNorm {
+    /// Largest tangent of the tilt, each way.
+    reach: f64,
+    factors: Vec<[f32; CHANNELS]>,
+}
+
+impl TiltNorm {
+    /// For rays whose tangents against the axis stay within `reach` in x and y of the directions' frame.
+    pub fn new(table: &AngleTable, directions: &[Direction], reach: f64) -> Self {
+        let reach = reach.max(1e-3);
+        let mut factors = Vec::with_capacity(TILTS * TILTS);
+        for j in 0..TILTS {
+            for i in 0..TILTS {
+                let tangent = |n: usize| (2.0 * n as f64 / (TILTS - 1) as f64 - 1.0) * reach;
+                let ray = DVec3::new(tangent(i), tangent(j), 1.0).normalize();
+                let mut sums = [0.0; CHANNELS];
+                for d in directions {
+                    let row = table.at(d.axis.dot(ray) as f32);
+                    for (c, sum) in sums.iter_mut().enumerate() {
+                        *sum += d.solid_angle_sr * f64::from(row[OFFSET[CHANNELS] + c]);
+                    }
+                }
+                factors.push(sums.map(|s| (1.0 / s) as f32));
+            }
+        }
+        Self { reach, factors }
+    }
+
+    /// Factors for a ray with these tangents, bilinear.
+    pub fn at(&self, tangents: [f64; 2]) -> [f32; CHANNELS] {
+        let last = (TILTS - 1) as f64;
+        let place = tangents.map(|t| ((t / self.reach + 1.0) * 0.5 * last).clamp(0.0, last));
+        let cell = place.map(|p| (p as usize).min(TILTS - 2));
+        let [tx, ty] = [0, 1].map(|a| (place[a] - cell[a] as f64) as f32);
+        let f = |i: usize, j: usize| &self.factors[(cell[1] + j) * TILTS + cell[0] + i];
+        std::array::from_fn(|c| {
+            let low = f(0, 0)[c] * (1.0 - tx) + f(1, 0)[c] * tx;
+            let high = f(0, 1)[c] * (1.0 - tx) + f(1, 1)[c] * tx;
+            low * (1.0 - ty) + high * ty
+        })
+    }
+}

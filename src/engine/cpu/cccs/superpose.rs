@@ -1,0 +1,95 @@
+//! All directions of a beam: shared out in fixed chunks, summed in a fixed order.
+
+use super::angles::AngleTable;
+use super::block::{Block, Lattice};
+use super::transport::transport;
+use crate::engine::cccs::directions::Direction;
+use crate::engine::{Stopped, Watch};
+use crate::physics::kernel_beam::CHANNELS;
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Chunks of directions (at most, for each layout): the sum over directions does not depend on the number of threads
+/// because it is cut the same way for any.
+const CHUNKS: usize = 8;
+
+/// What is transported: voxels, what they release, and from where the radiation comes.
+pub struct Released<'a> {
+    pub lattice: Lattice,
+    /// Attenuation-equivalent density of water, g/cm3, x fastest.
+    pub density: &'a [f32],
+    /// Gy per channel (energy per mass of water), tilt normalisation included.
+    pub source: &'a [Vec<f32>; CHANNELS],
+    /// The radiation source in the lattice's frame, mm.
+    pub source_mm: DVec3,
+    /// Directions' frame -> the lattice's frame.
+    pub lattice_from_kernel: DMat3,
+}
+
+/// Energy deposited per volume of water of unit density (Gy g/cm3), x fastest.
+///
+/// # Errors
+/// [`Stopped`] when cancelled.
+pub fn superpose(
+    released: &Released<'_>,
+    table: &AngleTable,
+    directions: &[Direction],
+    watch: &Watch,
+) -> Result<Vec<f32>, Stopped> {
+    let mut sum = vec![0.0; released.lattice.len()];
+    let done = AtomicUsize::new(0);
+    // Lines run along contiguous memory across the dominant axis: x contiguous for y and z, y contiguous for x.
+    for (order, along_x) in [([0, 1, 2], false), ([1, 0, 2], true)] {
+        let mine: Vec<(usize, DVec3, f64)> = directions
+            .iter()
+            .enumerate()
+            .map(|(n, d)| (n, released.lattice_from_kernel * d.axis, d.solid_angle_sr))
+            .filter(|(_, axis, _)| (dominant_axis(&released.lattice, *axis) == 0) == along_x)
+            .collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let block =
+            Block::new(&released.lattice, order, released.density, released.source, released.source_mm);
+        watch.check()?;
+        let parts: Vec<Vec<f32>> = mine
+            .par_chunks(mine.len().div_ceil(CHUNKS))
+            .map(|chunk| {
+                let mut deposit = vec![0.0; block.padded_len()];
+                for (n, axis, solid_angle) in chunk {
+                    let direction = DVec3::from(order.map(|a| axis[a]));
+                    transport(&block, table, direction, start(*n), *n as i32, *solid_angle, &mut deposit, watch)?;
+                    let finished = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    watch.report(finished as f32 / directions.len() as f32);
+                }
+                Ok(deposit)
+            })
+            .collect::<Result<_, Stopped>>()?;
+        for part in &parts {
+            watch.check()?;
+            block.add_onto(&released.lattice, part, &mut sum);
+        }
+    }
+    Ok(sum)
+}
+
+/// The axis along which a direction crosses most voxels.
+fn dominant_axis(lattice: &Lattice, axis: DVec3) -> usize {
+    let speed: [f64; 3] = std::array::from_fn(|a| (axis[a] / lattice.spacing_mm[a]).abs());
+    if speed[2] >= speed[0] && speed[2] >= speed[1] {
+        2
+    } else if speed[1] >= speed[0] {
+        1
+    } else {
+        0
+    }
+}
+
+/// Where within a voxel the lines of direction `n` come in: spread evenly (the additive recurrence of the plastic
+/// number), so that the lattices of neighbouring directions do not all run along the same planes.
+fn start(n: usize) -> [f64; 2] {
+    const PLASTIC: f64 = 1.324_717_957_244_746;
+    let n = n as f64 + 0.5;
+    [(n / PLASTIC).fract(), (n / (PLASTIC * PLASTIC)).fract()]
+}

@@ -1,0 +1,198 @@
+//! Energy carried along lines: the exponential recursion, sixteen lines at a time.
+
+use super::angles::{AngleTable, COEFFICIENTS, OFFSET};
+use super::block::{Block, LEAD, PHASE_STEP};
+use super::lanes::{LANES, Lanes};
+use super::walk::{LatticeWalk, Piece};
+use crate::engine::{Stopped, Watch};
+use crate::physics::kernel::KernelClass;
+use crate::physics::kernel_beam::CHANNELS;
+use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS, terms_of};
+use glam::DVec3;
+use multiversion::multiversion;
+use multiversion::target::target_cfg_f;
+
+/// What a term decays to instead of zero, in units of the greatest release: keeps the state out of the denormal
+/// numbers, which are slow, at no cost.
+const FLOOR: f32 = 1e-20;
+
+/// Carries energy along `direction` (unit vector in the block's axis order) on a lattice of lines and adds
+/// what stays, times `weight`, to `deposit` (padded, in the block's layout): energy per volume of water of unit density.
+pub fn transport(
+    block: &Block,
+    table: &AngleTable,
+    direction: DVec3,
+    start: [f64; 2],
+    turn: i32,
+    weight: f64,
+    deposit: &mut [f32],
+    watch: &Watch,
+) -> Result<(), Stopped> {
+    let walk = LatticeWalk::new(block, direction, start);
+    let other = 3 - walk.dominant;
+    let [least, most] = walk.shifts(0);
+    let [row_least, row_most] = walk.shifts(1);
+    let mut lines = LineRow {
+        block,
+        table,
+        direction: [direction.x as f32, direction.y as f32, direction.z as f32],
+        weight: (weight / walk.slab_path_cm) as f32,
+        base: most + LEAD as i32,
+        width: block.stride + (most - least) as usize,
+        state: Vec::new(),
+        active: [0, 0],
+        phase: 0,
+    };
+    lines.state = vec![0.0; TERMS * lines.width];
+    for line_row in -row_most..block.size[other] as i32 - row_least {
+        watch.check()?;
+        lines.state.fill(FLOOR);
+        lines.active = [0, 0];
+        lines.phase = phase_of(line_row, turn);
+        pass_all(&mut lines, &walk, line_row, deposit);
+    }
+    Ok(())
+}
+
+/// Where the strips of a row begin. The angle of release is that of a strip's middle; beginning elsewhere in
+/// each row and direction spreads the little that this misses evenly instead of leaving a pattern.
+fn phase_of(line_row: i32, turn: i32) -> i32 {
+    (line_row + turn).rem_euclid((LANES / PHASE_STEP) as i32) * PHASE_STEP as i32
+}
+
+/// Moves a row of lines through the whole block.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+avx+fma",
+    "x86_64+avx2+avx+fma",
+    "aarch64+neon"
+))]
+fn pass_all(lines: &mut LineRow<'_>, walk: &LatticeWalk, line_row: i32, deposit: &mut [f32]) {
+    const FUSED: bool = target_cfg_f!(target_feature = "fma");
+    let other = 3 - walk.dominant;
+    for piece in &walk.pieces {
+        let across = line_row + piece.shift[1];
+        if across < 0 || across >= lines.block.size[other] as i32 {
+            continue;
+        }
+        let mut rest = [0; 2];
+        rest[walk.dominant - 1] = piece.slab;
+        rest[other - 1] = across as usize;
+        lines.pass::<FUSED>(piece, lines.block.row(rest), deposit);
+    }
+}
+
+/// A row of lines on their way, side by side along the contiguous axis.
+struct LineRow<'a> {
+    block: &'a Block,
+    table: &'a AngleTable,
+    direction: [f32; 3],
+    weight: f32,
+    /// Line number of the first value of a term's state, negated.
+    base: i32,
+    /// Lines in the row.
+    width: usize,
+    /// Energy on its way over `a_k`, `[term][line]`.
+    state: Vec<f32>,
+    /// Lines that carry anything: first, one past the last (indices into a term's state).
+    active: [i32; 2],
+    /// Voxels by which the strips begin before the block's first voxel.
+    phase: i32,
+}
+
+impl LineRow<'_> {
+    /// Moves all lines through one voxel each: `row` of the block, shifted.
+    #[inline(always)]
+    fn pass<const FUSED: bool>(&mut self, piece: &Piece, row: usize, deposit: &mut [f32]) {
+        let block = self.block;
+        let to_line = self.base - piece.shift[0];
+        let releasing = block.releasing[row];
+        let matter = block.matter[row];
+        let lanes = LANES as i32;
+        if releasing[0] < releasing[1] {
+            let [from, to] = releasing.map(|u| u + to_line);
+            let empty = self.active[0] >= self.active[1];
+            self.active =
+                if empty { [from, to] } else { [self.active[0].min(from), self.active[1].max(to)] };
+        }
+        let first = (self.active[0] - to_line).max(matter[0]);
+        let end = (self.active[1] - to_line).min(matter[1]);
+        let mut begin = (first + self.phase).div_euclid(lanes) * lanes - self.phase;
+        while begin < end {
+            let within = (begin + LEAD as i32) as usize;
+            let cell = row * block.stride + within;
+            let state = &mut self.state[(begin + to_line) as usize..];
+            let path = Lanes::load(&block.density[cell..]) * Lanes::splat(piece.length_cm);
+            let stays = if begin < releasing[1] && begin + lanes > releasing[0] {
+                let source: [Lanes; CHANNELS] = std::array::from_fn(|c| Lanes::load(&block.source[c][cell..]));
+                let ray = &block.rays[(row * block.stride + within) / PHASE_STEP];
+                let d = &self.direction;
+                let coefficients = self.table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]);
+                release_and_carry::<FUSED>(path, &source, coefficients, state, self.width)
+            } else {
+                carry(path, state, self.width)
+            };
+            let to = &mut deposit[cell..];
+            stays.mul_add::<FUSED>(Lanes::splat(self.weight), Lanes::load(to)).store(to);
+            begin += lanes;
+        }
+    }
+}
+
+/// `1 - exp(-a y)` of the slowest term; each faster term follows by `g -> g (2 - g)`.
+#[inline(always)]
+fn slowest_loss(path: Lanes) -> Lanes {
+    let x = path * Lanes::splat(SLOWEST_PER_CM as f32);
+    let one = Lanes::splat(1.0);
+    x * (one - x * Lanes::splat(0.5) * (one - x * Lanes::splat(1.0 / 3.0) * (one - x * Lanes::splat(0.25))))
+}
+
+/// A voxel that releases: `R <- R e + (S/a)(1 - e)` for every term; what is not carried on stays.
+#[inline(always)]
+fn release_and_carry<const FUSED: bool>(
+    path: Lanes,
+    source: &[Lanes; CHANNELS],
+    coefficients: &[f32; COEFFICIENTS],
+    state: &mut [f32],
+    width: usize,
+) -> Lanes {
+    const PRIMARY: std::ops::Range<usize> = terms_of(KernelClass::Primary);
+    const SCATTER: std::ops::Range<usize> = terms_of(KernelClass::Scatter);
+    let mut loss = slowest_loss(path);
+    let mut released = Lanes::ZERO;
+    for c in 0..CHANNELS {
+        let sum = Lanes::splat(coefficients[OFFSET[CHANNELS] + c]);
+        released = source[c].mul_add::<FUSED>(sum, released);
+    }
+    let mut stays = path * released;
+    for k in 0..TERMS {
+        let mut full = Lanes::splat(FLOOR);
+        for c in 0..CHANNELS {
+            let terms = if c < 2 { PRIMARY } else { SCATTER };
+            if terms.start <= k && k < terms.end {
+                let a = Lanes::splat(coefficients[OFFSET[c] + k - terms.start]);
+                full = source[c].mul_add::<FUSED>(a, full);
+            }
+        }
+        let carried = Lanes::load(&state[k * width..]);
+        let gain = loss * (full - carried);
+        (carried + gain).store(&mut state[k * width..]);
+        stays = stays - gain;
+        loss = loss * (Lanes::splat(2.0) - loss);
+    }
+    stays
+}
+
+/// A voxel that releases nothing.
+#[inline(always)]
+fn carry(path: Lanes, state: &mut [f32], width: usize) -> Lanes {
+    let mut loss = slowest_loss(path);
+    let mut stays = Lanes::ZERO;
+    for k in 0..TERMS {
+        let carried = Lanes::load(&state[k * width..]);
+        let lost = loss * (carried - Lanes::splat(FLOOR));
+        (carried - lost).store(&mut state[k * width..]);
+        stays += lost;
+        loss = loss * (Lanes::splat(2.0) - loss);
+    }
+    stays
+}

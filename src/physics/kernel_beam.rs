@@ -1,0 +1,157 @@
+//! The kernels of one beam's spectrum: what a voxel releases at a depth, and along which exponentials it goes.
+//!
+//! Primary and scatter are apart: the primary kernel is driven by the collision kerma, the scatter kernel by the rest of
+//! the TERMA. Hardening: in each class the spectrum's kernel at any depth is a mix of the kernels at two anchor depths;
+//! the energy of the class is exact, the shape is the nearest mix. For 6 MV the shape misses 0.2 % of the energy at
+//! most (out to 40 cm), where a single kernel misses 6 % of the primary's range and 0.6 % of the scatter's.
+
+use super::kernel::{CONES, ConeTable, KernelClass, KernelTable, SHELLS};
+use super::kernel_fit::{ExponentialKernel, TERMS};
+
+/// Primary near, primary deep, scatter near, scatter deep.
+pub const CHANNELS: usize = 4;
+/// Depths (g/cm2) whose spectra span the others.
+const ANCHORS_CM: [f64; 2] = [3.0, 30.0];
+/// Step and end of the release table, g/cm2. Beyond its end the last slope goes on as zero release.
+const STEP_CM: f64 = 0.1;
+const DEEPEST_CM: f64 = 120.0;
+/// Gy per MeV/g.
+const GY_G_PER_MEV: f64 = 1.602_176_634e-10;
+
+/// Kernels and release of a spectrum in water.
+#[derive(Clone, Debug)]
+pub struct BeamKernel {
+    channels: [ExponentialKernel; CHANNELS],
+    /// Gy cm2: energy released per mass and photon fluence, by channel, at steps of depth.
+    release: Vec<[f64; CHANNELS]>,
+}
+
+impl BeamKernel {
+    /// Kernels of a photon spectrum: energies (MeV) and photons per bin (any sum; taken relative to 1).
+    pub fn new(energies_mev: &[f64], photon_weights: &[f64]) -> Self {
+        let table = KernelTable::water();
+        let sum: f64 = photon_weights.iter().sum();
+        let bins: Vec<Bin> = energies_mev
+            .iter()
+            .zip(photon_weights)
+            .filter(|(_, w)| **w > 0.0)
+            .map(|(&energy, &w)| Bin::new(table, energy, w / sum))
+            .collect();
+        let classes = KernelClass::ALL.map(|class| ClassMix::new(table, class, &bins));
+        let channels = [0, 1, 2, 3].map(|c: usize| {
+            let class = &classes[c / 2];
+            ExponentialKernel::fit(class.class, &class.anchors[c % 2], table.outer_radii_cm(), 1.0)
+        });
+        let steps = (DEEPEST_CM / STEP_CM) as usize + 2;
+        let release = (0..steps)
+            .map(|i| {
+                let depth = i as f64 * STEP_CM;
+                let [p, s] = classes.each_ref().map(|c| c.release(&bins, depth));
+                [p[0], p[1], s[0], s[1]].map(|mev_per_g| mev_per_g * GY_G_PER_MEV)
+            })
+            .collect();
+        Self { channels, release }
+    }
+
+    /// Energy released per mass and per photon fluence, Gy cm2, by channel, at a depth in g/cm2 (attenuation only,
+    /// no inverse square). A channel may be negative; the two of a class sum to a positive release.
+    pub fn release(&self, depth_cm: f64) -> [f64; CHANNELS] {
+        let x = (depth_cm / STEP_CM).clamp(0.0, (self.release.len() - 2) as f64);
+        let i = x as usize;
+        let t = x - i as f64;
+        std::array::from_fn(|c| self.release[i][c] * (1.0 - t) + self.release[i + 1][c] * t)
+    }
+
+    /// Amplitudes of a channel per sr at an angle from the photon's direction, linear between the cones' middles.
+    /// Integrated over the sphere their sum is 1 (to the precision of the interpolation; transport makes it exact).
+    pub fn amplitudes_per_sr(&self, channel: usize, angle_deg: f64) -> [f64; TERMS] {
+        let x = (angle_deg * CONES as f64 / 180.0 - 0.5).clamp(0.0, (CONES - 1) as f64);
+        let i = (x as usize).min(CONES - 2);
+        let t = x - i as f64;
+        let a = &self.channels[channel].amplitudes;
+        let sr = [i, i + 1].map(KernelTable::cone_solid_angle_sr);
+        std::array::from_fn(|k| a[i][k] / sr[0] * (1.0 - t) + a[i + 1][k] / sr[1] * t)
+    }
+
+    /// Energy by cone, all classes together, of the radiation at a depth; sums to 1.
+    pub fn energy_by_cone(&self, depth_cm: f64) -> [f64; CONES] {
+        let release = self.release(depth_cm);
+        let total: f64 = release.iter().sum();
+        std::array::from_fn(|cone| {
+            let of = |c: usize| release[c] * self.channels[c].amplitudes[cone].iter().sum::<f64>();
+            (0..CHANNELS).map(of).sum::<f64>() / total
+        })
+    }
+}
+
+/// One energy of the spectrum.
+struct Bin {
+    energy_mev: f64,
+    photons: f64,
+    mu_over_rho: f64,
+}
+
+impl Bin {
+    fn new(table: &KernelTable, energy_mev: f64, photons: f64) -> Self {
+        Self { energy_mev, photons, mu_over_rho: table.mu_over_rho_cm2_g(energy_mev) }
+    }
+
+    /// MeV/g per photon fluence at a depth in g/cm2.
+    fn terma(&self, depth_cm: f64) -> f64 {
+        self.photons * self.energy_mev * self.mu_over_rho * (-self.mu_over_rho * depth_cm).exp()
+    }
+}
+
+/// One class: its kernels at the anchor depths (of energy 1) and what is needed to mix them.
+struct ClassMix {
+    class: KernelClass,
+    anchors: [ConeTable; 2],
+    /// Energy within a radius, all cones, per bin of the spectrum and at the two anchors.
+    curves: Vec<[f64; SHELLS]>,
+    anchor_curves: [[f64; SHELLS]; 2],
+    fractions: Vec<f64>,
+}
+
+impl ClassMix {
+    fn new(table: &KernelTable, class: KernelClass, bins: &[Bin]) -> Self {
+        let tables: Vec<ConeTable> = bins.iter().map(|b| table.cumulative(class, b.energy_mev)).collect();
+        let fractions: Vec<f64> = bins.iter().map(|b| table.class_fraction(class, b.energy_mev)).collect();
+        let anchors = ANCHORS_CM.map(|depth| {
+            let energy: f64 = bins.iter().zip(&fractions).map(|(b, f)| b.terma(depth) * f).sum();
+            let mut mixed = [[0.0; CONES]; SHELLS];
+            for (bin, t) in bins.iter().zip(&tables) {
+                let weight = bin.terma(depth) / energy;
+                for (to, from) in mixed.iter_mut().flatten().zip(t.iter().flatten()) {
+                    *to += weight * from;
+                }
+            }
+            mixed
+        });
+        let anchor_curves = anchors.each_ref().map(curve);
+        Self { class, anchors, curves: tables.iter().map(curve).collect(), anchor_curves, fractions }
+    }
+
+    /// MeV/g that each anchor's kernel gets at a depth.
+    fn release(&self, bins: &[Bin], depth_cm: f64) -> [f64; 2] {
+        let mut energy = 0.0;
+        let mut shape = [0.0; SHELLS];
+        for ((bin, curve), fraction) in bins.iter().zip(&self.curves).zip(&self.fractions) {
+            let terma = bin.terma(depth_cm);
+            energy += terma * fraction;
+            shape.iter_mut().zip(curve).for_each(|(s, c)| *s += terma * c);
+        }
+        let [near, deep] = &self.anchor_curves;
+        let (mut across, mut along) = (0.0, 0.0);
+        for i in 0..SHELLS {
+            let span = deep[i] - near[i];
+            across += span * span;
+            along += span * (shape[i] / energy - near[i]);
+        }
+        let t = if across > 0.0 { along / across } else { 0.0 };
+        [energy * (1.0 - t), energy * t]
+    }
+}
+
+fn curve(table: &ConeTable) -> [f64; SHELLS] {
+    table.map(|shell| shell.iter().sum())
+}

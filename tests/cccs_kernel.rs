@@ -1,0 +1,108 @@
+//! The shipped kernels: equal to the data they come from, conserving energy, well fitted.
+
+use beamsight::physics::kernel::{CONES, KernelClass, KernelTable, SHELLS};
+use beamsight::physics::kernel_fit::ExponentialKernel;
+use std::path::{Path, PathBuf};
+
+fn data() -> Option<PathBuf> {
+    let root = std::env::var_os("BEAMSIGHT_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let folder = root.join("physics/edk_water_egsnrc");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("SKIPPED: no kernel data at {}", folder.display());
+    None
+}
+
+#[test]
+fn asset_equals_the_data_it_comes_from() {
+    let Some(folder) = data() else { return };
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|e| e.expect("an entry").path())
+        .filter(|p| p.extension().is_some_and(|e| e == "json"))
+        .collect();
+    files.sort();
+    let read = |p: &PathBuf| -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(p).expect("readable")).expect("JSON")
+    };
+    let all: Vec<serde_json::Value> = files.iter().map(read).collect();
+    let number = |v: &serde_json::Value| v.as_f64().expect("a number");
+    let mut values: Vec<u8> = Vec::new();
+    for class in KernelClass::ALL {
+        for file in &all {
+            for shell in 0..SHELLS {
+                for cone in 0..CONES {
+                    let at = |component: &str| number(&file["fraction"][component][shell][cone]);
+                    let value = match class {
+                        KernelClass::Primary => at("primary"),
+                        KernelClass::Scatter => at("total") - at("primary"),
+                    };
+                    values.extend((value as f32).to_le_bytes());
+                }
+            }
+        }
+    }
+    let list = |v: Vec<f64>| format!("{v:?}");
+    let each = |f: &dyn Fn(&serde_json::Value) -> f64| list(all.iter().map(f).collect());
+    let radii = all[0]["radii_cm"].as_array().expect("radii").iter().skip(1).map(number).collect();
+    let head = format!(
+        "# Header of edk_water.f32; both made by tests/cccs_kernel.rs from data/physics/edk_water_egsnrc (EGSnrc, see README.md).\n\
+         energies_mev = {}\n# Without coherent scattering, as the Monte Carlo used it.\nmu_over_rho_cm2_g = {}\n\
+         # Energy deposited beyond the last shell, part of 1.\nbeyond_last_shell = {}\nouter_radii_cm = {}\n",
+        each(&|f| number(&f["energy_MeV"])),
+        each(&|f| number(&f["mu_over_rho_cm2_g"])),
+        each(&|f| number(&f["sum_beyond_60cm"]["total"])),
+        list(radii),
+    );
+    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/kernels");
+    if std::env::var_os("BEAMSIGHT_WRITE_ASSETS").is_some() {
+        std::fs::write(assets.join("edk_water.f32"), &values).expect("written");
+        std::fs::write(assets.join("edk_water.toml"), &head).expect("written");
+    }
+    assert!(std::fs::read(assets.join("edk_water.f32")).expect("shipped") == values, "kernel values differ");
+    assert_eq!(std::fs::read_to_string(assets.join("edk_water.toml")).expect("shipped"), head);
+}
+
+/// Hubbell and Seltzer, NISTIR 5632: mu_en/rho of water, cm2/g.
+#[test]
+fn primary_class_sums_to_energy_absorption() {
+    let k = KernelTable::water();
+    for (energy, mu_en) in [(0.1, 0.02546), (0.5, 0.03299), (1.0, 0.03103), (2.0, 0.02608), (6.0, 0.01806), (10.0, 0.01566)] {
+        let got = k.class_fraction(KernelClass::Primary, energy) * k.mu_over_rho_cm2_g(energy);
+        assert!((got / mu_en - 1.0).abs() < 0.003, "{energy} MeV: {got} for {mu_en}");
+    }
+}
+
+/// physics.md, "known to be right": sums inside the 60 cm sphere.
+#[test]
+fn kernels_conserve_energy() {
+    let k = KernelTable::water();
+    for (energy, inside) in [(0.1, 0.998), (1.5, 0.965), (4.0, 0.941), (10.0, 0.930)] {
+        let sum: f64 = KernelClass::ALL.iter().map(|&c| k.cumulative(c, energy)[SHELLS - 1].iter().sum::<f64>()).sum();
+        assert!((sum - inside).abs() < 0.0025, "{energy} MeV: {sum}");
+        assert!((sum + k.beyond_last_shell(energy) - 1.0).abs() < 2e-4, "{energy} MeV: beyond");
+    }
+}
+
+#[test]
+fn exponentials_follow_the_table() {
+    let k = KernelTable::water();
+    for energy in [0.5, 1.25, 2.0, 4.0, 8.0] {
+        for class in KernelClass::ALL {
+            let table = k.cumulative(class, energy);
+            let total = k.class_fraction(class, energy);
+            let fit = ExponentialKernel::fit(class, &table, k.outer_radii_cm(), total);
+            let mut worst: f64 = 0.0;
+            for (shell, r) in k.outer_radii_cm().iter().enumerate() {
+                let miss: f64 = (0..CONES).map(|c| (fit.cumulative(c, *r) * total - table[shell][c]).abs()).sum();
+                worst = worst.max(miss);
+            }
+            println!("{class:?} {energy} MeV: at most {worst:.5} of the photon's energy misplaced");
+            assert!(worst < 0.006, "{class:?} {energy} MeV: {worst}");
+            let sum: f64 = fit.amplitudes.iter().flatten().sum();
+            assert!((sum - 1.0).abs() < 1e-12);
+        }
+    }
+}
