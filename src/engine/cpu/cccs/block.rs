@@ -12,7 +12,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    pub fn len(&self) -> usize {
+    pub fn voxels(&self) -> usize {
         self.size.iter().product()
     }
 }
@@ -43,12 +43,14 @@ pub struct Block {
 }
 
 impl Block {
-    /// Lays out x-fastest data along `order`; `source_mm` is the radiation source in the lattice's frame.
+    /// Lays out x-fastest data along `order`, the source multiplied by `scale`; `source_mm` is the radiation source in the
+    /// lattice's frame.
     pub fn new(
         lattice: &Lattice,
         order: [usize; 3],
         density: &[f32],
         source: &[Vec<f32>; CHANNELS],
+        scale: f32,
         source_mm: DVec3,
     ) -> Self {
         let size = order.map(|a| lattice.size[a]);
@@ -65,8 +67,8 @@ impl Block {
             releasing: Vec::new(),
             rays: Vec::new(),
         };
-        block.density = block.laid_out(lattice, density);
-        block.source = source.each_ref().map(|s| block.laid_out(lattice, s));
+        block.density = block.laid_out(lattice, density, 1.0);
+        block.source = source.each_ref().map(|s| block.laid_out(lattice, s, scale));
         for row in 0..size[1] * size[2] {
             let cells = row * stride..(row + 1) * stride;
             block.matter.push(used_range(&block.density[cells.clone()]));
@@ -99,11 +101,11 @@ impl Block {
         self.stride * self.size[1] * self.size[2]
     }
 
-    fn laid_out(&self, lattice: &Lattice, data: &[f32]) -> Vec<f32> {
+    fn laid_out(&self, lattice: &Lattice, data: &[f32], scale: f32) -> Vec<f32> {
         let mut out = vec![0.0; self.padded_len()];
         self.each_row(lattice, |row, first, step| {
             for (i, v) in out[row * self.stride + LEAD..][..self.size[0]].iter_mut().enumerate() {
-                *v = data[first + i * step];
+                *v = scale * data[first + i * step];
             }
         });
         out

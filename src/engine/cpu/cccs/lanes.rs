@@ -49,16 +49,16 @@ macro_rules! lane_wise {
             fn $name(self, other: Self) -> Self {
                 let mut v = self.0;
                 for (a, b) in v.iter_mut().zip(&other.0) {
-                    *a = *a $op *b;
+                    *a $op *b;
                 }
                 Self(v)
             }
         }
     };
 }
-lane_wise!(Add, add, +);
-lane_wise!(Sub, sub, -);
-lane_wise!(Mul, mul, *);
+lane_wise!(Add, add, +=);
+lane_wise!(Sub, sub, -=);
+lane_wise!(Mul, mul, *=);
 
 impl AddAssign for Lanes {
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::angles::AngleTable;
 use super::block::{Block, Lattice};
-use super::transport::transport;
+use super::transport::{Lines, transport};
 use crate::engine::cccs::directions::Direction;
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
@@ -37,7 +37,12 @@ pub fn superpose(
     directions: &[Direction],
     watch: &Watch,
 ) -> Result<Vec<f32>, Stopped> {
-    let mut sum = vec![0.0; released.lattice.len()];
+    let mut sum = vec![0.0; released.lattice.voxels()];
+    // Transport works on releases of order 1, whatever their unit.
+    let most = released.source.iter().flatten().fold(0.0_f32, |m, s| m.max(s.abs()));
+    if most == 0.0 {
+        return Ok(sum);
+    }
     let done = AtomicUsize::new(0);
     // Lines run along contiguous memory across the dominant axis: x contiguous for y and z, y contiguous for x.
     for (order, along_x) in [([0, 1, 2], false), ([1, 0, 2], true)] {
@@ -50,8 +55,14 @@ pub fn superpose(
         if mine.is_empty() {
             continue;
         }
-        let block =
-            Block::new(&released.lattice, order, released.density, released.source, released.source_mm);
+        let block = Block::new(
+            &released.lattice,
+            order,
+            released.density,
+            released.source,
+            1.0 / most,
+            released.source_mm,
+        );
         watch.check()?;
         let parts: Vec<Vec<f32>> = mine
             .par_chunks(mine.len().div_ceil(CHUNKS))
@@ -59,7 +70,8 @@ pub fn superpose(
                 let mut deposit = vec![0.0; block.padded_len()];
                 for (n, axis, solid_angle) in chunk {
                     let direction = DVec3::from(order.map(|a| axis[a]));
-                    transport(&block, table, direction, start(*n), *n as i32, *solid_angle, &mut deposit, watch)?;
+                    let lines = Lines { direction, start: start(*n), turn: *n as i32, weight: *solid_angle };
+                    transport(&block, table, &lines, &mut deposit, watch)?;
                     let finished = done.fetch_add(1, Ordering::Relaxed) + 1;
                     watch.report(finished as f32 / directions.len() as f32);
                 }
@@ -71,6 +83,7 @@ pub fn superpose(
             block.add_onto(&released.lattice, part, &mut sum);
         }
     }
+    sum.iter_mut().for_each(|s| *s *= most);
     Ok(sum)
 }
 

@@ -16,23 +16,33 @@ use multiversion::target::target_cfg_f;
 /// numbers, which are slow, at no cost.
 const FLOOR: f32 = 1e-20;
 
-/// Carries energy along `direction` (unit vector in the block's axis order) on a lattice of lines and adds
-/// what stays, times `weight`, to `deposit` (padded, in the block's layout): energy per volume of water of unit density.
+/// The lattice of lines of one direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines {
+    /// Unit vector in the block's axis order; its dominant axis is not the contiguous one.
+    pub direction: DVec3,
+    /// Where within a voxel the lines come in, as parts of its sides.
+    pub start: [f64; 2],
+    /// Sets where the strips begin; different for neighbouring directions.
+    pub turn: i32,
+    /// Factor on what stays: the solid angle in sr.
+    pub weight: f64,
+}
+
+/// Carries energy along the lines of a direction and adds what stays to `deposit` (padded, in the block's layout): energy per volume of water of unit density.
 pub fn transport(
     block: &Block,
     table: &AngleTable,
-    direction: DVec3,
-    start: [f64; 2],
-    turn: i32,
-    weight: f64,
+    lines: &Lines,
     deposit: &mut [f32],
     watch: &Watch,
 ) -> Result<(), Stopped> {
+    let Lines { direction, start, turn, weight } = *lines;
     let walk = LatticeWalk::new(block, direction, start);
     let other = 3 - walk.dominant;
     let [least, most] = walk.shifts(0);
     let [row_least, row_most] = walk.shifts(1);
-    let mut lines = LineRow {
+    let mut row = LineRow {
         block,
         table,
         direction: [direction.x as f32, direction.y as f32, direction.z as f32],
@@ -43,13 +53,13 @@ pub fn transport(
         active: [0, 0],
         phase: 0,
     };
-    lines.state = vec![0.0; TERMS * lines.width];
+    row.state = vec![0.0; TERMS * row.width];
     for line_row in -row_most..block.size[other] as i32 - row_least {
         watch.check()?;
-        lines.state.fill(FLOOR);
-        lines.active = [0, 0];
-        lines.phase = phase_of(line_row, turn);
-        pass_all(&mut lines, &walk, line_row, deposit);
+        row.state.fill(FLOOR);
+        row.active = [0, 0];
+        row.phase = phase_of(line_row, turn);
+        pass_all(&mut row, &walk, line_row, deposit);
     }
     Ok(())
 }
@@ -111,8 +121,7 @@ impl LineRow<'_> {
         if releasing[0] < releasing[1] {
             let [from, to] = releasing.map(|u| u + to_line);
             let empty = self.active[0] >= self.active[1];
-            self.active =
-                if empty { [from, to] } else { [self.active[0].min(from), self.active[1].max(to)] };
+            self.active = if empty { [from, to] } else { [self.active[0].min(from), self.active[1].max(to)] };
         }
         let first = (self.active[0] - to_line).max(matter[0]);
         let end = (self.active[1] - to_line).min(matter[1]);
@@ -123,7 +132,8 @@ impl LineRow<'_> {
             let state = &mut self.state[(begin + to_line) as usize..];
             let path = Lanes::load(&block.density[cell..]) * Lanes::splat(piece.length_cm);
             let stays = if begin < releasing[1] && begin + lanes > releasing[0] {
-                let source: [Lanes; CHANNELS] = std::array::from_fn(|c| Lanes::load(&block.source[c][cell..]));
+                let source: [Lanes; CHANNELS] =
+                    std::array::from_fn(|c| Lanes::load(&block.source[c][cell..]));
                 let ray = &block.rays[(row * block.stride + within) / PHASE_STEP];
                 let d = &self.direction;
                 let coefficients = self.table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]);

@@ -1,0 +1,62 @@
+//! TERMA: what each voxel releases, by channel of the kernel.
+
+use super::angles::TiltNorm;
+use crate::engine::{Stopped, Watch};
+use crate::geometry::{BeamFrame, Volume};
+use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
+use crate::physics::{Fluence, Machine};
+use rayon::prelude::*;
+
+/// Where the beam is and how much of it.
+pub struct Incident<'a> {
+    pub machine: &'a Machine,
+    pub kernel: &'a BeamKernel,
+    pub frame: &'a BeamFrame,
+    pub fluence: &'a Fluence,
+    pub tilt: &'a TiltNorm,
+}
+
+/// Energy released per mass of water, by channel: `sum_E w_E E (mu/rho)_E exp(-mu_E d) (SAD/s)^2 Psi`, with `d`
+/// the exact radiological depth (mm) of the voxel's centre, times the channel's tilt normalisation.
+/// Gy for one photon per cm2 on the axis at the isocentre. The inverse square stands here and nowhere else.
+pub fn terma(
+    incident: &Incident<'_>,
+    equivalent_g_cm3: &Volume<f32>,
+    depth_mm: &Volume<f32>,
+    watch: &Watch,
+) -> Result<[Vec<f32>; CHANNELS], Stopped> {
+    let grid = equivalent_g_cm3.grid();
+    let [nx, ny, _] = grid.size();
+    let rows: Vec<Vec<[f32; CHANNELS]>> = (0..grid.len() / nx)
+        .into_par_iter()
+        .map(|row| {
+            watch.check()?;
+            let (j, k) = (row % ny, row / ny);
+            let released = (0..nx).map(|i| {
+                let at = row * nx + i;
+                if equivalent_g_cm3.data()[at] <= 0.0 {
+                    return [0.0; CHANNELS];
+                }
+                incident.at(grid.centre_mm(i, j, k), grid.spacing_xy_mm()[0], depth_mm.data()[at])
+            });
+            Ok(released.collect())
+        })
+        .collect::<Result<_, Stopped>>()?;
+    Ok(std::array::from_fn(|c| rows.iter().flatten().map(|r| r[c]).collect()))
+}
+
+impl Incident<'_> {
+    fn at(&self, patient_mm: glam::DVec3, footprint_mm: f64, depth_mm: f32) -> [f32; CHANNELS] {
+        let Some(([x, y], distance_mm)) = self.frame.project(patient_mm) else { return [0.0; CHANNELS] };
+        let fluence = self.fluence.at(x, y, distance_mm, footprint_mm);
+        if fluence <= 0.0 {
+            return [0.0; CHANNELS];
+        }
+        let sad = self.frame.sad_mm;
+        let inverse_square = sad * sad / patient_mm.distance_squared(self.frame.source_mm);
+        let softening = self.machine.softening(self.machine.off_axis_deg(x, y));
+        let released = self.kernel.release(f64::from(depth_mm) / 10.0 * softening);
+        let norm = self.tilt.at([x / sad, y / sad]);
+        std::array::from_fn(|c| (released[c] * softening * fluence * inverse_square) as f32 * norm[c])
+    }
+}
