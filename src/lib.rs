@@ -4,7 +4,7 @@
 //!
 //! * [`geometry`]: grids, volumes, rays, the voxel walk, IEC 61217 and the patient frame.
 //! * [`case`]: what a planner works on: CT, structures, plan, dose; edits as values.
-//! * [`dicom`]: case <-> DICOM. [`files`]: case <-> everything else on disk (MetaImage, plan.toml, PNG, demo cases).
+//! * [`files`]: case <-> everything on disk but DICOM (MetaImage, plan.toml, PNG, demo cases). [`dicom`]: case <-> DICOM.
 //! * [`open`]: CASE (a folder, a file, a volume, a session, a demo) -> a case, from these two.
 //! * [`physics`]: why dose lands where it does: density, attenuation, spectrum, kernels, machine, fluence.
 //! * [`engine`]: the jobs over a patient's voxels, each written once per device.
