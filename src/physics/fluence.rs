@@ -35,7 +35,7 @@ pub enum FluenceError {
 /// 1 on the axis at the isocentre for the open reference field (100 x 100 mm where the machine's calibration names none),
 /// without inverse square: multiply by `(sad / distance from the source to the point)^2`.
 ///
-/// Through jaws alone it is a closed form; leaves are drawn once into a picture of [`PIXEL_MM`] pixels.
+/// Through jaws alone it is a closed form; leaves are drawn once into a picture of half-millimetre pixels.
 #[derive(Clone, Debug)]
 pub struct Fluence {
     /// Jaw settings and their weights.
@@ -48,7 +48,7 @@ pub struct Fluence {
 }
 
 /// Pixels of the picture of the leaves, mm at the isocentre plane.
-pub const PIXEL_MM: f64 = 0.5;
+const PIXEL_MM: f64 = 0.5;
 
 /// Pixels of the coarse pictures for the extra-focal source and for the points it is seen from, mm.
 const COARSE_MM: f64 = 4.0;
