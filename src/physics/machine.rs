@@ -21,6 +21,7 @@ pub struct Machine {
     /// Photons scattered in the head; none in a point source.
     pub extra_focal: Option<ExtraFocal>,
     /// Primary fluence per solid angle against the distance from the axis at the isocentre plane (mm); 1 on the axis.
+    /// As a chamber in air shows it: the collision kerma, so that the change of spectrum is in it at the surface.
     pub off_axis: Curve,
     /// Factor on the attenuation coefficient of the primary beam against the angle to the axis (degrees); 1 on the axis.
     pub softening: Curve,
@@ -130,8 +131,8 @@ impl Machine {
         (x_iso_mm.hypot(y_iso_mm) / self.sad_mm).atan().to_degrees()
     }
 
-    /// Factor on the attenuation coefficients of the primary beam at an angle to the axis: above 1 where the beam is
-    /// softer than on the axis.
+    /// Factor on the attenuation coefficients of the primary beam on its way to a point, at an angle to the axis: above 1
+    /// where the beam is softer than on the axis.
     pub fn softening(&self, off_axis_deg: f64) -> f64 {
         self.softening.at(off_axis_deg)
     }

@@ -54,9 +54,11 @@ impl Incident<'_> {
         }
         let sad = self.frame.sad_mm;
         let inverse_square = sad * sad / patient_mm.distance_squared(self.frame.source_mm);
+        // Softening acts on the way in only: the off-axis factor of the fluence is that of the dose in air, which holds
+        // already what a softer beam releases.
         let softening = self.machine.softening(self.machine.off_axis_deg(x, y));
         let released = self.kernel.release(f64::from(depth_mm) / 10.0 * softening);
         let norm = self.tilt.at([x / sad, y / sad]);
-        std::array::from_fn(|c| (released[c] * softening * fluence * inverse_square) as f32 * norm[c])
+        std::array::from_fn(|c| (released[c] * fluence * inverse_square) as f32 * norm[c])
     }
 }
