@@ -2,9 +2,11 @@
 
 mod dvh;
 mod figures;
+mod plan_job;
 mod plan_sum;
 mod sampler;
 
 pub use dvh::{Dvh, DvhError};
 pub use figures::{PlanFigures, StructureFigures, target_of};
+pub use plan_job::{DEFAULT_GRID_MM, PlanJob, PlanJobError, PlanResult, compute_plan};
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};

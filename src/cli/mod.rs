@@ -4,6 +4,7 @@
 //! work failed, 2 the words were wrong.
 
 mod demo;
+mod dose;
 mod info;
 mod path;
 mod words;
@@ -59,6 +60,8 @@ enum Verb {
     Demo(demo::Args),
     /// Compute the radiological depth from the source to every voxel
     Path(path::Args),
+    /// Compute the dose of a plan, its figures and DVHs
+    Dose(dose::Args),
 }
 
 /// Why a run ends without its result.
@@ -118,6 +121,7 @@ fn carry_out(cli: Cli) -> Result<Answer, Failure> {
         Some(Verb::Info(args)) => info::run(&args),
         Some(Verb::Demo(args)) => demo::run(&args),
         Some(Verb::Path(args)) => path::run(&args, common.device),
+        Some(Verb::Dose(args)) => dose::run(&args, common.device),
         None => {
             Err(Failure::Words("the window is not there yet; see beamsight --help for the verbs".to_owned()))
         }

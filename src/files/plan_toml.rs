@@ -93,7 +93,19 @@ struct ControlPointFile {
 pub fn read(path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
     let text =
         std::fs::read_to_string(path).map_err(|source| PlanError::Read { path: path.to_owned(), source })?;
-    parse(&text, path, position)
+    let mut plan = parse(&text, path, position)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    plan.machine = beside(plan.machine, folder);
+    for beam in &mut plan.beams {
+        beam.machine = beam.machine.take().map(|m| beside(m, folder));
+    }
+    Ok(plan)
+}
+
+/// A machine file named by a relative path is looked for beside the plan first.
+fn beside(machine: String, folder: &Path) -> String {
+    let path = folder.join(&machine);
+    if machine.ends_with(".toml") && path.is_file() { path.display().to_string() } else { machine }
 }
 
 /// As [`read`], from text; `path` is only named in errors.

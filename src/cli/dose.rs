@@ -1,0 +1,238 @@
+//! `beamsight dose`: the dose of a plan, its figures and its files.
+
+use super::words::{self, CaseArgs, Device};
+use super::{Answer, Failure};
+use crate::analysis::{DEFAULT_GRID_MM, PlanJob, PlanResult, StructureFigures, compute_plan};
+use crate::case::{Case, Plan, new_uid};
+use crate::dicom::{Belonging, DoseBits, write_dose, write_plan};
+use crate::engine::Watch;
+use crate::engine::cccs::{DoseTo, Quality};
+use crate::files::{mha, plan_toml, replace_file};
+use crate::geometry::PatientPosition;
+use crate::physics::HuTable;
+use anyhow::{Context as _, anyhow};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The plan file is described in assets/plans/README.md. What --out ends in decides what is written: \
+.mha the dose in Gy, .dcm an RTDOSE with its RTPLAN beside it, .csv the DVHs, .json the figures and receipts.\n\n\
+Examples:\n  \
+beamsight dose demo:thorax --grid 5 --quality fast\n  \
+beamsight dose demo:water --plan assets/plans/ap-water.toml --grid 2.5 --out dose.mha\n  \
+beamsight dose ~/ct/patient-7 --plan plan.toml --machine generic-10mv --out dose.dcm\n  \
+beamsight dose demo:tg119 --json --out dvh.csv"
+)]
+pub struct Args {
+    #[command(flatten)]
+    case: CaseArgs,
+
+    /// Plan file (.toml); left out: the case's own first plan
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+
+    /// How the dose is computed
+    #[arg(long, value_name = "ENGINE", default_value = "cccs")]
+    engine: Engine,
+
+    /// Spacing of the dose grid, mm
+    #[arg(long, value_name = "MM", default_value_t = DEFAULT_GRID_MM, value_parser = words::positive)]
+    grid: f64,
+
+    /// Directions of the kernels: full 384, standard 128, fast 48
+    #[arg(long, value_name = "QUALITY", default_value = "full", value_parser = quality)]
+    quality: Quality,
+
+    /// Dose to the medium that is there, or to water
+    #[arg(long, value_name = "WHAT", default_value = "medium", value_parser = dose_to)]
+    dose_to: DoseTo,
+
+    /// Machine for all beams: a shipped name or a file; left out: what the plan names
+    #[arg(long, value_name = "MACHINE")]
+    machine: Option<String>,
+
+    /// HU to density: the name of a shipped table or a file
+    #[arg(long, value_name = "TABLE", default_value = HuTable::DEFAULT)]
+    hu_table: String,
+
+    /// File to write (.mha, .dcm, .csv, .json)
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Engine {
+    /// Collapsed-cone convolution/superposition
+    Cccs,
+}
+
+fn quality(word: &str) -> Result<Quality, String> {
+    Quality::NAMED
+        .into_iter()
+        .find(|q| q.word() == word)
+        .ok_or_else(|| "it is full, standard or fast".to_owned())
+}
+
+fn dose_to(word: &str) -> Result<DoseTo, String> {
+    match word {
+        "medium" => Ok(DoseTo::Medium),
+        "water" => Ok(DoseTo::Water),
+        _ => Err("it is medium or water".to_owned()),
+    }
+}
+
+/// # Errors
+/// Whatever opening, the plan, computing or writing says.
+pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
+    let ending = match &args.out {
+        Some(out) => {
+            let ending = words::ending(out, &["mha", "dcm", "csv", "json"])?;
+            words::check_writable(out)?;
+            Some((out.as_path(), ending))
+        }
+        None => None,
+    };
+    let device = device.resolve()?;
+    // A plan that cannot be read is said before a large CT is.
+    if let Some(path) = &args.plan {
+        plan_toml::read(path, PatientPosition::default())?;
+    }
+    let case = args.case.open()?;
+    let plan = plan(args, &case)?;
+    let start = Instant::now();
+    let result = compute(args, &case, plan)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let json = figures_json(args, &case, &result, &device, seconds);
+    let mut text = describe(&result);
+    let _ = writeln!(text, "  whole run {seconds:.2} s on {device}");
+    if let Some((out, ending)) = ending {
+        for file in write(out, ending, &case, result, &json)? {
+            let _ = writeln!(text, "written to {}", file.display());
+        }
+    }
+    Ok(Answer { json, text })
+}
+
+fn plan(args: &Args, case: &Case) -> anyhow::Result<Plan> {
+    let ct = words::ct_of(case)?;
+    let mut plan = match &args.plan {
+        Some(path) => plan_toml::read(path, ct.position)?,
+        None => case.plans.first().map(|p| (**p).clone()).ok_or_else(|| {
+            anyhow!(
+                "{} has no plan of its own; give one with --plan FILE (assets/plans/README.md)",
+                case.source
+            )
+        })?,
+    };
+    if let Some(machine) = &args.machine {
+        plan.machine.clone_from(machine);
+        plan.beams.iter_mut().for_each(|b| b.machine = None);
+    }
+    Ok(plan)
+}
+
+fn compute(args: &Args, case: &Case, plan: Plan) -> anyhow::Result<PlanResult> {
+    let Engine::Cccs = args.engine;
+    let job = PlanJob {
+        ct: words::ct_of(case)?,
+        structures: Arc::clone(&case.structures),
+        plan,
+        hu_table: args.hu_table.clone(),
+        grid_mm: args.grid,
+        quality: args.quality,
+        dose_to: args.dose_to,
+    };
+    Ok(compute_plan(&job, &Watch::new(), &|line| eprintln!("{line}"))?)
+}
+
+fn describe(result: &PlanResult) -> String {
+    let mut text = format!("{}\n", result.figures);
+    if result.factor != 1.0 {
+        let _ = writeln!(text, "  monitor units scaled by {:.4} to the plan's normalisation", result.factor);
+    }
+    let target = result.figures.target.as_ref().map(|t| &t.name);
+    for (structure, dvh) in result.dvhs.iter().filter(|(s, _)| Some(&s.name) != target) {
+        let _ = writeln!(text, "  {}", StructureFigures::new(&structure.name, dvh));
+    }
+    for remark in &result.remarks {
+        let _ = writeln!(text, "  note: {remark}");
+    }
+    text
+}
+
+fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, seconds: f64) -> Value {
+    let grid = result.dose.gy.grid();
+    let structures: Vec<_> = result.dvhs.iter().map(|(s, d)| StructureFigures::new(&s.name, d)).collect();
+    json!({
+        "case": case.source,
+        "engine": "cccs",
+        "quality": args.quality,
+        "dose_to": args.dose_to,
+        "device": device,
+        "seconds": seconds,
+        "status": result.dose.status,
+        "figures": result.figures,
+        "normalisation_factor": result.factor,
+        "structures": structures,
+        "beams": result.plan.beams.iter().zip(&result.receipts).map(|(b, r)| json!({
+            "name": b.name, "number": b.number, "mu": b.mu, "receipt": **r,
+        })).collect::<Vec<_>>(),
+        "grid": {
+            "size": grid.size(),
+            "spacing_mm": args.grid,
+            "origin_mm": grid.origin_mm().to_array(),
+        },
+        "remarks": result.remarks,
+        "out": args.out,
+    })
+}
+
+/// Writes the file, and what belongs beside it; returns all.
+fn write(
+    out: &Path,
+    ending: &str,
+    case: &Case,
+    result: PlanResult,
+    json: &Value,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let unwritable = || format!("cannot write {}", out.display());
+    match ending {
+        "mha" => mha::write(out, &result.dose.gy)?,
+        "csv" => replace_file(out, |file| file.write_all(dvh_table(&result).as_bytes()))
+            .with_context(unwritable)?,
+        "json" => replace_file(out, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
+        _ => return write_dicom(out, case, result),
+    }
+    Ok(vec![out.to_owned()])
+}
+
+/// A plan dose must name its plan: the plan as it was computed is written beside the dose.
+fn write_dicom(out: &Path, case: &Case, result: PlanResult) -> anyhow::Result<Vec<PathBuf>> {
+    // Scaled monitor units, or a plan from a file, make it another object than the one the case has.
+    let plan = Plan { uid: Some(new_uid()), ..result.plan };
+    let belonging = Belonging { plan_uid: plan.uid.clone(), ..Belonging::of(case) };
+    let beside = out.with_extension("plan.dcm");
+    write_dose(out, &result.dose, &belonging, DoseBits::ThirtyTwo)?;
+    write_plan(&beside, &plan, &belonging)?;
+    Ok(vec![out.to_owned(), beside])
+}
+
+/// Cumulative DVHs: a row each 0.1 Gy, a column of percent a structure.
+fn dvh_table(result: &PlanResult) -> String {
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    let names: Vec<String> = result.dvhs.iter().map(|(s, _)| quoted(&format!("{} (%)", s.name))).collect();
+    let mut text = format!("dose (Gy),{}\n", names.join(","));
+    let rows = (result.figures.max_gy * 10.0).ceil().clamp(0.0, 1e5) as u32 + 1;
+    for row in 0..=rows {
+        let gy = f64::from(row) * 0.1;
+        let values: Vec<String> =
+            result.dvhs.iter().map(|(_, d)| format!("{:.3}", d.percent_at(gy))).collect();
+        let _ = writeln!(text, "{gy:.1},{}", values.join(","));
+    }
+    text
+}
