@@ -71,7 +71,7 @@ fn a_linear_ramp_goes_through_window_and_level() {
         for kind in [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal] {
             let ct = volume(uneven(tilt), ramp);
             let middle = ct.grid().middle_mm();
-            let mut h = harness(kind, Vec2::new(120.0, 90.0), |gpu| Scene {
+            let mut h = harness(kind, Vec2::new(300.0, 220.0), |gpu| Scene {
                 ct: Some(Arc::clone(&ct)),
                 window: WindowLevel::new(600.0, 50.0),
                 crosshair_mm: middle,
@@ -83,7 +83,7 @@ fn a_linear_ramp_goes_through_window_and_level() {
             let rect = h.get_by_label(kind.name()).rect();
             let [right, down] = kind.axes();
             let mut compared = 0;
-            for (x, y) in [(60, 45), (50, 40), (71, 52), (45, 60), (80, 30)] {
+            for (x, y) in [(145, 106), (120, 90), (190, 130), (100, 140), (205, 75)] {
                 let (dx, dy) = (
                     f64::from(x) + 0.5 - f64::from(rect.center().x),
                     f64::from(y) + 0.5 - f64::from(rect.center().y),

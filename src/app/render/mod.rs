@@ -1,18 +1,24 @@
 //! What the window draws on the graphics device: volumes as 3D textures, sampled in patient space by the shaders
 //! of `kernels/*.wgsl`.
 
+mod bev;
+mod cast;
 mod frame;
 mod outline;
 mod pipeline;
 mod slice;
 mod textures;
 
+pub use bev::BevFrame;
+pub use cast::{CAST_HALF_MM, Fineness};
 pub use frame::PlaneFrame;
 pub use outline::OutlineLook;
 pub use slice::{DoseLook, Isodose, MAX_LEVELS, SliceLook};
 pub use textures::TextureError;
 
-use crate::geometry::{Volume, VolumeId};
+use crate::geometry::{BeamFrame, Volume, VolumeId};
+use bev::{BevPipeline, Layer};
+use cast::Caster;
 use egui::mutex::Mutex;
 use egui_wgpu::{RenderState, WgpuSetupCreateNew, wgpu};
 use outline::OutlinePipeline;
@@ -29,21 +35,32 @@ pub struct Gpu {
 
 struct Parts {
     device: wgpu::Device,
+    queue: wgpu::Queue,
     adapter: wgpu::AdapterInfo,
     slice: SlicePipeline,
     outline: OutlinePipeline,
     textures: Mutex<Textures>,
+    /// Absent where the device has no compute shaders.
+    caster: Option<Mutex<Caster>>,
+    bev: Option<BevPipeline>,
 }
 
 /// Builds the pipelines on the window's device. The handle goes into every [`crate::app::view::Scene`].
 pub fn install(state: &RenderState) -> Gpu {
     let device = state.device.clone();
+    // wgpu's own answer to an error is to panic; a driver's trouble must not end the program.
+    device.on_uncaptured_error(Arc::new(|error| tracing::error!("graphics device: {error}")));
     let layouts = textures::Layouts::new(&device);
     let slice = SlicePipeline::new(&device, state.target_format, &layouts);
     let outline = OutlinePipeline::new(&device, state.target_format, &layouts);
-    let textures = Mutex::new(Textures::new(device.clone(), state.queue.clone(), layouts));
+    let computes = device.limits().max_compute_workgroups_per_dimension > 0;
+    let caster = computes.then(|| Caster::new(&device, &layouts));
+    let bev = caster.as_ref().map(|c| BevPipeline::new(&device, state.target_format, &c.picture_layout));
+    let caster = caster.map(Mutex::new);
+    let queue = state.queue.clone();
+    let textures = Mutex::new(Textures::new(device.clone(), queue.clone(), layouts));
     let adapter = state.adapter.get_info();
-    Gpu { parts: Some(Arc::new(Parts { device, adapter, slice, outline, textures })) }
+    Gpu { parts: Some(Arc::new(Parts { device, queue, adapter, slice, outline, textures, caster, bev })) }
 }
 
 /// How to open a device for the window: like egui's own, with 3D textures and buffers as large as the adapter has.
@@ -113,12 +130,60 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
+    /// What draws the radiograph and silhouettes of a beam's-eye view: cast anew only where the beam, the CT or a
+    /// mask has changed, or a finer picture is asked for. `None` where there is nothing to draw or draw with.
+    pub fn bev_callback(
+        &self,
+        rect: egui::Rect,
+        frame: &BevFrame,
+        beam: &BeamFrame,
+        fineness: Fineness,
+        look: &BevLook<'_>,
+    ) -> Option<egui::PaintCallback> {
+        let parts = self.parts.as_ref()?;
+        let mut caster = parts.caster.as_ref()?.lock();
+        let mut textures = parts.textures.lock();
+        let (device, queue) = (&parts.device, &parts.queue);
+        let mut layers = Vec::new();
+        if let Some(ct) = look.ct
+            && let Some(picture) = caster.radiograph(device, queue, &mut textures, ct, beam, fineness)
+        {
+            let layer = Layer::Radiograph { range_mm: look.range_mm, background: look.background };
+            layers.push((picture, layer));
+        }
+        for outline in &look.outlines {
+            let Some(picture) = caster.silhouette(device, queue, &mut textures, outline.mask, beam, fineness)
+            else {
+                continue;
+            };
+            let layer = Layer::Silhouette { colour: outline.colour, width_px: outline.width_px };
+            layers.push((picture, layer));
+        }
+        let paint = parts.bev.as_ref()?.paint(device, frame, layers)?;
+        Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
+    }
+
+    /// Ray-cast pictures since the start: at rest the number stands still.
+    pub fn casts(&self) -> u64 {
+        self.parts.as_ref().and_then(|p| p.caster.as_ref()).map_or(0, |c| c.lock().casts())
+    }
+
     /// Tells which frame is drawn now: textures unused for many frames are given up.
     pub fn begin_frame(&self, frame: u64) {
         if let Some(parts) = &self.parts {
             parts.textures.lock().begin_frame(frame);
         }
     }
+}
+
+/// What a beam's-eye view shows of the patient.
+pub struct BevLook<'a> {
+    pub ct: Option<&'a Arc<Volume<f32>>>,
+    /// Water-equivalent mm at black and at white.
+    pub range_mm: [f32; 2],
+    /// Display colour outside the radiograph, 0 to 1.
+    pub background: [f32; 3],
+    pub outlines: Vec<OutlineLook<'a>>,
 }
 
 /// A volume and its texture's bindings.
@@ -130,7 +195,12 @@ mod tests {
 
     #[test]
     fn shaders_are_valid() {
-        let shaders = [("slice", super::slice::SOURCE), ("outline", super::outline::SOURCE)];
+        let shaders = [
+            ("slice", super::slice::SOURCE),
+            ("outline", super::outline::SOURCE),
+            ("cast", super::cast::SOURCE),
+            ("bev", super::bev::SOURCE),
+        ];
         for (name, source) in shaders {
             let module = naga::front::wgsl::parse_str(source)
                 .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));

@@ -59,3 +59,37 @@ pub(super) fn uniform_layout(device: &wgpu::Device, block: Option<NonZeroU64>) -
         }],
     })
 }
+
+/// A two-dimensional picture with its sampler.
+pub(super) fn picture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
+    let entry = |binding, ty| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::FRAGMENT,
+        ty,
+        count: None,
+    };
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+        label: Some("picture"),
+        entries: &[
+            entry(
+                0,
+                wgpu::BindingType::Texture {
+                    sample_type: wgpu::TextureSampleType::Float { filterable: true },
+                    view_dimension: wgpu::TextureViewDimension::D2,
+                    multisampled: false,
+                },
+            ),
+            entry(1, wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering)),
+        ],
+    })
+}
+
+/// Linear between texels, the outermost beyond the rim.
+pub(super) fn linear_sampler(device: &wgpu::Device) -> wgpu::Sampler {
+    device.create_sampler(&wgpu::SamplerDescriptor {
+        label: Some("linear"),
+        mag_filter: wgpu::FilterMode::Linear,
+        min_filter: wgpu::FilterMode::Linear,
+        ..Default::default()
+    })
+}

@@ -127,12 +127,7 @@ impl Layouts {
 
 impl Textures {
     pub(super) fn new(device: wgpu::Device, queue: wgpu::Queue, layouts: Layouts) -> Self {
-        let sampler = device.create_sampler(&wgpu::SamplerDescriptor {
-            label: Some("trilinear"),
-            mag_filter: wgpu::FilterMode::Linear,
-            min_filter: wgpu::FilterMode::Linear,
-            ..Default::default()
-        });
+        let sampler = super::pipeline::linear_sampler(&device);
         Self {
             device,
             queue,

@@ -2,6 +2,7 @@
 //! with [`ViewEvent`]s; what an event changes is decided elsewhere.
 
 mod beam;
+mod bev;
 mod drag;
 mod field;
 mod navigate;
@@ -90,6 +91,11 @@ pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<
     if rect.width() < 8.0 || rect.height() < 8.0 {
         return response;
     }
-    slice::show(ui, &response, state, scene, events);
+    match state.kind {
+        ViewKind::Bev => bev::show(ui, &response, state, scene, events),
+        ViewKind::Axial | ViewKind::Sagittal | ViewKind::Coronal => {
+            slice::show(ui, &response, state, scene, events);
+        }
+    }
     response
 }

@@ -101,28 +101,8 @@ fn wheel(
     events: &mut Vec<ViewEvent>,
 ) {
     let id = response.id.with("scrolled");
-    let mut scrolled: f32 = ui.data(|d| d.get_temp(id)).unwrap_or(0.0);
-    let before = scrolled;
-    let mut zoom = 1.0_f64;
-    ui.input(|input| {
-        for event in &input.events {
-            match event {
-                Event::MouseWheel { unit, delta, modifiers, .. } => {
-                    let notches = match unit {
-                        MouseWheelUnit::Line | MouseWheelUnit::Page => delta.y,
-                        MouseWheelUnit::Point => delta.y / POINTS_PER_PAGE,
-                    };
-                    if modifiers.command || modifiers.ctrl {
-                        zoom *= ZOOM_STEP.powf(f64::from(notches));
-                    } else {
-                        scrolled += notches;
-                    }
-                }
-                Event::Zoom(factor) => zoom *= f64::from(*factor),
-                _ => {}
-            }
-        }
-    });
+    let before: f32 = ui.data(|d| d.get_temp(id)).unwrap_or(0.0);
+    let mut scrolled = before + notches_of_wheel(ui);
     let pages = scrolled.trunc();
     if pages != 0.0 {
         page(state, scene, pages as i32, events);
@@ -131,13 +111,47 @@ fn wheel(
     if scrolled != before {
         ui.data_mut(|d| d.insert_temp(id, scrolled));
     }
-    if zoom != 1.0 && zoom.is_finite() && zoom > 0.0 {
+    let zoom = zoom_of_wheel(ui, false);
+    if zoom != 1.0 {
         let under = plane.patient_from_screen(at);
-        let next = (plane.mm_per_point / zoom).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end());
+        let next = zoomed(plane.mm_per_point, zoom);
         // What is under the pointer stays there.
         state.centre_mm = Some(under + (plane.centre_mm - under) * (next / plane.mm_per_point));
         state.mm_per_point = Some(next);
     }
+}
+
+/// How far the wheel was turned this frame, in notches (a touchpad's way counts in pages), without a key held.
+fn notches_of_wheel(ui: &Ui) -> f32 {
+    ui.input(|i| i.events.iter().filter_map(notches).filter(|(_, zooms)| !zooms).map(|(n, _)| n).sum())
+}
+
+/// The zoom asked for this frame by pinching or by the wheel, with ctrl held or (`always`) without.
+pub(super) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
+    let factor = |event: &Event| match event {
+        Event::Zoom(factor) => f64::from(*factor),
+        other => match notches(other) {
+            Some((n, zooms)) if zooms || always => ZOOM_STEP.powf(f64::from(n)),
+            _ => 1.0,
+        },
+    };
+    let zoom: f64 = ui.input(|i| i.events.iter().map(factor).product());
+    if zoom.is_finite() && zoom > 0.0 { zoom } else { 1.0 }
+}
+
+/// A scale after zooming in by a factor.
+pub(super) fn zoomed(mm_per_point: f64, zoom: f64) -> f64 {
+    (mm_per_point / zoom).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end())
+}
+
+/// Notches of a wheel event, and whether ctrl turns it into a zoom.
+fn notches(event: &Event) -> Option<(f32, bool)> {
+    let Event::MouseWheel { unit, delta, modifiers, .. } = event else { return None };
+    let notches = match unit {
+        MouseWheelUnit::Line | MouseWheelUnit::Page => delta.y,
+        MouseWheelUnit::Point => delta.y / POINTS_PER_PAGE,
+    };
+    Some((notches, modifiers.command || modifiers.ctrl))
 }
 
 /// Moves the crosshair by pages along the view's normal. Wheel up goes to the head, to the left, to the front.

@@ -6,7 +6,7 @@ use crate::case::DoseStatus;
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
 use glam::DVec3;
 
-const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
+pub(super) const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
 const MARGIN: f32 = 8.0;
 /// Text on images.
 const SMALL: f32 = 11.0;
@@ -47,7 +47,7 @@ pub(super) fn text(
 /// Everything written on a slice view.
 pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     crosshair(painter, plane, scene.crosshair_mm);
-    letters(painter, plane);
+    letters(painter, plane.rect, plane.right, plane.down);
     title(painter, plane, kind, scene);
     scale_bar(painter, plane.rect, plane.mm_per_point);
     let window = format!("W {:.0}  L {:.0}", scene.window.width_hu, scene.window.level_hu);
@@ -81,22 +81,26 @@ fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
     painter.vline(at.x, (at.y + gap)..=r.max.y, stroke);
 }
 
-/// L R A P H F: the patient's directions at the rims.
-fn letters(painter: &Painter, plane: &ViewPlane) {
-    let r = plane.rect;
+/// L R A P H F: the patient's directions at the rims, of screen right and down in patient LPS.
+pub(super) fn letters(painter: &Painter, r: Rect, right: DVec3, down: DVec3) {
     let inset = 12.0;
     for (direction, at) in [
-        (plane.right, pos2(r.max.x - inset, r.center().y)),
-        (-plane.right, pos2(r.min.x + inset, r.center().y)),
-        (plane.down, pos2(r.center().x, r.max.y - inset)),
-        (-plane.down, pos2(r.center().x, r.min.y + inset)),
+        (right, pos2(r.max.x - inset, r.center().y)),
+        (-right, pos2(r.min.x + inset, r.center().y)),
+        (down, pos2(r.center().x, r.max.y - inset)),
+        (-down, pos2(r.center().x, r.min.y + inset)),
     ] {
         text(painter, at, Anchor::Middle, &direction_letters(direction), 14.0, theme::TEXT);
     }
 }
 
+/// A screen colour as the shaders want it, 0 to 1.
+pub(super) fn display_rgb(colour: Color32) -> [f32; 3] {
+    [colour.r(), colour.g(), colour.b()].map(|v| f32::from(v) / 255.0)
+}
+
 /// The letters of a direction, the strongest first; oblique ones get several.
-pub(super) fn direction_letters(direction: DVec3) -> String {
+fn direction_letters(direction: DVec3) -> String {
     let mut parts = [
         (direction.x, if direction.x > 0.0 { 'L' } else { 'R' }),
         (direction.y, if direction.y > 0.0 { 'P' } else { 'A' }),
@@ -108,8 +112,6 @@ pub(super) fn direction_letters(direction: DVec3) -> String {
 
 /// Name and place: the coordinate along the normal, and which plane of how many it is.
 fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
-    let at = plane.rect.left_top() + vec2(MARGIN, 14.0);
-    let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::TEXT);
     let axis = kind.normal_axis();
     let mut place = format!("{} {:.1} mm", ['x', 'y', 'z'][axis], scene.crosshair_mm[axis]);
     if let (ViewKind::Axial, Some(grid)) = (kind, scene.grid()) {
@@ -119,7 +121,14 @@ fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
             place.push_str(&format!("   {} / {n}", voxel.z.round() as usize + 1));
         }
     }
-    text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, &place, SMALL, theme::WEAK);
+    name(painter, plane.rect, kind, &place);
+}
+
+/// The view's name with something about it.
+pub(super) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
+    let at = rect.left_top() + vec2(MARGIN, 14.0);
+    let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::TEXT);
+    text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, about, SMALL, theme::WEAK);
 }
 
 /// A bar of a round length.

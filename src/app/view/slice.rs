@@ -1,9 +1,10 @@
 //! A plane through the patient with everything on it.
 
+use super::overlay::display_rgb;
 use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, structure};
 use crate::app::render::{DoseLook, Isodose, SliceLook};
 use crate::app::theme;
-use egui::{Color32, Response, Ui};
+use egui::{Response, Ui};
 
 pub(super) fn show(
     ui: &mut Ui,
@@ -25,7 +26,7 @@ pub(super) fn show(
         ct: scene.ct.as_ref(),
         window_hu: [window.level_hu - 0.5 * window.width_hu, window.level_hu + 0.5 * window.width_hu],
         dose: scene.dose.as_ref().map(|d| dose_look(d, &levels)),
-        background: rgb(theme::GROUND),
+        background: display_rgb(theme::GROUND),
     };
     if let Some(callback) =
         scene.gpu.slice_callback(response.rect, &plane.frame(ui.pixels_per_point()), &look)
@@ -50,7 +51,7 @@ fn isodoses(layer: &DoseLayer) -> Vec<Isodose> {
         .filter(|l| l.shown)
         .map(|l| Isodose {
             gy: (f64::from(l.percent) * 0.01 * reference_gy) as f32,
-            colour: rgb(theme::colour(l.colour)),
+            colour: display_rgb(theme::colour(l.colour)),
             width_px: if l.is_thick() { 2.5 } else { 1.4 },
         })
         .collect();
@@ -69,8 +70,4 @@ fn dose_look<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
         banded: display.wash_banded,
         lines: display.lines,
     }
-}
-
-fn rgb(colour: Color32) -> [f32; 3] {
-    [colour.r(), colour.g(), colour.b()].map(|v| f32::from(v) / 255.0)
 }

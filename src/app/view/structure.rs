@@ -1,5 +1,6 @@
 //! Structures on a plane: the contours themselves where they were drawn, else a cut through the mask.
 
+use super::overlay::display_rgb;
 use super::{Scene, StructureLook, ViewKind, ViewPlane};
 use crate::app::render::OutlineLook;
 use crate::app::theme;
@@ -33,7 +34,7 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
             match &look.mask {
                 Some(mask) => cuts.push(OutlineLook {
                     mask,
-                    colour: [colour.r(), colour.g(), colour.b()].map(|c| f32::from(c) / 255.0),
+                    colour: display_rgb(colour),
                     // Beside the contours themselves only the inside is filled.
                     width_px: if on_plane.is_empty() { width * painter.pixels_per_point() } else { -1.0 },
                     fill: if look.selected { FILL_SELECTED } else { 0.0 },

@@ -1,0 +1,348 @@
+//! The beam's-eye view: what the source sees, at the scale of the isocentre plane. It turns with the collimator, so
+//! jaws and leaves stand upright.
+
+use super::field::leaf_openings;
+use super::overlay::{self, Anchor, text};
+use super::{BeamLayer, Scene, ViewEvent, ViewState, navigate};
+use crate::app::render::{BevFrame, BevLook, Fineness, OutlineLook};
+use crate::app::theme;
+use crate::case::{Jaws, Mlc, MlcAxis, StructureKind};
+use crate::geometry::BeamFrame;
+use egui::{Color32, Painter, PointerButton, Pos2, Rect, Response, Stroke, Ui, pos2, vec2};
+use glam::DVec3;
+
+const JAWS: Color32 = Color32::from_rgb(240, 244, 248);
+const LEAVES: Color32 = Color32::from_rgb(255, 205, 110);
+const GRATICULE: Color32 = Color32::from_rgb(150, 160, 172);
+/// Seconds without motion after which the radiograph is cast finely.
+const REST_S: f64 = 0.2;
+/// Half side of the part shown at first, mm, where the field does not ask for more.
+const SHOWN_MM: f64 = 130.0;
+/// Water-equivalent mm at black and at white.
+const RANGE_MM: [f32; 2] = [40.0, 360.0];
+
+/// The isocentre plane on the screen: device x to the right, y up.
+#[derive(Clone, Copy, Debug)]
+struct BevPlane {
+    rect: Rect,
+    centre_mm: [f64; 2],
+    mm_per_point: f64,
+}
+
+impl BevPlane {
+    fn of(state: &ViewState, beam: &BeamLayer, rect: Rect) -> Self {
+        let centre = state.centre_mm.unwrap_or(DVec3::ZERO);
+        let Jaws { x, y } = beam.jaws;
+        let reach = [x[0], x[1], y[0], y[1]].into_iter().map(f64::abs).fold(0.0, f64::max);
+        let shown = (1.35 * reach).max(SHOWN_MM);
+        let fitted = 2.0 * shown / f64::from(rect.width().min(rect.height()));
+        let mm_per_point = state.mm_per_point.unwrap_or(fitted);
+        Self { rect, centre_mm: [centre.x, centre.y], mm_per_point }
+    }
+
+    fn screen(&self, x_mm: f64, y_mm: f64) -> Pos2 {
+        let c = self.rect.center();
+        pos2(
+            c.x + ((x_mm - self.centre_mm[0]) / self.mm_per_point) as f32,
+            c.y - ((y_mm - self.centre_mm[1]) / self.mm_per_point) as f32,
+        )
+    }
+
+    fn device_mm(&self, at: Pos2) -> [f64; 2] {
+        let d = at - self.rect.center();
+        [
+            self.centre_mm[0] + f64::from(d.x) * self.mm_per_point,
+            self.centre_mm[1] - f64::from(d.y) * self.mm_per_point,
+        ]
+    }
+
+    fn rect_of(&self, part: &Jaws) -> Rect {
+        Rect::from_two_pos(self.screen(part.x[0], part.y[0]), self.screen(part.x[1], part.y[1]))
+    }
+}
+
+pub(super) fn show(
+    ui: &Ui,
+    response: &Response,
+    state: &mut ViewState,
+    scene: &Scene,
+    events: &mut Vec<ViewEvent>,
+) {
+    let painter = ui.painter_at(response.rect);
+    painter.rect_filled(response.rect, 0.0, theme::GROUND);
+    let Some(beam) = scene.bev_beam() else {
+        overlay::name(&painter, response.rect, state.kind, "");
+        text(&painter, response.rect.center(), Anchor::Middle, "No beam", 13.0, theme::WEAK);
+        return;
+    };
+    let frame = beam.frame();
+    respond(ui, response, state, beam, &frame, events);
+    let plane = BevPlane::of(state, beam, response.rect);
+    background(ui, &painter, response, &plane, scene, &frame);
+    graticule(&painter, &plane);
+    aperture(&painter, &plane, beam);
+    points(&painter, &plane, scene, &frame);
+    overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1]);
+    overlay::name(&painter, plane.rect, state.kind, &beam.name);
+    let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
+    let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");
+    text(&painter, plane.rect.left_top() + vec2(8.0, 32.0), Anchor::Left, &angles, 11.0, theme::TEXT);
+    overlay::scale_bar(&painter, plane.rect, plane.mm_per_point);
+}
+
+/// Wheel zooms, drag pans; the pointer's place is told at the depth of the isocentre.
+fn respond(
+    ui: &Ui,
+    response: &Response,
+    state: &mut ViewState,
+    beam: &BeamLayer,
+    frame: &BeamFrame,
+    events: &mut Vec<ViewEvent>,
+) {
+    let plane = BevPlane::of(state, beam, response.rect);
+    if let Some(at) = response.hover_pos() {
+        let [x, y] = plane.device_mm(at);
+        events.push(ViewEvent::Hover(frame.patient_from_device(DVec3::new(x, y, 0.0))));
+        let zoom = navigate::zoom_of_wheel(ui, true);
+        if zoom != 1.0 {
+            let next = navigate::zoomed(plane.mm_per_point, zoom);
+            let share = next / plane.mm_per_point;
+            let [cx, cy] = plane.centre_mm;
+            state.centre_mm = Some(DVec3::new(x + (cx - x) * share, y + (cy - y) * share, 0.0));
+            state.mm_per_point = Some(next);
+        }
+    }
+    let delta = response.drag_delta();
+    let pans = response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle);
+    if pans && delta != egui::Vec2::ZERO {
+        let [cx, cy] = plane.centre_mm;
+        let mm = plane.mm_per_point;
+        state.centre_mm = Some(DVec3::new(cx - f64::from(delta.x) * mm, cy + f64::from(delta.y) * mm, 0.0));
+        state.mm_per_point = Some(mm);
+    }
+}
+
+/// Radiograph and silhouettes: coarse while the beam moves, fine once it rests.
+fn background(
+    ui: &Ui,
+    painter: &Painter,
+    response: &Response,
+    plane: &BevPlane,
+    scene: &Scene,
+    frame: &BeamFrame,
+) {
+    let id = response.id.with("moved");
+    let now = ui.input(|i| i.time);
+    let last: Option<(BeamFrame, f64)> = ui.data(|d| d.get_temp(id));
+    let since = match last {
+        Some((known, since)) if known == *frame => since,
+        _ => {
+            ui.data_mut(|d| d.insert_temp(id, (*frame, now)));
+            now
+        }
+    };
+    let rested = now - since >= REST_S;
+    if !rested {
+        let wait = std::time::Duration::from_secs_f64((REST_S - (now - since)).max(0.01));
+        ui.ctx().request_repaint_after(wait);
+    }
+    let fineness = match (rested, scene.gpu.is_software()) {
+        (false, true) => Fineness::Coarse,
+        (false, false) | (true, true) => Fineness::Medium,
+        (true, false) => Fineness::Fine,
+    };
+    let pixels = ui.pixels_per_point();
+    let shown = scene.structures.structures.iter().zip(&scene.looks).filter(|(s, look)| {
+        // The body's silhouette is the rim of the radiograph.
+        look.visible && (s.kind != StructureKind::External || look.selected)
+    });
+    let outlines = shown.filter_map(|(_, look)| {
+        Some(OutlineLook {
+            mask: look.mask.as_ref()?,
+            colour: overlay::display_rgb(theme::colour(look.colour)),
+            width_px: if look.selected { 2.6 } else { 1.6 } * pixels,
+            fill: 0.0,
+        })
+    });
+    let look = BevLook {
+        ct: scene.ct.as_ref(),
+        range_mm: RANGE_MM,
+        background: overlay::display_rgb(theme::GROUND),
+        outlines: outlines.collect(),
+    };
+    let bev_frame = BevFrame {
+        top_left_mm: plane.device_mm(plane.rect.min),
+        mm_per_pixel: plane.mm_per_point / f64::from(pixels),
+        size_px: [plane.rect.width() * pixels, plane.rect.height() * pixels],
+    };
+    if let Some(callback) = scene.gpu.bev_callback(plane.rect, &bev_frame, frame, fineness, &look) {
+        painter.add(callback);
+    }
+}
+
+/// Axes of the beam limiting device through the isocentre, a tick every 10 mm, longer and with a number every 50.
+fn graticule(painter: &Painter, plane: &BevPlane) {
+    let r = plane.rect;
+    let o = plane.screen(0.0, 0.0);
+    let line = Stroke::new(1.0, GRATICULE.gamma_multiply(0.6));
+    painter.hline(r.x_range(), o.y, line);
+    painter.vline(o.x, r.y_range(), line);
+    let each = if plane.mm_per_point > 2.5 { 5 } else { 1 };
+    for n in -20_i32..=20 {
+        if n == 0 || n % each != 0 {
+            continue;
+        }
+        let mm = f64::from(n) * 10.0;
+        let long = n % 5 == 0;
+        let half = if long { 6.0 } else { 3.0 };
+        let tick = Stroke::new(1.0, GRATICULE);
+        let (x, y) = (plane.screen(mm, 0.0).x, plane.screen(0.0, mm).y);
+        painter.vline(x, (o.y - half)..=(o.y + half), tick);
+        painter.hline((o.x - half)..=(o.x + half), y, tick);
+        if long {
+            let label = format!("{}", n.abs());
+            text(painter, pos2(x, o.y + 15.0), Anchor::Middle, &label, 10.0, GRATICULE);
+            text(painter, pos2(o.x + 10.0, y), Anchor::Left, &label, 10.0, GRATICULE);
+        }
+    }
+}
+
+/// Jaws and leaves: what they cover is darkened, the open part outlined.
+fn aperture(painter: &Painter, plane: &BevPlane, beam: &BeamLayer) {
+    let view = plane.rect;
+    let jaws = plane.rect_of(&beam.jaws);
+    let shade = Color32::from_black_alpha(95);
+    let covered = [
+        Rect::from_min_max(view.min, pos2(view.max.x, jaws.min.y)),
+        Rect::from_min_max(pos2(view.min.x, jaws.max.y), view.max),
+        Rect::from_min_max(pos2(view.min.x, jaws.min.y), pos2(jaws.min.x, jaws.max.y)),
+        Rect::from_min_max(pos2(jaws.max.x, jaws.min.y), pos2(view.max.x, jaws.max.y)),
+    ];
+    for part in covered {
+        let part = part.intersect(view);
+        if part.is_positive() {
+            painter.rect_filled(part, 0.0, shade);
+        }
+    }
+    if let Some(mlc) = &beam.mlc {
+        leaves(painter, plane, beam, mlc);
+    }
+    painter.rect_stroke(jaws, 0.0, Stroke::new(1.5, JAWS), egui::StrokeKind::Middle);
+}
+
+fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
+    let shade = Color32::from_black_alpha(80);
+    let side = Stroke::new(0.8, LEAVES.gamma_multiply(0.35));
+    let tip = Stroke::new(1.6, LEAVES);
+    let part = |travel: [f64; 2], across: [f64; 2]| match mlc.axis {
+        MlcAxis::X => Jaws { x: travel, y: across },
+        MlcAxis::Y => Jaws { x: across, y: travel },
+    };
+    let (travel, across) = match mlc.axis {
+        MlcAxis::X => (beam.jaws.x, beam.jaws.y),
+        MlcAxis::Y => (beam.jaws.y, beam.jaws.x),
+    };
+    for (sides, tips) in mlc.boundaries_mm.windows(2).zip(&beam.leaves_mm) {
+        let a = [sides[0].max(across[0]), sides[1].min(across[1])];
+        if a[1] <= a[0] {
+            continue;
+        }
+        for t in [[travel[0], tips[0].min(travel[1])], [tips[1].max(travel[0]), travel[1]]] {
+            if t[1] > t[0] {
+                let leaf = plane.rect_of(&part(t, a));
+                painter.rect(leaf, 0.0, shade, side, egui::StrokeKind::Middle);
+            }
+        }
+    }
+    for edge in opening_edges(&leaf_openings(&beam.jaws, mlc, &beam.leaves_mm), mlc.axis) {
+        let ends = edge.map(|[x, y]| plane.screen(x, y));
+        painter.line_segment(ends, tip);
+    }
+}
+
+/// The outline of the open part of stacked leaf pairs: the tips, and the steps from pair to pair. Ends in (x, y), mm.
+fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> {
+    let split = |j: &Jaws| match axis {
+        MlcAxis::X => (j.x, j.y),
+        MlcAxis::Y => (j.y, j.x),
+    };
+    let point = |travel: f64, across: f64| match axis {
+        MlcAxis::X => [travel, across],
+        MlcAxis::Y => [across, travel],
+    };
+    let mut edges = Vec::new();
+    // Closed on both sides: the step at `across` from nothing to [t0, t1], or between two openings.
+    let mut step = |across: f64, a: Option<[f64; 2]>, b: Option<[f64; 2]>| match (a, b) {
+        (Some(a), Some(b)) if a[0] < b[1] && b[0] < a[1] => {
+            edges.push([point(a[0], across), point(b[0], across)]);
+            edges.push([point(a[1], across), point(b[1], across)]);
+        }
+        (a, b) => {
+            for t in [a, b].into_iter().flatten() {
+                edges.push([point(t[0], across), point(t[1], across)]);
+            }
+        }
+    };
+    for (n, part) in open.iter().enumerate() {
+        let (t, a) = split(part);
+        let touching = |other: Option<&Jaws>, at: f64, end: usize| {
+            other.map(split).filter(|(_, b)| (b[end] - at).abs() < 1e-6).map(|(t, _)| t)
+        };
+        if touching(n.checked_sub(1).and_then(|m| open.get(m)), a[0], 1).is_none() {
+            step(a[0], None, Some(t));
+        }
+        step(a[1], Some(t), touching(open.get(n + 1), a[1], 0));
+    }
+    for part in open {
+        let (t, a) = split(part);
+        edges.extend(t.map(|tip| [point(tip, a[0]), point(tip, a[1])]));
+    }
+    edges
+}
+
+/// The crosshair's place and points of interest.
+fn points(painter: &Painter, plane: &BevPlane, scene: &Scene, frame: &BeamFrame) {
+    let place = |p: DVec3| frame.project(p).map(|([x, y], _)| plane.screen(x, y));
+    if let Some(at) = place(scene.crosshair_mm) {
+        for arm in [vec2(5.0, 0.0), vec2(0.0, 5.0)] {
+            painter.line_segment([at - arm, at + arm], Stroke::new(1.2, overlay::CROSSHAIR));
+        }
+    }
+    let shown = scene.structures.structures.iter().zip(&scene.looks).filter(|(_, look)| look.visible);
+    for (structure, look) in shown {
+        for at in structure.points_mm.iter().filter_map(|p| place(*p)) {
+            painter.circle_stroke(at, 3.0, Stroke::new(1.5, theme::colour(look.colour)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The total length of the outline of a staircase is that of its pieces, counted by hand.
+    #[test]
+    fn the_outline_of_the_leaves_follows_every_step() {
+        let open = [
+            Jaws { x: [-10.0, 10.0], y: [0.0, 5.0] },
+            Jaws { x: [-20.0, 10.0], y: [5.0, 10.0] },
+            Jaws { x: [30.0, 40.0], y: [10.0, 15.0] },
+        ];
+        let length: f64 =
+            opening_edges(&open, MlcAxis::X).iter().map(|[a, b]| (a[0] - b[0]).hypot(a[1] - b[1])).sum();
+        // Tips 6 x 5; bottom 20; step 10 + 0; 30 and 10 where the openings do not meet; top 10.
+        assert!((length - (30.0 + 20.0 + 10.0 + 30.0 + 10.0 + 10.0)).abs() < 1e-9, "{length}");
+        let turned: Vec<Jaws> = open.iter().map(|j| Jaws { x: j.y, y: j.x }).collect();
+        let same: f64 =
+            opening_edges(&turned, MlcAxis::Y).iter().map(|[a, b]| (a[0] - b[0]).hypot(a[1] - b[1])).sum();
+        assert!((length - same).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_screen_shows_y_upwards() {
+        let rect = Rect::from_min_size(pos2(0.0, 0.0), vec2(200.0, 100.0));
+        let plane = BevPlane { rect, centre_mm: [0.0, 0.0], mm_per_point: 2.0 };
+        assert_eq!(plane.screen(20.0, 30.0), pos2(110.0, 35.0));
+        assert_eq!(plane.device_mm(pos2(110.0, 35.0)), [20.0, 30.0]);
+    }
+}
