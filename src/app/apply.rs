@@ -6,6 +6,7 @@ use super::panel::wrapped;
 use super::roi::{self, Shape};
 use super::state::{NoticeKind, Selection};
 use crate::case::{Beam, Edit, Jaws, Plan, StructureKind};
+use crate::dicom::Choice;
 use glam::DVec3;
 
 impl App {
@@ -58,7 +59,13 @@ impl App {
             Command::Dismiss(id) => state.notices.dismiss(id),
             Command::About(open) => state.about_open = open,
             Command::AddBody => self.add_body(),
-            Command::Open(word) => self.open(word),
+            Command::Open(word) => self.open(&word),
+            Command::OpenSeries(index) => {
+                if let Some(word) = state.origin.as_ref().map(|o| o.word.to_string()) {
+                    self.open_with(&word, Choice { series: Some(index), ..Choice::default() }, None);
+                }
+            }
+            Command::Recompute => state.follow.forget_failures(),
             Command::PickFolder => self.pick(true),
             Command::PickFile => self.pick(false),
             Command::SavePlan(path) => self.save_plan(path),
@@ -106,7 +113,7 @@ impl App {
             .beams
             .last()
             .map(|b| b.isocentre_mm)
-            .or_else(|| target_middle_mm(state))
+            .or_else(|| roi::target_middle_mm(state.case()))
             .unwrap_or(state.crosshair_mm);
         let name = format!("Beam {number}");
         let beam = Beam::fixed(&name, number, 0.0, isocentre_mm, Jaws::symmetric(100.0, 100.0), 100.0);
@@ -139,13 +146,4 @@ impl App {
         self.state.shapes.remember(&value, shape);
         self.edit(Edit::SetStructure { index, value }, gesture);
     }
-}
-
-/// Middle of the first target (PTV before CTV before GTV), patient LPS, mm.
-fn target_middle_mm(state: &super::state::State) -> Option<DVec3> {
-    let is_target =
-        |k: StructureKind| matches!(k, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv);
-    let set = &state.case().structures.structures;
-    let target = set.iter().filter(|s| is_target(s.kind) && !s.contours.is_empty()).min_by_key(|s| s.kind)?;
-    roi::middle_mm(target)
 }

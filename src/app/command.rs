@@ -13,6 +13,8 @@ use std::path::PathBuf;
 pub enum Command {
     /// Opens a CASE word: a folder, a file, `demo:NAME`.
     Open(String),
+    /// Opens another image series of the folder on show, by its index there.
+    OpenSeries(usize),
     /// Asks the desktop for a folder, then opens it.
     PickFolder,
     /// Asks the desktop for a file, then opens it.
@@ -51,6 +53,8 @@ pub enum Command {
     DoseDisplay(DoseDisplay),
     DvhDisplay(DvhDisplay),
     Compute(super::follow::Settings),
+    /// Computes again what was cancelled or failed.
+    Recompute,
     ShowDose(super::follow::Shown),
     Workspace(Workspace),
     ToggleMaximise(ViewKind),

@@ -13,24 +13,23 @@ pub mod offscreen;
 pub mod panel;
 pub mod render;
 pub mod roi;
+mod run;
 pub mod state;
 pub mod theme;
 pub mod view;
 pub mod workspace;
 
+pub use run::{Options, RunError, has_display, run};
+
 use crate::worker::Worker;
 use command::Commands;
+use crossbeam_channel::{Receiver, Sender};
 use egui::{CentralPanel, Frame, Panel, Ui};
+use follow::Answer;
 use state::{State, Workspace};
+use std::path::PathBuf;
 use std::sync::Arc;
 use view::{ViewKind, ViewState};
-
-/// What the worker's jobs answer to the window.
-#[derive(Debug)]
-pub enum Answer {
-    /// A file dialog or a save, nothing to take over.
-    Nothing,
-}
 
 /// The window.
 pub struct App {
@@ -39,6 +38,9 @@ pub struct App {
     gpu: render::Gpu,
     views: [ViewState; 4],
     drafts: panel::toolbar::Drafts,
+    /// Answers of the file dialogs.
+    picked: (Sender<Option<PathBuf>>, Receiver<Option<PathBuf>>),
+    ctx: egui::Context,
     /// Counts finished gestures: a drag of the same widget later is a new step of the history.
     gestures: u64,
 }
@@ -58,8 +60,28 @@ impl App {
             gpu: cc.wgpu_render_state.as_ref().map(render::install).unwrap_or_default(),
             views: ViewKind::ALL.map(ViewState::new),
             drafts: panel::toolbar::Drafts::default(),
+            picked: crossbeam_channel::unbounded(),
+            ctx: cc.egui_ctx.clone(),
             gestures: 0,
         })
+    }
+
+    /// A window that opens a case at once.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_options(cc: &eframe::CreationContext<'_>, options: Options) -> std::io::Result<Self> {
+        let mut app = Self::new(cc)?;
+        app.state.workspace = options.workspace;
+        if let Some(word) = &options.case {
+            app.open_with(word, Default::default(), options.plan);
+        }
+        Ok(app)
+    }
+
+    /// Whether everything the case needs is there: no job waits or runs.
+    pub fn is_settled(&self) -> bool {
+        self.worker.live_jobs() == 0 && self.state.jobs.live.is_empty()
     }
 
     fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {
@@ -121,6 +143,7 @@ fn figures(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 impl eframe::App for App {
     fn logic(&mut self, _ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        self.take_picked();
         self.follow();
     }
 

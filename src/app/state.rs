@@ -3,7 +3,8 @@
 use super::display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use super::follow::Follow;
 use super::roi::Shapes;
-use crate::case::{Beam, Case, History, Plan, Receipt, Structure};
+use crate::case::{Beam, Case, History, Plan, Receipt, Structure, StructureSet};
+use crate::open::CaseWord;
 use glam::DVec3;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct State {
     pub history: History,
+    /// Where the case came from.
+    pub origin: Option<Origin>,
     /// The plan on show, by index.
     pub plan: usize,
     pub selection: Selection,
@@ -37,6 +40,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             history: History::default(),
+            origin: None,
             plan: 0,
             selection: Selection::Nothing,
             workspace: Workspace::Plan,
@@ -88,6 +92,27 @@ impl State {
     }
 }
 
+/// Where a case came from, and what its files held.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub word: CaseWord,
+    /// Image series of the folder.
+    pub series: Vec<SeriesLine>,
+    pub structures: Arc<StructureSet>,
+}
+
+/// An image series as the tree lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesLine {
+    /// Index in the catalogue of the folder.
+    pub index: usize,
+    pub uid: String,
+    pub name: String,
+    pub detail: String,
+    /// A CT that is not the one on show can be opened; other modalities are only listed.
+    pub is_ct: bool,
+}
+
 /// What the inspector shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
@@ -103,8 +128,9 @@ pub enum Selection {
     DoseDisplay,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Workspace {
+    #[default]
     Plan,
     Compare,
     Register,

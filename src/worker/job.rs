@@ -18,6 +18,10 @@ pub enum Slot {
     Masks,
     /// Mask of the structure with this index (while it is placed or dragged).
     Mask(usize),
+    /// The body looked for in the CT.
+    Body,
+    /// The dose on show, made of the beams' doses.
+    Shown,
     /// DVHs of what is on show.
     Dvh,
     /// Dose of one beam, by the indices of plan and beam.

@@ -1,12 +1,275 @@
 //! Dose-volume histograms.
 
-use crate::app::command::Commands;
-use crate::app::state::State;
-use egui::Ui;
+use super::status_chip;
+use crate::analysis::Dvh;
+use crate::app::command::{Command, Commands};
+use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
+use crate::app::theme;
+use crate::case::Structure;
+use egui::{Button, Color32, RichText, Ui};
+use egui_plot::{HPlacement, Line, Plot, PlotPoint, VLine};
 
 /// Shows the DVHs of the structures on show.
-pub fn show(ui: &mut Ui, state: &State, _commands: &mut Commands) {
-    if state.follow.shown_dose().is_none() {
-        ui.weak("No dose yet.");
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let curves: Vec<Curve<'_>> = state
+        .case()
+        .structures
+        .structures
+        .iter()
+        .filter(|s| !state.hidden.contains(&s.number))
+        .filter_map(|structure| Some(Curve { structure, dvh: state.follow.dvh(structure.number)? }))
+        .collect();
+    header(ui, state, commands);
+    if curves.is_empty() {
+        let why = match (state.follow.shown_failure(), state.follow.shown_dose()) {
+            (Some(why), _) => why,
+            (None, None) => "No dose on show.",
+            (None, Some(_)) => "No structure on show has a DVH in this dose yet.",
+        };
+        ui.weak(why);
+        return;
     }
+    let axes = Axes::new(state.dvh_display, state.reference());
+    let table_width = 318.0_f32.min(0.55 * ui.available_width());
+    egui::Panel::right("dvh table").frame(egui::Frame::new()).resizable(false).exact_size(table_width).show(
+        ui,
+        |ui| {
+            ui.add_space(2.0);
+            table(ui, state, &curves, commands);
+        },
+    );
+    egui::CentralPanel::default().frame(egui::Frame::new()).show(ui, |ui| plot(ui, state, &axes, &curves));
+}
+
+/// A structure with its DVH.
+struct Curve<'a> {
+    structure: &'a Structure,
+    dvh: &'a Dvh,
+}
+
+/// Title, status and the choice of axes.
+fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let mut next = state.dvh_display;
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
+        if let Some(dose) = state.follow.shown_dose() {
+            ui.add(egui::Label::new(RichText::new(&dose.label).small()).truncate());
+        }
+        if let Some(status) = state.follow.dvh_status() {
+            status_chip(ui, status);
+        }
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            let mut choice = |ui: &mut Ui, on: bool, word: &str, to: DvhDisplay| {
+                if ui.add(Button::selectable(on, RichText::new(word).small())).clicked() {
+                    next = to;
+                }
+            };
+            let now = state.dvh_display;
+            choice(
+                ui,
+                now.differential,
+                "Differential",
+                DvhDisplay { differential: !now.differential, ..now },
+            );
+            ui.separator();
+            for (volume, word) in [(DvhVolume::Cm3, "cm³"), (DvhVolume::Percent, "% volume")] {
+                choice(ui, now.volume == volume, word, DvhDisplay { volume, ..now });
+            }
+            ui.separator();
+            for (dose, word) in [(DvhDose::Percent, "% dose"), (DvhDose::CentiGy, "cGy"), (DvhDose::Gy, "Gy")]
+            {
+                choice(ui, now.dose == dose, word, DvhDisplay { dose, ..now });
+            }
+        });
+    });
+    if next != state.dvh_display {
+        commands.push(Command::DvhDisplay(next));
+    }
+}
+
+/// From Gy and percent of volume to what the axes show.
+struct Axes {
+    display: DvhDisplay,
+    per_gy: f64,
+    dose_unit: String,
+    /// 100 % where the dose axis cannot show it otherwise, in axis units.
+    reference: Option<f64>,
+}
+
+impl Axes {
+    fn new(display: DvhDisplay, reference: Option<(f64, &'static str)>) -> Self {
+        let (per_gy, dose_unit) = match (display.dose, reference) {
+            (DvhDose::CentiGy, _) => (100.0, "cGy".to_owned()),
+            (DvhDose::Percent, Some((gy, name))) => (100.0 / gy, format!("% of {name} {gy:.2} Gy")),
+            // Without a reference there are no percent.
+            (DvhDose::Percent, None) | (DvhDose::Gy, _) => (1.0, "Gy".to_owned()),
+        };
+        Self { display, per_gy, dose_unit, reference: reference.map(|(gy, _)| gy * per_gy) }
+    }
+
+    /// The unit of volume, and how much of it one percent of a structure is.
+    fn per_percent(&self, dvh: &Dvh) -> f64 {
+        match self.display.volume {
+            DvhVolume::Percent => 1.0,
+            DvhVolume::Cm3 => dvh.cm3_at(0.0) / 100.0,
+        }
+    }
+
+    fn volume_unit(&self) -> &'static str {
+        match self.display.volume {
+            DvhVolume::Percent => "%",
+            DvhVolume::Cm3 => "cm³",
+        }
+    }
+
+    fn points(&self, dvh: &Dvh) -> Vec<[f64; 2]> {
+        let volume = self.per_percent(dvh);
+        if self.display.differential {
+            // Percent a Gy become volume units an axis unit.
+            dvh.differential()
+                .into_iter()
+                .map(|[gy, v]| [gy * self.per_gy, v * volume / self.per_gy])
+                .collect()
+        } else {
+            dvh.cumulative().into_iter().map(|[gy, v]| [gy * self.per_gy, v * volume]).collect()
+        }
+    }
+}
+
+fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
+    let selected = match state.selection {
+        Selection::Structure(number) => Some(number),
+        _ => None,
+    };
+    let mut y_label = axes.volume_unit().to_owned();
+    if axes.display.differential {
+        y_label = format!("{y_label} per {}", axes.dose_unit.split(' ').next().unwrap_or("Gy"));
+    }
+    // New axes are a new plot: it fits itself to them.
+    let id = format!("dvh {:?}", axes.display);
+    let x_unit = axes.dose_unit.clone();
+    let plot = Plot::new(id)
+        .allow_scroll(false)
+        .allow_drag(false)
+        .allow_zoom(false)
+        .allow_boxed_zoom(false)
+        .set_margin_fraction(egui::vec2(0.01, 0.03))
+        .include_x(0.0)
+        .include_y(0.0)
+        .x_axis_label(RichText::new(x_unit).small().color(theme::WEAK))
+        .y_axis_label(RichText::new(y_label.clone()).small().color(theme::WEAK))
+        .y_axis_position(HPlacement::Left)
+        .show_crosshair(false)
+        .label_formatter(|_| None);
+    let response = plot.show(ui, |plot| {
+        if let Some(reference) = axes.reference {
+            plot.vline(VLine::new("100 %", reference).color(theme::LINE).width(1.0));
+        }
+        for curve in curves {
+            let strong = selected == Some(curve.structure.number);
+            let line = Line::new(curve.structure.name.clone(), axes.points(curve.dvh))
+                .color(theme::colour(curve.structure.colour))
+                .width(if strong { 2.8 } else { 1.6 });
+            plot.line(line);
+        }
+        plot.pointer_coordinate()
+    });
+    let Some((at, pointer)) = response.inner.zip(response.response.hover_pos()) else { return };
+    if !axes.display.differential {
+        hover(ui, axes, curves, at, response.transform.frame().contains(pointer), pointer);
+    }
+}
+
+/// D and V at the pointer, for the curve nearest to it.
+fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, inside: bool, pointer: egui::Pos2) {
+    if !inside || at.x < 0.0 {
+        return;
+    }
+    let gy = at.x / axes.per_gy;
+    let volume_of = |c: &Curve<'_>| c.dvh.percent_at(gy) * axes.per_percent(c.dvh);
+    let Some(curve) =
+        curves.iter().min_by(|a, b| (volume_of(a) - at.y).abs().total_cmp(&(volume_of(b) - at.y).abs()))
+    else {
+        return;
+    };
+    let percent = (at.y / axes.per_percent(curve.dvh)).clamp(0.0, 100.0);
+    let dose = curve.dvh.dose_at_percent(percent);
+    let unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
+    let text = format!(
+        "{}\nV({:.2} {unit}) = {:.1} % = {:.2} cm³\nD({percent:.1} %) = {:.2} {unit}",
+        curve.structure.name,
+        at.x,
+        curve.dvh.percent_at(gy),
+        curve.dvh.cm3_at(gy),
+        dose * axes.per_gy,
+    );
+    let font = egui::FontId::proportional(12.0);
+    let galley = ui.painter().layout_no_wrap(text, font, theme::TEXT);
+    let size = galley.size() + egui::vec2(12.0, 8.0);
+    let mut min = pointer + egui::vec2(12.0, -size.y - 4.0);
+    let room = ui.max_rect();
+    min.x = min.x.min(room.right() - size.x).max(room.left());
+    min.y = min.y.max(room.top());
+    let rect = egui::Rect::from_min_size(min, size);
+    let colour = theme::colour(curve.structure.colour);
+    let stroke = egui::Stroke::new(1.0, colour);
+    ui.painter().rect(rect, 4.0, Color32::from_black_alpha(220), stroke, egui::StrokeKind::Inside);
+    ui.painter().galley(rect.min + egui::vec2(6.0, 4.0), galley, theme::TEXT);
+}
+
+/// Figures of the structures, a row each.
+fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Commands) {
+    let small = |text: String| RichText::new(text).small();
+    egui::ScrollArea::vertical().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
+        let grid = egui::Grid::new("dvh figures").num_columns(6).striped(true).spacing([9.0, 2.0]);
+        grid.show(ui, |ui| {
+            for heading in ["", "cm³", "Mean", "D95", "D2", "Max"] {
+                ui.label(small(heading.to_owned()).color(theme::WEAK));
+            }
+            ui.end_row();
+            for curve in curves {
+                let number = curve.structure.number;
+                let selected = state.selection == Selection::Structure(number);
+                let name = ui.horizontal(|ui| {
+                    ui.set_width(104.0);
+                    let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
+                    ui.painter().rect_filled(rect, 2.0, theme::colour(curve.structure.colour));
+                    let text = small(curve.structure.name.clone());
+                    let text = if selected { text.strong() } else { text };
+                    ui.add(egui::Label::new(text).truncate().sense(egui::Sense::click()))
+                        .accessible_name(format!("DVH of {}", curve.structure.name))
+                });
+                if name.inner.clicked() {
+                    commands.push(Command::Select(Selection::Structure(number)));
+                }
+                let d = curve.dvh;
+                let volume = d.volume_cm3();
+                let flags = d.remarks();
+                let colour = if flags.is_empty() { theme::TEXT } else { theme::WARNING };
+                let mark = if flags.is_empty() { "" } else { " !" };
+                let digits = if volume < 10.0 {
+                    2
+                } else if volume < 100.0 {
+                    1
+                } else {
+                    0
+                };
+                let cell = ui.label(small(format!("{volume:.digits$}{mark}")).color(colour));
+                if !flags.is_empty() {
+                    cell.on_hover_text(flags.join("\n"));
+                }
+                for gy in [d.mean_gy(), d.dose_at_percent(95.0), d.dose_at_percent(2.0), d.max_gy()] {
+                    ui.label(small(format!("{gy:.2}")).monospace());
+                }
+                ui.end_row();
+            }
+        });
+        for curve in curves {
+            for remark in curve.dvh.remarks() {
+                let text = format!("{}: {remark}", curve.structure.name);
+                ui.add(egui::Label::new(small(text).color(theme::WARNING)).wrap());
+            }
+        }
+        ui.label(small("Doses in Gy, all fractions.".to_owned()).color(theme::WEAK));
+    });
 }

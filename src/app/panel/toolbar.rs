@@ -5,15 +5,8 @@ use crate::app::command::{Command, Commands};
 use crate::app::display::{WINDOW_PRESETS, WindowLevel};
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
+use crate::files::demo::DEMOS;
 use egui::{Align, Button, Layout, Ui};
-
-/// Demo cases offered in the menu.
-const DEMOS: [(&str, &str); 4] = [
-    ("demo:thorax", "Thorax with a lung tumour"),
-    ("demo:tg119", "TG-119 C-shape"),
-    ("demo:slab", "Slabs of water, bone and lung"),
-    ("demo:water", "Water cube"),
-];
 
 /// Text being typed in the bar's menus.
 #[derive(Debug, Default)]
@@ -78,9 +71,11 @@ fn open_menu(ui: &mut Ui, drafts: &mut Drafts, commands: &mut Commands) {
             ui.close();
         }
         ui.separator();
-        for (word, what) in DEMOS {
-            if ui.add(Button::new(what).right_text(egui::RichText::new(word).weak())).clicked() {
-                commands.push(Command::Open(word.to_owned()));
+        for (name, what) in DEMOS {
+            let word = format!("demo:{name}");
+            let button = Button::new(&*word).right_text(egui::RichText::new(what).weak());
+            if ui.add(button).clicked() {
+                commands.push(Command::Open(word));
                 ui.close();
             }
         }

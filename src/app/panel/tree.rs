@@ -36,6 +36,14 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let detail = format!("{nx} × {ny} × {nz}");
     let response = row(name, &detail, state.selection == Selection::Ct).show(ui, 0.0, |_| {});
     select(&response, Selection::Ct, commands);
+    for other in state.origin.iter().flat_map(|o| &o.series).filter(|s| s.uid != ct.series_uid) {
+        let response = row(&other.name, &other.detail, false).weak(true).show(ui, 0.0, |_| {});
+        if !other.is_ct {
+            response.on_hover_text("Listed only: the plan workspace shows CT.");
+        } else if response.on_hover_text("Opens this series instead").clicked() {
+            commands.push(Command::OpenSeries(other.index));
+        }
+    }
     let warnings = ct.remarks.iter().filter(|r| r.severity == crate::case::Severity::Warning).count();
     if warnings > 0 {
         let text = format!("⚠ {warnings} to look at in this series");

@@ -75,7 +75,7 @@ fn scene(state: &State, gpu: &Gpu) -> Scene {
             visible: !state.hidden.contains(&s.number),
             selected: selected_structure == Some(s.number),
             colour: s.colour,
-            mask: None,
+            mask: state.follow.mask(s.number).cloned(),
         })
         .collect();
     let beams = match state.plan() {

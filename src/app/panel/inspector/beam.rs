@@ -83,7 +83,7 @@ fn dose_line(ui: &mut Ui, state: &State, beam: &Beam) {
                 ui.weak("not computed");
             }
         }
-        if let Some(max_gy) = state.follow.beam_max_gy(beam.number) {
+        if let Some(max_gy) = state.follow.beam_max_gy(beam) {
             ui.weak(format!("maximum {max_gy:.3} Gy a fraction"));
         }
     });

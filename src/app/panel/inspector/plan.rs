@@ -6,6 +6,7 @@ use crate::app::follow::Settings;
 use crate::app::panel::{number, section, status_chip};
 use crate::app::state::State;
 use crate::case::{Edit, Normalisation, Plan};
+use crate::engine::cccs::{DoseTo, Quality};
 use egui::{ComboBox, Ui};
 
 /// Shows the plan on show.
@@ -81,7 +82,15 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
             });
             response.response.accessible_name("Machine of the plan");
         });
-        field(ui, "Monitor units", |ui| ui.label(format!("{:.1} MU a fraction", plan.mu())));
+        field(ui, "Monitor units", |ui| {
+            ui.label(format!("{:.1} MU a fraction", plan.mu()));
+            match state.follow.normalisation_factor() {
+                Some(factor) if plan.normalisation.is_some() => {
+                    ui.weak(format!("× {factor:.4} = {:.1}", factor * plan.mu()));
+                }
+                _ => {}
+            }
+        });
     });
 }
 
@@ -134,12 +143,30 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.follow.settings.clone();
     fields(ui, "computation", |ui| {
         field(ui, "Engine", |ui| ui.label("Collapsed cone (cccs)"));
+        field(ui, "Quality", |ui| {
+            let name = |q: Quality| format!("{} ({} directions)", q.word(), q.directions());
+            let combo = ComboBox::from_id_salt("quality").selected_text(name(next.quality)).width(150.0);
+            let response = combo.show_ui(ui, |ui| {
+                for quality in Quality::NAMED {
+                    ui.selectable_value(&mut next.quality, quality, name(quality));
+                }
+            });
+            response.response.accessible_name("Quality");
+        });
+        field(ui, "Dose to", |ui| {
+            for (to, word) in [(DoseTo::Medium, "medium"), (DoseTo::Water, "water")] {
+                ui.selectable_value(&mut next.dose_to, to, word);
+            }
+        });
         field(ui, "Dose grid", |ui| {
             number("Dose grid", &mut next.grid_mm, " mm").speed(0.1).decimals(2).range(1.0..=10.0).show(ui)
         });
         field(ui, "Device", |ui| ui.label(state.follow.device_name()));
     });
     hu_table_choice(ui, &mut next);
+    if ui.small_button("Compute again").on_hover_text("What was cancelled or failed").clicked() {
+        commands.push(Command::Recompute);
+    }
     if next != state.follow.settings {
         commands.push(Command::Compute(next));
     }

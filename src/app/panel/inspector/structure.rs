@@ -1,9 +1,10 @@
 //! A structure: what it is called, what it is, how large it is.
 
 use super::{field, fields, title};
+use crate::analysis::StructureFigures;
 use crate::app::command::{Command, Commands};
 use crate::app::panel::tree::format_cm3;
-use crate::app::panel::{number, section};
+use crate::app::panel::{number, section, status_chip};
 use crate::app::roi::{self, SMALLEST_MM, Shape};
 use crate::app::state::State;
 use crate::case::{Edit, Rgb, Structure, StructureKind};
@@ -27,7 +28,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             }
             None => {
-                ui.weak("…");
+                ui.weak(state.follow.mask_failure(structure.number).unwrap_or("…"));
             }
         });
         field(ui, "Contours", |ui| ui.label(structure.contours.len().to_string()));
@@ -38,6 +39,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(shape) = state.shapes.of(structure) {
         shape_ui(ui, structure, shape, commands);
     }
+    dose(ui, state, structure);
     section(ui, "");
     ui.horizontal(|ui| {
         if ui.button("Show").on_hover_text("Moves the crosshair to its middle").clicked()
@@ -125,6 +127,33 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
             }),
         }
     });
+}
+
+/// Its figures in the dose on show.
+fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
+    let Some(dvh) = state.follow.dvh(structure.number) else { return };
+    section(ui, "Dose");
+    let figures = StructureFigures::new(&structure.name, dvh);
+    fields(ui, "dose figures", |ui| {
+        field(ui, "Status", |ui| {
+            if let Some(status) = state.follow.dvh_status() {
+                status_chip(ui, status);
+            }
+        });
+        for (caption, gy) in [
+            ("Mean", figures.mean_gy),
+            ("Maximum", figures.max_gy),
+            ("D2 %", figures.d2_gy),
+            ("D95 %", figures.d95_gy),
+            ("D98 %", figures.d98_gy),
+            ("Minimum", figures.min_gy),
+        ] {
+            field(ui, caption, |ui| ui.label(format!("{gy:.2} Gy")));
+        }
+    });
+    for remark in figures.remarks {
+        ui.colored_label(crate::app::theme::WARNING, remark);
+    }
 }
 
 /// What a type is called in the window.

@@ -1,0 +1,291 @@
+//! What the case needs now and does not have is asked of the worker.
+
+use super::inputs::{self, BeamInputs, PatientInputs, Shown, ShownInputs, UNIT_MU};
+use super::work::{self, Answer, DvhWork, ShownWork};
+use super::{Follow, Wanted};
+use crate::analysis::Part;
+use crate::app::App;
+use crate::app::roi::fingerprint;
+use crate::app::state::State;
+use crate::case::{Beam, Dose, DoseStatus, Plan};
+use crate::physics::{HuTable, Machine};
+use crate::worker::{Lane, Slot, Task, Worker};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl<I: Clone + PartialEq, R> Wanted<I, R> {
+    /// Sets what is wanted; says whether the worker has to be asked for it, and notes that it will be.
+    fn wants(&mut self, inputs: I) -> bool {
+        let ask = self.asked.as_ref() != Some(&inputs)
+            && self.have.as_ref().is_none_or(|(have, _)| *have != inputs);
+        if ask {
+            self.asked = Some(inputs.clone());
+        }
+        self.now = Some(inputs);
+        ask
+    }
+}
+
+impl App {
+    /// Asks for everything that the case as it stands lacks. Cheap where nothing changed.
+    pub(super) fn ask(&mut self) {
+        tables(&mut self.state);
+        masks(&mut self.state, &self.worker);
+        patient(&mut self.state, &self.worker);
+        beams(&mut self.state, &self.worker);
+        shown(&mut self.state, &self.worker);
+        dvhs(&mut self.state, &self.worker);
+    }
+}
+
+/// Small files that come with the program, or the user's own: read once each.
+fn tables(state: &mut State) {
+    let name = &state.follow.settings.hu_table;
+    if state.follow.hu_table.as_ref().is_none_or(|t| t.name != *name) {
+        state.follow.hu_table = HuTable::resolve(name).ok().map(Arc::new);
+    }
+    let Some(plan) = state.plan().cloned() else { return };
+    for beam in &plan.beams {
+        let name = plan.machine_of(beam);
+        if !state.follow.machines.contains_key(name) {
+            let machine = Machine::resolve(name).ok();
+            state.follow.machines.insert(name.to_owned(), machine);
+        }
+    }
+}
+
+fn masks(state: &mut State, worker: &Worker<Answer>) {
+    let case = state.history.case();
+    let masks = &mut state.follow.masks;
+    let Some(ct) = &case.ct else {
+        masks.clear();
+        return;
+    };
+    let numbers: BTreeSet<u32> = case.structures.structures.iter().map(|s| s.number).collect();
+    masks.retain(|number, _| numbers.contains(number));
+    for structure in case.structures.structures.iter().filter(|s| !s.contours.is_empty()) {
+        let inputs = (fingerprint(structure), ct.hu.id());
+        let number = structure.number;
+        if masks.entry(number).or_default().wants(inputs) {
+            let (ct, structure) = (ct.clone(), structure.clone());
+            let task = Task::new(format!("Mask of {}", structure.name), move |watch| {
+                let mask = Arc::new(work::mask(&ct, &structure, watch)?);
+                Ok::<_, String>(Answer::Mask { structure: number, inputs, mask })
+            });
+            worker.submit(Slot::Mask(number as usize), task);
+        }
+    }
+}
+
+fn patient(state: &mut State, worker: &Worker<Answer>) {
+    let case = state.history.case();
+    let follow = &mut state.follow;
+    let computed = case.plans.get(state.plan).is_some_and(|p| p.beams.iter().any(inputs::is_computed));
+    let (Some(inputs), Some(ct), true) = (PatientInputs::of(case, &follow.settings), &case.ct, computed)
+    else {
+        follow.patient.now = None;
+        return;
+    };
+    if follow.patient.wants(inputs.clone()) {
+        let (ct, body) = (ct.clone(), inputs::body_of(case).cloned());
+        let task = Task::new("Densities of the patient", move |watch| {
+            let patient = work::patient(&ct, &inputs.hu_table, body.as_ref(), watch)?;
+            Ok::<_, String>(Answer::Patient(inputs, patient))
+        });
+        worker.submit(Slot::Patient, task);
+    }
+}
+
+fn beams(state: &mut State, worker: &Worker<Answer>) {
+    let case = state.history.case();
+    let follow = &mut state.follow;
+    let (Some(plan), Some(ct)) = (case.plans.get(state.plan), &case.ct) else {
+        follow.beams.clear();
+        return;
+    };
+    let numbers: BTreeSet<u32> =
+        plan.beams.iter().filter(|b| inputs::is_computed(b)).map(|b| b.number).collect();
+    follow.beams.retain(|number, _| numbers.contains(number));
+    let patient = follow.patient.current().cloned();
+    let Some(patient_inputs) = follow.patient.now.clone() else { return };
+    for beam in plan.beams.iter().filter(|b| inputs::is_computed(b)) {
+        let wanted = follow.beams.entry(beam.number).or_default();
+        let now = BeamInputs::of(&patient_inputs, plan, beam, &follow.settings);
+        if plan.position != ct.position {
+            let why = format!(
+                "The plan is for a patient lying {} and the CT shows one lying {}: not computed. Correct the plan or \
+                 load the CT it belongs to.",
+                plan.position, ct.position
+            );
+            wanted.failure = Some((now.clone(), why));
+            wanted.now = Some(now);
+            continue;
+        }
+        let Some(patient) = &patient else {
+            // Known to be wanted, so that what is there counts as stale; asked for once the densities are made.
+            if let Some((_, why)) = &follow.patient.failure {
+                wanted.failure = Some((now.clone(), why.clone()));
+            }
+            wanted.now = Some(now);
+            continue;
+        };
+        if wanted.wants(now.clone()) {
+            let slot = Slot::BeamDose { plan: state.plan, beam: beam.number as usize };
+            let preview = (beam.name.clone(), now.clone(), patient.clone());
+            let full = preview.clone();
+            let task = Task::new(format!("Dose of {}", beam.name), move |watch| {
+                work::beam(&full.0, &full.1, &full.2, false, watch)
+            })
+            .after_preview(move |watch| work::beam(&preview.0, &preview.1, &preview.2, true, watch))
+            .on(Lane::Device);
+            worker.submit(slot, task);
+        }
+    }
+}
+
+/// The beams' doses as parts of the plan's. `None` before all have some dose, and where one has failed without any.
+fn parts(follow: &Follow, plan: &Plan) -> Option<Vec<(u32, Part)>> {
+    let part = |beam: &Beam| {
+        let result = follow.beams.get(&beam.number)?.latest()?;
+        let scale = f64::from(plan.fractions) * beam.mu / UNIT_MU;
+        // What the dose is worth now, not when it was made.
+        let status = follow.beam_status(beam.number)?;
+        let dose = if status == result.dose.status {
+            result.dose.clone()
+        } else {
+            Arc::new(Dose { status, ..(*result.dose).clone() })
+        };
+        Some((beam.number, Part { dose, scale }))
+    };
+    plan.beams.iter().filter(|b| inputs::is_computed(b)).map(part).collect()
+}
+
+fn shown(state: &mut State, worker: &Worker<Answer>) {
+    let Some(work) = shown_work(state) else {
+        state.follow.on_show.now = None;
+        if !matches!(state.follow.shown, Shown::Imported(_)) && nothing_to_show(state) {
+            state.follow.on_show.have = None;
+        }
+        return;
+    };
+    let statuses = work.parts.iter().enumerate().filter(|(i, _)| work.only.is_none_or(|o| o == *i));
+    let status = statuses.map(|(_, p)| p.dose.status).fold(DoseStatus::Final, DoseStatus::worst);
+    let status = if matches!(work.inputs.what, Shown::Imported(_)) {
+        work.parts.first().map_or(status, |p| p.dose.status)
+    } else {
+        status
+    };
+    let on_show = &mut state.follow.on_show;
+    let inputs = work.inputs.clone();
+    let busy = on_show.asked.is_some()
+        && on_show.asked != on_show.have.as_ref().map(|(i, _)| i.clone())
+        && on_show.failure.as_ref().map(|(i, _)| i) != on_show.asked.as_ref();
+    // A sum under way is let finish: else, during a drag, none ever would.
+    if busy {
+        on_show.now = Some(inputs);
+    } else if on_show.wants(inputs) {
+        let task = Task::new("Sum of the beams", move |watch| {
+            let result = work::shown(&work, watch)?;
+            Ok::<_, String>(Answer::Shown(work.inputs, result))
+        });
+        worker.submit(Slot::Shown, task);
+    }
+    // The sum may belong to an earlier state, and its parts may have become stale since: it says so.
+    let current = on_show.current().is_some();
+    if let Some((_, result)) = &mut on_show.have {
+        let status = if current { status } else { status.worst(DoseStatus::Stale) };
+        if result.dose.status != status {
+            result.dose = Arc::new(Dose { status, ..(*result.dose).clone() });
+        }
+    }
+}
+
+/// Whether there is no plan or no computed beam in it, so that an old sum means nothing.
+fn nothing_to_show(state: &State) -> bool {
+    state.plan().is_none_or(|p| !p.beams.iter().any(inputs::is_computed))
+}
+
+fn shown_work(state: &mut State) -> Option<ShownWork> {
+    let case = state.history.case();
+    let what = state.follow.shown;
+    if let Shown::Imported(index) = what {
+        let dose = case.doses.get(index)?.clone();
+        let inputs = ShownInputs { what, parts: vec![(dose.gy.id(), 1.0)], normalisation: None };
+        let label = dose.label.clone();
+        let parts = vec![Part { dose, scale: 1.0 }];
+        return Some(ShownWork { inputs, label, parts, only: None, normalisation: None });
+    }
+    let plan = case.plans.get(state.plan)?;
+    let parts = parts(&state.follow, plan)?;
+    if parts.is_empty() {
+        return None;
+    }
+    let (label, only) = match what {
+        Shown::Beam(number) => {
+            let beam = plan.beams.iter().find(|b| b.number == number)?;
+            (format!("Beam {}", beam.name), Some(parts.iter().position(|(n, _)| *n == number)?))
+        }
+        _ => (format!("Plan {}", plan.name), None),
+    };
+    let mut normalisation = None;
+    let mut key = None;
+    if let Some(wanted) = &plan.normalisation {
+        let structure = case.structures.by_name(&wanted.structure);
+        let mask = structure.and_then(|s| state.follow.masks.get(&s.number)?.current().cloned());
+        let Some((structure, mask)) = structure.zip(mask) else {
+            let why = match structure {
+                None => {
+                    format!("The plan is normalised to {}, which this case does not have.", wanted.structure)
+                }
+                Some(s) => match state.follow.mask_failure(s.number) {
+                    Some(why) => format!("The plan cannot be normalised: {why}."),
+                    None => return None,
+                },
+            };
+            let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
+            let inputs = ShownInputs { what, parts: ids, normalisation: Some((wanted.clone(), 0)) };
+            state.follow.on_show.now = Some(inputs.clone());
+            state.follow.on_show.failure = Some((inputs, why));
+            return None;
+        };
+        key = Some((wanted.clone(), fingerprint(structure)));
+        normalisation = Some((wanted.clone(), mask));
+    }
+    let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
+    let parts = parts.into_iter().map(|(_, p)| p).collect();
+    let inputs = ShownInputs { what, parts: ids, normalisation: key };
+    Some(ShownWork { inputs, label, parts, only, normalisation })
+}
+
+fn dvhs(state: &mut State, worker: &Worker<Answer>) {
+    let follow = &mut state.follow;
+    let Some(dose) = follow.shown_dose().cloned() else {
+        follow.dvhs.clear();
+        return;
+    };
+    let set = &state.history.case().structures.structures;
+    let mut numbers = BTreeSet::new();
+    let mut missing = Vec::new();
+    for structure in set.iter().filter(|s| !state.hidden.contains(&s.number)) {
+        let Some((mask_inputs, mask)) = follow.masks.get(&structure.number).and_then(|m| m.have.clone())
+        else {
+            continue;
+        };
+        numbers.insert(structure.number);
+        let inputs = (mask_inputs.0, dose.gy.id());
+        let wanted = follow.dvhs.entry(structure.number).or_default();
+        wanted.now = Some(inputs);
+        let failed = wanted.failure.as_ref().is_some_and(|(i, _)| *i == inputs);
+        if wanted.current().is_none() && !failed {
+            missing.push(DvhWork { structure: structure.number, inputs, mask });
+        }
+    }
+    follow.dvhs.retain(|number, _| numbers.contains(number));
+    // DVHs under way are let finish: else, during a drag, none ever would.
+    if missing.is_empty() || follow.dvh_runs {
+        return;
+    }
+    follow.dvh_runs = true;
+    let task = Task::new("DVH", move |watch| work::dvhs(&missing, &dose, watch).map(Answer::Dvhs));
+    worker.submit(Slot::Dvh, task);
+}

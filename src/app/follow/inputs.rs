@@ -1,0 +1,99 @@
+//! What results are made from: equal inputs give equal results.
+
+use crate::app::roi::fingerprint;
+use crate::case::{Beam, Case, Normalisation, Plan, Radiation, Structure, StructureKind};
+use crate::engine::cccs::{DoseTo, Quality};
+use crate::geometry::{PatientPosition, VolumeId};
+use crate::physics::HuTable;
+
+/// Beam doses are computed for so many monitor units and scaled, so that changing the monitor units needs no
+/// computation.
+pub const UNIT_MU: f64 = 100.0;
+
+/// A dose on a coarser grid than this is no final one, mm.
+pub const DEFAULT_GRID_MM: f64 = 2.5;
+
+/// How doses are computed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    pub quality: Quality,
+    pub dose_to: DoseTo,
+    pub grid_mm: f64,
+    /// Name of a shipped table.
+    pub hu_table: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let (quality, dose_to) = (Quality::default(), DoseTo::default());
+        Self { quality, dose_to, grid_mm: DEFAULT_GRID_MM, hu_table: HuTable::DEFAULT.to_owned() }
+    }
+}
+
+/// Which dose the views show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// The sum of all beams.
+    #[default]
+    Plan,
+    /// By beam number.
+    Beam(u32),
+    /// By index among the case's doses.
+    Imported(usize),
+}
+
+/// What the patient is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatientInputs {
+    pub ct: VolumeId,
+    pub hu_table: String,
+    /// Fingerprint of the body's contours, where there is a body.
+    pub body: Option<u64>,
+}
+
+impl PatientInputs {
+    pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
+        let ct = case.ct.as_ref()?.hu.id();
+        Some(Self { ct, hu_table: settings.hu_table.clone(), body: body_of(case).map(fingerprint) })
+    }
+}
+
+/// The structure outside of which nothing counts.
+pub fn body_of(case: &Case) -> Option<&Structure> {
+    let set = &case.structures.structures;
+    set.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
+}
+
+/// What a beam's dose is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BeamInputs {
+    pub patient: PatientInputs,
+    /// With the unit monitor units, and without what does not bear on the dose.
+    pub beam: Beam,
+    pub machine: String,
+    pub position: PatientPosition,
+    pub settings: Settings,
+}
+
+impl BeamInputs {
+    pub fn of(patient: &PatientInputs, plan: &Plan, beam: &Beam, settings: &Settings) -> Self {
+        let machine = plan.machine_of(beam).to_owned();
+        let beam = Beam { mu: UNIT_MU, name: String::new(), machine: Some(machine.clone()), ..beam.clone() };
+        Self { patient: patient.clone(), beam, machine, position: plan.position, settings: settings.clone() }
+    }
+}
+
+/// Whether the engine computes this beam: photons, and nothing that makes it read-only.
+pub fn is_computed(beam: &Beam) -> bool {
+    beam.radiation == Radiation::Photon && beam.read_only.is_none()
+}
+
+/// What the dose on show is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShownInputs {
+    pub what: Shown,
+    /// The doses with the times each counts.
+    pub parts: Vec<(VolumeId, f64)>,
+    /// The normalisation, with the fingerprint of its structure.
+    pub normalisation: Option<(Normalisation, u64)>,
+}

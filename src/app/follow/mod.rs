@@ -1,0 +1,255 @@
+//! What follows an edit: doses, masks, DVHs, each with what it is worth.
+//!
+//! Every result is kept with the inputs it was made from. A result whose inputs are not those of the case as it
+//! stands is stale, and is shown as that until the new one is there. What is missing is asked of the worker, whose
+//! slots see to it that the latest request wins.
+
+mod ask;
+mod inputs;
+mod take;
+pub(super) mod work;
+
+pub use inputs::{Settings, Shown};
+pub use work::{Answer, Opened, Ready};
+
+use super::state::State;
+use crate::analysis::Dvh;
+use crate::case::{Case, Dose, DoseStatus, Plan};
+use crate::geometry::{Mask, VolumeId};
+use crate::physics::{HuTable, Machine};
+use inputs::{BeamInputs, PatientInputs, ShownInputs};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The computed side of the state.
+#[derive(Debug, Default)]
+pub struct Follow {
+    pub settings: Settings,
+    pub shown: Shown,
+    patient: Wanted<PatientInputs, Ready>,
+    /// By beam number.
+    beams: BTreeMap<u32, Wanted<BeamInputs, BeamResult>>,
+    on_show: Wanted<ShownInputs, ShownResult>,
+    /// By structure number; the inputs are the fingerprint of the contours and the CT they lie on.
+    masks: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Mask>>>,
+    /// By structure number; the inputs are the mask's and the dose's.
+    dvhs: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>,
+    dvh_runs: bool,
+    hu_table: Option<Arc<HuTable>>,
+    /// By name, as far as they could be read.
+    machines: BTreeMap<String, Option<Arc<Machine>>>,
+}
+
+/// A result that is wanted for certain inputs.
+#[derive(Debug)]
+struct Wanted<I, R> {
+    /// What the case asks for now.
+    now: Option<I>,
+    /// What was last asked of the worker.
+    asked: Option<I>,
+    have: Option<(I, R)>,
+    /// Why the worker could not, for these inputs.
+    failure: Option<(I, String)>,
+}
+
+impl<I, R> Default for Wanted<I, R> {
+    fn default() -> Self {
+        Self { now: None, asked: None, have: None, failure: None }
+    }
+}
+
+impl<I: PartialEq, R> Wanted<I, R> {
+    /// The result, where it belongs to the case as it stands.
+    fn current(&self) -> Option<&R> {
+        self.have.as_ref().filter(|(inputs, _)| Some(inputs) == self.now.as_ref()).map(|(_, r)| r)
+    }
+
+    /// Any result, be it of an earlier state.
+    fn latest(&self) -> Option<&R> {
+        self.have.as_ref().map(|(_, r)| r)
+    }
+
+    /// Why there is no result for the case as it stands.
+    fn failure(&self) -> Option<&str> {
+        self.failure
+            .as_ref()
+            .filter(|(inputs, _)| Some(inputs) == self.now.as_ref())
+            .map(|(_, why)| why.as_str())
+    }
+}
+
+/// A beam's dose, Gy for one fraction of [`inputs::UNIT_MU`] monitor units.
+#[derive(Clone, Debug)]
+struct BeamResult {
+    dose: Arc<Dose>,
+    max_gy: f64,
+}
+
+/// The dose on show.
+#[derive(Clone, Debug)]
+pub struct ShownResult {
+    dose: Arc<Dose>,
+    max_gy: f64,
+    /// Of the normalisation, on all monitor units; 1 without one.
+    factor: f64,
+}
+
+impl Follow {
+    /// Volume of a structure inside the CT.
+    pub fn volume_cm3(&self, structure: u32) -> Option<f64> {
+        self.masks.get(&structure)?.latest().map(|m| m.volume_cm3())
+    }
+
+    /// The mask of a structure on the CT's grid; while it changes, that of a moment ago.
+    pub fn mask(&self, structure: u32) -> Option<&Arc<Mask>> {
+        self.masks.get(&structure)?.latest()
+    }
+
+    /// Why a structure has no volume.
+    pub fn mask_failure(&self, structure: u32) -> Option<&str> {
+        self.masks.get(&structure)?.failure()
+    }
+
+    /// What a beam's dose is worth; `None` before there is any.
+    pub fn beam_status(&self, beam: u32) -> Option<DoseStatus> {
+        let wanted = self.beams.get(&beam)?;
+        if wanted.failure().is_some() {
+            return Some(DoseStatus::Failed);
+        }
+        match (wanted.current(), wanted.latest()) {
+            (Some(result), _) => Some(result.dose.status),
+            (None, Some(_)) => Some(DoseStatus::Stale),
+            (None, None) => None,
+        }
+    }
+
+    /// Largest dose of a beam in one fraction, Gy.
+    pub fn beam_max_gy(&self, beam: &crate::case::Beam) -> Option<f64> {
+        let result = self.beams.get(&beam.number)?.latest()?;
+        Some(result.max_gy * beam.mu / inputs::UNIT_MU)
+    }
+
+    pub fn beam_failure(&self, beam: u32) -> Option<&str> {
+        self.beams.get(&beam)?.failure()
+    }
+
+    /// The worst status of the plan's computed beams; `None` before all have some dose.
+    pub fn plan_status(&self, plan: &Plan) -> Option<DoseStatus> {
+        let mut beams = plan.beams.iter().filter(|b| inputs::is_computed(b)).peekable();
+        beams.peek()?;
+        beams
+            .map(|b| self.beam_status(b.number))
+            .try_fold(DoseStatus::Final, |worst, status| status.map(|s| worst.worst(s)))
+    }
+
+    /// The dose on show, with the status it has now.
+    pub fn shown_dose(&self) -> Option<&Arc<Dose>> {
+        let (inputs, result) = self.on_show.have.as_ref()?;
+        (inputs.what == self.shown).then_some(&result.dose)
+    }
+
+    pub fn shown_status(&self) -> Option<DoseStatus> {
+        self.shown_dose().map(|d| d.status)
+    }
+
+    pub fn shown_max_gy(&self) -> Option<f64> {
+        self.shown_dose().and(self.on_show.latest()).map(|r| r.max_gy)
+    }
+
+    /// Why there is no dose on show.
+    pub fn shown_failure(&self) -> Option<&str> {
+        self.on_show.failure()
+    }
+
+    /// The factor that the normalisation puts on all monitor units; `None` without a dose.
+    pub fn normalisation_factor(&self) -> Option<f64> {
+        self.on_show.latest().map(|r| r.factor)
+    }
+
+    /// The DVH of a structure in the dose on show, be it of an earlier state.
+    pub fn dvh(&self, structure: u32) -> Option<&Arc<Dvh>> {
+        self.dvhs.get(&structure)?.latest()
+    }
+
+    /// What the DVHs are worth: the status of the dose, stale where they have not caught up with it.
+    pub fn dvh_status(&self) -> Option<DoseStatus> {
+        let status = self.shown_status()?;
+        let behind = self.dvhs.values().any(|d| d.now.is_some() && d.have.is_some() && d.current().is_none());
+        Some(if behind { status.worst(DoseStatus::Stale) } else { status })
+    }
+
+    /// Mass density of a CT number.
+    pub fn density_g_cm3(&self, hu: f32) -> Option<f64> {
+        self.hu_table.as_ref().map(|t| f64::from(t.at(hu).mass_density_g_cm3))
+    }
+
+    pub fn hu_table(&self) -> Option<&HuTable> {
+        self.hu_table.as_deref()
+    }
+
+    /// Source-axis distance of a machine, mm; 1000 where the machine cannot be read.
+    pub fn sad_mm(&self, machine: &str) -> f64 {
+        self.machines.get(machine).and_then(Option::as_ref).map_or(1000.0, |m| m.sad_mm)
+    }
+
+    /// Where doses are computed.
+    pub fn device_name(&self) -> String {
+        let computed = self.beams.values().filter_map(|b| b.latest()).find_map(|r| r.dose.receipt.clone());
+        computed.map_or_else(|| "CPU".to_owned(), |receipt| receipt.device.clone())
+    }
+
+    /// The doses one can show, with their labels and what they are worth.
+    pub fn choices(&self, case: &Case, plan: Option<&Arc<Plan>>) -> Vec<(Shown, String, Option<DoseStatus>)> {
+        let mut choices = Vec::new();
+        if let Some(plan) = plan.filter(|p| !p.beams.is_empty()) {
+            choices.push((Shown::Plan, format!("Plan {}", plan.name), self.plan_status(plan)));
+            if plan.beams.len() > 1 {
+                for beam in plan.beams.iter().filter(|b| inputs::is_computed(b)) {
+                    let label = format!("Beam {}", beam.name);
+                    choices.push((Shown::Beam(beam.number), label, self.beam_status(beam.number)));
+                }
+            }
+        }
+        for (index, dose) in case.doses.iter().enumerate() {
+            choices.push((Shown::Imported(index), dose.label.clone(), Some(dose.status)));
+        }
+        choices
+    }
+
+    /// What was cancelled or failed is asked for again.
+    pub(super) fn forget_failures(&mut self) {
+        forget(&mut self.patient);
+        forget(&mut self.on_show);
+        self.beams.values_mut().for_each(forget);
+        self.masks.values_mut().for_each(forget);
+        self.dvhs.values_mut().for_each(forget);
+    }
+
+    /// Forgets all results: another case is on show.
+    pub(super) fn reset(&mut self) {
+        *self = Self { settings: self.settings.clone(), ..Self::default() };
+    }
+}
+
+fn forget<I, R>(wanted: &mut Wanted<I, R>) {
+    wanted.asked = None;
+    wanted.failure = None;
+}
+
+impl State {
+    /// 100 % of the dose on show in Gy, and its name.
+    pub fn reference(&self) -> Option<(f64, &'static str)> {
+        let prescription = self.plan().and_then(|p| p.prescription_gy);
+        self.dose_display.reference.resolve(prescription, self.follow.shown_max_gy())
+    }
+}
+
+/// Machines one can choose.
+pub fn machine_names() -> Vec<String> {
+    Machine::shipped()
+}
+
+/// HU tables one can choose.
+pub fn hu_table_names() -> Vec<String> {
+    HuTable::shipped().map(str::to_owned).collect()
+}

@@ -1,0 +1,141 @@
+//! The worker's reports taken into the state.
+
+use super::work::Answer;
+use super::{BeamResult, Wanted};
+use crate::app::App;
+use crate::app::state::{JobEnd, LiveJob, NoticeKind};
+use crate::case::Receipt;
+use crate::worker::{News, Outcome, Report, Slot};
+use std::sync::Arc;
+
+impl App {
+    /// Takes the worker's reports over and asks for what is missing now.
+    pub(in crate::app) fn follow(&mut self) {
+        for report in self.worker.drain() {
+            self.take(report);
+        }
+        self.ask();
+    }
+
+    fn take(&mut self, report: Report<Answer>) {
+        let Report { job, slot, name, superseded, news } = report;
+        let jobs = &mut self.state.jobs;
+        if news.is_last() {
+            jobs.live.retain(|j| j.id != job);
+            if slot == Slot::Dvh {
+                self.state.follow.dvh_runs = false;
+            }
+        }
+        match news {
+            News::Started => self.state.jobs.live.push(LiveJob { id: job, slot, name, done: 0.0 }),
+            News::Progress(done) => {
+                if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
+                    live.done = done;
+                }
+            }
+            News::Partial(Outcome::Task(answer)) => self.accept(answer),
+            News::Done(Outcome::Task(answer), receipt) => {
+                if is_worth_a_line(slot) {
+                    self.state.jobs.finish(name, JobEnd::Done(own_receipt(&answer).unwrap_or(receipt)));
+                }
+                self.accept(answer);
+            }
+            News::Failed { message } if !superseded => self.fail(slot, &name, message),
+            News::Failed { .. } => {}
+            News::Cancelled => {
+                if !superseded {
+                    self.cancelled(slot);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, answer: Answer) {
+        let follow = &mut self.state.follow;
+        match answer {
+            Answer::Opened(opened) => self.show_case(*opened),
+            Answer::Saved(path) => {
+                self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
+            }
+            Answer::Patient(inputs, patient) => follow.patient.have = Some((inputs, patient)),
+            Answer::Beam { inputs, dose, max_gy } => {
+                if let Some(wanted) = follow.beams.get_mut(&inputs.beam.number) {
+                    wanted.failure = None;
+                    wanted.have = Some((*inputs, BeamResult { dose, max_gy }));
+                }
+            }
+            Answer::Shown(inputs, result) => {
+                follow.on_show.failure = None;
+                follow.on_show.have = Some((inputs, result));
+            }
+            Answer::Mask { structure, inputs, mask } => {
+                if let Some(wanted) = follow.masks.get_mut(&structure) {
+                    wanted.have = Some((inputs, mask));
+                }
+            }
+            Answer::Dvhs(answers) => {
+                for answer in answers {
+                    let Some(wanted) = follow.dvhs.get_mut(&answer.structure) else { continue };
+                    match answer.dvh {
+                        Ok(dvh) => wanted.have = Some((answer.inputs, dvh)),
+                        Err(why) => {
+                            wanted.have = None;
+                            wanted.failure = Some((answer.inputs, why));
+                        }
+                    }
+                }
+            }
+            Answer::Body(contours) => self.take_body(contours),
+        }
+    }
+
+    /// A failed job: its slot says whose result is missing now.
+    fn fail(&mut self, slot: Slot, name: &Arc<str>, message: String) {
+        let follow = &mut self.state.follow;
+        match slot {
+            Slot::Patient => failed(&mut follow.patient, &message),
+            Slot::BeamDose { beam, .. } => {
+                if let Some(wanted) = follow.beams.get_mut(&(beam as u32)) {
+                    failed(wanted, &message);
+                }
+            }
+            Slot::Shown => failed(&mut follow.on_show, &message),
+            Slot::Mask(number) => {
+                if let Some(wanted) = follow.masks.get_mut(&(number as u32)) {
+                    wanted.have = None;
+                    failed(wanted, &message);
+                }
+                return;
+            }
+            _ => {}
+        }
+        self.state.notices.add(NoticeKind::Error, message.clone());
+        self.state.jobs.finish(name.clone(), JobEnd::Failed(message));
+    }
+
+    /// Cancelled by the user: what there is stays, and is asked for again with the next change.
+    fn cancelled(&mut self, slot: Slot) {
+        if slot == Slot::Shown {
+            self.state.follow.on_show.asked = None;
+        }
+    }
+}
+
+fn failed<I: Clone, R>(wanted: &mut Wanted<I, R>, why: &str) {
+    if let Some(inputs) = wanted.asked.clone() {
+        wanted.failure = Some((inputs, why.to_owned()));
+    }
+}
+
+/// Masks, sums and DVHs come by the dozen: they are listed only while they run, and when they fail.
+fn is_worth_a_line(slot: Slot) -> bool {
+    !matches!(slot, Slot::Mask(_) | Slot::Masks | Slot::Shown | Slot::Dvh)
+}
+
+/// A dose's own receipt says more than the worker's.
+fn own_receipt(answer: &Answer) -> Option<Arc<Receipt>> {
+    match answer {
+        Answer::Beam { dose, .. } => dose.receipt.clone(),
+        _ => None,
+    }
+}

@@ -1,0 +1,275 @@
+//! What runs on the worker's threads for the window.
+
+use super::ShownResult;
+use super::inputs::{BeamInputs, DEFAULT_GRID_MM, PatientInputs, Shown, ShownInputs};
+use crate::analysis::{Dvh, Part, normalisation_factor, plan_dose};
+use crate::app::state::{Origin, SeriesLine};
+use crate::case::{Case, Contour, Ct, Dose, DoseStatus, Normalisation, Structure};
+use crate::dicom::{self, Catalogue, Choice};
+use crate::engine::Watch;
+use crate::engine::cccs::{DoseRequest, Quality, dose_grid, matter_box};
+use crate::engine::cpu::cccs::beam_dose;
+use crate::files::plan_toml;
+use crate::files::session::{self, Session};
+use crate::geometry::{Mask, VolumeId, body_contours};
+use crate::open::{CaseWord, Wishes};
+use crate::physics::{HuTable, Machine, Patient};
+use glam::DVec3;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Skin is found at this CT number (HU).
+const SKIN_HU: f32 = -350.0;
+
+/// What is thinner takes no room in the dose grid, g/cm3: air is, lung is not.
+const MATTER_G_CM3: f32 = 0.02;
+
+/// Spacing of the dose grid while something moves, mm.
+const PREVIEW_GRID_MM: f64 = 5.0;
+
+/// What the worker's jobs answer to the window.
+#[derive(Debug)]
+pub enum Answer {
+    Opened(Box<Opened>),
+    Saved(PathBuf),
+    Patient(PatientInputs, Ready),
+    Beam {
+        inputs: Box<BeamInputs>,
+        dose: Arc<Dose>,
+        max_gy: f64,
+    },
+    Shown(ShownInputs, ShownResult),
+    Mask {
+        structure: u32,
+        inputs: (u64, VolumeId),
+        mask: Arc<Mask>,
+    },
+    Dvhs(Vec<DvhAnswer>),
+    /// Contours of the body found in the CT.
+    Body(Vec<Contour>),
+}
+
+/// A case with where it came from.
+#[derive(Debug)]
+pub struct Opened {
+    pub case: Case,
+    pub word: CaseWord,
+    pub series: Vec<SeriesLine>,
+}
+
+/// A patient ready for beams.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    pub patient: Arc<Patient>,
+    /// Of the box that doses are computed in, patient LPS, mm.
+    pub corners_mm: [DVec3; 2],
+    pub frame_of_reference_uid: String,
+}
+
+/// A structure's DVH, or why it has none.
+#[derive(Debug)]
+pub struct DvhAnswer {
+    pub structure: u32,
+    pub inputs: (u64, VolumeId),
+    pub dvh: Result<Arc<Dvh>, String>,
+}
+
+/// The mask of a structure on the CT's grid.
+pub fn mask(ct: &Ct, structure: &Structure, watch: &Watch) -> Result<Mask, String> {
+    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    let progress = |done: f32| {
+        watch.report(done);
+        !watch.is_cancelled()
+    };
+    Mask::from_contours(ct.hu.grid(), &contours, &progress).map_err(|e| format!("{}: {e}", structure.name))
+}
+
+/// Densities and materials of a CT.
+pub fn patient(ct: &Ct, hu_table: &str, body: Option<&Structure>, watch: &Watch) -> Result<Ready, String> {
+    let table = HuTable::resolve(hu_table).map_err(|e| e.to_string())?;
+    let body = body.map(|b| mask(ct, b, watch)).transpose()?;
+    watch.check().map_err(|e| e.to_string())?;
+    let patient = Patient::new(ct, &table, body.as_ref()).map_err(|e| e.to_string())?;
+    watch.report(0.7);
+    Ok(Ready {
+        corners_mm: matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3),
+        patient: Arc::new(patient),
+        frame_of_reference_uid: ct.frame_of_reference_uid.clone(),
+    })
+}
+
+/// What the dose on show is made of.
+pub struct ShownWork {
+    pub inputs: ShownInputs,
+    pub label: String,
+    /// All parts of the plan; of one beam where the normalisation asks for no more.
+    pub parts: Vec<Part>,
+    /// The part on show alone, by index.
+    pub only: Option<usize>,
+    /// With the mask of its structure.
+    pub normalisation: Option<(Normalisation, Arc<Mask>)>,
+}
+
+/// Adds, normalises, and finds the maximum.
+pub fn shown(work: &ShownWork, watch: &Watch) -> Result<ShownResult, String> {
+    if let Shown::Imported(_) = work.inputs.what {
+        let dose = work.parts.first().ok_or("there is no dose")?.dose.clone();
+        return Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose, factor: 1.0 });
+    }
+    let mut parts = work.parts.clone();
+    let mut factor = 1.0;
+    if let Some((wanted, mask)) = &work.normalisation {
+        let sum = plan_dose(&work.label, &parts).map_err(|e| e.to_string())?;
+        let dvh = Dvh::new(mask, &sum.gy, watch)
+            .map_err(|e| format!("normalisation to {}: {e}", wanted.structure))?;
+        factor = normalisation_factor(wanted, &dvh)
+            .map_err(|e| format!("normalisation to {}: {e}", wanted.structure))?;
+    }
+    if let Some(index) = work.only {
+        parts = vec![parts.swap_remove(index)];
+    }
+    for part in &mut parts {
+        part.scale *= factor;
+    }
+    watch.check().map_err(|e| e.to_string())?;
+    let dose = plan_dose(&work.label, &parts).map_err(|e| e.to_string())?;
+    Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor })
+}
+
+/// One structure of a DVH job.
+pub struct DvhWork {
+    pub structure: u32,
+    pub inputs: (u64, VolumeId),
+    pub mask: Arc<Mask>,
+}
+
+/// The DVHs of several structures in one dose.
+pub fn dvhs(work: &[DvhWork], dose: &Dose, watch: &Watch) -> Result<Vec<DvhAnswer>, String> {
+    work.iter()
+        .map(|w| {
+            let dvh = Dvh::new(&w.mask, &dose.gy, watch).map(Arc::new).map_err(|e| e.to_string());
+            watch.check().map_err(|e| e.to_string())?;
+            Ok(DvhAnswer { structure: w.structure, inputs: w.inputs, dvh })
+        })
+        .collect()
+}
+
+/// Contours round the body in a CT.
+pub fn body(ct: &Ct, watch: &Watch) -> Result<Vec<Contour>, String> {
+    let progress = |done: f32| {
+        watch.report(done);
+        !watch.is_cancelled()
+    };
+    let outlines = body_contours(&ct.hu, SKIN_HU, &progress).ok_or("cancelled")?;
+    if outlines.is_empty() {
+        return Err(format!("nothing in this CT is denser than {SKIN_HU} HU: there is no body to find"));
+    }
+    Ok(outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect())
+}
+
+/// The dose of one beam on a grid round the patient.
+pub fn beam(
+    name: &str,
+    inputs: &BeamInputs,
+    ready: &Ready,
+    preview: bool,
+    watch: &Watch,
+) -> Result<Answer, String> {
+    let settings = &inputs.settings;
+    let machine = Machine::resolve(&inputs.machine).map_err(|e| e.to_string())?;
+    let spacing_mm = if preview { settings.grid_mm.max(PREVIEW_GRID_MM) } else { settings.grid_mm };
+    let image = ready.patient.mass_density_g_cm3.grid();
+    let grid = dose_grid(image, ready.corners_mm, spacing_mm).map_err(|e| e.to_string())?;
+    let request = DoseRequest {
+        patient: ready.patient.clone(),
+        machine,
+        beam: inputs.beam.clone(),
+        grid: Arc::new(grid),
+        quality: if preview { Quality::Preview } else { settings.quality },
+        dose_to: settings.dose_to,
+    };
+    let answer = beam_dose(&request, watch).map_err(|e| format!("{name}: {e}"))?;
+    let coarse = if spacing_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
+    let dose = Dose {
+        gy: answer.gy,
+        status: answer.status.worst(coarse),
+        label: name.to_owned(),
+        frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
+        receipt: Some(answer.receipt),
+    };
+    let max_gy = f64::from(dose.max_gy());
+    Ok(Answer::Beam { inputs: Box::new(inputs.clone()), dose: Arc::new(dose), max_gy })
+}
+
+/// Opens a case, and puts the plan of a file first in it.
+pub fn open(
+    word: &CaseWord,
+    choice: Choice,
+    plan: Option<&Path>,
+    watch: &Watch,
+) -> Result<Box<Opened>, String> {
+    let progress = |done: f32| {
+        watch.report(done);
+        !watch.is_cancelled()
+    };
+    let (mut case, series) = match word {
+        CaseWord::Dicom(path) if path.exists() => {
+            let catalogue = dicom::scan(path, &|done| progress(0.1 * done)).map_err(|e| e.to_string())?;
+            let case = dicom::load(&catalogue, choice, &|done| progress(0.1 + 0.9 * done));
+            (case.map_err(|e| e.to_string())?, series_lines(&catalogue))
+        }
+        _ => {
+            let case = crate::open::open(word, Wishes { choice, position: None }, &progress);
+            (case.map_err(|e| e.to_string())?, Vec::new())
+        }
+    };
+    if let Some(path) = plan {
+        let position = case.ct.as_ref().map(|ct| ct.position).unwrap_or_default();
+        let plan = plan_toml::read(path, position).map_err(|e| e.to_string())?;
+        case.plans.insert(0, Arc::new(plan));
+    }
+    Ok(Box::new(Opened { case, word: word.absolute(), series }))
+}
+
+fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
+    let line = |(index, s): (usize, &dicom::Series)| SeriesLine {
+        index,
+        uid: s.uid.clone(),
+        name: if s.description.is_empty() { format!("{} series", s.modality) } else { s.description.clone() },
+        detail: format!("{} {} × {} × {}", s.modality, s.size[0], s.size[1], s.planes),
+        is_ct: s.modality == "CT" && !s.multiframe,
+    };
+    catalogue.series.iter().enumerate().map(line).collect()
+}
+
+/// Writes what the case has become since it was opened. A session saved from a session names the same images, and
+/// keeps what the earlier one had changed.
+pub fn save_session(
+    path: &Path,
+    case: &Case,
+    origin: &Origin,
+    view: serde_json::Value,
+) -> Result<(), String> {
+    let new = match &origin.word {
+        CaseWord::Session(old_path) => {
+            let old = session::read(old_path).map_err(|e| e.to_string())?;
+            let folder = old_path.parent().unwrap_or(Path::new(""));
+            let word = if old.case.starts_with("demo:") {
+                old.case.clone()
+            } else {
+                folder.join(&old.case).display().to_string()
+            };
+            let mut new = Session::new(case, &word, &origin.structures, view);
+            for structure in &case.structures.structures {
+                let saved_then = old.structures.iter().any(|s| s.number == structure.number);
+                if saved_then && new.structures.iter().all(|s| s.number != structure.number) {
+                    new.structures.push(structure.clone());
+                }
+            }
+            new.removed_structures.extend(&old.removed_structures);
+            new
+        }
+        word => Session::new(case, &word.to_string(), &origin.structures, view),
+    };
+    session::write(path, &new).map_err(|e| e.to_string())
+}

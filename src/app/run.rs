@@ -1,0 +1,155 @@
+//! Starting the window, and plain words where it cannot start.
+
+use super::App;
+use super::render;
+use super::state::Workspace;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What the window begins with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// A CASE word.
+    pub case: Option<String>,
+    /// A plan file, put before the case's own plans.
+    pub plan: Option<PathBuf>,
+    pub workspace: Workspace,
+}
+
+/// Why there is no window.
+#[derive(Debug, Error)]
+pub enum RunError {
+    #[error(
+        "no display was found (neither WAYLAND_DISPLAY nor DISPLAY is set). Run it in a graphical session, or draw \
+         into a file: beamsight render CASE --out shot.png"
+    )]
+    NoDisplay,
+    #[error(
+        "the window needs system libraries that are not there ({0}). On Debian or Ubuntu: apt-get install \
+         {PACKAGES}"
+    )]
+    Libraries(String),
+    #[error(
+        "no graphics driver was found ({0}). On Debian or Ubuntu a software one comes with: apt-get install \
+         libvulkan1 mesa-vulkan-drivers"
+    )]
+    NoDriver(String),
+    #[error("the window did not start: {0}")]
+    Other(String),
+}
+
+/// Debian 12's names of what the window loads at run time.
+const PACKAGES: &str = "libvulkan1 mesa-vulkan-drivers libxcursor1 libxi6 libxkbcommon-x11-0";
+
+/// Opens the window and comes back when it is closed.
+///
+/// # Errors
+/// [`RunError`], with what to install.
+pub fn run(options: Options) -> Result<(), RunError> {
+    if !has_display() {
+        return Err(RunError::NoDisplay);
+    }
+    match caught(|| start(options.clone(), PREFERRED)) {
+        Err(RunError::NoDriver(why)) => {
+            tracing::warn!("no first-class graphics driver ({why}); trying the others");
+            caught(|| start(options, wgpu::Backends::all()))
+        }
+        other => other,
+    }
+}
+
+/// Backends tried first; OpenGL, which draws a little differently, is the last resort.
+const PREFERRED: wgpu::Backends = wgpu::Backends::PRIMARY;
+
+fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
+    let mut setup = render::setup();
+    setup.instance_descriptor.backends = backends;
+    let native = eframe::NativeOptions {
+        viewport: egui::ViewportBuilder::default()
+            .with_title("Beamsight (not for clinical use)")
+            .with_app_id("beamsight")
+            .with_inner_size([1600.0, 1000.0])
+            .with_min_inner_size([900.0, 600.0]),
+        wgpu_options: egui_wgpu::WgpuConfiguration {
+            wgpu_setup: egui_wgpu::WgpuSetup::CreateNew(setup),
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    let create = move |cc: &eframe::CreationContext<'_>| {
+        App::with_options(cc, options).map(|app| Box::new(app) as Box<dyn eframe::App>).map_err(Into::into)
+    };
+    eframe::run_native("Beamsight", native, Box::new(create)).map_err(|e| in_plain_words(&e))
+}
+
+/// What eframe says in the words of a user.
+fn in_plain_words(error: &eframe::Error) -> RunError {
+    let text = format!("{error} {error:?}");
+    let short = error.to_string();
+    match error {
+        eframe::Error::Wgpu(_) => RunError::NoDriver(short),
+        // winit names the library: "XNotSupported(LibraryOpenError(... libXcursor.so.1 ...".
+        _ if text.contains("LibraryOpenError") || text.contains(".so") => RunError::Libraries(short),
+        _ if text.contains("XOpenDisplayFailed")
+            || text.contains("NotSupported")
+            || text.contains("Connect") =>
+        {
+            RunError::NoDisplay
+        }
+        _ => RunError::Other(short),
+    }
+}
+
+/// A library that is missing is a panic deep inside winit's helpers: it becomes an error like all others.
+fn caught(work: impl FnOnce() -> Result<(), RunError>) -> Result<(), RunError> {
+    let before = std::panic::take_hook();
+    let hook: std::sync::Arc<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync> = before.into();
+    let inner = hook.clone();
+    std::panic::set_hook(Box::new(move |info| {
+        if missing_library(info.payload()).is_none() {
+            inner(info);
+        }
+    }));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    std::panic::set_hook(Box::new(move |info| hook(info)));
+    result.unwrap_or_else(|payload| match missing_library(payload.as_ref()) {
+        Some(why) => Err(RunError::Libraries(why)),
+        None => std::panic::resume_unwind(payload),
+    })
+}
+
+/// What a panic says of a library it could not load.
+fn missing_library(payload: &(dyn std::any::Any + Send)) -> Option<String> {
+    let text = payload.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()))?;
+    (text.contains("could not be loaded") || text.contains("Could not load")).then_some(text)
+}
+
+/// Whether this system has a display to open a window on.
+pub fn has_display() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    !cfg!(all(unix, not(target_os = "macos")))
+        || set("WAYLAND_DISPLAY")
+        || set("WAYLAND_SOCKET")
+        || set("DISPLAY")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_becomes_a_message_with_the_packages() {
+        let error = caught(|| panic!("Library libxkbcommon-x11.so could not be loaded.")).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("libxkbcommon-x11") && text.contains("apt-get install"), "{text}");
+    }
+
+    #[test]
+    fn winit_and_wgpu_errors_become_remedies() {
+        let no_driver = eframe::Error::Wgpu(egui_wgpu::WgpuError::NoSurfaceFormatsAvailable);
+        assert!(in_plain_words(&no_driver).to_string().contains("mesa-vulkan-drivers"));
+        let creation = eframe::Error::AppCreation("XNotSupported(LibraryOpenError(libXcursor.so.1".into());
+        assert!(in_plain_words(&creation).to_string().contains("libxcursor1"));
+    }
+}
