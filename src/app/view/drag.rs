@@ -1,5 +1,6 @@
-//! Handles that are dragged: the gantry round its isocentre, the crosshair.
+//! Handles that are dragged: the gantry round its isocentre, shapes, the crosshair.
 
+use super::shape::{self, Grip};
 use super::{Scene, ViewEvent, ViewKind, ViewPlane, beam, navigate};
 use egui::{CursorIcon, PointerButton, Pos2, Response, Ui};
 
@@ -8,6 +9,8 @@ use egui::{CursorIcon, PointerButton, Pos2, Response, Ui};
 enum Hold {
     /// The gantry of a beam, by its index in the plan.
     Gantry(usize),
+    /// A part of the scene's shape.
+    Shape(Grip),
     Crosshair,
 }
 
@@ -50,6 +53,14 @@ pub(super) fn respond(
                 }
             }
         }
+        Hold::Shape(grip) => {
+            if let Some((structure, before)) = scene.shape {
+                let shape = shape::dragged(plane, &before, grip, at_mm);
+                if shape != before {
+                    events.push(ViewEvent::ShapeDragged { structure, shape });
+                }
+            }
+        }
         Hold::Crosshair => {
             let to = navigate::snapped(scene, at_mm);
             if to != scene.crosshair_mm {
@@ -66,6 +77,9 @@ pub(super) fn respond(
 fn hold_at(kind: ViewKind, scene: &Scene, plane: &ViewPlane, at: Pos2) -> Option<Hold> {
     if let Some(index) = beam::handle_at(scene, plane, kind, at) {
         return Some(Hold::Gantry(index));
+    }
+    if let Some(grip) = scene.shape.and_then(|(_, s)| shape::grip_at(plane, &s, at)) {
+        return Some(Hold::Shape(grip));
     }
     let crosshair = plane.screen_from_patient(scene.crosshair_mm);
     (crosshair.distance(at) <= CROSSHAIR_REACH).then_some(Hold::Crosshair)

@@ -9,13 +9,16 @@ mod navigate;
 mod overlay;
 mod plane;
 mod scene;
+mod shape;
 mod slice;
 mod structure;
 
 pub use plane::ViewPlane;
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook};
 
-use egui::{Response, Role, Sense, Ui, WidgetInfo};
+use crate::app::roi::Shape;
+use crate::app::theme;
+use egui::{Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 use glam::DVec3;
 
 /// Which of the four views.
@@ -76,6 +79,8 @@ pub enum ViewEvent {
     Hover(DVec3),
     /// The beam (index in the plan) was dragged round its isocentre to this gantry angle, 0 to 360 degrees.
     GantryDragged { beam: usize, gantry_deg: f64 },
+    /// A handle of the scene's shape was dragged: the structure (by ROI number) is to have this shape.
+    ShapeDragged { structure: u32, shape: Shape },
     /// The view wants the whole middle, or gives it back.
     ToggleMaximise,
 }
@@ -97,5 +102,30 @@ pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<
             slice::show(ui, &response, state, scene, events);
         }
     }
+    if maximise_button(ui, &response, state) {
+        events.push(ViewEvent::ToggleMaximise);
+    }
     response
+}
+
+/// The button in the corner that gives a view the whole middle, or takes it back.
+fn maximise_button(ui: &Ui, response: &Response, state: &ViewState) -> bool {
+    let r = response.rect;
+    let place = Rect::from_min_size(pos2(r.max.x - 26.0, r.min.y + 4.0), vec2(22.0, 22.0));
+    let button = ui.interact(place, response.id.with("maximise"), Sense::click());
+    let word = if state.maximised { "Restore" } else { "Maximise" };
+    let label = format!("{word} {}", state.kind.name());
+    button.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
+    let colour = if button.hovered() || button.has_focus() { theme::TEXT } else { theme::WEAK };
+    let stroke = Stroke::new(1.3, colour);
+    let painter = ui.painter_at(r);
+    let icon = place.shrink(6.0);
+    if state.maximised {
+        painter.rect_stroke(icon.translate(vec2(2.0, -2.0)), 1.0, stroke, StrokeKind::Middle);
+        painter.rect(icon.translate(vec2(-1.5, 1.5)), 1.0, theme::GROUND, stroke, StrokeKind::Middle);
+    } else {
+        painter.rect_stroke(icon, 1.0, stroke, StrokeKind::Middle);
+        painter.hline(icon.x_range(), icon.min.y + 2.0, stroke);
+    }
+    button.on_hover_text(label).clicked()
 }

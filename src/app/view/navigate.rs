@@ -2,7 +2,6 @@
 
 use super::plane::{page_mm, snapped_mm};
 use super::{Scene, ViewEvent, ViewPlane, ViewState};
-use crate::geometry::Grid;
 use egui::{Event, MouseWheelUnit, PointerButton, Response, Ui};
 use glam::DVec3;
 
@@ -19,23 +18,21 @@ const WINDOW_PER_POINT: f32 = 1.0 / 300.0;
 pub(super) fn current_plane(state: &ViewState, scene: &Scene, rect: egui::Rect) -> ViewPlane {
     let [right, down] = state.kind.axes();
     let axis = state.kind.normal_axis();
-    let grid = scene.grid();
-    let middle = grid.map_or(scene.crosshair_mm, |g| g.middle_mm());
-    let mut centre_mm = state.centre_mm.unwrap_or(middle);
+    let shown = match (state.centre_mm, state.mm_per_point) {
+        (Some(_), Some(_)) => None,
+        _ => scene.box_mm(),
+    };
+    let middle = || shown.map_or(scene.crosshair_mm, |[low, high]| 0.5 * (low + high));
+    let mut centre_mm = state.centre_mm.unwrap_or_else(middle);
     centre_mm[axis] = scene.crosshair_mm[axis];
-    let fitted = || grid.map_or(1.0, |g| fit_mm_per_point(g, [right, down], rect));
+    let fitted = || shown.map_or(1.0, |shown| fit_mm_per_point(shown, [right, down], rect));
     ViewPlane { rect, centre_mm, right, down, mm_per_point: state.mm_per_point.unwrap_or_else(fitted) }
 }
 
-/// Scale at which the whole box of voxels fits, with a little air.
-fn fit_mm_per_point(grid: &Grid, axes: [DVec3; 2], rect: egui::Rect) -> f64 {
-    let corners = grid.corners_mm();
-    let extent = |axis: DVec3| {
-        let along = corners.map(|c| c.dot(axis));
-        let (low, high) = along.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
-        high - low
-    };
-    let air = 1.02;
+/// Scale at which the whole box fits, with a little air.
+fn fit_mm_per_point([low, high]: [DVec3; 2], axes: [DVec3; 2], rect: egui::Rect) -> f64 {
+    let extent = |axis: DVec3| (high - low).dot(axis.abs());
+    let air = 1.03;
     let x = extent(axes[0]) / f64::from(rect.width());
     let y = extent(axes[1]) / f64::from(rect.height());
     (x.max(y) * air).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end())

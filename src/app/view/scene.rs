@@ -2,7 +2,8 @@
 
 use crate::app::display::{DoseDisplay, WindowLevel};
 use crate::app::render::Gpu;
-use crate::case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureSet};
+use crate::app::roi::Shape;
+use crate::case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureKind, StructureSet};
 use crate::geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct Scene {
     pub structures: Arc<StructureSet>,
     pub looks: Vec<StructureLook>,
     pub beams: Vec<BeamLayer>,
+    /// The structure (by ROI number) that is a shape with handles, and its shape.
+    pub shape: Option<(u32, Shape)>,
     /// Where the three planes meet, patient LPS, mm.
     pub crosshair_mm: DVec3,
 }
@@ -114,6 +117,7 @@ impl Scene {
             structures: Arc::default(),
             looks: Vec::new(),
             beams: Vec::new(),
+            shape: None,
             crosshair_mm: DVec3::ZERO,
         }
     }
@@ -121,6 +125,22 @@ impl Scene {
     /// The grid that pages are turned on: the CT's, else the dose's.
     pub fn grid(&self) -> Option<&Arc<Grid>> {
         self.ct.as_ref().map(|v| v.grid()).or_else(|| self.dose.as_ref().map(|d| d.dose.gy.grid()))
+    }
+
+    /// What the views fit to at first: the box of the body's contours with a margin where there is one, else that
+    /// of the images; its lowest and highest corner, patient LPS, mm.
+    pub fn box_mm(&self) -> Option<[DVec3; 2]> {
+        let grid = self.grid()?;
+        let around = |points: &mut dyn Iterator<Item = DVec3>| {
+            points.fold([DVec3::MAX, DVec3::MIN], |[low, high], p| [low.min(p), high.max(p)])
+        };
+        let all = around(&mut grid.corners_mm().into_iter());
+        let body = self.structures.structures.iter().find(|s| s.kind == StructureKind::External);
+        let Some(body) = body else { return Some(all) };
+        let [low, high] = around(&mut body.contours.iter().flat_map(|c| c.points_mm.iter().copied()));
+        let margin = DVec3::splat(20.0);
+        let [low, high] = [(low - margin).max(all[0]), (high + margin).min(all[1])];
+        Some(if low.cmplt(high).all() { [low, high] } else { all })
     }
 
     /// The beam the beam's-eye view looks along: the selected one, else the first.

@@ -1,7 +1,7 @@
 //! A plane through the patient with everything on it.
 
 use super::overlay::display_rgb;
-use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, structure};
+use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, shape, structure};
 use crate::app::render::{DoseLook, Isodose, SliceLook};
 use crate::app::theme;
 use egui::{Response, Ui};
@@ -35,6 +35,11 @@ pub(super) fn show(
     }
     structure::draw(&painter, &plane, state.kind, scene);
     beam::draw(&painter, &plane, state.kind, scene);
+    if let Some((number, roi)) = &scene.shape {
+        let own = scene.structures.structures.iter().find(|s| s.number == *number);
+        let colour = own.map_or(theme::ACCENT, |s| theme::colour(s.colour));
+        shape::draw(&painter, &plane, roi, colour);
+    }
     overlay::draw(&painter, &plane, state.kind, scene);
     if let Some(why) = scene.ct.as_ref().and_then(|v| scene.gpu.failure(v.id())) {
         overlay::message(&painter, response.rect, &why);

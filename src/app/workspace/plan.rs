@@ -42,6 +42,9 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
                 ViewEvent::GantryDragged { beam, gantry_deg } => {
                     Command::Gantry { beam, gantry_deg, gesture: Some(0x6761_6e74) }
                 }
+                ViewEvent::ShapeDragged { structure, shape } => {
+                    Command::Reshape { structure, shape, gesture: Some(0x7368_6170) }
+                }
                 ViewEvent::ToggleMaximise => Command::ToggleMaximise(view.kind),
             });
         }
@@ -108,6 +111,9 @@ fn scene(state: &State, gpu: &Gpu) -> Scene {
         structures: case.structures.clone(),
         looks,
         beams,
+        shape: state
+            .selected_structure()
+            .and_then(|(_, s)| state.shapes.of(s).map(|shape| (s.number, shape))),
         crosshair_mm: state.crosshair_mm,
         ..Scene::new(gpu.clone())
     }
