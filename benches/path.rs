@@ -1,6 +1,6 @@
 //! Radiological depth on this machine's cores against the figures of de Greef et al. 2009 (Tables V to VII).
 //!
-//!     cargo bench --bench path
+//!     cargo bench --bench path            # or only some: -- C-I A
 
 #[path = "../tests/common/degreef.rs"]
 mod degreef;
@@ -19,11 +19,14 @@ const PAPER_S: [[Option<(f64, f64)>; 5]; 4] = [
 ];
 
 fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     println!("radiological depth, {} threads", rayon::current_num_threads());
     println!("case      voxels       ms  ns/voxel   paper: 4 CPU threads   GTX 280");
     for (geometry, paper) in GEOMETRIES.iter().zip(PAPER_S) {
         for (case, paper) in CASES.iter().zip(paper) {
-            if case.name == "V" && geometry.name != 'C' {
+            let name = format!("{}-{}", geometry.name, case.name);
+            let chosen = wanted.is_empty() || wanted.iter().any(|word| name.starts_with(word));
+            if !chosen || case.name == "V" && geometry.name != 'C' {
                 continue;
             }
             let density = geometry.density(case.resampling);
@@ -34,7 +37,6 @@ fn main() {
             let voxels = depth.data().len();
             let paper = paper
                 .map_or(String::new(), |(cpu, gpu)| format!("{:>17.0} ms {:>6.0} ms", cpu * 1e3, gpu * 1e3));
-            let name = format!("{}-{}", geometry.name, case.name);
             println!("{name:<6} {voxels:>9} {ms:>8.0} {:>9.1}   {paper}", ms * 1e6 / voxels as f64);
         }
     }

@@ -4,12 +4,13 @@
 #[path = "common/degreef.rs"]
 mod degreef;
 
-use beamsight::engine::Watch;
 use beamsight::engine::cpu::path::{radiological_depth, radiological_depth_at};
+use beamsight::engine::{Stopped, Watch};
 use beamsight::geometry::{Grid, Volume};
 use degreef::{CASES, GEOMETRIES, Random};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const TOLERANCE_MM: f64 = 0.01;
 
@@ -179,4 +180,27 @@ fn threads_make_no_difference() {
         pool.install(|| radiological_depth(&density, source, &Watch::new())).unwrap()
     };
     assert_eq!(on(1).data(), on(3).data());
+}
+
+/// A cancelled job ends within 20 ms; the best of several tries, as other tests share the machine.
+#[test]
+fn cancelled_within_a_frame() {
+    let density = Arc::new(GEOMETRIES[2].density(1));
+    let source = CASES[4].source_mm(density.grid().middle_mm());
+    let waited = (1..6).filter_map(|n| {
+        let watch = Watch::new();
+        let job = {
+            let (density, watch) = (density.clone(), watch.clone());
+            std::thread::spawn(move || (radiological_depth(&density, source, &watch), Instant::now()))
+        };
+        std::thread::sleep(Duration::from_millis(8 * n));
+        let asked = Instant::now();
+        watch.cancel();
+        let (result, ended) = job.join().unwrap();
+        // A fast machine may have been done before.
+        (result.err() == Some(Stopped)).then(|| ended.saturating_duration_since(asked))
+    });
+    let best = waited.min().expect("one was stopped on its way");
+    println!("stopped after {best:?}");
+    assert!(best < Duration::from_millis(20), "{best:?}");
 }

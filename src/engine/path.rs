@@ -3,6 +3,7 @@
 use crate::case::Receipt;
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Asks for the radiological depth from a point source to the centre of every voxel of `targets`: the line integral
@@ -15,6 +16,46 @@ pub struct PathRequest {
     pub source_mm: DVec3,
     /// Where depths are wanted: the density's own grid, or any other in the same patient.
     pub targets: Arc<Grid>,
+}
+
+impl PathRequest {
+    /// Equal requests have equal digests (64 bits, hexadecimal).
+    pub fn digest(&self) -> String {
+        let mut hash = Fnv::default();
+        for (grid, source_mm) in [(self.density.grid(), self.source_mm), (&self.targets, DVec3::ZERO)] {
+            let axes = grid.axes();
+            for v in [grid.origin_mm(), axes[0], axes[1], source_mm] {
+                v.to_array().iter().for_each(|x| hash.add(x.to_bits()));
+            }
+            grid.size().iter().for_each(|&n| hash.add(n as u64));
+            grid.spacing_xy_mm().iter().chain(grid.planes_mm()).for_each(|x| hash.add(x.to_bits()));
+        }
+        let [nx, ny, _] = self.density.grid().size();
+        let planes: Vec<u64> = self.density.data().par_chunks(nx * ny).map(Fnv::of).collect();
+        planes.into_iter().for_each(|plane| hash.add(plane));
+        format!("{:016x}", hash.0)
+    }
+}
+
+/// The Fowler-Noll-Vo hash (FNV-1a), a word at a time.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    fn of(values: &[f32]) -> u64 {
+        let mut hash = Self::default();
+        values.iter().for_each(|v| hash.add(u64::from(v.to_bits())));
+        hash.0
+    }
 }
 
 /// The answer to a [`PathRequest`].

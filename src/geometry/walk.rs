@@ -19,7 +19,8 @@
 
 use super::Grid;
 use glam::DVec3;
-use std::ops::{Add, Mul, Sub};
+use std::cmp::Ordering;
+use std::ops::{Add, Mul, Range, Sub};
 
 /// The number type of a walk: `f32` or `f64`.
 pub trait Real:
@@ -80,14 +81,26 @@ pub struct Planes<R> {
 impl<R: Real> Planes<R> {
     /// The planes of `grid` as seen from `start_mm` (patient LPS).
     pub fn seen_from(grid: &Grid, start_mm: DVec3) -> Self {
+        Self::part_seen_from(grid, start_mm, &grid.size().map(|n| 0..n))
+    }
+
+    /// Of a box of its voxels only, which are then numbered within the box. An axis whose range is empty is left out: the
+    /// box is one endless voxel along it.
+    pub fn part_seen_from(grid: &Grid, start_mm: DVec3, part: &[Range<usize>; 3]) -> Self {
         let start = grid.local_from_patient(start_mm);
         let edges = std::array::from_fn(|axis| {
+            let range = &part[axis];
             let mut padded = vec![R::ZERO - R::INFINITY];
-            padded.extend(grid.edges_mm(axis).iter().map(|e| R::from_f64(e - start[axis])));
+            if range.is_empty() {
+                padded.extend([R::ZERO - R::INFINITY, R::INFINITY]);
+            } else {
+                let edges = &grid.edges_mm(axis)[range.start..=range.end];
+                padded.extend(edges.iter().map(|e| R::from_f64(e - start[axis])));
+            }
             padded.push(R::INFINITY);
             padded
         });
-        let [nx, ny, _] = grid.size();
+        let [nx, ny] = [0, 1].map(|axis| part[axis].len().max(1));
         Self { edges, strides: [1, nx, nx * ny] }
     }
 }
@@ -109,8 +122,6 @@ struct Start<R> {
     /// What a step along each axis adds (wrapping) to `plane` and to `voxel`.
     plane_step: [usize; 3],
     voxel_step: [usize; 3],
-    /// From source to target, mm.
-    length_mm: R,
 }
 
 impl<R: Real> Start<R> {
@@ -126,13 +137,12 @@ impl<R: Real> Start<R> {
             voxel: 0,
             plane_step: [0; 3],
             voxel_step: [0; 3],
-            length_mm: R::from_f64(to_mm.length()),
         };
         let moves = to.map(|t| t.reciprocal().is_finite());
         for axis in 0..3 {
             let edges = &planes.edges[axis];
             let (low, high) = (edges[1], edges[edges.len() - 2]);
-            if !(low.is_finite() && high.is_finite()) {
+            if low.partial_cmp(&high) != Some(Ordering::Less) {
                 return None;
             }
             if moves[axis] {
@@ -175,27 +185,42 @@ impl<R: Real> Start<R> {
         }
         Some(start)
     }
+
+    /// Visits the voxel and leaves it through its next plane across an axis (lines 18 and 19 and their like).
+    #[inline(always)]
+    fn cross<const AXIS: usize>(&mut self, planes: &Planes<R>, visit: &mut impl FnMut(usize, R, R)) {
+        let crossing = self.next[AXIS].smaller(self.alpha_end);
+        visit(self.voxel, self.alpha, crossing);
+        self.alpha = crossing;
+        self.voxel = self.voxel.wrapping_add(self.voxel_step[AXIS]);
+        self.plane[AXIS] = self.plane[AXIS].wrapping_add(self.plane_step[AXIS]);
+        self.next[AXIS] = planes.edges[AXIS][self.plane[AXIS]] * self.inverse[AXIS];
+    }
 }
 
 /// Walks from the planes' start to the target `to_mm` (the grid's frame, mm from that start) and calls
 /// `visit(voxel, length_mm)` for the voxels passed, in order: the original 3D-DDA (Xiao 2012, Algorithm 1; de Greef
 /// 2009, appendix). Where the ray passes an edge or corner it goes round it in steps of length 0.
 pub fn nested<R: Real>(planes: &Planes<R>, to_mm: DVec3, mut visit: impl FnMut(usize, R)) {
+    let length_mm = R::from_f64(to_mm.length());
+    pieces(planes, to_mm, |voxel, from, until| visit(voxel, (until - from) * length_mm));
+}
+
+/// As [`nested`], but calls `visit(voxel, from, until)` with the `alpha`s between which the ray is in the voxel.
+pub fn pieces<R: Real>(planes: &Planes<R>, to_mm: DVec3, mut visit: impl FnMut(usize, R, R)) {
     let Some(mut s) = Start::new(planes, to_mm) else { return };
     while s.alpha < s.alpha_end {
-        let axis = if s.next[0] < s.next[1] {
-            if s.next[0] < s.next[2] { 0 } else { 2 }
+        if s.next[0] < s.next[1] {
+            if s.next[0] < s.next[2] {
+                s.cross::<0>(planes, &mut visit);
+            } else {
+                s.cross::<2>(planes, &mut visit);
+            }
         } else if s.next[1] < s.next[2] {
-            1
+            s.cross::<1>(planes, &mut visit);
         } else {
-            2
-        };
-        let crossing = s.next[axis].smaller(s.alpha_end);
-        visit(s.voxel, (crossing - s.alpha) * s.length_mm);
-        s.alpha = crossing;
-        s.voxel = s.voxel.wrapping_add(s.voxel_step[axis]);
-        s.plane[axis] = s.plane[axis].wrapping_add(s.plane_step[axis]);
-        s.next[axis] = planes.edges[axis][s.plane[axis]] * s.inverse[axis];
+            s.cross::<2>(planes, &mut visit);
+        }
     }
 }
 
@@ -203,11 +228,12 @@ pub fn nested<R: Real>(planes: &Planes<R>, to_mm: DVec3, mut visit: impl FnMut(u
 /// corner in one step.
 pub fn branch_free<R: Real>(planes: &Planes<R>, to_mm: DVec3, mut visit: impl FnMut(usize, R)) {
     let Some(mut s) = Start::new(planes, to_mm) else { return };
+    let length_mm = R::from_f64(to_mm.length());
     while s.alpha < s.alpha_end {
         let [x, y, z] = s.next;
         let increment = [x <= y && x <= z, y <= x && y <= z, z <= x && z <= y];
         let crossing = x.smaller(y).smaller(z).smaller(s.alpha_end);
-        visit(s.voxel, (crossing - s.alpha) * s.length_mm);
+        visit(s.voxel, (crossing - s.alpha) * length_mm);
         s.alpha = crossing;
         for axis in 0..3 {
             let mask = usize::from(increment[axis]).wrapping_neg();

@@ -1,4 +1,5 @@
 //! The jobs on the CPU: the reference, readable as the papers.
 
 pub mod cccs;
+mod columns;
 pub mod path;

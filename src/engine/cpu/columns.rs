@@ -1,0 +1,191 @@
+//! Density summed along columns of voxels: what makes a row of rays cheap.
+
+use crate::engine::{Stopped, Watch};
+use crate::geometry::walk::{self, Planes};
+use crate::geometry::{Grid, Volume};
+use glam::DVec3;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// The density of a volume seen from a source, as sums along columns of voxels parallel to the grid's x or y.
+///
+/// Rays to targets on one line along the columns cross the planes across the columns at the same `alpha`s, which are
+/// thus found once for the line (de Greef 2009, section II.C, reuses them so). Between two such crossings a ray stays
+/// in one column, and what it gathers there is a difference of two sums `F`, however many voxels it passes:
+///
+/// ```text
+/// depth = |p2 - p1| / (y2 - y1)  times the sum over columns m of  F_m(y(alpha_m+1)) - F_m(y(alpha_m))
+/// ```
+///
+/// which is gathered crossing by crossing, `F_before - F_after` at each; where both columns are alike, as in air,
+/// there is nothing to do. Sums are in 32-bit fixed point, so that their differences are exact and a ray almost across
+/// the columns, for which `y2 - y1` is small, loses nothing.
+pub(super) struct Columns {
+    /// The grid's axis along the columns: 0 (x) or 1 (y).
+    along: usize,
+    /// The columns as voxels of a grid: one endless voxel along `along`.
+    planes: Planes<f64>,
+    /// For each column its running sum at every voxel edge, in quanta; the last one twice, so that the far end has an
+    /// upper neighbour. After the last column an empty one: what lies outside.
+    sums: Vec<i32>,
+    /// Voxels to a column.
+    height: usize,
+    /// A unit of the sums, mm of water.
+    quantum_mm: f64,
+    /// Where the columns begin, voxels from the source.
+    low: f64,
+    spacing_mm: f64,
+}
+
+/// Where the rays of a line pass from one column into the next.
+#[derive(Clone, Copy)]
+struct Crossing {
+    before: usize,
+    after: usize,
+    alpha: f64,
+}
+
+impl Columns {
+    /// `None` where there is nothing but air. Only the box of voxels that are not air is kept. A density that is no
+    /// finite number counts as air.
+    ///
+    /// # Errors
+    /// [`Stopped`] when the watch was cancelled.
+    pub fn new(
+        density: &Volume<f32>,
+        source_mm: DVec3,
+        along: usize,
+        watch: &Watch,
+    ) -> Result<Option<Self>, Stopped> {
+        let grid = density.grid();
+        let Some((dense, highest)) = dense_box(density, watch)? else { return Ok(None) };
+        let across = 1 - along;
+        let height = dense[along].len();
+        // Neither a sum nor a difference of two may overflow. A power of two, so that water (1) is exact.
+        let quantum = (f64::from(highest) * height as f64 / f64::from(i32::MAX / 4)).log2().ceil().exp2();
+        let stride = height + 2;
+        let count = dense[2].len() * dense[across].len();
+        let mut sums = vec![0_i32; (count + 1) * stride];
+        let planes = sums[..count * stride].par_chunks_mut(dense[across].len() * stride);
+        planes.zip(dense[2].clone()).try_for_each(|(sums, k)| {
+            watch.check()?;
+            let plane = density.plane(k);
+            let voxel = |column: usize, n: usize| {
+                let mut at = [0; 2];
+                at[along] = dense[along].start + n;
+                at[across] = dense[across].start + column;
+                fixed(plane[at[1] * grid.size()[0] + at[0]], quantum)
+            };
+            sum_columns(sums, stride, voxel);
+            Ok(())
+        })?;
+        let spacing_mm = grid.spacing_xy_mm()[along];
+        let source = grid.local_from_patient(source_mm)[along] / spacing_mm;
+        let low = dense[along].start as f64 - 0.5 - source;
+        let mut part = dense;
+        part[along] = 0..0;
+        let planes = Planes::part_seen_from(grid, source_mm, &part);
+        Ok(Some(Self { along, planes, sums, height, quantum_mm: quantum * spacing_mm, low, spacing_mm }))
+    }
+
+    /// Radiological depths of targets on one line along the columns: `target_mm` is any of them, `ways_mm` (ascending)
+    /// says where each is along the columns; both in the grid's frame, mm from the source. A way of 0 gives no number.
+    pub fn depths(&self, target_mm: DVec3, ways_mm: &[f64], depths: &mut [f64]) {
+        depths.fill(0.0);
+        let mut to_mm = target_mm;
+        to_mm[self.along] = 0.0;
+        let ways: Vec<f64> = ways_mm.iter().map(|way| way / self.spacing_mm).collect();
+        let outside = self.sums.len() / (self.height + 2) - 1;
+        let mut before = outside;
+        let mut end = 0.0;
+        walk::pieces(&self.planes, to_mm, |after, alpha, until| {
+            self.gather(Crossing { before, after, alpha }, &ways, depths);
+            (before, end) = (after, until);
+        });
+        self.gather(Crossing { before, after: outside, alpha: end }, &ways, depths);
+        let aside = to_mm.length_squared();
+        for (depth, way) in depths.iter_mut().zip(ways_mm) {
+            *depth *= self.quantum_mm * (aside + way * way).sqrt() / way;
+        }
+    }
+
+    /// Adds `F_before - F_after` where the rays cross, in quanta.
+    fn gather(&self, crossing: Crossing, ways: &[f64], depths: &mut [f64]) {
+        let column = |n: usize| &self.sums[n * (self.height + 2)..(n + 1) * (self.height + 2)];
+        let (before, after) = (column(crossing.before), column(crossing.after));
+        if before == after {
+            return;
+        }
+        let top = self.height as f64;
+        let voxels = |way: f64| crossing.alpha * way - self.low;
+        // Rays that have not yet come as far as the columns' ends gather nothing; sums are from the end where they
+        // come in.
+        let (rays, base) = if self.low + top <= 0.0 {
+            (0..ways.partition_point(|&way| voxels(way) < top), before[self.height] - after[self.height])
+        } else {
+            (ways.partition_point(|&way| voxels(way) <= 0.0)..ways.len(), 0)
+        };
+        for (depth, &way) in depths[rays.clone()].iter_mut().zip(&ways[rays]) {
+            let voxels = voxels(way).clamp(0.0, top);
+            let n = voxels as usize;
+            let low = f64::from(before[n] - after[n] - base);
+            let high = f64::from(before[n + 1] - after[n + 1] - base);
+            *depth += low + (voxels - n as f64) * (high - low);
+        }
+    }
+}
+
+/// The box of voxels that hold anything, and the largest magnitude.
+fn dense_box(density: &Volume<f32>, watch: &Watch) -> Result<Option<([Range<usize>; 3], f32)>, Stopped> {
+    let [nx, _, nz] = density.grid().size();
+    let of_plane = |k: usize| {
+        watch.check()?;
+        let (mut low, mut high, mut highest) = ([usize::MAX; 2], [0; 2], 0.0_f32);
+        for (j, row) in density.plane(k).chunks_exact(nx).enumerate() {
+            let dense = |v: &f32| v.is_finite() && *v != 0.0;
+            let Some(first) = row.iter().position(dense) else { continue };
+            let last = row.iter().rposition(dense).unwrap_or(first);
+            low = [low[0].min(first), low[1].min(j)];
+            high = [high[0].max(last + 1), j + 1];
+            let finite = row.iter().filter(|v| v.is_finite());
+            highest = finite.fold(highest, |h, v| h.max(v.abs()));
+        }
+        Ok((high[1] > 0).then_some((low, high, highest)))
+    };
+    let planes: Vec<_> = (0..nz).into_par_iter().map(of_plane).collect::<Result<_, Stopped>>()?;
+    let first = planes.iter().position(Option::is_some).unwrap_or(0);
+    let last = planes.iter().rposition(Option::is_some).unwrap_or(0);
+    let all = planes.into_iter().flatten().reduce(|a, b| {
+        let low = [0, 1].map(|n| a.0[n].min(b.0[n]));
+        (low, [0, 1].map(|n| a.1[n].max(b.1[n])), a.2.max(b.2))
+    });
+    Ok(all.map(|(low, high, highest)| ([low[0]..high[0], low[1]..high[1], first..last + 1], highest)))
+}
+
+fn fixed(density: f32, quantum: f64) -> i32 {
+    // A cast of NaN gives 0; infinities are kept out here.
+    if density.is_finite() { (f64::from(density) / quantum).round() as i32 } else { 0 }
+}
+
+/// Running sums of each column of a plane. A few columns at a time, because along y their voxels lie rows apart.
+fn sum_columns(sums: &mut [i32], stride: usize, voxel: impl Fn(usize, usize) -> i32) {
+    const TOGETHER: usize = 16;
+    for (block, sums) in sums.chunks_mut(TOGETHER * stride).enumerate() {
+        let columns = sums.len() / stride;
+        for n in 0..stride - 2 {
+            for column in 0..columns {
+                let at = column * stride + n;
+                sums[at + 1] = sums[at] + voxel(block * TOGETHER + column, n);
+            }
+        }
+        for column in sums.chunks_exact_mut(stride) {
+            column[stride - 1] = column[stride - 2];
+        }
+    }
+}
+
+/// Whether the axes of two grids are parallel and of the same sense, to far less than a voxel over any patient.
+pub(super) fn parallel(a: &Grid, b: &Grid) -> bool {
+    let pairs = a.axes().into_iter().zip(b.axes());
+    pairs.into_iter().all(|(a, b)| (a - b).length() < 1e-9)
+}
