@@ -135,8 +135,11 @@ impl Columns {
     }
 }
 
-/// The box of voxels that hold anything, and the largest magnitude.
-fn dense_box(density: &Volume<f32>, watch: &Watch) -> Result<Option<([Range<usize>; 3], f32)>, Stopped> {
+/// Voxels along x, y and z, and the largest magnitude among them.
+type DenseBox = ([Range<usize>; 3], f32);
+
+/// The box of voxels that hold anything.
+fn dense_box(density: &Volume<f32>, watch: &Watch) -> Result<Option<DenseBox>, Stopped> {
     let [nx, _, nz] = density.grid().size();
     let of_plane = |k: usize| {
         watch.check()?;
