@@ -292,6 +292,21 @@ fn control_points_are_averaged_by_their_units() {
     }
 }
 
+/// Surface dose rises from about 10 to 28 % between 5 x 5 and 20 x 20 at 6 MV (Apipunyasopon 2013), most of it by electrons;
+/// they are spent at their range and past the depth of maximum matter no more.
+#[test]
+fn electrons_grow_with_the_field_and_stop_at_their_range() {
+    let m = machine("generic-6mv");
+    let e = m.electrons.expect("electrons");
+    let surface = |side: f64| e.surface_share * open(&m, Jaws::symmetric(side, side)).electrons_at(0.0, 0.0);
+    let rise = surface(200.0) - surface(50.0);
+    assert!((0.10..0.18).contains(&rise), "{rise}");
+    assert_eq!((e.at_depth(0.0), e.at_depth(e.range_mm), e.at_depth(100.0)), (1.0, 0.0, 0.0));
+    let depths: Vec<f64> = (0..23).map(|d| e.at_depth(f64::from(d))).collect();
+    assert!(depths.windows(2).all(|w| w[1] < w[0]), "{depths:?}");
+    assert!(e.surface_share * e.at_depth(15.0) < 0.01);
+}
+
 #[test]
 fn horn_and_softening_have_their_shape() {
     for name in ["generic-6mv", "generic-10mv", "generic-15mv"] {

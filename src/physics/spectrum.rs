@@ -1,7 +1,5 @@
 //! The photon spectrum of a beam.
 
-use super::Material;
-
 /// Photons by energy: discrete energies (bin centres, or the mean of a bin) and the share of the photons in each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spectrum {
@@ -47,10 +45,28 @@ impl Spectrum {
     pub fn bins(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.energies_mev.iter().copied().zip(self.photon_weights.iter().copied())
     }
+}
 
-    /// Attenuation coefficient of water averaged over the energy fluence, cm2/g: what a thin layer shows.
-    pub fn mean_mu_over_rho_cm2_g(&self) -> f64 {
-        let weighted: f64 = self.bins().map(|(e, w)| e * w * Material::Water.mu_over_rho_cm2_g(e)).sum();
-        weighted / self.mean_energy_mev()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_brought_to_one_and_wrong_lists_refused() {
+        let s = Spectrum::new(vec![1.0, 2.0], vec![0.2502, 0.7502]).expect("within 0.001 of 1");
+        assert!((s.photon_weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!((s.mean_energy_mev() - 1.75).abs() < 1e-3);
+        for (energies, photons, key) in [
+            (vec![], vec![], "photons"),
+            (vec![1.0], vec![0.5, 0.5], "photons"),
+            (vec![2.0, 1.0], vec![0.5, 0.5], "energies_mev"),
+            (vec![0.0, 1.0], vec![0.5, 0.5], "energies_mev"),
+            (vec![f64::NAN, 1.0], vec![0.5, 0.5], "energies_mev"),
+            (vec![1.0, 2.0], vec![1.5, -0.5], "photons"),
+            (vec![1.0, 2.0], vec![f64::NAN, 0.5], "photons"),
+            (vec![1.0, 2.0], vec![0.5, 0.498], "photons"),
+        ] {
+            assert_eq!(Spectrum::new(energies.clone(), photons).expect_err("wrong").0, key, "{energies:?}");
+        }
     }
 }
