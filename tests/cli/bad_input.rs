@@ -1,25 +1,8 @@
 //! Bad input of the issue: each gets one clear message that names the file and the remedy, and exit code 1.
 
-use crate::program::{beamsight, json_of, scratch};
+use crate::program::{beamsight, refused, scratch, text};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Runs and expects exit 1 and one message with all of the words, for people and in the JSON object.
-fn refused(arguments: &[&str], words: &[&str]) {
-    let output = beamsight(&[arguments, &["--json"]].concat());
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
-    for word in words {
-        assert!(message.contains(word), "{arguments:?}: no '{word}' in: {message}");
-    }
-    assert!(message.starts_with("error: ") && message.matches("error: ").count() == 1, "{message}");
-    assert!(!message.contains("panicked"), "{message}");
-    assert_eq!(json_of(&output)["error"].as_str(), message.strip_prefix("error: ").map(str::trim_end));
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Two planes and the structures of a demo, as DICOM files in a folder of their own.
 fn small_case(folder: &Path, demo: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Running the program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Runs `beamsight` with these words, away from any display.
@@ -28,4 +28,24 @@ pub fn scratch(name: &str) -> PathBuf {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("target/ is writable");
     folder
+}
+
+/// Runs and expects exit 1 and one message with all of the words, for people and in the JSON object.
+pub fn refused(arguments: &[&str], words: &[&str]) {
+    let output = beamsight(&[arguments, &["--json"]].concat());
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
+    for word in words {
+        assert!(message.contains(word), "{arguments:?}: no '{word}' in: {message}");
+    }
+    // Before it there may be lines of progress, after it nothing.
+    let (_, error) = message.split_once("error: ").expect("an error line");
+    assert_eq!(message.matches("error: ").count(), 1, "{message}");
+    assert!(!message.contains("panicked"), "{message}");
+    assert_eq!(json_of(&output)["error"].as_str(), Some(error.trim_end()));
+}
+
+/// A path as a word.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
 }

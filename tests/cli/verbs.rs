@@ -46,6 +46,10 @@ fn wrong_words_exit_with_2() {
         "demo nose --out x",
         "demo water",
         "path demo:water --colour red",
+        "dose demo:water --quality best",
+        "dose demo:water --grid 0",
+        "dose demo:water --engine magic",
+        "dose demo:water --out dose.png",
     ] {
         let output = words(command);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();

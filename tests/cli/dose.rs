@@ -1,0 +1,114 @@
+//! `beamsight dose`, on a coarse grid and with the machine that needs no calibration, to be quick.
+
+use crate::program::{beamsight, json_of, refused, scratch, text};
+use beamsight::dicom::{Choice, load, scan};
+use beamsight::files::mha;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PLAN: &str = r#"
+name = "AP"
+machine = "point-6mv"
+isocentre_mm = [0.0, -50.0, 0.0]
+fractions = 5
+normalisation = { structure = "PTV", volume_percent = 95.0, dose_gy = 10.0 }
+[[beam]]
+name = "AP"
+gantry_deg = 0.0
+mu = 100.0
+jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
+"#;
+
+fn plan_in(folder: &Path, change: [&str; 2]) -> PathBuf {
+    let path = folder.join("plan.toml");
+    let text = PLAN.replace(change[0], change[1]);
+    assert!(change[0].is_empty() || text != PLAN);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn dose(plan: &Path, out: &Path) -> serde_json::Value {
+    let words = [
+        "dose",
+        "demo:water",
+        "--plan",
+        text(plan),
+        "--grid",
+        "10",
+        "--quality",
+        "fast",
+        "--out",
+        text(out),
+        "--json",
+    ];
+    let output = beamsight(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(out.is_file());
+    json_of(&output)
+}
+
+/// The normalisation says what D95 must be; what is written holds the dose that is reported.
+#[test]
+fn a_normalised_plan_gives_what_it_asks_for_in_every_format() {
+    let folder = scratch("dose");
+    let plan = plan_in(&folder, ["", ""]);
+    let volume_file = folder.join("dose.mha");
+    let figures = dose(&plan, &volume_file);
+    let d95 = figures["figures"]["target"]["d95_gy"].as_f64().unwrap();
+    assert!((d95 - 10.0).abs() < 0.05, "{d95}");
+    assert_eq!((&figures["status"], &figures["figures"]["fractions"]), (&"coarse".into(), &5.into()));
+    let max = figures["figures"]["max_gy"].as_f64().unwrap();
+    let mu = figures["figures"]["mu"].as_f64().unwrap();
+    assert!((mu / 100.0 / figures["normalisation_factor"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    let volume = mha::read(&volume_file).unwrap();
+    let written = volume.data().iter().copied().fold(0.0, f32::max);
+    assert!((f64::from(written) / max - 1.0).abs() < 1e-6, "{written} for {max}");
+    // The beam comes from the front: more dose 3 cm deep than 25 cm deep, none worth the name far beside the field.
+    let at = |x: f64, y: f64| volume.trilinear([x, y, 0.0].into()).unwrap();
+    assert!(at(0.0, -120.0) > 2.0 * at(0.0, 100.0) && at(0.0, -50.0) > 20.0 * at(120.0, -50.0));
+
+    let dicom = folder.join("dicom");
+    fs::create_dir(&dicom).unwrap();
+    dose(&plan, &dicom.join("rd.dcm"));
+    let case = load(&scan(&dicom, &|_| true).unwrap(), Choice::default(), &|_| true).unwrap();
+    assert_eq!((case.doses.len(), case.plans.len()), (1, 1), "{:?}", case.remarks);
+    assert!((f64::from(case.doses[0].max_gy()) / max - 1.0).abs() < 1e-6);
+    let beam = &case.plans[0].beams[0];
+    assert!((beam.mu / mu - 1.0).abs() < 1e-6 && case.plans[0].fractions == 5);
+    assert_eq!(beam.isocentre_mm.to_array(), [0.0, -50.0, 0.0]);
+
+    let table = folder.join("dvh.csv");
+    dose(&plan, &table);
+    let rows: Vec<Vec<String>> = fs::read_to_string(table)
+        .unwrap()
+        .lines()
+        .map(|l| l.split(',').map(str::to_owned).collect())
+        .collect();
+    assert_eq!(rows[0], ["dose (Gy)", "\"BODY (%)\"", "\"PTV (%)\""]);
+    assert_eq!(rows[1][1..], ["100.000", "100.000"]);
+    let at_10 = rows.iter().find(|r| r[0] == "10.0").unwrap();
+    assert!((at_10[2].parse::<f64>().unwrap() - 95.0).abs() < 0.5, "{at_10:?}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn plans_that_cannot_be_computed_are_refused() {
+    let folder = scratch("dose-refused");
+    for (change, words) in [
+        (["mu = 100.0", "mu = "], &["plan.toml", "line 10"][..]),
+        (["mu = 100.0", "meterset = 1"], &["plan.toml", "unknown field", "README.md"]),
+        (["mu = 100.0", "mu = -5"], &["plan.toml", "mu = -5"]),
+        (
+            ["name = \"AP\"\nmachine", "position = \"FFS\"\nname = \"AP\"\nmachine"],
+            &["FFS", "HFS", "contradict"],
+        ),
+        (["[0.0, -50.0, 0.0]", "[0.0, -50.0, 500.0]"], &["0.0,-50.0,500.0", "outside the CT", "AP"]),
+        (["point-6mv", "linac-7"], &["linac-7", "generic-6mv"]),
+        (["structure = \"PTV\"", "structure = \"GTV\""], &["GTV", "BODY, PTV"]),
+    ] {
+        let plan = plan_in(&folder, change);
+        refused(&["dose", "demo:water", "--plan", text(&plan), "--grid", "20", "--quality", "fast"], words);
+    }
+    refused(&["dose", "demo:water", "--plan", "nosuch.toml"], &["nosuch.toml"]);
+    fs::remove_dir_all(folder).unwrap();
+}
