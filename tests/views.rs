@@ -2,9 +2,11 @@
 
 use beamsight::app::display::{DoseDisplay, WindowLevel};
 use beamsight::app::render::{self, Gpu};
-use beamsight::app::view::{self, DoseLayer, Scene, ViewEvent, ViewKind, ViewState};
-use beamsight::case::{Dose, DoseStatus};
-use beamsight::geometry::{Grid, Volume};
+use beamsight::app::view::{
+    self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewKind, ViewState,
+};
+use beamsight::case::{Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, StructureKind, StructureSet};
+use beamsight::geometry::{Grid, Mask, PatientPosition, Volume};
 use eframe::egui;
 use egui::Vec2;
 use egui_kittest::Harness;
@@ -25,6 +27,9 @@ impl eframe::App for OneView {
         for event in &self.events {
             match *event {
                 ViewEvent::CrosshairMoved(to) => self.scene.crosshair_mm = to,
+                ViewEvent::GantryDragged { beam, gantry_deg } => {
+                    self.scene.beams[beam].gantry_deg = gantry_deg
+                }
                 ViewEvent::WindowLevel(w, l) => self.scene.window = WindowLevel::new(w, l),
                 _ => {}
             }
@@ -176,4 +181,143 @@ fn paging_uploads_nothing_and_stops_at_the_last_plane() {
     }
     assert_eq!(seen, [2.0, 9.0, 10.0, 14.0, 20.5, 24.0, 33.0, 36.0, 40.0, 40.0, 40.0, 40.0]);
     assert_eq!(h.state().scene.gpu.texture_use().1, uploads, "paging uploaded a texture");
+}
+
+/// A sphere as contours on the planes of a grid.
+fn sphere_set(grid: &Arc<Grid>, centre: DVec3, radius: f64) -> (Arc<StructureSet>, Arc<Mask>) {
+    let contours: Vec<Contour> = grid
+        .planes_mm()
+        .iter()
+        .map(|z| grid.origin_mm().z + z)
+        .filter(|z| (z - centre.z).abs() < radius)
+        .map(|z| {
+            let r = (radius * radius - (z - centre.z).powi(2)).sqrt();
+            let point = |i: i32| {
+                let (s, c) = (f64::from(i) * std::f64::consts::TAU / 90.0).sin_cos();
+                DVec3::new(centre.x + r * c, centre.y + r * s, z)
+            };
+            Contour { points_mm: (0..90).map(point).collect(), image_uid: None }
+        })
+        .collect();
+    let lines: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    let mask = Mask::from_contours(grid, &lines, &|_| true).expect("a mask");
+    let structure = Structure {
+        name: "sphere".into(),
+        number: 1,
+        kind: StructureKind::Ptv,
+        colour: Rgb([0, 255, 0]),
+        contours,
+        points_mm: Vec::new(),
+    };
+    let set = StructureSet { structures: vec![structure], ..StructureSet::default() };
+    (Arc::new(set), Arc::new(mask))
+}
+
+/// Distance from the middle of the picture, along a direction, of the greenest pixel beyond 20.
+fn greenest(picture: &impl Fn(f64, f64) -> [u8; 4], degrees: f64) -> f64 {
+    let (s, c) = degrees.to_radians().sin_cos();
+    let green = |r: f64| {
+        let p = picture(r * c, r * s);
+        i32::from(p[1]) - i32::from(p[0]).max(i32::from(p[2]))
+    };
+    let candidates = (80..560).map(|i| f64::from(i) * 0.25);
+    candidates.max_by_key(|r| green(*r)).unwrap_or(0.0)
+}
+
+/// A sphere's section is a circle of known radius in every plane, whether drawn from contours (axial) or cut from
+/// the mask (sagittal, coronal); from the source it is seen at its tangent cone.
+#[test]
+fn outlines_of_a_sphere_have_its_radius_in_every_view() {
+    let planes: Vec<f64> = (0..60).map(|k| 2.0 * f64::from(k) + 0.6 * f64::from(k % 2)).collect();
+    let origin = DVec3::new(-60.0, -60.0, -59.0);
+    let grid = Grid::new(origin, DVec3::X, DVec3::Y, [1.5, 1.5], [80, 80], &planes).expect("a valid grid");
+    let ct = volume(grid, |_| -1000.0);
+    let (set, mask) = sphere_set(ct.grid(), DVec3::ZERO, 40.0);
+    let beam = Beam::fixed("B", 1, 30.0, DVec3::ZERO, Jaws::symmetric(300.0, 300.0), 1.0);
+    let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, false).expect("a beam");
+    // The tangent cone of a sphere round the isocentre, at the isocentre plane: r / sqrt(1 - (r / SAD)^2).
+    let seen_mm = 40.0 / (1.0 - 0.04_f64.powi(2)).sqrt();
+    for (kind, radius_mm) in [
+        (ViewKind::Axial, 40.0),
+        (ViewKind::Sagittal, 40.0),
+        (ViewKind::Coronal, 40.0),
+        (ViewKind::Bev, seen_mm),
+    ] {
+        let mut h = harness(kind, Vec2::new(300.0, 300.0), |gpu| Scene {
+            ct: Some(Arc::clone(&ct)),
+            structures: Arc::clone(&set),
+            looks: vec![StructureLook {
+                visible: true,
+                selected: false,
+                colour: Rgb([0, 255, 0]),
+                mask: Some(Arc::clone(&mask)),
+            }],
+            beams: if kind == ViewKind::Bev { vec![beam.clone()] } else { Vec::new() },
+            ..Scene::new(gpu)
+        });
+        h.state_mut().state.mm_per_point = Some(0.5);
+        h.state_mut().state.centre_mm = Some(DVec3::ZERO);
+        h.run_steps(4);
+        let picture = h.render().expect("a picture");
+        let at = |dx: f64, dy: f64| picture.get_pixel((150.0 + dx) as u32, (150.0 + dy) as u32).0;
+        for degrees in [20.0, 70.0, 110.0, 160.0, 200.0, 250.0, 290.0, 340.0] {
+            let got = greenest(&at, degrees) * 0.5;
+            assert!(
+                (got - radius_mm).abs() < 1.0,
+                "{kind:?} at {degrees} degrees: {got:.2} mm, not {radius_mm:.2}"
+            );
+        }
+    }
+}
+
+/// Dragging the handle round the isocentre turns the gantry; nothing else moves, and at rest nothing is cast anew.
+#[test]
+fn the_gantry_follows_its_handle_and_rest_costs_nothing() {
+    let ct = volume(uneven(0.0), |p| p.x);
+    let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(40.0, 40.0), 1.0);
+    let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");
+    let mut h = harness(ViewKind::Axial, Vec2::new(300.0, 300.0), |gpu| Scene {
+        ct: Some(ct),
+        beams: vec![beam],
+        ..Scene::new(gpu)
+    });
+    h.state_mut().state.mm_per_point = Some(0.5);
+    h.state_mut().state.centre_mm = Some(DVec3::ZERO);
+    h.run();
+    let middle = egui::pos2(150.0, 150.0);
+    // Gantry 0: the source is anterior, above the isocentre, 0.42 of the view away.
+    h.drag_at(middle - egui::vec2(0.0, 126.0));
+    h.run();
+    for degrees in [20.0_f32, 60.0, 90.0] {
+        let (s, c) = degrees.to_radians().sin_cos();
+        h.hover_at(middle + egui::vec2(100.0 * s, -100.0 * c));
+        h.run();
+    }
+    h.drop_at(middle + egui::vec2(100.0, 0.0));
+    h.run();
+    assert_eq!(h.state().scene.beams[0].gantry_deg, 90.0);
+    assert_eq!(h.state().state.centre_mm, Some(DVec3::ZERO), "the view did not pan");
+
+    h.state_mut().state.kind = ViewKind::Bev;
+    h.run_steps(5);
+    h.render().expect("a picture");
+    let casts = h.state().scene.gpu.casts();
+    assert!(casts >= 2, "a coarse picture, then a fine one");
+    h.run_steps(5);
+    h.render().expect("a picture");
+    assert_eq!(h.state().scene.gpu.casts(), casts);
+    assert!(h.output().viewport_output.values().all(|v| v.repaint_delay.as_secs() > 60), "idle repaints");
+}
+
+#[test]
+fn a_volume_too_large_for_the_device_is_a_message() {
+    let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [1, 1, 20_000]).expect("a valid grid");
+    let ct = volume(grid, |_| 0.0);
+    let id = ct.id();
+    let mut h =
+        harness(ViewKind::Coronal, Vec2::new(200.0, 200.0), |gpu| Scene { ct: Some(ct), ..Scene::new(gpu) });
+    h.run();
+    h.render().expect("a picture");
+    let why = h.state().scene.gpu.failure(id).expect("a failure");
+    assert!(why.contains("20000") && why.contains("cannot be shown"), "{why}");
 }
