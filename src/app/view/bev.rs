@@ -159,7 +159,7 @@ fn background(
     let outlines = shown.filter_map(|(_, look)| {
         Some(OutlineLook {
             mask: look.mask.as_ref()?,
-            colour: overlay::display_rgb(theme::colour(look.colour)),
+            colour: overlay::display_rgb(overlay::on_image(look.colour)),
             width_px: if look.selected { 2.6 } else { 1.6 } * pixels,
             fill: 0.0,
         })
@@ -311,7 +311,7 @@ fn points(painter: &Painter, plane: &BevPlane, scene: &Scene, frame: &BeamFrame)
     let shown = scene.structures.structures.iter().zip(&scene.looks).filter(|(_, look)| look.visible);
     for (structure, look) in shown {
         for at in structure.points_mm.iter().filter_map(|p| place(*p)) {
-            painter.circle_stroke(at, 3.0, Stroke::new(1.5, theme::colour(look.colour)));
+            painter.circle_stroke(at, 3.0, Stroke::new(1.5, overlay::on_image(look.colour)));
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use super::{DoseLayer, Scene, ViewKind, ViewPlane};
 use crate::app::theme;
-use crate::case::DoseStatus;
+use crate::case::{DoseStatus, Rgb};
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
 use glam::DVec3;
 
 pub(super) const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
 const MARGIN: f32 = 8.0;
+/// Structures drawn darker than this (luma, 0 to 1) cannot be told from soft tissue and air.
+const LEAST_LIGHTNESS: f32 = 0.38;
 /// Text on images.
 const SMALL: f32 = 11.0;
 
@@ -92,6 +94,15 @@ pub(super) fn letters(painter: &Painter, r: Rect, right: DVec3, down: DVec3) {
     ] {
         text(painter, at, Anchor::Middle, &direction_letters(direction), 14.0, theme::TEXT);
     }
+}
+
+/// A structure's colour as it is drawn on images: its own hue, lifted where it would drown in the dark.
+pub(super) fn on_image(rgb: Rgb) -> Color32 {
+    let colour = theme::colour(rgb);
+    let lightness =
+        (0.3 * f32::from(colour.r()) + 0.59 * f32::from(colour.g()) + 0.11 * f32::from(colour.b())) / 255.0;
+    let lift = ((LEAST_LIGHTNESS - lightness) / (1.0 - lightness).max(0.01)).max(0.0);
+    colour.lerp_to_gamma(Color32::WHITE, lift)
 }
 
 /// A screen colour as the shaders want it, 0 to 1.
@@ -215,6 +226,13 @@ mod tests {
         {
             assert!((round_length_mm(most) - want).abs() < 1e-9, "{most}: {}", round_length_mm(most));
         }
+    }
+
+    #[test]
+    fn dark_colours_are_lifted_and_bright_ones_kept() {
+        assert_eq!(on_image(Rgb([255, 196, 61])), Color32::from_rgb(255, 196, 61));
+        let blue = on_image(Rgb([0, 0, 255]));
+        assert!(blue.b() == 255 && blue.r() > 70 && blue.r() < 100, "{blue:?}");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) fn show(
     beam::draw(&painter, &plane, state.kind, scene);
     if let Some((number, roi)) = &scene.shape {
         let own = scene.structures.structures.iter().find(|s| s.number == *number);
-        let colour = own.map_or(theme::ACCENT, |s| theme::colour(s.colour));
+        let colour = own.map_or(theme::ACCENT, |s| overlay::on_image(s.colour));
         shape::draw(&painter, &plane, roi, colour);
     }
     overlay::draw(&painter, &plane, state.kind, scene);

@@ -1,9 +1,8 @@
 //! Structures on a plane: the contours themselves where they were drawn, else a cut through the mask.
 
-use super::overlay::display_rgb;
+use super::overlay::{display_rgb, on_image};
 use super::{Scene, StructureLook, ViewKind, ViewPlane};
 use crate::app::render::OutlineLook;
-use crate::app::theme;
 use crate::case::{Contour, Structure};
 use crate::geometry::Grid;
 use egui::{Color32, Painter, Pos2, Shape, Stroke};
@@ -23,7 +22,7 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
     let (selected, others): (Vec<_>, Vec<_>) = pairs.partition(|(_, look)| look.selected);
     let slab = slab_mm(scene.grid().map(|g| g.as_ref()), plane, kind);
     for (structure, look) in others.into_iter().chain(selected) {
-        let colour = theme::colour(look.colour);
+        let colour = on_image(look.colour);
         let width = if look.selected { WIDTH_SELECTED } else { WIDTH };
         let stroke = Stroke::new(width, colour);
         let on_plane = if kind == ViewKind::Axial { contours_on(structure, plane, slab) } else { Vec::new() };
@@ -126,7 +125,7 @@ fn spacing_mm(structure: &Structure) -> f64 {
 
 /// Points of interest within the plane's slab, as crosses with their name.
 fn points(structure: &Structure, look: &StructureLook, plane: &ViewPlane, slab: [f64; 2]) -> Vec<Shape> {
-    let stroke = Stroke::new(1.5, theme::colour(look.colour));
+    let stroke = Stroke::new(1.5, on_image(look.colour));
     let reach = slab[0].abs().max(slab[1].abs()) + SAME_PLANE_MM;
     let near = structure.points_mm.iter().filter(|p| plane.depth_mm(**p).abs() <= reach);
     near.flat_map(|p| {
