@@ -4,7 +4,8 @@ use super::words::{self, CaseArgs, Device};
 use super::{Answer, Failure};
 use crate::case::{Case, Ct};
 use crate::engine::Watch;
-use crate::engine::cpu::path::radiological_depth_at;
+use crate::engine::cpu::path::trace;
+use crate::engine::path::{DepthMap, PathRequest};
 use crate::files::mha;
 use crate::geometry::{BeamFrame, Grid};
 use crate::physics::{HuTable, Patient};
@@ -13,7 +14,6 @@ use glam::DVec3;
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -69,11 +69,13 @@ pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
     words::check_inside(isocentre, &ct, &case.source)?;
     let frame = BeamFrame::new(ct.position, args.gantry, 0.0, args.couch, isocentre, args.sad);
     let patient = Patient::new(&ct, &table, None)?;
-    let targets = targets(&ct)?;
-    let start = Instant::now();
-    let depth =
-        radiological_depth_at(&patient.relative_electron_density, frame.source_mm, &targets, &Watch::new())?;
-    let ms = start.elapsed().as_secs_f64() * 1000.0;
+    let request = PathRequest {
+        density: patient.relative_electron_density,
+        source_mm: frame.source_mm,
+        targets: targets(&ct)?,
+    };
+    let DepthMap { depth_mm: depth, receipt } = trace(&request, &Watch::new())?;
+    let ms = receipt.total_ms();
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);
     if let Some(out) = &args.out {
@@ -87,7 +89,7 @@ pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
         millimetres(isocentre),
         millimetres(frame.source_mm),
         at_isocentre.unwrap_or(f32::NAN),
-        targets.len(),
+        receipt.work,
     );
     if let Some(out) = &args.out {
         text += &format!("written to {}\n", out.display());
@@ -102,9 +104,10 @@ pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
         "hu_table": table.name,
         "depth_at_isocentre_mm": at_isocentre,
         "greatest_depth_mm": largest,
-        "voxels": targets.len(),
+        "voxels": receipt.work,
         "ms": ms,
         "device": device,
+        "receipt": *receipt,
         "out": args.out,
     });
     Ok(Answer { json, text })
