@@ -258,11 +258,10 @@ impl Header {
 
 impl ImageHeader {
     fn read(path: &Path, item: &Item) -> Self {
-        let count = |tag| item.whole(tag).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         Self {
             series_uid: item.text(tags::SERIES_INSTANCE_UID).unwrap_or_default(),
             study_uid: item.text(tags::STUDY_INSTANCE_UID).unwrap_or_default(),
-            size: [count(tags::COLUMNS), count(tags::ROWS)],
+            size: size_of(item).unwrap_or_default(),
             spacing_mm: spacing_of(item),
             orientation: orientation_of(item),
             multiframe: item.number(tags::NUMBER_OF_FRAMES).is_some_and(|n| n > 1.0),
@@ -296,6 +295,12 @@ impl ImageHeader {
             && same_orientation
             && same_spacing
     }
+}
+
+/// Columns and rows; DICOM has them in 16 bits, whatever a damaged file says.
+pub(super) fn size_of(item: &Item) -> Option<[usize; 2]> {
+    let count = |tag| item.whole(tag).and_then(|n| u16::try_from(n).ok()).map(usize::from);
+    Some([count(tags::COLUMNS)?, count(tags::ROWS)?])
 }
 
 /// PixelSpacing as `[dx, dy]`: the file has the distance between rows (dy) first. NaN and zero are passed on.

@@ -4,6 +4,7 @@ mod assemble;
 mod catalogue;
 mod ct;
 mod error;
+mod lengths;
 mod object;
 mod pixels;
 mod planes;

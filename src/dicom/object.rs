@@ -1,6 +1,6 @@
 //! Opening a DICOM file, and reading its attributes without surprises.
 
-use super::DicomError;
+use super::{DicomError, lengths};
 use dicom_core::{Tag, value::Value};
 use dicom_dictionary_std::tags;
 use dicom_object::file::ReadPreamble;
@@ -53,7 +53,9 @@ fn open_until(path: &Path, until: Option<Tag>) -> Result<Object, DicomError> {
     if let Some(tag) = until {
         options = options.read_until(tag);
     }
-    match start_of(path)? {
+    let start = start_of(path)?;
+    check_lengths(path, &start, until.is_none())?;
+    match start {
         Start::Preamble => {
             options.read_preamble(ReadPreamble::Always).open_file(path).map_err(|e| broken(&e))
         }
@@ -67,6 +69,20 @@ fn open_until(path: &Path, until: Option<Tag>) -> Result<Object, DicomError> {
         Start::Bare { explicit } => open_bare(path, explicit),
         Start::Other => Err(DicomError::NotDicom { path: path.to_owned() }),
     }
+}
+
+fn check_lengths(path: &Path, start: &Start, whole: bool) -> Result<(), DicomError> {
+    let (at, explicit) = match *start {
+        Start::Preamble => (132, None),
+        Start::Meta { letters } => (if letters { 4 } else { 0 }, None),
+        Start::Bare { explicit } => (0, Some(explicit)),
+        Start::Other => return Ok(()),
+    };
+    // A bare data set is always read whole.
+    let whole = whole || explicit.is_some();
+    lengths::check(path, at, explicit, whole)
+        .map_err(|source| DicomError::Io { path: path.to_owned(), source })?
+        .map_err(|reason| DicomError::Broken { path: path.to_owned(), reason })
 }
 
 /// A bare data set is always read whole.

@@ -78,7 +78,7 @@ fn refusal(item: &Item, radiation: Radiation, devices: &Devices) -> Option<Strin
     let some = |tag| item.number(tag).is_some_and(|n| n > 0.0);
     let unit = item.text(tags::PRIMARY_DOSIMETER_UNIT);
     let reason = if is_setup(item) {
-        "setup field: shown, never summed"
+        "it is a setup field"
     } else if radiation == Radiation::Electron {
         "electrons are not computed"
     } else if radiation != Radiation::Photon {

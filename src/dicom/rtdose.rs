@@ -1,7 +1,7 @@
 //! RT dose -> dose in Gy on its own grid.
 
 use super::DicomError;
-use super::catalogue::{frame_of, orientation_of, spacing_of};
+use super::catalogue::{frame_of, orientation_of, size_of, spacing_of};
 use super::object::{Attributes, Object, file_name, open_header};
 use super::pixels::read_samples;
 use crate::case::{Dose, DoseStatus, Remark};
@@ -111,10 +111,8 @@ fn beam_number(object: &Object) -> Option<i64> {
 /// The grid, and for each of its planes the frame of the file.
 fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomError> {
     let missing = |attribute| DicomError::Missing { path: path.to_owned(), attribute };
-    let count = |tag| object.whole(tag).and_then(|n| usize::try_from(n).ok());
-    let columns = count(tags::COLUMNS).ok_or_else(|| missing("Columns"))?;
-    let rows = count(tags::ROWS).ok_or_else(|| missing("Rows"))?;
-    let frames = count(tags::NUMBER_OF_FRAMES).unwrap_or(1);
+    let size = size_of(object).ok_or_else(|| missing("Rows and Columns"))?;
+    let frames = object.whole(tags::NUMBER_OF_FRAMES).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
     let spacing = spacing_of(object).ok_or_else(|| missing("PixelSpacing"))?;
     let [row, column] = orientation_of(object).ok_or_else(|| missing("ImageOrientationPatient"))?;
     let position =
@@ -125,7 +123,7 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
     let mut order: Vec<usize> = (0..offsets.len()).collect();
     order.sort_by(|&a, &b| offsets[a].total_cmp(&offsets[b]));
     let planes: Vec<f64> = order.iter().map(|&frame| offsets[frame]).collect();
-    let grid = Grid::new(position, row, column, spacing, [columns, rows], &planes)
+    let grid = Grid::new(position, row, column, spacing, size, &planes)
         .map_err(|source| DicomError::Grid { path: path.to_owned(), source })?;
     Ok((grid, order))
 }

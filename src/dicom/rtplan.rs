@@ -176,10 +176,11 @@ fn note_machines(items: &[Item], plan: &Plan, notes: &mut Notes) {
     let used: BTreeSet<&str> =
         plan.beams.iter().filter(|b| b.read_only.is_none()).map(|b| plan.machine_of(b)).collect();
     if !used.is_empty() {
-        notes.note(format!(
-            "treatment machine '{}' of the file: doses are computed with the shipped {}",
-            told.into_iter().collect::<Vec<_>>().join("', '"),
-            used.into_iter().collect::<Vec<_>>().join(", ")
-        ));
+        let told = match told.into_iter().collect::<Vec<_>>().join("', '") {
+            none if none.is_empty() => "the file names no treatment machine".to_owned(),
+            some => format!("treatment machine '{some}' of the file"),
+        };
+        let used = used.into_iter().collect::<Vec<_>>().join(", ");
+        notes.note(format!("{told}: doses are computed with the shipped {used}"));
     }
 }
