@@ -1,11 +1,8 @@
 //! What can be asked of the worker.
 
-use super::Outcome;
-use crate::case::Receipt;
 use crate::engine::Watch;
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What a job answers to. A newer job for a slot takes the place of the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,10 +60,32 @@ pub struct Task<T> {
     work: Step<T>,
 }
 
-type Step<T> = Box<dyn FnOnce(&Watch) -> Result<T, String> + Send>;
+/// One stretch of work: a preview or the full job.
+pub(super) enum Step<T> {
+    Once(Box<dyn FnOnce(&Watch) -> Result<T, String> + Send>),
+    /// May be stopped for the preview of another slot and begun again.
+    Again(Arc<dyn Fn(&Watch) -> Result<T, String> + Send + Sync>),
+}
 
-fn step<T, E: Display>(work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static) -> Step<T> {
-    Box::new(move |watch| work(watch).map_err(|error| format!("{error:#}")))
+impl<T> Step<T> {
+    fn once<E: Display>(work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static) -> Self {
+        Self::Once(Box::new(move |watch| work(watch).map_err(|error| format!("{error:#}"))))
+    }
+
+    /// The same work once more, where it may be done again.
+    pub fn another(&self) -> Option<Self> {
+        match self {
+            Self::Once(_) => None,
+            Self::Again(work) => Some(Self::Again(work.clone())),
+        }
+    }
+
+    pub fn run(self, watch: &Watch) -> Result<T, String> {
+        match self {
+            Self::Once(work) => work(watch),
+            Self::Again(work) => work(watch),
+        }
+    }
 }
 
 impl<T> Task<T> {
@@ -76,7 +95,17 @@ impl<T> Task<T> {
         name: impl Into<String>,
         work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static,
     ) -> Self {
-        Self { name: name.into(), lane: Lane::Host, preview: None, work: step(work) }
+        Self { name: name.into(), lane: Lane::Host, preview: None, work: Step::once(work) }
+    }
+
+    /// As [`Task::new`], for long work that may be stopped while the preview of another slot has its turn, and begun
+    /// again: a beam that is dragged does not wait for the full dose of the others.
+    pub fn restartable<E: Display>(
+        name: impl Into<String>,
+        work: impl Fn(&Watch) -> Result<T, E> + Send + Sync + 'static,
+    ) -> Self {
+        let work = move |watch: &Watch| work(watch).map_err(|error| format!("{error:#}"));
+        Self { name: name.into(), lane: Lane::Host, preview: None, work: Step::Again(Arc::new(work)) }
     }
 
     /// Answers `preview` first, as [`News::Partial`](super::News::Partial). A newer job of the slot lets a running
@@ -86,7 +115,7 @@ impl<T> Task<T> {
         mut self,
         preview: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static,
     ) -> Self {
-        self.preview = Some(step(preview));
+        self.preview = Some(Step::once(preview));
         self
     }
 
@@ -103,42 +132,17 @@ impl<T> From<Task<T>> for Job<T> {
     }
 }
 
-/// A job's answer, with how it came about.
-pub(super) type Answer<T> = (Outcome<T>, Arc<Receipt>);
-
-/// One stretch of work: a preview or the full job.
-pub(super) type Run<T> = Box<dyn FnOnce(&Watch) -> Result<Answer<T>, String> + Send>;
-
 /// A job taken apart into what the lanes need.
 pub(super) struct Parts<T> {
     pub name: Arc<str>,
     pub lane: Lane,
-    pub preview: Option<Run<T>>,
-    pub full: Run<T>,
+    pub preview: Option<Step<T>>,
+    pub full: Step<T>,
 }
 
-impl<T: 'static> Job<T> {
+impl<T> Job<T> {
     pub(super) fn into_parts(self) -> Parts<T> {
-        match self {
-            Self::Task(task) => {
-                let name: Arc<str> = task.name.into();
-                let run = |step: Step<T>| -> Run<T> {
-                    let name = name.clone();
-                    Box::new(move |watch| {
-                        let start = Instant::now();
-                        let value = step(watch)?;
-                        let receipt = Receipt {
-                            job: name.to_string(),
-                            device: task.lane.word().to_owned(),
-                            phases_ms: vec![("work".to_owned(), 1000.0 * start.elapsed().as_secs_f64())],
-                            ..Receipt::default()
-                        };
-                        Ok((Outcome::Task(value), Arc::new(receipt)))
-                    })
-                };
-                let (preview, full) = (task.preview.map(run), run(task.work));
-                Parts { lane: task.lane, preview, full, name }
-            }
-        }
+        let Self::Task(Task { name, lane, preview, work }) = self;
+        Parts { name: name.into(), lane, preview, full: work }
     }
 }

@@ -1,8 +1,9 @@
 //! The queues behind the worker and what its threads do.
 
 use super::Notify;
-use super::job::{Answer, Job, Lane, Parts, Run, Slot};
-use super::report::{JobId, News, Report};
+use super::job::{Job, Lane, Parts, Slot, Step};
+use super::report::{JobId, News, Outcome, Report};
+use crate::case::Receipt;
 use crate::engine::Watch;
 use crossbeam_channel::Sender;
 use std::any::Any;
@@ -10,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Shared by the worker's handle and its two threads.
 pub(super) struct Lanes<T> {
@@ -21,7 +23,7 @@ pub(super) struct Lanes<T> {
 
 struct State<T> {
     waiting: [VecDeque<Entry<T>>; 2],
-    running: [Option<Running>; 2],
+    running: [Option<Running<T>>; 2],
     /// The newest job of every slot ever used.
     newest: HashMap<Slot, JobId>,
     next: u64,
@@ -32,8 +34,8 @@ struct State<T> {
 struct Entry<T> {
     who: Arc<Who>,
     /// `None` once it has run, or where the job has none.
-    preview: Option<Run<T>>,
-    full: Run<T>,
+    preview: Option<Step<T>>,
+    full: Step<T>,
     started: bool,
 }
 
@@ -47,11 +49,13 @@ struct Who {
 }
 
 /// The job a lane is busy with.
-struct Running {
+struct Running<T> {
     who: Arc<Who>,
     watch: Watch,
     /// Its preview runs: a newer job lets that finish.
     previewing: bool,
+    /// The full work, where it may be stopped for a preview of another slot.
+    again: Option<Step<T>>,
     /// A newer job waits, or somebody cancelled.
     ended: bool,
 }
@@ -94,11 +98,11 @@ impl<T> Outbox<T> {
 /// What a lane takes from its queue: one stretch of one job.
 struct Turn<T> {
     who: Arc<Who>,
-    run: Run<T>,
+    step: Step<T>,
     watch: Watch,
     first: bool,
     /// The rest of the job, where this is its preview.
-    rest: Option<Run<T>>,
+    rest: Option<Step<T>>,
 }
 
 impl<T: Send + 'static> Lanes<T> {
@@ -129,6 +133,9 @@ impl<T: Send + 'static> Lanes<T> {
         let entry = Entry { who, preview, full, started: false };
         let replaced = state.take_waiting(slot);
         state.supersede_running(slot);
+        if entry.preview.is_some() {
+            state.make_way(lane as usize);
+        }
         let queue = &mut state.waiting[lane as usize];
         // The newer job takes the older one's place in the queue, not the end of it: else, of several beams that
         // follow one drag, only the first would ever have its turn.
@@ -193,15 +200,22 @@ impl<T: Send + 'static> Lanes<T> {
     /// What a lane's thread does: takes turns until the end.
     pub fn run(&self, lane: Lane) {
         while let Some(turn) = self.next_turn(lane as usize) {
-            let Turn { who, run, watch, first, rest } = turn;
+            let Turn { who, step, watch, first, rest } = turn;
             if first {
                 self.outbox.post(&who, News::Started);
                 self.outbox.tell();
             }
-            let answer = catch_unwind(AssertUnwindSafe(|| run(&watch)))
+            let begin = Instant::now();
+            let answer = catch_unwind(AssertUnwindSafe(|| step.run(&watch)))
                 .unwrap_or_else(|payload| Err(format!("the program made a mistake: {}", words_of(&*payload))))
                 .map_err(|why| format!("{}: {why}", who.name));
-            self.settle(lane as usize, &who, answer, rest);
+            let receipt = Receipt {
+                job: who.name.to_string(),
+                device: lane.word().to_owned(),
+                phases_ms: vec![("work".to_owned(), 1000.0 * begin.elapsed().as_secs_f64())],
+                ..Receipt::default()
+            };
+            self.settle(lane as usize, &who, answer, receipt, rest);
         }
     }
 
@@ -224,7 +238,7 @@ impl<T: Send + 'static> Lanes<T> {
 
     fn turn_of(&self, state: &mut State<T>, lane: usize, entry: Entry<T>) -> Turn<T> {
         let Entry { who, preview, full, started } = entry;
-        let (run, rest) = match preview {
+        let (step, rest) = match preview {
             Some(preview) => (preview, Some(full)),
             None => (full, None),
         };
@@ -235,32 +249,45 @@ impl<T: Send + 'static> Lanes<T> {
             let (outbox, who) = (self.outbox.clone(), who.clone());
             Watch::with_listener(move |done| outbox.progress(&who, done))
         };
-        let running =
-            Running { who: who.clone(), watch: watch.clone(), previewing: rest.is_some(), ended: false };
-        state.running[lane] = Some(running);
-        Turn { who, run, watch, first: !started, rest }
+        state.running[lane] = Some(Running {
+            who: who.clone(),
+            watch: watch.clone(),
+            previewing: rest.is_some(),
+            again: if rest.is_some() { None } else { step.another() },
+            ended: false,
+        });
+        Turn { who, step, watch, first: !started, rest }
     }
 
-    /// Tells what came of a stretch of work and, after a preview, queues the rest of the job.
-    fn settle(&self, lane: usize, who: &Arc<Who>, answer: Result<Answer<T>, String>, rest: Option<Run<T>>) {
+    /// Tells what came of a stretch of work and queues what is left of the job: the full work after a preview, or
+    /// all of it where it made way.
+    fn settle(
+        &self,
+        lane: usize,
+        who: &Arc<Who>,
+        answer: Result<T, String>,
+        receipt: Receipt,
+        rest: Option<Step<T>>,
+    ) {
         let mut state = self.lock();
-        let Some(running) = state.running[lane].take() else { return };
-        let cancelled = running.watch.is_cancelled();
-        let ended = running.ended;
+        let Some(Running { watch, ended, again, .. }) = state.running[lane].take() else { return };
         let post = |news| self.outbox.post(who, news);
-        match (answer, rest) {
-            _ if cancelled => post(News::Cancelled),
-            (Ok((outcome, receipt)), None) => post(News::Done(outcome, receipt)),
-            (Ok((outcome, _)), Some(full)) => {
-                post(News::Partial(outcome));
+        let left = |full| Entry { who: who.clone(), preview: None, full, started: true };
+        match (answer, rest, again) {
+            _ if ended && watch.is_cancelled() => post(News::Cancelled),
+            (Ok(value), None, _) => post(News::Done(Outcome::Task(value), Arc::new(receipt))),
+            (Ok(value), Some(full), _) => {
+                post(News::Partial(Outcome::Task(value)));
                 if ended {
                     post(News::Cancelled);
                 } else {
-                    let entry = Entry { who: who.clone(), preview: None, full, started: true };
-                    state.waiting[lane].push_back(entry);
+                    state.waiting[lane].push_back(left(full));
                 }
             }
-            (Err(message), _) => post(News::Failed { message }),
+            (Err(_), None, Some(again)) if watch.is_cancelled() => {
+                state.waiting[lane].push_front(left(again))
+            }
+            (Err(message), ..) => post(News::Failed { message }),
         }
         drop(state);
         self.outbox.tell();
@@ -274,6 +301,13 @@ impl<T> State<T> {
             let at = queue.iter().position(|e| e.who.slot == slot)?;
             queue.remove(at).map(|entry| (lane, at, entry))
         })
+    }
+
+    /// Stops full work that may be begun again, for the preview that is about to wait.
+    fn make_way(&mut self, lane: usize) {
+        if let Some(running) = self.running[lane].as_ref().filter(|r| r.again.is_some()) {
+            running.watch.cancel();
+        }
     }
 
     fn supersede_running(&mut self, slot: Slot) {

@@ -9,6 +9,7 @@
 //! * A job may have a quick answer before its full one ([`Task::after_preview`]). Previews go before all full
 //!   answers of their lane, and a newer job does not interrupt a preview that already runs: while a handle is
 //!   dragged faster than previews can follow, the picture still follows, and the last position is answered in full.
+//! * Full work that may be begun again ([`Task::restartable`]) makes way for the previews of other slots.
 //! * Every job ends in exactly one of [`News::Done`], [`News::Failed`], [`News::Cancelled`]. A panic is a failure
 //!   that names the job.
 

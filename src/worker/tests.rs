@@ -33,6 +33,15 @@ fn last_news(reports: &[Report<u32>], job: JobId) -> &News<u32> {
     &last[0].news
 }
 
+/// What was answered, previews and full answers alike, in order.
+fn answers(reports: &[Report<u32>]) -> Vec<u32> {
+    let answer = |r: &Report<u32>| match r.news {
+        News::Partial(Outcome::Task(value)) | News::Done(Outcome::Task(value), _) => Some(value),
+        _ => None,
+    };
+    reports.iter().filter_map(answer).collect()
+}
+
 fn quick(value: u32) -> Task<u32> {
     Task::new(format!("task {value}"), move |_: &Watch| Ok::<_, String>(value))
 }
@@ -213,14 +222,35 @@ fn previews_of_all_slots_come_before_the_first_full_answer() {
         worker.submit(Slot::BeamDose { plan: 0, beam }, task);
     }
     go.send(()).unwrap();
-    let order: Vec<u32> = settle(&worker)
-        .iter()
-        .filter_map(|r| match r.news {
-            News::Partial(Outcome::Task(v)) | News::Done(Outcome::Task(v), _) => Some(v),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(order, [0, 0, 1, 2, 10, 11, 12]);
+    assert_eq!(answers(&settle(&worker)), [0, 0, 1, 2, 10, 11, 12]);
+}
+
+#[test]
+fn restartable_work_makes_way_for_the_preview_of_another_slot() {
+    let (worker, _) = worker();
+    let (started, runs) = mpsc::channel();
+    let begun = AtomicUsize::new(0);
+    // The first time it waits for its end, the second time it answers.
+    let work = move |watch: &Watch| -> Result<u32, Stopped> {
+        let before = begun.fetch_add(1, Ordering::SeqCst);
+        watch.report(0.5);
+        let _ = started.send(());
+        while before == 0 {
+            watch.check()?;
+            std::thread::yield_now();
+        }
+        Ok(2)
+    };
+    let other = worker.submit(Slot::BeamDose { plan: 0, beam: 0 }, Task::restartable("other beam", work));
+    runs.recv_timeout(PATIENCE).unwrap();
+    let dragged = quick(3).after_preview(|_: &Watch| Ok::<_, String>(1));
+    worker.submit(Slot::BeamDose { plan: 0, beam: 1 }, dragged);
+    let reports = settle(&worker);
+    assert_eq!(answers(&reports), [1, 2, 3]);
+    let of_other = || reports.iter().filter(|r| r.job == other);
+    assert_eq!(of_other().filter(|r| matches!(r.news, News::Started)).count(), 1);
+    assert_eq!(of_other().filter(|r| matches!(r.news, News::Progress(_))).count(), 1, "told once, not twice");
+    assert_eq!(of_other().filter(|r| r.news.is_last()).count(), 1);
 }
 
 #[test]
