@@ -2,7 +2,7 @@
 
 use super::sampler::Sampler;
 use crate::engine::{Stopped, Watch};
-use crate::geometry::{Mask, Volume};
+use crate::geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Bins between the least and the greatest dose of a structure.
 const BINS: usize = 4096;
 
-/// A structure of few voxels is sampled at several places in each until it has about so many samples.
+/// A structure of few voxels is sampled at several places in each, until it has about so many samples.
 const ENOUGH_SAMPLES: usize = 60_000;
 
 /// Most samples along each axis of a voxel.
@@ -257,18 +257,31 @@ impl Sums {
     }
 }
 
+/// Whether two grids have their voxels in the same places (to a thousandth of a mm, as files round them).
+fn same_voxels(a: &Grid, b: &Grid) -> bool {
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
+    let places = || a.corners_mm().into_iter().zip(b.corners_mm());
+    let planes = || a.planes_mm().iter().zip(b.planes_mm());
+    a.size() == b.size()
+        && places().all(|(a, b)| near(a.distance(b), 0.0))
+        && planes().all(|(&a, &b)| near(a, b))
+}
+
 impl<'a> Source<'a> {
     fn new(mask: &'a Mask, dose_gy: &'a Volume<f32>) -> Self {
         let (from, to) = (mask.grid(), dose_gy.grid());
         let covered = mask.coverage().iter().filter(|&&c| c > 0).count();
         let enough = |&s: &usize| covered * s * s * s >= ENOUGH_SAMPLES;
+        let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
         Self {
             mask,
             sampler: Sampler::new(dose_gy),
             origin: to.local_from_patient(from.origin_mm()),
             axes: from.axes().map(|axis| to.local_direction(axis)),
             edges_z_mm: from.edges_mm(2),
-            per_axis: (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS),
+            // Where both are the same voxels the dose is known at their centres: reading between them would only
+            // blur it.
+            per_axis: if same_voxels(from, to) { 1 } else { sampled() },
         }
     }
 

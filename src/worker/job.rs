@@ -62,10 +62,13 @@ pub struct Task<T> {
 
 /// One stretch of work: a preview or the full job.
 pub(super) enum Step<T> {
-    Once(Box<dyn FnOnce(&Watch) -> Result<T, String> + Send>),
+    Once(Once<T>),
     /// May be stopped for the preview of another slot and begun again.
-    Again(Arc<dyn Fn(&Watch) -> Result<T, String> + Send + Sync>),
+    Again(Again<T>),
 }
+
+type Once<T> = Box<dyn FnOnce(&Watch) -> Result<T, String> + Send>;
+type Again<T> = Arc<dyn Fn(&Watch) -> Result<T, String> + Send + Sync>;
 
 impl<T> Step<T> {
     fn once<E: Display>(work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static) -> Self {
