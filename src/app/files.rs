@@ -40,7 +40,7 @@ impl App {
         for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
             state.notices.add(NoticeKind::Warning, &remark.message);
         }
-        state.follow.reset();
+        state.follow.reset(state.plan, &self.worker);
         state.hidden.clear();
         state.shapes = Default::default();
         state.plan = 0;

@@ -6,8 +6,8 @@ use super::state::State;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 /// Shown in the about box.
-pub const HELP: [(&str, &str); 14] = [
-    ("Wheel, Page up/down", "next slice"),
+pub const HELP: [(&str, &str); 13] = [
+    ("Wheel", "next slice"),
     ("Drag", "pan"),
     ("Ctrl + wheel", "zoom"),
     ("Right drag", "window and level"),
@@ -17,7 +17,6 @@ pub const HELP: [(&str, &str); 14] = [
     ("Shift + ← →", "turn the gantry by 10°"),
     ("D, L", "colourwash, isodose lines"),
     ("B", "beams"),
-    ("F", "maximise the view under the pointer"),
     ("Ctrl + Z, Ctrl + Y", "undo, redo"),
     ("Ctrl + O", "open a folder"),
     ("F1", "this box"),
@@ -35,6 +34,10 @@ pub fn commands(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     if ctx.text_edit_focused() || state.about_open {
         return;
     }
+    // The arrows turn the selected beam, unless a widget has the keyboard.
+    let free = ctx.memory(|m| m.focused().is_none());
+    let beam = state.selected_beam().filter(|(_, b)| free && b.read_only.is_none());
+    let turning = beam.and_then(|(index, b)| Some((index, b.start()?.gantry_deg)));
     ctx.input_mut(|i| {
         if i.consume_shortcut(&REDO_SHIFT) || i.consume_shortcut(&REDO) {
             commands.push(Command::Redo);
@@ -56,6 +59,16 @@ pub fn commands(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         display.lines ^= i.consume_key(Modifiers::NONE, Key::L);
         if display != state.dose_display {
             commands.push(Command::DoseDisplay(display));
+        }
+        if let Some((beam, start_deg)) = turning {
+            let mut turn = 0.0;
+            for (modifiers, step) in [(Modifiers::SHIFT, 10.0), (Modifiers::NONE, 1.0)] {
+                turn += step * i.count_and_consume_key(modifiers, Key::ArrowRight) as f64;
+                turn -= step * i.count_and_consume_key(modifiers, Key::ArrowLeft) as f64;
+            }
+            if turn != 0.0 {
+                commands.push(Command::Gantry { beam, gantry_deg: start_deg + turn, gesture: None });
+            }
         }
         if i.consume_key(Modifiers::NONE, Key::B) {
             commands.push(Command::ShowBeams(!state.show_beams));

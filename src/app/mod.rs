@@ -11,6 +11,7 @@ pub mod follow;
 mod keys;
 pub mod offscreen;
 pub mod panel;
+mod picture;
 pub mod render;
 pub mod roi;
 mod run;
@@ -19,6 +20,7 @@ pub mod theme;
 pub mod view;
 pub mod workspace;
 
+pub use picture::{Shot, ShotError, picture};
 pub use run::{Options, RunError, has_display, run};
 
 use crate::worker::Worker;

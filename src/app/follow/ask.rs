@@ -29,12 +29,23 @@ impl<I: Clone + PartialEq, R> Wanted<I, R> {
 impl App {
     /// Asks for everything that the case as it stands lacks. Cheap where nothing changed.
     pub(super) fn ask(&mut self) {
+        prints(&mut self.state);
         tables(&mut self.state);
         masks(&mut self.state, &self.worker);
         patient(&mut self.state, &self.worker);
         beams(&mut self.state, &self.worker);
         shown(&mut self.state, &self.worker);
         dvhs(&mut self.state, &self.worker);
+    }
+}
+
+/// Fingerprints of all structures, anew only when some structure changed.
+fn prints(state: &mut State) {
+    let set = &state.history.case().structures;
+    let follow = &mut state.follow;
+    if follow.printed.as_ref().is_none_or(|printed| !Arc::ptr_eq(printed, set)) {
+        follow.printed = Some(set.clone());
+        follow.prints = set.structures.iter().map(|s| (s.number, fingerprint(s))).collect();
     }
 }
 
@@ -57,19 +68,20 @@ fn tables(state: &mut State) {
 fn masks(state: &mut State, worker: &Worker<Answer>) {
     let case = state.history.case();
     let masks = &mut state.follow.masks;
-    let Some(ct) = &case.ct else {
+    let Some((grid, images)) = inputs::mask_grid(case) else {
         masks.clear();
         return;
     };
     let numbers: BTreeSet<u32> = case.structures.structures.iter().map(|s| s.number).collect();
     masks.retain(|number, _| numbers.contains(number));
     for structure in case.structures.structures.iter().filter(|s| !s.contours.is_empty()) {
-        let inputs = (fingerprint(structure), ct.hu.id());
         let number = structure.number;
+        let Some(&print) = state.follow.prints.get(&number) else { continue };
+        let inputs = (print, images);
         if masks.entry(number).or_default().wants(inputs) {
-            let (ct, structure) = (ct.clone(), structure.clone());
+            let (grid, structure) = (grid.clone(), structure.clone());
             let task = Task::new(format!("Mask of {}", structure.name), move |watch| {
-                let mask = Arc::new(work::mask(&ct, &structure, watch)?);
+                let mask = Arc::new(work::mask(&grid, &structure, watch)?);
                 Ok::<_, String>(Answer::Mask { structure: number, inputs, mask })
             });
             worker.submit(Slot::Mask(number as usize), task);
@@ -81,7 +93,8 @@ fn patient(state: &mut State, worker: &Worker<Answer>) {
     let case = state.history.case();
     let follow = &mut state.follow;
     let computed = case.plans.get(state.plan).is_some_and(|p| p.beams.iter().any(inputs::is_computed));
-    let (Some(inputs), Some(ct), true) = (PatientInputs::of(case, &follow.settings), &case.ct, computed)
+    let (Some(inputs), Some(ct), true) =
+        (PatientInputs::of(case, &follow.settings, &follow.prints), &case.ct, computed)
     else {
         follow.patient.now = None;
         return;
@@ -105,6 +118,9 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
     };
     let numbers: BTreeSet<u32> =
         plan.beams.iter().filter(|b| inputs::is_computed(b)).map(|b| b.number).collect();
+    for gone in follow.beams.keys().filter(|number| !numbers.contains(number)) {
+        worker.cancel(Slot::BeamDose { plan: state.plan, beam: *gone as usize });
+    }
     follow.beams.retain(|number, _| numbers.contains(number));
     let patient = follow.patient.current().cloned();
     let Some(patient_inputs) = follow.patient.now.clone() else { return };
@@ -248,7 +264,8 @@ fn shown_work(state: &mut State) -> Option<ShownWork> {
             state.follow.on_show.failure = Some((inputs, why));
             return None;
         };
-        key = Some((wanted.clone(), fingerprint(structure)));
+        let print = state.follow.prints.get(&structure.number).copied().unwrap_or_default();
+        key = Some((wanted.clone(), print));
         normalisation = Some((wanted.clone(), mask));
     }
     let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
@@ -282,10 +299,10 @@ fn dvhs(state: &mut State, worker: &Worker<Answer>) {
     }
     follow.dvhs.retain(|number, _| numbers.contains(number));
     // DVHs under way are let finish: else, during a drag, none ever would.
-    if missing.is_empty() || follow.dvh_runs {
+    if missing.is_empty() || follow.dvh_asked.is_some() {
         return;
     }
-    follow.dvh_runs = true;
+    follow.dvh_asked = Some(dose.gy.id());
     let task = Task::new("DVH", move |watch| work::dvhs(&missing, &dose, watch).map(Answer::Dvhs));
     worker.submit(Slot::Dvh, task);
 }

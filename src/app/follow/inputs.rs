@@ -1,10 +1,11 @@
 //! What results are made from: equal inputs give equal results.
 
-use crate::app::roi::fingerprint;
 use crate::case::{Beam, Case, Normalisation, Plan, Radiation, Structure, StructureKind};
 use crate::engine::cccs::{DoseTo, Quality};
-use crate::geometry::{PatientPosition, VolumeId};
+use crate::geometry::{Grid, PatientPosition, VolumeId};
 use crate::physics::HuTable;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Beam doses are computed for so many monitor units and scaled, so that changing the monitor units needs no
 /// computation.
@@ -52,10 +53,18 @@ pub struct PatientInputs {
 }
 
 impl PatientInputs {
-    pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
+    /// `prints` are the fingerprints of the structures, by number.
+    pub fn of(case: &Case, settings: &Settings, prints: &BTreeMap<u32, u64>) -> Option<Self> {
         let ct = case.ct.as_ref()?.hu.id();
-        Some(Self { ct, hu_table: settings.hu_table.clone(), body: body_of(case).map(fingerprint) })
+        let body = body_of(case).and_then(|b| prints.get(&b.number).copied());
+        Some(Self { ct, hu_table: settings.hu_table.clone(), body })
     }
+}
+
+/// The grid that structures become masks on, with the volume it is of: the CT's, else that of the first dose.
+pub fn mask_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
+    let volume = case.ct.as_ref().map(|ct| &ct.hu).or(case.doses.first().map(|d| &d.gy))?;
+    Some((volume.grid().clone(), volume.id()))
 }
 
 /// The structure outside of which nothing counts.

@@ -14,9 +14,10 @@ pub use work::{Answer, Opened, Ready};
 
 use super::state::State;
 use crate::analysis::Dvh;
-use crate::case::{Case, Dose, DoseStatus, Plan};
+use crate::case::{Case, Dose, DoseStatus, Plan, StructureSet};
 use crate::geometry::{Mask, VolumeId};
 use crate::physics::{HuTable, Machine};
+use crate::worker::{Slot, Worker};
 use inputs::{BeamInputs, PatientInputs, ShownInputs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +35,11 @@ pub struct Follow {
     masks: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Mask>>>,
     /// By structure number; the inputs are the mask's and the dose's.
     dvhs: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>,
-    dvh_runs: bool,
+    /// The dose of the DVH job under way.
+    dvh_asked: Option<VolumeId>,
+    /// Fingerprints of the structures by number, and the set they are of.
+    prints: BTreeMap<u32, u64>,
+    printed: Option<Arc<StructureSet>>,
     hu_table: Option<Arc<HuTable>>,
     /// By name, as far as they could be read.
     machines: BTreeMap<String, Option<Arc<Machine>>>,
@@ -225,8 +230,13 @@ impl Follow {
         self.dvhs.values_mut().for_each(forget);
     }
 
-    /// Forgets all results: another case is on show.
-    pub(super) fn reset(&mut self) {
+    /// Forgets all results: another case is on show. What was under way for the old one is cancelled.
+    pub(super) fn reset(&mut self, plan: usize, worker: &Worker<Answer>) {
+        let beams = self.beams.keys().map(|n| Slot::BeamDose { plan, beam: *n as usize });
+        let masks = self.masks.keys().map(|n| Slot::Mask(*n as usize));
+        for slot in beams.chain(masks).chain([Slot::Patient, Slot::Shown, Slot::Dvh, Slot::Body]) {
+            worker.cancel(slot);
+        }
         *self = Self { settings: self.settings.clone(), ..Self::default() };
     }
 }

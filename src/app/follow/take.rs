@@ -1,10 +1,12 @@
 //! The worker's reports taken into the state.
 
+use super::inputs::mask_grid;
 use super::work::Answer;
 use super::{BeamResult, Wanted};
 use crate::app::App;
 use crate::app::state::{JobEnd, LiveJob, NoticeKind};
 use crate::case::Receipt;
+use crate::geometry::VolumeId;
 use crate::worker::{News, Outcome, Report, Slot};
 use std::sync::Arc;
 
@@ -20,10 +22,11 @@ impl App {
     fn take(&mut self, report: Report<Answer>) {
         let Report { job, slot, name, superseded, news } = report;
         let jobs = &mut self.state.jobs;
+        let dvh_asked = self.state.follow.dvh_asked;
         if news.is_last() {
             jobs.live.retain(|j| j.id != job);
             if slot == Slot::Dvh {
-                self.state.follow.dvh_runs = false;
+                self.state.follow.dvh_asked = None;
             }
         }
         match news {
@@ -33,12 +36,12 @@ impl App {
                     live.done = done;
                 }
             }
-            News::Partial(Outcome::Task(answer)) => self.accept(answer),
+            News::Partial(Outcome::Task(answer)) => self.accept(answer, dvh_asked),
             News::Done(Outcome::Task(answer), receipt) => {
                 if is_worth_a_line(slot) {
                     self.state.jobs.finish(name, JobEnd::Done(own_receipt(&answer).unwrap_or(receipt)));
                 }
-                self.accept(answer);
+                self.accept(answer, dvh_asked);
             }
             News::Failed { message } if !superseded => self.fail(slot, &name, message),
             News::Failed { .. } => {}
@@ -50,31 +53,43 @@ impl App {
         }
     }
 
-    fn accept(&mut self, answer: Answer) {
+    /// Takes an answer over, unless it belongs to a case that is no longer on show.
+    fn accept(&mut self, answer: Answer, dvh_asked: Option<VolumeId>) {
+        let case = self.state.history.case();
+        let ct = case.ct.as_ref().map(|ct| ct.hu.id());
+        let images = mask_grid(case).map(|(_, id)| id);
         let follow = &mut self.state.follow;
         match answer {
             Answer::Opened(opened) => self.show_case(*opened),
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
             }
-            Answer::Patient(inputs, patient) => follow.patient.have = Some((inputs, patient)),
+            Answer::Patient(inputs, patient) => {
+                if Some(inputs.ct) == ct {
+                    follow.patient.have = Some((inputs, patient));
+                }
+            }
             Answer::Beam { inputs, dose, max_gy } => {
-                if let Some(wanted) = follow.beams.get_mut(&inputs.beam.number) {
+                if let Some(wanted) =
+                    follow.beams.get_mut(&inputs.beam.number).filter(|_| Some(inputs.patient.ct) == ct)
+                {
                     wanted.failure = None;
                     wanted.have = Some((*inputs, BeamResult { dose, max_gy }));
                 }
             }
             Answer::Shown(inputs, result) => {
-                follow.on_show.failure = None;
-                follow.on_show.have = Some((inputs, result));
+                if follow.on_show.asked.as_ref() == Some(&inputs) {
+                    follow.on_show.failure = None;
+                    follow.on_show.have = Some((inputs, result));
+                }
             }
             Answer::Mask { structure, inputs, mask } => {
-                if let Some(wanted) = follow.masks.get_mut(&structure) {
+                if let Some(wanted) = follow.masks.get_mut(&structure).filter(|_| Some(inputs.1) == images) {
                     wanted.have = Some((inputs, mask));
                 }
             }
             Answer::Dvhs(answers) => {
-                for answer in answers {
+                for answer in answers.into_iter().filter(|a| Some(a.inputs.1) == dvh_asked) {
                     let Some(wanted) = follow.dvhs.get_mut(&answer.structure) else { continue };
                     match answer.dvh {
                         Ok(dvh) => wanted.have = Some((answer.inputs, dvh)),

@@ -11,7 +11,7 @@ use crate::engine::cccs::{DoseRequest, Quality, dose_grid, matter_box};
 use crate::engine::cpu::cccs::beam_dose;
 use crate::files::plan_toml;
 use crate::files::session::{self, Session};
-use crate::geometry::{Mask, VolumeId, body_contours};
+use crate::geometry::{Grid, Mask, VolumeId, body_contours};
 use crate::open::{CaseWord, Wishes};
 use crate::physics::{HuTable, Machine, Patient};
 use glam::DVec3;
@@ -74,20 +74,20 @@ pub struct DvhAnswer {
     pub dvh: Result<Arc<Dvh>, String>,
 }
 
-/// The mask of a structure on the CT's grid.
-pub fn mask(ct: &Ct, structure: &Structure, watch: &Watch) -> Result<Mask, String> {
+/// The mask of a structure on the grid of the images.
+pub fn mask(grid: &Arc<Grid>, structure: &Structure, watch: &Watch) -> Result<Mask, String> {
     let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
     let progress = |done: f32| {
         watch.report(done);
         !watch.is_cancelled()
     };
-    Mask::from_contours(ct.hu.grid(), &contours, &progress).map_err(|e| format!("{}: {e}", structure.name))
+    Mask::from_contours(grid, &contours, &progress).map_err(|e| format!("{}: {e}", structure.name))
 }
 
 /// Densities and materials of a CT.
 pub fn patient(ct: &Ct, hu_table: &str, body: Option<&Structure>, watch: &Watch) -> Result<Ready, String> {
     let table = HuTable::resolve(hu_table).map_err(|e| e.to_string())?;
-    let body = body.map(|b| mask(ct, b, watch)).transpose()?;
+    let body = body.map(|b| mask(ct.hu.grid(), b, watch)).transpose()?;
     watch.check().map_err(|e| e.to_string())?;
     let patient = Patient::new(ct, &table, body.as_ref()).map_err(|e| e.to_string())?;
     watch.report(0.7);

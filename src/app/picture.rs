@@ -1,0 +1,88 @@
+//! The window on a case as a picture, drawn without a display.
+
+use super::offscreen::{self, OffscreenError, Picture};
+use super::state::NoticeKind;
+use super::{App, Options};
+use crate::case::DoseStatus;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// What the window shows of a case once everything in it is computed.
+pub struct Shot {
+    pub picture: Picture,
+    /// Of the dose on show.
+    pub status: Option<DoseStatus>,
+    /// What the window has to say: failures, warnings.
+    pub notices: Vec<String>,
+}
+
+/// Why there is no picture.
+#[derive(Debug, Error)]
+pub enum ShotError {
+    #[error(transparent)]
+    Offscreen(#[from] OffscreenError),
+    #[error("{0}")]
+    Case(String),
+}
+
+/// What is known of the window when it is drawn.
+#[derive(Default)]
+struct Seen {
+    loaded: bool,
+    status: Option<DoseStatus>,
+    notices: Vec<String>,
+    error: Option<String>,
+}
+
+/// Opens the window without a display, waits for all its jobs, and draws it.
+///
+/// # Errors
+/// [`ShotError`]: the case does not open, there is no graphics device, or the jobs take longer than `patience`.
+pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Result<Shot, ShotError> {
+    let seen = Rc::new(RefCell::new(Seen::default()));
+    let watched = Rc::clone(&seen);
+    // Reports that came since the last frame are taken with the next: idle twice over is idle.
+    let mut idle_frames = 0;
+    let settled = move |app: &Started| {
+        let app = match &app.0 {
+            Ok(app) => app,
+            Err(error) => {
+                watched.borrow_mut().error = Some(error.to_string());
+                return true;
+            }
+        };
+        idle_frames = if app.is_settled() { idle_frames + 1 } else { 0 };
+        let mut seen = watched.borrow_mut();
+        seen.loaded = app.state.is_loaded();
+        seen.status = app.state.follow.shown_status();
+        seen.notices = app.state.notices.iter().map(|n| n.text.clone()).collect();
+        seen.error = app.state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
+        idle_frames > 2
+    };
+    let picture =
+        offscreen::draw(size_px, 1.0, |cc| Started(App::with_options(cc, options)), settled, patience)?;
+    let Seen { loaded, status, notices, error } = seen.take();
+    match error {
+        Some(why) if !loaded => Err(ShotError::Case(why)),
+        _ => Ok(Shot { picture, status, notices }),
+    }
+}
+
+/// An app that may have failed to start.
+struct Started(std::io::Result<App>);
+
+impl eframe::App for Started {
+    fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
+        if let Ok(app) = &mut self.0 {
+            app.logic(ctx, frame);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
+        if let Ok(app) = &mut self.0 {
+            app.ui(ui, frame);
+        }
+    }
+}
