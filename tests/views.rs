@@ -9,8 +9,8 @@ use beamsight::case::{Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, Str
 use beamsight::geometry::{Grid, Mask, PatientPosition, Volume};
 use eframe::egui;
 use egui::Vec2;
-use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
+use egui_kittest::{Harness, SnapshotOptions, SnapshotResults};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -320,4 +320,61 @@ fn a_volume_too_large_for_the_device_is_a_message() {
     h.render().expect("a picture");
     let why = h.state().scene.gpu.failure(id).expect("a failure");
     assert!(why.contains("20000") && why.contains("cannot be shown"), "{why}");
+}
+
+/// The look as a whole: two small pictures to compare with, in tolerance.
+#[test]
+fn golden_views() {
+    let body = |p: DVec3| {
+        let r = (p.x / 90.0).hypot(p.y / 60.0);
+        if r > 1.0 {
+            -1000.0
+        } else if (p - DVec3::new(0.0, 40.0, 0.0)).length() < 14.0 {
+            900.0
+        } else {
+            20.0 + 30.0 * (p.x * 0.05).sin()
+        }
+    };
+    let grid = Grid::axis_aligned(DVec3::new(-100.0, -75.0, -60.0), DVec3::new(2.0, 2.0, 3.0), [101, 76, 41]);
+    let ct = volume(grid.expect("a valid grid"), body);
+    let (set, mask) = sphere_set(ct.grid(), DVec3::ZERO, 25.0);
+    let dose_grid = Grid::axis_aligned(DVec3::new(-70.0, -75.0, -40.0), DVec3::splat(5.0), [29, 31, 17]);
+    let gy = |p: DVec3| {
+        63.0 / (1.0 + ((p.length() - 34.0) * 0.12).exp()) + if p.x.abs() < 30.0 { 9.0 } else { 0.0 }
+    };
+    let dose = Dose {
+        gy: volume(dose_grid.expect("a valid grid"), gy),
+        status: DoseStatus::Preview,
+        label: "golden".into(),
+        frame_of_reference_uid: String::new(),
+        receipt: None,
+    };
+    let dose = DoseLayer {
+        dose: Arc::new(dose),
+        reference: Some((60.0, "prescription")),
+        display: DoseDisplay::default(),
+    };
+    let beam = Beam::fixed("AP", 1, 20.0, DVec3::ZERO, Jaws::symmetric(60.0, 70.0), 1.0);
+    let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");
+    let mut results = SnapshotResults::new();
+    for (kind, name) in [(ViewKind::Axial, "view_axial"), (ViewKind::Bev, "view_bev")] {
+        let mut h = harness(kind, Vec2::new(360.0, 270.0), |gpu| Scene {
+            ct: Some(Arc::clone(&ct)),
+            dose: Some(dose.clone()),
+            structures: Arc::clone(&set),
+            looks: vec![StructureLook {
+                visible: true,
+                selected: false,
+                colour: Rgb([255, 82, 82]),
+                mask: Some(Arc::clone(&mask)),
+            }],
+            beams: vec![beam.clone()],
+            ..Scene::new(gpu)
+        });
+        h.run_steps(5);
+        // Other drivers round lines and letters a little otherwise; a wrong picture differs in thousands.
+        let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
+        h.snapshot_options(name, &options);
+        results.extend_harness(&mut h);
+    }
 }

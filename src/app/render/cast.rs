@@ -14,7 +14,7 @@ pub(super) const SOURCE: &str =
     concat!(include_str!("../../../kernels/grid.wgsl"), include_str!("../../../kernels/cast.wgsl"));
 
 /// Half the side of a cast picture at the isocentre plane, mm: the largest field of a treatment machine and a margin.
-pub const CAST_HALF_MM: f64 = 220.0;
+pub(super) const CAST_HALF_MM: f64 = 220.0;
 /// Pictures kept at most; the ones unused longest go first.
 const PICTURES_KEPT: usize = 48;
 

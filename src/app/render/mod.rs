@@ -10,11 +10,10 @@ mod slice;
 mod textures;
 
 pub use bev::BevFrame;
-pub use cast::{CAST_HALF_MM, Fineness};
+pub use cast::Fineness;
 pub use frame::PlaneFrame;
 pub use outline::OutlineLook;
-pub use slice::{DoseLook, Isodose, MAX_LEVELS, SliceLook};
-pub use textures::TextureError;
+pub use slice::{DoseLook, Isodose, SliceLook};
 
 use crate::geometry::{BeamFrame, Volume, VolumeId};
 use bev::{BevPipeline, Layer};

@@ -10,7 +10,7 @@ use egui_wgpu::wgpu::{self, util::DeviceExt as _};
 use std::sync::Arc;
 
 /// Most isodose levels one picture has.
-pub const MAX_LEVELS: usize = 16;
+const MAX_LEVELS: usize = 16;
 
 /// Shader source: the shared grid part, then the slice.
 pub(super) const SOURCE: &str =

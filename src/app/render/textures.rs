@@ -48,7 +48,7 @@ impl Kind {
 
 /// Why a volume is not on the device.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum TextureError {
+pub(super) enum TextureError {
     #[error(
         "the volume of {0} x {1} x {2} voxels cannot be shown: this graphics device takes {3} along an axis at most"
     )]
