@@ -3,6 +3,7 @@
 use super::offscreen::{self, OffscreenError, Picture};
 use super::state::NoticeKind;
 use super::{App, Options};
+use crate::analysis::{PlanFigures, target_of};
 use crate::case::DoseStatus;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,6 +15,8 @@ pub struct Shot {
     pub picture: Picture,
     /// Of the dose on show.
     pub status: Option<DoseStatus>,
+    /// Of the plan on show, once it has a dose.
+    pub figures: Option<PlanFigures>,
     /// What the window has to say: failures, warnings.
     pub notices: Vec<String>,
 }
@@ -32,6 +35,7 @@ pub enum ShotError {
 struct Seen {
     loaded: bool,
     status: Option<DoseStatus>,
+    figures: Option<PlanFigures>,
     notices: Vec<String>,
     error: Option<String>,
 }
@@ -59,15 +63,28 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         seen.status = app.state.follow.shown_status();
         seen.notices = app.state.notices.iter().map(|n| n.text.clone()).collect();
         seen.error = app.state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
+        if idle_frames > 2 {
+            seen.figures = figures_of(app);
+        }
         idle_frames > 2
     };
     let picture =
         offscreen::draw(size_px, 1.0, |cc| Started(App::with_options(cc, options)), settled, patience)?;
-    let Seen { loaded, status, notices, error } = seen.take();
+    let Seen { loaded, status, figures, notices, error } = seen.take();
     match error {
         Some(why) if !loaded => Err(ShotError::Case(why)),
-        _ => Ok(Shot { picture, status, notices }),
+        _ => Ok(Shot { picture, status, figures, notices }),
     }
+}
+
+fn figures_of(app: &App) -> Option<PlanFigures> {
+    let (plan, follow) = (app.state.plan()?, &app.state.follow);
+    let target = target_of(plan, &app.state.case().structures)
+        .and_then(|t| Some((t.name.as_str(), follow.dvh(t.number)?.as_ref())));
+    let mut figures = PlanFigures::new(plan, follow.shown_dose()?, target);
+    // The dose on show is normalised; the plan's own monitor units are those before it.
+    figures.mu *= follow.normalisation_factor().unwrap_or(1.0);
+    Some(figures)
 }
 
 /// An app that may have failed to start.

@@ -7,11 +7,15 @@ mod demo;
 mod dose;
 mod info;
 mod path;
+mod render;
+mod window;
 mod words;
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
 use words::Device;
 
 /// A radiotherapy viewer in which the dose follows the gantry. Not for clinical use.
@@ -23,16 +27,20 @@ use words::Device;
     after_help = "CASE is a folder of DICOM files (searched with its subfolders), one such file, a .mha volume in HU, a \
 session file (.json), or demo:water, demo:slab, demo:tg119, demo:thorax.\n\n\
 Examples:\n  \
-beamsight                              open the window\n  \
-beamsight demo:thorax                  open the window on the built-in chest\n  \
+beamsight                              open the window on the built-in chest\n  \
+beamsight demo:tg119                   open the window on another built-in case\n  \
 beamsight ~/ct/patient-7               open the window on a folder of DICOM files\n  \
 beamsight info ~/ct/patient-7          what is in it, and what is unusual about it\n  \
 beamsight help path                    more about a verb, with examples"
 )]
 struct Cli {
-    /// What to open in the window
+    /// What to open in the window; left out: demo:thorax
     #[arg(value_name = "CASE")]
     case: Option<String>,
+
+    /// Picture to write where there is no display (.png); left out: beamsight.png
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 
     #[command(flatten)]
     common: Common,
@@ -62,6 +70,8 @@ enum Verb {
     Path(path::Args),
     /// Compute the dose of a plan, its figures and DVHs
     Dose(dose::Args),
+    /// Draw the window on a case into a picture
+    Render(render::Args),
 }
 
 /// Why a run ends without its result.
@@ -96,9 +106,13 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let json = cli.common.json;
+    log_to_standard_error();
     match carry_out(cli) {
         Ok(answer) => {
-            say(&answer, json);
+            // A window that was closed has nothing more to say.
+            if let Some(answer) = answer {
+                say(&answer, json);
+            }
             ExitCode::SUCCESS
         }
         Err(failure) => {
@@ -115,17 +129,25 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn carry_out(cli: Cli) -> Result<Answer, Failure> {
+fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
     let common = cli.common;
     match cli.verb {
         Some(Verb::Info(args)) => info::run(&args),
         Some(Verb::Demo(args)) => demo::run(&args),
         Some(Verb::Path(args)) => path::run(&args, common.device),
         Some(Verb::Dose(args)) => dose::run(&args, common.device),
-        None => {
-            Err(Failure::Words("the window is not there yet; see beamsight --help for the verbs".to_owned()))
-        }
+        Some(Verb::Render(args)) => render::run(&args, common.device),
+        None => return window::run(cli.case, cli.out, common.device),
     }
+    .map(Some)
+}
+
+/// What the libraries have to say: errors, and warnings of our own; `BEAMSIGHT_LOG` asks for more (`debug`).
+fn log_to_standard_error() {
+    let filter =
+        EnvFilter::try_from_env("BEAMSIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("error,beamsight=warn"));
+    // A second call in one process (a test) keeps the first.
+    let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).try_init();
 }
 
 fn say(answer: &Answer, json: bool) {

@@ -1,0 +1,100 @@
+//! No verb: the window; where there is no display, its main job without one.
+
+use super::render::{PATIENCE, write_png};
+use super::words::{self, Device};
+use super::{Answer, Failure};
+use crate::analysis::{DEFAULT_GRID_MM, PlanFigures, PlanJob, compute_plan};
+use crate::app::offscreen::OffscreenError;
+use crate::app::{Options, RunError, ShotError, has_display, picture};
+use crate::engine::Watch;
+use crate::engine::cccs::{DoseTo, Quality};
+use crate::open::{CaseWord, Wishes, open};
+use crate::physics::HuTable;
+use anyhow::{Context as _, anyhow};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What opens where no CASE is named.
+const DEFAULT_CASE: &str = "demo:thorax";
+
+/// Size of the picture, pixels.
+const SIZE: [u32; 2] = [1600, 1000];
+
+/// Opens the window and comes back when it is closed.
+///
+/// # Errors
+/// A wrong word; whatever keeps the window, or the work without one, from its end.
+pub fn run(case: Option<String>, out: Option<PathBuf>, device: Device) -> Result<Option<Answer>, Failure> {
+    let device = device.resolve()?;
+    let case: CaseWord =
+        case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
+    if has_display() {
+        let options = Options { case: Some(case.to_string()), ..Options::default() };
+        match crate::app::run(options) {
+            Ok(()) => return Ok(None),
+            Err(RunError::NoDisplay) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let out = out.unwrap_or_else(|| PathBuf::from("beamsight.png"));
+    words::ending(&out, &["png"])?;
+    words::check_writable(&out)?;
+    eprintln!(
+        "No display was found: {case} is computed and drawn into {} instead of a window.",
+        out.display()
+    );
+    without_display(&case, &out, &device).map(Some)
+}
+
+fn without_display(case: &CaseWord, out: &Path, device: &str) -> Result<Answer, Failure> {
+    let start = Instant::now();
+    let options = Options { case: Some(case.to_string()), ..Options::default() };
+    let (figures, drawn, trouble) = match picture(options, SIZE, PATIENCE) {
+        Ok(shot) => {
+            write_png(out, &shot.picture)?;
+            (shot.figures, true, None)
+        }
+        // Without a graphics driver there are still figures.
+        Err(ShotError::Offscreen(error @ OffscreenError::NoDevice(_))) => {
+            (Some(figures(case)?), false, Some(error.to_string()))
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let figures = figures.ok_or_else(|| {
+        anyhow!("{case} has no plan with a dose to print; open one that has, or demo:thorax")
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut text = format!("{figures}\n  whole run {seconds:.1} s on {device}\n");
+    match &trouble {
+        None => text += &format!("picture of the workspace written to {}\n", out.display()),
+        Some(why) => text += &format!("no picture: {why}\n"),
+    }
+    let json = json!({
+        "case": case.to_string(),
+        "display": false,
+        "device": device,
+        "figures": figures,
+        "seconds": seconds,
+        "out": drawn.then_some(out),
+        "no_picture": trouble,
+    });
+    Ok(Answer { json, text })
+}
+
+/// The figures of the case's first plan, computed without the window's renderer.
+fn figures(case: &CaseWord) -> anyhow::Result<PlanFigures> {
+    let case = open(case, Wishes::default(), &|_| true)?;
+    let plan = case.plans.first().with_context(|| format!("{} has no plan", case.source))?;
+    let job = PlanJob {
+        ct: words::ct_of(&case)?,
+        structures: Arc::clone(&case.structures),
+        plan: (**plan).clone(),
+        hu_table: HuTable::DEFAULT.to_owned(),
+        grid_mm: DEFAULT_GRID_MM,
+        quality: Quality::default(),
+        dose_to: DoseTo::default(),
+    };
+    Ok(compute_plan(&job, &Watch::new(), &|line| eprintln!("{line}"))?.figures)
+}
