@@ -47,17 +47,12 @@ impl Lane {
     }
 }
 
-/// One thing to do.
-pub enum Job<T> {
-    Task(Task<T>),
-}
-
-/// Work of the floors above, as closures.
+/// One thing to do: a call of the engine or of the floors above, as closures that answer a `T`.
 pub struct Task<T> {
-    name: String,
-    lane: Lane,
-    preview: Option<Step<T>>,
-    work: Step<T>,
+    pub(super) name: Arc<str>,
+    pub(super) lane: Lane,
+    pub(super) preview: Option<Step<T>>,
+    pub(super) full: Step<T>,
 }
 
 /// One stretch of work: a preview or the full job.
@@ -98,7 +93,7 @@ impl<T> Task<T> {
         name: impl Into<String>,
         work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static,
     ) -> Self {
-        Self { name: name.into(), lane: Lane::Host, preview: None, work: Step::once(work) }
+        Self { name: name.into().into(), lane: Lane::Host, preview: None, full: Step::once(work) }
     }
 
     /// As [`Task::new`], for long work that may be stopped while the preview of another slot has its turn, and begun
@@ -108,7 +103,7 @@ impl<T> Task<T> {
         work: impl Fn(&Watch) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
         let work = move |watch: &Watch| work(watch).map_err(|error| format!("{error:#}"));
-        Self { name: name.into(), lane: Lane::Host, preview: None, work: Step::Again(Arc::new(work)) }
+        Self { name: name.into().into(), lane: Lane::Host, preview: None, full: Step::Again(Arc::new(work)) }
     }
 
     /// Answers `preview` first, as [`News::Partial`](super::News::Partial). A newer job of the slot lets a running
@@ -126,26 +121,5 @@ impl<T> Task<T> {
     pub fn on(mut self, lane: Lane) -> Self {
         self.lane = lane;
         self
-    }
-}
-
-impl<T> From<Task<T>> for Job<T> {
-    fn from(task: Task<T>) -> Self {
-        Self::Task(task)
-    }
-}
-
-/// A job taken apart into what the lanes need.
-pub(super) struct Parts<T> {
-    pub name: Arc<str>,
-    pub lane: Lane,
-    pub preview: Option<Step<T>>,
-    pub full: Step<T>,
-}
-
-impl<T> Job<T> {
-    pub(super) fn into_parts(self) -> Parts<T> {
-        let Self::Task(Task { name, lane, preview, work }) = self;
-        Parts { name: name.into(), lane, preview, full: work }
     }
 }

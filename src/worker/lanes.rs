@@ -1,8 +1,8 @@
 //! The queues behind the worker and what its threads do.
 
 use super::Notify;
-use super::job::{Job, Lane, Parts, Slot, Step};
-use super::report::{JobId, News, Outcome, Report};
+use super::job::{Lane, Slot, Step, Task};
+use super::report::{JobId, News, Report};
 use crate::case::Receipt;
 use crate::engine::Watch;
 use crossbeam_channel::Sender;
@@ -123,8 +123,8 @@ impl<T: Send + 'static> Lanes<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn submit(&self, slot: Slot, job: Job<T>) -> JobId {
-        let Parts { name, lane, preview, full } = job.into_parts();
+    pub fn submit(&self, slot: Slot, task: Task<T>) -> JobId {
+        let Task { name, lane, preview, full } = task;
         let mut state = self.lock();
         let job = JobId(state.next);
         state.next += 1;
@@ -275,9 +275,9 @@ impl<T: Send + 'static> Lanes<T> {
         let left = |full| Entry { who: who.clone(), preview: None, full, started: true };
         match (answer, rest, again) {
             _ if ended && watch.is_cancelled() => post(News::Cancelled),
-            (Ok(value), None, _) => post(News::Done(Outcome::Task(value), Arc::new(receipt))),
+            (Ok(value), None, _) => post(News::Done(value, Arc::new(receipt))),
             (Ok(value), Some(full), _) => {
-                post(News::Partial(Outcome::Task(value)));
+                post(News::Partial(value));
                 if ended {
                     post(News::Cancelled);
                 } else {

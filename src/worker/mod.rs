@@ -17,8 +17,8 @@ mod job;
 mod lanes;
 mod report;
 
-pub use job::{Job, Lane, Slot, Task};
-pub use report::{JobId, News, Outcome, Report};
+pub use job::{Lane, Slot, Task};
+pub use report::{JobId, News, Report};
 
 use crossbeam_channel::Receiver;
 use lanes::Lanes;
@@ -55,9 +55,9 @@ impl<T: Send + 'static> Worker<T> {
         Ok(worker)
     }
 
-    /// Queues a job; it takes the place of any other of the same slot.
-    pub fn submit(&self, slot: Slot, job: impl Into<Job<T>>) -> JobId {
-        self.lanes.submit(slot, job.into())
+    /// Queues a task as a job; it takes the place of any other of the same slot.
+    pub fn submit(&self, slot: Slot, task: Task<T>) -> JobId {
+        self.lanes.submit(slot, task)
     }
 
     /// Cancels the slot's job, waiting or running, preview or not.

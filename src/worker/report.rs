@@ -35,9 +35,9 @@ pub enum News<T> {
     /// Share done, 0 to 1; never falls during a job.
     Progress(f32),
     /// A quick answer; the full one follows.
-    Partial(Outcome<T>),
+    Partial(T),
     /// The answer. Nothing more comes from this job.
-    Done(Outcome<T>, Arc<Receipt>),
+    Done(T, Arc<Receipt>),
     /// Why there is no answer, naming the job. Nothing more comes from this job.
     Failed { message: String },
     /// A newer job took its place, or somebody cancelled it. Nothing more comes from this job.
@@ -49,11 +49,4 @@ impl<T> News<T> {
     pub fn is_last(&self) -> bool {
         matches!(self, Self::Done(..) | Self::Failed { .. } | Self::Cancelled)
     }
-}
-
-/// What a job brings.
-#[derive(Debug)]
-pub enum Outcome<T> {
-    /// Of a [`Task`](super::Task).
-    Task(T),
 }

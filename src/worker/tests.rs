@@ -36,7 +36,7 @@ fn last_news(reports: &[Report<u32>], job: JobId) -> &News<u32> {
 /// What was answered, previews and full answers alike, in order.
 fn answers(reports: &[Report<u32>]) -> Vec<u32> {
     let answer = |r: &Report<u32>| match r.news {
-        News::Partial(Outcome::Task(value)) | News::Done(Outcome::Task(value), _) => Some(value),
+        News::Partial(value) | News::Done(value, _) => Some(value),
         _ => None,
     };
     reports.iter().filter_map(answer).collect()
@@ -92,7 +92,7 @@ fn of_a_hundred_requests_the_first_and_the_last_are_answered() {
     let partials: Vec<_> = reports
         .iter()
         .filter_map(|r| match r.news {
-            News::Partial(Outcome::Task(value)) => Some((r.job, value, r.superseded)),
+            News::Partial(value) => Some((r.job, value, r.superseded)),
             _ => None,
         })
         .collect();
@@ -100,7 +100,7 @@ fn of_a_hundred_requests_the_first_and_the_last_are_answered() {
     for &job in &jobs[..99] {
         assert!(matches!(last_news(&reports, job), News::Cancelled));
     }
-    assert!(matches!(last_news(&reports, jobs[99]), News::Done(Outcome::Task(1099), _)));
+    assert!(matches!(last_news(&reports, jobs[99]), News::Done(1099, _)));
     assert_eq!(worker.live_jobs(), 0);
     assert_eq!(Arc::strong_count(&held), 1, "a dropped job keeps nothing");
 }
@@ -125,7 +125,7 @@ fn handover() -> Duration {
     let waited = answered.recv_timeout(PATIENCE).unwrap();
     let reports = settle(&worker);
     assert!(matches!(last_news(&reports, old), News::Cancelled));
-    assert!(matches!(last_news(&reports, new), News::Done(Outcome::Task(7), _)));
+    assert!(matches!(last_news(&reports, new), News::Done(7, _)));
     waited
 }
 
@@ -161,7 +161,7 @@ fn a_panic_and_an_error_are_failures_and_the_next_job_runs() {
     };
     assert_eq!(message(a), "opening X: the program made a mistake: index 7 of 3");
     assert_eq!(message(b), "masks of Y: no such folder");
-    assert!(matches!(last_news(&reports, c), News::Done(Outcome::Task(3), _)));
+    assert!(matches!(last_news(&reports, c), News::Done(3, _)));
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
             let slot = Slot::BeamDose { plan: state.plan, beam: beam.number as usize };
             let preview = (beam.name.clone(), now.clone(), patient.clone());
             let full = preview.clone();
-            let task = Task::new(format!("Dose of {}", beam.name), move |watch| {
+            let task = Task::restartable(format!("Dose of {}", beam.name), move |watch| {
                 work::beam(&full.0, &full.1, &full.2, false, watch)
             })
             .after_preview(move |watch| work::beam(&preview.0, &preview.1, &preview.2, true, watch))

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::app::state::{JobEnd, LiveJob, NoticeKind};
 use crate::case::Receipt;
 use crate::geometry::VolumeId;
-use crate::worker::{News, Outcome, Report, Slot};
+use crate::worker::{News, Report, Slot};
 use std::sync::Arc;
 
 impl App {
@@ -36,8 +36,8 @@ impl App {
                     live.done = done;
                 }
             }
-            News::Partial(Outcome::Task(answer)) => self.accept(answer, dvh_asked),
-            News::Done(Outcome::Task(answer), receipt) => {
+            News::Partial(answer) => self.accept(answer, dvh_asked),
+            News::Done(answer, receipt) => {
                 if is_worth_a_line(slot) {
                     self.state.jobs.finish(name, JobEnd::Done(own_receipt(&answer).unwrap_or(receipt)));
                 }
