@@ -24,6 +24,7 @@ pub fn check(path: &Path, start: u64, explicit: Option<bool>, whole: bool) -> io
     let mut syntax = Vec::new();
     let mut explicit_now = explicit.unwrap_or(true);
     let mut in_meta = explicit.is_none();
+    let mut fragments = false;
     // Fewer than eight bytes are no element; the parser says what it thinks of them.
     while left >= 8 {
         let mut head = [0; 8];
@@ -47,14 +48,21 @@ pub fn check(path: &Path, start: u64, explicit: Option<bool>, whole: bool) -> io
         let Some(length) = length_of(&head, vr, &mut reader, &mut left)? else { return Ok(Ok(())) };
         let sequence = delimiter || vr == Some(*b"SQ") || (!explicit_now && length == UNDEFINED);
         if length != UNDEFINED && u64::from(length) > left {
-            let tag = format!("{:02X}{:02X},{:02X}{:02X}", tag[1], tag[0], tag[3], tag[2]);
+            let tag = words(tag);
             return Ok(Err(format!("element ({tag}) claims {length} bytes where {left} are left")));
         }
-        if sequence {
+        if tag == PIXEL_DATA && length == UNDEFINED {
+            // Compressed: what follows are fragments, items of bytes in place of elements.
+            fragments = true;
+            continue;
+        }
+        if sequence && !fragments {
             continue;
         }
         if length == UNDEFINED {
-            return Ok(Ok(()));
+            // A sequence of unknown VR has a syntax of its own and is left to the parser.
+            let unknown = vr == Some(*b"UN");
+            return Ok(if unknown { Ok(()) } else { Err(format!("element ({}) has no end", words(tag))) });
         }
         left -= u64::from(length);
         if tag == [2, 0, 0x10, 0] {
@@ -76,6 +84,10 @@ pub fn check(path: &Path, start: u64, explicit: Option<bool>, whole: bool) -> io
         }
     }
     Ok(Ok(()))
+}
+
+fn words(tag: [u8; 4]) -> String {
+    format!("{:02X}{:02X},{:02X}{:02X}", tag[1], tag[0], tag[3], tag[2])
 }
 
 /// The length an element's header tells, reading on where it has 32 bits of its own; `None` where the file ends.
