@@ -60,7 +60,7 @@ fn mc() {
     println!(
         "{:?}\nns/voxel/direction {:.2}",
         r.phases_ms,
-        r.phases_ms.iter().find(|p| p.0 == "superposition").unwrap().1 * 1e6 / r.work as f64
+        r.phases_ms.iter().find(|p| p.0 == "transport").unwrap().1 * 1e6 / r.work as f64
     );
     let [nx, _, _] = grid.size();
     let axis = |j: usize| -> f64 {

@@ -3,7 +3,7 @@
 use crate::engine::cccs::directions::Direction;
 use crate::physics::kernel::KernelClass;
 use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
-use crate::physics::kernel_fit::{decay_per_cm, terms_of};
+use crate::physics::kernel_fit::{TERMS, decay_per_cm, terms_of};
 use glam::DVec3;
 
 const STEP_DEG: f64 = 0.25;
@@ -11,53 +11,45 @@ const ANGLES: usize = (180.0 / STEP_DEG) as usize + 1;
 /// Tilts at which the normalisation is tabulated, each way.
 const TILTS: usize = 17;
 
-/// First coefficient of each channel, then the channels' sums.
-pub const OFFSET: [usize; CHANNELS + 1] = {
-    let (p, s) = (primary_terms(), scatter_terms());
-    [0, p, 2 * p, 2 * p + s, 2 * p + 2 * s]
-};
-/// Coefficients of an angle.
-pub const COEFFICIENTS: usize = OFFSET[CHANNELS] + CHANNELS;
+/// The terms of each class.
+pub const PRIMARY: std::ops::Range<usize> = terms_of(KernelClass::Primary);
+pub const SCATTER: std::ops::Range<usize> = terms_of(KernelClass::Scatter);
 
-const fn primary_terms() -> usize {
-    let t = terms_of(KernelClass::Primary);
-    t.end - t.start
+/// What a channel sends along a line at one angle, per sr.
+#[derive(Clone, Copy, Debug)]
+pub struct Coefficients {
+    /// `sum A_k` of every channel.
+    pub sums: [f32; CHANNELS],
+    /// `A_k / a_k` of the primary's terms: near and deep channel.
+    pub primary: [[f32; 2]; PRIMARY.end - PRIMARY.start],
+    /// `A_k / a_k` of the scatter's terms: near and deep channel.
+    pub scatter: [[f32; 2]; SCATTER.end - SCATTER.start],
 }
 
-const fn scatter_terms() -> usize {
-    let t = terms_of(KernelClass::Scatter);
-    t.end - t.start
-}
-
-/// Class of a channel.
-pub fn class_of(channel: usize) -> KernelClass {
-    KernelClass::ALL[channel / 2]
-}
-
-/// Coefficients by angle, per sr: `A_k / a_k` of every channel's terms, then `sum A_k` of every channel.
+/// Coefficients by angle.
 pub struct AngleTable {
-    rows: Vec<[f32; COEFFICIENTS]>,
+    rows: Vec<Coefficients>,
 }
 
 impl AngleTable {
     pub fn new(kernel: &BeamKernel) -> Self {
         let row = |i: usize| {
-            let mut row = [0.0; COEFFICIENTS];
-            for channel in 0..CHANNELS {
-                let a = kernel.amplitudes_per_sr(channel, i as f64 * STEP_DEG);
-                for (j, k) in terms_of(class_of(channel)).enumerate() {
-                    row[OFFSET[channel] + j] = (a[k] / decay_per_cm(k)) as f32;
-                }
-                row[OFFSET[CHANNELS] + channel] = a.iter().sum::<f64>() as f32;
+            let a: [[f64; TERMS]; CHANNELS] =
+                std::array::from_fn(|c| kernel.amplitudes_per_sr(c, i as f64 * STEP_DEG));
+            let pair =
+                |first: usize, k: usize| [first, first + 1].map(|c| (a[c][k] / decay_per_cm(k)) as f32);
+            Coefficients {
+                sums: a.map(|a| a.iter().sum::<f64>() as f32),
+                primary: std::array::from_fn(|i| pair(0, PRIMARY.start + i)),
+                scatter: std::array::from_fn(|i| pair(2, SCATTER.start + i)),
             }
-            row
         };
         Self { rows: (0..ANGLES).map(row).collect() }
     }
 
     /// The row for a cosine of the angle.
     #[inline(always)]
-    pub fn at(&self, cos: f32) -> &[f32; COEFFICIENTS] {
+    pub fn at(&self, cos: f32) -> &Coefficients {
         // Abramowitz and Stegun 4.4.45, within 0.004 degrees.
         let x = cos.abs().min(1.0);
         let angle =
@@ -88,7 +80,7 @@ impl TiltNorm {
                 for d in directions {
                     let row = table.at(d.axis.dot(ray) as f32);
                     for (c, sum) in sums.iter_mut().enumerate() {
-                        *sum += d.solid_angle_sr * f64::from(row[OFFSET[CHANNELS] + c]);
+                        *sum += d.solid_angle_sr * f64::from(row.sums[c]);
                     }
                 }
                 factors.push(sums.map(|s| (1.0 / s) as f32));

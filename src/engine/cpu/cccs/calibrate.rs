@@ -1,6 +1,6 @@
 //! Gy per monitor unit: the engine itself at the machine's reference condition.
 
-use super::dose::Superposition;
+use super::dose::{Clock, Superposition};
 use super::medium::Medium;
 use crate::case::{Beam, Jaws};
 use crate::engine::Watch;
@@ -65,8 +65,14 @@ fn reference_dose(
     let shares = exposures(&beam, 1.0);
     let fluence = Fluence::new(machine, &beam, &shares[0])?;
     let frame = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::ZERO, machine.sad_mm);
-    let energy =
-        Superposition::new(&machine.spectrum, quality).energy(machine, &frame, &fluence, &medium, watch)?;
+    let energy = Superposition::new(&machine.spectrum, quality).energy(
+        machine,
+        &frame,
+        &fluence,
+        &medium,
+        &mut Clock::new(),
+        watch,
+    )?;
     let at = |j: usize| f64::from(energy[medium.grid.index(across / 2, j, across / 2)]);
     // Linear between the two voxels round the depth.
     let place = (depth_mm / SPACING_MM - 0.5).clamp(0.0, (down - 1) as f64);

@@ -47,12 +47,11 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
             request.machine.sad_mm,
         );
         let fluence = Fluence::new(&request.machine, &request.beam, exposure)?;
-        let part = beam.energy(&request.machine, &frame, &fluence, &medium, watch)?;
+        let part = beam.energy(&request.machine, &frame, &fluence, &medium, &mut clock, watch)?;
         let factor = (exposure.share * request.beam.mu * per_mu) as f32;
         energy.iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
         watch.report((n + 1) as f32 / shares.len() as f32);
     }
-    clock.phase("superposition");
     let gy = cropped(request, &medium, &energy);
     clock.phase("crop");
     let work = medium.grid.len() * request.quality.directions() * shares.len();
@@ -128,13 +127,16 @@ impl Superposition {
         frame: &BeamFrame,
         fluence: &Fluence,
         medium: &Medium,
+        clock: &mut Clock,
         watch: &Watch,
     ) -> Result<Vec<f32>, Stopped> {
         let grid = &medium.grid;
         let tilt = TiltNorm::new(&self.table, &self.directions, widest_tangent(frame, &grid.corners_mm()));
         let depth_mm = radiological_depth(&medium.equivalent_g_cm3, frame.source_mm, watch)?;
+        clock.phase("path");
         let incident = Incident { machine, kernel: &self.kernel, frame, fluence, tilt: &tilt };
         let source = terma(&incident, &medium.equivalent_g_cm3, &depth_mm, watch)?;
+        clock.phase("terma");
         let [x, y, z] = frame.axes.map(|a| grid.local_direction(a));
         let released = Released {
             lattice: medium.lattice(),
@@ -144,7 +146,9 @@ impl Superposition {
             // Photons go against Zb.
             lattice_from_kernel: DMat3::from_cols(x, -y, -z),
         };
-        superpose(&released, &self.table, &self.directions, watch)
+        let energy = superpose(&released, &self.table, &self.directions, watch)?;
+        clock.phase("transport");
+        Ok(energy)
     }
 }
 
@@ -156,19 +160,23 @@ fn widest_tangent(frame: &BeamFrame, corners_mm: &[DVec3]) -> f64 {
     corners_mm.iter().map(tangent).fold(0.0, f64::max)
 }
 
-/// Wall times of the phases of a job.
-struct Clock {
+/// Wall times of the phases of a job; a phase met again adds to what it has.
+pub(super) struct Clock {
     last: Instant,
     phases_ms: Vec<(String, f64)>,
 }
 
 impl Clock {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { last: Instant::now(), phases_ms: Vec::new() }
     }
 
     fn phase(&mut self, name: &str) {
-        self.phases_ms.push((name.to_owned(), self.last.elapsed().as_secs_f64() * 1000.0));
+        let ms = self.last.elapsed().as_secs_f64() * 1000.0;
+        match self.phases_ms.iter_mut().find(|(n, _)| n == name) {
+            Some((_, sum)) => *sum += ms,
+            None => self.phases_ms.push((name.to_owned(), ms)),
+        }
         self.last = Instant::now();
     }
 }

@@ -17,12 +17,13 @@ impl Lanes {
         Self([v; LANES])
     }
 
-    /// The first `LANES` values of a slice.
+    /// The first `LANES` values of a slice, which has at least as many.
     #[inline(always)]
     pub fn load(from: &[f32]) -> Self {
-        let mut v = [0.0; LANES];
-        v.copy_from_slice(&from[..LANES]);
-        Self(v)
+        match from.first_chunk() {
+            Some(v) => Self(*v),
+            None => Self::ZERO,
+        }
     }
 
     /// `self * b + c`, in one step where the machine can.
@@ -37,7 +38,9 @@ impl Lanes {
 
     #[inline(always)]
     pub fn store(self, to: &mut [f32]) {
-        to[..LANES].copy_from_slice(&self.0);
+        if let Some(v) = to.first_chunk_mut() {
+            *v = self.0;
+        }
     }
 }
 

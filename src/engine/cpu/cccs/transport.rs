@@ -1,13 +1,12 @@
 //! Energy carried along lines: the exponential recursion, sixteen lines at a time.
 
-use super::angles::{AngleTable, COEFFICIENTS, OFFSET};
+use super::angles::{AngleTable, Coefficients, PRIMARY, SCATTER};
 use super::block::{Block, LEAD, PHASE_STEP};
 use super::lanes::{LANES, Lanes};
 use super::walk::{LatticeWalk, Piece};
 use crate::engine::{Stopped, Watch};
-use crate::physics::kernel::KernelClass;
 use crate::physics::kernel_beam::CHANNELS;
-use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS, terms_of};
+use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 use glam::DVec3;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
@@ -48,12 +47,10 @@ pub fn transport(
         direction: [direction.x as f32, direction.y as f32, direction.z as f32],
         weight: (weight / walk.slab_path_cm) as f32,
         base: most + LEAD as i32,
-        width: block.stride + (most - least) as usize,
-        state: Vec::new(),
+        state: vec![FLOOR; TERMS * (block.stride + (most - least) as usize)],
         active: [0, 0],
         phase: 0,
     };
-    row.state = vec![0.0; TERMS * row.width];
     for line_row in -row_most..block.size[other] as i32 - row_least {
         watch.check()?;
         row.state.fill(FLOOR);
@@ -99,8 +96,6 @@ struct LineRow<'a> {
     weight: f32,
     /// Line number of the first value of a term's state, negated.
     base: i32,
-    /// Lines in the row.
-    width: usize,
     /// Energy on its way over `a_k`, `[term][line]`.
     state: Vec<f32>,
     /// Lines that carry anything: first, one past the last (indices into a term's state).
@@ -129,7 +124,7 @@ impl LineRow<'_> {
         while begin < end {
             let within = (begin + LEAD as i32) as usize;
             let cell = row * block.stride + within;
-            let state = &mut self.state[(begin + to_line) as usize..];
+            let line = (begin + to_line) as usize;
             let path = Lanes::load(&block.density[cell..]) * Lanes::splat(piece.length_cm);
             let stays = if begin < releasing[1] && begin + lanes > releasing[0] {
                 let source: [Lanes; CHANNELS] =
@@ -137,9 +132,9 @@ impl LineRow<'_> {
                 let ray = &block.rays[(row * block.stride + within) / PHASE_STEP];
                 let d = &self.direction;
                 let coefficients = self.table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]);
-                release_and_carry::<FUSED>(path, &source, coefficients, state, self.width)
+                release_and_carry::<FUSED>(path, &source, coefficients, &mut self.state, line)
             } else {
-                carry(path, state, self.width)
+                carry(path, &mut self.state, line)
             };
             let to = &mut deposit[cell..];
             stays.mul_add::<FUSED>(Lanes::splat(self.weight), Lanes::load(to)).store(to);
@@ -156,53 +151,66 @@ fn slowest_loss(path: Lanes) -> Lanes {
     x * (one - x * Lanes::splat(0.5) * (one - x * Lanes::splat(1.0 / 3.0) * (one - x * Lanes::splat(0.25))))
 }
 
-/// A voxel that releases: `R <- R e + (S/a)(1 - e)` for every term; what is not carried on stays.
+/// A voxel that releases: `R <- R e + (S/a)(1 - e)` for every term, with `R` over `a`; what is not carried on stays.
 #[inline(always)]
 fn release_and_carry<const FUSED: bool>(
     path: Lanes,
     source: &[Lanes; CHANNELS],
-    coefficients: &[f32; COEFFICIENTS],
+    coefficients: &Coefficients,
     state: &mut [f32],
-    width: usize,
+    line: usize,
 ) -> Lanes {
-    const PRIMARY: std::ops::Range<usize> = terms_of(KernelClass::Primary);
-    const SCATTER: std::ops::Range<usize> = terms_of(KernelClass::Scatter);
+    let [p_near, p_deep, s_near, s_deep] = *source;
+    let (primary, scatter) = ([p_near, p_deep], [s_near, s_deep]);
+    let released = add::<FUSED>(Lanes::ZERO, primary, &[coefficients.sums[0], coefficients.sums[1]]);
+    let released = add::<FUSED>(released, scatter, &[coefficients.sums[2], coefficients.sums[3]]);
+    let floor = Lanes::splat(FLOOR);
     let mut loss = slowest_loss(path);
-    let mut released = Lanes::ZERO;
-    for c in 0..CHANNELS {
-        let sum = Lanes::splat(coefficients[OFFSET[CHANNELS] + c]);
-        released = source[c].mul_add::<FUSED>(sum, released);
-    }
     let mut stays = path * released;
-    for k in 0..TERMS {
-        let mut full = Lanes::splat(FLOOR);
-        for c in 0..CHANNELS {
-            let terms = if c < 2 { PRIMARY } else { SCATTER };
-            if terms.start <= k && k < terms.end {
-                let a = Lanes::splat(coefficients[OFFSET[c] + k - terms.start]);
-                full = source[c].mul_add::<FUSED>(a, full);
-            }
-        }
-        let carried = Lanes::load(&state[k * width..]);
-        let gain = loss * (full - carried);
-        (carried + gain).store(&mut state[k * width..]);
-        stays = stays - gain;
-        loss = loss * (Lanes::splat(2.0) - loss);
+    // Slow terms carry scatter only, fast ones primary only, those between carry both.
+    let width = state.len() / TERMS;
+    let (slow, rest) = state.split_at_mut(PRIMARY.start * width);
+    let (both, fast) = rest.split_at_mut((SCATTER.end - PRIMARY.start) * width);
+    let (slow_scatter, both_scatter) = coefficients.scatter.split_at(PRIMARY.start);
+    let (both_primary, fast_primary) = coefficients.primary.split_at(SCATTER.end - PRIMARY.start);
+    for (row, s) in slow.chunks_exact_mut(width).zip(slow_scatter) {
+        pass(&mut row[line..], add::<FUSED>(floor, scatter, s), &mut loss, &mut stays);
+    }
+    for ((row, s), p) in both.chunks_exact_mut(width).zip(both_scatter).zip(both_primary) {
+        let full = add::<FUSED>(add::<FUSED>(floor, scatter, s), primary, p);
+        pass(&mut row[line..], full, &mut loss, &mut stays);
+    }
+    for (row, p) in fast.chunks_exact_mut(width).zip(fast_primary) {
+        pass(&mut row[line..], add::<FUSED>(floor, primary, p), &mut loss, &mut stays);
     }
     stays
 }
 
+/// `to` and what the two channels of a class release along a term.
+#[inline(always)]
+fn add<const FUSED: bool>(to: Lanes, source: [Lanes; 2], a: &[f32; 2]) -> Lanes {
+    let near = source[0].mul_add::<FUSED>(Lanes::splat(a[0]), to);
+    source[1].mul_add::<FUSED>(Lanes::splat(a[1]), near)
+}
+
+/// One term through one voxel: what the lines carry moves towards `full` by `loss`, and what they gain does not stay.
+#[inline(always)]
+fn pass(lines: &mut [f32], full: Lanes, loss: &mut Lanes, stays: &mut Lanes) {
+    let carried = Lanes::load(lines);
+    let gain = *loss * (full - carried);
+    (carried + gain).store(lines);
+    *stays = *stays - gain;
+    *loss = *loss * (Lanes::splat(2.0) - *loss);
+}
+
 /// A voxel that releases nothing.
 #[inline(always)]
-fn carry(path: Lanes, state: &mut [f32], width: usize) -> Lanes {
+fn carry(path: Lanes, state: &mut [f32], line: usize) -> Lanes {
     let mut loss = slowest_loss(path);
     let mut stays = Lanes::ZERO;
-    for k in 0..TERMS {
-        let carried = Lanes::load(&state[k * width..]);
-        let lost = loss * (carried - Lanes::splat(FLOOR));
-        (carried - lost).store(&mut state[k * width..]);
-        stays += lost;
-        loss = loss * (Lanes::splat(2.0) - loss);
+    let width = state.len() / TERMS;
+    for row in state.chunks_exact_mut(width) {
+        pass(&mut row[line..], Lanes::splat(FLOOR), &mut loss, &mut stays);
     }
     stays
 }
