@@ -11,9 +11,10 @@ pub struct Direction {
     pub solid_angle_sr: f64,
 }
 
-/// `count` directions of equal energy on a golden-angle spiral: the polar edges divide the kernel's energy evenly, and
-/// each direction turns on by the golden angle, so that no azimuth is left empty at any polar angle. Kernels tilted
-/// against the spiral's axis are sampled as evenly as untilted ones.
+/// `count` directions (a multiple of 4) of equal energy on a golden-angle spiral: the polar edges divide the kernel's energy
+/// evenly into levels of four directions at right angles, and each level turns on by the golden angle (over 4), so that
+/// no azimuth is left empty at any polar angle. Four at right angles balance each other sideways, so that a field's opposite
+/// edges fare alike. Kernels tilted against the spiral's axis are sampled as evenly as untilted ones.
 pub fn equal_energy_spiral(energy_by_cone: &[f64; CONES], count: usize) -> Vec<Direction> {
     let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
     let total: f64 = energy_by_cone.iter().sum();
@@ -30,17 +31,22 @@ pub fn equal_energy_spiral(energy_by_cone: &[f64; CONES], count: usize) -> Vec<D
         }
         -1.0
     };
-    (0..count)
-        .map(|n| {
-            let edge = |m: usize| polar_cos(m as f64 / count as f64);
-            let (inner, outer) = (edge(n), edge(n + 1));
-            let cos = 0.5 * (inner + outer);
-            let sin = (1.0 - cos * cos).max(0.0).sqrt();
-            let (s, c) = (n as f64 * golden).sin_cos();
-            Direction {
+    let levels = count / 4;
+    let mut directions = Vec::with_capacity(4 * levels);
+    for level in 0..levels {
+        let edge = |m: usize| polar_cos(m as f64 / levels as f64);
+        let (inner, outer) = (edge(level), edge(level + 1));
+        let cos = 0.5 * (inner + outer);
+        let sin = (1.0 - cos * cos).max(0.0).sqrt();
+        for quarter in 0..4 {
+            let turn =
+                (level as f64 + 0.25) * golden / 4.0 + f64::from(quarter) * std::f64::consts::FRAC_PI_2;
+            let (s, c) = turn.sin_cos();
+            directions.push(Direction {
                 axis: DVec3::new(sin * c, sin * s, cos),
-                solid_angle_sr: 2.0 * std::f64::consts::PI * (inner - outer),
-            }
-        })
-        .collect()
+                solid_angle_sr: 0.5 * std::f64::consts::PI * (inner - outer),
+            });
+        }
+    }
+    directions
 }

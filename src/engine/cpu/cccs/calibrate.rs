@@ -1,6 +1,6 @@
 //! Gy per monitor unit: the engine itself at the machine's reference condition.
 
-use super::dose::{Clock, Superposition};
+use super::dose::{Clock, Field, Superposition};
 use super::medium::Medium;
 use crate::case::{Beam, Jaws};
 use crate::engine::Watch;
@@ -15,30 +15,48 @@ const SPACING_MM: f64 = 5.0;
 /// Water beyond the field's edge and below the point of calibration, mm.
 const MARGIN_MM: f64 = 100.0;
 
-/// Dose per monitor unit of a fluence of one photon per cm2 on the axis at the isocentre: the reference dose divided by
-/// what the engine gives in the reference condition, at the same quality, so that what few directions miss on the axis
-/// cancels. 1 for machines without a calibration in MU. Kept for machines already seen.
+/// What a monitor unit is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MonitorUnit {
+    /// Photons per cm2 on the axis at the isocentre.
+    pub fluence: f64,
+    /// Dose of contaminant electrons at the surface on the axis of the reference field, at the isocentre distance, Gy for
+    /// one photon per cm2.
+    pub electrons_gy: f64,
+}
+
+/// The monitor unit of a machine: its reference dose over what the engine gives in the reference condition, at the same
+/// quality, so that what few directions miss on the axis cancels. One photon per cm2 for machines that are not
+/// calibrated in MU. Kept for machines already seen.
 ///
 /// # Errors
 /// [`DoseError`] as for any dose.
-pub fn gy_per_mu(machine: &Machine, quality: Quality, watch: &Watch) -> Result<f64, DoseError> {
-    static SEEN: Mutex<Vec<(Machine, usize, f64)>> = Mutex::new(Vec::new());
+pub fn calibration(machine: &Machine, quality: Quality, watch: &Watch) -> Result<MonitorUnit, DoseError> {
+    static SEEN: Mutex<Vec<(Machine, usize, MonitorUnit)>> = Mutex::new(Vec::new());
     const KEPT: usize = 16;
     let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = machine.calibration else {
-        return Ok(1.0);
+        return Ok(MonitorUnit { fluence: 1.0, electrons_gy: 0.0 });
     };
     let lock = || SEEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let directions = quality.directions();
-    if let Some((.., factor)) = lock().iter().find(|(m, n, _)| *n == directions && m == machine) {
-        return Ok(*factor);
+    if let Some((.., unit)) = lock().iter().find(|(m, n, _)| *n == directions && m == machine) {
+        return Ok(*unit);
     }
-    let factor = gy_per_mu / reference_dose(machine, quality, field_mm, ssd_mm, depth_mm, watch)?;
+    let photons_gy = reference_dose(machine, quality, field_mm, ssd_mm, depth_mm, watch)?;
+    // The reference dose holds the electrons' share at the depth of calibration.
+    let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
+    let total_gy = photons_gy / (1.0 - electrons);
+    let surface = machine.electrons.map_or(0.0, |e| e.surface_share) * total_gy;
+    let unit = MonitorUnit {
+        fluence: gy_per_mu / total_gy,
+        electrons_gy: surface * (ssd_mm / machine.sad_mm).powi(2),
+    };
     let mut seen = lock();
     if seen.len() >= KEPT {
         seen.remove(0);
     }
-    seen.push((machine.clone(), directions, factor));
-    Ok(factor)
+    seen.push((machine.clone(), directions, unit));
+    Ok(unit)
 }
 
 /// Gy on the axis of the reference field in water, for one photon per cm2 on the axis at the isocentre.
@@ -65,14 +83,9 @@ fn reference_dose(
     let shares = exposures(&beam, 1.0);
     let fluence = Fluence::new(machine, &beam, &shares[0])?;
     let frame = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::ZERO, machine.sad_mm);
-    let energy = Superposition::new(&machine.spectrum, quality).energy(
-        machine,
-        &frame,
-        &fluence,
-        &medium,
-        &mut Clock::new(),
-        watch,
-    )?;
+    let field = Field { machine, frame: &frame, fluence: &fluence, electrons_gy: 0.0 };
+    let superposition = Superposition::new(&machine.spectrum, quality);
+    let energy = superposition.energy(&field, &medium, &mut Clock::new(), watch)?;
     let at = |j: usize| f64::from(energy[medium.grid.index(across / 2, j, across / 2)]);
     // Linear between the two voxels round the depth.
     let place = (depth_mm / SPACING_MM - 0.5).clamp(0.0, (down - 1) as f64);

@@ -1,7 +1,7 @@
 //! The dose of a beam.
 
 use super::angles::{AngleTable, TiltNorm};
-use super::calibrate::gy_per_mu;
+use super::calibrate::calibration;
 use super::medium::Medium;
 use super::superpose::{Released, superpose};
 use super::terma::{Incident, terma};
@@ -14,6 +14,7 @@ use crate::geometry::{BeamFrame, Volume};
 use crate::physics::kernel_beam::BeamKernel;
 use crate::physics::{Fluence, Machine, Spectrum, exposures};
 use glam::{DMat3, DVec3};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,7 +33,7 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
     let mut clock = Clock::new();
     let medium = Medium::new(&request.patient, &request.machine.spectrum, &request.grid, watch)?;
     clock.phase("density");
-    let per_mu = gy_per_mu(&request.machine, request.quality, watch)?;
+    let per_mu = calibration(&request.machine, request.quality, watch)?;
     clock.phase("calibration");
     let beam = Superposition::new(&request.machine.spectrum, request.quality);
     let mut energy = vec![0.0_f32; medium.grid.len()];
@@ -47,8 +48,14 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
             request.machine.sad_mm,
         );
         let fluence = Fluence::new(&request.machine, &request.beam, exposure)?;
-        let part = beam.energy(&request.machine, &frame, &fluence, &medium, &mut clock, watch)?;
-        let factor = (exposure.share * request.beam.mu * per_mu) as f32;
+        let field = Field {
+            machine: &request.machine,
+            frame: &frame,
+            fluence: &fluence,
+            electrons_gy: per_mu.electrons_gy,
+        };
+        let part = beam.energy(&field, &medium, &mut clock, watch)?;
+        let factor = (exposure.share * request.beam.mu * per_mu.fluence) as f32;
         energy.iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
         watch.report((n + 1) as f32 / shares.len() as f32);
     }
@@ -57,13 +64,23 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
     let work = medium.grid.len() * request.quality.directions() * shares.len();
     let receipt = Receipt {
         job: "cccs".to_owned(),
-        digest: String::new(),
+        digest: digest(request),
         device: format!("cpu ({} threads)", rayon::current_num_threads()),
         phases_ms: clock.phases_ms,
         warnings: Vec::new(),
         work: work as u64,
     };
     Ok(BeamDose { gy: Arc::new(gy), status: request.quality.status(), receipt: Arc::new(receipt) })
+}
+
+/// Equal requests have equal digests: the volumes by identity, the rest by value.
+fn digest(request: &DoseRequest) -> String {
+    let mut hasher = DefaultHasher::new();
+    let DoseRequest { patient, machine, beam, grid, quality, dose_to } = request;
+    let volumes = [patient.mass_density_g_cm3.id()];
+    format!("{volumes:?} {:?} {machine:?} {beam:?} {grid:?} {quality:?} {dose_to:?}", patient.material.id())
+        .hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 fn check(beam: &Beam) -> Result<(), DoseError> {
@@ -76,6 +93,9 @@ fn check(beam: &Beam) -> Result<(), DoseError> {
     }
     if !(beam.mu.is_finite() && beam.mu >= 0.0) {
         return refuse("its monitor units are not a number of zero or more");
+    }
+    if beam.control_points.is_empty() {
+        return refuse("it has no control point, so no monitor units to deliver");
     }
     if !beam.isocentre_mm.is_finite() {
         return refuse("its isocentre is not a position");
@@ -103,6 +123,15 @@ fn cropped(request: &DoseRequest, medium: &Medium, energy: &[f32]) -> Volume<f32
     Volume::new(Arc::clone(&request.grid), gy)
 }
 
+/// A field as it comes in.
+pub(super) struct Field<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) frame: &'a BeamFrame,
+    pub(super) fluence: &'a Fluence,
+    /// Dose of contaminant electrons at the surface of the reference field, Gy for one photon per cm2 on the axis.
+    pub(super) electrons_gy: f64,
+}
+
 /// Kernels and directions of a spectrum.
 pub(super) struct Superposition {
     kernel: BeamKernel,
@@ -123,13 +152,12 @@ impl Superposition {
     /// Energy per volume (Gy g/cm3) on the medium's grid for one photon per cm2 on the axis at the isocentre.
     pub(super) fn energy(
         &self,
-        machine: &Machine,
-        frame: &BeamFrame,
-        fluence: &Fluence,
+        field: &Field<'_>,
         medium: &Medium,
         clock: &mut Clock,
         watch: &Watch,
     ) -> Result<Vec<f32>, Stopped> {
+        let Field { machine, frame, fluence, electrons_gy } = *field;
         let grid = &medium.grid;
         let tilt = TiltNorm::new(&self.table, &self.directions, widest_tangent(frame, &grid.corners_mm()));
         let depth_mm = radiological_depth(&medium.equivalent_g_cm3, frame.source_mm, watch)?;
@@ -146,8 +174,12 @@ impl Superposition {
             // Photons go against Zb.
             lattice_from_kernel: DMat3::from_cols(x, -y, -z),
         };
-        let energy = superpose(&released, &self.table, &self.directions, watch)?;
+        let mut energy = superpose(&released, &self.table, &self.directions, watch)?;
         clock.phase("transport");
+        if electrons_gy > 0.0 {
+            incident.add_electrons(electrons_gy, &medium.equivalent_g_cm3, &depth_mm, &mut energy);
+            clock.phase("electrons");
+        }
         Ok(energy)
     }
 }

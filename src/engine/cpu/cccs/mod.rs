@@ -8,16 +8,15 @@
 //!
 //! Energy is conserved: what a voxel releases is what it and the voxels down the lines receive, but for what leaves.
 
-pub mod angles;
-pub mod block;
+mod angles;
+mod block;
 mod calibrate;
 mod dose;
 mod lanes;
 mod medium;
-pub mod superpose;
+mod superpose;
 mod terma;
-pub mod transport;
-pub mod walk;
+mod transport;
+mod walk;
 
-pub use calibrate::gy_per_mu;
 pub use dose::beam_dose;

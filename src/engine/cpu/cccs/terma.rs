@@ -62,3 +62,35 @@ impl Incident<'_> {
         std::array::from_fn(|c| (released[c] * fluence * inverse_square) as f32 * norm[c])
     }
 }
+
+impl Incident<'_> {
+    /// Adds the energy per volume that contaminant electrons leave (`physics.md` 9): `surface_gy` on the axis of the
+    /// reference field at the isocentre distance, falling off with depth in water and as the square of the distance.
+    pub fn add_electrons(
+        &self,
+        surface_gy: f64,
+        equivalent_g_cm3: &Volume<f32>,
+        depth_mm: &Volume<f32>,
+        energy: &mut [f32],
+    ) {
+        let Some(electrons) = self.machine.electrons else { return };
+        let grid = equivalent_g_cm3.grid();
+        let [nx, ny, _] = grid.size();
+        energy.par_chunks_mut(nx).enumerate().for_each(|(row, energy)| {
+            for (i, energy) in energy.iter_mut().enumerate() {
+                let at = row * nx + i;
+                let density = equivalent_g_cm3.data()[at];
+                let with_depth = electrons.at_depth(f64::from(depth_mm.data()[at]));
+                if density <= 0.0 || with_depth <= 0.0 {
+                    continue;
+                }
+                let centre = grid.centre_mm(i, row % ny, row / ny);
+                let Some(([x, y], _)) = self.frame.project(centre) else { continue };
+                let sad = self.frame.sad_mm;
+                let inverse_square = sad * sad / centre.distance_squared(self.frame.source_mm);
+                let gy = surface_gy * with_depth * self.fluence.electrons_at(x, y) * inverse_square;
+                *energy += gy as f32 * density;
+            }
+        });
+    }
+}

@@ -1,0 +1,8 @@
+//! The collapsed-cone engine: its kernels, the transport against direct superposition, the dose against Monte Carlo and
+//! published measurements, and how it behaves as a job.
+
+mod behaviour;
+mod kernel;
+mod phantom;
+mod superposition;
+mod water;

@@ -1,0 +1,101 @@
+//! What the tests compute on.
+
+use beamsight::case::{Beam, Jaws};
+use beamsight::engine::Watch;
+use beamsight::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
+use beamsight::engine::cpu::cccs::beam_dose;
+use beamsight::geometry::{Grid, PatientPosition, Volume};
+use beamsight::physics::{Machine, Material, Patient};
+use glam::DVec3;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// `data/physics/...`; `None`, with a loud line, where the data are absent.
+pub fn physics_data(path: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("BEAMSIGHT_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let found = root.join("physics").join(path);
+    if found.exists() {
+        return Some(found);
+    }
+    println!("SKIPPED: no {} (set BEAMSIGHT_DATA)", found.display());
+    None
+}
+
+/// The lines of numbers of a table of the data.
+pub fn csv(path: &str) -> Option<Vec<Vec<f64>>> {
+    let text = std::fs::read_to_string(physics_data(path)?).expect("readable");
+    let numbers =
+        |line: &str| -> Option<Vec<f64>> { line.split(',').map(|x| x.trim().parse().ok()).collect() };
+    Some(text.lines().filter_map(numbers).collect())
+}
+
+/// A box along the patient axes, its first corner at `corner_mm`, filled with water of a density by position.
+pub fn block(
+    corner_mm: DVec3,
+    spacing_mm: DVec3,
+    size: [usize; 3],
+    density: impl Fn(DVec3) -> f32,
+) -> Arc<Patient> {
+    let grid = Grid::axis_aligned(corner_mm + 0.5 * spacing_mm, spacing_mm, size).expect("a grid");
+    let grid = Arc::new(grid);
+    let mut values = Vec::with_capacity(grid.len());
+    for k in 0..size[2] {
+        for j in 0..size[1] {
+            values.extend((0..size[0]).map(|i| density(grid.centre_mm(i, j, k))));
+        }
+    }
+    let density = Arc::new(Volume::new(Arc::clone(&grid), values));
+    Arc::new(Patient {
+        relative_electron_density: Arc::clone(&density),
+        mass_density_g_cm3: density,
+        material: Arc::new(Volume::new(Arc::clone(&grid), vec![Material::Water as u8; grid.len()])),
+        position: PatientPosition::Hfs,
+        hu_table: "water".to_owned(),
+    })
+}
+
+/// A cube of water of 30 cm whose surface towards gantry 0 lies at `surface_mm`; 5 mm voxels (10 mm along z).
+pub fn cube(surface_mm: f64) -> Arc<Patient> {
+    block(DVec3::new(-150.0, surface_mm, -150.0), DVec3::new(5.0, 5.0, 10.0), [60, 60, 30], |_| 1.0)
+}
+
+/// A static beam on the patient's own grid; dose for one monitor unit.
+pub fn request(
+    patient: &Arc<Patient>,
+    machine: &Arc<Machine>,
+    side_mm: f64,
+    quality: Quality,
+) -> DoseRequest {
+    DoseRequest {
+        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+        patient: Arc::clone(patient),
+        machine: Arc::clone(machine),
+        beam: Beam::fixed("beam", 1, 0.0, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 1.0),
+        quality,
+        dose_to: DoseTo::Water,
+    }
+}
+
+pub fn dose(request: &DoseRequest) -> BeamDose {
+    beam_dose(request, &Watch::new()).expect("a dose")
+}
+
+/// Trilinear dose on the axis of a gantry 0 beam at a depth below the surface at `y = surface_mm`.
+pub fn on_axis(dose: &BeamDose, surface_mm: f64, depth_mm: f64) -> f64 {
+    f64::from(dose.gy.trilinear(DVec3::new(0.0, surface_mm + depth_mm, 0.0)).expect("inside"))
+}
+
+/// A shipped machine.
+pub fn machine(name: &str) -> Arc<Machine> {
+    Machine::resolve(name).expect("a shipped machine")
+}
+
+/// The point source with another spectrum.
+pub fn point_source(energies_mev: &[f64], photons: &[f64]) -> Arc<Machine> {
+    let mut machine = (*machine("point-6mv")).clone();
+    let sum: f64 = photons.iter().sum();
+    machine.spectrum.energies_mev = energies_mev.to_vec();
+    machine.spectrum.photon_weights = photons.iter().map(|w| w / sum).collect();
+    Arc::new(machine)
+}
