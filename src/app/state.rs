@@ -9,7 +9,7 @@ use glam::DVec3;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Everything the panels read. They change it only through [`Command`](super::Command)s.
+/// Everything the panels read. They change it only through [`Command`](super::command::Command)s.
 #[derive(Debug)]
 pub struct State {
     pub history: History,

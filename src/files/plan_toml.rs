@@ -323,7 +323,7 @@ pub fn write(path: &Path, plan: &Plan) -> Result<(), PlanError> {
         .map_err(|source| PlanError::Write { path: path.to_owned(), source })
 }
 
-/// The text of [`write`].
+/// The text of [`write()`].
 ///
 /// # Errors
 /// [`PlanError::Unwritable`].
