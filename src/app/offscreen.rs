@@ -93,8 +93,15 @@ impl Picture {
     }
 }
 
+/// OpenGL, which draws a little differently and has much to say on standard error, is asked only where nothing else is.
 fn device() -> Result<RenderState, OffscreenError> {
-    let wgpu_setup = WgpuSetup::CreateNew(render::setup());
+    device_of(wgpu::Backends::PRIMARY).or_else(|_| device_of(wgpu::Backends::all()))
+}
+
+fn device_of(backends: wgpu::Backends) -> Result<RenderState, OffscreenError> {
+    let mut setup = render::setup();
+    setup.instance_descriptor.backends = backends;
+    let wgpu_setup = WgpuSetup::CreateNew(setup);
     let instance = pollster::block_on(wgpu_setup.new_instance());
     let configuration = WgpuConfiguration { wgpu_setup, ..WgpuConfiguration::default() };
     pollster::block_on(RenderState::create(&configuration, &instance, None, RendererOptions::PREDICTABLE))

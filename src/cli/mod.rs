@@ -142,10 +142,10 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
     .map(Some)
 }
 
-/// What the libraries have to say: errors, and warnings of our own; `BEAMSIGHT_LOG` asks for more (`debug`).
+/// Warnings of our own; the graphics libraries' failures come back as errors. `BEAMSIGHT_LOG` asks for more (`debug`).
 fn log_to_standard_error() {
     let filter =
-        EnvFilter::try_from_env("BEAMSIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("error,beamsight=warn"));
+        EnvFilter::try_from_env("BEAMSIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("beamsight=warn"));
     // A second call in one process (a test) keeps the first.
     let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).try_init();
 }

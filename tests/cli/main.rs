@@ -4,3 +4,4 @@ mod bad_input;
 mod dose;
 mod program;
 mod verbs;
+mod window;

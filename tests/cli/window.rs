@@ -1,0 +1,98 @@
+//! Pictures, and the main job where there is no display.
+
+use crate::program::{beamsight, json_of, refused, scratch, text};
+use beamsight::case::{Beam, Case, Contour, Jaws, Plan, Rgb, Structure, StructureKind, StructureSet};
+use beamsight::files::{mha, session};
+use beamsight::geometry::{Grid, Volume, sphere_contours};
+use glam::DVec3;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A cube of water of 8 cm in voxels of 10 mm with a ball as target and one field on it, as a session file.
+fn small_session(folder: &Path) -> PathBuf {
+    let grid = Arc::new(Grid::axis_aligned(DVec3::splat(-55.0), DVec3::splat(10.0), [12; 3]).unwrap());
+    let water = |i: usize| (2..10).contains(&i);
+    let hu = (0..grid.len())
+        .map(|n| if water(n % 12) && water(n / 12 % 12) && water(n / 144) { 0.0 } else { -1000.0 })
+        .collect();
+    mha::write(&folder.join("ct.mha"), &Volume::new(Arc::clone(&grid), hu)).unwrap();
+    let ball = sphere_contours(&grid, DVec3::ZERO, 25.0);
+    let target = Structure {
+        name: "PTV".to_owned(),
+        number: 1,
+        kind: StructureKind::Ptv,
+        colour: Rgb([255, 82, 82]),
+        contours: ball.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect(),
+        points_mm: Vec::new(),
+    };
+    let mut plan = Plan::new("AP", "point-6mv");
+    plan.prescription_gy = Some(2.0);
+    plan.beams = vec![Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(60.0, 60.0), 1e4)];
+    let case = Case {
+        structures: Arc::new(StructureSet { structures: vec![target], ..StructureSet::default() }),
+        plans: vec![Arc::new(plan)],
+        ..Case::default()
+    };
+    let path = folder.join("small.json");
+    let saved = session::Session::new(&case, "ct.mha", &StructureSet::default(), serde_json::Value::Null);
+    session::write(&path, &saved).unwrap();
+    path
+}
+
+/// Width and height of a PNG, from its header.
+fn png_size(path: &Path) -> [u32; 2] {
+    let bytes = fs::read(path).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+    [16, 20].map(|at| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()))
+}
+
+#[test]
+fn without_a_display_the_figures_are_printed_and_the_workspace_is_drawn() {
+    let folder = scratch("window");
+    let session = small_session(&folder);
+    let picture = folder.join("shot.png");
+    let output = beamsight(&[text(&session), "--out", text(&picture), "--json"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("No display was found"), "{said}");
+    let run = json_of(&output);
+    if let Some(why) = run["no_picture"].as_str() {
+        println!("SKIPPED: no graphics driver for the picture: {why}");
+    } else {
+        assert_eq!(png_size(&picture), [1600, 1000]);
+    }
+    let figures = &run["figures"];
+    assert_eq!((&figures["plan"], &figures["target"]["name"]), (&"AP".into(), &"PTV".into()));
+    for figure in ["mean_gy", "d95_gy"] {
+        let gy = figures["target"][figure].as_f64().unwrap();
+        assert!(gy > 0.0 && gy <= figures["max_gy"].as_f64().unwrap(), "{figure}: {gy}");
+    }
+    assert_eq!(figures["mu"], 1e4);
+    assert!(run["device"].as_str().unwrap().starts_with("cpu"));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn render_draws_at_the_size_asked_for() {
+    let folder = scratch("render");
+    small_session(&folder);
+    let (volume, picture) = (folder.join("ct.mha"), folder.join("shot.png"));
+    let output =
+        beamsight(&["render", text(&volume), "--size", "800x600", "--out", text(&picture), "--json"]);
+    if String::from_utf8_lossy(&output.stderr).contains("no graphics device") {
+        println!("SKIPPED: no graphics driver (apt-get install libvulkan1 mesa-vulkan-drivers)");
+    } else {
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(json_of(&output)["dose_status"], serde_json::Value::Null);
+        assert_eq!(png_size(&picture), [800, 600]);
+    }
+    for words in [&["--size", "big"][..], &["--size", "10x10"], &["--workspace", "paint"]] {
+        let all = [&["render", "demo:water", "--out", text(&picture)], words].concat();
+        assert_eq!(beamsight(&all).status.code(), Some(2), "{words:?}");
+    }
+    assert_eq!(beamsight(&["render", "demo:water", "--out", "shot.jpg"]).status.code(), Some(2));
+    refused(&["render", "demo:water", "--plan", "nosuch.toml", "--out", text(&picture)], &["nosuch.toml"]);
+    refused(&["render", text(&folder.join("nowhere")), "--out", text(&picture)], &["nowhere"]);
+    fs::remove_dir_all(folder).unwrap();
+}
