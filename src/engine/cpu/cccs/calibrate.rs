@@ -1,6 +1,7 @@
 //! Gy per monitor unit: the engine itself at the machine's reference condition.
 
 use super::dose::{Clock, Field, Superposition};
+use super::kept::Kept;
 use super::medium::Medium;
 use crate::case::{Beam, Jaws};
 use crate::engine::Watch;
@@ -8,7 +9,6 @@ use crate::engine::cccs::{DoseError, Quality};
 use crate::geometry::{BeamFrame, Grid, PatientPosition};
 use crate::physics::{Calibration, Fluence, Machine, exposures};
 use glam::DVec3;
-use std::sync::Mutex;
 
 /// Voxels of the reference phantom, mm.
 const SPACING_MM: f64 = 5.0;
@@ -32,31 +32,22 @@ pub struct MonitorUnit {
 /// # Errors
 /// [`DoseError`] as for any dose.
 pub fn calibration(machine: &Machine, quality: Quality, watch: &Watch) -> Result<MonitorUnit, DoseError> {
-    static SEEN: Mutex<Vec<(Machine, usize, MonitorUnit)>> = Mutex::new(Vec::new());
-    const KEPT: usize = 16;
+    static SEEN: Kept<(Machine, usize), MonitorUnit> = Kept::new(16);
     let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = machine.calibration else {
         return Ok(MonitorUnit { fluence: 1.0, electrons_gy: 0.0 });
     };
-    let lock = || SEEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let directions = quality.directions();
-    if let Some((.., unit)) = lock().iter().find(|(m, n, _)| *n == directions && m == machine) {
-        return Ok(*unit);
-    }
-    let photons_gy = reference_dose(machine, quality, field_mm, ssd_mm, depth_mm, watch)?;
-    // The reference dose holds the electrons' share at the depth of calibration.
-    let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
-    let total_gy = photons_gy / (1.0 - electrons);
-    let surface = machine.electrons.map_or(0.0, |e| e.surface_share) * total_gy;
-    let unit = MonitorUnit {
-        fluence: gy_per_mu / total_gy,
-        electrons_gy: surface * (ssd_mm / machine.sad_mm).powi(2),
-    };
-    let mut seen = lock();
-    if seen.len() >= KEPT {
-        seen.remove(0);
-    }
-    seen.push((machine.clone(), directions, unit));
-    Ok(unit)
+    let unit = SEEN.get((machine.clone(), quality.directions()), || {
+        let photons_gy = reference_dose(machine, quality, field_mm, ssd_mm, depth_mm, watch)?;
+        // The reference dose holds the electrons' share at the depth of calibration.
+        let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
+        let total_gy = photons_gy / (1.0 - electrons);
+        let surface = machine.electrons.map_or(0.0, |e| e.surface_share) * total_gy;
+        Ok::<_, DoseError>(MonitorUnit {
+            fluence: gy_per_mu / total_gy,
+            electrons_gy: surface * (ssd_mm / machine.sad_mm).powi(2),
+        })
+    })?;
+    Ok(*unit)
 }
 
 /// Gy on the axis of the reference field in water, for one photon per cm2 on the axis at the isocentre.
@@ -84,7 +75,7 @@ fn reference_dose(
     let fluence = Fluence::new(machine, &beam, &shares[0])?;
     let frame = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::ZERO, machine.sad_mm);
     let field = Field { machine, frame: &frame, fluence: &fluence, electrons_gy: 0.0 };
-    let superposition = Superposition::new(&machine.spectrum, quality);
+    let superposition = Superposition::of(&machine.spectrum, quality);
     let energy = superposition.energy(&field, &medium, &mut Clock::new(), watch)?;
     let at = |j: usize| f64::from(energy[medium.grid.index(across / 2, j, across / 2)]);
     // Linear between the two voxels round the depth.

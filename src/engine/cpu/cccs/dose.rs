@@ -2,6 +2,7 @@
 
 use super::angles::{AngleTable, TiltNorm};
 use super::calibrate::calibration;
+use super::kept::Kept;
 use super::medium::Medium;
 use super::superpose::{Released, superpose};
 use super::terma::{Incident, terma};
@@ -31,11 +32,11 @@ const VACUUM_G_CM3: f32 = 1e-4;
 pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseError> {
     check(&request.beam)?;
     let mut clock = Clock::new();
-    let medium = Medium::new(&request.patient, &request.machine.spectrum, &request.grid, watch)?;
+    let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, watch)?;
     clock.phase("density");
     let per_mu = calibration(&request.machine, request.quality, watch)?;
     clock.phase("calibration");
-    let beam = Superposition::new(&request.machine.spectrum, request.quality);
+    let beam = Superposition::of(&request.machine.spectrum, request.quality);
     let mut energy = vec![0.0_f32; medium.grid.len()];
     let shares = exposures(&request.beam, ARC_STEP_DEG);
     for (n, exposure) in shares.iter().enumerate() {
@@ -140,7 +141,18 @@ pub(super) struct Superposition {
 }
 
 impl Superposition {
-    pub(super) fn new(spectrum: &Spectrum, quality: Quality) -> Self {
+    /// Kept for spectra lately used.
+    pub(super) fn of(spectrum: &Spectrum, quality: Quality) -> Arc<Self> {
+        static KEPT: Kept<(Spectrum, usize), Superposition> = Kept::new(8);
+        let made = KEPT.get((spectrum.clone(), quality.directions()), || {
+            Ok::<_, std::convert::Infallible>(Self::new(spectrum, quality))
+        });
+        match made {
+            Ok(made) => made,
+        }
+    }
+
+    fn new(spectrum: &Spectrum, quality: Quality) -> Self {
         // Where the equal shares of energy are taken: the middle of what is treated.
         const DEPTH_CM: f64 = 10.0;
         let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);

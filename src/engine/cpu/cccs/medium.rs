@@ -1,9 +1,10 @@
 //! The patient on the lattice of the dose: densities averaged over its voxels.
 
 use super::block::Lattice;
+use super::kept::Kept;
 use crate::engine::cccs::{DoseError, matter_box};
 use crate::engine::{Stopped, Watch};
-use crate::geometry::{Grid, Volume};
+use crate::geometry::{Grid, Volume, VolumeId};
 use crate::physics::{Attenuation, Material, Patient, Spectrum};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -28,12 +29,21 @@ pub struct Medium {
 }
 
 impl Medium {
-    pub fn new(
+    /// Kept for the patients and grids lately used.
+    pub fn of(
         patient: &Patient,
         spectrum: &Spectrum,
         request: &Grid,
         watch: &Watch,
-    ) -> Result<Self, DoseError> {
+    ) -> Result<Arc<Self>, DoseError> {
+        type Key = (VolumeId, VolumeId, Spectrum, Grid);
+        // A preview and a final grid of two plans, or two energies.
+        static KEPT: Kept<Key, Medium> = Kept::new(4);
+        let key = (patient.mass_density_g_cm3.id(), patient.material.id(), spectrum.clone(), request.clone());
+        KEPT.get(key, || Self::new(patient, spectrum, request, watch))
+    }
+
+    fn new(patient: &Patient, spectrum: &Spectrum, request: &Grid, watch: &Watch) -> Result<Self, DoseError> {
         let (grid, offset) = around(patient, request)?;
         let grid = Arc::new(grid);
         let scale = equivalence(spectrum);

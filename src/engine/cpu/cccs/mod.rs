@@ -12,6 +12,7 @@ mod angles;
 mod block;
 mod calibrate;
 mod dose;
+mod kept;
 mod lanes;
 mod medium;
 mod superpose;
