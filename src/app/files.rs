@@ -1,6 +1,7 @@
 //! Opening and saving: words to jobs, dialogs on threads of their own.
 
 use super::App;
+use super::display::DoseReference;
 use super::follow::{Answer, Opened, Shown, work};
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
@@ -30,6 +31,7 @@ impl App {
             work::open(&word, choice, plan.as_deref(), watch).map(Answer::Opened)
         });
         self.worker.submit(Slot::Open, task);
+        self.idle_frames = 0;
     }
 
     /// Puts a new case on show.
@@ -53,6 +55,11 @@ impl App {
         };
         state.follow.shown =
             if first_beam.is_none() && !case.doses.is_empty() { Shown::Imported(0) } else { Shown::Plan };
+        // Without a prescription 100 % is the largest dose, and the views say so.
+        state.dose_display.reference = match case.plans.first().and_then(|p| p.prescription_gy) {
+            Some(_) => DoseReference::Prescription,
+            None => DoseReference::Maximum,
+        };
         let isocentre = first_beam.map(|b| b.isocentre_mm);
         let grid = case.ct.as_ref().map(|ct| ct.hu.grid()).or(case.doses.first().map(|d| d.gy.grid()));
         let middle = grid.map(|g| g.middle_mm());

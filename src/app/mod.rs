@@ -45,6 +45,8 @@ pub struct App {
     ctx: egui::Context,
     /// Counts finished gestures: a drag of the same widget later is a new step of the history.
     gestures: u64,
+    /// Frames since the worker was last busy.
+    idle_frames: u32,
 }
 
 impl App {
@@ -65,6 +67,7 @@ impl App {
             picked: crossbeam_channel::unbounded(),
             ctx: cc.egui_ctx.clone(),
             gestures: 0,
+            idle_frames: 0,
         })
     }
 
@@ -81,9 +84,9 @@ impl App {
         Ok(app)
     }
 
-    /// Whether everything the case needs is there: no job waits or runs.
+    /// Whether everything the case needs is there: for two frames no job waited or ran, and none had reported.
     pub fn is_settled(&self) -> bool {
-        self.worker.live_jobs() == 0 && self.state.jobs.live.is_empty()
+        self.idle_frames >= 2
     }
 
     fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {
@@ -134,7 +137,7 @@ impl App {
 fn figures(ui: &mut Ui, state: &State, commands: &mut Commands) {
     Panel::right("jobs")
         .frame(Frame::new().inner_margin(egui::Margin { left: 8, ..egui::Margin::ZERO }))
-        .default_size(270.0)
+        .default_size(224.0)
         .size_range(120.0..=600.0)
         .show(ui, |ui| {
             panel::section(ui, "Jobs");

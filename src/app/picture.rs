@@ -47,8 +47,6 @@ struct Seen {
 pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Result<Shot, ShotError> {
     let seen = Rc::new(RefCell::new(Seen::default()));
     let watched = Rc::clone(&seen);
-    // Reports that came since the last frame are taken with the next: idle twice over is idle.
-    let mut idle_frames = 0;
     let settled = move |app: &Started| {
         let app = match &app.0 {
             Ok(app) => app,
@@ -57,16 +55,16 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
                 return true;
             }
         };
-        idle_frames = if app.is_settled() { idle_frames + 1 } else { 0 };
         let mut seen = watched.borrow_mut();
         seen.loaded = app.state.is_loaded();
         seen.status = app.state.follow.shown_status();
         seen.notices = app.state.notices.iter().map(|n| n.text.clone()).collect();
         seen.error = app.state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
-        if idle_frames > 2 {
+        let settled = app.is_settled();
+        if settled {
             seen.figures = figures_of(app);
         }
-        idle_frames > 2
+        settled
     };
     let picture =
         offscreen::draw(size_px, 1.0, |cc| Started(App::with_options(cc, options)), settled, patience)?;

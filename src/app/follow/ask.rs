@@ -17,7 +17,7 @@ impl<I: Clone + PartialEq, R> Wanted<I, R> {
     /// Sets what is wanted; says whether the worker has to be asked for it, and notes that it will be.
     fn wants(&mut self, inputs: I) -> bool {
         let ask = self.asked.as_ref() != Some(&inputs)
-            && self.have.as_ref().is_none_or(|(have, _)| *have != inputs);
+            && (self.asked.is_none() || self.have.as_ref().is_none_or(|(have, _)| *have != inputs));
         if ask {
             self.asked = Some(inputs.clone());
         }

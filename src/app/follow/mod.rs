@@ -192,9 +192,14 @@ impl Follow {
         self.hu_table.as_deref()
     }
 
+    /// A machine by its name or path; `None` where it cannot be read.
+    pub fn machine(&self, name: &str) -> Option<&Machine> {
+        self.machines.get(name)?.as_deref()
+    }
+
     /// Source-axis distance of a machine, mm; 1000 where the machine cannot be read.
     pub fn sad_mm(&self, machine: &str) -> f64 {
-        self.machines.get(machine).and_then(Option::as_ref).map_or(1000.0, |m| m.sad_mm)
+        self.machine(machine).map_or(1000.0, |m| m.sad_mm)
     }
 
     /// Where doses are computed.

@@ -13,10 +13,14 @@ use std::sync::Arc;
 impl App {
     /// Takes the worker's reports over and asks for what is missing now.
     pub(in crate::app) fn follow(&mut self) {
-        for report in self.worker.drain() {
+        let reports = self.worker.drain();
+        let quiet = reports.is_empty();
+        for report in reports {
             self.take(report);
         }
         self.ask();
+        let idle = quiet && self.worker.live_jobs() == 0;
+        self.idle_frames = if idle { self.idle_frames.saturating_add(1) } else { 0 };
     }
 
     fn take(&mut self, report: Report<Answer>) {
@@ -30,7 +34,9 @@ impl App {
             }
         }
         match news {
-            News::Started => self.state.jobs.live.push(LiveJob { id: job, slot, name, done: 0.0 }),
+            // A job that made way for a preview starts again.
+            News::Started if jobs.live.iter().any(|j| j.id == job) => {}
+            News::Started => jobs.live.push(LiveJob { id: job, slot, name, done: 0.0 }),
             News::Progress(done) => {
                 if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
                     live.done = done;

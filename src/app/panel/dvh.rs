@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let axes = Axes::new(state.dvh_display, state.reference());
-    let table_width = 318.0_f32.min(0.55 * ui.available_width());
+    let table_width = 366.0_f32.min(0.55 * ui.available_width());
     egui::Panel::right("dvh table").frame(egui::Frame::new()).resizable(false).exact_size(table_width).show(
         ui,
         |ui| {
@@ -160,6 +160,8 @@ fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         .y_axis_label(RichText::new(y_label.clone()).small().color(theme::WEAK))
         .y_axis_position(HPlacement::Left)
         .show_crosshair(false)
+        .grid_spacing(egui::Rangef::new(6.0, 90.0))
+        .grid_color(Color32::from_rgb(46, 51, 58))
         .label_formatter(|_| None);
     let response = plot.show(ui, |plot| {
         if let Some(reference) = axes.reference {
@@ -221,7 +223,9 @@ fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, inside: bool
 fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Commands) {
     let small = |text: String| RichText::new(text).small();
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
-        let grid = egui::Grid::new("dvh figures").num_columns(6).striped(true).spacing([9.0, 2.0]);
+        ui.spacing_mut().interact_size.y = 15.0;
+        ui.spacing_mut().item_spacing.x = 5.0;
+        let grid = egui::Grid::new("dvh figures").num_columns(6).striped(true).spacing([9.0, 3.0]);
         grid.show(ui, |ui| {
             for heading in ["", "cm³", "Mean", "D95", "D2", "Max"] {
                 ui.label(small(heading.to_owned()).color(theme::WEAK));
@@ -231,7 +235,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 let number = curve.structure.number;
                 let selected = state.selection == Selection::Structure(number);
                 let name = ui.horizontal(|ui| {
-                    ui.set_width(104.0);
+                    ui.set_width(100.0);
                     let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
                     ui.painter().rect_filled(rect, 2.0, theme::colour(curve.structure.colour));
                     let text = small(curve.structure.name.clone());
@@ -259,7 +263,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                     cell.on_hover_text(flags.join("\n"));
                 }
                 for gy in [d.mean_gy(), d.dose_at_percent(95.0), d.dose_at_percent(2.0), d.max_gy()] {
-                    ui.label(small(format!("{gy:.2}")).monospace());
+                    ui.label(RichText::new(format!("{gy:.2}")).monospace().size(11.0));
                 }
                 ui.end_row();
             }

@@ -7,6 +7,7 @@ use crate::app::panel::{number, section, status_chip};
 use crate::app::state::State;
 use crate::app::theme;
 use crate::case::{Beam, ControlPoint, Edit};
+use crate::physics::Calibration;
 use egui::{ComboBox, Response, Ui};
 
 /// Jaw travel offered, mm at the isocentre plane.
@@ -32,7 +33,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         angles(ui, &mut form, &start);
         collimation(ui, &mut form, &start);
         isocentre(ui, &mut form, state);
-        machine(ui, &mut form, &plan.machine);
+        machine(ui, &mut form, state, &plan.machine);
     });
     section(ui, "");
     ui.horizontal(|ui| {
@@ -198,7 +199,7 @@ fn isocentre(ui: &mut Ui, form: &mut Form<'_>, state: &State) {
     });
 }
 
-fn machine(ui: &mut Ui, form: &mut Form<'_>, of_plan: &str) {
+fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
     section(ui, "Machine");
     fields(ui, "machine", |ui| {
         field(ui, "Machine", |ui| {
@@ -220,4 +221,17 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, of_plan: &str) {
             }
         });
     });
+    let name = form.beam.machine.as_deref().unwrap_or(of_plan);
+    match state.follow.machine(name) {
+        Some(machine) => {
+            ui.add(egui::Label::new(egui::RichText::new(&machine.description).small().weak()).wrap());
+            if machine.calibration == Calibration::PhotonFluence {
+                let text = "This machine has no calibration: its dose is per photon fluence (Gy cm²), not Gy per MU.";
+                ui.colored_label(theme::WARNING, text);
+            }
+        }
+        None => {
+            ui.colored_label(theme::ERROR, format!("The machine {name} cannot be read."));
+        }
+    }
 }

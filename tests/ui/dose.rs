@@ -1,0 +1,74 @@
+//! Dose follows the gantry, and says what it is worth.
+
+use crate::harness::{cube_case, said, small_case, until, window};
+use beamsight::app::App;
+use beamsight::case::DoseStatus;
+use eframe::egui::accesskit::Role;
+use eframe::egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable as _;
+
+fn gantry(app: &App) -> f64 {
+    app.state.plan().expect("a plan").beams[0].control_points[0].gantry_deg
+}
+
+fn is_final(app: &App) -> bool {
+    app.state.follow.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+}
+
+#[test]
+fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
+    let mut w = window(cube_case("gantry", 16));
+    until(&mut w, "final dose", is_final);
+    assert_eq!(said(&w), "");
+    let before = w.state().state.follow.shown_dose().expect("a dose").clone();
+    // The dial, by its name.
+    w.get_by_role_and_label(Role::Slider, "Gantry").focus();
+    w.run_steps(2);
+    w.key_press(Key::ArrowRight);
+    w.key_press_modifiers(Modifiers::SHIFT, Key::ArrowRight);
+    let mut seen = Vec::new();
+    until(&mut w, "final dose after the turn", |app| {
+        seen.push(app.state.follow.shown_status());
+        gantry(app) == 11.0 && is_final(app)
+    });
+    let mut seen: Vec<DoseStatus> = seen.into_iter().flatten().collect();
+    seen.dedup();
+    assert!(seen.contains(&DoseStatus::Preview), "statuses seen: {seen:?}");
+    assert!(seen.contains(&DoseStatus::Stale), "statuses seen: {seen:?}");
+    assert_eq!(seen.last(), Some(&DoseStatus::Final));
+    // What is on the screen says so too: in the tree, the inspector, the DVH and the status line.
+    assert!(w.query_all_by_label("Dose status final").count() >= 2);
+    let after = w.state().state.follow.shown_dose().expect("a dose").clone();
+    assert_ne!(before.gy.id(), after.gy.id());
+    // The beam now comes from the patient's left (HFS, gantry 11: source towards +x): more dose to that side in front.
+    let at = |d: &beamsight::case::Dose, x: f64| {
+        d.gy.trilinear(glam::DVec3::new(x, -26.25, 1.25)).expect("inside")
+    };
+    assert!((at(&before, 8.75) / at(&before, -8.75) - 1.0).abs() < 0.05, "symmetric before");
+    assert!(at(&after, 8.75) > 1.3 * at(&after, -8.75), "turned after");
+    // Undo takes the ten degrees back, then the one.
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    w.run_steps(2);
+    assert_ne!(gantry(w.state()), 11.0);
+    let stale = w.state().state.follow.shown_status();
+    assert!(
+        stale.is_some_and(|s| s != DoseStatus::Final),
+        "an undone plan does not keep a final dose: {stale:?}"
+    );
+}
+
+#[test]
+fn monitor_units_scale_the_dose_without_a_computation() {
+    let mut w = window(small_case("mu"));
+    until(&mut w, "final dose", is_final);
+    let max = |app: &App| app.state.follow.shown_max_gy().expect("a dose");
+    let (before, receipts) = (max(w.state()), w.state().state.jobs.finished.len());
+    let plan = w.state().state.plan().expect("a plan").clone();
+    let mut beam = plan.beams[0].clone();
+    beam.mu = 250.0;
+    let edit = beamsight::case::Edit::SetBeam { plan: 0, beam: 0, value: beam };
+    w.state_mut().state.history.apply(edit, None).expect("an edit");
+    until(&mut w, "scaled dose", |app| is_final(app) && max(app) > 1.01 * before);
+    assert!((max(w.state()) / before - 2.5).abs() < 1e-5);
+    assert_eq!(w.state().state.jobs.finished.len(), receipts, "nothing was computed");
+}

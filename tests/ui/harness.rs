@@ -1,0 +1,81 @@
+//! A window without a display, and a small case that computes quickly.
+
+use beamsight::app::{App, Options};
+use beamsight::files::mha;
+use beamsight::geometry::{Grid, Volume};
+use egui_kittest::Harness;
+use glam::DVec3;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub type Window = Harness<'static, App>;
+
+/// A window that opens what the options say.
+pub fn window(options: Options) -> Window {
+    Harness::builder()
+        .with_size(eframe::egui::vec2(1400.0, 900.0))
+        .with_pixels_per_point(1.0)
+        .with_render_cursor(false)
+        .with_accessibility_check(false)
+        .wgpu()
+        .build_eframe(move |cc| App::with_options(cc, options).expect("a worker"))
+}
+
+/// Runs frames until `done` says so.
+pub fn until(window: &mut Window, what: &str, mut done: impl FnMut(&App) -> bool) {
+    let start = Instant::now();
+    while !done(window.state()) {
+        assert!(start.elapsed() < Duration::from_secs(120), "still no {what}: {}", said(window));
+        window.step();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    window.run_steps(2);
+}
+
+/// What the window's notices say.
+pub fn said(window: &Window) -> String {
+    window.state().state.notices.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(" | ")
+}
+
+/// A folder of its own for one test.
+pub fn folder(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&path).expect("a folder for the test");
+    path
+}
+
+/// A 4 cm cube of water in air with one field on it.
+pub fn small_case(name: &str) -> Options {
+    cube_case(name, 8)
+}
+
+/// A cube of water of so many voxels of 5 mm a side, in air, with one field of 2 cm x 2 cm on it.
+pub fn cube_case(name: &str, side: usize) -> Options {
+    let folder = folder(name);
+    let size = side + 4;
+    let first = DVec3::splat(-2.5 * (size as f64 - 1.0));
+    let grid = Grid::axis_aligned(first, DVec3::splat(5.0), [size; 3]).expect("a grid");
+    let inside = |n: usize| (2..side + 2).contains(&n);
+    let mut hu = Vec::with_capacity(grid.len());
+    for k in 0..size {
+        for j in 0..size {
+            hu.extend((0..size).map(|i| if inside(i) && inside(j) && inside(k) { 0.0 } else { -1000.0 }));
+        }
+    }
+    let case = folder.join("cube.mha");
+    mha::write(&case, &Volume::new(Arc::new(grid), hu)).expect("a volume");
+    let plan = folder.join("plan.toml");
+    let text = r#"
+        name = "Test"
+        machine = "point-6mv"
+        isocentre_mm = [0.0, 0.0, 0.0]
+        [[beam]]
+        name = "AP"
+        gantry_deg = 0.0
+        mu = 100.0
+        jaws_mm = { x = [-10.0, 10.0], y = [-10.0, 10.0] }
+    "#;
+    std::fs::write(&plan, text).expect("a plan");
+    Options { case: Some(case.display().to_string()), plan: Some(plan), ..Options::default() }
+}

@@ -1,0 +1,54 @@
+//! Opening: what works, what does not, and what stays.
+
+use crate::harness::{folder, said, small_case, until, window};
+use beamsight::app::{App, Options};
+use egui_kittest::kittest::Queryable as _;
+
+#[test]
+fn the_empty_window_offers_what_to_open() {
+    let mut w = window(Options::default());
+    w.run_steps(3);
+    w.get_by_label("Open the thorax demo");
+    w.get_by_label("About").click();
+    w.run_steps(3);
+    w.get_by_label("Close").click();
+    w.run_steps(3);
+    assert!(w.query_by_label("Close").is_none());
+    for tab in ["Compare", "Register"] {
+        w.get_by_label(tab).click();
+        w.run_steps(2);
+    }
+}
+
+#[test]
+fn a_demo_opens_with_its_structures_and_plan() {
+    let mut w = window(Options { case: Some("demo:water".to_owned()), ..Options::default() });
+    until(&mut w, "demo", |app| app.state.is_loaded());
+    let case = w.state().state.case().clone();
+    let plan = &case.plans[0];
+    assert!(w.query_all_by_label(&plan.beams[0].name).count() >= 1, "the beam in the tree");
+    for structure in &case.structures.structures {
+        assert!(w.query_all_by_label(&structure.name).count() >= 1, "{} in the tree", structure.name);
+    }
+    assert_eq!(said(&w), "");
+}
+
+#[test]
+fn a_bad_case_word_is_a_notice_and_what_was_loaded_stays() {
+    let mut w = window(small_case("bad_word"));
+    until(&mut w, "case", |app| app.state.is_loaded());
+    let source = w.state().state.case().source.clone();
+    let empty = folder("nothing_in_here");
+    for (word, says) in [
+        ("demo:nonsense".to_owned(), "nonsense"),
+        ("/no/such/folder".to_owned(), "/no/such/folder"),
+        (empty.display().to_string(), "nothing_in_here"),
+    ] {
+        w.state_mut().open(&word);
+        until(&mut w, "notice", |app: &App| app.state.notices.iter().any(|n| n.text.contains(says)));
+        assert_eq!(w.state().state.case().source, source);
+        w.get_all_by_label("Dismiss").next().expect("a button").click();
+        w.run_steps(3);
+        assert_eq!(said(&w), "");
+    }
+}
