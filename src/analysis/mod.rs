@@ -8,5 +8,7 @@ mod sampler;
 
 pub use dvh::{Dvh, DvhError};
 pub use figures::{PlanFigures, StructureFigures, target_of};
-pub use plan_job::{DEFAULT_GRID_MM, PlanJob, PlanJobError, PlanResult, compute_plan};
+pub use plan_job::{
+    DEFAULT_GRID_MM, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, has_body,
+};
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};

@@ -3,13 +3,13 @@
 
 use super::{Dvh, DvhError, Part, PlanFigures, SumError, normalisation_factor, plan_dose, target_of};
 use crate::case::{
-    Beam, Ct, Dose, DoseStatus, Normalisation, Plan, Radiation, Receipt, Structure, StructureKind,
+    Beam, Contour, Ct, Dose, DoseStatus, Normalisation, Plan, Radiation, Receipt, Structure, StructureKind,
     StructureSet,
 };
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
 use crate::engine::cpu::cccs::beam_dose;
 use crate::engine::{Stopped, Watch};
-use crate::geometry::{Grid, GridError, Mask, MaskError};
+use crate::geometry::{Grid, GridError, Mask, MaskError, body_contours};
 use crate::physics::{BodyMismatch, HuTable, Machine, MachineError, Patient};
 use glam::DVec3;
 use std::sync::Arc;
@@ -94,13 +94,21 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
     check(job)?;
     let mut remarks = Vec::new();
     let table = HuTable::resolve(&job.hu_table)?;
-    let body = body_of(&job.structures);
+    let drawn = body_of(&job.structures);
+    let made = if drawn.is_none() { body_from_ct(&job.ct, &job.structures, watch)? } else { None };
+    let body = drawn.or(made.as_ref());
     let mask = body.map(|b| mask_of(&job.ct, b)).transpose().map_err(|source| PlanJobError::Body {
         structure: body.map(|b| b.name.clone()).unwrap_or_default(),
         source,
     })?;
-    if body.is_none() {
-        remarks.push("no body contour: everything in the image counts, also a couch".to_owned());
+    match (&made, body) {
+        (Some(_), _) => remarks.push(format!(
+            "no body contour: one was made from the CT (skin at {SKIN_HU} HU); what lies outside it does not count"
+        )),
+        (None, None) => {
+            remarks.push("no body contour and none to find: everything in the image counts".to_owned());
+        }
+        (None, Some(_)) => {}
     }
     let patient = Arc::new(Patient::new(&job.ct, &table, mask.as_ref())?);
     watch.check()?;
@@ -138,6 +146,38 @@ fn is_computed(beam: &Beam) -> bool {
 /// The structure outside of which nothing counts.
 fn body_of(set: &StructureSet) -> Option<&Structure> {
     set.structures.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
+}
+
+/// Skin is found at this CT number.
+const SKIN_HU: f32 = -350.0;
+
+/// A body for a set without one, found in the CT; `None` where nothing in it is dense enough.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn body_from_ct(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<Option<Structure>, Stopped> {
+    let outlines = body_contours(&ct.hu, SKIN_HU, &|_| !watch.is_cancelled()).ok_or(Stopped)?;
+    let contours: Vec<Contour> =
+        outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
+    let kind = StructureKind::External;
+    let mut name = "BODY".to_owned();
+    if set.by_name(&name).is_some() {
+        name.push_str(" from CT");
+    }
+    let number = set.structures.iter().map(|s| s.number).max().unwrap_or(0) + 1;
+    Ok((!contours.is_empty()).then(|| Structure {
+        name,
+        number,
+        kind,
+        colour: kind.default_colour(),
+        contours,
+        points_mm: Vec::new(),
+    }))
+}
+
+/// Whether a set has a body.
+pub fn has_body(set: &StructureSet) -> bool {
+    body_of(set).is_some()
 }
 
 fn mask_of(ct: &Ct, structure: &Structure) -> Result<Mask, MaskError> {

@@ -5,7 +5,7 @@ use super::display::DoseReference;
 use super::follow::{Answer, Opened, Shown, work};
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
-use crate::case::{Contour, Edit, Severity, StructureKind};
+use crate::case::{Edit, Severity, Structure};
 use crate::dicom::Choice;
 use crate::files::plan_toml;
 use crate::open::CaseWord;
@@ -36,9 +36,9 @@ impl App {
 
     /// Puts a new case on show.
     pub(super) fn show_case(&mut self, opened: Opened) {
-        let Opened { case, word, series } = opened;
+        let Opened { case, word, series, structures } = opened;
         let state = &mut self.state;
-        state.origin = Some(Origin { word, series, structures: case.structures.clone() });
+        state.origin = Some(Origin { word, series, structures });
         for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
             state.notices.add(NoticeKind::Warning, &remark.message);
         }
@@ -125,15 +125,13 @@ impl App {
     /// Looks for the body in the CT.
     pub(super) fn add_body(&mut self) {
         let Some(ct) = self.state.case().ct.clone() else { return };
-        let task = Task::new("Body from CT", move |watch| work::body(&ct, watch).map(Answer::Body));
+        let set = self.state.case().structures.clone();
+        let task = Task::new("Body from CT", move |watch| work::body(&ct, &set, watch).map(Answer::Body));
         self.worker.submit(Slot::Body, task);
     }
 
     /// Adds the body that was found.
-    pub(super) fn take_body(&mut self, contours: Vec<Contour>) {
-        let set = &self.state.case().structures;
-        let mut structure = roi::new_structure(set, "BODY", StructureKind::External);
-        structure.contours = contours;
+    pub(super) fn take_body(&mut self, structure: Structure) {
         let number = structure.number;
         self.apply(super::command::Command::Edit { edit: Edit::AddStructure(structure), gesture: None });
         self.state.selection = Selection::Structure(number);

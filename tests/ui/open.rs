@@ -52,3 +52,12 @@ fn a_bad_case_word_is_a_notice_and_what_was_loaded_stays() {
         assert_eq!(said(&w), "");
     }
 }
+
+/// A golden image of the first page, small: letters, colours and spacing.
+#[test]
+fn the_first_page_looks_as_it_did() {
+    let mut w = window(Options::default());
+    w.set_size(eframe::egui::vec2(900.0, 420.0));
+    w.run_steps(4);
+    w.snapshot("first_page");
+}

@@ -106,7 +106,7 @@ impl App {
                     }
                 }
             }
-            Answer::Body(contours) => self.take_body(contours),
+            Answer::Body(structure) => self.take_body(structure),
         }
     }
 

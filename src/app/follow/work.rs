@@ -2,24 +2,21 @@
 
 use super::ShownResult;
 use super::inputs::{BeamInputs, DEFAULT_GRID_MM, PatientInputs, Shown, ShownInputs};
-use crate::analysis::{Dvh, Part, normalisation_factor, plan_dose};
+use crate::analysis::{Dvh, Part, body_from_ct, has_body, normalisation_factor, plan_dose};
 use crate::app::state::{Origin, SeriesLine};
-use crate::case::{Case, Contour, Ct, Dose, DoseStatus, Normalisation, Structure};
+use crate::case::{Case, Ct, Dose, DoseStatus, Normalisation, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::Watch;
 use crate::engine::cccs::{DoseRequest, Quality, dose_grid, matter_box};
 use crate::engine::cpu::cccs::beam_dose;
 use crate::files::plan_toml;
 use crate::files::session::{self, Session};
-use crate::geometry::{Grid, Mask, VolumeId, body_contours};
+use crate::geometry::{Grid, Mask, VolumeId};
 use crate::open::{CaseWord, Wishes};
 use crate::physics::{HuTable, Machine, Patient};
 use glam::DVec3;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Skin is found at this CT number (HU).
-const SKIN_HU: f32 = -350.0;
 
 /// What is thinner takes no room in the dose grid, g/cm3: air is, lung is not.
 const MATTER_G_CM3: f32 = 0.02;
@@ -45,8 +42,8 @@ pub enum Answer {
         mask: Arc<Mask>,
     },
     Dvhs(Vec<DvhAnswer>),
-    /// Contours of the body found in the CT.
-    Body(Vec<Contour>),
+    /// The body found in the CT.
+    Body(Structure),
 }
 
 /// A case with where it came from.
@@ -55,6 +52,8 @@ pub struct Opened {
     pub case: Case,
     pub word: CaseWord,
     pub series: Vec<SeriesLine>,
+    /// As the files have them.
+    pub structures: Arc<StructureSet>,
 }
 
 /// A patient ready for beams.
@@ -154,17 +153,10 @@ pub fn dvhs(work: &[DvhWork], dose: &Dose, watch: &Watch) -> Result<Vec<DvhAnswe
         .collect()
 }
 
-/// Contours round the body in a CT.
-pub fn body(ct: &Ct, watch: &Watch) -> Result<Vec<Contour>, String> {
-    let progress = |done: f32| {
-        watch.report(done);
-        !watch.is_cancelled()
-    };
-    let outlines = body_contours(&ct.hu, SKIN_HU, &progress).ok_or("cancelled")?;
-    if outlines.is_empty() {
-        return Err(format!("nothing in this CT is denser than {SKIN_HU} HU: there is no body to find"));
-    }
-    Ok(outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect())
+/// The body found in a CT.
+pub fn body(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<Structure, String> {
+    let found = body_from_ct(ct, set, watch).map_err(|e| e.to_string())?;
+    found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
 }
 
 /// The dose of one beam on a grid round the patient.
@@ -223,12 +215,19 @@ pub fn open(
             (case.map_err(|e| e.to_string())?, Vec::new())
         }
     };
+    let structures = case.structures.clone();
+    if let Some(ct) = case.ct.clone().filter(|_| !has_body(&structures)) {
+        // Dose needs to know where the patient ends: a couch and the air around are none.
+        if let Some(made) = body_from_ct(&ct, &structures, watch).map_err(|e| e.to_string())? {
+            Arc::make_mut(&mut case.structures).structures.push(made);
+        }
+    }
     if let Some(path) = plan {
         let position = case.ct.as_ref().map(|ct| ct.position).unwrap_or_default();
         let plan = plan_toml::read(path, position).map_err(|e| e.to_string())?;
         case.plans.insert(0, Arc::new(plan));
     }
-    Ok(Box::new(Opened { case, word: word.absolute(), series }))
+    Ok(Box::new(Opened { case, word: word.absolute(), series, structures }))
 }
 
 fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {

@@ -7,7 +7,7 @@ use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
 use crate::app::theme;
 use crate::case::Structure;
 use egui::{Button, Color32, RichText, Ui};
-use egui_plot::{HPlacement, Line, Plot, PlotPoint, VLine};
+use egui_plot::{AxisHints, GridMark, HPlacement, Line, Plot, PlotPoint, VLine};
 
 /// Shows the DVHs of the structures on show.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -30,14 +30,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let axes = Axes::new(state.dvh_display, state.reference());
-    let table_width = 366.0_f32.min(0.55 * ui.available_width());
-    egui::Panel::right("dvh table").frame(egui::Frame::new()).resizable(false).exact_size(table_width).show(
-        ui,
-        |ui| {
-            ui.add_space(2.0);
-            table(ui, state, &curves, commands);
-        },
-    );
+    let table_width = 376.0_f32.min(0.55 * ui.available_width());
+    let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
+    egui::Panel::right("dvh table").frame(frame).resizable(false).exact_size(table_width).show(ui, |ui| {
+        ui.add_space(2.0);
+        table(ui, state, &curves, commands);
+    });
     egui::CentralPanel::default().frame(egui::Frame::new()).show(ui, |ui| plot(ui, state, &axes, &curves));
 }
 
@@ -156,11 +154,17 @@ fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         .set_margin_fraction(egui::vec2(0.01, 0.03))
         .include_x(0.0)
         .include_y(0.0)
-        .x_axis_label(RichText::new(x_unit).small().color(theme::WEAK))
+        .custom_x_axes(vec![
+            AxisHints::new_x()
+                .label(RichText::new(x_unit).small().color(theme::WEAK))
+                .label_spacing(egui::Rangef::new(22.0, 32.0)),
+        ])
         .y_axis_label(RichText::new(y_label.clone()).small().color(theme::WEAK))
         .y_axis_position(HPlacement::Left)
         .show_crosshair(false)
-        .grid_spacing(egui::Rangef::new(6.0, 90.0))
+        .grid_spacing(egui::Rangef::new(1.0, 24.0))
+        .x_grid_spacer(|input| marks(input.bounds, 8.0))
+        .y_grid_spacer(|input| marks(input.bounds, 6.0))
         .grid_color(Color32::from_rgb(46, 51, 58))
         .label_formatter(|_| None);
     let response = plot.show(ui, |plot| {
@@ -180,6 +184,19 @@ fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
     if !axes.display.differential {
         hover(ui, axes, curves, at, response.transform.frame().contains(pointer), pointer);
     }
+}
+
+/// Marks at round numbers, about so many.
+fn marks((low, high): (f64, f64), count: f64) -> Vec<GridMark> {
+    let rough = (high - low) / count;
+    if !(rough.is_finite() && rough > 0.0) {
+        return Vec::new();
+    }
+    let power = 10.0_f64.powf(rough.log10().floor());
+    let step_size = power * [1.0, 2.0, 5.0, 10.0].into_iter().find(|m| m * power >= rough).unwrap_or(10.0);
+    let first = (low / step_size).ceil() as i64;
+    let last = (high / step_size).floor() as i64;
+    (first..=last).map(|n| GridMark { value: n as f64 * step_size, step_size }).collect()
 }
 
 /// D and V at the pointer, for the curve nearest to it.
@@ -276,4 +293,17 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
         }
         ui.label(small("Doses in Gy, all fractions.".to_owned()).color(theme::WEAK));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::marks;
+
+    #[test]
+    fn marks_stand_at_round_numbers() {
+        let values = |bounds, count| marks(bounds, count).into_iter().map(|m| m.value).collect::<Vec<_>>();
+        assert_eq!(values((-0.6, 64.3), 8.0), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+        assert_eq!(values((-1.0, 103.0), 6.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert!(values((0.0, 0.0), 5.0).is_empty() && values((0.0, f64::NAN), 5.0).is_empty());
+    }
 }
