@@ -69,7 +69,7 @@ fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
             .with_title("Beamsight (not for clinical use)")
             .with_app_id("beamsight")
             .with_inner_size([1600.0, 1000.0])
-            .with_min_inner_size([900.0, 600.0]),
+            .with_min_inner_size([1000.0, 640.0]),
         wgpu_options: egui_wgpu::WgpuConfiguration {
             wgpu_setup: egui_wgpu::WgpuSetup::CreateNew(setup),
             ..Default::default()

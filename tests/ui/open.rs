@@ -57,7 +57,7 @@ fn a_bad_case_word_is_a_notice_and_what_was_loaded_stays() {
 #[test]
 fn the_first_page_looks_as_it_did() {
     let mut w = window(Options::default());
-    w.set_size(eframe::egui::vec2(900.0, 420.0));
+    w.set_size(eframe::egui::vec2(1000.0, 640.0));
     w.run_steps(4);
     w.snapshot("first_page");
 }

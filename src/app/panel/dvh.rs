@@ -56,6 +56,9 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if let Some(status) = state.follow.dvh_status() {
             status_chip(ui, status);
         }
+        if ui.available_width() < 320.0 {
+            return;
+        }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let mut choice = |ui: &mut Ui, on: bool, word: &str, to: DvhDisplay| {
                 if ui.add(Button::selectable(on, RichText::new(word).small())).clicked() {

@@ -36,13 +36,16 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
         }
         ui.separator();
         window_level(ui, state, commands);
+        let room = ui.available_width();
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if ui.button("About").clicked() {
                 commands.push(Command::About(true));
             }
             ui.colored_label(theme::WARNING, egui::RichText::new("Not for clinical use").small());
-            ui.separator();
-            ui.add(egui::Label::new(who(state)).truncate());
+            if room > 260.0 {
+                ui.separator();
+                ui.add(egui::Label::new(who(state)).truncate());
+            }
         });
     });
 }
@@ -117,12 +120,12 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
 }
 
 fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    for (index, (name, window)) in WINDOW_PRESETS.into_iter().enumerate() {
-        let button = Button::selectable(state.window == window, name);
-        let hint = format!("Width {} HU, level {} HU (key {})", window.width_hu, window.level_hu, index + 1);
-        if ui.add(button).on_hover_text(hint).clicked() {
-            commands.push(Command::Window(window));
-        }
+    // A narrow window has the presets in a menu.
+    if ui.available_width() > ROOM_FOR_PRESETS {
+        presets(ui, state, commands);
+    } else {
+        let now = WINDOW_PRESETS.iter().find(|(_, w)| *w == state.window).map_or("Window", |(name, _)| *name);
+        ui.menu_button(now, |ui| presets(ui, state, commands)).response.accessible_name("Window presets");
     }
     let mut width = f64::from(state.window.width_hu);
     let mut level = f64::from(state.window.level_hu);
@@ -132,5 +135,18 @@ fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let l = number("Window level", &mut level, "").speed(4.0).decimals(0).range(-5000.0..=20_000.0).show(ui);
     if w.changed() || l.changed() {
         commands.push(Command::Window(WindowLevel::new(width as f32, level as f32)));
+    }
+}
+
+/// Points that the presets, the numbers and what stands at the right edge need.
+const ROOM_FOR_PRESETS: f32 = 760.0;
+
+fn presets(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    for (index, (name, window)) in WINDOW_PRESETS.into_iter().enumerate() {
+        let button = Button::selectable(state.window == window, name);
+        let hint = format!("Width {} HU, level {} HU (key {})", window.width_hu, window.level_hu, index + 1);
+        if ui.add(button).on_hover_text(hint).clicked() {
+            commands.push(Command::Window(window));
+        }
     }
 }
