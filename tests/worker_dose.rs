@@ -2,7 +2,7 @@
 
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::Watch;
-use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
+use beamsight::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality};
 use beamsight::engine::cpu::cccs::beam_dose;
 use beamsight::geometry::{Grid, PatientPosition, Volume};
 use beamsight::physics::{Machine, Material, Patient};
@@ -11,7 +11,7 @@ use glam::DVec3;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// A 10 x 10 field on a 30 cm water cube of 5 mm voxels, in full: seconds of work.
+/// A 10 x 10 field on a 30 cm water cube of 5 mm voxels, in full.
 fn request() -> DoseRequest {
     let grid = Grid::axis_aligned(DVec3::new(-147.5, 2.5, -147.5), DVec3::splat(5.0), [60; 3]).unwrap();
     let grid = Arc::new(grid);
@@ -43,9 +43,12 @@ fn a_dose_stops_within_20_ms_for_a_newer_job_of_its_slot() {
         let waits = (0..3).map(|_| {
             let (started, runs) = mpsc::channel();
             let asked = request.clone();
-            let dose = move |watch: &Watch| {
+            // Dose after dose, so that no machine is through before it is asked to stop.
+            let dose = move |watch: &Watch| -> Result<(), DoseError> {
                 let _ = started.send(());
-                beam_dose(&asked, watch).map(drop)
+                loop {
+                    beam_dose(&asked, watch)?;
+                }
             };
             let old = worker.submit(slot, Task::new("dose", dose).on(Lane::Device));
             runs.recv().unwrap();
