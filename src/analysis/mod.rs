@@ -9,6 +9,6 @@ mod sampler;
 pub use dvh::{Dvh, DvhError};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use plan_job::{
-    DEFAULT_GRID_MM, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, has_body,
+    DEFAULT_GRID_MM, MATTER_G_CM3, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, has_body,
 };
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};

@@ -19,7 +19,7 @@ use thiserror::Error;
 pub const DEFAULT_GRID_MM: f64 = 2.5;
 
 /// What is thinner takes no room in the dose grid, g/cm3: air is, lung is not.
-const MATTER_G_CM3: f32 = 0.02;
+pub const MATTER_G_CM3: f32 = 0.02;
 
 /// Asks for the dose of a plan.
 #[derive(Clone, Debug)]

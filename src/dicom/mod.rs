@@ -23,5 +23,4 @@ pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
 pub use write::{Belonging, DoseBits, WriteError, write_ct, write_dose, write_plan, write_structures};
 
-/// Told how far a read is (0 to 1), from any thread; answers `false` to stop it.
-pub type Progress<'a> = &'a (dyn Fn(f32) -> bool + Sync);
+pub use crate::geometry::Progress;

@@ -51,7 +51,7 @@ pub enum MaskError {
     Stopped,
 }
 
-/// Told the fraction done; false stops the work.
+/// Told how far a piece of work is (0 to 1), from any thread; answers `false` to stop it.
 pub type Progress<'a> = &'a (dyn Fn(f32) -> bool + Sync);
 
 impl Mask {

@@ -1,5 +1,6 @@
 //! What results are made from: equal inputs give equal results.
 
+use crate::analysis::DEFAULT_GRID_MM;
 use crate::case::{Beam, Case, Normalisation, Plan, Radiation, Structure, StructureKind};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::geometry::{Grid, PatientPosition, VolumeId};
@@ -10,9 +11,6 @@ use std::sync::Arc;
 /// Beam doses are computed for so many monitor units and scaled, so that changing the monitor units needs no
 /// computation.
 pub const UNIT_MU: f64 = 100.0;
-
-/// A dose on a coarser grid than this is no final one, mm.
-pub const DEFAULT_GRID_MM: f64 = 2.5;
 
 /// How doses are computed.
 #[derive(Clone, Debug, PartialEq)]

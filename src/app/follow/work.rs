@@ -1,8 +1,10 @@
 //! What runs on the worker's threads for the window.
 
 use super::ShownResult;
-use super::inputs::{BeamInputs, DEFAULT_GRID_MM, PatientInputs, Shown, ShownInputs};
-use crate::analysis::{Dvh, Part, body_from_ct, has_body, normalisation_factor, plan_dose};
+use super::inputs::{BeamInputs, PatientInputs, Shown, ShownInputs};
+use crate::analysis::{
+    DEFAULT_GRID_MM, Dvh, MATTER_G_CM3, Part, body_from_ct, has_body, normalisation_factor, plan_dose,
+};
 use crate::app::state::{Origin, SeriesLine};
 use crate::case::{Case, Ct, Dose, DoseStatus, Normalisation, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
@@ -17,9 +19,6 @@ use crate::physics::{HuTable, Machine, Patient};
 use glam::DVec3;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What is thinner takes no room in the dose grid, g/cm3: air is, lung is not.
-const MATTER_G_CM3: f32 = 0.02;
 
 /// Spacing of the dose grid while something moves, mm.
 const PREVIEW_GRID_MM: f64 = 5.0;
