@@ -22,6 +22,8 @@ const GY_G_PER_MEV: f64 = 1.602_176_634e-10;
 #[derive(Clone, Debug)]
 pub struct BeamKernel {
     channels: [ExponentialKernel; CHANNELS],
+    /// Amplitudes per sr at the middles of the cones, between which they are linear.
+    nodes: [Vec<[f64; TERMS]>; CHANNELS],
     /// Gy cm2: energy released per mass and photon fluence, by channel, at steps of depth.
     release: Vec<[f64; CHANNELS]>,
 }
@@ -50,7 +52,8 @@ impl BeamKernel {
                 [p[0], p[1], s[0], s[1]].map(|mev_per_g| mev_per_g * GY_G_PER_MEV)
             })
             .collect();
-        Self { channels, release }
+        let nodes = channels.each_ref().map(|kernel| keeping_cones(&kernel.amplitudes));
+        Self { channels, nodes, release }
     }
 
     /// Energy released per mass and per photon fluence, Gy cm2, by channel, at a depth in g/cm2 (attenuation only,
@@ -62,15 +65,14 @@ impl BeamKernel {
         std::array::from_fn(|c| self.release[i][c] * (1.0 - t) + self.release[i + 1][c] * t)
     }
 
-    /// Amplitudes of a channel per sr at an angle from the photon's direction, linear between the cones' middles.
-    /// Integrated over the sphere their sum is 1 (to the precision of the interpolation; transport makes it exact).
+    /// Amplitudes of a channel per sr at an angle from the photon's direction: linear between the cones' middles, level
+    /// before the first and beyond the last. Integrated over any cone they are that cone's amplitudes.
     pub fn amplitudes_per_sr(&self, channel: usize, angle_deg: f64) -> [f64; TERMS] {
         let x = (angle_deg * CONES as f64 / 180.0 - 0.5).clamp(0.0, (CONES - 1) as f64);
         let i = (x as usize).min(CONES - 2);
         let t = x - i as f64;
-        let a = &self.channels[channel].amplitudes;
-        let sr = [i, i + 1].map(KernelTable::cone_solid_angle_sr);
-        std::array::from_fn(|k| a[i][k] / sr[0] * (1.0 - t) + a[i + 1][k] / sr[1] * t)
+        let nodes = &self.nodes[channel];
+        std::array::from_fn(|k| nodes[i][k] * (1.0 - t) + nodes[i + 1][k] * t)
     }
 
     /// Energy by cone, all classes together, of the radiation at a depth; sums to 1.
@@ -82,6 +84,49 @@ impl BeamKernel {
             (0..CHANNELS).map(of).sum::<f64>() / total
         })
     }
+}
+
+/// Values per sr at the cones' middles such that straight lines between them keep the energy of every cone.
+///
+/// Lines through the cones' means would not: kernels fall convexly with the angle, and the lines run above them (0.13 % of the
+/// energy at 6 MV, which would then be missing where most of it is).
+fn keeping_cones(by_cone: &[[f64; TERMS]]) -> Vec<[f64; TERMS]> {
+    let weights: Vec<[f64; 3]> = (0..CONES).map(node_weights).collect();
+    // Gauss elimination of the three diagonals, from the last row up, then the first row down.
+    let mut nodes = by_cone.to_vec();
+    let mut diagonal: Vec<f64> = weights.iter().map(|w| w[1]).collect();
+    for i in (0..CONES - 1).rev() {
+        let factor = weights[i][2] / diagonal[i + 1];
+        diagonal[i] -= factor * weights[i + 1][0];
+        for k in 0..TERMS {
+            nodes[i][k] -= factor * nodes[i + 1][k];
+        }
+    }
+    for i in 0..CONES {
+        for k in 0..TERMS {
+            let before = if i == 0 { 0.0 } else { weights[i][0] * nodes[i - 1][k] };
+            nodes[i][k] = (nodes[i][k] - before) / diagonal[i];
+        }
+    }
+    nodes
+}
+
+/// Solid angle (sr) of a cone by the node to which straight lines give it: before its own, its own, the next.
+fn node_weights(cone: usize) -> [f64; 3] {
+    const STEPS: usize = 64;
+    let [from, to] = KernelTable::cone_edges_deg(cone).map(f64::to_radians);
+    let mut weights = [0.0; 3];
+    for n in 0..STEPS {
+        let ends = [n, n + 1].map(|m| (from + (to - from) * m as f64 / STEPS as f64).cos());
+        let solid_angle_sr = 2.0 * std::f64::consts::PI * (ends[0] - ends[1]);
+        // Offset from the cone's middle, in cones.
+        let offset = (n as f64 + 0.5) / STEPS as f64 - 0.5;
+        let outside = cone as f64 + offset < 0.0 || cone as f64 + offset > (CONES - 1) as f64;
+        let t = if outside { 0.0 } else { offset.abs() };
+        weights[1] += solid_angle_sr * (1.0 - t);
+        weights[if offset < 0.0 { 0 } else { 2 }] += solid_angle_sr * t;
+    }
+    weights
 }
 
 /// One energy of the spectrum.

@@ -1,6 +1,7 @@
 //! The shipped kernels: equal to the data they come from, conserving energy, well fitted.
 
 use beamsight::physics::kernel::{CONES, KernelClass, KernelTable, SHELLS};
+use beamsight::physics::kernel_beam::BeamKernel;
 use beamsight::physics::kernel_fit::ExponentialKernel;
 use std::path::{Path, PathBuf};
 
@@ -109,5 +110,29 @@ fn exponentials_follow_the_table() {
             let sum: f64 = fit.amplitudes.iter().flatten().sum();
             assert!((sum - 1.0).abs() < 1e-12);
         }
+    }
+}
+
+/// Amplitudes between the middles of the cones keep the energy of every cone, without any normalisation.
+#[test]
+fn interpolation_in_angle_keeps_each_cone() {
+    let spectrum = &crate::phantom::machine("point-6mv").spectrum;
+    let beam = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
+    let depth_cm = 10.0;
+    let release = beam.release(depth_cm);
+    let total: f64 = release.iter().sum();
+    for (cone, want) in beam.energy_by_cone(depth_cm).into_iter().enumerate() {
+        let [from, to] = KernelTable::cone_edges_deg(cone);
+        let steps = 500;
+        let mut sum = 0.0;
+        for n in 0..steps {
+            let [a, b] = [n, n + 1].map(|m| from + (to - from) * f64::from(m) / f64::from(steps));
+            let sr = std::f64::consts::TAU * (a.to_radians().cos() - b.to_radians().cos());
+            for (channel, release) in release.iter().enumerate() {
+                let amplitudes = beam.amplitudes_per_sr(channel, 0.5 * (a + b));
+                sum += sr * release * amplitudes.iter().sum::<f64>() / total;
+            }
+        }
+        assert!((sum / want - 1.0).abs() < 1e-4, "cone {cone}: {sum} for {want}");
     }
 }

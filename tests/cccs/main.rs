@@ -1,8 +1,10 @@
 //! The collapsed-cone engine: its kernels, the transport against direct superposition, the dose against Monte Carlo and
 //! published measurements, and how it behaves as a job.
 
+mod axis;
 mod behaviour;
 mod kernel;
+mod kernel_sets;
 mod phantom;
 mod superposition;
 mod water;
