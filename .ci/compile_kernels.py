@@ -1,26 +1,50 @@
-"""Compiles CUDA sources to PTX with NVRTC, which needs neither a GPU nor a driver. Fails on the first that does not."""
+"""Compiles kernels/*.cu to kernels/ptx/*.ptx, which the program embeds. Needs neither a GPU nor a driver.
+
+    python3 .ci/compile_kernels.py            write the PTX
+    python3 .ci/compile_kernels.py --check    fail where the PTX in the repository is not what the sources give
+
+The compiler is NVRTC 12.0, fetched from PyPI into target/nvrtc: its PTX loads in every driver of CUDA 12.0 or later.
+A warning is a failure.
+"""
 
 import ctypes
-import glob
 import pathlib
+import subprocess
 import sys
 
-ARCHITECTURES = ["compute_70", "compute_80", "compute_90"]
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WHEEL = "nvidia-cuda-nvrtc-cu12==12.0.140"
+# The oldest that 12.0 writes without complaint, so that any card since 2014 runs them.
+ARCHITECTURE = "compute_52"
 
 
-def nvrtc():
-    pattern = str(pathlib.Path(sys.prefix) / "lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.*")
-    found = glob.glob(pattern)
-    if not found:
-        sys.exit(f"no libnvrtc in {pattern}: pip install nvidia-cuda-nvrtc-cu12")
-    return ctypes.CDLL(found[0])
+def fetch_compiler():
+    """The folder of the libraries, in a virtual environment under target/."""
+    home = ROOT / "target" / "nvrtc"
+    pattern = "lib/python3*/site-packages/nvidia/cuda_nvrtc/lib"
+    if not list(home.glob(pattern)):
+        subprocess.run([sys.executable, "-m", "venv", home], check=True)
+        pip = [home / "bin" / "pip", "install", "-q", "--disable-pip-version-check", WHEEL]
+        subprocess.run(pip, check=True)
+    return next(home.glob(pattern))
 
 
-def compile_one(lib, path, architecture):
+def load_compiler():
+    folder = fetch_compiler()
+    ctypes.CDLL(str(folder / "libnvrtc-builtins.so.12.0"), mode=ctypes.RTLD_GLOBAL)
+    lib = ctypes.CDLL(str(folder / "libnvrtc.so.12"))
+    version = (ctypes.c_int * 2)()
+    lib.nvrtcVersion(ctypes.byref(version, 0), ctypes.byref(version, 4))
+    if list(version) != [12, 0]:
+        sys.exit(f"target/nvrtc holds NVRTC {version[0]}.{version[1]}, not 12.0: remove target/nvrtc and run this again")
+    return lib
+
+
+def compile_one(lib, path):
+    """The PTX of one source; leaves with the compiler's words where it has any."""
     program = ctypes.c_void_p()
-    source = pathlib.Path(path).read_bytes()
-    lib.nvrtcCreateProgram(ctypes.byref(program), source, path.encode(), 0, None, None)
-    words = [f"--gpu-architecture={architecture}", "--std=c++17", f"--include-path={pathlib.Path(path).parent}"]
+    lib.nvrtcCreateProgram(ctypes.byref(program), path.read_bytes(), path.name.encode(), 0, None, None)
+    words = [f"--gpu-architecture={ARCHITECTURE}", "--std=c++17", f"--include-path={path.parent}"]
     options = (ctypes.c_char_p * len(words))(*[w.encode() for w in words])
     failed = lib.nvrtcCompileProgram(program, len(words), options)
     size = ctypes.c_size_t()
@@ -28,20 +52,35 @@ def compile_one(lib, path, architecture):
     log = ctypes.create_string_buffer(size.value)
     lib.nvrtcGetProgramLog(program, log)
     text = log.value.decode(errors="replace").strip()
-    if text:
-        print(text)
-    if failed:
-        sys.exit(f"{path} does not compile for {architecture}")
+    if failed or text:
+        sys.exit(f"{text}\n{path} does not compile cleanly for {ARCHITECTURE}")
     lib.nvrtcGetPTXSize(program, ctypes.byref(size))
-    print(f"{path} {architecture}: {size.value} bytes of PTX")
+    ptx = ctypes.create_string_buffer(size.value)
+    lib.nvrtcGetPTX(program, ptx)
     lib.nvrtcDestroyProgram(ctypes.byref(program))
+    return ptx.value
 
 
 def main():
-    lib = nvrtc()
-    for path in sys.argv[1:]:
-        for architecture in ARCHITECTURES:
-            compile_one(lib, path, architecture)
+    check = sys.argv[1:] == ["--check"]
+    if sys.argv[1:] and not check:
+        sys.exit(__doc__)
+    sources = sorted((ROOT / "kernels").glob("*.cu"))
+    folder = ROOT / "kernels" / "ptx"
+    lib = load_compiler()
+    stale = {p.name for p in folder.glob("*.ptx")} - {s.with_suffix(".ptx").name for s in sources}
+    wrong = [f"{folder / name} belongs to no kernels/*.cu: remove it" for name in sorted(stale)]
+    for source in sources:
+        ptx, target = compile_one(lib, source), folder / source.with_suffix(".ptx").name
+        print(f"{source.relative_to(ROOT)} {ARCHITECTURE}: {len(ptx)} bytes of PTX")
+        if not check:
+            folder.mkdir(exist_ok=True)
+            target.write_bytes(ptx)
+        elif not target.exists() or target.read_bytes() != ptx:
+            wrong.append(f"{target.relative_to(ROOT)} is not what {source.relative_to(ROOT)} gives: "
+                         "run python3 .ci/compile_kernels.py and commit it")
+    if wrong:
+        sys.exit("\n".join(wrong))
 
 
 main()

@@ -1,12 +1,12 @@
 //! `beamsight dose`: the dose of a plan, its figures and its files.
 
-use super::words::{self, CaseArgs, Device};
+use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::analysis::{DEFAULT_GRID_MM, PlanJob, PlanResult, StructureFigures, compute_plan};
 use crate::case::{Case, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, write_dose, write_plan};
-use crate::engine::Watch;
 use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::{Watch, Wish};
 use crate::files::{mha, plan_toml, replace_file};
 use crate::geometry::PatientPosition;
 use crate::physics::HuTable;
@@ -88,7 +88,7 @@ fn dose_to(word: &str) -> Result<DoseTo, String> {
 
 /// # Errors
 /// Whatever opening, the plan, computing or writing says.
-pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let ending = match &args.out {
         Some(out) => {
             let ending = words::ending(out, &["mha", "dcm", "csv", "json"])?;
@@ -97,7 +97,7 @@ pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
         }
         None => None,
     };
-    let device = device.resolve()?;
+    let device = words::cpu_only(device)?;
     // A plan that cannot be read is said before a large CT is.
     if let Some(path) = &args.plan {
         plan_toml::read(path, PatientPosition::default())?;

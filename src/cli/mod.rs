@@ -11,12 +11,12 @@ mod render;
 mod window;
 mod words;
 
+use crate::engine::Wish;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
-use words::Device;
 
 /// A radiotherapy viewer in which the dose follows the gantry. Not for clinical use.
 #[derive(Debug, Parser)]
@@ -53,7 +53,7 @@ struct Cli {
 struct Common {
     /// Where to compute: auto, cpu, cuda or cuda:N
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
-    device: Device,
+    device: Wish,
 
     /// Print one JSON object on standard output
     #[arg(long, global = true)]

@@ -1,11 +1,10 @@
 //! `beamsight path`: radiological depth from the source to every voxel.
 
-use super::words::{self, CaseArgs, Device};
+use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::case::{Case, Ct};
-use crate::engine::Watch;
-use crate::engine::cpu::path::trace;
-use crate::engine::path::{DepthMap, PathRequest};
+use crate::engine::path::{DepthMap, PathRequest, trace};
+use crate::engine::{Watch, Wish};
 use crate::files::mha;
 use crate::geometry::{BeamFrame, Grid};
 use crate::physics::{HuTable, Patient};
@@ -56,7 +55,7 @@ pub struct Args {
 
 /// # Errors
 /// Whatever opening, the table or writing says; an isocentre outside the CT.
-pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["mha"])?;
         words::check_writable(out)?;
@@ -74,7 +73,7 @@ pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
         source_mm: frame.source_mm,
         targets: targets(&ct)?,
     };
-    let DepthMap { depth_mm: depth, receipt } = trace(&request, &Watch::new())?;
+    let DepthMap { depth_mm: depth, receipt } = trace(&request, &device, &Watch::new())?;
     let ms = receipt.total_ms();
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);
@@ -84,13 +83,17 @@ pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
     let angles = format!("gantry {}, couch {}, {}", args.gantry, args.couch, ct.position);
     let mut text = format!(
         "{}: {angles}, isocentre {}, source {}\ndepth at the isocentre {:.2} mm of water, greatest {largest:.2} mm; \
-         {} voxels in {ms:.0} ms on {device}\n",
+         {} voxels in {ms:.1} ms on {}\n",
         case.source,
         millimetres(isocentre),
         millimetres(frame.source_mm),
         at_isocentre.unwrap_or(f32::NAN),
         receipt.work,
+        receipt.device,
     );
+    for warning in &receipt.warnings {
+        text += &format!("warning: {warning}\n");
+    }
     if let Some(out) = &args.out {
         text += &format!("written to {}\n", out.display());
     }
@@ -106,7 +109,7 @@ pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
         "greatest_depth_mm": largest,
         "voxels": receipt.work,
         "ms": ms,
-        "device": device,
+        "device": receipt.device,
         "receipt": *receipt,
         "out": args.out,
     });

@@ -1,9 +1,10 @@
 //! `beamsight render`: the window, drawn into a file.
 
-use super::words::{self, Device};
+use super::words;
 use super::{Answer, Failure};
 use crate::app::state::Workspace;
 use crate::app::{Options, picture};
+use crate::engine::Wish;
 use crate::files::{plan_toml, replace_file};
 use crate::geometry::PatientPosition;
 use crate::open::CaseWord;
@@ -64,10 +65,10 @@ fn size(word: &str) -> Result<[u32; 2], String> {
 
 /// # Errors
 /// A case or plan that does not open, no graphics driver, a file that cannot be written.
-pub fn run(args: &Args, device: Device) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     words::ending(&args.out, &["png"])?;
     words::check_writable(&args.out)?;
-    device.resolve()?;
+    words::cpu_only(device)?;
     if let Some(path) = &args.plan {
         plan_toml::read(path, PatientPosition::default())?;
     }

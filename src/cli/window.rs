@@ -1,13 +1,13 @@
 //! No verb: the window; where there is no display, its main job without one.
 
 use super::render::{PATIENCE, write_png};
-use super::words::{self, Device};
+use super::words;
 use super::{Answer, Failure};
 use crate::analysis::{DEFAULT_GRID_MM, PlanFigures, PlanJob, compute_plan};
 use crate::app::offscreen::OffscreenError;
 use crate::app::{Options, RunError, ShotError, has_display, picture};
-use crate::engine::Watch;
 use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::{Watch, Wish};
 use crate::open::{CaseWord, Wishes, open};
 use crate::physics::HuTable;
 use anyhow::{Context as _, anyhow};
@@ -26,8 +26,8 @@ const SIZE: [u32; 2] = [1600, 1000];
 ///
 /// # Errors
 /// A wrong word; whatever keeps the window, or the work without one, from its end.
-pub fn run(case: Option<String>, out: Option<PathBuf>, device: Device) -> Result<Option<Answer>, Failure> {
-    let device = device.resolve()?;
+pub fn run(case: Option<String>, out: Option<PathBuf>, device: Wish) -> Result<Option<Answer>, Failure> {
+    let device = words::cpu_only(device)?;
     let case: CaseWord =
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
     if has_display() {

@@ -3,13 +3,13 @@
 use super::Failure;
 use crate::case::{Case, Ct};
 use crate::dicom::Choice;
+use crate::engine::{Compute, Wish};
 use crate::geometry::PatientPosition;
 use crate::open::{CaseWord, Wishes, open};
 use anyhow::{anyhow, bail};
 use glam::DVec3;
 use std::fs;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// Which case, and which part of it.
@@ -82,42 +82,15 @@ pub fn check_inside(isocentre_mm: DVec3, ct: &Ct, source: &str) -> anyhow::Resul
     )
 }
 
-/// Where to compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Device {
-    Auto,
-    Cpu,
-    Cuda(u32),
-}
-
-impl FromStr for Device {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => word
-                .strip_prefix("cuda:")
-                .and_then(|n| n.parse().ok())
-                .map(Self::Cuda)
-                .ok_or_else(|| "it is auto, cpu, cuda or cuda:N".to_owned()),
-        }
-    }
-}
-
-impl Device {
-    /// The name of the device that will compute.
-    ///
-    /// # Errors
-    /// For CUDA, which this build has no engine for.
-    pub fn resolve(self) -> anyhow::Result<String> {
-        match self {
-            Self::Auto | Self::Cpu => Ok(format!("cpu ({} threads)", rayon::current_num_threads())),
-            Self::Cuda(n) => bail!(
-                "cuda:{n} is asked for, but this build has no CUDA engine yet; use --device cpu or auto"
-            ),
+/// The device of a job that only the CPU does yet.
+///
+/// # Errors
+/// Where a card is asked for.
+pub fn cpu_only(wish: Wish) -> anyhow::Result<String> {
+    match wish {
+        Wish::Auto | Wish::Cpu => Ok(Compute::Cpu.to_string()),
+        Wish::Cuda(n) => {
+            bail!("cuda:{n} is asked for, but doses have no CUDA engine yet; use --device cpu or auto")
         }
     }
 }
@@ -183,9 +156,6 @@ mod tests {
         for wrong in ["1,2", "1,2,3,4", "1,2,x", "1,2,x,3", "nan,0,0", ""] {
             assert!(position(wrong).is_err(), "{wrong}");
         }
-        assert_eq!("cuda:3".parse(), Ok(Device::Cuda(3)));
-        assert_eq!("auto".parse(), Ok(Device::Auto));
-        assert!("cuda:x".parse::<Device>().is_err() && "gpu".parse::<Device>().is_err());
-        assert!(Device::Cuda(0).resolve().is_err());
+        assert!(cpu_only(Wish::Cuda(0)).is_err() && cpu_only(Wish::Auto).is_ok());
     }
 }

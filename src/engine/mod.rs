@@ -2,7 +2,10 @@
 
 pub mod cccs;
 pub mod cpu;
+pub mod cuda;
+mod device;
 pub mod path;
 mod watch;
 
+pub use device::{Compute, Wish};
 pub use watch::{Stopped, Watch};

@@ -1,5 +1,6 @@
 //! Radiological depth: what is asked of the job and what it answers, on every device.
 
+use super::{Compute, Stopped, Watch, cpu, cuda};
 use crate::case::Receipt;
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
@@ -34,6 +35,24 @@ impl PathRequest {
         let planes: Vec<u64> = self.density.data().par_chunks(nx * ny).map(Fnv::of).collect();
         planes.into_iter().for_each(|plane| hash.add(plane));
         format!("{:016x}", hash.0)
+    }
+}
+
+/// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why.
+///
+/// # Errors
+/// [`Stopped`] when the watch was cancelled.
+pub fn trace(request: &PathRequest, device: &Compute, watch: &Watch) -> Result<DepthMap, Stopped> {
+    let Compute::Cuda(card) = device else { return cpu::path::trace(request, watch) };
+    match cuda::path::trace(request, card, watch) {
+        Ok(map) => Ok(map),
+        Err(cuda::CudaError::Stopped(stopped)) => Err(stopped),
+        Err(error) => {
+            let map = cpu::path::trace(request, watch)?;
+            let mut receipt = (*map.receipt).clone();
+            receipt.warnings.push(format!("computed on the CPU: {error}"));
+            Ok(DepthMap { receipt: Arc::new(receipt), ..map })
+        }
     }
 }
 

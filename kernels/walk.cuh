@@ -1,0 +1,214 @@
+// The voxel walk on the GPU: which voxels a straight ray passes, and between which alphas. The one definition for every
+// CUDA kernel; `src/geometry/walk.rs` is the same on the CPU.
+//
+// It is the 3D-DDA of Xiao et al., Med. Phys. 2012 (Algorithm 1, `walk_nested`; Algorithm 2, `walk_branch_free`) on grids
+// whose z planes may be uneven, stepping as in de Greef et al., Med. Phys. 36:4095, 2009 (appendix), planes in constant
+// memory. A ray is p = from + alpha (to - from), alpha 0 to 1. Three things differ from print, for accuracy in f32:
+//
+// * alphas along x and y are not gathered but are one multiply-add of the number of planes crossed (de Greef, section
+//   IV, holds the gathering to blame for up to 0.06 mm);
+// * positions are mm from the middle of the grid, and a walk should begin where they matter most (at the target, not at
+//   the source a metre away): a crossing is as exact as it is near;
+// * the ray's end is the least of the very products that the steps compare, so that no rounding leads out of the box.
+
+#pragma once
+
+// Planes of the grid walked, mm from its middle: entry k is the low edge of plane k. Beyond it, those of the targets.
+#define MOST_PLANES 4096
+__constant__ float plane_edges_mm[MOST_PLANES + 1];
+
+// As the host declares it in engine/cuda/grid.rs, field for field.
+struct WalkGrid {
+    float low_mm[2];     // x and y of the low edge of voxel 0, from the middle of the grid
+    float spacing_mm[2]; // along x and y
+    int box_low[3];      // the voxels that hold anything: box_low <= voxel < box_high
+    int box_high[3];
+    int stride_y; // in voxel data; along x it is 1
+    int stride_z;
+};
+
+struct Walk {
+    float alpha;   // where the ray is
+    float end;     // where it leaves the box or ends
+    float next[3]; // alpha at the next plane along x, y, z
+    float first[2], per[2], crossed[2]; // along x and y: alpha at the first plane, between planes, planes crossed
+    float from_z, inverse_z;
+    int plane, plane_step; // along z: the next plane, and the one after it
+    int voxel;             // index in voxel data
+    int voxel_step[3];
+};
+
+#define INFINITE __int_as_float(0x7f800000)
+
+constexpr int ALL_AXES = 7;
+constexpr int X_AND_Z = 5; // columns along y count as one voxel each
+
+constexpr __device__ bool takes_part(int axes, int axis) { return (axes >> axis) & 1; }
+
+__device__ inline int clamped(int value, int low, int high) { return min(max(value, low), high); }
+
+// The plane that holds z, of those from low to high - 1.
+__device__ inline int plane_of(float z_mm, int low, int high)
+{
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (plane_edges_mm[middle] <= z_mm) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Clips the ray to the box along one axis; false where it misses.
+__device__ inline bool clip(float low, float high, float from, float inverse, bool moves, float& alpha, float& end)
+{
+    if (!moves) {
+        return low <= from && from < high;
+    }
+    float a = (low - from) * inverse;
+    float b = (high - from) * inverse;
+    alpha = fmaxf(alpha, fminf(a, b));
+    end = fminf(end, fmaxf(a, b));
+    return true;
+}
+
+// Readies a walk through the box of `grid`; false where the ray has no part in it.
+template <int AXES>
+__device__ inline bool begin_walk(Walk& walk, const WalkGrid& grid, const float from[3], const float to[3])
+{
+    float extent[3], inverse[3];
+    bool moves[3];
+    walk.alpha = 0.0f;
+    walk.end = 1.0f;
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+        extent[axis] = to[axis] - from[axis];
+        inverse[axis] = 1.0f / extent[axis];
+        moves[axis] = fabsf(inverse[axis]) < INFINITE;
+        if (!takes_part(AXES, axis)) {
+            continue;
+        }
+        bool z = axis == 2;
+        float low = z ? plane_edges_mm[grid.box_low[2]]
+                      : fmaf((float)grid.box_low[axis], grid.spacing_mm[axis], grid.low_mm[axis]);
+        float high = z ? plane_edges_mm[grid.box_high[2]]
+                       : fmaf((float)grid.box_high[axis], grid.spacing_mm[axis], grid.low_mm[axis]);
+        if (!clip(low, high, from[axis], inverse[axis], moves[axis], walk.alpha, walk.end)) {
+            return false;
+        }
+    }
+    if (!(walk.alpha < walk.end)) {
+        return false;
+    }
+    walk.end = 1.0f;
+    walk.voxel = 0;
+#pragma unroll
+    for (int axis = 0; axis < 2; ++axis) {
+        walk.next[axis] = INFINITE;
+        walk.voxel_step[axis] = 0;
+        if (!takes_part(AXES, axis)) {
+            continue;
+        }
+        int stride = axis == 0 ? 1 : grid.stride_y;
+        int low = grid.box_low[axis], high = grid.box_high[axis];
+        float from_voxels = (from[axis] - grid.low_mm[axis]) / grid.spacing_mm[axis];
+        float at_voxels = fmaf(walk.alpha, extent[axis] / grid.spacing_mm[axis], from_voxels);
+        int voxel = clamped((int)floorf(at_voxels), low, high - 1);
+        walk.voxel += voxel * stride;
+        if (!moves[axis]) {
+            continue;
+        }
+        bool up = inverse[axis] > 0.0f;
+        int ahead = up ? voxel + 1 : voxel;
+        int left = up ? high - voxel : voxel - low + 1;
+        walk.first[axis] = ((float)ahead - from_voxels) * (grid.spacing_mm[axis] * inverse[axis]);
+        walk.per[axis] = grid.spacing_mm[axis] * fabsf(inverse[axis]);
+        walk.crossed[axis] = 0.0f;
+        walk.next[axis] = walk.first[axis];
+        walk.voxel_step[axis] = up ? stride : -stride;
+        walk.end = fminf(walk.end, fmaf((float)(left - 1), walk.per[axis], walk.first[axis]));
+    }
+    int k = plane_of(fmaf(walk.alpha, extent[2], from[2]), grid.box_low[2], grid.box_high[2]);
+    walk.voxel += k * grid.stride_z;
+    walk.next[2] = INFINITE;
+    if (moves[2]) {
+        bool up = inverse[2] > 0.0f;
+        walk.from_z = from[2];
+        walk.inverse_z = inverse[2];
+        walk.plane = up ? k + 1 : k;
+        walk.plane_step = up ? 1 : -1;
+        walk.voxel_step[2] = up ? grid.stride_z : -grid.stride_z;
+        walk.next[2] = (plane_edges_mm[walk.plane] - walk.from_z) * walk.inverse_z;
+        int face = up ? grid.box_high[2] : grid.box_low[2];
+        walk.end = fminf(walk.end, (plane_edges_mm[face] - walk.from_z) * walk.inverse_z);
+    }
+    return walk.alpha < walk.end;
+}
+
+// Into the next voxel along an axis.
+template <int AXIS> __device__ inline void cross_plane(Walk& walk)
+{
+    walk.voxel += walk.voxel_step[AXIS];
+    if (AXIS == 2) {
+        walk.plane += walk.plane_step;
+        walk.next[2] = (plane_edges_mm[walk.plane] - walk.from_z) * walk.inverse_z;
+    } else {
+        walk.crossed[AXIS] += 1.0f;
+        walk.next[AXIS] = fmaf(walk.crossed[AXIS], walk.per[AXIS], walk.first[AXIS]);
+    }
+}
+
+// Calls visit(voxel, from_alpha, until_alpha) for the voxels passed, in order. Algorithm 1: nested branches; an edge or
+// a corner is passed in steps of length 0.
+template <int AXES, class Visit> __device__ inline void walk_nested(Walk& walk, Visit visit)
+{
+    for (;;) {
+        int axis = walk.next[0] < walk.next[2] ? 0 : 2;
+        if (takes_part(AXES, 1) && walk.next[1] < walk.next[axis]) {
+            axis = 1;
+        }
+        float crossing = axis == 0 ? walk.next[0] : axis == 1 ? walk.next[1] : walk.next[2];
+        if (!(crossing < walk.end)) {
+            break;
+        }
+        visit(walk.voxel, walk.alpha, crossing);
+        walk.alpha = crossing;
+        if (axis == 0) {
+            cross_plane<0>(walk);
+        } else if (takes_part(AXES, 1) && axis == 1) {
+            cross_plane<1>(walk);
+        } else {
+            cross_plane<2>(walk);
+        }
+    }
+    visit(walk.voxel, walk.alpha, walk.end);
+}
+
+// As walk_nested, with comparisons in place of branches: Algorithm 2 (3D-DDA-nc). An edge or a corner is passed in one
+// step.
+template <int AXES, class Visit> __device__ inline void walk_branch_free(Walk& walk, Visit visit)
+{
+    for (;;) {
+        float crossing = fminf(walk.next[0], walk.next[2]);
+        if (takes_part(AXES, 1)) {
+            crossing = fminf(crossing, walk.next[1]);
+        }
+        if (!(crossing < walk.end)) {
+            break;
+        }
+        visit(walk.voxel, walk.alpha, crossing);
+        walk.alpha = crossing;
+        if (walk.next[0] <= crossing) {
+            cross_plane<0>(walk);
+        }
+        if (takes_part(AXES, 1) && walk.next[1] <= crossing) {
+            cross_plane<1>(walk);
+        }
+        if (walk.next[2] <= crossing) {
+            cross_plane<2>(walk);
+        }
+    }
+    visit(walk.voxel, walk.alpha, walk.end);
+}

@@ -1,0 +1,61 @@
+//! The kernels inside the program: PTX that `python3 .ci/compile_kernels.py` makes of `kernels/*.cu`.
+
+use super::error::CudaError;
+
+/// Every source, by its name, and its PTX.
+const SOURCES: [(&str, &str); 1] = [("path", include_str!("../../../kernels/ptx/path.ptx"))];
+
+/// The PTX of `kernels/NAME.cu`.
+pub(super) fn ptx(source: &str) -> Result<&'static str, CudaError> {
+    SOURCES.iter().find(|(name, _)| *name == source).map(|(_, ptx)| *ptx).ok_or_else(|| CudaError::Call {
+        kernel: source.to_owned(),
+        what: "the program has no such source".to_owned(),
+    })
+}
+
+/// The sizes in bytes of a kernel's arguments, as its PTX declares them; `None` where it has no such kernel.
+pub(super) fn signature(ptx: &str, kernel: &str) -> Option<Vec<usize>> {
+    let entry = format!(".entry {kernel}(");
+    let after = &ptx[ptx.find(&entry)? + entry.len()..];
+    let declared = &after[..after.find(')')?];
+    declared.split(',').map(str::trim).filter(|one| !one.is_empty()).map(size_of_parameter).collect()
+}
+
+/// `.param .u64 name` or `.param .align 4 .b8 name[132]`.
+fn size_of_parameter(declared: &str) -> Option<usize> {
+    let kind = declared.split_whitespace().rfind(|word| word.starts_with('.'))?;
+    let bits: usize = kind.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
+    let count = declared.split_once('[').map_or(Some(1), |(_, n)| n.trim_end_matches(']').parse().ok())?;
+    Some(bits / 8 * count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_are_read_from_ptx() {
+        let text = "
+.visible .entry walk_all(
+\t.param .align 8 .b8 walk_all_param_0[24],
+\t.param .u64 walk_all_param_1,
+\t.param .f32 walk_all_param_2
+)
+.maxntid 256, 1, 1
+.visible .entry walk(
+)";
+        assert_eq!(signature(text, "walk_all"), Some(vec![24, 8, 4]));
+        assert_eq!(signature(text, "walk"), Some(vec![]));
+        assert_eq!(signature(text, "wal"), None);
+    }
+
+    /// The host's declarations are as large as the kernels'.
+    #[test]
+    fn the_path_kernels_are_called_as_declared() {
+        let ptx = ptx("path").unwrap();
+        assert_eq!(signature(ptx, "path_step"), Some(vec![size_of::<super::super::path::Rays>(), 8, 8]));
+        assert_eq!(signature(ptx, "path_matter"), Some(vec![8, 4, 4, 4, 8]));
+        assert_eq!(signature(ptx, "path_orient"), Some(vec![8, 4, 4, 4, 4, 8]));
+        assert!(super::ptx("no such").is_err());
+    }
+}

@@ -1,0 +1,21 @@
+//! The jobs on NVIDIA cards, through the driver alone, which is looked for when asked for: without one the program runs
+//! on the CPU.
+//!
+//! * [`cards`] lists what is there; [`Device::open`] opens one and keeps it open.
+//! * [`Device::session`] is one job's hold on a card: memory from a pool that gives used blocks again, volumes kept by
+//!   their identity, constants, launches checked against the kernels' declarations, copies, clocks.
+//! * Kernels are `kernels/*.cu`; `python3 .ci/compile_kernels.py` makes the PTX that [`kernels`] embeds.
+//! * Everything that can fail is a [`CudaError`]; no job panics for a driver's sake.
+
+mod device;
+mod error;
+mod grid;
+mod kernels;
+mod memory;
+pub mod path;
+mod transfer;
+
+pub use device::{Arg, Card, Device, Session, Shape, cards};
+pub use error::CudaError;
+pub use memory::{Buffer, Resident};
+pub use transfer::Clock;

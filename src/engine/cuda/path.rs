@@ -1,0 +1,209 @@
+//! Radiological depth on a card (de Greef 2009; `kernels/path.cu`).
+
+use super::device::{Arg, Device, Session, Shape};
+use super::error::CudaError;
+use super::grid::{Frame, WalkGrid};
+use super::memory::{Buffer, Resident};
+use crate::case::Receipt;
+use crate::engine::Watch;
+use crate::engine::path::{DepthMap, PathRequest};
+use crate::geometry::{Grid, Volume};
+use bytemuck::{Pod, Zeroable};
+use glam::DVec3;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Threads of a block: lanes across the rays, eight rows along them.
+const THREADS: [u32; 3] = [32, 8, 1];
+
+/// `struct Rays` of `kernels/path.cu`, field for field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub(super) struct Rays {
+    grid: WalkGrid,
+    source_mm: [f32; 3],
+    first_mm: [f32; 3],
+    step_i_mm: [f32; 3],
+    step_j_mm: [f32; 3],
+    normal: [f32; 3],
+    targets: [i32; 3],
+    out_stride: [i32; 3],
+}
+
+/// Named phases and their times, ms.
+pub type Phases = Vec<(String, f64)>;
+
+/// Answers a request, with its receipt.
+///
+/// # Errors
+/// [`CudaError`]; cancelled among them.
+pub fn trace(request: &PathRequest, device: &Device, watch: &Watch) -> Result<DepthMap, CudaError> {
+    let (depth, phases_ms) =
+        radiological_depth_at(device, &request.density, request.source_mm, &request.targets, watch)?;
+    let receipt = Receipt {
+        job: "path".to_owned(),
+        digest: request.digest(),
+        device: device.card().to_string(),
+        phases_ms,
+        warnings: Vec::new(),
+        work: depth.data().len() as u64,
+    };
+    Ok(DepthMap { depth_mm: Arc::new(depth), receipt: Arc::new(receipt) })
+}
+
+/// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32, with the
+/// phases' times: `upload` by the host's clock (only what the card does not yet hold), `trace` by the card's,
+/// `download` by the host's. The same bits at every run.
+///
+/// # Errors
+/// [`CudaError`]; cancelled among them.
+pub fn radiological_depth_at(
+    device: &Device,
+    density: &Volume<f32>,
+    source_mm: DVec3,
+    targets: &Arc<Grid>,
+    watch: &Watch,
+) -> Result<(Volume<f32>, Phases), CudaError> {
+    let mut session = device.session();
+    watch.check()?;
+    let start = Instant::now();
+    let work = Work::prepare(&mut session, density, source_mm, targets)?;
+    session.wait()?;
+    let upload_ms = start.elapsed().as_secs_f64() * 1e3;
+    watch.check()?;
+    let mut clock = session.clock()?;
+    work.queue(&mut session)?;
+    clock.mark(&session, "trace")?;
+    let mut phases = vec![("upload".to_owned(), upload_ms)];
+    phases.extend(clock.finish(&session)?);
+    watch.check()?;
+    let start = Instant::now();
+    let depth = session.download(&work.depth_mm)?;
+    phases.push(("download".to_owned(), start.elapsed().as_secs_f64() * 1e3));
+    watch.report(1.0);
+    Ok((Volume::new(targets.clone(), depth), phases))
+}
+
+/// Everything on the card but the launch.
+pub struct Work {
+    /// `None` where there is nothing but air.
+    rays: Option<(Rays, Arc<Oriented>)>,
+    plane_edges_mm: Vec<f32>,
+    target_planes_mm: Vec<f32>,
+    /// What the launch fills: mm of water, `[z][y][x]` of the targets.
+    pub depth_mm: Buffer<f32>,
+}
+
+/// A density as the kernels read it: what is no finite number is air; x and y perhaps exchanged.
+struct Oriented(Buffer<f32>);
+
+impl Resident for Oriented {
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+/// The box of voxels that hold anything; `None` for air.
+struct Matter(Option<[Range<usize>; 3]>);
+
+impl Resident for Matter {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+impl Work {
+    /// Brings to the card what it does not yet hold and readies a launch.
+    ///
+    /// # Errors
+    /// [`CudaError`].
+    pub fn prepare(
+        session: &mut Session<'_>,
+        density: &Volume<f32>,
+        source_mm: DVec3,
+        targets: &Grid,
+    ) -> Result<Self, CudaError> {
+        session.fits_int("a density", density.data().len())?;
+        session.fits_int("a grid of depths", targets.len())?;
+        let grid = density.grid();
+        // Rays mostly along x are traced with x and y exchanged: the lanes of a warp lie across the rays.
+        let way = grid.local_direction(targets.middle_mm() - source_mm).abs();
+        let frame = Frame::new(grid, way.x > way.y && way.x > way.z);
+        let matter = session.kept((density.id(), "matter"), |session| matter(session, density))?;
+        let rays = match &matter.0 {
+            Some(part) => {
+                let name = if frame.swapped { "density, x and y exchanged" } else { "density" };
+                let swapped = frame.swapped;
+                let density =
+                    session.kept((density.id(), name), |session| oriented(session, density, swapped))?;
+                Some((rays(&frame, part, source_mm, targets), density))
+            }
+            None => None,
+        };
+        let target_planes_mm = targets.planes_mm().iter().map(|&z| z as f32).collect();
+        let depth_mm = session.alloc(targets.len())?;
+        Ok(Self { rays, plane_edges_mm: frame.plane_edges_mm(), target_planes_mm, depth_mm })
+    }
+
+    /// Queues the tracing.
+    ///
+    /// # Errors
+    /// [`CudaError`].
+    pub fn queue(&self, session: &mut Session<'_>) -> Result<(), CudaError> {
+        let Some((rays, density)) = &self.rays else { return session.fill(&self.depth_mm, 0) };
+        session.set_constant("path", "plane_edges_mm", &self.plane_edges_mm)?;
+        session.set_constant("path", "target_planes_mm", &self.target_planes_mm)?;
+        let shape = Shape::covering(rays.targets.map(|n| n.unsigned_abs() as usize), THREADS);
+        let args = [Arg::value(rays), Arg::from(&density.0), Arg::from(&self.depth_mm)];
+        session.launch("path", "path_step", shape, &args)
+    }
+}
+
+fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], source_mm: DVec3, targets: &Grid) -> Rays {
+    let [row, column, normal] = targets.axes();
+    let [dx, dy] = targets.spacing_xy_mm();
+    let steps = [row * dx, column * dy].map(|step| frame.direction(step));
+    let [i, j] = if frame.swapped { [1, 0] } else { [0, 1] };
+    let size = targets.size().map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    let stride = [1, size[0], size[0] * size[1]];
+    Rays {
+        grid: frame.walk_grid(part),
+        source_mm: frame.position(source_mm),
+        first_mm: frame.position(targets.origin_mm()),
+        step_i_mm: steps[i],
+        step_j_mm: steps[j],
+        normal: frame.direction(normal),
+        targets: [size[i], size[j], size[2]],
+        out_stride: [stride[i], stride[j], stride[2]],
+    }
+}
+
+/// Finds where a density holds anything.
+fn matter(session: &mut Session<'_>, density: &Volume<f32>) -> Result<Matter, CudaError> {
+    let values = session.uploaded(density)?;
+    let found = session.upload(&[i32::MAX, i32::MAX, i32::MAX, 0, 0, 0, 0])?;
+    let [nx, ny, nz] = density.grid().size();
+    // Each thread looks through a good part of a row of y.
+    let shape = Shape::covering([nx, ny.div_ceil(16), nz], THREADS);
+    let args = [Arg::from(&*values), Arg::int(nx), Arg::int(ny), Arg::int(nz), Arg::from(&found)];
+    session.launch("path", "path_matter", shape, &args)?;
+    let found = session.download(&found)?;
+    let range = |axis: usize| found[axis].unsigned_abs() as usize..found[axis + 3].unsigned_abs() as usize;
+    Ok(Matter((found[3] > 0).then(|| [range(0), range(1), range(2)])))
+}
+
+fn oriented(session: &mut Session<'_>, density: &Volume<f32>, swapped: bool) -> Result<Oriented, CudaError> {
+    let values = session.uploaded(density)?;
+    let out = session.alloc::<f32>(values.count())?;
+    let [nx, ny, nz] = density.grid().size();
+    let (stride_x, stride_y) = if swapped { (ny, 1) } else { (1, nx) };
+    let mut shape = Shape::covering([nx, ny, nz], [32, 32, 1]);
+    shape.threads = THREADS;
+    let sizes = [nx, ny, stride_x, stride_y].map(Arg::int);
+    let mut args = vec![Arg::from(&*values)];
+    args.extend(sizes);
+    args.push(Arg::from(&out));
+    session.launch("path", "path_orient", shape, &args)?;
+    Ok(Oriented(out))
+}

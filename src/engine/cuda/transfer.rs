@@ -1,0 +1,208 @@
+//! Copies between host and card, and the time things take there.
+
+use super::device::Session;
+use super::error::CudaError;
+use super::memory::Buffer;
+use crate::geometry::Volume;
+use bytemuck::Pod;
+use cudarc::driver::{CudaEvent, PinnedHostSlice, result, sys::CUevent_flags};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// A download travels in pieces of this many bytes: while one is on the way, the one before is copied out.
+const PIECE_BYTES: usize = 4 << 20;
+/// Copied out by several threads, in parts of this many bytes.
+const PART_BYTES: usize = 256 << 10;
+
+/// Two pieces of page-locked host memory, taken at the first download and kept.
+pub(super) type Staging = Option<[PinnedHostSlice<u8>; 2]>;
+
+impl Session<'_> {
+    /// The values of a volume on the card, copied there once for its identity.
+    ///
+    /// # Errors
+    /// No memory; what the driver says.
+    pub fn uploaded<T: Pod>(&mut self, volume: &Volume<T>) -> Result<Arc<Buffer<T>>, CudaError> {
+        self.kept((volume.id(), "the volume"), |session| session.upload(volume.data()))
+    }
+
+    /// A copy of `values` on the card.
+    ///
+    /// # Errors
+    /// No memory; what the driver says.
+    pub fn upload<T: Pod>(&mut self, values: &[T]) -> Result<Buffer<T>, CudaError> {
+        let buffer = self.alloc(values.len())?;
+        self.write(&buffer, values)?;
+        Ok(buffer)
+    }
+
+    /// Overwrites the beginning of a buffer.
+    ///
+    /// # Errors
+    /// More values than it holds; what the driver says.
+    #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync into a buffer whose size is checked")]
+    pub fn write<T: Pod>(&mut self, buffer: &Buffer<T>, values: &[T]) -> Result<(), CudaError> {
+        self.check_len(values.len(), buffer.count())?;
+        let bound = self.context().bind_to_thread();
+        let stream = self.stream().cu_stream();
+        // SAFETY: the buffer holds at least as many values; the driver copies pageable memory before it returns.
+        bound
+            .and_then(|()| unsafe { result::memcpy_htod_async(buffer.address(), values, stream) })
+            .map_err(self.failed("copying to it"))
+    }
+
+    /// Sets every byte of a buffer.
+    ///
+    /// # Errors
+    /// What the driver says.
+    #[expect(unsafe_code, reason = "cuMemsetD8Async over the whole of a buffer")]
+    pub fn fill<T: Pod>(&mut self, buffer: &Buffer<T>, byte: u8) -> Result<(), CudaError> {
+        let bound = self.context().bind_to_thread();
+        let stream = self.stream().cu_stream();
+        // SAFETY: the buffer has that many bytes, and any bits are a value of a plain type.
+        bound
+            .and_then(|()| unsafe { result::memset_d8_async(buffer.address(), byte, buffer.bytes(), stream) })
+            .map_err(self.failed("filling memory"))
+    }
+
+    /// Copies one buffer over another of the same length, on the card.
+    ///
+    /// # Errors
+    /// Other lengths; what the driver says.
+    #[expect(unsafe_code, reason = "cuMemcpyDtoDAsync between buffers of one size")]
+    pub fn copy<T: Pod>(&mut self, from: &Buffer<T>, to: &Buffer<T>) -> Result<(), CudaError> {
+        self.check_len(from.count(), to.count())?;
+        let bound = self.context().bind_to_thread();
+        let stream = self.stream().cu_stream();
+        let (from, to, bytes) = (from.address(), to.address(), from.bytes());
+        // SAFETY: both buffers have that many bytes.
+        bound
+            .and_then(|()| unsafe { result::memcpy_dtod_async(to, from, bytes, stream) })
+            .map_err(self.failed("copying on it"))
+    }
+
+    /// The values of a buffer, once everything queued before is done.
+    ///
+    /// # Errors
+    /// What the driver says, also of what was queued before.
+    pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
+        let mut values = vec![T::zeroed(); buffer.count()];
+        let mut staging = match self.staging().take() {
+            Some(staging) => staging,
+            None => [self.pinned()?, self.pinned()?],
+        };
+        let done = self.download_pieces(buffer, bytemuck::cast_slice_mut(&mut values), &mut staging);
+        *self.staging() = Some(staging);
+        done.map(|()| values)
+    }
+
+    #[expect(
+        unsafe_code,
+        reason = "page-locked memory comes unset; it is only read where a copy has written it"
+    )]
+    fn pinned(&self) -> Result<PinnedHostSlice<u8>, CudaError> {
+        // SAFETY: only bytes that a copy from the card has written are read.
+        unsafe { self.context().alloc_pinned_with_flags(PIECE_BYTES, 0) }
+            .map_err(self.failed("taking page-locked host memory"))
+    }
+
+    #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its event")]
+    fn download_pieces<T>(
+        &mut self,
+        buffer: &Buffer<T>,
+        out: &mut [u8],
+        staging: &mut [PinnedHostSlice<u8>; 2],
+    ) -> Result<(), CudaError> {
+        let stream = self.stream().clone();
+        let pieces = out.len().div_ceil(PIECE_BYTES);
+        let mut under_way: Option<(&mut [u8], CudaEvent)> = None;
+        for (n, piece) in out.chunks_mut(PIECE_BYTES).enumerate() {
+            let from = buffer.address() + (n * PIECE_BYTES) as u64;
+            let landing = staging[n % 2].as_mut_slice().map_err(self.failed("copying from it"))?;
+            // SAFETY: the piece lies in the buffer and fits the landing, whose last piece was copied out below before
+            // this turn; it is read only after the event that follows the copy.
+            unsafe { result::memcpy_dtoh_async(&mut landing[..piece.len()], from, stream.cu_stream()) }
+                .map_err(self.failed("copying from it"))?;
+            let arrived = self.event()?;
+            if let Some((out, arrived)) = under_way.replace((piece, arrived)) {
+                self.copy_out(out, &arrived, &staging[(n + 1) % 2])?;
+            }
+        }
+        if let Some((out, arrived)) = under_way {
+            self.copy_out(out, &arrived, &staging[(pieces + 1) % 2])?;
+        }
+        Ok(())
+    }
+
+    fn copy_out(
+        &self,
+        out: &mut [u8],
+        arrived: &CudaEvent,
+        staging: &PinnedHostSlice<u8>,
+    ) -> Result<(), CudaError> {
+        arrived.synchronize().map_err(self.failed("working"))?;
+        let landing = staging.as_slice().map_err(self.failed("copying from it"))?;
+        let parts = out.par_chunks_mut(PART_BYTES).zip(landing.par_chunks(PART_BYTES));
+        parts.for_each(|(out, part)| out.copy_from_slice(&part[..out.len()]));
+        Ok(())
+    }
+
+    /// Waits for everything queued.
+    ///
+    /// # Errors
+    /// What the driver says of it.
+    pub fn wait(&mut self) -> Result<(), CudaError> {
+        self.stream().synchronize().map_err(self.failed("working"))
+    }
+
+    fn check_len(&self, asked: usize, most: usize) -> Result<(), CudaError> {
+        if asked <= most {
+            return Ok(());
+        }
+        Err(CudaError::TooLarge { what: format!("a copy of {asked} values"), most: most.to_string() })
+    }
+
+    fn event(&self) -> Result<CudaEvent, CudaError> {
+        self.stream().record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(self.failed("timing"))
+    }
+
+    /// A clock that starts when what is queued is done.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn clock(&self) -> Result<Clock, CudaError> {
+        Ok(Clock { start: self.event()?, marks: Vec::new() })
+    }
+}
+
+/// Times on the card between marks, by its own events.
+pub struct Clock {
+    start: CudaEvent,
+    marks: Vec<(String, CudaEvent)>,
+}
+
+impl Clock {
+    /// Ends a phase here in the queue.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn mark(&mut self, session: &Session<'_>, phase: &str) -> Result<(), CudaError> {
+        self.marks.push((phase.to_owned(), session.event()?));
+        Ok(())
+    }
+
+    /// Waits for the last mark: the phases and their times in ms.
+    ///
+    /// # Errors
+    /// What the driver says of the work timed.
+    pub fn finish(self, session: &Session<'_>) -> Result<Vec<(String, f64)>, CudaError> {
+        let mut from = &self.start;
+        let mut phases = Vec::with_capacity(self.marks.len());
+        for (phase, until) in &self.marks {
+            let ms = from.elapsed_ms(until).map_err(session.failed(phase))?;
+            phases.push((phase.clone(), f64::from(ms)));
+            from = until;
+        }
+        Ok(phases)
+    }
+}

@@ -1,0 +1,93 @@
+//! Where a job runs: what was asked for, and what that is on this machine.
+
+use super::cuda::{self, CudaError};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Where to compute, as a user says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wish {
+    /// A card where there is one, else the CPU.
+    #[default]
+    Auto,
+    Cpu,
+    /// The card of that number.
+    Cuda(usize),
+}
+
+impl FromStr for Wish {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => word
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| "it is auto, cpu, cuda or cuda:N".to_owned()),
+        }
+    }
+}
+
+/// A device of this machine, ready.
+#[derive(Clone, Debug)]
+pub enum Compute {
+    Cpu,
+    Cuda(Arc<cuda::Device>),
+}
+
+impl Wish {
+    /// The device that will compute. Opens a card at the first asking, which takes some tenths of a second.
+    ///
+    /// # Errors
+    /// Where a card is asked for and there is none of that number, or it cannot be opened. `Auto` then takes the CPU.
+    pub fn resolve(self) -> Result<Compute, CudaError> {
+        match self {
+            Self::Cpu => Ok(Compute::Cpu),
+            Self::Cuda(ordinal) => cuda::Device::open(ordinal).map(Compute::Cuda),
+            Self::Auto => Ok(match cuda::Device::open(0) {
+                Ok(device) => Compute::Cuda(device),
+                Err(error) => {
+                    tracing::info!("computing on the CPU: {error}");
+                    Compute::Cpu
+                }
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Compute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => write!(f, "cpu ({} threads)", rayon::current_num_threads()),
+            Self::Cuda(device) => device.card().fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        assert_eq!("cuda:3".parse(), Ok(Wish::Cuda(3)));
+        assert_eq!("cuda".parse(), Ok(Wish::Cuda(0)));
+        assert_eq!("auto".parse(), Ok(Wish::Auto));
+        assert!("cuda:x".parse::<Wish>().is_err() && "gpu".parse::<Wish>().is_err());
+    }
+
+    #[test]
+    fn auto_always_finds_a_device() {
+        assert!(Wish::Auto.resolve().is_ok());
+        assert!(matches!(Wish::Cpu.resolve(), Ok(Compute::Cpu)));
+        let absent = Wish::Cuda(1000).resolve().expect_err("no machine has so many");
+        assert!(
+            absent.to_string().contains("--device cpu") || absent.to_string().contains("this machine has")
+        );
+    }
+}
