@@ -4,10 +4,13 @@
 //! everywhere upstream of them, with the TERMA in closed form.
 
 use crate::kernel_sets::KernelSet;
-use crate::phantom::{csv, cube, dose, machine, on_axis, point_source, request};
+use crate::phantom::{block, csv, cube, dose, machine, on_axis, point_source, request};
 use beamsight::engine::cccs::Quality;
 use beamsight::physics::Spectrum;
 use beamsight::physics::kernel::{CONES, KernelTable};
+use beamsight::physics::kernel_beam::{BeamKernel, CHANNELS};
+use beamsight::physics::kernel_fit::{TERMS, decay_per_cm};
+use glam::DVec3;
 
 /// A square field of a point source at the origin on water from `ssd_cm` on, along +z.
 pub struct Field {
@@ -21,6 +24,8 @@ pub struct Field {
     reference_cm: f64,
     /// Kernels turn with the local ray; false keeps them along the axis.
     tilted: bool,
+    /// Layer of another density: from, to (cm below the surface), density.
+    layer: Option<[f64; 3]>,
 }
 
 impl Field {
@@ -33,68 +38,155 @@ impl Field {
             deep_cm: side_cm,
             reference_cm: 100.0,
             tilted: true,
+            layer: None,
         }
     }
 }
 
-/// The kernels of a spectrum between radii, per sr, weighted with what a photon fluence of 1 releases (Gy cm2).
+impl Field {
+    /// g/cm2 from the surface to a depth; goes on straight above and below.
+    fn water_cm(&self, depth_cm: f64) -> f64 {
+        let Some([from, to, density]) = self.layer else { return depth_cm };
+        depth_cm + (density - 1.0) * (depth_cm.clamp(from, to) - from)
+    }
+
+    /// Depth at which `water_cm` is what is given.
+    fn depth_cm(&self, water_cm: f64) -> f64 {
+        let Some([from, to, density]) = self.layer else { return water_cm };
+        let behind = from + (to - from) * density;
+        water_cm + (1.0 / density - 1.0) * (water_cm.clamp(from, behind) - from)
+    }
+
+    /// Distance from a point, against a direction at an angle to the axis, over which the line has a radiological length.
+    fn distance_cm(&self, depth_cm: f64, way: f64, length: f64) -> f64 {
+        let cos = way.cos();
+        if cos.abs() > 1e-4 {
+            return (depth_cm - self.depth_cm(self.water_cm(depth_cm) - length * cos)) / cos;
+        }
+        let density = (self.water_cm(depth_cm + 1e-4) - self.water_cm(depth_cm - 1e-4)) / 2e-4;
+        length / density
+    }
+
+    /// Angle to the axis of the direction that leaves the local ray by `angle` and reaches the point after a radiological
+    /// length, and how far away that begins.
+    ///
+    /// Source, interaction and point make a triangle: the ray's angle to the axis follows by the law of sines.
+    fn place(&self, depth_cm: f64, angle: f64, length: f64) -> (f64, f64) {
+        let mut way = angle;
+        let mut r = self.distance_cm(depth_cm, way, length);
+        for _ in 0..6 {
+            if !self.tilted {
+                break;
+            }
+            way = angle - (r * angle.sin() / (self.ssd_cm + depth_cm)).clamp(-1.0, 1.0).asin();
+            r = self.distance_cm(depth_cm, way, length);
+        }
+        (way, r)
+    }
+}
+
+/// Kernels between radii, per sr, of one kind or several that are released in different measure.
 pub struct Kernels {
-    mu_per_cm: Vec<f64>,
+    /// Gy cm2 per photon fluence of 1, of each kind, at a depth in g/cm2.
+    release: Box<dyn Fn(f64) -> Vec<f64>>,
     middles_cm: Vec<f64>,
-    /// `[interval][cone][energy]`.
+    /// `[interval][cone][kind]`.
     cells: Vec<Vec<Vec<f64>>>,
 }
 
+/// Ends of the intervals, g/cm2.
+fn radii() -> Vec<f64> {
+    std::iter::once(0.0)
+        .chain((1..=25).map(|n| 0.02 * f64::from(n)))
+        .chain((1..=30).map(|n| 0.5 + 0.05 * f64::from(n)))
+        .chain((1..=64).map(|n| 2.0 + 0.125 * f64::from(n)))
+        .chain((1..=50).map(|n| 10.0 + f64::from(n)))
+        .collect()
+}
+
 impl Kernels {
+    /// As tabulated, a kind for each energy of a spectrum.
     pub fn of(set: &KernelSet, spectrum: &Spectrum) -> Self {
-        let edges: Vec<f64> = std::iter::once(0.0)
-            .chain((1..=25).map(|n| 0.02 * f64::from(n)))
-            .chain((1..=30).map(|n| 0.5 + 0.05 * f64::from(n)))
-            .chain((1..=64).map(|n| 2.0 + 0.125 * f64::from(n)))
-            .chain((1..=50).map(|n| 10.0 + f64::from(n)))
+        let bins: Vec<[f64; 2]> = spectrum
+            .bins()
+            .map(|(energy, photons)| {
+                let mu = KernelTable::water().mu_over_rho_cm2_g(energy);
+                [photons * energy * mu * 1.602_176_634e-10, mu]
+            })
             .collect();
+        let release = move |depth: f64| bins.iter().map(|[gy, mu]| gy * (-mu * depth).exp()).collect();
+        let energies = spectrum.energies_mev.clone();
+        Self::from_parts(release, energies.len(), |energy, r| set.within(energies[energy], r))
+    }
+
+    /// As the engine has them: four channels of exponentials.
+    fn exponentials(beam: BeamKernel) -> Self {
+        let by_cone = |channel: usize, cone: usize| -> [f64; TERMS] {
+            const STEPS: usize = 40;
+            let [from, to] = KernelTable::cone_edges_deg(cone);
+            let mut sum = [0.0; TERMS];
+            for n in 0..STEPS {
+                let [a, b] = [n, n + 1].map(|m| from + (to - from) * m as f64 / STEPS as f64);
+                let sr = std::f64::consts::TAU * (a.to_radians().cos() - b.to_radians().cos());
+                let amplitudes = beam.amplitudes_per_sr(channel, 0.5 * (a + b));
+                sum.iter_mut().zip(amplitudes).for_each(|(s, a)| *s += sr * a);
+            }
+            sum
+        };
+        let amplitudes: Vec<Vec<[f64; TERMS]>> =
+            (0..CHANNELS).map(|channel| (0..CONES).map(|cone| by_cone(channel, cone)).collect()).collect();
+        let within = |channel: usize, r: f64| {
+            std::array::from_fn(|cone| {
+                let of = |(k, a): (usize, &f64)| a * -(-decay_per_cm(k) * r).exp_m1();
+                amplitudes[channel][cone].iter().enumerate().map(of).sum()
+            })
+        };
+        let release = move |depth: f64| beam.release(depth).to_vec();
+        Self::from_parts(release, CHANNELS, within)
+    }
+
+    fn from_parts(
+        release: impl Fn(f64) -> Vec<f64> + 'static,
+        kinds: usize,
+        within: impl Fn(usize, f64) -> [f64; CONES],
+    ) -> Self {
+        let edges = radii();
         let mut cells = vec![vec![Vec::new(); CONES]; edges.len() - 1];
-        let mut mu_per_cm = Vec::new();
-        for (energy, photons) in spectrum.bins() {
-            let mu = KernelTable::water().mu_over_rho_cm2_g(energy);
-            mu_per_cm.push(mu);
-            let weight = photons * energy * mu * 1.602_176_634e-10;
-            let within: Vec<[f64; CONES]> = edges.iter().map(|r| set.within(energy, *r)).collect();
+        for kind in 0..kinds {
+            let within: Vec<[f64; CONES]> = edges.iter().map(|r| within(kind, *r)).collect();
             for (cell, ends) in cells.iter_mut().zip(within.windows(2)) {
                 for (cone, cell) in cell.iter_mut().enumerate() {
-                    let sr = KernelTable::cone_solid_angle_sr(cone);
-                    cell.push(weight * (ends[1][cone] - ends[0][cone]) / sr);
+                    cell.push((ends[1][cone] - ends[0][cone]) / KernelTable::cone_solid_angle_sr(cone));
                 }
             }
         }
         let middles_cm = edges.windows(2).map(|w| 0.5 * (w[0] + w[1])).collect();
-        Self { mu_per_cm, middles_cm, cells }
+        Self { release: Box::new(release), middles_cm, cells }
     }
 
     /// Dose (Gy cm2, per photon fluence on the axis at `reference_cm`) on the axis.
     ///
-    /// Cells are taken in the kernel's own angle, at the place of the interaction: in the triangle of source, interaction and point
-    /// the law of sines gives the rest. (In directions at the point, cones of 3.75 degrees that turn with the ray by a tenth
-    /// of a degree would need a hundred samples each.)
+    /// Cells are taken in the kernel's own angle, at the place of the interaction. (In directions at the point, cones of 3.75 degrees
+    /// that turn with the ray by a tenth of a degree would need a hundred samples each.) Over a line, `T dL` is what
+    /// is released per area with the kernel's radius `L` radiological, whatever the densities.
     pub fn dose_on_axis(&self, field: &Field, depth_cm: f64) -> f64 {
         const WITHIN_CONE: usize = 2;
-        let point_cm = field.ssd_cm + depth_cm;
+        // For the derivative of the direction to the kernel's angle.
+        const STEP: f64 = 1e-4;
         let mut sum = 0.0;
         for cone in 0..CONES {
             let [near, far] = KernelTable::cone_edges_deg(cone).map(|d| d.to_radians().cos());
             let sr = KernelTable::cone_solid_angle_sr(cone) / WITHIN_CONE as f64;
             for n in 0..WITHIN_CONE {
                 let angle = (near + (far - near) * (n as f64 + 0.5) / WITHIN_CONE as f64).acos();
-                for (r, cells) in self.middles_cm.iter().zip(&self.cells) {
-                    // Angle of the local ray to the axis.
-                    let tilt = if field.tilted { (r * angle.sin() / point_cm).asin() } else { 0.0 };
-                    let way = angle - tilt;
+                for (length, cells) in self.middles_cm.iter().zip(&self.cells) {
+                    let (way, r) = field.place(depth_cm, angle, *length);
+                    let [less, more] =
+                        [-STEP, STEP].map(|step| field.place(depth_cm, angle + step, *length).0);
                     // Solid angle seen from the point over that of the kernel.
-                    let turning =
-                        if field.tilted { 1.0 - r * angle.cos() / (point_cm * tilt.cos()) } else { 1.0 };
-                    let share = turning * way.sin() / angle.sin();
-                    let at_cm = [r * way.sin(), point_cm - r * way.cos()];
-                    sum += sr * share * self.released(field, at_cm, &cells[cone]);
+                    let share = (more - less) / (2.0 * STEP) * way.sin() / angle.sin();
+                    let at_cm = [r * way.sin(), field.ssd_cm + depth_cm - r * way.cos()];
+                    sum += sr * share * self.brought(field, at_cm, &cells[cone]);
                 }
             }
         }
@@ -102,7 +194,7 @@ impl Kernels {
     }
 
     /// What a cell of the kernel brings from a distance off the axis and along it, averaged over the turn.
-    fn released(&self, field: &Field, [aside_cm, along_cm]: [f64; 2], cell: &[f64]) -> f64 {
+    fn brought(&self, field: &Field, [aside_cm, along_cm]: [f64; 2], cell: &[f64]) -> f64 {
         // The field is the same in each eighth of the turn.
         const AZIMUTHS: usize = 12;
         let depth_cm = along_cm - field.ssd_cm;
@@ -117,8 +209,8 @@ impl Kernels {
             return 0.0;
         }
         let far_cm = aside_cm.hypot(along_cm);
-        let path_cm = depth_cm * far_cm / along_cm;
-        let here: f64 = cell.iter().zip(&self.mu_per_cm).map(|(c, mu)| c * (-mu * path_cm).exp()).sum();
+        let release = (self.release)(field.water_cm(depth_cm) * far_cm / along_cm);
+        let here: f64 = cell.iter().zip(release).map(|(c, r)| c * r).sum();
         inside * here * (field.reference_cm / far_cm).powi(2)
     }
 }
@@ -207,5 +299,53 @@ fn published_figures_are_of_parallel_kernels() {
         let d = [20.0, 10.0, 1.5].map(|d| on_axis(&engine, 0.0, 10.0 * d));
         assert!((d[0] / d[1] / tilted[0] - 1.0).abs() < 0.005, "{file}: D20/D10 {}", d[0] / d[1]);
         assert!((d[1] / d[2] / tilted[1] - 1.0).abs() < 0.006, "{file}: D10/D1.5 {}", d[1] / d[2]);
+    }
+}
+
+/// Lung density between 5 and 13 cm.
+const LUNG: Option<[f64; 3]> = Some([5.0, 13.0, 0.26]);
+
+/// What the exponentials and the two spectra that span the others cost, in water and lung, at the fields of a clinic's energies.
+#[test]
+fn exponentials_keep_the_dose() {
+    let depths_cm = [0.5, 1.0, 2.0, 4.75, 5.25, 8.25, 12.75, 13.25, 15.25, 20.25];
+    for name in ["point-6mv", "generic-10mv", "generic-15mv"] {
+        let spectrum = machine(name).spectrum.clone();
+        let tabulated = Kernels::of(&KernelSet::shipped(), &spectrum);
+        let fitted = Kernels::exponentials(BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights));
+        for (half_tangent, layer) in [(0.05, None), (0.02, LUNG)] {
+            let field = Field { layer, half_tangent, ..Field::ten(100.0, 30.0) };
+            let ratio = |d: f64| fitted.dose_on_axis(&field, d) / tabulated.dose_on_axis(&field, d);
+            let ratios = depths_cm.map(ratio);
+            println!("{name}, {:.0} x {0:.0} cm2, {layer:?}: {ratios:.4?}", 200.0 * half_tangent);
+            assert!(ratios.iter().all(|r| (r - 1.0).abs() < 0.006), "{name}: {ratios:?}");
+        }
+    }
+}
+
+/// A slab of lung: less dose in it where the field is small, rebuild behind it, as the tabulated kernels have it.
+#[test]
+fn engine_through_a_lung_slab() {
+    let machine = machine("point-6mv");
+    let kernels = Kernels::of(&KernelSet::shipped(), &machine.spectrum);
+    let patient = block(DVec3::new(-100.0, 0.0, -100.0), DVec3::splat(5.0), [40, 60, 40], |p| {
+        if (50.0..130.0).contains(&p.y) { 0.26 } else { 1.0 }
+    });
+    for side_mm in [40.0, 100.0] {
+        let engine = dose(&request(&patient, &machine, side_mm, Quality::Full));
+        let field =
+            Field { layer: LUNG, half_tangent: 5e-4 * side_mm, deep_cm: 30.0, ..Field::ten(100.0, 20.0) };
+        let most = kernels.dose_on_axis(&field, 1.5);
+        // Middles of voxels, none at an edge of the slab.
+        for depth_cm in [1.75, 3.25, 4.25, 5.75, 7.25, 9.25, 11.25, 12.25, 13.75, 15.25, 17.25, 20.25] {
+            let (got, want) =
+                (on_axis(&engine, 0.0, 10.0 * depth_cm), kernels.dose_on_axis(&field, depth_cm));
+            println!(
+                "{side_mm} mm, {depth_cm:5.2} cm: {:.4} of the maximum, {:+.2} %",
+                want / most,
+                100.0 * (got - want) / most
+            );
+            assert!(((got - want) / most).abs() < 0.008, "{side_mm} mm, {depth_cm} cm: {got} for {want}");
+        }
     }
 }
