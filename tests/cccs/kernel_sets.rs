@@ -73,6 +73,10 @@ impl KernelSet {
         Some(Self { name, energies_mev, radii_cm, total, primary })
     }
 
+    pub fn radii_cm(&self) -> &[f64] {
+        &self.radii_cm
+    }
+
     pub fn all() -> Option<[Self; 3]> {
         let mackie = Self::read("Mackie 1988", "edk_mackie1988_mono")?;
         let egsnrc = Self::read("EGSnrc 2022", "edk_egsnrc2022_mono")?;
