@@ -3,6 +3,7 @@
 
 mod axis;
 mod behaviour;
+mod delivery;
 mod energy;
 mod kernel;
 mod kernel_sets;
