@@ -1,10 +1,11 @@
 //! Dose-volume histograms.
 
-use super::sampler::Sampler;
+use super::sampler::{Cell, Sampler};
 use crate::engine::{Stopped, Watch};
 use crate::geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thiserror::Error;
 
@@ -220,6 +221,16 @@ struct Source<'a> {
     edges_z_mm: Vec<f64>,
     /// Samples along each axis of a voxel.
     per_axis: usize,
+    /// Where both grids have the same axes: for each sample along a row of the mask's box, the dose's columns.
+    columns: Option<Columns>,
+}
+
+/// The dose's columns round each sample along a row of the mask's box.
+struct Columns {
+    /// `None` outside the dose grid.
+    cells: Vec<Option<Cell>>,
+    /// The columns that occur; the cells count from the first of them.
+    used: Range<usize>,
 }
 
 /// What a first look at some samples gives.
@@ -273,7 +284,7 @@ impl<'a> Source<'a> {
         let covered = mask.coverage().iter().filter(|&&c| c > 0).count();
         let enough = |&s: &usize| covered * s * s * s >= ENOUGH_SAMPLES;
         let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
-        Self {
+        let mut source = Self {
             mask,
             sampler: Sampler::new(dose_gy),
             origin: to.local_from_patient(from.origin_mm()),
@@ -282,7 +293,32 @@ impl<'a> Source<'a> {
             // Where both are the same voxels the dose is known at their centres: reading between them would only
             // blur it.
             per_axis: if same_voxels(from, to) { 1 } else { sampled() },
+            columns: None,
+        };
+        source.columns = source.columns();
+        source
+    }
+
+    /// The columns of each sample along a row, where rows of the mask run along rows of the dose.
+    fn columns(&self) -> Option<Columns> {
+        let along = self.axes.iter().zip([DVec3::X, DVec3::Y, DVec3::Z]);
+        // Over the largest grids the ends of the rows then differ by less than a thousandth of a mm.
+        if along.into_iter().any(|(axis, own)| axis.distance(own) > 1e-6) {
+            return None;
         }
+        let x_mm = |n: usize| self.origin.x + self.x_mm(n / self.per_axis, n % self.per_axis);
+        let count = self.mask.size()[0] * self.per_axis;
+        let mut cells: Vec<Option<Cell>> = (0..count).map(|n| self.sampler.columns_at(x_mm(n))).collect();
+        let first = cells.iter().flatten().map(|c| c.0).min().unwrap_or(0);
+        let end = cells.iter().flatten().map(|c| c.1 + 1).max().unwrap_or(first);
+        cells.iter_mut().flatten().for_each(|c| *c = (c.0 - first, c.1 - first, c.2));
+        Some(Columns { cells, used: first..end })
+    }
+
+    /// Place of sample `s` of the box's column `x` along the rows of the mask's grid, mm.
+    fn x_mm(&self, x: usize, s: usize) -> f64 {
+        let dx = self.mask.grid().spacing_xy_mm()[0];
+        ((self.mask.offset()[0] + x) as f64 - 0.5 + (s as f64 + 0.5) / self.per_axis as f64) * dx
     }
 
     /// Something of every plane of the mask's box: computed in parallel, returned in order.
@@ -308,7 +344,7 @@ impl<'a> Source<'a> {
     /// for, cm3.
     fn visit(&self, plane: usize, mut each: impl FnMut(Option<f32>, f64)) {
         let [sx, sy, _] = self.mask.size();
-        let [i0, j0, k0] = self.mask.offset();
+        let [_, j0, k0] = self.mask.offset();
         let [dx, dy] = self.mask.grid().spacing_xy_mm();
         let k = k0 + plane;
         let (bottom, top) = (self.edges_z_mm[k], self.edges_z_mm[k + 1]);
@@ -316,16 +352,30 @@ impl<'a> Source<'a> {
         let cm3 = dx * dy * (top - bottom) / 1000.0 / (n * n * n) as f64 / 255.0;
         let at = |s: usize| (s as f64 + 0.5) / n as f64;
         let box_plane = &self.mask.coverage()[plane * sx * sy..(plane + 1) * sx * sy];
+        let mut values = Vec::new();
         for (y, row) in box_plane.chunks_exact(sx).enumerate() {
+            if row.iter().all(|c| *c == 0) {
+                continue;
+            }
             for sub in 0..n * n {
                 let z_mm = bottom + (top - bottom) * at(sub / n);
                 let y_mm = ((j0 + y) as f64 - 0.5 + at(sub % n)) * dy;
                 let start = self.origin + self.axes[1] * y_mm + self.axes[2] * z_mm;
-                for (x, &coverage) in row.iter().enumerate().filter(|(_, c)| **c > 0) {
-                    for s in 0..n {
-                        let x_mm = ((i0 + x) as f64 - 0.5 + at(s)) * dx;
-                        let gy = self.sampler.at_local(start + self.axes[0] * x_mm);
-                        each(gy, f64::from(coverage) * cm3);
+                let covered = row.iter().enumerate().filter(|(_, c)| **c > 0);
+                if let Some(columns) = &self.columns {
+                    let there = self.sampler.row_at(start.y, start.z, columns.used.clone(), &mut values);
+                    for (x, &coverage) in covered {
+                        for cell in &columns.cells[x * n..(x + 1) * n] {
+                            let gy = cell.filter(|_| there).map(|c| between(&values, c));
+                            each(gy, f64::from(coverage) * cm3);
+                        }
+                    }
+                } else {
+                    for (x, &coverage) in covered {
+                        for s in 0..n {
+                            let gy = self.sampler.at_local(start + self.axes[0] * self.x_mm(x, s));
+                            each(gy, f64::from(coverage) * cm3);
+                        }
                     }
                 }
             }
@@ -358,6 +408,12 @@ impl<'a> Source<'a> {
         });
         bins
     }
+}
+
+/// The value between two columns; a neighbour of weight nothing does not count, even if it is no number.
+fn between(values: &[f32], (a, b, t): Cell) -> f32 {
+    let low = values[a];
+    if t == 0.0 { low } else { low + (values[b] - low) * t as f32 }
 }
 
 #[cfg(test)]

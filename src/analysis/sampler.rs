@@ -2,6 +2,7 @@
 
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
+use std::ops::Range;
 
 /// Trilinear reading of a volume from positions in the volume's own frame.
 pub(super) struct Sampler<'a> {
@@ -51,8 +52,47 @@ impl<'a> Sampler<'a> {
     }
 }
 
+impl Sampler<'_> {
+    /// The two columns of voxels round a place along the rows (mm in the grid's own frame), and the share of the
+    /// second; `None` more than half a voxel outside.
+    pub fn columns_at(&self, x_mm: f64) -> Option<Cell> {
+        cell(x_mm * self.per_mm[0], self.size[0], 0.5)
+    }
+
+    /// The values along a row of the grid at `y_mm` and `z_mm` in its own frame, for the columns in `wanted`: what lies
+    /// between them is one mix of two. `false` where the row lies outside.
+    pub fn row_at(&self, y_mm: f64, z_mm: f64, wanted: Range<usize>, values: &mut Vec<f32>) -> bool {
+        let z = match self.planes_per_mm {
+            Some(per_mm) => z_mm * per_mm,
+            None => {
+                let place = DVec3::new(0.0, 0.0, z_mm);
+                self.grid.voxel_from_patient(self.grid.patient_from_local(place)).z
+            }
+        };
+        let (Some((y0, y1, ty)), Some((z0, z1, tz))) =
+            (cell(y_mm * self.per_mm[1], self.size[1], 0.5), cell(z, self.size[2], 0.5))
+        else {
+            return false;
+        };
+        let row = |y: usize, z: usize| {
+            let first = self.grid.index(0, y, z);
+            &self.data[first + wanted.start..first + wanted.end]
+        };
+        values.clear();
+        let (a, b, c, d) = (row(y0, z0), row(y1, z0), row(y0, z1), row(y1, z1));
+        values.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(|((a, b), (c, d))| {
+            let [low, high] = [(a, b), (c, d)].map(|(a, b)| mix(f64::from(*a), f64::from(*b), ty));
+            mix(low, high, tz) as f32
+        }));
+        true
+    }
+}
+
+/// Two neighbouring voxels along an axis, and the share of the second.
+pub(super) type Cell = (usize, usize, f64);
+
 /// The two voxels round a continuous index, and the share of the second.
-fn cell(index: f64, size: usize, rim: f64) -> Option<(usize, usize, f64)> {
+fn cell(index: f64, size: usize, rim: f64) -> Option<Cell> {
     let last = (size - 1) as f64;
     // Written so that a NaN is outside.
     if !(index >= -rim && index <= last + rim) {
