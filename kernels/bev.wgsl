@@ -1,4 +1,5 @@
-// The beam's-eye view: a cast picture as grey values, or as the outline of a silhouette.
+// The beam's-eye view: a cast picture as grey values, or as the outline of a silhouette. Follows
+// cover.wgsl.
 
 struct Bev {
     // Texture coordinates of the view's top left corner, and their change per pixel.
@@ -17,15 +18,9 @@ struct Bev {
 @group(1) @binding(0) var picture: texture_2d<f32>;
 @group(1) @binding(1) var smooth_sampler: sampler;
 
-struct Corner {
-    @builtin(position) position: vec4<f32>,
-    @location(0) pixel: vec2<f32>,
-}
-
 @vertex
 fn cover(@builtin(vertex_index) index: u32) -> Corner {
-    let uv = vec2(f32((index << 1u) & 2u), f32(index & 2u));
-    return Corner(vec4(uv.x * 2.0 - 1.0, 1.0 - uv.y * 2.0, 0.0, 1.0), uv * bev.shape.xy);
+    return corner_of_all(index, bev.shape.xy);
 }
 
 fn value(at: vec2<f32>) -> f32 {

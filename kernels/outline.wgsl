@@ -1,4 +1,5 @@
-// The outline of one structure on a plane: where its coverage passes one half. Follows grid.wgsl.
+// The outline of one structure on a plane: where its coverage passes one half. Follows cover.wgsl and
+// grid.wgsl.
 
 struct Outline {
     grid: Grid,
@@ -14,20 +15,13 @@ struct Outline {
 @group(1) @binding(0) var mask: texture_3d<f32>;
 @group(1) @binding(1) var mask_planes: texture_2d<f32>;
 
-struct Corner {
-    @builtin(position) position: vec4<f32>,
-    @location(0) pixel: vec2<f32>,
-}
-
 // Two triangles over the covered part of the view.
 @vertex
 fn cover(@builtin(vertex_index) index: u32) -> Corner {
     var uv = array<vec2<f32>, 6>(
         vec2(0.0, 0.0), vec2(1.0, 0.0), vec2(0.0, 1.0), vec2(0.0, 1.0), vec2(1.0, 0.0), vec2(1.0, 1.0)
     );
-    let pixel = mix(outline.covered.xy, outline.covered.zw, uv[index]);
-    let at = pixel / outline.shape.xy * 2.0 - 1.0;
-    return Corner(vec4(at.x, -at.y, 0.0, 1.0), pixel);
+    return corner_at(mix(outline.covered.xy, outline.covered.zw, uv[index]), outline.shape.xy);
 }
 
 @fragment

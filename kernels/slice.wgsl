@@ -1,5 +1,5 @@
 // A plane through the patient: CT through window and level, colourwash and isodose lines, in one pass.
-// Follows grid.wgsl. Colours are display values (gamma space), as egui's target wants them.
+// Follows cover.wgsl and grid.wgsl. Colours are display values (gamma space), as egui's target wants them.
 
 struct View {
     ct: Grid,
@@ -23,16 +23,9 @@ struct View {
 @group(2) @binding(0) var dose: texture_3d<f32>;
 @group(2) @binding(1) var dose_planes: texture_2d<f32>;
 
-struct Corner {
-    @builtin(position) position: vec4<f32>,
-    @location(0) pixel: vec2<f32>,
-}
-
-// One triangle that covers the viewport; `pixel` counts from its top left corner.
 @vertex
 fn cover(@builtin(vertex_index) index: u32) -> Corner {
-    let uv = vec2(f32((index << 1u) & 2u), f32(index & 2u));
-    return Corner(vec4(uv.x * 2.0 - 1.0, 1.0 - uv.y * 2.0, 0.0, 1.0), uv * view.shape.xy);
+    return corner_of_all(index, view.shape.xy);
 }
 
 fn grid_point(grid: Grid, pixel: vec2<f32>) -> vec3<f32> {

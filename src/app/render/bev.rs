@@ -1,12 +1,12 @@
 //! The pipeline of `kernels/bev.wgsl`: cast pictures in the beam's-eye view.
 
 use super::cast::CAST_HALF_MM;
-use super::pipeline;
+use super::pipeline::{self, Blocks, Layers};
 use bytemuck::{Pod, Zeroable};
-use egui_wgpu::wgpu::{self, util::DeviceExt as _};
-use std::num::NonZeroU64;
+use egui_wgpu::wgpu;
 
-pub(super) const SOURCE: &str = include_str!("../../../kernels/bev.wgsl");
+pub(super) const SOURCE: &str =
+    concat!(include_str!("../../../kernels/cover.wgsl"), include_str!("../../../kernels/bev.wgsl"));
 
 /// The part of the isocentre plane that a beam's-eye view shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,8 +44,7 @@ pub(super) enum Layer {
 
 pub(super) struct BevPipeline {
     pipeline: wgpu::RenderPipeline,
-    layout: wgpu::BindGroupLayout,
-    stride: usize,
+    blocks: Blocks<BevUniform>,
 }
 
 impl BevPipeline {
@@ -54,16 +53,10 @@ impl BevPipeline {
         target: wgpu::TextureFormat,
         picture: &wgpu::BindGroupLayout,
     ) -> Self {
-        let size = size_of::<BevUniform>();
-        let layout = pipeline::uniform_layout(device, NonZeroU64::new(size as u64));
-        let target = wgpu::ColorTargetState {
-            format: target,
-            blend: Some(wgpu::BlendState::PREMULTIPLIED_ALPHA_BLENDING),
-            write_mask: wgpu::ColorWrites::ALL,
-        };
-        let pipeline = pipeline::new(device, "bev", SOURCE, &[Some(&layout), Some(picture)], target);
-        let align = device.limits().min_uniform_buffer_offset_alignment as usize;
-        Self { pipeline, layout, stride: size.next_multiple_of(align) }
+        let blocks = Blocks::new(device);
+        let groups = [Some(blocks.layout()), Some(picture)];
+        let pipeline = pipeline::new(device, "bev", SOURCE, &groups, pipeline::over(target));
+        Self { pipeline, blocks }
     }
 
     /// What draws the layers, first to last; `None` without any.
@@ -72,36 +65,18 @@ impl BevPipeline {
         device: &wgpu::Device,
         frame: &BevFrame,
         layers: Vec<(wgpu::BindGroup, Layer)>,
-    ) -> Option<BevPaint> {
+    ) -> Option<Layers> {
         if layers.is_empty() {
             return None;
         }
-        let mut blocks = vec![0; self.stride * layers.len()];
-        let mut pictures = Vec::with_capacity(layers.len());
-        for (n, (picture, layer)) in layers.into_iter().enumerate() {
-            let uniform = uniform(frame, &layer);
-            let start = n * self.stride;
-            blocks[start..start + size_of::<BevUniform>()].copy_from_slice(bytemuck::bytes_of(&uniform));
-            pictures.push((picture, start as u32));
-        }
-        let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: Some("bev"),
-            contents: &blocks,
-            usage: wgpu::BufferUsages::UNIFORM,
-        });
-        let uniforms = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("bev"),
-            layout: &self.layout,
-            entries: &[wgpu::BindGroupEntry {
-                binding: 0,
-                resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                    buffer: &buffer,
-                    offset: 0,
-                    size: NonZeroU64::new(size_of::<BevUniform>() as u64),
-                }),
-            }],
-        });
-        Some(BevPaint { pipeline: self.pipeline.clone(), uniforms, pictures })
+        let uniforms: Vec<BevUniform> = layers.iter().map(|(_, layer)| uniform(frame, layer)).collect();
+        let draw = |(n, (picture, _))| (self.blocks.offset(n), vec![picture]);
+        Some(Layers {
+            pipeline: self.pipeline.clone(),
+            uniforms: self.blocks.upload(device, &uniforms),
+            draws: layers.into_iter().enumerate().map(draw).collect(),
+            corners: 3,
+        })
     }
 }
 
@@ -125,27 +100,4 @@ fn uniform(frame: &BevFrame, layer: &Layer) -> BevUniform {
         }
     }
     out
-}
-
-pub(super) struct BevPaint {
-    pipeline: wgpu::RenderPipeline,
-    uniforms: wgpu::BindGroup,
-    /// Each picture and the offset of its block of uniforms.
-    pictures: Vec<(wgpu::BindGroup, u32)>,
-}
-
-impl egui_wgpu::CallbackTrait for BevPaint {
-    fn paint(
-        &self,
-        _info: egui::PaintCallbackInfo,
-        pass: &mut wgpu::RenderPass<'static>,
-        _resources: &egui_wgpu::CallbackResources,
-    ) {
-        pass.set_pipeline(&self.pipeline);
-        for (picture, offset) in &self.pictures {
-            pass.set_bind_group(0, &self.uniforms, &[*offset]);
-            pass.set_bind_group(1, picture, &[]);
-            pass.draw(0..3, 0..1);
-        }
-    }
 }

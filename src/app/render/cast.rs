@@ -1,11 +1,11 @@
 //! The compute pipelines of `kernels/cast.wgsl`: radiographs and silhouettes as seen from the source. A picture is
 //! kept until the beam, the volume or the fineness asked for changes.
 
-use super::pipeline;
+use super::pipeline::{self, Blocks};
 use super::textures::{Kind, Layouts, Textures};
 use crate::geometry::{BeamFrame, Grid, Mask, Volume};
 use bytemuck::{Pod, Zeroable};
-use egui_wgpu::wgpu::{self, util::DeviceExt as _};
+use egui_wgpu::wgpu;
 use glam::DVec3;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ struct Picture {
 pub(super) struct Caster {
     radiograph: wgpu::ComputePipeline,
     silhouette: wgpu::ComputePipeline,
-    uniform_layout: wgpu::BindGroupLayout,
+    blocks: Blocks<CastUniform>,
     result_layout: wgpu::BindGroupLayout,
     /// A picture and its sampler, for the pipeline that shows it.
     pub(super) picture_layout: wgpu::BindGroupLayout,
@@ -90,7 +90,7 @@ pub(super) struct Caster {
 
 impl Caster {
     pub(super) fn new(device: &wgpu::Device, layouts: &Layouts) -> Self {
-        let uniform_layout = pipeline::uniform_layout(device, None);
+        let blocks = Blocks::new(device);
         let result_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some("cast result"),
             entries: &[wgpu::BindGroupLayoutEntry {
@@ -111,7 +111,7 @@ impl Caster {
         let pipeline = |entry: &str, volume: &wgpu::BindGroupLayout| {
             let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: Some(entry),
-                bind_group_layouts: &[Some(&uniform_layout), Some(volume), Some(&result_layout)],
+                bind_group_layouts: &[Some(blocks.layout()), Some(volume), Some(&result_layout)],
                 immediate_size: 0,
             });
             device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
@@ -128,7 +128,7 @@ impl Caster {
             silhouette: pipeline("silhouette", &layouts.exact),
             picture_layout: pipeline::picture_layout(device),
             sampler: pipeline::linear_sampler(device),
-            uniform_layout,
+            blocks,
             result_layout,
             pictures: HashMap::new(),
             clock: 0,
@@ -229,20 +229,12 @@ impl Caster {
             view_formats: &[],
         });
         let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
-        let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: Some("cast"),
-            contents: bytemuck::bytes_of(uniform),
-            usage: wgpu::BufferUsages::UNIFORM,
-        });
         let group = |layout, entries: &[wgpu::BindGroupEntry<'_>]| {
             device.create_bind_group(&wgpu::BindGroupDescriptor { label: Some("cast"), layout, entries })
         };
         let texture_entry =
             wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&view) };
-        let uniforms = group(
-            &self.uniform_layout,
-            &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
-        );
+        let uniforms = self.blocks.upload(device, std::slice::from_ref(uniform));
         let result = group(&self.result_layout, std::slice::from_ref(&texture_entry));
         let sampler = wgpu::BindingResource::Sampler(&self.sampler);
         let picture = group(
@@ -253,7 +245,7 @@ impl Caster {
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             pass.set_pipeline(if mask.is_some() { &self.silhouette } else { &self.radiograph });
-            pass.set_bind_group(0, &uniforms, &[]);
+            pass.set_bind_group(0, &uniforms, &[self.blocks.offset(0)]);
             pass.set_bind_group(1, volume, &[]);
             pass.set_bind_group(2, &result, &[]);
             pass.dispatch_workgroups(side.div_ceil(8), side.div_ceil(8), 1);

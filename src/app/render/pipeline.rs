@@ -1,6 +1,8 @@
 //! What the pipelines have in common.
 
-use egui_wgpu::wgpu;
+use bytemuck::Pod;
+use egui_wgpu::wgpu::{self, util::DeviceExt as _};
+use std::marker::PhantomData;
 use std::num::NonZeroU64;
 
 /// A pipeline of entry points `cover` and `shade` that draws into egui's target.
@@ -43,21 +45,101 @@ pub(super) fn new(
     })
 }
 
-/// A group of one uniform block. With a size, draws choose their block by an offset.
-pub(super) fn uniform_layout(device: &wgpu::Device, block: Option<NonZeroU64>) -> wgpu::BindGroupLayout {
-    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: Some("uniforms"),
-        entries: &[wgpu::BindGroupLayoutEntry {
-            binding: 0,
-            visibility: wgpu::ShaderStages::VERTEX_FRAGMENT | wgpu::ShaderStages::COMPUTE,
-            ty: wgpu::BindingType::Buffer {
-                ty: wgpu::BufferBindingType::Uniform,
-                has_dynamic_offset: block.is_some(),
-                min_binding_size: block,
-            },
-            count: None,
-        }],
-    })
+/// Uniform blocks of one kind, as a shader's first group: draws choose theirs by its offset.
+pub(super) struct Blocks<U> {
+    layout: wgpu::BindGroupLayout,
+    /// Distance between blocks in a buffer.
+    stride: usize,
+    kind: PhantomData<U>,
+}
+
+impl<U: Pod> Blocks<U> {
+    pub(super) fn new(device: &wgpu::Device) -> Self {
+        let size = NonZeroU64::new(size_of::<U>() as u64);
+        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("uniforms"),
+            entries: &[wgpu::BindGroupLayoutEntry {
+                binding: 0,
+                visibility: wgpu::ShaderStages::VERTEX_FRAGMENT | wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty: wgpu::BufferBindingType::Uniform,
+                    has_dynamic_offset: true,
+                    min_binding_size: size,
+                },
+                count: None,
+            }],
+        });
+        let align = device.limits().min_uniform_buffer_offset_alignment as usize;
+        Self { layout, stride: size_of::<U>().next_multiple_of(align), kind: PhantomData }
+    }
+
+    pub(super) fn layout(&self) -> &wgpu::BindGroupLayout {
+        &self.layout
+    }
+
+    /// A new buffer of these blocks; block `n` stands at [`Self::offset`] of `n`.
+    pub(super) fn upload(&self, device: &wgpu::Device, blocks: &[U]) -> wgpu::BindGroup {
+        let mut bytes = vec![0; self.stride * blocks.len()];
+        for (place, block) in bytes.chunks_exact_mut(self.stride).zip(blocks) {
+            place[..size_of::<U>()].copy_from_slice(bytemuck::bytes_of(block));
+        }
+        let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: Some("uniforms"),
+            contents: &bytes,
+            usage: wgpu::BufferUsages::UNIFORM,
+        });
+        let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+            buffer: &buffer,
+            offset: 0,
+            size: NonZeroU64::new(size_of::<U>() as u64),
+        });
+        device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("uniforms"),
+            layout: &self.layout,
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource }],
+        })
+    }
+
+    pub(super) fn offset(&self, block: usize) -> u32 {
+        (block * self.stride) as u32
+    }
+}
+
+/// Paint in a view of one draw or several, each with its block of uniforms and its textures.
+pub(super) struct Layers {
+    pub pipeline: wgpu::RenderPipeline,
+    pub uniforms: wgpu::BindGroup,
+    /// Offset of the uniforms, and the groups from the second on.
+    pub draws: Vec<(u32, Vec<wgpu::BindGroup>)>,
+    /// Corners a draw.
+    pub corners: u32,
+}
+
+impl egui_wgpu::CallbackTrait for Layers {
+    fn paint(
+        &self,
+        _info: egui::PaintCallbackInfo,
+        pass: &mut wgpu::RenderPass<'static>,
+        _resources: &egui_wgpu::CallbackResources,
+    ) {
+        pass.set_pipeline(&self.pipeline);
+        for (offset, groups) in &self.draws {
+            pass.set_bind_group(0, &self.uniforms, &[*offset]);
+            for (n, group) in groups.iter().enumerate() {
+                pass.set_bind_group(n as u32 + 1, group, &[]);
+            }
+            pass.draw(0..self.corners, 0..1);
+        }
+    }
+}
+
+/// Drawn over what is there: colours come multiplied by their opacity.
+pub(super) fn over(format: wgpu::TextureFormat) -> wgpu::ColorTargetState {
+    wgpu::ColorTargetState {
+        format,
+        blend: Some(wgpu::BlendState::PREMULTIPLIED_ALPHA_BLENDING),
+        write_mask: wgpu::ColorWrites::ALL,
+    }
 }
 
 /// A two-dimensional picture with its sampler.

@@ -2,19 +2,22 @@
 
 use super::Placed;
 use super::frame::{GridUniform, PlaneFrame};
-use super::pipeline;
+use super::pipeline::{self, Blocks, Layers};
 use super::textures::Layouts;
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
-use egui_wgpu::wgpu::{self, util::DeviceExt as _};
+use egui_wgpu::wgpu;
 use std::sync::Arc;
 
 /// Most isodose levels one picture has.
 const MAX_LEVELS: usize = 16;
 
-/// Shader source: the shared grid part, then the slice.
-pub(super) const SOURCE: &str =
-    concat!(include_str!("../../../kernels/grid.wgsl"), include_str!("../../../kernels/slice.wgsl"));
+/// Shader source: the shared parts, then the slice.
+pub(super) const SOURCE: &str = concat!(
+    include_str!("../../../kernels/cover.wgsl"),
+    include_str!("../../../kernels/grid.wgsl"),
+    include_str!("../../../kernels/slice.wgsl")
+);
 
 /// What a plane shows.
 pub struct SliceLook<'a> {
@@ -62,20 +65,15 @@ struct ViewUniform {
 
 pub(super) struct SlicePipeline {
     pipeline: wgpu::RenderPipeline,
-    view_layout: wgpu::BindGroupLayout,
+    blocks: Blocks<ViewUniform>,
 }
 
 impl SlicePipeline {
     pub(super) fn new(device: &wgpu::Device, target: wgpu::TextureFormat, layouts: &Layouts) -> Self {
-        let view_layout = pipeline::uniform_layout(device, None);
-        let pipeline = pipeline::new(
-            device,
-            "slice",
-            SOURCE,
-            &[Some(&view_layout), Some(&layouts.smooth), Some(&layouts.exact)],
-            target.into(),
-        );
-        Self { pipeline, view_layout }
+        let blocks = Blocks::new(device);
+        let groups = [Some(blocks.layout()), Some(&layouts.smooth), Some(&layouts.exact)];
+        let pipeline = pipeline::new(device, "slice", SOURCE, &groups, target.into());
+        Self { pipeline, blocks }
     }
 
     /// What draws the plane in egui's pass. Volumes that have no texture (too large) are left out.
@@ -87,22 +85,16 @@ impl SlicePipeline {
         ct: Option<Placed<'_>>,
         dose: Option<Placed<'_>>,
         empty: [wgpu::BindGroup; 2],
-    ) -> SlicePaint {
+    ) -> Layers {
         let uniform = view_uniform(frame, look, ct.as_ref(), dose.as_ref());
-        let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: Some("slice view"),
-            contents: bytemuck::bytes_of(&uniform),
-            usage: wgpu::BufferUsages::UNIFORM,
-        });
-        let view = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("slice view"),
-            layout: &self.view_layout,
-            entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
-        });
         let [no_ct, no_dose] = empty;
-        let ct = ct.map_or(no_ct, |(_, group)| group);
-        let dose = dose.map_or(no_dose, |(_, group)| group);
-        SlicePaint { pipeline: self.pipeline.clone(), view, ct, dose }
+        let groups = vec![ct.map_or(no_ct, |(_, group)| group), dose.map_or(no_dose, |(_, group)| group)];
+        Layers {
+            pipeline: self.pipeline.clone(),
+            uniforms: self.blocks.upload(device, &[uniform]),
+            draws: vec![(self.blocks.offset(0), groups)],
+            corners: 3,
+        }
     }
 }
 
@@ -136,26 +128,4 @@ fn view_uniform(
         }
     }
     u
-}
-
-pub(super) struct SlicePaint {
-    pipeline: wgpu::RenderPipeline,
-    view: wgpu::BindGroup,
-    ct: wgpu::BindGroup,
-    dose: wgpu::BindGroup,
-}
-
-impl egui_wgpu::CallbackTrait for SlicePaint {
-    fn paint(
-        &self,
-        _info: egui::PaintCallbackInfo,
-        pass: &mut wgpu::RenderPass<'static>,
-        _resources: &egui_wgpu::CallbackResources,
-    ) {
-        pass.set_pipeline(&self.pipeline);
-        pass.set_bind_group(0, &self.view, &[]);
-        pass.set_bind_group(1, &self.ct, &[]);
-        pass.set_bind_group(2, &self.dose, &[]);
-        pass.draw(0..3, 0..1);
-    }
 }
