@@ -55,6 +55,16 @@ impl fmt::Display for CaseWord {
 }
 
 impl CaseWord {
+    /// The word as one would call it: of a path the last part.
+    pub fn short(&self) -> String {
+        match self {
+            Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => {
+                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+            }
+            Self::Demo(_) => self.to_string(),
+        }
+    }
+
     /// The word with an absolute path, as a session keeps it.
     pub fn absolute(&self) -> Self {
         let full = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -194,12 +204,7 @@ fn chosen_before(word: &CaseWord, session: &session::Session, choice: Choice) ->
     let (CaseWord::Dicom(path), Some(uid), None) = (word, &session.series_uid, choice.series) else {
         return choice;
     };
-    let same = |s: &dicom::Series| s.uid == *uid;
-    let named = |s: &dicom::Series| session.series_description.as_ref() == Some(&s.description);
-    let series = dicom::scan(path, &|_| true).ok().and_then(|c| {
-        let phase = c.series.iter().position(|s| same(s) && named(s));
-        phase.or_else(|| c.series.iter().position(same))
-    });
+    let series = dicom::scan(path, &|_| true).ok().and_then(|c| c.series.iter().position(|s| s.uid == *uid));
     Choice { series, ..choice }
 }
 

@@ -1,14 +1,19 @@
 //! What a dose means for the structures: DVH, plan sums and plan figures.
 
+mod beam_job;
 mod dvh;
 mod figures;
 mod plan_job;
 mod plan_sum;
+mod remarks;
 mod sampler;
 
+pub use beam_job::{
+    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, body_of, contradiction, dose_of_beam,
+    is_computed, mask_of,
+};
 pub use dvh::{Dvh, DvhError};
 pub use figures::{PlanFigures, StructureFigures, target_of};
-pub use plan_job::{
-    DEFAULT_GRID_MM, MATTER_G_CM3, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, has_body,
-};
+pub use plan_job::{PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan};
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};
+pub use remarks::{MOST_MU, beam_remarks};

@@ -1,25 +1,20 @@
 //! The dose of a whole plan in one call: densities, grid, beams, sum, normalisation, DVHs. The window does the same in
 //! steps, so that it can keep what has not changed.
 
+use super::beam_job::{
+    BeamJobError, Computation, Contradiction, Ready, body_of, contradiction, dose_of_beam, is_computed,
+    mask_of,
+};
 use super::{Dvh, DvhError, Part, PlanFigures, SumError, normalisation_factor, plan_dose, target_of};
 use crate::case::{
-    Beam, Contour, Ct, Dose, DoseStatus, Normalisation, Plan, Radiation, Receipt, Structure, StructureKind,
-    StructureSet,
+    Beam, Contour, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureKind, StructureSet,
 };
-use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
-use crate::engine::cpu::cccs::beam_dose;
+use crate::engine::cccs::{DoseError, DoseTo, Quality};
 use crate::engine::{Stopped, Watch};
-use crate::geometry::{Grid, GridError, Mask, MaskError, body_contours};
-use crate::physics::{BodyMismatch, HuTable, Machine, MachineError, Patient};
-use glam::DVec3;
+use crate::geometry::{MaskError, body_contours};
+use crate::physics::{BodyMismatch, HuTable};
 use std::sync::Arc;
 use thiserror::Error;
-
-/// A dose on a coarser grid than this is no final one, mm.
-pub const DEFAULT_GRID_MM: f64 = 2.5;
-
-/// What is thinner takes no room in the dose grid, g/cm3: air is, lung is not.
-pub const MATTER_G_CM3: f32 = 0.02;
 
 /// Asks for the dose of a plan.
 #[derive(Clone, Debug)]
@@ -58,28 +53,18 @@ pub struct PlanResult {
 pub enum PlanJobError {
     #[error(transparent)]
     Stopped(#[from] Stopped),
-    #[error(
-        "the plan '{plan}' is for a patient lying {plan_position}, the CT shows one lying {ct_position}: they contradict each other; correct the position of the plan, or take the CT it was made on"
-    )]
-    Position { plan: String, plan_position: &'static str, ct_position: &'static str },
-    #[error(
-        "the isocentre {x:.1},{y:.1},{z:.1} of beam '{beam}' lies outside the CT, which reaches from {low} to {high} mm (patient LPS): plan and CT do not belong together, or the axes are mixed up"
-    )]
-    Isocentre { beam: String, x: f64, y: f64, z: f64, low: String, high: String },
+    #[error(transparent)]
+    Contradiction(#[from] Contradiction),
     #[error("the plan '{0}' has no photon beam that can be computed")]
     NoBeams(String),
     #[error(transparent)]
     HuTable(#[from] crate::physics::HuTableError),
-    #[error("beam '{beam}': {source}")]
-    Machine { beam: String, source: MachineError },
     #[error("the body '{structure}': {source}")]
     Body { structure: String, source: MaskError },
     #[error(transparent)]
     BodyMismatch(#[from] BodyMismatch),
-    #[error("the dose grid: {0}")]
-    Grid(#[from] GridError),
     #[error("beam '{beam}': {source}")]
-    Beam { beam: String, source: DoseError },
+    Beam { beam: String, source: BeamJobError },
     #[error(transparent)]
     Sum(#[from] SumError),
     #[error("the plan is normalised to '{structure}': {why}")]
@@ -97,9 +82,8 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
     let drawn = body_of(&job.structures);
     let made = if drawn.is_none() { body_from_ct(&job.ct, &job.structures, watch)? } else { None };
     let body = drawn.or(made.as_ref());
-    let mask = body.map(|b| mask_of(&job.ct, b)).transpose().map_err(|source| PlanJobError::Body {
-        structure: body.map(|b| b.name.clone()).unwrap_or_default(),
-        source,
+    let mask = body.map(|b| mask_of(job.ct.hu.grid(), b, watch)).transpose().map_err(|source| {
+        PlanJobError::Body { structure: body.map(|b| b.name.clone()).unwrap_or_default(), source }
     })?;
     match (&made, body) {
         (Some(_), _) => remarks.push(format!(
@@ -110,10 +94,10 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
         }
         (None, Some(_)) => {}
     }
-    let patient = Arc::new(Patient::new(&job.ct, &table, mask.as_ref())?);
+    let ready = Ready::new(&job.ct, &table, mask.as_ref())?;
     watch.check()?;
-    let corners = matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3);
-    let grid = Arc::new(dose_grid(job.ct.hu.grid(), corners, job.grid_mm)?);
+    let warnings = job.plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
+    remarks.extend(warnings.map(|r| r.message.clone()));
 
     let mut parts = Vec::new();
     let mut receipts = Vec::new();
@@ -124,8 +108,11 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
     }
     for (n, beam) in beams.iter().enumerate() {
         tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.name));
-        let dose = one_beam(job, beam, &patient, &grid, watch)?;
-        receipts.extend(dose.receipt.clone());
+        let dose = one_beam(job, beam, &ready, watch)?;
+        for receipt in dose.receipt.iter() {
+            remarks.extend(receipt.warnings.iter().map(|w| format!("beam '{}': {w}", beam.name)));
+            receipts.push(receipt.clone());
+        }
         parts.push(Part { dose: Arc::new(dose), scale: f64::from(job.plan.fractions) });
     }
     let (dose, factor) = normalised(job, parts, watch)?;
@@ -136,16 +123,6 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
     let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), d)));
     Ok(PlanResult { dose, plan, factor, figures, dvhs, receipts, remarks })
-}
-
-/// Whether the engine computes a beam.
-fn is_computed(beam: &Beam) -> bool {
-    beam.radiation == Radiation::Photon && beam.read_only.is_none()
-}
-
-/// The structure outside of which nothing counts.
-fn body_of(set: &StructureSet) -> Option<&Structure> {
-    set.structures.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
 }
 
 /// Skin is found at this CT number.
@@ -175,71 +152,20 @@ pub fn body_from_ct(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<Option
     }))
 }
 
-/// Whether a set has a body.
-pub fn has_body(set: &StructureSet) -> bool {
-    body_of(set).is_some()
-}
-
-fn mask_of(ct: &Ct, structure: &Structure) -> Result<Mask, MaskError> {
-    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
-    Mask::from_contours(ct.hu.grid(), &contours, &|_| true)
-}
-
 /// What contradicts itself is refused before anything is computed.
 fn check(job: &PlanJob) -> Result<(), PlanJobError> {
-    let (plan, ct) = (&job.plan, &job.ct);
-    if plan.position != ct.position {
-        return Err(PlanJobError::Position {
-            plan: plan.name.clone(),
-            plan_position: plan.position.code(),
-            ct_position: ct.position.code(),
-        });
+    let beams: Vec<&Beam> = job.plan.beams.iter().filter(|b| is_computed(b)).collect();
+    if beams.is_empty() {
+        return Err(PlanJobError::NoBeams(job.plan.name.clone()));
     }
-    if !plan.beams.iter().any(is_computed) {
-        return Err(PlanJobError::NoBeams(plan.name.clone()));
-    }
-    for beam in plan.beams.iter().filter(|b| is_computed(b)) {
-        let [x, y, z] = beam.isocentre_mm.to_array();
-        if ct.hu.nearest(beam.isocentre_mm).is_none() {
-            let corners = ct.hu.grid().corners_mm();
-            let low = corners.into_iter().fold(DVec3::INFINITY, DVec3::min);
-            let high = corners.into_iter().fold(DVec3::NEG_INFINITY, DVec3::max);
-            let place = |p: DVec3| format!("{:.1},{:.1},{:.1}", p.x, p.y, p.z);
-            let (beam, low, high) = (beam.name.clone(), place(low), place(high));
-            return Err(PlanJobError::Isocentre { beam, x, y, z, low, high });
-        }
-    }
-    Ok(())
+    beams.into_iter().try_for_each(|b| contradiction(&job.plan, b, &job.ct).map_or(Ok(()), |c| Err(c.into())))
 }
 
-fn one_beam(
-    job: &PlanJob,
-    beam: &Beam,
-    patient: &Arc<Patient>,
-    grid: &Arc<Grid>,
-    watch: &Watch,
-) -> Result<Dose, PlanJobError> {
-    let machine = Machine::resolve(job.plan.machine_of(beam))
-        .map_err(|source| PlanJobError::Machine { beam: beam.name.clone(), source })?;
-    let request = DoseRequest {
-        patient: Arc::clone(patient),
-        machine,
-        beam: beam.clone(),
-        grid: Arc::clone(grid),
-        quality: job.quality,
-        dose_to: job.dose_to,
-    };
-    let answer = beam_dose(&request, watch).map_err(|source| match source {
-        DoseError::Stopped(stopped) => PlanJobError::Stopped(stopped),
+fn one_beam(job: &PlanJob, beam: &Beam, ready: &Ready, watch: &Watch) -> Result<Dose, PlanJobError> {
+    let how = Computation { quality: job.quality, dose_to: job.dose_to, grid_mm: job.grid_mm };
+    dose_of_beam(ready, beam, job.plan.machine_of(beam), how, watch).map_err(|source| match source {
+        BeamJobError::Dose(DoseError::Stopped(stopped)) => PlanJobError::Stopped(stopped),
         source => PlanJobError::Beam { beam: beam.name.clone(), source },
-    })?;
-    let grid_status = if job.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
-    Ok(Dose {
-        gy: answer.gy,
-        status: answer.status.worst(grid_status),
-        label: beam.name.clone(),
-        frame_of_reference_uid: job.ct.frame_of_reference_uid.clone(),
-        receipt: Some(answer.receipt),
     })
 }
 
@@ -258,7 +184,7 @@ fn factor(job: &PlanJob, wanted: &Normalisation, sum: &Dose, watch: &Watch) -> R
         let names: Vec<&str> = job.structures.structures.iter().map(|s| s.name.as_str()).collect();
         return Err(fault(format!("the case has no such structure; it has {}", names.join(", "))));
     };
-    let mask = mask_of(&job.ct, structure).map_err(|e| fault(e.to_string()))?;
+    let mask = mask_of(job.ct.hu.grid(), structure, watch).map_err(|e| fault(e.to_string()))?;
     let dvh = Dvh::new(&mask, &sum.gy, watch).map_err(|e| match e {
         DvhError::Stopped(stopped) => PlanJobError::Stopped(stopped),
         other => fault(other.to_string()),
@@ -270,7 +196,7 @@ fn dvhs(job: &PlanJob, dose: &Dose, watch: &Watch) -> Result<Vec<(Structure, Dvh
     let mut all = Vec::new();
     for structure in job.structures.structures.iter().filter(|s| !s.contours.is_empty()) {
         watch.check()?;
-        let Ok(mask) = mask_of(&job.ct, structure) else { continue };
+        let Ok(mask) = mask_of(job.ct.hu.grid(), structure, watch) else { continue };
         match Dvh::new(&mask, &dose.gy, watch) {
             Ok(dvh) => all.push((structure.clone(), dvh)),
             Err(DvhError::Stopped(stopped)) => return Err(stopped.into()),

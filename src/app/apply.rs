@@ -8,6 +8,7 @@ use super::state::{NoticeKind, Selection};
 use crate::case::{Beam, Edit, Jaws, Plan, StructureKind};
 use crate::dicom::Choice;
 use glam::DVec3;
+use std::sync::Arc;
 
 impl App {
     pub(super) fn apply(&mut self, command: Command) {
@@ -66,8 +67,11 @@ impl App {
                 }
             }
             Command::Recompute => state.follow.forget_failures(),
-            Command::PickFolder => self.pick(true),
-            Command::PickFile => self.pick(false),
+            Command::Pick(ask) => self.pick(ask),
+            Command::OpenHuTable(path) => self.open_hu_table(path),
+            Command::SaveHuTable(path) => self.save_hu_table(path),
+            Command::HuDraft(draft) => state.hu_draft = draft,
+            Command::UseHuDraft => self.use_hu_draft(),
             Command::SavePlan(path) => self.save_plan(path),
             Command::SaveSession(path) => self.save_session(path),
         }
@@ -78,6 +82,20 @@ impl App {
         let gesture = gesture.map(|g| g ^ self.gestures.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         if let Err(error) = self.state.history.apply(edit, gesture) {
             self.state.notices.add(NoticeKind::Error, format!("The change was not made: {error}."));
+        }
+    }
+
+    /// Puts the edited HU table in force; one that cannot be says why and stays a draft.
+    fn use_hu_draft(&mut self) {
+        let Some(draft) = &self.state.hu_draft else { return };
+        match draft.table() {
+            Ok(table) => {
+                self.state.follow.settings.hu_table = Arc::new(table);
+                self.state.hu_draft = None;
+            }
+            Err(why) => {
+                self.state.notices.add(NoticeKind::Error, format!("The HU table is not used: {why}."));
+            }
         }
     }
 

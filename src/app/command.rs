@@ -1,6 +1,8 @@
 //! What panels ask for: they push commands, [`App`](super::App) applies them in one place.
 
 use super::display::{DoseDisplay, WindowLevel};
+use super::files::Ask;
+use super::hu_draft::HuDraft;
 use super::roi::Shape;
 use super::state::{DvhDisplay, Selection, Workspace};
 use super::view::ViewKind;
@@ -15,12 +17,17 @@ pub enum Command {
     Open(String),
     /// Opens another image series of the folder on show, by its index there.
     OpenSeries(usize),
-    /// Asks the desktop for a folder, then opens it.
-    PickFolder,
-    /// Asks the desktop for a file, then opens it.
-    PickFile,
+    /// Asks the desktop for a folder or file, then does with it what it was asked for.
+    Pick(Ask),
     SavePlan(PathBuf),
     SaveSession(PathBuf),
+    OpenHuTable(PathBuf),
+    /// Saves the HU table being edited, else the one in force.
+    SaveHuTable(PathBuf),
+    /// Begins, changes or (`None`) drops the editing of a HU table.
+    HuDraft(Option<HuDraft>),
+    /// Puts the edited HU table in force.
+    UseHuDraft,
     Undo,
     Redo,
     /// Changes the case. Edits of one `gesture` (a drag) undo together.

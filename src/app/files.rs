@@ -3,14 +3,75 @@
 use super::App;
 use super::display::DoseReference;
 use super::follow::{Answer, Opened, Shown, work};
+use super::record::Record;
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
-use crate::case::{Edit, Severity, Structure};
+use crate::analysis::{contradiction, is_computed};
+use crate::case::{Case, Edit, Remark, Severity, Structure};
 use crate::dicom::Choice;
-use crate::files::plan_toml;
+use crate::files::{plan_toml, replace_file};
 use crate::open::CaseWord;
+use crate::physics::HuTable;
 use crate::worker::{Slot, Task};
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a file dialog is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    OpenFolder,
+    OpenFile,
+    OpenHuTable,
+    SavePlan,
+    SaveSession,
+    SaveHuTable,
+}
+
+/// Asks for a file or folder; `None` where the user thought better of it. Called on a thread of its own.
+pub type Dialog = Arc<dyn Fn(Ask) -> Option<PathBuf> + Send + Sync>;
+
+/// What a dialog was opened for, its answer, and how long that took.
+pub(super) type Picked = (Ask, Option<PathBuf>, Duration);
+
+/// Nobody closes a dialog as soon as this: there was none.
+const NO_DIALOG: Duration = Duration::from_millis(300);
+
+/// The desktop's own dialogs.
+pub(super) fn desktop_dialog() -> Dialog {
+    Arc::new(|ask| {
+        let dialog = rfd::FileDialog::new();
+        let save = |title: &str, name: &str, kind: &str, ending: &str| {
+            rfd::FileDialog::new()
+                .set_title(title)
+                .set_file_name(name)
+                .add_filter(kind, &[ending])
+                .save_file()
+        };
+        match ask {
+            Ask::OpenFolder => dialog.set_title("Open a folder in Beamsight").pick_folder(),
+            Ask::OpenFile => dialog.set_title("Open a file in Beamsight").pick_file(),
+            Ask::OpenHuTable => {
+                dialog.set_title("Open a HU table").add_filter("HU table", &["toml"]).pick_file()
+            }
+            Ask::SavePlan => save("Save the plan", "plan.toml", "Plan", "toml"),
+            Ask::SaveSession => save("Save the session", "session.json", "Session", "json"),
+            Ask::SaveHuTable => save("Save the HU table", "hu-table.toml", "HU table", "toml"),
+        }
+    })
+}
+
+/// A path with the ending that its kind of file is known by.
+fn with_ending(path: PathBuf, ending: &str) -> PathBuf {
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending)) {
+        return path;
+    }
+    let mut name = path.into_os_string();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
 
 impl App {
     /// Opens a CASE word; what is loaded stays until the new case is whole.
@@ -27,7 +88,7 @@ impl App {
                 return;
             }
         };
-        let task = Task::new(format!("Opening {word}"), move |watch| {
+        let task = Task::new(format!("Opening {}", word.short()), move |watch| {
             work::open(&word, choice, plan.as_deref(), watch).map(Answer::Opened)
         });
         self.worker.submit(Slot::Open, task);
@@ -36,15 +97,16 @@ impl App {
 
     /// Puts a new case on show.
     pub(super) fn show_case(&mut self, opened: Opened) {
-        let Opened { case, word, series, structures } = opened;
+        let Opened { case, word, series, structures, record } = opened;
         let state = &mut self.state;
         state.origin = Some(Origin { word, series, structures });
         for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
-            state.notices.add(NoticeKind::Warning, &remark.message);
+            state.notices.add(NoticeKind::Warning, notice_of(remark));
         }
         state.follow.reset(state.plan, &self.worker);
         state.hidden.clear();
         state.shapes = Default::default();
+        state.hu_draft = None;
         state.plan = 0;
         state.pointer_mm = None;
         let first_beam = case.plans.first().and_then(|p| p.beams.first());
@@ -53,17 +115,18 @@ impl App {
             (None, Some(_)) => Selection::Ct,
             (None, None) => Selection::Nothing,
         };
-        state.follow.shown =
-            if first_beam.is_none() && !case.doses.is_empty() { Shown::Imported(0) } else { Shown::Plan };
+        state.follow.shown = first_shown(&case);
         // Without a prescription 100 % is the largest dose, and the views say so.
         state.dose_display.reference = match case.plans.first().and_then(|p| p.prescription_gy) {
             Some(_) => DoseReference::Prescription,
             None => DoseReference::Maximum,
         };
         let isocentre = first_beam.map(|b| b.isocentre_mm);
-        let grid = case.ct.as_ref().map(|ct| ct.hu.grid()).or(case.doses.first().map(|d| d.gy.grid()));
-        let middle = grid.map(|g| g.middle_mm());
+        let volume = case.ct.as_ref().map(|ct| &ct.hu).or(case.doses.first().map(|d| &d.gy));
+        let middle = volume.map(|v| v.grid().middle_mm());
         let target = roi::target_middle_mm(&case);
+        // A plan that lies beside its images is said; what is shown are the images.
+        let isocentre = isocentre.filter(|mm| volume.is_none_or(|v| v.nearest(*mm).is_some()));
         state.crosshair_mm = isocentre.or(target).or(middle).unwrap_or_default();
         for view in &mut self.views {
             view.fit();
@@ -71,37 +134,53 @@ impl App {
         if let Err(error) = state.history.apply(Edit::Load(Box::new(case)), None) {
             state.notices.add(NoticeKind::Error, error.to_string());
         }
+        if let Some(trouble) = record.and_then(|r| r.restore(state)) {
+            state.notices.add(NoticeKind::Warning, trouble);
+        }
     }
 
-    /// Asks the desktop for a folder or file on a thread of its own; the answer is opened with the next frame.
-    pub(super) fn pick(&mut self, folder: bool) {
+    /// Asks for a folder or file on a thread of its own; the answer is taken up with the next frame.
+    pub(super) fn pick(&mut self, ask: Ask) {
         let sender = self.picked.0.clone();
-        let ctx = self.ctx.clone();
-        let ask = move || {
-            let dialog = rfd::FileDialog::new().set_title("Open in Beamsight");
-            let path = if folder { dialog.pick_folder() } else { dialog.pick_file() };
+        let (ctx, dialog) = (self.ctx.clone(), Arc::clone(&self.dialog));
+        let wait = move || {
+            let since = Instant::now();
+            let path = dialog(ask);
             // The window may be gone by now.
-            if sender.send(path).is_ok() {
+            if sender.send((ask, path, since.elapsed())).is_ok() {
                 ctx.request_repaint();
             }
         };
-        if let Err(error) = std::thread::Builder::new().name("dialog".to_owned()).spawn(ask) {
-            self.state
-                .notices
-                .add(NoticeKind::Error, format!("No file dialog: {error}. Type the path instead."));
+        if std::thread::Builder::new().name("dialog".to_owned()).spawn(wait).is_err() {
+            self.no_dialog();
         }
+    }
+
+    fn no_dialog(&mut self) {
+        let text =
+            "No file dialog opened on this desktop: type the path into the field of the same menu instead.";
+        self.state.notices.add(NoticeKind::Warning, text);
     }
 
     /// What the dialogs answered since the last frame.
     pub(super) fn take_picked(&mut self) {
-        let picked: Vec<Option<PathBuf>> = self.picked.1.try_iter().collect();
-        for path in picked.into_iter().flatten() {
-            self.open(&path.display().to_string());
+        let picked: Vec<Picked> = self.picked.1.try_iter().collect();
+        for (ask, path, took) in picked {
+            match (ask, path) {
+                (_, None) if took < NO_DIALOG => self.no_dialog(),
+                (_, None) => {}
+                (Ask::OpenFolder | Ask::OpenFile, Some(path)) => self.open(&path.display().to_string()),
+                (Ask::OpenHuTable, Some(path)) => self.open_hu_table(path),
+                (Ask::SavePlan, Some(path)) => self.save_plan(path),
+                (Ask::SaveSession, Some(path)) => self.save_session(path),
+                (Ask::SaveHuTable, Some(path)) => self.save_hu_table(path),
+            }
         }
     }
 
     pub(super) fn save_plan(&mut self, path: PathBuf) {
         let Some(plan) = self.state.plan().cloned() else { return };
+        let path = with_ending(path, "toml");
         let task = Task::new(format!("Saving {}", path.display()), move |_| {
             plan_toml::write(&path, &plan).map(|()| Answer::Saved(path))
         });
@@ -111,13 +190,47 @@ impl App {
     pub(super) fn save_session(&mut self, path: PathBuf) {
         let state = &self.state;
         let Some(origin) = state.origin.clone() else { return };
+        let path = with_ending(path, "json");
         let case = state.case().clone();
-        let view = serde_json::json!({
-            "window_hu": [state.window.width_hu, state.window.level_hu],
-            "crosshair_mm": state.crosshair_mm.to_array(),
-        });
+        let record = Record::of(state);
         let task = Task::new(format!("Saving {}", path.display()), move |_| {
+            let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
             work::save_session(&path, &case, &origin, view).map(|()| Answer::Saved(path))
+        });
+        self.worker.submit(Slot::Save, task);
+    }
+
+    /// Reads a HU table and puts it in force.
+    pub(super) fn open_hu_table(&mut self, path: PathBuf) {
+        let task = Task::new("Reading a HU table", move |_| {
+            HuTable::resolve(&path.display().to_string()).map(|table| Answer::HuTable(Arc::new(table)))
+        });
+        self.worker.submit(Slot::HuTable, task);
+    }
+
+    pub(super) fn take_hu_table(&mut self, table: Arc<HuTable>) {
+        self.state.follow.settings.hu_table = table;
+        self.state.hu_draft = None;
+    }
+
+    /// Saves the table being edited, if it is sound, else the one in force.
+    pub(super) fn save_hu_table(&mut self, path: PathBuf) {
+        let text = match &self.state.hu_draft {
+            None => self.state.follow.settings.hu_table.to_toml(),
+            Some(draft) => match draft.table() {
+                Ok(table) => table.to_toml(),
+                Err(why) => {
+                    self.state.notices.add(NoticeKind::Error, format!("The HU table is not saved: {why}."));
+                    return;
+                }
+            },
+        };
+        let path = with_ending(path, "toml");
+        let task = Task::new(format!("Saving {}", path.display()), move |_| {
+            replace_file(&path, |out| out.write_all(text.as_bytes())).map_err(|e| {
+                format!("cannot write {}: {e}; choose a folder you may write to", path.display())
+            })?;
+            Ok::<_, String>(Answer::Saved(path))
         });
         self.worker.submit(Slot::Save, task);
     }
@@ -135,5 +248,35 @@ impl App {
         let number = structure.number;
         self.apply(super::command::Command::Edit { edit: Edit::AddStructure(structure), gesture: None });
         self.state.selection = Selection::Structure(number);
+    }
+}
+
+/// The plan's dose where one can be computed, else what the files brought.
+fn first_shown(case: &Case) -> Shown {
+    let computed = case.plans.first().zip(case.ct.as_ref()).is_some_and(|(plan, ct)| {
+        plan.beams.iter().any(|b| is_computed(b) && contradiction(plan, b, ct).is_none())
+    });
+    if !computed && !case.doses.is_empty() { Shown::Imported(0) } else { Shown::Plan }
+}
+
+/// A remark as a notice: with the file it is about.
+fn notice_of(remark: &Remark) -> String {
+    match remark.files.as_slice() {
+        [] => remark.message.clone(),
+        [file] => format!("{} ({file})", remark.message),
+        [file, rest @ ..] => format!("{} ({file} and {} more)", remark.message, rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_ending;
+
+    #[test]
+    fn files_get_the_ending_they_are_opened_by() {
+        for (path, want) in [("a", "a.json"), ("a.json", "a.json"), ("a.JSON", "a.JSON"), ("a.b", "a.b.json")]
+        {
+            assert_eq!(with_ending(path.into(), "json"), std::path::PathBuf::from(want));
+        }
     }
 }

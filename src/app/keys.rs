@@ -2,6 +2,7 @@
 
 use super::command::{Command, Commands};
 use super::display::WINDOW_PRESETS;
+use super::files::Ask;
 use super::state::State;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
@@ -44,7 +45,7 @@ pub fn commands(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         } else if i.consume_shortcut(&UNDO) {
             commands.push(Command::Undo);
         } else if i.consume_shortcut(&OPEN) {
-            commands.push(Command::PickFolder);
+            commands.push(Command::Pick(Ask::OpenFolder));
         }
         if i.consume_key(Modifiers::NONE, Key::F1) {
             commands.push(Command::About(true));

@@ -8,10 +8,12 @@ pub mod command;
 pub mod display;
 mod files;
 pub mod follow;
+mod hu_draft;
 mod keys;
 pub mod offscreen;
 pub mod panel;
 mod picture;
+mod record;
 pub mod render;
 pub mod roi;
 mod run;
@@ -20,6 +22,7 @@ pub mod theme;
 pub mod view;
 pub mod workspace;
 
+pub use files::{Ask, Dialog};
 pub use picture::{Shot, ShotError, picture};
 pub use run::{Options, RunError, has_display, run};
 
@@ -27,9 +30,9 @@ use crate::worker::Worker;
 use command::Commands;
 use crossbeam_channel::{Receiver, Sender};
 use egui::{CentralPanel, Frame, Panel, Ui};
+use files::Picked;
 use follow::Answer;
 use state::{State, Workspace};
-use std::path::PathBuf;
 use std::sync::Arc;
 use view::{ViewKind, ViewState};
 
@@ -40,8 +43,10 @@ pub struct App {
     gpu: render::Gpu,
     views: [ViewState; 4],
     drafts: panel::toolbar::Drafts,
-    /// Answers of the file dialogs.
-    picked: (Sender<Option<PathBuf>>, Receiver<Option<PathBuf>>),
+    /// Asks the desktop for a file.
+    dialog: Dialog,
+    /// Its answers.
+    picked: (Sender<Picked>, Receiver<Picked>),
     ctx: egui::Context,
     /// Counts finished gestures: a drag of the same widget later is a new step of the history.
     gestures: u64,
@@ -64,6 +69,7 @@ impl App {
             gpu: cc.wgpu_render_state.as_ref().map(render::install).unwrap_or_default(),
             views: ViewKind::ALL.map(ViewState::new),
             drafts: panel::toolbar::Drafts::default(),
+            dialog: files::desktop_dialog(),
             picked: crossbeam_channel::unbounded(),
             ctx: cc.egui_ctx.clone(),
             gestures: 0,
@@ -82,6 +88,11 @@ impl App {
             app.open_with(word, Default::default(), options.plan);
         }
         Ok(app)
+    }
+
+    /// Asks for files in another way than with the desktop's dialogs.
+    pub fn set_dialog(&mut self, dialog: Dialog) {
+        self.dialog = dialog;
     }
 
     /// Whether everything the case needs is there: for two frames no job waited or ran, and none had reported.
@@ -110,6 +121,12 @@ impl App {
                 .default_size(320.0)
                 .size_range(260.0..=480.0)
                 .show(ui, |ui| {
+                    // Jobs stand below the inspector, beside the DVH: its curves have the width to themselves.
+                    let jobs = Panel::bottom("jobs").frame(Frame::new());
+                    jobs.default_size(200.0).size_range(60.0..=600.0).show(ui, |ui| {
+                        panel::section(ui, "Jobs");
+                        panel::jobs::show(ui, state, commands);
+                    });
                     panel::inspector::show(ui, state, commands);
                 });
             Panel::bottom("figures")
@@ -117,7 +134,8 @@ impl App {
                 .default_size(236.0)
                 .size_range(90.0..=600.0)
                 .show(ui, |ui| {
-                    figures(ui, state, commands);
+                    panel::dvh::show(ui, state, commands);
+                    ui.take_available_space();
                 });
         }
         CentralPanel::default().frame(Frame::new().fill(theme::GROUND)).show(ui, |ui| {
@@ -131,19 +149,6 @@ impl App {
         let facts = panel::about::Facts { graphics: self.gpu.device_name() };
         panel::about::show(ui.ctx(), state, &facts, commands);
     }
-}
-
-/// The bottom: DVH, and the jobs beside it.
-fn figures(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    Panel::right("jobs")
-        .frame(Frame::new().inner_margin(egui::Margin { left: 8, ..egui::Margin::ZERO }))
-        .default_size(224.0)
-        .size_range(120.0..=600.0)
-        .show(ui, |ui| {
-            panel::section(ui, "Jobs");
-            panel::jobs::show(ui, state, commands);
-        });
-    CentralPanel::default().frame(Frame::new()).show(ui, |ui| panel::dvh::show(ui, state, commands));
 }
 
 impl eframe::App for App {

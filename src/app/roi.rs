@@ -6,10 +6,12 @@
 use crate::case::{Case, Contour, Rgb, Structure, StructureKind, StructureSet};
 use crate::geometry::{Grid, box_contours, sphere_contours};
 use glam::DVec3;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// A shape that can be placed and sized by dragging, patient LPS, mm.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Shape {
     Sphere {
         centre_mm: DVec3,

@@ -2,6 +2,7 @@
 
 use super::display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use super::follow::Follow;
+use super::hu_draft::HuDraft;
 use super::roi::Shapes;
 use crate::case::{Beam, Case, History, Plan, Receipt, Structure, StructureSet};
 use crate::open::CaseWord;
@@ -34,6 +35,8 @@ pub struct State {
     pub notices: Notices,
     pub jobs: Jobs,
     pub about_open: bool,
+    /// The HU table being edited.
+    pub hu_draft: Option<HuDraft>,
 }
 
 impl Default for State {
@@ -56,6 +59,7 @@ impl Default for State {
             notices: Notices::default(),
             jobs: Jobs::default(),
             about_open: false,
+            hu_draft: None,
         }
     }
 }

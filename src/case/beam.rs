@@ -17,6 +17,9 @@ pub struct Beam {
     /// Nominal energy, MV, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_mv: Option<f64>,
+    /// Whether the plan asks for a beam without flattening filter.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unflattened: bool,
     /// Monitor units per fraction.
     pub mu: f64,
     /// Patient LPS, mm.
@@ -91,6 +94,7 @@ impl Beam {
             machine: None,
             radiation: Radiation::Photon,
             energy_mv: None,
+            unflattened: false,
             mu,
             isocentre_mm,
             mlc: None,

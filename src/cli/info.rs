@@ -2,10 +2,12 @@
 
 use super::words::CaseArgs;
 use super::{Answer, Failure};
-use crate::case::{Case, Ct, Remark, Severity, Structure};
+use crate::analysis::{beam_remarks, is_computed};
+use crate::case::{Beam, Case, Ct, Plan, Remark, Severity, Structure};
 use crate::dicom::{self, Catalogue};
 use crate::geometry::Mask;
 use crate::open::CaseWord;
+use crate::physics::Machine;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -58,7 +60,19 @@ fn volume_cm3(case: &Case, structure: &Structure) -> Option<f64> {
 fn remarks(case: &Case) -> Vec<Remark> {
     let ct = case.ct.iter().flat_map(|ct| &ct.remarks);
     let plans = case.plans.iter().flat_map(|p| &p.remarks);
-    ct.chain(&case.structures.remarks).chain(plans).chain(&case.remarks).cloned().collect()
+    let files = ct.chain(&case.structures.remarks).chain(plans).chain(&case.remarks).cloned();
+    files.chain(case.plans.iter().flat_map(|p| computed_otherwise(p))).collect()
+}
+
+/// Where a plan's beams and the machines they are computed with differ.
+fn computed_otherwise(plan: &Plan) -> Vec<Remark> {
+    let of = |beam: &Beam| {
+        let said = Machine::resolve(plan.machine_of(beam)).map(|machine| beam_remarks(beam, &machine));
+        let said = said.unwrap_or_else(|error| vec![error.to_string()]).into_iter();
+        let name = format!("plan '{}', beam '{}'", plan.name, beam.name);
+        said.map(move |text| Remark::warning(format!("{name}: {text}"), Vec::new())).collect::<Vec<_>>()
+    };
+    plan.beams.iter().filter(|b| is_computed(b)).flat_map(of).collect()
 }
 
 fn ct_json(ct: &Ct) -> Value {
@@ -121,8 +135,7 @@ fn write_case(
     }
     if let Some(found) = catalogue {
         for (n, s) in found.series.iter().enumerate() {
-            let open =
-                case.ct.as_ref().is_some_and(|ct| ct.series_uid == s.uid && ct.description == s.description);
+            let open = case.ct.as_ref().is_some_and(|ct| ct.series_uid == s.uid);
             let mark = if open { "(open)" } else { "" };
             writeln!(
                 out,

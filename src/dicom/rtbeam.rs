@@ -43,12 +43,14 @@ pub(super) fn read_beam(
     let walk = Walk::through(points, item, &devices, &name)?;
     walk.remark(&name, isocentre, &mut read_only, notes);
     note_odd_geometry(item, &name, &devices, notes);
-    let machine = (radiation == Radiation::Photon && !setup).then(|| machine_for(item, energy_mv));
+    let unflattened = is_unflattened(item);
+    let machine = (radiation == Radiation::Photon && !setup).then(|| machine_for(unflattened, energy_mv));
     Ok(Beam {
         number,
         machine,
         radiation,
         energy_mv,
+        unflattened,
         // A setup field is never delivered, whatever its file says.
         mu: if setup { 0.0 } else { told_mu.unwrap_or(0.0) },
         isocentre_mm: isocentre.unwrap_or(DVec3::ZERO),
@@ -99,14 +101,15 @@ fn refusal(item: &Item, radiation: Radiation, devices: &Devices) -> Option<Strin
     Some(reason.to_owned())
 }
 
-/// The shipped machine nearest in energy.
-fn machine_for(item: &Item, energy_mv: Option<f64>) -> String {
-    let flattening_free = item
-        .items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE)
-        .iter()
-        .any(|mode| mode.text(tags::FLUENCE_MODE).is_some_and(|m| m != "STANDARD"));
+fn is_unflattened(item: &Item) -> bool {
+    let modes = item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE);
+    modes.iter().any(|mode| mode.text(tags::FLUENCE_MODE).is_some_and(|m| m != "STANDARD"))
+}
+
+/// The shipped machine nearest in energy; where it is not the plan's, `analysis::beam_remarks` says so.
+fn machine_for(unflattened: bool, energy_mv: Option<f64>) -> String {
     match energy_mv.unwrap_or(6.0) {
-        mv if mv < 8.0 && flattening_free => "generic-6mv-fff",
+        mv if mv < 8.0 && unflattened => "generic-6mv-fff",
         mv if mv < 8.0 => "generic-6mv",
         mv if mv < 12.5 => "generic-10mv",
         _ => "generic-15mv",

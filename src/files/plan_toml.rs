@@ -60,6 +60,8 @@ struct BeamFile {
     number: Option<u32>,
     machine: Option<String>,
     energy_mv: Option<f64>,
+    #[serde(default)]
+    unflattened: bool,
     isocentre_mm: Option<[f64; 3]>,
     gantry_deg: f64,
     #[serde(default)]
@@ -215,6 +217,7 @@ fn beam_from(
         machine: file.machine,
         radiation: Radiation::Photon,
         energy_mv: file.energy_mv,
+        unflattened: file.unflattened,
         mu: file.mu,
         isocentre_mm: DVec3::from(isocentre),
         mlc,
@@ -374,6 +377,9 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     }
     if let Some(mv) = beam.energy_mv {
         writeln!(out, "energy_mv = {mv:?}")?;
+    }
+    if beam.unflattened {
+        writeln!(out, "unflattened = true")?;
     }
     writeln!(out, "isocentre_mm = {:?}", beam.isocentre_mm.to_array())?;
     writeln!(out, "mu = {:?}", beam.mu)?;

@@ -99,37 +99,60 @@ impl HuTable {
         let raw: File = toml::from_str(text)
             .map_err(|e| HuTableError::Syntax { file: file.to_owned(), detail: e.to_string() })?;
         let fault = |problem: String| HuTableError::Value { file: file.to_owned(), problem };
-        check_points(&raw.points).map_err(fault)?;
-        let mut materials = Vec::new();
-        for (from, name) in &raw.materials {
-            let material = Material::from_name(name).ok_or_else(|| {
-                let known: Vec<_> = Material::ALL.iter().map(|m| m.name()).collect();
-                fault(format!("'{name}' is not a material; name one of {}", known.join(", ")))
-            })?;
-            if !from.is_finite() || materials.last().is_some_and(|(last, _)| last >= from) {
-                return Err(fault(format!(
-                    "the HU of the materials must ascend: look at [{from}, \"{name}\"]"
-                )));
-            }
-            materials.push((*from, material));
-        }
-        if materials.is_empty() {
-            return Err(fault("it names no material; give at least [[-1000.0, \"water\"]]".to_owned()));
-        }
-        let lookup = Lookup::new(&raw.points, &materials);
-        Ok(Self {
-            name: raw.name,
-            description: raw.description,
-            source: raw.source,
-            points: raw.points,
-            materials,
-            lookup,
-        })
+        let material = |(from, name): (f64, String)| {
+            let known = || Material::ALL.iter().map(|m| m.name()).collect::<Vec<_>>().join(", ");
+            let material = Material::from_name(&name)
+                .ok_or_else(|| format!("'{name}' is not a material; name one of {}", known()))?;
+            Ok((from, material))
+        };
+        let materials: Result<Vec<_>, String> = raw.materials.into_iter().map(material).collect();
+        let materials = materials.map_err(fault)?;
+        Self::new(raw.name, raw.points, materials)
+            .map(|table| Self { description: raw.description, source: raw.source, ..table })
+            .map_err(fault)
+    }
+
+    /// A table of its own, without description and source.
+    ///
+    /// # Errors
+    /// A sentence that says which number cannot be, and what to do.
+    pub fn new(name: String, points: Vec<[f64; 3]>, materials: Vec<(f64, Material)>) -> Result<Self, String> {
+        check_points(&points)?;
+        check_materials(&materials)?;
+        let lookup = Lookup::new(&points, &materials);
+        Ok(Self { name, description: String::new(), source: String::new(), points, materials, lookup })
+    }
+
+    /// The table that comes with the program and is used where none is named.
+    pub fn shipped_default() -> Self {
+        // Compiled in, and read by the tests of this file.
+        Self::parse(TABLES[0].1, TABLES[0].0).expect("the shipped table is sound")
+    }
+
+    /// The text of a table file: what [`Self::parse`] reads back as it is.
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+        let rows: String = self.points.iter().map(|p| format!("  {p:?},\n")).collect();
+        let classes: String =
+            self.materials.iter().map(|(from, m)| format!("  [{from:?}, \"{}\"],\n", m.name())).collect();
+        format!(
+            "name = {}\ndescription = {}\nsource = {}\n\n\
+             # [HU, mass density g/cm3, electron density relative to water]\npoints = [\n{rows}]\n\n\
+             # From this HU on.\nmaterials = [\n{classes}]\n",
+            quoted(&self.name),
+            quoted(&self.description),
+            quoted(&self.source),
+        )
     }
 
     /// `[HU, mass density in g/cm3, electron density relative to water]`.
     pub fn points(&self) -> &[[f64; 3]] {
         &self.points
+    }
+
+    /// HU from which on a material holds, ascending; the first holds below as well.
+    pub fn materials(&self) -> &[(f64, Material)] {
+        &self.materials
     }
 
     /// Straight lines between the points, the end values beyond them. No number counts as the lowest HU.
@@ -176,6 +199,22 @@ fn check_points(points: &[[f64; 3]]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn check_materials(materials: &[(f64, Material)]) -> Result<(), String> {
+    if materials.is_empty() {
+        return Err("it names no material; give at least [[-1000.0, \"water\"]]".to_owned());
+    }
+    let named = |(from, material): (f64, Material)| {
+        format!("the HU of the materials must ascend: look at [{from}, \"{}\"]", material.name())
+    };
+    if let Some(m) = materials.iter().find(|(from, _)| !from.is_finite()) {
+        return Err(named(*m));
+    }
+    match materials.windows(2).find(|w| w[0].0 >= w[1].0) {
+        Some(w) => Err(named(w[1])),
+        None => Ok(()),
+    }
 }
 
 /// Where to begin looking: the interval and material at the lower end of each step of HU.
@@ -236,6 +275,16 @@ mod tests {
             assert_eq!(t.at(60000.0).mass_density_g_cm3, last[1] as f32);
             assert_eq!(t.at(f32::NAN), t.at(f32::NEG_INFINITY));
         }
+    }
+
+    #[test]
+    fn a_table_written_reads_back_as_it_was() {
+        for name in HuTable::shipped() {
+            let mut table = HuTable::resolve(name).expect("shipped");
+            table.name = "my \"own\"\ntable".to_owned();
+            assert_eq!(HuTable::parse(&table.to_toml(), "own.toml").expect("its own text"), table);
+        }
+        assert_eq!(HuTable::shipped_default().name, HuTable::DEFAULT);
     }
 
     /// The published columns: data/physics/ct as they were measured.

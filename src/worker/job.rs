@@ -27,6 +27,8 @@ pub enum Slot {
     Path,
     /// Writing to disk.
     Save,
+    /// A HU table read from a file.
+    HuTable,
 }
 
 /// Which of the two threads does it.

@@ -1,6 +1,9 @@
 //! The window, driven by accessible names without a display.
 
 mod dose;
+mod files;
 mod harness;
+mod hu;
 mod open;
+mod rois;
 mod tools;

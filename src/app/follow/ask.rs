@@ -3,12 +3,12 @@
 use super::inputs::{self, BeamInputs, PatientInputs, Shown, ShownInputs, UNIT_MU};
 use super::work::{self, Answer, DvhWork, ShownWork};
 use super::{Follow, Wanted};
-use crate::analysis::Part;
+use crate::analysis::{Part, body_of, contradiction, is_computed, mask_of};
 use crate::app::App;
 use crate::app::roi::fingerprint;
 use crate::app::state::State;
 use crate::case::{Beam, Dose, DoseStatus, Plan};
-use crate::physics::{HuTable, Machine};
+use crate::physics::Machine;
 use crate::worker::{Lane, Slot, Task, Worker};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl App {
     /// Asks for everything that the case as it stands lacks. Cheap where nothing changed.
     pub(super) fn ask(&mut self) {
         prints(&mut self.state);
-        tables(&mut self.state);
+        machines(&mut self.state);
         masks(&mut self.state, &self.worker);
         patient(&mut self.state, &self.worker);
         beams(&mut self.state, &self.worker);
@@ -50,11 +50,7 @@ fn prints(state: &mut State) {
 }
 
 /// Small files that come with the program, or the user's own: read once each.
-fn tables(state: &mut State) {
-    let name = &state.follow.settings.hu_table;
-    if state.follow.hu_table.as_ref().is_none_or(|t| t.name != *name) {
-        state.follow.hu_table = HuTable::resolve(name).ok().map(Arc::new);
-    }
+fn machines(state: &mut State) {
     let Some(plan) = state.plan().cloned() else { return };
     for beam in &plan.beams {
         let name = plan.machine_of(beam);
@@ -81,8 +77,9 @@ fn masks(state: &mut State, worker: &Worker<Answer>) {
         if masks.entry(number).or_default().wants(inputs) {
             let (grid, structure) = (grid.clone(), structure.clone());
             let task = Task::new(format!("Mask of {}", structure.name), move |watch| {
-                let mask = Arc::new(work::mask(&grid, &structure, watch)?);
-                Ok::<_, String>(Answer::Mask { structure: number, inputs, mask })
+                let mask =
+                    mask_of(&grid, &structure, watch).map_err(|e| format!("{}: {e}", structure.name))?;
+                Ok::<_, String>(Answer::Mask { structure: number, inputs, mask: Arc::new(mask) })
             });
             worker.submit(Slot::Mask(number as usize), task);
         }
@@ -92,7 +89,7 @@ fn masks(state: &mut State, worker: &Worker<Answer>) {
 fn patient(state: &mut State, worker: &Worker<Answer>) {
     let case = state.history.case();
     let follow = &mut state.follow;
-    let computed = case.plans.get(state.plan).is_some_and(|p| p.beams.iter().any(inputs::is_computed));
+    let computed = case.plans.get(state.plan).is_some_and(|p| p.beams.iter().any(is_computed));
     let (Some(inputs), Some(ct), true) =
         (PatientInputs::of(case, &follow.settings, &follow.prints), &case.ct, computed)
     else {
@@ -100,7 +97,7 @@ fn patient(state: &mut State, worker: &Worker<Answer>) {
         return;
     };
     if follow.patient.wants(inputs.clone()) {
-        let (ct, body) = (ct.clone(), inputs::body_of(case).cloned());
+        let (ct, body) = (ct.clone(), body_of(&case.structures).cloned());
         let task = Task::new("Densities of the patient", move |watch| {
             let patient = work::patient(&ct, &inputs.hu_table, body.as_ref(), watch)?;
             Ok::<_, String>(Answer::Patient(inputs, patient))
@@ -116,24 +113,18 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
         follow.beams.clear();
         return;
     };
-    let numbers: BTreeSet<u32> =
-        plan.beams.iter().filter(|b| inputs::is_computed(b)).map(|b| b.number).collect();
+    let numbers: BTreeSet<u32> = plan.beams.iter().filter(|b| is_computed(b)).map(|b| b.number).collect();
     for gone in follow.beams.keys().filter(|number| !numbers.contains(number)) {
         worker.cancel(Slot::BeamDose { plan: state.plan, beam: *gone as usize });
     }
     follow.beams.retain(|number, _| numbers.contains(number));
     let patient = follow.patient.current().cloned();
     let Some(patient_inputs) = follow.patient.now.clone() else { return };
-    for beam in plan.beams.iter().filter(|b| inputs::is_computed(b)) {
+    for beam in plan.beams.iter().filter(|b| is_computed(b)) {
         let wanted = follow.beams.entry(beam.number).or_default();
         let now = BeamInputs::of(&patient_inputs, plan, beam, &follow.settings);
-        if plan.position != ct.position {
-            let why = format!(
-                "The plan is for a patient lying {} and the CT shows one lying {}: not computed. Correct the plan or \
-                 load the CT it belongs to.",
-                plan.position, ct.position
-            );
-            wanted.failure = Some((now.clone(), why));
+        if let Some(why) = contradiction(plan, beam, ct) {
+            wanted.failure = Some((now.clone(), format!("Not computed: {why}.")));
             wanted.now = Some(now);
             continue;
         }
@@ -173,7 +164,7 @@ fn parts(follow: &Follow, plan: &Plan) -> Option<Vec<(u32, Part)>> {
         };
         Some((beam.number, Part { dose, scale }))
     };
-    plan.beams.iter().filter(|b| inputs::is_computed(b)).map(part).collect()
+    plan.beams.iter().filter(|b| is_computed(b)).map(part).collect()
 }
 
 fn shown(state: &mut State, worker: &Worker<Answer>) {
@@ -218,7 +209,7 @@ fn shown(state: &mut State, worker: &Worker<Answer>) {
 
 /// Whether there is no plan or no computed beam in it, so that an old sum means nothing.
 fn nothing_to_show(state: &State) -> bool {
-    state.plan().is_none_or(|p| !p.beams.iter().any(inputs::is_computed))
+    state.plan().is_none_or(|p| !p.beams.iter().any(is_computed))
 }
 
 fn shown_work(state: &mut State) -> Option<ShownWork> {

@@ -1,7 +1,7 @@
 //! What results are made from: equal inputs give equal results.
 
-use crate::analysis::DEFAULT_GRID_MM;
-use crate::case::{Beam, Case, Normalisation, Plan, Radiation, Structure, StructureKind};
+use crate::analysis::{Computation, body_of};
+use crate::case::{Beam, Case, Normalisation, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::geometry::{Grid, PatientPosition, VolumeId};
 use crate::physics::HuTable;
@@ -18,14 +18,19 @@ pub struct Settings {
     pub quality: Quality,
     pub dose_to: DoseTo,
     pub grid_mm: f64,
-    /// Name of a shipped table.
-    pub hu_table: String,
+    pub hu_table: Arc<HuTable>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        let (quality, dose_to) = (Quality::default(), DoseTo::default());
-        Self { quality, dose_to, grid_mm: DEFAULT_GRID_MM, hu_table: HuTable::DEFAULT.to_owned() }
+        let Computation { quality, dose_to, grid_mm } = Computation::default();
+        Self { quality, dose_to, grid_mm, hu_table: Arc::new(HuTable::shipped_default()) }
+    }
+}
+
+impl Settings {
+    pub fn computation(&self) -> Computation {
+        Computation { quality: self.quality, dose_to: self.dose_to, grid_mm: self.grid_mm }
     }
 }
 
@@ -45,7 +50,7 @@ pub enum Shown {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatientInputs {
     pub ct: VolumeId,
-    pub hu_table: String,
+    pub hu_table: Arc<HuTable>,
     /// Fingerprint of the body's contours, where there is a body.
     pub body: Option<u64>,
 }
@@ -54,7 +59,7 @@ impl PatientInputs {
     /// `prints` are the fingerprints of the structures, by number.
     pub fn of(case: &Case, settings: &Settings, prints: &BTreeMap<u32, u64>) -> Option<Self> {
         let ct = case.ct.as_ref()?.hu.id();
-        let body = body_of(case).and_then(|b| prints.get(&b.number).copied());
+        let body = body_of(&case.structures).and_then(|b| prints.get(&b.number).copied());
         Some(Self { ct, hu_table: settings.hu_table.clone(), body })
     }
 }
@@ -63,12 +68,6 @@ impl PatientInputs {
 pub fn mask_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
     let volume = case.ct.as_ref().map(|ct| &ct.hu).or(case.doses.first().map(|d| &d.gy))?;
     Some((volume.grid().clone(), volume.id()))
-}
-
-/// The structure outside of which nothing counts.
-pub fn body_of(case: &Case) -> Option<&Structure> {
-    let set = &case.structures.structures;
-    set.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
 }
 
 /// What a beam's dose is made from.
@@ -88,11 +87,6 @@ impl BeamInputs {
         let beam = Beam { mu: UNIT_MU, name: String::new(), machine: Some(machine.clone()), ..beam.clone() };
         Self { patient: patient.clone(), beam, machine, position: plan.position, settings: settings.clone() }
     }
-}
-
-/// Whether the engine computes this beam: photons, and nothing that makes it read-only.
-pub fn is_computed(beam: &Beam) -> bool {
-    beam.radiation == Radiation::Photon && beam.read_only.is_none()
 }
 
 /// What the dose on show is made from.

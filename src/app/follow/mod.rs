@@ -10,13 +10,13 @@ mod take;
 pub(super) mod work;
 
 pub use inputs::{Settings, Shown};
-pub use work::{Answer, Opened, Ready};
+pub use work::{Answer, Opened};
 
 use super::state::State;
-use crate::analysis::Dvh;
+use crate::analysis::{Dvh, Ready, is_computed};
 use crate::case::{Case, Dose, DoseStatus, Plan, StructureSet};
 use crate::geometry::{Mask, VolumeId};
-use crate::physics::{HuTable, Machine};
+use crate::physics::Machine;
 use crate::worker::{Slot, Worker};
 use inputs::{BeamInputs, PatientInputs, ShownInputs};
 use std::collections::BTreeMap;
@@ -40,7 +40,6 @@ pub struct Follow {
     /// Fingerprints of the structures by number, and the set they are of.
     prints: BTreeMap<u32, u64>,
     printed: Option<Arc<StructureSet>>,
-    hu_table: Option<Arc<HuTable>>,
     /// By name, as far as they could be read.
     machines: BTreeMap<String, Option<Arc<Machine>>>,
 }
@@ -140,7 +139,7 @@ impl Follow {
 
     /// The worst status of the plan's computed beams; `None` before all have some dose.
     pub fn plan_status(&self, plan: &Plan) -> Option<DoseStatus> {
-        let mut beams = plan.beams.iter().filter(|b| inputs::is_computed(b)).peekable();
+        let mut beams = plan.beams.iter().filter(|b| is_computed(b)).peekable();
         beams.peek()?;
         beams
             .map(|b| self.beam_status(b.number))
@@ -166,9 +165,16 @@ impl Follow {
         self.on_show.failure()
     }
 
-    /// The factor that the normalisation puts on all monitor units; `None` without a dose.
+    /// The factor that the normalisation puts on all monitor units; `None` without a computed dose on show.
     pub fn normalisation_factor(&self) -> Option<f64> {
-        self.on_show.latest().map(|r| r.factor)
+        let (inputs, result) = self.on_show.have.as_ref()?;
+        (!matches!(inputs.what, Shown::Imported(_))).then_some(result.factor)
+    }
+
+    /// What a beam delivers in a fraction: its monitor units times what the plan's normalisation asks for. `None`
+    /// before that is known.
+    pub fn delivered_mu(&self, beam: &crate::case::Beam) -> Option<f64> {
+        Some(beam.mu * self.normalisation_factor()?)
     }
 
     /// The DVH of a structure in the dose on show, be it of an earlier state.
@@ -184,12 +190,8 @@ impl Follow {
     }
 
     /// Mass density of a CT number.
-    pub fn density_g_cm3(&self, hu: f32) -> Option<f64> {
-        self.hu_table.as_ref().map(|t| f64::from(t.at(hu).mass_density_g_cm3))
-    }
-
-    pub fn hu_table(&self) -> Option<&HuTable> {
-        self.hu_table.as_deref()
+    pub fn density_g_cm3(&self, hu: f32) -> f64 {
+        f64::from(self.settings.hu_table.at(hu).mass_density_g_cm3)
     }
 
     /// A machine by its name or path; `None` where it cannot be read.
@@ -214,7 +216,7 @@ impl Follow {
         if let Some(plan) = plan.filter(|p| !p.beams.is_empty()) {
             choices.push((Shown::Plan, format!("Plan {}", plan.name), self.plan_status(plan)));
             if plan.beams.len() > 1 {
-                for beam in plan.beams.iter().filter(|b| inputs::is_computed(b)) {
+                for beam in plan.beams.iter().filter(|b| is_computed(b)) {
                     let label = format!("Beam {}", beam.name);
                     choices.push((Shown::Beam(beam.number), label, self.beam_status(beam.number)));
                 }
@@ -262,9 +264,4 @@ impl State {
 /// Machines one can choose.
 pub fn machine_names() -> Vec<String> {
     Machine::shipped()
-}
-
-/// HU tables one can choose.
-pub fn hu_table_names() -> Vec<String> {
-    HuTable::shipped().map(str::to_owned).collect()
 }

@@ -106,6 +106,7 @@ impl App {
                     }
                 }
             }
+            Answer::HuTable(table) => self.take_hu_table(table),
             Answer::Body(structure) => self.take_body(structure),
         }
     }

@@ -3,20 +3,20 @@
 use super::ShownResult;
 use super::inputs::{BeamInputs, PatientInputs, Shown, ShownInputs};
 use crate::analysis::{
-    DEFAULT_GRID_MM, Dvh, MATTER_G_CM3, Part, body_from_ct, has_body, normalisation_factor, plan_dose,
+    Computation, Dvh, Part, Ready, body_from_ct, body_of, dose_of_beam, mask_of, normalisation_factor,
+    plan_dose,
 };
+use crate::app::record::Record;
 use crate::app::state::{Origin, SeriesLine};
-use crate::case::{Case, Ct, Dose, DoseStatus, Normalisation, Structure, StructureSet};
+use crate::case::{Case, Ct, Dose, Normalisation, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::Watch;
-use crate::engine::cccs::{DoseRequest, Quality, dose_grid, matter_box};
-use crate::engine::cpu::cccs::beam_dose;
+use crate::engine::cccs::Quality;
 use crate::files::plan_toml;
-use crate::files::session::{self, Session};
-use crate::geometry::{Grid, Mask, VolumeId};
+use crate::files::session::{self, Session, SessionError};
+use crate::geometry::{Mask, VolumeId};
 use crate::open::{CaseWord, Wishes};
-use crate::physics::{HuTable, Machine, Patient};
-use glam::DVec3;
+use crate::physics::HuTable;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ const PREVIEW_GRID_MM: f64 = 5.0;
 pub enum Answer {
     Opened(Box<Opened>),
     Saved(PathBuf),
+    HuTable(Arc<HuTable>),
     Patient(PatientInputs, Ready),
     Beam {
         inputs: Box<BeamInputs>,
@@ -53,15 +54,8 @@ pub struct Opened {
     pub series: Vec<SeriesLine>,
     /// As the files have them.
     pub structures: Arc<StructureSet>,
-}
-
-/// A patient ready for beams.
-#[derive(Clone, Debug)]
-pub struct Ready {
-    pub patient: Arc<Patient>,
-    /// Of the box that doses are computed in, patient LPS, mm.
-    pub corners_mm: [DVec3; 2],
-    pub frame_of_reference_uid: String,
+    /// How a session was looked at.
+    pub record: Option<Record>,
 }
 
 /// A structure's DVH, or why it has none.
@@ -72,28 +66,12 @@ pub struct DvhAnswer {
     pub dvh: Result<Arc<Dvh>, String>,
 }
 
-/// The mask of a structure on the grid of the images.
-pub fn mask(grid: &Arc<Grid>, structure: &Structure, watch: &Watch) -> Result<Mask, String> {
-    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
-    let progress = |done: f32| {
-        watch.report(done);
-        !watch.is_cancelled()
-    };
-    Mask::from_contours(grid, &contours, &progress).map_err(|e| format!("{}: {e}", structure.name))
-}
-
 /// Densities and materials of a CT.
-pub fn patient(ct: &Ct, hu_table: &str, body: Option<&Structure>, watch: &Watch) -> Result<Ready, String> {
-    let table = HuTable::resolve(hu_table).map_err(|e| e.to_string())?;
-    let body = body.map(|b| mask(ct.hu.grid(), b, watch)).transpose()?;
+pub fn patient(ct: &Ct, table: &HuTable, body: Option<&Structure>, watch: &Watch) -> Result<Ready, String> {
+    let mask = |b: &Structure| mask_of(ct.hu.grid(), b, watch).map_err(|e| format!("{}: {e}", b.name));
+    let body = body.map(mask).transpose()?;
     watch.check().map_err(|e| e.to_string())?;
-    let patient = Patient::new(ct, &table, body.as_ref()).map_err(|e| e.to_string())?;
-    watch.report(0.7);
-    Ok(Ready {
-        corners_mm: matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3),
-        patient: Arc::new(patient),
-        frame_of_reference_uid: ct.frame_of_reference_uid.clone(),
-    })
+    Ready::new(ct, table, body.as_ref()).map_err(|e| e.to_string())
 }
 
 /// What the dose on show is made of.
@@ -166,28 +144,13 @@ pub fn beam(
     preview: bool,
     watch: &Watch,
 ) -> Result<Answer, String> {
-    let settings = &inputs.settings;
-    let machine = Machine::resolve(&inputs.machine).map_err(|e| e.to_string())?;
-    let spacing_mm = if preview { settings.grid_mm.max(PREVIEW_GRID_MM) } else { settings.grid_mm };
-    let image = ready.patient.mass_density_g_cm3.grid();
-    let grid = dose_grid(image, ready.corners_mm, spacing_mm).map_err(|e| e.to_string())?;
-    let request = DoseRequest {
-        patient: ready.patient.clone(),
-        machine,
-        beam: inputs.beam.clone(),
-        grid: Arc::new(grid),
-        quality: if preview { Quality::Preview } else { settings.quality },
-        dose_to: settings.dose_to,
-    };
-    let answer = beam_dose(&request, watch).map_err(|e| format!("{name}: {e}"))?;
-    let coarse = if spacing_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
-    let dose = Dose {
-        gy: answer.gy,
-        status: answer.status.worst(coarse),
-        label: name.to_owned(),
-        frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
-        receipt: Some(answer.receipt),
-    };
+    let mut how = inputs.settings.computation();
+    if preview {
+        how = Computation { quality: Quality::Preview, grid_mm: how.grid_mm.max(PREVIEW_GRID_MM), ..how };
+    }
+    let dose =
+        dose_of_beam(ready, &inputs.beam, &inputs.machine, how, watch).map_err(|e| format!("{name}: {e}"))?;
+    let dose = Dose { label: name.to_owned(), ..dose };
     let max_gy = f64::from(dose.max_gy());
     Ok(Answer::Beam { inputs: Box::new(inputs.clone()), dose: Arc::new(dose), max_gy })
 }
@@ -215,7 +178,7 @@ pub fn open(
         }
     };
     let structures = case.structures.clone();
-    if let Some(ct) = case.ct.clone().filter(|_| !has_body(&structures)) {
+    if let Some(ct) = case.ct.clone().filter(|_| body_of(&structures).is_none()) {
         // Dose needs to know where the patient ends: a couch and the air around are none.
         if let Some(made) = body_from_ct(&ct, &structures, watch).map_err(|e| e.to_string())? {
             Arc::make_mut(&mut case.structures).structures.push(made);
@@ -226,7 +189,14 @@ pub fn open(
         let plan = plan_toml::read(path, position).map_err(|e| e.to_string())?;
         case.plans.insert(0, Arc::new(plan));
     }
-    Ok(Box::new(Opened { case, word: word.absolute(), series, structures }))
+    let record = record_of(word).map_err(|e| e.to_string())?;
+    Ok(Box::new(Opened { case, word: word.absolute(), series, structures, record }))
+}
+
+/// How a session was looked at; a record that does not read is as good as none.
+fn record_of(word: &CaseWord) -> Result<Option<Record>, SessionError> {
+    let CaseWord::Session(path) = word else { return Ok(None) };
+    Ok(serde_json::from_value(session::read(path)?.view).ok())
 }
 
 fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {

@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let axes = Axes::new(state.dvh_display, state.reference());
-    let table_width = 376.0_f32.min(0.55 * ui.available_width());
+    let table_width = 392.0_f32.min(0.55 * ui.available_width());
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("dvh table").frame(frame).resizable(false).exact_size(table_width).show(ui, |ui| {
         ui.add_space(2.0);
@@ -142,9 +142,10 @@ fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         Selection::Structure(number) => Some(number),
         _ => None,
     };
-    let mut y_label = axes.volume_unit().to_owned();
+    let mut y_label = format!("Volume ({})", axes.volume_unit());
     if axes.display.differential {
-        y_label = format!("{y_label} per {}", axes.dose_unit.split(' ').next().unwrap_or("Gy"));
+        let dose_unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
+        y_label = format!("Volume ({} per {dose_unit})", axes.volume_unit());
     }
     // New axes are a new plot: it fits itself to them.
     let id = format!("dvh {:?}", axes.display);
@@ -159,11 +160,16 @@ fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
         .include_y(0.0)
         .custom_x_axes(vec![
             AxisHints::new_x()
-                .label(RichText::new(x_unit).small().color(theme::WEAK))
+                .label(RichText::new(format!("Dose ({x_unit})")).small().color(theme::WEAK))
+                .formatter(|mark, _| mark_text(mark))
                 .label_spacing(egui::Rangef::new(22.0, 32.0)),
         ])
-        .y_axis_label(RichText::new(y_label.clone()).small().color(theme::WEAK))
-        .y_axis_position(HPlacement::Left)
+        .custom_y_axes(vec![
+            AxisHints::new_y()
+                .label(RichText::new(y_label).small().color(theme::WEAK))
+                .placement(HPlacement::Left)
+                .formatter(|mark, _| mark_text(mark)),
+        ])
         .show_crosshair(false)
         .grid_spacing(egui::Rangef::new(1.0, 24.0))
         .x_grid_spacer(|input| marks(input.bounds, 8.0))
@@ -200,6 +206,12 @@ fn marks((low, high): (f64, f64), count: f64) -> Vec<GridMark> {
     let first = (low / step_size).ceil() as i64;
     let last = (high / step_size).floor() as i64;
     (first..=last).map(|n| GridMark { value: n as f64 * step_size, step_size }).collect()
+}
+
+/// A mark's number with as many digits as tell it from its neighbours.
+fn mark_text(mark: GridMark) -> String {
+    let digits = (-mark.step_size.log10()).ceil().clamp(0.0, 6.0) as usize;
+    format!("{:.digits$}", mark.value)
 }
 
 /// D and V at the pointer, for the curve nearest to it.
@@ -247,7 +259,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
         ui.spacing_mut().item_spacing.x = 5.0;
         let grid = egui::Grid::new("dvh figures").num_columns(6).striped(true).spacing([9.0, 3.0]);
         grid.show(ui, |ui| {
-            for heading in ["", "cm³", "Mean", "D95", "D2", "Max"] {
+            for heading in ["", "cm³", "Mean Gy", "D95 Gy", "D2 Gy", "Max Gy"] {
                 ui.label(small(heading.to_owned()).color(theme::WEAK));
             }
             ui.end_row();
@@ -283,7 +295,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                     cell.on_hover_text(flags.join("\n"));
                 }
                 for gy in [d.mean_gy(), d.dose_at_percent(95.0), d.dose_at_percent(2.0), d.max_gy()] {
-                    ui.label(RichText::new(format!("{gy:.2}")).monospace().size(11.0));
+                    ui.label(small(format!("{gy:.2}")));
                 }
                 ui.end_row();
             }
@@ -294,7 +306,10 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 ui.add(egui::Label::new(small(text).color(theme::WARNING)).wrap());
             }
         }
-        ui.label(small("Doses in Gy, all fractions.".to_owned()).color(theme::WEAK));
+        ui.label(
+            small("Doses of all fractions. D95: dose that 95 % of the volume get at least.".to_owned())
+                .color(theme::WEAK),
+        );
     });
 }
 
@@ -307,6 +322,11 @@ mod tests {
         let values = |bounds, count| marks(bounds, count).into_iter().map(|m| m.value).collect::<Vec<_>>();
         assert_eq!(values((-0.6, 64.3), 8.0), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
         assert_eq!(values((-1.0, 103.0), 6.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        let text = |value, step_size| super::mark_text(egui_plot::GridMark { value, step_size });
+        assert_eq!(
+            [text(0.5, 0.5), text(1.0, 0.5), text(40.0, 20.0), text(0.02, 0.01)],
+            ["0.5", "1.0", "40", "0.02"]
+        );
         assert!(values((0.0, 0.0), 5.0).is_empty() && values((0.0, f64::NAN), 5.0).is_empty());
     }
 }

@@ -6,6 +6,9 @@ use crate::app::theme;
 use crate::case::Receipt;
 use egui::Ui;
 
+/// More letters of a job's name are not shown.
+const LONGEST_NAME: usize = 34;
+
 /// Shows the running jobs and the receipts of the finished ones.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("jobs").show(ui, |ui| {
@@ -29,17 +32,25 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         for (index, job) in state.jobs.finished.iter().enumerate() {
             match &job.end {
                 JobEnd::Done(receipt) => {
-                    let title = format!("{}   {}", job.name, format_ms(receipt.total_ms()));
-                    let response = egui::CollapsingHeader::new(egui::RichText::new(title).small())
-                        .id_salt(("receipt", index))
-                        .show(ui, |ui| receipt_ui(ui, receipt));
+                    // A long name must not widen the panel.
+                    let mut name: String = job.name.chars().take(LONGEST_NAME).collect();
+                    if name.len() < job.name.len() {
+                        name.push('…');
+                    }
+                    let title = format!("{name}   {}", format_ms(receipt.total_ms()));
+                    let warned = !receipt.warnings.is_empty();
+                    let colour = if warned { theme::WARNING } else { theme::TEXT };
+                    let response =
+                        egui::CollapsingHeader::new(egui::RichText::new(title).small().color(colour))
+                            .id_salt(("receipt", index))
+                            .show(ui, |ui| receipt_ui(ui, receipt));
                     if !receipt.warnings.is_empty() {
                         response.header_response.on_hover_text(receipt.warnings.join("\n"));
                     }
                 }
                 JobEnd::Failed(why) => {
                     let text = egui::RichText::new(format!("{} failed: {why}", job.name)).small();
-                    ui.colored_label(theme::ERROR, text);
+                    ui.add(egui::Label::new(text.color(theme::ERROR)).wrap());
                 }
             }
         }
@@ -63,7 +74,7 @@ fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
         ui.label(small(format!("Inputs {}", receipt.digest.get(..16).unwrap_or(&receipt.digest))));
     }
     for warning in &receipt.warnings {
-        ui.label(egui::RichText::new(warning).small().color(theme::WARNING));
+        ui.add(egui::Label::new(egui::RichText::new(warning).small().color(theme::WARNING)).wrap());
     }
 }
 

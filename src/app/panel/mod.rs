@@ -2,6 +2,7 @@
 //! [`Command`](super::command::Command)s; none changes anything itself.
 
 pub mod about;
+mod colour;
 pub mod dvh;
 pub mod inspector;
 pub mod jobs;
@@ -11,5 +12,6 @@ pub mod toolbar;
 pub mod tree;
 mod widget;
 
+pub use colour::colour_button;
 pub use inspector::wrapped;
 pub use widget::{number, row, section, status_chip, status_colour};

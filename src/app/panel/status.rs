@@ -12,10 +12,19 @@ pub fn show(ui: &mut Ui, state: &State) {
             Some(mm) => (mm, "Pointer"),
             None => (state.crosshair_mm, "Crosshair"),
         };
-        let mono = |text: String| RichText::new(text).monospace().size(11.5);
+        let digits = |ui: &mut Ui, width: f32, text: String| {
+            let label = egui::Label::new(RichText::new(text).size(12.5));
+            // Right-aligned in a fixed width: nothing moves as the pointer does.
+            let layout = egui::Layout::right_to_left(egui::Align::Center);
+            ui.allocate_ui_with_layout(egui::vec2(width, 18.0), layout, |ui| ui.add(label));
+        };
         if state.is_loaded() {
             ui.weak(whose);
-            ui.label(mono(format!("{:8.1} {:8.1} {:8.1} mm", at_mm.x, at_mm.y, at_mm.z)));
+            for (axis, mm) in ["x", "y", "z"].into_iter().zip(at_mm.to_array()) {
+                ui.weak(axis);
+                digits(ui, 44.0, format!("{mm:.1}"));
+            }
+            ui.weak("mm");
         }
         if let Some(ct) = &case.ct {
             ui.separator();
@@ -23,12 +32,12 @@ pub fn show(ui: &mut Ui, state: &State) {
                 Some(hu) => {
                     let v = ct.hu.grid().voxel_from_patient(at_mm).round();
                     ui.weak("Voxel");
-                    ui.label(mono(format!("{:3} {:3} {:3}", v.x, v.y, v.z)));
-                    ui.separator();
-                    ui.label(mono(format!("{hu:5.0} HU")));
-                    if let Some(density) = state.follow.density_g_cm3(hu) {
-                        ui.label(mono(format!("{density:.3} g/cm³")));
+                    for index in v.to_array() {
+                        digits(ui, 24.0, format!("{index}"));
                     }
+                    ui.separator();
+                    digits(ui, 62.0, format!("{hu:.0} HU"));
+                    digits(ui, 74.0, format!("{:.3} g/cm³", state.follow.density_g_cm3(hu)));
                 }
                 None => {
                     ui.weak("outside the CT");
@@ -41,10 +50,11 @@ pub fn show(ui: &mut Ui, state: &State) {
             match dose.gy.trilinear(at_mm) {
                 Some(gy) => {
                     let gy = f64::from(gy);
-                    let percent = state.reference().map(|(reference, name)| {
-                        format!("  {:5.1} % of {name} {reference:.1} Gy", 100.0 * gy / reference)
-                    });
-                    ui.label(mono(format!("{gy:7.3} Gy{}", percent.unwrap_or_default())));
+                    digits(ui, 66.0, format!("{gy:.3} Gy"));
+                    if let Some((reference, name)) = state.reference() {
+                        digits(ui, 54.0, format!("{:.1} %", 100.0 * gy / reference));
+                        ui.weak(format!("of {name} {reference:.2} Gy"));
+                    }
                 }
                 None => {
                     ui.weak("outside the dose grid");

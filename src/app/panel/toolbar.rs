@@ -1,6 +1,7 @@
 //! The bar at the top: opening and saving, undo, presets, workspaces.
 
 use super::number;
+use crate::app::Ask;
 use crate::app::command::{Command, Commands};
 use crate::app::display::{WINDOW_PRESETS, WindowLevel};
 use crate::app::state::{State, Workspace};
@@ -53,7 +54,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
 /// The patient, as far as the files say.
 fn who(state: &State) -> String {
     let patient = &state.case().patient;
-    match (patient.name.trim(), patient.id.trim()) {
+    match (person(&patient.name).as_str(), patient.id.trim()) {
         ("", "") => state.case().source.clone(),
         (name, "") => name.to_owned(),
         ("", id) => id.to_owned(),
@@ -62,15 +63,27 @@ fn who(state: &State) -> String {
     }
 }
 
+/// A name as one reads it: DICOM separates its parts by carets (PS3.5, 6.2.1.2: family, given, middle, prefix,
+/// suffix).
+fn person(name: &str) -> String {
+    let parts: Vec<&str> = name.split('^').map(str::trim).collect();
+    let rest = parts.iter().skip(1).filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(" ");
+    match (parts[0], rest.as_str()) {
+        (family, "") => family.to_owned(),
+        ("", rest) => rest.to_owned(),
+        (family, rest) => format!("{family}, {rest}"),
+    }
+}
+
 fn open_menu(ui: &mut Ui, drafts: &mut Drafts, commands: &mut Commands) {
     ui.menu_button("Open", |ui| {
         ui.set_min_width(300.0);
         if ui.button("Folder…").clicked() {
-            commands.push(Command::PickFolder);
+            commands.push(Command::Pick(Ask::OpenFolder));
             ui.close();
         }
         if ui.button("File…").clicked() {
-            commands.push(Command::PickFile);
+            commands.push(Command::Pick(Ask::OpenFile));
             ui.close();
         }
         ui.separator();
@@ -100,19 +113,22 @@ fn open_menu(ui: &mut Ui, drafts: &mut Drafts, commands: &mut Commands) {
 fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     ui.menu_button("Save", |ui| {
         ui.set_min_width(300.0);
-        ui.weak("File (.toml a plan, .json a session)");
+        ui.weak("Path, or empty to browse");
         let field = egui::TextEdit::singleline(&mut drafts.save).desired_width(280.0).hint_text("plan.toml");
         ui.add(field).accessible_name("File to save");
         let path = drafts.save.trim();
+        let typed = (!path.is_empty()).then(|| std::path::PathBuf::from(path));
         ui.horizontal(|ui| {
-            let plan = state.plan().is_some() && !path.is_empty();
-            if ui.add_enabled(plan, Button::new("Save plan")).clicked() {
-                commands.push(Command::SavePlan(path.into()));
+            let hint = "Beams, monitor units, prescription (.toml)";
+            let plan = ui.add_enabled(state.plan().is_some(), Button::new("Save plan")).on_hover_text(hint);
+            if plan.clicked() {
+                commands.push(typed.clone().map_or(Command::Pick(Ask::SavePlan), Command::SavePlan));
                 ui.close();
             }
-            let session = state.is_loaded() && !path.is_empty();
-            if ui.add_enabled(session, Button::new("Save session")).clicked() {
-                commands.push(Command::SaveSession(path.into()));
+            let hint = "Plans, structures and how the case is looked at; images stay where they are (.json)";
+            let session = ui.add_enabled(state.is_loaded(), Button::new("Save session")).on_hover_text(hint);
+            if session.clicked() {
+                commands.push(typed.map_or(Command::Pick(Ask::SaveSession), Command::SaveSession));
                 ui.close();
             }
         });
@@ -147,6 +163,25 @@ fn presets(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let hint = format!("Width {} HU, level {} HU (key {})", window.width_hu, window.level_hu, index + 1);
         if ui.add(button).on_hover_text(hint).clicked() {
             commands.push(Command::Window(window));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::person;
+
+    #[test]
+    fn names_are_read_without_carets() {
+        for (name, want) in [
+            ("Demo^thorax", "Demo, thorax"),
+            ("Fantom^Test^^^", "Fantom, Test"),
+            ("Doe^Jane^Q^Dr", "Doe, Jane Q Dr"),
+            ("LUNG1-001", "LUNG1-001"),
+            ("^Only", "Only"),
+            ("", ""),
+        ] {
+            assert_eq!(person(name), want);
         }
     }
 }

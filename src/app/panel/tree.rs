@@ -46,7 +46,7 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     let warnings = ct.remarks.iter().filter(|r| r.severity == crate::case::Severity::Warning).count();
     if warnings > 0 {
-        let text = format!("⚠ {warnings} to look at in this series");
+        let text = format!("{warnings} to look at in this series");
         let link = ui.add(egui::Link::new(egui::RichText::new(text).small().color(theme::WARNING)));
         select(&link, Selection::Ct, commands);
     }
@@ -56,8 +56,8 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let set = &state.case().structures.structures;
     ui.add_space(4.0);
     ui.horizontal(|ui| {
-        let width = ui.available_width();
-        ui.allocate_ui(vec2(width - 96.0, 20.0), |ui| section(ui, &format!("Structures ({})", set.len())));
+        let title = format!("Structures ({})", set.len());
+        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::WEAK));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             new_structure_menu(ui, state, commands);
             if !set.is_empty() {
@@ -144,11 +144,27 @@ fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for beam in &plan.beams {
         let selected = state.selection == Selection::Beam(beam.number);
         let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
-        let detail = format!("{gantry:.0}°  {:.0} MU", beam.mu);
+        // What is delivered, as in the plan's figures; before it is known, what was typed, and then it says so.
+        let normalised = plan.normalisation.is_some();
+        let delivered = state.follow.delivered_mu(beam).filter(|_| normalised);
+        let mu = match delivered {
+            Some(mu) => format!("{mu:.1} MU"),
+            None if normalised => format!("({:.1} MU)", beam.mu),
+            None => format!("{:.1} MU", beam.mu),
+        };
+        let detail = format!("{gantry:.0}°  {mu}");
         let status = state.follow.beam_status(beam.number);
         let response = row(&beam.name, &detail, selected).indent(10.0).show(ui, 10.0, |ui| {
             status_dot(ui, status);
         });
+        let response = match delivered {
+            Some(mu) => response.on_hover_text(format!(
+                "{mu:.1} MU a fraction are delivered: {:.1} MU times the plan's normalisation",
+                beam.mu
+            )),
+            None if normalised => response.on_hover_text("Monitor units before the plan's normalisation"),
+            None => response,
+        };
         let response = match (status, &beam.read_only) {
             (_, Some(why)) => response.on_hover_text(why),
             (Some(status), None) => response.on_hover_text(format!("Dose: {status}")),

@@ -4,6 +4,7 @@ use crate::app::theme;
 use crate::case::DoseStatus;
 use egui::{Align, Align2, Color32, DragValue, FontId, Layout, Rect, Response, Role, Sense, TextStyle, Ui};
 use egui::{UiBuilder, WidgetInfo, pos2, vec2};
+use std::cell::Cell;
 use std::ops::RangeInclusive;
 
 /// Height of a row of the tree.
@@ -55,14 +56,40 @@ impl Number<'_> {
         self
     }
 
+    /// Shows it. A number typed outside its range is refused in words, not bent into it; one that came with a file
+    /// stays what it is until it is changed.
     pub fn show(self, ui: &mut Ui) -> Response {
+        let refused = Cell::new(None);
+        let range = self.range.clone();
+        let within = |text: &str| {
+            let value: f64 = text.trim().replace('\u{2212}', "-").parse().ok()?;
+            if range.contains(&value) {
+                return Some(value);
+            }
+            refused.set(Some(value));
+            None
+        };
         let drag = DragValue::new(self.value)
             .speed(self.speed)
             .fixed_decimals(self.decimals)
             .range(self.range)
+            .clamp_existing_to_range(false)
+            .custom_parser(within)
             .suffix(self.unit)
             .update_while_editing(false);
-        ui.add(drag).accessible_name(self.name)
+        let response = ui.add(drag).accessible_name(self.name);
+        let id = response.id.with("refused");
+        if response.changed() || response.gained_focus() || response.drag_started() {
+            ui.data_mut(|d| d.remove::<String>(id));
+        }
+        if let Some(value) = refused.get() {
+            let text = format!("{value} refused: {} to {}", range.start(), range.end());
+            ui.data_mut(|d| d.insert_temp(id, text));
+        }
+        if let Some(text) = ui.data(|d| d.get_temp::<String>(id)) {
+            ui.colored_label(theme::ERROR, egui::RichText::new(text).small());
+        }
+        response
     }
 }
 

@@ -3,7 +3,8 @@
 
 use super::field::leaf_openings;
 use super::overlay::{self, Anchor, text};
-use super::{BeamLayer, Scene, ViewEvent, ViewState, navigate};
+use super::shape::{self, Lens};
+use super::{BeamLayer, Scene, ViewEvent, ViewState, drag, navigate};
 use crate::app::render::{BevFrame, BevLook, Fineness, OutlineLook};
 use crate::app::theme;
 use crate::case::{Jaws, Mlc, MlcAxis, StructureKind};
@@ -23,10 +24,10 @@ const RANGE_MM: [f32; 2] = [40.0, 360.0];
 
 /// The isocentre plane on the screen: device x to the right, y up.
 #[derive(Clone, Copy, Debug)]
-struct BevPlane {
-    rect: Rect,
-    centre_mm: [f64; 2],
-    mm_per_point: f64,
+pub(super) struct BevPlane {
+    pub rect: Rect,
+    pub centre_mm: [f64; 2],
+    pub mm_per_point: f64,
 }
 
 impl BevPlane {
@@ -40,7 +41,7 @@ impl BevPlane {
         Self { rect, centre_mm: [centre.x, centre.y], mm_per_point }
     }
 
-    fn screen(&self, x_mm: f64, y_mm: f64) -> Pos2 {
+    pub fn screen(&self, x_mm: f64, y_mm: f64) -> Pos2 {
         let c = self.rect.center();
         pos2(
             c.x + ((x_mm - self.centre_mm[0]) / self.mm_per_point) as f32,
@@ -48,7 +49,7 @@ impl BevPlane {
         )
     }
 
-    fn device_mm(&self, at: Pos2) -> [f64; 2] {
+    pub fn device_mm(&self, at: Pos2) -> [f64; 2] {
         let d = at - self.rect.center();
         [
             self.centre_mm[0] + f64::from(d.x) * self.mm_per_point,
@@ -76,13 +77,18 @@ pub(super) fn show(
         return;
     };
     let frame = beam.frame();
-    respond(ui, response, state, beam, &frame, events);
+    respond(ui, response, state, scene, beam, &frame, events);
     let plane = BevPlane::of(state, beam, response.rect);
     background(ui, &painter, response, &plane, scene, &frame);
-    graticule(&painter, &plane);
     aperture(&painter, &plane, beam);
+    graticule(&painter, &plane);
     points(&painter, &plane, scene, &frame);
-    overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1]);
+    if let Some((number, roi)) = &scene.shape {
+        let own = scene.structures.structures.iter().find(|s| s.number == *number);
+        let colour = own.map_or(theme::ACCENT, |s| overlay::on_image(s.colour));
+        shape::draw(&painter, Lens::Beam(&frame, &plane), roi, colour);
+    }
+    overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None);
     overlay::name(&painter, plane.rect, state.kind, &beam.name);
     let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
     let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");
@@ -90,11 +96,12 @@ pub(super) fn show(
     overlay::scale_bar(&painter, plane.rect, plane.mm_per_point);
 }
 
-/// Wheel zooms, drag pans; the pointer's place is told at the depth of the isocentre.
+/// Wheel zooms, a drag moves what it has hold of, else it pans; the pointer's place is told at the depth of the isocentre.
 fn respond(
     ui: &Ui,
     response: &Response,
     state: &mut ViewState,
+    scene: &Scene,
     beam: &BeamLayer,
     frame: &BeamFrame,
     events: &mut Vec<ViewEvent>,
@@ -111,6 +118,9 @@ fn respond(
             state.centre_mm = Some(DVec3::new(x + (cx - x) * share, y + (cy - y) * share, 0.0));
             state.mm_per_point = Some(next);
         }
+    }
+    if drag::respond(ui, response, state.kind, scene, Lens::Beam(frame, &plane), events) {
+        return;
     }
     let delta = response.drag_delta();
     let pans = response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle);
@@ -180,7 +190,7 @@ fn background(
     }
 }
 
-/// Axes of the beam limiting device through the isocentre, a tick every 10 mm, longer and with a number every 50.
+/// Axes of the beam limiting device through the isocentre, a tick every 10 mm, longer and with cm every 50.
 fn graticule(painter: &Painter, plane: &BevPlane) {
     let r = plane.rect;
     let o = plane.screen(0.0, 0.0);
@@ -200,7 +210,7 @@ fn graticule(painter: &Painter, plane: &BevPlane) {
         painter.vline(x, (o.y - half)..=(o.y + half), tick);
         painter.hline((o.x - half)..=(o.x + half), y, tick);
         if long {
-            let label = format!("{}", n.abs());
+            let label = if each == 5 && n % 10 != 0 { String::new() } else { format!("{} cm", n.abs()) };
             text(painter, pos2(x, o.y + 15.0), Anchor::Middle, &label, 10.0, GRATICULE);
             text(painter, pos2(o.x + 10.0, y), Anchor::Left, &label, 10.0, GRATICULE);
         }

@@ -1,11 +1,11 @@
 //! Handles that are dragged: the gantry round its isocentre, shapes, the crosshair.
 
-use super::shape::{self, Grip};
-use super::{Scene, ViewEvent, ViewKind, ViewPlane, beam, navigate};
+use super::shape::{self, Grip, Lens};
+use super::{Scene, ViewEvent, ViewKind, beam, navigate};
 use egui::{CursorIcon, PointerButton, Pos2, Response, Ui};
 
 /// What a drag has hold of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Hold {
     /// The gantry of a beam, by its index in the plan.
     Gantry(usize),
@@ -23,18 +23,18 @@ pub(super) fn respond(
     response: &Response,
     kind: ViewKind,
     scene: &Scene,
-    plane: &ViewPlane,
+    lens: Lens<'_>,
     events: &mut Vec<ViewEvent>,
 ) -> bool {
     let id = response.id.with("hold");
     if response.drag_started_by(PointerButton::Primary) {
         let from = ui.input(|i| i.pointer.press_origin());
-        let hold = from.and_then(|at| hold_at(kind, scene, plane, at));
+        let hold = from.and_then(|at| hold_at(kind, scene, lens, at));
         ui.data_mut(|d| d.insert_temp(id, hold));
     }
     if !response.dragged() && !response.drag_stopped() {
         if let Some(at) = response.hover_pos()
-            && hold_at(kind, scene, plane, at).is_some()
+            && hold_at(kind, scene, lens, at).is_some()
         {
             ui.set_cursor_icon(CursorIcon::Grab);
         }
@@ -42,31 +42,30 @@ pub(super) fn respond(
     }
     let Some(hold) = ui.data(|d| d.get_temp::<Option<Hold>>(id)).flatten() else { return false };
     let Some(at) = response.interact_pointer_pos() else { return true };
-    let at_mm = plane.patient_from_screen(at);
     ui.set_cursor_icon(CursorIcon::Grabbing);
-    match hold {
-        Hold::Gantry(index) => {
+    match (hold, lens) {
+        (Hold::Gantry(index), Lens::Plane(plane)) => {
             if let Some(layer) = scene.beams.iter().find(|b| b.index == index) {
-                let gantry_deg = beam::gantry_towards(layer, at_mm);
+                let gantry_deg = beam::gantry_towards(layer, plane.patient_from_screen(at));
                 if gantry_deg != layer.gantry_deg || response.drag_stopped() {
                     events.push(ViewEvent::GantryDragged { beam: index, gantry_deg });
                 }
             }
         }
-        Hold::Shape(grip) => {
-            if let Some((structure, before)) = scene.shape {
-                let shape = shape::dragged(plane, &before, grip, at_mm);
-                if shape != before {
-                    events.push(ViewEvent::ShapeDragged { structure, shape });
-                }
+        (Hold::Shape(grip), _) => {
+            if let Some((structure, before)) = scene.shape
+                && let Some(shape) = shape::dragged(lens, &before, grip, at).filter(|s| *s != before)
+            {
+                events.push(ViewEvent::ShapeDragged { structure, shape });
             }
         }
-        Hold::Crosshair => {
-            let to = navigate::snapped(scene, at_mm);
+        (Hold::Crosshair, Lens::Plane(plane)) => {
+            let to = navigate::snapped(scene, plane.patient_from_screen(at));
             if to != scene.crosshair_mm {
                 events.push(ViewEvent::CrosshairMoved(to));
             }
         }
+        (Hold::Gantry(_) | Hold::Crosshair, Lens::Beam(..)) => {}
     }
     if response.drag_stopped() {
         ui.data_mut(|d| d.insert_temp::<Option<Hold>>(id, None));
@@ -74,12 +73,15 @@ pub(super) fn respond(
     true
 }
 
-fn hold_at(kind: ViewKind, scene: &Scene, plane: &ViewPlane, at: Pos2) -> Option<Hold> {
+fn hold_at(kind: ViewKind, scene: &Scene, lens: Lens<'_>, at: Pos2) -> Option<Hold> {
+    let shape = scene.shape.and_then(|(_, s)| shape::grip_at(lens, &s, at)).map(Hold::Shape);
+    // From the beam's eye only shapes have handles.
+    let Lens::Plane(plane) = lens else { return shape };
     if let Some(index) = beam::handle_at(scene, plane, kind, at) {
         return Some(Hold::Gantry(index));
     }
-    if let Some(grip) = scene.shape.and_then(|(_, s)| shape::grip_at(plane, &s, at)) {
-        return Some(Hold::Shape(grip));
+    if shape.is_some() {
+        return shape;
     }
     let crosshair = plane.screen_from_patient(scene.crosshair_mm);
     (crosshair.distance(at) <= CROSSHAIR_REACH).then_some(Hold::Crosshair)

@@ -49,16 +49,18 @@ pub(super) fn text(
 /// Everything written on a slice view.
 pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     crosshair(painter, plane, scene.crosshair_mm);
-    letters(painter, plane.rect, plane.right, plane.down);
+    let legend = scene.dose.as_ref().filter(|_| kind == ViewKind::Axial);
+    let taken = legend.and_then(|dose| legend_of(painter, plane.rect, dose));
+    letters(painter, plane.rect, plane.right, plane.down, taken);
     title(painter, plane, kind, scene);
     scale_bar(painter, plane.rect, plane.mm_per_point);
-    let window = format!("W {:.0}  L {:.0}", scene.window.width_hu, scene.window.level_hu);
-    text(painter, plane.rect.left_bottom() + vec2(MARGIN, -30.0), Anchor::Left, &window, SMALL, theme::WEAK);
+    if scene.ct.is_some() {
+        let window = format!("W {:.0}  L {:.0}", scene.window.width_hu, scene.window.level_hu);
+        let at = plane.rect.left_bottom() + vec2(MARGIN, -30.0);
+        text(painter, at, Anchor::Left, &window, SMALL, theme::WEAK);
+    }
     if let Some(dose) = &scene.dose {
         dose_status(painter, plane.rect, dose);
-        if kind == ViewKind::Axial {
-            legend(painter, plane.rect, dose);
-        }
     }
 }
 
@@ -83,16 +85,20 @@ fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
     painter.vline(at.x, (at.y + gap)..=r.max.y, stroke);
 }
 
-/// L R A P H F: the patient's directions at the rims, of screen right and down in patient LPS.
-pub(super) fn letters(painter: &Painter, r: Rect, right: DVec3, down: DVec3) {
+/// L R A P H F: the patient's directions at the rims, of screen right and down in patient LPS; beside what has
+/// `taken` the right rim.
+pub(super) fn letters(painter: &Painter, r: Rect, right: DVec3, down: DVec3, taken: Option<Rect>) {
     let inset = 12.0;
-    for (direction, at) in [
-        (right, pos2(r.max.x - inset, r.center().y)),
-        (-right, pos2(r.min.x + inset, r.center().y)),
-        (down, pos2(r.center().x, r.max.y - inset)),
-        (-down, pos2(r.center().x, r.min.y + inset)),
+    let middle = r.center().y;
+    let beside = taken.filter(|t| t.expand(8.0).y_range().contains(middle));
+    let right_end = beside.map_or(r.max.x - 6.0, |t| t.min.x - 6.0);
+    for (direction, at, anchor) in [
+        (right, pos2(right_end, middle), Anchor::Right),
+        (-right, pos2(r.min.x + 6.0, middle), Anchor::Left),
+        (down, pos2(r.center().x, r.max.y - inset), Anchor::Middle),
+        (-down, pos2(r.center().x, r.min.y + inset), Anchor::Middle),
     ] {
-        text(painter, at, Anchor::Middle, &direction_letters(direction), 14.0, theme::TEXT);
+        text(painter, at, anchor, &direction_letters(direction), 14.0, theme::TEXT);
     }
 }
 
@@ -184,36 +190,37 @@ pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
     text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
 }
 
-/// The isodose levels in % and Gy, highest first.
-fn legend(painter: &Painter, rect: Rect, layer: &DoseLayer) {
-    let Some((reference_gy, _)) = layer.reference else { return };
+/// The isodose levels in % and Gy, highest first, on a ground of their own: readable on fat as on air. Returns what it
+/// covers.
+fn legend_of(painter: &Painter, rect: Rect, layer: &DoseLayer) -> Option<Rect> {
+    let (reference_gy, _) = layer.reference?;
     let mut levels: Vec<_> = layer.display.levels.iter().filter(|l| l.shown).collect();
     levels.sort_by(|a, b| b.percent.total_cmp(&a.percent));
-    let row = 15.0;
+    let row = 14.0;
+    let size = vec2(112.0, row * levels.len() as f32 + 6.0);
     // Under the corner's button, above the status.
-    let top = rect.min.y + 38.0;
-    let room = (rect.height() - 38.0 - 44.0) / row;
-    if room < levels.len() as f32 || rect.width() < 220.0 {
-        return;
+    let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
+    let shown = layer.display.lines || layer.display.wash;
+    if levels.is_empty() || !shown || ground.max.y > rect.max.y - 44.0 || rect.width() < 260.0 {
+        return None;
     }
-    let right = rect.max.x - MARGIN;
+    painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
+    // Levels of a fraction of a Gy need their digits.
+    let digits = if reference_gy < 10.0 { 2 } else { 1 };
     for (i, level) in levels.iter().enumerate() {
-        let y = top + row * (i as f32 + 0.5);
+        let y = ground.min.y + 3.0 + row * (i as f32 + 0.5);
         let colour = theme::colour(level.colour);
         let gy = f64::from(level.percent) * 0.01 * reference_gy;
-        text(painter, pos2(right, y), Anchor::Right, &format!("{gy:.1} Gy"), SMALL, theme::TEXT);
-        text(
-            painter,
-            pos2(right - 54.0, y),
-            Anchor::Right,
-            &format!("{} %", level.percent),
-            SMALL,
-            theme::TEXT,
-        );
-        let line = [pos2(right - 112.0, y), pos2(right - 94.0, y)];
-        painter.line_segment(line, Stroke::new(5.0, Color32::from_black_alpha(140)));
+        let label = |x: f32, what: String| {
+            let font = FontId::proportional(SMALL);
+            painter.text(pos2(ground.min.x + x, y), Align2::RIGHT_CENTER, what, font, theme::TEXT);
+        };
+        label(57.0, format!("{} %", level.percent));
+        label(size.x - 5.0, format!("{gy:.digits$} Gy"));
+        let line = [pos2(ground.min.x + 5.0, y), pos2(ground.min.x + 22.0, y)];
         painter.line_segment(line, Stroke::new(if level.is_thick() { 3.5 } else { 2.0 }, colour));
     }
+    Some(ground)
 }
 
 #[cfg(test)]

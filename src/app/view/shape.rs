@@ -1,35 +1,97 @@
-//! Handles of a region of interest that is a shape: its middle moves it, its rim sizes it.
+//! Handles of a region of interest that is a shape: its middle moves it, its rim sizes it, on planes and from the
+//! beam's eye.
 
 use super::ViewPlane;
+use super::bev::BevPlane;
 use crate::app::roi::{SMALLEST_MM, Shape as Roi};
 use crate::app::theme;
+use crate::geometry::BeamFrame;
 use egui::{Color32, Painter, Pos2, Rect, Stroke, StrokeKind, vec2};
-use glam::DVec3;
+use glam::{DVec2, DVec3};
 
 /// Points round a handle within which it is caught.
 const REACH: f32 = 8.0;
 
+/// A face that is seen more steeply than this (sine of its normal to the line of sight) has no handle.
+const LEAST_SIDEWAYS: f64 = 0.35;
+
 /// A part of a shape that can be dragged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Grip {
     Middle,
-    /// The rim of a sphere, or a face of a box: towards screen right (0), left (1), down (2) or up (3).
-    Rim(u8),
+    /// The rim of a sphere or a face of a box, by its outward direction in patient LPS.
+    Rim(DVec3),
 }
 
-const RIMS: [Grip; 4] = [Grip::Rim(0), Grip::Rim(1), Grip::Rim(2), Grip::Rim(3)];
+/// How a view sees positions.
+#[derive(Clone, Copy)]
+pub(super) enum Lens<'a> {
+    /// Along the normal of a plane.
+    Plane(&'a ViewPlane),
+    /// From a beam's source.
+    Beam(&'a BeamFrame, &'a BevPlane),
+}
 
-/// Screen direction of a rim in patient LPS.
-fn outward(plane: &ViewPlane, rim: u8) -> DVec3 {
-    match rim {
-        0 => plane.right,
-        1 => -plane.right,
-        2 => plane.down,
-        _ => -plane.down,
+impl Lens<'_> {
+    fn screen(&self, patient_mm: DVec3) -> Option<Pos2> {
+        match self {
+            Self::Plane(plane) => Some(plane.screen_from_patient(patient_mm)),
+            Self::Beam(frame, bev) => frame.project(patient_mm).map(|([x, y], _)| bev.screen(x, y)),
+        }
+    }
+
+    /// The plane through a position that the screen shows without distortion.
+    fn plane_through(&self, patient_mm: DVec3) -> Option<ViewPlane> {
+        match self {
+            Self::Plane(plane) => Some(**plane),
+            Self::Beam(frame, bev) => {
+                // Planes across the axis are similar to the isocentre's, by their distances from the source.
+                let (_, depth_mm) = frame.project(patient_mm)?;
+                let scale = depth_mm / frame.sad_mm;
+                let [x, y] = bev.device_mm(bev.rect.center());
+                let at_isocentre = frame.patient_from_device(DVec3::new(x, y, 0.0));
+                Some(ViewPlane {
+                    rect: bev.rect,
+                    centre_mm: frame.source_mm + (at_isocentre - frame.source_mm) * scale,
+                    right: frame.axes[0],
+                    down: -frame.axes[1],
+                    mm_per_point: bev.mm_per_point * scale,
+                })
+            }
+        }
+    }
+
+    /// Whether the shape can be dragged here: a plane must meet it.
+    fn meets(&self, shape: &Roi) -> bool {
+        match self {
+            Self::Plane(plane) => {
+                let normal = plane.right.cross(plane.down);
+                plane.depth_mm(shape.centre_mm()).abs() <= half_extent_mm(shape, normal)
+            }
+            Self::Beam(..) => self.screen(shape.centre_mm()).is_some(),
+        }
+    }
+
+    /// The rims of a shape that have a handle here.
+    fn rims(&self, shape: &Roi) -> Vec<Grip> {
+        let Some(plane) = self.plane_through(shape.centre_mm()) else { return Vec::new() };
+        let outward = match shape {
+            Roi::Sphere { .. } => vec![plane.right, -plane.right, plane.down, -plane.down],
+            Roi::Box { .. } => {
+                let faces = [DVec3::X, DVec3::Y, DVec3::Z].into_iter().flat_map(|axis| [axis, -axis]);
+                faces.filter(|out| in_plane(&plane, *out).length() > LEAST_SIDEWAYS).collect()
+            }
+        };
+        outward.into_iter().map(Grip::Rim).collect()
     }
 }
 
-/// Half the extent of a shape along a direction (a patient axis), mm.
+/// The part of a direction or way that the plane shows: to the right and down.
+fn in_plane(plane: &ViewPlane, way: DVec3) -> DVec2 {
+    DVec2::new(way.dot(plane.right), way.dot(plane.down))
+}
+
+/// Half the extent of a shape along a direction, mm.
 fn half_extent_mm(shape: &Roi, along: DVec3) -> f64 {
     match shape {
         Roi::Sphere { radius_mm, .. } => *radius_mm,
@@ -37,95 +99,116 @@ fn half_extent_mm(shape: &Roi, along: DVec3) -> f64 {
     }
 }
 
-fn handle(plane: &ViewPlane, shape: &Roi, grip: Grip) -> Pos2 {
-    let centre = shape.centre_mm();
+/// The place of a grip in the patient.
+fn place_mm(shape: &Roi, grip: Grip) -> DVec3 {
     match grip {
-        Grip::Middle => plane.screen_from_patient(centre),
-        Grip::Rim(rim) => {
-            let out = outward(plane, rim);
-            plane.screen_from_patient(centre + out * half_extent_mm(shape, out))
-        }
+        Grip::Middle => shape.centre_mm(),
+        Grip::Rim(out) => shape.centre_mm() + out * half_extent_mm(shape, out),
     }
-}
-
-/// Whether the plane meets the shape: only then can it be dragged there.
-fn is_met(plane: &ViewPlane, shape: &Roi) -> bool {
-    let normal = plane.right.cross(plane.down);
-    plane.depth_mm(shape.centre_mm()).abs() <= half_extent_mm(shape, normal)
 }
 
 /// The grip under a point.
-pub(super) fn grip_at(plane: &ViewPlane, shape: &Roi, at: Pos2) -> Option<Grip> {
-    if !is_met(plane, shape) {
+pub(super) fn grip_at(lens: Lens<'_>, shape: &Roi, at: Pos2) -> Option<Grip> {
+    if !lens.meets(shape) {
         return None;
     }
     // The rim first: of a small shape the middle would hide it.
-    let rims = RIMS.into_iter().chain([Grip::Middle]);
-    rims.map(|g| (g, handle(plane, shape, g).distance(at)))
+    let grips = lens.rims(shape).into_iter().chain([Grip::Middle]);
+    grips
+        .filter_map(|g| Some((g, lens.screen(place_mm(shape, g))?.distance(at))))
         .filter(|(_, d)| *d <= REACH)
         .min_by(|a, b| a.1.total_cmp(&b.1))
         .map(|(g, _)| g)
 }
 
-/// The shape after a grip was dragged to a position.
-pub(super) fn dragged(plane: &ViewPlane, shape: &Roi, grip: Grip, to_mm: DVec3) -> Roi {
-    let centre = shape.centre_mm();
-    let (right, down) = ((to_mm - centre).dot(plane.right), (to_mm - centre).dot(plane.down));
-    match (grip, *shape) {
-        // The depth stays: only what the view shows moves.
-        (Grip::Middle, shape) => shape.moved_to(centre + plane.right * right + plane.down * down),
+/// The shape after a grip was dragged to a point of the screen. The depth stays: only what the view shows moves.
+pub(super) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Option<Roi> {
+    let held_mm = match (grip, shape) {
+        (Grip::Rim(_), Roi::Box { .. }) => place_mm(shape, grip),
+        _ => shape.centre_mm(),
+    };
+    let plane = lens.plane_through(held_mm)?;
+    let way = in_plane(&plane, plane.patient_from_screen(at) - held_mm);
+    Some(match (grip, *shape) {
+        (Grip::Middle, shape) => shape.moved_to(held_mm + plane.right * way.x + plane.down * way.y),
         (Grip::Rim(_), Roi::Sphere { centre_mm, .. }) => {
-            Roi::Sphere { centre_mm, radius_mm: right.hypot(down).max(SMALLEST_MM) }
+            Roi::Sphere { centre_mm, radius_mm: way.length().max(SMALLEST_MM) }
         }
-        (Grip::Rim(rim), Roi::Box { centre_mm, size_mm }) => {
+        (Grip::Rim(out), Roi::Box { centre_mm, size_mm }) => {
             // The face goes with the pointer, the one across stays.
-            let out = outward(plane, rim);
-            let half = half_extent_mm(shape, out);
-            let size = ((to_mm - centre).dot(out) + half).max(2.0 * SMALLEST_MM);
+            let seen = in_plane(&plane, out);
+            let grown = way.dot(seen) / seen.length_squared();
             let axis = out.abs();
+            let before = size_mm.dot(axis);
+            let size = (before + grown).max(2.0 * SMALLEST_MM);
             Roi::Box {
-                centre_mm: centre_mm + out * (0.5 * size - half),
-                size_mm: size_mm + axis * (size - 2.0 * half),
+                centre_mm: centre_mm + out * (0.5 * (size - before)),
+                size_mm: size_mm + axis * (size - before),
             }
+        }
+    })
+}
+
+/// Draws the shape as the view sees it, and its handles.
+pub(super) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color32) {
+    if !lens.meets(shape) {
+        return;
+    }
+    let thin = Stroke::new(1.0, colour);
+    match shape {
+        Roi::Sphere { centre_mm, radius_mm } => {
+            if let Some((middle, plane)) = lens.screen(*centre_mm).zip(lens.plane_through(*centre_mm)) {
+                let depth = plane.depth_mm(*centre_mm);
+                let section = (radius_mm * radius_mm - depth * depth).max(0.0).sqrt();
+                painter.circle_stroke(middle, (section / plane.mm_per_point) as f32, thin);
+            }
+        }
+        Roi::Box { centre_mm, size_mm } => {
+            let corner = |n: usize| {
+                let side = |bit: usize| if n >> bit & 1 == 0 { -0.5 } else { 0.5 };
+                lens.screen(*centre_mm + *size_mm * DVec3::new(side(0), side(1), side(2)))
+            };
+            let hull = hull((0..8).filter_map(corner).collect());
+            painter.add(egui::Shape::closed_line(hull, thin));
+        }
+    }
+    for grip in lens.rims(shape).into_iter().chain([Grip::Middle]) {
+        if let Some(at) = lens.screen(place_mm(shape, grip)) {
+            let knob = Rect::from_center_size(at, vec2(7.0, 7.0));
+            painter.rect(knob, 1.0, colour, Stroke::new(1.0, theme::GROUND), StrokeKind::Outside);
         }
     }
 }
 
-/// Draws the shape's section and its handles.
-pub(super) fn draw(painter: &Painter, plane: &ViewPlane, shape: &Roi, colour: Color32) {
-    if !is_met(plane, shape) {
-        return;
-    }
-    let middle = handle(plane, shape, Grip::Middle);
-    let thin = Stroke::new(1.0, colour);
-    match shape {
-        Roi::Sphere { radius_mm, .. } => {
-            let depth = plane.depth_mm(shape.centre_mm());
-            let section = (radius_mm * radius_mm - depth * depth).max(0.0).sqrt();
-            painter.circle_stroke(middle, (section / plane.mm_per_point) as f32, thin);
+/// The convex outline of some points (Andrew's monotone chain).
+fn hull(mut points: Vec<Pos2>) -> Vec<Pos2> {
+    points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+    let half = |points: &mut dyn Iterator<Item = Pos2>| {
+        let mut chain: Vec<Pos2> = Vec::new();
+        for p in points {
+            while let [.., a, b] = chain[..] {
+                let (u, v) = (b - a, p - a);
+                if u.x * v.y - u.y * v.x > 1e-3 {
+                    break;
+                }
+                chain.pop();
+            }
+            chain.push(p);
         }
-        Roi::Box { .. } => {
-            let low = handle(plane, shape, Grip::Rim(1)).x;
-            let top = handle(plane, shape, Grip::Rim(3)).y;
-            let corner = Pos2::new(low, top);
-            painter.rect_stroke(
-                Rect::from_two_pos(corner, middle + (middle - corner)),
-                0.0,
-                thin,
-                StrokeKind::Middle,
-            );
-        }
-    }
-    for grip in RIMS.into_iter().chain([Grip::Middle]) {
-        let knob = Rect::from_center_size(handle(plane, shape, grip), vec2(7.0, 7.0));
-        painter.rect(knob, 1.0, colour, Stroke::new(1.0, theme::GROUND), StrokeKind::Outside);
-    }
+        chain.pop();
+        chain
+    };
+    let mut outline = half(&mut points.iter().copied());
+    outline.extend(half(&mut points.iter().rev().copied()));
+    outline
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::app::view::ViewKind;
+    use crate::geometry::PatientPosition;
+    use egui::pos2;
 
     fn plane(kind: ViewKind, centre_mm: DVec3) -> ViewPlane {
         let [right, down] = kind.axes();
@@ -138,22 +221,70 @@ mod tests {
         let shape = Roi::Box { centre_mm: DVec3::new(1.0, 2.0, 3.0), size_mm: DVec3::new(20.0, 30.0, 40.0) };
         // Coronal: up is +z; the upper face at z = 23 goes to 33.
         let view = plane(ViewKind::Coronal, DVec3::ZERO);
-        let grip = grip_at(&view, &shape, view.screen_from_patient(DVec3::new(1.0, 0.0, 23.0)));
-        assert_eq!(grip, Some(Grip::Rim(3)));
-        let got = dragged(&view, &shape, Grip::Rim(3), DVec3::new(70.0, 0.0, 33.0));
+        let grip = grip_at(Lens::Plane(&view), &shape, view.screen_from_patient(DVec3::new(1.0, 0.0, 23.0)));
+        assert_eq!(grip, Some(Grip::Rim(DVec3::Z)));
+        let to = view.screen_from_patient(DVec3::new(70.0, 0.0, 33.0));
+        let got = dragged(Lens::Plane(&view), &shape, Grip::Rim(DVec3::Z), to);
         let want = Roi::Box { centre_mm: DVec3::new(1.0, 2.0, 8.0), size_mm: DVec3::new(20.0, 30.0, 50.0) };
-        assert_eq!(got, want);
+        assert_eq!(got, Some(want));
     }
 
     #[test]
     fn the_middle_moves_in_the_plane_only() {
         let shape = Roi::Sphere { centre_mm: DVec3::new(0.0, 0.0, 5.0), radius_mm: 20.0 };
         let view = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 10.0));
-        let got = dragged(&view, &shape, Grip::Middle, DVec3::new(7.0, -8.0, 10.0));
-        assert_eq!(got, Roi::Sphere { centre_mm: DVec3::new(7.0, -8.0, 5.0), radius_mm: 20.0 });
-        let sized = dragged(&view, &shape, Grip::Rim(0), DVec3::new(3.0, 4.0, 10.0));
-        assert_eq!(sized, Roi::Sphere { centre_mm: DVec3::new(0.0, 0.0, 5.0), radius_mm: 5.0 });
+        let to = |x: f64, y: f64| view.screen_from_patient(DVec3::new(x, y, 10.0));
+        let got = dragged(Lens::Plane(&view), &shape, Grip::Middle, to(7.0, -8.0));
+        assert_eq!(got, Some(Roi::Sphere { centre_mm: DVec3::new(7.0, -8.0, 5.0), radius_mm: 20.0 }));
+        let sized = dragged(Lens::Plane(&view), &shape, Grip::Rim(DVec3::X), to(3.0, 4.0));
+        assert_eq!(sized, Some(Roi::Sphere { centre_mm: DVec3::new(0.0, 0.0, 5.0), radius_mm: 5.0 }));
         let beside = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 26.0));
-        assert_eq!(grip_at(&beside, &shape, Pos2::new(100.0, 100.0)), None);
+        assert_eq!(grip_at(Lens::Plane(&beside), &shape, pos2(100.0, 100.0)), None);
+    }
+
+    /// From the beam's eye the shape keeps its depth, and what is grabbed stays under the pointer.
+    #[test]
+    fn what_is_grabbed_stays_under_the_pointer_from_the_beams_eye() {
+        let iso = DVec3::new(10.0, -20.0, 30.0);
+        for (gantry, collimator, couch) in [(0.0, 0.0, 0.0), (37.0, 15.0, 20.0), (270.0, 90.0, 0.0)] {
+            let frame = BeamFrame::new(PatientPosition::Hfs, gantry, collimator, couch, iso, 1000.0);
+            let rect = Rect::from_min_size(Pos2::ZERO, vec2(400.0, 300.0));
+            let bev = BevPlane { rect, centre_mm: [5.0, -3.0], mm_per_point: 0.8 };
+            let lens = Lens::Beam(&frame, &bev);
+            let at = pos2(230.0, 120.0);
+            let centre_mm = iso + frame.axes[2] * 150.0 + frame.axes[0] * 12.0;
+            let sphere = Roi::Sphere { centre_mm, radius_mm: 25.0 };
+            let moved = dragged(lens, &sphere, Grip::Middle, at).unwrap();
+            assert!((moved.centre_mm() - centre_mm).dot(frame.axes[2]).abs() < 1e-9, "the depth stays");
+            assert!(lens.screen(moved.centre_mm()).unwrap().distance(at) < 0.01);
+            // Nearer to the source things look larger: 25 mm at 850 mm are 25 / 0.85 mm at the isocentre.
+            let Grip::Rim(out) = lens.rims(&sphere)[0] else { panic!("a rim") };
+            let rim = lens.screen(centre_mm + out * 25.0).unwrap();
+            let drawn = rim.distance(lens.screen(centre_mm).unwrap());
+            assert!((f64::from(drawn) - 25.0 / 0.85 / 0.8).abs() < 0.05, "{drawn}");
+            assert_eq!(grip_at(lens, &sphere, rim), Some(Grip::Rim(out)));
+            // A face of a box follows the pointer along its own axis; the one across stays.
+            let cube = Roi::Box { centre_mm, size_mm: DVec3::new(40.0, 50.0, 60.0) };
+            for grip in lens.rims(&cube) {
+                let Grip::Rim(out) = grip else { panic!("a rim") };
+                let to = lens.screen(place_mm(&cube, grip) + out * 8.0).unwrap();
+                let Roi::Box { centre_mm: c, size_mm } = dragged(lens, &cube, grip, to).unwrap() else {
+                    panic!("a box")
+                };
+                let across = place_mm(&cube, Grip::Rim(-out));
+                let now = place_mm(&Roi::Box { centre_mm: c, size_mm }, Grip::Rim(-out));
+                assert!(across.distance(now) < 1e-9, "{out}: {across} {now}");
+                // Within the change of scale on the way.
+                assert!((size_mm.dot(out.abs()) - half_extent_mm(&cube, out) * 2.0 - 8.0).abs() < 1.0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_outline_of_a_box_has_its_outer_corners_only() {
+        let square =
+            [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0), (5.0, 5.0), (5.0, 0.0), (10.0, 10.0)];
+        let outline = hull(square.map(|(x, y)| pos2(x, y)).to_vec());
+        assert_eq!(outline.len(), 4, "{outline:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! A plane through the patient with everything on it.
 
 use super::overlay::display_rgb;
+use super::shape::Lens;
 use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, shape, structure};
 use crate::app::render::{DoseLook, Isodose, SliceLook};
 use crate::app::theme;
@@ -14,7 +15,7 @@ pub(super) fn show(
     events: &mut Vec<ViewEvent>,
 ) {
     let plane = navigate::current_plane(state, scene, response.rect);
-    let claimed = drag::respond(ui, response, state.kind, scene, &plane, events);
+    let claimed = drag::respond(ui, response, state.kind, scene, Lens::Plane(&plane), events);
     navigate::respond(ui, response, state, scene, &plane, claimed, events);
     // Panning and zooming show at once.
     let plane = navigate::current_plane(state, scene, response.rect);
@@ -38,7 +39,7 @@ pub(super) fn show(
     if let Some((number, roi)) = &scene.shape {
         let own = scene.structures.structures.iter().find(|s| s.number == *number);
         let colour = own.map_or(theme::ACCENT, |s| overlay::on_image(s.colour));
-        shape::draw(&painter, &plane, roi, colour);
+        shape::draw(&painter, Lens::Plane(&plane), roi, colour);
     }
     overlay::draw(&painter, &plane, state.kind, scene);
     if let Some(why) = scene.ct.as_ref().and_then(|v| scene.gpu.failure(v.id())) {

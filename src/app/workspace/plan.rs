@@ -1,5 +1,6 @@
 //! The plan workspace: four linked views, each maximisable.
 
+use crate::app::Ask;
 use crate::app::command::{Command, Commands};
 use crate::app::display::WindowLevel;
 use crate::app::render::Gpu;
@@ -127,7 +128,7 @@ fn empty(ui: &mut Ui, commands: &mut Commands) {
         ui.weak("A folder of DICOM files, one file, a .mha volume in HU, a session, or a demo.");
         ui.add_space(10.0);
         if ui.button("Open folder…").clicked() {
-            commands.push(Command::PickFolder);
+            commands.push(Command::Pick(Ask::OpenFolder));
         }
         if ui.button("Open the thorax demo").clicked() {
             commands.push(Command::Open("demo:thorax".to_owned()));

@@ -99,6 +99,12 @@ fn beam_item(plan: &Plan, beam: &Beam) -> DataSet {
         .any(|w| ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() } != w[1]);
     item.text(tags::BEAM_TYPE, if moves { "DYNAMIC" } else { "STATIC" });
     item.text(tags::RADIATION_TYPE, "PHOTON");
+    if beam.unflattened {
+        let mut mode = DataSet::new();
+        mode.text(tags::FLUENCE_MODE, "NON_STANDARD");
+        mode.text(tags::FLUENCE_MODE_ID, "FFF");
+        item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE, vec![mode]);
+    }
     item.text(tags::TREATMENT_MACHINE_NAME, &shortened(plan.machine_of(beam), 16));
     item.text(tags::PRIMARY_DOSIMETER_UNIT, "MU");
     item.numbers(tags::SOURCE_AXIS_DISTANCE, &[SAD_MM]);

@@ -155,6 +155,21 @@ fn a_dose_that_is_not_final_leaves_no_file() {
 }
 
 #[test]
+fn a_beam_without_flattening_filter_comes_back_as_one() {
+    let folder = folder("fff");
+    let case = demo::build("water").unwrap();
+    let mut plan = (*case.plans[0]).clone();
+    plan.beams[0].unflattened = true;
+    plan.beams[0].energy_mv = Some(10.0);
+    let path = folder.join("fff.dcm");
+    write_plan(&path, &plan, &Belonging::of(&case)).unwrap();
+    assert_clean(&path);
+    let read = crate::dicom::read_plan(&path, None).unwrap();
+    assert!(read.beams[0].unflattened);
+    assert_eq!(read.machine_of(&read.beams[0]), "generic-10mv");
+}
+
+#[test]
 fn plans_have_what_other_systems_ask_for() {
     let folder = folder("plan");
     for name in ["water", "tg119"] {

@@ -38,16 +38,6 @@ impl Quality {
         }
     }
 
-    /// How many lattices of lines each direction has, one line of each to a voxel's face. One samples the face at a point, which
-    /// shows as noise at the edges of a field; several that complement each other bring it below 0.5 % of the maximum.
-    pub fn lattices(self) -> usize {
-        match self {
-            Self::Preview | Self::Fast => 1,
-            Self::Standard => 2,
-            Self::Full => 3,
-        }
-    }
-
     /// What a dose of this quality is worth.
     pub fn status(self) -> DoseStatus {
         match self {

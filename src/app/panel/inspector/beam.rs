@@ -2,6 +2,7 @@
 
 use super::dial::{dial, wrapped};
 use super::{field, fields, title};
+use crate::analysis::{MOST_MU, beam_remarks};
 use crate::app::command::{Command, Commands};
 use crate::app::panel::{number, section, status_chip};
 use crate::app::state::State;
@@ -31,7 +32,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
         let mut form = Form { plan: state.plan, index, beam, commands };
         angles(ui, &mut form, &start);
-        collimation(ui, &mut form, &start);
+        let delivered = plan.normalisation.as_ref().and_then(|_| state.follow.delivered_mu(beam));
+        collimation(ui, &mut form, &start, delivered);
         isocentre(ui, &mut form, state);
         machine(ui, &mut form, state, &plan.machine);
     });
@@ -140,14 +142,22 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
     }
 }
 
-fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
+/// `delivered`: the monitor units after the plan's normalisation, where it has one.
+fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<f64>) {
     section(ui, "Field (mm at the isocentre)");
     fields(ui, "jaws", |ui| {
         let mut mu = form.beam.mu;
         let response = field(ui, "Monitor units", |ui| {
-            number("Monitor units", &mut mu, " MU").speed(1.0).range(0.0..=100_000.0).show(ui)
+            let response = number("Monitor units", &mut mu, " MU").speed(1.0).range(0.0..=MOST_MU).show(ui);
+            if delivered.is_some() {
+                ui.weak("before normalisation");
+            }
+            response
         });
         form.on(&response, |b| b.mu = mu);
+        if let Some(delivered) = delivered {
+            field(ui, "Delivered", |ui| ui.label(format!("{delivered:.1} MU a fraction")));
+        }
         for (axis, caption) in [(0, "Jaws X"), (1, "Jaws Y")] {
             let pair = if axis == 0 { start.jaws.x } else { start.jaws.y };
             field(ui, caption, |ui| {
@@ -224,6 +234,9 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
     let name = form.beam.machine.as_deref().unwrap_or(of_plan);
     match state.follow.machine(name) {
         Some(machine) => {
+            for remark in beam_remarks(form.beam, machine) {
+                ui.colored_label(theme::WARNING, remark);
+            }
             ui.add(egui::Label::new(egui::RichText::new(&machine.description).small().weak()).wrap());
             if machine.calibration == Calibration::PhotonFluence {
                 let text = "This machine has no calibration: its dose is per photon fluence (Gy cm²), not Gy per MU.";

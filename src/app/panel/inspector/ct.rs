@@ -51,27 +51,5 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         section(ui, "About the structures");
         remarks(ui, "structures", &case.structures.remarks);
     }
-    section(ui, "HU to density");
-    hu_table(ui, state, commands);
-}
-
-fn hu_table(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let mut settings = state.follow.settings.clone();
-    super::plan::hu_table_choice(ui, &mut settings);
-    if settings != state.follow.settings {
-        commands.push(crate::app::command::Command::Compute(settings));
-    }
-    let Some(table) = state.follow.hu_table() else { return };
-    egui::Grid::new("hu table").striped(true).num_columns(3).spacing([14.0, 2.0]).show(ui, |ui| {
-        for heading in ["HU", "g/cm³", "rel. electrons"] {
-            ui.weak(heading);
-        }
-        ui.end_row();
-        for [hu, density, electrons] in table.points() {
-            ui.monospace(format!("{:.0}", hu));
-            ui.monospace(format!("{:.4}", density));
-            ui.monospace(format!("{:.4}", electrons));
-            ui.end_row();
-        }
-    });
+    super::hu::show(ui, state, commands);
 }

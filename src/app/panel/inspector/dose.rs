@@ -3,7 +3,7 @@
 use super::{field, fields, title};
 use crate::app::command::{Command, Commands};
 use crate::app::display::{DoseDisplay, DoseReference, LevelPreset};
-use crate::app::panel::{number, section, status_chip};
+use crate::app::panel::{colour_button, number, section, status_chip};
 use crate::app::state::State;
 use crate::app::theme;
 use egui::{ComboBox, Sense, Slider, Ui, vec2};
@@ -101,7 +101,7 @@ fn levels(ui: &mut Ui, next: &mut DoseDisplay, reference_gy: Option<f64>) {
         for (index, level) in next.levels.iter_mut().enumerate() {
             let name = format!("Level {:.0}", level.percent);
             ui.checkbox(&mut level.shown, "").accessible_name(format!("Show {name}"));
-            ui.color_edit_button_srgb(&mut level.colour.0).accessible_name(format!("{name} colour"));
+            colour_button(ui, &format!("{name} colour"), &mut level.colour.0);
             let mut percent = f64::from(level.percent);
             number(&name, &mut percent, " %").speed(0.5).range(0.1..=200.0).show(ui);
             level.percent = percent as f32;

@@ -4,6 +4,7 @@ mod beam;
 mod ct;
 mod dial;
 mod dose;
+mod hu;
 mod plan;
 mod structure;
 

@@ -2,7 +2,6 @@
 
 use super::{field, fields, remarks, title};
 use crate::app::command::{Command, Commands};
-use crate::app::follow::Settings;
 use crate::app::panel::{number, section, status_chip};
 use crate::app::state::State;
 use crate::case::{Edit, Normalisation, Plan};
@@ -83,12 +82,14 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
             response.response.accessible_name("Machine of the plan");
         });
         field(ui, "Monitor units", |ui| {
-            ui.label(format!("{:.1} MU a fraction", plan.mu()));
-            match state.follow.normalisation_factor() {
-                Some(factor) if plan.normalisation.is_some() => {
-                    ui.weak(format!("× {factor:.4} = {:.1}", factor * plan.mu()));
+            match state.follow.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
+                Some(factor) => {
+                    ui.label(format!("{:.1} MU a fraction", factor * plan.mu()));
+                    ui.weak(format!("= {:.1} × {factor:.4} (normalisation)", plan.mu()));
                 }
-                _ => {}
+                None => {
+                    ui.label(format!("{:.1} MU a fraction", plan.mu()));
+                }
             }
         });
     });
@@ -163,26 +164,11 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
         field(ui, "Device", |ui| ui.label(state.follow.device_name()));
     });
-    hu_table_choice(ui, &mut next);
     if ui.small_button("Compute again").on_hover_text("What was cancelled or failed").clicked() {
         commands.push(Command::Recompute);
     }
     if next != state.follow.settings {
         commands.push(Command::Compute(next));
     }
-}
-
-/// The choice of the HU table.
-pub fn hu_table_choice(ui: &mut Ui, settings: &mut Settings) {
-    fields(ui, "hu table choice", |ui| {
-        field(ui, "HU table", |ui| {
-            let combo = ComboBox::from_id_salt("hu table").selected_text(&settings.hu_table).width(150.0);
-            let response = combo.show_ui(ui, |ui| {
-                for name in crate::app::follow::hu_table_names() {
-                    ui.selectable_value(&mut settings.hu_table, name.clone(), name.as_str());
-                }
-            });
-            response.response.accessible_name("HU table");
-        });
-    });
+    super::hu::choice(ui, state, commands);
 }

@@ -4,7 +4,7 @@ use super::{field, fields, title};
 use crate::analysis::StructureFigures;
 use crate::app::command::{Command, Commands};
 use crate::app::panel::tree::format_cm3;
-use crate::app::panel::{number, section, status_chip};
+use crate::app::panel::{colour_button, number, section, status_chip};
 use crate::app::roi::{self, SMALLEST_MM, Shape};
 use crate::app::state::State;
 use crate::case::{Edit, Rgb, Structure, StructureKind};
@@ -86,7 +86,7 @@ fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Com
         });
         field(ui, "Colour", |ui| {
             let mut rgb = structure.colour.0;
-            let response = ui.color_edit_button_srgb(&mut rgb).accessible_name("Structure colour");
+            let response = colour_button(ui, "Structure colour", &mut rgb);
             if response.changed() {
                 let value = Structure { colour: Rgb(rgb), ..structure.clone() };
                 // The picker is a pop-up of its own: all its changes are one gesture.

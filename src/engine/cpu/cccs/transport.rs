@@ -15,13 +15,13 @@ use multiversion::target::target_cfg_f;
 /// numbers, which are slow, at no cost.
 const FLOOR: f32 = 1e-20;
 
-/// The lattices of lines of one direction, which share its solid angle.
+/// The lattice of lines of one direction.
 #[derive(Clone, Copy, Debug)]
-pub struct Lines<'a> {
+pub struct Lines {
     /// Unit vector in the block's axis order; its dominant axis is not the contiguous one.
     pub direction: DVec3,
-    /// Where within a voxel the lines of each lattice come in, as parts of its sides.
-    pub starts: &'a [[f64; 2]],
+    /// Where within a voxel the lines come in, as parts of its sides.
+    pub start: [f64; 2],
     /// Sets where the strips begin; different for neighbouring directions.
     pub turn: i32,
     /// Factor on what stays: the solid angle in sr.
@@ -32,40 +32,31 @@ pub struct Lines<'a> {
 pub fn transport(
     block: &Block,
     table: &AngleTable,
-    lines: &Lines<'_>,
+    lines: &Lines,
     deposit: &mut [f32],
     watch: &Watch,
 ) -> Result<(), Stopped> {
-    let Lines { direction, starts, turn, weight } = *lines;
-    let walks: Vec<LatticeWalk> =
-        starts.iter().map(|start| LatticeWalk::new(block, direction, *start)).collect();
-    let Some(other) = walks.first().map(|w| 3 - w.dominant) else { return Ok(()) };
-    let union = |axis: usize| {
-        let all = walks.iter().map(|w| w.shifts(axis));
-        all.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]).unwrap_or([0, 0])
-    };
-    let ([least, most], [row_least, row_most]) = (union(0), union(1));
-    let width = block.stride + (most - least) as usize;
+    let Lines { direction, start, turn, weight } = *lines;
+    let walk = LatticeWalk::new(block, direction, start);
+    let other = 3 - walk.dominant;
+    let [least, most] = walk.shifts(0);
+    let [row_least, row_most] = walk.shifts(1);
     let mut row = LineRow {
         block,
         table,
         direction: [direction.x as f32, direction.y as f32, direction.z as f32],
-        weight: 0.0,
+        weight: (weight / walk.slab_path_cm) as f32,
         base: most + LEAD as i32,
-        state: std::array::from_fn(|_| vec![FLOOR; width]),
+        state: vec![FLOOR; TERMS * (block.stride + (most - least) as usize)],
         active: [0, 0],
         phase: 0,
     };
-    // The lattices take turns row by row, so that what one has read is at hand for the next.
     for line_row in -row_most..block.size[other] as i32 - row_least {
         watch.check()?;
-        for walk in &walks {
-            row.state.iter_mut().for_each(|s| s.fill(FLOOR));
-            row.active = [0, 0];
-            row.phase = phase_of(line_row, turn);
-            row.weight = (weight / (walk.slab_path_cm * walks.len() as f64)) as f32;
-            pass_all(&mut row, walk, line_row, deposit);
-        }
+        row.state.fill(FLOOR);
+        row.active = [0, 0];
+        row.phase = phase_of(line_row, turn);
+        pass_all(&mut row, &walk, line_row, deposit);
     }
     Ok(())
 }
@@ -97,9 +88,6 @@ fn pass_all(lines: &mut LineRow<'_>, walk: &LatticeWalk, line_row: i32, deposit:
     }
 }
 
-/// Energy on its way over `a_k`, `[term][line]`.
-type State = [Vec<f32>; TERMS];
-
 /// A row of lines on their way, side by side along the contiguous axis.
 struct LineRow<'a> {
     block: &'a Block,
@@ -108,7 +96,8 @@ struct LineRow<'a> {
     weight: f32,
     /// Line number of the first value of a term's state, negated.
     base: i32,
-    state: State,
+    /// Energy on its way over `a_k`, `[term][line]`.
+    state: Vec<f32>,
     /// Lines that carry anything: first, one past the last (indices into a term's state).
     active: [i32; 2],
     /// Voxels by which the strips begin before the block's first voxel.
@@ -145,7 +134,7 @@ impl LineRow<'_> {
                 let coefficients = self.table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]);
                 release_and_carry::<FUSED>(path, &source, coefficients, &mut self.state, line)
             } else {
-                carry::<FUSED>(path, &mut self.state, line)
+                carry(path, &mut self.state, line)
             };
             let to = &mut deposit[cell..];
             stays.mul_add::<FUSED>(Lanes::splat(self.weight), Lanes::load(to)).store(to);
@@ -168,7 +157,7 @@ fn release_and_carry<const FUSED: bool>(
     path: Lanes,
     source: &[Lanes; CHANNELS],
     coefficients: &Coefficients,
-    state: &mut State,
+    state: &mut [f32],
     line: usize,
 ) -> Lanes {
     let [p_near, p_deep, s_near, s_deep] = *source;
@@ -178,15 +167,21 @@ fn release_and_carry<const FUSED: bool>(
     let floor = Lanes::splat(FLOOR);
     let mut loss = slowest_loss(path);
     let mut stays = path * released;
-    for (term, state) in state.iter_mut().enumerate() {
-        let mut full = floor;
-        if SCATTER.contains(&term) {
-            full = add::<FUSED>(full, scatter, &coefficients.scatter[term - SCATTER.start]);
-        }
-        if PRIMARY.contains(&term) {
-            full = add::<FUSED>(full, primary, &coefficients.primary[term - PRIMARY.start]);
-        }
-        pass::<FUSED>(&mut state[line..], full, &mut loss, &mut stays);
+    // Slow terms carry scatter only, fast ones primary only, those between carry both.
+    let width = state.len() / TERMS;
+    let (slow, rest) = state.split_at_mut(PRIMARY.start * width);
+    let (both, fast) = rest.split_at_mut((SCATTER.end - PRIMARY.start) * width);
+    let (slow_scatter, both_scatter) = coefficients.scatter.split_at(PRIMARY.start);
+    let (both_primary, fast_primary) = coefficients.primary.split_at(SCATTER.end - PRIMARY.start);
+    for (row, s) in slow.chunks_exact_mut(width).zip(slow_scatter) {
+        pass(&mut row[line..], add::<FUSED>(floor, scatter, s), &mut loss, &mut stays);
+    }
+    for ((row, s), p) in both.chunks_exact_mut(width).zip(both_scatter).zip(both_primary) {
+        let full = add::<FUSED>(add::<FUSED>(floor, scatter, s), primary, p);
+        pass(&mut row[line..], full, &mut loss, &mut stays);
+    }
+    for (row, p) in fast.chunks_exact_mut(width).zip(fast_primary) {
+        pass(&mut row[line..], add::<FUSED>(floor, primary, p), &mut loss, &mut stays);
     }
     stays
 }
@@ -200,21 +195,22 @@ fn add<const FUSED: bool>(to: Lanes, source: [Lanes; 2], a: &[f32; 2]) -> Lanes 
 
 /// One term through one voxel: what the lines carry moves towards `full` by `loss`, and what they gain does not stay.
 #[inline(always)]
-fn pass<const FUSED: bool>(lines: &mut [f32], full: Lanes, loss: &mut Lanes, stays: &mut Lanes) {
+fn pass(lines: &mut [f32], full: Lanes, loss: &mut Lanes, stays: &mut Lanes) {
     let carried = Lanes::load(lines);
-    let missing = full - carried;
-    loss.mul_add::<FUSED>(missing, carried).store(lines);
-    *stays = loss.mul_sub_from::<FUSED>(missing, *stays);
+    let gain = *loss * (full - carried);
+    (carried + gain).store(lines);
+    *stays = *stays - gain;
     *loss = *loss * (Lanes::splat(2.0) - *loss);
 }
 
 /// A voxel that releases nothing.
 #[inline(always)]
-fn carry<const FUSED: bool>(path: Lanes, state: &mut State, line: usize) -> Lanes {
+fn carry(path: Lanes, state: &mut [f32], line: usize) -> Lanes {
     let mut loss = slowest_loss(path);
     let mut stays = Lanes::ZERO;
-    for state in state {
-        pass::<FUSED>(&mut state[line..], Lanes::splat(FLOOR), &mut loss, &mut stays);
+    let width = state.len() / TERMS;
+    for row in state.chunks_exact_mut(width) {
+        pass(&mut row[line..], Lanes::splat(FLOOR), &mut loss, &mut stays);
     }
     stays
 }

@@ -1,0 +1,160 @@
+//! The dose of one beam: the one place where a request to the engine is put together, for the window, which asks for
+//! beams as they change, and for whole plans.
+
+use crate::case::{Beam, Ct, Dose, DoseStatus, Plan, Radiation, Structure, StructureKind, StructureSet};
+use crate::engine::Watch;
+use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
+use crate::engine::cpu::cccs::beam_dose;
+use crate::geometry::{Grid, GridError, Mask, MaskError};
+use crate::physics::{BodyMismatch, HuTable, Machine, MachineError, Patient};
+use glam::DVec3;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A dose on a coarser grid than this is no final one, mm.
+pub const DEFAULT_GRID_MM: f64 = 2.5;
+
+/// What is thinner takes no room in the dose grid, g/cm3: air is, lung is not.
+const MATTER_G_CM3: f32 = 0.02;
+
+/// A patient ready for beams.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    patient: Arc<Patient>,
+    /// Of the box that doses are computed in, patient LPS, mm.
+    corners_mm: [DVec3; 2],
+    frame_of_reference_uid: String,
+}
+
+impl Ready {
+    /// Densities and materials of a CT; outside the body, where there is one, nothing counts.
+    ///
+    /// # Errors
+    /// [`BodyMismatch`].
+    pub fn new(ct: &Ct, table: &HuTable, body: Option<&Mask>) -> Result<Self, BodyMismatch> {
+        let patient = Patient::new(ct, table, body)?;
+        Ok(Self {
+            corners_mm: matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3),
+            patient: Arc::new(patient),
+            frame_of_reference_uid: ct.frame_of_reference_uid.clone(),
+        })
+    }
+}
+
+/// How finely a dose is computed, and to what.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Computation {
+    pub quality: Quality,
+    pub dose_to: DoseTo,
+    /// Spacing of the dose grid, mm.
+    pub grid_mm: f64,
+}
+
+impl Default for Computation {
+    fn default() -> Self {
+        Self { quality: Quality::default(), dose_to: DoseTo::default(), grid_mm: DEFAULT_GRID_MM }
+    }
+}
+
+/// Why a beam has no dose.
+#[derive(Debug, Error)]
+pub enum BeamJobError {
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    #[error("the dose grid: {0}")]
+    Grid(#[from] GridError),
+    #[error(transparent)]
+    Dose(#[from] DoseError),
+}
+
+/// The dose of one beam for one fraction, Gy, on a grid round the patient.
+///
+/// # Errors
+/// [`BeamJobError`].
+pub fn dose_of_beam(
+    ready: &Ready,
+    beam: &Beam,
+    machine: &str,
+    how: Computation,
+    watch: &Watch,
+) -> Result<Dose, BeamJobError> {
+    let machine = Machine::resolve(machine)?;
+    let image = ready.patient.mass_density_g_cm3.grid();
+    let grid = Arc::new(dose_grid(image, ready.corners_mm, how.grid_mm)?);
+    let remarks = super::beam_remarks(beam, &machine);
+    let request = DoseRequest {
+        patient: Arc::clone(&ready.patient),
+        machine,
+        beam: beam.clone(),
+        grid,
+        quality: how.quality,
+        dose_to: how.dose_to,
+    };
+    let answer = beam_dose(&request, watch)?;
+    let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
+    let mut receipt = Arc::unwrap_or_clone(answer.receipt);
+    receipt.warnings.extend(remarks);
+    Ok(Dose {
+        gy: answer.gy,
+        status: answer.status.worst(on_this_grid),
+        label: beam.name.clone(),
+        frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
+        receipt: Some(Arc::new(receipt)),
+    })
+}
+
+/// Plan and CT that cannot belong together.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Contradiction {
+    #[error(
+        "the plan '{plan}' is for a patient lying {plan_position}, the CT shows one lying {ct_position}: they contradict each other; correct the position of the plan, or take the CT it was made on"
+    )]
+    Position { plan: String, plan_position: &'static str, ct_position: &'static str },
+    #[error(
+        "the isocentre {x:.1},{y:.1},{z:.1} of beam '{beam}' lies outside the CT, which reaches from {low} to {high} mm (patient LPS): plan and CT do not belong together, or the axes are mixed up"
+    )]
+    Isocentre { beam: String, x: f64, y: f64, z: f64, low: String, high: String },
+}
+
+/// What keeps a beam from being computed on a CT; `None` where nothing does.
+pub fn contradiction(plan: &Plan, beam: &Beam, ct: &Ct) -> Option<Contradiction> {
+    if plan.position != ct.position {
+        return Some(Contradiction::Position {
+            plan: plan.name.clone(),
+            plan_position: plan.position.code(),
+            ct_position: ct.position.code(),
+        });
+    }
+    if ct.hu.nearest(beam.isocentre_mm).is_some() {
+        return None;
+    }
+    let [x, y, z] = beam.isocentre_mm.to_array();
+    let corners = ct.hu.grid().corners_mm();
+    let place = |p: DVec3| format!("{:.1},{:.1},{:.1}", p.x, p.y, p.z);
+    let low = place(corners.into_iter().fold(DVec3::INFINITY, DVec3::min));
+    let high = place(corners.into_iter().fold(DVec3::NEG_INFINITY, DVec3::max));
+    Some(Contradiction::Isocentre { beam: beam.name.clone(), x, y, z, low, high })
+}
+
+/// Whether the engine computes a beam: photons, and nothing that makes it read-only.
+pub fn is_computed(beam: &Beam) -> bool {
+    beam.radiation == Radiation::Photon && beam.read_only.is_none()
+}
+
+/// The structure outside of which nothing counts.
+pub fn body_of(set: &StructureSet) -> Option<&Structure> {
+    set.structures.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
+}
+
+/// The mask of a structure on the grid of the images.
+///
+/// # Errors
+/// [`MaskError`].
+pub fn mask_of(grid: &Arc<Grid>, structure: &Structure, watch: &Watch) -> Result<Mask, MaskError> {
+    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    let progress = |done: f32| {
+        watch.report(done);
+        !watch.is_cancelled()
+    };
+    Mask::from_contours(grid, &contours, &progress)
+}

@@ -1,0 +1,98 @@
+//! What to know about a beam before its dose is believed: where plan and machine differ, and what cannot be meant.
+
+use crate::case::Beam;
+use crate::physics::{Calibration, Machine};
+
+/// More monitor units than any beam is delivered with.
+pub const MOST_MU: f64 = 100_000.0;
+
+/// A beam and a machine of nominal energies further apart than this are not the same quality, MV.
+const SAME_ENERGY_MV: f64 = 0.5;
+
+/// A beam whose fluence falls below this share of the axis 15 cm off it has no flattening filter: published profiles
+/// of flattened beams stay above 0.9 there, those of unflattened ones of 6 MV and more fall below 0.8.
+const FLAT_AT_150_MM: f64 = 0.85;
+
+/// Leaf sides that differ by no more than this are the same, mm at the isocentre.
+const SAME_SIDE_MM: f64 = 0.05;
+
+/// What to say about computing `beam` with `machine`, a sentence each; empty where all is as it should be.
+pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if beam.mu > MOST_MU {
+        remarks.push(format!(
+            "{:.3e} MU in one fraction is more than any machine delivers: correct the monitor units",
+            beam.mu
+        ));
+    }
+    if let Some(mv) = beam.energy_mv.filter(|mv| (mv - machine.nominal_mv).abs() > SAME_ENERGY_MV) {
+        remarks.push(format!(
+            "the plan asks for {mv} MV and is computed with {} ({} MV): choose a machine of its energy",
+            machine.name, machine.nominal_mv
+        ));
+    }
+    let flat = machine.off_axis.at(150.0) > FLAT_AT_150_MM;
+    // An ideal point source has neither filter nor profile.
+    let ideal = machine.calibration == Calibration::PhotonFluence;
+    if beam.unflattened && flat && !ideal {
+        remarks.push(format!(
+            "the plan asks for a beam without flattening filter and is computed with {}, which has one: off the axis \
+             its dose is too high; choose or write a machine without the filter",
+            machine.name
+        ));
+    }
+    remarks.extend(leaf_remark(beam, machine));
+    remarks
+}
+
+/// The engine takes the plan's leaf sides with the machine's leaf ends and transmission.
+fn leaf_remark(beam: &Beam, machine: &Machine) -> Option<String> {
+    let (mlc, leaves) = (beam.mlc.as_ref()?, machine.leaves.as_ref()?);
+    let (plan, own) = (&mlc.boundaries_mm, &leaves.boundaries_mm);
+    let same = plan.len() == own.len() && plan.iter().zip(own).all(|(a, b)| (a - b).abs() <= SAME_SIDE_MM);
+    (!same).then(|| {
+        format!(
+            "the plan's {} leaf pairs do not have the sides of the machine's {} ({} pairs): the plan's sides are used, \
+             with the machine's leaf ends and transmission",
+            plan.len().saturating_sub(1),
+            leaves.name,
+            own.len().saturating_sub(1)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Jaws, Mlc, MlcAxis};
+    use glam::DVec3;
+
+    fn beam() -> Beam {
+        Beam::fixed("B", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0)
+    }
+
+    #[test]
+    fn a_beam_of_its_machine_needs_no_words() {
+        for name in Machine::shipped() {
+            let machine = Machine::resolve(&name).unwrap();
+            let mut beam = Beam { energy_mv: Some(machine.nominal_mv), ..beam() };
+            beam.mlc = machine.leaves.as_ref().map(|l| l.to_case());
+            beam.unflattened = name.contains("fff");
+            assert_eq!(beam_remarks(&beam, &machine), Vec::<String>::new(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_differs_is_said() {
+        let ten = Machine::resolve("generic-10mv").unwrap();
+        let said = |beam: Beam| beam_remarks(&beam, &ten).join("; ");
+        let flat = Beam { energy_mv: Some(10.0), ..beam() };
+        assert_eq!(said(flat.clone()), "");
+        assert!(said(Beam { unflattened: true, ..flat.clone() }).contains("without flattening filter"));
+        assert!(said(Beam { energy_mv: Some(18.0), ..flat.clone() }).contains("18 MV"));
+        assert!(said(Beam { mu: 1e12, ..flat.clone() }).contains("1.000e12 MU"));
+        let boundaries_mm = (0..=10).map(|n| f64::from(n) * 10.0 - 50.0).collect();
+        let other = Beam { mlc: Some(Mlc { axis: MlcAxis::X, boundaries_mm }), ..flat };
+        assert!(said(other).contains("10 leaf pairs"));
+    }
+}

@@ -1,0 +1,75 @@
+//! How a case was looked at and computed, as a session keeps it: the window's own part of the session file.
+
+use super::display::WindowLevel;
+use super::follow::Settings;
+use super::roi::Shape;
+use super::state::State;
+use crate::engine::cccs::{DoseTo, Quality};
+use crate::physics::HuTable;
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// All optional: a session of an earlier or later version gives what it has.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// Width and level.
+    window_hu: Option<[f32; 2]>,
+    crosshair_mm: Option<DVec3>,
+    /// Numbers of the structures that are not shown.
+    hidden: Vec<u32>,
+    /// Structures (by number) that are shapes one can drag.
+    shapes: Vec<(u32, Shape)>,
+    quality: Option<Quality>,
+    dose_to: Option<DoseTo>,
+    grid_mm: Option<f64>,
+    /// The whole table as TOML: dose depends on it, and its file may be gone.
+    hu_table: Option<String>,
+}
+
+impl Record {
+    pub fn of(state: &State) -> Self {
+        let settings = &state.follow.settings;
+        let set = &state.case().structures.structures;
+        Self {
+            window_hu: Some([state.window.width_hu, state.window.level_hu]),
+            crosshair_mm: Some(state.crosshair_mm),
+            hidden: state.hidden.iter().copied().collect(),
+            shapes: set.iter().filter_map(|s| Some((s.number, state.shapes.of(s)?))).collect(),
+            quality: Some(settings.quality),
+            dose_to: Some(settings.dose_to),
+            grid_mm: Some(settings.grid_mm),
+            hu_table: Some(settings.hu_table.to_toml()),
+        }
+    }
+
+    /// Puts a freshly opened case on show as it was. Returns what could not be brought back, in words.
+    pub fn restore(self, state: &mut State) -> Option<String> {
+        if let Some([width, level]) =
+            self.window_hu.filter(|w| w.iter().all(|v| v.is_finite()) && w[0] >= 1.0)
+        {
+            state.window = WindowLevel::new(width, level);
+        }
+        if let Some(mm) = self.crosshair_mm.filter(|mm| mm.is_finite()) {
+            state.crosshair_mm = mm;
+        }
+        state.hidden = self.hidden.into_iter().collect();
+        for (number, shape) in self.shapes {
+            let set = &state.history.case().structures.structures;
+            if let Some(structure) = set.iter().find(|s| s.number == number) {
+                state.shapes.remember(structure, shape);
+            }
+        }
+        let settings = &mut state.follow.settings;
+        let Settings { quality, dose_to, grid_mm, hu_table } = settings;
+        *quality = self.quality.filter(|q| Quality::NAMED.contains(q)).unwrap_or(*quality);
+        *dose_to = self.dose_to.unwrap_or(*dose_to);
+        *grid_mm = self.grid_mm.filter(|mm| (1.0..=10.0).contains(mm)).unwrap_or(*grid_mm);
+        match HuTable::parse(&self.hu_table?, "of the session") {
+            Ok(table) => *hu_table = Arc::new(table),
+            Err(why) => return Some(format!("The session's HU table is not used: {why}.")),
+        }
+        None
+    }
+}
