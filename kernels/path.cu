@@ -1,4 +1,5 @@
-// Radiological depth of every target from a point source (de Greef 2009): one thread a target, exact.
+// Radiological depth of every target from a point source (de Greef 2009): one thread a target, exact, in two ways that
+// agree to rounding: voxel by voxel as in the paper, and column by column.
 //
 // Lanes of a warp lie along x, blocks reach along x and y. The host turns the grid so that rays mostly run along y or z
 // (it swaps x and y of grid, targets and data), so that the lanes of a warp pass the same rows side by side.
@@ -64,6 +65,73 @@ path_step(const Rays rays, const float* __restrict__ density, float* __restrict_
         });
     }
     depth_mm[out] = sum * distance_mm(target_mm, rays.source_mm);
+}
+
+// As path_step, but column by column: between two crossings of planes across x and z a ray stays in one column along y,
+// and what it gathers there is a difference of two running sums, however many voxels it passes.
+//
+// `sums` holds for each column its running sum at every voxel edge, in whole quanta, so that differences are exact; the
+// last one twice, so that the far end has an upper neighbour. [z][edge][x]; grid.stride_z is that of the sums. Only for
+// rays that are steep along y: what is lost by rounding is multiplied by length over way along y.
+extern "C" __global__ void __launch_bounds__(256)
+path_columns(const Rays rays, const int* __restrict__ sums, float quantum, float* __restrict__ depth_mm)
+{
+    float target_mm[3];
+    int out;
+    if (!target_of_thread(rays, target_mm, out)) {
+        return;
+    }
+    Walk walk;
+    float depth = 0.0f;
+    if (begin_walk<X_AND_Z>(walk, rays.grid, target_mm, rays.source_mm)) {
+        float per_mm = 1.0f / rays.grid.spacing_mm[1];
+        // Where the ray is along y, voxels from the low edge of the grid: start + alpha way.
+        float start = (target_mm[1] - rays.grid.low_mm[1]) * per_mm;
+        float way = (rays.source_mm[1] - target_mm[1]) * per_mm;
+        float low = (float)rays.grid.box_low[1], high = (float)rays.grid.box_high[1];
+        float at = fminf(fmaxf(fmaf(walk.alpha, way, start), low), high);
+        float whole = floorf(at), part = at - whole;
+        int edge = (int)whole * rays.grid.stride_y;
+        int sum = 0;
+        float rest = 0.0f;
+        walk_branch_free<X_AND_Z>(walk, [&](int column, float, float until) {
+            int before = __ldg(sums + column + edge);
+            int before_next = __ldg(sums + column + edge + rays.grid.stride_y);
+            float was = part;
+            at = fminf(fmaxf(fmaf(until, way, start), low), high);
+            whole = floorf(at);
+            part = at - whole;
+            edge = (int)whole * rays.grid.stride_y;
+            int after = __ldg(sums + column + edge);
+            int after_next = __ldg(sums + column + edge + rays.grid.stride_y);
+            sum += after - before;
+            rest = fmaf(part, (float)(after_next - after), fmaf(-was, (float)(before_next - before), rest));
+        });
+        depth = ((float)sum + rest) * quantum * distance_mm(target_mm, rays.source_mm) / way;
+    }
+    depth_mm[out] = depth;
+}
+
+// The running sums of path_columns: a thread a column. What is no finite number is air.
+extern "C" __global__ void __launch_bounds__(256)
+path_sums(const float* __restrict__ density, int size_x, int size_y, float per_quantum, int* __restrict__ sums)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int k = blockIdx.y;
+    if (i >= size_x) {
+        return;
+    }
+    density += k * size_y * size_x + i;
+    sums += k * (size_y + 2) * size_x + i;
+    int sum = 0;
+    sums[0] = 0;
+#pragma unroll 8
+    for (int j = 0; j < size_y; ++j) {
+        float value = density[j * size_x];
+        sum += fabsf(value) < INFINITE ? __float2int_rn(value * per_quantum) : 0;
+        sums[(j + 1) * size_x] = sum;
+    }
+    sums[(size_y + 1) * size_x] = sum;
 }
 
 // What a density holds: voxels low <= voxel < high along x, y, z, and the greatest magnitude (bits of a float >= 0 order

@@ -41,7 +41,7 @@ struct Walk {
 #define INFINITE __int_as_float(0x7f800000)
 
 constexpr int ALL_AXES = 7;
-constexpr int X_AND_Z = 5; // columns along y count as one voxel each
+constexpr int X_AND_Z = 5; // columns along y: a step goes to the next column, the box clips along y too
 
 constexpr __device__ bool takes_part(int axes, int axis) { return (axes >> axis) & 1; }
 
@@ -74,12 +74,14 @@ __device__ inline bool clip(float low, float high, float from, float inverse, bo
     return true;
 }
 
-// Readies a walk through the box of `grid`; false where the ray has no part in it.
+// Readies a walk through the box of `grid`; false where the ray has no part in it. Of AXES, those whose planes are
+// stepped over.
 template <int AXES>
 __device__ inline bool begin_walk(Walk& walk, const WalkGrid& grid, const float from[3], const float to[3])
 {
     float extent[3], inverse[3];
     bool moves[3];
+    float end_aside = 1.0f; // along axes not stepped over
     walk.alpha = 0.0f;
     walk.end = 1.0f;
 #pragma unroll
@@ -87,9 +89,6 @@ __device__ inline bool begin_walk(Walk& walk, const WalkGrid& grid, const float 
         extent[axis] = to[axis] - from[axis];
         inverse[axis] = 1.0f / extent[axis];
         moves[axis] = fabsf(inverse[axis]) < INFINITE;
-        if (!takes_part(AXES, axis)) {
-            continue;
-        }
         bool z = axis == 2;
         float low = z ? plane_edges_mm[grid.box_low[2]]
                       : fmaf((float)grid.box_low[axis], grid.spacing_mm[axis], grid.low_mm[axis]);
@@ -98,11 +97,15 @@ __device__ inline bool begin_walk(Walk& walk, const WalkGrid& grid, const float 
         if (!clip(low, high, from[axis], inverse[axis], moves[axis], walk.alpha, walk.end)) {
             return false;
         }
+        if (!takes_part(AXES, axis) && moves[axis]) {
+            end_aside = fminf(end_aside, fmaxf((low - from[axis]) * inverse[axis], (high - from[axis]) * inverse[axis]));
+        }
     }
     if (!(walk.alpha < walk.end)) {
         return false;
     }
-    walk.end = 1.0f;
+    // Along the axes stepped over the end is found below, as the products that the steps compare.
+    walk.end = end_aside;
     walk.voxel = 0;
 #pragma unroll
     for (int axis = 0; axis < 2; ++axis) {

@@ -1,13 +1,10 @@
 //! Radiological depth against an independent reference in f64: Siddon's sorted planes (Med. Phys. 12:252, 1985; de Greef
 //! et al. 2009, section II.B). The job must agree within 0.01 mm.
 
-#[path = "common/degreef.rs"]
-mod degreef;
-
+use beamsight::engine::bench::degreef::{CASES, GEOMETRIES, Random};
 use beamsight::engine::cpu::path::{radiological_depth, radiological_depth_at};
 use beamsight::engine::{Stopped, Watch};
 use beamsight::geometry::{Grid, Volume};
-use degreef::{CASES, GEOMETRIES, Random};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -93,7 +90,7 @@ fn the_papers_geometries_and_cases() {
 /// Density 0, 1 or 2 at random, voxel by voxel: the hardest for where a piece begins.
 fn speckle(grid: Grid, seed: u64) -> Volume<f32> {
     let mut random = Random(seed);
-    let data = (0..grid.len()).map(|_| (random.next() * 3.0).floor() as f32).collect();
+    let data = (0..grid.len()).map(|_| (random.unit() * 3.0).floor() as f32).collect();
     Volume::new(Arc::new(grid), data)
 }
 

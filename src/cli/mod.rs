@@ -3,11 +3,13 @@
 //! Machines read standard output (one JSON object with `--json`), people standard error. Exit codes: 0 done, 1 the
 //! work failed, 2 the words were wrong.
 
+mod bench;
 mod demo;
 mod dose;
 mod info;
 mod path;
 mod render;
+mod selftest;
 mod window;
 mod words;
 
@@ -72,6 +74,10 @@ enum Verb {
     Dose(dose::Args),
     /// Draw the window on a case into a picture
     Render(render::Args),
+    /// Check that the jobs answer right on this machine's devices
+    Selftest(selftest::Args),
+    /// Time a job on a device, beside the papers' figures
+    Bench(bench::Args),
 }
 
 /// Why a run ends without its result.
@@ -81,6 +87,8 @@ enum Failure {
     Words(String),
     /// The work failed: exit 1.
     Work(anyhow::Error),
+    /// What was checked is wrong, and the answer says where: exit 1.
+    Checks(Answer),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -90,6 +98,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 /// What a verb has to say: an object for machines, lines for people.
+#[derive(Debug)]
 struct Answer {
     json: serde_json::Value,
     text: String,
@@ -119,6 +128,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             let (message, code) = match failure {
                 Failure::Words(message) => (message, 2),
                 Failure::Work(error) => (chain(&error), 1),
+                Failure::Checks(answer) => {
+                    say(&answer, json);
+                    return ExitCode::from(1);
+                }
             };
             if json {
                 print_line(&serde_json::json!({ "error": message }).to_string());
@@ -137,6 +150,8 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Path(args)) => path::run(&args, common.device),
         Some(Verb::Dose(args)) => dose::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
+        Some(Verb::Selftest(args)) => selftest::run(&args, common.device),
+        Some(Verb::Bench(args)) => bench::run(&args, common.device),
         None => return window::run(cli.case, cli.out, common.device),
     }
     .map(Some)

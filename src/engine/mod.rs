@@ -1,10 +1,12 @@
 //! The jobs over a patient's voxels, each written once per device: `cpu/` is the reference.
 
+pub mod bench;
 pub mod cccs;
 pub mod cpu;
 pub mod cuda;
 mod device;
 pub mod path;
+pub mod selftest;
 mod watch;
 
 pub use device::{Compute, Wish};

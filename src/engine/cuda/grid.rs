@@ -39,6 +39,12 @@ impl<'a> Frame<'a> {
         self.turned(self.grid.local_direction(patient))
     }
 
+    /// Voxels along x, y, z, exchanged where swapped.
+    pub fn size(&self) -> [usize; 3] {
+        let [nx, ny, nz] = self.grid.size();
+        if self.swapped { [ny, nx, nz] } else { [nx, ny, nz] }
+    }
+
     fn turned(&self, v: DVec3) -> [f32; 3] {
         let [x, y, z] = v.as_vec3().to_array();
         if self.swapped { [y, x, z] } else { [x, y, z] }
@@ -49,9 +55,9 @@ impl<'a> Frame<'a> {
         self.grid.edges_mm(2).iter().map(|z| (z - self.middle_mm.z) as f32).collect()
     }
 
-    /// For walks through a box of its voxels (ranges along the grid's own x, y, z) in data of its own order, x and y
-    /// exchanged where swapped.
-    pub fn walk_grid(&self, part: &[Range<usize>; 3]) -> WalkGrid {
+    /// For walks through a box of its voxels (ranges along the grid's own x, y, z). Data are `[z][y][x]` with x and y
+    /// exchanged where swapped and `rows` rows to a plane, of which the first are the grid's.
+    pub fn walk_grid(&self, part: &[Range<usize>; 3], rows: usize) -> WalkGrid {
         let [x, y] = if self.swapped { [1, 0] } else { [0, 1] };
         let size = self.grid.size();
         let spacing = self.grid.spacing_xy_mm();
@@ -63,7 +69,7 @@ impl<'a> Frame<'a> {
             box_low: [&part[x], &part[y], &part[2]].map(|r| int(r.start)),
             box_high: [&part[x], &part[y], &part[2]].map(|r| int(r.end)),
             stride_y: int(size[x]),
-            stride_z: int(size[0] * size[1]),
+            stride_z: int(size[x] * rows),
         }
     }
 }

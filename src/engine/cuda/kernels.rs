@@ -54,6 +54,11 @@ mod tests {
     fn the_path_kernels_are_called_as_declared() {
         let ptx = ptx("path").unwrap();
         assert_eq!(signature(ptx, "path_step"), Some(vec![size_of::<super::super::path::Rays>(), 8, 8]));
+        assert_eq!(
+            signature(ptx, "path_columns"),
+            Some(vec![size_of::<super::super::path::Rays>(), 8, 4, 8])
+        );
+        assert_eq!(signature(ptx, "path_sums"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_matter"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_orient"), Some(vec![8, 4, 4, 4, 4, 8]));
         assert!(super::ptx("no such").is_err());

@@ -39,8 +39,9 @@ pub type Phases = Vec<(String, f64)>;
 /// # Errors
 /// [`CudaError`]; cancelled among them.
 pub fn trace(request: &PathRequest, device: &Device, watch: &Watch) -> Result<DepthMap, CudaError> {
+    let PathRequest { density, source_mm, targets } = request;
     let (depth, phases_ms) =
-        radiological_depth_at(device, &request.density, request.source_mm, &request.targets, watch)?;
+        radiological_depth_at(device, density, *source_mm, targets, Way::default(), watch)?;
     let receipt = Receipt {
         job: "path".to_owned(),
         digest: request.digest(),
@@ -63,12 +64,13 @@ pub fn radiological_depth_at(
     density: &Volume<f32>,
     source_mm: DVec3,
     targets: &Arc<Grid>,
+    way: Way,
     watch: &Watch,
 ) -> Result<(Volume<f32>, Phases), CudaError> {
     let mut session = device.session();
     watch.check()?;
     let start = Instant::now();
-    let work = Work::prepare(&mut session, density, source_mm, targets)?;
+    let work = Work::prepare(&mut session, density, source_mm, targets, way)?;
     session.wait()?;
     let upload_ms = start.elapsed().as_secs_f64() * 1e3;
     watch.check()?;
@@ -85,33 +87,73 @@ pub fn radiological_depth_at(
     Ok((Volume::new(targets.clone(), depth), phases))
 }
 
+/// How rays are followed. Both are exact; the columns are several times quicker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Column by column, through running sums of the density; voxel by voxel where rays are not steep along any column.
+    #[default]
+    Columns,
+    /// Voxel by voxel, as in the paper.
+    Voxels,
+}
+
+impl Way {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Columns => "columns",
+            Self::Voxels => "voxels",
+        }
+    }
+}
+
 /// Everything on the card but the launch.
 pub struct Work {
     /// `None` where there is nothing but air.
-    rays: Option<(Rays, Arc<Oriented>)>,
+    rays: Option<(Rays, Source)>,
     plane_edges_mm: Vec<f32>,
     target_planes_mm: Vec<f32>,
     /// What the launch fills: mm of water, `[z][y][x]` of the targets.
     pub depth_mm: Buffer<f32>,
 }
 
-/// A density as the kernels read it: what is no finite number is air; x and y perhaps exchanged.
-struct Oriented(Buffer<f32>);
+/// What the kernels read of a density, x and y exchanged where rays run mostly along x.
+enum Source {
+    Density(Arc<Density>),
+    Sums(Arc<Sums>),
+}
 
-impl Resident for Oriented {
+/// What is no finite number is air.
+struct Density(Buffer<f32>);
+
+/// The running sums of columns along y, in quanta: voxels of density 1 times `quantum`.
+struct Sums {
+    sums: Buffer<i32>,
+    quantum: f32,
+}
+
+/// The box of voxels that hold anything and the greatest density; `None` for air.
+struct Matter(Option<([Range<usize>; 3], f32)>);
+
+impl Resident for Density {
     fn bytes(&self) -> usize {
         self.0.bytes()
     }
 }
 
-/// The box of voxels that hold anything; `None` for air.
-struct Matter(Option<[Range<usize>; 3]>);
+impl Resident for Sums {
+    fn bytes(&self) -> usize {
+        self.sums.bytes()
+    }
+}
 
 impl Resident for Matter {
     fn bytes(&self) -> usize {
         0
     }
 }
+
+/// Edges of a column's sums: one more than voxels, and the last twice.
+const EDGES_MORE: usize = 2;
 
 impl Work {
     /// Brings to the card what it does not yet hold and readies a launch.
@@ -123,21 +165,29 @@ impl Work {
         density: &Volume<f32>,
         source_mm: DVec3,
         targets: &Grid,
+        way: Way,
     ) -> Result<Self, CudaError> {
-        session.fits_int("a density", density.data().len())?;
         session.fits_int("a grid of depths", targets.len())?;
         let grid = density.grid();
         // Rays mostly along x are traced with x and y exchanged: the lanes of a warp lie across the rays.
-        let way = grid.local_direction(targets.middle_mm() - source_mm).abs();
-        let frame = Frame::new(grid, way.x > way.y && way.x > way.z);
+        let mean = grid.local_direction(targets.middle_mm() - source_mm).abs();
+        let frame = Frame::new(grid, mean.x > mean.y && mean.x > mean.z);
+        let [nx, ny, nz] = frame.size();
+        session.fits_int("a density", nx * (ny + EDGES_MORE) * nz)?;
         let matter = session.kept((density.id(), "matter"), |session| matter(session, density))?;
+        let swapped = frame.swapped;
         let rays = match &matter.0 {
-            Some(part) => {
-                let name = if frame.swapped { "density, x and y exchanged" } else { "density" };
-                let swapped = frame.swapped;
-                let density =
-                    session.kept((density.id(), name), |session| oriented(session, density, swapped))?;
-                Some((rays(&frame, part, source_mm, targets), density))
+            Some((part, highest)) if way == Way::Columns && steep(&frame, source_mm, targets) => {
+                let name = if swapped { "sums along x" } else { "sums along y" };
+                let make = |session: &mut Session<'_>| sums(session, density, swapped, *highest);
+                let sums = session.kept((density.id(), name), make)?;
+                Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), Source::Sums(sums)))
+            }
+            Some((part, _)) => {
+                let name = if swapped { "density, x and y exchanged" } else { "density" };
+                let make = |session: &mut Session<'_>| oriented(session, density, swapped).map(Density);
+                let density = session.kept((density.id(), name), make)?;
+                Some((rays(&frame, part, ny, source_mm, targets), Source::Density(density)))
             }
             None => None,
         };
@@ -151,16 +201,40 @@ impl Work {
     /// # Errors
     /// [`CudaError`].
     pub fn queue(&self, session: &mut Session<'_>) -> Result<(), CudaError> {
-        let Some((rays, density)) = &self.rays else { return session.fill(&self.depth_mm, 0) };
+        let Some((rays, source)) = &self.rays else { return session.fill(&self.depth_mm, 0) };
         session.set_constant("path", "plane_edges_mm", &self.plane_edges_mm)?;
         session.set_constant("path", "target_planes_mm", &self.target_planes_mm)?;
         let shape = Shape::covering(rays.targets.map(|n| n.unsigned_abs() as usize), THREADS);
-        let args = [Arg::value(rays), Arg::from(&density.0), Arg::from(&self.depth_mm)];
-        session.launch("path", "path_step", shape, &args)
+        let out = Arg::from(&self.depth_mm);
+        match source {
+            Source::Density(density) => {
+                session.launch("path", "path_step", shape, &[Arg::value(rays), Arg::from(&density.0), out])
+            }
+            Source::Sums(columns) => {
+                let args = [Arg::value(rays), Arg::from(&columns.sums), Arg::value(&columns.quantum), out];
+                session.launch("path", "path_columns", shape, &args)
+            }
+        }
+    }
+
+    /// How the rays are followed.
+    pub fn way(&self) -> Way {
+        if matches!(self.rays, Some((_, Source::Density(_)))) { Way::Voxels } else { Way::Columns }
     }
 }
 
-fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], source_mm: DVec3, targets: &Grid) -> Rays {
+/// Whether every ray runs along the columns for at least a quarter of its length, all the same way: then rounding is
+/// multiplied by 4 at most. That is least at a corner of the targets.
+fn steep(frame: &Frame<'_>, source_mm: DVec3, targets: &Grid) -> bool {
+    let source = frame.position(source_mm).map(f64::from);
+    let along = targets.corners_mm().map(|corner| {
+        let way = DVec3::from(frame.position(corner).map(f64::from)) - DVec3::from(source);
+        way.y / way.length()
+    });
+    along.iter().all(|&a| a >= 0.25) || along.iter().all(|&a| a <= -0.25)
+}
+
+fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], rows: usize, source_mm: DVec3, targets: &Grid) -> Rays {
     let [row, column, normal] = targets.axes();
     let [dx, dy] = targets.spacing_xy_mm();
     let steps = [row * dx, column * dy].map(|step| frame.direction(step));
@@ -168,7 +242,7 @@ fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], source_mm: DVec3, targets: 
     let size = targets.size().map(|n| i32::try_from(n).unwrap_or(i32::MAX));
     let stride = [1, size[0], size[0] * size[1]];
     Rays {
-        grid: frame.walk_grid(part),
+        grid: frame.walk_grid(part, rows),
         source_mm: frame.position(source_mm),
         first_mm: frame.position(targets.origin_mm()),
         step_i_mm: steps[i],
@@ -190,20 +264,43 @@ fn matter(session: &mut Session<'_>, density: &Volume<f32>) -> Result<Matter, Cu
     session.launch("path", "path_matter", shape, &args)?;
     let found = session.download(&found)?;
     let range = |axis: usize| found[axis].unsigned_abs() as usize..found[axis + 3].unsigned_abs() as usize;
-    Ok(Matter((found[3] > 0).then(|| [range(0), range(1), range(2)])))
+    let highest = f32::from_bits(found[6].cast_unsigned());
+    Ok(Matter((found[3] > 0).then(|| ([range(0), range(1), range(2)], highest))))
 }
 
-fn oriented(session: &mut Session<'_>, density: &Volume<f32>, swapped: bool) -> Result<Oriented, CudaError> {
+/// A copy in which what is no finite number is air, x and y exchanged where asked.
+fn oriented(
+    session: &mut Session<'_>,
+    density: &Volume<f32>,
+    swapped: bool,
+) -> Result<Buffer<f32>, CudaError> {
     let values = session.uploaded(density)?;
     let out = session.alloc::<f32>(values.count())?;
     let [nx, ny, nz] = density.grid().size();
     let (stride_x, stride_y) = if swapped { (ny, 1) } else { (1, nx) };
-    let mut shape = Shape::covering([nx, ny, nz], [32, 32, 1]);
-    shape.threads = THREADS;
-    let sizes = [nx, ny, stride_x, stride_y].map(Arg::int);
-    let mut args = vec![Arg::from(&*values)];
-    args.extend(sizes);
-    args.push(Arg::from(&out));
+    let shape = Shape { threads: THREADS, ..Shape::covering([nx, ny, nz], [32, 32, 1]) };
+    let [nx, ny, stride_x, stride_y] = [nx, ny, stride_x, stride_y].map(Arg::int);
+    let args = [Arg::from(&*values), nx, ny, stride_x, stride_y, Arg::from(&out)];
     session.launch("path", "path_orient", shape, &args)?;
-    Ok(Oriented(out))
+    Ok(out)
+}
+
+fn sums(
+    session: &mut Session<'_>,
+    density: &Volume<f32>,
+    swapped: bool,
+    highest: f32,
+) -> Result<Sums, CudaError> {
+    let values =
+        if swapped { oriented(session, density, true)? } else { (*session.uploaded(density)?).clone() };
+    let [nx, ny, nz] = Frame::new(density.grid(), swapped).size();
+    // No sum may overflow. A power of two, so that water (1) is exact.
+    let quantum =
+        (f64::from(highest) * ny as f64 / f64::from(i32::MAX / 4)).log2().ceil().exp2().max(1e-30) as f32;
+    let sums = session.alloc::<i32>(nx * (ny + EDGES_MORE) * nz)?;
+    let shape = Shape::covering([nx, nz, 1], [64, 1, 1]);
+    let args =
+        [Arg::from(&values), Arg::int(nx), Arg::int(ny), Arg::value(&quantum.recip()), Arg::from(&sums)];
+    session.launch("path", "path_sums", shape, &args)?;
+    Ok(Sums { sums, quantum })
 }

@@ -1,7 +1,7 @@
 //! The test geometries and test cases of de Greef et al. 2009 (Tables II and III), rebuilt as phantoms: the paper's
 //! sizes and spacings, densities of our own (its CTs are not published).
 
-use beamsight::geometry::{BeamFrame, Grid, PatientPosition, Volume};
+use crate::geometry::{BeamFrame, Grid, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Geometry {
                     let p = (at * DVec3::from(self.spacing_mm) - half) / half;
                     let clean = self.tissue.density(p);
                     // Noise of the order of a planning CT's: 3 % of water.
-                    let noisy = clean * (1.0 + 0.1 * (random.next() - 0.5));
+                    let noisy = clean * (1.0 + 0.1 * (random.unit() - 0.5));
                     data.push(if self.tissue == Tissue::Water { clean } else { noisy } as f32);
                 }
             }
@@ -138,8 +138,8 @@ impl Tissue {
 pub struct Random(pub u64);
 
 impl Random {
-    /// 0 to 1.
-    pub fn next(&mut self) -> f64 {
+    /// The next number, 0 to 1.
+    pub fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,0 +1,104 @@
+//! `beamsight bench`: how fast the jobs are on this machine, beside the papers' figures.
+
+use super::{Answer, Failure};
+use crate::engine::bench::{self, Options, Report};
+use crate::engine::{Compute, Watch, Wish};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Every case is run several times after warming up and the median is given: on a card the time of its \
+kernels by its own events, without transfers, and the time of the whole call with the copy to the host. Bytes are the \
+least there are to move (every input read once, every output written once), and their share is of a large copy's rate on \
+the same device.\n\n\
+Examples:\n  \
+beamsight bench path\n  \
+beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
+beamsight bench path --device cpu --json"
+)]
+pub struct Args {
+    /// The job: path
+    #[arg(value_name = "JOB", value_parser = job)]
+    job: String,
+
+    /// Only cases whose names begin so
+    #[arg(value_name = "CASE")]
+    cases: Vec<String>,
+
+    /// Timed runs of a case; left out: 15 on a card, 3 on the CPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: Option<u32>,
+}
+
+fn job(word: &str) -> Result<String, String> {
+    let known: Vec<&str> = bench::jobs().collect();
+    if known.contains(&word) {
+        return Ok(word.to_owned());
+    }
+    Err(format!("there is a bench of {}", known.join(", ")))
+}
+
+/// # Errors
+/// A device that gives no answer; cases there are none of.
+pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
+    let device = wish.resolve()?;
+    let few = if matches!(device, Compute::Cpu) { 3 } else { 15 };
+    let options = Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize };
+    let report = bench::run(&args.job, &device, &options, &Watch::new())?
+        .filter(|report| !report.rows.is_empty())
+        .ok_or_else(|| {
+            Failure::Words(format!("no case of {} is named {}", args.job, args.cases.join(", ")))
+        })?;
+    Ok(Answer { json: as_json(&report), text: as_text(&report, options.runs) })
+}
+
+fn as_text(report: &Report, runs: usize) -> String {
+    let Report { job, device, copy_gb_per_s, rows } = report;
+    let mut text = format!(
+        "{job} on {device}: median of {runs} runs; a large copy moves {copy_gb_per_s:.0} GB/s (read plus written)\n\
+         {:<8} {:<8} {:>10} {:>5} {:>10} {:>9} {:>7} {:>6} {:>10} {:>10} {:>8}  measured on\n",
+        "case", "way", "voxels", "dirs", "ms", "ns each", "GB/s", "share", "call ms", "paper ms", "ratio"
+    );
+    for row in rows {
+        let _ = write!(
+            text,
+            "{:<8} {:<8} {:>10} {:>5} {:>10.4} {:>9.5} {:>7.0} {:>5.1}% {:>10.3}",
+            row.case,
+            row.way,
+            row.voxels,
+            row.directions,
+            row.ms,
+            row.ns_each(),
+            row.gb_per_s(),
+            100.0 * row.gb_per_s() / copy_gb_per_s,
+            row.call_ms,
+        );
+        let _ = match row.paper {
+            Some((ms, on)) => writeln!(text, " {ms:>10.0} {:>8.0}  {on}", ms / row.ms),
+            None => writeln!(text),
+        };
+    }
+    text
+}
+
+fn as_json(report: &Report) -> Value {
+    let row = |row: &bench::Row| {
+        json!({
+            "case": row.case,
+            "way": row.way,
+            "voxels": row.voxels,
+            "directions": row.directions,
+            "ms": row.ms,
+            "ns_per_voxel_and_direction": row.ns_each(),
+            "gb_per_s": row.gb_per_s(),
+            "share_of_copy": row.gb_per_s() / report.copy_gb_per_s,
+            "call_ms": row.call_ms,
+            "paper_ms": row.paper.map(|(ms, _)| ms),
+            "paper_device": row.paper.map(|(_, on)| on),
+            "ratio_to_paper": row.paper.map(|(ms, _)| ms / row.ms),
+        })
+    };
+    let rows: Vec<Value> = report.rows.iter().map(row).collect();
+    json!({ "job": report.job, "device": report.device, "copy_gb_per_s": report.copy_gb_per_s, "rows": rows })
+}

@@ -1,0 +1,83 @@
+//! `beamsight selftest`: whether the jobs answer right on this machine.
+
+use super::{Answer, Failure};
+use crate::engine::selftest::{self, Row};
+use crate::engine::{Compute, Watch, Wish, cuda};
+use serde_json::json;
+use std::fmt::Write as _;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Every job runs over seeded cases: phantoms with known answers, uneven planes, oblique grids, sources \
+inside the grid, rays through edges and corners. A card is compared with the CPU, the CPU with slower ways of its own, both \
+with closed forms; every case is computed twice and must give the same bits. With --device auto the CPU and every card \
+are tested. Exit 1 where anything is wrong.\n\n\
+Examples:\n  \
+beamsight selftest\n  \
+beamsight selftest --device cuda:1\n  \
+beamsight selftest --device cpu --json"
+)]
+pub struct Args {}
+
+/// # Errors
+/// A device that gives no answer; [`Failure::Checks`] with the table where a case fails.
+pub fn run(_: &Args, wish: Wish) -> Result<Answer, Failure> {
+    let mut rows = Vec::new();
+    let mut text = String::new();
+    for device in devices(wish, &mut text)? {
+        rows.extend(selftest::run(&device, &Watch::new())?);
+    }
+    text += &table(&rows);
+    let failed = rows.iter().filter(|row| !row.passes()).count();
+    let _ = match failed {
+        0 => writeln!(text, "all {} comparisons pass", rows.len()),
+        _ => writeln!(text, "{failed} of {} comparisons FAIL", rows.len()),
+    };
+    let json = json!({ "comparisons": rows, "failed": failed });
+    let answer = Answer { json, text };
+    if failed == 0 { Ok(answer) } else { Err(Failure::Checks(answer)) }
+}
+
+fn devices(wish: Wish, text: &mut String) -> Result<Vec<Compute>, Failure> {
+    if wish != Wish::Auto {
+        return Ok(vec![wish.resolve()?]);
+    }
+    let mut devices = vec![Compute::Cpu];
+    match cuda::cards() {
+        Ok(cards) => {
+            for card in cards {
+                devices.push(Wish::Cuda(card.ordinal).resolve()?);
+            }
+        }
+        Err(error) => *text += &format!("no card is tested: {error}\n"),
+    }
+    Ok(devices)
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = format!(
+        "{:<5} {:<44} {:<22} {:<8} {:<18} {:>12} {:>12} {:>9}  {:<7} pass\n",
+        "job", "case", "device", "way", "against", "worst", "mean", "tolerance", "repeats"
+    );
+    for row in rows {
+        let yes = |b: bool| if b { "yes" } else { "NO" };
+        let _ = writeln!(
+            text,
+            "{:<5} {:<44} {:<22} {:<8} {:<18} {:>9.6} {} {:>9.6} {} {:>6.3} {}  {:<7} {}",
+            row.job,
+            row.case,
+            row.device,
+            row.way,
+            row.against,
+            row.worst,
+            row.unit,
+            row.mean,
+            row.unit,
+            row.tolerance,
+            row.unit,
+            yes(row.repeats),
+            yes(row.passes()),
+        );
+    }
+    text
+}

@@ -1,0 +1,138 @@
+//! How fast the jobs are on this machine, beside what the papers measured: one file a job, the same words on every device.
+
+pub mod degreef;
+mod path;
+
+use super::cuda::{CudaError, Device};
+use super::{Compute, Watch};
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// What is asked of a bench.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only cases whose names begin so; all where empty.
+    pub cases: Vec<String>,
+    /// Timed runs of a case, after one or more that are not timed.
+    pub runs: usize,
+}
+
+impl Options {
+    fn wants(&self, case: &str) -> bool {
+        self.cases.is_empty() || self.cases.iter().any(|wanted| case.starts_with(wanted.as_str()))
+    }
+}
+
+/// A line of the table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub case: String,
+    /// How it was computed, where there are several ways.
+    pub way: &'static str,
+    pub voxels: usize,
+    /// Rays or directions to each voxel.
+    pub directions: usize,
+    /// Median time of the computation: on a card by its own events, without transfers.
+    pub ms: f64,
+    /// Least bytes it must move: every input read once, every output written once.
+    pub least_bytes: usize,
+    /// Median time of the whole call on the host, its results copied there.
+    pub call_ms: f64,
+    /// What the paper measured, ms, and on what.
+    pub paper: Option<(f64, &'static str)>,
+}
+
+impl Row {
+    /// Time of a voxel and direction.
+    pub fn ns_each(&self) -> f64 {
+        self.ms * 1e6 / (self.voxels * self.directions) as f64
+    }
+
+    /// Of the bytes that must move, 1e9 a second.
+    pub fn gb_per_s(&self) -> f64 {
+        self.least_bytes as f64 / self.ms / 1e6
+    }
+}
+
+/// One device's answer.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub job: &'static str,
+    pub device: String,
+    /// A large copy within its memory, bytes read plus bytes written, 1e9 a second.
+    pub copy_gb_per_s: f64,
+    pub rows: Vec<Row>,
+}
+
+type Bench = fn(&Compute, &Options, &Watch) -> Result<Vec<Row>, CudaError>;
+
+/// The jobs and their benches.
+const BENCHES: [(&str, Bench); 1] = [("path", path::rows)];
+
+/// The names of the jobs there is a bench of.
+pub fn jobs() -> impl Iterator<Item = &'static str> {
+    BENCHES.iter().map(|(job, _)| *job)
+}
+
+/// Times a job of [`jobs`] on a device; `None` for another.
+///
+/// # Errors
+/// [`CudaError`]; cancelled among them.
+pub fn run(
+    job: &str,
+    device: &Compute,
+    options: &Options,
+    watch: &Watch,
+) -> Result<Option<Report>, CudaError> {
+    let Some((job, bench)) = BENCHES.iter().find(|(name, _)| *name == job) else { return Ok(None) };
+    let rows = bench(device, options, watch)?;
+    let copy_gb_per_s = match device {
+        Compute::Cpu => copy_on_cpu(),
+        Compute::Cuda(device) => copy_on_card(device)?,
+    };
+    Ok(Some(Report { job, device: device.to_string(), copy_gb_per_s, rows }))
+}
+
+/// The middle of some times.
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Wall time of something, ms.
+fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
+    let start = Instant::now();
+    let value = what();
+    (value, start.elapsed().as_secs_f64() * 1e3)
+}
+
+fn copy_on_card(device: &Device) -> Result<f64, CudaError> {
+    const VALUES: usize = 256 << 20;
+    let mut session = device.session();
+    let [from, to] = [session.alloc::<f32>(VALUES)?, session.alloc::<f32>(VALUES)?];
+    session.fill(&from, 0x3f)?;
+    session.copy(&from, &to)?;
+    let mut times = Vec::new();
+    for _ in 0..9 {
+        let mut clock = session.clock()?;
+        session.copy(&from, &to)?;
+        clock.mark(&session, "copy")?;
+        times.extend(clock.finish(&session)?.into_iter().map(|(_, ms)| ms));
+    }
+    Ok(2.0 * from.bytes() as f64 / median(times) / 1e6)
+}
+
+fn copy_on_cpu() -> f64 {
+    const VALUES: usize = 32 << 20;
+    const PART: usize = 1 << 20;
+    let from = vec![0.75_f32; VALUES];
+    let mut to = vec![0.5_f32; VALUES];
+    let times = (0..5).map(|_| {
+        let copy = || {
+            let parts = to.par_chunks_mut(PART).zip(from.par_chunks(PART));
+            parts.for_each(|(to, from)| to.copy_from_slice(from));
+        };
+        timed(copy).1
+    });
+    2.0 * (VALUES * size_of::<f32>()) as f64 / median(times.collect()) / 1e6
+}

@@ -1,0 +1,86 @@
+//! Whether the jobs answer right on this machine: seeded cases on every device, against the CPU and against closed forms.
+
+mod path;
+
+use super::cuda::CudaError;
+use super::{Compute, Watch};
+use serde::Serialize;
+
+/// A line of the table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub job: &'static str,
+    pub case: String,
+    pub device: String,
+    /// How it was computed, where there are several ways.
+    pub way: &'static str,
+    /// What it is compared with.
+    pub against: &'static str,
+    /// Largest and mean difference, and what is allowed, in `unit`.
+    pub worst: f64,
+    pub mean: f64,
+    pub tolerance: f64,
+    pub unit: &'static str,
+    /// Whether an equal run gave the same bits.
+    pub repeats: bool,
+}
+
+impl Row {
+    pub fn passes(&self) -> bool {
+        self.worst <= self.tolerance && self.repeats
+    }
+}
+
+type Test = fn(&Compute, &Watch) -> Result<Vec<Row>, CudaError>;
+
+/// The jobs and their tests.
+const TESTS: [(&str, Test); 1] = [("path", path::rows)];
+
+/// Tests every job on a device.
+///
+/// # Errors
+/// [`CudaError`] where a device gives no answer at all; cancelled among them.
+pub fn run(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    let mut rows = Vec::new();
+    for (n, (_, test)) in TESTS.iter().enumerate() {
+        watch.report(n as f32 / TESTS.len() as f32);
+        rows.extend(test(device, watch)?);
+    }
+    watch.report(1.0);
+    Ok(rows)
+}
+
+/// Largest and mean difference of two lists of one length; a NaN on either side is infinitely wrong.
+fn differences(got: &[f32], want: &[f64]) -> (f64, f64) {
+    let off = got.iter().zip(want).map(|(got, want)| {
+        let off = (f64::from(*got) - want).abs();
+        if off.is_nan() { f64::INFINITY } else { off }
+    });
+    let (worst, sum) = off.fold((0.0_f64, 0.0), |(worst, sum), off| (worst.max(off), sum + off));
+    if got.len() == want.len() && !got.is_empty() {
+        (worst, sum / got.len() as f64)
+    } else {
+        (f64::INFINITY, f64::INFINITY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_miss_nothing() {
+        assert_eq!(differences(&[1.0, 2.5], &[1.0, 2.0]), (0.5, 0.25));
+        for wrong in [&[1.0, f32::NAN][..], &[1.0], &[]] {
+            assert_eq!(differences(wrong, &[1.0, 2.0]).0, f64::INFINITY);
+        }
+    }
+
+    #[test]
+    fn the_cpu_passes() {
+        let rows = run(&Compute::Cpu, &Watch::new()).expect("nobody cancels it");
+        assert!(rows.len() > 20, "{}", rows.len());
+        let wrong: Vec<_> = rows.iter().filter(|row| !row.passes()).collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+}

@@ -1,0 +1,293 @@
+//! Radiological depth: phantoms whose depths are known in closed form, and random ones against the CPU; on the CPU
+//! against the voxel walk in f64.
+
+use super::{Row, differences};
+use crate::engine::bench::degreef::{CASES, GEOMETRIES, Random};
+use crate::engine::cuda::{self, CudaError, path::Way};
+use crate::engine::{Compute, Watch, cpu};
+use crate::geometry::walk::{self, Planes};
+use crate::geometry::{Grid, Volume};
+use glam::{DMat3, DVec3, EulerRot};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The paper stores depths to 0.1 mm (de Greef 2009, section IV); here a tenth of that.
+const TOLERANCE_MM: f64 = 0.01;
+
+/// A closed form: the depth of a target, all in the density's own frame (mm from the centre of its first voxel): the
+/// source, the target.
+type Closed = fn(&Grid, DVec3, DVec3) -> f64;
+
+struct Case {
+    name: String,
+    density: Volume<f32>,
+    source_mm: DVec3,
+    targets: Arc<Grid>,
+    closed: Option<Closed>,
+    /// Too many voxels for the walk in f64, which is there to check the CPU.
+    large: bool,
+}
+
+impl Case {
+    /// Depths on the density's own grid.
+    fn new(name: impl Into<String>, density: Volume<f32>, source_mm: DVec3, closed: Option<Closed>) -> Self {
+        let targets = density.grid().clone();
+        Self { name: name.into(), density, source_mm, targets, closed, large: false }
+    }
+}
+
+pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    let mut rows = Vec::new();
+    let small = closed_forms().into_iter().chain(random_grids()).chain(edges_and_corners());
+    for case in small {
+        watch.check()?;
+        rows.extend(try_case(&case, device, watch)?);
+    }
+    if matches!(device, Compute::Cuda(_)) {
+        for (geometry, case) in GEOMETRIES.iter().flat_map(|g| CASES.iter().map(move |c| (g, c))) {
+            watch.check()?;
+            let density = geometry.density(case.resampling);
+            let source_mm = case.source_mm(density.grid().middle_mm());
+            let name = format!("de Greef {}-{}", geometry.name, case.name);
+            let case = Case { large: true, ..Case::new(name, density, source_mm, None) };
+            rows.extend(try_case(&case, device, watch)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// A case in every way there is on the device, against everything there is to compare with.
+fn try_case(case: &Case, device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    let on_cpu = || cpu::path::radiological_depth_at(&case.density, case.source_mm, &case.targets, watch);
+    let mut answers = Vec::new();
+    let mut wanted = Vec::new();
+    match device {
+        Compute::Cpu => {
+            answers.push((Way::Columns.word(), on_cpu()?, on_cpu()?));
+            if !case.large {
+                wanted.push(("voxel walk in f64", walked(case)));
+            }
+        }
+        Compute::Cuda(card) => {
+            let on_card = |way| {
+                cuda::path::radiological_depth_at(
+                    card,
+                    &case.density,
+                    case.source_mm,
+                    &case.targets,
+                    way,
+                    watch,
+                )
+                .map(|(depth, _)| depth)
+            };
+            for way in [Way::Voxels, Way::Columns] {
+                answers.push((way.word(), on_card(way)?, on_card(way)?));
+            }
+            wanted.push(("cpu", on_cpu()?.data().iter().map(|&d| f64::from(d)).collect()));
+        }
+    }
+    if let Some(closed) = case.closed {
+        wanted.push(("closed form", each_target(case, |from, to| closed(case.density.grid(), from, to))));
+    }
+    let mut rows = Vec::new();
+    for (way, depth, again) in &answers {
+        for (against, want) in &wanted {
+            let (worst, mean) = differences(depth.data(), want);
+            let bits = |v: &Volume<f32>| v.data().iter().map(|d| d.to_bits()).collect::<Vec<_>>();
+            rows.push(Row {
+                job: "path",
+                case: case.name.clone(),
+                device: device.to_string(),
+                way,
+                against,
+                worst,
+                mean,
+                tolerance: TOLERANCE_MM,
+                unit: "mm",
+                repeats: bits(depth) == bits(again),
+            });
+        }
+    }
+    Ok(rows)
+}
+
+/// Something of every target: source and target in the density's frame.
+fn each_target(case: &Case, value: impl Fn(DVec3, DVec3) -> f64 + Sync) -> Vec<f64> {
+    let grid = case.density.grid();
+    let [nx, ny, _] = case.targets.size();
+    let from = grid.local_from_patient(case.source_mm);
+    let of = |n: usize| {
+        let to = case.targets.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
+        value(from, grid.local_from_patient(to))
+    };
+    (0..case.targets.len()).into_par_iter().map(of).collect()
+}
+
+/// Every target by the voxel walk, in f64.
+fn walked(case: &Case) -> Vec<f64> {
+    let planes = Planes::<f64>::seen_from(case.density.grid(), case.source_mm);
+    let values = case.density.data();
+    each_target(case, |from, to| {
+        let mut sum = 0.0;
+        walk::nested(&planes, to - from, |voxel, length_mm| {
+            let density = values[voxel];
+            sum += if density.is_finite() { f64::from(density) * length_mm } else { 0.0 };
+        });
+        sum
+    })
+}
+
+/// The length of a segment inside a box, by clipping.
+fn chord_mm(low: DVec3, high: DVec3, from: DVec3, to: DVec3) -> f64 {
+    let (mut start, mut end) = (0.0_f64, 1.0_f64);
+    for axis in 0..3 {
+        let way = to[axis] - from[axis];
+        if way == 0.0 {
+            if from[axis] < low[axis] || from[axis] >= high[axis] {
+                return 0.0;
+            }
+            continue;
+        }
+        let (a, b) = ((low[axis] - from[axis]) / way, (high[axis] - from[axis]) / way);
+        start = start.max(a.min(b));
+        end = end.min(a.max(b));
+    }
+    (end - start).max(0.0) * (to - from).length()
+}
+
+/// The box of voxels `low <= voxel < high` of a grid, in its own frame.
+fn box_mm(grid: &Grid, low: [usize; 3], high: [usize; 3]) -> (DVec3, DVec3) {
+    let edges = [0, 1, 2].map(|axis| grid.edges_mm(axis));
+    let at = |n: [usize; 3]| DVec3::new(edges[0][n[0]], edges[1][n[1]], edges[2][n[2]]);
+    (at(low), at(high))
+}
+
+/// Where the one dense voxel is.
+const BEAD: [usize; 3] = [21, 13, 4];
+const BEAD_DENSITY: f32 = 7.8;
+
+fn closed_forms() -> Vec<Case> {
+    let water: Closed = |grid, from, to| {
+        let (low, high) = box_mm(grid, [0; 3], grid.size());
+        chord_mm(low, high, from, to)
+    };
+    // Plane k has density 0.25 k.
+    let slabs: Closed = |grid, from, to| {
+        let [nx, ny, nz] = grid.size();
+        let slab = |k: usize| {
+            let (low, high) = box_mm(grid, [0, 0, k], [nx, ny, k + 1]);
+            0.25 * k as f64 * chord_mm(low, high, from, to)
+        };
+        (0..nz).map(slab).sum()
+    };
+    let bead: Closed = |grid, from, to| {
+        let (low, high) = box_mm(grid, BEAD, BEAD.map(|n| n + 1));
+        f64::from(BEAD_DENSITY) * chord_mm(low, high, from, to)
+    };
+    let with_bead = || filled(oblique(), |i, j, k| if [i, j, k] == BEAD { BEAD_DENSITY } else { 0.0 });
+    let mut cases = Vec::new();
+    for (name, offset) in OFFSETS {
+        let grid = even([64, 60, 52], DVec3::new(3.0, 3.5, 4.0));
+        let source = |v: &Volume<f32>| v.grid().middle_mm() + DVec3::from(offset);
+        let cube = filled(grid, |_, _, _| 1.0);
+        cases.push(Case::new(format!("water, {name}"), cube, DVec3::from(offset), Some(water)));
+        let planes = filled(oblique(), |_, _, k| 0.25 * k as f32);
+        let at = source(&planes);
+        cases.push(Case::new(format!("uneven slabs, {name}"), planes, at, Some(slabs)));
+        let one = with_bead();
+        let at = source(&one);
+        cases.push(Case::new(format!("one steel voxel, {name}"), one, at, Some(bead)));
+    }
+    let nothing: Closed = |_, _, _| 0.0;
+    let air = filled(oblique(), |_, _, _| 0.0);
+    cases.push(Case::new("air", air, DVec3::new(0.0, -900.0, 0.0), Some(nothing)));
+    cases
+}
+
+/// Sources, mm from the middle of the grid: along each axis, between, near and far.
+const OFFSETS: [(&str, [f64; 3]); 6] = [
+    ("from -y", [0.0, -1000.0, 0.0]),
+    ("from x", [1000.0, 0.0, 3.0]),
+    ("from 45 degrees", [-707.0, 707.0, 40.0]),
+    ("from z", [-3.0, 1.0, 1000.0]),
+    ("non-coplanar", [400.0, -700.0, 500.0]),
+    ("from 3 m", [80.0, 3000.0, -60.0]),
+];
+
+/// Density 0, 1 or 2 at random, voxel by voxel: the hardest for where a piece begins.
+fn speckle(grid: Grid, seed: u64) -> Volume<f32> {
+    let mut random = Random(seed);
+    filled(grid, |_, _, _| (random.unit() * 3.0).floor() as f32)
+}
+
+fn random_grids() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, offset) in OFFSETS {
+        let density = speckle(oblique(), 1);
+        let source = density.grid().middle_mm() + DVec3::from(offset);
+        cases.push(Case::new(format!("oblique, uneven planes, {name}"), density, source, None));
+        let density = speckle(even([100, 90, 40], DVec3::new(3.0, 3.0, 4.5)), 2);
+        cases.push(Case::new(format!("random voxels, {name}"), density, DVec3::from(offset), None));
+    }
+    for voxel in
+        [[11.3, 7.7, 2.2], [20.0, 10.0, 3.0], [20.5, 10.0, 3.0], [20.5, 10.5, 3.0], [20.5, 10.5, 3.5]]
+    {
+        let density = speckle(oblique(), 3);
+        let source = density.grid().patient_from_voxel(DVec3::from(voxel));
+        cases.push(Case::new(format!("source inside, at voxel {voxel:?}"), density, source, None));
+    }
+    let targets = Grid::axis_aligned(DVec3::new(20.0, -60.0, -10.0), DVec3::splat(4.3), [18, 17, 16]);
+    for source in [DVec3::new(30.0, -900.0, 200.0), DVec3::new(-900.0, 20.0, 30.0)] {
+        let density = speckle(oblique(), 4);
+        let name = format!("targets of another grid, from {source}");
+        let targets = Arc::new(targets.clone().expect("a valid grid"));
+        cases.push(Case { targets, ..Case::new(name, density, source, None) });
+    }
+    let holes = |i: usize, j: usize, k: usize| match (7 * i + 3 * j + k) % 11 {
+        0 => f32::NAN,
+        1 => f32::INFINITY,
+        n => n as f32 / 5.0,
+    };
+    let density = filled(oblique(), holes);
+    cases.push(Case::new("what is no number is air", density, DVec3::new(90.0, -900.0, 20.0), None));
+    cases
+}
+
+/// Rays along the axes, and along diagonals exactly through edges and corners.
+fn edges_and_corners() -> Vec<Case> {
+    let sources = [
+        [-100.5, 0.5, 0.5],
+        [0.5, 100.5, -3.5],
+        [0.5, 0.5, -100.5],
+        [-20.5, -20.5, -20.5],
+        [20.5, -20.5, 0.5],
+        [-20.0, -20.0, -20.0],
+        [-1024.0, 0.0, 0.0],
+        [7.5, 7.5, 7.5],
+    ];
+    let case = |source: [f64; 3]| {
+        let density = speckle(even([16; 3], DVec3::ONE), 5);
+        Case::new(format!("edges and corners, from {source:?}"), density, DVec3::from(source), None)
+    };
+    sources.into_iter().map(case).collect()
+}
+
+/// Around the origin.
+fn even(size: [usize; 3], spacing_mm: DVec3) -> Grid {
+    let first = -0.5 * spacing_mm * DVec3::from(size.map(|n| n as f64 - 1.0));
+    Grid::axis_aligned(first, spacing_mm, size).expect("a valid grid")
+}
+
+/// 40 x 30 x 8 voxels, uneven planes, turned about all three axes.
+fn oblique() -> Grid {
+    let turn = DMat3::from_euler(EulerRot::XYZ, 0.3, -0.5, 1.1);
+    let planes = [0.0, 3.0, 6.0, 8.0, 8.75, 14.0, 24.0, 25.0];
+    Grid::new(DVec3::new(50.0, -30.0, 20.0), turn.x_axis, turn.y_axis, [0.9, 1.3], [40, 30], &planes)
+        .expect("a valid grid")
+}
+
+fn filled(grid: Grid, mut value: impl FnMut(usize, usize, usize) -> f32) -> Volume<f32> {
+    let [nx, ny, _] = grid.size();
+    let data = (0..grid.len()).map(|n| value(n % nx, n / nx % ny, n / (nx * ny))).collect();
+    Volume::new(Arc::new(grid), data)
+}
