@@ -7,23 +7,24 @@
 #include "walk.cuh"
 
 // Plane centres of the targets, mm along their normal from their first plane.
-__constant__ float target_planes_mm[MOST_PLANES];
+__constant__ Exact target_planes_mm[MOST_PLANES];
 
-// As the host declares it in engine/cuda/path.rs, field for field. Positions are in the density's frame, mm from its
-// middle: target (i, j, k) lies at first + i step_i + j step_j + target_planes_mm[k] normal.
+// As the host declares it in engine/cuda/path.rs, field for field. Positions are as in walk.cuh: target (i, j, k) lies at
+// first + i step_i + j step_j + target_planes_mm[k] normal.
 struct Rays {
     WalkGrid grid;
-    float source_mm[3];
-    float first_mm[3];
-    float step_i_mm[3];
-    float step_j_mm[3];
-    float normal[3];
+    float spacing_mm[2]; // of the density along x and y
+    Exact source[3];
+    Exact first[3];
+    Exact step_i[3];
+    Exact step_j[3];
+    Exact normal[3];
     int targets[3];
     int out_stride[3];
 };
 
-// Where this thread's target lies, from the middle of the density's grid; false for a thread too many.
-__device__ inline bool target_of_thread(const Rays& rays, float target_mm[3], int& out)
+// Where this thread's target lies; false for a thread too many.
+__device__ inline bool target_of_thread(const Rays& rays, Exact target[3], int& out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int j = blockIdx.y * blockDim.y + threadIdx.y;
@@ -32,19 +33,20 @@ __device__ inline bool target_of_thread(const Rays& rays, float target_mm[3], in
         return false;
     }
     out = i * rays.out_stride[0] + j * rays.out_stride[1] + k * rays.out_stride[2];
-    float plane = target_planes_mm[k];
+    Exact plane = target_planes_mm[k];
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-        float at = fmaf(plane, rays.normal[axis], rays.first_mm[axis]);
-        at = fmaf((float)j, rays.step_j_mm[axis], at);
-        target_mm[axis] = fmaf((float)i, rays.step_i_mm[axis], at);
+        Exact of_plane = sum(rays.first[axis], product(plane, rays.normal[axis]));
+        target[axis] = sum(sum(of_plane, product(j, rays.step_j[axis])), product(i, rays.step_i[axis]));
     }
     return true;
 }
 
-__device__ inline float distance_mm(const float a[3], const float b[3])
+__device__ inline float length_mm(const Rays& rays, const Exact target[3])
 {
-    float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+    float x = difference(rays.source[0], target[0]) * rays.spacing_mm[0];
+    float y = difference(rays.source[1], target[1]) * rays.spacing_mm[1];
+    float z = difference(rays.source[2], target[2]);
     return sqrtf(fmaf(x, x, fmaf(y, y, z * z)));
 }
 
@@ -52,69 +54,73 @@ __device__ inline float distance_mm(const float a[3], const float b[3])
 extern "C" __global__ void __launch_bounds__(256)
 path_step(const Rays rays, const float* __restrict__ density, float* __restrict__ depth_mm)
 {
-    float target_mm[3];
+    Exact target[3];
     int out;
-    if (!target_of_thread(rays, target_mm, out)) {
+    if (!target_of_thread(rays, target, out)) {
         return;
     }
     Walk walk;
     float sum = 0.0f;
-    if (begin_walk<ALL_AXES>(walk, rays.grid, target_mm, rays.source_mm)) {
-        walk_branch_free<ALL_AXES>(walk, [&](int voxel, float from, float until) {
+    if (begin_walk<ALL_AXES>(walk, rays.grid, target, rays.source)) {
+        walk_nested<ALL_AXES>(walk, [&](int voxel, float from, float until) {
             sum = fmaf(__ldg(density + voxel), until - from, sum);
         });
     }
-    depth_mm[out] = sum * distance_mm(target_mm, rays.source_mm);
+    depth_mm[out] = sum * length_mm(rays, target);
 }
+
+// At a voxel's low edge along a column: the running sum of the densities before it, in whole quanta so that differences
+// are exact, and the voxel's own density in quanta (the bits of a float).
+typedef int2 Edge;
 
 // As path_step, but column by column: between two crossings of planes across x and z a ray stays in one column along y,
 // and what it gathers there is a difference of two running sums, however many voxels it passes.
 //
-// `sums` holds for each column its running sum at every voxel edge, in whole quanta, so that differences are exact; the
-// last one twice, so that the far end has an upper neighbour. [z][edge][x]; grid.stride_z is that of the sums. Only for
-// rays that are steep along y: what is lost by rounding is multiplied by length over way along y.
+// `edges` are [z][edge][x], one more to a column than voxels; grid.stride_z is theirs. Only for rays that are steep along
+// y: what is lost by rounding is multiplied by length over way along y.
 extern "C" __global__ void __launch_bounds__(256)
-path_columns(const Rays rays, const int* __restrict__ sums, float quantum, float* __restrict__ depth_mm)
+path_columns(const Rays rays, const Edge* __restrict__ edges, float quantum, float* __restrict__ depth_mm)
 {
-    float target_mm[3];
+    Exact target[3];
     int out;
-    if (!target_of_thread(rays, target_mm, out)) {
+    if (!target_of_thread(rays, target, out)) {
         return;
     }
     Walk walk;
     float depth = 0.0f;
-    if (begin_walk<X_AND_Z>(walk, rays.grid, target_mm, rays.source_mm)) {
-        float per_mm = 1.0f / rays.grid.spacing_mm[1];
-        // Where the ray is along y, voxels from the low edge of the grid: start + alpha way.
-        float start = (target_mm[1] - rays.grid.low_mm[1]) * per_mm;
-        float way = (rays.source_mm[1] - target_mm[1]) * per_mm;
+    if (begin_walk<X_AND_Z>(walk, rays.grid, target, rays.source)) {
+        // Where the ray is along y: start + alpha way.
+        float start = target[1].hi;
+        float way = difference(rays.source[1], target[1]);
         float low = (float)rays.grid.box_low[1], high = (float)rays.grid.box_high[1];
-        float at = fminf(fmaxf(fmaf(walk.alpha, way, start), low), high);
-        float whole = floorf(at), part = at - whole;
-        int edge = (int)whole * rays.grid.stride_y;
-        int sum = 0;
+        // The edge at or below a place y, or at a whole y perhaps the one before: sums are continuous. Adding 1.5 * 2^23
+        // leaves the nearest whole number in the low bits.
+        float y, shifted;
+        auto go_to = [&](float alpha) {
+            y = fminf(fmaxf(fmaf(alpha, way, start), low), high);
+            shifted = (y - 0.5f) + 12582912.0f;
+        };
+        auto edge_of = [&]() { return (__float_as_int(shifted) - 0x4b400000) * rays.grid.stride_y; };
+        auto part_of = [&]() { return y - (shifted - 12582912.0f); };
+        go_to(walk.alpha);
+        int whole = 0;
         float rest = 0.0f;
-        walk_branch_free<X_AND_Z>(walk, [&](int column, float, float until) {
-            int before = __ldg(sums + column + edge);
-            int before_next = __ldg(sums + column + edge + rays.grid.stride_y);
-            float was = part;
-            at = fminf(fmaxf(fmaf(until, way, start), low), high);
-            whole = floorf(at);
-            part = at - whole;
-            edge = (int)whole * rays.grid.stride_y;
-            int after = __ldg(sums + column + edge);
-            int after_next = __ldg(sums + column + edge + rays.grid.stride_y);
-            sum += after - before;
-            rest = fmaf(part, (float)(after_next - after), fmaf(-was, (float)(before_next - before), rest));
+        walk_nested<X_AND_Z>(walk, [&](int column, float, float until) {
+            Edge before = __ldg(edges + column + edge_of());
+            float before_part = part_of();
+            go_to(until);
+            Edge after = __ldg(edges + column + edge_of());
+            whole += after.x - before.x;
+            rest = fmaf(part_of(), __int_as_float(after.y), fmaf(-before_part, __int_as_float(before.y), rest));
         });
-        depth = ((float)sum + rest) * quantum * distance_mm(target_mm, rays.source_mm) / way;
+        depth = ((float)whole + rest) * quantum * length_mm(rays, target) / way;
     }
     depth_mm[out] = depth;
 }
 
-// The running sums of path_columns: a thread a column. What is no finite number is air.
-extern "C" __global__ void __launch_bounds__(256)
-path_sums(const float* __restrict__ density, int size_x, int size_y, float per_quantum, int* __restrict__ sums)
+// The edges of path_columns: a thread a column. What is no finite number is air.
+extern "C" __global__ void __launch_bounds__(64)
+path_edges(const float* __restrict__ density, int size_x, int size_y, float per_quantum, Edge* __restrict__ edges)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int k = blockIdx.y;
@@ -122,16 +128,16 @@ path_sums(const float* __restrict__ density, int size_x, int size_y, float per_q
         return;
     }
     density += k * size_y * size_x + i;
-    sums += k * (size_y + 2) * size_x + i;
+    edges += k * (size_y + 1) * size_x + i;
     int sum = 0;
-    sums[0] = 0;
 #pragma unroll 8
     for (int j = 0; j < size_y; ++j) {
         float value = density[j * size_x];
-        sum += fabsf(value) < INFINITE ? __float2int_rn(value * per_quantum) : 0;
-        sums[(j + 1) * size_x] = sum;
+        int quanta = fabsf(value) < INFINITE ? __float2int_rn(value * per_quantum) : 0;
+        edges[j * size_x] = make_int2(sum, __float_as_int((float)quanta));
+        sum += quanta;
     }
-    sums[(size_y + 1) * size_x] = sum;
+    edges[size_y * size_x] = make_int2(sum, 0);
 }
 
 // What a density holds: voxels low <= voxel < high along x, y, z, and the greatest magnitude (bits of a float >= 0 order

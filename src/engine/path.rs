@@ -2,10 +2,10 @@
 
 use super::{Compute, Stopped, Watch, cpu, cuda};
 use crate::case::Receipt;
-use crate::geometry::{Grid, Volume};
+use crate::geometry::{Grid, Volume, VolumeId};
 use glam::DVec3;
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Asks for the radiological depth from a point source to the centre of every voxel of `targets`: the line integral
 /// of `density` along the straight ray, mm of water (de Greef 2009, equation 21).
@@ -31,9 +31,7 @@ impl PathRequest {
             grid.size().iter().for_each(|&n| hash.add(n as u64));
             grid.spacing_xy_mm().iter().chain(grid.planes_mm()).for_each(|x| hash.add(x.to_bits()));
         }
-        let [nx, ny, _] = self.density.grid().size();
-        let planes: Vec<u64> = self.density.data().par_chunks(nx * ny).map(Fnv::of).collect();
-        planes.into_iter().for_each(|plane| hash.add(plane));
+        hash.add(content(&self.density));
         format!("{:016x}", hash.0)
     }
 }
@@ -54,6 +52,24 @@ pub fn trace(request: &PathRequest, device: &Compute, watch: &Watch) -> Result<D
             Ok(DepthMap { receipt: Arc::new(receipt), ..map })
         }
     }
+}
+
+/// A hash of a volume's values; those of the last few volumes are kept, as a gantry drag asks for the same one every time.
+fn content(volume: &Volume<f32>) -> u64 {
+    const MOST: usize = 8;
+    static KEPT: Mutex<Vec<(VolumeId, u64)>> = Mutex::new(Vec::new());
+    let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, hash)) = kept().iter().find(|(id, _)| *id == volume.id()) {
+        return *hash;
+    }
+    let [nx, ny, _] = volume.grid().size();
+    let planes: Vec<u64> = volume.data().par_chunks(nx * ny).map(Fnv::of).collect();
+    let mut hash = Fnv::default();
+    planes.into_iter().for_each(|plane| hash.add(plane));
+    let mut kept = kept();
+    kept.insert(0, (volume.id(), hash.0));
+    kept.truncate(MOST);
+    hash.0
 }
 
 /// The Fowler-Noll-Vo hash (FNV-1a), a word at a time.

@@ -58,7 +58,7 @@ mod tests {
             signature(ptx, "path_columns"),
             Some(vec![size_of::<super::super::path::Rays>(), 8, 4, 8])
         );
-        assert_eq!(signature(ptx, "path_sums"), Some(vec![8, 4, 4, 4, 8]));
+        assert_eq!(signature(ptx, "path_edges"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_matter"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_orient"), Some(vec![8, 4, 4, 4, 4, 8]));
         assert!(super::ptx("no such").is_err());

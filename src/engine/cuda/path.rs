@@ -2,7 +2,7 @@
 
 use super::device::{Arg, Device, Session, Shape};
 use super::error::CudaError;
-use super::grid::{Frame, WalkGrid};
+use super::grid::{Exact, Frame, WalkGrid};
 use super::memory::{Buffer, Resident};
 use crate::case::Receipt;
 use crate::engine::Watch;
@@ -12,7 +12,6 @@ use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Threads of a block: lanes across the rays, eight rows along them.
 const THREADS: [u32; 3] = [32, 8, 1];
@@ -22,11 +21,12 @@ const THREADS: [u32; 3] = [32, 8, 1];
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub(super) struct Rays {
     grid: WalkGrid,
-    source_mm: [f32; 3],
-    first_mm: [f32; 3],
-    step_i_mm: [f32; 3],
-    step_j_mm: [f32; 3],
-    normal: [f32; 3],
+    spacing_mm: [f32; 2],
+    source: [Exact; 3],
+    first: [Exact; 3],
+    step_i: [Exact; 3],
+    step_j: [Exact; 3],
+    normal: [Exact; 3],
     targets: [i32; 3],
     out_stride: [i32; 3],
 }
@@ -53,9 +53,8 @@ pub fn trace(request: &PathRequest, device: &Device, watch: &Watch) -> Result<De
     Ok(DepthMap { depth_mm: Arc::new(depth), receipt: Arc::new(receipt) })
 }
 
-/// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32, with the
-/// phases' times: `upload` by the host's clock (only what the card does not yet hold), `trace` by the card's,
-/// `download` by the host's. The same bits at every run.
+/// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32 and with the
+/// times of the phases: `upload` (what the card does not yet hold), `trace`, `download`. The same bits at every run.
 ///
 /// # Errors
 /// [`CudaError`]; cancelled among them.
@@ -69,20 +68,15 @@ pub fn radiological_depth_at(
 ) -> Result<(Volume<f32>, Phases), CudaError> {
     let mut session = device.session();
     watch.check()?;
-    let start = Instant::now();
-    let work = Work::prepare(&mut session, density, source_mm, targets, way)?;
-    session.wait()?;
-    let upload_ms = start.elapsed().as_secs_f64() * 1e3;
-    watch.check()?;
     let mut clock = session.clock()?;
+    let work = Work::prepare(&mut session, density, source_mm, targets, way)?;
+    clock.mark(&session, "upload")?;
+    watch.check()?;
     work.queue(&mut session)?;
     clock.mark(&session, "trace")?;
-    let mut phases = vec![("upload".to_owned(), upload_ms)];
-    phases.extend(clock.finish(&session)?);
-    watch.check()?;
-    let start = Instant::now();
     let depth = session.download(&work.depth_mm)?;
-    phases.push(("download".to_owned(), start.elapsed().as_secs_f64() * 1e3));
+    clock.mark(&session, "download")?;
+    let phases = clock.finish(&session)?;
     watch.report(1.0);
     Ok((Volume::new(targets.clone(), depth), phases))
 }
@@ -110,8 +104,8 @@ impl Way {
 pub struct Work {
     /// `None` where there is nothing but air.
     rays: Option<(Rays, Source)>,
-    plane_edges_mm: Vec<f32>,
-    target_planes_mm: Vec<f32>,
+    plane_edges_mm: Vec<Exact>,
+    target_planes_mm: Vec<Exact>,
     /// What the launch fills: mm of water, `[z][y][x]` of the targets.
     pub depth_mm: Buffer<f32>,
 }
@@ -119,15 +113,17 @@ pub struct Work {
 /// What the kernels read of a density, x and y exchanged where rays run mostly along x.
 enum Source {
     Density(Arc<Density>),
-    Sums(Arc<Sums>),
+    Edges(Arc<Edges>),
 }
 
 /// What is no finite number is air.
 struct Density(Buffer<f32>);
 
-/// The running sums of columns along y, in quanta: voxels of density 1 times `quantum`.
-struct Sums {
-    sums: Buffer<i32>,
+/// At the edges along columns of y: the sum of the densities before, and the density after (the bits of an `f32`), both
+/// in quanta.
+struct Edges {
+    edges: Buffer<[i32; 2]>,
+    /// What density a quantum is.
     quantum: f32,
 }
 
@@ -140,9 +136,9 @@ impl Resident for Density {
     }
 }
 
-impl Resident for Sums {
+impl Resident for Edges {
     fn bytes(&self) -> usize {
-        self.sums.bytes()
+        self.edges.bytes()
     }
 }
 
@@ -152,8 +148,8 @@ impl Resident for Matter {
     }
 }
 
-/// Edges of a column's sums: one more than voxels, and the last twice.
-const EDGES_MORE: usize = 2;
+/// A column has one edge more than voxels.
+const EDGES_MORE: usize = 1;
 
 impl Work {
     /// Brings to the card what it does not yet hold and readies a launch.
@@ -178,10 +174,10 @@ impl Work {
         let swapped = frame.swapped;
         let rays = match &matter.0 {
             Some((part, highest)) if way == Way::Columns && steep(&frame, source_mm, targets) => {
-                let name = if swapped { "sums along x" } else { "sums along y" };
-                let make = |session: &mut Session<'_>| sums(session, density, swapped, *highest);
-                let sums = session.kept((density.id(), name), make)?;
-                Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), Source::Sums(sums)))
+                let name = if swapped { "edges along x" } else { "edges along y" };
+                let make = |session: &mut Session<'_>| edges(session, density, swapped, *highest);
+                let edges = session.kept((density.id(), name), make)?;
+                Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), Source::Edges(edges)))
             }
             Some((part, _)) => {
                 let name = if swapped { "density, x and y exchanged" } else { "density" };
@@ -191,7 +187,7 @@ impl Work {
             }
             None => None,
         };
-        let target_planes_mm = targets.planes_mm().iter().map(|&z| z as f32).collect();
+        let target_planes_mm = targets.planes_mm().iter().map(|&z| Exact::from(z)).collect();
         let depth_mm = session.alloc(targets.len())?;
         Ok(Self { rays, plane_edges_mm: frame.plane_edges_mm(), target_planes_mm, depth_mm })
     }
@@ -210,8 +206,8 @@ impl Work {
             Source::Density(density) => {
                 session.launch("path", "path_step", shape, &[Arg::value(rays), Arg::from(&density.0), out])
             }
-            Source::Sums(columns) => {
-                let args = [Arg::value(rays), Arg::from(&columns.sums), Arg::value(&columns.quantum), out];
+            Source::Edges(columns) => {
+                let args = [Arg::value(rays), Arg::from(&columns.edges), Arg::value(&columns.quantum), out];
                 session.launch("path", "path_columns", shape, &args)
             }
         }
@@ -226,10 +222,11 @@ impl Work {
 /// Whether every ray runs along the columns for at least a quarter of its length, all the same way: then rounding is
 /// multiplied by 4 at most. That is least at a corner of the targets.
 fn steep(frame: &Frame<'_>, source_mm: DVec3, targets: &Grid) -> bool {
-    let source = frame.position(source_mm).map(f64::from);
+    let grid = frame.grid();
+    let axis = usize::from(!frame.swapped);
     let along = targets.corners_mm().map(|corner| {
-        let way = DVec3::from(frame.position(corner).map(f64::from)) - DVec3::from(source);
-        way.y / way.length()
+        let way = grid.local_direction(corner - source_mm);
+        way[axis] / way.length()
     });
     along.iter().all(|&a| a >= 0.25) || along.iter().all(|&a| a <= -0.25)
 }
@@ -243,10 +240,11 @@ fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], rows: usize, source_mm: DVe
     let stride = [1, size[0], size[0] * size[1]];
     Rays {
         grid: frame.walk_grid(part, rows),
-        source_mm: frame.position(source_mm),
-        first_mm: frame.position(targets.origin_mm()),
-        step_i_mm: steps[i],
-        step_j_mm: steps[j],
+        spacing_mm: frame.spacing_mm(),
+        source: frame.position(source_mm),
+        first: frame.position(targets.origin_mm()),
+        step_i: steps[i],
+        step_j: steps[j],
         normal: frame.direction(normal),
         targets: [size[i], size[j], size[2]],
         out_stride: [stride[i], stride[j], stride[2]],
@@ -285,22 +283,22 @@ fn oriented(
     Ok(out)
 }
 
-fn sums(
+fn edges(
     session: &mut Session<'_>,
     density: &Volume<f32>,
     swapped: bool,
     highest: f32,
-) -> Result<Sums, CudaError> {
+) -> Result<Edges, CudaError> {
     let values =
         if swapped { oriented(session, density, true)? } else { (*session.uploaded(density)?).clone() };
     let [nx, ny, nz] = Frame::new(density.grid(), swapped).size();
     // No sum may overflow. A power of two, so that water (1) is exact.
     let quantum =
         (f64::from(highest) * ny as f64 / f64::from(i32::MAX / 4)).log2().ceil().exp2().max(1e-30) as f32;
-    let sums = session.alloc::<i32>(nx * (ny + EDGES_MORE) * nz)?;
+    let edges = session.alloc::<[i32; 2]>(nx * (ny + EDGES_MORE) * nz)?;
     let shape = Shape::covering([nx, nz, 1], [64, 1, 1]);
     let args =
-        [Arg::from(&values), Arg::int(nx), Arg::int(ny), Arg::value(&quantum.recip()), Arg::from(&sums)];
-    session.launch("path", "path_sums", shape, &args)?;
-    Ok(Sums { sums, quantum })
+        [Arg::from(&values), Arg::int(nx), Arg::int(ny), Arg::value(&quantum.recip()), Arg::from(&edges)];
+    session.launch("path", "path_edges", shape, &args)?;
+    Ok(Edges { edges, quantum })
 }

@@ -7,15 +7,51 @@ use crate::geometry::Volume;
 use bytemuck::Pod;
 use cudarc::driver::{CudaEvent, PinnedHostSlice, result, sys::CUevent_flags};
 use rayon::prelude::*;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A download travels in pieces of this many bytes: while one is on the way, the one before is copied out.
-const PIECE_BYTES: usize = 4 << 20;
+/// A download travels in pieces of this many bytes, so many at a time: while some are on the way, others are copied out.
+const PIECE_BYTES: usize = 2 << 20;
+const PIECES: usize = 4;
 /// Copied out by several threads, in parts of this many bytes.
 const PART_BYTES: usize = 256 << 10;
 
-/// Two pieces of page-locked host memory, taken at the first download and kept.
-pub(super) type Staging = Option<[PinnedHostSlice<u8>; 2]>;
+/// Page-locked host memory for the pieces, taken at the first download and kept.
+pub(super) type Staging = Option<Vec<PinnedHostSlice<u8>>>;
+
+/// No system's pages are smaller.
+const PAGE_BYTES: usize = 4096;
+/// Large pages of x86-64, and of most arm64.
+const LARGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Zeros whose pages the system has already given, in large ones where it has them: found one by one at the first write,
+/// small pages take several times as long as the copy from the card.
+fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
+    let mut values = vec![T::zeroed(); count];
+    ask_for_large_pages(bytemuck::cast_slice_mut(&mut values));
+    let touch = |part: &mut [T]| {
+        let step = (PAGE_BYTES / size_of::<T>().max(1)).max(1);
+        part.iter_mut().step_by(step).for_each(|value| *value = T::zeroed());
+    };
+    values.par_chunks_mut((LARGE_PAGE_BYTES / size_of::<T>().max(1)).max(1)).for_each(touch);
+    values
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "madvise, a hint that changes no memory")]
+fn ask_for_large_pages(bytes: &mut [u8]) {
+    let skip = bytes.as_ptr().align_offset(LARGE_PAGE_BYTES);
+    let Some(whole) = bytes.get_mut(skip..) else { return };
+    let len = whole.len() / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    if len > 0 {
+        // SAFETY: whole pages within a slice that is ours; the advice neither reads nor writes them. Where the system
+        // does not take it nothing is lost but time.
+        let _ = unsafe { libc::madvise(whole.as_mut_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_large_pages(_: &mut [u8]) {}
 
 impl Session<'_> {
     /// The values of a volume on the card, copied there once for its identity.
@@ -86,10 +122,11 @@ impl Session<'_> {
     /// # Errors
     /// What the driver says, also of what was queued before.
     pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
-        let mut values = vec![T::zeroed(); buffer.count()];
+        // While the card still works.
+        let mut values = ready_pages(buffer.count());
         let mut staging = match self.staging().take() {
             Some(staging) => staging,
-            None => [self.pinned()?, self.pinned()?],
+            None => (0..PIECES).map(|_| self.pinned()).collect::<Result<_, _>>()?,
         };
         let done = self.download_pieces(buffer, bytemuck::cast_slice_mut(&mut values), &mut staging);
         *self.staging() = Some(staging);
@@ -111,27 +148,28 @@ impl Session<'_> {
         &mut self,
         buffer: &Buffer<T>,
         out: &mut [u8],
-        staging: &mut [PinnedHostSlice<u8>; 2],
+        staging: &mut [PinnedHostSlice<u8>],
     ) -> Result<(), CudaError> {
         let stream = self.stream().clone();
-        let pieces = out.len().div_ceil(PIECE_BYTES);
-        let mut under_way: Option<(&mut [u8], CudaEvent)> = None;
+        let mut under_way: VecDeque<(&mut [u8], CudaEvent, usize)> = VecDeque::new();
         for (n, piece) in out.chunks_mut(PIECE_BYTES).enumerate() {
+            if under_way.len() == PIECES
+                && let Some((out, arrived, slot)) = under_way.pop_front()
+            {
+                self.copy_out(out, &arrived, &staging[slot])?;
+            }
+            let slot = n % PIECES;
             let from = buffer.address() + (n * PIECE_BYTES) as u64;
-            let landing = staging[n % 2].as_mut_slice().map_err(self.failed("copying from it"))?;
-            // SAFETY: the piece lies in the buffer and fits the landing, whose last piece was copied out below before
-            // this turn; it is read only after the event that follows the copy.
+            let landing = staging[slot].as_mut_slice().map_err(self.failed("copying from it"))?;
+            // SAFETY: the piece lies in the buffer and fits the landing, whose last piece was copied out above; it is
+            // read only after the event that follows the copy.
             unsafe { result::memcpy_dtoh_async(&mut landing[..piece.len()], from, stream.cu_stream()) }
                 .map_err(self.failed("copying from it"))?;
-            let arrived = self.event()?;
-            if let Some((out, arrived)) = under_way.replace((piece, arrived)) {
-                self.copy_out(out, &arrived, &staging[(n + 1) % 2])?;
-            }
+            under_way.push_back((piece, self.event()?, slot));
         }
-        if let Some((out, arrived)) = under_way {
-            self.copy_out(out, &arrived, &staging[(pieces + 1) % 2])?;
-        }
-        Ok(())
+        under_way
+            .into_iter()
+            .try_for_each(|(out, arrived, slot)| self.copy_out(out, &arrived, &staging[slot]))
     }
 
     fn copy_out(
