@@ -138,6 +138,7 @@ pub(super) struct Superposition {
     kernel: BeamKernel,
     table: AngleTable,
     directions: Vec<Direction>,
+    lattices: usize,
 }
 
 impl Superposition {
@@ -158,7 +159,7 @@ impl Superposition {
         let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
         let table = AngleTable::new(&kernel);
         let directions = equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), quality.directions());
-        Self { kernel, table, directions }
+        Self { kernel, table, directions, lattices: quality.lattices() }
     }
 
     /// Energy per volume (Gy g/cm3) on the medium's grid for one photon per cm2 on the axis at the isocentre.
@@ -186,7 +187,7 @@ impl Superposition {
             // Photons go against Zb.
             lattice_from_kernel: DMat3::from_cols(x, -y, -z),
         };
-        let mut energy = superpose(&released, &self.table, &self.directions, watch)?;
+        let mut energy = superpose(&released, &self.table, &self.directions, self.lattices, watch)?;
         clock.phase("transport");
         if electrons_gy > 0.0 {
             incident.add_electrons(electrons_gy, &medium.equivalent_g_cm3, &depth_mm, &mut energy);

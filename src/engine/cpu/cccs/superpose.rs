@@ -35,6 +35,7 @@ pub fn superpose(
     released: &Released<'_>,
     table: &AngleTable,
     directions: &[Direction],
+    lattices: usize,
     watch: &Watch,
 ) -> Result<Vec<f32>, Stopped> {
     let mut sum = vec![0.0; released.lattice.voxels()];
@@ -70,7 +71,8 @@ pub fn superpose(
                 let mut deposit = vec![0.0; block.padded_len()];
                 for (n, axis, solid_angle) in chunk {
                     let direction = DVec3::from(order.map(|a| axis[a]));
-                    let lines = Lines { direction, start: start(*n), turn: *n as i32, weight: *solid_angle };
+                    let starts = starts(*n, lattices);
+                    let lines = Lines { direction, starts: &starts, turn: *n as i32, weight: *solid_angle };
                     transport(&block, table, &lines, &mut deposit, watch)?;
                     let finished = done.fetch_add(1, Ordering::Relaxed) + 1;
                     watch.report(finished as f32 / directions.len() as f32);
@@ -99,10 +101,12 @@ fn dominant_axis(lattice: &Lattice, axis: DVec3) -> usize {
     }
 }
 
-/// Where within a voxel the lines of direction `n` come in: spread evenly (the additive recurrence of the plastic
-/// number), so that the lattices of neighbouring directions do not all run along the same planes.
-fn start(n: usize) -> [f64; 2] {
+/// Where within a voxel the lines of the lattices of direction `n` come in. The first are spread evenly over the directions
+/// (the additive recurrence of the plastic number), so that the lattices of neighbouring directions do not all run along the
+/// same planes; the others stand off from the first along the voxel's diagonal, so that together they sample its face evenly.
+fn starts(n: usize, lattices: usize) -> Vec<[f64; 2]> {
     const PLASTIC: f64 = 1.324_717_957_244_746;
     let n = n as f64 + 0.5;
-    [(n / PLASTIC).fract(), (n / (PLASTIC * PLASTIC)).fract()]
+    let first = [n / PLASTIC, n / (PLASTIC * PLASTIC)];
+    (0..lattices).map(|q| first.map(|f| (f + q as f64 / lattices as f64).fract())).collect()
 }

@@ -15,13 +15,13 @@ use multiversion::target::target_cfg_f;
 /// numbers, which are slow, at no cost.
 const FLOOR: f32 = 1e-20;
 
-/// The lattice of lines of one direction.
+/// The lattices of lines of one direction, which share its solid angle.
 #[derive(Clone, Copy, Debug)]
-pub struct Lines {
+pub struct Lines<'a> {
     /// Unit vector in the block's axis order; its dominant axis is not the contiguous one.
     pub direction: DVec3,
-    /// Where within a voxel the lines come in, as parts of its sides.
-    pub start: [f64; 2],
+    /// Where within a voxel the lines of each lattice come in, as parts of its sides.
+    pub starts: &'a [[f64; 2]],
     /// Sets where the strips begin; different for neighbouring directions.
     pub turn: i32,
     /// Factor on what stays: the solid angle in sr.
@@ -32,31 +32,41 @@ pub struct Lines {
 pub fn transport(
     block: &Block,
     table: &AngleTable,
-    lines: &Lines,
+    lines: &Lines<'_>,
     deposit: &mut [f32],
     watch: &Watch,
 ) -> Result<(), Stopped> {
-    let Lines { direction, start, turn, weight } = *lines;
-    let walk = LatticeWalk::new(block, direction, start);
-    let other = 3 - walk.dominant;
-    let [least, most] = walk.shifts(0);
-    let [row_least, row_most] = walk.shifts(1);
+    let Lines { direction, starts, turn, weight } = *lines;
+    let walks: Vec<LatticeWalk> =
+        starts.iter().map(|start| LatticeWalk::new(block, direction, *start)).collect();
+    let Some(other) = walks.first().map(|w| 3 - w.dominant) else { return Ok(()) };
+    let union = |axis: usize| {
+        let all = walks.iter().map(|w| w.shifts(axis));
+        all.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]).unwrap_or([0, 0])
+    };
+    let ([least, most], [row_least, row_most]) = (union(0), union(1));
+    let width = block.stride + (most - least) as usize;
     let mut row = LineRow {
         block,
         table,
         direction: [direction.x as f32, direction.y as f32, direction.z as f32],
-        weight: (weight / walk.slab_path_cm) as f32,
+        weight: 0.0,
         base: most + LEAD as i32,
-        state: vec![FLOOR; TERMS * (block.stride + (most - least) as usize)],
+        state: vec![FLOOR; TERMS * width],
+        width,
         active: [0, 0],
         phase: 0,
     };
+    // The lattices take turns row by row, so that what one has read is at hand for the next.
     for line_row in -row_most..block.size[other] as i32 - row_least {
         watch.check()?;
-        row.state.fill(FLOOR);
-        row.active = [0, 0];
-        row.phase = phase_of(line_row, turn);
-        pass_all(&mut row, &walk, line_row, deposit);
+        for walk in &walks {
+            row.state.fill(FLOOR);
+            row.active = [0, 0];
+            row.phase = phase_of(line_row, turn);
+            row.weight = (weight / (walk.slab_path_cm * walks.len() as f64)) as f32;
+            pass_all(&mut row, walk, line_row, deposit);
+        }
     }
     Ok(())
 }
@@ -98,6 +108,8 @@ struct LineRow<'a> {
     base: i32,
     /// Energy on its way over `a_k`, `[term][line]`.
     state: Vec<f32>,
+    /// Lines of a term in the state.
+    width: usize,
     /// Lines that carry anything: first, one past the last (indices into a term's state).
     active: [i32; 2],
     /// Voxels by which the strips begin before the block's first voxel.
@@ -132,9 +144,9 @@ impl LineRow<'_> {
                 let ray = &block.rays[(row * block.stride + within) / PHASE_STEP];
                 let d = &self.direction;
                 let coefficients = self.table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]);
-                release_and_carry::<FUSED>(path, &source, coefficients, &mut self.state, line)
+                release_and_carry::<FUSED>(path, &source, coefficients, &mut self.state, self.width, line)
             } else {
-                carry(path, &mut self.state, line)
+                carry(path, &mut self.state, self.width, line)
             };
             let to = &mut deposit[cell..];
             stays.mul_add::<FUSED>(Lanes::splat(self.weight), Lanes::load(to)).store(to);
@@ -158,6 +170,7 @@ fn release_and_carry<const FUSED: bool>(
     source: &[Lanes; CHANNELS],
     coefficients: &Coefficients,
     state: &mut [f32],
+    width: usize,
     line: usize,
 ) -> Lanes {
     let [p_near, p_deep, s_near, s_deep] = *source;
@@ -168,7 +181,6 @@ fn release_and_carry<const FUSED: bool>(
     let mut loss = slowest_loss(path);
     let mut stays = path * released;
     // Slow terms carry scatter only, fast ones primary only, those between carry both.
-    let width = state.len() / TERMS;
     let (slow, rest) = state.split_at_mut(PRIMARY.start * width);
     let (both, fast) = rest.split_at_mut((SCATTER.end - PRIMARY.start) * width);
     let (slow_scatter, both_scatter) = coefficients.scatter.split_at(PRIMARY.start);
@@ -205,10 +217,9 @@ fn pass(lines: &mut [f32], full: Lanes, loss: &mut Lanes, stays: &mut Lanes) {
 
 /// A voxel that releases nothing.
 #[inline(always)]
-fn carry(path: Lanes, state: &mut [f32], line: usize) -> Lanes {
+fn carry(path: Lanes, state: &mut [f32], width: usize, line: usize) -> Lanes {
     let mut loss = slowest_loss(path);
     let mut stays = Lanes::ZERO;
-    let width = state.len() / TERMS;
     for row in state.chunks_exact_mut(width) {
         pass(&mut row[line..], Lanes::splat(FLOOR), &mut loss, &mut stays);
     }
