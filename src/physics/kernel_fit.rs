@@ -8,15 +8,15 @@
 use super::kernel::{CONES, ConeTable, KernelClass, SHELLS};
 
 /// Decay constants of all terms.
-pub const TERMS: usize = 10;
+pub const TERMS: usize = 9;
 /// The slowest decay, per g/cm2; each next one is twice as fast.
-pub const SLOWEST_PER_CM: f64 = 0.03;
+pub const SLOWEST_PER_CM: f64 = 0.04;
 
 /// The terms a class uses: short ranges for electrons, long ones for scattered photons.
 pub const fn terms_of(class: KernelClass) -> std::ops::Range<usize> {
     match class {
-        KernelClass::Primary => 4..10,
-        KernelClass::Scatter => 0..7,
+        KernelClass::Primary => 3..9,
+        KernelClass::Scatter => 0..5,
     }
 }
 

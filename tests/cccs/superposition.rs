@@ -153,9 +153,6 @@ fn direct(patient: &Patient) -> Vec<f64> {
 }
 
 /// Water, a slab of lung density, water: differences over the maximum, everywhere beyond 2 mm from the surface.
-///
-/// The reference has noise of its own: as much as the engine has with many times its directions, 0.1 % of the maximum (root mean
-/// square), three times that in single voxels at the edge of the field.
 #[test]
 fn lung_slab_by_direct_superposition() {
     let patient = phantom(|p| if (30.0..60.0).contains(&p.y) { 0.26 } else { 1.0 });
@@ -165,42 +162,22 @@ fn lung_slab_by_direct_superposition() {
     let miss: Vec<f64> =
         engine.gy.data().iter().zip(&reference).map(|(e, r)| (f64::from(*e) - r) / most).collect();
     let rms = (miss.iter().map(|m| m * m).sum::<f64>() / miss.len() as f64).sqrt();
-    let within = miss.iter().filter(|m| m.abs() < 0.005).count() as f64 / miss.len() as f64;
     let worst = miss.iter().fold(0.0_f64, |w, m| w.max(m.abs()));
     let mean = miss.iter().sum::<f64>() / miss.len() as f64;
     println!(
-        "of the maximum: mean {:+.3} %, rms {:.3} %, worst {:.2} %; {:.1} % of the voxels within 0.5 %",
+        "of the maximum: mean {:+.3} %, rms {:.3} %, worst {:.2} %",
         100.0 * mean,
         100.0 * rms,
-        100.0 * worst,
-        100.0 * within
+        100.0 * worst
     );
-    for j in 0..DOWN {
-        let layer: Vec<(usize, f64)> =
-            (0..ACROSS * ACROSS).map(|n| (n, miss[(n / ACROSS * DOWN + j) * ACROSS + n % ACROSS])).collect();
-        let w = layer.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap();
-        let mean = layer.iter().map(|m| m.1).sum::<f64>() / 324.0;
-        let rms = (layer.iter().map(|m| m.1 * m.1).sum::<f64>() / 324.0).sqrt();
-        println!(
-            "layer {j}: mean {:+.3} rms {:.3} worst {:+.2} at {} {}",
-            100.0 * mean,
-            100.0 * rms,
-            100.0 * w.1,
-            w.0 % ACROSS,
-            w.0 / ACROSS
-        );
-    }
-    if std::env::var_os("ND").is_some() {
-        return;
-    }
-    assert!(rms < 0.003 && within > 0.9 && worst < 0.03 && mean.abs() < 5e-4);
+    assert!(rms < 0.001 && worst < 0.005 && mean.abs() < 1e-4);
     // Along the axis, means over the four voxels round it.
     for j in 0..DOWN {
         let of = |i: usize, k: usize| miss[(k * DOWN + j) * ACROSS + i];
         let (a, b) = (ACROSS / 2 - 1, ACROSS / 2);
         let axis = 0.25 * (of(a, a) + of(a, b) + of(b, a) + of(b, b));
         println!("{:5.1} mm: {:+.2} %", (j as f64 + 0.5) * SPACING_MM, 100.0 * axis);
-        assert!(axis.abs() < 0.01);
+        assert!(axis.abs() < 0.005);
     }
     // What heterogeneity does: less dose in the lung than in water there, rebuild behind it.
     let water = dose(&request(&phantom(|_| 1.0), &parallel(), FIELD_MM, Quality::Full));

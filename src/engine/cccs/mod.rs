@@ -39,11 +39,12 @@ impl Quality {
     }
 
     /// How many lattices of lines each direction has, one line of each to a voxel's face. One samples the face at a point, which
-    /// shows as noise at the edges of a field; two that complement each other bring it below 0.5 % of the maximum.
+    /// shows as noise at the edges of a field; several that complement each other bring it below 0.5 % of the maximum.
     pub fn lattices(self) -> usize {
         match self {
             Self::Preview | Self::Fast => 1,
-            Self::Standard | Self::Full => 2,
+            Self::Standard => 2,
+            Self::Full => 3,
         }
     }
 

@@ -36,6 +36,16 @@ impl Lanes {
         Self(v)
     }
 
+    /// `c - self * b`, in one step where the machine can.
+    #[inline(always)]
+    pub fn mul_sub_from<const FUSED: bool>(self, b: Self, c: Self) -> Self {
+        let mut v = c.0;
+        for i in 0..LANES {
+            v[i] = if FUSED { (-self.0[i]).mul_add(b.0[i], c.0[i]) } else { c.0[i] - self.0[i] * b.0[i] };
+        }
+        Self(v)
+    }
+
     #[inline(always)]
     pub fn store(self, to: &mut [f32]) {
         if let Some(v) = to.first_chunk_mut() {

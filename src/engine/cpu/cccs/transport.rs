@@ -52,8 +52,7 @@ pub fn transport(
         direction: [direction.x as f32, direction.y as f32, direction.z as f32],
         weight: 0.0,
         base: most + LEAD as i32,
-        state: vec![FLOOR; TERMS * width],
-        width,
+        state: std::array::from_fn(|_| vec![FLOOR; width]),
         active: [0, 0],
         phase: 0,
     };
@@ -61,7 +60,7 @@ pub fn transport(
     for line_row in -row_most..block.size[other] as i32 - row_least {
         watch.check()?;
         for walk in &walks {
-            row.state.fill(FLOOR);
+            row.state.iter_mut().for_each(|s| s.fill(FLOOR));
             row.active = [0, 0];
             row.phase = phase_of(line_row, turn);
             row.weight = (weight / (walk.slab_path_cm * walks.len() as f64)) as f32;
@@ -98,6 +97,9 @@ fn pass_all(lines: &mut LineRow<'_>, walk: &LatticeWalk, line_row: i32, deposit:
     }
 }
 
+/// Energy on its way over `a_k`, `[term][line]`.
+type State = [Vec<f32>; TERMS];
+
 /// A row of lines on their way, side by side along the contiguous axis.
 struct LineRow<'a> {
     block: &'a Block,
@@ -106,10 +108,7 @@ struct LineRow<'a> {
     weight: f32,
     /// Line number of the first value of a term's state, negated.
     base: i32,
-    /// Energy on its way over `a_k`, `[term][line]`.
-    state: Vec<f32>,
-    /// Lines of a term in the state.
-    width: usize,
+    state: State,
     /// Lines that carry anything: first, one past the last (indices into a term's state).
     active: [i32; 2],
     /// Voxels by which the strips begin before the block's first voxel.
@@ -144,9 +143,9 @@ impl LineRow<'_> {
                 let ray = &block.rays[(row * block.stride + within) / PHASE_STEP];
                 let d = &self.direction;
                 let coefficients = self.table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]);
-                release_and_carry::<FUSED>(path, &source, coefficients, &mut self.state, self.width, line)
+                release_and_carry::<FUSED>(path, &source, coefficients, &mut self.state, line)
             } else {
-                carry(path, &mut self.state, self.width, line)
+                carry::<FUSED>(path, &mut self.state, line)
             };
             let to = &mut deposit[cell..];
             stays.mul_add::<FUSED>(Lanes::splat(self.weight), Lanes::load(to)).store(to);
@@ -169,8 +168,7 @@ fn release_and_carry<const FUSED: bool>(
     path: Lanes,
     source: &[Lanes; CHANNELS],
     coefficients: &Coefficients,
-    state: &mut [f32],
-    width: usize,
+    state: &mut State,
     line: usize,
 ) -> Lanes {
     let [p_near, p_deep, s_near, s_deep] = *source;
@@ -180,20 +178,15 @@ fn release_and_carry<const FUSED: bool>(
     let floor = Lanes::splat(FLOOR);
     let mut loss = slowest_loss(path);
     let mut stays = path * released;
-    // Slow terms carry scatter only, fast ones primary only, those between carry both.
-    let (slow, rest) = state.split_at_mut(PRIMARY.start * width);
-    let (both, fast) = rest.split_at_mut((SCATTER.end - PRIMARY.start) * width);
-    let (slow_scatter, both_scatter) = coefficients.scatter.split_at(PRIMARY.start);
-    let (both_primary, fast_primary) = coefficients.primary.split_at(SCATTER.end - PRIMARY.start);
-    for (row, s) in slow.chunks_exact_mut(width).zip(slow_scatter) {
-        pass(&mut row[line..], add::<FUSED>(floor, scatter, s), &mut loss, &mut stays);
-    }
-    for ((row, s), p) in both.chunks_exact_mut(width).zip(both_scatter).zip(both_primary) {
-        let full = add::<FUSED>(add::<FUSED>(floor, scatter, s), primary, p);
-        pass(&mut row[line..], full, &mut loss, &mut stays);
-    }
-    for (row, p) in fast.chunks_exact_mut(width).zip(fast_primary) {
-        pass(&mut row[line..], add::<FUSED>(floor, primary, p), &mut loss, &mut stays);
+    for (term, state) in state.iter_mut().enumerate() {
+        let mut full = floor;
+        if SCATTER.contains(&term) {
+            full = add::<FUSED>(full, scatter, &coefficients.scatter[term - SCATTER.start]);
+        }
+        if PRIMARY.contains(&term) {
+            full = add::<FUSED>(full, primary, &coefficients.primary[term - PRIMARY.start]);
+        }
+        pass::<FUSED>(&mut state[line..], full, &mut loss, &mut stays);
     }
     stays
 }
@@ -207,21 +200,21 @@ fn add<const FUSED: bool>(to: Lanes, source: [Lanes; 2], a: &[f32; 2]) -> Lanes 
 
 /// One term through one voxel: what the lines carry moves towards `full` by `loss`, and what they gain does not stay.
 #[inline(always)]
-fn pass(lines: &mut [f32], full: Lanes, loss: &mut Lanes, stays: &mut Lanes) {
+fn pass<const FUSED: bool>(lines: &mut [f32], full: Lanes, loss: &mut Lanes, stays: &mut Lanes) {
     let carried = Lanes::load(lines);
-    let gain = *loss * (full - carried);
-    (carried + gain).store(lines);
-    *stays = *stays - gain;
+    let missing = full - carried;
+    loss.mul_add::<FUSED>(missing, carried).store(lines);
+    *stays = loss.mul_sub_from::<FUSED>(missing, *stays);
     *loss = *loss * (Lanes::splat(2.0) - *loss);
 }
 
 /// A voxel that releases nothing.
 #[inline(always)]
-fn carry(path: Lanes, state: &mut [f32], width: usize, line: usize) -> Lanes {
+fn carry<const FUSED: bool>(path: Lanes, state: &mut State, line: usize) -> Lanes {
     let mut loss = slowest_loss(path);
     let mut stays = Lanes::ZERO;
-    for row in state.chunks_exact_mut(width) {
-        pass(&mut row[line..], Lanes::splat(FLOOR), &mut loss, &mut stays);
+    for state in state {
+        pass::<FUSED>(&mut state[line..], Lanes::splat(FLOOR), &mut loss, &mut stays);
     }
     stays
 }
