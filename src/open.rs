@@ -204,7 +204,12 @@ fn chosen_before(word: &CaseWord, session: &session::Session, choice: Choice) ->
     let (CaseWord::Dicom(path), Some(uid), None) = (word, &session.series_uid, choice.series) else {
         return choice;
     };
-    let series = dicom::scan(path, &|_| true).ok().and_then(|c| c.series.iter().position(|s| s.uid == *uid));
+    let same = |s: &dicom::Series| s.uid == *uid;
+    let named = |s: &dicom::Series| session.series_description.as_ref() == Some(&s.description);
+    let series = dicom::scan(path, &|_| true).ok().and_then(|c| {
+        let phase = c.series.iter().position(|s| same(s) && named(s));
+        phase.or_else(|| c.series.iter().position(same))
+    });
     Choice { series, ..choice }
 }
 

@@ -5,9 +5,11 @@ mod synthetic;
 
 use beamsight::case::{Case, Ct, Remark, Severity};
 use beamsight::dicom::{Catalogue, Choice, DicomError, load, scan};
+use beamsight::files::session;
 use beamsight::geometry::PatientPosition;
+use beamsight::open::{CaseWord, Wishes};
 use dicom_core::value::{PixelFragmentSequence, Value};
-use dicom_core::{DataElement, PrimitiveValue, VR};
+use dicom_core::{DataElement, PrimitiveValue, Tag, VR};
 use dicom_dictionary_std::{tags, uids};
 use dicom_object::InMemDicomObject;
 use glam::DVec3;
@@ -96,6 +98,20 @@ fn compressed_pixels_are_decoded() {
         o.put(DataElement::new(tags::PIXEL_DATA, VR::OB, Value::PixelSequence(fragments)));
         folder.put_as("a", &o, syntax);
         assert_eq!(ct(&folder).hu.data(), [7.0, 8.0, 9.0, 10.0, 11.0, 12.0], "{syntax}");
+    }
+}
+
+/// JPEG-LS has no decoder here: the message says so, names the file and what to do.
+#[test]
+fn jpeg_ls_is_refused_in_words() {
+    for syntax in [uids::JPEGLS_LOSSLESS, uids::JPEGLS_NEAR_LOSSLESS] {
+        let folder = Folder::new("jpegls");
+        let mut o = slice(1, 0.0, 0);
+        let fragments = PixelFragmentSequence::new_fragments(vec![vec![0xff, 0xd8, 0xff, 0xf7, 0xff, 0xd9]]);
+        o.put(DataElement::new(tags::PIXEL_DATA, VR::OB, Value::PixelSequence(fragments)));
+        folder.put_as("ls.dcm", &o, syntax);
+        let words = names(open(&folder).unwrap_err(), "ls.dcm");
+        assert!(words.contains("JPEG-LS") && words.contains("export it uncompressed"), "{words}");
     }
 }
 
@@ -322,7 +338,134 @@ fn truncated_and_contradictory_files_are_named() {
     let mut o = slice(1, 0.0, 0);
     set(&mut o, tags::NUMBER_OF_FRAMES, VR::IS, "40");
     folder.put("enhanced.dcm", &o);
-    assert!(open(&folder).is_err());
+    assert!(names(open(&folder).unwrap_err(), "enhanced.dcm").contains("several frames"));
+}
+
+/// Enhanced CT: refused in words alone, left out in words beside structures.
+#[test]
+fn an_enhanced_ct_says_what_to_do() {
+    let folder = Folder::new("enhanced");
+    let mut o = object(uids::ENHANCED_CT_IMAGE_STORAGE, "CT", "1.2.3.300.1");
+    set(&mut o, tags::SERIES_INSTANCE_UID, VR::UI, SERIES);
+    set(&mut o, tags::NUMBER_OF_FRAMES, VR::IS, "1");
+    set_u16(&mut o, tags::ROWS, 2);
+    set_u16(&mut o, tags::COLUMNS, 3);
+    set_u16(&mut o, tags::BITS_ALLOCATED, 16);
+    set_words(&mut o, &words(0));
+    folder.put("enhanced.dcm", &o);
+    assert!(catalogue(&folder).series[0].multiframe);
+    let words = names(open(&folder).unwrap_err(), "enhanced.dcm");
+    assert!(words.contains("enhanced CT") && words.contains("single images"), "{words}");
+    folder.put("rs", &structures());
+    let case = open(&folder).unwrap();
+    assert!(case.ct.is_none() && case.structures.structures.len() == 1);
+    said(&case.remarks, "enhanced CT");
+}
+
+/// Three phases of four planes under one series UID, `tell` writes what tells the phase (0 to 2).
+fn four_d(name: &str, tell: impl Fn(&mut InMemDicomObject, u32)) -> Folder {
+    let folder = Folder::new(name);
+    for plane in 0..4 {
+        for phase in 0..3 {
+            // Numbered plane by plane, in files of no order.
+            let mut o = slice(3 * plane + phase + 1, 2.0 * f64::from(plane), (100 * phase + plane) as u16);
+            set(&mut o, tags::SERIES_DESCRIPTION, VR::LO, "Thorax 4D");
+            tell(&mut o, phase);
+            folder.put(&format!("{}-{plane}", (phase * 7 + plane * 5) % 12), &o);
+        }
+    }
+    folder
+}
+
+fn tell(tag: Tag, values: [&str; 3]) -> impl Fn(&mut InMemDicomObject, u32) {
+    move |o, phase| set(o, tag, VR::DS, values[phase as usize])
+}
+
+/// 4D CT under one series UID: each phase is a series to choose, whatever tells them apart.
+#[test]
+fn phases_of_a_four_d_ct_are_told_apart() {
+    let position = four_d("position", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "10"]));
+    let trigger = four_d("trigger", tell(tags::TRIGGER_TIME, ["0", "400", "1200.5"]));
+    let breath = four_d("breath", tell(tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE, ["0", "30", "60"]));
+    // Nothing but the instance numbers at each place.
+    let order = four_d("order", |_, _| {});
+    for (folder, named) in [
+        (&position, ["temporal position 1", "temporal position 2", "temporal position 10"]),
+        (&trigger, ["0 ms after", "400 ms after", "1200.5 ms after"]),
+        (&breath, ["0 % of the breath", "30 % of the breath", "60 % of the breath"]),
+        (&order, ["phase 1 of 3", "phase 2 of 3", "phase 3 of 3"]),
+    ] {
+        let catalogue = catalogue(folder);
+        assert_eq!(catalogue.series.len(), 3, "{}", folder.0.display());
+        said(&catalogue.remarks, "3 phases");
+        assert!(catalogue.remarks.iter().all(|r| !r.message.contains("mixes images")));
+        for (index, series) in catalogue.series.iter().enumerate() {
+            let words = &series.description;
+            assert!(words.starts_with(&format!("Thorax 4D phase {} of 3", index + 1)), "{words}");
+            assert!(words.contains(named[index]), "{words}");
+            let choice = Choice { series: Some(index), ..Choice::default() };
+            let ct = load(&catalogue, choice, &|_| true).unwrap().ct.unwrap();
+            let base = 100.0 * index as f32;
+            assert_eq!(bases(&ct), [base, base + 1.0, base + 2.0, base + 3.0], "{words}");
+            assert!(ct.remarks.is_empty(), "{:?}", ct.remarks);
+            assert_eq!((&ct.description, ct.series_uid.as_str()), (words, SERIES));
+        }
+        // Without a choice the first one.
+        assert_eq!(bases(&load(&catalogue, Choice::default(), &|_| true).unwrap().ct.unwrap())[0], 0.0);
+    }
+}
+
+/// The phase that structures are drawn on is the one that opens.
+#[test]
+fn structures_name_their_phase() {
+    let folder = four_d("drawn", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]));
+    let image = |number: u32| {
+        let mut item = InMemDicomObject::new_empty();
+        set(&mut item, tags::REFERENCED_SOP_CLASS_UID, VR::UI, uids::CT_IMAGE_STORAGE);
+        set(&mut item, tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, &format!("1.2.3.300.{number}"));
+        item
+    };
+    let mut o = structures();
+    // Images 2 and 5 are planes of the second phase.
+    synthetic::refer_to_images(&mut o, vec![image(2), image(5)]);
+    folder.put("rs", &o);
+    let case = open(&folder).unwrap();
+    assert_eq!(bases(&case.ct.unwrap()), [100.0, 101.0, 102.0, 103.0]);
+    assert_eq!(case.structures.structures.len(), 1);
+}
+
+/// A session opens on the phase it was made on.
+#[test]
+fn a_session_keeps_its_phase() {
+    let folder = four_d("session", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]));
+    let wishes = Wishes { choice: Choice { series: Some(2), ..Choice::default() }, ..Wishes::default() };
+    let word = CaseWord::Dicom(folder.0.clone());
+    let case = beamsight::open::open(&word, wishes, &|_| true).unwrap();
+    let path = folder.0.join("s.json");
+    let saved = session::Session::new(&case, &word.to_string(), &case.structures, serde_json::Value::Null);
+    session::write(&path, &saved).unwrap();
+    let again = beamsight::open::open(&CaseWord::Session(path), Wishes::default(), &|_| true).unwrap();
+    assert_eq!(bases(&again.ct.unwrap())[0], 200.0);
+}
+
+/// A scan in two pieces that meet in a plane, and images that were sent twice, are no phases.
+#[test]
+fn pieces_and_copies_are_no_phases() {
+    let folder = Folder::new("pieces");
+    for k in 0..9u32 {
+        let mut o = slice(k + 1, f64::from(if k < 5 { k } else { k - 1 }), 0);
+        set(&mut o, tags::ACQUISITION_NUMBER, VR::IS, if k < 5 { "1" } else { "2" });
+        folder.put(&format!("p{k}"), &o);
+    }
+    assert_eq!(catalogue(&folder).series.len(), 1);
+    let folder = Folder::new("twice");
+    for k in 0..4u32 {
+        for copy in ["a", "b"] {
+            folder.put(&format!("{copy}{k}"), &slice(k + 1, f64::from(k), 0));
+        }
+    }
+    assert_eq!(catalogue(&folder).series.len(), 1);
+    said(&ct(&folder).remarks, "copies");
 }
 
 #[test]

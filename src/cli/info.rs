@@ -135,7 +135,8 @@ fn write_case(
     }
     if let Some(found) = catalogue {
         for (n, s) in found.series.iter().enumerate() {
-            let open = case.ct.as_ref().is_some_and(|ct| ct.series_uid == s.uid);
+            let open =
+                case.ct.as_ref().is_some_and(|ct| ct.series_uid == s.uid && ct.description == s.description);
             let mark = if open { "(open)" } else { "" };
             writeln!(
                 out,

@@ -36,6 +36,9 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         remarks: catalogue.remarks.clone(),
         failure: None,
     };
+    if series.is_none() {
+        assembly.remark_enhanced(catalogue);
+    }
     let structures = assembly.structures(catalogue, choice)?;
     if !progress(0.94) {
         return Err(DicomError::Stopped);
@@ -94,13 +97,18 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
     }
     let drawn_on = |s: &Series| {
         let wanted = choice.structure_set.map_or(&sets[..], |i| &sets[i..=i]);
-        wanted.iter().map(|set| link(set, &s.frame_of_reference_uid, &linked_to(Some(s)))).max()
+        let linked = linked_to(Some(s));
+        // Phases of a 4D CT share their series UID: the one whose images are named most is meant.
+        let named = |set: &Entry| set.references.iter().filter(|r| linked.contains(*r)).count();
+        wanted.iter().map(|set| (link(set, &s.frame_of_reference_uid, &linked), named(set))).max()
     };
     Ok(catalogue
         .series
         .iter()
-        .filter(|s| s.modality == "CT" && !s.multiframe)
-        .max_by_key(|s| (drawn_on(s), s.planes)))
+        .enumerate()
+        .filter(|(_, s)| s.modality == "CT" && !s.multiframe)
+        .max_by_key(|(index, s)| (drawn_on(s), s.planes, std::cmp::Reverse(*index)))
+        .map(|(_, s)| s))
 }
 
 fn patient_of(catalogue: &Catalogue, choice: Choice, series: Option<&Series>) -> Result<usize, DicomError> {
@@ -203,6 +211,16 @@ impl Assembly {
             Link::None if self.frame.is_empty() && !self.has_images => Link::Frame,
             link => link,
         }
+    }
+
+    /// Why the CT that is there is not shown.
+    fn remark_enhanced(&mut self, catalogue: &Catalogue) {
+        let mine = |s: &&Series| s.multiframe && s.modality == "CT" && s.patient == self.patient;
+        let Some(Err(error)) = catalogue.series.iter().find(mine).map(|s| read_ct(s, &|_| true)) else {
+            return;
+        };
+        self.remarks.push(Remark::warning(format!("the CT is left out: {error}"), Vec::new()));
+        self.failure = Some(error);
     }
 
     fn left_out(&mut self, entry: &Entry, what: &str) {

@@ -1,6 +1,7 @@
 //! What a folder holds: image series told apart, structure sets, plans, doses, and what is none of these.
 
 use super::object::{Attributes, Item, file_name, open_header};
+use super::phases::{self, Moment};
 use super::{DicomError, Progress};
 use crate::case::{PatientInfo, Remark};
 use dicom_dictionary_std::{tags, uids};
@@ -31,11 +32,12 @@ pub struct Catalogue {
     pub remarks: Vec<Remark>,
 }
 
-/// Images of one series UID with one modality, frame of reference, orientation, size and pixel spacing.
+/// Images of one series UID with one modality, frame of reference, orientation, size and pixel spacing; of a 4D CT, one phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct Series {
     pub uid: String,
     pub modality: String,
+    /// With the phase, where the series holds several.
     pub description: String,
     pub study_uid: String,
     /// Empty where the files have none.
@@ -50,7 +52,7 @@ pub struct Series {
     pub orientation: Option<[DVec3; 2]>,
     /// Number of images.
     pub planes: usize,
-    /// Several frames in one file (enhanced CT): listed, not loaded.
+    /// An enhanced CT, or several frames in one file: listed, not loaded.
     pub multiframe: bool,
     #[serde(skip)]
     pub images: Vec<Image>,
@@ -66,6 +68,7 @@ pub struct Image {
     pub position_mm: Option<DVec3>,
     /// SliceThickness: compared with the positions, never used in their place.
     pub thickness_mm: Option<f64>,
+    pub(super) moment: Moment,
 }
 
 /// One object that is not part of an image series.
@@ -251,26 +254,32 @@ impl Header {
             birth_date: text(tags::PATIENT_BIRTH_DATE),
             sex: text(tags::PATIENT_SEX),
         };
-        let image = (kind == Kind::Image).then(|| ImageHeader::read(path, object.item()));
+        let image = (kind == Kind::Image).then(|| ImageHeader::read(path, &class, object.item()));
         Ok(Self { patient, kind, entry, image })
     }
 }
 
 impl ImageHeader {
-    fn read(path: &Path, item: &Item) -> Self {
+    fn read(path: &Path, class: &str, item: &Item) -> Self {
+        // An enhanced CT has its geometry in functional groups, with a single frame too.
+        let enhanced = matches!(
+            class,
+            uids::ENHANCED_CT_IMAGE_STORAGE | uids::LEGACY_CONVERTED_ENHANCED_CT_IMAGE_STORAGE
+        );
         Self {
             series_uid: item.text(tags::SERIES_INSTANCE_UID).unwrap_or_default(),
             study_uid: item.text(tags::STUDY_INSTANCE_UID).unwrap_or_default(),
             size: size_of(item).unwrap_or_default(),
             spacing_mm: spacing_of(item),
             orientation: orientation_of(item),
-            multiframe: item.number(tags::NUMBER_OF_FRAMES).is_some_and(|n| n > 1.0),
+            multiframe: enhanced || item.number(tags::NUMBER_OF_FRAMES).is_some_and(|n| n > 1.0),
             image: Image {
                 path: path.to_owned(),
                 sop_uid: item.text(tags::SOP_INSTANCE_UID).unwrap_or_default(),
                 instance: item.whole(tags::INSTANCE_NUMBER),
                 position_mm: item.vector(tags::IMAGE_POSITION_PATIENT),
                 thickness_mm: item.number(tags::SLICE_THICKNESS),
+                moment: Moment::of(item),
             },
         }
     }
@@ -463,5 +472,7 @@ impl Catalogue {
                 Vec::new(),
             ));
         }
+        let series = std::mem::take(&mut self.series);
+        self.series = series.into_iter().flat_map(|s| phases::split(s, &mut self.remarks)).collect();
     }
 }

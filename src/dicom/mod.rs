@@ -6,6 +6,7 @@ mod ct;
 mod error;
 mod lengths;
 mod object;
+mod phases;
 mod pixels;
 mod planes;
 mod rtbeam;

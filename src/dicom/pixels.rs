@@ -114,11 +114,17 @@ fn parsed_samples(object: &Object, path: &Path, expected: usize) -> Result<Sampl
         _ => {
             let decoded = object.decode_pixel_data().map_err(|e| DicomError::Unsupported {
                 path: path.to_owned(),
-                what: format!(
-                    "its compressed pixels ({}) cannot be decoded ({}); export it uncompressed",
-                    syntax(object),
-                    root_cause(&e)
-                ),
+                what: match syntax(object) {
+                    uids::JPEGLS_LOSSLESS | uids::JPEGLS_NEAR_LOSSLESS => {
+                        "its pixels are compressed as JPEG-LS, which is not read; export it uncompressed, or as JPEG or RLE \
+                         lossless"
+                            .to_owned()
+                    }
+                    other => format!(
+                        "its compressed pixels ({other}) cannot be decoded ({}); export it uncompressed",
+                        root_cause(&e)
+                    ),
+                },
             })?;
             layout.allocated = u32::from(decoded.bits_allocated());
             unpack(decoded.data(), layout.allocated)

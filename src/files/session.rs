@@ -38,6 +38,9 @@ pub struct Session {
     /// The image series that was chosen, where the case has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_uid: Option<String>,
+    /// Its description, which tells the phases of a 4D CT apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_description: Option<String>,
     /// All plans, with all beams.
     pub plans: Vec<Plan>,
     /// Structures that the case's own files do not have, or have otherwise.
@@ -67,6 +70,7 @@ impl Session {
             version: VERSION,
             case: word.to_owned(),
             series_uid: case.ct.as_ref().map(|ct| ct.series_uid.clone()),
+            series_description: case.ct.as_ref().map(|ct| ct.description.clone()),
             plans: case.plans.iter().map(|p| (**p).clone()).collect(),
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),

@@ -122,6 +122,19 @@ pub fn structures() -> InMemDicomObject {
     o
 }
 
+/// Names the images that a structure set is drawn on.
+pub fn refer_to_images(structures: &mut InMemDicomObject, images: Vec<InMemDicomObject>) {
+    let mut series = InMemDicomObject::new_empty();
+    set(&mut series, tags::SERIES_INSTANCE_UID, VR::UI, SERIES);
+    set_items(&mut series, tags::CONTOUR_IMAGE_SEQUENCE, images);
+    let mut study = InMemDicomObject::new_empty();
+    set_items(&mut study, tags::RT_REFERENCED_SERIES_SEQUENCE, vec![series]);
+    let mut frame = InMemDicomObject::new_empty();
+    set(&mut frame, tags::FRAME_OF_REFERENCE_UID, VR::UI, FRAME);
+    set_items(&mut frame, tags::RT_REFERENCED_STUDY_SEQUENCE, vec![study]);
+    set_items(structures, tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, vec![frame]);
+}
+
 pub fn roi(number: &str, name: &str) -> InMemDicomObject {
     let mut item = InMemDicomObject::new_empty();
     set(&mut item, tags::ROI_NUMBER, VR::IS, number);

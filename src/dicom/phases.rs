@@ -1,0 +1,129 @@
+//! A 4D CT under one series UID: images of several moments at the same places, told apart by what their headers say.
+
+use super::catalogue::{Image, Series};
+use super::object::{Attributes as _, Item};
+use crate::case::Remark;
+use dicom_core::Tag;
+use dicom_dictionary_std::tags;
+use glam::DVec3;
+use std::collections::HashSet;
+
+/// What may tell phases apart, the plainest first, and how a phase is called by it (`{}` is the value).
+const TELLS: [(Tag, &str); 9] = [
+    (tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE, "{} % of the breath"),
+    (tags::NOMINAL_PERCENTAGE_OF_CARDIAC_PHASE, "{} % of the heartbeat"),
+    (tags::TEMPORAL_POSITION_IDENTIFIER, "temporal position {}"),
+    (tags::TEMPORAL_POSITION_INDEX, "temporal position {}"),
+    (tags::TRIGGER_TIME, "{} ms after the trigger"),
+    (tags::SERIES_DESCRIPTION, "{}"),
+    (tags::ACQUISITION_NUMBER, "acquisition {}"),
+    (tags::CONVOLUTION_KERNEL, "reconstruction {}"),
+    (tags::ACQUISITION_TIME, "acquired at {}"),
+];
+
+/// Each phase has at least this part of all places; less is a scan in pieces, not a repeated one.
+const WHOLE: f64 = 0.8;
+
+/// Planes nearer than this are at one place, mm.
+const SAME_PLACE_MM: f64 = 0.01;
+
+/// What an image says of its moment, in the order of [`TELLS`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moment([Option<String>; TELLS.len()]);
+
+impl Moment {
+    pub(super) fn of(item: &Item) -> Self {
+        Self(TELLS.map(|(tag, _)| item.text(tag)))
+    }
+}
+
+/// The phases of a series, each a series by itself with its phase in the description; the series as it is where it has no
+/// phases, or none that can be told apart.
+pub(super) fn split(series: Series, remarks: &mut Vec<Remark>) -> Vec<Series> {
+    let places = (!series.multiframe).then(|| places_of(&series)).flatten();
+    let parts = places.and_then(|places| {
+        let count = places.iter().max().map_or(0, |last| last + 1);
+        let repeated = count >= 2 && (series.images.len() as f64) >= (1.0 + WHOLE) * count as f64;
+        repeated.then(|| by_header(&series, &places, count).or_else(|| by_number(&series, &places, count)))?
+    });
+    let Some(parts) = parts else { return vec![series] };
+    let count = parts.len();
+    remarks.push(Remark::note(
+        format!(
+            "series {} holds {count} phases (several images at each place): each is listed by itself, choose the one to show",
+            series.uid
+        ),
+        Vec::new(),
+    ));
+    let phase = |(number, (name, images)): (usize, (String, Vec<Image>))| {
+        let name = if name.is_empty() { name } else { format!(" ({name})") };
+        let description = format!("{} phase {} of {count}{name}", series.description, number + 1);
+        let description = description.trim_start().to_owned();
+        Series { description, planes: images.len(), images, ..series.clone() }
+    };
+    parts.into_iter().enumerate().map(phase).collect()
+}
+
+/// The place of each image along the normal, counted from 0; `None` where they cannot be told.
+fn places_of(series: &Series) -> Option<Vec<usize>> {
+    let [row, column] = series.orientation?;
+    let normal: DVec3 = row.cross(column);
+    let heights: Vec<f64> =
+        series.images.iter().map(|i| Some(i.position_mm?.dot(normal))).collect::<Option<_>>()?;
+    let mut order: Vec<usize> = (0..heights.len()).collect();
+    order.sort_by(|a, b| heights[*a].total_cmp(&heights[*b]));
+    let mut places = vec![0; heights.len()];
+    for pair in order.windows(2) {
+        let next = heights[pair[1]] - heights[pair[0]] >= SAME_PLACE_MM;
+        places[pair[1]] = places[pair[0]] + usize::from(next);
+    }
+    Some(places)
+}
+
+/// Name and images of each phase.
+type Parts = Vec<(String, Vec<Image>)>;
+
+/// By the first attribute whose values make whole scans.
+fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
+    TELLS.iter().enumerate().find_map(|(tell, (_, words))| {
+        let value = |i: &Image| i.moment.0[tell].clone();
+        let mut values: Vec<String> = series.images.iter().map(value).collect::<Option<_>>()?;
+        values.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(a), Ok(b)) => a.total_cmp(&b),
+            _ => a.cmp(b),
+        });
+        values.dedup();
+        // One image each is no phase; and a value for each image would make this slow.
+        if values.len() < 2 || values.len() * 2 > series.images.len() {
+            return None;
+        }
+        let whole_scan = |wanted: &String| {
+            let mine: Vec<usize> = (0..places.len())
+                .filter(|i| series.images[*i].moment.0[tell].as_ref() == Some(wanted))
+                .collect();
+            let covered: HashSet<usize> = mine.iter().map(|i| places[*i]).collect();
+            let whole = covered.len() == mine.len() && covered.len() as f64 >= WHOLE * count as f64;
+            whole.then(|| {
+                let images = mine.iter().map(|i| series.images[*i].clone()).collect();
+                (words.replace("{}", wanted), images)
+            })
+        };
+        values.iter().map(whole_scan).collect()
+    })
+}
+
+/// By instance number, where all places have equally many images: the first of each place, the second of each, ...
+fn by_number(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
+    let mut at: Vec<Vec<&Image>> = vec![Vec::new(); count];
+    for (image, place) in series.images.iter().zip(places) {
+        at[*place].push(image);
+    }
+    let phases = at[0].len();
+    let distinct: HashSet<&str> = series.images.iter().map(|i| i.sop_uid.as_str()).collect();
+    let numbered = series.images.iter().all(|i| i.instance.is_some());
+    if !numbered || distinct.len() < series.images.len() || at.iter().any(|images| images.len() != phases) {
+        return None;
+    }
+    at.iter_mut().for_each(|images| images.sort_by_key(|i| i.instance));
+    Some((0..phases).map(|n| (String::new(), at.iter().map(|images| images[n].clone()).collect())).collect())
+}
