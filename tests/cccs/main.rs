@@ -7,6 +7,7 @@ mod delivery;
 mod energy;
 mod kernel;
 mod kernel_sets;
+mod machines;
 mod phantom;
 mod superposition;
 mod water;
