@@ -5,6 +5,7 @@ use super::command::{Command, NewShape};
 use super::panel::wrapped;
 use super::roi::{self, Shape};
 use super::state::{NoticeKind, Selection};
+use super::view::ViewState;
 use crate::case::{Beam, Edit, Jaws, Plan, StructureKind};
 use crate::dicom::Choice;
 use glam::DVec3;
@@ -53,6 +54,7 @@ impl App {
                     view.maximised = view.kind == kind && !view.maximised;
                 }
             }
+            Command::FitViews => self.views.iter_mut().for_each(ViewState::fit),
             Command::Hover(mm) => state.pointer_mm = mm,
             Command::Gantry { beam, gantry_deg, gesture } => self.turn_gantry(beam, gantry_deg, gesture),
             Command::CentreOn(mm) => state.crosshair_mm = mm,

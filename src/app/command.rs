@@ -65,6 +65,8 @@ pub enum Command {
     ShowDose(super::follow::Shown),
     Workspace(Workspace),
     ToggleMaximise(ViewKind),
+    /// All views show the whole patient again.
+    FitViews,
     /// Moves the crosshair, patient LPS, mm.
     CentreOn(glam::DVec3),
     /// The pointer rests here in a view, patient LPS, mm.

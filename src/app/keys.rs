@@ -4,15 +4,19 @@ use super::command::{Command, Commands};
 use super::display::WINDOW_PRESETS;
 use super::files::Ask;
 use super::state::State;
+use super::view::page_mm;
+use crate::geometry::Grid;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 /// Shown in the about box.
-pub const HELP: [(&str, &str); 13] = [
+pub const HELP: [(&str, &str); 15] = [
     ("Wheel", "next slice"),
     ("Drag", "pan"),
     ("Ctrl + wheel", "zoom"),
     ("Right drag", "window and level"),
+    ("Page up, page down", "next axial slice"),
     ("Double click", "crosshair here"),
+    ("F", "fit the views to the patient"),
     ("1 … 6", "window presets"),
     ("← →", "turn the gantry by 1°"),
     ("Shift + ← →", "turn the gantry by 10°"),
@@ -29,6 +33,12 @@ const REDO_SHIFT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.pl
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
 
 const PRESET_KEYS: [Key; 6] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6];
+
+/// The grid that pages are turned on: the CT's, else the dose's.
+fn paged_grid(state: &State) -> Option<&Grid> {
+    let ct = state.case().ct.as_ref().map(|ct| ct.hu.grid());
+    ct.or_else(|| state.follow.shown_dose().map(|d| d.gy.grid())).map(|g| g.as_ref())
+}
 
 /// Turns the keys of this frame into commands. Keys belong to a text field while one is typed into.
 pub fn commands(ctx: &egui::Context, state: &State, commands: &mut Commands) {
@@ -70,6 +80,16 @@ pub fn commands(ctx: &egui::Context, state: &State, commands: &mut Commands) {
             if turn != 0.0 {
                 commands.push(Command::Gantry { beam, gantry_deg: start_deg + turn, gesture: None });
             }
+        }
+        let pages = i.count_and_consume_key(Modifiers::NONE, Key::PageUp) as i32
+            - i.count_and_consume_key(Modifiers::NONE, Key::PageDown) as i32;
+        if let (true, Some(grid)) = (pages != 0, paged_grid(state)) {
+            let mut to = state.crosshair_mm;
+            to.z = page_mm(grid, 2, to, pages);
+            commands.push(Command::CentreOn(to));
+        }
+        if i.consume_key(Modifiers::NONE, Key::F) {
+            commands.push(Command::FitViews);
         }
         if i.consume_key(Modifiers::NONE, Key::B) {
             commands.push(Command::ShowBeams(!state.show_beams));

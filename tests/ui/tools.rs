@@ -25,6 +25,14 @@ fn the_wheel_pages_and_the_presets_set_window_and_level() {
     w.run_steps(8);
     let paged = (w.state().state.crosshair_mm.z - z).abs();
     assert!(paged > 2.0 && paged <= 5.0 + 1e-9, "one plane of 5 mm, from between two: {paged}");
+    // The keyboard pages too, back to where it was; F fits the views.
+    let before = w.state().state.crosshair_mm.z;
+    w.key_press(Key::PageDown);
+    w.run_steps(2);
+    assert!((before - w.state().state.crosshair_mm.z - 5.0).abs() < 1e-9, "one plane towards the feet");
+    w.key_press(Key::PageUp);
+    w.run_steps(2);
+    assert_eq!(w.state().state.crosshair_mm.z, before);
     w.get_by_label("Lung").click();
     w.run_steps(2);
     assert_eq!(w.state().state.window, WINDOW_PRESETS[3].1);

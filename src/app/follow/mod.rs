@@ -127,10 +127,10 @@ impl Follow {
         }
     }
 
-    /// Largest dose of a beam in one fraction, Gy.
+    /// Largest dose of a beam in one fraction of the plan as it stands, normalised where that is known, Gy.
     pub fn beam_max_gy(&self, beam: &crate::case::Beam) -> Option<f64> {
         let result = self.beams.get(&beam.number)?.latest()?;
-        Some(result.max_gy * beam.mu / inputs::UNIT_MU)
+        Some(result.max_gy * self.delivered_mu(beam).unwrap_or(beam.mu) / inputs::UNIT_MU)
     }
 
     pub fn beam_failure(&self, beam: u32) -> Option<&str> {

@@ -5,13 +5,13 @@ use crate::analysis::Dvh;
 use crate::app::command::{Command, Commands};
 use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
 use crate::app::theme;
-use crate::case::Structure;
+use crate::case::{Structure, StructureKind};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, GridMark, HPlacement, Line, Plot, PlotPoint, VLine};
 
 /// Shows the DVHs of the structures on show.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let curves: Vec<Curve<'_>> = state
+    let mut curves: Vec<Curve<'_>> = state
         .case()
         .structures
         .structures
@@ -19,6 +19,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         .filter(|s| !state.hidden.contains(&s.number))
         .filter_map(|structure| Some(Curve { structure, dvh: state.follow.dvh(structure.number)? }))
         .collect();
+    // In the order of the tree.
+    curves.sort_by_key(|c| c.structure.kind.min(StructureKind::Organ));
     header(ui, state, commands);
     if curves.is_empty() {
         let why = match (state.follow.shown_failure(), state.follow.shown_dose()) {
@@ -184,7 +186,7 @@ fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
             let strong = selected == Some(curve.structure.number);
             let line = Line::new(curve.structure.name.clone(), axes.points(curve.dvh))
                 .color(theme::colour(curve.structure.colour))
-                .width(if strong { 2.8 } else { 1.6 });
+                .width(if strong { 3.2 } else { 2.0 });
             plot.line(line);
         }
         plot.pointer_coordinate()

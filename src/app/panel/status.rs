@@ -21,8 +21,7 @@ pub fn show(ui: &mut Ui, state: &State) {
         if state.is_loaded() {
             ui.weak(whose);
             for (axis, mm) in ["x", "y", "z"].into_iter().zip(at_mm.to_array()) {
-                ui.weak(axis);
-                digits(ui, 44.0, format!("{mm:.1}"));
+                digits(ui, 58.0, format!("{axis} {mm:.1}"));
             }
             ui.weak("mm");
         }

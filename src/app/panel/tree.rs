@@ -46,7 +46,8 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     let warnings = ct.remarks.iter().filter(|r| r.severity == crate::case::Severity::Warning).count();
     if warnings > 0 {
-        let text = format!("{warnings} to look at in this series");
+        let plural = if warnings == 1 { "" } else { "s" };
+        let text = format!("{warnings} warning{plural} about this series");
         let link = ui.add(egui::Link::new(egui::RichText::new(text).small().color(theme::WARNING)));
         select(&link, Selection::Ct, commands);
     }
@@ -78,6 +79,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let detail = match volume {
             Some(cm3) => format_cm3(cm3),
             None if structure.contours.is_empty() => "empty".to_owned(),
+            None if state.follow.mask_failure(structure.number).is_some() => "no volume".to_owned(),
             None => "…".to_owned(),
         };
         let selected = state.selection == Selection::Structure(structure.number);
@@ -91,6 +93,10 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), Sense::hover());
             ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
         });
+        let response = match state.follow.mask_failure(structure.number) {
+            Some(why) => response.on_hover_text(why),
+            None => response,
+        };
         select(&response, Selection::Structure(structure.number), commands);
     }
 }

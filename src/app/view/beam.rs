@@ -5,7 +5,7 @@ use super::overlay::{Anchor, text};
 use super::{BeamLayer, Scene, ViewKind, ViewPlane};
 use crate::app::theme;
 use crate::geometry::BeamFrame;
-use egui::{Color32, Painter, Pos2, Shape, Stroke, Vec2, vec2};
+use egui::{Color32, Painter, Pos2, Rect, Shape, Stroke, Vec2, vec2};
 use glam::DVec3;
 
 const SELECTED: Color32 = Color32::from_rgb(240, 244, 248);
@@ -23,14 +23,25 @@ const HANDLE_RADIUS: f32 = 6.0;
 /// Draws all beams, the selected one last.
 pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     let (selected, others): (Vec<_>, Vec<_>) = scene.beams.iter().partition(|b| b.selected);
-    for beam in others.into_iter().chain(selected) {
-        draw_one(painter, plane, kind, beam);
+    for beam in others.iter().chain(&selected) {
+        draw_one(painter, plane, beam);
+    }
+    // The selected beam's name first: one that would cover it is left out, its handle stays.
+    let mut taken = Vec::new();
+    for beam in selected.iter().chain(&others) {
+        if let Some(handle) = handle(plane, kind, beam) {
+            draw_handle(painter, plane, handle, beam, colour_of(beam), &mut taken);
+        }
     }
 }
 
-fn draw_one(painter: &Painter, plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) {
+fn colour_of(beam: &BeamLayer) -> Color32 {
+    if beam.selected { SELECTED } else { OTHERS }
+}
+
+fn draw_one(painter: &Painter, plane: &ViewPlane, beam: &BeamLayer) {
     let frame = beam.frame();
-    let colour = if beam.selected { SELECTED } else { OTHERS };
+    let colour = colour_of(beam);
     let lines = if beam.selected { colour } else { colour.gamma_multiply(OTHERS_STRENGTH) };
     let (edge, axis) = if beam.selected { (1.4, 1.0) } else { (0.8, 0.7) };
     if beam.jaws.is_open() {
@@ -48,9 +59,6 @@ fn draw_one(painter: &Painter, plane: &ViewPlane, kind: ViewKind, beam: &BeamLay
     }
     draw_axis(painter, plane, &frame, Stroke::new(axis, lines.gamma_multiply(0.8)));
     draw_isocentre(painter, plane, &frame, colour);
-    if let Some(handle) = handle(plane, kind, beam) {
-        draw_handle(painter, plane, handle, beam, colour);
-    }
 }
 
 /// The axis where it runs in the plane; where it pierces the plane, a dot.
@@ -127,7 +135,14 @@ pub(super) fn handle(plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) -> Opt
     Some(isocentre + direction * wanted.min(to_rim).max(24.0))
 }
 
-fn draw_handle(painter: &Painter, plane: &ViewPlane, at: Pos2, beam: &BeamLayer, colour: Color32) {
+fn draw_handle(
+    painter: &Painter,
+    plane: &ViewPlane,
+    at: Pos2,
+    beam: &BeamLayer,
+    colour: Color32,
+    taken: &mut Vec<Rect>,
+) {
     painter.circle(at, HANDLE_RADIUS, colour, Stroke::new(1.5, theme::GROUND));
     if beam.selected {
         painter.circle_stroke(at, HANDLE_RADIUS + 2.5, Stroke::new(1.5, theme::ACCENT));
@@ -136,7 +151,17 @@ fn draw_handle(painter: &Painter, plane: &ViewPlane, at: Pos2, beam: &BeamLayer,
         if beam.selected { format!("{}  {:.1}°", beam.name, beam.gantry_deg) } else { beam.name.clone() };
     let (anchor, dx) =
         if at.x > plane.rect.center().x { (Anchor::Right, -12.0) } else { (Anchor::Left, 12.0) };
-    text(painter, at + vec2(dx, 0.0), anchor, &label, 11.0, colour);
+    // Letters are about 6 points wide: near enough to see what would overlap.
+    let width = 6.0 * label.chars().count() as f32;
+    let toward = if anchor == Anchor::Right { -1.0 } else { 1.0 };
+    let middle = at + vec2(dx + toward * 0.5 * width, 0.0);
+    let covers = Rect::from_center_size(middle, vec2(width, 12.0));
+    let handle = Rect::from_center_size(at, vec2(14.0, 14.0));
+    if !taken.iter().any(|t| t.intersects(covers)) {
+        text(painter, at + vec2(dx, 0.0), anchor, &label, 11.0, colour);
+        taken.push(covers);
+    }
+    taken.push(handle);
 }
 
 /// The beam whose handle is under a point: the selected one first.

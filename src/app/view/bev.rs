@@ -221,7 +221,7 @@ fn graticule(painter: &Painter, plane: &BevPlane) {
 fn aperture(painter: &Painter, plane: &BevPlane, beam: &BeamLayer) {
     let view = plane.rect;
     let jaws = plane.rect_of(&beam.jaws);
-    let shade = Color32::from_black_alpha(95);
+    let shade = Color32::from_black_alpha(64);
     let covered = [
         Rect::from_min_max(view.min, pos2(view.max.x, jaws.min.y)),
         Rect::from_min_max(pos2(view.min.x, jaws.max.y), view.max),

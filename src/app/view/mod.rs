@@ -13,7 +13,7 @@ mod shape;
 mod slice;
 mod structure;
 
-pub use plane::ViewPlane;
+pub use plane::{ViewPlane, page_mm};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook};
 
 use crate::app::roi::Shape;

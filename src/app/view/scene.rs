@@ -138,8 +138,9 @@ impl Scene {
         let body = self.structures.structures.iter().find(|s| s.kind == StructureKind::External);
         let Some(body) = body else { return Some(all) };
         let [low, high] = around(&mut body.contours.iter().flat_map(|c| c.points_mm.iter().copied()));
+        // Structures may reach beyond images of which some are missing.
         let margin = DVec3::splat(20.0);
-        let [low, high] = [(low - margin).max(all[0]), (high + margin).min(all[1])];
+        let [low, high] = [(low - margin).max(all[0].min(low)), (high + margin).min(all[1].max(high))];
         Some(if low.cmplt(high).all() { [low, high] } else { all })
     }
 

@@ -5,7 +5,12 @@ pub fn show(ui: &mut egui::Ui) {
     super::plan::promise(
         ui,
         "Compare",
-        "Two doses side by side on the same planes: their difference (B - A), gamma with its pass rate, DVHs of both \
-         and the clinical goals each of them meets. Not in this version.",
+        "Two doses, A and B, side by side on the same planes:",
+        &[
+            "their difference, B - A, with A's dose under the pointer",
+            "gamma with its criterion and pass rate",
+            "DVHs of both, A solid and B dashed",
+            "the clinical goals that each of them meets",
+        ],
     );
 }

@@ -82,6 +82,9 @@ fn dose_line(ui: &mut Ui, state: &State, beam: &Beam) {
             Some(status) => {
                 status_chip(ui, status);
             }
+            None if state.case().ct.is_none() => {
+                ui.weak("not computed: there is no CT");
+            }
             None => {
                 ui.weak("not computed");
             }
