@@ -2,6 +2,7 @@
 
 use super::App;
 use super::command::{Command, NewShape};
+use super::display::DoseReference;
 use super::panel::wrapped;
 use super::roi::{self, Shape};
 use super::state::{NoticeKind, Selection};
@@ -114,12 +115,13 @@ impl App {
 
     fn add_plan(&mut self) {
         let Some(ct) = &self.state.case().ct else { return };
-        let mut plan = Plan::new("Plan", "generic-6mv");
+        let mut plan = Plan::new(&format!("P{}", self.state.case().plans.len() + 1), "generic-6mv");
         plan.position = ct.position;
         plan.prescription_gy = Some(60.0);
         plan.fractions = 30;
         let index = self.state.case().plans.len();
         self.edit(Edit::AddPlan(plan), None);
+        self.state.dose_display.reference = DoseReference::Prescription;
         self.state.plan = index;
         self.state.selection = Selection::Plan;
     }

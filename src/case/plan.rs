@@ -57,6 +57,7 @@ impl Plan {
 
     /// Monitor units per fraction of all beams.
     pub fn mu(&self) -> f64 {
-        self.beams.iter().map(|b| b.mu).sum()
+        // Not `sum`, whose nothing is -0.
+        self.beams.iter().fold(0.0, |sum, b| sum + b.mu)
     }
 }

@@ -42,7 +42,13 @@ impl App {
                     live.done = done;
                 }
             }
-            News::Partial(answer) => self.accept(answer, dvh_asked),
+            News::Partial(answer) => {
+                // The preview is through; the full answer begins.
+                if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
+                    live.done = 0.0;
+                }
+                self.accept(answer, dvh_asked);
+            }
             News::Done(answer, receipt) => {
                 if is_worth_a_line(slot) {
                     self.state.jobs.finish(name, JobEnd::Done(own_receipt(&answer).unwrap_or(receipt)));
