@@ -40,7 +40,7 @@ fn gantry_by_ninety_degrees_turns_the_dose() {
         }
         println!("gantry {gantry}: at most {:.2} %, mean {:.3} %", 100.0 * worst, sum / 80.0);
         // The directions and the lattice do not turn about the same axes: what is left is their sampling.
-        assert!(worst < 0.03, "gantry {gantry}: {worst}");
+        assert!(worst < 0.01, "gantry {gantry}: {worst}");
         assert!((sum / 8000.0).abs() < 3e-4, "gantry {gantry}: mean {}", sum / 8000.0);
     }
 }
@@ -123,7 +123,7 @@ fn machines_are_calibrated() {
     wanted.beam.mu = 250.0;
     let got = on_axis(&dose(&wanted), surface, depth_mm) / 250.0;
     println!("{got:.6} Gy per MU for {gy_per_mu}");
-    assert!((got / gy_per_mu - 1.0).abs() < 0.015, "{got}");
+    assert!((got / gy_per_mu - 1.0).abs() < 0.01, "{got}");
 }
 
 /// The dose grid may be a part of the patient: what lies round it still attenuates and scatters.

@@ -42,9 +42,9 @@ impl Quality {
     /// shows as noise at the edges of a field; several that complement each other bring it below 0.5 % of the maximum.
     pub fn lattices(self) -> usize {
         match self {
-            Self::Preview | Self::Fast => 1,
-            Self::Standard => 2,
-            Self::Full => 3,
+            Self::Preview => 1,
+            Self::Fast => 2,
+            Self::Standard | Self::Full => 3,
         }
     }
 

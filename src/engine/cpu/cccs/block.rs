@@ -23,7 +23,7 @@ pub const LEAD: usize = LANES;
 pub const PHASE_STEP: usize = 4;
 
 /// What the lines pass through and pick up, with `[row][c]` data: `order[0]` is the contiguous axis, `order[1]` the
-/// faster row axis, `order[2]` the slower one.
+/// faster row axis, `order[2]` the slower one, across which the slabs lie.
 pub struct Block {
     pub order: [usize; 3],
     pub size: [usize; 3],
@@ -141,7 +141,8 @@ fn used_range(row: &[f32]) -> [i32; 2] {
     }
 }
 
-fn union(a: [i32; 2], b: [i32; 2]) -> [i32; 2] {
+/// The smallest range that holds two, either of which may be empty.
+pub fn union(a: [i32; 2], b: [i32; 2]) -> [i32; 2] {
     if a[0] >= a[1] {
         b
     } else if b[0] >= b[1] {

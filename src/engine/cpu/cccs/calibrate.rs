@@ -32,11 +32,11 @@ pub struct MonitorUnit {
 /// # Errors
 /// [`DoseError`] as for any dose.
 pub fn calibration(machine: &Machine, quality: Quality, watch: &Watch) -> Result<MonitorUnit, DoseError> {
-    static SEEN: Kept<(Machine, usize), MonitorUnit> = Kept::new(16);
+    static SEEN: Kept<(Machine, Quality), MonitorUnit> = Kept::new(16);
     let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = machine.calibration else {
         return Ok(MonitorUnit { fluence: 1.0, electrons_gy: 0.0 });
     };
-    let unit = SEEN.get((machine.clone(), quality.directions()), || {
+    let unit = SEEN.get((machine.clone(), quality), || {
         let photons_gy = reference_dose(machine, quality, field_mm, ssd_mm, depth_mm, watch)?;
         // The reference dose holds the electrons' share at the depth of calibration.
         let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));

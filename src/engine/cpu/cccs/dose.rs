@@ -144,8 +144,8 @@ pub(super) struct Superposition {
 impl Superposition {
     /// Kept for spectra lately used.
     pub(super) fn of(spectrum: &Spectrum, quality: Quality) -> Arc<Self> {
-        static KEPT: Kept<(Spectrum, usize), Superposition> = Kept::new(8);
-        let made = KEPT.get((spectrum.clone(), quality.directions()), || {
+        static KEPT: Kept<(Spectrum, Quality), Superposition> = Kept::new(8);
+        let made = KEPT.get((spectrum.clone(), quality), || {
             Ok::<_, std::convert::Infallible>(Self::new(spectrum, quality))
         });
         match made {

@@ -45,13 +45,13 @@ pub fn superpose(
         return Ok(sum);
     }
     let done = AtomicUsize::new(0);
-    // Lines run along contiguous memory across the dominant axis: x contiguous for y and z, y contiguous for x.
-    for (order, along_x) in [([0, 1, 2], false), ([1, 0, 2], true)] {
+    // One layout for each dominant axis: a slab across it is a plane of contiguous memory, which lines pass one by one.
+    for order in [[0, 1, 2], [0, 2, 1], [1, 2, 0]] {
         let mine: Vec<(usize, DVec3, f64)> = directions
             .iter()
             .enumerate()
             .map(|(n, d)| (n, released.lattice_from_kernel * d.axis, d.solid_angle_sr))
-            .filter(|(_, axis, _)| (dominant_axis(&released.lattice, *axis) == 0) == along_x)
+            .filter(|(_, axis, _)| dominant_axis(&released.lattice, *axis) == order[2])
             .collect();
         if mine.is_empty() {
             continue;

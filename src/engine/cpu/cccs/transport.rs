@@ -1,7 +1,7 @@
 //! Energy carried along lines: the exponential recursion, sixteen lines at a time.
 
 use super::angles::{AngleTable, Coefficients, PRIMARY, SCATTER};
-use super::block::{Block, LEAD, PHASE_STEP};
+use super::block::{Block, LEAD, PHASE_STEP, union};
 use super::lanes::{LANES, Lanes};
 use super::walk::{LatticeWalk, Piece};
 use crate::engine::{Stopped, Watch};
@@ -18,7 +18,7 @@ const FLOOR: f32 = 1e-20;
 /// The lattices of lines of one direction, which share its solid angle.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines<'a> {
-    /// Unit vector in the block's axis order; its dominant axis is not the contiguous one.
+    /// Unit vector in the block's axis order; its last axis is the one along which it crosses most voxels.
     pub direction: DVec3,
     /// Where within a voxel the lines of each lattice come in, as parts of its sides.
     pub starts: &'a [[f64; 2]],
@@ -28,7 +28,11 @@ pub struct Lines<'a> {
     pub weight: f64,
 }
 
-/// Carries energy along the lines of a direction and adds what stays to `deposit` (padded, in the block's layout): energy per volume of water of unit density.
+/// Rows of lines that go through the block together: a voxel between two of them is met again by the next rows.
+const ROWS: usize = 16;
+
+/// Carries energy along the lines of a direction and adds what stays to `deposit` (padded, in the block's layout):
+/// energy per volume of water of unit density.
 pub fn transport(
     block: &Block,
     table: &AngleTable,
@@ -39,117 +43,207 @@ pub fn transport(
     let Lines { direction, starts, turn, weight } = *lines;
     let walks: Vec<LatticeWalk> =
         starts.iter().map(|start| LatticeWalk::new(block, direction, *start)).collect();
-    let Some(other) = walks.first().map(|w| 3 - w.dominant) else { return Ok(()) };
-    let union = |axis: usize| {
+    let Some(first) = walks.first() else { return Ok(()) };
+    let bounds = |axis: usize| {
         let all = walks.iter().map(|w| w.shifts(axis));
         all.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]).unwrap_or([0, 0])
     };
-    let ([least, most], [row_least, row_most]) = (union(0), union(1));
+    let ([least, most], [row_least, row_most]) = (bounds(0), bounds(1));
     let width = block.stride + (most - least) as usize;
-    let mut row = LineRow {
+    let mut rows = Rows {
         block,
         table,
+        slabs: slabs(&walks),
         direction: [direction.x as f32, direction.y as f32, direction.z as f32],
-        weight: 0.0,
+        forward: [direction.x >= 0.0, direction.y >= 0.0],
+        weight: (weight / (first.slab_path_cm * walks.len() as f64)) as f32,
         base: most + LEAD as i32,
-        state: std::array::from_fn(|_| vec![FLOOR; width]),
-        active: [0, 0],
-        phase: 0,
+        turn,
+        first_row: 0,
+        width,
+        state: vec![FLOOR; walks.len() * ROWS * TERMS * width],
+        active: vec![[0, 0]; walks.len() * ROWS],
     };
-    // The lattices take turns row by row, so that what one has read is at hand for the next.
-    for line_row in -row_most..block.size[other] as i32 - row_least {
+    for first_row in (-row_most..block.size[1] as i32 - row_least).step_by(ROWS) {
         watch.check()?;
-        for walk in &walks {
-            row.state.iter_mut().for_each(|s| s.fill(FLOOR));
-            row.active = [0, 0];
-            row.phase = phase_of(line_row, turn);
-            row.weight = (weight / (walk.slab_path_cm * walks.len() as f64)) as f32;
-            pass_all(&mut row, walk, line_row, deposit);
-        }
+        rows.first_row = first_row;
+        rows.state.fill(FLOOR);
+        rows.active.fill([0, 0]);
+        pass_all(&mut rows, deposit);
     }
     Ok(())
 }
 
-/// Where the strips of a row begin. The angle of release is that of a strip's middle; beginning elsewhere in
-/// each row and direction spreads the little that this misses evenly instead of leaving a pattern.
-fn phase_of(line_row: i32, turn: i32) -> i32 {
-    (line_row + turn).rem_euclid((LANES / PHASE_STEP) as i32) * PHASE_STEP as i32
+/// A stretch of the lines of one lattice within one voxel.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    lattice: usize,
+    piece: Piece,
 }
 
-/// Moves a row of lines through the whole block.
+/// The stretches of all lattices by slab, in the order of travel.
+fn slabs(walks: &[LatticeWalk]) -> Vec<(usize, Vec<Stretch>)> {
+    let Some(first) = walks.first() else { return Vec::new() };
+    let mut slabs: Vec<(usize, Vec<Stretch>)> = Vec::new();
+    for piece in &first.pieces {
+        if slabs.last().is_none_or(|(slab, _)| *slab != piece.slab) {
+            slabs.push((piece.slab, Vec::new()));
+        }
+    }
+    for (lattice, walk) in walks.iter().enumerate() {
+        for ((_, stretches), pieces) in slabs.iter_mut().zip(walk.pieces.chunk_by(|a, b| a.slab == b.slab)) {
+            stretches.extend(pieces.iter().map(|piece| Stretch { lattice, piece: *piece }));
+        }
+    }
+    slabs
+}
+
+/// Where the strips of a voxel row begin. The angle of release is that of a strip's middle; beginning elsewhere in
+/// each row and direction spreads the little that this misses evenly instead of leaving a pattern.
+fn phase_of(voxel_row: i32, turn: i32) -> i32 {
+    (voxel_row + turn).rem_euclid((LANES / PHASE_STEP) as i32) * PHASE_STEP as i32
+}
+
+/// Moves rows of lines through the whole block.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+avx+fma",
     "x86_64+avx2+avx+fma",
     "aarch64+neon"
 ))]
-fn pass_all(lines: &mut LineRow<'_>, walk: &LatticeWalk, line_row: i32, deposit: &mut [f32]) {
+fn pass_all(rows: &mut Rows<'_>, deposit: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
-    let other = 3 - walk.dominant;
-    for piece in &walk.pieces {
-        let across = line_row + piece.shift[1];
-        if across < 0 || across >= lines.block.size[other] as i32 {
-            continue;
+    let mut visits = Vec::new();
+    for number in 0..rows.slabs.len() {
+        let Some([low, high]) = rows.voxel_rows(number) else { continue };
+        // Lines meet the voxel rows of a slab in the order of travel.
+        for step in low..=high {
+            let across = if rows.forward[1] { step } else { low + high - step };
+            if across < 0 || across >= rows.block.size[1] as i32 {
+                continue;
+            }
+            rows.visits(number, across, &mut visits);
+            let row = rows.block.row([across as usize, rows.slabs[number].0]);
+            rows.pass::<FUSED>(row, phase_of(across, rows.turn), &mut visits, deposit);
         }
-        let mut rest = [0; 2];
-        rest[walk.dominant - 1] = piece.slab;
-        rest[other - 1] = across as usize;
-        lines.pass::<FUSED>(piece, lines.block.row(rest), deposit);
     }
 }
 
-/// Energy on its way over `a_k`, `[term][line]`.
-type State = [Vec<f32>; TERMS];
+/// Reads a value of every cache line, so that the memory fetches them all at once and not one after the other.
+#[inline(always)]
+fn touch(values: &[f32]) {
+    let all = values.iter().step_by(LANES).fold(0, |all, v| all | v.to_bits());
+    std::hint::black_box(all);
+}
 
-/// A row of lines on their way, side by side along the contiguous axis.
-struct LineRow<'a> {
+/// One row of lines passing one voxel row.
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    /// Which of the rows of lines.
+    lines: usize,
+    /// Index of a line in a term's state less that of the voxel.
+    to_line: i32,
+    length_cm: f32,
+    /// Voxels whose lines carry anything: first, one past the last.
+    active: [i32; 2],
+}
+
+/// Rows of lines on their way, side by side along the contiguous axis.
+struct Rows<'a> {
     block: &'a Block,
     table: &'a AngleTable,
+    slabs: Vec<(usize, Vec<Stretch>)>,
     direction: [f32; 3],
+    /// Whether the lines go forward along the first and the second axis.
+    forward: [bool; 2],
     weight: f32,
     /// Line number of the first value of a term's state, negated.
     base: i32,
-    state: State,
-    /// Lines that carry anything: first, one past the last (indices into a term's state).
-    active: [i32; 2],
-    /// Voxels by which the strips begin before the block's first voxel.
-    phase: i32,
+    turn: i32,
+    first_row: i32,
+    width: usize,
+    /// Energy on its way over `a_k`, `[lattice][row][term][line]`.
+    state: Vec<f32>,
+    /// Per lattice and row, the lines that carry anything: first, one past the last (indices into a term's state).
+    active: Vec<[i32; 2]>,
 }
 
-impl LineRow<'_> {
-    /// Moves all lines through one voxel each: `row` of the block, shifted.
-    #[inline(always)]
-    fn pass<const FUSED: bool>(&mut self, piece: &Piece, row: usize, deposit: &mut [f32]) {
-        let block = self.block;
-        let to_line = self.base - piece.shift[0];
-        let releasing = block.releasing[row];
-        let matter = block.matter[row];
-        let lanes = LANES as i32;
-        if releasing[0] < releasing[1] {
-            let [from, to] = releasing.map(|u| u + to_line);
-            let empty = self.active[0] >= self.active[1];
-            self.active = if empty { [from, to] } else { [self.active[0].min(from), self.active[1].max(to)] };
+impl Rows<'_> {
+    /// The first and last voxel row that the lines meet in a slab.
+    fn voxel_rows(&self, number: usize) -> Option<[i32; 2]> {
+        let shifts = self.slabs[number].1.iter().map(|s| s.piece.shift[1]);
+        let [low, high] = shifts.fold([i32::MAX, i32::MIN], |[l, h], s| [l.min(s), h.max(s)]);
+        (low <= high).then_some([self.first_row + low, self.first_row + high + ROWS as i32 - 1])
+    }
+
+    /// The rows of lines that pass a voxel row, each in the order of travel.
+    fn visits(&self, number: usize, across: i32, visits: &mut Vec<Visit>) {
+        visits.clear();
+        for Stretch { lattice, piece } in &self.slabs[number].1 {
+            let row = across - piece.shift[1] - self.first_row;
+            if (0..ROWS as i32).contains(&row) {
+                let lines = lattice * ROWS + row as usize;
+                let to_line = self.base - piece.shift[0];
+                visits.push(Visit { lines, to_line, length_cm: piece.length_cm, active: [0, 0] });
+            }
         }
-        let first = (self.active[0] - to_line).max(matter[0]);
-        let end = (self.active[1] - to_line).min(matter[1]);
-        let mut begin = (first + self.phase).div_euclid(lanes) * lanes - self.phase;
-        while begin < end {
+    }
+
+    /// Moves the visiting lines through a voxel row each.
+    #[inline(always)]
+    fn pass<const FUSED: bool>(&mut self, row: usize, phase: i32, visits: &mut [Visit], deposit: &mut [f32]) {
+        let Self { block, table, direction: d, width, .. } = *self;
+        let (releasing, matter) = (block.releasing[row], block.matter[row]);
+        let lanes = LANES as i32;
+        let mut used = [i32::MAX, i32::MIN];
+        for visit in visits.iter_mut() {
+            let active = &mut self.active[visit.lines];
+            if releasing[0] < releasing[1] {
+                *active = union(*active, releasing.map(|u| u + visit.to_line));
+            }
+            visit.active = active.map(|l| l - visit.to_line);
+            if visit.active[0] < visit.active[1] {
+                used = [used[0].min(visit.active[0]), used[1].max(visit.active[1])];
+            }
+        }
+        let (first, end) = (used[0].max(matter[0]), used[1].min(matter[1]));
+        if first >= end {
+            return;
+        }
+        let strip = |voxel: i32| (voxel + phase).div_euclid(lanes);
+        let (first, last) = (strip(first), strip(end - 1));
+        let start = row * block.stride + (first * lanes - phase + LEAD as i32) as usize;
+        let cells = start..start + (last + 1 - first) as usize * LANES;
+        touch(&block.density[cells.clone()]);
+        if releasing[0] < releasing[1] {
+            block.source.iter().for_each(|s| touch(&s[cells.clone()]));
+        }
+        touch(&deposit[cells]);
+        for step in first..=last {
+            // Lines meet the voxels of a row in the order of travel.
+            let begin = lanes * if self.forward[0] { step } else { first + last - step } - phase;
             let within = (begin + LEAD as i32) as usize;
             let cell = row * block.stride + within;
-            let line = (begin + to_line) as usize;
-            let path = Lanes::load(&block.density[cell..]) * Lanes::splat(piece.length_cm);
-            let stays = if begin < releasing[1] && begin + lanes > releasing[0] {
+            let density = Lanes::load(&block.density[cell..]);
+            let release = if begin < releasing[1] && begin + lanes > releasing[0] {
                 let source: [Lanes; CHANNELS] =
                     std::array::from_fn(|c| Lanes::load(&block.source[c][cell..]));
-                let ray = &block.rays[(row * block.stride + within) / PHASE_STEP];
-                let d = &self.direction;
-                let coefficients = self.table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]);
-                release_and_carry::<FUSED>(path, &source, coefficients, &mut self.state, line)
+                let ray = &block.rays[cell / PHASE_STEP];
+                release::<FUSED>(&source, table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]))
             } else {
-                carry::<FUSED>(path, &mut self.state, line)
+                Release::NONE
             };
+            let mut stays = Lanes::ZERO;
+            for visit in visits.iter() {
+                if begin >= visit.active[1] || begin + lanes <= visit.active[0] {
+                    continue;
+                }
+                let path = density * Lanes::splat(visit.length_cm);
+                let state = &mut self.state[visit.lines * TERMS * width..][..TERMS * width];
+                let line = (begin + visit.to_line) as usize;
+                stays += carry::<FUSED>(path, &release, state, width, line);
+            }
             let to = &mut deposit[cell..];
             stays.mul_add::<FUSED>(Lanes::splat(self.weight), Lanes::load(to)).store(to);
-            begin += lanes;
         }
     }
 }
@@ -162,31 +256,49 @@ fn slowest_loss(path: Lanes) -> Lanes {
     x * (one - x * Lanes::splat(0.5) * (one - x * Lanes::splat(1.0 / 3.0) * (one - x * Lanes::splat(0.25))))
 }
 
-/// A voxel that releases: `R <- R e + (S/a)(1 - e)` for every term, with `R` over `a`; what is not carried on stays.
+/// What a voxel releases along a line, whatever the line's length in it.
+struct Release {
+    /// Energy per length.
+    all: Lanes,
+    /// What each term would settle at: `S / a`.
+    full: [Lanes; TERMS],
+}
+
+impl Release {
+    const NONE: Self = Self { all: Lanes::ZERO, full: [Lanes([FLOOR; LANES]); TERMS] };
+}
+
 #[inline(always)]
-fn release_and_carry<const FUSED: bool>(
-    path: Lanes,
-    source: &[Lanes; CHANNELS],
-    coefficients: &Coefficients,
-    state: &mut State,
-    line: usize,
-) -> Lanes {
+fn release<const FUSED: bool>(source: &[Lanes; CHANNELS], coefficients: &Coefficients) -> Release {
     let [p_near, p_deep, s_near, s_deep] = *source;
     let (primary, scatter) = ([p_near, p_deep], [s_near, s_deep]);
-    let released = add::<FUSED>(Lanes::ZERO, primary, &[coefficients.sums[0], coefficients.sums[1]]);
-    let released = add::<FUSED>(released, scatter, &[coefficients.sums[2], coefficients.sums[3]]);
-    let floor = Lanes::splat(FLOOR);
-    let mut loss = slowest_loss(path);
-    let mut stays = path * released;
-    for (term, state) in state.iter_mut().enumerate() {
-        let mut full = floor;
+    let all = add::<FUSED>(Lanes::ZERO, primary, &[coefficients.sums[0], coefficients.sums[1]]);
+    let all = add::<FUSED>(all, scatter, &[coefficients.sums[2], coefficients.sums[3]]);
+    let mut full = [Lanes([FLOOR; LANES]); TERMS];
+    for (term, full) in full.iter_mut().enumerate() {
         if SCATTER.contains(&term) {
-            full = add::<FUSED>(full, scatter, &coefficients.scatter[term - SCATTER.start]);
+            *full = add::<FUSED>(*full, scatter, &coefficients.scatter[term - SCATTER.start]);
         }
         if PRIMARY.contains(&term) {
-            full = add::<FUSED>(full, primary, &coefficients.primary[term - PRIMARY.start]);
+            *full = add::<FUSED>(*full, primary, &coefficients.primary[term - PRIMARY.start]);
         }
-        pass::<FUSED>(&mut state[line..], full, &mut loss, &mut stays);
+    }
+    Release { all, full }
+}
+
+/// Lines through a voxel: `R <- R e + (S/a)(1 - e)` for every term, with `R` over `a`; what is not carried on stays.
+#[inline(always)]
+fn carry<const FUSED: bool>(
+    path: Lanes,
+    release: &Release,
+    state: &mut [f32],
+    width: usize,
+    line: usize,
+) -> Lanes {
+    let mut loss = slowest_loss(path);
+    let mut stays = path * release.all;
+    for (term, full) in release.full.iter().enumerate() {
+        pass::<FUSED>(&mut state[term * width + line..], *full, &mut loss, &mut stays);
     }
     stays
 }
@@ -206,15 +318,4 @@ fn pass<const FUSED: bool>(lines: &mut [f32], full: Lanes, loss: &mut Lanes, sta
     loss.mul_add::<FUSED>(missing, carried).store(lines);
     *stays = loss.mul_sub_from::<FUSED>(missing, *stays);
     *loss = *loss * (Lanes::splat(2.0) - *loss);
-}
-
-/// A voxel that releases nothing.
-#[inline(always)]
-fn carry<const FUSED: bool>(path: Lanes, state: &mut State, line: usize) -> Lanes {
-    let mut loss = slowest_loss(path);
-    let mut stays = Lanes::ZERO;
-    for state in state {
-        pass::<FUSED>(&mut state[line..], Lanes::splat(FLOOR), &mut loss, &mut stays);
-    }
-    stays
 }

@@ -1,7 +1,7 @@
 //! The voxel walk of a whole lattice of parallel lines at once.
 //!
 //! One line to a voxel of the face through which the lines come in. All of them enter a slab (one layer of voxels across
-//! the dominant axis) at the same place within their voxel, so that they cross the same sides at the same lengths: the
+//! the block's last axis) at the same place within their voxel, so that they cross the same sides at the same lengths: the
 //! walk of one line is the walk of all, moved on by whole voxels. Over all lines each voxel is passed exactly once.
 
 use super::block::Block;
@@ -10,9 +10,9 @@ use glam::DVec3;
 /// A stretch of every line within one voxel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
-    /// Index along the dominant axis.
+    /// Index along the block's last axis.
     pub slab: usize,
-    /// Voxel less line number along the contiguous axis and along the other row axis.
+    /// Voxel less line number along the block's first and second axis.
     pub shift: [i32; 2],
     pub length_cm: f32,
 }
@@ -21,32 +21,28 @@ pub struct Piece {
 #[derive(Clone, Debug)]
 pub struct LatticeWalk {
     pub pieces: Vec<Piece>,
-    /// Which of the block's row axes (1 or 2) is the dominant one.
-    pub dominant: usize,
     /// Path of a line within a slab, cm.
     pub slab_path_cm: f64,
 }
 
 impl LatticeWalk {
-    /// The walk along `direction` (unit vector in the block's axis order), whose dominant axis must not be the
-    /// contiguous one. `start` is where within a voxel the lines come in, as parts of its sides.
+    /// The walk along `direction` (unit vector in the block's axis order), of which the last axis is the one along which it
+    /// crosses most voxels. `start` is where within a voxel the lines come in, as parts of its sides.
     pub fn new(block: &Block, direction: DVec3, start: [f64; 2]) -> Self {
         let speed: [f64; 3] = std::array::from_fn(|a| direction[a] / block.spacing_mm[a]);
-        let dominant = if speed[1].abs() > speed[2].abs() { 1 } else { 2 };
-        let other = 3 - dominant;
-        let slabs = block.size[dominant];
-        let slab_path_cm = 0.1 / speed[dominant].abs();
-        let per_slab = [speed[0], speed[other]].map(|s| s / speed[dominant].abs());
+        let slabs = block.size[2];
+        let slab_path_cm = 0.1 / speed[2].abs();
+        let per_slab = [speed[0], speed[1]].map(|s| s / speed[2].abs());
         let mut pieces = Vec::with_capacity(3 * slabs);
         for step in 0..slabs {
-            let slab = if speed[dominant] > 0.0 { step } else { slabs - 1 - step };
+            let slab = if speed[2] > 0.0 { step } else { slabs - 1 - step };
             let entry = [0, 1].map(|i| start[i] + per_slab[i] * step as f64);
             walk_slab(slab, entry, per_slab, slab_path_cm, &mut pieces);
         }
-        Self { pieces, dominant, slab_path_cm }
+        Self { pieces, slab_path_cm }
     }
 
-    /// Least and greatest shift along the contiguous axis (0) or the other row axis (1).
+    /// Least and greatest shift along the block's first or second axis.
     pub fn shifts(&self, axis: usize) -> [i32; 2] {
         let all = || self.pieces.iter().map(|p| p.shift[axis]);
         [all().min().unwrap_or(0), all().max().unwrap_or(0)]
