@@ -2,9 +2,8 @@
 //! beams as they change, and for whole plans.
 
 use crate::case::{Beam, Ct, Dose, DoseStatus, Plan, Radiation, Structure, StructureKind, StructureSet};
-use crate::engine::Watch;
-use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
-use crate::engine::cpu::cccs::beam_dose;
+use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
+use crate::engine::{CudaError, Watch, Wish};
 use crate::geometry::{Grid, GridError, Mask, MaskError};
 use crate::physics::{BodyMismatch, HuTable, Machine, MachineError, Patient};
 use glam::DVec3;
@@ -48,11 +47,18 @@ pub struct Computation {
     pub dose_to: DoseTo,
     /// Spacing of the dose grid, mm.
     pub grid_mm: f64,
+    /// Where it is computed.
+    pub device: Wish,
 }
 
 impl Default for Computation {
     fn default() -> Self {
-        Self { quality: Quality::default(), dose_to: DoseTo::default(), grid_mm: DEFAULT_GRID_MM }
+        Self {
+            quality: Quality::default(),
+            dose_to: DoseTo::default(),
+            grid_mm: DEFAULT_GRID_MM,
+            device: Wish::Auto,
+        }
     }
 }
 
@@ -63,6 +69,8 @@ pub enum BeamJobError {
     Machine(#[from] MachineError),
     #[error("the dose grid: {0}")]
     Grid(#[from] GridError),
+    #[error(transparent)]
+    Device(#[from] CudaError),
     #[error(transparent)]
     Dose(#[from] DoseError),
 }
@@ -90,7 +98,7 @@ pub fn dose_of_beam(
         quality: how.quality,
         dose_to: how.dose_to,
     };
-    let answer = beam_dose(&request, watch)?;
+    let answer = beam_dose(&request, &how.device.resolve()?, watch)?;
     let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);

@@ -10,7 +10,7 @@ use crate::case::{
     Beam, Contour, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureKind, StructureSet,
 };
 use crate::engine::cccs::{DoseError, DoseTo, Quality};
-use crate::engine::{Stopped, Watch};
+use crate::engine::{Stopped, Watch, Wish};
 use crate::geometry::{MaskError, body_contours};
 use crate::physics::{BodyMismatch, HuTable};
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct PlanJob {
     pub grid_mm: f64,
     pub quality: Quality,
     pub dose_to: DoseTo,
+    /// Where it is computed.
+    pub device: Wish,
 }
 
 /// The answer to a [`PlanJob`].
@@ -162,7 +164,8 @@ fn check(job: &PlanJob) -> Result<(), PlanJobError> {
 }
 
 fn one_beam(job: &PlanJob, beam: &Beam, ready: &Ready, watch: &Watch) -> Result<Dose, PlanJobError> {
-    let how = Computation { quality: job.quality, dose_to: job.dose_to, grid_mm: job.grid_mm };
+    let PlanJob { quality, dose_to, grid_mm, device, .. } = *job;
+    let how = Computation { quality, dose_to, grid_mm, device };
     dose_of_beam(ready, beam, job.plan.machine_of(beam), how, watch).map_err(|source| match source {
         BeamJobError::Dose(DoseError::Stopped(stopped)) => PlanJobError::Stopped(stopped),
         source => PlanJobError::Beam { beam: beam.name.clone(), source },

@@ -84,6 +84,7 @@ impl App {
     pub fn with_options(cc: &eframe::CreationContext<'_>, options: Options) -> std::io::Result<Self> {
         let mut app = Self::new(cc)?;
         app.state.workspace = options.workspace;
+        app.state.follow.settings.device = options.device;
         if let Some(word) = &options.case {
             app.open_with(word, Default::default(), options.plan);
         }

@@ -62,7 +62,7 @@ impl Record {
             }
         }
         let settings = &mut state.follow.settings;
-        let Settings { quality, dose_to, grid_mm, hu_table } = settings;
+        let Settings { quality, dose_to, grid_mm, hu_table, .. } = settings;
         *quality = self.quality.filter(|q| Quality::NAMED.contains(q)).unwrap_or(*quality);
         *dose_to = self.dose_to.unwrap_or(*dose_to);
         *grid_mm = self.grid_mm.filter(|mm| (1.0..=10.0).contains(mm)).unwrap_or(*grid_mm);

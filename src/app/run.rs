@@ -3,6 +3,7 @@
 use super::App;
 use super::render;
 use super::state::Workspace;
+use crate::engine::Wish;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -14,6 +15,8 @@ pub struct Options {
     /// A plan file, put before the case's own plans.
     pub plan: Option<PathBuf>,
     pub workspace: Workspace,
+    /// Where doses are computed.
+    pub device: Wish,
 }
 
 /// Why there is no window.

@@ -97,7 +97,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         }
         None => None,
     };
-    let device = words::cpu_only(device)?;
+    let computing = device.resolve()?.to_string();
     // A plan that cannot be read is said before a large CT is.
     if let Some(path) = &args.plan {
         plan_toml::read(path, PatientPosition::default())?;
@@ -105,11 +105,11 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let case = args.case.open()?;
     let plan = plan(args, &case)?;
     let start = Instant::now();
-    let result = compute(args, &case, plan)?;
+    let result = compute(args, &case, plan, device)?;
     let seconds = start.elapsed().as_secs_f64();
-    let json = figures_json(args, &case, &result, &device, seconds);
+    let json = figures_json(args, &case, &result, &computing, seconds);
     let mut text = describe(&result);
-    let _ = writeln!(text, "  whole run {seconds:.2} s on {device}");
+    let _ = writeln!(text, "  whole run {seconds:.2} s on {computing}");
     if let Some((out, ending)) = ending {
         for file in write(out, ending, &case, result, &json)? {
             let _ = writeln!(text, "written to {}", file.display());
@@ -136,7 +136,7 @@ fn plan(args: &Args, case: &Case) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-fn compute(args: &Args, case: &Case, plan: Plan) -> anyhow::Result<PlanResult> {
+fn compute(args: &Args, case: &Case, plan: Plan, device: Wish) -> anyhow::Result<PlanResult> {
     let Engine::Cccs = args.engine;
     let job = PlanJob {
         ct: words::ct_of(case)?,
@@ -146,6 +146,7 @@ fn compute(args: &Args, case: &Case, plan: Plan) -> anyhow::Result<PlanResult> {
         grid_mm: args.grid,
         quality: args.quality,
         dose_to: args.dose_to,
+        device,
     };
     Ok(compute_plan(&job, &Watch::new(), &|line| eprintln!("{line}"))?)
 }

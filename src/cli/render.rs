@@ -68,13 +68,17 @@ fn size(word: &str) -> Result<[u32; 2], String> {
 pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     words::ending(&args.out, &["png"])?;
     words::check_writable(&args.out)?;
-    words::cpu_only(device)?;
+    device.resolve()?;
     if let Some(path) = &args.plan {
         plan_toml::read(path, PatientPosition::default())?;
     }
     let start = Instant::now();
-    let options =
-        Options { case: Some(args.case.to_string()), plan: args.plan.clone(), workspace: args.workspace };
+    let options = Options {
+        case: Some(args.case.to_string()),
+        plan: args.plan.clone(),
+        workspace: args.workspace,
+        device,
+    };
     let shot = picture(options, args.size, PATIENCE)?;
     write_png(&args.out, &shot.picture)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -27,11 +27,11 @@ const SIZE: [u32; 2] = [1600, 1000];
 /// # Errors
 /// A wrong word; whatever keeps the window, or the work without one, from its end.
 pub fn run(case: Option<String>, out: Option<PathBuf>, device: Wish) -> Result<Option<Answer>, Failure> {
-    let device = words::cpu_only(device)?;
+    let computing = device.resolve()?.to_string();
     let case: CaseWord =
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
     if has_display() {
-        let options = Options { case: Some(case.to_string()), ..Options::default() };
+        let options = Options { case: Some(case.to_string()), device, ..Options::default() };
         match crate::app::run(options) {
             Ok(()) => return Ok(None),
             Err(RunError::NoDisplay) => {}
@@ -45,12 +45,12 @@ pub fn run(case: Option<String>, out: Option<PathBuf>, device: Wish) -> Result<O
         "No display was found: {case} is computed and drawn into {} instead of a window.",
         out.display()
     );
-    without_display(&case, &out, &device).map(Some)
+    without_display(&case, &out, device, &computing).map(Some)
 }
 
-fn without_display(case: &CaseWord, out: &Path, device: &str) -> Result<Answer, Failure> {
+fn without_display(case: &CaseWord, out: &Path, device: Wish, computing: &str) -> Result<Answer, Failure> {
     let start = Instant::now();
-    let options = Options { case: Some(case.to_string()), ..Options::default() };
+    let options = Options { case: Some(case.to_string()), device, ..Options::default() };
     let (figures, drawn, trouble) = match picture(options, SIZE, PATIENCE) {
         Ok(shot) => {
             write_png(out, &shot.picture)?;
@@ -58,7 +58,7 @@ fn without_display(case: &CaseWord, out: &Path, device: &str) -> Result<Answer, 
         }
         // Without a graphics driver there are still figures.
         Err(ShotError::Offscreen(error @ OffscreenError::NoDevice(_))) => {
-            (Some(figures(case)?), false, Some(error.to_string()))
+            (Some(figures(case, device)?), false, Some(error.to_string()))
         }
         Err(error) => return Err(error.into()),
     };
@@ -66,7 +66,7 @@ fn without_display(case: &CaseWord, out: &Path, device: &str) -> Result<Answer, 
         anyhow!("{case} has no plan with a dose to print; open one that has, or demo:thorax")
     })?;
     let seconds = start.elapsed().as_secs_f64();
-    let mut text = format!("{figures}\n  whole run {seconds:.1} s on {device}\n");
+    let mut text = format!("{figures}\n  whole run {seconds:.1} s on {computing}\n");
     match &trouble {
         None => text += &format!("picture of the workspace written to {}\n", out.display()),
         Some(why) => text += &format!("no picture: {why}\n"),
@@ -74,7 +74,7 @@ fn without_display(case: &CaseWord, out: &Path, device: &str) -> Result<Answer, 
     let json = json!({
         "case": case.to_string(),
         "display": false,
-        "device": device,
+        "device": computing,
         "figures": figures,
         "seconds": seconds,
         "out": drawn.then_some(out),
@@ -84,7 +84,7 @@ fn without_display(case: &CaseWord, out: &Path, device: &str) -> Result<Answer, 
 }
 
 /// The figures of the case's first plan, computed without the window's renderer.
-fn figures(case: &CaseWord) -> anyhow::Result<PlanFigures> {
+fn figures(case: &CaseWord, device: Wish) -> anyhow::Result<PlanFigures> {
     let case = open(case, Wishes::default(), &|_| true)?;
     let plan = case.plans.first().with_context(|| format!("{} has no plan", case.source))?;
     let job = PlanJob {
@@ -95,6 +95,7 @@ fn figures(case: &CaseWord) -> anyhow::Result<PlanFigures> {
         grid_mm: DEFAULT_GRID_MM,
         quality: Quality::default(),
         dose_to: DoseTo::default(),
+        device,
     };
     Ok(compute_plan(&job, &Watch::new(), &|line| eprintln!("{line}"))?.figures)
 }

@@ -3,7 +3,6 @@
 use super::Failure;
 use crate::case::{Case, Ct};
 use crate::dicom::Choice;
-use crate::engine::{Compute, Wish};
 use crate::geometry::PatientPosition;
 use crate::open::{CaseWord, Wishes, open};
 use anyhow::{anyhow, bail};
@@ -82,19 +81,6 @@ pub fn check_inside(isocentre_mm: DVec3, ct: &Ct, source: &str) -> anyhow::Resul
     )
 }
 
-/// The device of a job that only the CPU does yet.
-///
-/// # Errors
-/// Where a card is asked for.
-pub fn cpu_only(wish: Wish) -> anyhow::Result<String> {
-    match wish {
-        Wish::Auto | Wish::Cpu => Ok(Compute::Cpu.to_string()),
-        Wish::Cuda(n) => {
-            bail!("cuda:{n} is asked for, but doses have no CUDA engine yet; use --device cpu or auto")
-        }
-    }
-}
-
 /// `x,y,z` in mm.
 pub fn position(word: &str) -> Result<DVec3, String> {
     let numbers: Vec<f64> = word.split(',').filter_map(|w| finite(w).ok()).collect();
@@ -150,12 +136,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_and_devices() {
+    fn positions() {
         assert_eq!(position("-10,0,2.5"), Ok(DVec3::new(-10.0, 0.0, 2.5)));
         assert_eq!(position(" 1, 2 ,-3 "), Ok(DVec3::new(1.0, 2.0, -3.0)));
         for wrong in ["1,2", "1,2,3,4", "1,2,x", "1,2,x,3", "nan,0,0", ""] {
             assert!(position(wrong).is_err(), "{wrong}");
         }
-        assert!(cpu_only(Wish::Cuda(0)).is_err() && cpu_only(Wish::Auto).is_ok());
     }
 }

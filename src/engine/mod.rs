@@ -9,5 +9,6 @@ pub mod path;
 pub mod selftest;
 mod watch;
 
+pub use cuda::CudaError;
 pub use device::{Compute, Wish};
 pub use watch::{Stopped, Watch};

@@ -2,6 +2,7 @@
 
 use crate::analysis::{Computation, body_of};
 use crate::case::{Beam, Case, Normalisation, Plan};
+use crate::engine::Wish;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::geometry::{Grid, PatientPosition, VolumeId};
 use crate::physics::HuTable;
@@ -18,19 +19,21 @@ pub struct Settings {
     pub quality: Quality,
     pub dose_to: DoseTo,
     pub grid_mm: f64,
+    pub device: Wish,
     pub hu_table: Arc<HuTable>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        let Computation { quality, dose_to, grid_mm } = Computation::default();
-        Self { quality, dose_to, grid_mm, hu_table: Arc::new(HuTable::shipped_default()) }
+        let Computation { quality, dose_to, grid_mm, device } = Computation::default();
+        Self { quality, dose_to, grid_mm, device, hu_table: Arc::new(HuTable::shipped_default()) }
     }
 }
 
 impl Settings {
     pub fn computation(&self) -> Computation {
-        Computation { quality: self.quality, dose_to: self.dose_to, grid_mm: self.grid_mm }
+        let Self { quality, dose_to, grid_mm, device, .. } = *self;
+        Computation { quality, dose_to, grid_mm, device }
     }
 }
 

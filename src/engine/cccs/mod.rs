@@ -1,9 +1,15 @@
 //! Collapsed-cone convolution/superposition: what is asked of the job and what it answers, on every device.
 
+pub(super) mod angles;
+pub(super) mod beam;
+pub(super) mod calibrate;
 pub mod directions;
+mod kept;
+pub(super) mod lattice;
+pub(super) mod medium;
 
 use crate::case::{Beam, DoseStatus, Receipt};
-use crate::engine::Stopped;
+use crate::engine::{Compute, Stopped, Watch, cpu, cuda};
 use crate::geometry::{Grid, GridError, Volume};
 use crate::physics::{FluenceError, Machine, Patient};
 use glam::DVec3;
@@ -123,6 +129,26 @@ pub enum DoseError {
     TooLarge { voxels: usize, most: usize },
     #[error(transparent)]
     Grid(#[from] GridError),
+}
+
+/// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why.
+///
+/// # Errors
+/// [`DoseError`]: a beam that is no photon beam or delivers nothing, a grid that is uneven or lies outside the
+/// patient, or the job was stopped.
+pub fn beam_dose(request: &DoseRequest, device: &Compute, watch: &Watch) -> Result<BeamDose, DoseError> {
+    let Compute::Cuda(card) = device else { return cpu::cccs::beam_dose(request, watch) };
+    match cuda::cccs::beam_dose(request, card, watch) {
+        Ok(dose) => Ok(dose),
+        Err(cuda::cccs::Failure::Dose(error)) => Err(error),
+        Err(cuda::cccs::Failure::Card(cuda::CudaError::Stopped(stopped))) => Err(stopped.into()),
+        Err(cuda::cccs::Failure::Card(error)) => {
+            let dose = cpu::cccs::beam_dose(request, watch)?;
+            let mut receipt = (*dose.receipt).clone();
+            receipt.warnings.push(format!("computed on the CPU: {error}"));
+            Ok(BeamDose { receipt: Arc::new(receipt), ..dose })
+        }
+    }
 }
 
 /// An evenly spaced dose grid along the axes of `image` over the box between two corners (patient LPS, mm): cubes of

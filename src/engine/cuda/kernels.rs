@@ -3,7 +3,10 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 1] = [("path", include_str!("../../../kernels/ptx/path.ptx"))];
+const SOURCES: [(&str, &str); 2] = [
+    ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
+    ("path", include_str!("../../../kernels/ptx/path.ptx")),
+];
 
 /// The PTX of `kernels/NAME.cu`.
 pub(super) fn ptx(source: &str) -> Result<&'static str, CudaError> {

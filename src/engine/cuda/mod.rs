@@ -7,6 +7,7 @@
 //! * Kernels are `kernels/*.cu`; `python3 .ci/compile_kernels.py` makes the PTX that [`kernels`] embeds.
 //! * Everything that can fail is a [`CudaError`]; no job panics for a driver's sake.
 
+pub mod cccs;
 mod device;
 mod error;
 mod grid;

@@ -6,6 +6,7 @@ use crate::app::panel::{number, section, status_chip};
 use crate::app::state::State;
 use crate::case::{Edit, Normalisation, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::{Wish, cuda};
 use egui::{ComboBox, Ui};
 
 /// Shows the plan on show.
@@ -162,7 +163,18 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
         field(ui, "Dose grid", |ui| {
             number("Dose grid", &mut next.grid_mm, " mm").speed(0.1).decimals(2).range(1.0..=10.0).show(ui)
         });
-        field(ui, "Device", |ui| ui.label(state.follow.device_name()));
+        field(ui, "Device", |ui| {
+            let combo =
+                ComboBox::from_id_salt("device").selected_text(state.follow.device_name()).width(150.0);
+            let response = combo.show_ui(ui, |ui| {
+                ui.selectable_value(&mut next.device, Wish::Auto, "a card where there is one");
+                ui.selectable_value(&mut next.device, Wish::Cpu, "cpu");
+                for card in cuda::cards().unwrap_or_default() {
+                    ui.selectable_value(&mut next.device, Wish::Cuda(card.ordinal), card.to_string());
+                }
+            });
+            response.response.accessible_name("Device");
+        });
     });
     if ui.small_button("Compute again").on_hover_text("What was cancelled or failed").clicked() {
         commands.push(Command::Recompute);

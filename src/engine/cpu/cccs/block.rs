@@ -1,21 +1,9 @@
 //! Voxels laid out for the lines: one axis contiguous, rows padded to whole strips.
 
 use super::lanes::LANES;
+use crate::engine::cccs::lattice::Lattice;
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
-
-/// An even box of voxels in its own frame: centres of voxel (0,0,0) at the origin, spacing in mm.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lattice {
-    pub size: [usize; 3],
-    pub spacing_mm: [f64; 3],
-}
-
-impl Lattice {
-    pub fn voxels(&self) -> usize {
-        self.size.iter().product()
-    }
-}
 
 /// Empty values before the first voxel of a row.
 pub const LEAD: usize = LANES;

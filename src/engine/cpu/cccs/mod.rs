@@ -1,23 +1,21 @@
 //! Collapsed-cone convolution/superposition on the CPU: the reference.
 //!
-//! 1. [`medium`]: the patient averaged onto the lattice of the dose, as water of equivalent attenuation.
+//! 1. [`medium`](crate::engine::cccs::medium): the patient averaged onto the lattice of the dose, as water of equivalent
+//!    attenuation.
 //! 2. [`terma`]: what each voxel releases into four channels (primary and scatter, each near and deep).
 //! 3. [`superpose`]: for each direction lattices of parallel lines ([`walk`]) carry that energy on by exponential
 //!    recursion ([`transport`]), slab by slab, sixteen lines at a time.
-//! 4. [`calibrate`]: Gy per monitor unit from the machine's reference condition.
+//! 4. [`calibrate`](crate::engine::cccs::calibrate): Gy per monitor unit from the machine's reference condition.
 //!
 //! Energy is conserved: what a voxel releases is what it and the voxels down the lines receive, but for what leaves.
 
-mod angles;
 mod block;
-mod calibrate;
 mod dose;
-mod kept;
 mod lanes;
-mod medium;
 mod superpose;
 mod terma;
 mod transport;
 mod walk;
 
 pub use dose::beam_dose;
+pub(in crate::engine) use dose::incoming;

@@ -1,9 +1,10 @@
 //! All directions of a beam: shared out in fixed chunks, summed in a fixed order.
 
-use super::angles::AngleTable;
-use super::block::{Block, Lattice};
+use super::block::Block;
 use super::transport::{Lines, transport};
-use crate::engine::cccs::directions::Direction;
+use crate::engine::cccs::angles::AngleTable;
+use crate::engine::cccs::directions::{Direction, starts};
+use crate::engine::cccs::lattice::{Lattice, dominant_axis};
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::{DMat3, DVec3};
@@ -87,26 +88,4 @@ pub fn superpose(
     }
     sum.iter_mut().for_each(|s| *s *= most);
     Ok(sum)
-}
-
-/// The axis along which a direction crosses most voxels.
-fn dominant_axis(lattice: &Lattice, axis: DVec3) -> usize {
-    let speed: [f64; 3] = std::array::from_fn(|a| (axis[a] / lattice.spacing_mm[a]).abs());
-    if speed[2] >= speed[0] && speed[2] >= speed[1] {
-        2
-    } else if speed[1] >= speed[0] {
-        1
-    } else {
-        0
-    }
-}
-
-/// Where within a voxel the lines of the lattices of direction `n` come in. The first are spread evenly over the directions
-/// (the additive recurrence of the plastic number), so that the lattices of neighbouring directions do not all run along the
-/// same planes; the others stand off from the first along the voxel's diagonal, so that together they sample its face evenly.
-fn starts(n: usize, lattices: usize) -> Vec<[f64; 2]> {
-    const PLASTIC: f64 = 1.324_717_957_244_746;
-    let n = n as f64 + 0.5;
-    let first = [n / PLASTIC, n / (PLASTIC * PLASTIC)];
-    (0..lattices).map(|q| first.map(|f| (f + q as f64 / lattices as f64).fract())).collect()
 }

@@ -1,6 +1,6 @@
 //! TERMA: what each voxel releases, by channel of the kernel.
 
-use super::angles::TiltNorm;
+use crate::engine::cccs::angles::TiltNorm;
 use crate::engine::{Stopped, Watch};
 use crate::geometry::{BeamFrame, Volume};
 use crate::physics::kernel_beam::{BeamKernel, CHANNELS};

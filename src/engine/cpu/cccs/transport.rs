@@ -1,9 +1,9 @@
 //! Energy carried along lines: the exponential recursion, sixteen lines at a time.
 
-use super::angles::{AngleTable, Coefficients, PRIMARY, SCATTER};
 use super::block::{Block, LEAD, PHASE_STEP, union};
 use super::lanes::{LANES, Lanes};
 use super::walk::{LatticeWalk, Piece};
+use crate::engine::cccs::angles::{AngleTable, Coefficients, PRIMARY, SCATTER};
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};

@@ -47,6 +47,11 @@ impl AngleTable {
         Self { rows: (0..ANGLES).map(row).collect() }
     }
 
+    /// All rows, an angle of `STEP_DEG` from one to the next, from 0 on.
+    pub fn rows(&self) -> &[Coefficients] {
+        &self.rows
+    }
+
     /// The row for a cosine of the angle.
     #[inline(always)]
     pub fn at(&self, cos: f32) -> &Coefficients {

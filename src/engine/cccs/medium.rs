@@ -1,8 +1,8 @@
 //! The patient on the lattice of the dose: densities averaged over its voxels.
 
-use super::block::Lattice;
 use super::kept::Kept;
-use crate::engine::cccs::{DoseError, matter_box};
+use super::lattice::{Lattice, lattice_of};
+use super::{DoseError, matter_box};
 use crate::engine::{Stopped, Watch};
 use crate::geometry::{Grid, Volume, VolumeId};
 use crate::physics::{Attenuation, Material, Patient, Spectrum};
@@ -71,12 +71,6 @@ impl Medium {
     pub fn lattice(&self) -> Lattice {
         lattice_of(&self.grid)
     }
-}
-
-pub fn lattice_of(grid: &Grid) -> Lattice {
-    let [x, y] = grid.spacing_xy_mm();
-    let z = grid.even_plane_spacing_mm().unwrap_or(x);
-    Lattice { size: grid.size(), spacing_mm: [x, y, z] }
 }
 
 /// Attenuation per electron of each material over that of water, averaged over the energy released at 10 cm of water.

@@ -1,0 +1,93 @@
+// What the kernels of the collapsed cone share: the voxels as the lines see them, and the terms of the kernels.
+//
+// The algorithm is that of engine/cpu/cccs, with the same names and constants. Lines are side by side along the
+// contiguous axis of the voxels (a lane each); `across` is the other axis of a row that is not the dominant one, the
+// dominant axis is cut into slabs.
+
+#pragma once
+
+// As in physics/kernel_fit.rs.
+constexpr int TERMS = 9;
+constexpr float SLOWEST_PER_CM = 0.04f;
+constexpr int SCATTER_END = 5;   // terms 0 to 4 are the scatter's,
+constexpr int PRIMARY_FIRST = 3; // 3 to 8 the primary's
+// As in engine/cccs/angles.rs.
+constexpr int ANGLES = 721;
+constexpr float ROWS_PER_DEG = 4.0f;
+// As in engine/cpu/cccs: voxels whose release shares one angle, and where such a strip may begin.
+constexpr int STRIP = 16;
+constexpr int PHASE_STEP = 4;
+// Lattices of lines of a direction, at most; voxels that they visit in a slab, at most.
+constexpr int MOST_LATTICES = 3;
+constexpr int MOST_VISITS = 3 * MOST_LATTICES;
+
+// Voxels laid out for the lines as a group of directions with one dominant axis passes them, as the host declares it in
+// engine/cuda/cccs, field for field. Along the lines' neighbours memory is contiguous, rows padded to `pitch` (a multiple
+// of 32, at least one voxel more than `columns`).
+struct March {
+    int columns;       // voxels of a row
+    int across;        // along the other axis of a row
+    int slabs;         // along the dominant axis
+    int pitch;
+    int row_of_across; // what one step along these axes adds to the number of the row
+    int row_of_slab;
+    float spacing_mm[3]; // along the contiguous axis, across, along the dominant axis
+    float from_mm[3];    // the radiation source, from the centre of voxel (0, 0, 0)
+};
+
+// Of a row: voxels with matter and voxels that release, from the first to one past the last.
+struct RowUse {
+    int matter[2];
+    int releasing[2];
+};
+
+// What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs): sums of amplitudes, then amplitudes
+// over decay constants, near and deep.
+struct Coefficients {
+    float sums[4];
+    float scatter[SCATTER_END][2];
+    float primary[TERMS - PRIMARY_FIRST][2];
+    float none[2];
+};
+
+// Channels of the release: primary near and deep, scatter near and deep.
+struct __align__(16) Release {
+    float primary[2];
+    float scatter[2];
+};
+
+// The lines of one direction, as the host declares it, field for field.
+struct Heading {
+    double per_slab[2];                // voxels along the contiguous axis and across while a line passes a slab
+    double start[MOST_LATTICES][2];    // where in a voxel the lines of each lattice come in
+    float direction[3];                // unit vector: along the contiguous axis, across, dominant
+    float weight;                      // of what stays: sr over cm and lattices
+    float slab_path_cm;
+    int turn;                          // sets where strips begin
+    int backward;                      // from the last slab to the first
+    int none;
+};
+
+// A voxel that lines pass within a slab: what to add to the line's number along the contiguous axis and across, and
+// how far the line of each lattice goes in it.
+struct __align__(16) Visit {
+    unsigned short shift[2];
+    float length_cm[MOST_LATTICES];
+};
+
+// A strip's row of the table for the cosine of its angle to the line: Abramowitz and Stegun 4.4.45.
+__device__ inline int angle_row(float cosine)
+{
+    float x = fminf(fabsf(cosine), 1.0f);
+    float angle = sqrtf(1.0f - x) * (1.5707288f + x * (-0.2121144f + x * (0.074261f + x * -0.0187293f)));
+    angle = cosine < 0.0f ? 3.14159265f - angle : angle;
+    int row = (int)(angle * (57.29577951f * ROWS_PER_DEG) + 0.5f);
+    return min(row, ANGLES - 1);
+}
+
+// 1 - exp(-a y) of the slowest term; each faster term follows by g -> g (2 - g).
+__device__ inline float slowest_loss(float path)
+{
+    float x = path * SLOWEST_PER_CM;
+    return x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f)));
+}

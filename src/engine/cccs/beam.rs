@@ -1,0 +1,165 @@
+//! What a beam is to the engine, on every device: its fields, kernels and directions, and the bookkeeping of its job.
+
+use super::angles::{AngleTable, TiltNorm};
+use super::directions::{Direction, equal_energy_spiral};
+use super::kept::Kept;
+use super::medium::Medium;
+use super::{DoseError, DoseRequest, DoseTo, Quality};
+use crate::case::{Beam, Radiation};
+use crate::geometry::{BeamFrame, Grid, Volume};
+use crate::physics::kernel_beam::BeamKernel;
+use crate::physics::{Exposure, Fluence, Machine, Spectrum};
+use glam::{DMat3, DVec3};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Steps of an arc, degrees.
+pub const ARC_STEP_DEG: f64 = 4.0;
+/// Thinner than this (g/cm3) holds no dose worth the name.
+pub const VACUUM_G_CM3: f32 = 1e-4;
+
+/// Equal requests have equal digests: the volumes by identity, the rest by value.
+pub fn digest(request: &DoseRequest) -> String {
+    let mut hasher = DefaultHasher::new();
+    let DoseRequest { patient, machine, beam, grid, quality, dose_to } = request;
+    let volumes = [patient.mass_density_g_cm3.id()];
+    format!("{volumes:?} {:?} {machine:?} {beam:?} {grid:?} {quality:?} {dose_to:?}", patient.material.id())
+        .hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// Refuses what is no photon beam or delivers nothing.
+///
+/// # Errors
+/// [`DoseError::Beam`].
+pub fn check(beam: &Beam) -> Result<(), DoseError> {
+    let refuse = |why: &str| Err(DoseError::Beam { beam: beam.name.clone(), why: why.to_owned() });
+    if let Some(why) = &beam.read_only {
+        return refuse(why);
+    }
+    if beam.radiation != Radiation::Photon {
+        return refuse("only photon beams are computed");
+    }
+    if !(beam.mu.is_finite() && beam.mu >= 0.0) {
+        return refuse("its monitor units are not a number of zero or more");
+    }
+    if beam.control_points.is_empty() {
+        return refuse("it has no control point, so no monitor units to deliver");
+    }
+    if !beam.isocentre_mm.is_finite() {
+        return refuse("its isocentre is not a position");
+    }
+    Ok(())
+}
+
+/// Where the beam stands during an exposure.
+pub fn frame_of(request: &DoseRequest, exposure: &Exposure<'_>) -> BeamFrame {
+    BeamFrame::new(
+        request.patient.position,
+        exposure.gantry_deg,
+        exposure.collimator_deg,
+        exposure.couch_deg,
+        request.beam.isocentre_mm,
+        request.machine.sad_mm,
+    )
+}
+
+/// The energy in the requested voxels over their mass.
+pub fn cropped(request: &DoseRequest, medium: &Medium, energy: &[f32]) -> Volume<f32> {
+    let [nx, ny, nz] = request.grid.size();
+    let mass = match request.dose_to {
+        DoseTo::Medium => &medium.mass_g_cm3[..],
+        DoseTo::Water => medium.equivalent_g_cm3.data(),
+    };
+    let mut gy = Vec::with_capacity(nx * ny * nz);
+    let [x, y, z] = medium.offset;
+    for k in 0..nz {
+        for j in 0..ny {
+            let start = medium.grid.index(x, y + j, z + k);
+            gy.extend(
+                (start..start + nx).map(|i| if mass[i] > VACUUM_G_CM3 { energy[i] / mass[i] } else { 0.0 }),
+            );
+        }
+    }
+    Volume::new(Arc::clone(&request.grid), gy)
+}
+
+/// A field as it comes in.
+pub struct Field<'a> {
+    pub machine: &'a Machine,
+    pub frame: &'a BeamFrame,
+    pub fluence: &'a Fluence,
+    /// Dose of contaminant electrons at the surface of the reference field, Gy for one photon per cm2 on the axis.
+    pub electrons_gy: f64,
+}
+
+/// Kernels and directions of a spectrum.
+pub struct Superposition {
+    pub kernel: BeamKernel,
+    pub table: AngleTable,
+    pub directions: Vec<Direction>,
+    pub lattices: usize,
+}
+
+impl Superposition {
+    /// Kept for spectra lately used.
+    pub fn of(spectrum: &Spectrum, quality: Quality) -> Arc<Self> {
+        static KEPT: Kept<(Spectrum, Quality), Superposition> = Kept::new(8);
+        let made = KEPT.get((spectrum.clone(), quality), || {
+            Ok::<_, std::convert::Infallible>(Self::new(spectrum, quality))
+        });
+        match made {
+            Ok(made) => made,
+        }
+    }
+
+    fn new(spectrum: &Spectrum, quality: Quality) -> Self {
+        // Where the equal shares of energy are taken: the middle of what is treated.
+        const DEPTH_CM: f64 = 10.0;
+        let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
+        let table = AngleTable::new(&kernel);
+        let directions = equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), quality.directions());
+        Self { kernel, table, directions, lattices: quality.lattices() }
+    }
+
+    /// Normalises the tilts of the rays of a beam on a grid.
+    pub fn tilt_norm(&self, frame: &BeamFrame, grid: &Grid) -> TiltNorm {
+        TiltNorm::new(&self.table, &self.directions, widest_tangent(frame, &grid.corners_mm()))
+    }
+}
+
+/// The directions' frame as a grid sees it: photons go against Zb.
+pub fn grid_from_kernel(frame: &BeamFrame, grid: &Grid) -> DMat3 {
+    let [x, y, z] = frame.axes.map(|a| grid.local_direction(a));
+    DMat3::from_cols(x, -y, -z)
+}
+
+/// Largest tangent of a ray's tilt against the beam axis, over the corners of a box; 1 where a corner is at or behind the source.
+fn widest_tangent(frame: &BeamFrame, corners_mm: &[DVec3]) -> f64 {
+    let tangent = |corner: &DVec3| {
+        frame.project(*corner).map_or(1.0, |([x, y], _)| (x.abs().max(y.abs()) / frame.sad_mm).min(1.0))
+    };
+    corners_mm.iter().map(tangent).fold(0.0, f64::max)
+}
+
+/// Wall times of the phases of a job; a phase met again adds to what it has.
+pub struct Clock {
+    last: Instant,
+    pub phases_ms: Vec<(String, f64)>,
+}
+
+impl Clock {
+    pub fn new() -> Self {
+        Self { last: Instant::now(), phases_ms: Vec::new() }
+    }
+
+    pub fn phase(&mut self, name: &str) {
+        let ms = self.last.elapsed().as_secs_f64() * 1000.0;
+        match self.phases_ms.iter_mut().find(|(n, _)| n == name) {
+            Some((_, sum)) => *sum += ms,
+            None => self.phases_ms.push((name.to_owned(), ms)),
+        }
+        self.last = Instant::now();
+    }
+}

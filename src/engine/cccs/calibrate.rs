@@ -1,0 +1,108 @@
+//! Gy per monitor unit: the engine itself at the machine's reference condition.
+
+use super::beam::{Field, Superposition};
+use super::kept::Kept;
+use super::medium::Medium;
+use super::{DoseError, Quality};
+use crate::case::{Beam, Jaws};
+use crate::geometry::{BeamFrame, Grid, PatientPosition};
+use crate::physics::{Calibration, Fluence, Machine, exposures};
+use glam::DVec3;
+
+/// Voxels of the reference phantom, mm.
+const SPACING_MM: f64 = 5.0;
+/// Water beyond the field's edge and below the point of calibration, mm.
+const MARGIN_MM: f64 = 100.0;
+
+/// What a monitor unit is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MonitorUnit {
+    /// Photons per cm2 on the axis at the isocentre.
+    pub fluence: f64,
+    /// Dose of contaminant electrons at the surface on the axis of the reference field, at the isocentre distance, Gy for
+    /// one photon per cm2.
+    pub electrons_gy: f64,
+}
+
+/// The monitor unit of a machine: its reference dose over what the engine gives in the reference condition, at the same
+/// quality, so that what few directions miss on the axis cancels. One photon per cm2 for machines that are not
+/// calibrated in MU. Kept for machines already seen, for each device apart: it is `device` that computes `energy` (Gy g/cm3 per
+/// photon and cm2), and equal runs are equal whatever ran before.
+///
+/// # Errors
+/// [`DoseError`] as for any dose.
+pub fn calibration<E: From<DoseError>>(
+    machine: &Machine,
+    quality: Quality,
+    device: &'static str,
+    energy: impl FnOnce(&Superposition, &Field<'_>, &Medium) -> Result<Vec<f32>, E>,
+) -> Result<MonitorUnit, E> {
+    type Key = (Machine, Quality, &'static str);
+    static SEEN: Kept<Key, MonitorUnit> = Kept::new(16);
+    let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = machine.calibration else {
+        return Ok(MonitorUnit { fluence: 1.0, electrons_gy: 0.0 });
+    };
+    let unit = SEEN.get((machine.clone(), quality, device), || {
+        let reference = Reference { field_mm, ssd_mm, depth_mm };
+        let photons_gy = reference.dose(machine, quality, energy)?;
+        // The reference dose holds the electrons' share at the depth of calibration.
+        let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
+        let total_gy = photons_gy / (1.0 - electrons);
+        let surface = machine.electrons.map_or(0.0, |e| e.surface_share) * total_gy;
+        Ok::<_, E>(MonitorUnit {
+            fluence: gy_per_mu / total_gy,
+            electrons_gy: surface * (ssd_mm / machine.sad_mm).powi(2),
+        })
+    })?;
+    Ok(*unit)
+}
+
+/// The reference condition, mm.
+struct Reference {
+    field_mm: [f64; 2],
+    ssd_mm: f64,
+    depth_mm: f64,
+}
+
+impl Reference {
+    /// Gy on its axis in water, for one photon per cm2 on the axis at the isocentre.
+    fn dose<E: From<DoseError>>(
+        &self,
+        machine: &Machine,
+        quality: Quality,
+        energy: impl FnOnce(&Superposition, &Field<'_>, &Medium) -> Result<Vec<f32>, E>,
+    ) -> Result<f64, E> {
+        let Self { field_mm, ssd_mm, depth_mm } = *self;
+        // The field on the surface of the phantom's far side is the widest.
+        let widest = field_mm[0].max(field_mm[1]) * (ssd_mm + depth_mm + MARGIN_MM) / machine.sad_mm;
+        // An odd number across puts a voxel's centre on the axis; a whole one down puts one's face on the surface.
+        let across = 2 * ((0.5 * widest + MARGIN_MM) / SPACING_MM).ceil() as usize + 1;
+        let down = ((depth_mm + MARGIN_MM) / SPACING_MM).ceil() as usize;
+        let half = (across - 1) as f64 * 0.5 * SPACING_MM;
+        // Gantry 0, head first supine: the beam goes along +y. The surface lies at y = ssd - sad.
+        let surface = ssd_mm - machine.sad_mm;
+        let origin = DVec3::new(-half, surface + 0.5 * SPACING_MM, -half);
+        let grid = Grid::axis_aligned(origin, DVec3::splat(SPACING_MM), [across, down, across])
+            .map_err(DoseError::from)?;
+        let medium = Medium::water(grid);
+        let beam =
+            Beam::fixed("reference", 1, 0.0, DVec3::ZERO, Jaws::symmetric(field_mm[0], field_mm[1]), 1.0);
+        let shares = exposures(&beam, 1.0);
+        let fluence = Fluence::new(machine, &beam, &shares[0]).map_err(DoseError::from)?;
+        let frame = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::ZERO, machine.sad_mm);
+        let field = Field { machine, frame: &frame, fluence: &fluence, electrons_gy: 0.0 };
+        let superposition = Superposition::of(&machine.spectrum, quality);
+        let energy = energy(&superposition, &field, &medium)?;
+        let at = |j: usize| f64::from(energy[medium.grid.index(across / 2, j, across / 2)]);
+        // Linear between the two voxels round the depth.
+        let place = (depth_mm / SPACING_MM - 0.5).clamp(0.0, (down - 1) as f64);
+        let j = (place as usize).min(down - 2);
+        let t = place - j as f64;
+        let dose = at(j) * (1.0 - t) + at(j + 1) * t;
+        if dose > 0.0 {
+            Ok(dose)
+        } else {
+            Err(DoseError::Calibration { machine: machine.name.clone() }.into())
+        }
+    }
+}
