@@ -67,6 +67,20 @@ fn cuda_is_refused_plainly_where_there_is_none() {
 }
 
 #[test]
+fn a_bench_prints_its_figures() {
+    let output = words("bench path D-IV --runs 1 --device cpu --json");
+    assert_eq!(output.status.code(), Some(0));
+    let report = json_of(&output);
+    assert!(report["copy_gb_per_s"].as_f64().unwrap() > 0.1);
+    let rows = report["rows"].as_array().unwrap();
+    // 308 x 190 x 56 at a quarter of the resolution in the plane.
+    assert_eq!((rows.len(), rows[0]["voxels"].as_u64()), (1, Some(77 * 47 * 56)));
+    assert!(rows[0]["ms"].as_f64().unwrap() > 0.0);
+    assert_eq!(words("bench path Z-I").status.code(), Some(2));
+    assert_eq!(words("bench no-such-job").status.code(), Some(2));
+}
+
+#[test]
 fn info_says_what_the_demo_is() {
     let output = words("info demo:tg119 --json");
     assert_eq!(output.status.code(), Some(0));

@@ -3,7 +3,7 @@
 pub mod degreef;
 mod path;
 
-use super::cuda::{CudaError, Device};
+use super::cuda::{Buffer, CudaError, Device, Session};
 use super::{Compute, Watch};
 use rayon::prelude::*;
 use std::time::Instant;
@@ -107,9 +107,8 @@ fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
 }
 
 fn copy_on_card(device: &Device) -> Result<f64, CudaError> {
-    const VALUES: usize = 256 << 20;
     let mut session = device.session();
-    let [from, to] = [session.alloc::<f32>(VALUES)?, session.alloc::<f32>(VALUES)?];
+    let (from, to) = two_large_buffers(&mut session)?;
     session.fill(&from, 0x3f)?;
     session.copy(&from, &to)?;
     let mut times = Vec::new();
@@ -120,6 +119,18 @@ fn copy_on_card(device: &Device) -> Result<f64, CudaError> {
         times.extend(clock.finish(&session)?.into_iter().map(|(_, ms)| ms));
     }
     Ok(2.0 * from.bytes() as f64 / median(times) / 1e6)
+}
+
+/// A GiB each, or as much as there is.
+fn two_large_buffers(session: &mut Session<'_>) -> Result<(Buffer<f32>, Buffer<f32>), CudaError> {
+    let mut count = 256 << 20;
+    loop {
+        let both = session.alloc(count).and_then(|from| Ok((from, session.alloc(count)?)));
+        match both {
+            Err(CudaError::OutOfMemory { .. }) if count > 1 << 20 => count /= 2,
+            other => return other,
+        }
+    }
 }
 
 fn copy_on_cpu() -> f64 {
