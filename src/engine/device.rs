@@ -51,8 +51,12 @@ impl Wish {
             Self::Cuda(ordinal) => cuda::Device::open(ordinal).map(Compute::Cuda),
             Self::Auto => Ok(match cuda::Device::open(0) {
                 Ok(device) => Compute::Cuda(device),
-                Err(error) => {
+                Err(error @ (CudaError::NoDriver | CudaError::NoCard)) => {
                     tracing::info!("computing on the CPU: {error}");
+                    Compute::Cpu
+                }
+                Err(error) => {
+                    tracing::warn!("computing on the CPU: {error}");
                     Compute::Cpu
                 }
             }),

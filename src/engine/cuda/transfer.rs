@@ -7,17 +7,18 @@ use crate::geometry::Volume;
 use bytemuck::Pod;
 use cudarc::driver::{CudaEvent, PinnedHostSlice, result, sys::CUevent_flags};
 use rayon::prelude::*;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A download travels in pieces of this many bytes, so many at a time: while some are on the way, others are copied out.
-const PIECE_BYTES: usize = 2 << 20;
-const PIECES: usize = 4;
-/// Copied out by several threads, in parts of this many bytes.
-const PART_BYTES: usize = 256 << 10;
+/// A download lands in page-locked memory, in pieces of this many bytes that are copied out as they arrive.
+const PIECE_BYTES: usize = 1 << 20;
+/// As many bytes of page-locked memory as a download is given at most; a larger one takes turns. Taking it costs half a
+/// ms for each MiB, once.
+const MOST_LANDING_BYTES: usize = 16 << 20;
+/// ... and at least, so that it is seldom taken anew.
+const LEAST_LANDING_BYTES: usize = 4 << 20;
 
-/// Page-locked host memory for the pieces, taken at the first download and kept.
-pub(super) type Staging = Option<Vec<PinnedHostSlice<u8>>>;
+/// Page-locked host memory that downloads land in, kept.
+pub(super) type Staging = Option<PinnedHostSlice<u8>>;
 
 /// No system's pages are smaller.
 const PAGE_BYTES: usize = 4096;
@@ -124,65 +125,69 @@ impl Session<'_> {
     pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
         // While the card still works.
         let mut values = ready_pages(buffer.count());
-        let mut staging = match self.staging().take() {
-            Some(staging) => staging,
-            None => (0..PIECES).map(|_| self.pinned()).collect::<Result<_, _>>()?,
-        };
-        let done = self.download_pieces(buffer, bytemuck::cast_slice_mut(&mut values), &mut staging);
-        *self.staging() = Some(staging);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
+        let mut landing = self.landing(bytes.len())?;
+        let mut from = buffer.address();
+        let mut done = Ok(());
+        for turn in bytes.chunks_mut(landing.num_bytes()) {
+            let len = turn.len() as u64;
+            done = done.and_then(|()| self.download_turn(from, turn, &mut landing));
+            from += len;
+        }
+        *self.staging() = Some(landing);
         done.map(|()| values)
+    }
+
+    /// The page-locked memory kept, or new where it is too small.
+    fn landing(&mut self, bytes: usize) -> Result<PinnedHostSlice<u8>, CudaError> {
+        let wanted = bytes.next_power_of_two().clamp(LEAST_LANDING_BYTES, MOST_LANDING_BYTES);
+        match self.staging().take() {
+            Some(kept) if kept.num_bytes() >= wanted => Ok(kept),
+            _ => self.pinned(wanted),
+        }
     }
 
     #[expect(
         unsafe_code,
         reason = "page-locked memory comes unset; it is only read where a copy has written it"
     )]
-    fn pinned(&self) -> Result<PinnedHostSlice<u8>, CudaError> {
+    fn pinned(&self, bytes: usize) -> Result<PinnedHostSlice<u8>, CudaError> {
         // SAFETY: only bytes that a copy from the card has written are read.
-        unsafe { self.context().alloc_pinned_with_flags(PIECE_BYTES, 0) }
+        unsafe { self.context().alloc_pinned_with_flags(bytes, 0) }
             .map_err(self.failed("taking page-locked host memory"))
     }
 
-    #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its event")]
-    fn download_pieces<T>(
+    /// Copies from an address on the card through the landing, which `out` fits.
+    #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events")]
+    fn download_turn(
         &mut self,
-        buffer: &Buffer<T>,
+        from: u64,
         out: &mut [u8],
-        staging: &mut [PinnedHostSlice<u8>],
+        landing: &mut PinnedHostSlice<u8>,
     ) -> Result<(), CudaError> {
         let stream = self.stream().clone();
-        let mut under_way: VecDeque<(&mut [u8], CudaEvent, usize)> = VecDeque::new();
-        for (n, piece) in out.chunks_mut(PIECE_BYTES).enumerate() {
-            if under_way.len() == PIECES
-                && let Some((out, arrived, slot)) = under_way.pop_front()
-            {
-                self.copy_out(out, &arrived, &staging[slot])?;
-            }
-            let slot = n % PIECES;
-            let from = buffer.address() + (n * PIECE_BYTES) as u64;
-            let landing = staging[slot].as_mut_slice().map_err(self.failed("copying from it"))?;
-            // SAFETY: the piece lies in the buffer and fits the landing, whose last piece was copied out above; it is
-            // read only after the event that follows the copy.
-            unsafe { result::memcpy_dtoh_async(&mut landing[..piece.len()], from, stream.cu_stream()) }
+        let mut arrivals = Vec::new();
+        let pieces = landing.as_mut_slice().map_err(self.failed("copying from it"))?[..out.len()]
+            .chunks_mut(PIECE_BYTES);
+        for (n, piece) in pieces.enumerate() {
+            let from = from + (n * PIECE_BYTES) as u64;
+            // SAFETY: the caller's buffer holds the piece; it is read only after the event that follows the copy.
+            unsafe { result::memcpy_dtoh_async(piece, from, stream.cu_stream()) }
                 .map_err(self.failed("copying from it"))?;
-            under_way.push_back((piece, self.event()?, slot));
+            arrivals.push(self.event()?);
         }
-        under_way
-            .into_iter()
-            .try_for_each(|(out, arrived, slot)| self.copy_out(out, &arrived, &staging[slot]))
-    }
-
-    fn copy_out(
-        &self,
-        out: &mut [u8],
-        arrived: &CudaEvent,
-        staging: &PinnedHostSlice<u8>,
-    ) -> Result<(), CudaError> {
-        arrived.synchronize().map_err(self.failed("working"))?;
-        let landing = staging.as_slice().map_err(self.failed("copying from it"))?;
-        let parts = out.par_chunks_mut(PART_BYTES).zip(landing.par_chunks(PART_BYTES));
-        parts.for_each(|(out, part)| out.copy_from_slice(&part[..out.len()]));
-        Ok(())
+        // One thread waits for what was queued before, then all take what has arrived.
+        if let Some(first) = arrivals.first() {
+            first.synchronize().map_err(self.failed("working"))?;
+        }
+        let landed = landing.as_slice().map_err(self.failed("copying from it"))?;
+        let pieces = out.par_chunks_mut(PIECE_BYTES).zip(landed.par_chunks(PIECE_BYTES)).zip(&arrivals);
+        let copied = pieces.try_for_each(|((out, piece), arrived)| {
+            arrived.synchronize()?;
+            out.copy_from_slice(&piece[..out.len()]);
+            Ok(())
+        });
+        copied.map_err(self.failed("working"))
     }
 
     /// Waits for everything queued.
