@@ -14,7 +14,7 @@ use glam::DVec3;
 
 const JAWS: Color32 = Color32::from_rgb(240, 244, 248);
 const LEAVES: Color32 = Color32::from_rgb(255, 205, 110);
-const GRATICULE: Color32 = Color32::from_rgb(150, 160, 172);
+const GRATICULE: Color32 = Color32::from_rgb(190, 200, 212);
 /// Seconds without motion after which the radiograph is cast finely.
 const REST_S: f64 = 0.2;
 /// Half side of the part shown at first, mm, where the field does not ask for more.
@@ -194,9 +194,13 @@ fn background(
 fn graticule(painter: &Painter, plane: &BevPlane) {
     let r = plane.rect;
     let o = plane.screen(0.0, 0.0);
-    let line = Stroke::new(1.0, GRATICULE.gamma_multiply(0.6));
-    painter.hline(r.x_range(), o.y, line);
-    painter.vline(o.x, r.y_range(), line);
+    // A dark rim under each line: readable on bone as on air.
+    let rim = Stroke::new(3.0, Color32::from_black_alpha(70));
+    let line = Stroke::new(1.0, GRATICULE.gamma_multiply(0.8));
+    for stroke in [rim, line] {
+        painter.hline(r.x_range(), o.y, stroke);
+        painter.vline(o.x, r.y_range(), stroke);
+    }
     let each = if plane.mm_per_point > 2.5 { 5 } else { 1 };
     for n in -20_i32..=20 {
         if n == 0 || n % each != 0 {
@@ -205,10 +209,11 @@ fn graticule(painter: &Painter, plane: &BevPlane) {
         let mm = f64::from(n) * 10.0;
         let long = n % 5 == 0;
         let half = if long { 6.0 } else { 3.0 };
-        let tick = Stroke::new(1.0, GRATICULE);
         let (x, y) = (plane.screen(mm, 0.0).x, plane.screen(0.0, mm).y);
-        painter.vline(x, (o.y - half)..=(o.y + half), tick);
-        painter.hline((o.x - half)..=(o.x + half), y, tick);
+        for stroke in [rim, Stroke::new(1.0, GRATICULE)] {
+            painter.vline(x, (o.y - half)..=(o.y + half), stroke);
+            painter.hline((o.x - half)..=(o.x + half), y, stroke);
+        }
         if long {
             let label = if each == 5 && n % 10 != 0 { String::new() } else { format!("{} cm", n.abs()) };
             text(painter, pos2(x, o.y + 15.0), Anchor::Middle, &label, 10.0, GRATICULE);

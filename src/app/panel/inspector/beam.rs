@@ -238,7 +238,7 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
     match state.follow.machine(name) {
         Some(machine) => {
             for remark in beam_remarks(form.beam, machine) {
-                ui.colored_label(theme::WARNING, remark);
+                ui.colored_label(theme::WARNING, format!("Warning: {remark}."));
             }
             ui.add(egui::Label::new(egui::RichText::new(&machine.description).small().weak()).wrap());
             if machine.calibration == Calibration::PhotonFluence {
