@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Chunks of directions (at most, for each layout): the sum over directions does not depend on the number of threads
 /// because it is cut the same way for any.
-const CHUNKS: usize = 8;
+const CHUNKS: usize = 16;
 
 /// What is transported: voxels, what they release, and from where the radiation comes.
 pub struct Released<'a> {
