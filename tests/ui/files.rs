@@ -7,6 +7,8 @@ use beamsight::app::{Ask, Options};
 use beamsight::case::{Case, Ct, derived_uid};
 use beamsight::dicom::{Belonging, write_ct};
 use beamsight::geometry::{Grid, PatientPosition, Volume};
+use dicom_core::VR;
+use dicom_dictionary_std::tags;
 use eframe::egui::Key;
 use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;
@@ -72,6 +74,35 @@ fn several_series_of_one_folder_are_listed_and_the_user_chooses() {
     until(&mut w, "first series again", |app| {
         app.state.case().ct.as_ref().is_some_and(|ct| ct.description == "Arterial")
     });
+    assert_eq!(said(&w), "");
+}
+
+/// The phases of a 4D CT under one series UID stand in the tree like series, each to be opened.
+#[test]
+fn the_phases_of_a_series_are_listed_and_the_user_chooses() {
+    let folder = fresh("two_phases");
+    for (phase, planes) in [("1", &[0.0, 5.0, 10.0, 15.0][..]), ("2", &[0.0, 5.0, 10.0, 15.0][..])] {
+        let place = folder.join(phase);
+        series(&place, "Thorax", planes, 100.0 * phase.parse::<f32>().expect("a number"));
+        for file in std::fs::read_dir(&place).expect("a folder") {
+            let path = file.expect("a file").path();
+            let mut object = dicom_object::open_file(&path).expect("DICOM");
+            let uid = derived_uid(&path.display().to_string());
+            object.put_str(tags::TEMPORAL_POSITION_IDENTIFIER, VR::IS, phase);
+            object.put_str(tags::SOP_INSTANCE_UID, VR::UI, uid.clone());
+            object.update_meta(|meta| meta.media_storage_sop_instance_uid = uid);
+            object.write_to_file(&path).expect("written");
+        }
+    }
+    let mut w = window(Options { case: Some(folder.display().to_string()), ..Options::default() });
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    let hu = |w: &Window| w.state().state.case().ct.as_ref().expect("a CT").hu.data()[0];
+    assert_eq!(hu(&w), 100.0);
+    w.query_all_by_label_contains("temporal position 2").next().expect("the other phase").click();
+    until(&mut w, "other phase", |app| {
+        app.is_settled() && app.state.case().ct.as_ref().is_some_and(|ct| ct.hu.data()[0] == 200.0)
+    });
+    assert!(w.query_all_by_label_contains("temporal position 1").count() >= 1, "the way back");
     assert_eq!(said(&w), "");
 }
 

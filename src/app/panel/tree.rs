@@ -2,7 +2,7 @@
 
 use super::{row, section, widget};
 use crate::app::command::{Command, Commands, NewShape};
-use crate::app::state::{Selection, State};
+use crate::app::state::{Selection, SeriesLine, State};
 use crate::app::theme;
 use crate::case::{DoseStatus, StructureKind};
 use egui::{Checkbox, Sense, Ui, vec2};
@@ -36,7 +36,10 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let detail = format!("{nx} × {ny} × {nz}");
     let response = row(name, &detail, state.selection == Selection::Ct).show(ui, 0.0, |_| {});
     select(&response, Selection::Ct, commands);
-    for other in state.origin.iter().flat_map(|o| &o.series).filter(|s| s.uid != ct.series_uid) {
+    // The phases of a 4D CT share a UID and differ in their names.
+    let shown =
+        |s: &SeriesLine| s.uid == ct.series_uid && (s.name == ct.description || ct.description.is_empty());
+    for other in state.origin.iter().flat_map(|o| &o.series).filter(|s| !shown(s)) {
         let response = row(&other.name, &other.detail, false).weak(true).show(ui, 0.0, |_| {});
         if !other.is_ct {
             response.on_hover_text("Listed only: the plan workspace shows CT.");
