@@ -35,19 +35,17 @@ __device__ inline int largest_of_warp(int value)
 }
 
 // Lays x-fastest density and release out in rows of `columns` (the strides are those of the x-fastest data), rows
-// numbered with `fast` running first, and notes how every row is used. A block of 32 lanes to a row.
+// numbered with `fast` running first, and finds the greatest of each. A block of 32 lanes to a row.
 extern "C" __global__ void __launch_bounds__(32)
 cccs_lay_out(const int columns, const int fast, const int slow, const int pitch, const int stride_column,
              const int stride_fast, const int stride_slow, const float* __restrict__ density, const Release* __restrict__ release, float* __restrict__ laid_density,
-             Release* __restrict__ laid_release, RowUse* __restrict__ uses, Scale* __restrict__ scale)
+             Release* __restrict__ laid_release, Scale* __restrict__ scale)
 {
     int row = blockIdx.y * gridDim.x + blockIdx.x;
     if (row >= fast * slow) {
         return;
     }
-    const int FAR = 1 << 28;
     int first = (row % fast) * stride_fast + (row / fast) * stride_slow;
-    int low = FAR, high = 0, low_released = FAR, high_released = 0;
     float most_density = 0.0f, most_release = 0.0f;
     for (int i = threadIdx.x; i < pitch; i += 32) {
         Release released = {{0.0f, 0.0f}, {0.0f, 0.0f}};
@@ -60,25 +58,12 @@ cccs_lay_out(const int columns, const int fast, const int slow, const int pitch,
         laid_release[row * pitch + i] = released;
         float most = fmaxf(fmaxf(fabsf(released.primary[0]), fabsf(released.primary[1])),
                            fmaxf(fabsf(released.scatter[0]), fabsf(released.scatter[1])));
-        if (here != 0.0f) {
-            low = min(low, i);
-            high = i + 1;
-        }
-        if (most != 0.0f) {
-            low_released = min(low_released, i);
-            high_released = i + 1;
-        }
         most_density = fmaxf(most_density, here);
         most_release = fmaxf(most_release, most);
     }
-    low = FAR - largest_of_warp(FAR - low);
-    high = largest_of_warp(high);
-    low_released = FAR - largest_of_warp(FAR - low_released);
-    high_released = largest_of_warp(high_released);
     int density_bits = largest_of_warp(__float_as_int(most_density));
     int release_bits = largest_of_warp(__float_as_int(most_release));
     if (threadIdx.x == 0) {
-        uses[row] = {{min(low, high), high}, {min(low_released, high_released), high_released}};
         atomicMax(&scale->density_bits, density_bits);
         atomicMax(&scale->release_bits, release_bits);
     }
@@ -189,17 +174,11 @@ cccs_walk(const March march, const int lattices, const int headings, const Headi
     counts[index] = count;
 }
 
-// Whether voxels from `first` to first + 31, going round at `pitch`, meet a range.
-__device__ inline bool meets(int first, int pitch, const int range[2])
-{
-    int last = first + 31;
-    return (first < range[1] && last >= range[0]) || (last - pitch >= range[0] && range[1] > range[0]);
-}
-
 // What the channels of a release send along the lines.
 struct Sent {
-    float full[TERMS];
-    float released;
+    float full[TERMS]; // what each term would settle at
+    float settled;     // the sum of these
+    float released;    // energy per length
 };
 
 __device__ inline Sent sent(const Release& release, const Coefficients& c)
@@ -207,6 +186,7 @@ __device__ inline Sent sent(const Release& release, const Coefficients& c)
     Sent sent;
     sent.released = release.primary[0] * c.sums[0] + release.primary[1] * c.sums[1] + release.scatter[0] * c.sums[2]
                     + release.scatter[1] * c.sums[3];
+    sent.settled = 0.0f;
 #pragma unroll
     for (int term = 0; term < TERMS; ++term) {
         float full = 0.0f;
@@ -219,6 +199,7 @@ __device__ inline Sent sent(const Release& release, const Coefficients& c)
             full = fmaf(release.primary[1], c.primary[term - PRIMARY_FIRST][1], full);
         }
         sent.full[term] = full;
+        sent.settled += full;
     }
     return sent;
 }
@@ -237,97 +218,147 @@ __device__ inline Coefficients coefficients_of(const March& march, const Heading
     return table[angle_row(along * rsqrtf(fmaxf(square, 1e-12f)))];
 }
 
+// Where the lines of a thread are next, and what is there: fetched while the voxel before it is worked on.
+struct Stop {
+    Visit visit;
+    int across;
+    int slab;
+    int voxel; // the lane's own, along the contiguous axis
+    int at;    // its index
+    float density;
+    Release release;
+};
+
+// Walks through the visits of a direction.
+struct Course {
+    const Visit* visits;
+    const int* counts;
+    int step, n, count;
+};
+
+__device__ inline void next_visit(Course& course, int slabs)
+{
+    course.n += 1;
+    while (course.n >= course.count && course.step + 1 < slabs) {
+        course.step += 1;
+        course.n = 0;
+        course.count = __ldg(course.counts + course.step);
+    }
+}
+
+__device__ inline Stop fetch(const March& march, const Heading& heading, const Course& course, int line, int line_row,
+                             const float* __restrict__ density, const Release* __restrict__ release)
+{
+    Stop stop;
+    stop.visit = course.visits[course.step * MOST_VISITS + course.n];
+    stop.slab = heading.backward ? march.slabs - 1 - course.step : course.step;
+    stop.across = line_row + stop.visit.shift[1];
+    stop.across -= stop.across > march.across ? march.across + 1 : 0;
+    stop.voxel = line + stop.visit.shift[0];
+    stop.voxel -= stop.voxel >= march.pitch ? march.pitch : 0;
+    int row = min(stop.across, march.across - 1) * march.row_of_across + stop.slab * march.row_of_slab;
+    stop.at = row * march.pitch + stop.voxel;
+    stop.density = __ldg(density + stop.at);
+    stop.release = release[stop.at];
+    return stop;
+}
+
+__device__ inline bool any_lane(bool mine) { return __any_sync(0xffffffffu, mine) != 0; }
+
+// Lines of one lattice through a voxel: every term moves towards what it would settle at; what is not carried on stays.
+template <bool RELEASES> __device__ inline float carry(float path, const Sent& sent, float state[TERMS], float& sum)
+{
+    float keeps = __expf(-SLOWEST_PER_CM * path);
+    float carried = 0.0f;
+#pragma unroll
+    for (int term = 0; term < TERMS; ++term) {
+        if (RELEASES) {
+            float beyond = state[term] - sent.full[term];
+            state[term] = fmaf(keeps, beyond, sent.full[term]);
+            carried = fmaf(keeps, beyond, carried);
+        } else {
+            state[term] *= keeps;
+            carried += state[term];
+        }
+        // Each term decays twice as fast as the one before.
+        keeps *= keeps;
+    }
+    float before = sum;
+    sum = RELEASES ? carried + sent.settled : carried;
+    float stays = before - sum;
+    return RELEASES ? fmaf(path, sent.released, stays) : stays;
+}
+
 // Moves every line of a direction through the block.
 template <int LATTICES>
 __device__ inline void transport(const March& march, const Heading& heading,
                                  const Visit* __restrict__ visits, const int* __restrict__ counts,
                                  const Coefficients* __restrict__ table, const float* __restrict__ density,
-                                 const Release* __restrict__ release, const RowUse* __restrict__ uses, float units,
-                                 int* __restrict__ deposit)
+                                 const Release* __restrict__ release, float units, int* __restrict__ deposit)
 {
-    int first_line = blockIdx.x * 32;
-    int line = first_line + threadIdx.x;
+    int line = blockIdx.x * 32 + threadIdx.x;
     int line_row = blockIdx.y * blockDim.y + threadIdx.y;
-    int rows_across = march.across;
-    if (line_row > rows_across) {
+    if (line_row > march.across) {
         return;
     }
     float state[LATTICES][TERMS] = {};
+    float sum[LATTICES] = {};
     bool active = false;
-    for (int step = 0; step < march.slabs; ++step) {
-        int slab = heading.backward ? march.slabs - 1 - step : step;
-        int count = __ldg(counts + step);
-        for (int n = 0; n < count; ++n) {
-            Visit visit = visits[step * MOST_VISITS + n];
-            int across = line_row + visit.shift[1];
-            across -= across > rows_across ? rows_across + 1 : 0;
-            int first = first_line + visit.shift[0];
-            first -= first >= march.pitch ? march.pitch : 0;
-            int voxel = line + visit.shift[0];
-            voxel -= voxel >= march.pitch ? march.pitch : 0;
-            // Outside the block lines end, and others begin.
-            bool row_ends = across == rows_across;
-            if (row_ends || first + 31 >= march.columns) {
-                if (row_ends || voxel >= march.columns) {
+    Course course = {visits, counts, 0, 0, __ldg(counts)};
+    Stop next = fetch(march, heading, course, line, line_row, density, release);
+    while (course.n < course.count) {
+        Stop stop = next;
+        next_visit(course, march.slabs);
+        if (course.n < course.count) {
+            next = fetch(march, heading, course, line, line_row, density, release);
+        }
+        // Outside the block lines end, and others begin.
+        bool outside = stop.across == march.across || stop.voxel >= march.columns;
+        if (any_lane(outside)) {
+            if (outside) {
 #pragma unroll
-                    for (int q = 0; q < LATTICES; ++q) {
+                for (int q = 0; q < LATTICES; ++q) {
+                    if (stop.visit.length_cm[q] > 0.0f) {
+                        sum[q] = 0.0f;
 #pragma unroll
                         for (int term = 0; term < TERMS; ++term) {
-                            state[q][term] = visit.length_cm[q] > 0.0f ? 0.0f : state[q][term];
+                            state[q][term] = 0.0f;
                         }
                     }
                 }
-                if (row_ends) {
-                    continue;
-                }
             }
-            int row = across * march.row_of_across + slab * march.row_of_slab;
-            RowUse use = uses[row];
-            bool releases = meets(first, march.pitch, use.releasing);
-            active = active || releases;
-            if (!active || !meets(first, march.pitch, use.matter)) {
+            if (stop.across == march.across) {
                 continue;
             }
-            int at = row * march.pitch + voxel;
-            float here = __ldg(density + at);
-            float stays = 0.0f;
-            if (releases) {
-                Coefficients c = coefficients_of(march, heading, table, voxel, across, slab);
-                Sent s = sent(release[at], c);
+        }
+        const Release& here = stop.release;
+        bool releases = any_lane(here.primary[0] != 0.0f || here.primary[1] != 0.0f || here.scatter[0] != 0.0f
+                                 || here.scatter[1] != 0.0f);
+        active = active || releases;
+        if (!active || !any_lane(stop.density > 0.0f)) {
+            continue;
+        }
+        float stays = 0.0f;
+        Sent s = {};
+        if (releases) {
+            s = sent(here, coefficients_of(march, heading, table, stop.voxel, stop.across, stop.slab));
 #pragma unroll
-                for (int q = 0; q < LATTICES; ++q) {
-                    if (visit.length_cm[q] > 0.0f) {
-                        float path = here * visit.length_cm[q];
-                        float loss = slowest_loss(path);
-                        stays = fmaf(path, s.released, stays);
-#pragma unroll
-                        for (int term = 0; term < TERMS; ++term) {
-                            float missing = s.full[term] - state[q][term];
-                            state[q][term] = fmaf(loss, missing, state[q][term]);
-                            stays = fmaf(-loss, missing, stays);
-                            loss = loss * (2.0f - loss);
-                        }
-                    }
-                }
-            } else {
-#pragma unroll
-                for (int q = 0; q < LATTICES; ++q) {
-                    if (visit.length_cm[q] > 0.0f) {
-                        float loss = slowest_loss(here * visit.length_cm[q]);
-#pragma unroll
-                        for (int term = 0; term < TERMS; ++term) {
-                            float gone = loss * state[q][term];
-                            state[q][term] -= gone;
-                            stays += gone;
-                            loss = loss * (2.0f - loss);
-                        }
-                    }
+            for (int q = 0; q < LATTICES; ++q) {
+                if (stop.visit.length_cm[q] > 0.0f) {
+                    stays += carry<true>(stop.density * stop.visit.length_cm[q], s, state[q], sum[q]);
                 }
             }
-            int rounded = __float2int_rn(stays * units);
-            if (rounded != 0) {
-                atomicAdd(deposit + at, rounded);
+        } else {
+#pragma unroll
+            for (int q = 0; q < LATTICES; ++q) {
+                if (stop.visit.length_cm[q] > 0.0f) {
+                    stays += carry<false>(stop.density * stop.visit.length_cm[q], s, state[q], sum[q]);
+                }
             }
+        }
+        int rounded = __float2int_rn(stays * units);
+        if (rounded != 0) {
+            atomicAdd(deposit + stop.at, rounded);
         }
     }
 }
@@ -336,7 +367,7 @@ __device__ inline void transport(const March& march, const Heading& heading,
     extern "C" __global__ void __launch_bounds__(256) cccs_transport_##LATTICES(                                      \
         const March march, const Heading* __restrict__ headings,                                                       \
         const Visit* __restrict__ visits, const int* __restrict__ counts, const Coefficients* __restrict__ table,      \
-        const float* __restrict__ density, const Release* __restrict__ release, const RowUse* __restrict__ uses,       \
+        const float* __restrict__ density, const Release* __restrict__ release,                                        \
         const Scale* __restrict__ scale, int* __restrict__ deposit)                                                    \
     {                                                                                                                  \
         int slabs = march.slabs;                                                                                       \
@@ -346,8 +377,7 @@ __device__ inline void transport(const March& march, const Heading& heading,
             return;                                                                                                    \
         }                                                                                                              \
         transport<LATTICES>(march, heading, visits + blockIdx.z * slabs * MOST_VISITS,                       \
-                            counts + blockIdx.z * slabs, table, density, release, uses, heading.weight / unit,        \
-                            deposit);                                                                                  \
+                            counts + blockIdx.z * slabs, table, density, release, heading.weight / unit, deposit);     \
     }
 
 TRANSPORT(1)

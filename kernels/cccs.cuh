@@ -35,12 +35,6 @@ struct March {
     float from_mm[3];    // the radiation source, from the centre of voxel (0, 0, 0)
 };
 
-// Of a row: voxels with matter and voxels that release, from the first to one past the last.
-struct RowUse {
-    int matter[2];
-    int releasing[2];
-};
-
 // What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs): sums of amplitudes, then amplitudes
 // over decay constants, near and deep.
 struct Coefficients {
@@ -79,15 +73,9 @@ struct __align__(16) Visit {
 __device__ inline int angle_row(float cosine)
 {
     float x = fminf(fabsf(cosine), 1.0f);
-    float angle = sqrtf(1.0f - x) * (1.5707288f + x * (-0.2121144f + x * (0.074261f + x * -0.0187293f)));
+    float rest = fmaxf(1.0f - x, 1e-20f);
+    float angle = rest * rsqrtf(rest) * (1.5707288f + x * (-0.2121144f + x * (0.074261f + x * -0.0187293f)));
     angle = cosine < 0.0f ? 3.14159265f - angle : angle;
     int row = (int)(angle * (57.29577951f * ROWS_PER_DEG) + 0.5f);
     return min(row, ANGLES - 1);
-}
-
-// 1 - exp(-a y) of the slowest term; each faster term follows by g -> g (2 - g).
-__device__ inline float slowest_loss(float path)
-{
-    float x = path * SLOWEST_PER_CM;
-    return x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f)));
 }

@@ -18,7 +18,7 @@ beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path
+    /// The job: path, cccs
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 

@@ -1,5 +1,6 @@
 //! How fast the jobs are on this machine, beside what the papers measured: one file a job, the same words on every device.
 
+pub mod cccs;
 pub mod degreef;
 mod path;
 
@@ -67,7 +68,7 @@ pub struct Report {
 type Bench = fn(&Compute, &Options, &Watch) -> Result<Vec<Row>, CudaError>;
 
 /// The jobs and their benches.
-const BENCHES: [(&str, Bench); 1] = [("path", path::rows)];
+const BENCHES: [(&str, Bench); 2] = [("path", path::rows), ("cccs", cccs::rows)];
 
 /// The names of the jobs there is a bench of.
 pub fn jobs() -> impl Iterator<Item = &'static str> {

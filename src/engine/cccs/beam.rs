@@ -156,10 +156,20 @@ impl Clock {
 
     pub fn phase(&mut self, name: &str) {
         let ms = self.last.elapsed().as_secs_f64() * 1000.0;
+        self.add(name, ms);
+        self.last = Instant::now();
+    }
+
+    /// Takes phases that a card has timed by itself.
+    pub fn take(&mut self, phases: Vec<(String, f64)>) {
+        phases.iter().for_each(|(name, ms)| self.add(name, *ms));
+        self.last = Instant::now();
+    }
+
+    fn add(&mut self, name: &str, ms: f64) {
         match self.phases_ms.iter_mut().find(|(n, _)| n == name) {
             Some((_, sum)) => *sum += ms,
             None => self.phases_ms.push((name.to_owned(), ms)),
         }
-        self.last = Instant::now();
     }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// Thinner than this (g/cm3) is air outside the patient, which takes no part.
 const THIN_G_CM3: f32 = 0.05;
-/// Voxels of a lattice, at most: 2 GB of work arrays.
-const MOST_VOXELS: usize = 40_000_000;
+/// Voxels of a lattice, at most: 2.5 GB of work arrays.
+const MOST_VOXELS: usize = 50_000_000;
 
 /// Densities on an even grid that holds the dose grid and all of the patient: what lies between source and dose grid
 /// attenuates, and what lies beside it scatters.

@@ -1,5 +1,6 @@
 //! Whether the jobs answer right on this machine: seeded cases on every device, against the CPU and against closed forms.
 
+mod cccs;
 mod path;
 
 use super::cuda::CudaError;
@@ -34,7 +35,7 @@ impl Row {
 type Test = fn(&Compute, &Watch) -> Result<Vec<Row>, CudaError>;
 
 /// The jobs and their tests.
-const TESTS: [(&str, Test); 1] = [("path", path::rows)];
+const TESTS: [(&str, Test); 2] = [("path", path::rows), ("cccs", cccs::rows)];
 
 /// Tests every job on a device.
 ///

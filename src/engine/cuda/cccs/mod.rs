@@ -128,9 +128,10 @@ impl<'a> Work<'a> {
         };
         let Superposition { directions, lattices, .. } = self.beam;
         let table = &self.table;
+        let mut card = self.session.clock()?;
         superpose(&mut self.session, &released, table, directions, *lattices, factor, &self.energy)?;
-        self.session.wait()?;
-        clock.phase("transport");
+        card.mark(&self.session, "transport")?;
+        clock.take(card.finish(&self.session)?);
         if let Some(electrons) = incoming.electrons {
             self.electrons.resize(grid.len(), 0.0);
             self.electrons.iter_mut().zip(electrons).for_each(|(sum, e)| *sum += factor * e);

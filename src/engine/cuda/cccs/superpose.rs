@@ -182,7 +182,6 @@ fn groups(placement: &Placement, directions: &[Direction], lattices: usize) -> V
 struct Laid {
     density: Buffer<f32>,
     release: Buffer<Release>,
-    uses: Buffer<[i32; 4]>,
     deposit: Buffer<i32>,
 }
 
@@ -198,7 +197,6 @@ fn lay_out(
     let laid = Laid {
         density: session.alloc(rows * pitch)?,
         release: session.alloc(rows * pitch)?,
-        uses: session.alloc(rows)?,
         deposit: session.alloc(rows * pitch)?,
     };
     session.fill(&laid.deposit, 0)?;
@@ -207,7 +205,7 @@ fn lay_out(
     let mut args: Vec<Arg> = [columns, fast, slow, pitch].map(Arg::int).into();
     args.extend(layout.order.map(|a| Arg::int(steps[a])));
     args.extend([Arg::from(released.density), Arg::from(released.release), Arg::from(&laid.density)]);
-    args.extend([Arg::from(&laid.release), Arg::from(&laid.uses), Arg::from(scale)]);
+    args.extend([Arg::from(&laid.release), Arg::from(scale)]);
     let shape = Shape::covering([fast * LANES, slow, 1], [LANES as u32, 1, 1]);
     session.launch("cccs", "cccs_lay_out", shape, &args)?;
     Ok(laid)
@@ -276,7 +274,6 @@ fn transport(
         Arg::from(table),
         Arg::from(&laid.density),
         Arg::from(&laid.release),
-        Arg::from(&laid.uses),
         Arg::from(scale),
         Arg::from(&laid.deposit),
     ];

@@ -1,0 +1,139 @@
+//! Collapsed cone: a clinical grid, and the geometries of Xiao et al. 2012 (Table 1) as blocks of water.
+
+use super::{Options, Row, median, timed};
+use crate::case::{Beam, Jaws};
+use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
+use crate::engine::cuda::{CudaError, cccs::Failure};
+use crate::engine::{Compute, Watch, cpu, cuda};
+use crate::geometry::{Grid, GridError, PatientPosition, Volume};
+use crate::physics::{Machine, MachineError, Material, Patient};
+use glam::DVec3;
+use std::sync::Arc;
+
+/// Phases that a card times by its own events.
+pub const ON_CARD: [&str; 4] = ["trace", "release", "transport", "crop"];
+
+/// Table 1: name, voxels, their sides in mm, and the sides of the square field in mm.
+const XIAO: [(&str, [usize; 3], [f64; 3], f64); 7] = [
+    ("xiao-water", [200, 200, 200], [1.0, 1.0, 1.0], 50.0),
+    ("xiao-breast-a", [512, 512, 168], [0.5, 0.5, 3.0], 62.5),
+    ("xiao-breast-b", [512, 512, 63], [1.0, 1.0, 1.0], 110.0),
+    ("xiao-lung-a", [512, 512, 112], [1.0, 1.0, 3.0], 125.0),
+    ("xiao-lung-b", [512, 512, 111], [1.2, 1.2, 3.0], 132.0),
+    ("xiao-head-a", [512, 512, 144], [1.2, 1.2, 3.0], 150.0),
+    ("xiao-head-b", [384, 384, 58], [0.6, 0.6, 3.0], 54.0),
+];
+/// Time of a voxel and direction, ns, of the clinical cases with 3D-DDA-nc (the caption of Figure 2).
+const PAPER_NS: [f64; 2] = [3.36, 4.23];
+
+/// A beam on a block of water.
+pub fn water(
+    size: [usize; 3],
+    spacing_mm: [f64; 3],
+    side_mm: f64,
+    quality: Quality,
+) -> Result<DoseRequest, Failure> {
+    let failed = |what: String| CudaError::Call { kernel: "cccs".to_owned(), what };
+    let spacing_mm = DVec3::from(spacing_mm);
+    let extent = DVec3::from(size.map(|n| n as f64)) * spacing_mm;
+    let grid = Grid::axis_aligned(0.5 * (spacing_mm - extent), spacing_mm, size)
+        .map_err(|e: GridError| failed(e.to_string()))?;
+    let grid = Arc::new(grid);
+    let density = Arc::new(Volume::new(Arc::clone(&grid), vec![1.0; grid.len()]));
+    let patient = Patient {
+        relative_electron_density: Arc::clone(&density),
+        mass_density_g_cm3: density,
+        material: Arc::new(Volume::new(Arc::clone(&grid), vec![Material::Water as u8; grid.len()])),
+        position: PatientPosition::Hfs,
+        hu_table: "bench".to_owned(),
+    };
+    Ok(DoseRequest {
+        patient: Arc::new(patient),
+        machine: Machine::resolve("generic-6mv").map_err(|e: MachineError| failed(e.to_string()))?,
+        beam: Beam::fixed("bench", 1, 0.0, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 100.0),
+        grid,
+        quality,
+        dose_to: DoseTo::Medium,
+    })
+}
+
+pub(super) fn rows(device: &Compute, options: &Options, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    let mut rows = Vec::new();
+    let clinical = [200, 120, 120];
+    for (side, name) in [(100.0, "clinical-10"), (200.0, "clinical-20")] {
+        for quality in [Quality::Fast, Quality::Standard, Quality::Full] {
+            let name = format!("{name}-{}", quality.directions());
+            if options.wants(&name) {
+                let request = water(clinical, [2.5; 3], side, quality).map_err(on_card)?;
+                rows.push(time(name, &request, None, device, options, watch)?);
+            }
+        }
+    }
+    for (name, size, spacing_mm, side_mm) in XIAO {
+        if options.wants(name) {
+            let request = water(size, spacing_mm, side_mm, Quality::Full).map_err(on_card)?;
+            let work = (request.grid.len() * Quality::Full.directions()) as f64;
+            let paper = 0.5 * (PAPER_NS[0] + PAPER_NS[1]) * work * 1e-6;
+            rows.push(time(
+                name.to_owned(),
+                &request,
+                Some((paper, "Tesla C2050, 3D-DDA-nc")),
+                device,
+                options,
+                watch,
+            )?);
+        }
+    }
+    Ok(rows)
+}
+
+/// What a bench says of a failure that is no card's.
+fn on_card(failure: Failure) -> CudaError {
+    match failure {
+        Failure::Card(error) => error,
+        Failure::Dose(error) => CudaError::Call { kernel: "cccs".to_owned(), what: error.to_string() },
+    }
+}
+
+fn time(
+    case: String,
+    request: &DoseRequest,
+    paper: Option<(f64, &'static str)>,
+    device: &Compute,
+    options: &Options,
+    watch: &Watch,
+) -> Result<Row, CudaError> {
+    let run = || match device {
+        Compute::Cpu => cpu::cccs::beam_dose(request, watch).map_err(Failure::from),
+        Compute::Cuda(card) => cuda::cccs::beam_dose(request, card, watch),
+    };
+    let (mut times, mut calls) = (Vec::new(), Vec::new());
+    for n in 0..=options.runs {
+        let (dose, call_ms) = timed(run);
+        let dose = dose.map_err(on_card)?;
+        tracing::info!("{case}: {:?}", dose.receipt.phases_ms);
+        // The first run loads the kernels, brings the patient there and calibrates the machine.
+        if n > 0 {
+            times.push(computed_ms(&dose, device));
+            calls.push(call_ms);
+        }
+    }
+    let (voxels, directions) = (request.grid.len(), request.quality.directions());
+    Ok(Row {
+        case,
+        way: request.quality.word(),
+        voxels,
+        directions,
+        ms: median(times),
+        // Density, four channels, and what stays.
+        least_bytes: voxels * directions * 6 * size_of::<f32>(),
+        call_ms: median(calls),
+        paper,
+    })
+}
+
+/// Time of the computation: of a card's kernels by its own events, of all on the CPU.
+fn computed_ms(dose: &BeamDose, device: &Compute) -> f64 {
+    let counts = |phase: &str| matches!(device, Compute::Cpu) || ON_CARD.contains(&phase);
+    dose.receipt.phases_ms.iter().filter(|(phase, _)| counts(phase)).map(|(_, ms)| ms).sum()
+}

@@ -1,0 +1,184 @@
+//! Collapsed cone: phantoms and fields of every kind, a card against the CPU.
+
+use super::{Row, differences};
+use crate::case::{Beam, Jaws};
+use crate::engine::bench::degreef::Random;
+use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
+use crate::engine::cuda::{CudaError, cccs::Failure};
+use crate::engine::{Compute, Watch, cpu, cuda};
+use crate::geometry::{Grid, GridError, PatientPosition, Volume};
+use crate::physics::{Machine, Material, Patient};
+use glam::{DMat3, DVec3, EulerRot};
+use std::sync::Arc;
+
+/// Of the greatest dose, percent.
+const TOLERANCE: f64 = 0.1;
+
+struct Case {
+    name: String,
+    request: DoseRequest,
+}
+
+pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    let cases = match cases() {
+        Ok(cases) => cases,
+        Err(why) => return Err(CudaError::Call { kernel: "cccs".to_owned(), what: why.to_string() }),
+    };
+    let mut rows = Vec::with_capacity(cases.len());
+    for case in &cases {
+        watch.check()?;
+        // The CPU is the reference: it is only looked at for its repeating itself, once.
+        if matches!(device, Compute::Cuda(_)) || rows.is_empty() {
+            rows.push(compare(case, device, watch)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn compare(case: &Case, device: &Compute, watch: &Watch) -> Result<Row, CudaError> {
+    let want = cpu::cccs::beam_dose(&case.request, watch).map_err(Failure::from);
+    let run = || match device {
+        Compute::Cpu => cpu::cccs::beam_dose(&case.request, watch).map_err(Failure::from),
+        Compute::Cuda(card) => cuda::cccs::beam_dose(&case.request, card, watch),
+    };
+    let row = |worst: f64, mean: f64, repeats: bool| Row {
+        job: "cccs",
+        case: case.name.clone(),
+        device: device.to_string(),
+        way: case.request.quality.word(),
+        against: "CPU",
+        worst,
+        mean,
+        tolerance: TOLERANCE,
+        unit: "%",
+        repeats,
+    };
+    let answers = want.and_then(|want| Ok((want, run()?, run()?)));
+    let (want, got, again) = match answers {
+        Ok(answers) => answers,
+        Err(Failure::Card(error)) => return Err(error),
+        Err(Failure::Dose(_)) => return Ok(row(f64::INFINITY, f64::INFINITY, false)),
+    };
+    let reference: Vec<f64> = want.gy.data().iter().map(|gy| f64::from(*gy)).collect();
+    let most = reference.iter().copied().fold(0.0, f64::max);
+    let (worst, mean) = differences(got.gy.data(), &reference);
+    let bits = |dose: &BeamDose| dose.gy.data().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    Ok(row(100.0 * worst / most, 100.0 * mean / most, bits(&got) == bits(&again)))
+}
+
+/// Water, or what a position holds of it (mass density and material), in a box about the origin.
+fn patient(
+    spacing_mm: DVec3,
+    size: [usize; 3],
+    of: impl Fn(DVec3) -> (f32, Material),
+) -> Result<Arc<Patient>, GridError> {
+    let extent = spacing_mm * DVec3::from(size.map(|n| n as f64));
+    let grid = Arc::new(Grid::axis_aligned(0.5 * (spacing_mm - extent), spacing_mm, size)?);
+    let voxels = (0..grid.len()).map(|i| {
+        let [nx, ny, _] = size;
+        of(grid.centre_mm(i % nx, i / nx % ny, i / (nx * ny)))
+    });
+    let (density, material): (Vec<f32>, Vec<u8>) = voxels.map(|(d, m)| (d, m as u8)).unzip();
+    let density = Arc::new(Volume::new(Arc::clone(&grid), density));
+    Ok(Arc::new(Patient {
+        relative_electron_density: Arc::clone(&density),
+        mass_density_g_cm3: density,
+        material: Arc::new(Volume::new(grid, material)),
+        position: PatientPosition::Hfs,
+        hu_table: "selftest".to_owned(),
+    }))
+}
+
+fn field(jaws: Jaws, gantry_deg: f64, collimator_deg: f64, couch_deg: f64) -> Beam {
+    let mut beam = Beam::fixed("selftest", 1, gantry_deg, DVec3::ZERO, jaws, 100.0);
+    for point in &mut beam.control_points {
+        point.collimator_deg = collimator_deg;
+        point.couch_deg = couch_deg;
+    }
+    beam
+}
+
+fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
+    let machine = Machine::resolve("generic-6mv")?;
+    let mut cases = Vec::new();
+    let mut add =
+        |name: &str, patient: &Arc<Patient>, machine: &Arc<Machine>, beam: Beam, quality: Quality| {
+            let request = DoseRequest {
+                grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+                patient: Arc::clone(patient),
+                machine: Arc::clone(machine),
+                beam,
+                quality,
+                dose_to: DoseTo::Medium,
+            };
+            cases.push(Case { name: name.to_owned(), request });
+        };
+    let square = |side: f64| Jaws::symmetric(side, side);
+    let water = patient(DVec3::splat(5.0), [40, 36, 38], |_| (1.0, Material::Water))?;
+    for quality in [Quality::Preview, Quality::Fast, Quality::Standard, Quality::Full] {
+        add("water 10x10", &water, &machine, field(square(100.0), 0.0, 0.0, 0.0), quality);
+    }
+    let layers = patient(DVec3::splat(4.0), [41, 45, 37], |p| match p.y {
+        y if (-40.0..10.0).contains(&y) => (0.25, Material::Lung),
+        y if (20.0..32.0).contains(&y) => (1.8, Material::CorticalBone),
+        _ => (1.0, Material::Water),
+    })?;
+    add("slabs of lung and bone 5x5", &layers, &machine, field(square(50.0), 0.0, 0.0, 0.0), Quality::Full);
+    let mut random = Random(7);
+    let seeds: Vec<f32> = (0..4096).map(|_| random.unit() as f32).collect();
+    let speckled = patient(DVec3::new(3.0, 4.0, 5.0), [50, 40, 30], |p| {
+        let at = |x: f64, n: usize| (x + 100.0) as usize / n;
+        let value = seeds[(at(p.x, 9) * 7 + at(p.y, 11) * 131 + at(p.z, 13) * 17) % seeds.len()];
+        if p.length() > 72.0 { (0.0, Material::Air) } else { (0.2 + 1.3 * value, Material::Water) }
+    })?;
+    let asymmetric = Jaws { x: [-13.0, 42.0], y: [-37.0, 8.0] };
+    add(
+        "speckled ball, field edges, turned",
+        &speckled,
+        &machine,
+        field(asymmetric, 37.0, 15.0, 20.0),
+        Quality::Standard,
+    );
+    add(
+        "speckled ball, uneven angles",
+        &speckled,
+        &machine,
+        field(square(60.0), 123.4, 77.7, 301.3),
+        Quality::Fast,
+    );
+    add(
+        "speckled ball, from the feet",
+        &speckled,
+        &machine,
+        field(square(60.0), 90.0, 0.0, 90.0),
+        Quality::Standard,
+    );
+    let fine = patient(DVec3::splat(2.0), [40, 60, 40], |_| (1.0, Material::Water))?;
+    add("water 1x1", &fine, &machine, field(square(10.0), 270.0, 0.0, 0.0), Quality::Full);
+    let point = Machine::resolve("point-6mv")?;
+    add("water, point source", &fine, &point, field(square(30.0), 10.0, 0.0, 0.0), Quality::Standard);
+    if let Some(leaves) = &machine.leaves {
+        let mut beam = field(square(100.0), 200.0, 30.0, 10.0);
+        beam.mlc = Some(leaves.to_case());
+        let bank = |row: usize| [-20.0 - (row % 5) as f64 * 3.0, 15.0 + (row % 7) as f64 * 4.0];
+        let pairs = leaves.boundaries_mm.len() - 1;
+        beam.control_points.iter_mut().for_each(|p| p.leaves_mm = (0..pairs).map(bank).collect());
+        add("speckled ball, leaves", &speckled, &machine, beam.clone(), Quality::Standard);
+        let mut last = beam.control_points[0].clone();
+        beam.control_points[0].meterset_weight = 0.0;
+        last.gantry_deg = 211.0;
+        last.leaves_mm.iter_mut().for_each(|bank| *bank = bank.map(|mm| mm + 12.0));
+        beam.control_points.push(last);
+        add("speckled ball, arc with leaves", &speckled, &machine, beam, Quality::Fast);
+    }
+    let turn = DMat3::from_euler(EulerRot::ZYX, 0.4, -0.3, 0.2);
+    let planes: Vec<f64> = (0..28).map(|k| f64::from(k) * 4.0).collect();
+    let first = turn * DVec3::new(-48.0, -40.0, -54.0);
+    let oblique = Grid::new(first, turn.x_axis, turn.y_axis, [3.0, 3.5], [33, 24], &planes)?;
+    add("oblique grid in slabs", &layers, &machine, field(square(70.0), 45.0, 0.0, 340.0), Quality::Standard);
+    if let Some(case) = cases.last_mut() {
+        case.request.grid = Arc::new(oblique);
+        case.request.dose_to = DoseTo::Water;
+    }
+    Ok(cases)
+}
