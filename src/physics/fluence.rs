@@ -3,6 +3,10 @@
 //! Sources and their shares: `physics.md` 8 and 9; two-source models: Ahnesjo, Med. Phys. 21, 225 (1994); Yang et al.,
 //! Med. Phys. 29, 1900 (2002). Positions are in the beam limiting device frame, scaled to the isocentre plane.
 
+mod tables;
+
+pub use tables::{FluenceTables, Picture};
+
 use super::aperture::{Motion, Raster, leaf_transmission};
 use super::focal::{MeanMap, blur, shade};
 use super::normal::{above_edge, cumulative};

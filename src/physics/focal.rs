@@ -28,6 +28,15 @@ impl MeanMap {
         Self { raster, sums }
     }
 
+    pub fn raster(&self) -> &Raster {
+        &self.raster
+    }
+
+    /// Sums over the pixels below and left of each corner.
+    pub fn sums(&self) -> &[f64] {
+        &self.sums
+    }
+
     /// Mean over a rectangle of `width` (at least a pixel) round a position. Near and beyond the rim the rectangle is
     /// moved back inside.
     pub fn mean(&self, at: [f64; 2], width: [f64; 2]) -> f64 {

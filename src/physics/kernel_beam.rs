@@ -65,6 +65,11 @@ impl BeamKernel {
         std::array::from_fn(|c| self.release[i][c] * (1.0 - t) + self.release[i + 1][c] * t)
     }
 
+    /// The table behind [`Self::release`] and its step in g/cm2.
+    pub fn releases(&self) -> (&[[f64; CHANNELS]], f64) {
+        (&self.release, STEP_CM)
+    }
+
     /// Amplitudes of a channel per sr at an angle from the photon's direction: linear between the cones' middles, level
     /// before the first and beyond the last. Integrated over any cone they are that cone's amplitudes.
     pub fn amplitudes_per_sr(&self, channel: usize, angle_deg: f64) -> [f64; TERMS] {

@@ -22,10 +22,11 @@ mod spectrum;
 
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};
-pub use fluence::{Fluence, FluenceError};
+pub use fluence::{Fluence, FluenceError, FluenceTables, Picture};
 pub use hu::{HuTable, HuTableError, Tissue};
 pub use machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 pub use machine_file::MachineError;
 pub use material::{Attenuation, Material};
+pub use normal::normal_tables;
 pub use patient::{BodyMismatch, Patient};
 pub use spectrum::Spectrum;

@@ -17,13 +17,20 @@ pub fn cumulative(x: f64) -> f64 {
     lookup(&CUMULATIVE, x).unwrap_or(if x < 0.0 { 0.0 } else { 1.0 })
 }
 
+/// Its integral at the same places.
+static INTEGRAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let at = |x: f64| x * exact(x) + density(x);
+    (0..=2 * HALF).map(|i| at(i as f64 / STEPS_PER_SIGMA as f64 - REACH)).collect()
+});
+
+/// The tables of [`cumulative`] and [`cumulative_integral`]: -6 .. 6 in steps of 1/128.
+pub fn normal_tables() -> (&'static [f64], &'static [f64]) {
+    (&CUMULATIVE, &INTEGRAL)
+}
+
 /// Integral of [`cumulative`] from minus infinity to `x`: `x Phi(x) + phi(x)`.
 pub fn cumulative_integral(x: f64) -> f64 {
-    static TABLE: LazyLock<Vec<f64>> = LazyLock::new(|| {
-        let at = |x: f64| x * exact(x) + density(x);
-        (0..=2 * HALF).map(|i| at(i as f64 / STEPS_PER_SIGMA as f64 - REACH)).collect()
-    });
-    lookup(&TABLE, x).unwrap_or(if x < 0.0 { 0.0 } else { x })
+    lookup(&INTEGRAL, x).unwrap_or(if x < 0.0 { 0.0 } else { x })
 }
 
 /// What is open at `x` of the half plane above `edge`, blurred by `sigma` and averaged over `width` round `x`.

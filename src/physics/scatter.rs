@@ -69,6 +69,15 @@ impl ScatterMap {
         Self { raster, sad_mm: head.sad_mm, planes: PLANES_MM.into_iter().map(plane).collect() }
     }
 
+    pub fn raster(&self) -> &Raster {
+        &self.raster
+    }
+
+    /// At each of the distances.
+    pub fn planes(&self) -> &[Vec<f32>] {
+        &self.planes
+    }
+
     /// Share of the source seen from a point: isocentre plane coordinates and distance from the target along the axis.
     pub fn at(&self, at: [f64; 2], distance_mm: f64) -> f64 {
         let step = PLANES_MM[1] - PLANES_MM[0];

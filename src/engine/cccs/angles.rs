@@ -94,6 +94,11 @@ impl TiltNorm {
         Self { reach, factors }
     }
 
+    /// The table of factors, 17 x 17 tangents from minus to plus the reach, and the reach.
+    pub fn factors(&self) -> (&[[f32; CHANNELS]], f64) {
+        (&self.factors, self.reach)
+    }
+
     /// Factors for a ray with these tangents, bilinear.
     pub fn at(&self, tangents: [f64; 2]) -> [f32; CHANNELS] {
         let last = (TILTS - 1) as f64;

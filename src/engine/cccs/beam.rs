@@ -65,24 +65,12 @@ pub fn frame_of(request: &DoseRequest, exposure: &Exposure<'_>) -> BeamFrame {
     )
 }
 
-/// The energy in the requested voxels over their mass.
-pub fn cropped(request: &DoseRequest, medium: &Medium, energy: &[f32]) -> Volume<f32> {
-    let [nx, ny, nz] = request.grid.size();
-    let mass = match request.dose_to {
-        DoseTo::Medium => &medium.mass_g_cm3[..],
-        DoseTo::Water => medium.equivalent_g_cm3.data(),
-    };
-    let mut gy = Vec::with_capacity(nx * ny * nz);
-    let [x, y, z] = medium.offset;
-    for k in 0..nz {
-        for j in 0..ny {
-            let start = medium.grid.index(x, y + j, z + k);
-            gy.extend(
-                (start..start + nx).map(|i| if mass[i] > VACUUM_G_CM3 { energy[i] / mass[i] } else { 0.0 }),
-            );
-        }
+/// What the energy in a voxel is divided by.
+pub fn mass_of(medium: &Medium, dose_to: DoseTo) -> &Volume<f32> {
+    match dose_to {
+        DoseTo::Medium => &medium.mass_g_cm3,
+        DoseTo::Water => &medium.equivalent_g_cm3,
     }
-    Volume::new(Arc::clone(&request.grid), gy)
 }
 
 /// A field as it comes in.

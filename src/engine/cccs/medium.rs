@@ -25,7 +25,7 @@ pub struct Medium {
     /// Density of the water that attenuates the beam as the voxel does, g/cm3.
     pub equivalent_g_cm3: Volume<f32>,
     /// Mass density, g/cm3.
-    pub mass_g_cm3: Vec<f32>,
+    pub mass_g_cm3: Volume<f32>,
 }
 
 impl Medium {
@@ -57,15 +57,18 @@ impl Medium {
         if !equivalent.iter().any(|d| *d > 0.0) {
             return Err(DoseError::OutsidePatient);
         }
-        Ok(Self { equivalent_g_cm3: Volume::new(Arc::clone(&grid), equivalent), mass_g_cm3, grid, offset })
+        let [equivalent_g_cm3, mass_g_cm3] =
+            [equivalent, mass_g_cm3].map(|data| Volume::new(Arc::clone(&grid), data));
+        Ok(Self { equivalent_g_cm3, mass_g_cm3, grid, offset })
     }
 
     /// Nothing but water.
     pub fn water(grid: Grid) -> Self {
         let grid = Arc::new(grid);
         let ones = vec![1.0; grid.len()];
-        let equivalent_g_cm3 = Volume::new(Arc::clone(&grid), ones.clone());
-        Self { grid, offset: [0; 3], equivalent_g_cm3, mass_g_cm3: ones }
+        let [equivalent_g_cm3, mass_g_cm3] =
+            [ones.clone(), ones].map(|data| Volume::new(Arc::clone(&grid), data));
+        Self { grid, offset: [0; 3], equivalent_g_cm3, mass_g_cm3 }
     }
 
     pub fn lattice(&self) -> Lattice {

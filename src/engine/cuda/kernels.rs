@@ -3,9 +3,10 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 2] = [
+const SOURCES: [(&str, &str); 3] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("path", include_str!("../../../kernels/ptx/path.ptx")),
+    ("release", include_str!("../../../kernels/ptx/release.ptx")),
 ];
 
 /// The PTX of `kernels/NAME.cu`.

@@ -4,14 +4,15 @@ use super::superpose::{Released, superpose};
 use super::terma::{Incident, terma};
 use crate::case::Receipt;
 use crate::engine::cccs::beam::{
-    ARC_STEP_DEG, Clock, Field, Superposition, check, cropped, digest, frame_of, grid_from_kernel,
+    ARC_STEP_DEG, Clock, Field, Superposition, VACUUM_G_CM3, check, digest, frame_of, grid_from_kernel,
+    mass_of,
 };
 use crate::engine::cccs::calibrate::calibration;
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest};
 use crate::engine::cpu::path::radiological_depth;
 use crate::engine::{Stopped, Watch};
-use crate::physics::kernel_beam::CHANNELS;
+use crate::geometry::Volume;
 use crate::physics::{Fluence, exposures};
 use std::sync::Arc;
 
@@ -60,6 +61,23 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
     Ok(BeamDose { gy: Arc::new(gy), status: request.quality.status(), receipt: Arc::new(receipt) })
 }
 
+/// The energy in the requested voxels over their mass.
+fn cropped(request: &DoseRequest, medium: &Medium, energy: &[f32]) -> Volume<f32> {
+    let [nx, ny, nz] = request.grid.size();
+    let mass = mass_of(medium, request.dose_to).data();
+    let mut gy = Vec::with_capacity(nx * ny * nz);
+    let [x, y, z] = medium.offset;
+    for k in 0..nz {
+        for j in 0..ny {
+            let start = medium.grid.index(x, y + j, z + k);
+            gy.extend(
+                (start..start + nx).map(|i| if mass[i] > VACUUM_G_CM3 { energy[i] / mass[i] } else { 0.0 }),
+            );
+        }
+    }
+    Volume::new(Arc::clone(&request.grid), gy)
+}
+
 /// Energy per volume (Gy g/cm3) on the medium's grid for one photon per cm2 on the axis at the isocentre.
 fn energy(
     beam: &Superposition,
@@ -68,54 +86,26 @@ fn energy(
     clock: &mut Clock,
     watch: &Watch,
 ) -> Result<Vec<f32>, Stopped> {
-    let grid = &medium.grid;
-    let incoming = incoming(beam, field, medium, clock, watch)?;
-    let released = Released {
-        lattice: medium.lattice(),
-        density: medium.equivalent_g_cm3.data(),
-        source: &incoming.release,
-        source_mm: grid.local_from_patient(field.frame.source_mm),
-        lattice_from_kernel: grid_from_kernel(field.frame, grid),
-    };
-    let mut energy = superpose(&released, &beam.table, &beam.directions, beam.lattices, watch)?;
-    clock.phase("transport");
-    if let Some(electrons) = &incoming.electrons {
-        energy.iter_mut().zip(electrons).for_each(|(energy, electrons)| *energy += electrons);
-    }
-    Ok(energy)
-}
-
-/// What comes in from a field, on the medium's grid, for one photon per cm2 on the axis at the isocentre.
-pub struct Incoming {
-    /// By channel, Gy.
-    pub release: [Vec<f32>; CHANNELS],
-    /// Energy per volume (Gy g/cm3) of contaminant electrons.
-    pub electrons: Option<Vec<f32>>,
-}
-
-/// Traces a field's rays and what they release.
-///
-/// # Errors
-/// [`Stopped`] when cancelled.
-pub fn incoming(
-    beam: &Superposition,
-    field: &Field<'_>,
-    medium: &Medium,
-    clock: &mut Clock,
-    watch: &Watch,
-) -> Result<Incoming, Stopped> {
     let Field { machine, frame, fluence, electrons_gy } = *field;
-    let tilt = beam.tilt_norm(frame, &medium.grid);
+    let grid = &medium.grid;
+    let tilt = beam.tilt_norm(frame, grid);
     let depth_mm = radiological_depth(&medium.equivalent_g_cm3, frame.source_mm, watch)?;
     clock.phase("path");
     let incident = Incident { machine, kernel: &beam.kernel, frame, fluence, tilt: &tilt };
-    let release = terma(&incident, &medium.equivalent_g_cm3, &depth_mm, watch)?;
+    let source = terma(&incident, &medium.equivalent_g_cm3, &depth_mm, watch)?;
     clock.phase("terma");
-    let electrons = (electrons_gy > 0.0).then(|| {
-        let mut energy = vec![0.0; medium.grid.len()];
+    let released = Released {
+        lattice: medium.lattice(),
+        density: medium.equivalent_g_cm3.data(),
+        source: &source,
+        source_mm: grid.local_from_patient(frame.source_mm),
+        lattice_from_kernel: grid_from_kernel(frame, grid),
+    };
+    let mut energy = superpose(&released, &beam.table, &beam.directions, beam.lattices, watch)?;
+    clock.phase("transport");
+    if electrons_gy > 0.0 {
         incident.add_electrons(electrons_gy, &medium.equivalent_g_cm3, &depth_mm, &mut energy);
         clock.phase("electrons");
-        energy
-    });
-    Ok(Incoming { release, electrons })
+    }
+    Ok(energy)
 }

@@ -18,4 +18,3 @@ mod transport;
 mod walk;
 
 pub use dose::beam_dose;
-pub(in crate::engine) use dose::incoming;

@@ -1,20 +1,23 @@
 //! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cpu::cccs`](crate::engine::cpu::cccs).
 
+mod release;
 mod superpose;
 
+use super::path::{self, Way};
 use super::{Buffer, CudaError, Device, Session};
 use crate::case::Receipt;
 use crate::engine::cccs::beam::{
-    ARC_STEP_DEG, Clock, Field, Superposition, check, cropped, digest, frame_of, grid_from_kernel,
+    ARC_STEP_DEG, Clock, Field, Superposition, check, digest, frame_of, grid_from_kernel, mass_of,
 };
 use crate::engine::cccs::calibrate::calibration;
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest};
-use crate::engine::cpu::cccs::incoming;
 use crate::engine::{Stopped, Watch};
+use crate::geometry::Volume;
 use crate::physics::{Fluence, exposures};
+use release::{Voxels, crop, release};
 use std::sync::Arc;
-use superpose::{Placement, Release, Released, coefficients, superpose};
+use superpose::{Placement, Released, coefficients, superpose};
 use thiserror::Error;
 
 /// Why a card gave no dose.
@@ -44,7 +47,7 @@ pub fn beam_dose(request: &DoseRequest, device: &Device, watch: &Watch) -> Resul
     clock.phase("density");
     let per_mu = calibration(&request.machine, request.quality, "cuda", |beam, field, water| {
         let mut work = Work::new(device, beam, water)?;
-        work.add(field, 1.0, &mut Clock::new(), watch)?;
+        work.add(field, 1.0)?;
         Ok::<_, Failure>(work.energy()?)
     })?;
     clock.phase("calibration");
@@ -62,13 +65,15 @@ pub fn beam_dose(request: &DoseRequest, device: &Device, watch: &Watch) -> Resul
             electrons_gy: per_mu.electrons_gy,
         };
         let factor = (exposure.share * request.beam.mu * per_mu.fluence) as f32;
-        work.add(&field, factor, &mut clock, watch)?;
+        watch.check()?;
+        work.add(&field, factor)?;
         watch.report((n + 1) as f32 / shares.len() as f32);
     }
-    let energy = work.energy()?;
-    clock.phase("download");
-    let gy = cropped(request, &medium, &energy);
-    clock.phase("crop");
+    clock.phase("queue");
+    let (gy, on_card) = work.dose(request)?;
+    clock.phase("wait and download");
+    clock.take(on_card);
+    let gy = Volume::new(Arc::clone(&request.grid), gy);
     let voxels = medium.grid.len() * request.quality.directions() * shares.len();
     let receipt = Receipt {
         job: "cccs".to_owned(),
@@ -89,60 +94,61 @@ struct Work<'a> {
     density: Arc<Buffer<f32>>,
     table: Buffer<superpose::Coefficients>,
     energy: Buffer<f32>,
-    electrons: Vec<f32>,
+    card: super::Clock,
 }
 
 impl<'a> Work<'a> {
+    /// Brings there what is not there yet.
     fn new(device: &'a Device, beam: &'a Superposition, medium: &'a Medium) -> Result<Self, CudaError> {
         let mut session = device.session();
         let density = session.uploaded(&medium.equivalent_g_cm3)?;
         let table = session.upload(&coefficients(&beam.table))?;
         let energy = session.alloc(medium.grid.len())?;
         session.fill(&energy, 0)?;
-        Ok(Self { session, beam, medium, density, table, energy, electrons: Vec::new() })
+        let card = session.clock()?;
+        Ok(Self { session, beam, medium, density, table, energy, card })
     }
 
-    /// Adds `factor` times the energy of a field.
-    fn add(
-        &mut self,
-        field: &Field<'_>,
-        factor: f32,
-        clock: &mut Clock,
-        watch: &Watch,
-    ) -> Result<(), Failure> {
-        let grid = &self.medium.grid;
-        let incoming = incoming(self.beam, field, self.medium, clock, watch)?;
-        let channels = &incoming.release;
-        let release: Vec<Release> =
-            (0..grid.len()).map(|i| std::array::from_fn(|c| channels[c][i])).collect();
-        let release = self.session.upload(&release)?;
-        clock.phase("release upload");
+    /// Queues a field: adds `factor` times its energy.
+    fn add(&mut self, field: &Field<'_>, factor: f32) -> Result<(), CudaError> {
+        let Self { session, beam, medium, card, .. } = self;
+        let Superposition { kernel, directions, lattices, .. } = *beam;
+        let grid = &medium.grid;
+        let source_mm = field.frame.source_mm;
+        let path = path::Work::prepare(session, &medium.equivalent_g_cm3, source_mm, grid, Way::default())?;
+        card.mark(session, "prepare")?;
+        path.queue(session)?;
+        card.mark(session, "trace")?;
+        let tilt = beam.tilt_norm(field.frame, grid);
+        let voxels = Voxels { medium, density: &self.density, depth_mm: &path.depth_mm };
+        card.mark(session, "prepare")?;
+        let release = release(session, field, kernel, &tilt, &voxels, factor, &self.energy)?;
+        card.mark(session, "release")?;
         let released = Released {
             placement: Placement {
-                lattice: self.medium.lattice(),
-                source_mm: grid.local_from_patient(field.frame.source_mm),
+                lattice: medium.lattice(),
+                source_mm: grid.local_from_patient(source_mm),
                 lattice_from_kernel: grid_from_kernel(field.frame, grid),
             },
             density: &self.density,
             release: &release,
         };
-        let Superposition { directions, lattices, .. } = self.beam;
-        let table = &self.table;
-        let mut card = self.session.clock()?;
-        superpose(&mut self.session, &released, table, directions, *lattices, factor, &self.energy)?;
-        card.mark(&self.session, "transport")?;
-        clock.take(card.finish(&self.session)?);
-        if let Some(electrons) = incoming.electrons {
-            self.electrons.resize(grid.len(), 0.0);
-            self.electrons.iter_mut().zip(electrons).for_each(|(sum, e)| *sum += factor * e);
-        }
-        Ok(())
+        superpose(session, &released, &self.table, directions, *lattices, factor, &self.energy)?;
+        card.mark(session, "transport")
     }
 
     /// Energy per volume (Gy g/cm3) on the medium's grid.
-    fn energy(&mut self) -> Result<Vec<f32>, CudaError> {
-        let mut energy = self.session.download(&self.energy)?;
-        energy.iter_mut().zip(&self.electrons).for_each(|(energy, e)| *energy += e);
-        Ok(energy)
+    fn energy(mut self) -> Result<Vec<f32>, CudaError> {
+        self.session.download(&self.energy)
+    }
+
+    /// The dose that was asked for, and the phases.
+    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Vec<(String, f64)>), CudaError> {
+        let session = &mut self.session;
+        let mass = session.uploaded(mass_of(self.medium, request.dose_to))?;
+        let gy = crop(session, self.medium, request.grid.size(), &self.energy, &mass)?;
+        self.card.mark(session, "crop")?;
+        let gy = session.download(&gy)?;
+        Ok((gy, self.card.finish(session)?))
     }
 }

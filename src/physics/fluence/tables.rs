@@ -1,0 +1,89 @@
+//! A fluence as numbers, for devices that evaluate it by themselves.
+
+use super::Fluence;
+use crate::physics::focal::MeanMap;
+use crate::physics::{Electrons, ExtraFocal};
+
+/// Everything that [`Fluence::at`] and [`Fluence::electrons_at`] read.
+#[derive(Clone, Debug)]
+pub struct FluenceTables<'a> {
+    pub sad_mm: f64,
+    pub focal_sigma_mm: [f64; 2],
+    pub jaw_distance_mm: [f64; 2],
+    pub jaw_transmission: f64,
+    pub extra_focal: Option<ExtraFocal>,
+    pub electrons: Option<Electrons>,
+    /// Off-axis factor at whole mm from the axis.
+    pub horn: &'a [f64],
+    /// Jaw edges along x and along y, and the weight of each opening.
+    pub openings: Vec<[f64; 5]>,
+    pub leaves: Option<LeafTables<'a>>,
+    pub scale: f64,
+    pub electron_scale: f64,
+}
+
+/// What leaves and jaws let through, as pictures.
+#[derive(Clone, Debug)]
+pub struct LeafTables<'a> {
+    /// Leaves travel along y: u is y.
+    pub along_y: bool,
+    pub distance_mm: f64,
+    /// Sums of pixels, one more than there are pixels along each axis.
+    pub focal: Picture<'a, f64>,
+    /// Planes one behind the other.
+    pub scattered: Option<Picture<'a, f32>>,
+    pub electrons: Option<Picture<'a, f64>>,
+}
+
+/// Values over the isocentre plane, u fastest.
+#[derive(Clone, Debug)]
+pub struct Picture<'a, T> {
+    /// Centre of the first pixel.
+    pub first_mm: [f64; 2],
+    pub step_mm: f64,
+    pub size: [usize; 2],
+    pub parts: Vec<&'a [T]>,
+}
+
+impl Fluence {
+    /// The numbers behind it.
+    pub fn tables(&self) -> FluenceTables<'_> {
+        let optics = &self.optics;
+        let sums = |map: &'_ MeanMap| -> ([f64; 2], f64, [usize; 2]) {
+            let raster = map.raster();
+            (raster.first_mm, raster.step_mm, raster.size)
+        };
+        let leaves = self.through_leaves.as_ref().map(|t| {
+            let (first_mm, step_mm, size) = sums(&t.focal);
+            let electrons = t.electrons.as_ref().map(|map| {
+                let (first_mm, step_mm, size) = sums(map);
+                Picture { first_mm, step_mm, size, parts: vec![map.sums()] }
+            });
+            let scattered = t.scattered.as_ref().map(|map| {
+                let raster = map.raster();
+                let parts = map.planes().iter().map(Vec::as_slice).collect();
+                Picture { first_mm: raster.first_mm, step_mm: raster.step_mm, size: raster.size, parts }
+            });
+            LeafTables {
+                along_y: t.along_y,
+                distance_mm: t.leaf_distance_mm,
+                focal: Picture { first_mm, step_mm, size, parts: vec![t.focal.sums()] },
+                scattered,
+                electrons,
+            }
+        });
+        FluenceTables {
+            sad_mm: optics.sad_mm,
+            focal_sigma_mm: optics.focal_sigma_mm,
+            jaw_distance_mm: optics.jaw_distance_mm,
+            jaw_transmission: optics.jaw_transmission,
+            extra_focal: optics.extra_focal,
+            electrons: optics.electrons,
+            horn: &optics.horn,
+            openings: self.openings.iter().map(|o| [o.x[0], o.x[1], o.y[0], o.y[1], o.weight]).collect(),
+            leaves,
+            scale: self.scale,
+            electron_scale: self.electron_scale,
+        }
+    }
+}
