@@ -15,10 +15,12 @@ the same device.\n\n\
 Examples:\n  \
 beamsight bench path\n  \
 beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
+beamsight bench cccs clinical --device cuda\n  \
+beamsight bench live --runs 5\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path, cccs
+    /// The job: path, cccs, live
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
@@ -31,8 +33,11 @@ pub struct Args {
     runs: Option<u32>,
 }
 
+/// A gantry drag through the worker.
+const LIVE: &str = "live";
+
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> = bench::jobs().collect();
+    let known: Vec<&str> = bench::jobs().chain([LIVE]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -44,6 +49,9 @@ fn job(word: &str) -> Result<String, String> {
 pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
     let device = wish.resolve()?;
     let few = if matches!(device, Compute::Cpu) { 3 } else { 15 };
+    if args.job == LIVE {
+        return super::live::run(args.runs.unwrap_or(few) as usize, wish);
+    }
     let options = Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize };
     let report = bench::run(&args.job, &device, &options, &Watch::new())?
         .filter(|report| !report.rows.is_empty())

@@ -7,6 +7,7 @@ mod bench;
 mod demo;
 mod dose;
 mod info;
+mod live;
 mod path;
 mod render;
 mod selftest;

@@ -143,7 +143,7 @@ impl<'a> Work<'a> {
     }
 
     /// The dose that was asked for, and the phases.
-    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Vec<(String, f64)>), CudaError> {
+    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, path::Phases), CudaError> {
         let session = &mut self.session;
         let mass = session.uploaded(mass_of(self.medium, request.dose_to))?;
         let gy = crop(session, self.medium, request.grid.size(), &self.energy, &mass)?;
