@@ -3,7 +3,8 @@
 //
 // A thread carries the lines of one number, one for each lattice of the direction, from the first slab to the last. Which
 // voxels lines pass is the same for all of them but for whole voxels, so that a warp takes every turn together; cccs_walk
-// writes the turns down once. Lines that leave the block sideways come in again on the other side, empty (one row and
+// writes the turns down once. What a voxel sends along the direction is found once for all lines of a block of threads that
+// pass it, and kept in shared memory for the time of a slab. Lines that leave the block sideways come in again on the other side, empty (one row and
 // some columns of padding see to that): as many threads as voxels of a face, and every one always has work.
 //
 // What stays in a voxel is added up in integers, so that the sum does not depend on the order: equal runs are equal to
@@ -123,7 +124,7 @@ __device__ inline int modulo(int value, int period)
 // in order of steps are in order for each.
 extern "C" __global__ void __launch_bounds__(128)
 cccs_walk(const March march, const int lattices, const int headings, const Heading* __restrict__ heading_list,
-          Visit* __restrict__ visits, int* __restrict__ counts)
+          Visit* __restrict__ visits, Slab* __restrict__ slab_list)
 {
     int slabs = march.slabs;
     int index = blockIdx.x * blockDim.x + threadIdx.x;
@@ -136,6 +137,7 @@ cccs_walk(const March march, const int lattices, const int headings, const Headi
     int way[2] = {heading.per_slab[0] > 0.0 ? 1 : -1, heading.per_slab[1] > 0.0 ? 1 : -1};
     Pieces pieces[MOST_LATTICES];
     int nearest = 0x7fffffff;
+    int base[2] = {0x7fffffff, 0x7fffffff};
     for (int q = 0; q < lattices; ++q) {
         double entry[2];
         for (int axis = 0; axis < 2; ++axis) {
@@ -144,7 +146,10 @@ cccs_walk(const March march, const int lattices, const int headings, const Headi
         }
         walk_slab(pieces[q], entry, heading.per_slab, (double)heading.slab_path_cm);
         for (int n = 0; n < pieces[q].count; ++n) {
-            nearest = min(nearest, way[0] * pieces[q].cell[n][0] + way[1] * pieces[q].cell[n][1]);
+            const int* cell = pieces[q].cell[n];
+            nearest = min(nearest, way[0] * cell[0] + way[1] * cell[1]);
+            base[0] = min(base[0], cell[0]);
+            base[1] = min(base[1], cell[1]);
         }
     }
     Visit* mine = visits + index * MOST_VISITS;
@@ -157,36 +162,36 @@ cccs_walk(const March march, const int lattices, const int headings, const Headi
                 if (way[0] * cell[0] + way[1] * cell[1] != steps) {
                     continue;
                 }
-                unsigned short shift[2] = {(unsigned short)modulo(cell[0], periods[0]),
-                                           (unsigned short)modulo(cell[1], periods[1])};
+                int place = (cell[1] - base[1]) * TILE_COLUMNS + cell[0] - base[0];
                 int at = begin;
-                while (at < count && !(mine[at].shift[0] == shift[0] && mine[at].shift[1] == shift[1])) {
+                while (at < count && mine[at].place != place) {
                     at += 1;
                 }
                 if (at == count) {
-                    mine[at] = {{shift[0], shift[1]}, {0.0f, 0.0f, 0.0f}};
+                    mine[at] = {place, {0.0f, 0.0f, 0.0f}};
                     count += 1;
                 }
-                mine[at].length_cm[q] = pieces[q].length_cm[n];
+                mine[at].exponent[q] = pieces[q].length_cm[n] * EXPONENT_PER_CM;
             }
         }
     }
-    counts[index] = count;
+    slab_list[index] = {{modulo(base[0], periods[0]), modulo(base[1], periods[1])}, count, 0};
 }
 
-// What the channels of a release send along the lines.
-struct Sent {
+// A voxel of the tile: what its release sends along the lines.
+struct __align__(16) Entry {
     float full[TERMS]; // what each term would settle at
     float settled;     // the sum of these
-    float released;    // energy per length
+    float released;    // energy per length, over EXPONENT_PER_CM
+    float density;
 };
 
-__device__ inline Sent sent(const Release& release, const Coefficients& c)
+__device__ inline void send(Entry& entry, const Release& release, const Coefficients& c)
 {
-    Sent sent;
-    sent.released = release.primary[0] * c.sums[0] + release.primary[1] * c.sums[1] + release.scatter[0] * c.sums[2]
-                    + release.scatter[1] * c.sums[3];
-    sent.settled = 0.0f;
+    float released = release.primary[0] * c.sums[0] + release.primary[1] * c.sums[1] + release.scatter[0] * c.sums[2]
+                     + release.scatter[1] * c.sums[3];
+    entry.released = released * (1.0f / EXPONENT_PER_CM);
+    entry.settled = 0.0f;
 #pragma unroll
     for (int term = 0; term < TERMS; ++term) {
         float full = 0.0f;
@@ -198,10 +203,9 @@ __device__ inline Sent sent(const Release& release, const Coefficients& c)
             full = fmaf(release.primary[0], c.primary[term - PRIMARY_FIRST][0], full);
             full = fmaf(release.primary[1], c.primary[term - PRIMARY_FIRST][1], full);
         }
-        sent.full[term] = full;
-        sent.settled += full;
+        entry.full[term] = full;
+        entry.settled += full;
     }
-    return sent;
 }
 
 // The coefficients of a voxel: those of the angle between line and ray in the middle of its strip.
@@ -218,63 +222,69 @@ __device__ inline Coefficients coefficients_of(const March& march, const Heading
     return table[angle_row(along * rsqrtf(fmaxf(square, 1e-12f)))];
 }
 
-// Where the lines of a thread are next, and what is there: fetched while the voxel before it is worked on.
-struct Stop {
-    Visit visit;
+// Density outside the block: nothing gets through, so that lines end there and others begin.
+constexpr float WALL = 1e30f;
+
+// A voxel of the tile of the next slab, fetched while lines pass the one before.
+struct Fetched {
+    int at; // its index; below zero outside the block
+    int voxel;
     int across;
-    int slab;
-    int voxel; // the lane's own, along the contiguous axis
-    int at;    // its index
     float density;
     Release release;
 };
 
-// Walks through the visits of a direction.
-struct Course {
-    const Visit* visits;
-    const int* counts;
-    int step, n, count;
-};
-
-__device__ inline void next_visit(Course& course, int slabs)
+__device__ inline int round_at(int value, int period)
 {
-    course.n += 1;
-    while (course.n >= course.count && course.step + 1 < slabs) {
-        course.step += 1;
-        course.n = 0;
-        course.count = __ldg(course.counts + course.step);
-    }
+    value -= value >= period ? period : 0;
+    return value >= period ? value - period : value;
 }
 
-__device__ inline Stop fetch(const March& march, const Heading& heading, const Course& course, int line, int line_row,
+__device__ inline void fetch(Fetched& fetched, const March& march, const Slab& slab, int slab_number, int place,
                              const float* __restrict__ density, const Release* __restrict__ release)
 {
-    Stop stop;
-    stop.visit = course.visits[course.step * MOST_VISITS + course.n];
-    stop.slab = heading.backward ? march.slabs - 1 - course.step : course.step;
-    stop.across = line_row + stop.visit.shift[1];
-    stop.across -= stop.across > march.across ? march.across + 1 : 0;
-    stop.voxel = line + stop.visit.shift[0];
-    stop.voxel -= stop.voxel >= march.pitch ? march.pitch : 0;
-    int row = min(stop.across, march.across - 1) * march.row_of_across + stop.slab * march.row_of_slab;
-    stop.at = row * march.pitch + stop.voxel;
-    stop.density = __ldg(density + stop.at);
-    stop.release = release[stop.at];
-    return stop;
+    fetched.at = -1;
+    fetched.density = WALL;
+    fetched.release = {{0.0f, 0.0f}, {0.0f, 0.0f}};
+    if (place >= TILE) {
+        return;
+    }
+    int row = place / TILE_COLUMNS;
+    fetched.voxel = round_at(blockIdx.x * LANES + place - row * TILE_COLUMNS + slab.base[0], march.pitch);
+    fetched.across = (blockIdx.y * ROWS + row + slab.base[1]) % (march.across + 1);
+    if (fetched.across < march.across && fetched.voxel < march.columns) {
+        int row_number = fetched.across * march.row_of_across + slab_number * march.row_of_slab;
+        fetched.at = row_number * march.pitch + fetched.voxel;
+        fetched.density = __ldg(density + fetched.at);
+        fetched.release = release[fetched.at];
+    }
 }
 
 __device__ inline bool any_lane(bool mine) { return __any_sync(0xffffffffu, mine) != 0; }
 
-// Lines of one lattice through a voxel: every term moves towards what it would settle at; what is not carried on stays.
-template <bool RELEASES> __device__ inline float carry(float path, const Sent& sent, float state[TERMS], float& sum)
+__device__ inline float power_of_2(float x)
 {
-    float keeps = __expf(-SLOWEST_PER_CM * path);
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+
+// The line of one lattice through a voxel: every term moves towards what it would settle at; what is not carried on
+// stays.
+template <bool RELEASES>
+__device__ inline float carry(float exponent, const Entry& entry, float state[TERMS], float& sum)
+{
+    float keeps = power_of_2(exponent);
     float carried = 0.0f;
 #pragma unroll
     for (int term = 0; term < TERMS; ++term) {
         if (RELEASES) {
-            float beyond = state[term] - sent.full[term];
-            state[term] = fmaf(keeps, beyond, sent.full[term]);
+            float beyond = state[term] - entry.full[term];
+            state[term] = fmaf(keeps, beyond, entry.full[term]);
             carried = fmaf(keeps, beyond, carried);
         } else {
             state[term] *= keeps;
@@ -284,89 +294,105 @@ template <bool RELEASES> __device__ inline float carry(float path, const Sent& s
         keeps *= keeps;
     }
     float before = sum;
-    sum = RELEASES ? carried + sent.settled : carried;
-    float stays = before - sum;
-    return RELEASES ? fmaf(path, sent.released, stays) : stays;
+    sum = RELEASES ? carried + entry.settled : carried;
+    return RELEASES ? fmaf(exponent, entry.released, before - sum) : before - sum;
+}
+
+// The lines of a thread through the voxels of a slab, one after the other.
+template <int LATTICES, bool RELEASES>
+__device__ inline void pass(const Visit* __restrict__ visits, int count, const Entry* own, int* own_left, float units,
+                            float state[LATTICES][TERMS], float sum[LATTICES])
+{
+    for (int n = 0; n < count; ++n) {
+        Visit visit = visits[n];
+        Entry entry = own[visit.place];
+        // Air.
+        if (!any_lane(entry.density > 0.0f)) {
+            continue;
+        }
+        float stays = 0.0f;
+#pragma unroll
+        for (int q = 0; q < LATTICES; ++q) {
+            if (visit.exponent[q] < 0.0f) {
+                stays += carry<RELEASES>(entry.density * visit.exponent[q], entry, state[q], sum[q]);
+            }
+        }
+        atomicAdd(own_left + visit.place, __float2int_rn(stays * units));
+    }
 }
 
 // Moves every line of a direction through the block.
 template <int LATTICES>
-__device__ inline void transport(const March& march, const Heading& heading,
-                                 const Visit* __restrict__ visits, const int* __restrict__ counts,
-                                 const Coefficients* __restrict__ table, const float* __restrict__ density,
-                                 const Release* __restrict__ release, float units, int* __restrict__ deposit)
+__device__ inline void transport(const March& march, const Heading& heading, const Visit* __restrict__ visits,
+                                 const Slab* __restrict__ slabs, const Coefficients* __restrict__ table,
+                                 const float* __restrict__ density, const Release* __restrict__ release, float units,
+                                 int* __restrict__ deposit)
 {
-    int line = blockIdx.x * 32 + threadIdx.x;
-    int line_row = blockIdx.y * blockDim.y + threadIdx.y;
-    if (line_row > march.across) {
-        return;
-    }
+    __shared__ Entry tile[TILE];
+    __shared__ int left[TILE];
+    int thread = threadIdx.y * LANES + threadIdx.x;
+    int own = threadIdx.y * TILE_COLUMNS + threadIdx.x;
+    bool has_lines = blockIdx.y * ROWS + threadIdx.y <= march.across;
     float state[LATTICES][TERMS] = {};
     float sum[LATTICES] = {};
     bool active = false;
-    Course course = {visits, counts, 0, 0, __ldg(counts)};
-    Stop next = fetch(march, heading, course, line, line_row, density, release);
-    while (course.n < course.count) {
-        Stop stop = next;
-        next_visit(course, march.slabs);
-        if (course.n < course.count) {
-            next = fetch(march, heading, course, line, line_row, density, release);
-        }
-        // Outside the block lines end, and others begin.
-        bool outside = stop.across == march.across || stop.voxel >= march.columns;
-        if (any_lane(outside)) {
-            if (outside) {
+    Fetched next[FILLS];
+    for (int step = -1; step < march.slabs; ++step) {
+        int number = heading.backward ? march.slabs - 1 - step : step;
+        int at[FILLS];
+        bool mine = false;
+        if (step >= 0) {
 #pragma unroll
-                for (int q = 0; q < LATTICES; ++q) {
-                    if (stop.visit.length_cm[q] > 0.0f) {
-                        sum[q] = 0.0f;
-#pragma unroll
-                        for (int term = 0; term < TERMS; ++term) {
-                            state[q][term] = 0.0f;
-                        }
+            for (int fill = 0; fill < FILLS; ++fill) {
+                int place = thread + fill * THREADS;
+                const Release& r = next[fill].release;
+                bool some = r.primary[0] != 0.0f || r.primary[1] != 0.0f || r.scatter[0] != 0.0f || r.scatter[1] != 0.0f;
+                at[fill] = next[fill].at;
+                mine = mine || some;
+                if (place < TILE) {
+                    Entry entry = {};
+                    if (some) {
+                        send(entry, r, coefficients_of(march, heading, table, next[fill].voxel, next[fill].across, number));
                     }
+                    entry.density = next[fill].density;
+                    tile[place] = entry;
+                    left[place] = 0;
                 }
             }
-            if (stop.across == march.across) {
-                continue;
+        }
+        bool releases = __syncthreads_or(mine) != 0;
+        if (step + 1 < march.slabs) {
+#pragma unroll
+            for (int fill = 0; fill < FILLS; ++fill) {
+                fetch(next[fill], march, slabs[step + 1], number + (heading.backward ? -1 : 1), thread + fill * THREADS,
+                      density, release);
             }
         }
-        const Release& here = stop.release;
-        bool releases = any_lane(here.primary[0] != 0.0f || here.primary[1] != 0.0f || here.scatter[0] != 0.0f
-                                 || here.scatter[1] != 0.0f);
         active = active || releases;
-        if (!active || !any_lane(stop.density > 0.0f)) {
+        if (!active) {
             continue;
         }
-        float stays = 0.0f;
-        Sent s = {};
-        if (releases) {
-            s = sent(here, coefficients_of(march, heading, table, stop.voxel, stop.across, stop.slab));
-#pragma unroll
-            for (int q = 0; q < LATTICES; ++q) {
-                if (stop.visit.length_cm[q] > 0.0f) {
-                    stays += carry<true>(stop.density * stop.visit.length_cm[q], s, state[q], sum[q]);
-                }
-            }
-        } else {
-#pragma unroll
-            for (int q = 0; q < LATTICES; ++q) {
-                if (stop.visit.length_cm[q] > 0.0f) {
-                    stays += carry<false>(stop.density * stop.visit.length_cm[q], s, state[q], sum[q]);
-                }
-            }
+        const Visit* here = visits + step * MOST_VISITS;
+        if (has_lines && releases) {
+            pass<LATTICES, true>(here, slabs[step].visits, tile + own, left + own, units, state, sum);
+        } else if (has_lines) {
+            pass<LATTICES, false>(here, slabs[step].visits, tile + own, left + own, units, state, sum);
         }
-        int rounded = __float2int_rn(stays * units);
-        if (rounded != 0) {
-            atomicAdd(deposit + stop.at, rounded);
+        __syncthreads();
+#pragma unroll
+        for (int fill = 0; fill < FILLS; ++fill) {
+            int place = thread + fill * THREADS;
+            if (place < TILE && at[fill] >= 0 && left[place] != 0) {
+                atomicAdd(deposit + at[fill], left[place]);
+            }
         }
     }
 }
 
 #define TRANSPORT(LATTICES)                                                                                            \
-    extern "C" __global__ void __launch_bounds__(256) cccs_transport_##LATTICES(                                      \
+    extern "C" __global__ void __launch_bounds__(THREADS, 3) cccs_transport_##LATTICES(                                \
         const March march, const Heading* __restrict__ headings,                                                       \
-        const Visit* __restrict__ visits, const int* __restrict__ counts, const Coefficients* __restrict__ table,      \
+        const Visit* __restrict__ visits, const Slab* __restrict__ slab_list, const Coefficients* __restrict__ table,  \
         const float* __restrict__ density, const Release* __restrict__ release,                                        \
         const Scale* __restrict__ scale, int* __restrict__ deposit)                                                    \
     {                                                                                                                  \
@@ -376,8 +402,8 @@ __device__ inline void transport(const March& march, const Heading& heading,
         if (!(unit > 0.0f)) {                                                                                          \
             return;                                                                                                    \
         }                                                                                                              \
-        transport<LATTICES>(march, heading, visits + blockIdx.z * slabs * MOST_VISITS,                       \
-                            counts + blockIdx.z * slabs, table, density, release, heading.weight / unit, deposit);     \
+        transport<LATTICES>(march, heading, visits + blockIdx.z * slabs * MOST_VISITS,                                 \
+                            slab_list + blockIdx.z * slabs, table, density, release, heading.weight / unit, deposit);  \
     }
 
 TRANSPORT(1)

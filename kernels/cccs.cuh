@@ -62,12 +62,31 @@ struct Heading {
     int none;
 };
 
-// A voxel that lines pass within a slab: what to add to the line's number along the contiguous axis and across, and
-// how far the line of each lattice goes in it.
-struct __align__(16) Visit {
-    unsigned short shift[2];
-    float length_cm[MOST_LATTICES];
+// Threads of a block: lines side by side, and rows of lines. In a slab they pass the voxels of a tile, which reaches
+// further by what lines move in it at most.
+constexpr int LANES = 32;
+constexpr int ROWS = 8;
+constexpr int THREADS = LANES * ROWS;
+constexpr int HALO = 2;
+constexpr int TILE_COLUMNS = LANES + HALO;
+constexpr int TILE = TILE_COLUMNS * (ROWS + HALO);
+constexpr int FILLS = (TILE + THREADS - 1) / THREADS;
+
+// Where the tile of the first lines lies in a slab: what to add to the lines' numbers along the contiguous axis and
+// across. And how many of its voxels a line passes.
+struct __align__(16) Slab {
+    int base[2];
+    int visits;
+    int none;
 };
+
+// A voxel that lines pass within a slab: its place in the tile from the line's own, and how far the line of each lattice
+// goes in it, as the negative exponent (of 2) of the slowest term for density 1.
+struct __align__(16) Visit {
+    int place;
+    float exponent[MOST_LATTICES];
+};
+constexpr float EXPONENT_PER_CM = -SLOWEST_PER_CM * 1.44269504f;
 
 // A strip's row of the table for the cosine of its angle to the line: Abramowitz and Stegun 4.4.45.
 __device__ inline int angle_row(float cosine)

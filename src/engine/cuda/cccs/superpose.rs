@@ -256,21 +256,21 @@ fn transport(
     session.fits_int("the visits of a dose", count * slabs * MOST_VISITS)?;
     let headings = session.upload(&group.headings)?;
     let visits = session.alloc::<[f32; 4]>(count * slabs * MOST_VISITS)?;
-    let counts = session.alloc::<i32>(count * slabs)?;
+    let slab_list = session.alloc::<[i32; 4]>(count * slabs)?;
     let args = [
         Arg::value(&group.march),
         Arg::int(lattices),
         Arg::int(count),
         Arg::from(&headings),
         Arg::from(&visits),
-        Arg::from(&counts),
+        Arg::from(&slab_list),
     ];
     session.launch("cccs", "cccs_walk", Shape::covering([count * slabs, 1, 1], [128, 1, 1]), &args)?;
     let args = [
         Arg::value(&group.march),
         Arg::from(&headings),
         Arg::from(&visits),
-        Arg::from(&counts),
+        Arg::from(&slab_list),
         Arg::from(table),
         Arg::from(&laid.density),
         Arg::from(&laid.release),
