@@ -152,3 +152,27 @@ impl<'a> Work<'a> {
         Ok((gy, self.card.finish(session)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels::{ptx, signature};
+    use super::{release, superpose};
+
+    /// The host's declarations are as large as the kernels'.
+    #[test]
+    fn the_kernels_are_called_as_declared() {
+        let cccs = ptx("cccs").unwrap();
+        let march = size_of::<superpose::March>();
+        for lattices in 1..=3 {
+            let name = format!("cccs_transport_{lattices}");
+            assert_eq!(signature(cccs, &name), Some(vec![march, 8, 8, 8, 8, 8, 8, 8, 8]), "{name}");
+        }
+        assert_eq!(signature(cccs, "cccs_walk"), Some(vec![march, 4, 4, 8, 8, 8]));
+        assert_eq!(signature(cccs, "cccs_lay_out"), Some(vec![4, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(cccs, "cccs_gather"), Some(vec![4, 4, 4, 4, 4, 4, 8, 8, 8, 8]));
+        let ptx = ptx("release").unwrap();
+        let field = size_of::<release::Field>();
+        assert_eq!(signature(ptx, "release_all"), Some(vec![field, 8, 8, 8, 4, 8, 8]));
+        assert_eq!(signature(ptx, "release_crop"), Some(vec![4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8]));
+    }
+}
