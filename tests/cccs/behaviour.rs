@@ -16,7 +16,7 @@ fn small() -> Arc<beamsight::physics::Patient> {
 /// Turning the gantry by 90 degrees turns the dose in a cube.
 #[test]
 fn gantry_by_ninety_degrees_turns_the_dose() {
-    let mut wanted = request(&small(), &machine("point-6mv"), 40.0, Quality::Standard);
+    let mut wanted = request(&small(), &machine("point-6mv"), 40.0, Quality::Full);
     let from_above = dose(&wanted);
     let most = f64::from(from_above.gy.data().iter().copied().fold(0.0, f32::max));
     for gantry in [90.0, 180.0, 270.0] {

@@ -49,8 +49,8 @@ impl Quality {
     pub fn lattices(self) -> usize {
         match self {
             Self::Preview => 1,
-            Self::Fast => 2,
-            Self::Standard | Self::Full => 3,
+            Self::Fast | Self::Standard => 2,
+            Self::Full => 3,
         }
     }
 
