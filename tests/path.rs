@@ -3,6 +3,7 @@
 
 use beamsight::engine::bench::degreef::{CASES, GEOMETRIES, Random};
 use beamsight::engine::cpu::path::{radiological_depth, radiological_depth_at};
+use beamsight::engine::selftest::EDGES_AND_CORNERS_MM;
 use beamsight::engine::{Stopped, Watch};
 use beamsight::geometry::{Grid, Volume};
 use glam::{DMat3, DVec3, EulerRot};
@@ -128,16 +129,7 @@ fn sources_inside_the_grid() {
 fn along_axes_and_through_edges_and_corners() {
     let grid = Grid::axis_aligned(DVec3::splat(-7.5), DVec3::ONE, [16, 16, 16]).unwrap();
     let density = speckle(grid, 3);
-    for source in [
-        [-100.5, 0.5, 0.5],
-        [0.5, 100.5, -3.5],
-        [0.5, 0.5, -100.5],
-        [-20.5, -20.5, -20.5],
-        [20.5, -20.5, 0.5],
-        [-20.0, -20.0, -20.0],
-        [-1024.0, 0.0, 0.0],
-        [7.5, 7.5, 7.5],
-    ] {
+    for source in EDGES_AND_CORNERS_MM {
         worst(&density, DVec3::from(source), &density.grid().clone());
     }
     // By hand: the diagonal of each cube on the way from corner to corner.

@@ -83,6 +83,13 @@ pub struct Receipt {
 }
 
 impl Receipt {
+    /// The same for a job that the CPU did because a card could not: says why.
+    pub fn instead_of_a_card(&self, error: &impl std::fmt::Display) -> Arc<Self> {
+        let mut receipt = self.clone();
+        receipt.warnings.push(format!("computed on the CPU: {error}"));
+        Arc::new(receipt)
+    }
+
     pub fn total_ms(&self) -> f64 {
         self.phases_ms.iter().map(|(_, ms)| ms).sum()
     }

@@ -47,9 +47,7 @@ pub fn trace(request: &PathRequest, device: &Compute, watch: &Watch) -> Result<D
         Err(cuda::CudaError::Stopped(stopped)) => Err(stopped),
         Err(error) => {
             let map = cpu::path::trace(request, watch)?;
-            let mut receipt = (*map.receipt).clone();
-            receipt.warnings.push(format!("computed on the CPU: {error}"));
-            Ok(DepthMap { receipt: Arc::new(receipt), ..map })
+            Ok(DepthMap { receipt: map.receipt.instead_of_a_card(&error), ..map })
         }
     }
 }

@@ -121,6 +121,16 @@ fn a_number_out_of_range_is_refused_and_says_so() {
     assert_eq!(w.state().state.plan().expect("a plan").beams[0].mu, 100.0);
 }
 
+/// Types a path into the field of the table's file.
+fn type_file(w: &mut Window, path: &std::path::Path) {
+    w.get_by_label("HU table file").scroll_to_me();
+    w.run_steps(3);
+    w.get_by_label("HU table file").focus();
+    w.run_steps(2);
+    w.get_by_label("HU table file").type_text(&path.display().to_string());
+    w.run_steps(2);
+}
+
 #[test]
 fn a_table_is_saved_as_a_file_and_loaded_again() {
     let mut w = opened("hu_file");
@@ -128,12 +138,7 @@ fn a_table_is_saved_as_a_file_and_loaded_again() {
     let saved = path.with_extension("toml");
     let _ = std::fs::remove_file(&saved);
     press(&mut w, "Edit HU table");
-    w.get_by_label("HU table file").scroll_to_me();
-    w.run_steps(3);
-    w.get_by_label("HU table file").focus();
-    w.run_steps(2);
-    w.get_by_label("HU table file").type_text(&path.display().to_string());
-    w.run_steps(2);
+    type_file(&mut w, &path);
     press(&mut w, "Save HU table");
     until(&mut w, "saved table", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
     let text = std::fs::read_to_string(&saved).expect("the file, with the ending it is opened by");
@@ -143,12 +148,7 @@ fn a_table_is_saved_as_a_file_and_loaded_again() {
 
     let mut other = opened("hu_file_other");
     let load = |w: &mut Window, path: &std::path::Path| {
-        w.get_by_label("HU table file").scroll_to_me();
-        w.run_steps(3);
-        w.get_by_label("HU table file").focus();
-        w.run_steps(2);
-        w.get_by_label("HU table file").type_text(&path.display().to_string());
-        w.run_steps(2);
+        type_file(w, path);
         press(w, "Load HU table");
     };
     load(&mut other, &saved);

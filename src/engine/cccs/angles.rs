@@ -6,10 +6,10 @@ use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
 use crate::physics::kernel_fit::{TERMS, decay_per_cm, terms_of};
 use glam::DVec3;
 
-const STEP_DEG: f64 = 0.25;
-const ANGLES: usize = (180.0 / STEP_DEG) as usize + 1;
+pub const STEP_DEG: f64 = 0.25;
+pub const ANGLES: usize = (180.0 / STEP_DEG) as usize + 1;
 /// Tilts at which the normalisation is tabulated, each way.
-const TILTS: usize = 17;
+pub const TILTS: usize = 17;
 
 /// The terms of each class.
 pub const PRIMARY: std::ops::Range<usize> = terms_of(KernelClass::Primary);

@@ -1,69 +1,18 @@
-//! What a beam is to the engine, on every device: its fields, kernels and directions, and the bookkeeping of its job.
+//! What a beam is to the engine, on every device: its fields, kernels and directions.
 
 use super::angles::{AngleTable, TiltNorm};
 use super::directions::{Direction, equal_energy_spiral};
 use super::kept::Kept;
 use super::medium::Medium;
-use super::{DoseError, DoseRequest, DoseTo, Quality};
-use crate::case::{Beam, Radiation};
+use super::{DoseTo, Quality};
 use crate::geometry::{BeamFrame, Grid, Volume};
 use crate::physics::kernel_beam::BeamKernel;
-use crate::physics::{Exposure, Fluence, Machine, Spectrum};
+use crate::physics::{Fluence, Machine, Spectrum};
 use glam::{DMat3, DVec3};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
-use std::time::Instant;
 
-/// Steps of an arc, degrees.
-pub const ARC_STEP_DEG: f64 = 4.0;
 /// Thinner than this (g/cm3) holds no dose worth the name.
 pub const VACUUM_G_CM3: f32 = 1e-4;
-
-/// Equal requests have equal digests: the volumes by identity, the rest by value.
-pub fn digest(request: &DoseRequest) -> String {
-    let mut hasher = DefaultHasher::new();
-    let DoseRequest { patient, machine, beam, grid, quality, dose_to } = request;
-    let volumes = [patient.mass_density_g_cm3.id()];
-    format!("{volumes:?} {:?} {machine:?} {beam:?} {grid:?} {quality:?} {dose_to:?}", patient.material.id())
-        .hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
-}
-
-/// Refuses what is no photon beam or delivers nothing.
-///
-/// # Errors
-/// [`DoseError::Beam`].
-pub fn check(beam: &Beam) -> Result<(), DoseError> {
-    let refuse = |why: &str| Err(DoseError::Beam { beam: beam.name.clone(), why: why.to_owned() });
-    if let Some(why) = &beam.read_only {
-        return refuse(why);
-    }
-    if beam.radiation != Radiation::Photon {
-        return refuse("only photon beams are computed");
-    }
-    if !(beam.mu.is_finite() && beam.mu >= 0.0) {
-        return refuse("its monitor units are not a number of zero or more");
-    }
-    if beam.control_points.is_empty() {
-        return refuse("it has no control point, so no monitor units to deliver");
-    }
-    if !beam.isocentre_mm.is_finite() {
-        return refuse("its isocentre is not a position");
-    }
-    Ok(())
-}
-
-/// Where the beam stands during an exposure.
-pub fn frame_of(request: &DoseRequest, exposure: &Exposure<'_>) -> BeamFrame {
-    BeamFrame::new(
-        request.patient.position,
-        exposure.gantry_deg,
-        exposure.collimator_deg,
-        exposure.couch_deg,
-        request.beam.isocentre_mm,
-        request.machine.sad_mm,
-    )
-}
 
 /// What the energy in a voxel is divided by.
 pub fn mass_of(medium: &Medium, dose_to: DoseTo) -> &Volume<f32> {
@@ -129,35 +78,4 @@ fn widest_tangent(frame: &BeamFrame, corners_mm: &[DVec3]) -> f64 {
         frame.project(*corner).map_or(1.0, |([x, y], _)| (x.abs().max(y.abs()) / frame.sad_mm).min(1.0))
     };
     corners_mm.iter().map(tangent).fold(0.0, f64::max)
-}
-
-/// Wall times of the phases of a job; a phase met again adds to what it has.
-pub struct Clock {
-    last: Instant,
-    pub phases_ms: Vec<(String, f64)>,
-}
-
-impl Clock {
-    pub fn new() -> Self {
-        Self { last: Instant::now(), phases_ms: Vec::new() }
-    }
-
-    pub fn phase(&mut self, name: &str) {
-        let ms = self.last.elapsed().as_secs_f64() * 1000.0;
-        self.add(name, ms);
-        self.last = Instant::now();
-    }
-
-    /// Takes phases that a card has timed by itself.
-    pub fn take(&mut self, phases: Vec<(String, f64)>) {
-        phases.iter().for_each(|(name, ms)| self.add(name, *ms));
-        self.last = Instant::now();
-    }
-
-    fn add(&mut self, name: &str, ms: f64) {
-        match self.phases_ms.iter_mut().find(|(n, _)| n == name) {
-            Some((_, sum)) => *sum += ms,
-            None => self.phases_ms.push((name.to_owned(), ms)),
-        }
-    }
 }

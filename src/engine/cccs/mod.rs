@@ -4,6 +4,7 @@ pub(super) mod angles;
 pub(super) mod beam;
 pub(super) mod calibrate;
 pub mod directions;
+pub mod job;
 mod kept;
 pub(super) mod lattice;
 pub(super) mod medium;
@@ -144,9 +145,7 @@ pub fn beam_dose(request: &DoseRequest, device: &Compute, watch: &Watch) -> Resu
         Err(cuda::cccs::Failure::Card(cuda::CudaError::Stopped(stopped))) => Err(stopped.into()),
         Err(cuda::cccs::Failure::Card(error)) => {
             let dose = cpu::cccs::beam_dose(request, watch)?;
-            let mut receipt = (*dose.receipt).clone();
-            receipt.warnings.push(format!("computed on the CPU: {error}"));
-            Ok(BeamDose { receipt: Arc::new(receipt), ..dose })
+            Ok(BeamDose { receipt: dose.receipt.instead_of_a_card(&error), ..dose })
         }
     }
 }

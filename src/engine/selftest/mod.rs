@@ -3,6 +3,8 @@
 mod cccs;
 mod path;
 
+pub use path::EDGES_AND_CORNERS_MM;
+
 use super::cuda::CudaError;
 use super::{Compute, Watch};
 use serde::Serialize;

@@ -253,23 +253,25 @@ fn random_grids() -> Vec<Case> {
     cases
 }
 
-/// Rays along the axes, and along diagonals exactly through edges and corners.
+/// Sources (mm) from which rays to the voxels of a cube of 16 mm round the origin, 1 mm each, go along the axes, and along
+/// diagonals exactly through edges and corners.
+pub const EDGES_AND_CORNERS_MM: [[f64; 3]; 8] = [
+    [-100.5, 0.5, 0.5],
+    [0.5, 100.5, -3.5],
+    [0.5, 0.5, -100.5],
+    [-20.5, -20.5, -20.5],
+    [20.5, -20.5, 0.5],
+    [-20.0, -20.0, -20.0],
+    [-1024.0, 0.0, 0.0],
+    [7.5, 7.5, 7.5],
+];
+
 fn edges_and_corners() -> Vec<Case> {
-    let sources = [
-        [-100.5, 0.5, 0.5],
-        [0.5, 100.5, -3.5],
-        [0.5, 0.5, -100.5],
-        [-20.5, -20.5, -20.5],
-        [20.5, -20.5, 0.5],
-        [-20.0, -20.0, -20.0],
-        [-1024.0, 0.0, 0.0],
-        [7.5, 7.5, 7.5],
-    ];
     let case = |source: [f64; 3]| {
         let density = speckle(even([16; 3], DVec3::ONE), 5);
         Case::new(format!("edges and corners, from {source:?}"), density, DVec3::from(source), None)
     };
-    sources.into_iter().map(case).collect()
+    EDGES_AND_CORNERS_MM.into_iter().map(case).collect()
 }
 
 /// Around the origin.

@@ -169,8 +169,7 @@ fn editor(ui: &mut Ui, draft: &HuDraft, commands: &mut Commands) {
 }
 
 fn points(ui: &mut Ui, next: &mut HuDraft) {
-    let mut insert = None;
-    let mut remove = None;
+    let mut change = None;
     egui::Grid::new("hu draft points").num_columns(5).spacing([4.0, 3.0]).show(ui, |ui| {
         headings(ui);
         ui.end_row();
@@ -184,26 +183,35 @@ fn points(ui: &mut Ui, next: &mut HuDraft) {
                 .decimals(5)
                 .range(0.0..=25.0)
                 .show(ui);
-            if ui.small_button("+").accessible_name(format!("Insert after point {}", n + 1)).clicked() {
-                insert = Some(n);
-            }
-            if ui.small_button("×").accessible_name(format!("Remove point {}", n + 1)).clicked() {
-                remove = Some(n);
-            }
+            change = row_buttons(ui, "point", n).or(change);
             ui.end_row();
         }
     });
-    if let Some(n) = insert {
-        next.insert_point(n);
-    }
-    if let Some(n) = remove {
-        next.points.remove(n);
+    match change {
+        Some(RowChange::InsertAfter(n)) => next.insert_point(n),
+        Some(RowChange::Remove(n)) => {
+            next.points.remove(n);
+        }
+        None => {}
     }
 }
 
+/// What is asked of a row of a table, by its index.
+#[derive(Clone, Copy, Debug)]
+enum RowChange {
+    InsertAfter(usize),
+    Remove(usize),
+}
+
+/// The buttons at the end of a row of points or classes.
+fn row_buttons(ui: &mut Ui, what: &str, n: usize) -> Option<RowChange> {
+    let insert = ui.small_button("+").accessible_name(format!("Insert after {what} {}", n + 1)).clicked();
+    let remove = ui.small_button("×").accessible_name(format!("Remove {what} {}", n + 1)).clicked();
+    if remove { Some(RowChange::Remove(n)) } else { insert.then_some(RowChange::InsertAfter(n)) }
+}
+
 fn classes(ui: &mut Ui, next: &mut HuDraft) {
-    let mut insert = None;
-    let mut remove = None;
+    let mut change = None;
     egui::Grid::new("hu draft classes").num_columns(4).spacing([4.0, 3.0]).show(ui, |ui| {
         ui.weak("From HU");
         ui.weak("Material");
@@ -219,20 +227,16 @@ fn classes(ui: &mut Ui, next: &mut HuDraft) {
                 }
             });
             response.response.accessible_name(format!("Material of class {}", n + 1));
-            if ui.small_button("+").accessible_name(format!("Insert after class {}", n + 1)).clicked() {
-                insert = Some(n);
-            }
-            if ui.small_button("×").accessible_name(format!("Remove class {}", n + 1)).clicked() {
-                remove = Some(n);
-            }
+            change = row_buttons(ui, "class", n).or(change);
             ui.end_row();
         }
     });
-    if let Some(n) = insert {
-        next.insert_material(n);
-    }
-    if let Some(n) = remove {
-        next.materials.remove(n);
+    match change {
+        Some(RowChange::InsertAfter(n)) => next.insert_material(n),
+        Some(RowChange::Remove(n)) => {
+            next.materials.remove(n);
+        }
+        None => {}
     }
 }
 

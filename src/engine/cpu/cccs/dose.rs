@@ -2,19 +2,13 @@
 
 use super::superpose::{Released, superpose};
 use super::terma::{Incident, terma};
-use crate::case::Receipt;
-use crate::engine::cccs::beam::{
-    ARC_STEP_DEG, Clock, Field, Superposition, VACUUM_G_CM3, check, digest, frame_of, grid_from_kernel,
-    mass_of,
-};
+use crate::engine::cccs::beam::{Field, Superposition, VACUUM_G_CM3, grid_from_kernel, mass_of};
 use crate::engine::cccs::calibrate::calibration;
+use crate::engine::cccs::job::{Clock, answer, check, each_field};
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest};
 use crate::engine::cpu::path::radiological_depth;
 use crate::engine::{Stopped, Watch};
-use crate::geometry::Volume;
-use crate::physics::{Fluence, exposures};
-use std::sync::Arc;
 
 /// The dose of one beam for its monitor units.
 ///
@@ -23,46 +17,28 @@ use std::sync::Arc;
 /// patient, or the job was stopped.
 pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseError> {
     check(&request.beam)?;
-    let mut clock = Clock::new();
+    let mut clock = Clock::start();
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, watch)?;
     clock.phase("density");
     let per_mu = calibration(&request.machine, request.quality, "cpu", |beam, field, water| {
-        energy(beam, field, water, &mut Clock::new(), watch).map_err(DoseError::from)
+        energy(beam, field, water, &mut Clock::start(), watch).map_err(DoseError::from)
     })?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine.spectrum, request.quality);
     let mut sum = vec![0.0_f32; medium.grid.len()];
-    let shares = exposures(&request.beam, ARC_STEP_DEG);
-    for (n, exposure) in shares.iter().enumerate() {
-        let frame = frame_of(request, exposure);
-        let fluence = Fluence::new(&request.machine, &request.beam, exposure)?;
-        let field = Field {
-            machine: &request.machine,
-            frame: &frame,
-            fluence: &fluence,
-            electrons_gy: per_mu.electrons_gy,
-        };
-        let part = energy(&beam, &field, &medium, &mut clock, watch)?;
-        let factor = (exposure.share * request.beam.mu * per_mu.fluence) as f32;
+    let fields = each_field(request, &per_mu, watch, |field, factor| {
+        let part = energy(&beam, field, &medium, &mut clock, watch)?;
         sum.iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
-        watch.report((n + 1) as f32 / shares.len() as f32);
-    }
+        Ok::<_, DoseError>(())
+    })?;
     let gy = cropped(request, &medium, &sum);
     clock.phase("crop");
-    let work = medium.grid.len() * request.quality.directions() * shares.len();
-    let receipt = Receipt {
-        job: "cccs".to_owned(),
-        digest: digest(request),
-        device: format!("cpu ({} threads)", rayon::current_num_threads()),
-        phases_ms: clock.phases_ms,
-        warnings: Vec::new(),
-        work: work as u64,
-    };
-    Ok(BeamDose { gy: Arc::new(gy), status: request.quality.status(), receipt: Arc::new(receipt) })
+    let device = format!("cpu ({} threads)", rayon::current_num_threads());
+    Ok(answer(request, &medium, fields, gy, device, clock))
 }
 
 /// The energy in the requested voxels over their mass.
-fn cropped(request: &DoseRequest, medium: &Medium, energy: &[f32]) -> Volume<f32> {
+fn cropped(request: &DoseRequest, medium: &Medium, energy: &[f32]) -> Vec<f32> {
     let [nx, ny, nz] = request.grid.size();
     let mass = mass_of(medium, request.dose_to).data();
     let mut gy = Vec::with_capacity(nx * ny * nz);
@@ -75,7 +51,7 @@ fn cropped(request: &DoseRequest, medium: &Medium, energy: &[f32]) -> Volume<f32
             );
         }
     }
-    Volume::new(Arc::clone(&request.grid), gy)
+    gy
 }
 
 /// Energy per volume (Gy g/cm3) on the medium's grid for one photon per cm2 on the axis at the isocentre.

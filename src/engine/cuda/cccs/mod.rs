@@ -5,16 +5,12 @@ mod superpose;
 
 use super::path::{self, Way};
 use super::{Buffer, CudaError, Device, Session};
-use crate::case::Receipt;
-use crate::engine::cccs::beam::{
-    ARC_STEP_DEG, Clock, Field, Superposition, check, digest, frame_of, grid_from_kernel, mass_of,
-};
+use crate::engine::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
 use crate::engine::cccs::calibrate::calibration;
+use crate::engine::cccs::job::{Clock, answer, check, each_field};
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest};
 use crate::engine::{Stopped, Watch};
-use crate::geometry::Volume;
-use crate::physics::{Fluence, exposures};
 use release::{Voxels, crop, release};
 use std::sync::Arc;
 use superpose::{Placement, Released, coefficients, superpose};
@@ -42,7 +38,7 @@ impl From<Stopped> for Failure {
 /// [`Failure`].
 pub fn beam_dose(request: &DoseRequest, device: &Device, watch: &Watch) -> Result<BeamDose, Failure> {
     check(&request.beam)?;
-    let mut clock = Clock::new();
+    let mut clock = Clock::start();
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, watch)?;
     clock.phase("density");
     let per_mu = calibration(&request.machine, request.quality, "cuda", |beam, field, water| {
@@ -54,36 +50,13 @@ pub fn beam_dose(request: &DoseRequest, device: &Device, watch: &Watch) -> Resul
     let beam = Superposition::of(&request.machine.spectrum, request.quality);
     let mut work = Work::new(device, &beam, &medium)?;
     clock.phase("upload");
-    let shares = exposures(&request.beam, ARC_STEP_DEG);
-    for (n, exposure) in shares.iter().enumerate() {
-        let frame = frame_of(request, exposure);
-        let fluence = Fluence::new(&request.machine, &request.beam, exposure).map_err(DoseError::from)?;
-        let field = Field {
-            machine: &request.machine,
-            frame: &frame,
-            fluence: &fluence,
-            electrons_gy: per_mu.electrons_gy,
-        };
-        let factor = (exposure.share * request.beam.mu * per_mu.fluence) as f32;
-        watch.check()?;
-        work.add(&field, factor)?;
-        watch.report((n + 1) as f32 / shares.len() as f32);
-    }
+    let fields =
+        each_field(request, &per_mu, watch, |field, factor| Ok::<_, Failure>(work.add(field, factor)?))?;
     clock.phase("queue");
     let (gy, on_card) = work.dose(request)?;
     clock.phase("wait and download");
     clock.take(on_card);
-    let gy = Volume::new(Arc::clone(&request.grid), gy);
-    let voxels = medium.grid.len() * request.quality.directions() * shares.len();
-    let receipt = Receipt {
-        job: "cccs".to_owned(),
-        digest: digest(request),
-        device: device.card().to_string(),
-        phases_ms: clock.phases_ms,
-        warnings: Vec::new(),
-        work: voxels as u64,
-    };
-    Ok(BeamDose { gy: Arc::new(gy), status: request.quality.status(), receipt: Arc::new(receipt) })
+    Ok(answer(request, &medium, fields, gy, device.card().to_string(), clock))
 }
 
 /// A medium on a card, and the energy that fields add up to there.
@@ -157,6 +130,40 @@ impl<'a> Work<'a> {
 mod tests {
     use super::super::kernels::{ptx, signature};
     use super::{release, superpose};
+    use crate::engine::cccs::Quality;
+    use crate::engine::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
+    use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
+
+    /// The kernels write down again what the kernel fit and the angle table are made of: a change on one side alone would
+    /// be a wrong dose on the card.
+    #[test]
+    fn the_kernels_count_on_the_same_numbers() {
+        let sources =
+            [include_str!("../../../../kernels/cccs.cuh"), include_str!("../../../../kernels/fluence.cuh")];
+        let constant = |name: &str| -> f64 {
+            let line = sources.iter().flat_map(|s| s.lines()).find(|l| l.contains(&format!(" {name} = ")));
+            let value =
+                line.and_then(|l| l.split(&format!(" {name} = ")).nth(1)).and_then(|v| v.split(';').next());
+            value.and_then(|v| v.trim_end_matches('f').parse().ok()).unwrap_or_else(|| panic!("no {name}"))
+        };
+        assert_eq!(SCATTER.start, 0);
+        assert_eq!(PRIMARY.end, TERMS);
+        for (name, here) in [
+            ("TERMS", TERMS as f64),
+            ("SLOWEST_PER_CM", SLOWEST_PER_CM),
+            ("SCATTER_END", SCATTER.end as f64),
+            ("PRIMARY_FIRST", PRIMARY.start as f64),
+            ("ANGLES", ANGLES as f64),
+            ("ROWS_PER_DEG", 1.0 / STEP_DEG),
+            ("TILTS", TILTS as f64),
+            ("MOST_LATTICES", superpose::MOST_LATTICES as f64),
+            ("LANES", superpose::LANES as f64),
+            ("ROWS", superpose::ROWS as f64),
+        ] {
+            assert_eq!(constant(name), here, "{name}");
+        }
+        assert!(Quality::NAMED.into_iter().all(|q| q.lattices() <= superpose::MOST_LATTICES));
+    }
 
     /// The host's declarations are as large as the kernels'.
     #[test]

@@ -9,11 +9,11 @@ use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DVec3};
 
 /// `MOST_LATTICES` and `MOST_VISITS` of `kernels/cccs.cuh`.
-const MOST_LATTICES: usize = 3;
+pub(super) const MOST_LATTICES: usize = 3;
 const MOST_VISITS: usize = 3 * MOST_LATTICES;
 /// Lanes of a warp, and rows of lines in a block of threads.
-const LANES: usize = 32;
-const ROWS: usize = 8;
+pub(super) const LANES: usize = 32;
+pub(super) const ROWS: usize = 8;
 
 /// What leaves a voxel, by channel, Gy.
 pub type Release = [f32; CHANNELS];
