@@ -5,6 +5,8 @@ mod ct;
 mod dose;
 mod edit;
 mod plan;
+mod pose;
+mod radiograph;
 mod structure;
 mod uid;
 
@@ -13,6 +15,8 @@ pub use ct::{Ct, Remark, Severity};
 pub use dose::{Dose, DoseStatus, Receipt};
 pub use edit::{Edit, EditError, History};
 pub use plan::{Normalisation, Plan};
+pub use pose::Pose;
+pub use radiograph::{PixelMeaning, Radiograph};
 pub use structure::{Contour, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
 

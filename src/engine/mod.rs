@@ -5,6 +5,8 @@ pub mod cccs;
 pub mod cpu;
 pub mod cuda;
 mod device;
+mod digest;
+pub mod drr;
 pub mod path;
 pub mod selftest;
 mod watch;

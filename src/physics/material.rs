@@ -1,8 +1,8 @@
 //! Materials and how they attenuate photons.
 //!
-//! Coherent (Rayleigh) scattering is left out of every attenuation coefficient here: it turns photons by a degree or so
-//! and moves no energy, and the energy deposition kernels are computed without it (Mackie 1988; `edk_water_egsnrc`),
-//! so TERMA and the primary beam must do without it too.
+//! Coherent (Rayleigh) scattering is left out of the attenuation coefficients that dose is computed with: it turns
+//! photons by a degree or so and moves no energy, and the energy deposition kernels are computed without it (Mackie 1988;
+//! `edk_water_egsnrc`), so TERMA and the primary beam must do without it too. Pictures are computed with it.
 
 use std::sync::LazyLock;
 
@@ -63,6 +63,12 @@ impl Material {
         self.mixed(energy_mev, |t| &t.attenuation)
     }
 
+    /// Mass attenuation coefficient with coherent scattering, cm2/g (NISTIR 5632), 10 keV to 20 MeV (clamped outside): what
+    /// takes a photon out of a picture.
+    pub fn total_mu_over_rho_cm2_g(self, energy_mev: f64) -> f64 {
+        self.mixed(energy_mev, |t| &t.total)
+    }
+
     /// Mass energy-absorption coefficient, cm2/g (NISTIR 5632), 10 keV to 20 MeV (clamped outside).
     pub fn mu_en_over_rho_cm2_g(self, energy_mev: f64) -> f64 {
         self.mixed(energy_mev, |t| &t.absorption)
@@ -121,6 +127,7 @@ impl Attenuation {
 
 struct Tables {
     attenuation: LogLog,
+    total: LogLog,
     absorption: LogLog,
 }
 
@@ -177,6 +184,7 @@ static TABLES: LazyLock<Vec<Option<Tables>>> = LazyLock::new(|| {
             attenuation: LogLog::new(
                 rows(partial).map(|(e, v)| (e, v[1] * RADIATIVE_COMPTON + v[2] + v[3] + v[4])),
             ),
+            total: LogLog::new(rows(nist).map(|(e, v)| (e, v[0]))),
             absorption: LogLog::new(rows(nist).map(|(e, v)| (e, v[1]))),
         })
     };

@@ -1,6 +1,7 @@
 //! Why dose lands where it does: density, attenuation, spectrum, kernels, machine, fluence.
 
 mod aperture;
+mod attenuation_curve;
 mod curve;
 mod exposure;
 mod fluence;
@@ -20,6 +21,7 @@ mod patient;
 mod scatter;
 mod spectrum;
 
+pub use attenuation_curve::{AttenuationCurve, CurveKind};
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};
 pub use fluence::{Fluence, FluenceError, FluenceTables, Picture};

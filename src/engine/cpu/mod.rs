@@ -2,4 +2,5 @@
 
 pub mod cccs;
 mod columns;
+pub mod drr;
 pub mod path;

@@ -1,0 +1,61 @@
+//! Line integrals on the CPU: the reference.
+
+mod exact;
+mod trilinear;
+
+use crate::case::Receipt;
+use crate::engine::Watch;
+use crate::engine::drr::{DrrError, Image, Rays};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Pixels that a thread takes at a time.
+const CHUNK: usize = 512;
+
+/// How the rays of an image are followed.
+enum Way<'a> {
+    Exact(exact::Walk<'a>),
+    Trilinear(trilinear::March<'a>),
+}
+
+impl<'a> Way<'a> {
+    fn new(rays: &'a Rays, image: &'a Image) -> Self {
+        match rays.step_mm {
+            None => Self::Exact(exact::Walk::new(rays, image)),
+            Some(step_mm) => Self::Trilinear(trilinear::March::new(rays, image, step_mm)),
+        }
+    }
+}
+
+/// The line integrals of all rays, image after image, with a receipt.
+///
+/// # Errors
+/// Cancelled.
+pub fn integrals(rays: &Rays, watch: &Watch) -> Result<(Vec<f32>, Receipt), DrrError> {
+    let start = Instant::now();
+    let mut integrals = vec![0.0; rays.count()];
+    let done = AtomicUsize::new(0);
+    for (image, out) in rays.images.iter().zip(integrals.chunks_mut(rays.indices.len())) {
+        let way = Way::new(rays, image);
+        rays.indices.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
+            watch.check()?;
+            match &way {
+                Way::Exact(walk) => walk.fill(pixels, out),
+                Way::Trilinear(march) => march.fill(pixels, out),
+            }
+            let done = done.fetch_add(out.len(), Ordering::Relaxed) + out.len();
+            watch.report(done as f32 / rays.count() as f32);
+            Ok::<_, DrrError>(())
+        })?;
+    }
+    let receipt = Receipt {
+        job: "drr".to_owned(),
+        digest: rays.digest(),
+        device: format!("cpu ({} threads)", rayon::current_num_threads()),
+        phases_ms: vec![("integrate".to_owned(), start.elapsed().as_secs_f64() * 1e3)],
+        warnings: Vec::new(),
+        work: rays.count() as u64,
+    };
+    Ok((integrals, receipt))
+}

@@ -1,0 +1,67 @@
+//! Digests of what was asked: equal requests have equal ones.
+
+use crate::geometry::{Grid, Volume, VolumeId};
+use glam::DVec3;
+use rayon::prelude::*;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// The Fowler-Noll-Vo hash (FNV-1a), a word at a time; written as 16 hexadecimal digits.
+pub(super) struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Digest {
+    pub fn add(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    pub fn add_vector(&mut self, vector: DVec3) {
+        vector.to_array().iter().for_each(|x| self.add(x.to_bits()));
+    }
+
+    pub fn add_grid(&mut self, grid: &Grid) {
+        let axes = grid.axes();
+        [grid.origin_mm(), axes[0], axes[1]].into_iter().for_each(|v| self.add_vector(v));
+        grid.size().iter().for_each(|&n| self.add(n as u64));
+        grid.spacing_xy_mm().iter().chain(grid.planes_mm()).for_each(|x| self.add(x.to_bits()));
+    }
+
+    pub fn add_content(&mut self, volume: &Volume<f32>) {
+        self.add(content(volume));
+    }
+
+    fn of(values: &[f32]) -> u64 {
+        let mut hash = Self::default();
+        values.iter().for_each(|v| hash.add(u64::from(v.to_bits())));
+        hash.0
+    }
+}
+
+/// A hash of a volume's values; those of the last few volumes are kept, as a gantry drag asks for the same one every time.
+fn content(volume: &Volume<f32>) -> u64 {
+    const MOST: usize = 8;
+    static KEPT: Mutex<Vec<(VolumeId, u64)>> = Mutex::new(Vec::new());
+    let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, hash)) = kept().iter().find(|(id, _)| *id == volume.id()) {
+        return *hash;
+    }
+    let [nx, ny, _] = volume.grid().size();
+    let planes: Vec<u64> = volume.data().par_chunks(nx * ny).map(Digest::of).collect();
+    let mut hash = Digest::default();
+    planes.into_iter().for_each(|plane| hash.add(plane));
+    let mut kept = kept();
+    kept.insert(0, (volume.id(), hash.0));
+    kept.truncate(MOST);
+    hash.0
+}
