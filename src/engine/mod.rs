@@ -7,6 +7,7 @@ pub mod cuda;
 mod device;
 mod digest;
 pub mod drr;
+pub mod gamma;
 pub mod path;
 pub mod selftest;
 mod watch;

@@ -3,4 +3,5 @@
 pub mod cccs;
 mod columns;
 pub mod drr;
+pub mod gamma;
 pub mod path;

@@ -1,0 +1,256 @@
+//! What is asked of gamma.
+
+use super::digest::{self, Scan};
+use super::{GammaError, Role};
+use crate::case::Dose;
+use crate::geometry::{Mask, Volume};
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+
+/// Asks for gamma at the voxels of `reference`.
+#[derive(Clone, Debug)]
+pub struct GammaRequest {
+    /// Gy, 0 or more.
+    pub reference: Arc<Volume<f32>>,
+    /// Gy, 0 or more, on any grid of the same patient.
+    pub evaluated: Arc<Volume<f32>>,
+    /// All answered in one pass.
+    pub criteria: Vec<Criterion>,
+    /// What the percent of global criteria and of the threshold are of.
+    pub normalisation: Normalisation,
+    /// Voxels with less of the reference dose than this share of the normalisation are left out, percent.
+    pub threshold_percent: f64,
+    /// Farther points are given this value and not searched for; `None`: the search ends where it has found the least.
+    pub max_gamma: Option<f32>,
+    pub dims: Dims,
+    /// Only voxels of which it covers half or more. On the reference's grid.
+    pub region: Option<Arc<Mask>>,
+    /// Only some of the voxels, chosen at random; their values are those of the full answer.
+    pub subset: Option<Subset>,
+    pub surface: Surface,
+    pub order: Order,
+}
+
+/// A dose difference and a distance to agreement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Criterion {
+    /// Percent of the normalisation, or of the reference dose at the point where `local`.
+    pub dose_percent: f64,
+    pub dta_mm: f64,
+    pub local: bool,
+}
+
+impl Criterion {
+    pub fn global(dose_percent: f64, dta_mm: f64) -> Self {
+        Self { dose_percent, dta_mm, local: false }
+    }
+
+    /// The dose difference that counts as 1 at a point of the reference, Gy.
+    pub fn dose_gy(&self, normalisation_gy: f64, reference_gy: f64) -> f64 {
+        0.01 * self.dose_percent * if self.local { reference_gy } else { normalisation_gy }
+    }
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.local { "local" } else { "global" };
+        write!(f, "{} %/{} mm {kind}", self.dose_percent, self.dta_mm)
+    }
+}
+
+/// What 100 % is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase", tag = "of", content = "gy")]
+pub enum Normalisation {
+    /// The greatest reference dose.
+    Maximum,
+    /// The dose prescribed, Gy.
+    Prescription(f64),
+    /// As typed, Gy.
+    Typed(f64),
+}
+
+impl Normalisation {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Maximum => "maximum of the reference",
+            Self::Prescription(_) => "prescription",
+            Self::Typed(_) => "typed",
+        }
+    }
+}
+
+/// In how many dimensions the nearest point is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Dims {
+    /// One plane: the reference has one frame; of an evaluated volume, its dose on that plane.
+    #[serde(rename = "2")]
+    Plane,
+    /// Each plane of the reference by itself.
+    #[serde(rename = "2.5")]
+    Slices,
+    /// In space. With an evaluated dose of one frame, as [`Dims::Slices`].
+    #[default]
+    #[serde(rename = "3")]
+    Volume,
+}
+
+/// Points chosen at random without repetition: all where there are no more than `count`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Subset {
+    pub count: usize,
+    pub seed: u64,
+}
+
+/// What lies between the voxels of the evaluated dose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Surface {
+    /// Six tetrahedra a cell, in a plane two triangles (Ju 2008).
+    #[default]
+    Simplices,
+    /// The trilinear polynomial of each cell. On the CPU.
+    Trilinear,
+}
+
+/// In which order a card takes the points: Table 2 of Gu 2010. The answer is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Those over the threshold, closed up, as they lie.
+    #[default]
+    Compact,
+    /// Sorted by dose difference, as the paper proposes.
+    Difference,
+    /// As they lie, gaps and all.
+    Unsorted,
+}
+
+/// A request whose numbers and doses are in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Checked {
+    pub normalisation_gy: f64,
+    /// Reference doses of this and more are analysed, Gy.
+    pub threshold_gy: f64,
+}
+
+impl GammaRequest {
+    /// 3D, to the maximum, threshold 10 %, search unlimited: what is left to say is the criteria.
+    pub fn new(reference: Arc<Volume<f32>>, evaluated: Arc<Volume<f32>>, criteria: Vec<Criterion>) -> Self {
+        Self {
+            reference,
+            evaluated,
+            criteria,
+            normalisation: Normalisation::Maximum,
+            threshold_percent: 10.0,
+            max_gamma: None,
+            dims: Dims::Volume,
+            region: None,
+            subset: None,
+            surface: Surface::Simplices,
+            order: Order::Compact,
+        }
+    }
+
+    /// As [`GammaRequest::new`], for two doses of a case.
+    ///
+    /// # Errors
+    /// [`GammaError::FrameOfReference`] where both name their frame and the names differ.
+    pub fn of_doses(
+        reference: &Dose,
+        evaluated: &Dose,
+        criteria: Vec<Criterion>,
+    ) -> Result<Self, GammaError> {
+        let (a, b) = (&reference.frame_of_reference_uid, &evaluated.frame_of_reference_uid);
+        if !a.is_empty() && !b.is_empty() && a != b {
+            return Err(GammaError::FrameOfReference { reference: a.clone(), evaluated: b.clone() });
+        }
+        Ok(Self::new(Arc::clone(&reference.gy), Arc::clone(&evaluated.gy), criteria))
+    }
+
+    /// Looks at the numbers and at every voxel of both doses (once for each volume).
+    ///
+    /// # Errors
+    /// [`GammaError`] naming what is wrong.
+    pub fn check(&self) -> Result<Checked, GammaError> {
+        if self.criteria.is_empty() {
+            return Err(GammaError::NoCriterion);
+        }
+        let positive = |v: f64| v.is_finite() && v > 0.0;
+        for &Criterion { dose_percent, dta_mm, .. } in &self.criteria {
+            if !(positive(dose_percent) && positive(dta_mm)) {
+                return Err(GammaError::Criterion { dose_percent, dta_mm });
+            }
+        }
+        let percent = self.threshold_percent;
+        if !(0.0..=100.0).contains(&percent) {
+            return Err(GammaError::Threshold { percent });
+        }
+        if let Some(most) = self.max_gamma.filter(|&most| !(most.is_finite() && most > 0.0)) {
+            return Err(GammaError::MaxGamma(most));
+        }
+        if self.subset.is_some_and(|subset| subset.count == 0) {
+            return Err(GammaError::EmptySubset);
+        }
+        if self.region.as_ref().is_some_and(|mask| mask.grid() != self.reference.grid()) {
+            return Err(GammaError::OtherGrid);
+        }
+        let reference = check_dose(&self.reference, Role::Reference)?;
+        check_dose(&self.evaluated, Role::Evaluated)?;
+        let normalisation_gy = match self.normalisation {
+            Normalisation::Maximum => f64::from(reference.most),
+            Normalisation::Prescription(gy) | Normalisation::Typed(gy) => gy,
+        };
+        if !positive(normalisation_gy) {
+            return Err(GammaError::Normalisation { gy: normalisation_gy });
+        }
+        Ok(Checked { normalisation_gy, threshold_gy: 0.01 * percent * normalisation_gy })
+    }
+
+    /// Equal requests have equal digests (64 bits, hexadecimal).
+    pub fn digest(&self) -> String {
+        let mut hash = digest::Fnv::default();
+        for dose in [&self.reference, &self.evaluated] {
+            hash.add_grid(dose.grid());
+            hash.add(digest::scan(dose).hash);
+        }
+        if let Some(region) = &self.region {
+            region.offset().iter().chain(&region.size()).for_each(|&n| hash.add(n as u64));
+            region.coverage().iter().for_each(|&c| hash.add(u64::from(c)));
+        }
+        // The numbers in words: `{:?}` writes every digit of a float.
+        let numbers = format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            self.criteria,
+            self.normalisation,
+            self.threshold_percent,
+            self.max_gamma,
+            self.dims,
+            self.subset,
+            self.surface,
+            self.region.is_some(),
+        );
+        numbers.bytes().for_each(|byte| hash.add(u64::from(byte)));
+        format!("{:016x}", hash.0)
+    }
+}
+
+fn check_dose(dose: &Volume<f32>, role: Role) -> Result<Scan, GammaError> {
+    let [nx, ny, _] = dose.grid().size();
+    if u32::try_from(dose.grid().len()).is_err() {
+        return Err(GammaError::TooLarge { role, voxels: dose.grid().len() });
+    }
+    if role == Role::Evaluated && (nx < 2 || ny < 2) {
+        return Err(GammaError::TooSmall { role, size_x: nx, size_y: ny });
+    }
+    let scan = digest::scan(dose);
+    if let Some(n) = scan.first_bad {
+        let (at, value) = ([n % nx, n / nx % ny, n / (nx * ny)], dose.data()[n]);
+        return Err(match value.is_finite() {
+            true => GammaError::Negative { role, at, value },
+            false => GammaError::NotANumber { role, at, value },
+        });
+    }
+    Ok(scan)
+}

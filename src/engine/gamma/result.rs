@@ -1,0 +1,139 @@
+//! What gamma answers.
+
+use super::{Checked, Criterion, GammaError, GammaRequest, Layers, Locate};
+use crate::case::Receipt;
+use crate::geometry::Volume;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// The answer to a [`GammaRequest`].
+#[derive(Clone, Debug)]
+pub struct GammaResult {
+    /// One for each criterion, in order.
+    pub maps: Vec<GammaMap>,
+    /// What 100 % was, Gy.
+    pub normalisation_gy: f64,
+    /// Reference doses of this and more were analysed, Gy.
+    pub threshold_gy: f64,
+    /// Whether each plane was searched by itself.
+    pub flat: bool,
+    pub receipt: Arc<Receipt>,
+}
+
+/// Gamma for one criterion.
+#[derive(Clone, Debug)]
+pub struct GammaMap {
+    pub criterion: Criterion,
+    /// On the reference's grid; NaN where nothing was evaluated.
+    pub gamma: Arc<Volume<f32>>,
+    pub counts: Counts,
+}
+
+/// How many points came to what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Points that have a gamma.
+    pub analysed: usize,
+    /// Those of at most 1.
+    pub passing: usize,
+    /// Points over the threshold outside the evaluated dose: no gamma, neither passing nor failing.
+    pub outside: usize,
+    /// Points of 0 Gy under a local criterion, which is no criterion there: no gamma.
+    pub undefined: usize,
+}
+
+impl Counts {
+    /// Share of the analysed points that pass, percent.
+    pub fn pass_rate_percent(&self) -> f64 {
+        100.0 * self.passing as f64 / self.analysed as f64
+    }
+}
+
+/// What stands in a map for a point outside the evaluated dose. A NaN like every voxel that has no gamma.
+pub const OUTSIDE: f32 = f32::from_bits(0x7fc0_0001);
+/// ... and for a point that a local criterion says nothing of.
+pub const UNDEFINED: f32 = f32::from_bits(0x7fc0_0002);
+
+/// A gamma this little over 1 is 1: doses are 32-bit numbers, and a difference of exactly the criterion must not fail by
+/// their rounding.
+const ROUNDING: f32 = 1e-5;
+
+/// A squared distance as the gamma that is given out.
+#[inline]
+pub fn settled(squared: f32) -> f32 {
+    let gamma = squared.sqrt();
+    if gamma > 1.0 && gamma <= 1.0 + ROUNDING { 1.0 } else { gamma }
+}
+
+impl GammaResult {
+    /// # Errors
+    /// [`GammaError::NoOverlap`] where not one point lies in the evaluated dose.
+    pub(in crate::engine) fn new(
+        checked: Checked,
+        layers: &Layers,
+        maps: Vec<GammaMap>,
+        receipt: Receipt,
+    ) -> Result<Self, GammaError> {
+        if let Some(Counts { analysed: 0, undefined: 0, outside, .. }) = maps.first().map(|map| map.counts) {
+            return Err(GammaError::NoOverlap { points: outside });
+        }
+        Ok(Self {
+            maps,
+            normalisation_gy: checked.normalisation_gy,
+            threshold_gy: checked.threshold_gy,
+            flat: layers.flat(),
+            receipt: Arc::new(receipt),
+        })
+    }
+}
+
+impl Counts {
+    /// Of the values of a map.
+    fn of(values: &[f32]) -> Self {
+        let part = |values: &[f32]| {
+            let mut counts = Self::default();
+            for value in values {
+                counts.analysed += usize::from(!value.is_nan());
+                counts.passing += usize::from(*value <= 1.0);
+                counts.outside += usize::from(value.to_bits() == OUTSIDE.to_bits());
+                counts.undefined += usize::from(value.to_bits() == UNDEFINED.to_bits());
+            }
+            counts
+        };
+        values.par_chunks(1 << 16).map(part).reduce(Self::default, |a, b| Self {
+            analysed: a.analysed + b.analysed,
+            passing: a.passing + b.passing,
+            outside: a.outside + b.outside,
+            undefined: a.undefined + b.undefined,
+        })
+    }
+}
+
+impl GammaMap {
+    pub(in crate::engine) fn new(criterion: Criterion, gamma: Volume<f32>) -> Self {
+        let counts = Counts::of(gamma.data());
+        Self { criterion, gamma: Arc::new(gamma), counts }
+    }
+
+    /// Gamma with the sign of evaluated minus reference at the point, for display: failing cold spots and hot spots apart.
+    pub fn signed(&self, request: &GammaRequest) -> Volume<f32> {
+        let grid = self.gamma.grid();
+        let [nx, ny, _] = grid.size();
+        let mut values = self.gamma.data().to_vec();
+        // A request that has an answer has layers.
+        let Ok(layers) = Layers::new(request) else { return Volume::new(Arc::clone(grid), values) };
+        let locate = Locate::new(grid, &layers);
+        values.par_chunks_mut(nx).enumerate().for_each(|(row, values)| {
+            let (j, k) = (row % ny, row / ny);
+            for (i, value) in values.iter_mut().enumerate().filter(|(_, value)| !value.is_nan()) {
+                let reference = request.reference.at(i, j, k);
+                let evaluated = locate.at([i, j, k]).map(|place| layers.dose_at(&place));
+                if evaluated.is_some_and(|evaluated| evaluated < reference) {
+                    *value = -*value;
+                }
+            }
+        });
+        Volume::new(Arc::clone(grid), values)
+    }
+}

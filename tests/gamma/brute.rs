@@ -1,0 +1,107 @@
+//! Exhaustive search in f64: every tetrahedron, face, edge and vertex of every cell by the normal equations of the paper
+//! (Gu 2010, section 2.1), none skipped.
+
+use crate::phantom::{even, everywhere, on_cpu, rough};
+use beamsight::engine::gamma::Criterion;
+use beamsight::geometry::Volume;
+use glam::DVec3;
+use std::sync::Arc;
+
+type Point = [f64; 4];
+
+/// Orders in which the axes are gone along from the lowest corner of a cell to the highest.
+const PATHS: [[usize; 4]; 6] =
+    [[0, 1, 3, 7], [0, 1, 5, 7], [0, 2, 3, 7], [0, 2, 6, 7], [0, 4, 5, 7], [0, 4, 6, 7]];
+
+/// Gamma of every reference voxel.
+pub fn gamma(reference: &Volume<f32>, evaluated: &Volume<f32>, dose_gy: f64, dta_mm: f64) -> Vec<f64> {
+    let (from, grid) = (reference.grid(), evaluated.grid());
+    let [nx, ny, nz] = grid.size();
+    let corner = |i: usize, j: usize, k: usize| -> Point {
+        let p = grid.centre_mm(i, j, k) / dta_mm;
+        [p.x, p.y, p.z, f64::from(evaluated.at(i, j, k)) / dose_gy]
+    };
+    let mut simplices: Vec<Vec<Point>> = Vec::new();
+    for (k, j, i) in
+        (0..nz - 1).flat_map(|k| (0..ny - 1).flat_map(move |j| (0..nx - 1).map(move |i| (k, j, i))))
+    {
+        for path in PATHS {
+            let vertices = path.map(|c| corner(i + (c & 1), j + (c >> 1 & 1), k + (c >> 2)));
+            for chosen in 1..16_usize {
+                let part = (0..4).filter(|v| chosen >> v & 1 == 1).map(|v| vertices[v]);
+                simplices.push(part.collect());
+            }
+        }
+    }
+    let [rx, ry, _] = from.size();
+    let least = |n: usize| {
+        let p = from.centre_mm(n % rx, n / rx % ry, n / (rx * ry)) / dta_mm;
+        let point = [p.x, p.y, p.z, f64::from(reference.data()[n]) / dose_gy];
+        simplices.iter().filter_map(|s| distance(&point, s)).fold(f64::INFINITY, f64::min)
+    };
+    (0..from.len()).map(least).collect()
+}
+
+fn dot(a: &Point, b: &Point) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn less(a: &Point, b: &Point) -> Point {
+    std::array::from_fn(|n| a[n] - b[n])
+}
+
+/// From a point to the plane of a simplex, where its foot lies in the simplex.
+fn distance(point: &Point, simplex: &[Point]) -> Option<f64> {
+    let (last, others) = simplex.split_last()?;
+    let columns: Vec<Point> = others.iter().map(|v| less(v, last)).collect();
+    let p = less(point, last);
+    let n = columns.len();
+    let mut rows: Vec<Vec<f64>> = (0..n)
+        .map(|r| {
+            let mut row: Vec<f64> = (0..n).map(|c| dot(&columns[r], &columns[c])).collect();
+            row.push(dot(&columns[r], &p));
+            row
+        })
+        .collect();
+    for c in 0..n {
+        let pivot = (c..n).max_by(|&a, &b| rows[a][c].abs().total_cmp(&rows[b][c].abs()))?;
+        rows.swap(c, pivot);
+        for r in (0..n).filter(|&r| r != c) {
+            let factor = rows[r][c] / rows[c][c];
+            for m in c..=n {
+                rows[r][m] -= factor * rows[c][m];
+            }
+        }
+    }
+    let weights: Vec<f64> = (0..n).map(|r| rows[r][n] / rows[r][r]).collect();
+    let inside = weights.iter().all(|w| *w >= -1e-12) && weights.iter().sum::<f64>() <= 1.0 + 1e-12;
+    inside.then(|| {
+        let mut off = p;
+        for (weight, column) in weights.iter().zip(&columns) {
+            off.iter_mut().zip(column).for_each(|(off, c)| *off -= weight * c);
+        }
+        dot(&off, &off).sqrt()
+    })
+}
+
+fn worst(reference: &Arc<Volume<f32>>, evaluated: &Arc<Volume<f32>>, criterion: Criterion) -> f64 {
+    let result = on_cpu(&everywhere(reference, evaluated, &[criterion]));
+    let got = result.maps[0].gamma.data();
+    let dose_gy = criterion.dose_gy(result.normalisation_gy, 0.0);
+    let want = gamma(reference, evaluated, dose_gy, criterion.dta_mm);
+    let off = got.iter().zip(&want).filter(|(got, _)| !got.is_nan());
+    off.map(|(got, want)| (f64::from(*got) - want).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn rough_doses_on_one_grid() {
+    let grid = even(DVec3::new(-9.0, -7.0, -8.0), DVec3::new(2.0, 1.5, 2.5), [9, 8, 7]);
+    for (noise, criterion) in [
+        (0.0, Criterion::global(3.0, 3.0)),
+        (0.3, Criterion::global(3.0, 3.0)),
+        (1.5, Criterion::global(1.0, 2.0)),
+    ] {
+        let off = worst(&rough(&grid, 1, noise), &rough(&grid, 2, noise), criterion);
+        assert!(off < 2e-5, "noise {noise}, {criterion}: {off}");
+    }
+}
