@@ -10,6 +10,7 @@
 //! * [`engine`]: the jobs over a patient's voxels, each written once per device.
 //! * [`worker`]: the thread that owns the devices: jobs, slots, progress, cancellation.
 //! * [`analysis`]: DVH and plan figures.
+//! * [`registration`]: X-rays against DRRs: metrics and the pose search.
 //! * [`app`]: the window. [`cli`]: the same jobs without one.
 //!
 //! # Invariants
@@ -35,4 +36,5 @@ pub mod files;
 pub mod geometry;
 pub mod open;
 pub mod physics;
+pub mod registration;
 pub mod worker;

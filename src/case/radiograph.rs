@@ -1,5 +1,6 @@
 //! A projected image, measured or computed, and where it was taken.
 
+use super::PatientInfo;
 use crate::geometry::{ImagingSetup, Projection};
 use std::sync::Arc;
 
@@ -23,6 +24,26 @@ pub struct Radiograph {
     pub setup: Option<ImagingSetup>,
     /// Where it came from, in words: a file, `DRR`.
     pub label: String,
-    /// Empty where unknown.
+    /// Of the positions in `projection`; empty where unknown, or where whoever opened it said where the isocentre is.
     pub frame_of_reference_uid: String,
+    /// Whom it shows, as far as the file says.
+    pub patient: PatientInfo,
+    /// Pixels that the collimator left open, where that is known: beside them the picture says nothing.
+    pub open: Option<Arc<Vec<bool>>>,
+}
+
+impl Radiograph {
+    /// A picture of which no more is known. One value a pixel of the projection.
+    pub fn new(values: Vec<f32>, meaning: PixelMeaning, projection: Projection, label: &str) -> Self {
+        Self {
+            values: Arc::new(values),
+            meaning,
+            projection,
+            setup: None,
+            label: label.to_owned(),
+            frame_of_reference_uid: String::new(),
+            patient: PatientInfo::default(),
+            open: None,
+        }
+    }
 }

@@ -10,6 +10,7 @@ pub mod drr;
 pub mod gamma;
 pub mod path;
 pub mod selftest;
+pub mod slopes;
 mod watch;
 
 pub use cuda::CudaError;

@@ -5,3 +5,4 @@ mod columns;
 pub mod drr;
 pub mod gamma;
 pub mod path;
+pub mod slopes;

@@ -1,0 +1,221 @@
+//! How alike an X-ray and a DRR are: greater is more alike.
+//!
+//! A metric looks at some pixels of one view. [`Likeness`] is its X-ray's side, made once; then every DRR is a list of
+//! values at those pixels. The correlations ([`Metric::has_slopes`]) also give their slopes by pose.
+
+mod correlation;
+mod information;
+mod rank;
+
+pub use correlation::{Correlation, Slopes};
+use information::Information;
+use rank::Rank;
+
+use super::random::Random;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// A similarity measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// Normalised cross correlation of all pixels: -1 to 1; blind to gain and offset.
+    Ncc,
+    /// Mean of the normalised cross correlations within patches: blind to gain and offset that differ from place to place
+    /// (scatter, heel effect).
+    LocalNcc,
+    /// Normalised cross correlation of the pictures' horizontal and vertical differences taken together.
+    GradientNcc,
+    /// Mean of the normalised cross correlations of the horizontal and of the vertical differences (Penney 1998,
+    /// "gradient correlation"): little moved by scatter, which is smooth.
+    #[default]
+    GradientCorrelation,
+    /// Mutual information of the joint histogram, nats: blind to any one-to-one map of grey values.
+    MutualInformation,
+    /// Rank correlation (Spearman) of a random set of pixels: blind to any rising map of grey values (Birkfellner 2009,
+    /// "stochastic rank correlation").
+    RankCorrelation,
+}
+
+impl Metric {
+    pub const ALL: [Self; 6] = [
+        Self::Ncc,
+        Self::LocalNcc,
+        Self::GradientNcc,
+        Self::GradientCorrelation,
+        Self::MutualInformation,
+        Self::RankCorrelation,
+    ];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ncc => "ncc",
+            Self::LocalNcc => "local-ncc",
+            Self::GradientNcc => "gradient-ncc",
+            Self::GradientCorrelation => "gradient",
+            Self::MutualInformation => "mi",
+            Self::RankCorrelation => "rank",
+        }
+    }
+
+    /// Its name in a list.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ncc => "normalised correlation",
+            Self::LocalNcc => "local normalised correlation",
+            Self::GradientNcc => "gradient NCC",
+            Self::GradientCorrelation => "gradient correlation",
+            Self::MutualInformation => "mutual information",
+            Self::RankCorrelation => "rank correlation",
+        }
+    }
+
+    /// Whether its slopes by pose follow from those of the DRR: what the gradient method needs.
+    pub fn has_slopes(self) -> bool {
+        !matches!(self, Self::MutualInformation | Self::RankCorrelation)
+    }
+
+    fn looks_at_differences(self) -> bool {
+        matches!(self, Self::GradientNcc | Self::GradientCorrelation)
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for Metric {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|m| m.word() == word).ok_or_else(|| {
+            let words: Vec<&str> = Self::ALL.iter().map(|m| m.word()).collect();
+            format!("it is {}", words.join(", "))
+        })
+    }
+}
+
+/// Why a metric says nothing about a picture.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum MetricError {
+    #[error("no pixel is looked at: mask and region of interest leave none")]
+    NoPixels,
+    #[error("all pixels looked at have the same value")]
+    Flat,
+}
+
+/// One X-ray as a metric sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Picture<'a> {
+    /// Columns, rows.
+    pub size: [usize; 2],
+    /// `[row][column]`, brighter where more is in the way.
+    pub values: &'a [f32],
+    /// Pixels that count, `[row][column]`.
+    pub mask: &'a [bool],
+}
+
+/// How many of the pixels are looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Share of the pixels that count, above 0 to 1.
+    pub share: f64,
+    pub seed: u64,
+}
+
+impl Sample {
+    pub const ALL: Self = Self { share: 1.0, seed: 0 };
+}
+
+/// The X-ray's side of a metric, ready for many DRRs.
+#[derive(Clone, Debug)]
+pub struct Likeness {
+    /// Where a DRR is needed: `row * columns + column`, ascending.
+    pixels: Vec<u32>,
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Correlation(Correlation),
+    Information(Information),
+    Rank(Rank),
+}
+
+/// Patches along each side of the picture for the local correlation.
+const PATCHES: usize = 6;
+
+impl Likeness {
+    /// # Errors
+    /// [`MetricError`]: no pixels, or nothing but one value.
+    pub fn new(metric: Metric, picture: Picture<'_>, sample: Sample) -> Result<Self, MetricError> {
+        let counts = |n: usize| picture.mask[n] && picture.values[n].is_finite();
+        let (pixels, features) = if metric.looks_at_differences() {
+            correlation::differences(picture.size, counts, sample)
+        } else {
+            let all: Vec<u32> = (0..picture.values.len()).filter(|&n| counts(n)).map(|n| n as u32).collect();
+            (chosen(all, sample), correlation::Features::default())
+        };
+        if pixels.is_empty() {
+            return Err(MetricError::NoPixels);
+        }
+        let fixed: Vec<f32> = pixels.iter().map(|&n| picture.values[n as usize]).collect();
+        if fixed.iter().all(|v| *v == fixed[0]) {
+            return Err(MetricError::Flat);
+        }
+        let form = match metric {
+            Metric::MutualInformation => Form::Information(Information::new(&fixed)),
+            Metric::RankCorrelation => Form::Rank(Rank::new(&fixed)?),
+            Metric::Ncc => Form::Correlation(Correlation::whole(&fixed)?),
+            Metric::LocalNcc => {
+                let patch = |n: u32| {
+                    let [columns, rows] = picture.size;
+                    let (i, j) = (n as usize % columns, n as usize / columns);
+                    (j * PATCHES / rows) * PATCHES + i * PATCHES / columns
+                };
+                let patches: Vec<usize> = pixels.iter().map(|&n| patch(n)).collect();
+                Form::Correlation(Correlation::patches(&fixed, &patches)?)
+            }
+            Metric::GradientNcc => Form::Correlation(features.together(&fixed)?),
+            Metric::GradientCorrelation => Form::Correlation(features.apart(&fixed)?),
+        };
+        Ok(Self { pixels, form })
+    }
+
+    /// Where the DRR is needed: `row * columns + column`, ascending.
+    pub fn pixels(&self) -> &[u32] {
+        &self.pixels
+    }
+
+    /// How alike a DRR is, given at [`Likeness::pixels`]. `None` where it is undefined: the DRR has one value only.
+    pub fn value(&self, drr: &[f32]) -> Option<f64> {
+        match &self.form {
+            Form::Correlation(correlation) => correlation.value(drr),
+            Form::Information(information) => information.value(drr),
+            Form::Rank(rank) => rank.value(drr),
+        }
+    }
+
+    /// The correlation behind the metric, where it is one.
+    pub fn correlation(&self) -> Option<&Correlation> {
+        match &self.form {
+            Form::Correlation(correlation) => Some(correlation),
+            _ => None,
+        }
+    }
+}
+
+/// A random part of some pixels, in their order.
+fn chosen(all: Vec<u32>, sample: Sample) -> Vec<u32> {
+    if sample.share >= 1.0 {
+        return all;
+    }
+    let count = ((all.len() as f64 * sample.share).round() as usize).max(1).min(all.len());
+    Random::new(sample.seed).choose(count, all.len()).into_iter().map(|n| all[n]).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,417 @@
+//! The search for the pose at which DRRs are most like the X-rays.
+
+use super::check::check_place;
+use super::error::RegistrationError;
+use super::metric::{Metric, Sample, Slopes};
+use super::optimise::{Cma, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine};
+use super::scene::{Coarseness, Scene};
+use super::view::{Picture, View};
+use crate::case::Pose;
+use crate::engine::slopes::{AXES, numbers, pose_of};
+use crate::engine::{Compute, Stopped, Watch};
+use crate::geometry::Volume;
+use glam::DVec3;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How the pose is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// CMA-ES where all is coarse, then the gradient method; where the metric has no slopes, Powell's.
+    #[default]
+    Auto,
+    /// CMA-ES at every level.
+    Cma,
+    /// Powell's directions at every level.
+    Powell,
+    /// Gauss-Newton steps by the derivatives of the DRRs at every level.
+    Gradient,
+}
+
+impl Method {
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Cma, Self::Powell, Self::Gradient];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Cma => "cma",
+            Self::Powell => "powell",
+            Self::Gradient => "gradient",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for Method {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|m| m.word() == word)
+            .ok_or_else(|| "it is auto, cma, powell, gradient".to_owned())
+    }
+}
+
+/// What is asked of a search.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Linear attenuation of the CT, 1/mm.
+    pub attenuation: Arc<Volume<f32>>,
+    /// One X-ray or two; they are matched together.
+    pub views: Vec<View>,
+    /// What poses turn about, patient LPS, mm: the isocentre as a rule.
+    pub centre_mm: DVec3,
+    pub start: Pose,
+    pub metric: Metric,
+    pub method: Method,
+    /// How far from the start each shift and each turn may go.
+    pub reach_mm: f64,
+    pub reach_deg: f64,
+    /// Numbers that stay as they are, in the order of a pose.
+    pub locked: [bool; AXES],
+    /// Share of the pixels looked at, above 0 to 1.
+    pub share: f64,
+    pub seed: u64,
+}
+
+impl Request {
+    /// A search with the usual settings.
+    pub fn new(attenuation: Arc<Volume<f32>>, views: Vec<View>, centre_mm: DVec3) -> Self {
+        Self {
+            attenuation,
+            views,
+            centre_mm,
+            start: Pose::default(),
+            metric: Metric::default(),
+            method: Method::default(),
+            reach_mm: 40.0,
+            reach_deg: 25.0,
+            locked: [false; AXES],
+            share: 1.0,
+            seed: 1,
+        }
+    }
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The best pose so far.
+    pub pose: Pose,
+    /// Its metric at the present level.
+    pub metric: f64,
+    /// Side of the level's voxels, mm.
+    pub side_mm: f64,
+    pub drrs: usize,
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub pose: Pose,
+    /// The metric at the start and at the pose found, at the finest level.
+    pub before: f64,
+    pub after: f64,
+    /// DRRs computed, those with derivatives counted once.
+    pub drrs: usize,
+    pub seconds: f64,
+    /// Named parts of that time, ms.
+    pub phases_ms: Vec<(String, f64)>,
+    /// Numbers that stopped at the end of what was allowed: the true ones may lie beyond.
+    pub at_bound: [bool; AXES],
+    /// Where it was computed.
+    pub device: String,
+}
+
+/// Finds the pose. `on_step` is called with each better pose, on the thread that searches; it must be quick.
+///
+/// Level by level ([`SIDES_MM`]) CT and X-rays become finer. The same seed leads the same way.
+///
+/// # Errors
+/// [`RegistrationError`]; cancelled among them.
+pub fn register(
+    request: &Request,
+    _device: &Compute,
+    watch: &Watch,
+    on_step: &dyn Fn(&Step),
+) -> Result<Found, RegistrationError> {
+    let begin = Instant::now();
+    check(request)?;
+    let mut search = Search::new(request, watch, on_step)?;
+    search.run()?;
+    watch.report(1.0);
+    Ok(search.found(begin))
+}
+
+/// Sides of voxels and pixels, level by level, mm; a CT's own where they are longer.
+pub const SIDES_MM: [f64; 3] = [8.0, 4.0, 2.0];
+
+/// Pixels of a view looked at, at most and at least.
+const MOST_PIXELS: usize = 10_000;
+const LEAST_PIXELS: usize = 256;
+
+/// A shift of one mm is like a turn of this many degrees: both move a point 100 mm away by one mm.
+const DEG_LIKE_MM: f64 = 0.6;
+
+/// Whether a request can be answered.
+fn check(request: &Request) -> Result<(), RegistrationError> {
+    if request.views.is_empty() {
+        return Err(RegistrationError::NoImage);
+    }
+    if request.locked.iter().all(|l| *l) {
+        return Err(RegistrationError::AllLocked);
+    }
+    let above = |v: f64| v.is_finite() && v > 0.0;
+    let settings = [
+        ("the reach of shifts", request.reach_mm, above(request.reach_mm), "a number of mm above 0"),
+        ("the reach of turns", request.reach_deg, above(request.reach_deg), "a number of degrees above 0"),
+        (
+            "the share of pixels",
+            request.share,
+            above(request.share) && request.share <= 1.0,
+            "above 0 and at most 1",
+        ),
+    ];
+    if let Some(&(what, value, _, must)) = settings.iter().find(|s| !s.2) {
+        return Err(RegistrationError::Setting { what, value, must });
+    }
+    if let Some(&value) = numbers(&request.start).iter().find(|v| !v.is_finite()) {
+        return Err(RegistrationError::Setting { what: "a number of the start", value, must: "finite" });
+    }
+    if request.method == Method::Gradient && !request.metric.has_slopes() {
+        return Err(RegistrationError::NoSlopes { metric: request.metric.name() });
+    }
+    let grid = request.attenuation.grid();
+    request
+        .views
+        .iter()
+        .try_for_each(|view| check_place(&view.radiograph, grid, &request.start, request.centre_mm))
+}
+
+struct Search<'a> {
+    request: &'a Request,
+    watch: &'a Watch,
+    on_step: &'a dyn Fn(&Step),
+    pictures: Vec<(String, Picture)>,
+    free: Vec<usize>,
+    pose: [f64; AXES],
+    drrs: usize,
+    before: f64,
+    after: f64,
+    phases_ms: Vec<(String, f64)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        request: &'a Request,
+        watch: &'a Watch,
+        on_step: &'a dyn Fn(&Step),
+    ) -> Result<Self, RegistrationError> {
+        let pictures = request
+            .views
+            .iter()
+            .map(|view| Ok((view.radiograph.label.clone(), view.picture()?)))
+            .collect::<Result<_, RegistrationError>>()?;
+        let free = (0..AXES).filter(|&a| !request.locked[a]).collect();
+        let pose = numbers(&request.start);
+        let phases_ms = Vec::new();
+        Ok(Self {
+            request,
+            watch,
+            on_step,
+            pictures,
+            free,
+            pose,
+            drrs: 0,
+            before: 0.0,
+            after: 0.0,
+            phases_ms,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), RegistrationError> {
+        let request = self.request;
+        for (n, side_mm) in SIDES_MM.into_iter().enumerate() {
+            self.watch.check()?;
+            self.watch.report(n as f32 / SIDES_MM.len() as f32);
+            let mut started = Instant::now();
+            let coarseness = Coarseness {
+                side_mm,
+                metric: request.metric,
+                sample: Sample { share: request.share, seed: request.seed },
+                pixels: [LEAST_PIXELS, MOST_PIXELS],
+            };
+            let scene = Scene::new(&request.attenuation, &self.pictures, request.centre_mm, coarseness)?;
+            self.phase("prepare", side_mm, &mut started);
+            let finest = n == SIDES_MM.len() - 1;
+            if finest {
+                self.before = self.worth(&scene, request.start)?;
+            }
+            match request.method {
+                Method::Auto if n == 0 => self.evolve(&scene, side_mm)?,
+                Method::Cma => self.evolve(&scene, side_mm)?,
+                _ => {}
+            }
+            match request.method {
+                Method::Gradient => self.follow_slopes(&scene, side_mm)?,
+                Method::Auto if request.metric.has_slopes() => self.follow_slopes(&scene, side_mm)?,
+                Method::Auto | Method::Powell => self.powell(&scene, side_mm)?,
+                Method::Cma => {}
+            }
+            if finest {
+                self.after = self.worth(&scene, pose_of(self.pose))?;
+            }
+            self.phase("search", side_mm, &mut started);
+        }
+        Ok(())
+    }
+
+    fn phase(&mut self, what: &str, side_mm: f64, started: &mut Instant) {
+        self.phases_ms.push((format!("{what} {side_mm} mm"), started.elapsed().as_secs_f64() * 1e3));
+        *started = Instant::now();
+    }
+
+    fn worth(&mut self, scene: &Scene, pose: Pose) -> Result<f64, RegistrationError> {
+        self.drrs += scene.views();
+        match scene.value(&pose, self.watch)? {
+            Some(value) => Ok(value),
+            None => Err(RegistrationError::NotSeen { image: self.pictures[0].0.clone() }),
+        }
+    }
+
+    fn step(&mut self, pose: Pose, metric: f64, side_mm: f64) {
+        (self.on_step)(&Step { pose, metric, side_mm, drrs: self.drrs });
+    }
+
+    fn pose_at(&self, x: &[f64]) -> Pose {
+        let mut all = self.pose;
+        for (value, &axis) in x.iter().zip(&self.free) {
+            all[axis] = value * scale(axis);
+        }
+        pose_of(all)
+    }
+
+    fn here(&self) -> Vec<f64> {
+        self.free.iter().map(|&a| self.pose[a] / scale(a)).collect()
+    }
+
+    fn range(&self, axis: usize) -> Range {
+        let start = numbers(&self.request.start)[axis];
+        let reach = if axis < 3 { self.request.reach_mm } else { self.request.reach_deg };
+        Range { low: (start - reach) / scale(axis), high: (start + reach) / scale(axis) }
+    }
+
+    fn ranges(&self) -> Vec<Range> {
+        self.free.iter().map(|&a| self.range(a)).collect()
+    }
+
+    fn evolve(&mut self, scene: &Scene, side_mm: f64) -> Result<(), RegistrationError> {
+        let first = side_mm == SIDES_MM[0];
+        let alone = self.request.method == Method::Cma;
+        let settings = CmaSettings {
+            population: Some(if first { 20 } else { 12 }),
+            generations: if alone { 60 } else { 25 },
+            sigma: if first { 8.0 } else { 0.25 * side_mm },
+            least_sigma: if alone { 0.01 * side_mm } else { 0.06 * side_mm },
+            seed: self.request.seed,
+        };
+        let mut cma = Cma::new(&self.here(), &self.ranges(), settings);
+        while let Some(points) = cma.ask() {
+            let poses: Vec<Pose> = points.iter().map(|p| self.pose_at(p)).collect();
+            let values = scene.values(&poses, self.watch)?;
+            self.drrs += poses.len() * scene.views();
+            cma.tell(&values.into_iter().map(|v| v.map_or(f64::NAN, |v| -v)).collect::<Vec<_>>());
+            if let Some(best) = cma.best() {
+                let (pose, metric) = (self.pose_at(&best.point), -best.value);
+                self.step(pose, metric, side_mm);
+            }
+        }
+        if let Some(best) = cma.best() {
+            // Where it went on narrowing, the middle is nearer than the luckiest point.
+            let point = if alone { cma.mean() } else { &best.point };
+            self.pose = numbers(&self.pose_at(point));
+        }
+        Ok(())
+    }
+
+    fn follow_slopes(&mut self, scene: &Scene, side_mm: f64) -> Result<(), RegistrationError> {
+        let settings = GaussNewton { steps: 30, tolerance: 0.003 * side_mm, longest: 4.0 * side_mm };
+        let mut drrs = self.drrs;
+        let mut best = f64::INFINITY;
+        let found = refine(&self.here(), &self.ranges(), settings, |x| {
+            drrs += scene.views();
+            let pose = self.pose_at(x);
+            let Some(slopes) = scene.slopes(&pose, self.watch)? else { return Ok(None) };
+            let quadratic = self.quadratic(&slopes);
+            if quadratic.value < best {
+                best = quadratic.value;
+                (self.on_step)(&Step { pose, metric: slopes.value, side_mm, drrs });
+            }
+            Ok::<_, Stopped>(Some(quadratic))
+        })?;
+        self.drrs = drrs;
+        if let Some(best) = found {
+            self.pose = numbers(&self.pose_at(&best.point));
+        }
+        Ok(())
+    }
+
+    /// What is missing to full likeness, in the numbers of the optimiser.
+    fn quadratic(&self, slopes: &Slopes) -> Quadratic {
+        let s: Vec<f64> = self.free.iter().map(|&a| scale(a)).collect();
+        let gradient = self.free.iter().zip(&s).map(|(&a, s)| -slopes.gradient[a] * s).collect();
+        let row = |(&a, sa): (&usize, &f64)| {
+            self.free.iter().zip(&s).map(|(&b, sb)| slopes.matrix[a][b] * sa * sb).collect()
+        };
+        Quadratic { value: 1.0 - slopes.value, gradient, matrix: self.free.iter().zip(&s).map(row).collect() }
+    }
+
+    fn powell(&mut self, scene: &Scene, side_mm: f64) -> Result<(), RegistrationError> {
+        let settings = PowellSettings { step: side_mm, tolerance: 0.02 * side_mm, rounds: 8 };
+        let mut drrs = self.drrs;
+        let mut least = f64::INFINITY;
+        let best = powell(&self.here(), &self.ranges(), settings, |x| {
+            drrs += scene.views();
+            let pose = self.pose_at(x);
+            let cost = scene.value(&pose, self.watch)?.map_or(f64::NAN, |v| -v);
+            if cost < least {
+                least = cost;
+                (self.on_step)(&Step { pose, metric: -cost, side_mm, drrs });
+            }
+            Ok::<_, Stopped>(cost)
+        })?;
+        self.drrs = drrs;
+        self.pose = numbers(&self.pose_at(&best.point));
+        Ok(())
+    }
+
+    fn found(self, begin: Instant) -> Found {
+        let at_bound = std::array::from_fn(|axis| {
+            let (range, x) = (self.range(axis), self.pose[axis] / scale(axis));
+            !self.request.locked[axis] && (x <= range.low + 1e-6 || x >= range.high - 1e-6)
+        });
+        Found {
+            pose: pose_of(self.pose),
+            before: self.before,
+            after: self.after,
+            drrs: self.drrs,
+            seconds: begin.elapsed().as_secs_f64(),
+            phases_ms: self.phases_ms,
+            at_bound,
+            device: Compute::Cpu.to_string(),
+        }
+    }
+}
+
+fn scale(axis: usize) -> f64 {
+    if axis < 3 { 1.0 } else { DEG_LIKE_MM }
+}

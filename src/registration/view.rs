@@ -1,0 +1,113 @@
+//! An X-ray made ready for a search: as line integrals, and coarser for the first levels.
+
+use super::error::RegistrationError;
+use crate::case::{PixelMeaning, Radiograph};
+use crate::geometry::Projection;
+use glam::DVec3;
+use std::sync::Arc;
+
+/// One X-ray to be matched, and which of its pixels count.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub radiograph: Arc<Radiograph>,
+    /// Pixels that count, `[row][column]`; `None`: all.
+    pub mask: Option<Arc<Vec<bool>>>,
+}
+
+/// What arrives at the detector where it is less than this share of the most is taken as this share: a logarithm has no
+/// end.
+const DARKEST: f32 = 1e-4;
+
+/// A view's picture as line integrals, full or coarse.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    pub projection: Projection,
+    /// Brighter where more is in the way, `[row][column]`.
+    pub values: Vec<f32>,
+    pub mask: Vec<bool>,
+}
+
+impl View {
+    /// All that the collimator left open, where that is known.
+    pub fn new(radiograph: Arc<Radiograph>) -> Self {
+        let mask = radiograph.open.clone();
+        Self { radiograph, mask }
+    }
+
+    /// # Errors
+    /// [`RegistrationError`]: values or mask of another size than the picture, nothing that counts, nothing but one value.
+    pub fn picture(&self) -> Result<Picture, RegistrationError> {
+        let Radiograph { values, projection, meaning, label, .. } = &*self.radiograph;
+        let pixels = projection.pixels();
+        let sizes = [Some(values.len()), self.mask.as_ref().map(|m| m.len())];
+        if let Some(&there) = sizes.iter().flatten().find(|n| **n != pixels) {
+            return Err(RegistrationError::Size { image: label.clone(), there, pixels });
+        }
+        let mut mask = self.mask.as_ref().map_or_else(|| vec![true; pixels], |m| m.to_vec());
+        mask.iter_mut().zip(&**values).for_each(|(m, v)| *m &= v.is_finite());
+        let counted = || values.iter().zip(&mask).filter(|(_, m)| **m).map(|(v, _)| *v);
+        let (low, high) =
+            counted().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        if low > high {
+            return Err(RegistrationError::NothingCounts { image: label.clone() });
+        }
+        if low == high {
+            return Err(RegistrationError::Flat { image: label.clone() });
+        }
+        let values = match meaning {
+            PixelMeaning::Attenuation => values.to_vec(),
+            PixelMeaning::Transmission => values
+                .iter()
+                .map(|v| if v.is_finite() { -(v / high).max(DARKEST).ln() } else { 0.0 })
+                .collect(),
+        };
+        Ok(Picture { projection: *projection, values, mask })
+    }
+}
+
+impl Picture {
+    /// Pixels of about `side_mm` at the depth of `at_mm`: means of whole blocks of pixels. A block counts where half of its
+    /// pixels do.
+    pub fn coarse(&self, side_mm: f64, at_mm: DVec3) -> Self {
+        let p = &self.projection;
+        let normal = p.column_step_mm().cross(p.row_step_mm()).normalize();
+        let depth = normal.dot(at_mm - p.source_mm()).abs();
+        let magnification = p.distance_mm() / depth.max(1.0);
+        let bin = |step: DVec3, most: usize| {
+            ((side_mm * magnification / step.length()).round().max(1.0) as usize).min(most)
+        };
+        let [bx, by] = [bin(p.column_step_mm(), p.columns()), bin(p.row_step_mm(), p.rows())];
+        if bx == 1 && by == 1 {
+            return self.clone();
+        }
+        let [columns, rows] = [p.columns() / bx, p.rows() / by];
+        let first = p.pixel_mm(0.5 * (bx as f64 - 1.0), 0.5 * (by as f64 - 1.0));
+        let steps = [p.column_step_mm() * bx as f64, p.row_step_mm() * by as f64];
+        // A part of a geometry that holds is one that holds.
+        let projection =
+            Projection::new(p.source_mm(), first, steps[0], steps[1], [columns, rows]).unwrap_or(*p);
+        let mut values = Vec::with_capacity(columns * rows);
+        let mut mask = Vec::with_capacity(columns * rows);
+        for row in 0..rows {
+            for column in 0..columns {
+                let (mut sum, mut count) = (0.0, 0);
+                for y in row * by..(row + 1) * by {
+                    for n in y * p.columns() + column * bx..y * p.columns() + (column + 1) * bx {
+                        if self.mask[n] {
+                            sum += self.values[n];
+                            count += 1;
+                        }
+                    }
+                }
+                mask.push(2 * count >= bx * by);
+                values.push(if count > 0 { sum / count as f32 } else { 0.0 });
+            }
+        }
+        Self { projection, values, mask }
+    }
+
+    /// Columns, rows.
+    pub fn size(&self) -> [usize; 2] {
+        [self.projection.columns(), self.projection.rows()]
+    }
+}
