@@ -3,6 +3,7 @@
 use super::{Answer, Failure};
 use crate::engine::bench::{self, Options, Report};
 use crate::engine::{Compute, Watch, Wish};
+use crate::open::CaseWord;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -17,10 +18,12 @@ beamsight bench path\n  \
 beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
 beamsight bench cccs clinical --device cuda\n  \
 beamsight bench live --runs 5\n  \
+beamsight bench register two part --runs 100\n  \
+beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path, cccs, live
+    /// The job: path, cccs, live, register
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
@@ -28,16 +31,22 @@ pub struct Args {
     #[arg(value_name = "CASE")]
     cases: Vec<String>,
 
-    /// Timed runs of a case; left out: 15 on a card, 3 on the CPU
+    /// Timed runs of a case; left out: 15 on a card, 3 on the CPU, 100 starts of register
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
+
+    /// For register: the case whose CT is taken
+    #[arg(long, value_name = "CASE", default_value = "demo:thorax")]
+    ct: CaseWord,
 }
 
 /// A gantry drag through the worker.
 const LIVE: &str = "live";
+/// Poses found from random starts.
+const REGISTER: &str = "register";
 
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> = bench::jobs().chain([LIVE]).collect();
+    let known: Vec<&str> = bench::jobs().chain([LIVE, REGISTER]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -47,6 +56,9 @@ fn job(word: &str) -> Result<String, String> {
 /// # Errors
 /// A device that gives no answer; cases there are none of.
 pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
+    if args.job == REGISTER {
+        return super::bench_register::run(&args.ct, &args.cases, args.runs.unwrap_or(100) as usize, wish);
+    }
     let device = wish.resolve()?;
     let few = if matches!(device, Compute::Cpu) { 3 } else { 15 };
     if args.job == LIVE {

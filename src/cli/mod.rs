@@ -4,11 +4,13 @@
 //! work failed, 2 the words were wrong.
 
 mod bench;
+mod bench_register;
 mod demo;
 mod dose;
 mod info;
 mod live;
 mod path;
+mod register;
 mod render;
 mod selftest;
 mod window;
@@ -73,6 +75,8 @@ enum Verb {
     Path(path::Args),
     /// Compute the dose of a plan, its figures and DVHs
     Dose(dose::Args),
+    /// Find the pose of a CT in one or two X-rays
+    Register(register::Args),
     /// Draw the window on a case into a picture
     Render(render::Args),
     /// Check that the jobs answer right on this machine's devices
@@ -150,6 +154,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Demo(args)) => demo::run(&args),
         Some(Verb::Path(args)) => path::run(&args, common.device),
         Some(Verb::Dose(args)) => dose::run(&args, common.device),
+        Some(Verb::Register(args)) => register::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
         Some(Verb::Selftest(args)) => selftest::run(&args, common.device),
         Some(Verb::Bench(args)) => bench::run(&args, common.device),

@@ -1,6 +1,6 @@
 //! What can be wrong with DICOM files: what, where, what to do.
 
-use crate::geometry::GridError;
+use crate::geometry::{GridError, ProjectionError};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -22,6 +22,14 @@ pub enum DicomError {
     Broken { path: PathBuf, reason: String },
     #[error("{} has no {attribute}; export it again with that attribute", path.display())]
     Missing { path: PathBuf, attribute: &'static str },
+    #[error(
+        "{} does not say where it was taken: no {}; give what is missing (--gantry, --isocentre, --sad, --sid, --pixel, or in the \
+         window's dialog)",
+        path.display(), missing.join(", no ")
+    )]
+    NoGeometry { path: PathBuf, missing: Vec<&'static str> },
+    #[error("{}: its geometry cannot be: {source}", path.display())]
+    Projection { path: PathBuf, source: ProjectionError },
     #[error("{}: {what}; the file contradicts itself, export it again", path.display())]
     Contradiction { path: PathBuf, what: String },
     #[error("{}: {what}", path.display())]

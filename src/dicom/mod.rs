@@ -9,8 +9,11 @@ mod object;
 mod phases;
 mod pixels;
 mod planes;
+mod radiograph;
+mod registration;
 mod rtbeam;
 mod rtdose;
+mod rtimage;
 mod rtplan;
 mod rtstruct;
 mod write;
@@ -19,9 +22,13 @@ pub use assemble::{Choice, load};
 pub use catalogue::{Catalogue, Entry, Image, Series, Unreadable, scan};
 pub use ct::read_ct;
 pub use error::DicomError;
+pub use radiograph::read_radiograph;
+pub use registration::{Registration, read_registration};
 pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
-pub use write::{Belonging, DoseBits, WriteError, write_ct, write_dose, write_plan, write_structures};
+pub use write::{
+    Belonging, DoseBits, WriteError, write_ct, write_dose, write_plan, write_registration, write_structures,
+};
 
 pub use crate::geometry::Progress;

@@ -4,11 +4,16 @@
 //! velocity of the ray's points, taken where it is trilinear. [`Level`] is a CT made coarse enough for a level of the
 //! search.
 
+mod sums;
+
+pub use sums::{Features, PRODUCTS, Slopes, Sums};
+
 use crate::case::Pose;
-use crate::geometry::{Grid, Projection, Volume};
+use crate::geometry::{Grid, Projection, Volume, VolumeId};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Numbers of a pose: `tx ty tz` in mm, `rx ry rz` in degrees.
 pub const AXES: usize = 6;
@@ -24,9 +29,33 @@ pub struct Level {
     origin_mm: DVec3,
     /// Unit vectors of x, y, z in patient LPS.
     axes: [DVec3; 3],
+    /// The attenuation it is made of, and the side asked for.
+    of: (VolumeId, f64),
 }
 
 impl Level {
+    /// As [`Level::new`]; the last few are kept, as a search is often followed by another of the same CT.
+    pub fn kept(attenuation: &Volume<f32>, side_mm: f64) -> Arc<Self> {
+        const MOST: usize = 6;
+        static KEPT: Mutex<Vec<Arc<Level>>> = Mutex::new(Vec::new());
+        let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = (attenuation.id(), side_mm);
+        if let Some(level) = kept().iter().find(|level| level.of == of) {
+            return level.clone();
+        }
+        let level = Arc::new(Self::new(attenuation, side_mm));
+        let mut kept = kept();
+        kept.insert(0, level.clone());
+        kept.truncate(MOST);
+        level
+    }
+
+    /// What a card keeps it under; `None` for sides that searches do not use.
+    pub fn key(&self) -> Option<(VolumeId, &'static str)> {
+        let names = [(8.0, "8 mm level"), (4.0, "4 mm level"), (2.0, "2 mm level")];
+        names.iter().find(|n| n.0 == self.of.1).map(|n| (self.of.0, n.1))
+    }
+
     /// Averages an attenuation (1/mm) over voxels with sides of `side_mm`, or its own where they are longer. Uneven planes
     /// become even ones. What is no finite number is nothing; planes of nothing round the patient are left out.
     pub fn new(attenuation: &Volume<f32>, side_mm: f64) -> Self {
@@ -56,6 +85,7 @@ impl Level {
             spacing_mm,
             origin_mm: grid.patient_from_local(corner),
             axes: grid.axes(),
+            of: (attenuation.id(), side_mm),
         }
     }
 
@@ -67,6 +97,11 @@ impl Level {
     /// Voxels along x, y, z, with those of nothing.
     pub fn size(&self) -> [usize; 3] {
         self.size
+    }
+
+    /// Sides of a voxel, mm.
+    pub fn spacing_mm(&self) -> DVec3 {
+        self.spacing_mm
     }
 
     /// The smallest side of a voxel, mm.

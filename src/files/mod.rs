@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod mha;
+pub mod picture;
 pub mod plan_toml;
 mod replace;
 pub mod session;

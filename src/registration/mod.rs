@@ -4,6 +4,7 @@
 //! [`Pose`](crate::case::Pose) of the CT in the room of the X-rays, its six numbers in the order and with the signs that
 //! are written there; its [matrix](crate::case::Pose::matrix) takes CT positions to where they lie.
 
+pub mod bench;
 mod check;
 mod error;
 pub mod metric;
@@ -11,6 +12,7 @@ pub mod optimise;
 mod random;
 mod scene;
 mod search;
+pub mod simulate;
 mod view;
 
 pub use check::{check_belongs, check_place};

@@ -1,25 +1,28 @@
-//! CT and X-rays at one level of a search: what a pose is worth.
+//! CT and X-rays at one level of a search: what a pose is worth, on a card or on the CPU.
 
 use super::error::RegistrationError;
-use super::metric::{self, Likeness, Metric, MetricError, Sample, Slopes};
+use super::metric::{self, Likeness, Metric, MetricError, Sample};
 use super::view::Picture;
 use crate::case::Pose;
-use crate::engine::cpu;
-use crate::engine::slopes::{AXES, Level};
-use crate::engine::{Stopped, Watch};
+use crate::engine::cuda::slopes::Work;
+use crate::engine::cuda::{CudaError, Device};
+use crate::engine::slopes::{AXES, Features, Level, Slopes, Sums};
+use crate::engine::{Compute, Stopped, Watch, cpu};
 use crate::geometry::{Projection, Volume};
 use glam::DVec3;
+use std::cell::RefCell;
+use std::sync::Arc;
 
 /// The CT and the X-rays, coarse.
-#[derive(Clone, Debug)]
 pub struct Scene {
-    level: Level,
+    level: Arc<Level>,
     views: Vec<Seen>,
     centre_mm: DVec3,
     step_mm: f64,
+    /// `None` on the CPU, also once a card has failed.
+    card: RefCell<Option<(Arc<Device>, Work)>>,
 }
 
-#[derive(Clone, Debug)]
 struct Seen {
     projection: Projection,
     likeness: Likeness,
@@ -44,74 +47,219 @@ impl Scene {
         pictures: &[(String, Picture)],
         centre_mm: DVec3,
         coarseness: Coarseness,
+        device: &Compute,
     ) -> Result<Self, RegistrationError> {
-        let Coarseness { side_mm, metric, sample, pixels: [least, most] } = coarseness;
-        let level = Level::new(attenuation, side_mm);
+        let level = Level::kept(attenuation, coarseness.side_mm);
         let views = pictures
             .iter()
-            .map(|(image, picture)| {
-                let coarse = picture.coarse(side_mm, centre_mm);
-                let seen =
-                    metric::Picture { size: coarse.size(), values: &coarse.values, mask: &coarse.mask };
-                let count = coarse.mask.iter().filter(|m| **m).count().max(1) as f64;
-                let share = sample.share.max(least as f64 / count).min(most as f64 / count).min(1.0);
-                let likeness = Likeness::new(metric, seen, Sample { share, ..sample }).map_err(|e| {
-                    let image = image.clone();
-                    match e {
-                        MetricError::NoPixels => RegistrationError::NothingCounts { image },
-                        MetricError::Flat => RegistrationError::Flat { image },
-                    }
-                })?;
-                Ok(Seen { projection: coarse.projection, likeness })
-            })
-            .collect::<Result<_, RegistrationError>>()?;
+            .map(|(image, picture)| Seen::new(image, picture, centre_mm, coarseness))
+            .collect::<Result<Vec<_>, RegistrationError>>()?;
         let step_mm = level.side_mm();
-        Ok(Self { level, views, centre_mm, step_mm })
-    }
-
-    /// Mean of the views' metrics; `None` where one is undefined.
-    pub fn value(&self, pose: &Pose, watch: &Watch) -> Result<Option<f64>, Stopped> {
-        let mut sum = 0.0;
-        for view in &self.views {
-            let shot = self.level.shot(&view.projection, pose, self.centre_mm);
-            let drr =
-                cpu::slopes::integrals(&self.level, &shot, view.likeness.pixels(), self.step_mm, watch)?;
-            let Some(value) = view.likeness.value(&drr) else { return Ok(None) };
-            sum += value;
-        }
-        Ok(Some(sum / self.views.len() as f64))
-    }
-
-    /// As [`Scene::value`] of each pose.
-    pub fn values(&self, poses: &[Pose], watch: &Watch) -> Result<Vec<Option<f64>>, Stopped> {
-        poses.iter().map(|pose| self.value(pose, watch)).collect()
-    }
-
-    /// As [`Scene::value`] with its slopes by the six numbers; `None` also where the metric has none.
-    pub fn slopes(&self, pose: &Pose, watch: &Watch) -> Result<Option<Slopes>, Stopped> {
-        let mut sum = Slopes { value: 0.0, gradient: [0.0; AXES], matrix: [[0.0; AXES]; AXES] };
-        let part = (self.views.len() as f64).recip();
-        for view in &self.views {
-            let shot = self.level.shot(&view.projection, pose, self.centre_mm);
-            let motion = self.level.motion(&view.projection, pose, self.centre_mm);
-            let pixels = view.likeness.pixels();
-            let drr = cpu::slopes::with_slopes(&self.level, &shot, &motion, pixels, self.step_mm, watch)?;
-            let derivatives = std::array::from_fn(|axis| drr.slopes[axis].as_slice());
-            let own = view.likeness.correlation().and_then(|c| c.slopes(&drr.integrals, &derivatives));
-            let Some(own) = own else { return Ok(None) };
-            sum.value += part * own.value;
-            for a in 0..AXES {
-                sum.gradient[a] += part * own.gradient[a];
-                for b in 0..AXES {
-                    sum.matrix[a][b] += part * own.matrix[a][b];
+        let card = match device {
+            Compute::Cpu => None,
+            Compute::Cuda(device) => match on_card(device, &level, &views, centre_mm, step_mm) {
+                Ok(work) => Some((device.clone(), work)),
+                Err(error) => {
+                    tracing::warn!("registering on the CPU: {error}");
+                    None
                 }
-            }
-        }
-        Ok(Some(sum))
+            },
+        };
+        Ok(Self { level, views, centre_mm, step_mm, card: RefCell::new(card) })
     }
 
     /// DRRs that one pose takes.
     pub fn views(&self) -> usize {
         self.views.len()
     }
+
+    /// Whether a card answers.
+    pub fn is_on_card(&self) -> bool {
+        self.card.borrow().is_some()
+    }
+
+    /// Mean of the views' metrics, of each pose; `None` where one is undefined.
+    pub fn values(&self, poses: &[Pose], watch: &Watch) -> Result<Vec<Option<f64>>, Stopped> {
+        match self.by_card(|device, work| self.card_values(device, work, poses, watch))? {
+            Some(values) => Ok(values),
+            None => poses.iter().map(|pose| self.cpu_value(pose, watch)).collect(),
+        }
+    }
+
+    /// As [`Scene::values`] of one pose.
+    pub fn value(&self, pose: &Pose, watch: &Watch) -> Result<Option<f64>, Stopped> {
+        Ok(self.values(std::slice::from_ref(pose), watch)?.pop().flatten())
+    }
+
+    /// As [`Scene::value`] with its slopes by the six numbers; `None` also where the metric has none.
+    pub fn slopes(&self, pose: &Pose, watch: &Watch) -> Result<Option<Slopes>, Stopped> {
+        match self.by_card(|device, work| self.card_slopes(device, work, pose, watch))? {
+            Some(slopes) => Ok(slopes),
+            None => self.cpu_slopes(pose, watch),
+        }
+    }
+
+    /// What a card answers; `None` where there is none, or from now on where it fails.
+    fn by_card<T>(
+        &self,
+        ask: impl FnOnce(&Device, &Work) -> Result<T, CudaError>,
+    ) -> Result<Option<T>, Stopped> {
+        let answer = match &*self.card.borrow() {
+            Some((device, work)) => ask(device, work),
+            None => return Ok(None),
+        };
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(CudaError::Stopped(stopped)) => Err(stopped),
+            Err(error) => {
+                tracing::warn!("registering on the CPU: {error}");
+                *self.card.borrow_mut() = None;
+                Ok(None)
+            }
+        }
+    }
+
+    fn card_values(
+        &self,
+        device: &Device,
+        work: &Work,
+        poses: &[Pose],
+        watch: &Watch,
+    ) -> Result<Vec<Option<f64>>, CudaError> {
+        if !self.is_correlation() {
+            let rays: usize = self.views.iter().map(|v| v.likeness.pixels().len()).sum();
+            let integrals = work.integrals(device, poses, watch)?;
+            return Ok(integrals.chunks_exact(rays).map(|drrs| self.mean(drrs)).collect());
+        }
+        let sums = work.sums(device, poses, watch)?;
+        let groups = sums.len() / poses.len().max(1);
+        Ok(sums.chunks_exact(groups.max(1)).map(|sums| self.mean_of(sums)).collect())
+    }
+
+    fn card_slopes(
+        &self,
+        device: &Device,
+        work: &Work,
+        pose: &Pose,
+        watch: &Watch,
+    ) -> Result<Option<Slopes>, CudaError> {
+        let sums = work.products(device, pose, watch)?;
+        let mut sums = sums.as_slice();
+        let each = self.views.iter().map(|view| {
+            let correlation = view.likeness.correlation()?;
+            let (own, rest) = sums.split_at_checked(correlation.features().groups.len())?;
+            sums = rest;
+            correlation.slopes_of(own)
+        });
+        Ok(mean_slopes(each))
+    }
+
+    fn is_correlation(&self) -> bool {
+        self.views.iter().all(|view| view.likeness.correlation().is_some())
+    }
+
+    /// Of DRRs one after the other.
+    fn mean(&self, mut drrs: &[f32]) -> Option<f64> {
+        let mut sum = 0.0;
+        for view in &self.views {
+            let (own, rest) = drrs.split_at_checked(view.likeness.pixels().len())?;
+            drrs = rest;
+            sum += view.likeness.value(own)?;
+        }
+        Some(sum / self.views.len() as f64)
+    }
+
+    /// Of the sums of all views' groups.
+    fn mean_of(&self, mut sums: &[Sums]) -> Option<f64> {
+        let mut sum = 0.0;
+        for view in &self.views {
+            let correlation = view.likeness.correlation()?;
+            let (own, rest) = sums.split_at_checked(correlation.features().groups.len())?;
+            sums = rest;
+            sum += correlation.value_of(own)?;
+        }
+        Some(sum / self.views.len() as f64)
+    }
+
+    fn cpu_value(&self, pose: &Pose, watch: &Watch) -> Result<Option<f64>, Stopped> {
+        let mut drrs = Vec::new();
+        for view in &self.views {
+            let shot = self.level.shot(&view.projection, pose, self.centre_mm);
+            let pixels = view.likeness.pixels();
+            drrs.extend(cpu::slopes::integrals(&self.level, &shot, pixels, self.step_mm, watch)?);
+        }
+        Ok(self.mean(&drrs))
+    }
+
+    fn cpu_slopes(&self, pose: &Pose, watch: &Watch) -> Result<Option<Slopes>, Stopped> {
+        let mut each = Vec::new();
+        for view in &self.views {
+            let shot = self.level.shot(&view.projection, pose, self.centre_mm);
+            let motion = self.level.motion(&view.projection, pose, self.centre_mm);
+            let pixels = view.likeness.pixels();
+            let drr = cpu::slopes::with_slopes(&self.level, &shot, &motion, pixels, self.step_mm, watch)?;
+            let derivatives = std::array::from_fn(|axis| drr.slopes[axis].as_slice());
+            each.push(view.likeness.correlation().and_then(|c| c.slopes(&drr.integrals, &derivatives)));
+        }
+        Ok(mean_slopes(each.into_iter()))
+    }
+}
+
+impl Seen {
+    fn new(
+        image: &str,
+        picture: &Picture,
+        centre_mm: DVec3,
+        coarseness: Coarseness,
+    ) -> Result<Self, RegistrationError> {
+        let Coarseness { side_mm, metric, sample, pixels: [least, most] } = coarseness;
+        let coarse = picture.coarse(side_mm, centre_mm);
+        let seen = metric::Picture { size: coarse.size(), values: &coarse.values, mask: &coarse.mask };
+        let count = coarse.mask.iter().filter(|m| **m).count().max(1) as f64;
+        let share = sample.share.max(least as f64 / count).min(most as f64 / count).min(1.0);
+        let image = || image.to_owned();
+        let likeness = Likeness::new(metric, seen, Sample { share, ..sample }).map_err(|e| match e {
+            MetricError::NoPixels => RegistrationError::NothingCounts { image: image() },
+            MetricError::Flat => RegistrationError::Flat { image: image() },
+        })?;
+        Ok(Self { projection: coarse.projection, likeness })
+    }
+}
+
+fn on_card(
+    device: &Device,
+    level: &Arc<Level>,
+    views: &[Seen],
+    centre_mm: DVec3,
+    step_mm: f64,
+) -> Result<Work, CudaError> {
+    let mut features = Some(Features::default());
+    let mut rays = 0;
+    for view in views {
+        match (&mut features, view.likeness.correlation()) {
+            (Some(all), Some(correlation)) => all.extend(correlation.features(), rays),
+            _ => features = None,
+        }
+        rays += view.likeness.pixels().len() as u32;
+    }
+    let looked_at: Vec<(Projection, &[u32])> =
+        views.iter().map(|v| (v.projection, v.likeness.pixels())).collect();
+    Work::prepare(device, level, &looked_at, centre_mm, step_mm, features.as_ref())
+}
+
+/// `None` where one is.
+fn mean_slopes(each: impl ExactSizeIterator<Item = Option<Slopes>>) -> Option<Slopes> {
+    let part = (each.len() as f64).recip();
+    let mut sum = Slopes::default();
+    for own in each {
+        let own = own?;
+        sum.value += part * own.value;
+        for a in 0..AXES {
+            sum.gradient[a] += part * own.gradient[a];
+            for b in 0..AXES {
+                sum.matrix[a][b] += part * own.matrix[a][b];
+            }
+        }
+    }
+    Some(sum)
 }

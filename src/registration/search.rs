@@ -2,12 +2,12 @@
 
 use super::check::check_place;
 use super::error::RegistrationError;
-use super::metric::{Metric, Sample, Slopes};
+use super::metric::{Metric, Sample};
 use super::optimise::{Cma, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine};
 use super::scene::{Coarseness, Scene};
 use super::view::{Picture, View};
 use crate::case::Pose;
-use crate::engine::slopes::{AXES, numbers, pose_of};
+use crate::engine::slopes::{AXES, Slopes, numbers, pose_of};
 use crate::engine::{Compute, Stopped, Watch};
 use crate::geometry::Volume;
 use glam::DVec3;
@@ -140,16 +140,16 @@ pub struct Found {
 /// [`RegistrationError`]; cancelled among them.
 pub fn register(
     request: &Request,
-    _device: &Compute,
+    device: &Compute,
     watch: &Watch,
     on_step: &dyn Fn(&Step),
 ) -> Result<Found, RegistrationError> {
     let begin = Instant::now();
     check(request)?;
     let mut search = Search::new(request, watch, on_step)?;
-    search.run()?;
+    search.run(device)?;
     watch.report(1.0);
-    Ok(search.found(begin))
+    Ok(search.found(begin, device))
 }
 
 /// Sides of voxels and pixels, level by level, mm; a CT's own where they are longer.
@@ -207,6 +207,8 @@ struct Search<'a> {
     drrs: usize,
     before: f64,
     after: f64,
+    /// Whether a card answered throughout.
+    on_card: bool,
     phases_ms: Vec<(String, f64)>,
 }
 
@@ -234,11 +236,12 @@ impl<'a> Search<'a> {
             drrs: 0,
             before: 0.0,
             after: 0.0,
+            on_card: true,
             phases_ms,
         })
     }
 
-    fn run(&mut self) -> Result<(), RegistrationError> {
+    fn run(&mut self, device: &Compute) -> Result<(), RegistrationError> {
         let request = self.request;
         for (n, side_mm) in SIDES_MM.into_iter().enumerate() {
             self.watch.check()?;
@@ -250,7 +253,8 @@ impl<'a> Search<'a> {
                 sample: Sample { share: request.share, seed: request.seed },
                 pixels: [LEAST_PIXELS, MOST_PIXELS],
             };
-            let scene = Scene::new(&request.attenuation, &self.pictures, request.centre_mm, coarseness)?;
+            let scene =
+                Scene::new(&request.attenuation, &self.pictures, request.centre_mm, coarseness, device)?;
             self.phase("prepare", side_mm, &mut started);
             let finest = n == SIDES_MM.len() - 1;
             if finest {
@@ -270,6 +274,7 @@ impl<'a> Search<'a> {
             if finest {
                 self.after = self.worth(&scene, pose_of(self.pose))?;
             }
+            self.on_card &= scene.is_on_card();
             self.phase("search", side_mm, &mut started);
         }
         Ok(())
@@ -394,7 +399,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn found(self, begin: Instant) -> Found {
+    fn found(self, begin: Instant, device: &Compute) -> Found {
         let at_bound = std::array::from_fn(|axis| {
             let (range, x) = (self.range(axis), self.pose[axis] / scale(axis));
             !self.request.locked[axis] && (x <= range.low + 1e-6 || x >= range.high - 1e-6)
@@ -407,7 +412,7 @@ impl<'a> Search<'a> {
             seconds: begin.elapsed().as_secs_f64(),
             phases_ms: self.phases_ms,
             at_bound,
-            device: Compute::Cpu.to_string(),
+            device: if self.on_card { device.to_string() } else { Compute::Cpu.to_string() },
         }
     }
 }

@@ -3,11 +3,13 @@
 
 mod ct;
 mod data_set;
+mod registration;
 mod rtdose;
 mod rtplan;
 mod rtstruct;
 
 pub use ct::write_ct;
+pub use registration::write_registration;
 pub use rtdose::{DoseBits, write_dose};
 pub use rtplan::write_plan;
 pub use rtstruct::write_structures;

@@ -3,10 +3,11 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("path", include_str!("../../../kernels/ptx/path.ptx")),
     ("release", include_str!("../../../kernels/ptx/release.ptx")),
+    ("slopes", include_str!("../../../kernels/ptx/slopes.ptx")),
 ];
 
 /// The PTX of `kernels/NAME.cu`.
@@ -66,5 +67,15 @@ mod tests {
         assert_eq!(signature(ptx, "path_matter"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_orient"), Some(vec![8, 4, 4, 4, 4, 8]));
         assert!(super::ptx("no such").is_err());
+    }
+
+    #[test]
+    fn the_slopes_kernels_are_called_as_declared() {
+        let ptx = ptx("slopes").unwrap();
+        let scene = size_of::<super::super::slopes::CardScene>();
+        assert_eq!(signature(ptx, "slopes_integrals"), Some(vec![scene, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx, "slopes_with"), Some(vec![scene, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx, "slopes_sums"), Some(vec![8, 4, 8, 8, 4, 8]));
+        assert_eq!(signature(ptx, "slopes_products"), Some(vec![8, 4, 8, 8, 4, 8]));
     }
 }

@@ -14,6 +14,7 @@ mod grid;
 mod kernels;
 mod memory;
 pub mod path;
+pub mod slopes;
 mod transfer;
 
 pub use device::{Arg, Card, Device, Session, Shape, cards};

@@ -1,9 +1,8 @@
 //! Normalised cross correlations of groups of features, a feature being the value of a pixel or the difference of two.
 
 use super::{MetricError, Sample, chosen};
+use crate::engine::slopes::{AXES, Features, Slopes, Sums};
 
-/// Poses have six numbers.
-const AXES: usize = 6;
 /// A group whose standard deviation is less than this share of the picture's tells noise from noise.
 const FLAT: f64 = 0.02;
 /// Fewer features make no correlation.
@@ -12,32 +11,10 @@ const FEWEST: usize = 8;
 /// Weighted mean of the normalised cross correlations of groups of features.
 #[derive(Clone, Debug)]
 pub struct Correlation {
-    groups: Vec<Group>,
-    /// Places in the list of pixels, group by group: a feature is `value[plus] - value[minus]`, or `value[plus]` where
-    /// there is no `minus`.
-    plus: Vec<u32>,
-    minus: Vec<u32>,
-    /// The X-ray's features: of each group the mean is 0 and the sum of squares 1.
-    fixed: Vec<f32>,
-}
-
-#[derive(Clone, Debug)]
-struct Group {
-    begin: usize,
-    end: usize,
-    /// All weights together are 1.
-    weight: f64,
-}
-
-/// A correlation at a pose, how it changes with the pose, and the Gauss-Newton matrix of what it lacks to 1.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Slopes {
-    /// Of the correlation; up to 1.
-    pub value: f64,
-    /// Its derivative by each number of the pose.
-    pub gradient: [f64; AXES],
-    /// `J'J` of the residuals `fixed - drr`, each normalised: `value = 1 - |residuals|^2 / 2`.
-    pub matrix: [[f64; AXES]; AXES],
+    /// Rays count as places in the list of pixels.
+    features: Features,
+    /// Of each group; all together are 1.
+    weights: Vec<f64>,
 }
 
 impl Correlation {
@@ -72,136 +49,63 @@ impl Correlation {
                 let scale = (square * (end - begin) as f64).sqrt().recip();
                 let centred = |v: &mut f32| *v = ((f64::from(*v) - mean) * scale) as f32;
                 fixed[begin..end].iter_mut().for_each(centred);
-                groups.push(Group { begin, end, weight: (end - begin) as f64 });
+                groups.push([begin as u32, end as u32]);
             }
             begin = end;
         }
         if groups.is_empty() {
             return Err(MetricError::Flat);
         }
-        let sum: f64 = groups.iter().map(|g| g.weight).sum();
-        groups.iter_mut().for_each(|g| g.weight /= sum);
-        Ok(Self { groups, plus, minus, fixed })
+        let features = Features { plus, minus, fixed, groups };
+        let counts = (0..features.groups.len()).map(|g| features.count(g));
+        let sum: f64 = counts.clone().sum();
+        let weights = counts.map(|n| n / sum).collect();
+        Ok(Self { features, weights })
+    }
+
+    /// What is correlated.
+    pub fn features(&self) -> &Features {
+        &self.features
     }
 
     /// The correlation with a DRR; `None` where that has one value in every group.
     pub fn value(&self, drr: &[f32]) -> Option<f64> {
-        let mut sum = 0.0;
-        let mut defined = false;
-        for group in &self.groups {
-            let [mut m, mut mm, mut fm] = [0.0; 3];
-            self.each(group, drr, |f, v| {
-                m += v;
-                mm += v * v;
-                fm += f * v;
-            });
-            let n = (group.end - group.begin) as f64;
-            let square = mm - m * m / n;
-            if square > 1e-12 * mm.max(f64::MIN_POSITIVE) {
-                defined = true;
-                sum += group.weight * fm / square.sqrt();
-            }
-        }
-        defined.then_some(sum)
+        let sums: Vec<Sums> = (0..self.weights.len()).map(|g| self.features.sums(g, drr)).collect();
+        self.value_of(&sums)
     }
 
     /// The correlation with its slopes, from a DRR and its derivatives by each number of the pose.
-    ///
-    /// With `f` and `m` the normalised features, the residuals `f - m` have `|f - m|^2 = 2 - 2 f.m`, and the derivative
-    /// of `m` is `(d - m (m.d)) / |M|`, `d` the centred derivative of the features `M`.
     pub fn slopes(&self, drr: &[f32], derivatives: &[&[f32]; AXES]) -> Option<Slopes> {
-        let mut out = Slopes { value: 0.0, gradient: [0.0; AXES], matrix: [[0.0; AXES]; AXES] };
+        let sums: Vec<Sums> =
+            (0..self.weights.len()).map(|g| self.features.products(g, drr, derivatives)).collect();
+        self.slopes_of(&sums)
+    }
+
+    /// As [`Correlation::value`], from the sums of each group.
+    pub fn value_of(&self, sums: &[Sums]) -> Option<f64> {
+        let parts = sums.iter().zip(&self.weights).filter_map(|(s, w)| s.correlation().map(|c| c * w));
+        parts.fold(None, |sum, part| Some(sum.unwrap_or(0.0) + part))
+    }
+
+    /// As [`Correlation::slopes`], from the sums of each group.
+    pub fn slopes_of(&self, sums: &[Sums]) -> Option<Slopes> {
+        let mut out = Slopes::default();
         let mut defined = false;
-        for group in &self.groups {
-            let sums = self.sums(group, drr, derivatives);
-            let n = (group.end - group.begin) as f64;
-            defined |= sums.add_to(&mut out, n, group.weight);
+        for (sums, &weight) in sums.iter().zip(&self.weights) {
+            defined |= sums.add_to(&mut out, weight);
         }
         defined.then_some(out)
-    }
-
-    fn sums(&self, group: &Group, drr: &[f32], derivatives: &[&[f32]; AXES]) -> Sums {
-        let mut sums = Sums::default();
-        for at in group.begin..group.end {
-            let f = f64::from(self.fixed[at]);
-            let m = f64::from(self.feature(at, drr));
-            let d: [f64; AXES] = std::array::from_fn(|a| f64::from(self.feature(at, derivatives[a])));
-            sums.m += m;
-            sums.mm += m * m;
-            sums.fm += f * m;
-            for a in 0..AXES {
-                sums.d[a] += d[a];
-                sums.fd[a] += f * d[a];
-                sums.md[a] += m * d[a];
-                for b in 0..=a {
-                    sums.dd[a][b] += d[a] * d[b];
-                }
-            }
-        }
-        sums
-    }
-
-    fn feature(&self, at: usize, values: &[f32]) -> f32 {
-        let plus = values[self.plus[at] as usize];
-        if self.minus.is_empty() { plus } else { plus - values[self.minus[at] as usize] }
-    }
-
-    fn each(&self, group: &Group, values: &[f32], mut take: impl FnMut(f64, f64)) {
-        for at in group.begin..group.end {
-            take(f64::from(self.fixed[at]), f64::from(self.feature(at, values)));
-        }
-    }
-}
-
-/// Sums of products over a group: of the DRR's features `m`, their derivatives `d`, and the X-ray's `f`.
-#[derive(Default)]
-struct Sums {
-    m: f64,
-    mm: f64,
-    fm: f64,
-    d: [f64; AXES],
-    fd: [f64; AXES],
-    md: [f64; AXES],
-    /// The lower triangle.
-    dd: [[f64; AXES]; AXES],
-}
-
-impl Sums {
-    /// Adds a group's part; false where its correlation is undefined.
-    fn add_to(&self, out: &mut Slopes, n: f64, weight: f64) -> bool {
-        let square = self.mm - self.m * self.m / n;
-        if square <= 1e-12 * self.mm.max(f64::MIN_POSITIVE) {
-            return false;
-        }
-        let length = square.sqrt();
-        let value = self.fm / length;
-        // Of the normalised DRR with the centred derivatives.
-        let along: [f64; AXES] = std::array::from_fn(|a| (self.md[a] - self.m * self.d[a] / n) / length);
-        out.value += weight * value;
-        for a in 0..AXES {
-            // The X-ray's features are centred: those of the derivative need not be.
-            out.gradient[a] += weight * (self.fd[a] - value * along[a]) / length;
-            for b in 0..=a {
-                let centred = self.dd[a][b] - self.d[a] * self.d[b] / n;
-                let entry = weight * (centred - along[a] * along[b]) / square;
-                out.matrix[a][b] += entry;
-                if a != b {
-                    out.matrix[b][a] += entry;
-                }
-            }
-        }
-        true
     }
 }
 
 /// Pairs of pixels two apart, along rows and along columns, as places in a list of pixels.
 #[derive(Clone, Debug, Default)]
-pub struct Features {
+pub struct Differences {
     across: Vec<[u32; 2]>,
     down: Vec<[u32; 2]>,
 }
 
-impl Features {
+impl Differences {
     /// Both directions in one group.
     pub fn together(self, fixed: &[f32]) -> Result<Correlation, MetricError> {
         self.grouped(fixed, 0)
@@ -227,7 +131,7 @@ pub fn differences(
     [columns, rows]: [usize; 2],
     counts: impl Fn(usize) -> bool,
     sample: Sample,
-) -> (Vec<u32>, Features) {
+) -> (Vec<u32>, Differences) {
     let inner = |n: usize| {
         let (i, j) = (n % columns, n / columns);
         let inside = i > 0 && j > 0 && i + 1 < columns && j + 1 < rows;
@@ -245,7 +149,7 @@ pub fn differences(
     let place = |n: u32| pixels.partition_point(|&p| p < n) as u32;
     let across = places.iter().map(|&n| [place(n + 1), place(n - 1)]).collect();
     let down = places.iter().map(|&n| [place(n + columns), place(n - columns)]).collect();
-    (pixels, Features { across, down })
+    (pixels, Differences { across, down })
 }
 
 /// Mean and mean square deviation.

@@ -7,7 +7,7 @@ mod correlation;
 mod information;
 mod rank;
 
-pub use correlation::{Correlation, Slopes};
+pub use correlation::Correlation;
 use information::Information;
 use rank::Rank;
 
@@ -157,7 +157,7 @@ impl Likeness {
             correlation::differences(picture.size, counts, sample)
         } else {
             let all: Vec<u32> = (0..picture.values.len()).filter(|&n| counts(n)).map(|n| n as u32).collect();
-            (chosen(all, sample), correlation::Features::default())
+            (chosen(all, sample), correlation::Differences::default())
         };
         if pixels.is_empty() {
             return Err(MetricError::NoPixels);

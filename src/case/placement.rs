@@ -1,0 +1,96 @@
+//! What a person says of where an X-ray was taken.
+
+use crate::geometry::{ImagingSetup, PatientPosition};
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+/// Geometry of an X-ray as far as somebody gives it: in the window's dialog, in words, in a file beside the image. What is
+/// given goes before what the image's file says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Placement {
+    pub position: Option<PatientPosition>,
+    pub gantry_deg: Option<f64>,
+    pub couch_deg: Option<f64>,
+    /// Patient LPS, mm, in the frame of the CT.
+    pub isocentre_mm: Option<DVec3>,
+    pub sad_mm: Option<f64>,
+    pub sid_mm: Option<f64>,
+    /// Distance of columns and of rows in the image's own plane, mm.
+    pub pixel_mm: Option<[f64; 2]>,
+    /// How far the middle of the image lies from the beam axis along +Xg and +Yg, mm in its own plane.
+    pub shift_mm: Option<[f64; 2]>,
+    /// Whether bone is bright; `None`: as the file says, bright where it says nothing.
+    pub bone_is_bright: Option<bool>,
+}
+
+impl Placement {
+    /// What is given here, else there.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            position: self.position.or(other.position),
+            gantry_deg: self.gantry_deg.or(other.gantry_deg),
+            couch_deg: self.couch_deg.or(other.couch_deg),
+            isocentre_mm: self.isocentre_mm.or(other.isocentre_mm),
+            sad_mm: self.sad_mm.or(other.sad_mm),
+            sid_mm: self.sid_mm.or(other.sid_mm),
+            pixel_mm: self.pixel_mm.or(other.pixel_mm),
+            shift_mm: self.shift_mm.or(other.shift_mm),
+            bone_is_bright: self.bone_is_bright.or(other.bone_is_bright),
+        }
+    }
+
+    /// The setup of an image of so many columns and rows; couch 0, no shift and a supine patient, head first, where nothing
+    /// is said of them.
+    ///
+    /// # Errors
+    /// The names of what is missing.
+    pub fn setup(&self, [columns, rows]: [usize; 2]) -> Result<ImagingSetup, Vec<&'static str>> {
+        let needed = [
+            (self.gantry_deg.is_some(), "gantry angle"),
+            (self.isocentre_mm.is_some(), "isocentre"),
+            (self.sad_mm.is_some(), "source to axis distance"),
+            (self.sid_mm.is_some(), "source to image distance"),
+            (self.pixel_mm.is_some(), "pixel size"),
+        ];
+        let (Some(gantry_deg), Some(isocentre_mm), Some(sad_mm), Some(sid_mm), Some(pixel_mm)) =
+            (self.gantry_deg, self.isocentre_mm, self.sad_mm, self.sid_mm, self.pixel_mm)
+        else {
+            return Err(needed.into_iter().filter(|n| !n.0).map(|n| n.1).collect());
+        };
+        Ok(ImagingSetup {
+            position: self.position.unwrap_or_default(),
+            gantry_deg,
+            couch_deg: self.couch_deg.unwrap_or(0.0),
+            isocentre_mm,
+            sad_mm,
+            sid_mm,
+            shift_mm: self.shift_mm.unwrap_or([0.0; 2]),
+            pixel_mm,
+            columns,
+            rows,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_and_what_is_given_goes_first() {
+        let given = Placement { gantry_deg: Some(90.0), sad_mm: Some(1000.0), ..Placement::default() };
+        assert_eq!(given.setup([4, 3]), Err(vec!["isocentre", "source to image distance", "pixel size"]));
+        let file = Placement {
+            gantry_deg: Some(5.0),
+            isocentre_mm: Some(DVec3::X),
+            sid_mm: Some(1500.0),
+            pixel_mm: Some([0.4, 0.5]),
+            ..Placement::default()
+        };
+        let setup = given.or(&file).setup([4, 3]).expect("all is said");
+        assert_eq!((setup.gantry_deg, setup.couch_deg, setup.pixel_mm), (90.0, 0.0, [0.4, 0.5]));
+        assert_eq!((setup.columns, setup.rows, setup.position), (4, 3, PatientPosition::Hfs));
+    }
+}

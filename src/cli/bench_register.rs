@@ -1,0 +1,99 @@
+//! `beamsight bench register`: how well, from how far and how fast poses are found.
+
+use super::{Answer, Failure};
+use crate::engine::{Watch, Wish};
+use crate::open::{CaseWord, Wishes, open};
+use crate::registration::bench::{Bench, Line, Run, TRIALS, Trial};
+use serde_json::json;
+use std::fmt::Write as _;
+
+/// Bins of start distances, mm.
+const BINS: [[f64; 2]; 6] =
+    [[0.0, 10.0], [10.0, 20.0], [20.0, 30.0], [30.0, 40.0], [40.0, 60.0], [60.0, f64::INFINITY]];
+
+/// # Errors
+/// A CASE without CT; trials there are none of; a device that gives no answer.
+pub fn run(ct: &CaseWord, names: &[String], starts: usize, wish: Wish) -> Result<Answer, Failure> {
+    let wanted = |t: &&Trial| names.is_empty() || names.iter().any(|n| n == t.name);
+    let trials: Vec<Trial> = TRIALS.iter().filter(wanted).copied().collect();
+    if trials.is_empty() {
+        let known: Vec<&str> = TRIALS.iter().map(|t| t.name).collect();
+        return Err(Failure::Words(format!("the cases of register are {}", known.join(", "))));
+    }
+    let device = wish.resolve()?;
+    let case = open(ct, Wishes::default(), &|_| true)?;
+    let ct = super::words::ct_of(&case)?;
+    let watch = Watch::new();
+    let bench = Bench::new(&ct, &device, &watch).map_err(anyhow::Error::from)?;
+    let mut text = format!(
+        "2D/3D registration of {} on {device}: {starts} random starts round hidden poses; mTRE over targets of the body within \
+         100 mm, found below 2 mm\n{:<13} {:>5} {:>9} {:>6} {:>7} {:>8} {:>8} {:>8} {:>6}  found of starts by mTRE at the start, mm\n",
+        case.source, "case", "views", "start", "found", "median", "95th", "s median", "s 95th", "DRRs"
+    );
+    let mut rows = Vec::new();
+    for trial in trials {
+        // On the warm device: the first search also pays for what is made once.
+        bench.run(trial, 1, &device, &watch, &|_| ()).map_err(anyhow::Error::from)?;
+        let line = bench.run(trial, starts, &device, &watch, &|_| ()).map_err(anyhow::Error::from)?;
+        text += &in_words(&line);
+        rows.push(as_json(&line));
+    }
+    Ok(Answer {
+        json: json!({ "job": "register", "device": device.to_string(), "case": case.source, "rows": rows }),
+        text,
+    })
+}
+
+fn in_words(line: &Line) -> String {
+    let Trial { name, views, mm, deg, .. } = line.trial;
+    let [found, all] = line.found_from(0.0, f64::INFINITY);
+    let end = |share| line.percentile(share, |r: &Run| r.end_mm);
+    let seconds = |share| line.percentile(share, |r: &Run| r.seconds);
+    let mut text = format!(
+        "{name:<13} {views:>5} {:>9} {:>5.1}% {:>7.3} {:>8.3} {:>8.3} {:>8.3} {:>6.0} ",
+        format!("{mm},{deg}"),
+        100.0 * found as f64 / all.max(1) as f64,
+        end(0.5),
+        end(0.95),
+        seconds(0.5),
+        seconds(0.95),
+        line.percentile(0.5, |r| r.drrs as f64),
+    );
+    for [low, high] in BINS {
+        let [found, all] = line.found_from(low, high);
+        if all > 0 {
+            let until = if high.is_finite() { format!("{high:.0}") } else { String::new() };
+            let _ = write!(text, " {low:.0}-{until}: {found}/{all}");
+        }
+    }
+    text + "\n"
+}
+
+fn as_json(line: &Line) -> serde_json::Value {
+    let Trial { name, views, mm, deg, share, metric, method } = line.trial;
+    let [found, all] = line.found_from(0.0, f64::INFINITY);
+    let bins: Vec<_> = BINS
+        .iter()
+        .map(|&[low, high]| {
+            let [found, all] = line.found_from(low, high);
+            json!({ "from_mm": low, "to_mm": high.is_finite().then_some(high), "found": found, "starts": all })
+        })
+        .collect();
+    json!({
+        "case": name,
+        "views": views,
+        "start_mm": mm,
+        "start_deg": deg,
+        "share": share,
+        "metric": metric.word(),
+        "method": method.word(),
+        "found": found,
+        "starts": all,
+        "mtre_median_mm": line.percentile(0.5, |r| r.end_mm),
+        "mtre_95_mm": line.percentile(0.95, |r| r.end_mm),
+        "seconds_median": line.percentile(0.5, |r| r.seconds),
+        "seconds_95": line.percentile(0.95, |r| r.seconds),
+        "drrs_median": line.percentile(0.5, |r| r.drrs as f64),
+        "by_start": bins,
+    })
+}

@@ -1,0 +1,329 @@
+//! `beamsight register`: the pose at which the DRRs of a CT are most like one or two X-rays.
+
+use super::words::{self, CaseArgs};
+use super::{Answer, Failure};
+use crate::case::{Case, Ct, Placement, Pose, Radiograph, Remark, derived_uid};
+use crate::dicom::{Belonging, Registration, read_radiograph, write_registration};
+use crate::engine::{Watch, Wish};
+use crate::files::picture;
+use crate::physics::{AttenuationCurve, CurveKind, HuTable};
+use crate::registration::{Found, Method, Metric, RegistrationError, Request, View, check_belongs, register};
+use anyhow::{Context as _, anyhow};
+use glam::DVec3;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The pose moves the CT within the room of the X-rays: tx,ty,tz in mm along patient x (left), y (back), z (head), \
+rx,ry,rz in degrees about them, x first, right-handed, about the isocentre. The matrix takes positions of the CT to where they \
+lie in the room; the registration object holds the same one, from the CT's frame of reference into that of the X-rays.\n\n\
+X-rays are RT images, DX, CR or XA, or grey PNG and TIFF with a file beside them (xray.toml for xray.png: gantry_deg, \
+isocentre_mm, sad_mm, sid_mm, pixel_mm). Words go before files; --gantry is given once for each image.\n\n\
+Examples:\n  \
+beamsight demo thorax --xray xrays\n  \
+beamsight register demo:thorax --image xrays/gantry-0.png --image xrays/gantry-90.png\n  \
+beamsight register ~/ct/patient-7 --image kv0.dcm --image kv90.dcm --out reg.dcm --json\n  \
+beamsight register ~/ct/patient-7 --image ap.png --gantry 0 --isocentre -10,0,5 --sad 1000 --sid 1500 --pixel 0.4\n  \
+beamsight register ~/ct/patient-7 --image kv.dcm --lock rx,ry --start 5,0,0,0,0,2 --metric mi --method powell"
+)]
+pub struct Args {
+    #[command(flatten)]
+    case: CaseArgs,
+
+    /// An X-ray; give it twice for two, which are matched together
+    #[arg(long = "image", value_name = "FILE", required = true)]
+    images: Vec<PathBuf>,
+
+    /// Where the search starts: tx,ty,tz,rx,ry,rz
+    #[arg(long, value_name = "POSE", default_value = "0,0,0,0,0,0", allow_hyphen_values = true)]
+    start: Pose,
+
+    /// How alike pictures are: ncc, local-ncc, gradient-ncc, gradient, mi, rank
+    #[arg(long, value_name = "METRIC", default_value = "gradient")]
+    metric: Metric,
+
+    /// How the pose is looked for: auto, cma, powell, gradient
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    method: Method,
+
+    /// Numbers of the pose that stay as they are, like rx,ry
+    #[arg(long, value_name = "AXES", value_parser = axes)]
+    lock: Option<Axes>,
+
+    /// How far from the start each shift (mm) and each turn (degrees) may go
+    #[arg(long, value_name = "MM,DEG", default_value = "40,25", value_parser = two)]
+    reach: [f64; 2],
+
+    /// Share of the pixels looked at, above 0 to 1
+    #[arg(long, value_name = "PART", default_value = "1", value_parser = words::positive)]
+    share: f64,
+
+    /// Seed of the search; the same seed leads the same way
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+
+    /// Photon energy of the DRRs' attenuation, keV
+    #[arg(long, value_name = "KEV", default_value = "70", value_parser = words::positive)]
+    energy: f64,
+
+    /// Gantry angle of an image, degrees; once for each
+    #[arg(long, value_name = "DEG", value_parser = words::finite, allow_negative_numbers = true)]
+    gantry: Vec<f64>,
+
+    /// Isocentre, patient LPS, mm
+    #[arg(long, value_name = "X,Y,Z", value_parser = words::position, allow_hyphen_values = true)]
+    isocentre: Option<DVec3>,
+
+    /// Source to axis distance, mm
+    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    sad: Option<f64>,
+
+    /// Source to image distance, mm
+    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    sid: Option<f64>,
+
+    /// Size of a pixel in the image's own plane, mm
+    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    pixel: Option<f64>,
+
+    /// Bone is dark in the pictures
+    #[arg(long)]
+    bone_dark: bool,
+
+    /// Match an X-ray of a patient with another ID, too
+    #[arg(long)]
+    any_patient: bool,
+
+    /// File for the registration (.dcm)
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// The numbers of a pose that are locked.
+#[derive(Clone, Copy, Debug)]
+struct Axes([bool; 6]);
+
+const AXES: [&str; 6] = ["tx", "ty", "tz", "rx", "ry", "rz"];
+
+fn axes(word: &str) -> Result<Axes, String> {
+    let mut locked = [false; 6];
+    for name in word.split(',') {
+        let axis = AXES.iter().position(|a| *a == name.trim());
+        locked[axis.ok_or_else(|| "it is some of tx,ty,tz,rx,ry,rz".to_owned())?] = true;
+    }
+    Ok(Axes(locked))
+}
+
+fn two(word: &str) -> Result<[f64; 2], String> {
+    let wrong = || "it is two numbers above 0 with a comma between, like 40,25".to_owned();
+    let (a, b) = word.split_once(',').ok_or_else(wrong)?;
+    Ok([words::positive(a).map_err(|_| wrong())?, words::positive(b).map_err(|_| wrong())?])
+}
+
+/// # Errors
+/// Whatever opening, reading, the search or writing says.
+pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
+    if let Some(out) = &args.out {
+        words::ending(out, &["dcm"])?;
+        words::check_writable(out)?;
+    }
+    if args.images.len() > 2 {
+        return Err(Failure::Words("one or two X-rays are matched; give --image once or twice".to_owned()));
+    }
+    if args.gantry.len() > args.images.len() {
+        return Err(Failure::Words("--gantry is given once for each --image".to_owned()));
+    }
+    let device = device.resolve()?;
+    let case = args.case.open()?;
+    let ct = words::ct_of(&case)?;
+    let mut remarks = Vec::new();
+    let images = (0..args.images.len())
+        .map(|n| image(args, n, &case, &ct, &mut remarks).map(Arc::new))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let centre_mm = args
+        .isocentre
+        .or_else(|| images.iter().find_map(|i| i.setup.map(|s| s.isocentre_mm)))
+        .or_else(|| isocentre_of(&case))
+        .ok_or_else(|| anyhow!("where the isocentre is, is not known; give it with --isocentre x,y,z"))?;
+    let table = HuTable::shipped_default();
+    let curve = AttenuationCurve::new(CurveKind::Water, &table, args.energy / 1000.0);
+    let attenuation = Arc::new(curve.with_threshold(Some(-900.0)).attenuation(&ct.hu));
+    let request = Request {
+        start: args.start,
+        metric: args.metric,
+        method: args.method,
+        reach_mm: args.reach[0],
+        reach_deg: args.reach[1],
+        locked: args.lock.map_or([false; 6], |l| l.0),
+        share: args.share,
+        seed: args.seed,
+        ..Request::new(attenuation, images.iter().cloned().map(View::new).collect(), centre_mm)
+    };
+    let found = register(&request, &device, &Watch::new(), &|_| ())?;
+    if let Some(out) = &args.out {
+        let object = object(&found, &images[0], &ct, &case, centre_mm);
+        write_registration(out, &object, &ct, &Belonging::of(&case))?;
+    }
+    Ok(answer(args, &case, &request, &found, &remarks))
+}
+
+/// Reads an X-ray. Where its file places it in another frame of reference, or nowhere, the plan's isocentre is taken.
+fn image(
+    args: &Args,
+    n: usize,
+    case: &Case,
+    ct: &Ct,
+    remarks: &mut Vec<Remark>,
+) -> anyhow::Result<Radiograph> {
+    let path = &args.images[n];
+    let given = Placement {
+        gantry_deg: args.gantry.get(n).copied(),
+        isocentre_mm: args.isocentre,
+        sad_mm: args.sad,
+        sid_mm: args.sid,
+        pixel_mm: args.pixel.map(|p| [p; 2]),
+        bone_is_bright: args.bone_dark.then_some(false),
+        ..Placement::default()
+    };
+    // Nothing but the CT says how the patient lies where the image does not.
+    let placed = |isocentre_mm| {
+        let (image, said) = read(path, &given.or(&Placement { isocentre_mm, ..Placement::default() }), ct)?;
+        let belongs = check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid);
+        match belongs {
+            Err(RegistrationError::OtherPatient { .. }) if args.any_patient => Ok((image, said)),
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok((image, said)),
+        }
+    };
+    let first: anyhow::Result<_> = placed(None);
+    let (image, said) = match (first, isocentre_of(case)) {
+        (Err(error), Some(isocentre)) if args.isocentre.is_none() && is_about_place(&error) => {
+            let (image, mut said) = placed(Some(isocentre)).with_context(|| error.to_string())?;
+            let words = "the isocentre of the case's first beam is taken".to_owned();
+            said.push(Remark::note(words, vec![image.label.clone()]));
+            (image, said)
+        }
+        (first, _) => first?,
+    };
+    remarks.extend(said);
+    Ok(image)
+}
+
+fn is_about_place(error: &anyhow::Error) -> bool {
+    use crate::dicom::DicomError;
+    use crate::files::picture::PictureError;
+    matches!(error.downcast_ref(), Some(RegistrationError::OtherFrame { .. }))
+        || matches!(error.downcast_ref(), Some(DicomError::NoGeometry { .. }))
+        || matches!(error.downcast_ref(), Some(PictureError::NoGeometry { .. }))
+}
+
+fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(Radiograph, Vec<Remark>)> {
+    if picture::is_picture(path) {
+        let given = given.or(&Placement { position: Some(ct.position), ..Placement::default() });
+        return Ok((picture::read(path, &given)?, Vec::new()));
+    }
+    Ok(read_radiograph(path, given)?)
+}
+
+fn isocentre_of(case: &Case) -> Option<DVec3> {
+    case.plans.iter().flat_map(|p| &p.beams).next().map(|b| b.isocentre_mm)
+}
+
+/// From the CT's frame into that of the X-ray; where that has none of its own, a new one stands for the room as it was.
+fn object(found: &Found, image: &Radiograph, ct: &Ct, case: &Case, centre_mm: DVec3) -> Registration {
+    let source_frame_uid = Belonging::of(case).frame_of_reference_uid;
+    let own = &image.frame_of_reference_uid;
+    let registered_frame_uid = if own.is_empty() || *own == source_frame_uid {
+        derived_uid(&format!("room of {} for {}", image.label, ct.series_uid))
+    } else {
+        own.clone()
+    };
+    let matrix = found.pose.matrix(centre_mm);
+    Registration { source_frame_uid, registered_frame_uid, matrix, label: "REGISTRATION".to_owned() }
+}
+
+fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &[Remark]) -> Answer {
+    let pose = found.pose;
+    let (t, r) = (pose.translation_mm, pose.rotation_deg);
+    let matrix = pose.matrix(request.centre_mm).transpose().to_cols_array();
+    let rows: Vec<&[f64]> = matrix.chunks_exact(4).collect();
+    let mut text = format!(
+        "{}: {} X-ray(s), metric {}, method {}\npose {:.3},{:.3},{:.3} mm {:.3},{:.3},{:.3} degrees about {:.1},{:.1},{:.1} mm\n",
+        case.source,
+        request.views.len(),
+        request.metric,
+        request.method,
+        t.x,
+        t.y,
+        t.z,
+        r.x,
+        r.y,
+        r.z,
+        request.centre_mm.x,
+        request.centre_mm.y,
+        request.centre_mm.z
+    );
+    for row in &rows {
+        let _ = writeln!(text, "  {:>12.7} {:>12.7} {:>12.7} {:>12.5}", row[0], row[1], row[2], row[3]);
+    }
+    let _ = writeln!(
+        text,
+        "{} {:.4} at the start, {:.4} there; {} DRRs in {:.2} s on {}",
+        request.metric.name(),
+        found.before,
+        found.after,
+        found.drrs,
+        found.seconds,
+        found.device
+    );
+    let stopped: Vec<&str> = AXES.into_iter().zip(found.at_bound).filter(|b| b.1).map(|b| b.0).collect();
+    if !stopped.is_empty() {
+        let _ = writeln!(
+            text,
+            "warning: {} stopped at the end of --reach: this is no match; widen it or start nearer",
+            stopped.join(", ")
+        );
+    }
+    for remark in remarks {
+        let _ = writeln!(text, "{}: {}", remark.files.join(", "), remark.message);
+    }
+    if let Some(out) = &args.out {
+        let _ = writeln!(text, "written to {}", out.display());
+    }
+    let phases: Vec<Value> = found.phases_ms.iter().map(|(n, ms)| json!({ "phase": n, "ms": ms })).collect();
+    let json = json!({
+        "case": case.source,
+        "images": args.images,
+        "pose": { "tx_mm": t.x, "ty_mm": t.y, "tz_mm": t.z, "rx_deg": r.x, "ry_deg": r.y, "rz_deg": r.z },
+        "centre_mm": request.centre_mm.to_array(),
+        "matrix": rows,
+        "metric": request.metric.word(),
+        "method": request.method.word(),
+        "metric_before": found.before,
+        "metric_after": found.after,
+        "stopped_at_reach": stopped,
+        "drrs": found.drrs,
+        "seconds": found.seconds,
+        "phases": phases,
+        "device": found.device,
+        "remarks": remarks,
+        "out": args.out,
+    });
+    Answer { json, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_axes_and_reach() {
+        assert_eq!(axes("rx, tz").map(|a| a.0), Ok([false, false, true, true, false, false]));
+        assert!(axes("rx,q").is_err() && axes("").is_err());
+        assert_eq!(two("40,25"), Ok([40.0, 25.0]));
+        assert!(two("40").is_err() && two("0,3").is_err() && two("x,3").is_err());
+    }
+}

@@ -1,0 +1,288 @@
+//! RT image, DX, CR, XA -> radiograph: where it was taken, and pixels that grow or fall with what was in the way.
+
+use super::DicomError;
+use super::catalogue::{frame_of, size_of};
+use super::object::{Attributes, Item, Object, file_name, open_header};
+use super::pixels::read_samples;
+use super::rtimage;
+use crate::case::{PatientInfo, PixelMeaning, Placement, Radiograph, Remark};
+use crate::geometry::{BeamFrame, ImagingSetup, Projection};
+use dicom_core::Tag;
+use dicom_dictionary_std::tags;
+use glam::DVec3;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads an RT image, a projection X-ray (DX, CR) or the first frame of an angiogram (XA). What `given` says of the
+/// geometry goes before the file. Also returns what is unusual about the file.
+///
+/// # Errors
+/// [`DicomError::NoGeometry`] names what neither file nor `given` says; other images than X-rays; what is wrong with the
+/// file.
+pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Vec<Remark>), DicomError> {
+    let object = open_header(path)?;
+    let modality = object.text(tags::MODALITY).unwrap_or_default();
+    let is_rt = modality == "RTIMAGE";
+    if !is_rt && !matches!(modality.as_str(), "DX" | "CR" | "XA" | "RF" | "DR" | "RG") {
+        let what = format!("it is {modality}, not an X-ray (RTIMAGE, DX, CR, XA)");
+        return Err(DicomError::Unsupported { path: path.to_owned(), what });
+    }
+    let size = size_of(&object)
+        .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "Rows and Columns" })?;
+    let mut remarks = Vec::new();
+    let mut say = |message: String| remarks.push(Remark::warning(message, vec![file_name(path)]));
+    let item = object.item();
+    let told = if is_rt { rtimage::placement(item) } else { placement(item) };
+    if let (Some(file), Some(given)) = (told.position, given.position)
+        && file != given
+    {
+        say(format!("the file says the patient lies {file}; {given} is used, as told"));
+    }
+    let setup = given
+        .or(&told)
+        .setup(size)
+        .map_err(|missing| DicomError::NoGeometry { path: path.to_owned(), missing })?;
+    let mut values = values(&object, path, size)?;
+    let (projection, setup, open) = if is_rt {
+        let (projection, setup) = rtimage::projection(item, setup, path)?;
+        let open = rtimage::jaws(item).and_then(|jaws| opened(&projection, &told, jaws, &mut say));
+        (projection, setup, open)
+    } else {
+        let (projection, setup) = upright(item, setup, path, &mut values, size, &mut say)?;
+        (projection, setup, None)
+    };
+    let (meaning, values) = sense(item, values, given.bone_is_bright, &mut say);
+    let frame = if given.isocentre_mm.is_some() { String::new() } else { frame_of(item) };
+    let text = |tag| object.text(tag).unwrap_or_default();
+    let radiograph = Radiograph {
+        setup,
+        label: file_name(path),
+        frame_of_reference_uid: frame,
+        patient: PatientInfo {
+            name: text(tags::PATIENT_NAME),
+            id: text(tags::PATIENT_ID),
+            birth_date: text(tags::PATIENT_BIRTH_DATE),
+            sex: text(tags::PATIENT_SEX),
+        },
+        open: open.map(Arc::new),
+        ..Radiograph::new(values, meaning, projection, "")
+    };
+    Ok((radiograph, remarks))
+}
+
+/// Stored values with the modality's rescale; padding becomes the least value.
+fn values(object: &Object, path: &Path, [columns, rows]: [usize; 2]) -> Result<Vec<f32>, DicomError> {
+    let samples = read_samples(object, path, columns * rows)?;
+    let slope = object.number(tags::RESCALE_SLOPE).filter(|s| *s != 0.0).unwrap_or(1.0);
+    let intercept = object.number(tags::RESCALE_INTERCEPT).unwrap_or(0.0);
+    let table = lookup(object.item());
+    let padding = object.whole(tags::PIXEL_PADDING_VALUE);
+    let value = |raw: u32| {
+        let stored = samples.layout.value(raw);
+        if padding == Some(stored) {
+            return f32::NAN;
+        }
+        match &table {
+            Some((first, entries)) => {
+                let at = (stored - first).clamp(0, entries.len() as i64 - 1);
+                entries[at as usize]
+            }
+            None => (stored as f64 * slope + intercept) as f32,
+        }
+    };
+    let mut values: Vec<f32> = samples.raw.iter().map(|&raw| value(raw)).collect();
+    let least = values.iter().copied().fold(f32::INFINITY, f32::min);
+    let least = if least.is_finite() { least } else { 0.0 };
+    values.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = least);
+    Ok(values)
+}
+
+/// The modality LUT: the stored value of its first entry, and its entries. (A VOI LUT or window only says how to show the
+/// image.)
+fn lookup(item: &Item) -> Option<(i64, Vec<f32>)> {
+    let lut = item.items(tags::MODALITY_LUT_SEQUENCE).first()?;
+    let descriptor = lut.numbers(tags::LUT_DESCRIPTOR);
+    let entries: Vec<f32> = lut.numbers(tags::LUT_DATA).into_iter().map(|v| v as f32).collect();
+    let first = descriptor.get(1).copied().filter(|v| v.is_finite())?;
+    (!entries.is_empty()).then_some((first as i64, entries))
+}
+
+/// What the values mean, turned round where they fall with what is in the way and are no transmission either.
+///
+/// PixelIntensityRelationship says whether a value is linear in the beam's intensity or its logarithm, its sign whether it
+/// grows with it. Without a sign the picture is taken as it is shown: bone bright, by PhotometricInterpretation.
+fn sense(
+    item: &Item,
+    values: Vec<f32>,
+    told: Option<bool>,
+    say: &mut impl FnMut(String),
+) -> (PixelMeaning, Vec<f32>) {
+    let sign = item.whole(tags::PIXEL_INTENSITY_RELATIONSHIP_SIGN);
+    let inverse = item.text(tags::PHOTOMETRIC_INTERPRETATION).as_deref() == Some("MONOCHROME1");
+    let bone_is_high = match (told, sign) {
+        (Some(bright), _) => bright != inverse,
+        (None, Some(sign)) => sign < 0,
+        (None, None) => !inverse,
+    };
+    let linear = item.text(tags::PIXEL_INTENSITY_RELATIONSHIP).as_deref() == Some("LIN");
+    if told.is_none() && sign.is_none() && item.text(tags::PIXEL_INTENSITY_RELATIONSHIP).is_none() {
+        say("the file does not say how its pixels follow the beam; they are taken as bone bright when shown"
+            .to_owned());
+    }
+    match (linear, bone_is_high) {
+        (true, false) => (PixelMeaning::Transmission, values),
+        (true, true) => (PixelMeaning::Transmission, turned_round(values)),
+        (false, true) => (PixelMeaning::Attenuation, values),
+        (false, false) => (PixelMeaning::Attenuation, turned_round(values)),
+    }
+}
+
+fn turned_round(values: Vec<f32>) -> Vec<f32> {
+    let (low, high) =
+        values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    values.into_iter().map(|v| low + (high - v)).collect()
+}
+
+/// What a projection X-ray says: angles of the positioner, distances, pixels at the detector (PS3.3 C.8.7.5, C.8.11.4).
+/// The detector of an angiograph at 0 lies before the patient's chest and moves to his left: the source is opposite.
+fn placement(item: &Item) -> Placement {
+    let spacing = |tag: Tag| match item.numbers(tag)[..] {
+        [dy, dx] if dx > 0.0 && dy > 0.0 => Some([dx, dy]),
+        _ => None,
+    };
+    let by_view = || match item.text(tags::VIEW_POSITION)?.as_str() {
+        "AP" => Some(0.0),
+        "PA" => Some(180.0),
+        // The named side is at the detector.
+        "LL" => Some(270.0),
+        "RL" => Some(90.0),
+        _ => None,
+    };
+    let by_positioner = item.number(tags::POSITIONER_PRIMARY_ANGLE).map(|a| (180.0 + a).rem_euclid(360.0));
+    Placement {
+        // These angles are the patient's own, however he lies.
+        position: None,
+        gantry_deg: by_positioner.or_else(by_view),
+        couch_deg: None,
+        isocentre_mm: item.vector(tags::ISOCENTER_POSITION),
+        sad_mm: item.number(tags::DISTANCE_SOURCE_TO_PATIENT).filter(|v| *v > 0.0),
+        sid_mm: item.number(tags::DISTANCE_SOURCE_TO_DETECTOR).filter(|v| *v > 0.0),
+        pixel_mm: spacing(tags::IMAGER_PIXEL_SPACING),
+        shift_mm: None,
+        bone_is_bright: None,
+    }
+}
+
+/// Turns a picture shown as if the viewer faced the patient into one as seen from the source, and places it. An angiograph
+/// that is tilted to head or feet has no setup.
+fn upright(
+    item: &Item,
+    setup: ImagingSetup,
+    path: &Path,
+    values: &mut [f32],
+    size: [usize; 2],
+    say: &mut impl FnMut(String),
+) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
+    let wrong = |source| DicomError::Projection { path: path.to_owned(), source };
+    let projection = setup.projection().map_err(wrong)?;
+    let shown = item.numbers_of_words(tags::PATIENT_ORIENTATION);
+    match shown {
+        Some([right, down]) => {
+            if right.dot(projection.column_step_mm()) < 0.0 {
+                values.chunks_exact_mut(size[0]).for_each(<[f32]>::reverse);
+            }
+            if down.dot(projection.row_step_mm()) < 0.0 {
+                let rows: Vec<f32> = values.chunks_exact(size[0]).rev().flatten().copied().collect();
+                values.copy_from_slice(&rows);
+            }
+        }
+        None => say(
+            "the file does not say where in the picture the patient's left and head are; it is taken as seen from the source"
+                .to_owned(),
+        ),
+    }
+    let tilt = item.number(tags::POSITIONER_SECONDARY_ANGLE).unwrap_or(0.0);
+    if tilt.abs() < 1e-9 {
+        return Ok((projection, Some(setup)));
+    }
+    tilted(&setup, tilt).map(|p| (p, None)).map_err(wrong)
+}
+
+/// Source and image turned together towards the head by `tilt_deg`, about the isocentre and the axis across the beam.
+fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, crate::geometry::ProjectionError> {
+    let p = setup.projection()?;
+    let frame = BeamFrame::new(
+        setup.position,
+        setup.gantry_deg,
+        0.0,
+        setup.couch_deg,
+        setup.isocentre_mm,
+        setup.sad_mm,
+    );
+    // Turned about +Xg, the detector, at -Zg, rises to +Yg: the patient's head, as angles of a positioner are the patient's.
+    let turn = glam::DQuat::from_axis_angle(frame.axes[0], tilt_deg.to_radians());
+    let about = |v: DVec3| setup.isocentre_mm + turn * (v - setup.isocentre_mm);
+    Projection::new(
+        about(p.source_mm()),
+        about(p.origin_mm()),
+        turn * p.column_step_mm(),
+        turn * p.row_step_mm(),
+        [p.columns(), p.rows()],
+    )
+}
+
+/// Pixels within the jaws, half a mm of penumbra left out; `None` where they leave the whole picture open, or where they are
+/// not known for certain.
+fn opened(
+    projection: &Projection,
+    told: &Placement,
+    ([x, y], angle_deg): ([[f64; 2]; 2], f64),
+    say: &mut impl FnMut(String),
+) -> Option<Vec<bool>> {
+    const PENUMBRA_MM: f64 = 3.0;
+    let (gantry, couch) = (told.gantry_deg?, told.couch_deg.unwrap_or(0.0));
+    let frame = BeamFrame::new(
+        told.position.unwrap_or_default(),
+        gantry,
+        angle_deg,
+        couch,
+        told.isocentre_mm?,
+        told.sad_mm?,
+    );
+    let columns = projection.columns();
+    let open: Vec<bool> = (0..projection.pixels())
+        .map(|n| {
+            let pixel = projection.pixel_mm((n % columns) as f64, (n / columns) as f64);
+            let within = |v: f64, [low, high]: [f64; 2]| v > low + PENUMBRA_MM && v < high - PENUMBRA_MM;
+            frame.project(pixel).is_some_and(|([px, py], _)| within(px, x) && within(py, y))
+        })
+        .collect();
+    let count = open.iter().filter(|o| **o).count();
+    if count == 0 {
+        say("the jaws leave none of the picture open; they are not looked at".to_owned());
+    }
+    (count > 0 && count < open.len()).then_some(open)
+}
+
+/// Directions in words.
+trait Words {
+    fn numbers_of_words(&self, tag: Tag) -> Option<[DVec3; 2]>;
+}
+
+impl Words for Item {
+    /// Patient directions of rows and columns, from letters such as `L\F`: of each the first counts.
+    fn numbers_of_words(&self, tag: Tag) -> Option<[DVec3; 2]> {
+        let text = self.text(tag)?;
+        let (row, column) = text.split_once('\\')?;
+        let way = |word: &str| match word.trim().chars().next()? {
+            'L' => Some(DVec3::X),
+            'R' => Some(DVec3::NEG_X),
+            'P' => Some(DVec3::Y),
+            'A' => Some(DVec3::NEG_Y),
+            'H' => Some(DVec3::Z),
+            'F' => Some(DVec3::NEG_Z),
+            _ => None,
+        };
+        Some([way(row)?, way(column)?])
+    }
+}

@@ -1,0 +1,122 @@
+//! RT image -> where source and pixels were (PS3.3 C.8.8.2; IEC 61217 for its systems).
+
+use super::DicomError;
+use super::object::{Attributes, Item};
+use crate::case::Placement;
+use crate::geometry::{BeamFrame, ImagingSetup, Projection};
+use dicom_dictionary_std::tags;
+use glam::{DVec2, DVec3};
+use std::path::Path;
+
+/// Off by less than this, an image is as an [`ImagingSetup`] says.
+const NEAR: f64 = 1e-9;
+
+/// What the file says of its geometry, as far as it goes into a [`Placement`]. The image's own plane lies at the SID; an
+/// image without one lies where the receptor's translation says.
+pub(super) fn placement(item: &Item) -> Placement {
+    let first_exposure = item.items(tags::EXPOSURE_SEQUENCE).first();
+    let angle = |tag| item.number(tag).or_else(|| first_exposure.and_then(|e| e.number(tag)));
+    let sad_mm = item.number(tags::RADIATION_MACHINE_SAD);
+    let by_translation = || {
+        let z = item.vector(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION)?.z;
+        Some(sad_mm? - z)
+    };
+    Placement {
+        position: item.text(tags::PATIENT_POSITION).and_then(|p| p.parse().ok()),
+        gantry_deg: angle(tags::GANTRY_ANGLE),
+        couch_deg: angle(tags::PATIENT_SUPPORT_ANGLE),
+        isocentre_mm: item.vector(tags::ISOCENTER_POSITION),
+        sad_mm,
+        sid_mm: item.number(tags::RT_IMAGE_SID).or_else(by_translation),
+        pixel_mm: match item.numbers(tags::IMAGE_PLANE_PIXEL_SPACING)[..] {
+            [dy, dx] => Some([dx, dy]),
+            _ => None,
+        },
+        shift_mm: None,
+        bone_is_bright: None,
+    }
+}
+
+/// How the image lies in its plane: first pixel and steps, mm in the gantry's system (x, y at the SID).
+struct InPlane {
+    first: DVec2,
+    column: DVec2,
+    row: DVec2,
+}
+
+impl InPlane {
+    /// `None` where the file does not say where its first pixel is.
+    fn read(item: &Item, pixel_mm: [f64; 2], path: &Path) -> Result<Option<Self>, DicomError> {
+        if let Some(plane) = item.text(tags::RT_IMAGE_PLANE).filter(|p| p != "NORMAL") {
+            let what = format!("its plane is {plane}, not at right angles to the beam; export it as NORMAL");
+            return Err(DicomError::Unsupported { path: path.to_owned(), what });
+        }
+        let [x, y] = item.numbers(tags::RT_IMAGE_POSITION)[..] else { return Ok(None) };
+        let (row_way, column_way) = match item.numbers(tags::RT_IMAGE_ORIENTATION)[..] {
+            [a, b, c, d, e, f] if c.abs() < 1e-4 && f.abs() < 1e-4 => (DVec2::new(a, b), DVec2::new(d, e)),
+            [] => (DVec2::X, DVec2::NEG_Y),
+            _ => {
+                let what = "its RTImageOrientation leaves the plane of the image".to_owned();
+                return Err(DicomError::Contradiction { path: path.to_owned(), what });
+            }
+        };
+        let shift = item.numbers(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION);
+        let shift = DVec2::new(shift.first().copied().unwrap_or(0.0), shift.get(1).copied().unwrap_or(0.0));
+        let turn =
+            DVec2::from_angle(item.number(tags::X_RAY_IMAGE_RECEPTOR_ANGLE).unwrap_or(0.0).to_radians());
+        Ok(Some(Self {
+            first: shift + turn.rotate(DVec2::new(x, y)),
+            column: turn.rotate(row_way) * pixel_mm[0],
+            row: turn.rotate(column_way) * pixel_mm[1],
+        }))
+    }
+}
+
+/// Where source and pixels were, for a setup in which everything else is said; and the setup with the image's shift,
+/// where the image lies as setups have it.
+pub(super) fn projection(
+    item: &Item,
+    setup: ImagingSetup,
+    path: &Path,
+) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
+    let wrong = |source| DicomError::Projection { path: path.to_owned(), source };
+    let Some(plane) = InPlane::read(item, setup.pixel_mm, path)? else {
+        return Ok((setup.projection().map_err(wrong)?, Some(setup)));
+    };
+    let half = [setup.columns, setup.rows].map(|n| 0.5 * (n as f64 - 1.0));
+    let middle = plane.first + plane.column * half[0] + plane.row * half[1];
+    let upright = (plane.column - DVec2::X * setup.pixel_mm[0]).length() < NEAR
+        && (plane.row - DVec2::NEG_Y * setup.pixel_mm[1]).length() < NEAR;
+    if upright {
+        let setup = ImagingSetup { shift_mm: middle.to_array(), ..setup };
+        return Ok((setup.projection().map_err(wrong)?, Some(setup)));
+    }
+    let ImagingSetup { position, gantry_deg, couch_deg, isocentre_mm, sad_mm, sid_mm, .. } = setup;
+    let frame = BeamFrame::new(position, gantry_deg, 0.0, couch_deg, isocentre_mm, sad_mm);
+    let [x, y, z] = frame.axes;
+    let in_patient = |v: DVec2| -> DVec3 { x * v.x + y * v.y };
+    let first = frame.source_mm - z * sid_mm + in_patient(plane.first);
+    let size = [setup.columns, setup.rows];
+    let projection =
+        Projection::new(frame.source_mm, first, in_patient(plane.column), in_patient(plane.row), size);
+    Ok((projection.map_err(wrong)?, None))
+}
+
+/// The jaws' opening, mm at the axis: `[x1, x2], [y1, y2]` of the beam limiting device, whose angle is given too.
+pub(super) fn jaws(item: &Item) -> Option<([[f64; 2]; 2], f64)> {
+    let exposure = item.items(tags::EXPOSURE_SEQUENCE).first()?;
+    let opening = |names: [&str; 2]| {
+        exposure.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE).iter().find_map(|device| {
+            let kind = device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)?;
+            match device.numbers(tags::LEAF_JAW_POSITIONS)[..] {
+                [low, high] if names.contains(&kind.as_str()) && low < high => Some([low, high]),
+                _ => None,
+            }
+        })
+    };
+    let angle = exposure
+        .number(tags::BEAM_LIMITING_DEVICE_ANGLE)
+        .or_else(|| item.number(tags::BEAM_LIMITING_DEVICE_ANGLE))
+        .unwrap_or(0.0);
+    Some(([opening(["X", "ASYMX"])?, opening(["Y", "ASYMY"])?], angle))
+}

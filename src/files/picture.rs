@@ -1,0 +1,222 @@
+//! PNG and TIFF X-rays: pixels from the picture, geometry from words or from a file beside it.
+
+use crate::case::{PixelMeaning, Placement, Radiograph};
+use crate::geometry::ProjectionError;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a picture could not be read as an X-ray.
+#[derive(Debug, Error)]
+pub enum PictureError {
+    #[error("cannot read {}: {source}; check that it exists and that you may read it", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{} is no picture that can be read ({reason}); save it as a grey PNG or TIFF of 8 or 16 bits", path.display())]
+    Format { path: PathBuf, reason: String },
+    #[error("{} is not understood: {message}\nIts fields are position, gantry_deg, couch_deg, isocentre_mm, sad_mm, sid_mm, \
+             pixel_mm, shift_mm, bone_is_bright", path.display())]
+    Sidecar { path: PathBuf, message: String },
+    #[error(
+        "{} does not say where it was taken: no {}; give what is missing (--gantry, --isocentre, --sad, --sid, --pixel), or write \
+         it to {}",
+        path.display(), missing.join(", no "), sidecar.display()
+    )]
+    NoGeometry { path: PathBuf, missing: Vec<&'static str>, sidecar: PathBuf },
+    #[error("{}: its geometry cannot be: {source}", path.display())]
+    Projection { path: PathBuf, source: ProjectionError },
+}
+
+/// The geometry's file beside a picture: `xray.png` has `xray.toml`.
+pub fn sidecar(path: &Path) -> PathBuf {
+    path.with_extension("toml")
+}
+
+/// Whether a path's ending is one of those read here.
+pub fn is_picture(path: &Path) -> bool {
+    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    matches!(ending.as_deref(), Some("png" | "tif" | "tiff"))
+}
+
+/// Reads a picture as an X-ray as seen from the source; what `given` says of the geometry goes before the file beside it.
+/// Bone is bright unless either says otherwise.
+///
+/// # Errors
+/// [`PictureError`]; [`PictureError::NoGeometry`] names what is not said.
+pub fn read(path: &Path, given: &Placement) -> Result<Radiograph, PictureError> {
+    let (values, size) = pixels(path)?;
+    let placement = given.or(&beside(path)?);
+    let setup = placement.setup(size).map_err(|missing| PictureError::NoGeometry {
+        path: path.to_owned(),
+        missing,
+        sidecar: sidecar(path),
+    })?;
+    let projection =
+        setup.projection().map_err(|source| PictureError::Projection { path: path.to_owned(), source })?;
+    let meaning = if placement.bone_is_bright.unwrap_or(true) {
+        PixelMeaning::Attenuation
+    } else {
+        PixelMeaning::Transmission
+    };
+    let label = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Radiograph { setup: Some(setup), ..Radiograph::new(values, meaning, projection, &label) })
+}
+
+fn beside(path: &Path) -> Result<Placement, PictureError> {
+    let path = sidecar(path);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            toml::from_str(&text).map_err(|e| PictureError::Sidecar { path, message: e.message().to_owned() })
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Placement::default()),
+        Err(source) => Err(PictureError::Io { path, source }),
+    }
+}
+
+/// Grey values and columns, rows. Of a colour picture the mean of red, green and blue.
+fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
+    let file = File::open(path).map_err(|source| PictureError::Io { path: path.to_owned(), source })?;
+    let png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
+    let read = if png { from_png(BufReader::new(file)) } else { from_tiff(BufReader::new(file)) };
+    let refuse = |reason: String| PictureError::Format { path: path.to_owned(), reason };
+    let (samples, size, per_pixel) = read.map_err(refuse)?;
+    let count = size[0] * size[1];
+    if count == 0 || samples.len() < count * per_pixel {
+        return Err(refuse("it holds fewer pixels than it says".to_owned()));
+    }
+    // The last of two or four samples is how opaque the pixel is.
+    let colours = if per_pixel.is_multiple_of(2) { per_pixel - 1 } else { per_pixel };
+    let grey = |s: &[f32]| s[..colours].iter().sum::<f32>() / colours as f32;
+    Ok((samples.chunks_exact(per_pixel).take(count).map(grey).collect(), size))
+}
+
+type Samples = (Vec<f32>, [usize; 2], usize);
+
+fn from_png(file: BufReader<File>) -> Result<Samples, String> {
+    let mut decoder = png::Decoder::new(file);
+    decoder.set_transformations(png::Transformations::EXPAND);
+    let mut reader = decoder.read_info().map_err(|e| e.to_string())?;
+    let bytes = reader.output_buffer_size().ok_or("it is too large")?;
+    let mut buffer = vec![0; bytes];
+    let frame = reader.next_frame(&mut buffer).map_err(|e| e.to_string())?;
+    let buffer = &buffer[..frame.buffer_size().min(bytes)];
+    let samples = match frame.bit_depth {
+        png::BitDepth::Sixteen => {
+            buffer.chunks_exact(2).map(|b| f32::from(u16::from_be_bytes([b[0], b[1]]))).collect()
+        }
+        _ => buffer.iter().map(|b| f32::from(*b)).collect(),
+    };
+    Ok((samples, [frame.width as usize, frame.height as usize], frame.color_type.samples()))
+}
+
+fn from_tiff(file: BufReader<File>) -> Result<Samples, String> {
+    use tiff::decoder::{Decoder, DecodingResult as D};
+    let mut decoder = Decoder::new(file).map_err(|e| e.to_string())?;
+    let (columns, rows) = decoder.dimensions().map_err(|e| e.to_string())?;
+    let per_pixel = match decoder.colortype().map_err(|e| e.to_string())? {
+        tiff::ColorType::Gray(_) => 1,
+        tiff::ColorType::GrayA(_) => 2,
+        tiff::ColorType::RGB(_) => 3,
+        tiff::ColorType::RGBA(_) => 4,
+        other => return Err(format!("its colours are {other:?}")),
+    };
+    let samples = match decoder.read_image().map_err(|e| e.to_string())? {
+        D::U8(v) => v.into_iter().map(f32::from).collect(),
+        D::U16(v) => v.into_iter().map(f32::from).collect(),
+        D::I16(v) => v.into_iter().map(f32::from).collect(),
+        D::U32(v) => v.into_iter().map(|x| x as f32).collect(),
+        D::F32(v) => v,
+        _ => return Err("its numbers are of a kind that is not read".to_owned()),
+    };
+    Ok((samples, [columns as usize, rows as usize], per_pixel))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DVec3;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("beamsight-picture-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn placed() -> Placement {
+        Placement {
+            gantry_deg: Some(90.0),
+            isocentre_mm: Some(DVec3::new(1.0, 2.0, 3.0)),
+            sad_mm: Some(1000.0),
+            sid_mm: Some(1500.0),
+            pixel_mm: Some([0.5, 0.5]),
+            ..Placement::default()
+        }
+    }
+
+    fn write_png(path: &Path, depth: png::BitDepth, bytes: &[u8]) {
+        let mut encoder = png::Encoder::new(File::create(path).unwrap(), 3, 2);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.set_depth(depth);
+        encoder.write_header().unwrap().write_image_data(bytes).unwrap();
+    }
+
+    #[test]
+    fn grey_values_come_as_they_are() {
+        let folder = folder("values");
+        let png8 = folder.join("8.png");
+        write_png(&png8, png::BitDepth::Eight, &[0, 1, 2, 253, 254, 255]);
+        let image = read(&png8, &placed()).unwrap();
+        assert_eq!(*image.values, [0.0, 1.0, 2.0, 253.0, 254.0, 255.0]);
+        assert_eq!((image.projection.columns(), image.projection.rows()), (3, 2));
+        assert_eq!(image.meaning, PixelMeaning::Attenuation);
+        let png16 = folder.join("16.PNG");
+        write_png(&png16, png::BitDepth::Sixteen, &[0, 1, 1, 0, 2, 2, 0, 0, 0, 0, 255, 255]);
+        assert_eq!(*read(&png16, &placed()).unwrap().values, [1.0, 256.0, 514.0, 0.0, 0.0, 65_535.0]);
+        let tiff16 = folder.join("16.tif");
+        let mut encoder = tiff::encoder::TiffEncoder::new(File::create(&tiff16).unwrap()).unwrap();
+        encoder.write_image::<tiff::encoder::colortype::Gray16>(3, 2, &[7, 300, 65_535, 0, 1, 2]).unwrap();
+        assert_eq!(*read(&tiff16, &placed()).unwrap().values, [7.0, 300.0, 65_535.0, 0.0, 1.0, 2.0]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn geometry_comes_from_words_before_the_file_beside() {
+        let folder = folder("beside");
+        let path = folder.join("x.png");
+        write_png(&path, png::BitDepth::Eight, &[0, 1, 2, 3, 4, 5]);
+        let error = read(&path, &Placement { gantry_deg: Some(0.0), ..Placement::default() }).unwrap_err();
+        assert!(matches!(&error, PictureError::NoGeometry { missing, .. } if missing.len() == 4), "{error}");
+        assert!(
+            error.to_string().contains("no isocentre") && error.to_string().contains("x.toml"),
+            "{error}"
+        );
+        let text = "gantry_deg = 30.0\nisocentre_mm = [1.0, 2.0, 3.0]\nsad_mm = 1000.0\nsid_mm = 1500.0\n\
+                    pixel_mm = [0.5, 0.5]\nbone_is_bright = false\nposition = \"FFS\"\n";
+        std::fs::write(folder.join("x.toml"), text).unwrap();
+        let image = read(&path, &Placement { gantry_deg: Some(90.0), ..Placement::default() }).unwrap();
+        let setup = image.setup.unwrap();
+        assert_eq!((setup.gantry_deg, setup.isocentre_mm), (90.0, DVec3::new(1.0, 2.0, 3.0)));
+        assert_eq!(setup.position, crate::geometry::PatientPosition::Ffs);
+        assert_eq!(image.meaning, PixelMeaning::Transmission);
+        std::fs::write(folder.join("x.toml"), "gantry = 3").unwrap();
+        let error = read(&path, &placed()).unwrap_err();
+        assert!(error.to_string().contains("gantry_deg"), "{error}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_picture_is_named() {
+        let folder = folder("broken");
+        for name in ["a.png", "a.tif"] {
+            let path = folder.join(name);
+            assert!(matches!(read(&path, &placed()), Err(PictureError::Io { .. })));
+            std::fs::write(&path, b"nothing of the kind").unwrap();
+            let error = read(&path, &placed()).unwrap_err();
+            assert!(
+                matches!(error, PictureError::Format { .. }) && error.to_string().contains(name),
+                "{error}"
+            );
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

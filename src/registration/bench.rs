@@ -1,0 +1,251 @@
+//! How well and how fast poses are found: many random starts round hidden poses, as the field measures it
+//! (van de Kraats 2005, IEEE Trans. Med. Imaging 24:1177): the mean target registration error before and after.
+
+use super::error::RegistrationError;
+use super::metric::Metric;
+use super::random::Random;
+use super::search::{Method, Request, register};
+use super::simulate::{Exposure, attenuation, imager, xray};
+use super::view::View;
+use crate::case::{Ct, Pose};
+use crate::engine::drr::DrrError;
+use crate::engine::{Compute, Watch};
+use crate::geometry::Volume;
+use crate::physics::{AttenuationCurve, CurveKind, HuTable};
+use glam::DVec3;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A way of searching that is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    pub name: &'static str,
+    pub views: usize,
+    /// Starts lie evenly within this of the hidden pose, each shift and each turn.
+    pub mm: f64,
+    pub deg: f64,
+    pub share: f64,
+    pub metric: Metric,
+    pub method: Method,
+}
+
+const USUAL: Trial = Trial {
+    name: "two",
+    views: 2,
+    mm: 20.0,
+    deg: 15.0,
+    share: 1.0,
+    metric: Metric::GradientCorrelation,
+    method: Method::Auto,
+};
+
+/// What is measured where nothing is chosen.
+pub const TRIALS: [Trial; 13] = [
+    USUAL,
+    Trial { name: "part", share: 0.05, ..USUAL },
+    Trial { name: "far", mm: 40.0, deg: 25.0, ..USUAL },
+    Trial { name: "one", views: 1, ..USUAL },
+    Trial { name: "gradient", method: Method::Gradient, ..USUAL },
+    Trial { name: "cma", method: Method::Cma, ..USUAL },
+    Trial { name: "powell", method: Method::Powell, ..USUAL },
+    Trial { name: "ncc", metric: Metric::Ncc, ..USUAL },
+    Trial { name: "local-ncc", metric: Metric::LocalNcc, ..USUAL },
+    Trial { name: "gradient-ncc", metric: Metric::GradientNcc, ..USUAL },
+    Trial { name: "mi", metric: Metric::MutualInformation, ..USUAL },
+    Trial { name: "rank", metric: Metric::RankCorrelation, ..USUAL },
+    Trial { name: "rank-part", metric: Metric::RankCorrelation, share: 0.05, ..USUAL },
+];
+
+/// One search: mean target registration errors, mm, and what it took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    pub start_mm: f64,
+    pub end_mm: f64,
+    pub seconds: f64,
+    pub drrs: usize,
+}
+
+/// All searches of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    pub trial: Trial,
+    pub runs: Vec<Run>,
+}
+
+/// A pose is found where the mean target registration error is below this, mm.
+pub const FOUND_MM: f64 = 2.0;
+
+impl Line {
+    fn sorted(&self, value: impl Fn(&Run) -> f64) -> Vec<f64> {
+        let mut all: Vec<f64> = self.runs.iter().map(value).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    /// The value that this share of the runs do not exceed.
+    pub fn percentile(&self, share: f64, value: impl Fn(&Run) -> f64) -> f64 {
+        let all = self.sorted(value);
+        let at = ((share * all.len() as f64).ceil() as usize).clamp(1, all.len().max(1)) - 1;
+        all.get(at).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Runs that start from `low` to below `high`, and those of them that find the pose.
+    pub fn found_from(&self, low: f64, high: f64) -> [usize; 2] {
+        let of: Vec<&Run> = self.runs.iter().filter(|r| r.start_mm >= low && r.start_mm < high).collect();
+        [of.iter().filter(|r| r.end_mm < FOUND_MM).count(), of.len()]
+    }
+}
+
+/// Why there is no figure.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    #[error("the CT holds nothing denser than half of water; choose another")]
+    NoBody,
+    #[error(transparent)]
+    Drr(#[from] DrrError),
+    #[error(transparent)]
+    Registration(#[from] RegistrationError),
+}
+
+/// CT, X-rays at hidden poses, and targets.
+pub struct Bench {
+    attenuation: Arc<Volume<f32>>,
+    centre_mm: DVec3,
+    targets_mm: Vec<DVec3>,
+    hidden: Vec<(Pose, Vec<View>)>,
+}
+
+/// Hidden poses; the starts are shared among them.
+const HIDDEN: usize = 4;
+const TARGETS: usize = 200;
+/// Targets are parts of the body at most so far from the pose centre, mm.
+const REGION_MM: f64 = 100.0;
+
+impl Bench {
+    /// Takes X-rays of a CT from before and from the side, at hidden poses within 10 mm and 5 degrees.
+    ///
+    /// # Errors
+    /// [`BenchError`].
+    pub fn new(ct: &Ct, device: &Compute, watch: &Watch) -> Result<Self, BenchError> {
+        let curve = AttenuationCurve::new(
+            CurveKind::Water,
+            &HuTable::shipped_default(),
+            AttenuationCurve::KILOVOLT_MEV,
+        );
+        let own = Arc::new(curve.with_threshold(Some(-900.0)).attenuation(&ct.hu));
+        let half_water = 0.01;
+        let centre_mm = middle_of(&own, half_water).ok_or(BenchError::NoBody)?;
+        let mut random = Random::new(2012);
+        let targets_mm = targets(&own, half_water, centre_mm, &mut random).ok_or(BenchError::NoBody)?;
+        let others = attenuation(&ct.hu);
+        let mut hidden = Vec::new();
+        for n in 0..HIDDEN {
+            let pose = near(&Pose::default(), 10.0, 5.0, &mut random);
+            let mut views = Vec::new();
+            for (side, gantry) in [0.0, 90.0].into_iter().enumerate() {
+                let exposure = Exposure { seed: (2 * n + side) as u64, ..Exposure::default() };
+                let setup = imager(gantry, ct.position, centre_mm);
+                views.push(View::new(Arc::new(xray(&others, setup, pose, &exposure, device, watch)?)));
+            }
+            hidden.push((pose, views));
+        }
+        Ok(Self { attenuation: own, centre_mm, targets_mm, hidden })
+    }
+
+    /// The mean distance between where two poses put the targets, mm.
+    pub fn error_mm(&self, a: &Pose, b: &Pose) -> f64 {
+        let off = |t: &DVec3| (a.apply(*t, self.centre_mm) - b.apply(*t, self.centre_mm)).length();
+        self.targets_mm.iter().map(off).sum::<f64>() / self.targets_mm.len() as f64
+    }
+
+    /// Searches from `starts` random starts. `told` hears of each run.
+    ///
+    /// # Errors
+    /// [`BenchError`].
+    pub fn run(
+        &self,
+        trial: Trial,
+        starts: usize,
+        device: &Compute,
+        watch: &Watch,
+        told: &dyn Fn(&Run),
+    ) -> Result<Line, BenchError> {
+        let mut random = Random::new(94);
+        let mut runs = Vec::new();
+        for n in 0..starts {
+            let (pose, views) = &self.hidden[n % self.hidden.len()];
+            let start = near(pose, trial.mm, trial.deg, &mut random);
+            let views = views.iter().take(trial.views).cloned().collect();
+            let request = Request {
+                start,
+                metric: trial.metric,
+                method: trial.method,
+                share: trial.share,
+                reach_mm: 2.0 * trial.mm,
+                reach_deg: 2.0 * trial.deg,
+                seed: n as u64,
+                ..Request::new(self.attenuation.clone(), views, self.centre_mm)
+            };
+            let found = register(&request, device, watch, &|_| ())?;
+            let run = Run {
+                start_mm: self.error_mm(&start, pose),
+                end_mm: self.error_mm(&found.pose, pose),
+                seconds: found.seconds,
+                drrs: found.drrs,
+            };
+            told(&run);
+            runs.push(run);
+        }
+        Ok(Line { trial, runs })
+    }
+}
+
+fn near(pose: &Pose, mm: f64, deg: f64, random: &mut Random) -> Pose {
+    let mut three = |most: f64| [(); 3].map(|()| random.between(-most, most));
+    let (shift, turn) = (DVec3::from(three(mm)), DVec3::from(three(deg)));
+    Pose { translation_mm: pose.translation_mm + shift, rotation_deg: pose.rotation_deg + turn }
+}
+
+/// Middle of what attenuates more than `least`.
+fn middle_of(attenuation: &Volume<f32>, least: f32) -> Option<DVec3> {
+    let grid = attenuation.grid();
+    let [nx, ny, _] = grid.size();
+    let (mut sum, mut count) = (DVec3::ZERO, 0.0);
+    // One voxel in some says enough of where a body is.
+    for (n, _) in attenuation.data().iter().enumerate().step_by(7).filter(|(_, v)| **v > least) {
+        sum += grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
+        count += 1.0;
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+fn targets(
+    attenuation: &Volume<f32>,
+    least: f32,
+    centre_mm: DVec3,
+    random: &mut Random,
+) -> Option<Vec<DVec3>> {
+    const TRIES: usize = 1_000_000;
+    let mut one = || random.between(-REGION_MM, REGION_MM);
+    let points = (0..TRIES).map(|_| DVec3::new(one(), one(), one()));
+    let inside =
+        |p: &DVec3| p.length() < REGION_MM && attenuation.nearest(centre_mm + *p).is_some_and(|v| v > least);
+    let targets: Vec<DVec3> = points.filter(inside).take(TARGETS).map(|p| centre_mm + p).collect();
+    (targets.len() == TARGETS).then_some(targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_the_runs() {
+        let run = |start_mm, end_mm| Run { start_mm, end_mm, seconds: 1.0, drrs: 10 };
+        let runs = vec![run(5.0, 0.1), run(15.0, 0.3), run(12.0, 5.0), run(25.0, 0.2)];
+        let line = Line { trial: USUAL, runs };
+        assert_eq!(line.percentile(0.5, |r| r.end_mm), 0.2);
+        assert_eq!(line.percentile(0.95, |r| r.end_mm), 5.0);
+        assert_eq!(line.found_from(10.0, 20.0), [1, 2]);
+        assert_eq!(line.found_from(0.0, f64::INFINITY), [3, 4]);
+    }
+}

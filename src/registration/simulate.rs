@@ -1,0 +1,160 @@
+//! X-rays made up from a CT, unlike the DRRs they are matched with: an exact walk instead of steps, another curve of HU,
+//! scatter, photon noise, and jaws that close part of the picture. The pose they hide is known.
+
+use super::random::Random;
+use crate::case::{PixelMeaning, Pose, Radiograph};
+use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, drr};
+use crate::engine::{Compute, Watch};
+use crate::geometry::{ImagingSetup, Projection, Volume};
+use crate::physics::{AttenuationCurve, CurveKind, HuTable};
+use glam::DVec3;
+use std::sync::Arc;
+
+/// How an X-ray is exposed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exposure {
+    /// Photons a pixel in the open beam.
+    pub photons: f64,
+    /// Scatter: this share of `I ln(1/I)`, blurred wide (Ohnesorge 1999, Eur. Radiol. 9:563).
+    pub scatter: f64,
+    /// Opening of the jaws at the axis, mm; beside it a hundredth comes through.
+    pub field_mm: [f64; 2],
+    pub seed: u64,
+}
+
+impl Default for Exposure {
+    fn default() -> Self {
+        Self { photons: 20_000.0, scatter: 0.1, field_mm: [270.0, 200.0], seed: 1 }
+    }
+}
+
+/// The attenuation such X-rays see: tissues at 60 keV. DRRs are matched with that of water at 70 keV.
+pub fn attenuation(hu: &Volume<f32>) -> Arc<Volume<f32>> {
+    let curve = AttenuationCurve::new(CurveKind::Tissue, &HuTable::shipped_default(), 0.06);
+    Arc::new(curve.attenuation(hu))
+}
+
+/// An imager as on many treatment machines: 397 x 298 mm, here of 512 x 384 pixels, 1500 mm from the source.
+pub fn imager(
+    gantry_deg: f64,
+    position: crate::geometry::PatientPosition,
+    isocentre_mm: DVec3,
+) -> ImagingSetup {
+    ImagingSetup {
+        position,
+        gantry_deg,
+        couch_deg: 0.0,
+        isocentre_mm,
+        sad_mm: 1000.0,
+        sid_mm: 1500.0,
+        shift_mm: [0.0; 2],
+        pixel_mm: [0.776; 2],
+        columns: 512,
+        rows: 384,
+    }
+}
+
+/// An X-ray of a patient at a pose about the setup's isocentre.
+///
+/// # Errors
+/// [`DrrError`]; cancelled among them.
+pub fn xray(
+    attenuation: &Arc<Volume<f32>>,
+    setup: ImagingSetup,
+    pose: Pose,
+    exposure: &Exposure,
+    device: &Compute,
+    watch: &Watch,
+) -> Result<Radiograph, DrrError> {
+    let projection = setup.projection().map_err(|e| DrrError::Pose(e.to_string()))?;
+    let request = DrrRequest {
+        attenuation: attenuation.clone(),
+        projection,
+        poses: vec![pose],
+        pose_centre_mm: setup.isocentre_mm,
+        integrator: Integrator::Exact,
+        pixels: Pixels::All,
+    };
+    let integrals = drr(&request, device, watch)?.integrals;
+    let size = [setup.columns, setup.rows];
+    let primary: Vec<f32> = integrals.iter().map(|l| (-l).exp()).collect();
+    let source: Vec<f32> = primary.iter().zip(&integrals).map(|(i, l)| i * l).collect();
+    let radius = (0.08 * size[0] as f64) as usize;
+    let scattered = blurred(source, size, radius);
+    let open = opened(&projection, &setup, exposure.field_mm);
+    let mut random = Random::new(exposure.seed);
+    let pixel = |n: usize| {
+        let beam = f64::from(primary[n]) + exposure.scatter * f64::from(scattered[n]);
+        let mean = exposure.photons * if open[n] { beam } else { 0.01 * beam };
+        // As many photons that Poisson's distribution is Gauss's; the electronics add 3.
+        (mean + mean.sqrt() * random.normal() + 3.0 * random.normal()).max(1.0) as f32
+    };
+    let values = (0..primary.len()).map(pixel).collect();
+    let label = format!("made-up X-ray, gantry {}", setup.gantry_deg);
+    Ok(Radiograph {
+        setup: Some(setup),
+        open: Some(Arc::new(opened(&projection, &setup, exposure.field_mm.map(|f| f - 6.0)))),
+        ..Radiograph::new(values, PixelMeaning::Transmission, projection, &label)
+    })
+}
+
+/// Pixels within a field of the given sides at the axis.
+fn opened(projection: &Projection, setup: &ImagingSetup, field_mm: [f64; 2]) -> Vec<bool> {
+    let scale = setup.sid_mm / setup.sad_mm;
+    let half = [0, 1].map(|a| 0.5 * field_mm[a] * scale / setup.pixel_mm[a]);
+    let columns = projection.columns();
+    let middle = [projection.columns(), projection.rows()].map(|n| 0.5 * (n as f64 - 1.0));
+    (0..projection.pixels())
+        .map(|n| {
+            let at = [(n % columns) as f64 - middle[0], (n / columns) as f64 - middle[1]];
+            at[0].abs() <= half[0] && at[1].abs() <= half[1]
+        })
+        .collect()
+}
+
+/// Three means over boxes, one after the other: nearly a Gaussian. Beyond the edges there is nothing.
+fn blurred(mut values: Vec<f32>, [columns, rows]: [usize; 2], radius: usize) -> Vec<f32> {
+    let width = (2 * radius + 1) as f64;
+    for _ in 0..3 {
+        for row in values.chunks_exact_mut(columns) {
+            slide(row, radius, width);
+        }
+        let mut line = vec![0.0; rows];
+        for column in 0..columns {
+            (0..rows).for_each(|r| line[r] = values[r * columns + column]);
+            slide(&mut line, radius, width);
+            (0..rows).for_each(|r| values[r * columns + column] = line[r]);
+        }
+    }
+    values
+}
+
+fn slide(line: &mut [f32], radius: usize, width: f64) {
+    let old = line.to_vec();
+    let mut sum: f64 = old.iter().take(radius).map(|v| f64::from(*v)).sum();
+    for n in 0..old.len() {
+        sum += old.get(n + radius).map_or(0.0, |v| f64::from(*v));
+        line[n] = (sum / width) as f32;
+        if n >= radius {
+            sum -= f64::from(old[n - radius]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Gaussian's sum and variance: three boxes of 2r + 1 have 3 ((2r + 1)^2 - 1) / 12.
+    #[test]
+    fn blurring_keeps_the_sum_and_spreads_as_it_says() {
+        let size = [101, 81];
+        let mut point = vec![0.0; 101 * 81];
+        point[40 * 101 + 50] = 1.0;
+        let out = blurred(point, size, 5);
+        let sum: f32 = out.iter().sum();
+        let along = |n: usize| (n % 101) as f32 - 50.0;
+        let variance: f32 = out.iter().enumerate().map(|(n, v)| v * along(n).powi(2)).sum();
+        assert!((sum - 1.0).abs() < 1e-4 && (variance - 30.0).abs() < 0.05, "{sum} {variance}");
+    }
+}
