@@ -4,9 +4,11 @@
 //! work failed, 2 the words were wrong.
 
 mod bench;
+mod bench_drr;
 mod bench_register;
 mod demo;
 mod dose;
+mod drr;
 mod info;
 mod live;
 mod path;
@@ -75,6 +77,8 @@ enum Verb {
     Path(path::Args),
     /// Compute the dose of a plan, its figures and DVHs
     Dose(dose::Args),
+    /// Compute a digitally reconstructed radiograph
+    Drr(Box<drr::Args>),
     /// Find the pose of a CT in one or two X-rays
     Register(register::Args),
     /// Draw the window on a case into a picture
@@ -154,6 +158,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Demo(args)) => demo::run(&args),
         Some(Verb::Path(args)) => path::run(&args, common.device),
         Some(Verb::Dose(args)) => dose::run(&args, common.device),
+        Some(Verb::Drr(args)) => drr::run(&args, common.device),
         Some(Verb::Register(args)) => register::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
         Some(Verb::Selftest(args)) => selftest::run(&args, common.device),

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod dose;
+mod drr;
 mod program;
 mod verbs;
 mod window;

@@ -50,6 +50,14 @@ fn wrong_words_exit_with_2() {
         "dose demo:water --grid 0",
         "dose demo:water --engine magic",
         "dose demo:water --out dose.png",
+        "drr demo:water --pose 1,2,3",
+        "drr demo:water --size 750",
+        "drr demo:water --integrator exact --step 1",
+        "drr demo:water --integrator nearest",
+        "drr demo:water --values attenuation",
+        "drr demo:water --pixels 10 --out drr.dcm",
+        "drr demo:water --out drr.jpg",
+        "drr demo:water --energy 50",
     ] {
         let output = words(command);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -5,12 +5,14 @@ mod ct;
 mod data_set;
 mod registration;
 mod rtdose;
+mod rtimage;
 mod rtplan;
 mod rtstruct;
 
 pub use ct::write_ct;
 pub use registration::write_registration;
 pub use rtdose::{DoseBits, write_dose};
+pub use rtimage::write_radiograph;
 pub use rtplan::write_plan;
 pub use rtstruct::write_structures;
 

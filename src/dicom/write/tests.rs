@@ -196,3 +196,47 @@ fn plans_have_what_other_systems_ask_for() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Header and stored values by plain arithmetic: the first pixel up and to the left of the receptor's middle, which lies
+/// below the isocentre by SID less SAD.
+#[test]
+fn a_radiograph_keeps_its_geometry_and_values() {
+    use crate::case::{PixelMeaning, Radiograph};
+    use crate::geometry::{ImagingSetup, PatientPosition};
+    let setup = ImagingSetup {
+        position: PatientPosition::Ffs,
+        gantry_deg: 30.0,
+        couch_deg: 350.0,
+        isocentre_mm: DVec3::new(1.0, -2.0, 3.5),
+        sad_mm: 1000.0,
+        sid_mm: 1500.0,
+        shift_mm: [4.0, -6.0],
+        pixel_mm: [0.4, 0.5],
+        columns: 5,
+        rows: 3,
+    };
+    let values: Vec<f32> = (0..15).map(|n| 0.25 + n as f32 * 0.5).collect();
+    let projection = setup.projection().unwrap();
+    let image = Radiograph::new(values.clone(), PixelMeaning::Attenuation, projection, "DRR");
+    let folder = folder("rtimage");
+    let path = folder.join("RI.dcm");
+    let refused = write_radiograph(&path, &image, &belonging()).unwrap_err().to_string();
+    assert!(refused.contains("angles") && !path.exists(), "{refused}");
+    write_radiograph(&path, &Radiograph { setup: Some(setup), ..image }, &belonging()).unwrap();
+    assert_clean(&path);
+    let object = open(&path).unwrap();
+    assert_eq!(object.numbers(tags::RT_IMAGE_POSITION), [-0.8, 0.5]);
+    assert_eq!(object.numbers(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION), [4.0, -6.0, -500.0]);
+    assert_eq!(object.numbers(tags::IMAGE_PLANE_PIXEL_SPACING), [0.5, 0.4]);
+    assert_eq!(object.numbers(tags::ISOCENTER_POSITION), [1.0, -2.0, 3.5]);
+    assert_eq!(object.numbers(tags::PATIENT_SUPPORT_ANGLE), [350.0]);
+    assert_eq!(object.text(tags::PATIENT_POSITION).as_deref(), Some("FFS"));
+    let one = |tag| object.numbers(tag)[0];
+    let (slope, intercept) = (one(tags::RESCALE_SLOPE), one(tags::RESCALE_INTERCEPT));
+    let bytes = object.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
+    for (stored, value) in bytes.chunks(2).zip(&values) {
+        let stored = f64::from(u16::from_le_bytes([stored[0], stored[1]]));
+        assert!((stored * slope + intercept - f64::from(*value)).abs() <= 0.51 * slope);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -2,6 +2,7 @@
 
 pub mod cccs;
 pub mod degreef;
+pub mod drr;
 mod path;
 
 use super::cuda::{Buffer, CudaError, Device, Session};

@@ -186,6 +186,7 @@ impl Shape {
 }
 
 /// One argument of a kernel.
+#[derive(Clone)]
 pub struct Arg {
     /// Its bytes, where any type of C is aligned.
     words: Vec<u64>,
@@ -265,6 +266,13 @@ impl Session<'_> {
                 return Err(self.out_of_memory(bytes));
             }
         }
+    }
+
+    /// Gives back blocks that nobody uses and what was kept longest without use; false where there is no such.
+    pub(super) fn make_room(&mut self) -> bool {
+        let evicted = self.state.kept.evict();
+        self.device.pool.give_back();
+        evicted
     }
 
     fn out_of_memory(&self, bytes: usize) -> CudaError {

@@ -1,5 +1,6 @@
 //! A grid as `kernels/walk.cuh` walks it.
 
+use crate::engine::drr::Image;
 use crate::geometry::Grid;
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
@@ -59,6 +60,25 @@ impl<'a> Frame<'a> {
         let [dx, dy] = self.grid.spacing_xy_mm();
         let local = self.grid.local_direction(patient_mm);
         self.turned([local.x / dx, local.y / dy, local.z])
+    }
+
+    /// A source and image of the grid's frame, in f64; not exchanged.
+    pub fn image(&self, image: &Image) -> Image {
+        let [dx, dy] = self.grid.spacing_xy_mm();
+        let scale = DVec3::new(dx.recip(), dy.recip(), 1.0);
+        let shift = DVec3::new(0.5, 0.5, -self.middle_z_mm);
+        Image {
+            source: image.source * scale + shift,
+            origin: image.origin * scale + shift,
+            column_step: image.column_step * scale,
+            row_step: image.row_step * scale,
+        }
+    }
+
+    /// mm to a unit along x, y, z; not exchanged.
+    pub fn mm(&self) -> [f64; 3] {
+        let [dx, dy] = self.grid.spacing_xy_mm();
+        [dx, dy, 1.0]
     }
 
     fn turned(&self, [x, y, z]: [f64; 3]) -> [Exact; 3] {

@@ -3,8 +3,9 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 5] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
+    ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("path", include_str!("../../../kernels/ptx/path.ptx")),
     ("release", include_str!("../../../kernels/ptx/release.ptx")),
     ("slopes", include_str!("../../../kernels/ptx/slopes.ptx")),
@@ -77,5 +78,22 @@ mod tests {
         assert_eq!(signature(ptx, "slopes_with"), Some(vec![scene, 8, 8, 8, 8, 8]));
         assert_eq!(signature(ptx, "slopes_sums"), Some(vec![8, 4, 8, 8, 4, 8]));
         assert_eq!(signature(ptx, "slopes_products"), Some(vec![8, 4, 8, 8, 4, 8]));
+    }
+
+    #[test]
+    fn the_drr_kernels_are_called_as_declared() {
+        use super::super::drr::{CardImage, CardPlanes, CardSpace, Wanted};
+        let ptx = ptx("drr").unwrap();
+        let [space, wanted] = [size_of::<CardSpace>(), size_of::<Wanted>()];
+        assert_eq!((space, wanted, size_of::<CardImage>()), (96, 24, 96));
+        let planes = size_of::<CardPlanes>();
+        for values in ["texture", "voxels"] {
+            for lanes in ["one", "eight", "one_uneven", "eight_uneven"] {
+                let name = format!("drr_{values}_{lanes}");
+                assert_eq!(signature(ptx, &name), Some(vec![space, wanted, 8, 8, planes, 8, 8, 8]), "{name}");
+            }
+        }
+        let grid = size_of::<super::super::grid::WalkGrid>();
+        assert_eq!(signature(ptx, "drr_exact"), Some(vec![grid, space, wanted, 8, 8, 8, 8]));
     }
 }

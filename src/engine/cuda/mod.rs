@@ -9,6 +9,7 @@
 
 pub mod cccs;
 mod device;
+pub mod drr;
 mod error;
 mod grid;
 mod kernels;

@@ -2,7 +2,8 @@
 //! first voxel.
 
 use super::super::digest::Digest;
-use super::{DrrError, DrrRequest, Integrator};
+use super::content::Content;
+use super::{DrrError, DrrRequest, Integrator, Pixels, Region};
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -14,8 +15,14 @@ pub struct Rays {
     /// Which pixels, `row * columns + column`.
     pub indices: Arc<Vec<u32>>,
     pub columns: usize,
+    /// Those of a region, where they are: all of it, row by row.
+    pub region: Option<Region>,
     /// Longest step, mm; `None` for the exact sum.
     pub step_mm: Option<f64>,
+    /// Through a card's texture filter.
+    pub texture: bool,
+    /// What the attenuation holds.
+    pub content: Arc<Content>,
     /// A source and an image for each pose.
     pub images: Vec<Image>,
 }
@@ -84,10 +91,9 @@ impl Rays {
         let grid = request.attenuation.grid();
         let step_mm = match request.integrator {
             Integrator::Exact => None,
-            Integrator::Trilinear { step_mm: Some(step) } if !(step.is_finite() && step > 0.0) => {
-                return Err(DrrError::Step(step));
+            Integrator::Trilinear { step_mm } | Integrator::Texture { step_mm } => {
+                Some(checked_step(step_mm, grid)?)
             }
-            Integrator::Trilinear { step_mm } => Some(step_mm.unwrap_or(0.5 * smallest_side_mm(grid))),
         };
         let indices = request.pixels.indices(&request.projection)?;
         let (images, pixels) = (request.poses.len(), indices.len());
@@ -105,8 +111,17 @@ impl Rays {
                 row_step: grid.local_direction(turned * projection.row_step_mm()),
             }
         });
+        let content = Content::of(&request.attenuation);
+        let region = match request.pixels {
+            Pixels::All => Some(Region::whole(projection)),
+            Pixels::Region(region) => Some(region),
+            Pixels::Subset { .. } | Pixels::List(_) => None,
+        };
         Ok(Self {
-            attenuation: Arc::clone(&request.attenuation),
+            attenuation: content.clean(&request.attenuation),
+            region,
+            texture: matches!(request.integrator, Integrator::Texture { .. }),
+            content,
             images: images.collect(),
             columns: projection.columns(),
             indices,
@@ -125,6 +140,7 @@ impl Rays {
         hash.add_grid(self.attenuation.grid());
         hash.add_content(&self.attenuation);
         hash.add(self.columns as u64);
+        hash.add(u64::from(self.texture));
         hash.add(self.step_mm.unwrap_or_default().to_bits());
         for image in &self.images {
             [image.source, image.origin, image.column_step, image.row_step]
@@ -184,6 +200,19 @@ impl Rays {
         .flatten()
         .collect()
     }
+}
+
+/// Steps to a ray at most: numbers up to twice that are whole in f32.
+const MOST_STEPS: f64 = 4e6;
+
+fn checked_step(step_mm: Option<f64>, grid: &Grid) -> Result<f64, DrrError> {
+    let step = step_mm.unwrap_or(0.5 * smallest_side_mm(grid));
+    if !(step.is_finite() && step > 0.0) {
+        return Err(DrrError::Step(step));
+    }
+    let [low, high] = Rays::extent(grid);
+    let least = (high - low).length() / MOST_STEPS;
+    if step < least { Err(DrrError::StepTooSmall { step_mm: step, least_mm: least }) } else { Ok(step) }
 }
 
 fn smallest_side_mm(grid: &Grid) -> f64 {

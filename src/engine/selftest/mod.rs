@@ -1,6 +1,7 @@
 //! Whether the jobs answer right on this machine: seeded cases on every device, against the CPU and against closed forms.
 
 mod cccs;
+mod drr;
 mod path;
 
 pub use path::EDGES_AND_CORNERS_MM;
@@ -37,7 +38,7 @@ impl Row {
 type Test = fn(&Compute, &Watch) -> Result<Vec<Row>, CudaError>;
 
 /// The jobs and their tests.
-const TESTS: [(&str, Test); 2] = [("path", path::rows), ("cccs", cccs::rows)];
+const TESTS: [(&str, Test); 3] = [("path", path::rows), ("cccs", cccs::rows), ("drr", drr::rows)];
 
 /// Tests every job on a device.
 ///

@@ -1,5 +1,6 @@
 //! Line integrals on the CPU: the reference.
 
+mod block;
 mod exact;
 mod trilinear;
 
@@ -15,15 +16,20 @@ const CHUNK: usize = 512;
 
 /// How the rays of an image are followed.
 enum Way<'a> {
+    /// Nothing but air.
+    None,
     Exact(exact::Walk<'a>),
-    Trilinear(trilinear::March<'a>),
+    Trilinear(Box<trilinear::March<'a>>),
 }
 
 impl<'a> Way<'a> {
     fn new(rays: &'a Rays, image: &'a Image) -> Self {
         match rays.step_mm {
             None => Self::Exact(exact::Walk::new(rays, image)),
-            Some(step_mm) => Self::Trilinear(trilinear::March::new(rays, image, step_mm)),
+            Some(step_mm) => {
+                let march = trilinear::March::new(rays, image, step_mm);
+                march.map_or(Self::None, |march| Self::Trilinear(Box::new(march)))
+            }
         }
     }
 }
@@ -41,6 +47,7 @@ pub fn integrals(rays: &Rays, watch: &Watch) -> Result<(Vec<f32>, Receipt), DrrE
         rays.indices.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
             watch.check()?;
             match &way {
+                Way::None => out.fill(0.0),
                 Way::Exact(walk) => walk.fill(pixels, out),
                 Way::Trilinear(march) => march.fill(pixels, out),
             }

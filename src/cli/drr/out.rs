@@ -1,0 +1,132 @@
+//! The image of a DRR and its files.
+
+use super::Args;
+use crate::case::{PixelMeaning, Radiograph};
+use crate::dicom::{Belonging, write_radiograph};
+use crate::engine::drr::{Drr, Region};
+use crate::files::{mha, replace_file};
+use crate::geometry::{Grid, ImagingSetup, Projection, Volume};
+use anyhow::{Context as _, anyhow};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The region's image; NaN where a pixel was not asked for.
+pub fn image(
+    answer: &Drr,
+    projection: &Projection,
+    region: Region,
+    intensity: bool,
+    setup: Option<ImagingSetup>,
+) -> anyhow::Result<Radiograph> {
+    let mut values = vec![f32::NAN; region.pixels()];
+    for (&pixel, &integral) in answer.indices.iter().zip(&answer.integrals) {
+        let (column, row) = (pixel as usize % projection.columns(), pixel as usize / projection.columns());
+        let value = if intensity { (-integral).exp() } else { integral };
+        values[(row - region.row) * region.columns + column - region.column] = value;
+    }
+    let part = Projection::new(
+        projection.source_mm(),
+        projection.pixel_mm(region.column as f64, region.row as f64),
+        projection.column_step_mm(),
+        projection.row_step_mm(),
+        [region.columns, region.rows],
+    )?;
+    let meaning = if intensity { PixelMeaning::Transmission } else { PixelMeaning::Attenuation };
+    let setup = setup.map(|setup| part_of(setup, region));
+    Ok(Radiograph { setup, ..Radiograph::new(values, meaning, part, "DRR") })
+}
+
+/// A region of an imager is a smaller one, shifted.
+fn part_of(setup: ImagingSetup, region: Region) -> ImagingSetup {
+    let off = |first: usize, count: usize, all: usize| first as f64 + 0.5 * (count as f64 - all as f64);
+    let right = off(region.column, region.columns, setup.columns) * setup.pixel_mm[0];
+    let down = off(region.row, region.rows, setup.rows) * setup.pixel_mm[1];
+    ImagingSetup {
+        shift_mm: [setup.shift_mm[0] + right, setup.shift_mm[1] - down],
+        columns: region.columns,
+        rows: region.rows,
+        ..setup
+    }
+}
+
+pub fn write(path: &Path, image: &Radiograph, args: &Args, belonging: &Belonging) -> anyhow::Result<()> {
+    let ending = path.extension().map(|e| e.to_ascii_lowercase());
+    match ending.as_deref().and_then(|e| e.to_str()) {
+        Some("mha") => {
+            let p = &image.projection;
+            let (right, down) = (p.column_step_mm(), p.row_step_mm());
+            let grid = Grid::new(
+                p.origin_mm(),
+                right.normalize(),
+                down.normalize(),
+                [right.length(), down.length()],
+                [p.columns(), p.rows()],
+                &[0.0],
+            );
+            let grid = grid.context("the pixels' rows and columns are not at right angles: write .png")?;
+            mha::write(path, &Volume::new(Arc::new(grid), image.values.to_vec()))?;
+        }
+        Some("dcm") => write_radiograph(path, image, belonging)?,
+        _ => png(path, image, args)?,
+    }
+    Ok(())
+}
+
+/// Grey, in a window; a pixel left out is black.
+fn png(path: &Path, image: &Radiograph, args: &Args) -> anyhow::Result<()> {
+    let seen = image.values.iter().copied().filter(|v| v.is_finite());
+    let least_and_most =
+        seen.fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], v| [a.min(f64::from(v)), b.max(f64::from(v))]);
+    let [low, high] = args.window.unwrap_or(least_and_most);
+    let per_value = if high > low { (high - low).recip() } else { 0.0 };
+    let grey = |v: f32| ((f64::from(v) - low) * per_value).clamp(0.0, 1.0);
+    let (depth, bytes): (_, Vec<u8>) = if args.bits == 16 {
+        let two = |v: &f32| ((grey(*v) * 65_535.0).round() as u16).to_be_bytes();
+        (png::BitDepth::Sixteen, image.values.iter().flat_map(two).collect())
+    } else {
+        (png::BitDepth::Eight, image.values.iter().map(|v| (grey(*v) * 255.0).round() as u8).collect())
+    };
+    let (columns, rows) = (image.projection.columns() as u32, image.projection.rows() as u32);
+    replace_file(path, |out| {
+        let mut encoder = png::Encoder::new(out, columns, rows);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.set_depth(depth);
+        let mut writer = encoder.write_header().map_err(io::Error::other)?;
+        writer.write_image_data(&bytes).map_err(io::Error::other)?;
+        writer.finish().map_err(io::Error::other)
+    })
+    .map_err(|e| {
+        anyhow!("cannot write '{}': {e}; choose a folder you may write to with --out", path.display())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::PatientPosition;
+    use glam::DVec3;
+
+    /// The smaller imager's pixels are where the whole one's are.
+    #[test]
+    fn a_region_stays_where_it_was() {
+        let setup = ImagingSetup {
+            position: PatientPosition::Ffs,
+            gantry_deg: 37.0,
+            couch_deg: 11.0,
+            isocentre_mm: DVec3::new(4.0, -8.0, 15.0),
+            sad_mm: 1000.0,
+            sid_mm: 1600.0,
+            shift_mm: [3.0, -9.0],
+            pixel_mm: [0.4, 0.5],
+            columns: 75,
+            rows: 60,
+        };
+        let region = Region { column: 11, row: 40, columns: 8, rows: 13 };
+        let [whole, part] = [setup, part_of(setup, region)].map(|s| s.projection().expect("a geometry"));
+        for (column, row) in [(0, 0), (7, 12)] {
+            let want = whole.pixel_mm((region.column + column) as f64, (region.row + row) as f64);
+            assert!((part.pixel_mm(column as f64, row as f64) - want).length() < 1e-9);
+        }
+    }
+}

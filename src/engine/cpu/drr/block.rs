@@ -1,0 +1,143 @@
+//! The voxels that samples are taken from, laid out for them.
+
+use crate::engine::drr::Rays;
+use crate::geometry::{Volume, VolumeId};
+use glam::Vec4;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The box of voxels that hold anything, with a voxel of nothing around where there is one: whoever looks beyond it and is
+/// led back to its edge finds the same as in the whole volume.
+pub(super) struct Block<'a> {
+    pub low: [usize; 3],
+    pub size: [usize; 3],
+    voxels: Voxels<'a>,
+    pairs: Option<Arc<Pairs>>,
+}
+
+/// The four neighbours of a sample in a row of x and the four in the next, each `(x, z) = (0, 0), (0, 1), (1, 0), (1, 1)`.
+pub(super) trait Neighbours {
+    /// Where those of the lowest neighbour `[x, y, z]` begin.
+    fn place(&self, low: [u32; 3]) -> u32;
+    fn at(&self, place: u32) -> [Vec4; 2];
+}
+
+/// As the volume has them.
+pub(super) struct Voxels<'a> {
+    values: &'a [f32],
+    /// To the neighbour along each axis, 0 where there is none.
+    strides: [usize; 3],
+    rows: [u32; 2],
+    reach: usize,
+}
+
+/// Each voxel with the one above it, so that four neighbours lie side by side: half the time, twice the memory.
+pub(super) struct Pairs {
+    of: (VolumeId, [usize; 3]),
+    values: Vec<f32>,
+    size: [usize; 3],
+}
+
+impl<'a> Block<'a> {
+    /// Voxels of a block that is laid out in pairs at most: 1 GiB of them.
+    const MOST: usize = 128 << 20;
+    /// ... where so many samples to a voxel are to be taken at least.
+    const WORTH: f64 = 0.5;
+
+    /// `None` where there is nothing but air. `samples` is how many are going to be taken, about.
+    pub fn new(rays: &'a Rays, samples: f64) -> Option<Self> {
+        let volume = &rays.attenuation;
+        let all = volume.grid().size();
+        let part = rays.content.part.as_ref()?;
+        let wide = [0, 1, 2].map(|a| part[a].start.saturating_sub(1)..(part[a].end + 1).min(all[a]));
+        let (low, size) = ([0, 1, 2].map(|a| wide[a].start), [0, 1, 2].map(|a| wide[a].len()));
+        let count = size.iter().product::<usize>();
+        let worth = samples >= count as f64 * Self::WORTH;
+        let fits = count <= Self::MOST && size[0] > 1 && size[1] > 1;
+        let pairs = fits.then(|| Pairs::of(volume, &wide, worth)).flatten();
+        Some(Self { low, size, voxels: Voxels::new(volume, low, size), pairs })
+    }
+
+    pub fn pairs(&self) -> Option<&Pairs> {
+        self.pairs.as_deref()
+    }
+
+    pub fn voxels(&self) -> &Voxels<'a> {
+        &self.voxels
+    }
+}
+
+impl<'a> Voxels<'a> {
+    fn new(volume: &'a Volume<f32>, low: [usize; 3], size: [usize; 3]) -> Self {
+        let [nx, ny, _] = volume.grid().size();
+        let stride = |axis: usize, stride: usize| if size[axis] > 1 { stride } else { 0 };
+        let strides = [stride(0, 1), stride(1, nx), stride(2, nx * ny)];
+        let values = &volume.data()[volume.grid().index(low[0], low[1], low[2])..];
+        Self { values, strides, rows: [nx as u32, (nx * ny) as u32], reach: strides.iter().sum() }
+    }
+}
+
+impl Neighbours for Voxels<'_> {
+    #[inline(always)]
+    fn place(&self, [x, y, z]: [u32; 3]) -> u32 {
+        z.wrapping_mul(self.rows[1]).wrapping_add(y.wrapping_mul(self.rows[0])).wrapping_add(x)
+    }
+
+    #[inline(always)]
+    fn at(&self, place: u32) -> [Vec4; 2] {
+        let eight = &self.values[place as usize..][..=self.reach];
+        let [x, y, z] = self.strides;
+        let row =
+            |first: usize| Vec4::new(eight[first], eight[first + z], eight[first + x], eight[first + x + z]);
+        [row(0), row(y)]
+    }
+}
+
+impl Pairs {
+    /// The pairs of a box of a volume: those kept, which are the last made, or new ones where it is `worth` it.
+    fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], worth: bool) -> Option<Arc<Self>> {
+        static KEPT: Mutex<Option<Arc<Pairs>>> = Mutex::new(None);
+        let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = (volume.id(), [0, 1, 2].map(|a| part[a].start));
+        if let Some(pairs) = kept().as_ref().filter(|pairs| pairs.of == of) {
+            return Some(Arc::clone(pairs));
+        }
+        if !worth {
+            return None;
+        }
+        let size = [0, 1, 2].map(|a| part[a].len());
+        let plane = size[0] * size[1] * 2;
+        let mut values = vec![0.0; plane * (size[2] - 1).max(1)];
+        values.par_chunks_mut(plane).enumerate().for_each(|(k, pairs)| {
+            let low = volume.plane(part[2].start + k);
+            let high = volume.plane((part[2].start + k + 1).min(part[2].end - 1));
+            for (j, pairs) in part[1].clone().zip(pairs.chunks_exact_mut(2 * size[0])) {
+                let row = j * volume.grid().size()[0] + part[0].start;
+                let both = low[row..row + size[0]].iter().zip(&high[row..row + size[0]]);
+                pairs
+                    .chunks_exact_mut(2)
+                    .zip(both)
+                    .for_each(|(pair, (low, high))| pair.copy_from_slice(&[*low, *high]));
+            }
+        });
+        let pairs = Arc::new(Self { of, values, size });
+        *kept() = Some(Arc::clone(&pairs));
+        Some(pairs)
+    }
+}
+
+impl Neighbours for Pairs {
+    #[inline(always)]
+    fn place(&self, [x, y, z]: [u32; 3]) -> u32 {
+        let row = z.wrapping_mul(self.size[1] as u32).wrapping_add(y);
+        row.wrapping_mul(self.size[0] as u32).wrapping_add(x) << 1
+    }
+
+    #[inline(always)]
+    fn at(&self, place: u32) -> [Vec4; 2] {
+        let row = 2 * self.size[0];
+        let eight = &self.values[place as usize..][..row + 4];
+        [Vec4::from_slice(&eight[..4]), Vec4::from_slice(&eight[row..])]
+    }
+}

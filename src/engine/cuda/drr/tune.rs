@@ -1,0 +1,91 @@
+//! How the threads of a launch are laid out: a small search, remembered for the device (Tornai 2012, section II.C: the
+//! best block is 8 to 192 threads, and with another the same image takes up to 2.4 times as long).
+
+use super::super::device::Session;
+use super::super::error::CudaError;
+use super::Work;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The layout of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Threads that share a ray, 1 or 8.
+    pub lanes: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Pixels of a row that a block takes, of a region; their number of rows follows.
+    pub tile_width: u32,
+}
+
+/// Works that like the same layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Class {
+    pub kernel: &'static str,
+    pub listed: bool,
+    /// Powers of two: rays, samples to a ray.
+    pub rays: u32,
+    pub samples: u32,
+}
+
+/// What takes longer than this, ms, is not run over and over for a search.
+const LONGEST_MS: f64 = 30.0;
+const RUNS: usize = 3;
+
+impl Launch {
+    /// The choice where nothing is known.
+    pub const PLAIN: Self = Self { lanes: 1, threads: 128, tile_width: 8 };
+
+    /// Those that a search looks at.
+    pub fn candidates(listed: bool, exact: bool) -> Vec<Self> {
+        let tiles: &[u32] = if listed { &[1] } else { &[4, 8, 16, 32] };
+        let mut all = Vec::new();
+        for &lanes in if exact { &[1][..] } else { &[1, 8] } {
+            for threads in [32, 64, 128, 256, 512] {
+                let fits = tiles.iter().filter(|&&tile| tile <= threads / lanes);
+                all.extend(fits.map(|&tile_width| Self { lanes, threads, tile_width }));
+            }
+        }
+        all
+    }
+}
+
+/// The best layout for a work: remembered, or found by running it.
+pub(super) fn best(session: &mut Session<'_>, work: &Work) -> Result<Launch, CudaError> {
+    type Known = HashMap<(usize, Class), Launch>;
+    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (session.ordinal, work.class());
+    if let Some(launch) = known().as_ref().and_then(|known| known.get(&key)) {
+        return Ok(*launch);
+    }
+    let launch = search(session, work)?;
+    tracing::debug!("{:?}: {launch:?}", work.class());
+    known().get_or_insert_default().insert(key, launch);
+    Ok(launch)
+}
+
+fn search(session: &mut Session<'_>, work: &Work) -> Result<Launch, CudaError> {
+    work.queue(session, Launch::PLAIN)?;
+    let mut best = (Launch::PLAIN, time(session, work, Launch::PLAIN, 1)?);
+    if best.1 > LONGEST_MS {
+        return Ok(best.0);
+    }
+    for launch in Launch::candidates(work.class().listed, work.is_exact()) {
+        let ms = time(session, work, launch, RUNS)?;
+        if ms < best.1 {
+            best = (launch, ms);
+        }
+    }
+    Ok(best.0)
+}
+
+/// The least time of some runs, ms.
+fn time(session: &mut Session<'_>, work: &Work, launch: Launch, runs: usize) -> Result<f64, CudaError> {
+    let mut clock = session.clock()?;
+    for _ in 0..runs {
+        work.queue(session, launch)?;
+        clock.mark(session, "run")?;
+    }
+    Ok(clock.finish(session)?.into_iter().map(|(_, ms)| ms).fold(f64::INFINITY, f64::min))
+}
