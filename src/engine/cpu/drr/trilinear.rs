@@ -11,8 +11,8 @@ use multiversion::target::target_cfg_f;
 
 /// Samples whose places are found together.
 const LANES: usize = TOGETHER;
-/// Chunks summed in f32 before f64 takes their sums.
-const CHUNKS: usize = 32;
+/// Chunks whose cells are found together, and whose samples are summed in f32 before f64 takes the sum.
+const CHUNKS: usize = 16;
 
 /// What all rays of an image share.
 pub(super) struct March<'a> {
@@ -92,6 +92,18 @@ fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
+/// As `f32::min`, which asks about NaN besides.
+#[inline(always)]
+fn smaller(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+
+/// As `f32::max`.
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
 /// `voxel_z` takes a position along z to voxels.
 #[inline(always)]
 fn integral<const FUSED: bool>(
@@ -100,24 +112,14 @@ fn integral<const FUSED: bool>(
     neighbours: &impl Neighbours,
     voxel_z: impl Fn(f32) -> f32,
 ) -> f32 {
-    let content = &march.rays.content;
-    let most = content.cells.map(|n| n - 1);
-    let along = |axis: usize, n: f32| multiply_add::<FUSED>(n, way.step[axis], way.entry[axis]);
+    let occupied = &march.rays.content.occupied;
     let mut sum = 0.0_f64;
-    let mut first = 0;
-    while first < way.steps {
+    for first in (0..way.steps).step_by(LANES * CHUNKS) {
         let mut lanes = Vec4::ZERO;
-        for chunk in (first..way.steps).step_by(LANES).take(CHUNKS) {
-            if way.skips {
-                // As kernels/drr.cu does: the cell that the chunk's middle lies in.
-                let middle = (chunk + LANES / 2) as f32;
-                let per_cell = 1.0 / CELL as f32;
-                let x = ((along(0, middle) * per_cell) as usize).min(most[0]);
-                let y = ((along(1, middle) * per_cell) as usize).min(most[1]);
-                let z = ((voxel_z(along(2, middle)) * per_cell) as usize).min(most[2]);
-                if content.occupied[(z * content.cells[1] + y) * content.cells[0] + x] == 0 {
-                    continue;
-                }
+        let cells = if way.skips { cells::<FUSED>(march, way, first, &voxel_z) } else { [0; CHUNKS] };
+        for (chunk, cell) in (first..way.steps).step_by(LANES).zip(cells) {
+            if way.skips && occupied[cell as usize] == 0 {
+                continue;
             }
             let samples = Samples::new::<FUSED>(march, way, chunk, neighbours, &voxel_z);
             // A chunk is whole as a rule, and the compiler then counts to eight.
@@ -133,10 +135,46 @@ fn integral<const FUSED: bool>(
             }
         }
         sum += f64::from(lanes.x) + f64::from(lanes.y) + f64::from(lanes.z) + f64::from(lanes.w);
-        first += LANES * CHUNKS;
     }
     (sum * way.step_mm) as f32
 }
+
+/// The cells of occupancy in which the middles of some chunks lie, the first of which begins with sample `first`; those
+/// beyond the ray's end lie in some cell.
+#[inline(always)]
+fn cells<const FUSED: bool>(
+    march: &March<'_>,
+    way: &Way,
+    first: usize,
+    voxel_z: &impl Fn(f32) -> f32,
+) -> [u32; CHUNKS] {
+    let size = march.rays.content.cells;
+    let mut at = [[0_u32; CHUNKS]; 3];
+    for axis in 0..3 {
+        let last = (size[axis] - 1) as f32;
+        for chunk in 0..CHUNKS {
+            let middle = (first as i32).wrapping_add((chunk * LANES + LANES / 2) as i32) as f32;
+            let place = multiply_add::<FUSED>(middle, way.step[axis], way.entry[axis]);
+            let place = if axis == 2 { voxel_z(place) } else { place };
+            let cell = larger(smaller(place * (1.0 / CELL as f32) - 0.5, last), 0.0);
+            at[axis][chunk] = whole(cell);
+        }
+    }
+    let mut cells = [0; CHUNKS];
+    for chunk in 0..CHUNKS {
+        let row = at[2][chunk].wrapping_mul(size[1] as u32).wrapping_add(at[1][chunk]);
+        cells[chunk] = row.wrapping_mul(size[0] as u32).wrapping_add(at[0][chunk]);
+    }
+    cells
+}
+
+/// The whole number nearest to one from 0 on: adding 2^23 leaves it in the low bits.
+#[inline(always)]
+fn whole(value: f32) -> u32 {
+    (value + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits())
+}
+
+const WHOLE: f32 = 8_388_608.0;
 
 /// Eight samples: where their neighbours begin, and how far each lies between them along x, y, z.
 struct Samples {
@@ -162,10 +200,10 @@ impl Samples {
                 let n = (first as i32).wrapping_add(lane as i32) as f32 + 0.5;
                 let at = multiply_add::<FUSED>(n, way.step[axis], way.entry[axis]);
                 let at = if axis == 2 { voxel_z(at) } else { at } - begin;
-                // Between centres; adding 2^23 rounds to a whole number, which the low bits then hold.
-                let low = (at - 1.0).min(last - 1.0).max(0.0) + 8_388_608.0;
-                lows[axis][lane] = low.to_bits().wrapping_sub(0x4b00_0000);
-                parts[axis][lane] = (at - 0.5).min(last).max(0.0) - (low - 8_388_608.0);
+                // The lower of the two centres that it lies between; either of them where it lies on one.
+                let low = larger(smaller(at - 1.0, last - 1.0), 0.0);
+                lows[axis][lane] = whole(low);
+                parts[axis][lane] = larger(smaller(at - 0.5, last), 0.0) - ((low + WHOLE) - WHOLE);
             }
         }
         let mut places = [0; LANES];
