@@ -1,5 +1,5 @@
 // A plane through the patient: CT through window and level, colourwash and isodose lines, in one pass.
-// Follows cover.wgsl and grid.wgsl. Colours are display values (gamma space), as egui's target wants them.
+// Follows cover.wgsl, grid.wgsl and dose.wgsl. Colours are display values (gamma space), as egui's target wants them.
 
 struct View {
     ct: Grid,
@@ -28,27 +28,6 @@ fn cover(@builtin(vertex_index) index: u32) -> Corner {
     return corner_of_all(index, view.shape.xy);
 }
 
-fn grid_point(grid: Grid, pixel: vec2<f32>) -> vec3<f32> {
-    return (grid.origin + grid.right * pixel.x + grid.down * pixel.y).xyz;
-}
-
-fn wash_colour(gy: f32) -> vec3<f32> {
-    let n = i32(view.shape.z);
-    var colour = view.colours[0].rgb;
-    for (var i = 0; i < n; i++) {
-        let low = view.levels[i].x;
-        if gy < low {
-            break;
-        }
-        colour = view.colours[i].rgb;
-        if view.wash.z < 0.5 && i + 1 < n {
-            let t = clamp((gy - low) / max(view.levels[i + 1].x - low, 1e-20), 0.0, 1.0);
-            colour = mix(colour, view.colours[i + 1].rgb, t);
-        }
-    }
-    return colour;
-}
-
 @fragment
 fn shade(corner: Corner) -> @location(0) vec4<f32> {
     var colour = view.background.rgb;
@@ -75,16 +54,7 @@ fn shade(corner: Corner) -> @location(0) vec4<f32> {
         colour = mix(colour, wash_colour(gy), view.wash.x);
     }
     if view.shape.w > 0.5 {
-        // Distance to a level in pixels: how far off the value is, over how fast it changes from pixel to pixel.
-        let per_voxel = sample.gradient * vec3(1.0, 1.0, k.y);
-        let slope = length(vec2(dot(per_voxel, view.dose.right.xyz), dot(per_voxel, view.dose.down.xyz)));
-        if slope > view.wash.w {
-            for (var i = 0; i < i32(view.shape.z); i++) {
-                let away = abs(gy - view.levels[i].x) / slope;
-                let cover = clamp(view.levels[i].y + 0.5 - away, 0.0, 1.0);
-                colour = mix(colour, view.colours[i].rgb, cover * view.colours[i].a);
-            }
-        }
+        colour = with_lines(colour, view.dose, sample, k.y, corner.pixel, false);
     }
     return vec4(colour, 1.0);
 }

@@ -1,8 +1,11 @@
 //! What a dose means for the structures: DVH, plan sums and plan figures.
 
 mod beam_job;
+mod clusters;
+mod compare;
 mod dvh;
 mod figures;
+mod goals;
 mod plan_job;
 mod plan_sum;
 mod remarks;
@@ -12,8 +15,11 @@ pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, body_of, contradiction, dose_of_beam,
     is_computed, mask_of,
 };
+pub use clusters::{Cluster, Inside, clusters, inside};
+pub use compare::{PairError, check_pair, combined};
 pub use dvh::{Dvh, DvhError};
 pub use figures::{PlanFigures, StructureFigures, target_of};
-pub use plan_job::{PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan};
+pub use goals::{Goal, GoalError, Metric, MetricUnit};
+pub use plan_job::{PlanDose, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, dose_of_plan};
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};
 pub use remarks::{MOST_MU, beam_remarks};

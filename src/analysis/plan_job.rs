@@ -101,23 +101,12 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
     let warnings = job.plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
 
-    let mut parts = Vec::new();
-    let mut receipts = Vec::new();
-    let beams: Vec<&Beam> = job.plan.beams.iter().filter(|b| is_computed(b)).collect();
     for left_out in job.plan.beams.iter().filter(|b| !is_computed(b)) {
         let why = left_out.read_only.as_deref().unwrap_or("it is no photon beam");
         remarks.push(format!("beam '{}' is left out: {why}", left_out.name));
     }
-    for (n, beam) in beams.iter().enumerate() {
-        tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.name));
-        let dose = one_beam(job, beam, &ready, watch)?;
-        for receipt in dose.receipt.iter() {
-            remarks.extend(receipt.warnings.iter().map(|w| format!("beam '{}': {w}", beam.name)));
-            receipts.push(receipt.clone());
-        }
-        parts.push(Part { dose: Arc::new(dose), scale: f64::from(job.plan.fractions) });
-    }
-    let (dose, factor) = normalised(job, parts, watch)?;
+    let PlanDose { dose, factor, receipts, warnings } = dose_of_plan(job, &ready, watch, tell)?;
+    remarks.extend(warnings);
     let mut plan = job.plan.clone();
     plan.beams.iter_mut().for_each(|b| b.mu *= factor);
     let dvhs = dvhs(job, &dose, watch)?;
@@ -125,6 +114,47 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
     let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), d)));
     Ok(PlanResult { dose, plan, factor, figures, dvhs, receipts, remarks })
+}
+
+/// The dose of a plan in a patient that is made ready.
+#[derive(Debug)]
+pub struct PlanDose {
+    /// All fractions, Gy, normalised.
+    pub dose: Dose,
+    /// What the monitor units were scaled by.
+    pub factor: f64,
+    /// One a beam, in order.
+    pub receipts: Vec<Arc<Receipt>>,
+    /// Of the beams, each with its name.
+    pub warnings: Vec<String>,
+}
+
+/// The part of [`compute_plan`] that follows the densities: beams, sum, normalisation.
+///
+/// # Errors
+/// [`PlanJobError`].
+pub fn dose_of_plan(
+    job: &PlanJob,
+    ready: &Ready,
+    watch: &Watch,
+    tell: &dyn Fn(&str),
+) -> Result<PlanDose, PlanJobError> {
+    check(job)?;
+    let mut parts = Vec::new();
+    let mut receipts = Vec::new();
+    let mut warnings = Vec::new();
+    let beams: Vec<&Beam> = job.plan.beams.iter().filter(|b| is_computed(b)).collect();
+    for (n, beam) in beams.iter().enumerate() {
+        tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.name));
+        let dose = one_beam(job, beam, ready, watch)?;
+        for receipt in dose.receipt.iter() {
+            warnings.extend(receipt.warnings.iter().map(|w| format!("beam '{}': {w}", beam.name)));
+            receipts.push(receipt.clone());
+        }
+        parts.push(Part { dose: Arc::new(dose), scale: f64::from(job.plan.fractions) });
+    }
+    let (dose, factor) = normalised(job, parts, watch)?;
+    Ok(PlanDose { dose, factor, receipts, warnings })
 }
 
 /// Skin is found at this CT number.

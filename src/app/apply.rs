@@ -50,6 +50,10 @@ impl App {
             Command::Compute(settings) => state.follow.settings = settings,
             Command::ShowDose(shown) => state.follow.shown = shown,
             Command::Workspace(workspace) => state.workspace = workspace,
+            Command::Compare(compare) => state.compare = compare,
+            Command::OpenDose(path) => self.open_dose(path, None),
+            Command::SaveReport(path) => self.save_report(path),
+            Command::MakeDose(weights) => self.make_dose(weights),
             Command::ToggleMaximise(kind) => {
                 for view in &mut self.views {
                     view.maximised = view.kind == kind && !view.maximised;
@@ -59,6 +63,12 @@ impl App {
             Command::Hover(mm) => state.pointer_mm = mm,
             Command::Gantry { beam, gantry_deg, gesture } => self.turn_gantry(beam, gantry_deg, gesture),
             Command::CentreOn(mm) => state.crosshair_mm = mm,
+            Command::GoTo(mm) => {
+                state.crosshair_mm = mm;
+                for view in self.views.iter_mut().filter(|v| v.centre_mm.is_some()) {
+                    view.centre_mm = Some(mm);
+                }
+            }
             Command::Cancel(slot) => self.worker.cancel(slot),
             Command::Dismiss(id) => state.notices.dismiss(id),
             Command::About(open) => state.about_open = open,

@@ -1,5 +1,6 @@
 //! What panels ask for: they push commands, [`App`](super::App) applies them in one place.
 
+use super::compare::Compare;
 use super::display::{DoseDisplay, WindowLevel};
 use super::files::Ask;
 use super::hu_draft::HuDraft;
@@ -64,11 +65,21 @@ pub enum Command {
     Recompute,
     ShowDose(super::follow::Shown),
     Workspace(Workspace),
+    /// Sets the Compare workspace.
+    Compare(Compare),
+    /// Reads an RTDOSE or a `.mha` in Gy as a dose of the case.
+    OpenDose(PathBuf),
+    /// Writes the report of the comparison; its ending says in which form.
+    SaveReport(PathBuf),
+    /// Makes a dose of the case from A and B by their weights; 1 and 0 keep a copy of A.
+    MakeDose([f64; 2]),
     ToggleMaximise(ViewKind),
     /// All views show the whole patient again.
     FitViews,
     /// Moves the crosshair, patient LPS, mm.
     CentreOn(glam::DVec3),
+    /// As [`Self::CentreOn`]; views that were panned show that place.
+    GoTo(glam::DVec3),
     /// The pointer rests here in a view, patient LPS, mm.
     Hover(Option<glam::DVec3>),
     /// Turns a beam (by index) to this gantry angle, degrees.

@@ -1,13 +1,14 @@
 //! Opening and saving: words to jobs, dialogs on threads of their own.
 
 use super::App;
+use super::compare::{Compare, Side, Source};
 use super::display::DoseReference;
 use super::follow::{Answer, Opened, Shown, work};
 use super::record::Record;
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
-use crate::analysis::{contradiction, is_computed};
-use crate::case::{Case, Edit, Remark, Severity, Structure};
+use crate::analysis::{combined, contradiction, is_computed};
+use crate::case::{Case, Dose, Edit, Remark, Severity, Structure};
 use crate::dicom::Choice;
 use crate::files::{plan_toml, replace_file};
 use crate::open::CaseWord;
@@ -24,9 +25,11 @@ pub enum Ask {
     OpenFolder,
     OpenFile,
     OpenHuTable,
+    OpenDose,
     SavePlan,
     SaveSession,
     SaveHuTable,
+    SaveReport,
 }
 
 /// Asks for a file or folder; `None` where the user thought better of it. Called on a thread of its own.
@@ -55,15 +58,19 @@ pub(super) fn desktop_dialog() -> Dialog {
             Ask::OpenHuTable => {
                 dialog.set_title("Open a HU table").add_filter("HU table", &["toml"]).pick_file()
             }
+            Ask::OpenDose => dialog.set_title("Open a dose (RTDOSE, or .mha in Gy)").pick_file(),
             Ask::SavePlan => save("Save the plan", "plan.toml", "Plan", "toml"),
             Ask::SaveSession => save("Save the session", "session.json", "Session", "json"),
+            Ask::SaveReport => {
+                save("Write the report (.pdf, .csv or .json)", "comparison.pdf", "Report", "pdf")
+            }
             Ask::SaveHuTable => save("Save the HU table", "hu-table.toml", "HU table", "toml"),
         }
     })
 }
 
 /// A path with the ending that its kind of file is known by.
-fn with_ending(path: PathBuf, ending: &str) -> PathBuf {
+pub(super) fn with_ending(path: PathBuf, ending: &str) -> PathBuf {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending)) {
         return path;
     }
@@ -116,6 +123,7 @@ impl App {
             (None, None) => Selection::Nothing,
         };
         state.follow.shown = first_shown(&case);
+        state.compare.sides = Compare::for_case(&case, |plan| can_compute(&case, plan));
         // Without a prescription 100 % is the largest dose, and the views say so.
         state.dose_display.reference = match case.plans.first().and_then(|p| p.prescription_gy) {
             Some(_) => DoseReference::Prescription,
@@ -136,6 +144,9 @@ impl App {
         }
         if let Some(trouble) = record.and_then(|r| r.restore(state)) {
             state.notices.add(NoticeKind::Warning, trouble);
+        }
+        if let Some(wish) = self.wish.take() {
+            self.grant(wish);
         }
     }
 
@@ -171,8 +182,10 @@ impl App {
                 (_, None) => {}
                 (Ask::OpenFolder | Ask::OpenFile, Some(path)) => self.open(&path.display().to_string()),
                 (Ask::OpenHuTable, Some(path)) => self.open_hu_table(path),
+                (Ask::OpenDose, Some(path)) => self.open_dose(path, None),
                 (Ask::SavePlan, Some(path)) => self.save_plan(path),
                 (Ask::SaveSession, Some(path)) => self.save_session(path),
+                (Ask::SaveReport, Some(path)) => self.save_report(path),
                 (Ask::SaveHuTable, Some(path)) => self.save_hu_table(path),
             }
         }
@@ -235,6 +248,48 @@ impl App {
         self.worker.submit(Slot::Save, task);
     }
 
+    /// Reads a dose from a file into the case, for a side of the comparison where one is named.
+    pub(super) fn open_dose(&mut self, path: PathBuf, side: Option<Side>) {
+        let task = Task::new(format!("Opening dose {}", path.display()), move |_| {
+            work::read_dose(&path).map(|(dose, remarks)| Answer::NewDose { dose, remarks, side })
+        });
+        self.submit_dose(task);
+    }
+
+    /// Makes a dose of the case from A and B.
+    pub(super) fn make_dose(&mut self, weights: [f64; 2]) {
+        let [a, b] = Side::BOTH.map(|side| self.state.follow.side(side).cloned());
+        // With a weight of nothing the other dose stands in.
+        let (Some(a), Some(b)) = (a.clone().or_else(|| b.clone()), b.or(a)) else { return };
+        let label = made_label(self.state.case(), [&a.label, &b.label], weights);
+        let task = Task::new(label.clone(), move |_| {
+            let made = combined(&label, &a, &b, weights);
+            made.map(|dose| Answer::NewDose { dose: Arc::new(dose), remarks: Vec::new(), side: None })
+        });
+        self.submit_dose(task);
+    }
+
+    /// Doses come into the case one by one: none takes the place of another.
+    fn submit_dose(&mut self, task: Task<Answer>) {
+        self.worker.submit(Slot::NewDose(self.new_doses), task);
+        self.new_doses += 1;
+        self.idle_frames = 0;
+    }
+
+    /// Adds a dose to the case, for a side of the comparison or for one that has none yet.
+    pub(super) fn take_dose(&mut self, dose: Arc<Dose>, remarks: &[Remark], side: Option<Side>) {
+        for remark in remarks.iter().filter(|r| r.severity == Severity::Warning) {
+            self.state.notices.add(NoticeKind::Warning, notice_of(remark));
+        }
+        let index = self.state.case().doses.len();
+        self.apply(super::command::Command::Edit { edit: Edit::AddDose(dose), gesture: None });
+        let sides = &mut self.state.compare.sides;
+        let free = || [Side::B, Side::A].into_iter().find(|side| sides[side.index()].is_none());
+        if let Some(side) = side.or_else(free) {
+            sides[side.index()] = Some(Source::Dose(index));
+        }
+    }
+
     /// Looks for the body in the CT.
     pub(super) fn add_body(&mut self) {
         let Some(ct) = self.state.case().ct.clone() else { return };
@@ -253,10 +308,35 @@ impl App {
 
 /// The plan's dose where one can be computed, else what the files brought.
 fn first_shown(case: &Case) -> Shown {
-    let computed = case.plans.first().zip(case.ct.as_ref()).is_some_and(|(plan, ct)| {
-        plan.beams.iter().any(|b| is_computed(b) && contradiction(plan, b, ct).is_none())
-    });
+    let computed = can_compute(case, 0);
     if !computed && !case.doses.is_empty() { Shown::Imported(0) } else { Shown::Plan }
+}
+
+/// Whether a plan, by index, has a beam whose dose can be computed.
+fn can_compute(case: &Case, plan: usize) -> bool {
+    case.plans.get(plan).zip(case.ct.as_ref()).is_some_and(|(plan, ct)| {
+        plan.beams.iter().any(|b| is_computed(b) && contradiction(plan, b, ct).is_none())
+    })
+}
+
+/// What a dose made of others is called: what it is, and a number where there is one of that name.
+fn made_label(case: &Case, [a, b]: [&str; 2], [wa, wb]: [f64; 2]) -> String {
+    let base = match (wa, wb) {
+        (1.0, 0.0) => format!("Copy of {a}"),
+        (0.0, 1.0) => format!("Copy of {b}"),
+        (1.0, 1.0) => format!("{a} + {b}"),
+        (-1.0, 1.0) => format!("{b} - {a}"),
+        (1.0, -1.0) => format!("{a} - {b}"),
+        _ => format!("{wa} × {a} + {wb} × {b}"),
+    };
+    let taken = |label: &str| case.doses.iter().any(|d| d.label == label);
+    let mut label = base.clone();
+    let mut count = 2;
+    while taken(&label) {
+        label = format!("{base} ({count})");
+        count += 1;
+    }
+    label
 }
 
 /// A remark as a notice: with the file it is about.

@@ -9,7 +9,7 @@ use crate::geometry::Grid;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 /// Shown in the about box.
-pub const HELP: [(&str, &str); 15] = [
+pub const HELP: [(&str, &str); 16] = [
     ("Wheel", "next slice"),
     ("Drag", "pan"),
     ("Ctrl + wheel", "zoom"),
@@ -22,6 +22,7 @@ pub const HELP: [(&str, &str); 15] = [
     ("Shift + ← →", "turn the gantry by 10°"),
     ("D, L", "colourwash, isodose lines"),
     ("B", "beams"),
+    ("Space, held", "Compare, flicker: dose B"),
     ("Ctrl + Z, Ctrl + Y", "undo, redo"),
     ("Ctrl + O", "open a folder"),
     ("F1", "this box"),

@@ -5,6 +5,8 @@
 
 mod apply;
 pub mod command;
+pub mod compare;
+mod compare_wish;
 pub mod display;
 mod files;
 pub mod follow;
@@ -15,6 +17,7 @@ pub mod panel;
 mod picture;
 mod record;
 pub mod render;
+pub mod report;
 pub mod roi;
 mod run;
 pub mod state;
@@ -22,8 +25,9 @@ pub mod theme;
 pub mod view;
 pub mod workspace;
 
+pub use compare_wish::{CompareWish, DoseWord};
 pub use files::{Ask, Dialog};
-pub use picture::{Shot, ShotError, picture};
+pub use picture::{Compared, Shot, ShotError, picture};
 pub use run::{Options, RunError, has_display, run};
 
 use crate::worker::Worker;
@@ -33,6 +37,7 @@ use egui::{CentralPanel, Frame, Panel, Ui};
 use files::Picked;
 use follow::Answer;
 use state::{State, Workspace};
+use std::path::PathBuf;
 use std::sync::Arc;
 use view::{ViewKind, ViewState};
 
@@ -50,6 +55,12 @@ pub struct App {
     ctx: egui::Context,
     /// Counts finished gestures: a drag of the same widget later is a new step of the history.
     gestures: u64,
+    /// Doses read or made since the start: each job has a slot of its own.
+    new_doses: usize,
+    /// What the next case that opens is to be compared by.
+    wish: Option<CompareWish>,
+    /// A report to be written once everything is computed.
+    report: Option<PathBuf>,
     /// Frames since the worker was last busy.
     idle_frames: u32,
 }
@@ -73,6 +84,9 @@ impl App {
             picked: crossbeam_channel::unbounded(),
             ctx: cc.egui_ctx.clone(),
             gestures: 0,
+            new_doses: 0,
+            wish: None,
+            report: None,
             idle_frames: 0,
         })
     }
@@ -85,6 +99,7 @@ impl App {
         let mut app = Self::new(cc)?;
         app.state.workspace = options.workspace;
         app.state.follow.settings.device = options.device;
+        app.wish = options.compare;
         if let Some(word) = &options.case {
             app.open_with(word, Default::default(), options.plan);
         }
@@ -109,6 +124,9 @@ impl App {
         Panel::bottom("status").frame(theme::bar_frame()).exact_size(28.0).show(ui, |ui| {
             panel::status::show(ui, state);
         });
+        if state.workspace == Workspace::Compare && state.is_loaded() {
+            panel::compare::show(ui, state, commands);
+        }
         if state.workspace == Workspace::Plan {
             Panel::left("tree")
                 .frame(theme::panel_frame())
@@ -143,7 +161,9 @@ impl App {
             panel::notices::show(ui, state, commands);
             match state.workspace {
                 Workspace::Plan => workspace::plan::show(ui, state, &self.gpu, &mut self.views, commands),
-                Workspace::Compare => workspace::compare::show(ui),
+                Workspace::Compare => {
+                    workspace::compare::show(ui, state, &self.gpu, &mut self.views, commands)
+                }
                 Workspace::Register => workspace::register::show(ui),
             }
         });
@@ -156,6 +176,7 @@ impl eframe::App for App {
     fn logic(&mut self, _ctx: &egui::Context, _frame: &mut eframe::Frame) {
         self.take_picked();
         self.follow();
+        self.report_when_settled();
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {

@@ -5,6 +5,7 @@ use super::state::NoticeKind;
 use super::{App, Options};
 use crate::analysis::{PlanFigures, target_of};
 use crate::case::DoseStatus;
+use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,6 +20,17 @@ pub struct Shot {
     pub figures: Option<PlanFigures>,
     /// What the window has to say: failures, warnings.
     pub notices: Vec<String>,
+    /// Of A and B, where they were compared.
+    pub compared: Option<Compared>,
+}
+
+/// What is known of two doses once they are compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// Labels and statuses of A and B.
+    pub doses: [(String, DoseStatus); 2],
+    /// What to know about the pair.
+    pub note: Option<String>,
 }
 
 /// Why there is no picture.
@@ -38,6 +50,8 @@ struct Seen {
     figures: Option<PlanFigures>,
     notices: Vec<String>,
     error: Option<String>,
+    compared: Option<Compared>,
+    refusal: Option<String>,
 }
 
 /// Opens the window without a display, waits for all its jobs, and draws it.
@@ -45,6 +59,7 @@ struct Seen {
 /// # Errors
 /// [`ShotError`]: the case does not open, there is no graphics device, or the jobs take longer than `patience`.
 pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Result<Shot, ShotError> {
+    let compares = options.compare.is_some();
     let seen = Rc::new(RefCell::new(Seen::default()));
     let watched = Rc::clone(&seen);
     let settled = move |app: &Started| {
@@ -63,16 +78,24 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         let settled = app.is_settled();
         if settled {
             seen.figures = figures_of(app);
+            seen.compared = compared(app);
+            seen.refusal = app.state.follow.pair_refusal().map(str::to_owned);
         }
         settled
     };
     let picture =
         offscreen::draw(size_px, 1.0, |cc| Started(App::with_options(cc, options)), settled, patience)?;
-    let Seen { loaded, status, figures, notices, error } = seen.take();
-    match error {
-        Some(why) if !loaded => Err(ShotError::Case(why)),
-        _ => Ok(Shot { picture, status, figures, notices }),
+    let Seen { loaded, status, figures, notices, error, compared, refusal } = seen.take();
+    match error.or_else(|| refusal.filter(|_| compares)) {
+        // A comparison that was asked for and is not there is an error too.
+        Some(why) if !loaded || compares => Err(ShotError::Case(why)),
+        _ => Ok(Shot { picture, status, figures, notices, compared }),
     }
+}
+
+fn compared(app: &App) -> Option<Compared> {
+    let doses = app.state.follow.pair()?.map(|dose| (dose.label.clone(), dose.status));
+    Some(Compared { doses, note: app.state.follow.pair_note().map(str::to_owned) })
 }
 
 fn figures_of(app: &App) -> Option<PlanFigures> {

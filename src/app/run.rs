@@ -1,8 +1,8 @@
 //! Starting the window, and plain words where it cannot start.
 
-use super::App;
 use super::render;
 use super::state::Workspace;
+use super::{App, CompareWish};
 use crate::engine::Wish;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -15,6 +15,8 @@ pub struct Options {
     /// A plan file, put before the case's own plans.
     pub plan: Option<PathBuf>,
     pub workspace: Workspace,
+    /// What the Compare workspace shows.
+    pub compare: Option<CompareWish>,
     /// Where doses are computed.
     pub device: Wish,
 }

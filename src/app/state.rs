@@ -1,5 +1,6 @@
 //! What the window knows: the case with its history, what is selected, how it is shown, notices and jobs.
 
+use super::compare::Compare;
 use super::display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use super::follow::Follow;
 use super::hu_draft::HuDraft;
@@ -20,6 +21,7 @@ pub struct State {
     pub plan: usize,
     pub selection: Selection,
     pub workspace: Workspace,
+    pub compare: Compare,
     pub window: WindowLevel,
     pub dose_display: DoseDisplay,
     pub dvh_display: DvhDisplay,
@@ -47,6 +49,7 @@ impl Default for State {
             plan: 0,
             selection: Selection::Nothing,
             workspace: Workspace::Plan,
+            compare: Compare::default(),
             window: WINDOW_PRESETS[1].1,
             dose_display: DoseDisplay::default(),
             dvh_display: DvhDisplay::default(),

@@ -2,13 +2,17 @@
 
 use super::words;
 use super::{Answer, Failure};
+use crate::app::compare::Layout;
+use crate::app::report;
 use crate::app::state::Workspace;
-use crate::app::{Options, picture};
+use crate::app::view::ViewKind;
+use crate::app::{CompareWish, Compared, DoseWord, Options, picture};
 use crate::engine::Wish;
 use crate::files::{plan_toml, replace_file};
 use crate::geometry::PatientPosition;
 use crate::open::CaseWord;
 use anyhow::Context as _;
+use glam::DVec3;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,7 +26,8 @@ pub const PATIENCE: Duration = Duration::from_secs(3600);
 software one of Mesa will do (apt-get install libvulkan1 mesa-vulkan-drivers).\n\n\
 Examples:\n  \
 beamsight render demo:thorax --out shot.png\n  \
-beamsight render ~/ct/patient-7 --plan plan.toml --workspace plan --size 1600x1000 --out shot.png"
+beamsight render ~/ct/patient-7 --plan plan.toml --workspace plan --size 1600x1000 --out shot.png\n  \
+beamsight render ~/ct/patient-7 --workspace compare --a dose:1 --b plan --layout gamma --out shot.png"
 )]
 pub struct Args {
     /// A folder of DICOM files, one file, a .mha volume in HU, a session, or demo:NAME
@@ -41,9 +46,72 @@ pub struct Args {
     #[arg(long, value_name = "WxH", default_value = "1600x1000", value_parser = size)]
     size: [u32; 2],
 
+    #[command(flatten)]
+    compare: CompareArgs,
+
     /// Picture to write (.png)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+}
+
+/// Of the Compare workspace.
+#[derive(Debug, clap::Args)]
+struct CompareArgs {
+    /// Dose A: plan, plan:N, dose:N (from 1), or a file (RTDOSE, .mha in Gy)
+    #[arg(long, value_name = "DOSE")]
+    a: Option<DoseWord>,
+
+    /// Dose B, likewise
+    #[arg(long, value_name = "DOSE")]
+    b: Option<DoseWord>,
+
+    /// side-by-side, swipe, checkerboard, spyglass, flicker, difference or gamma
+    #[arg(long, value_name = "LAYOUT", value_parser = layout)]
+    layout: Option<Layout>,
+
+    /// axial, sagittal or coronal
+    #[arg(long, value_name = "PLANE", value_parser = plane)]
+    plane: Option<ViewKind>,
+
+    /// Where the planes meet, patient LPS, mm
+    #[arg(long, value_name = "X,Y,Z", value_parser = words::position, allow_hyphen_values = true)]
+    at: Option<DVec3>,
+
+    /// Report to write beside the picture (.pdf, .csv, .json)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+impl CompareArgs {
+    fn wish(&self) -> CompareWish {
+        CompareWish {
+            sides: [self.a.clone(), self.b.clone()],
+            layout: self.layout.unwrap_or_default(),
+            plane: self.plane,
+            at_mm: self.at,
+            report: self.report.clone(),
+        }
+    }
+
+    fn is_used(&self) -> bool {
+        let views = self.layout.is_some() || self.plane.is_some() || self.at.is_some();
+        views || self.a.is_some() || self.b.is_some() || self.report.is_some()
+    }
+}
+
+fn layout(word: &str) -> Result<Layout, String> {
+    let named = |layout: &Layout| layout.name().to_lowercase().replace(' ', "-");
+    let found =
+        Layout::ALL.into_iter().find(|l| named(l) == word || named(l).trim_end_matches("-map") == word);
+    found.ok_or_else(|| {
+        "it is side-by-side, swipe, checkerboard, spyglass, flicker, difference or gamma".to_owned()
+    })
+}
+
+fn plane(word: &str) -> Result<ViewKind, String> {
+    let planes = [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal];
+    let found = planes.into_iter().find(|p| p.name().eq_ignore_ascii_case(word));
+    found.ok_or_else(|| "it is axial, sagittal or coronal".to_owned())
 }
 
 fn workspace(word: &str) -> Result<Workspace, String> {
@@ -68,6 +136,14 @@ fn size(word: &str) -> Result<[u32; 2], String> {
 pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     words::ending(&args.out, &["png"])?;
     words::check_writable(&args.out)?;
+    if args.workspace != Workspace::Compare && args.compare.is_used() {
+        let text = "--a, --b, --layout, --plane, --at and --report belong to --workspace compare";
+        return Err(Failure::Words(text.to_owned()));
+    }
+    if let Some(report) = &args.compare.report {
+        words::ending_of(report, &report::ENDINGS, "--report")?;
+        words::check_writable(report)?;
+    }
     device.resolve()?;
     if let Some(path) = &args.plan {
         plan_toml::read(path, PatientPosition::default())?;
@@ -77,6 +153,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         case: Some(args.case.to_string()),
         plan: args.plan.clone(),
         workspace: args.workspace,
+        compare: (args.workspace == Workspace::Compare).then(|| args.compare.wish()),
         device,
     };
     let shot = picture(options, args.size, PATIENCE)?;
@@ -86,6 +163,10 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     if let Some(status) = shot.status {
         text += &format!("dose: {status}\n");
     }
+    if let Some(Compared { doses: [a, b], note }) = &shot.compared {
+        text += &format!("A: {} ({})\nB: {} ({})\n", a.0, a.1, b.0, b.1);
+        text += &note.iter().map(|n| format!("note: {n}\n")).collect::<String>();
+    }
     for notice in &shot.notices {
         text += &format!("note: {notice}\n");
     }
@@ -94,6 +175,8 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         "out": args.out,
         "size": args.size,
         "dose_status": shot.status,
+        "compared": shot.compared,
+        "report": args.compare.report,
         "notices": shot.notices,
         "seconds": seconds,
     });

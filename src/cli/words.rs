@@ -105,10 +105,18 @@ pub fn positive(word: &str) -> Result<f64, String> {
 /// # Errors
 /// [`Failure::Words`] for another ending.
 pub fn ending<'a>(path: &Path, known: &[&'a str]) -> Result<&'a str, Failure> {
+    ending_of(path, known, "--out")
+}
+
+/// As [`ending`], of a file that another option names.
+///
+/// # Errors
+/// [`Failure::Words`] for another ending.
+pub fn ending_of<'a>(path: &Path, known: &[&'a str], option: &str) -> Result<&'a str, Failure> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
     known.iter().find(|k| ending.as_deref() == Some(**k)).copied().ok_or_else(|| {
         let known: Vec<String> = known.iter().map(|k| format!(".{k}")).collect();
-        Failure::Words(format!("--out {}: this verb writes {}", path.display(), known.join(", ")))
+        Failure::Words(format!("{option} {}: this verb writes {}", path.display(), known.join(", ")))
     })
 }
 

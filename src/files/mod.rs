@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod mha;
+pub mod pdf;
 pub mod picture;
 pub mod plan_toml;
 mod replace;

@@ -19,6 +19,18 @@ pub enum Slot {
     Body,
     /// The dose on show, made of the beams' doses.
     Shown,
+    /// The sum that is dose A (0) or B (1) of a comparison.
+    Side(usize),
+    /// Dose of a plan that is not on show, by index.
+    OtherPlan(usize),
+    /// Gamma of A and B.
+    Gamma,
+    /// Histogram, structures and clusters of a gamma.
+    GammaFigures,
+    /// DVHs of dose A (0) or B (1).
+    SideDvh(usize),
+    /// A dose made or read for the case; each has a number of its own.
+    NewDose(usize),
     /// DVHs of what is on show.
     Dvh,
     /// Dose of one beam, by the indices of plan and beam.

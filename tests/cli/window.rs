@@ -87,12 +87,26 @@ fn render_draws_at_the_size_asked_for() {
         assert_eq!(json_of(&output)["dose_status"], serde_json::Value::Null);
         assert_eq!(png_size(&picture), [800, 600]);
     }
-    for words in [&["--size", "big"][..], &["--size", "10x10"], &["--workspace", "paint"]] {
+    for words in [
+        &["--size", "big"][..],
+        &["--size", "10x10"],
+        &["--workspace", "paint"],
+        &["--layout", "gamma"],
+        &["--workspace", "compare", "--layout", "nine"],
+        &["--workspace", "compare", "--a", "dose:0"],
+        &["--workspace", "compare", "--report", "report.doc"],
+    ] {
         let all = [&["render", "demo:water", "--out", text(&picture)], words].concat();
         assert_eq!(beamsight(&all).status.code(), Some(2), "{words:?}");
     }
     assert_eq!(beamsight(&["render", "demo:water", "--out", "shot.jpg"]).status.code(), Some(2));
     refused(&["render", "demo:water", "--plan", "nosuch.toml", "--out", text(&picture)], &["nosuch.toml"]);
     refused(&["render", text(&folder.join("nowhere")), "--out", text(&picture)], &["nowhere"]);
+    let compare = ["render", text(&volume), "--workspace", "compare", "--out", text(&picture)];
+    if picture.exists() {
+        refused(&[&compare[..], &["--b", "dose:2"]].concat(), &["Dose B", "no dose of its own"]);
+        // A CT is no dose.
+        refused(&[&compare[..], &["--b", text(&volume)]].concat(), &["ct.mha", "no dose in Gy"]);
+    }
     fs::remove_dir_all(folder).unwrap();
 }

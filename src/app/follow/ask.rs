@@ -2,20 +2,21 @@
 
 use super::inputs::{self, BeamInputs, PatientInputs, Shown, ShownInputs, UNIT_MU};
 use super::work::{self, Answer, DvhWork, ShownWork};
-use super::{Follow, Wanted};
-use crate::analysis::{Part, body_of, contradiction, is_computed, mask_of};
+use super::{Follow, ShownResult, Wanted, compare};
+use crate::analysis::{Dvh, Part, body_of, contradiction, is_computed, mask_of};
 use crate::app::App;
 use crate::app::roi::fingerprint;
 use crate::app::state::State;
 use crate::case::{Beam, Dose, DoseStatus, Plan};
+use crate::geometry::VolumeId;
 use crate::physics::Machine;
 use crate::worker::{Lane, Slot, Task, Worker};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl<I: Clone + PartialEq, R> Wanted<I, R> {
     /// Sets what is wanted; says whether the worker has to be asked for it, and notes that it will be.
-    fn wants(&mut self, inputs: I) -> bool {
+    pub(super) fn wants(&mut self, inputs: I) -> bool {
         let ask = self.asked.as_ref() != Some(&inputs)
             && (self.asked.is_none() || self.have.as_ref().is_none_or(|(have, _)| *have != inputs));
         if ask {
@@ -33,9 +34,12 @@ impl App {
         machines(&mut self.state);
         masks(&mut self.state, &self.worker);
         patient(&mut self.state, &self.worker);
-        beams(&mut self.state, &self.worker);
-        shown(&mut self.state, &self.worker);
-        dvhs(&mut self.state, &self.worker);
+        if compare::plan_matters(&self.state) {
+            beams(&mut self.state, &self.worker);
+            shown(&mut self.state, &self.worker);
+            dvhs(&mut self.state, &self.worker);
+        }
+        compare::ask(&mut self.state, &self.worker);
     }
 }
 
@@ -88,8 +92,11 @@ fn masks(state: &mut State, worker: &Worker<Answer>) {
 
 fn patient(state: &mut State, worker: &Worker<Answer>) {
     let case = state.history.case();
+    let other = compare::plans_wanted(state.workspace, &state.compare, state.plan);
+    let own = compare::plan_matters(state).then_some(state.plan);
     let follow = &mut state.follow;
-    let computed = case.plans.get(state.plan).is_some_and(|p| p.beams.iter().any(is_computed));
+    let mut plans = other.chain(own).filter_map(|p| case.plans.get(p));
+    let computed = plans.any(|p| p.beams.iter().any(is_computed));
     let (Some(inputs), Some(ct), true) =
         (PatientInputs::of(case, &follow.settings, &follow.prints), &case.ct, computed)
     else {
@@ -168,13 +175,31 @@ fn parts(follow: &Follow, plan: &Plan) -> Option<Vec<(u32, Part)>> {
 }
 
 fn shown(state: &mut State, worker: &Worker<Answer>) {
-    let Some(work) = shown_work(state) else {
-        state.follow.on_show.now = None;
-        if !matches!(state.follow.shown, Shown::Imported(_)) && nothing_to_show(state) {
-            state.follow.on_show.have = None;
+    match shown_work(state, state.follow.shown) {
+        SumWish::Nothing => {
+            state.follow.on_show.now = None;
+            if !matches!(state.follow.shown, Shown::Imported(_)) && nothing_to_show(state) {
+                state.follow.on_show.have = None;
+            }
         }
-        return;
-    };
+        SumWish::Cannot(inputs, why) => cannot(&mut state.follow.on_show, inputs, why),
+        SumWish::Work(work) => sum(&mut state.follow.on_show, *work, Slot::Shown, worker),
+    }
+}
+
+/// Notes why there is no sum for these inputs.
+pub(super) fn cannot(wanted: &mut Wanted<ShownInputs, ShownResult>, inputs: ShownInputs, why: String) {
+    wanted.now = Some(inputs.clone());
+    wanted.failure = Some((inputs, why));
+}
+
+/// Asks for a sum, and sees to it that the one that is there says what it is worth now.
+pub(super) fn sum(
+    on_show: &mut Wanted<ShownInputs, ShownResult>,
+    work: ShownWork,
+    slot: Slot,
+    worker: &Worker<Answer>,
+) {
     let statuses = work.parts.iter().enumerate().filter(|(i, _)| work.only.is_none_or(|o| o == *i));
     let status = statuses.map(|(_, p)| p.dose.status).fold(DoseStatus::Final, DoseStatus::worst);
     let status = if matches!(work.inputs.what, Shown::Imported(_)) {
@@ -182,7 +207,6 @@ fn shown(state: &mut State, worker: &Worker<Answer>) {
     } else {
         status
     };
-    let on_show = &mut state.follow.on_show;
     let inputs = work.inputs.clone();
     let busy = on_show.asked.is_some()
         && on_show.asked != on_show.have.as_ref().map(|(i, _)| i.clone())
@@ -193,9 +217,12 @@ fn shown(state: &mut State, worker: &Worker<Answer>) {
     } else if on_show.wants(inputs) {
         let task = Task::new("Sum of the beams", move |watch| {
             let result = work::shown(&work, watch)?;
-            Ok::<_, String>(Answer::Shown(work.inputs, result))
+            Ok::<_, String>(match slot {
+                Slot::Side(side) => Answer::Side(side, work.inputs, result),
+                _ => Answer::Shown(work.inputs, result),
+            })
         });
-        worker.submit(Slot::Shown, task);
+        worker.submit(slot, task);
     }
     // The sum may belong to an earlier state, and its parts may have become stale since: it says so.
     let current = on_show.current().is_some();
@@ -212,15 +239,28 @@ fn nothing_to_show(state: &State) -> bool {
     state.plan().is_none_or(|p| !p.beams.iter().any(is_computed))
 }
 
-fn shown_work(state: &mut State) -> Option<ShownWork> {
+/// What has to be added for a dose on show.
+pub(super) enum SumWish {
+    /// There is none, or not yet.
+    Nothing,
+    Cannot(ShownInputs, String),
+    Work(Box<ShownWork>),
+}
+
+/// What has to be added for a dose of the plan on show, or of a file.
+pub(super) fn shown_work(state: &State, what: Shown) -> SumWish {
+    try_shown_work(state, what).unwrap_or(SumWish::Nothing)
+}
+
+fn try_shown_work(state: &State, what: Shown) -> Option<SumWish> {
     let case = state.history.case();
-    let what = state.follow.shown;
     if let Shown::Imported(index) = what {
         let dose = case.doses.get(index)?.clone();
         let inputs = ShownInputs { what, parts: vec![(dose.gy.id(), 1.0)], normalisation: None };
         let label = dose.label.clone();
         let parts = vec![Part { dose, scale: 1.0 }];
-        return Some(ShownWork { inputs, label, parts, only: None, normalisation: None });
+        let work = ShownWork { inputs, label, parts, only: None, normalisation: None };
+        return Some(SumWish::Work(Box::new(work)));
     }
     let plan = case.plans.get(state.plan)?;
     let parts = parts(&state.follow, plan)?;
@@ -251,9 +291,7 @@ fn shown_work(state: &mut State) -> Option<ShownWork> {
             };
             let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
             let inputs = ShownInputs { what, parts: ids, normalisation: Some((wanted.clone(), 0)) };
-            state.follow.on_show.now = Some(inputs.clone());
-            state.follow.on_show.failure = Some((inputs, why));
-            return None;
+            return Some(SumWish::Cannot(inputs, why));
         };
         let print = state.follow.prints.get(&structure.number).copied().unwrap_or_default();
         key = Some((wanted.clone(), print));
@@ -262,7 +300,7 @@ fn shown_work(state: &mut State) -> Option<ShownWork> {
     let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
     let parts = parts.into_iter().map(|(_, p)| p).collect();
     let inputs = ShownInputs { what, parts: ids, normalisation: key };
-    Some(ShownWork { inputs, label, parts, only, normalisation })
+    Some(SumWish::Work(Box::new(ShownWork { inputs, label, parts, only, normalisation })))
 }
 
 fn dvhs(state: &mut State, worker: &Worker<Answer>) {
@@ -271,24 +309,10 @@ fn dvhs(state: &mut State, worker: &Worker<Answer>) {
         follow.dvhs.clear();
         return;
     };
-    let set = &state.history.case().structures.structures;
-    let mut numbers = BTreeSet::new();
-    let mut missing = Vec::new();
-    for structure in set.iter().filter(|s| !state.hidden.contains(&s.number)) {
-        let Some((mask_inputs, mask)) = follow.masks.get(&structure.number).and_then(|m| m.have.clone())
-        else {
-            continue;
-        };
-        numbers.insert(structure.number);
-        let inputs = (mask_inputs.0, dose.gy.id());
-        let wanted = follow.dvhs.entry(structure.number).or_default();
-        wanted.now = Some(inputs);
-        let failed = wanted.failure.as_ref().is_some_and(|(i, _)| *i == inputs);
-        if wanted.current().is_none() && !failed {
-            missing.push(DvhWork { structure: structure.number, inputs, mask });
-        }
-    }
-    follow.dvhs.retain(|number, _| numbers.contains(number));
+    let mut known = std::mem::take(&mut follow.dvhs);
+    let missing = missing_dvhs(state, &dose, &mut known);
+    let follow = &mut state.follow;
+    follow.dvhs = known;
     // DVHs under way are let finish: else, during a drag, none ever would.
     if missing.is_empty() || follow.dvh_asked.is_some() {
         return;
@@ -296,4 +320,31 @@ fn dvhs(state: &mut State, worker: &Worker<Answer>) {
     follow.dvh_asked = Some(dose.gy.id());
     let task = Task::new("DVH", move |watch| work::dvhs(&missing, &dose, watch).map(Answer::Dvhs));
     worker.submit(Slot::Dvh, task);
+}
+
+/// DVHs, by structure number, with the inputs they are made from: the mask's and the dose's.
+type Dvhs = BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>;
+
+/// Notes which DVHs are wanted of a dose, and gives those to be made.
+pub(super) fn missing_dvhs(state: &State, dose: &Dose, known: &mut Dvhs) -> Vec<DvhWork> {
+    let set = &state.case().structures.structures;
+    let mut numbers = BTreeSet::new();
+    let mut missing = Vec::new();
+    for structure in set.iter().filter(|s| !state.hidden.contains(&s.number)) {
+        let Some((mask_inputs, mask)) =
+            state.follow.masks.get(&structure.number).and_then(|m| m.have.clone())
+        else {
+            continue;
+        };
+        numbers.insert(structure.number);
+        let inputs = (mask_inputs.0, dose.gy.id());
+        let wanted = known.entry(structure.number).or_default();
+        wanted.now = Some(inputs);
+        let failed = wanted.failure.as_ref().is_some_and(|(i, _)| *i == inputs);
+        if wanted.current().is_none() && !failed {
+            missing.push(DvhWork { structure: structure.number, inputs, mask });
+        }
+    }
+    known.retain(|number, _| numbers.contains(number));
+    missing
 }

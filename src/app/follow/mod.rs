@@ -5,10 +5,13 @@
 //! slots see to it that the latest request wins.
 
 mod ask;
+mod compare;
+mod gamma;
 mod inputs;
 mod take;
 pub(super) mod work;
 
+pub use gamma::{Freshness, GammaFigures, Histogram};
 pub use inputs::{Settings, Shown};
 pub use work::{Answer, Opened};
 
@@ -18,6 +21,8 @@ use crate::case::{Case, Dose, DoseStatus, Plan, StructureSet};
 use crate::geometry::{Mask, VolumeId};
 use crate::physics::Machine;
 use crate::worker::{Slot, Worker};
+use compare::Pair;
+use gamma::GammaState;
 use inputs::{BeamInputs, PatientInputs, ShownInputs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +32,8 @@ use std::sync::Arc;
 pub struct Follow {
     pub settings: Settings,
     pub shown: Shown,
+    pair: Pair,
+    gamma: GammaState,
     patient: Wanted<PatientInputs, Ready>,
     /// By beam number.
     beams: BTreeMap<u32, Wanted<BeamInputs, BeamResult>>,
@@ -235,13 +242,20 @@ impl Follow {
         self.beams.values_mut().for_each(forget);
         self.masks.values_mut().for_each(forget);
         self.dvhs.values_mut().for_each(forget);
+        self.forget_pair_failures();
+        self.forget_gamma_failures();
     }
 
     /// Forgets all results: another case is on show. What was under way for the old one is cancelled.
     pub(super) fn reset(&mut self, plan: usize, worker: &Worker<Answer>) {
         let beams = self.beams.keys().map(|n| Slot::BeamDose { plan, beam: *n as usize });
         let masks = self.masks.keys().map(|n| Slot::Mask(*n as usize));
-        for slot in beams.chain(masks).chain([Slot::Patient, Slot::Shown, Slot::Dvh, Slot::Body]) {
+        for slot in beams.chain(masks).chain(self.pair_slots()).chain([
+            Slot::Patient,
+            Slot::Shown,
+            Slot::Dvh,
+            Slot::Body,
+        ]) {
             worker.cancel(slot);
         }
         *self = Self { settings: self.settings.clone(), ..Self::default() };

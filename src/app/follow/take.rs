@@ -1,13 +1,15 @@
 //! The worker's reports taken into the state.
 
 use super::inputs::mask_grid;
-use super::work::Answer;
+use super::work::{Answer, DvhAnswer};
 use super::{BeamResult, Wanted};
+use crate::analysis::Dvh;
 use crate::app::App;
 use crate::app::state::{JobEnd, LiveJob, NoticeKind};
 use crate::case::Receipt;
 use crate::geometry::VolumeId;
 use crate::worker::{News, Report, Slot};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl App {
@@ -26,7 +28,11 @@ impl App {
     fn take(&mut self, report: Report<Answer>) {
         let Report { job, slot, name, superseded, news } = report;
         let jobs = &mut self.state.jobs;
-        let dvh_asked = self.state.follow.dvh_asked;
+        let follow = &mut self.state.follow;
+        let dvh_asked = match slot {
+            Slot::SideDvh(side) => follow.side_dvh_asked(side, news.is_last()),
+            _ => follow.dvh_asked,
+        };
         if news.is_last() {
             jobs.live.retain(|j| j.id != job);
             if slot == Slot::Dvh {
@@ -100,18 +106,14 @@ impl App {
                     wanted.have = Some((inputs, mask));
                 }
             }
-            Answer::Dvhs(answers) => {
-                for answer in answers.into_iter().filter(|a| Some(a.inputs.1) == dvh_asked) {
-                    let Some(wanted) = follow.dvhs.get_mut(&answer.structure) else { continue };
-                    match answer.dvh {
-                        Ok(dvh) => wanted.have = Some((answer.inputs, dvh)),
-                        Err(why) => {
-                            wanted.have = None;
-                            wanted.failure = Some((answer.inputs, why));
-                        }
-                    }
-                }
-            }
+            Answer::Dvhs(answers) => take_dvhs(&mut follow.dvhs, dvh_asked, answers),
+            Answer::Side(side, inputs, result) => follow.take_side(side, inputs, result),
+            Answer::OtherPlan(plan, inputs, dose) => follow.take_other_plan(plan, *inputs, dose),
+            Answer::SideDvhs(side, answers) => follow.take_side_dvhs(side, dvh_asked, answers),
+            Answer::GammaEstimate(inputs, estimate) => follow.take_gamma_estimate(inputs, estimate),
+            Answer::Gamma(inputs, result) => follow.take_gamma(inputs, result),
+            Answer::GammaFigures(inputs, figures) => follow.take_gamma_figures(inputs, figures),
+            Answer::NewDose { dose, remarks, side } => self.take_dose(dose, &remarks, side),
             Answer::HuTable(table) => self.take_hu_table(table),
             Answer::Body(structure) => self.take_body(structure),
         }
@@ -135,7 +137,12 @@ impl App {
                 }
                 return;
             }
-            _ => {}
+            // Its panel says why.
+            Slot::Gamma | Slot::GammaFigures => {
+                follow.gamma_failed(slot, &message);
+                return;
+            }
+            other => follow.side_failed(other, &message),
         }
         self.state.notices.add(NoticeKind::Error, message.clone());
         self.state.jobs.finish(name.clone(), JobEnd::Failed(message));
@@ -149,7 +156,25 @@ impl App {
     }
 }
 
-fn failed<I: Clone, R>(wanted: &mut Wanted<I, R>, why: &str) {
+/// Takes the DVHs over that are of the dose asked for.
+pub(super) fn take_dvhs(
+    known: &mut BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>,
+    of: Option<VolumeId>,
+    answers: Vec<DvhAnswer>,
+) {
+    for answer in answers.into_iter().filter(|a| Some(a.inputs.1) == of) {
+        let Some(wanted) = known.get_mut(&answer.structure) else { continue };
+        match answer.dvh {
+            Ok(dvh) => wanted.have = Some((answer.inputs, dvh)),
+            Err(why) => {
+                wanted.have = None;
+                wanted.failure = Some((answer.inputs, why));
+            }
+        }
+    }
+}
+
+pub(super) fn failed<I: Clone, R>(wanted: &mut Wanted<I, R>, why: &str) {
     if let Some(inputs) = wanted.asked.clone() {
         wanted.failure = Some((inputs, why.to_owned()));
     }
@@ -157,13 +182,23 @@ fn failed<I: Clone, R>(wanted: &mut Wanted<I, R>, why: &str) {
 
 /// Masks, sums and DVHs come by the dozen: they are listed only while they run, and when they fail.
 fn is_worth_a_line(slot: Slot) -> bool {
-    !matches!(slot, Slot::Mask(_) | Slot::Masks | Slot::Shown | Slot::Dvh)
+    !matches!(
+        slot,
+        Slot::Mask(_)
+            | Slot::Masks
+            | Slot::Shown
+            | Slot::Dvh
+            | Slot::Side(_)
+            | Slot::SideDvh(_)
+            | Slot::GammaFigures
+    )
 }
 
 /// A dose's own receipt says more than the worker's.
 fn own_receipt(answer: &Answer) -> Option<Arc<Receipt>> {
     match answer {
         Answer::Beam { dose, .. } => dose.receipt.clone(),
+        Answer::Gamma(_, result) => Some(result.receipt.clone()),
         _ => None,
     }
 }

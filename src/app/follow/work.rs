@@ -1,19 +1,23 @@
 //! What runs on the worker's threads for the window.
 
 use super::ShownResult;
-use super::inputs::{BeamInputs, PatientInputs, Shown, ShownInputs};
+use super::compare::OtherPlanInputs;
+use super::gamma::{FiguresInputs, GammaEstimate, GammaFigures, GammaInputs};
+use super::inputs::{BeamInputs, PatientInputs, Settings, Shown, ShownInputs};
 use crate::analysis::{
-    Computation, Dvh, Part, Ready, body_from_ct, body_of, dose_of_beam, mask_of, normalisation_factor,
-    plan_dose,
+    Computation, Dvh, Part, PlanJob, Ready, body_from_ct, body_of, dose_of_beam, dose_of_plan, mask_of,
+    normalisation_factor, plan_dose,
 };
+use crate::app::compare::Side;
 use crate::app::record::Record;
 use crate::app::state::{Origin, SeriesLine};
-use crate::case::{Case, Ct, Dose, Normalisation, Structure, StructureSet};
+use crate::case::{Case, Ct, Dose, DoseStatus, Normalisation, Plan, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::Watch;
 use crate::engine::cccs::Quality;
-use crate::files::plan_toml;
+use crate::engine::gamma::GammaResult;
 use crate::files::session::{self, Session, SessionError};
+use crate::files::{mha, plan_toml};
 use crate::geometry::{Mask, VolumeId};
 use crate::open::{CaseWord, Wishes};
 use crate::physics::HuTable;
@@ -42,6 +46,20 @@ pub enum Answer {
         mask: Arc<Mask>,
     },
     Dvhs(Vec<DvhAnswer>),
+    /// The sum that is A (0) or B (1).
+    Side(usize, ShownInputs, ShownResult),
+    /// Dose of a plan that is not on show, by index, with its maximum.
+    OtherPlan(usize, Box<OtherPlanInputs>, (Arc<Dose>, f64)),
+    SideDvhs(usize, Vec<DvhAnswer>),
+    GammaEstimate(GammaInputs, GammaEstimate),
+    Gamma(GammaInputs, Arc<GammaResult>),
+    GammaFigures(FiguresInputs, Arc<GammaFigures>),
+    /// A dose for the case: read from a file, or made of others.
+    NewDose {
+        dose: Arc<Dose>,
+        remarks: Vec<Remark>,
+        side: Option<Side>,
+    },
     /// The body found in the CT.
     Body(Structure),
 }
@@ -153,6 +171,57 @@ pub fn beam(
     let dose = Dose { label: name.to_owned(), ..dose };
     let max_gy = f64::from(dose.max_gy());
     Ok(Answer::Beam { inputs: Box::new(inputs.clone()), dose: Arc::new(dose), max_gy })
+}
+
+/// The dose of a plan that is not on show, with its maximum.
+pub fn other_plan(
+    ct: &Arc<Ct>,
+    structures: &Arc<StructureSet>,
+    plan: &Plan,
+    settings: &Settings,
+    ready: &Ready,
+    watch: &Watch,
+) -> Result<(Arc<Dose>, f64), String> {
+    let job = PlanJob {
+        ct: ct.clone(),
+        structures: structures.clone(),
+        plan: plan.clone(),
+        hu_table: settings.hu_table.name.clone(),
+        grid_mm: settings.grid_mm,
+        quality: settings.quality,
+        dose_to: settings.dose_to,
+        device: settings.device,
+    };
+    let made = dose_of_plan(&job, ready, watch, &|_| {}).map_err(|e| format!("plan {}: {e}", plan.name))?;
+    let dose = Dose { label: format!("Plan {}", plan.name), ..made.dose };
+    let max_gy = f64::from(dose.max_gy());
+    Ok((Arc::new(dose), max_gy))
+}
+
+/// A dose from a file: RTDOSE, or a `.mha` volume in Gy.
+pub fn read_dose(path: &Path) -> Result<(Arc<Dose>, Vec<Remark>), String> {
+    let is_mha = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mha"));
+    if !is_mha {
+        let (dose, remarks) = dicom::read_dose(path).map_err(|e| e.to_string())?;
+        return Ok((Arc::new(dose), remarks));
+    }
+    let gy = mha::read(path).map_err(|e| e.to_string())?;
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let lowest = gy.data().iter().copied().fold(f32::INFINITY, f32::min);
+    if lowest < -100.0 {
+        return Err(format!(
+            "'{}' has values down to {lowest}: this is no dose in Gy; is it a CT?",
+            path.display()
+        ));
+    }
+    let dose = Dose {
+        gy: Arc::new(gy),
+        status: DoseStatus::Imported,
+        label: name,
+        frame_of_reference_uid: String::new(),
+        receipt: None,
+    };
+    Ok((Arc::new(dose), Vec::new()))
 }
 
 /// Opens a case, and puts the plan of a file first in it.

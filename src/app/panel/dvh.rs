@@ -7,7 +7,7 @@ use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
 use crate::app::theme;
 use crate::case::{Structure, StructureKind};
 use egui::{Button, Color32, RichText, Ui};
-use egui_plot::{AxisHints, GridMark, HPlacement, Line, Plot, PlotPoint, VLine};
+use egui_plot::{AxisHints, GridMark, HPlacement, Line, LineStyle, Plot, PlotPoint, VLine};
 
 /// Shows the DVHs of the structures on show.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -17,7 +17,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         .structures
         .iter()
         .filter(|s| !state.hidden.contains(&s.number))
-        .filter_map(|structure| Some(Curve { structure, dvh: state.follow.dvh(structure.number)? }))
+        .filter_map(|structure| {
+            Some(Curve { structure, dvh: state.follow.dvh(structure.number)?, dashed: false })
+        })
         .collect();
     // In the order of the tree.
     curves.sort_by_key(|c| c.structure.kind.min(StructureKind::Organ));
@@ -42,14 +44,15 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// A structure with its DVH.
-struct Curve<'a> {
-    structure: &'a Structure,
-    dvh: &'a Dvh,
+pub(super) struct Curve<'a> {
+    pub structure: &'a Structure,
+    pub dvh: &'a Dvh,
+    /// Of dose B, where two are compared.
+    pub dashed: bool,
 }
 
 /// Title, status and the choice of axes.
 fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let mut next = state.dvh_display;
     ui.horizontal(|ui| {
         ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
         if let Some(dose) = state.follow.shown_dose() {
@@ -58,9 +61,14 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if let Some(status) = state.follow.dvh_status() {
             status_chip(ui, status);
         }
-        if ui.available_width() < 320.0 {
-            return;
-        }
+        axes_choice(ui, state, commands);
+    });
+}
+
+/// What the axes show, at the right edge where there is room.
+pub(super) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let mut next = state.dvh_display;
+    if ui.available_width() >= 320.0 {
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let mut choice = |ui: &mut Ui, on: bool, word: &str, to: DvhDisplay| {
                 if ui.add(Button::selectable(on, RichText::new(word).small())).clicked() {
@@ -84,14 +92,14 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 choice(ui, now.dose == dose, word, DvhDisplay { dose, ..now });
             }
         });
-    });
+    }
     if next != state.dvh_display {
         commands.push(Command::DvhDisplay(next));
     }
 }
 
 /// From Gy and percent of volume to what the axes show.
-struct Axes {
+pub(super) struct Axes {
     display: DvhDisplay,
     per_gy: f64,
     dose_unit: String,
@@ -100,7 +108,7 @@ struct Axes {
 }
 
 impl Axes {
-    fn new(display: DvhDisplay, reference: Option<(f64, &'static str)>) -> Self {
+    pub(super) fn new(display: DvhDisplay, reference: Option<(f64, &'static str)>) -> Self {
         let (per_gy, dose_unit) = match (display.dose, reference) {
             (DvhDose::CentiGy, _) => (100.0, "cGy".to_owned()),
             (DvhDose::Percent, Some((gy, name))) => (100.0 / gy, format!("% of {name} {gy:.2} Gy")),
@@ -139,7 +147,7 @@ impl Axes {
     }
 }
 
-fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
+pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
     let selected = match state.selection {
         Selection::Structure(number) => Some(number),
         _ => None,
@@ -186,7 +194,8 @@ fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
             let strong = selected == Some(curve.structure.number);
             let line = Line::new(curve.structure.name.clone(), axes.points(curve.dvh))
                 .color(theme::colour(curve.structure.colour))
-                .width(if strong { 3.2 } else { 2.0 });
+                .width(if strong { 3.2 } else { 2.0 })
+                .style(if curve.dashed { LineStyle::dashed_dense() } else { LineStyle::Solid });
             plot.line(line);
         }
         plot.pointer_coordinate()
@@ -232,8 +241,9 @@ fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, inside: bool
     let dose = curve.dvh.dose_at_percent(percent);
     let unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
     let text = format!(
-        "{}\nV({:.2} {unit}) = {:.1} % = {:.2} cm³\nD({percent:.1} %) = {:.2} {unit}",
+        "{}{}\nV({:.2} {unit}) = {:.1} % = {:.2} cm³\nD({percent:.1} %) = {:.2} {unit}",
         curve.structure.name,
+        if curve.dashed { " (B, dashed)" } else { "" },
         at.x,
         curve.dvh.percent_at(gy),
         curve.dvh.cm3_at(gy),

@@ -3,6 +3,7 @@
 
 pub mod about;
 mod colour;
+pub mod compare;
 pub mod dvh;
 pub mod inspector;
 pub mod jobs;

@@ -1,8 +1,14 @@
 //! The line at the bottom: what lies under the pointer.
 
 use super::status_chip;
-use crate::app::state::State;
+use crate::app::compare::{Side, Unit};
+use crate::app::follow::Freshness;
+use crate::app::state::{State, Workspace};
 use egui::{RichText, Ui};
+use glam::DVec3;
+
+/// Points that A, B, their difference and gamma need beside the voxel and its density.
+const ROOM_FOR_VOXEL: f32 = 1060.0;
 
 /// Shows the line for the position under the pointer, else at the crosshair.
 pub fn show(ui: &mut Ui, state: &State) {
@@ -25,7 +31,8 @@ pub fn show(ui: &mut Ui, state: &State) {
             }
             ui.weak("mm");
         }
-        if let Some(ct) = &case.ct {
+        let roomy = state.workspace != Workspace::Compare || ui.available_width() > ROOM_FOR_VOXEL;
+        if let Some(ct) = case.ct.as_ref().filter(|_| roomy) {
             ui.separator();
             match ct.hu.nearest(at_mm) {
                 Some(hu) => {
@@ -42,6 +49,10 @@ pub fn show(ui: &mut Ui, state: &State) {
                     ui.weak("outside the CT");
                 }
             }
+        }
+        if state.workspace == Workspace::Compare {
+            compared(ui, state, at_mm, digits);
+            return;
         }
         if let Some(dose) = state.follow.shown_dose() {
             ui.separator();
@@ -62,4 +73,48 @@ pub fn show(ui: &mut Ui, state: &State) {
             status_chip(ui, dose.status);
         }
     });
+}
+
+/// A, B and what lies between them at a place.
+fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f32, String)) {
+    let reference = state.compare_reference();
+    let values = Side::BOTH.map(|side| {
+        let dose = state.follow.side(side)?;
+        ui.separator();
+        ui.weak(side.name());
+        let value = dose.gy.trilinear(at_mm).filter(|gy| gy.is_finite()).map(f64::from);
+        match value {
+            Some(gy) => {
+                digits(ui, 66.0, format!("{gy:.3} Gy"));
+                if let Some((reference, _)) = reference {
+                    digits(ui, 50.0, format!("{:.1} %", 100.0 * gy / reference));
+                }
+            }
+            None => digits(ui, 122.0, "not known here".to_owned()),
+        }
+        value
+    });
+    if state.follow.pair().is_none() {
+        return;
+    }
+    if let [Some(a), Some(b)] = values {
+        ui.separator();
+        ui.weak("B - A");
+        digits(ui, 70.0, format!("{:+.3} Gy", b - a));
+        let d = &state.compare.difference;
+        if d.unit != Unit::Gy
+            && let Some(value) = d.value(a, b, reference.map(|(gy, _)| gy))
+        {
+            let of = if d.unit == Unit::Percent { "%" } else { "% of A" };
+            digits(ui, 72.0, format!("{value:+.1} {of}"));
+        }
+        if let Some((result, _, freshness)) = state.follow.gamma() {
+            ui.separator();
+            ui.weak("Gamma");
+            let gamma = result.maps.first().and_then(|m| m.gamma.nearest(at_mm)).filter(|g| !g.is_nan());
+            let stale = if freshness == Freshness::Stale { " (stale)" } else { "" };
+            let text = gamma.map_or("none".to_owned(), |g| format!("{g:.2}{stale}"));
+            digits(ui, 64.0, text);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 mod bev;
 mod cast;
+mod compare;
 mod frame;
 mod outline;
 mod pipeline;
@@ -11,13 +12,15 @@ mod textures;
 
 pub use bev::BevFrame;
 pub use cast::Fineness;
+pub use compare::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
 pub use frame::PlaneFrame;
 pub use outline::OutlineLook;
-pub use slice::{DoseLook, Isodose, SliceLook};
+pub use slice::{DoseLook, DoseStyle, Isodose, SliceLook};
 
 use crate::geometry::{BeamFrame, Volume, VolumeId};
 use bev::{BevPipeline, Layer};
 use cast::Caster;
+use compare::ComparePipeline;
 use egui::mutex::Mutex;
 use egui_wgpu::{RenderState, WgpuSetupCreateNew, wgpu};
 use outline::OutlinePipeline;
@@ -37,6 +40,7 @@ struct Parts {
     queue: wgpu::Queue,
     adapter: wgpu::AdapterInfo,
     slice: SlicePipeline,
+    compare: ComparePipeline,
     outline: OutlinePipeline,
     textures: Mutex<Textures>,
     /// Absent where the device has no compute shaders.
@@ -51,6 +55,7 @@ pub fn install(state: &RenderState) -> Gpu {
     device.on_uncaptured_error(Arc::new(|error| tracing::error!("graphics device: {error}")));
     let layouts = textures::Layouts::new(&device);
     let slice = SlicePipeline::new(&device, state.target_format, &layouts);
+    let compare = ComparePipeline::new(&device, state.target_format, &layouts);
     let outline = OutlinePipeline::new(&device, state.target_format, &layouts);
     let computes = device.limits().max_compute_workgroups_per_dimension > 0;
     let caster = computes.then(|| Caster::new(&device, &layouts));
@@ -59,7 +64,19 @@ pub fn install(state: &RenderState) -> Gpu {
     let queue = state.queue.clone();
     let textures = Mutex::new(Textures::new(device.clone(), queue.clone(), layouts));
     let adapter = state.adapter.get_info();
-    Gpu { parts: Some(Arc::new(Parts { device, queue, adapter, slice, outline, textures, caster, bev })) }
+    Gpu {
+        parts: Some(Arc::new(Parts {
+            device,
+            queue,
+            adapter,
+            slice,
+            compare,
+            outline,
+            textures,
+            caster,
+            bev,
+        })),
+    }
 }
 
 /// How to open a device for the window: like egui's own, with 3D textures and buffers as large as the adapter has.
@@ -114,6 +131,25 @@ impl Gpu {
         let empty = [textures.empty(Kind::Ct), textures.empty(Kind::Dose)];
         drop(textures);
         let paint = parts.slice.paint(&parts.device, frame, look, ct, dose, empty);
+        Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
+    }
+
+    /// What draws one plane of two doses: uploads the volumes not yet there, once each. `None` without a device.
+    pub fn compare_callback(
+        &self,
+        rect: egui::Rect,
+        frame: &PlaneFrame,
+        look: &CompareLook<'_>,
+    ) -> Option<egui::PaintCallback> {
+        let parts = self.parts.as_ref()?;
+        let mut textures = parts.textures.lock();
+        let ct = look.ct.and_then(|v| textures.volume(v, Kind::Ct));
+        let no_ct = textures.empty(Kind::Ct);
+        let (doses, there) = textures.three([look.a, look.b, look.gamma]);
+        drop(textures);
+        let has_ct = ct.is_some();
+        let groups = vec![ct.unwrap_or(no_ct), doses];
+        let paint = parts.compare.paint(&parts.device, frame, look, has_ct, there, groups);
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
@@ -196,6 +232,7 @@ mod tests {
     fn shaders_are_valid() {
         let shaders = [
             ("slice", super::slice::SOURCE),
+            ("compare", super::compare::SOURCE),
             ("outline", super::outline::SOURCE),
             ("cast", super::cast::SOURCE),
             ("bev", super::bev::SOURCE),

@@ -10,12 +10,13 @@ use egui_wgpu::wgpu;
 use std::sync::Arc;
 
 /// Most isodose levels one picture has.
-const MAX_LEVELS: usize = 16;
+pub(super) const MAX_LEVELS: usize = 16;
 
 /// Shader source: the shared parts, then the slice.
 pub(super) const SOURCE: &str = concat!(
     include_str!("../../../kernels/cover.wgsl"),
     include_str!("../../../kernels/grid.wgsl"),
+    include_str!("../../../kernels/dose.wgsl"),
     include_str!("../../../kernels/slice.wgsl")
 );
 
@@ -29,15 +30,42 @@ pub struct SliceLook<'a> {
     pub background: [f32; 3],
 }
 
-/// How a dose is drawn.
+/// A dose and how it is drawn.
 pub struct DoseLook<'a> {
     pub gy: &'a Arc<Volume<f32>>,
+    pub style: DoseStyle<'a>,
+}
+
+/// How a dose is drawn.
+#[derive(Clone, Copy)]
+pub struct DoseStyle<'a> {
     /// Ascending; those beyond [`MAX_LEVELS`] are left out.
     pub levels: &'a [Isodose],
     pub wash_opacity: f32,
     pub wash_threshold_gy: f32,
     pub banded: bool,
     pub lines: bool,
+}
+
+impl DoseStyle<'_> {
+    /// Fills the blocks that `kernels/dose.wgsl` reads; gives the number of levels.
+    pub(super) fn write(
+        &self,
+        wash: &mut [f32; 4],
+        blocks: &mut [[f32; 4]; MAX_LEVELS],
+        colours: &mut [[f32; 4]; MAX_LEVELS],
+    ) -> usize {
+        let levels = &self.levels[..self.levels.len().min(MAX_LEVELS)];
+        // A flat region at exactly a level is not a line: slopes below a millionth of the top level do not count.
+        let smallest = levels.last().map_or(0.0, |l| l.gy.abs() * 1e-6);
+        let opacity = if levels.is_empty() { 0.0 } else { self.wash_opacity };
+        *wash = [opacity, self.wash_threshold_gy, f32::from(u8::from(self.banded)), smallest];
+        for (i, level) in levels.iter().enumerate() {
+            blocks[i] = [level.gy, 0.5 * level.width_px, 0.0, 0.0];
+            colours[i] = [level.colour[0], level.colour[1], level.colour[2], 1.0];
+        }
+        levels.len()
+    }
 }
 
 /// One isodose level.
@@ -115,17 +143,9 @@ fn view_uniform(
     }
     if let (Some((volume, _)), Some(dose)) = (dose, &look.dose) {
         u.dose = GridUniform::new(volume.grid(), frame);
-        let levels = &dose.levels[..dose.levels.len().min(MAX_LEVELS)];
-        u.shape[2] = levels.len() as f32;
-        u.shape[3] = flag(dose.lines);
-        // A flat region at exactly a level is not a line: slopes below a millionth of the top level do not count.
-        let smallest = levels.last().map_or(0.0, |l| l.gy.abs() * 1e-6);
-        let opacity = if levels.is_empty() { 0.0 } else { dose.wash_opacity };
-        u.wash = [opacity, dose.wash_threshold_gy, flag(dose.banded), smallest];
-        for (i, level) in levels.iter().enumerate() {
-            u.levels[i] = [level.gy, 0.5 * level.width_px, 0.0, 0.0];
-            u.colours[i] = [level.colour[0], level.colour[1], level.colour[2], 1.0];
-        }
+        u.shape[3] = flag(dose.style.lines);
+        let count = dose.style.write(&mut u.wash, &mut u.levels, &mut u.colours);
+        u.shape[2] = count as f32;
     }
     u
 }

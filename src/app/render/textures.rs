@@ -65,6 +65,8 @@ pub(super) struct Layouts {
     pub smooth: wgpu::BindGroupLayout,
     /// Volume, planes: for shaders that read single voxels.
     pub exact: wgpu::BindGroupLayout,
+    /// Three times volume and planes, read by single voxels.
+    pub three: wgpu::BindGroupLayout,
 }
 
 /// Frames after which an unused texture is given up.
@@ -79,13 +81,21 @@ pub(super) struct Textures {
     sampler: wgpu::Sampler,
     held: HashMap<Key, Held>,
     failures: HashMap<Key, TextureError>,
-    empty: HashMap<Kind, wgpu::BindGroup>,
+    empty: HashMap<Kind, Bound>,
     frame: u64,
     uploads: u64,
 }
 
-struct Held {
+/// A volume on the device, alone in a group, and as it goes into a group with others.
+#[derive(Clone)]
+struct Bound {
     group: wgpu::BindGroup,
+    volume: wgpu::TextureView,
+    planes: wgpu::TextureView,
+}
+
+struct Held {
+    bound: Bound,
     /// Keeps the mask whose address is the key.
     _mask: Option<Arc<Mask>>,
     bytes: u64,
@@ -121,6 +131,17 @@ impl Layouts {
                 &[texture(0, wgpu::TextureViewDimension::D3, true), planes, sampler],
             ),
             exact: new("exact volume", &[texture(0, wgpu::TextureViewDimension::D3, false), planes]),
+            three: new(
+                "three exact volumes",
+                &[
+                    texture(0, wgpu::TextureViewDimension::D3, false),
+                    planes,
+                    texture(2, wgpu::TextureViewDimension::D3, false),
+                    texture(3, wgpu::TextureViewDimension::D2, false),
+                    texture(4, wgpu::TextureViewDimension::D3, false),
+                    texture(5, wgpu::TextureViewDimension::D2, false),
+                ],
+            ),
         }
     }
 }
@@ -159,6 +180,37 @@ impl Textures {
 
     /// The texture of a volume, uploaded at its first use. `None` where that failed: see [`Self::failure`].
     pub(super) fn volume(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<wgpu::BindGroup> {
+        self.bound(volume, kind).map(|b| b.group)
+    }
+
+    /// Up to three volumes in one group of the layout [`Layouts::three`], and which of them are there.
+    pub(super) fn three(&mut self, volumes: [Option<&Arc<Volume<f32>>>; 3]) -> (wgpu::BindGroup, [bool; 3]) {
+        let bound = volumes.map(|v| v.and_then(|v| self.bound(v, Kind::Dose)));
+        let there = [0, 1, 2].map(|n| bound[n].is_some());
+        let empty = self.nothing(Kind::Dose);
+        let mut entries = Vec::new();
+        for bound in &bound {
+            for view in [|b: &Bound| b.volume.clone(), |b: &Bound| b.planes.clone()] {
+                entries.push(view(bound.as_ref().unwrap_or(&empty)));
+            }
+        }
+        let entries: Vec<_> = entries
+            .iter()
+            .enumerate()
+            .map(|(n, view)| wgpu::BindGroupEntry {
+                binding: n as u32,
+                resource: wgpu::BindingResource::TextureView(view),
+            })
+            .collect();
+        let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("three volumes"),
+            layout: &self.layouts.three,
+            entries: &entries,
+        });
+        (group, there)
+    }
+
+    fn bound(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<Bound> {
         self.get(Key::Volume(volume.id(), kind), |textures| {
             let grid = volume.grid();
             let group = textures.upload(grid.size(), kind, grid.planes_mm(), |texture, planes| {
@@ -177,7 +229,7 @@ impl Textures {
 
     /// The texture of a mask's box, its planes counted in mm from the first one of the box.
     pub(super) fn mask(&mut self, mask: &Arc<Mask>) -> Option<wgpu::BindGroup> {
-        self.get(Key::Mask(Arc::as_ptr(mask) as usize), |textures| {
+        let bound = self.get(Key::Mask(Arc::as_ptr(mask) as usize), |textures| {
             let size = mask.size();
             let [nx, ny, nz] = size;
             let first = mask.offset()[2];
@@ -187,28 +239,29 @@ impl Textures {
                 textures.write(texture, planes, [nx, ny], data);
             })?;
             Ok((group, mask.coverage().len() as u64, Some(Arc::clone(mask))))
-        })
+        });
+        bound.map(|b| b.group)
     }
 
     fn get(
         &mut self,
         key: Key,
-        make: impl FnOnce(&Self) -> Result<(wgpu::BindGroup, u64, Option<Arc<Mask>>), TextureError>,
-    ) -> Option<wgpu::BindGroup> {
+        make: impl FnOnce(&Self) -> Result<(Bound, u64, Option<Arc<Mask>>), TextureError>,
+    ) -> Option<Bound> {
         if let Some(held) = self.held.get_mut(&key) {
             held.last_frame = self.frame;
-            return Some(held.group.clone());
+            return Some(held.bound.clone());
         }
         if self.failures.contains_key(&key) {
             return None;
         }
         match make(self) {
-            Ok((group, bytes, mask)) => {
+            Ok((bound, bytes, mask)) => {
                 self.uploads += 1;
-                let held = Held { group: group.clone(), _mask: mask, bytes, last_frame: self.frame };
+                let held = Held { bound: bound.clone(), _mask: mask, bytes, last_frame: self.frame };
                 self.held.insert(key, held);
                 self.make_room();
-                Some(group)
+                Some(bound)
             }
             Err(error) => {
                 tracing::warn!("{error}");
@@ -220,6 +273,10 @@ impl Textures {
 
     /// A stand-in where there is nothing to sample.
     pub(super) fn empty(&mut self, kind: Kind) -> wgpu::BindGroup {
+        self.nothing(kind).group
+    }
+
+    fn nothing(&mut self, kind: Kind) -> Bound {
         if let Some(empty) = self.empty.get(&kind) {
             return empty.clone();
         }
@@ -244,7 +301,7 @@ impl Textures {
         kind: Kind,
         planes_mm: &[f64],
         fill: impl Fn(&wgpu::Texture, Range<usize>),
-    ) -> Result<wgpu::BindGroup, TextureError> {
+    ) -> Result<Bound, TextureError> {
         let [nx, ny, nz] = size;
         let limits = self.device.limits();
         let most = limits.max_texture_dimension_3d;
@@ -305,7 +362,7 @@ impl Textures {
         );
     }
 
-    fn bind(&self, volume: &wgpu::Texture, planes_mm: &[f32], kind: Kind) -> wgpu::BindGroup {
+    fn bind(&self, volume: &wgpu::Texture, planes_mm: &[f32], kind: Kind) -> Bound {
         let table = self.device.create_texture(&wgpu::TextureDescriptor {
             label: Some("planes"),
             size: wgpu::Extent3d { width: planes_mm.len() as u32, height: 1, depth_or_array_layers: 1 },
@@ -340,11 +397,12 @@ impl Textures {
             }
             Kind::Dose | Kind::Mask => &self.layouts.exact,
         };
-        self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+        let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("volume"),
             layout,
             entries: &entries,
-        })
+        });
+        Bound { group, volume, planes }
     }
 }
 

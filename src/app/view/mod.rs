@@ -3,6 +3,7 @@
 
 mod beam;
 mod bev;
+mod compare;
 mod drag;
 mod field;
 mod navigate;
@@ -13,8 +14,9 @@ mod shape;
 mod slice;
 mod structure;
 
+pub use compare::{CompareScene, Pane, show_pane};
 pub use plane::{ViewPlane, page_mm};
-pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook};
+pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
 use crate::app::roi::Shape;
 use crate::app::theme;

@@ -1,17 +1,19 @@
 //! Writing on a view: its name and place, orientation letters, crosshair, scale bar, dose status and legend.
 
 use super::{DoseLayer, Scene, ViewKind, ViewPlane};
+use crate::app::display::DoseDisplay;
+use crate::app::panel::status_colour;
 use crate::app::theme;
-use crate::case::{DoseStatus, Rgb};
+use crate::case::Rgb;
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
 use glam::DVec3;
 
 pub(super) const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
-const MARGIN: f32 = 8.0;
+pub(super) const MARGIN: f32 = 8.0;
 /// Structures drawn darker than this (luma, 0 to 1) cannot be told from soft tissue and air.
 const LEAST_LIGHTNESS: f32 = 0.38;
 /// Text on images.
-const SMALL: f32 = 11.0;
+pub(super) const SMALL: f32 = 11.0;
 
 /// Which point of the text stands at the place given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub(super) fn text(
 pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     crosshair(painter, plane, scene.crosshair_mm);
     let legend = scene.dose.as_ref().filter(|_| kind == ViewKind::Axial);
-    let taken = legend.and_then(|dose| legend_of(painter, plane.rect, dose));
+    let taken = legend.and_then(|dose| legend_of(painter, plane.rect, &dose.display, dose.reference));
     letters(painter, plane.rect, plane.right, plane.down, taken);
     title(painter, plane, kind, scene);
     scale_bar(painter, plane.rect, plane.mm_per_point);
@@ -72,7 +74,7 @@ pub(super) fn message(painter: &Painter, rect: Rect, what: &str) {
 }
 
 /// Two lines that leave the middle free, so that what is under it can be seen.
-fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
+pub(super) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
     let at = plane.screen_from_patient(at_mm);
     let half = 0.5 / painter.pixels_per_point();
     let at = pos2(painter.round_to_pixel_center(at.x), painter.round_to_pixel_center(at.y));
@@ -129,6 +131,11 @@ fn direction_letters(direction: DVec3) -> String {
 
 /// Name and place: the coordinate along the normal, and which plane of how many it is.
 fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
+    name(painter, plane.rect, kind, &place_of(kind, scene));
+}
+
+/// The coordinate along a view's normal, and which plane of how many it is.
+pub(super) fn place_of(kind: ViewKind, scene: &Scene) -> String {
     let axis = kind.normal_axis();
     let mut place = format!("{} {:.1} mm", ['x', 'y', 'z'][axis], scene.crosshair_mm[axis]);
     if let (ViewKind::Axial, Some(grid)) = (kind, scene.grid()) {
@@ -138,7 +145,7 @@ fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
             place.push_str(&format!("   {} / {n}", voxel.z.round() as usize + 1));
         }
     }
-    name(painter, plane.rect, kind, &place);
+    place
 }
 
 /// The view's name with something about it.
@@ -174,12 +181,7 @@ fn round_length_mm(most: f64) -> f64 {
 /// What the dose on show is worth, and what 100 % means. In every view that shows dose.
 pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
     let status = layer.dose.status;
-    let colour = match status {
-        DoseStatus::Final => theme::GOOD,
-        DoseStatus::Imported => theme::ACCENT,
-        DoseStatus::Coarse | DoseStatus::Preview | DoseStatus::Stale => theme::WARNING,
-        DoseStatus::Failed => theme::ERROR,
-    };
+    let colour = status_colour(status);
     let reference = match layer.reference {
         Some((gy, name)) => format!("100 % = {gy:.2} Gy ({name})"),
         None => "no reference dose".to_owned(),
@@ -192,15 +194,20 @@ pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
 
 /// The isodose levels in % and Gy, highest first, on a ground of their own: readable on fat as on air. Returns what it
 /// covers.
-fn legend_of(painter: &Painter, rect: Rect, layer: &DoseLayer) -> Option<Rect> {
-    let (reference_gy, _) = layer.reference?;
-    let mut levels: Vec<_> = layer.display.levels.iter().filter(|l| l.shown).collect();
+pub(super) fn legend_of(
+    painter: &Painter,
+    rect: Rect,
+    display: &DoseDisplay,
+    reference: Option<(f64, &'static str)>,
+) -> Option<Rect> {
+    let (reference_gy, _) = reference?;
+    let mut levels: Vec<_> = display.levels.iter().filter(|l| l.shown).collect();
     levels.sort_by(|a, b| b.percent.total_cmp(&a.percent));
     let row = 14.0;
     let size = vec2(112.0, row * levels.len() as f32 + 6.0);
     // Under the corner's button, above the status.
     let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
-    let shown = layer.display.lines || layer.display.wash;
+    let shown = display.lines || display.wash;
     if levels.is_empty() || !shown || ground.max.y > rect.max.y - 44.0 || rect.width() < 260.0 {
         return None;
     }

@@ -130,20 +130,27 @@ impl Scene {
     /// What the views fit to at first: the box of the body's contours with a margin where there is one, else that
     /// of the images; its lowest and highest corner, patient LPS, mm.
     pub fn box_mm(&self) -> Option<[DVec3; 2]> {
-        let grid = self.grid()?;
-        let around = |points: &mut dyn Iterator<Item = DVec3>| {
-            points.fold([DVec3::MAX, DVec3::MIN], |[low, high], p| [low.min(p), high.max(p)])
-        };
-        let all = around(&mut grid.corners_mm().into_iter());
-        let body = self.structures.structures.iter().find(|s| s.kind == StructureKind::External);
-        let Some(body) = body else { return Some(all) };
-        let [low, high] = around(&mut body.contours.iter().flat_map(|c| c.points_mm.iter().copied()));
-        // Structures may reach beyond images of which some are missing.
-        let margin = DVec3::splat(20.0);
-        let [low, high] = [(low - margin).max(all[0].min(low)), (high + margin).min(all[1].max(high))];
-        Some(if low.cmplt(high).all() { [low, high] } else { all })
+        Some(framed_mm(self.grid()?, &self.structures))
     }
+}
 
+/// The box of the body's contours with a margin where there is one, else that of the grid; its lowest and highest corner,
+/// patient LPS, mm.
+pub fn framed_mm(grid: &Grid, structures: &StructureSet) -> [DVec3; 2] {
+    let around = |points: &mut dyn Iterator<Item = DVec3>| {
+        points.fold([DVec3::MAX, DVec3::MIN], |[low, high], p| [low.min(p), high.max(p)])
+    };
+    let all = around(&mut grid.corners_mm().into_iter());
+    let body = structures.structures.iter().find(|s| s.kind == StructureKind::External);
+    let Some(body) = body else { return all };
+    let [low, high] = around(&mut body.contours.iter().flat_map(|c| c.points_mm.iter().copied()));
+    // Structures may reach beyond images of which some are missing.
+    let margin = DVec3::splat(20.0);
+    let [low, high] = [(low - margin).max(all[0].min(low)), (high + margin).min(all[1].max(high))];
+    if low.cmplt(high).all() { [low, high] } else { all }
+}
+
+impl Scene {
     /// The beam the beam's-eye view looks along: the selected one, else the first.
     pub fn bev_beam(&self) -> Option<&BeamLayer> {
         self.beams.iter().find(|b| b.selected).or_else(|| self.beams.first())

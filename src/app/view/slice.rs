@@ -2,8 +2,9 @@
 
 use super::overlay::display_rgb;
 use super::shape::Lens;
-use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, shape, structure};
-use crate::app::render::{DoseLook, Isodose, SliceLook};
+use super::{Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, shape, structure};
+use crate::app::display::DoseDisplay;
+use crate::app::render::{DoseLook, DoseStyle, Isodose, SliceLook};
 use crate::app::theme;
 use egui::{Response, Ui};
 
@@ -22,11 +23,15 @@ pub(super) fn show(
     let painter = ui.painter_at(response.rect);
     painter.rect_filled(response.rect, 0.0, theme::GROUND);
     let window = scene.window;
-    let levels = scene.dose.as_ref().map(isodoses).unwrap_or_default();
+    let levels = scene.dose.as_ref().map(|d| isodoses(&d.display, d.reference.map(|(gy, _)| gy)));
+    let levels = levels.unwrap_or_default();
     let look = SliceLook {
         ct: scene.ct.as_ref(),
         window_hu: [window.level_hu - 0.5 * window.width_hu, window.level_hu + 0.5 * window.width_hu],
-        dose: scene.dose.as_ref().map(|d| dose_look(d, &levels)),
+        dose: scene.dose.as_ref().map(|d| DoseLook {
+            gy: &d.dose.gy,
+            style: style_of(&d.display, d.reference.map(|(gy, _)| gy), &levels),
+        }),
         background: display_rgb(theme::GROUND),
     };
     if let Some(callback) =
@@ -48,10 +53,9 @@ pub(super) fn show(
 }
 
 /// The shown levels in Gy, ascending.
-fn isodoses(layer: &DoseLayer) -> Vec<Isodose> {
-    let Some((reference_gy, _)) = layer.reference else { return Vec::new() };
-    let mut levels: Vec<Isodose> = layer
-        .display
+pub(super) fn isodoses(display: &DoseDisplay, reference_gy: Option<f64>) -> Vec<Isodose> {
+    let Some(reference_gy) = reference_gy else { return Vec::new() };
+    let mut levels: Vec<Isodose> = display
         .levels
         .iter()
         .filter(|l| l.shown)
@@ -65,11 +69,14 @@ fn isodoses(layer: &DoseLayer) -> Vec<Isodose> {
     levels
 }
 
-fn dose_look<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
-    let display = &layer.display;
-    let reference_gy = layer.reference.map_or(0.0, |(gy, _)| gy);
-    DoseLook {
-        gy: &layer.dose.gy,
+/// How a dose is drawn, with its levels in Gy.
+pub(super) fn style_of<'a>(
+    display: &DoseDisplay,
+    reference_gy: Option<f64>,
+    levels: &'a [Isodose],
+) -> DoseStyle<'a> {
+    let reference_gy = reference_gy.unwrap_or(0.0);
+    DoseStyle {
         levels,
         wash_opacity: if display.wash { display.wash_opacity } else { 0.0 },
         wash_threshold_gy: (f64::from(display.wash_threshold_percent) * 0.01 * reference_gy) as f32,

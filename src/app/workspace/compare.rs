@@ -1,16 +1,171 @@
-//! Two plans side by side: not there yet, and it says so.
+//! The compare workspace: two doses on one plane, in the layout chosen.
 
-/// Says what this workspace will hold.
-pub fn show(ui: &mut egui::Ui) {
-    super::plan::promise(
-        ui,
-        "Compare",
-        "Two doses, A and B, side by side on the same planes:",
-        &[
-            "their difference, B - A, with A's dose under the pointer",
-            "gamma with its criterion and pass rate",
-            "DVHs of both, A solid and B dashed",
-            "the clinical goals that each of them meets",
-        ],
-    );
+use super::plan;
+use crate::app::command::{Command, Commands};
+use crate::app::compare::{Compare, Layout, Side};
+use crate::app::display::WindowLevel;
+use crate::app::follow::Freshness;
+use crate::app::render::Gpu;
+use crate::app::state::State;
+use crate::app::theme;
+use crate::app::view::{CompareScene, DoseLayer, Pane, ViewEvent, ViewKind, ViewState, show_pane};
+use crate::geometry::Volume;
+use egui::{Button, Key, Rect, Ui, UiBuilder, pos2, vec2};
+use std::sync::Arc;
+
+/// Points between two views.
+const GAP: f32 = 2.0;
+const PLANES: [ViewKind; 3] = [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal];
+/// B is shown while it is held.
+const FLICKER: Key = Key::Space;
+
+/// Shows the choice of layout and the views.
+pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
+    if !state.is_loaded() {
+        plan::empty(ui, commands);
+        return;
+    }
+    egui::Panel::top("layouts").frame(theme::bar_frame()).show(ui, |ui| bar(ui, state, commands));
+    let all = ui.available_rect_before_wrap();
+    ui.painter().rect_filled(all, 0.0, theme::GROUND);
+    let scene = scene(state, gpu);
+    let Some(view) = views.iter_mut().find(|v| v.kind == state.compare.plane) else { return };
+    let shows_b = !ui.ctx().text_edit_focused() && ui.input(|i| i.key_down(FLICKER));
+    let mut events = Vec::new();
+    let mut hovered = false;
+    let mut next = state.compare.clone();
+    for (pane, rect) in panes(state.compare.layout, shows_b, all) {
+        ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
+            ui.set_clip_rect(rect);
+            let (response, swiped) = show_pane(ui, view, &scene, pane, &mut events);
+            hovered |= response.hovered() || response.dragged();
+            next.swipe = swiped.unwrap_or(next.swipe);
+        });
+    }
+    if next != state.compare {
+        commands.push(Command::Compare(next));
+    }
+    for event in events {
+        match event {
+            ViewEvent::CrosshairMoved(mm) => commands.push(Command::CentreOn(mm)),
+            ViewEvent::WindowLevel(width, level) => {
+                commands.push(Command::Window(WindowLevel::new(width, level)));
+            }
+            ViewEvent::Hover(mm) => commands.push(Command::Hover(Some(mm))),
+            // Nothing of these is drawn here.
+            ViewEvent::GantryDragged { .. } | ViewEvent::ShapeDragged { .. } | ViewEvent::ToggleMaximise => {}
+        }
+    }
+    if !hovered && state.pointer_mm.is_some() {
+        commands.push(Command::Hover(None));
+    }
+}
+
+/// The layouts and the planes.
+fn bar(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let mut next = state.compare.clone();
+    ui.horizontal_wrapped(|ui| {
+        for layout in Layout::ALL {
+            let button = Button::selectable(next.layout == layout, layout.name());
+            if ui.add(button).on_hover_text(layout.hint()).clicked() {
+                next.layout = layout;
+            }
+        }
+        ui.separator();
+        for plane in PLANES {
+            if ui.add(Button::selectable(next.plane == plane, plane.name())).clicked() {
+                next.plane = plane;
+            }
+        }
+        let hint = match next.layout {
+            Layout::Flicker => "hold the space bar for B",
+            Layout::Swipe => "drag the line",
+            _ => "",
+        };
+        ui.weak(hint);
+    });
+    set(commands, state, next);
+}
+
+/// Pushes the settings where they changed.
+fn set(commands: &mut Commands, state: &State, next: Compare) {
+    if next != state.compare {
+        commands.push(Command::Compare(next));
+    }
+}
+
+/// The panes of a layout with their places.
+fn panes(layout: Layout, shows_b: bool, all: Rect) -> Vec<(Pane, Rect)> {
+    let one = match layout {
+        Layout::SideBySide => {
+            let size = 0.5 * (all.size() - vec2(GAP, GAP));
+            return [Pane::A, Pane::B, Pane::Difference, Pane::Gamma]
+                .into_iter()
+                .enumerate()
+                .map(|(n, pane)| {
+                    let [column, row] = [(n % 2) as f32, (n / 2) as f32];
+                    let min = pos2(all.left() + column * (size.x + GAP), all.top() + row * (size.y + GAP));
+                    (pane, Rect::from_min_size(min, size))
+                })
+                .collect();
+        }
+        Layout::Swipe => Pane::Swipe,
+        Layout::Checkerboard => Pane::Checkerboard,
+        Layout::Spyglass => Pane::Spyglass,
+        Layout::Flicker => Pane::Flicker { shows_b },
+        Layout::Difference => Pane::Difference,
+        Layout::Gamma => Pane::Gamma,
+    };
+    vec![(one, all)]
+}
+
+/// What the panes draw now: all of it shared, so cheap.
+fn scene(state: &State, gpu: &Gpu) -> CompareScene {
+    let mut scene = plan::scene(state, gpu);
+    scene.beams.clear();
+    scene.shape = None;
+    let reference = state.compare_reference();
+    let [a, b] = Side::BOTH.map(|side| state.follow.side(side).cloned());
+    scene.dose = a.as_ref().or(b.as_ref()).map(|dose| DoseLayer {
+        dose: dose.clone(),
+        reference,
+        display: state.dose_display.clone(),
+    });
+    let (gamma, gamma_note) = gamma(state);
+    CompareScene {
+        scene,
+        a,
+        b,
+        gamma,
+        gamma_note,
+        gamma_end: state.compare.gamma.max_gamma,
+        reference,
+        display: state.dose_display.clone(),
+        difference: state.compare.difference,
+        isolines: state.compare.isolines,
+        swipe: state.compare.swipe,
+        refusal: state.follow.pair_refusal().map(str::to_owned),
+    }
+}
+
+/// The map on show, and what to say of it where it is not the full one of the criteria as they stand.
+fn gamma(state: &State) -> (Option<Arc<Volume<f32>>>, Option<String>) {
+    let follow = &state.follow;
+    if state.gamma_lacks_hundred() {
+        return (None, Some("no gamma: 100 % is not defined".to_owned()));
+    }
+    if let Some(why) = follow.gamma_failure() {
+        return (None, Some(format!("no gamma: {why}")));
+    }
+    if let Some(plane) = follow.gamma_estimate().and_then(|e| e.plane.clone()) {
+        return (Some(plane), Some("this plane first; all of it is being computed".to_owned()));
+    }
+    match follow.gamma() {
+        Some((result, inputs, freshness)) => {
+            let stale = (freshness == Freshness::Stale)
+                .then(|| inputs.criteria.first().map(|c| format!("STALE: still {c}")).unwrap_or_default());
+            (result.maps.first().map(|m| m.gamma.clone()), stale)
+        }
+        None => (None, Some("being computed".to_owned()).filter(|_| follow.pair().is_some())),
+    }
 }

@@ -65,7 +65,7 @@ fn quarter(all: Rect, index: usize) -> Rect {
 }
 
 /// What the views draw now: all of it shared, so cheap.
-fn scene(state: &State, gpu: &Gpu) -> Scene {
+pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
     let case = state.case();
     let selected_structure = match state.selection {
         Selection::Structure(number) => Some(number),
@@ -121,7 +121,7 @@ fn scene(state: &State, gpu: &Gpu) -> Scene {
 }
 
 /// The first page: what one can open.
-fn empty(ui: &mut Ui, commands: &mut Commands) {
+pub(super) fn empty(ui: &mut Ui, commands: &mut Commands) {
     ui.vertical_centered(|ui| {
         ui.add_space(0.3 * ui.available_height());
         ui.heading("Open a case");

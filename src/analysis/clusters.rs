@@ -1,0 +1,238 @@
+//! Where gamma fails: failing voxels that touch, as clusters with their size, their worst voxel and the structure they lie
+//! in.
+
+use crate::engine::{Stopped, Watch};
+use crate::geometry::{Mask, Volume};
+use glam::DVec3;
+use rayon::prelude::*;
+use serde::Serialize;
+
+/// Failing voxels that touch, be it by a corner.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cluster {
+    pub voxels: usize,
+    pub volume_cm3: f64,
+    pub max_gamma: f32,
+    /// Centre of the voxel with the greatest gamma, patient LPS, mm.
+    pub worst_mm: [f64; 3],
+    /// Middle of the voxels, patient LPS, mm.
+    pub middle_mm: [f64; 3],
+    /// The structure that holds most of its voxels, by index in the masks given, and the share of them it holds.
+    pub structure: Option<(usize, f64)>,
+    /// Gamma beyond 1 times volume, added up, cm3: clusters are sorted by it.
+    pub excess_cm3: f64,
+}
+
+impl Cluster {
+    pub fn worst(&self) -> DVec3 {
+        DVec3::from(self.worst_mm)
+    }
+}
+
+/// All clusters of a map of gamma (NaN where there is none), the worst first.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn clusters(gamma: &Volume<f32>, masks: &[&Mask], watch: &Watch) -> Result<Vec<Cluster>, Stopped> {
+    let fails = |n: usize| gamma.data()[n] > 1.0;
+    let mut seen = vec![false; gamma.data().len()];
+    let mut found = Vec::new();
+    for start in 0..seen.len() {
+        if seen[start] || !fails(start) {
+            continue;
+        }
+        watch.check()?;
+        found.push(cluster(gamma, masks, grown(gamma, start, &mut seen)));
+    }
+    found.sort_by(|a, b| b.excess_cm3.total_cmp(&a.excess_cm3));
+    Ok(found)
+}
+
+/// The voxels that hang together with a first one.
+fn grown(gamma: &Volume<f32>, start: usize, seen: &mut [bool]) -> Vec<usize> {
+    let size = gamma.grid().size();
+    let [nx, ny, _] = size;
+    let mut voxels = vec![start];
+    seen[start] = true;
+    let mut next = 0;
+    while let Some(&voxel) = voxels.get(next) {
+        next += 1;
+        let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
+        let range = |a: usize| at[a].saturating_sub(1)..=(at[a] + 1).min(size[a] - 1);
+        for k in range(2) {
+            for j in range(1) {
+                for i in range(0) {
+                    let n = gamma.grid().index(i, j, k);
+                    if !seen[n] && gamma.data()[n] > 1.0 {
+                        seen[n] = true;
+                        voxels.push(n);
+                    }
+                }
+            }
+        }
+    }
+    voxels
+}
+
+fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster {
+    let grid = gamma.grid();
+    let [nx, ny, _] = grid.size();
+    let mut held = vec![0_usize; masks.len()];
+    let mut worst = (0.0_f32, 0);
+    let (mut volume_cm3, mut excess_cm3, mut middle) = (0.0, 0.0, DVec3::ZERO);
+    let centre = |n: usize| grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
+    for &n in &voxels {
+        let value = gamma.data()[n];
+        let cm3 = grid.voxel_cm3(n / (nx * ny));
+        volume_cm3 += cm3;
+        excess_cm3 += cm3 * f64::from(value - 1.0);
+        middle += centre(n);
+        if value > worst.0 {
+            worst = (value, n);
+        }
+        for (count, mask) in held.iter_mut().zip(masks) {
+            *count += usize::from(holds(mask, centre(n)));
+        }
+    }
+    // Of structures that hold as many, the smallest says most.
+    let best = (0..masks.len())
+        .filter(|s| held[*s] > 0)
+        .max_by(|&x, &y| held[x].cmp(&held[y]).then(masks[y].volume_cm3().total_cmp(&masks[x].volume_cm3())));
+    Cluster {
+        voxels: voxels.len(),
+        volume_cm3,
+        max_gamma: worst.0,
+        worst_mm: centre(worst.1).to_array(),
+        middle_mm: (middle / voxels.len() as f64).to_array(),
+        structure: best.map(|s| (s, held[s] as f64 / voxels.len() as f64)),
+        excess_cm3,
+    }
+}
+
+/// Gamma inside a structure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Inside {
+    /// Points with a gamma whose centres lie in the structure.
+    pub points: usize,
+    pub passing: usize,
+    pub max_gamma: f32,
+}
+
+impl Inside {
+    /// Percent of the points; `None` without any.
+    pub fn pass_rate_percent(&self) -> Option<f64> {
+        (self.points > 0).then(|| 100.0 * self.passing as f64 / self.points as f64)
+    }
+}
+
+/// Gamma inside each of several structures.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn inside(gamma: &Volume<f32>, masks: &[&Mask], watch: &Watch) -> Result<Vec<Inside>, Stopped> {
+    let grid = gamma.grid();
+    let [nx, ny, nz] = grid.size();
+    let plane = |mask: &Mask, k: usize| {
+        let mut found = Inside::default();
+        for (n, &value) in gamma.plane(k).iter().enumerate().filter(|(_, v)| !v.is_nan()) {
+            if holds(mask, grid.centre_mm(n % nx, n / nx % ny, k)) {
+                found.points += 1;
+                found.passing += usize::from(value <= 1.0);
+                found.max_gamma = found.max_gamma.max(value);
+            }
+        }
+        found
+    };
+    masks
+        .iter()
+        .map(|mask| {
+            watch.check()?;
+            let all = (0..nz).into_par_iter().map(|k| plane(mask, k));
+            Ok(all.reduce(Inside::default, |a, b| Inside {
+                points: a.points + b.points,
+                passing: a.passing + b.passing,
+                max_gamma: a.max_gamma.max(b.max_gamma),
+            }))
+        })
+        .collect()
+}
+
+/// Whether a place lies in a voxel that a mask covers by half or more.
+fn holds(mask: &Mask, at_mm: DVec3) -> bool {
+    let v = mask.grid().voxel_from_patient(at_mm).round();
+    let size = mask.grid().size();
+    let inside = |x: f64, n: usize| x >= 0.0 && x < n as f64;
+    inside(v.x, size[0])
+        && inside(v.y, size[1])
+        && inside(v.z, size[2])
+        && mask.coverage_at(v.x as usize, v.y as usize, v.z as usize) >= 0.5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Grid;
+    use std::sync::Arc;
+
+    fn map(size: [usize; 3], failing: &[([usize; 3], f32)]) -> Volume<f32> {
+        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), size).unwrap());
+        let mut data = vec![0.5; grid.len()];
+        data[0] = f32::NAN;
+        for ([i, j, k], value) in failing {
+            data[grid.index(*i, *j, *k)] = *value;
+        }
+        Volume::new(grid, data)
+    }
+
+    #[test]
+    fn voxels_that_touch_are_one_cluster_and_others_another() {
+        let gamma = map(
+            [8, 8, 4],
+            &[
+                // A chain over a corner, an edge and a face.
+                ([1, 1, 1], 1.5),
+                ([2, 2, 2], 2.0),
+                ([3, 2, 3], 1.25),
+                ([3, 3, 3], 1.25),
+                // Two voxels away.
+                ([6, 3, 3], 3.5),
+                // Exactly 1 passes.
+                ([5, 7, 0], 1.0),
+            ],
+        );
+        let found = clusters(&gamma, &[], &Watch::new()).unwrap();
+        assert_eq!(found.len(), 2);
+        // 0.02 cm3 a voxel: the lone one has 2.5 beyond 1, the chain 0.5 + 1 + 0.25 + 0.25 = 2.
+        assert_eq!([found[0].voxels, found[1].voxels], [1, 4]);
+        assert!((found[0].excess_cm3 - 0.05).abs() < 1e-9 && (found[1].excess_cm3 - 0.04).abs() < 1e-9);
+        assert!((found[1].volume_cm3 - 0.08).abs() < 1e-9);
+        assert_eq!((found[1].max_gamma, found[1].worst()), (2.0, DVec3::new(4.0, 5.0, 8.0)));
+        assert_eq!(found[1].middle_mm, [4.5, 5.0, 9.0]);
+    }
+
+    #[test]
+    fn a_cluster_lies_in_the_structure_that_holds_most_of_it() {
+        let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5), ([2, 1, 1], 1.5), ([3, 1, 1], 1.5)]);
+        let grid = gamma.grid().clone();
+        // Up to x = 5 mm (voxels 0 to 2), and everything.
+        let mask = |x: f64| {
+            let outline =
+                |z: f64| [[-2.0, -2.0], [x, -2.0], [x, 30.0], [-2.0, 30.0]].map(|[x, y]| DVec3::new(x, y, z));
+            let contours: Vec<_> = [0.0, 4.0, 8.0, 12.0].map(outline).to_vec();
+            let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
+            Mask::from_contours(&grid, &contours, &|_| true).unwrap()
+        };
+        let (part, all) = (mask(5.0), mask(20.0));
+        let of = |masks: &[&Mask]| clusters(&gamma, masks, &Watch::new()).unwrap()[0].structure;
+        assert_eq!(of(&[&part, &all]), Some((1, 1.0)));
+        assert!(of(&[&part]).is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9));
+        let counts = inside(&gamma, &[&part, &all], &Watch::new()).unwrap();
+        // The part has 3 x 8 x 4 voxels, one of them without a gamma and two that fail.
+        assert_eq!((counts[0].points, counts[0].passing, counts[0].max_gamma), (95, 93, 1.5));
+        assert_eq!((counts[1].points, counts[1].passing), (255, 252));
+        // Both hold all of a smaller one: the smaller structure is named.
+        let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5)]);
+        assert_eq!(clusters(&gamma, &[&all, &part], &Watch::new()).unwrap()[0].structure, Some((1, 1.0)));
+        assert_eq!(clusters(&gamma, &[], &Watch::new()).unwrap()[0].structure, None);
+    }
+}

@@ -1,0 +1,309 @@
+//! Where the doses differ and whether it matters: pass rate, worst places, structures.
+
+use super::dvh::{change_gy, difference, rows};
+use crate::analysis::{Cluster, Metric};
+use crate::app::command::{Command, Commands};
+use crate::app::compare::{GammaSettings, Side, gamma_colour};
+use crate::app::follow::{Freshness, GammaFigures, Histogram};
+use crate::app::panel::section;
+use crate::app::state::{Selection, State};
+use crate::app::theme;
+use crate::case::Structure;
+use crate::engine::gamma::Counts;
+use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
+
+/// Clusters listed.
+const MOST_CLUSTERS: usize = 6;
+
+/// Shows the answer.
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    section(ui, "Gamma");
+    if let Some(why) = state.follow.pair_refusal() {
+        ui.add(Label::new(RichText::new(why).color(theme::ERROR)).wrap());
+        return;
+    }
+    if state.follow.pair().is_none() {
+        ui.weak("Choose two doses on the left.");
+        return;
+    }
+    if state.gamma_lacks_hundred() {
+        let text =
+            "No gamma: its percent are of the 100 % of the comparison, which is not defined. Choose another.";
+        ui.add(Label::new(RichText::new(text).color(theme::ERROR)).wrap());
+    } else if let Some(why) = state.follow.gamma_failure() {
+        ui.add(Label::new(RichText::new(format!("No gamma: {why}.")).color(theme::ERROR)).wrap());
+    } else {
+        pass_rate(ui, state);
+    }
+    ui.spacing_mut().item_spacing.y = 1.0;
+    changed(ui, state, commands);
+    let Some((figures, freshness)) = state.follow.gamma_figures() else { return };
+    let stale = freshness == Freshness::Stale || state.follow.gamma_failure().is_some();
+    // What is not of these criteria is dimmed and says so.
+    ui.scope(|ui| {
+        if stale {
+            ui.set_opacity(0.5);
+            ui.colored_label(theme::WARNING, "stale: of the criteria before");
+        }
+        clusters(ui, state, figures, commands);
+        structures(ui, state, figures, commands);
+        histogram(ui, state, figures);
+    });
+}
+
+fn small(text: impl Into<String>) -> RichText {
+    RichText::new(text).small()
+}
+
+/// What a pass rate means by AAPM TG-218 (universal tolerance 95 %, action 90 %), whose limits are for 3 %/2 mm, global,
+/// from 10 % on: other criteria have no verdict.
+pub fn verdict(settings: &GammaSettings, percent: f64) -> (Color32, &'static str) {
+    let tg218 = GammaSettings::default();
+    let [of, is] = [&tg218, settings].map(|g| (g.dose_percent, g.dta_mm, g.local, g.threshold_percent));
+    if is != of {
+        return (theme::TEXT, "limits of TG-218 are for 3 %/2 mm global from 10 %");
+    }
+    if percent >= 95.0 {
+        (theme::GOOD, "TG-218: within tolerance (95 %)")
+    } else if percent >= 90.0 {
+        (theme::WARNING, "TG-218: below tolerance (95 %)")
+    } else {
+        (theme::ERROR, "TG-218: below the action limit (90 %)")
+    }
+}
+
+/// The rate in large digits, of what it is, and of how many points.
+fn pass_rate(ui: &mut Ui, state: &State) {
+    let settings = &state.compare.gamma;
+    let estimate = state.follow.gamma_estimate();
+    let full = state.follow.gamma();
+    let current = full.as_ref().is_some_and(|(.., f)| *f == Freshness::Current);
+    let counts: Option<Vec<Counts>> = match (estimate, &full) {
+        (Some(estimate), _) if !current => Some(estimate.counts.clone()),
+        (_, Some((result, ..))) => Some(result.maps.iter().map(|m| m.counts).collect()),
+        _ => None,
+    };
+    let Some(counts) = counts.filter(|c| !c.is_empty()) else {
+        ui.weak("being computed…");
+        return;
+    };
+    let estimated = !current && estimate.is_some();
+    let stale = !current && estimate.is_none();
+    let rate = counts[0].pass_rate_percent();
+    let (colour, word) = verdict(settings, rate);
+    ui.horizontal(|ui| {
+        let colour = if stale { theme::WEAK } else { colour };
+        let text = if estimated { format!("≈ {rate:.1} %") } else { format!("{rate:.2} %") };
+        ui.label(RichText::new(text).size(32.0).strong().color(colour))
+            .on_hover_text("Points of gamma at most 1");
+        ui.vertical(|ui| {
+            ui.add_space(6.0);
+            let what = if stale {
+                "STALE: of the criteria before"
+            } else if estimated {
+                "estimate, all of it follows"
+            } else {
+                "of points have gamma ≤ 1"
+            };
+            ui.label(small(what).color(if current { theme::TEXT } else { theme::WARNING }));
+            if !stale {
+                ui.add(Label::new(small(word).color(colour)).wrap());
+            }
+        });
+    });
+    criterion_line(ui, state, full.as_ref().filter(|_| current).map(|(r, ..)| r.normalisation_gy));
+    let Counts { analysed, outside, undefined, .. } = counts[0];
+    let mut line = format!("{} points", grouped(analysed));
+    if outside > 0 {
+        line += &format!(", {} more outside {} (not counted)", grouped(outside), settings.roles()[1].name());
+    }
+    if undefined > 0 {
+        line += &format!(", {} of 0 Gy (not counted)", grouped(undefined));
+    }
+    ui.add(Label::new(small(line)).wrap());
+    if let (Some([percent, mm]), Some(counts)) = (settings.second, counts.get(1)) {
+        let text = format!("{percent} %/{mm} mm: {:.2} %", counts.pass_rate_percent());
+        ui.label(RichText::new(text).strong().color(if stale { theme::WEAK } else { theme::TEXT }));
+    }
+}
+
+fn criterion_line(ui: &mut Ui, state: &State, normalisation_gy: Option<f64>) {
+    let g = &state.compare.gamma;
+    let [reference, evaluated] = g.roles().map(Side::name);
+    let kind = if g.local { "local" } else { "global" };
+    let of = normalisation_gy.map_or(String::new(), |gy| format!(", 100 % = {gy:.2} Gy"));
+    let text = format!(
+        "{} %/{} mm {kind}{of}, from {} %; reference {reference}, evaluated {evaluated}",
+        g.dose_percent, g.dta_mm, g.threshold_percent
+    );
+    ui.add(Label::new(small(text).color(theme::WEAK)).wrap());
+}
+
+/// A count with its thousands set apart.
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The structures whose dose changed most, in words.
+fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    section(ui, "Changed most");
+    let rows = rows(state);
+    if rows.is_empty() {
+        ui.weak("no structure with a DVH in both");
+    }
+    for row in rows.iter().take(3) {
+        // Of the three metrics, the one that changed most.
+        let metrics = [Metric::Mean, Metric::DosePercent(95.0), Metric::DosePercent(2.0)];
+        let change = |m: &Metric| difference(*m, row, None).unwrap_or(0.0);
+        let Some(metric) = metrics.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs())) else {
+            continue;
+        };
+        let [a, b] = row.dvhs.map(|dvh| metric.of(dvh, None).unwrap_or_default());
+        let detail = format!("{metric}  {a:.1} to {b:.1} Gy  ({:+.2})", b - a);
+        let weak = change_gy(row) < 0.01 * state.compare_reference().map_or(10.0, |(gy, _)| gy);
+        if line(ui, Some(row.structure), &row.structure.name, &detail, weak).clicked() {
+            commands.push(Command::Select(Selection::Structure(row.structure.number)));
+        }
+    }
+}
+
+/// A row with a swatch, a name on the left and figures on the right.
+fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: bool) -> egui::Response {
+    crate::app::panel::row(name, detail, false).weak(weak).show(ui, 14.0, |ui| {
+        // The place is taken even where there is no swatch: rows are equally high.
+        let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+        if let Some(structure) = of {
+            ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
+        }
+    })
+}
+
+/// Where it fails; a click goes there.
+fn clusters(ui: &mut Ui, state: &State, figures: &GammaFigures, commands: &mut Commands) {
+    let count = figures.clusters.len();
+    section(ui, &format!("Where it fails ({count})"));
+    if count == 0 {
+        ui.label(RichText::new("nowhere").color(theme::GOOD));
+    }
+    for (n, (held, cluster)) in figures.clusters.iter().take(MOST_CLUSTERS).enumerate() {
+        let (of, place) = place(state, *held);
+        let capped = f64::from(cluster.max_gamma) >= state.compare.gamma.max_gamma - 1e-6;
+        let most = if capped { "≥" } else { "" };
+        let detail = format!("{}  max {most}{:.2}", volume(cluster), cluster.max_gamma);
+        let response = line(ui, of, &format!("{}  {place}", n + 1), &detail, false);
+        let [x, y, z] = cluster.worst_mm;
+        let hint =
+            format!("{} voxels, worst at {x:.1}, {y:.1}, {z:.1} mm. A click goes there.", cluster.voxels);
+        if response.on_hover_text(hint).clicked() {
+            commands.push(Command::GoTo(cluster.worst()));
+        }
+    }
+    if count > MOST_CLUSTERS {
+        ui.label(small(format!("and {} smaller ones", count - MOST_CLUSTERS)).color(theme::WEAK));
+    }
+}
+
+fn volume(cluster: &Cluster) -> String {
+    crate::app::panel::tree::format_cm3(cluster.volume_cm3)
+}
+
+/// The structure that holds a cluster, in words.
+fn place(state: &State, held: Option<(u32, f64)>) -> (Option<&Structure>, String) {
+    let structure = |number| state.case().structures.structures.iter().find(|s| s.number == number);
+    match held.and_then(|(number, share)| Some((structure(number)?, share))) {
+        Some((structure, share)) if share > 0.995 => (Some(structure), structure.name.clone()),
+        Some((structure, share)) if share < 0.1 => (Some(structure), format!("touches {}", structure.name)),
+        Some((structure, share)) => {
+            (Some(structure), format!("{:.0} % in {}", 100.0 * share, structure.name))
+        }
+        None => (None, "outside structures".to_owned()),
+    }
+}
+
+/// Pass rate by structure, the worst first.
+fn structures(ui: &mut Ui, state: &State, figures: &GammaFigures, commands: &mut Commands) {
+    section(ui, "By structure");
+    let set = &state.case().structures.structures;
+    let mut rows: Vec<_> = figures
+        .structures
+        .iter()
+        .filter_map(|(number, inside)| {
+            let structure = set.iter().find(|s| s.number == *number)?;
+            Some((structure, inside, inside.pass_rate_percent()?))
+        })
+        .collect();
+    rows.sort_by(|a, b| a.2.total_cmp(&b.2));
+    for (structure, inside, rate) in rows {
+        let detail = format!("{rate:.1} %  max {:.2}  n {}", inside.max_gamma, grouped(inside.points));
+        if line(ui, Some(structure), &structure.name, &detail, false).clicked() {
+            commands.push(Command::Select(Selection::Structure(structure.number)));
+        }
+    }
+}
+
+/// How many points have which gamma.
+fn histogram(ui: &mut Ui, state: &State, figures: &GammaFigures) {
+    section(ui, &format!("Histogram  (mean {:.2}, max {:.2})", figures.mean, figures.max));
+    let end = state.compare.gamma.max_gamma;
+    let bins = (end / Histogram::STEP).ceil() as usize;
+    let Histogram(counts) = &figures.histogram;
+    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 84.0), Sense::hover());
+    let plot = Rect::from_min_max(rect.min, rect.max - vec2(0.0, 16.0));
+    let width = plot.width() / bins as f32;
+    let painter = ui.painter_at(rect);
+    for n in 0..bins {
+        let last = n + 1 == bins;
+        // What lies beyond the scale stands in its last bar.
+        let count: usize =
+            if last { counts.iter().skip(n).sum() } else { counts.get(n).copied().unwrap_or(0) };
+        // The root, so that few failing points beside many passing ones are seen.
+        let height = plot.height() * (count as f32 / most as f32).sqrt().min(1.0);
+        let middle = (n as f64 + 0.5) * Histogram::STEP;
+        let low = pos2(plot.left() + n as f32 * width, plot.bottom() - height);
+        let bar = Rect::from_min_max(low, pos2(low.x + width - 0.5, plot.bottom()));
+        painter.rect_filled(bar, 0.0, theme::colour(gamma_colour(middle, end)));
+    }
+    painter.hline(plot.x_range(), plot.bottom(), Stroke::new(1.0, theme::LINE));
+    let at = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
+    painter.vline(at(1.0), plot.y_range(), Stroke::new(1.0, theme::TEXT));
+    let font = FontId::proportional(10.5);
+    for (gamma, text, align) in [
+        (0.0, "0".to_owned(), Align2::LEFT_TOP),
+        (1.0, "1".to_owned(), Align2::CENTER_TOP),
+        (end, format!("{end} and more"), Align2::RIGHT_TOP),
+    ] {
+        painter.text(pos2(at(gamma), plot.bottom() + 2.0), align, text, font.clone(), theme::WEAK);
+    }
+    ui.label(small("Heights are square roots of counts.").color(theme::WEAK));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_in_thousands() {
+        assert_eq!(
+            [grouped(0), grouped(999), grouped(1000), grouped(12_345_678)].join("|"),
+            "0|999|1 000|12 345 678"
+        );
+    }
+
+    #[test]
+    fn verdicts_follow_tg218() {
+        let word = |p| verdict(&GammaSettings::default(), p).1;
+        assert!(word(95.0).contains("within tolerance") && word(94.99).contains("below tolerance"));
+        assert!(word(90.0).contains("below tolerance") && word(89.99).contains("action limit"));
+        let other = GammaSettings { dta_mm: 3.0, ..GammaSettings::default() };
+        assert_eq!(verdict(&other, 80.0).0, theme::TEXT, "TG-218 says nothing of 3 %/3 mm");
+    }
+}

@@ -1,0 +1,232 @@
+//! DVHs of both doses, and their figures side by side with differences.
+
+use crate::analysis::{Dvh, Goal, Metric, target_of};
+use crate::app::command::{Command, Commands};
+use crate::app::compare::{Side, difference_colour};
+use crate::app::panel::dvh::{Axes, Curve, axes_choice, plot};
+use crate::app::panel::status_chip;
+use crate::app::state::{Selection, State};
+use crate::app::theme;
+use crate::case::{DoseStatus, Structure, StructureKind};
+use egui::{Color32, Grid, Label, RichText, ScrollArea, Sense, Ui, vec2};
+
+/// A structure with its DVHs in A and B.
+pub struct Row<'a> {
+    pub structure: &'a Structure,
+    pub dvhs: [&'a Dvh; 2],
+}
+
+/// Structures on show that have DVHs in both doses; those that changed most first.
+pub fn rows(state: &State) -> Vec<Row<'_>> {
+    let follow = &state.follow;
+    let shown = state.case().structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
+    let row = |structure: &'_ Structure| {
+        let [a, b] = Side::BOTH.map(|side| follow.side_dvh(side, structure.number));
+        Some([a?.as_ref(), b?.as_ref()])
+    };
+    let mut rows: Vec<Row<'_>> =
+        shown.filter_map(|structure| Some(Row { structure, dvhs: row(structure)? })).collect();
+    rows.sort_by(|x, y| change_gy(y).total_cmp(&change_gy(x)));
+    rows
+}
+
+/// How much a structure's dose changed: the largest of the changes of mean, D95 and D2, Gy. The maximum is one voxel's
+/// and left out.
+pub fn change_gy(row: &Row<'_>) -> f64 {
+    [Metric::Mean, Metric::DosePercent(95.0), Metric::DosePercent(2.0)]
+        .into_iter()
+        .filter_map(|m| difference(m, row, None).map(f64::abs))
+        .fold(0.0, f64::max)
+}
+
+/// A metric's change from A to B, in its own unit.
+pub fn difference(metric: Metric, row: &Row<'_>, reference_gy: Option<f64>) -> Option<f64> {
+    let [a, b] = row.dvhs;
+    Some(metric.of(b, reference_gy)? - metric.of(a, reference_gy)?)
+}
+
+/// Shows the curves and the tables.
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let rows = rows(state);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
+        ui.label(RichText::new("A solid, B dashed").small());
+        if let Some(status) = state.follow.pair_status() {
+            let behind = !state.follow.side_dvhs_current();
+            status_chip(ui, if behind { status.worst(DoseStatus::Stale) } else { status });
+        }
+        axes_choice(ui, state, commands);
+    });
+    if rows.is_empty() {
+        ui.weak(match (state.follow.pair(), state.follow.pair_refusal()) {
+            (Some(_), _) => "No structure on show has a DVH in both doses yet.",
+            (None, Some(_)) => "A and B cannot be compared.",
+            (None, None) => "Choose two doses on the left.",
+        });
+        return;
+    }
+    let axes = Axes::new(state.dvh_display, state.compare_reference());
+    let width = 780.0_f32.min(0.64 * ui.available_width());
+    let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
+    egui::Panel::right("compare table").frame(frame).resizable(false).exact_size(width).show(ui, |ui| {
+        ScrollArea::both().auto_shrink(false).id_salt("compare table").show(ui, |ui| {
+            goals(ui, state);
+            table(ui, state, &rows, commands);
+        });
+    });
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for row in &rows {
+        for (n, dvh) in row.dvhs.into_iter().enumerate() {
+            curves.push(Curve { structure: row.structure, dvh, dashed: n == 1 });
+        }
+    }
+    // In the order of the tree.
+    curves.sort_by_key(|c| c.structure.kind.min(StructureKind::Organ));
+    egui::CentralPanel::default().frame(egui::Frame::new()).show(ui, |ui| plot(ui, state, &axes, &curves));
+}
+
+fn small(text: impl Into<String>) -> RichText {
+    RichText::new(text).small()
+}
+
+/// Red where B is higher, blue where it is lower, as in the difference; weak where it hardly matters.
+fn difference_text(value: f64, matters_from: f64, digits: usize) -> RichText {
+    let text = small(format!("{value:+.digits$}"));
+    if value.abs() < matters_from {
+        return text.color(theme::WEAK);
+    }
+    let colour = theme::colour(difference_colour(value.signum() * 0.45));
+    text.color(colour.lerp_to_gamma(Color32::WHITE, 0.25)).strong()
+}
+
+/// The metrics of the table.
+pub fn metrics(reference_gy: Option<f64>) -> Vec<Metric> {
+    let mut metrics = vec![Metric::Mean, Metric::DosePercent(95.0), Metric::DosePercent(2.0), Metric::Max];
+    if reference_gy.is_some() {
+        metrics.push(Metric::VolumePercent(95.0));
+    }
+    metrics
+}
+
+fn table(ui: &mut Ui, state: &State, rows: &[Row<'_>], commands: &mut Commands) {
+    let reference_gy = state.compare_reference().map(|(gy, _)| gy);
+    let metrics = metrics(reference_gy);
+    ui.spacing_mut().interact_size.y = 15.0;
+    let weak = |text: &str| small(text).color(theme::WEAK);
+    Grid::new("compare figures").striped(true).spacing([5.0, 2.0]).show(ui, |ui| {
+        ui.label(weak("changed most first"));
+        for metric in &metrics {
+            ui.label(weak(&format!("{metric} A")));
+            ui.label(weak("B"));
+            ui.label(weak(&format!("B-A {}", metric.unit().symbol())));
+        }
+        ui.end_row();
+        for row in rows {
+            name(ui, state, row.structure, commands);
+            for metric in &metrics {
+                let [a, b] = row.dvhs.map(|dvh| metric.of(dvh, reference_gy));
+                for value in [a, b] {
+                    ui.label(small(value.map_or("-".to_owned(), |v| format!("{v:.2}"))));
+                }
+                // A fiftieth of a Gy in two columns of the same size is noise; a percent of 100 % is not.
+                let matters = match metric.unit() {
+                    crate::analysis::MetricUnit::Gy => reference_gy.unwrap_or(10.0) * 0.01,
+                    crate::analysis::MetricUnit::Percent => 1.0,
+                };
+                match a.zip(b) {
+                    Some((a, b)) => ui.label(difference_text(b - a, matters, 2)),
+                    None => ui.label(weak("-")),
+                };
+            }
+            ui.end_row();
+        }
+    });
+    for row in rows {
+        for (side, dvh) in Side::BOTH.into_iter().zip(row.dvhs) {
+            for remark in dvh.remarks() {
+                let text = format!("{} in {}: {remark}", row.structure.name, side.name());
+                ui.add(Label::new(small(text).color(theme::WARNING)).wrap());
+            }
+        }
+    }
+}
+
+fn name(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Commands) {
+    let selected = state.selection == Selection::Structure(structure.number);
+    ui.horizontal(|ui| {
+        ui.set_width(96.0);
+        let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+        ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
+        let text = small(&structure.name);
+        let text = if selected { text.strong() } else { text };
+        let label = ui.add(Label::new(text).truncate().sense(Sense::click()));
+        if label.accessible_name(format!("Compare {}", structure.name)).clicked() {
+            commands.push(Command::Select(Selection::Structure(structure.number)));
+        }
+    });
+}
+
+/// The goals: those typed, else what is asked of the target.
+pub fn goals_of(state: &State) -> Vec<Goal> {
+    if !state.compare.goals.is_empty() {
+        return state.compare.goals.clone();
+    }
+    let set = &state.case().structures;
+    let target = state.plan().and_then(|plan| target_of(plan, set));
+    let first = || {
+        let drawn = set.structures.iter().filter(|s| !s.contours.is_empty());
+        drawn.filter(|s| s.kind == StructureKind::Ptv).min_by_key(|s| s.kind)
+    };
+    let prescribed = state.plan().is_some_and(|p| p.prescription_gy.is_some());
+    let target = target.or_else(first).filter(|_| prescribed);
+    target.map(|t| Goal::of_target(&t.name).to_vec()).unwrap_or_default()
+}
+
+/// Goals of both doses side by side.
+fn goals(ui: &mut Ui, state: &State) {
+    let goals = goals_of(state);
+    if goals.is_empty() {
+        return;
+    }
+    let reference_gy = state.compare_reference().map(|(gy, _)| gy);
+    ui.spacing_mut().interact_size.y = 15.0;
+    Grid::new("compare goals").striped(true).spacing([10.0, 2.0]).show(ui, |ui| {
+        for heading in ["Goal", "A", "B", ""] {
+            ui.label(small(heading).color(theme::WEAK));
+        }
+        ui.end_row();
+        for goal in &goals {
+            ui.label(small(goal.to_string()));
+            let structure = state.case().structures.by_name(&goal.structure);
+            let met = Side::BOTH.map(|side| {
+                let dvh = state.follow.side_dvh(side, structure?.number)?;
+                goal.check(dvh, reference_gy)
+            });
+            for result in &met {
+                match result {
+                    Some((value, true)) => {
+                        let text = format!("{value:.2} {} met", goal.metric.unit().symbol());
+                        ui.label(small(text).color(theme::GOOD));
+                    }
+                    Some((value, false)) => {
+                        let text = format!("{value:.2} {} NOT met", goal.metric.unit().symbol());
+                        ui.label(small(text).color(theme::ERROR));
+                    }
+                    None if structure.is_none() => {
+                        ui.label(small("no such structure").color(theme::WARNING));
+                    }
+                    None => {
+                        ui.label(small("no value").color(theme::WARNING));
+                    }
+                }
+            }
+            ui.label(match met {
+                [Some((_, true)), Some((_, false))] => small("lost in B").color(theme::ERROR),
+                [Some((_, false)), Some((_, true))] => small("won in B").color(theme::GOOD),
+                _ => small(""),
+            });
+            ui.end_row();
+        }
+    });
+    ui.add_space(4.0);
+}

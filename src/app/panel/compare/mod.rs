@@ -1,0 +1,60 @@
+//! The panels of the Compare workspace: which doses and how they are told on the left, the answer on the right, DVHs
+//! and figures of both below.
+
+mod answer;
+mod criteria;
+mod doses;
+mod drawing;
+mod dvh;
+mod goals;
+mod report;
+
+pub use answer::verdict;
+pub use dvh::{Row, goals_of, metrics, rows};
+
+use crate::app::command::{Command, Commands};
+use crate::app::compare::Compare;
+use crate::app::state::State;
+use crate::app::theme;
+use egui::{Panel, ScrollArea, Ui};
+
+/// Shows the panels round the views.
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let mut next = state.compare.clone();
+    Panel::left("compare settings")
+        .frame(theme::panel_frame())
+        .default_size(292.0)
+        .size_range(230.0..=420.0)
+        .show(ui, |ui| {
+            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                doses::show(ui, state, &mut next, commands);
+                criteria::show(ui, state, &mut next);
+                drawing::show(ui, state, &mut next, commands);
+                goals::show(ui, state, &mut next);
+                report::show(ui, state, &mut next, commands);
+            });
+        });
+    Panel::bottom("compare figures")
+        .frame(theme::panel_frame())
+        .default_size(250.0)
+        .size_range(90.0..=600.0)
+        .show(ui, |ui| {
+            dvh::show(ui, state, commands);
+            ui.take_available_space();
+        });
+    Panel::right("compare answer")
+        .frame(theme::panel_frame())
+        .default_size(316.0)
+        .size_range(240.0..=460.0)
+        .show(ui, |ui| {
+            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| answer::show(ui, state, commands));
+        });
+    set(state, next, commands);
+}
+
+/// Pushes the settings where they changed.
+fn set(state: &State, next: Compare, commands: &mut Commands) {
+    if next != state.compare {
+        commands.push(Command::Compare(next));
+    }
+}

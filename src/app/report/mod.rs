@@ -1,0 +1,357 @@
+//! The comparison as a report: PDF with pictures, CSV and JSON. Gathered from the state in one go, so that everything in
+//! it belongs together; drawn and written by the worker.
+
+mod pages;
+mod picture;
+mod tables;
+
+use super::compare::{GammaSettings, Side};
+use super::follow::{Freshness, Histogram};
+use super::panel::compare::{Row, goals_of, metrics, rows};
+use super::state::State;
+use crate::analysis::Metric;
+use crate::case::{Dose, DoseStatus, Receipt, Rgb, StructureKind};
+use crate::files::replace_file;
+use picture::Scenery;
+use serde::Serialize;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Everything a report says.
+#[derive(Clone, Serialize)]
+pub struct Report {
+    pub program: String,
+    /// UTC.
+    pub written: String,
+    pub not_for_clinical_use: bool,
+    pub patient: String,
+    pub patient_id: String,
+    pub case: String,
+    /// A and B.
+    pub doses: [DoseFacts; 2],
+    /// What to know about the pair.
+    pub note: Option<String>,
+    /// 100 % in Gy and what it is.
+    pub reference: Option<(f64, &'static str)>,
+    pub gamma: Option<GammaFacts>,
+    /// Why there is no gamma.
+    pub no_gamma: Option<String>,
+    /// The worst first.
+    pub clusters: Vec<ClusterFacts>,
+    pub structures: Vec<StructureFacts>,
+    pub goals: Vec<GoalFacts>,
+    /// Position of the planes shown, patient LPS, mm.
+    pub crosshair_mm: [f64; 3],
+    #[serde(skip)]
+    curves: Vec<Curve>,
+    #[serde(skip)]
+    scenery: Scenery,
+}
+
+/// A dose, what it is worth and where it came from.
+#[derive(Clone, Serialize)]
+pub struct DoseFacts {
+    pub label: String,
+    pub status: DoseStatus,
+    pub max_gy: f64,
+    pub voxels: [usize; 3],
+    pub spacing_mm: [f64; 3],
+    pub frame_of_reference_uid: String,
+    /// Of a computed dose.
+    pub receipt: Option<Receipt>,
+}
+
+/// A gamma with its criteria.
+#[derive(Clone, Serialize)]
+pub struct GammaFacts {
+    pub reference: &'static str,
+    pub evaluated: &'static str,
+    pub local: bool,
+    pub normalisation_gy: f64,
+    pub normalisation: &'static str,
+    pub threshold_percent: f64,
+    pub threshold_gy: f64,
+    pub max_gamma: f64,
+    pub interpolation: &'static str,
+    /// The first one is that of the map.
+    pub criteria: Vec<CriterionFacts>,
+    pub mean: f64,
+    pub max: f64,
+    /// What AAPM TG-218 says of the pass rate, where its criterion was used.
+    pub verdict: &'static str,
+    pub histogram_step: f64,
+    pub histogram: Vec<usize>,
+    pub receipt: Receipt,
+}
+
+/// One criterion and what came of it.
+#[derive(Clone, Serialize)]
+pub struct CriterionFacts {
+    pub dose_percent: f64,
+    pub dta_mm: f64,
+    pub points: usize,
+    pub passing: usize,
+    pub pass_rate_percent: f64,
+    /// Outside the evaluated dose, not counted.
+    pub outside: usize,
+}
+
+#[derive(Clone, Serialize)]
+pub struct ClusterFacts {
+    pub volume_cm3: f64,
+    pub max_gamma: f64,
+    pub worst_mm: [f64; 3],
+    pub structure: Option<String>,
+    /// Share of it in that structure, percent.
+    pub share_percent: Option<f64>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct StructureFacts {
+    pub name: String,
+    pub volume_cm3: f64,
+    pub metrics: Vec<MetricFacts>,
+    pub gamma_points: Option<usize>,
+    pub gamma_pass_rate_percent: Option<f64>,
+    pub gamma_max: Option<f64>,
+    /// What the DVHs warn of.
+    pub remarks: Vec<String>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct MetricFacts {
+    pub metric: String,
+    pub unit: &'static str,
+    pub a: Option<f64>,
+    pub b: Option<f64>,
+    pub b_minus_a: Option<f64>,
+}
+
+#[derive(Clone, Serialize)]
+pub struct GoalFacts {
+    pub goal: String,
+    pub unit: &'static str,
+    /// Value and whether it is met, of A and B.
+    pub doses: [Option<(f64, bool)>; 2],
+}
+
+/// A structure's cumulative DVHs in A and B: Gy, percent.
+#[derive(Clone)]
+struct Curve {
+    name: String,
+    colour: Rgb,
+    points: [Vec<[f64; 2]>; 2],
+}
+
+/// The endings a report is written with.
+pub const ENDINGS: [&str; 3] = ["pdf", "csv", "json"];
+
+/// What a report of the comparison on show says.
+///
+/// # Errors
+/// What it still lacks, in words: nothing stale goes into a report.
+pub fn gather(state: &State) -> Result<Report, String> {
+    let follow = &state.follow;
+    if let Some(why) = follow.pair_refusal() {
+        return Err(why.to_owned());
+    }
+    let Some(pair) = follow.pair() else { return Err("there are no two doses to compare".to_owned()) };
+    if !follow.side_dvhs_current() {
+        return Err("the DVHs are still being computed".to_owned());
+    }
+    let no_gamma = follow.gamma_failure().map(str::to_owned);
+    let gamma = match follow.gamma() {
+        Some((.., Freshness::Current)) if no_gamma.is_none() => Some(gamma_facts(state)),
+        _ if no_gamma.is_some() => None,
+        _ => return Err("gamma is still being computed".to_owned()),
+    };
+    let gamma = gamma.map(|g| g.ok_or("gamma is still being computed")).transpose()?;
+    let reference = state.compare_reference();
+    let case = state.case();
+    let rows = rows(state);
+    let goals = goals_of(state);
+    Ok(Report {
+        program: format!("Beamsight {}", env!("CARGO_PKG_VERSION")),
+        written: utc(SystemTime::now()),
+        not_for_clinical_use: true,
+        patient: case.patient.name.replace('^', " ").trim().to_owned(),
+        patient_id: case.patient.id.clone(),
+        case: case.source.clone(),
+        doses: Side::BOTH.map(|side| dose_facts(state, side, pair[side.index()])),
+        note: follow.pair_note().map(str::to_owned),
+        reference,
+        clusters: if gamma.is_some() { cluster_facts(state) } else { Vec::new() },
+        gamma,
+        no_gamma,
+        structures: rows.iter().map(|row| structure_facts(state, row, reference.map(|(gy, _)| gy))).collect(),
+        goals: goals.iter().map(|goal| goal_facts(state, goal, reference.map(|(gy, _)| gy))).collect(),
+        crosshair_mm: state.crosshair_mm.to_array(),
+        curves: curves(&rows),
+        scenery: Scenery::of(state),
+    })
+}
+
+fn dose_facts(state: &State, side: Side, dose: &Dose) -> DoseFacts {
+    let grid = dose.gy.grid();
+    let [dx, dy] = grid.spacing_xy_mm();
+    DoseFacts {
+        label: dose.label.clone(),
+        status: dose.status,
+        max_gy: state.follow.side_max_gy(side).unwrap_or_default(),
+        voxels: grid.size(),
+        spacing_mm: [dx, dy, grid.even_plane_spacing_mm().unwrap_or(f64::NAN)],
+        frame_of_reference_uid: dose.frame_of_reference_uid.clone(),
+        receipt: dose.receipt.as_deref().cloned(),
+    }
+}
+
+fn gamma_facts(state: &State) -> Option<GammaFacts> {
+    let (result, inputs, _) = state.follow.gamma()?;
+    let (figures, Freshness::Current) = state.follow.gamma_figures()? else { return None };
+    let settings: &GammaSettings = &state.compare.gamma;
+    let [reference, evaluated] = settings.roles().map(Side::name);
+    let criteria: Vec<CriterionFacts> = result
+        .maps
+        .iter()
+        .map(|map| CriterionFacts {
+            dose_percent: map.criterion.dose_percent,
+            dta_mm: map.criterion.dta_mm,
+            points: map.counts.analysed,
+            passing: map.counts.passing,
+            pass_rate_percent: map.counts.pass_rate_percent(),
+            outside: map.counts.outside,
+        })
+        .collect();
+    let Histogram(histogram) = &figures.histogram;
+    Some(GammaFacts {
+        reference,
+        evaluated,
+        local: settings.local,
+        normalisation_gy: result.normalisation_gy,
+        normalisation: inputs.normalisation.word(),
+        threshold_percent: inputs.threshold_percent,
+        threshold_gy: result.threshold_gy,
+        max_gamma: inputs.max_gamma,
+        interpolation: "none of the reference; evaluated dose continuous over six tetrahedra a cell (Ju 2008)",
+        verdict: criteria
+            .first()
+            .map_or("", |c| super::panel::compare::verdict(settings, c.pass_rate_percent).1),
+        criteria,
+        mean: figures.mean,
+        max: f64::from(figures.max),
+        histogram_step: Histogram::STEP,
+        histogram: histogram.clone(),
+        receipt: (*result.receipt).clone(),
+    })
+}
+
+fn cluster_facts(state: &State) -> Vec<ClusterFacts> {
+    let Some((figures, _)) = state.follow.gamma_figures() else { return Vec::new() };
+    let name = |number: u32| {
+        let set = &state.case().structures.structures;
+        set.iter().find(|s| s.number == number).map(|s| s.name.clone())
+    };
+    let facts = figures.clusters.iter().map(|(held, cluster)| ClusterFacts {
+        volume_cm3: cluster.volume_cm3,
+        max_gamma: f64::from(cluster.max_gamma),
+        worst_mm: cluster.worst_mm,
+        structure: held.and_then(|(number, _)| name(number)),
+        share_percent: held.map(|(_, share)| 100.0 * share),
+    });
+    facts.collect()
+}
+
+fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> StructureFacts {
+    let metric = |metric: Metric| {
+        let [a, b] = row.dvhs.map(|dvh| metric.of(dvh, reference_gy));
+        MetricFacts {
+            metric: metric.to_string(),
+            unit: metric.unit().symbol(),
+            a,
+            b,
+            b_minus_a: a.zip(b).map(|(a, b)| b - a),
+        }
+    };
+    let figures = state.follow.gamma_figures().filter(|_| state.follow.gamma_failure().is_none());
+    let inside = figures.and_then(|(f, _)| f.structures.iter().find(|(n, _)| *n == row.structure.number));
+    let remarks = Side::BOTH.into_iter().zip(row.dvhs);
+    StructureFacts {
+        name: row.structure.name.clone(),
+        volume_cm3: row.dvhs[0].volume_cm3(),
+        metrics: metrics(reference_gy).into_iter().map(metric).collect(),
+        gamma_points: inside.map(|(_, i)| i.points),
+        gamma_pass_rate_percent: inside.and_then(|(_, i)| i.pass_rate_percent()),
+        gamma_max: inside.map(|(_, i)| f64::from(i.max_gamma)),
+        remarks: remarks
+            .flat_map(|(side, dvh)| dvh.remarks().into_iter().map(move |r| format!("{}: {r}", side.name())))
+            .collect(),
+    }
+}
+
+fn goal_facts(state: &State, goal: &crate::analysis::Goal, reference_gy: Option<f64>) -> GoalFacts {
+    let structure = state.case().structures.by_name(&goal.structure).map(|s| s.number);
+    let doses = Side::BOTH.map(|side| goal.check(state.follow.side_dvh(side, structure?)?, reference_gy));
+    GoalFacts { goal: goal.to_string(), unit: goal.metric.unit().symbol(), doses }
+}
+
+fn curves(rows: &[Row<'_>]) -> Vec<Curve> {
+    let mut order: Vec<&Row<'_>> = rows.iter().collect();
+    order.sort_by_key(|r| r.structure.kind.min(StructureKind::Organ));
+    let of = |row: &Row<'_>| Curve {
+        name: row.structure.name.clone(),
+        colour: row.structure.colour,
+        points: row.dvhs.map(|dvh| dvh.cumulative()),
+    };
+    order.into_iter().map(of).collect()
+}
+
+/// Writes a report; what it becomes, the ending of the file says.
+///
+/// # Errors
+/// An ending that is none of [`ENDINGS`]; what the file system says.
+pub fn write(report: &Report, path: &Path) -> Result<(), String> {
+    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let bytes = match ending.as_str() {
+        "pdf" => pages::draw(report),
+        "csv" => tables::csv(report).into_bytes(),
+        "json" => tables::json(report)?.into_bytes(),
+        _ => return Err(format!("'{}': a report is a .pdf, .csv or .json file", path.display())),
+    };
+    replace_file(path, |out| out.write_all(&bytes))
+        .map_err(|e| format!("cannot write {}: {e}; choose a folder you may write to", path.display()))
+}
+
+/// Date and time of day, UTC (the calendar after Hinnant, "chrono-compatible low-level date algorithms").
+fn utc(at: SystemTime) -> String {
+    let seconds = at.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let m = (5 * day_of_year + 2) / 153;
+    let (day, month) = (day_of_year - (153 * m + 2) / 5 + 1, if m < 10 { m + 3 } else { m - 9 });
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // From `date -u -d @N`.
+        for (seconds, want) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_709_251_199, "2024-02-29 23:59 UTC"),
+            (1_795_276_800, "2026-11-21 16:00 UTC"),
+        ] {
+            assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(seconds)), want);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The report as JSON, and as CSV for spreadsheets.
+
+use super::Report;
+
+/// One object, indented.
+///
+/// # Errors
+/// Never for what a report holds; the text is what the writer says.
+pub fn json(report: &Report) -> Result<String, String> {
+    serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(|e| e.to_string())
+}
+
+/// One table: what, of which structure, in which unit, A, B, B - A.
+pub fn csv(report: &Report) -> String {
+    let mut lines = vec!["what,structure,unit,A,B,B-A".to_owned()];
+    let mut line = |cells: [String; 6]| {
+        lines.push(cells.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(","));
+    };
+    let [a, b] = &report.doses;
+    let none = String::new;
+    line(["case".into(), none(), none(), report.case.clone(), none(), none()]);
+    line(["written by".into(), none(), none(), report.program.clone(), report.written.clone(), none()]);
+    line(["dose".into(), none(), none(), a.label.clone(), b.label.clone(), none()]);
+    line(["status".into(), none(), none(), a.status.to_string(), b.status.to_string(), none()]);
+    let receipt = |d: &super::DoseFacts| {
+        let text = d.receipt.as_ref().map(|r| format!("{} on {}, inputs {}", r.job, r.device, r.digest));
+        text.unwrap_or_else(|| "from a file".to_owned())
+    };
+    line(["provenance".into(), none(), none(), receipt(a), receipt(b), none()]);
+    line([
+        "maximum".into(),
+        none(),
+        "Gy".into(),
+        number(a.max_gy),
+        number(b.max_gy),
+        number(b.max_gy - a.max_gy),
+    ]);
+    if let Some((gy, name)) = report.reference {
+        line([format!("100 % ({name})"), none(), "Gy".into(), number(gy), number(gy), none()]);
+    }
+    if let Some(gamma) = &report.gamma {
+        let kind = if gamma.local { "local" } else { "global" };
+        for c in &gamma.criteria {
+            let what = format!(
+                "gamma <= 1 at {} %/{} mm {kind} from {} %; reference {}",
+                c.dose_percent, c.dta_mm, gamma.threshold_percent, gamma.reference
+            );
+            line([what, none(), "%".into(), number(c.pass_rate_percent), none(), none()]);
+            line(["gamma points".into(), none(), none(), c.points.to_string(), none(), none()]);
+        }
+    }
+    for s in &report.structures {
+        for m in &s.metrics {
+            let value = |v: Option<f64>| v.map(number).unwrap_or_default();
+            line([
+                m.metric.clone(),
+                s.name.clone(),
+                m.unit.into(),
+                value(m.a),
+                value(m.b),
+                value(m.b_minus_a),
+            ]);
+        }
+        if let Some(rate) = s.gamma_pass_rate_percent {
+            line(["gamma <= 1".into(), s.name.clone(), "%".into(), number(rate), none(), none()]);
+        }
+    }
+    for goal in &report.goals {
+        let [a, b] = goal.doses.map(|d| match d {
+            Some((value, met)) => format!("{} {}", number(value), if met { "met" } else { "not met" }),
+            None => "no value".to_owned(),
+        });
+        line([format!("goal {}", goal.goal), none(), goal.unit.into(), a, b, none()]);
+    }
+    lines.join("\r\n") + "\r\n"
+}
+
+fn number(value: f64) -> String {
+    format!("{value:.4}")
+}
+
+/// RFC 4180. A name that a spreadsheet would take for a formula gets a quote before it.
+fn quoted(cell: &str) -> String {
+    let formula =
+        cell.starts_with(['=', '+', '@']) || (cell.starts_with('-') && cell.parse::<f64>().is_err());
+    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be() {
+        for (cell, want) in [
+            ("PTV 70", "PTV 70"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("=1+1", "'=1+1"),
+            ("-0.5", "-0.5"),
+            ("-x", "'-x"),
+        ] {
+            assert_eq!(quoted(cell), want);
+        }
+    }
+}
