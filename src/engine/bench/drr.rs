@@ -343,7 +343,8 @@ fn line_on_cpu(case: &Case, runs: usize, watch: &Watch) -> Result<Line, CudaErro
             let (start, busy) = (Instant::now(), busy_us());
             let answer = cpu::drr::integrals(&rays, watch);
             let clock = start.elapsed().as_secs_f64() * 1e6;
-            (answer, busy.and_then(|busy| Some(busy_us()? - busy)).filter(|_| alone).unwrap_or(clock))
+            let busy = busy.and_then(|busy| Some(busy_us()? - busy));
+            (answer, busy.filter(|&us| alone && us > LEAST_US).unwrap_or(clock))
         };
         let (answer, us) = if alone { one.install(integrate) } else { integrate() };
         match answer {
@@ -358,6 +359,9 @@ fn line_on_cpu(case: &Case, runs: usize, watch: &Watch) -> Result<Line, CudaErro
     let all = (0..runs).map(|run| Ok(time(run, false)?.0)).collect::<Result<Vec<_>, CudaError>>()?;
     Ok(line(case, &warm, &alone, median(all)))
 }
+
+/// The system counts a thread's time at its ticks, some ms apart: what is shorter is taken by the clock.
+const LEAST_US: f64 = 3e4;
 
 /// How long this thread has been on a processor, microseconds.
 fn busy_us() -> Option<f64> {
