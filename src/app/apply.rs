@@ -5,7 +5,7 @@ use super::command::{Command, NewShape};
 use super::display::DoseReference;
 use super::panel::wrapped;
 use super::roi::{self, Shape};
-use super::state::{NoticeKind, Selection};
+use super::state::{NoticeKind, Selection, Workspace};
 use super::view::ViewState;
 use crate::case::{Beam, Edit, Jaws, Plan, StructureKind};
 use crate::dicom::Choice;
@@ -16,6 +16,10 @@ impl App {
     pub(super) fn apply(&mut self, command: Command) {
         let state = &mut self.state;
         match command {
+            Command::Undo if !state.can_undo() => {}
+            Command::Redo if !state.can_redo() => {}
+            Command::Undo if state.workspace == Workspace::Register => state.register.poses.undo(),
+            Command::Redo if state.workspace == Workspace::Register => state.register.poses.redo(),
             Command::Undo => {
                 state.history.undo();
             }
@@ -54,12 +58,16 @@ impl App {
             Command::OpenDose(path) => self.open_dose(path, None),
             Command::SaveReport(path) => self.save_report(path),
             Command::MakeDose(weights) => self.make_dose(weights),
+            Command::Register(action) => self.register(action),
             Command::ToggleMaximise(kind) => {
                 for view in &mut self.views {
                     view.maximised = view.kind == kind && !view.maximised;
                 }
             }
-            Command::FitViews => self.views.iter_mut().for_each(ViewState::fit),
+            Command::FitViews => {
+                self.views.iter_mut().for_each(ViewState::fit);
+                self.radiographs = Default::default();
+            }
             Command::Hover(mm) => state.pointer_mm = mm,
             Command::Gantry { beam, gantry_deg, gesture } => self.turn_gantry(beam, gantry_deg, gesture),
             Command::CentreOn(mm) => state.crosshair_mm = mm,
@@ -71,6 +79,7 @@ impl App {
             }
             Command::Cancel(slot) => self.worker.cancel(slot),
             Command::Dismiss(id) => state.notices.dismiss(id),
+            Command::Notice(kind, text) => state.notices.add(kind, text),
             Command::About(open) => state.about_open = open,
             Command::AddBody => self.add_body(),
             Command::Open(word) => self.open(&word),

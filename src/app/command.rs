@@ -4,8 +4,9 @@ use super::compare::Compare;
 use super::display::{DoseDisplay, WindowLevel};
 use super::files::Ask;
 use super::hu_draft::HuDraft;
+use super::register::RegisterAction;
 use super::roi::Shape;
-use super::state::{DvhDisplay, Selection, Workspace};
+use super::state::{DvhDisplay, NoticeKind, Selection, Workspace};
 use super::view::ViewKind;
 use crate::case::Edit;
 use crate::worker::Slot;
@@ -73,6 +74,8 @@ pub enum Command {
     SaveReport(PathBuf),
     /// Makes a dose of the case from A and B by their weights; 1 and 0 keep a copy of A.
     MakeDose([f64; 2]),
+    /// In the Register workspace.
+    Register(RegisterAction),
     ToggleMaximise(ViewKind),
     /// All views show the whole patient again.
     FitViews,
@@ -90,6 +93,8 @@ pub enum Command {
     },
     Cancel(Slot),
     Dismiss(u64),
+    /// Says something to the user.
+    Notice(NoticeKind, String),
     About(bool),
 }
 
@@ -104,6 +109,11 @@ pub enum NewShape {
 pub struct Commands(Vec<Command>);
 
 impl Commands {
+    /// All of these, in order.
+    pub fn extend(&mut self, more: impl IntoIterator<Item = Command>) {
+        self.0.extend(more);
+    }
+
     pub fn push(&mut self, command: Command) {
         self.0.push(command);
     }

@@ -8,7 +8,7 @@ use super::record::Record;
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
 use crate::analysis::{combined, contradiction, is_computed};
-use crate::case::{Case, Dose, Edit, Remark, Severity, Structure};
+use crate::case::{Case, Dose, Edit, Placement, Remark, Severity, Structure};
 use crate::dicom::Choice;
 use crate::files::{plan_toml, replace_file};
 use crate::open::CaseWord;
@@ -26,6 +26,7 @@ pub enum Ask {
     OpenFile,
     OpenHuTable,
     OpenDose,
+    OpenXray,
     SavePlan,
     SaveSession,
     SaveHuTable,
@@ -59,6 +60,7 @@ pub(super) fn desktop_dialog() -> Dialog {
                 dialog.set_title("Open a HU table").add_filter("HU table", &["toml"]).pick_file()
             }
             Ask::OpenDose => dialog.set_title("Open a dose (RTDOSE, or .mha in Gy)").pick_file(),
+            Ask::OpenXray => dialog.set_title("Open an X-ray").pick_file(),
             Ask::SavePlan => save("Save the plan", "plan.toml", "Plan", "toml"),
             Ask::SaveSession => save("Save the session", "session.json", "Session", "json"),
             Ask::SaveReport => {
@@ -145,8 +147,12 @@ impl App {
         if let Some(trouble) = record.and_then(|r| r.restore(state)) {
             state.notices.add(NoticeKind::Warning, trouble);
         }
+        self.reset_register();
         if let Some(wish) = self.wish.take() {
             self.grant(wish);
+        }
+        if let Some(wish) = self.register_wish.take() {
+            self.begin_register(wish);
         }
     }
 
@@ -181,6 +187,7 @@ impl App {
                 (_, None) if took < NO_DIALOG => self.no_dialog(),
                 (_, None) => {}
                 (Ask::OpenFolder | Ask::OpenFile, Some(path)) => self.open(&path.display().to_string()),
+                (Ask::OpenXray, Some(path)) => self.open_xray(path, Placement::default()),
                 (Ask::OpenHuTable, Some(path)) => self.open_hu_table(path),
                 (Ask::OpenDose, Some(path)) => self.open_dose(path, None),
                 (Ask::SavePlan, Some(path)) => self.save_plan(path),

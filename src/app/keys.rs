@@ -3,13 +3,13 @@
 use super::command::{Command, Commands};
 use super::display::WINDOW_PRESETS;
 use super::files::Ask;
-use super::state::State;
+use super::state::{State, Workspace};
 use super::view::page_mm;
 use crate::geometry::Grid;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
 /// Shown in the about box.
-pub const HELP: [(&str, &str); 16] = [
+pub const HELP: [(&str, &str); 19] = [
     ("Wheel", "next slice"),
     ("Drag", "pan"),
     ("Ctrl + wheel", "zoom"),
@@ -23,6 +23,9 @@ pub const HELP: [(&str, &str); 16] = [
     ("D, L", "colourwash, isodose lines"),
     ("B", "beams"),
     ("Space, held", "Compare, flicker: dose B"),
+    ("Arrows, page keys", "with X-rays: shift the patient by a step"),
+    ("Shift + these", "with X-rays: turn him"),
+    ("Space, held", "with X-rays: the DRR alone"),
     ("Ctrl + Z, Ctrl + Y", "undo, redo"),
     ("Ctrl + O", "open a folder"),
     ("F1", "this box"),
@@ -46,9 +49,13 @@ pub fn commands(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     if ctx.text_edit_focused() || state.about_open {
         return;
     }
+    if state.workspace == Workspace::Register {
+        super::workspace::register::keys(ctx, state, commands);
+    }
     // The arrows turn the selected beam, unless a widget has the keyboard.
     let free = ctx.memory(|m| m.focused().is_none());
-    let beam = state.selected_beam().filter(|(_, b)| free && b.read_only.is_none());
+    let turns = free && state.workspace != Workspace::Register;
+    let beam = state.selected_beam().filter(|(_, b)| turns && b.read_only.is_none());
     let turning = beam.and_then(|(index, b)| Some((index, b.start()?.gantry_deg)));
     ctx.input_mut(|i| {
         if i.consume_shortcut(&REDO_SHIFT) || i.consume_shortcut(&REDO) {

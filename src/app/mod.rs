@@ -16,6 +16,7 @@ pub mod offscreen;
 pub mod panel;
 mod picture;
 mod record;
+pub mod register;
 pub mod render;
 pub mod report;
 pub mod roi;
@@ -47,6 +48,8 @@ pub struct App {
     worker: Worker<Answer>,
     gpu: render::Gpu,
     views: [ViewState; 4],
+    /// Of the X-rays.
+    radiographs: [view::RadiographState; register::MOST_IMAGES],
     drafts: panel::toolbar::Drafts,
     /// Asks the desktop for a file.
     dialog: Dialog,
@@ -61,6 +64,8 @@ pub struct App {
     wish: Option<CompareWish>,
     /// A report to be written once everything is computed.
     report: Option<PathBuf>,
+    /// What the next case that opens is to be registered with.
+    register_wish: Option<register::RegisterWish>,
     /// Frames since the worker was last busy.
     idle_frames: u32,
 }
@@ -79,6 +84,7 @@ impl App {
             worker,
             gpu: cc.wgpu_render_state.as_ref().map(render::install).unwrap_or_default(),
             views: ViewKind::ALL.map(ViewState::new),
+            radiographs: Default::default(),
             drafts: panel::toolbar::Drafts::default(),
             dialog: files::desktop_dialog(),
             picked: crossbeam_channel::unbounded(),
@@ -87,6 +93,7 @@ impl App {
             new_doses: 0,
             wish: None,
             report: None,
+            register_wish: None,
             idle_frames: 0,
         })
     }
@@ -100,6 +107,7 @@ impl App {
         app.state.workspace = options.workspace;
         app.state.follow.settings.device = options.device;
         app.wish = options.compare;
+        app.register_wish = options.register;
         if let Some(word) = &options.case {
             app.open_with(word, Default::default(), options.plan);
         }
@@ -109,6 +117,11 @@ impl App {
     /// Asks for files in another way than with the desktop's dialogs.
     pub fn set_dialog(&mut self, dialog: Dialog) {
         self.dialog = dialog;
+    }
+
+    /// Carries out what a panel might have asked for.
+    pub fn command(&mut self, command: command::Command) {
+        self.apply(command);
     }
 
     /// Whether everything the case needs is there: for two frames no job waited or ran, and none had reported.
@@ -126,6 +139,9 @@ impl App {
         });
         if state.workspace == Workspace::Compare && state.is_loaded() {
             panel::compare::show(ui, state, commands);
+        }
+        if state.workspace == Workspace::Register {
+            panel::register::show(ui, state, commands);
         }
         if state.workspace == Workspace::Plan {
             Panel::left("tree")
@@ -164,7 +180,9 @@ impl App {
                 Workspace::Compare => {
                     workspace::compare::show(ui, state, &self.gpu, &mut self.views, commands)
                 }
-                Workspace::Register => workspace::register::show(ui),
+                Workspace::Register => {
+                    workspace::register::show(ui, state, &self.gpu, &mut self.radiographs, commands);
+                }
             }
         });
         let facts = panel::about::Facts { graphics: self.gpu.device_name() };

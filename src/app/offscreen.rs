@@ -94,7 +94,7 @@ impl Picture {
 }
 
 /// OpenGL, which draws a little differently and has much to say on standard error, is asked only where nothing else is.
-fn device() -> Result<RenderState, OffscreenError> {
+pub(super) fn device() -> Result<RenderState, OffscreenError> {
     device_of(wgpu::Backends::PRIMARY).or_else(|_| device_of(wgpu::Backends::all()))
 }
 

@@ -52,6 +52,9 @@ struct Seen {
     error: Option<String>,
     compared: Option<Compared>,
     refusal: Option<String>,
+    /// Of the X-rays asked for.
+    xrays: usize,
+    unplaced: Option<String>,
 }
 
 /// Opens the window without a display, waits for all its jobs, and draws it.
@@ -60,6 +63,7 @@ struct Seen {
 /// [`ShotError`]: the case does not open, there is no graphics device, or the jobs take longer than `patience`.
 pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Result<Shot, ShotError> {
     let compares = options.compare.is_some();
+    let xrays_asked = options.register.as_ref().map_or(0, |w| w.images.len());
     let seen = Rc::new(RefCell::new(Seen::default()));
     let watched = Rc::clone(&seen);
     let settled = move |app: &Started| {
@@ -75,6 +79,8 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         seen.status = app.state.follow.shown_status();
         seen.notices = app.state.notices.iter().map(|n| n.text.clone()).collect();
         seen.error = app.state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
+        seen.xrays = app.state.register.images().len();
+        seen.unplaced = app.state.register.draft().map(|d| d.said());
         let settled = app.is_settled();
         if settled {
             seen.figures = figures_of(app);
@@ -85,7 +91,12 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
     };
     let picture =
         offscreen::draw(size_px, 1.0, |cc| Started(App::with_options(cc, options)), settled, patience)?;
-    let Seen { loaded, status, figures, notices, error, compared, refusal } = seen.take();
+    let Seen { loaded, status, figures, notices, error, compared, refusal, xrays, unplaced } = seen.take();
+    // An X-ray that was asked for and is not there is an error, too.
+    if loaded && xrays < xrays_asked {
+        let why = unplaced.or(error).unwrap_or_else(|| "an X-ray was not opened".to_owned());
+        return Err(ShotError::Case(why));
+    }
     match error.or_else(|| refusal.filter(|_| compares)) {
         // A comparison that was asked for and is not there is an error too.
         Some(why) if !loaded || compares => Err(ShotError::Case(why)),

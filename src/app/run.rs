@@ -1,5 +1,6 @@
 //! Starting the window, and plain words where it cannot start.
 
+use super::register::RegisterWish;
 use super::render;
 use super::state::Workspace;
 use super::{App, CompareWish};
@@ -19,6 +20,8 @@ pub struct Options {
     pub compare: Option<CompareWish>,
     /// Where doses are computed.
     pub device: Wish,
+    /// X-rays to register, and how.
+    pub register: Option<RegisterWish>,
 }
 
 /// Why there is no window.

@@ -4,6 +4,7 @@ use super::compare::Compare;
 use super::display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use super::follow::Follow;
 use super::hu_draft::HuDraft;
+use super::register::Register;
 use super::roi::Shapes;
 use crate::case::{Beam, Case, History, Plan, Receipt, Structure, StructureSet};
 use crate::open::CaseWord;
@@ -34,6 +35,7 @@ pub struct State {
     /// Where the pointer rests in a view, patient LPS, mm.
     pub pointer_mm: Option<DVec3>,
     pub follow: Follow,
+    pub register: Register,
     pub notices: Notices,
     pub jobs: Jobs,
     pub about_open: bool,
@@ -59,6 +61,7 @@ impl Default for State {
             crosshair_mm: DVec3::ZERO,
             pointer_mm: None,
             follow: Follow::default(),
+            register: Register::default(),
             notices: Notices::default(),
             jobs: Jobs::default(),
             about_open: false,
@@ -87,6 +90,22 @@ impl State {
     pub fn selected_structure(&self) -> Option<(usize, &Structure)> {
         let Selection::Structure(number) = self.selection else { return None };
         self.case().structures.structures.iter().enumerate().find(|(_, s)| s.number == number)
+    }
+
+    /// Whether there is a step to undo: of the pose while X-rays are registered, else of the case.
+    pub fn can_undo(&self) -> bool {
+        match self.workspace {
+            Workspace::Register => self.register.is_free() && self.register.poses.can_undo(),
+            _ => self.history.can_undo(),
+        }
+    }
+
+    /// As [`Self::can_undo`], for a step undone.
+    pub fn can_redo(&self) -> bool {
+        match self.workspace {
+            Workspace::Register => self.register.is_free() && self.register.poses.can_redo(),
+            _ => self.history.can_redo(),
+        }
     }
 
     /// Whether anything is loaded.

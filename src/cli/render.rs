@@ -3,10 +3,12 @@
 use super::words;
 use super::{Answer, Failure};
 use crate::app::compare::Layout;
+use crate::app::register::{Mode, RegisterWish};
 use crate::app::report;
 use crate::app::state::Workspace;
 use crate::app::view::ViewKind;
 use crate::app::{CompareWish, Compared, DoseWord, Options, picture};
+use crate::case::Pose;
 use crate::engine::Wish;
 use crate::files::{plan_toml, replace_file};
 use crate::geometry::PatientPosition;
@@ -41,6 +43,22 @@ pub struct Args {
     /// plan, compare or register
     #[arg(long, value_name = "WORKSPACE", default_value = "plan", value_parser = workspace)]
     workspace: Workspace,
+
+    /// With register: an X-ray (RT image, DX, CR, XA, PNG, TIFF), or a second one from another side
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
+
+    /// With register: a pair of X-rays made up from the CT
+    #[arg(long, conflicts_with = "image")]
+    made_up: bool,
+
+    /// With register: where the patient is, tx,ty,tz,rx,ry,rz in mm and degrees
+    #[arg(long, value_name = "POSE", allow_hyphen_values = true)]
+    pose: Option<Pose>,
+
+    /// With register: blend, colours, checkerboard, swipe, spyglass, difference, edges, xray or drr
+    #[arg(long, value_name = "MODE")]
+    overlay: Option<Mode>,
 
     /// Width and height in pixels
     #[arg(long, value_name = "WxH", default_value = "1600x1000", value_parser = size)]
@@ -131,6 +149,26 @@ fn size(word: &str) -> Result<[u32; 2], String> {
     }
 }
 
+/// What the Register workspace is to begin with.
+fn register(args: &Args) -> anyhow::Result<Option<RegisterWish>> {
+    let wish = RegisterWish {
+        images: args.image.clone(),
+        made_up: args.made_up,
+        pose: args.pose,
+        mode: args.overlay,
+    };
+    if args.workspace != Workspace::Register {
+        anyhow::ensure!(
+            wish == RegisterWish::default(),
+            "--image, --made-up, --pose and --overlay belong to --workspace register"
+        );
+        return Ok(None);
+    }
+    let most = crate::app::register::MOST_IMAGES;
+    anyhow::ensure!(args.image.len() <= most, "--image is given {} times; {most} at most", args.image.len());
+    Ok(Some(wish))
+}
+
 /// # Errors
 /// A case or plan that does not open, no graphics driver, a file that cannot be written.
 pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
@@ -155,6 +193,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         workspace: args.workspace,
         compare: (args.workspace == Workspace::Compare).then(|| args.compare.wish()),
         device,
+        register: register(args)?,
     };
     let shot = picture(options, args.size, PATIENCE)?;
     write_png(&args.out, &shot.picture)?;

@@ -7,6 +7,7 @@
 pub mod bench;
 mod check;
 mod error;
+mod meter;
 pub mod metric;
 pub mod optimise;
 mod random;
@@ -17,6 +18,7 @@ mod view;
 
 pub use check::{check_belongs, check_place};
 pub use error::RegistrationError;
+pub use meter::Meter;
 pub use metric::Metric;
 pub use random::Random;
 pub use search::{Found, Method, Request, SIDES_MM, Step, register};

@@ -41,6 +41,16 @@ pub enum Slot {
     Save,
     /// A HU table read from a file.
     HuTable,
+    /// X-rays read or made up.
+    Xray,
+    /// The CT's attenuation, for DRRs.
+    Attenuation,
+    /// The metric made ready for X-rays.
+    Meter,
+    /// The metric of the pose on show.
+    MetricValue,
+    /// The pose looked for.
+    Search,
 }
 
 /// Which of the two threads does it.

@@ -6,5 +6,6 @@ mod files;
 mod harness;
 mod hu;
 mod open;
+mod register;
 mod rois;
 mod tools;

@@ -6,7 +6,7 @@ use super::{Follow, ShownResult, Wanted, compare};
 use crate::analysis::{Dvh, Part, body_of, contradiction, is_computed, mask_of};
 use crate::app::App;
 use crate::app::roi::fingerprint;
-use crate::app::state::State;
+use crate::app::state::{State, Workspace};
 use crate::case::{Beam, Dose, DoseStatus, Plan};
 use crate::geometry::VolumeId;
 use crate::physics::Machine;
@@ -33,6 +33,11 @@ impl App {
         prints(&mut self.state);
         machines(&mut self.state);
         masks(&mut self.state, &self.worker);
+        self.ask_register();
+        if self.state.workspace == Workspace::Register {
+            // No dose is on show: the processors belong to X-rays and DRRs.
+            return;
+        }
         patient(&mut self.state, &self.worker);
         if compare::plan_matters(&self.state) {
             beams(&mut self.state, &self.worker);

@@ -116,6 +116,7 @@ impl App {
             Answer::NewDose { dose, remarks, side } => self.take_dose(dose, &remarks, side),
             Answer::HuTable(table) => self.take_hu_table(table),
             Answer::Body(structure) => self.take_body(structure),
+            Answer::Register(answer) => self.take_register(answer),
         }
     }
 
@@ -142,6 +143,11 @@ impl App {
                 follow.gamma_failed(slot, &message);
                 return;
             }
+            Slot::Xray | Slot::Attenuation | Slot::Meter | Slot::MetricValue | Slot::Search => {
+                if !self.fail_register(slot, &message) {
+                    return;
+                }
+            }
             other => follow.side_failed(other, &message),
         }
         self.state.notices.add(NoticeKind::Error, message.clone());
@@ -153,6 +159,7 @@ impl App {
         if slot == Slot::Shown {
             self.state.follow.on_show.asked = None;
         }
+        self.cancelled_register(slot);
     }
 }
 
@@ -191,6 +198,8 @@ fn is_worth_a_line(slot: Slot) -> bool {
             | Slot::Side(_)
             | Slot::SideDvh(_)
             | Slot::GammaFigures
+            | Slot::Meter
+            | Slot::MetricValue
     )
 }
 

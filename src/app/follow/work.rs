@@ -10,6 +10,7 @@ use crate::analysis::{
 };
 use crate::app::compare::Side;
 use crate::app::record::Record;
+use crate::app::register::RegisterAnswer;
 use crate::app::state::{Origin, SeriesLine};
 use crate::case::{Case, Ct, Dose, DoseStatus, Normalisation, Plan, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
@@ -62,6 +63,8 @@ pub enum Answer {
     },
     /// The body found in the CT.
     Body(Structure),
+    /// For the Register workspace.
+    Register(RegisterAnswer),
 }
 
 /// A case with where it came from.

@@ -8,6 +8,7 @@ pub mod dvh;
 pub mod inspector;
 pub mod jobs;
 pub mod notices;
+pub mod register;
 pub mod status;
 pub mod toolbar;
 pub mod tree;

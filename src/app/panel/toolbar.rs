@@ -22,10 +22,10 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
         open_menu(ui, drafts, commands);
         save_menu(ui, state, drafts, commands);
         ui.separator();
-        if ui.add_enabled(state.history.can_undo(), Button::new("Undo")).clicked() {
+        if ui.add_enabled(state.can_undo(), Button::new("Undo")).clicked() {
             commands.push(Command::Undo);
         }
-        if ui.add_enabled(state.history.can_redo(), Button::new("Redo")).clicked() {
+        if ui.add_enabled(state.can_redo(), Button::new("Redo")).clicked() {
             commands.push(Command::Redo);
         }
         ui.separator();
@@ -35,8 +35,10 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
                 commands.push(Command::Workspace(workspace));
             }
         }
-        ui.separator();
-        window_level(ui, state, commands);
+        if state.workspace != Workspace::Register {
+            ui.separator();
+            window_level(ui, state, commands);
+        }
         let room = ui.available_width();
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if ui.button("About").clicked() {

@@ -2,16 +2,18 @@
 //! kept until the beam, the volume or the fineness asked for changes.
 
 use super::pipeline::{self, Blocks};
+use super::rays::{CastUniform, Sheet};
 use super::textures::{Kind, Layouts, Textures};
-use crate::geometry::{BeamFrame, Grid, Mask, Volume};
-use bytemuck::{Pod, Zeroable};
+use crate::geometry::{BeamFrame, Mask, Volume};
 use egui_wgpu::wgpu;
-use glam::DVec3;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub(super) const SOURCE: &str =
-    concat!(include_str!("../../../kernels/grid.wgsl"), include_str!("../../../kernels/cast.wgsl"));
+pub(super) const SOURCE: &str = concat!(
+    include_str!("../../../kernels/grid.wgsl"),
+    include_str!("../../../kernels/rays.wgsl"),
+    include_str!("../../../kernels/cast.wgsl")
+);
 
 /// Half the side of a cast picture at the isocentre plane, mm: the largest field of a treatment machine and a margin.
 pub(super) const CAST_HALF_MM: f64 = 220.0;
@@ -43,20 +45,6 @@ impl Fineness {
     fn texels(self) -> u32 {
         (2.0 * CAST_HALF_MM / self.spacing_mm()[0]).round() as u32
     }
-}
-
-/// `struct Cast` of the shader.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct CastUniform {
-    source: [f32; 4],
-    corner: [f32; 4],
-    right: [f32; 4],
-    down: [f32; 4],
-    low: [f32; 4],
-    high: [f32; 4],
-    size: [f32; 4],
-    scale: [f32; 4],
 }
 
 /// What was cast.
@@ -156,13 +144,7 @@ impl Caster {
             return Some(group);
         }
         let volume = textures.volume(ct, Kind::Ct)?;
-        let grid = ct.grid();
-        let edges = [grid.edges_mm(0), grid.edges_mm(1), grid.edges_mm(2)];
-        let [nx, ny, nz] = grid.size();
-        let low = [-0.5, -0.5, edges[2][0]];
-        let high = [nx as f64 - 0.5, ny as f64 - 0.5, edges[2][nz]];
-        let even = grid.even_plane_spacing_mm();
-        let uniform = cast_uniform(grid, DVec3::ZERO, [low, high], [nx, ny, nz], even, frame, fineness);
+        let uniform = CastUniform::of_grid(ct.grid(), &sheet(frame, fineness));
         Some(self.cast(device, queue, subject, &uniform, &volume, None, frame, fineness))
     }
 
@@ -181,17 +163,7 @@ impl Caster {
             return Some(group);
         }
         let volume = textures.mask(mask)?;
-        let grid = mask.grid();
-        let [i, j, k] = mask.offset();
-        let [nx, ny, nz] = mask.size();
-        let planes = &grid.planes_mm()[k..k + nz];
-        let even = if nz == 1 { Some(grid.plane_thickness_mm(k)) } else { grid.even_plane_spacing_mm() };
-        let below = even.unwrap_or_else(|| planes[1] - planes[0]);
-        let above = even.unwrap_or_else(|| planes[nz - 1] - planes[nz - 2]);
-        let low = [-1.0, -1.0, -below];
-        let high = [nx as f64, ny as f64, planes[nz - 1] - planes[0] + above];
-        let shift = DVec3::new(i as f64, j as f64, planes[0]);
-        let uniform = cast_uniform(grid, shift, [low, high], [nx, ny, nz], even, frame, fineness);
+        let uniform = CastUniform::of_mask(mask, &sheet(frame, fineness));
         Some(self.cast(device, queue, subject, &uniform, &volume, Some(Arc::clone(mask)), frame, fineness))
     }
 
@@ -263,33 +235,18 @@ impl Caster {
     }
 }
 
-/// The rays of a beam in a grid's coordinates (voxel, voxel, mm), counted from `shift`.
-fn cast_uniform(
-    grid: &Grid,
-    shift: DVec3,
-    [low, high]: [[f64; 3]; 2],
-    size: [usize; 3],
-    even_mm: Option<f64>,
-    frame: &BeamFrame,
-    fineness: Fineness,
-) -> CastUniform {
-    let [dx, dy] = grid.spacing_xy_mm();
+/// The isocentre plane of a beam, as finely as asked for.
+fn sheet(frame: &BeamFrame, fineness: Fineness) -> Sheet {
     let [texel_mm, step_mm] = fineness.spacing_mm();
-    let scaled = |v: DVec3| DVec3::new(v.x / dx, v.y / dy, v.z);
-    let point = |p: DVec3| scaled(grid.local_from_patient(p)) - shift;
-    let direction = |d: DVec3| scaled(grid.local_direction(d));
-    let four = |v: DVec3, w: f64| [v.x as f32, v.y as f32, v.z as f32, w as f32];
     let [x, y, _] = frame.axes;
     // Texel (0, 0) is centred half a texel inside the top left corner: -x, +y.
     let first = CAST_HALF_MM - 0.5 * texel_mm;
-    CastUniform {
-        source: four(point(frame.source_mm), 0.0),
-        corner: four(point(frame.isocentre_mm - x * first + y * first), 0.0),
-        right: four(direction(x * texel_mm), 0.0),
-        down: four(direction(-y * texel_mm), 0.0),
-        low: four(DVec3::from(low), 0.0),
-        high: four(DVec3::from(high), 0.0),
-        size: [size[0] as f32, size[1] as f32, size[2] as f32, even_mm.unwrap_or(0.0) as f32],
-        scale: [dx as f32, dy as f32, 1.0, step_mm as f32],
+    Sheet {
+        source_mm: frame.source_mm,
+        first_mm: frame.isocentre_mm - x * first + y * first,
+        right_mm: x * texel_mm,
+        down_mm: -y * texel_mm,
+        texels: [fineness.texels(); 2],
+        step_mm,
     }
 }

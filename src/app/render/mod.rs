@@ -4,26 +4,33 @@
 mod bev;
 mod cast;
 mod compare;
+mod drr;
 mod frame;
 mod outline;
 mod pipeline;
+mod radiograph;
+mod rays;
 mod slice;
 mod textures;
 
 pub use bev::BevFrame;
 pub use cast::Fineness;
 pub use compare::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
+pub use drr::DrrView;
 pub use frame::PlaneFrame;
 pub use outline::OutlineLook;
+pub use radiograph::{Overlay, RadiographFrame, RadiographLook, Texels};
 pub use slice::{DoseLook, DoseStyle, Isodose, SliceLook};
 
 use crate::geometry::{BeamFrame, Volume, VolumeId};
 use bev::{BevPipeline, Layer};
 use cast::Caster;
 use compare::ComparePipeline;
+use drr::DrrCaster;
 use egui::mutex::Mutex;
 use egui_wgpu::{RenderState, WgpuSetupCreateNew, wgpu};
 use outline::OutlinePipeline;
+use radiograph::RadiographPipeline;
 use slice::SlicePipeline;
 use std::sync::Arc;
 use textures::{Kind, Textures};
@@ -46,6 +53,9 @@ struct Parts {
     /// Absent where the device has no compute shaders.
     caster: Option<Mutex<Caster>>,
     bev: Option<BevPipeline>,
+    radiograph: Mutex<RadiographPipeline>,
+    /// Absent where the device has no compute shaders.
+    drr: Option<Mutex<DrrCaster>>,
 }
 
 /// Builds the pipelines on the window's device. The handle goes into every [`crate::app::view::Scene`].
@@ -62,6 +72,8 @@ pub fn install(state: &RenderState) -> Gpu {
     let bev = caster.as_ref().map(|c| BevPipeline::new(&device, state.target_format, &c.picture_layout));
     let caster = caster.map(Mutex::new);
     let queue = state.queue.clone();
+    let radiograph = Mutex::new(RadiographPipeline::new(&device, &queue, state.target_format));
+    let drr = computes.then(|| Mutex::new(DrrCaster::new(&device, &queue, &layouts)));
     let textures = Mutex::new(Textures::new(device.clone(), queue.clone(), layouts));
     let adapter = state.adapter.get_info();
     Gpu {
@@ -75,6 +87,8 @@ pub fn install(state: &RenderState) -> Gpu {
             textures,
             caster,
             bev,
+            radiograph,
+            drr,
         })),
     }
 }
@@ -198,9 +212,40 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
+    /// What draws an X-ray and the DRR over it (image number `image` of those on show), and outlines of structures: cast
+    /// anew only where pose, image, volume or a mask has changed, or a finer picture is asked for. `None` without a device.
+    pub fn radiograph_callback(
+        &self,
+        rect: egui::Rect,
+        image: usize,
+        frame: &RadiographFrame,
+        attenuation: Option<&Arc<Volume<f32>>>,
+        view: &DrrView,
+        look: &RadiographLook<'_>,
+    ) -> Option<egui::PaintCallback> {
+        let parts = self.parts.as_ref()?;
+        let mut drr = None;
+        let mut silhouettes = Vec::new();
+        if let Some(caster) = &parts.drr {
+            let (mut caster, mut textures) = (caster.lock(), parts.textures.lock());
+            let drawn = |p: &drr::Picture| (p.shown.clone(), p.pixels_per_texel);
+            drr = attenuation.and_then(|a| caster.drr(&mut textures, image, a, view).map(drawn));
+            for outline in &look.outlines {
+                let picture = caster.silhouette(&mut textures, image, outline.mask, view).map(drawn);
+                silhouettes.extend(picture.map(|p| (p, outline)));
+            }
+        }
+        let mut radiograph = parts.radiograph.lock();
+        let xray = look.xray.and_then(|x| radiograph.xray(&parts.device, &parts.queue, x));
+        let paint = radiograph.paint(&parts.device, frame, look, xray.as_ref(), drr.as_ref(), &silhouettes);
+        Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
+    }
+
     /// Ray-cast pictures since the start: at rest the number stands still.
     pub fn casts(&self) -> u64 {
-        self.parts.as_ref().and_then(|p| p.caster.as_ref()).map_or(0, |c| c.lock().casts())
+        let Some(parts) = &self.parts else { return 0 };
+        let beams = parts.caster.as_ref().map_or(0, |c| c.lock().casts());
+        beams + parts.drr.as_ref().map_or(0, |c| c.lock().casts())
     }
 
     /// Tells which frame is drawn now: textures unused for many frames are given up.
@@ -236,6 +281,8 @@ mod tests {
             ("outline", super::outline::SOURCE),
             ("cast", super::cast::SOURCE),
             ("bev", super::bev::SOURCE),
+            ("drr", super::drr::SOURCE),
+            ("radiograph", super::radiograph::SOURCE),
         ];
         for (name, source) in shaders {
             let module = naga::front::wgsl::parse_str(source)

@@ -4,8 +4,8 @@
 use super::field::leaf_openings;
 use super::overlay::{self, Anchor, text};
 use super::shape::{self, Lens};
-use super::{BeamLayer, Scene, ViewEvent, ViewState, drag, navigate};
-use crate::app::render::{BevFrame, BevLook, Fineness, OutlineLook};
+use super::{BeamLayer, Scene, ViewEvent, ViewState, drag, navigate, rest};
+use crate::app::render::{BevFrame, BevLook, OutlineLook};
 use crate::app::theme;
 use crate::case::{Jaws, Mlc, MlcAxis, StructureKind};
 use crate::geometry::BeamFrame;
@@ -15,8 +15,6 @@ use glam::DVec3;
 const JAWS: Color32 = Color32::from_rgb(240, 244, 248);
 const LEAVES: Color32 = Color32::from_rgb(255, 205, 110);
 const GRATICULE: Color32 = Color32::from_rgb(190, 200, 212);
-/// Seconds without motion after which the radiograph is cast finely.
-const REST_S: f64 = 0.2;
 /// Half side of the part shown at first, mm, where the field does not ask for more.
 const SHOWN_MM: f64 = 130.0;
 /// Water-equivalent mm at black and at white.
@@ -141,26 +139,7 @@ fn background(
     scene: &Scene,
     frame: &BeamFrame,
 ) {
-    let id = response.id.with("moved");
-    let now = ui.input(|i| i.time);
-    let last: Option<(BeamFrame, f64)> = ui.data(|d| d.get_temp(id));
-    let since = match last {
-        Some((known, since)) if known == *frame => since,
-        _ => {
-            ui.data_mut(|d| d.insert_temp(id, (*frame, now)));
-            now
-        }
-    };
-    let rested = now - since >= REST_S;
-    if !rested {
-        let wait = std::time::Duration::from_secs_f64((REST_S - (now - since)).max(0.01));
-        ui.ctx().request_repaint_after(wait);
-    }
-    let fineness = match (rested, scene.gpu.is_software()) {
-        (false, true) => Fineness::Coarse,
-        (false, false) | (true, true) => Fineness::Medium,
-        (true, false) => Fineness::Fine,
-    };
+    let fineness = rest::fineness(ui, response, *frame, &scene.gpu);
     let pixels = ui.pixels_per_point();
     let shown = scene.structures.structures.iter().zip(&scene.looks).filter(|(s, look)| {
         // The body's silhouette is the rim of the radiograph.

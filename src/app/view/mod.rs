@@ -9,13 +9,17 @@ mod field;
 mod navigate;
 mod overlay;
 mod plane;
+mod radiograph;
+mod rest;
 mod scene;
 mod shape;
 mod slice;
 mod structure;
 
 pub use compare::{CompareScene, Pane, show_pane};
+pub use overlay::on_image;
 pub use plane::{ViewPlane, page_mm};
+pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as show_radiograph};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
 use crate::app::roi::Shape;

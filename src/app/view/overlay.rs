@@ -105,7 +105,7 @@ pub(super) fn letters(painter: &Painter, r: Rect, right: DVec3, down: DVec3, tak
 }
 
 /// A structure's colour as it is drawn on images: its own hue, lifted where it would drown in the dark.
-pub(super) fn on_image(rgb: Rgb) -> Color32 {
+pub fn on_image(rgb: Rgb) -> Color32 {
     let colour = theme::colour(rgb);
     let lightness =
         (0.3 * f32::from(colour.r()) + 0.59 * f32::from(colour.g()) + 0.11 * f32::from(colour.b())) / 255.0;

@@ -1,15 +1,218 @@
-//! Registration of radiographs: not there yet, and it says so.
+//! The Register workspace: one or two X-rays, the DRR over each of them, one pose for both.
 
-/// Says what this workspace will hold.
-pub fn show(ui: &mut egui::Ui) {
-    super::plan::promise(
-        ui,
-        "Register",
-        "Radiographs against digitally reconstructed ones from the CT:",
-        &[
-            "both laid over each other, from each imager's source",
-            "the pose in six degrees of freedom, by hand",
-            "the automatic search for it, with how sure it is",
-        ],
-    );
+use crate::app::Ask;
+use crate::app::command::{Command, Commands};
+use crate::app::register::{
+    Display, MOST_IMAGES, Register, RegisterAction, STEPS, seen_axes, shifted, turned,
+};
+use crate::app::render::Gpu;
+use crate::app::state::{NoticeKind, State};
+use crate::app::theme;
+use crate::app::view::{self, RadiographEvent, RadiographScene, RadiographState};
+use crate::case::{Beam, StructureKind};
+use crate::geometry::Projection;
+use egui::{Key, Modifiers, Rect, Ui, UiBuilder, vec2};
+use glam::DVec3;
+
+/// Points between two views.
+const GAP: f32 = 2.0;
+/// Shows the other image while it is held.
+const FLICKER: Key = Key::Space;
+/// A field belongs to an image whose source is no further from its own than this, mm.
+const SAME_SOURCE_MM: f64 = 5.0;
+/// Drags in views are one step each.
+const GESTURE: u64 = 0x706f_7365;
+
+/// Shows the views.
+pub fn show(
+    ui: &mut Ui,
+    state: &State,
+    gpu: &Gpu,
+    views: &mut [RadiographState; MOST_IMAGES],
+    commands: &mut Commands,
+) {
+    let all = ui.available_rect_before_wrap();
+    ui.painter().rect_filled(all, 0.0, theme::GROUND);
+    let count = state.register.images().len();
+    if count == 0 {
+        empty(ui, state, commands);
+        return;
+    }
+    let mut events = Vec::new();
+    for (index, view) in views.iter_mut().enumerate().take(count) {
+        let scene = scene(ui, state, gpu, index);
+        let rect = part(all, index, count);
+        ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
+            ui.set_clip_rect(rect);
+            view::show_radiograph(ui, view, &scene, &mut events);
+        });
+        for event in events.drain(..) {
+            answer(&state.register, index, event, commands);
+        }
+    }
+}
+
+/// The place of a view: side by side, or one above the other where that is larger.
+fn part(all: Rect, index: usize, count: usize) -> Rect {
+    let n = count as f32;
+    let wide = all.width() > all.height();
+    let size = if wide {
+        vec2((all.width() - GAP * (n - 1.0)) / n, all.height())
+    } else {
+        vec2(all.width(), (all.height() - GAP * (n - 1.0)) / n)
+    };
+    let step = if wide { vec2(size.x + GAP, 0.0) } else { vec2(0.0, size.y + GAP) };
+    Rect::from_min_size(all.min + step * index as f32, size)
+}
+
+fn answer(register: &Register, image: usize, event: RadiographEvent, commands: &mut Commands) {
+    let pose = register.poses.now();
+    let gesture = Some(GESTURE);
+    let action = match event {
+        RadiographEvent::Shift(by) => RegisterAction::Move { pose: shifted(&pose, by), gesture },
+        RadiographEvent::Turn { axis, deg } => {
+            RegisterAction::Move { pose: turned(&pose, axis, deg), gesture }
+        }
+        RadiographEvent::Swipe(swipe) => RegisterAction::Display(Display { swipe, ..register.display }),
+        RadiographEvent::Region(Some(region)) => RegisterAction::Region { image, region: Some(region) },
+        RadiographEvent::Region(None) => {
+            let text = "The region marked holds next to no pixels of the image: mark a larger one.";
+            commands.push(Command::Notice(NoticeKind::Warning, text.to_owned()));
+            return;
+        }
+        RadiographEvent::Window(width, level) => {
+            let moved = |[low, high]: [f32; 2]| {
+                let middle = 0.5 * (low + high) - level;
+                let half = (0.5 * (high - low) + width).clamp(0.02, 5.0);
+                [middle - half, middle + half]
+            };
+            let display = register.display;
+            RegisterAction::Display(Display {
+                xray_window: moved(display.xray_window),
+                drr_window: moved(display.drr_window),
+                ..display
+            })
+        }
+    };
+    commands.push(Command::Register(action));
+}
+
+/// What a view draws now: all of it shared, so cheap.
+fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> RadiographScene<'a> {
+    let register = &state.register;
+    let case = state.case();
+    let image = &register.images()[index];
+    let shown = case.structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
+    let outlines = shown
+        // The body's silhouette is the rim of the DRR.
+        .filter(|s| s.kind != StructureKind::External)
+        .filter_map(|s| Some((state.follow.mask(s.number)?.clone(), view::on_image(s.colour), 1.6)))
+        .collect();
+    let typing = ui.ctx().text_edit_focused();
+    RadiographScene {
+        gpu,
+        image,
+        index,
+        attenuation: register.attenuation(),
+        pose: register.shown_pose(),
+        centre_mm: register.centre_mm(case),
+        display: register.display,
+        drr_range: register.drr_range(index),
+        outlines,
+        fields: fields(state, &image.radiograph.projection),
+        trouble: register.place_trouble(index, case),
+        free: register.is_free(),
+        marking: register.marking,
+        flicker: !typing && ui.input(|i| i.key_down(FLICKER)),
+    }
+}
+
+/// The jaws of the plan's beams that come from the source of an image: their corners in the isocentre plane.
+fn fields(state: &State, image: &Projection) -> Vec<[DVec3; 4]> {
+    let Some(plan) = state.plan() else { return Vec::new() };
+    let layer = |(n, beam): (usize, &Beam)| {
+        view::BeamLayer::of(n, beam, plan.position, state.follow.sad_mm(plan.machine_of(beam)), false)
+    };
+    let corners = |layer: view::BeamLayer| {
+        let frame = layer.frame();
+        let [x, y] = [layer.jaws.x, layer.jaws.y];
+        let at = |x: f64, y: f64| frame.patient_from_device(DVec3::new(x, y, 0.0));
+        let same = (frame.source_mm - image.source_mm()).length() < SAME_SOURCE_MM;
+        same.then(|| [at(x[0], y[0]), at(x[1], y[0]), at(x[1], y[1]), at(x[0], y[1])])
+    };
+    plan.beams.iter().enumerate().filter_map(layer).filter_map(corners).collect()
+}
+
+/// The keys of this workspace: arrows shift along the first image, page keys along its axis, with shift they turn.
+pub fn keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
+    let register = &state.register;
+    let Some(image) = register.images().first() else { return };
+    let free = ctx.memory(|m| m.focused().is_none());
+    let [right, up, towards] = seen_axes(&image.radiograph.projection);
+    let step = register.step;
+    let start = register.poses.now();
+    let mut pose = start;
+    ctx.input_mut(|i| {
+        let mut count = |modifiers, key| i.count_and_consume_key(modifiers, key) as f64;
+        for (more, less, axis, pages) in [
+            (Key::ArrowRight, Key::ArrowLeft, right, false),
+            (Key::ArrowUp, Key::ArrowDown, up, false),
+            (Key::PageUp, Key::PageDown, towards, true),
+        ] {
+            // The arrows belong to a widget that has the keyboard.
+            if !free && !pages {
+                continue;
+            }
+            // With shift: what faces the source follows the arrow; the page keys turn in the plane of the image.
+            let turn = if pages { towards } else { towards.cross(axis) };
+            let n = count(Modifiers::SHIFT, more) - count(Modifiers::SHIFT, less);
+            if n != 0.0 {
+                pose = turned(&pose, turn, n * step);
+            }
+            let n = count(Modifiers::NONE, more) - count(Modifiers::NONE, less);
+            pose = shifted(&pose, axis * (n * step));
+        }
+        for (key, way) in [(Key::OpenBracket, -1_isize), (Key::CloseBracket, 1)] {
+            if i.consume_key(Modifiers::NONE, key) {
+                let now = STEPS.iter().position(|s| *s == step).unwrap_or(1);
+                let next = now.saturating_add_signed(way).min(STEPS.len() - 1);
+                commands.push(Command::Register(RegisterAction::Step(STEPS[next])));
+            }
+        }
+    });
+    if pose != start {
+        commands.push(Command::Register(RegisterAction::Move { pose, gesture: None }));
+    }
+}
+
+/// The first page: what one can open.
+fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    ui.vertical_centered(|ui| {
+        ui.add_space(0.3 * ui.available_height());
+        ui.heading("Register X-rays with the CT");
+        let loaded = state.case().ct.is_some();
+        if loaded {
+            ui.weak("One X-ray, or two from different sides: RT image, DX, CR, XA, PNG or TIFF.");
+        } else {
+            ui.weak("First open a CT: the DRRs are made from it.");
+        }
+        ui.add_space(10.0);
+        if !loaded {
+            if ui.button("Open folder…").clicked() {
+                commands.push(Command::Pick(Ask::OpenFolder));
+            }
+            if ui.button("Open the thorax demo").clicked() {
+                commands.push(Command::Open("demo:thorax".to_owned()));
+            }
+            return;
+        }
+        if ui.button("Open X-ray…").clicked() {
+            commands.push(Command::Pick(Ask::OpenXray));
+        }
+        let hint =
+            "Two X-rays computed from this CT, the patient moved and turned by an amount that is not told";
+        if ui.button("Make up a pair to try it").on_hover_text(hint).clicked() {
+            commands.push(Command::Register(RegisterAction::MakeUp));
+        }
+    });
 }

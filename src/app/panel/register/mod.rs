@@ -1,0 +1,33 @@
+//! The panels of the Register workspace: images and how they are shown on the left, the pose and its search on the right.
+
+mod geometry;
+mod images;
+mod pose;
+mod search;
+
+use crate::app::command::Commands;
+use crate::app::state::State;
+use crate::app::theme;
+use egui::{Panel, ScrollArea, Ui};
+
+/// Shows both, and the dialog where an X-ray lacks its geometry.
+pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    geometry::show(ui.ctx(), state, commands);
+    if state.register.images().is_empty() {
+        return;
+    }
+    let left = Panel::left("register images").frame(theme::panel_frame());
+    left.default_size(252.0).size_range(200.0..=420.0).show(ui, |ui| {
+        ScrollArea::vertical().auto_shrink(false).id_salt("register images").show(ui, |ui| {
+            images::show(ui, state, commands);
+        });
+    });
+    let right = Panel::right("register pose").frame(theme::panel_frame());
+    right.default_size(330.0).size_range(300.0..=480.0).show(ui, |ui| {
+        ScrollArea::vertical().auto_shrink(false).id_salt("register pose").show(ui, |ui| {
+            pose::show(ui, state, commands);
+            search::show(ui, state, commands);
+            pose::couch(ui, state);
+        });
+    });
+}

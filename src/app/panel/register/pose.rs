@@ -1,0 +1,136 @@
+//! The pose in six numbers, and what the couch has to do about it.
+
+use crate::app::command::{Command, Commands, gesture};
+use crate::app::panel::{number, section};
+use crate::app::register::{CouchShift, RegisterAction, STEPS};
+use crate::app::state::State;
+use crate::case::Pose;
+use crate::engine::slopes::{numbers, pose_of};
+use crate::geometry::PatientPosition;
+use egui::{Button, RichText, Ui, vec2};
+
+/// Names and what grows with them.
+const AXES: [(&str, &str); 6] = [
+    ("tx", "to the patient's left"),
+    ("ty", "to his back"),
+    ("tz", "to his head"),
+    ("rx", "about left: back to head"),
+    ("ry", "about back: head to left"),
+    ("rz", "about head: left to back"),
+];
+
+pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let register = &state.register;
+    section(ui, "Pose: where the patient lies, beside the plan");
+    ui.horizontal(|ui| {
+        ui.weak("Step");
+        for step in STEPS {
+            let button = Button::selectable(register.step == step, format!("{step} mm, °"));
+            if ui.add(button).on_hover_text("Keys: [ and ]").clicked() {
+                commands.push(Command::Register(RegisterAction::Step(step)));
+            }
+        }
+    });
+    let shown = numbers(&register.shown_pose());
+    let free = register.is_free();
+    let moved = |axis: usize, value: f64| {
+        let mut all = shown;
+        all[axis] = value;
+        pose_of(all)
+    };
+    egui::Grid::new("pose").num_columns(5).spacing(vec2(5.0, 4.0)).show(ui, |ui| {
+        for (axis, (name, about)) in AXES.into_iter().enumerate() {
+            let unit = if axis < 3 { " mm" } else { "°" };
+            let locked = register.locked[axis];
+            ui.label(name).on_hover_text(about);
+            ui.add_enabled_ui(free && !locked, |ui| {
+                let nudge = |ui: &mut Ui, sign: &str, by: f64| {
+                    let button = ui.add(Button::new(sign).min_size(vec2(22.0, 22.0)));
+                    button.accessible_name(format!("{name} {sign}")).clicked().then_some(by)
+                };
+                let less = nudge(ui, "−", -register.step);
+                if let Some(by) = less {
+                    push(commands, moved(axis, shown[axis] + by), None);
+                }
+            });
+            ui.add_enabled_ui(free && !locked, |ui| {
+                let mut value = shown[axis];
+                let range = if axis < 3 { -500.0..=500.0 } else { -180.0..=180.0 };
+                let response = ui
+                    .allocate_ui(vec2(88.0, 22.0), |ui| {
+                        ui.spacing_mut().interact_size.x = 84.0;
+                        number(name, &mut value, unit).speed(0.1).decimals(2).range(range).show(ui)
+                    })
+                    .inner;
+                if response.changed() {
+                    push(commands, moved(axis, value), gesture(&response));
+                }
+            });
+            ui.add_enabled_ui(free && !locked, |ui| {
+                let more = ui.add(Button::new("+").min_size(vec2(22.0, 22.0)));
+                if more.accessible_name(format!("{name} +")).clicked() {
+                    push(commands, moved(axis, shown[axis] + register.step), None);
+                }
+            });
+            let mut lock = locked;
+            let hint = "Keeps this number as it is, by hand and in the search";
+            let check = ui.checkbox(&mut lock, "lock").on_hover_text(hint);
+            if check.accessible_name(format!("Lock {name}")).changed() {
+                commands.push(Command::Register(RegisterAction::Lock { axis, locked: lock }));
+            }
+            ui.end_row();
+        }
+    });
+    ui.horizontal(|ui| {
+        let button = |ui: &mut Ui, name: &str, can: bool| ui.add_enabled(can, Button::new(name)).clicked();
+        if button(ui, "Undo nudge", state.can_undo()) {
+            commands.push(Command::Undo);
+        }
+        if button(ui, "Redo nudge", state.can_redo()) {
+            commands.push(Command::Redo);
+        }
+        if button(ui, "Reset pose", free && !register.poses.now().is_identity()) {
+            commands.push(Command::Register(RegisterAction::Reset));
+        }
+    });
+    let help = "Drag in a view to shift, with shift held to turn (near the rim: in the plane). Arrows and page keys do \
+                the same by a step. Middle or ctrl drag pans, the wheel zooms, a right drag sets the grey values.";
+    ui.add(egui::Label::new(RichText::new(help).small().weak()).wrap());
+}
+
+fn push(commands: &mut Commands, pose: Pose, gesture: Option<u64>) {
+    commands.push(Command::Register(RegisterAction::Move { pose, gesture }));
+}
+
+/// The table that a therapist types into the couch.
+pub(super) fn couch(ui: &mut Ui, state: &State) {
+    section(ui, "Couch shift that corrects it");
+    let Some(ct) = &state.case().ct else { return };
+    let couch = CouchShift::of(&state.register.shown_pose(), ct.position);
+    let mm = |v: f64| format!("{:+.1} mm", 0.0 + (10.0 * v).round() / 10.0);
+    let deg = |v: f64| format!("{:+.1}°", 0.0 + (10.0 * v).round() / 10.0);
+    egui::Grid::new("couch").num_columns(4).spacing(vec2(14.0, 3.0)).show(ui, |ui| {
+        let [x, y, z] = couch.shift_mm;
+        let [pitch, roll, yaw] = couch.pitch_roll_yaw_deg;
+        for (shift, value, turn, angle) in [
+            ("Lateral x", mm(x), "Pitch, about x", deg(pitch)),
+            ("Longitudinal y", mm(y), "Roll, about y", deg(roll)),
+            ("Vertical z", mm(z), "Yaw, about z", deg(yaw)),
+        ] {
+            ui.weak(shift);
+            ui.monospace(value);
+            ui.weak(turn);
+            ui.monospace(angle);
+            ui.end_row();
+        }
+    });
+    ui.add(egui::Label::new(RichText::new(convention(ct.position)).small().weak()).wrap());
+}
+
+fn convention(position: PatientPosition) -> String {
+    format!(
+        "IEC 61217, axes of the table top (those of the room at couch 0°), patient {position}: seen from the foot of the \
+         table x + is right, y + towards the gantry, z + up. First the shift; then turns about the isocentre, pitch, \
+         roll, yaw in this order, + anticlockwise as seen from the tip of the axis."
+    )
+}

@@ -1,0 +1,153 @@
+//! How good the pose is, and the search for it.
+
+use crate::app::command::{Command, Commands};
+use crate::app::panel::section;
+use crate::app::register::{Proposal, RegisterAction, Search};
+use crate::app::state::State;
+use crate::app::theme;
+use crate::registration::{Method, Metric};
+use egui::{Button, ComboBox, RichText, Sense, Stroke, Ui, pos2, vec2};
+
+pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let register = &state.register;
+    section(ui, "Metric");
+    ui.horizontal(|ui| {
+        let mut metric = register.metric;
+        ComboBox::from_id_salt("metric").selected_text(metric.name()).width(190.0).show_ui(ui, |ui| {
+            for choice in Metric::ALL {
+                ui.selectable_value(&mut metric, choice, choice.name());
+            }
+        });
+        if metric != register.metric && register.is_free() {
+            commands.push(Command::Register(RegisterAction::Metric(metric)));
+        }
+        match register.metric_value() {
+            Some((value, current)) => {
+                let text = RichText::new(format!("{value:.4}")).monospace().size(16.0);
+                ui.label(if current { text.color(theme::TEXT) } else { text.color(theme::WEAK) })
+                    .on_hover_text("Greater is more alike; at voxels and pixels of 4 mm");
+            }
+            None => {
+                ui.weak("…");
+            }
+        }
+    });
+    if let Some(why) = register.metric_failure() {
+        ui.add(egui::Label::new(RichText::new(format!("No metric: {why}.")).color(theme::ERROR)).wrap());
+    }
+    curve(ui, state);
+    section(ui, "Search");
+    match register.search() {
+        Search::Idle => idle(ui, state, commands),
+        Search::Running(_) => running(ui, state, commands),
+        Search::Ended(proposal) => ended(ui, proposal, commands),
+    }
+    hidden(ui, state);
+}
+
+/// The newest values, from left to right.
+fn curve(ui: &mut Ui, state: &State) {
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 56.0), Sense::hover());
+    ui.painter().rect_filled(rect, 3.0, theme::FIELD);
+    let values: Vec<f64> = state.register.curve().collect();
+    let (low, high) =
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    if values.len() < 2 || low > high {
+        let text = "the metric's curve, as the pose moves";
+        let at = rect.center();
+        ui.painter().text(
+            at,
+            egui::Align2::CENTER_CENTER,
+            text,
+            egui::FontId::proportional(11.0),
+            theme::WEAK,
+        );
+        return;
+    }
+    let span = (high - low).max(1e-4);
+    let inner = rect.shrink2(vec2(4.0, 6.0));
+    let x = |n: usize| inner.left() + inner.width() * n as f32 / (values.len() - 1) as f32;
+    let y = |v: f64| inner.bottom() - inner.height() * ((v - low) / span) as f32;
+    let line = values.iter().enumerate().map(|(n, v)| pos2(x(n), y(*v))).collect();
+    ui.painter().line(line, Stroke::new(1.4, theme::ACCENT));
+    response.on_hover_text(format!("{low:.4} to {high:.4}"));
+}
+
+fn idle(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let register = &state.register;
+    ui.horizontal(|ui| {
+        let mut method = register.method;
+        ComboBox::from_id_salt("method").selected_text(method.word()).width(90.0).show_ui(ui, |ui| {
+            for choice in Method::ALL {
+                ui.selectable_value(&mut method, choice, choice.word());
+            }
+        });
+        if method != register.method {
+            commands.push(Command::Register(RegisterAction::Method(method)));
+        }
+        let ready = register.attenuation().is_some();
+        if ui.add_enabled(ready, Button::new("Find pose")).clicked() {
+            commands.push(Command::Register(RegisterAction::Find));
+        }
+    });
+}
+
+/// What a made-up pair hides, for whoever wants to know how near he came.
+fn hidden(ui: &mut Ui, state: &State) {
+    let Some(hidden) = state.register.hidden() else { return };
+    ui.collapsing(RichText::new("Made-up pair: show what it hides").small(), |ui| {
+        let (t, r) = (hidden.translation_mm, hidden.rotation_deg);
+        let text = format!(
+            "tx {:.2}, ty {:.2}, tz {:.2} mm; rx {:.2}, ry {:.2}, rz {:.2}°",
+            t.x, t.y, t.z, r.x, r.y, r.z
+        );
+        ui.monospace(RichText::new(text).small());
+        let off = state.register.shown_pose().translation_mm - t;
+        ui.weak(RichText::new(format!("The isocentre is {:.2} mm off.", off.length())).small());
+    });
+}
+
+fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let done = state.jobs.live.iter().find(|j| j.slot == crate::worker::Slot::Search).map_or(0.0, |j| j.done);
+    ui.horizontal(|ui| {
+        let text = match state.register.best() {
+            Some(step) => format!("{:.0} mm, {} DRRs", step.side_mm, step.drrs),
+            None => "begins".to_owned(),
+        };
+        let width = (ui.available_width() - 60.0).max(60.0);
+        let bar = egui::ProgressBar::new(done).desired_width(width).desired_height(20.0).corner_radius(3);
+        ui.add(bar.text(RichText::new(text).small()));
+        if ui.button("Stop").clicked() {
+            commands.push(Command::Register(RegisterAction::Stop));
+        }
+    });
+}
+
+fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
+    match &proposal.found {
+        Some(found) => {
+            let text = format!(
+                "Metric {:.4}, from {:.4}; {} DRRs in {:.1} s on {}",
+                found.after, found.before, found.drrs, found.seconds, found.device
+            );
+            ui.add(egui::Label::new(RichText::new(text).small()).wrap());
+            if found.at_bound.iter().any(|b| *b) {
+                let text = "The search came to the end of its reach: the true pose may lie beyond. Accept and search \
+                            again, or begin nearer.";
+                ui.add(egui::Label::new(RichText::new(text).small().color(theme::WARNING)).wrap());
+            }
+        }
+        None => {
+            ui.add(egui::Label::new(RichText::new("Stopped: this is the best so far.").small()).wrap());
+        }
+    }
+    ui.horizontal(|ui| {
+        let accept = Button::new("Accept").fill(theme::ACCENT.gamma_multiply(0.35));
+        if ui.add(accept).clicked() {
+            commands.push(Command::Register(RegisterAction::Accept));
+        }
+        if ui.button("Reject").clicked() {
+            commands.push(Command::Register(RegisterAction::Reject));
+        }
+    });
+}

@@ -1,0 +1,312 @@
+//! What the workspace needs of the worker: the CT's attenuation, the metric of the pose on show, the search.
+
+use super::image::{Image, range_of};
+use super::open::{GeometryDraft, OpenedImage};
+use super::{Prepared, Proposal, Search};
+use crate::app::App;
+use crate::app::follow::Answer;
+use crate::app::state::Workspace;
+use crate::case::Pose;
+use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
+use crate::engine::{Compute, Watch};
+use crate::geometry::{Projection, Volume, VolumeId};
+use crate::physics::{AttenuationCurve, CurveKind, HuTable};
+use crate::registration::{self, Found, Meter, Metric, Request, Step};
+use crate::worker::{Lane, Slot, Task};
+use glam::DVec3;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Pixels a DRR's black and white are taken from, and the step of their rays, mm.
+const RANGE_PIXELS: usize = 1500;
+const RANGE_STEP_MM: f64 = 3.0;
+
+/// What an attenuation is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct AttenuationInputs {
+    ct: VolumeId,
+    table: Arc<HuTable>,
+}
+
+/// What a metric is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeterInputs {
+    attenuation: VolumeId,
+    /// Of the images.
+    version: u64,
+    centre_mm: DVec3,
+    metric: Metric,
+}
+
+/// How far a search is, written by its thread and read by the window's.
+#[derive(Debug, Default)]
+pub struct Trace {
+    news: Mutex<News>,
+}
+
+/// The best so far, and the values not yet drawn.
+type News = (Option<Step>, Vec<f64>);
+
+impl Trace {
+    pub fn best(&self) -> Option<Step> {
+        self.news().0
+    }
+
+    fn note(&self, step: Step) {
+        let mut news = self.news();
+        news.0 = Some(step);
+        news.1.push(step.metric);
+    }
+
+    /// Values since the last call.
+    fn take_values(&self) -> Vec<f64> {
+        std::mem::take(&mut self.news().1)
+    }
+
+    fn news(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the workspace's jobs answer.
+#[derive(Debug)]
+pub enum RegisterAnswer {
+    Attenuation(Box<AttenuationAnswer>),
+    Image(Box<OpenedImage>),
+    /// An X-ray's geometry is to be asked for.
+    Ask(Box<GeometryDraft>),
+    /// With the pose they hide.
+    MadeUp(Vec<Image>, Pose),
+    Prepared(Box<Prepared>),
+    Value(Box<(MeterInputs, Pose)>, Option<f64>),
+    Found(Box<Found>),
+}
+
+/// An attenuation with what it was made from.
+#[derive(Debug)]
+pub struct AttenuationAnswer {
+    inputs: AttenuationInputs,
+    volume: Arc<Volume<f32>>,
+}
+
+impl App {
+    /// Asks for what the workspace lacks; nothing while another is on show.
+    pub(in crate::app) fn ask_register(&mut self) {
+        let state = &mut self.state;
+        if let Search::Running(trace) = &state.register.search {
+            let values = trace.take_values();
+            values.into_iter().for_each(|v| state.register.note_value(v));
+        }
+        if state.workspace != Workspace::Register || state.register.images.is_empty() {
+            return;
+        }
+        self.ask_attenuation();
+        self.ask_meter();
+        self.ask_value();
+    }
+
+    fn ask_attenuation(&mut self) {
+        let state = &mut self.state;
+        let Some(ct) = state.history.case().ct.clone() else { return };
+        let table = Arc::clone(&state.follow.settings.hu_table);
+        let inputs = AttenuationInputs { ct: ct.hu.id(), table };
+        if state.register.attenuation_asked.as_ref() == Some(&inputs) {
+            return;
+        }
+        state.register.attenuation_asked = Some(inputs.clone());
+        let task = Task::new("Attenuation of the CT", move |_| {
+            let curve =
+                AttenuationCurve::new(CurveKind::Water, &inputs.table, AttenuationCurve::KILOVOLT_MEV);
+            let volume = Arc::new(curve.attenuation(&ct.hu));
+            let answer = AttenuationAnswer { inputs, volume };
+            Ok::<_, String>(Answer::Register(RegisterAnswer::Attenuation(Box::new(answer))))
+        });
+        self.worker.submit(Slot::Attenuation, task);
+    }
+
+    fn ask_meter(&mut self) {
+        let state = &mut self.state;
+        let centre_mm = state.register.centre_mm(state.history.case());
+        let register = &mut state.register;
+        let Some(attenuation) = register.attenuation().cloned() else { return };
+        let (version, metric) = (register.version, register.metric);
+        let inputs = MeterInputs { attenuation: attenuation.id(), version, centre_mm, metric };
+        if register.meter_asked.as_ref() == Some(&inputs) {
+            return;
+        }
+        register.meter_asked = Some(inputs.clone());
+        let images = register.images.clone();
+        let task = Task::new("Metric", move |watch| {
+            prepared(inputs, &attenuation, &images, watch)
+                .map(|p| Answer::Register(RegisterAnswer::Prepared(Box::new(p))))
+        });
+        self.worker.submit(Slot::Meter, task);
+    }
+
+    fn ask_value(&mut self) {
+        let register = &mut self.state.register;
+        let current = register.meter.as_ref().filter(|m| register.meter_asked.as_ref() == Some(&m.inputs));
+        let (Some(prepared), false) = (current, matches!(register.search, Search::Running(_))) else {
+            return;
+        };
+        let wanted = (prepared.inputs.clone(), register.shown_pose());
+        // A value under way is let finish: else, during a drag, none ever would.
+        let busy = register.value_asked.is_some();
+        if busy || register.value.as_ref().is_some_and(|(valued, _)| *valued == wanted) {
+            return;
+        }
+        let meter = Arc::clone(&prepared.meter);
+        register.value_asked = Some(wanted.clone());
+        let task = Task::new("Metric of a pose", move |watch| {
+            let value = meter.value(&wanted.1, watch)?;
+            Ok::<_, crate::engine::Stopped>(Answer::Register(RegisterAnswer::Value(Box::new(wanted), value)))
+        });
+        self.worker.submit(Slot::MetricValue, task);
+    }
+
+    pub(super) fn find_pose(&mut self) {
+        let state = &mut self.state;
+        let centre_mm = state.register.centre_mm(state.history.case());
+        let device = state.follow.settings.device;
+        let register = &mut state.register;
+        let Some(attenuation) = register.attenuation().cloned() else { return };
+        if matches!(register.search, Search::Running(_)) || register.images.is_empty() {
+            return;
+        }
+        let views = register.images.iter().map(|i| i.view()).collect();
+        let request = Request {
+            start: register.poses.now(),
+            metric: register.metric,
+            method: register.method,
+            locked: register.locked,
+            ..Request::new(attenuation, views, centre_mm)
+        };
+        let trace = Arc::new(Trace::default());
+        register.search = Search::Running(Arc::clone(&trace));
+        register.curve.clear();
+        let ctx = self.ctx.clone();
+        let task = Task::new("Finding the pose", move |watch| {
+            let note = |step: &Step| {
+                trace.note(*step);
+                ctx.request_repaint();
+            };
+            let device = device.resolve().map_err(|e| e.to_string())?;
+            let found = registration::register(&request, &device, watch, &note).map_err(|e| e.to_string())?;
+            Ok::<_, String>(Answer::Register(RegisterAnswer::Found(Box::new(found))))
+        });
+        self.worker.submit(Slot::Search, task.on(Lane::Device));
+    }
+
+    pub(in crate::app) fn take_register(&mut self, answer: RegisterAnswer) {
+        let ct = self.state.case().ct.as_ref().map(|ct| ct.hu.id());
+        let register = &mut self.state.register;
+        match answer {
+            RegisterAnswer::Attenuation(answer) => {
+                if Some(answer.inputs.ct) == ct {
+                    register.attenuation = Some((answer.inputs, answer.volume));
+                }
+            }
+            RegisterAnswer::Image(opened) => self.take_opened(*opened),
+            RegisterAnswer::Ask(mut draft) => {
+                let centre_mm = register.centre_mm(self.state.history.case());
+                draft.suggest(self.state.history.case(), centre_mm);
+                register.draft = Some(draft);
+            }
+            RegisterAnswer::MadeUp(images, hidden) => self.take_made_up(images, hidden),
+            RegisterAnswer::Prepared(prepared) => {
+                if register.meter_asked.as_ref() == Some(&prepared.inputs) {
+                    register.meter_failure = None;
+                    register.meter = Some(*prepared);
+                }
+            }
+            RegisterAnswer::Value(valued, value) => {
+                register.value_asked = None;
+                if let Some(value) = value {
+                    register.note_value(value);
+                }
+                register.value = Some((*valued, value));
+            }
+            RegisterAnswer::Found(found) => {
+                if matches!(register.search, Search::Running(_)) {
+                    register.search = Search::Ended(Proposal { pose: found.pose, found: Some(*found) });
+                }
+            }
+        }
+    }
+
+    /// A job of the workspace failed. Whether a notice is to say so: the panel says what is the matter with the metric.
+    pub(in crate::app) fn fail_register(&mut self, slot: Slot, message: &str) -> bool {
+        let register = &mut self.state.register;
+        match slot {
+            Slot::Meter => {
+                register.meter_failure =
+                    register.meter_asked.clone().map(|inputs| (inputs, message.to_owned()));
+                return false;
+            }
+            Slot::MetricValue => register.value_asked = None,
+            Slot::Search => register.search = Search::Idle,
+            _ => {}
+        }
+        true
+    }
+
+    /// A job of the workspace was cancelled: of a search, the best so far waits for an answer.
+    pub(in crate::app) fn cancelled_register(&mut self, slot: Slot) {
+        let register = &mut self.state.register;
+        match slot {
+            Slot::Search => {
+                register.search = match register.best() {
+                    Some(step) => Search::Ended(Proposal { pose: step.pose, found: None }),
+                    None => Search::Idle,
+                };
+            }
+            Slot::MetricValue => register.value_asked = None,
+            Slot::Meter => register.meter_asked = None,
+            Slot::Attenuation => register.attenuation_asked = None,
+            _ => {}
+        }
+    }
+
+    /// Another case comes: what is under way for this one ends.
+    pub(in crate::app) fn reset_register(&mut self) {
+        for slot in [Slot::Attenuation, Slot::Meter, Slot::MetricValue, Slot::Search, Slot::Xray] {
+            self.worker.cancel(slot);
+        }
+        self.state.register.reset();
+    }
+}
+
+/// The metric made ready, and each DRR's black and white at the pose planned.
+fn prepared(
+    inputs: MeterInputs,
+    attenuation: &Arc<Volume<f32>>,
+    images: &[Arc<Image>],
+    watch: &Watch,
+) -> Result<Prepared, String> {
+    let range = |image: &Arc<Image>| {
+        let projection = image.radiograph.projection;
+        range(attenuation, projection, inputs.centre_mm, watch)
+    };
+    let ranges = images.iter().map(range).collect::<Result<_, _>>()?;
+    let views: Vec<_> = images.iter().map(|i| i.view()).collect();
+    let meter =
+        Meter::new(attenuation, &views, inputs.centre_mm, inputs.metric).map_err(|e| e.to_string())?;
+    Ok(Prepared { inputs, meter: Arc::new(meter), ranges })
+}
+
+fn range(
+    attenuation: &Arc<Volume<f32>>,
+    projection: Projection,
+    centre_mm: DVec3,
+    watch: &Watch,
+) -> Result<[f32; 2], String> {
+    let count = RANGE_PIXELS.min(projection.pixels());
+    let request = DrrRequest {
+        attenuation: Arc::clone(attenuation),
+        projection,
+        poses: vec![Pose::default()],
+        pose_centre_mm: centre_mm,
+        integrator: Integrator::Trilinear { step_mm: Some(RANGE_STEP_MM) },
+        pixels: Pixels::Subset { region: None, count, seed: 1 },
+    };
+    drr(&request, &Compute::Cpu, watch).map(|d| range_of(d.integrals)).map_err(|e| e.to_string())
+}

@@ -1,0 +1,145 @@
+//! An X-ray as the window shows it.
+
+use crate::app::render::Texels;
+use crate::case::Radiograph;
+use crate::registration::{RegistrationError, View};
+use std::sync::Arc;
+
+/// Texels along a side at most: every graphics device has room for as many, and no screen shows more.
+const MOST_TEXELS: usize = 2048;
+/// Pixels of a region along a side at least.
+const LEAST_REGION: usize = 8;
+/// Shares of the pixels that are darker than black and brighter than white.
+const TAILS: [f64; 2] = [0.01, 0.995];
+
+/// A part of an image, pixels from its top left corner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    pub column: usize,
+    pub row: usize,
+    pub columns: usize,
+    pub rows: usize,
+}
+
+impl Region {
+    /// What lies between two corners, `[column, row]`, as far as it is in an image of `columns` x `rows`. `None` where that
+    /// is next to nothing.
+    pub fn between(a: [f64; 2], b: [f64; 2], size: [usize; 2]) -> Option<Self> {
+        let side = |axis: usize| {
+            let edge = |v: f64| (v + 0.5).round().clamp(0.0, size[axis] as f64) as usize;
+            (edge(a[axis].min(b[axis])), edge(a[axis].max(b[axis])))
+        };
+        let ([left, right], [top, bottom]) = (<[usize; 2]>::from(side(0)), <[usize; 2]>::from(side(1)));
+        let (columns, rows) = (right - left, bottom - top);
+        (columns.min(rows) >= LEAST_REGION).then_some(Self { column: left, row: top, columns, rows })
+    }
+}
+
+/// An X-ray on show.
+#[derive(Clone, Debug)]
+pub struct Image {
+    pub radiograph: Arc<Radiograph>,
+    pub texels: Arc<Texels>,
+    /// Values of the texels at black and at white.
+    pub range: [f32; 2],
+    /// What the metric looks at; `None`: all.
+    pub region: Option<Region>,
+}
+
+impl Image {
+    /// # Errors
+    /// [`RegistrationError`]: a picture in which nothing counts, or of one value.
+    pub fn new(radiograph: Radiograph) -> Result<Self, RegistrationError> {
+        let radiograph = Arc::new(radiograph);
+        let picture = View::new(Arc::clone(&radiograph)).picture()?;
+        let size = [radiograph.projection.columns(), radiograph.projection.rows()];
+        let counted = picture.values.iter().zip(&picture.mask).filter(|(_, m)| **m).map(|(v, _)| *v);
+        let range = range_of(counted.collect());
+        let texels = Arc::new(binned(&picture.values, size));
+        Ok(Self { radiograph, texels, range, region: None })
+    }
+
+    /// What the metric looks at.
+    pub fn view(&self) -> View {
+        let mut view = View::new(Arc::clone(&self.radiograph));
+        if let Some(region) = self.region {
+            let columns = self.radiograph.projection.columns();
+            let there = |n: usize| {
+                let (c, r) = (n % columns, n / columns);
+                (region.column..region.column + region.columns).contains(&c)
+                    && (region.row..region.row + region.rows).contains(&r)
+                    && view.mask.as_ref().is_none_or(|open| open.get(n).copied().unwrap_or(false))
+            };
+            view.mask = Some(Arc::new((0..self.radiograph.projection.pixels()).map(there).collect()));
+        }
+        view
+    }
+}
+
+/// Black and white for these values.
+pub fn range_of(mut values: Vec<f32>) -> [f32; 2] {
+    values.retain(|v| v.is_finite());
+    let last = values.len().saturating_sub(1);
+    let mut at = |share: f64| {
+        let n = (share * last as f64).round() as usize;
+        if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(n, f32::total_cmp).1 }
+    };
+    let [low, high] = TAILS.map(&mut at);
+    if high > low { [low, high] } else { [low, low + 1.0] }
+}
+
+/// Means over blocks of pixels, so that no side is too long for a texture.
+fn binned(values: &[f32], [columns, rows]: [usize; 2]) -> Texels {
+    let k = columns.max(rows).div_ceil(MOST_TEXELS);
+    let (across, down) = (columns.div_ceil(k), rows.div_ceil(k));
+    let mean = |n: usize| {
+        let (c, r) = (n % across * k, n / across * k);
+        let (mut sum, mut count) = (0.0_f32, 0.0_f32);
+        for row in r..(r + k).min(rows) {
+            for value in &values[row * columns + c..row * columns + (c + k).min(columns)] {
+                if value.is_finite() {
+                    sum += value;
+                    count += 1.0;
+                }
+            }
+        }
+        sum / count.max(1.0)
+    };
+    Texels {
+        values: (0..across * down).map(mean).collect(),
+        columns: across,
+        rows: down,
+        pixels_per_texel: k,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_picture_is_shown_by_means_of_blocks() {
+        let (columns, rows) = (5000, 3);
+        let values: Vec<f32> = (0..columns * rows).map(|n| (n % columns) as f32).collect();
+        let texels = binned(&values, [columns, rows]);
+        assert_eq!((texels.columns, texels.rows, texels.pixels_per_texel), (1667, 1, 3));
+        assert_eq!(texels.values[10], 31.0);
+        assert_eq!(texels.values[1666], 4998.5);
+    }
+
+    #[test]
+    fn a_region_is_cut_to_the_image_and_never_empty() {
+        let size = [100, 80];
+        let whole = Region { column: 0, row: 0, columns: 100, rows: 80 };
+        assert_eq!(Region::between([-50.0, 300.0], [400.0, -2.0], size), Some(whole));
+        assert_eq!(Region::between([20.0, 20.0], [20.4, 60.0], size), None);
+        assert_eq!(Region::between([120.0, 20.0], [180.0, 60.0], size), None);
+    }
+
+    #[test]
+    fn black_and_white_leave_out_the_tails() {
+        let [low, high] = range_of((0..=1000).map(|n| n as f32).chain([f32::NAN, 1e9]).collect());
+        assert!((9.0..=11.0).contains(&low) && (990.0..=1000.0).contains(&high), "{low} {high}");
+        assert_eq!(range_of(vec![]), [0.0, 1.0]);
+    }
+}

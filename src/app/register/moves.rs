@@ -1,0 +1,147 @@
+//! Moving the patient by hand: shifts and turns along what is seen, and what undoes them.
+
+use crate::case::Pose;
+use crate::engine::slopes::{numbers, pose_of};
+use crate::geometry::Projection;
+use glam::{DMat3, DMat4, DVec3};
+
+/// A pose shifted in the room, patient LPS, mm.
+pub fn shifted(pose: &Pose, by_mm: DVec3) -> Pose {
+    Pose { translation_mm: pose.translation_mm + by_mm, ..*pose }
+}
+
+/// A pose turned about an axis of the room through where its centre has come to lie, anticlockwise as seen from the
+/// axis's tip; the centre stays where it is.
+pub fn turned(pose: &Pose, axis: DVec3, by_deg: f64) -> Pose {
+    let turn = DMat3::from_axis_angle(axis.normalize_or(DVec3::Z), by_deg.to_radians());
+    let matrix = DMat4::from_mat3(turn * pose.rotation());
+    match Pose::from_matrix(matrix, DVec3::ZERO) {
+        Some(new) => Pose { rotation_deg: new.rotation_deg, ..*pose },
+        None => *pose,
+    }
+}
+
+/// `to`, with the numbers that are locked as they are in `from`.
+pub fn held(from: &Pose, to: &Pose, locked: [bool; 6]) -> Pose {
+    let (from, mut to) = (numbers(from), numbers(to));
+    for axis in 0..6 {
+        if locked[axis] {
+            to[axis] = from[axis];
+        }
+    }
+    pose_of(to)
+}
+
+/// What is right, up, and towards the source on an image; unit vectors in patient LPS.
+pub fn seen_axes(image: &Projection) -> [DVec3; 3] {
+    let right = image.column_step_mm().normalize();
+    let down = image.row_step_mm().normalize();
+    let normal = right.cross(down).normalize();
+    let towards = image.source_mm() - image.origin_mm();
+    [right, -down, normal * normal.dot(towards).signum()]
+}
+
+/// A pose with its past and its undone future.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Poses {
+    now: Pose,
+    past: Vec<Pose>,
+    future: Vec<Pose>,
+    gesture: Option<u64>,
+}
+
+/// Steps kept.
+const MOST: usize = 1000;
+
+impl Poses {
+    pub fn now(&self) -> Pose {
+        self.now
+    }
+
+    /// Sets the pose; those of one gesture (a drag) undo together.
+    pub fn set(&mut self, pose: Pose, gesture: Option<u64>) {
+        if pose == self.now {
+            return;
+        }
+        if gesture.is_none() || gesture != self.gesture {
+            self.past.push(self.now);
+            if self.past.len() > MOST {
+                self.past.remove(0);
+            }
+        }
+        self.gesture = gesture;
+        self.future.clear();
+        self.now = pose;
+    }
+
+    pub fn undo(&mut self) {
+        if let Some(before) = self.past.pop() {
+            self.future.push(std::mem::replace(&mut self.now, before));
+            self.gesture = None;
+        }
+    }
+
+    pub fn redo(&mut self) {
+        if let Some(after) = self.future.pop() {
+            self.past.push(std::mem::replace(&mut self.now, after));
+            self.gesture = None;
+        }
+    }
+
+    pub fn can_undo(&self) -> bool {
+        !self.past.is_empty()
+    }
+
+    pub fn can_redo(&self) -> bool {
+        !self.future.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A turn about a room axis takes every point where rotating it about that axis through the moved centre does.
+    #[test]
+    fn turns_go_about_the_moved_centre() {
+        let centre = DVec3::new(10.0, 20.0, -30.0);
+        let start = Pose::new([4.0, -3.0, 8.0], [10.0, -20.0, 35.0]);
+        let axis = DVec3::new(0.3, -0.9, 0.5).normalize();
+        let after = turned(&start, axis, 12.0);
+        let (s, c) = 12.0_f64.to_radians().sin_cos();
+        for p in [DVec3::ZERO, DVec3::new(50.0, 10.0, 7.0), centre] {
+            let before = start.apply(p, centre);
+            let v = before - (centre + start.translation_mm);
+            // Rodrigues.
+            let want =
+                v * c + axis.cross(v) * s + axis * axis.dot(v) * (1.0 - c) + centre + start.translation_mm;
+            assert!((after.apply(p, centre) - want).length() < 1e-9);
+        }
+        let locked = held(&start, &after, [false, false, false, true, false, true]);
+        assert_eq!(locked.rotation_deg.x, 10.0);
+        assert_eq!(locked.rotation_deg.z, 35.0);
+        assert_ne!(locked.rotation_deg.y, -20.0);
+    }
+
+    #[test]
+    fn a_gesture_undoes_as_one_and_a_nudge_by_itself() {
+        let mut poses = Poses::default();
+        let at = |x: f64| Pose::new([x, 0.0, 0.0], [0.0; 3]);
+        poses.set(at(1.0), None);
+        poses.set(at(2.0), Some(7));
+        poses.set(at(3.0), Some(7));
+        poses.set(at(4.0), Some(8));
+        poses.set(at(4.0), None);
+        let mut seen = vec![];
+        while poses.can_undo() {
+            poses.undo();
+            seen.push(poses.now().translation_mm.x);
+        }
+        assert_eq!(seen, [3.0, 1.0, 0.0]);
+        poses.redo();
+        poses.redo();
+        assert_eq!(poses.now(), at(3.0));
+        poses.set(at(9.0), None);
+        assert!(!poses.can_redo());
+    }
+}

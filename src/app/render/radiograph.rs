@@ -1,0 +1,271 @@
+//! The pipeline of `kernels/radiograph.wgsl`: an X-ray and a DRR laid over each other, outlines over both.
+
+use super::OutlineLook;
+use super::pipeline::{self, Blocks, Layers};
+use bytemuck::{Pod, Zeroable};
+use egui_wgpu::wgpu;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+pub(super) const SOURCE: &str =
+    concat!(include_str!("../../../kernels/cover.wgsl"), include_str!("../../../kernels/radiograph.wgsl"));
+
+/// The part of an image that a view shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RadiographFrame {
+    /// Image pixel `[column, row]` at the view's top left corner, pixel centres at whole numbers.
+    pub top_left: [f64; 2],
+    /// Image pixels along a screen pixel to the right and down.
+    pub pixels_per_px: [f64; 2],
+    /// Screen pixels.
+    pub size_px: [f32; 2],
+    /// Columns and rows of the image.
+    pub image: [usize; 2],
+}
+
+/// An X-ray as it is drawn: bright where more is in the way, a texel for one or more pixels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Texels {
+    /// `[row][column]`.
+    pub values: Vec<f32>,
+    pub columns: usize,
+    pub rows: usize,
+    pub pixels_per_texel: usize,
+}
+
+/// How an X-ray and a DRR are laid over each other. Lengths in screen pixels, from the view's top left corner.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Overlay {
+    /// Share of the DRR, 0 to 1.
+    Blend(f32),
+    /// Each in a colour of its own, 0 to 1; together white.
+    Colours { xray: [f32; 3], drr: [f32; 3] },
+    /// Side of a field.
+    Board(f32),
+    /// The DRR right of this.
+    Swipe(f32),
+    /// The DRR within a circle.
+    Spyglass { middle: [f32; 2], radius: f32 },
+    /// Grey where both agree, brighter where the X-ray has more in the way.
+    Difference,
+    /// Edges of the DRR in a colour over the X-ray.
+    Edges { colour: [f32; 3], width_px: f32 },
+}
+
+/// How the images look.
+pub struct RadiographLook<'a> {
+    pub xray: Option<&'a Arc<Texels>>,
+    pub overlay: Overlay,
+    /// Values at black and at white.
+    pub xray_range: [f32; 2],
+    pub drr_range: [f32; 2],
+    /// Bone dark, as on film.
+    pub bone_dark: bool,
+    /// Display colour outside the image, 0 to 1.
+    pub background: [f32; 3],
+    pub outlines: Vec<OutlineLook<'a>>,
+}
+
+/// `struct Look` of the shader.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct LookUniform {
+    corner: [f32; 4],
+    shape: [f32; 4],
+    xray: [f32; 4],
+    drr: [f32; 4],
+    xray_colour: [f32; 4],
+    drr_colour: [f32; 4],
+    background: [f32; 4],
+    how: [f32; 4],
+    glass: [f32; 4],
+}
+
+/// A texture with its number of image pixels a texel.
+pub(super) type Drawn = (wgpu::TextureView, usize);
+
+pub(super) struct RadiographPipeline {
+    pipeline: wgpu::RenderPipeline,
+    blocks: Blocks<LookUniform>,
+    layout: wgpu::BindGroupLayout,
+    /// By address of the texels.
+    xrays: HashMap<usize, (Weak<Texels>, wgpu::TextureView)>,
+    nothing: wgpu::TextureView,
+}
+
+impl RadiographPipeline {
+    pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue, target: wgpu::TextureFormat) -> Self {
+        let entry = |binding| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: wgpu::ShaderStages::FRAGMENT,
+            ty: wgpu::BindingType::Texture {
+                sample_type: wgpu::TextureSampleType::Float { filterable: false },
+                view_dimension: wgpu::TextureViewDimension::D2,
+                multisampled: false,
+            },
+            count: None,
+        };
+        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("radiographs"),
+            entries: &[entry(0), entry(1)],
+        });
+        let blocks = Blocks::new(device);
+        let groups = [Some(blocks.layout()), Some(&layout)];
+        let pipeline = pipeline::new(device, "radiograph", SOURCE, &groups, pipeline::over(target));
+        let nothing = upload(device, queue, &[0.0], [1, 1]);
+        Self { pipeline, blocks, layout, xrays: HashMap::new(), nothing }
+    }
+
+    /// The texture of an X-ray, uploaded at its first use.
+    pub(super) fn xray(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        texels: &Arc<Texels>,
+    ) -> Option<Drawn> {
+        self.xrays.retain(|_, (texels, _)| texels.strong_count() > 0);
+        let most = device.limits().max_texture_dimension_2d as usize;
+        let Texels { columns, rows, .. } = **texels;
+        if columns.max(rows) > most || columns.min(rows) == 0 || texels.values.len() != columns * rows {
+            return None;
+        }
+        let key = Arc::as_ptr(texels) as usize;
+        let (_, view) = self.xrays.entry(key).or_insert_with(|| {
+            let size = [columns as u32, rows as u32];
+            (Arc::downgrade(texels), upload(device, queue, &texels.values, size))
+        });
+        Some((view.clone(), texels.pixels_per_texel))
+    }
+
+    /// What draws both images, and each outline with its silhouette over them.
+    pub(super) fn paint(
+        &self,
+        device: &wgpu::Device,
+        frame: &RadiographFrame,
+        look: &RadiographLook<'_>,
+        xray: Option<&Drawn>,
+        drr: Option<&Drawn>,
+        silhouettes: &[(Drawn, &OutlineLook<'_>)],
+    ) -> Layers {
+        let none = (self.nothing.clone(), 1);
+        let (xray, drr) = (xray.unwrap_or(&none), drr.unwrap_or(&none));
+        let mut uniforms = vec![uniform(frame, look, xray.1, drr.1)];
+        let mut groups = vec![self.group(device, &xray.0, &drr.0)];
+        for (silhouette, outline) in silhouettes {
+            uniforms.push(outline_uniform(frame, outline, silhouette.1));
+            groups.push(self.group(device, &silhouette.0, &silhouette.0));
+        }
+        let draw = |(n, group)| (self.blocks.offset(n), vec![group]);
+        Layers {
+            pipeline: self.pipeline.clone(),
+            uniforms: self.blocks.upload(device, &uniforms),
+            draws: groups.into_iter().enumerate().map(draw).collect(),
+            corners: 3,
+        }
+    }
+
+    fn group(
+        &self,
+        device: &wgpu::Device,
+        xray: &wgpu::TextureView,
+        drr: &wgpu::TextureView,
+    ) -> wgpu::BindGroup {
+        let entry = |binding, view| wgpu::BindGroupEntry {
+            binding,
+            resource: wgpu::BindingResource::TextureView(view),
+        };
+        device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("radiographs"),
+            layout: &self.layout,
+            entries: &[entry(0, xray), entry(1, drr)],
+        })
+    }
+}
+
+fn upload(
+    device: &wgpu::Device,
+    queue: &wgpu::Queue,
+    values: &[f32],
+    [width, height]: [u32; 2],
+) -> wgpu::TextureView {
+    let texture = device.create_texture(&wgpu::TextureDescriptor {
+        label: Some("x-ray"),
+        size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format: wgpu::TextureFormat::R32Float,
+        usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
+        view_formats: &[],
+    });
+    queue.write_texture(
+        texture.as_image_copy(),
+        bytemuck::cast_slice(values),
+        wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * width), rows_per_image: None },
+        texture.size(),
+    );
+    texture.create_view(&wgpu::TextureViewDescriptor::default())
+}
+
+fn placed(frame: &RadiographFrame) -> LookUniform {
+    let [x, y] = frame.top_left;
+    let [right, down] = frame.pixels_per_px;
+    let mut out = LookUniform::zeroed();
+    out.corner = [x as f32, y as f32, right as f32, down as f32];
+    let [columns, rows] = frame.image.map(|n| n as f32);
+    out.shape = [frame.size_px[0], frame.size_px[1], columns, rows];
+    out
+}
+
+fn uniform(frame: &RadiographFrame, look: &RadiographLook<'_>, xray: usize, drr: usize) -> LookUniform {
+    let range = |[low, high]: [f32; 2], k: usize| [low, 1.0 / (high - low).max(1e-6), k as f32, 0.0];
+    let colour = |[r, g, b]: [f32; 3]| [r, g, b, 1.0];
+    let mut out = placed(frame);
+    out.xray = range(look.xray_range, xray);
+    out.drr = range(look.drr_range, drr);
+    out.background = colour(look.background);
+    out.how[3] = if look.bone_dark { 1.0 } else { 0.0 };
+    out.how[0] = match look.overlay {
+        Overlay::Blend(share) => {
+            out.how[1] = share;
+            0.0
+        }
+        Overlay::Colours { xray, drr } => {
+            (out.xray_colour, out.drr_colour) = (colour(xray), colour(drr));
+            1.0
+        }
+        Overlay::Board(side) => {
+            out.how[2] = side.max(1.0);
+            2.0
+        }
+        Overlay::Swipe(x) => {
+            out.glass[0] = x;
+            3.0
+        }
+        Overlay::Spyglass { middle: [x, y], radius } => {
+            out.glass = [x, y, radius, 0.0];
+            4.0
+        }
+        Overlay::Difference => 5.0,
+        Overlay::Edges { colour: drr, width_px } => {
+            out.drr_colour = colour(drr);
+            out.glass[3] = 0.5 * width_px;
+            6.0
+        }
+    };
+    out
+}
+
+fn outline_uniform(
+    frame: &RadiographFrame,
+    outline: &OutlineLook<'_>,
+    pixels_per_texel: usize,
+) -> LookUniform {
+    let [r, g, b] = outline.colour;
+    let mut out = placed(frame);
+    out.drr = [0.0, 1.0, pixels_per_texel as f32, 0.0];
+    out.drr_colour = [r, g, b, 1.0];
+    out.how[0] = 7.0;
+    out.glass[3] = 0.5 * outline.width_px;
+    out
+}

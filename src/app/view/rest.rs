@@ -1,0 +1,35 @@
+//! Coarse while it moves, fine once it rests.
+
+use crate::app::render::{Fineness, Gpu};
+use egui::{Response, Ui};
+use std::time::Duration;
+
+/// Seconds without motion after which pictures are cast finely.
+const REST_S: f64 = 0.2;
+
+/// How finely to cast what depends on `key`: it has moved where the key is another than a moment ago.
+pub(super) fn fineness<K>(ui: &Ui, response: &Response, key: K, gpu: &Gpu) -> Fineness
+where
+    K: Clone + PartialEq + Send + Sync + 'static,
+{
+    let id = response.id.with("moved");
+    let now = ui.input(|i| i.time);
+    let last: Option<(K, f64)> = ui.data(|d| d.get_temp(id));
+    let since = match last {
+        Some((known, since)) if known == key => since,
+        _ => {
+            ui.data_mut(|d| d.insert_temp(id, (key, now)));
+            now
+        }
+    };
+    let rested = now - since >= REST_S;
+    if !rested {
+        let wait = Duration::from_secs_f64((REST_S - (now - since)).max(0.01));
+        ui.ctx().request_repaint_after(wait);
+    }
+    match (rested, gpu.is_software()) {
+        (false, true) => Fineness::Coarse,
+        (false, false) | (true, true) => Fineness::Medium,
+        (true, false) => Fineness::Fine,
+    }
+}
