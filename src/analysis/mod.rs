@@ -5,6 +5,7 @@ mod clusters;
 mod compare;
 mod dvh;
 mod figures;
+mod gamma_report;
 mod goals;
 mod plan_job;
 mod plan_sum;
@@ -19,6 +20,9 @@ pub use clusters::{Cluster, Inside, clusters, inside};
 pub use compare::{PairError, check_pair, combined};
 pub use dvh::{Dvh, DvhError};
 pub use figures::{PlanFigures, StructureFigures, target_of};
+pub use gamma_report::{
+    CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
+};
 pub use goals::{Goal, GoalError, Metric, MetricUnit};
 pub use plan_job::{PlanDose, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, dose_of_plan};
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};

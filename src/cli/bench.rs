@@ -18,13 +18,14 @@ beamsight bench path\n  \
 beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
 beamsight bench cccs clinical --device cuda\n  \
 beamsight bench drr slices --runs 200 --device cuda\n  \
+beamsight bench gamma table1 --device cuda\n  \
 beamsight bench live --runs 5\n  \
 beamsight bench register two part --runs 100\n  \
 beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path, cccs, drr, live, register
+    /// The job: path, cccs, drr, gamma, live, register
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
@@ -43,13 +44,15 @@ pub struct Args {
 
 /// Radiographs, in a table of their own.
 const DRR: &str = "drr";
+/// The tables of Gu 2010.
+const GAMMA: &str = "gamma";
 /// A gantry drag through the worker.
 const LIVE: &str = "live";
 /// Poses found from random starts.
 const REGISTER: &str = "register";
 
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> = bench::jobs().chain([LIVE, DRR, REGISTER]).collect();
+    let known: Vec<&str> = bench::jobs().chain([LIVE, DRR, GAMMA, REGISTER]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -70,6 +73,9 @@ pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
     let options = Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize };
     if args.job == DRR {
         return super::bench_drr::run(&device, &options);
+    }
+    if args.job == GAMMA {
+        return super::bench_gamma::run(&options, &device);
     }
     let report = bench::run(&args.job, &device, &options, &Watch::new())?
         .filter(|report| !report.rows.is_empty())

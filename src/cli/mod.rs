@@ -5,10 +5,12 @@
 
 mod bench;
 mod bench_drr;
+mod bench_gamma;
 mod bench_register;
 mod demo;
 mod dose;
 mod drr;
+mod gamma;
 mod info;
 mod live;
 mod path;
@@ -79,6 +81,8 @@ enum Verb {
     Dose(dose::Args),
     /// Compute a digitally reconstructed radiograph
     Drr(Box<drr::Args>),
+    /// Compare two doses by the gamma index
+    Gamma(gamma::Args),
     /// Find the pose of a CT in one or two X-rays
     Register(register::Args),
     /// Draw the window on a case into a picture
@@ -160,6 +164,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Dose(args)) => dose::run(&args, common.device),
         Some(Verb::Drr(args)) => drr::run(&args, common.device),
         Some(Verb::Register(args)) => register::run(&args, common.device),
+        Some(Verb::Gamma(args)) => gamma::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
         Some(Verb::Selftest(args)) => selftest::run(&args, common.device),
         Some(Verb::Bench(args)) => bench::run(&args, common.device),

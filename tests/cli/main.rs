@@ -3,6 +3,9 @@
 mod bad_input;
 mod dose;
 mod drr;
+mod gamma;
 mod program;
+#[path = "../common/synthetic.rs"]
+mod synthetic;
 mod verbs;
 mod window;

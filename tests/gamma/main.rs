@@ -3,3 +3,5 @@
 mod brute;
 mod closed_forms;
 mod phantom;
+mod properties;
+mod refusals;

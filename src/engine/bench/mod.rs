@@ -3,6 +3,7 @@
 pub mod cccs;
 pub mod degreef;
 pub mod drr;
+pub mod gamma;
 mod path;
 
 use super::cuda::{Buffer, CudaError, Device, Session};

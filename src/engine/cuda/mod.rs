@@ -11,6 +11,7 @@ pub mod cccs;
 mod device;
 pub mod drr;
 mod error;
+pub mod gamma;
 mod grid;
 mod kernels;
 mod memory;

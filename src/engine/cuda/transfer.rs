@@ -17,7 +17,10 @@ const MOST_LANDING_BYTES: usize = 16 << 20;
 /// ... and at least, so that it is seldom taken anew.
 const LEAST_LANDING_BYTES: usize = 4 << 20;
 
-/// Page-locked host memory that downloads land in, kept.
+/// An upload of this many bytes goes through page-locked memory, too.
+const STAGED_BYTES: usize = 2 << 20;
+
+/// Page-locked host memory that copies pass through, kept.
 pub(super) type Staging = Option<PinnedHostSlice<u8>>;
 
 /// No system's pages are smaller.
@@ -80,12 +83,55 @@ impl Session<'_> {
     #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync into a buffer whose size is checked")]
     pub fn write<T: Pod>(&mut self, buffer: &Buffer<T>, values: &[T]) -> Result<(), CudaError> {
         self.check_len(values.len(), buffer.count())?;
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        if bytes.len() >= STAGED_BYTES {
+            let mut landing = self.landing(bytes.len())?;
+            let done = self.write_turns(buffer.address(), bytes, &mut landing);
+            *self.staging() = Some(landing);
+            return done;
+        }
         let bound = self.context().bind_to_thread();
         let stream = self.stream().cu_stream();
         // SAFETY: the buffer holds at least as many values; the driver copies pageable memory before it returns.
         bound
             .and_then(|()| unsafe { result::memcpy_htod_async(buffer.address(), values, stream) })
             .map_err(self.failed("copying to it"))
+    }
+
+    /// Copies to an address on the card, which has room for all, through the halves of the landing in turn: all threads fill
+    /// one while the other is on its way. The driver's own copy of pageable memory is that of one thread.
+    #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync from page-locked memory, filled again after its event")]
+    fn write_turns(
+        &mut self,
+        mut to: u64,
+        bytes: &[u8],
+        landing: &mut PinnedHostSlice<u8>,
+    ) -> Result<(), CudaError> {
+        self.context().bind_to_thread().map_err(self.failed("copying to it"))?;
+        let stream = self.stream().clone();
+        let half = landing.num_bytes() / 2;
+        let (first, second) =
+            landing.as_mut_slice().map_err(self.failed("copying to it"))?.split_at_mut(half);
+        let mut halves = [(first, None::<CudaEvent>), (second, None)];
+        for (n, part) in bytes.chunks(half).enumerate() {
+            let (room, sent) = &mut halves[n % 2];
+            if let Some(sent) = sent.take() {
+                sent.synchronize().map_err(self.failed("copying to it"))?;
+            }
+            let room = &mut room[..part.len()];
+            let pieces = room.par_chunks_mut(PIECE_BYTES / 4).zip(part.par_chunks(PIECE_BYTES / 4));
+            pieces.for_each(|(room, piece)| room.copy_from_slice(piece));
+            // SAFETY: the caller's buffer holds all the bytes; the half is not written before its event has come, and the
+            // landing is kept until the last has.
+            unsafe { result::memcpy_htod_async(to, room, stream.cu_stream()) }
+                .map_err(self.failed("copying to it"))?;
+            *sent = Some(self.event()?);
+            to += part.len() as u64;
+        }
+        halves
+            .iter()
+            .filter_map(|(_, sent)| sent.as_ref())
+            .try_for_each(|sent| sent.synchronize().map_err(self.failed("copying to it")))
     }
 
     /// Sets every byte of a buffer.

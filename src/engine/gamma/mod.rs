@@ -13,33 +13,44 @@
 //!
 //! # Tetrahedra and trilinear interpolation
 //!
-//! Both agree at voxels and on the edges of cells. Inside a cell the tetrahedra leave out the terms in `uv`, `vw`, `uw` and
-//! `uvw` of the trilinear polynomial and put a fold along the diagonals in their place: they differ by at most a quarter of
-//! a face's mixed difference `d00 + d11 - d01 - d10` in the middle of that face, which is nothing where the dose is linear
-//! and of the second order in the spacing elsewhere. [`Surface::Trilinear`] finds the least distance to the trilinear
-//! surface instead, on the CPU, at some four times the work.
+//! Both agree at voxels and on the edges of cells. Elsewhere the tetrahedra leave out the mixed terms of the trilinear
+//! polynomial and have folds along the diagonals in their place: in the middle of a face they differ by a quarter of its
+//! mixed difference `d00 + d11 - d01 - d10`, in the middle of the cell by the mean of its eight corners less that of the two on
+//! the diagonal. That is nothing where the dose is linear, and of the second order in the spacing elsewhere.
+//! [`Surface::Trilinear`] finds the least distance to the trilinear surface instead, on the CPU, at several times the work.
 
-mod digest;
 mod error;
 mod layers;
 mod points;
 mod request;
 mod result;
+mod scan;
 pub mod simplex;
+pub mod trilinear;
 
 pub use error::{GammaError, Role};
 pub use layers::Layers;
-pub use points::{Locate, Place, select};
+pub use points::{HULL_MM, Locate, Place, select};
 pub use request::{Checked, Criterion, Dims, GammaRequest, Normalisation, Order, Subset, Surface};
-pub use result::{Counts, GammaMap, GammaResult, OUTSIDE, UNDEFINED, settled};
+pub use result::{Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};
 
-use super::{Compute, Watch, cpu};
+use super::{Compute, Watch, cpu, cuda};
 
 /// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why.
 ///
 /// # Errors
 /// [`GammaError`]: a request or doses that make no sense, doses that do not meet, nothing to analyse; cancelled.
 pub fn gamma(request: &GammaRequest, device: &Compute, watch: &Watch) -> Result<GammaResult, GammaError> {
-    let _ = device;
-    cpu::gamma::gamma(request, watch)
+    let Compute::Cuda(card) = device else { return cpu::gamma::gamma(request, watch) };
+    if request.surface == Surface::Trilinear {
+        return cpu::gamma::gamma(request, watch);
+    }
+    match cuda::gamma::gamma(request, card, watch) {
+        Ok(result) => Ok(result),
+        Err(cuda::gamma::Failure::Gamma(error)) => Err(error),
+        Err(cuda::gamma::Failure::Card(error)) => {
+            let result = cpu::gamma::gamma(request, watch)?;
+            Ok(GammaResult { receipt: result.receipt.instead_of_a_card(&error), ..result })
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! What is asked of gamma.
 
-use super::digest::{self, Scan};
+use super::scan::{Scan, scan};
 use super::{GammaError, Role};
 use crate::case::Dose;
+use crate::engine::digest::Digest;
 use crate::geometry::{Mask, Volume};
 use serde::Serialize;
 use std::fmt;
@@ -46,9 +47,20 @@ impl Criterion {
         Self { dose_percent, dta_mm, local: false }
     }
 
-    /// The dose difference that counts as 1 at a point of the reference, Gy.
+    /// The dose difference that counts as 1 at a point of the reference, Gy; 0 for a local criterion at no dose.
     pub fn dose_gy(&self, normalisation_gy: f64, reference_gy: f64) -> f64 {
-        0.01 * self.dose_percent * if self.local { reference_gy } else { normalisation_gy }
+        match self.local {
+            true if reference_gy > 0.0 => {
+                (0.01 * self.dose_percent * reference_gy).max(self.least_gy(normalisation_gy))
+            }
+            true => 0.0,
+            false => 0.01 * self.dose_percent * normalisation_gy,
+        }
+    }
+
+    /// No local dose difference is less than a thousand-millionth of the global one, Gy: 32-bit numbers stay in their range.
+    pub fn least_gy(&self, normalisation_gy: f64) -> f64 {
+        1e-11 * self.dose_percent * normalisation_gy
     }
 }
 
@@ -210,10 +222,10 @@ impl GammaRequest {
 
     /// Equal requests have equal digests (64 bits, hexadecimal).
     pub fn digest(&self) -> String {
-        let mut hash = digest::Fnv::default();
+        let mut hash = Digest::default();
         for dose in [&self.reference, &self.evaluated] {
             hash.add_grid(dose.grid());
-            hash.add(digest::scan(dose).hash);
+            hash.add(scan(dose).hash);
         }
         if let Some(region) = &self.region {
             region.offset().iter().chain(&region.size()).for_each(|&n| hash.add(n as u64));
@@ -232,7 +244,7 @@ impl GammaRequest {
             self.region.is_some(),
         );
         numbers.bytes().for_each(|byte| hash.add(u64::from(byte)));
-        format!("{:016x}", hash.0)
+        hash.to_string()
     }
 }
 
@@ -244,7 +256,7 @@ fn check_dose(dose: &Volume<f32>, role: Role) -> Result<Scan, GammaError> {
     if role == Role::Evaluated && (nx < 2 || ny < 2) {
         return Err(GammaError::TooSmall { role, size_x: nx, size_y: ny });
     }
-    let scan = digest::scan(dose);
+    let scan = scan(dose);
     if let Some(n) = scan.first_bad {
         let (at, value) = ([n % nx, n / nx % ny, n / (nx * ny)], dose.data()[n]);
         return Err(match value.is_finite() {

@@ -44,6 +44,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Points over the threshold, in the region, of the subset.
+    pub fn points(&self) -> usize {
+        self.analysed + self.outside + self.undefined
+    }
+
     /// Share of the analysed points that pass, percent.
     pub fn pass_rate_percent(&self) -> f64 {
         100.0 * self.passing as f64 / self.analysed as f64
@@ -57,7 +62,7 @@ pub const UNDEFINED: f32 = f32::from_bits(0x7fc0_0002);
 
 /// A gamma this little over 1 is 1: doses are 32-bit numbers, and a difference of exactly the criterion must not fail by
 /// their rounding.
-const ROUNDING: f32 = 1e-5;
+pub const ROUNDING: f32 = 1e-5;
 
 /// A squared distance as the gamma that is given out.
 #[inline]

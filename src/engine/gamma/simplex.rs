@@ -20,19 +20,49 @@
 //! each a simplex of the same form with a step less (the vertices dropped are those of negative weight in Ju 2008). All
 //! numbers are in units of the criterion: distances of the DTA, doses of the dose difference, seen from the point.
 
-/// Steps of a simplex along one axis, or along several at once. See the module.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is not nearer by this factor of the squared distance is not looked at: 2e-6 of gamma. Where the dose is linear many
+/// tetrahedra lie on one hyperplane and differ by rounding alone.
+const NEARER: f32 = 0.999_996;
+/// A point this much of a cell's side inside it is on its face.
+pub const ON_FACE: f32 = 1e-6;
+
+/// An axis of a cell seen from the point, in DTA: where it begins in sides, its squared side and the inverse of that, and
+/// the inverse of its side.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    pub q: f32,
+    pub l: f32,
+    pub per_l: f32,
+    pub per: f32,
+}
+
+/// A step of a simplex, along one axis or along several at once. See the module.
+#[derive(Clone, Copy, Debug)]
 struct Step {
     q: f32,
     l: f32,
+    per_l: f32,
     e: f32,
+}
+
+impl Axis {
+    #[inline(always)]
+    fn step(self, from: f32, to: f32) -> Step {
+        Step { q: self.q, l: self.l, per_l: self.per_l, e: to - from }
+    }
 }
 
 impl Step {
     /// Slope times dose of the step.
     #[inline(always)]
     fn gain(self) -> f32 {
-        self.e * self.e / self.l
+        self.e * self.e * self.per_l
+    }
+
+    /// Where the least is along it without bounds.
+    #[inline(always)]
+    fn least_at(self, s: f32) -> f32 {
+        -(self.q + s * (self.e * self.per_l))
     }
 }
 
@@ -48,13 +78,13 @@ impl Start {
     #[inline(always)]
     fn after(self, step: Step) -> Self {
         let way = 1.0 + step.q;
-        Self { rest: self.rest + step.l * way * way, dose: self.dose + step.e }
+        Self { rest: self.rest + step.l * (way * way), dose: self.dose + step.e }
     }
 
     /// Without a step.
     #[inline(always)]
     fn before(self, step: Step) -> Self {
-        Self { rest: self.rest + step.l * step.q * step.q, dose: self.dose }
+        Self { rest: self.rest + step.l * (step.q * step.q), dose: self.dose }
     }
 
     /// Two steps taken as one.
@@ -62,33 +92,34 @@ impl Start {
     fn along(self, a: Step, b: Step) -> (Self, Step) {
         let l = a.l + b.l;
         let apart = a.q - b.q;
-        let per = 1.0 / l;
-        let rest = self.rest + a.l * b.l * per * apart * apart;
-        (Self { rest, dose: self.dose }, Step { q: (a.l * a.q + b.l * b.q) * per, l, e: a.e + b.e })
+        let per_l = 1.0 / l;
+        let rest = self.rest + a.l * b.l * per_l * (apart * apart);
+        let both = Step { q: (a.l * a.q + b.l * b.q) * per_l, l, per_l, e: a.e + b.e };
+        (Self { rest, dose: self.dose }, both)
     }
 }
 
 #[inline(always)]
 fn edge(start: Start, a: Step, best: &mut f32) {
     let s = (start.dose - a.e * a.q) / (1.0 + a.gain());
-    let t = (-(a.q + s * a.e / a.l)).clamp(0.0, 1.0);
+    let t = a.least_at(s).clamp(0.0, 1.0);
     let (way, dose) = (t + a.q, start.dose + a.e * t);
-    *best = best.min(start.rest + a.l * way * way + dose * dose);
+    *best = best.min(start.rest + a.l * (way * way) + dose * dose);
 }
 
 #[inline(always)]
 fn triangle(start: Start, a: Step, b: Step, best: &mut f32) {
     let off = start.dose - a.e * a.q - b.e * b.q;
-    let s = off / (1.0 + a.gain() + b.gain());
-    let least = start.rest + off * s;
-    if least >= *best {
+    let n = 1.0 + a.gain() + b.gain();
+    // Its plane is not nearer.
+    if off * off >= (*best - start.rest) * n {
         return;
     }
-    let ta = -(a.q + s * a.e / a.l);
-    let tb = -(b.q + s * b.e / b.l);
+    let s = off / n;
+    let (ta, tb) = (a.least_at(s), b.least_at(s));
     let (low, order, high) = (tb >= 0.0, ta >= tb, ta <= 1.0);
     if low && order && high {
-        *best = least;
+        *best = start.rest + off * s;
         return;
     }
     if !high {
@@ -106,65 +137,88 @@ fn triangle(start: Start, a: Step, b: Step, best: &mut f32) {
 #[inline(always)]
 fn tetrahedron(dose: f32, a: Step, b: Step, c: Step, best: &mut f32) {
     let off = dose - a.e * a.q - b.e * b.q - c.e * c.q;
-    let s = off / (1.0 + a.gain() + b.gain() + c.gain());
-    let least = off * s;
-    if least >= *best {
+    let n = 1.0 + a.gain() + b.gain() + c.gain();
+    // Its hyperplane is not nearer.
+    if off * off >= *best * NEARER * n {
         return;
     }
-    let ta = -(a.q + s * a.e / a.l);
-    let tb = -(b.q + s * b.e / b.l);
-    let tc = -(c.q + s * c.e / c.l);
+    let s = off / n;
+    let (ta, tb, tc) = (a.least_at(s), b.least_at(s), c.least_at(s));
     let (low, second, first, high) = (tc >= 0.0, tb >= tc, ta >= tb, ta <= 1.0);
     if low && second && first && high {
-        *best = least;
+        *best = off * s;
         return;
     }
+    faces(dose, [a, b, c], [high, first, second, low], best);
+}
+
+/// The faces of a tetrahedron whose bounds (`t1 <= 1`, `t1 >= t2`, `t2 >= t3`, `t3 >= 0`) do not hold. Not worth a copy in
+/// each of a cell's six.
+#[inline(never)]
+fn faces(dose: f32, [a, b, c]: [Step; 3], holds: [bool; 4], best: &mut f32) {
     let start = Start { rest: 0.0, dose };
-    if !high {
+    if !holds[0] {
         triangle(start.after(a), b, c, best);
     }
-    if !first {
+    if !holds[1] {
         let (start, ab) = start.along(a, b);
         triangle(start, ab, c, best);
     }
-    if !second {
+    if !holds[2] {
         let (start, bc) = start.along(b, c);
         triangle(start, a, bc, best);
     }
-    if !low {
+    if !holds[3] {
         triangle(start.before(c), a, b, best);
     }
 }
 
-/// Lowers `best` to the least squared distance to a cell, where that is less.
-///
-/// `low` is the cell's lowest corner seen from the point and `side` its sides, in DTA; `dose` the doses at its corners
-/// (bit 0: x, 1: y, 2: z) less that of the point, in dose differences.
+/// Whether a cell may hold a point nearer than `best`, from how steep its dose is. Seen from a point outside it, or on its
+/// faces, along every axis, the whole cell lies beyond one of its corners, `gap` away along each, and from there its dose
+/// falls towards the point's no faster than along its steepest edges: no nearer than the hyperplane of those slopes.
+/// `dose` as for [`cell`].
 #[inline(always)]
-pub fn cell(low: [f32; 3], side: [f32; 3], dose: &[f32; 8], best: &mut f32) {
-    let q = [low[0] / side[0], low[1] / side[1], low[2] / side[2]];
-    let l = [side[0] * side[0], side[1] * side[1], side[2] * side[2]];
-    let step =
-        |axis: usize, from: usize, to: usize| Step { q: q[axis], l: l[axis], e: dose[to] - dose[from] };
-    let (x, y, z) = (0, 1, 2);
-    tetrahedron(dose[0], step(x, 0, 1), step(y, 1, 3), step(z, 3, 7), best);
-    tetrahedron(dose[0], step(x, 0, 1), step(z, 1, 5), step(y, 5, 7), best);
-    tetrahedron(dose[0], step(y, 0, 2), step(x, 2, 3), step(z, 3, 7), best);
-    tetrahedron(dose[0], step(y, 0, 2), step(z, 2, 6), step(x, 6, 7), best);
-    tetrahedron(dose[0], step(z, 0, 4), step(x, 4, 5), step(y, 5, 7), best);
-    tetrahedron(dose[0], step(z, 0, 4), step(y, 4, 6), step(x, 6, 7), best);
+pub fn may_hold(axes: &[Axis; 3], gap: [f32; 3], d: &[f32; 8], best: f32) -> bool {
+    let below = axes.map(|axis| axis.q <= ON_FACE - 1.0);
+    if !(0..3).all(|axis| below[axis] || axes[axis].q >= -ON_FACE) {
+        return true;
+    }
+    let corner = d[usize::from(below[0]) + 2 * usize::from(below[1]) + 4 * usize::from(below[2])];
+    let sign = if corner < 0.0 { -1.0 } else { 1.0 };
+    let edges = [
+        [d[1] - d[0], d[3] - d[2], d[5] - d[4], d[7] - d[6]],
+        [d[2] - d[0], d[3] - d[1], d[6] - d[4], d[7] - d[5]],
+        [d[4] - d[0], d[5] - d[1], d[6] - d[2], d[7] - d[3]],
+    ];
+    let (mut off, mut n) = (corner.abs(), 1.0);
+    for axis in 0..3 {
+        let towards = if below[axis] { sign } else { -sign };
+        let [a, b, c, e] = edges[axis].map(|edge| towards * edge);
+        let fall = axes[axis].per * a.max(b).max(c.max(e)).max(0.0);
+        off += fall * gap[axis];
+        n += fall * fall;
+    }
+    off * off < best * NEARER * n
+}
+
+/// Lowers `best` to the least squared distance to a cell, where that is less. `dose`: at its corners (bit 0: x, 1: y, 2: z)
+/// less that of the point, in dose differences.
+#[inline(always)]
+pub fn cell([x, y, z]: [Axis; 3], d: &[f32; 8], best: &mut f32) {
+    tetrahedron(d[0], x.step(d[0], d[1]), y.step(d[1], d[3]), z.step(d[3], d[7]), best);
+    tetrahedron(d[0], x.step(d[0], d[1]), z.step(d[1], d[5]), y.step(d[5], d[7]), best);
+    tetrahedron(d[0], y.step(d[0], d[2]), x.step(d[2], d[3]), z.step(d[3], d[7]), best);
+    tetrahedron(d[0], y.step(d[0], d[2]), z.step(d[2], d[6]), x.step(d[6], d[7]), best);
+    tetrahedron(d[0], z.step(d[0], d[4]), x.step(d[4], d[5]), y.step(d[5], d[7]), best);
+    tetrahedron(d[0], z.step(d[0], d[4]), y.step(d[4], d[6]), x.step(d[6], d[7]), best);
 }
 
 /// As [`cell`], in a plane.
 #[inline(always)]
-pub fn square(low: [f32; 2], side: [f32; 2], dose: &[f32; 4], best: &mut f32) {
-    let q = [low[0] / side[0], low[1] / side[1]];
-    let l = [side[0] * side[0], side[1] * side[1]];
-    let step =
-        |axis: usize, from: usize, to: usize| Step { q: q[axis], l: l[axis], e: dose[to] - dose[from] };
-    let start = Start { rest: 0.0, dose: dose[0] };
-    triangle(start, step(0, 0, 1), step(1, 1, 3), best);
-    triangle(start, step(1, 0, 2), step(0, 2, 3), best);
+pub fn square([x, y]: [Axis; 2], d: &[f32; 4], best: &mut f32) {
+    let start = Start { rest: 0.0, dose: d[0] };
+    triangle(start, x.step(d[0], d[1]), y.step(d[1], d[3]), best);
+    triangle(start, y.step(d[0], d[2]), x.step(d[2], d[3]), best);
 }
 
 /// The dose at a place in a cell, 0 to 1 along each axis, of the tetrahedron that holds it.

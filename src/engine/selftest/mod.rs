@@ -2,6 +2,7 @@
 
 mod cccs;
 mod drr;
+mod gamma;
 mod path;
 
 pub use path::EDGES_AND_CORNERS_MM;
@@ -38,7 +39,8 @@ impl Row {
 type Test = fn(&Compute, &Watch) -> Result<Vec<Row>, CudaError>;
 
 /// The jobs and their tests.
-const TESTS: [(&str, Test); 3] = [("path", path::rows), ("cccs", cccs::rows), ("drr", drr::rows)];
+const TESTS: [(&str, Test); 4] =
+    [("path", path::rows), ("cccs", cccs::rows), ("drr", drr::rows), ("gamma", gamma::rows)];
 
 /// Tests every job on a device.
 ///

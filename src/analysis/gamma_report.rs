@@ -1,0 +1,343 @@
+//! What gamma says, as a physicist reports it (TG-218: Miften 2018, Med Phys 45 e53): the criterion and everything it
+//! depends on, the pass rate, the values behind it, by structure, and a stricter criterion beside it.
+
+use crate::case::Receipt;
+use crate::engine::gamma::{Criterion, GammaMap, GammaRequest, GammaResult, Normalisation, Surface};
+use crate::geometry::Mask;
+use serde::Serialize;
+use std::fmt;
+
+/// Universal limits of TG-218 for the pass rate at 3 %/2 mm, global, from 10 % on, percent.
+pub const TOLERANCE_PERCENT: f64 = 95.0;
+pub const ACTION_PERCENT: f64 = 90.0;
+/// Bins of the histogram, and how wide one is.
+const BINS: usize = 40;
+const BIN: f64 = 0.05;
+
+/// The report of a comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct GammaReport {
+    /// What the doses are called.
+    pub reference: String,
+    pub evaluated: String,
+    /// Which way it was looked.
+    pub direction: &'static str,
+    pub interpolation: &'static str,
+    pub dims: &'static str,
+    /// What 100 % is, in words and in Gy.
+    pub normalisation: &'static str,
+    pub normalisation_gy: f64,
+    pub threshold_percent: f64,
+    pub threshold_gy: f64,
+    pub max_gamma: Option<f32>,
+    /// The structure outside which nothing was analysed.
+    pub region: Option<String>,
+    /// Points taken at random, and the seed.
+    pub subset: Option<crate::engine::gamma::Subset>,
+    /// One for each criterion, in order.
+    pub criteria: Vec<CriterionReport>,
+    pub receipt: Receipt,
+}
+
+/// What came of one criterion.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CriterionReport {
+    /// `3 %/3 mm global`.
+    pub criterion: String,
+    pub dose_percent: f64,
+    pub dta_mm: f64,
+    pub local: bool,
+    #[serde(flatten)]
+    pub figures: GammaFigures,
+    /// Points over the threshold outside the evaluated dose: neither passing nor failing.
+    pub outside: usize,
+    /// The pass rate if those had failed.
+    pub pass_rate_percent_if_outside_failed: f64,
+    /// Points of 0 Gy, which a local criterion says nothing of.
+    pub undefined: usize,
+    /// By the limits of TG-218, which are meant for 3 %/2 mm, global, from 10 % on.
+    pub tg218: &'static str,
+    pub histogram: GammaHistogram,
+    pub structures: Vec<StructureGamma>,
+}
+
+/// Figures of some points.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GammaFigures {
+    /// Share of the points with gamma of at most 1, percent; `None` where there are no points.
+    pub pass_rate_percent: Option<f64>,
+    pub points: usize,
+    pub passing: usize,
+    pub failing: usize,
+    pub mean: Option<f64>,
+    pub median: Option<f64>,
+    /// 99 % of the points have at most this.
+    pub percentile_99: Option<f64>,
+    pub max: Option<f64>,
+}
+
+/// Points by gamma: `counts[n]` from `n * bin` to below `(n + 1) * bin`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GammaHistogram {
+    pub bin: f64,
+    pub counts: Vec<usize>,
+    /// Points beyond the last bin.
+    pub above: usize,
+}
+
+/// A structure's part of the points.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StructureGamma {
+    pub name: String,
+    #[serde(flatten)]
+    pub figures: GammaFigures,
+}
+
+impl GammaReport {
+    /// `structures`: names, with masks on the reference's grid.
+    pub fn new(
+        [reference, evaluated]: [&str; 2],
+        request: &GammaRequest,
+        result: &GammaResult,
+        region: Option<&str>,
+        structures: &[(&str, &Mask)],
+    ) -> Self {
+        Self {
+            reference: reference.to_owned(),
+            evaluated: evaluated.to_owned(),
+            direction: "each voxel of the reference is looked for in the evaluated dose",
+            interpolation: match (request.surface, result.flat) {
+                (Surface::Trilinear, false) => "trilinear",
+                (Surface::Trilinear, true) => "bilinear in each plane",
+                (Surface::Simplices, false) => "linear in six tetrahedra a cell",
+                (Surface::Simplices, true) => "linear in two triangles a cell of each plane",
+            },
+            dims: match (result.flat, request.reference.grid().size()[2]) {
+                (false, _) => "3",
+                (true, 1) => "2",
+                (true, _) => "2.5",
+            },
+            normalisation: match request.normalisation {
+                Normalisation::Maximum => "maximum of the reference",
+                Normalisation::Prescription(_) => "prescription",
+                Normalisation::Typed(_) => "typed",
+            },
+            normalisation_gy: result.normalisation_gy,
+            threshold_percent: request.threshold_percent,
+            threshold_gy: result.threshold_gy,
+            max_gamma: request.max_gamma,
+            region: region.map(str::to_owned),
+            subset: request.subset,
+            criteria: result.maps.iter().map(|map| CriterionReport::new(map, structures)).collect(),
+            receipt: (*result.receipt).clone(),
+        }
+    }
+}
+
+impl CriterionReport {
+    pub fn new(map: &GammaMap, structures: &[(&str, &Mask)]) -> Self {
+        let Criterion { dose_percent, dta_mm, local } = map.criterion;
+        let counts = map.counts;
+        let values: Vec<f32> = map.gamma.data().iter().copied().filter(|g| !g.is_nan()).collect();
+        let histogram = GammaHistogram::new(&values);
+        let figures = GammaFigures::new(values);
+        let all = (counts.analysed + counts.outside).max(1) as f64;
+        Self {
+            criterion: map.criterion.to_string(),
+            dose_percent,
+            dta_mm,
+            local,
+            figures,
+            outside: counts.outside,
+            pass_rate_percent_if_outside_failed: 100.0 * counts.passing as f64 / all,
+            undefined: counts.undefined,
+            tg218: verdict(figures.pass_rate_percent),
+            histogram,
+            structures: structures
+                .iter()
+                .map(|(name, mask)| StructureGamma { name: (*name).to_owned(), figures: inside(map, mask) })
+                .collect(),
+        }
+    }
+}
+
+/// Figures of the points in a mask on the reference's grid, voxels half covered and more.
+fn inside(map: &GammaMap, mask: &Mask) -> GammaFigures {
+    let data = map.gamma.data();
+    let points = mask.iter().filter(|(_, share)| *share >= 0.5).filter_map(|(n, _)| data.get(n).copied());
+    GammaFigures::new(points.filter(|g| !g.is_nan()).collect())
+}
+
+fn verdict(pass_rate_percent: Option<f64>) -> &'static str {
+    match pass_rate_percent {
+        Some(rate) if rate >= TOLERANCE_PERCENT => "within tolerance",
+        Some(rate) if rate >= ACTION_PERCENT => "between tolerance and action limit",
+        Some(_) => "below the action limit",
+        None => "no points",
+    }
+}
+
+impl GammaFigures {
+    /// Of values without NaN.
+    pub fn new(mut values: Vec<f32>) -> Self {
+        let points = values.len();
+        let passing = values.iter().filter(|g| **g <= 1.0).count();
+        let sum: f64 = values.iter().map(|g| f64::from(*g)).sum();
+        // Of `points` values in order, the one that a share of them does not exceed.
+        let mut at_share = |share: f64| {
+            let n = ((share * points as f64).ceil() as usize).clamp(1, points.max(1)) - 1;
+            (points > 0).then(|| f64::from(*values.select_nth_unstable_by(n, f32::total_cmp).1))
+        };
+        Self {
+            points,
+            passing,
+            failing: points - passing,
+            median: at_share(0.5),
+            percentile_99: at_share(0.99),
+            max: at_share(1.0),
+            pass_rate_percent: (points > 0).then(|| 100.0 * passing as f64 / points as f64),
+            mean: (points > 0).then(|| sum / points as f64),
+        }
+    }
+}
+
+impl GammaHistogram {
+    /// Of values without NaN.
+    pub fn new(values: &[f32]) -> Self {
+        let mut counts = vec![0; BINS];
+        let mut above = 0;
+        for value in values {
+            // A gamma of exactly 1 belongs with those that pass.
+            let bin = (f64::from(*value) / BIN).ceil().max(1.0) as usize - 1;
+            match counts.get_mut(bin) {
+                Some(count) => *count += 1,
+                None => above += 1,
+            }
+        }
+        Self { bin: BIN, counts, above }
+    }
+}
+
+/// The stricter criterion that is reported beside one: 3 %/2 mm where that is stricter, then 2 %/2 mm, then 1 %/1 mm, then
+/// half of both.
+pub fn stricter(than: Criterion) -> Criterion {
+    let named = [(3.0, 2.0), (2.0, 2.0), (1.0, 1.0)].map(|(dose_percent, dta_mm)| Criterion {
+        dose_percent,
+        dta_mm,
+        local: than.local,
+    });
+    let is_stricter = |c: &Criterion| {
+        c.dose_percent <= than.dose_percent
+            && c.dta_mm <= than.dta_mm
+            && (c.dose_percent, c.dta_mm) != (than.dose_percent, than.dta_mm)
+    };
+    named.into_iter().find(is_stricter).unwrap_or(Criterion {
+        dose_percent: 0.5 * than.dose_percent,
+        dta_mm: 0.5 * than.dta_mm,
+        local: than.local,
+    })
+}
+
+impl fmt::Display for GammaReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "reference {}, evaluated {}", self.reference, self.evaluated)?;
+        writeln!(
+            f,
+            "100 % is {:.3} Gy ({}); from {} % ({:.3} Gy) on; {}D, {}; gamma {}",
+            self.normalisation_gy,
+            self.normalisation,
+            self.threshold_percent,
+            self.threshold_gy,
+            self.dims,
+            self.interpolation,
+            self.max_gamma.map_or("unlimited".to_owned(), |most| format!("up to {most}")),
+        )?;
+        if let Some(region) = &self.region {
+            writeln!(f, "inside {region}")?;
+        }
+        if let Some(subset) = self.subset {
+            writeln!(f, "of {} points chosen at random, seed {}", subset.count, subset.seed)?;
+        }
+        for criterion in &self.criteria {
+            write!(f, "{criterion}")?;
+        }
+        for warning in &self.receipt.warnings {
+            writeln!(f, "warning: {warning}")?;
+        }
+        write!(
+            f,
+            "{} points in {:.1} ms on {}",
+            self.receipt.work,
+            self.receipt.total_ms(),
+            self.receipt.device
+        )
+    }
+}
+
+impl fmt::Display for CriterionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {} ({})", self.criterion, self.figures, self.tg218)?;
+        if self.outside > 0 {
+            writeln!(
+                f,
+                "  {} points lie outside the evaluated dose and neither pass nor fail; counted as failing: {:.2} %",
+                self.outside, self.pass_rate_percent_if_outside_failed
+            )?;
+        }
+        if self.undefined > 0 {
+            writeln!(f, "  {} points of 0 Gy have no local gamma", self.undefined)?;
+        }
+        for structure in &self.structures {
+            writeln!(f, "  {}: {}", structure.name, structure.figures)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for GammaFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(rate), Some(mean), Some(max)) = (self.pass_rate_percent, self.mean, self.max) else {
+            return f.write_str("no points");
+        };
+        write!(
+            f,
+            "{rate:.2} % of {} points pass, {} fail; mean {mean:.3}, greatest {max:.3}",
+            self.points, self.failing
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_few_values() {
+        let figures = GammaFigures::new(vec![0.2, 1.0, 3.0, 0.4, 1.1]);
+        assert_eq!((figures.points, figures.passing, figures.failing), (5, 3, 2));
+        assert_eq!((figures.median, figures.max), (Some(1.0), Some(3.0)));
+        assert!((figures.mean.unwrap() - 1.14).abs() < 1e-6 && figures.pass_rate_percent == Some(60.0));
+        assert_eq!(GammaFigures::new(Vec::new()).pass_rate_percent, None);
+    }
+
+    #[test]
+    fn the_bins_below_1_hold_what_passes() {
+        let histogram = GammaHistogram::new(&[0.0, 0.04, 0.05, 0.051, 1.0, 1.01, 1.99, 7.0]);
+        assert_eq!((histogram.counts[0], histogram.counts[1], histogram.counts[19]), (3, 1, 1));
+        assert_eq!((histogram.counts[20], histogram.counts[39], histogram.above), (1, 1, 1));
+        assert_eq!(histogram.counts[..20].iter().sum::<usize>(), 5);
+    }
+
+    #[test]
+    fn what_stands_beside_is_stricter() {
+        let next = |dose, dta| {
+            let c = stricter(Criterion::global(dose, dta));
+            (c.dose_percent, c.dta_mm)
+        };
+        assert_eq!(next(3.0, 3.0), (3.0, 2.0));
+        assert_eq!(next(3.0, 2.0), (2.0, 2.0));
+        assert_eq!(next(2.0, 2.0), (1.0, 1.0));
+        assert_eq!(next(2.0, 1.0), (1.0, 1.0));
+        assert_eq!(next(1.0, 1.0), (0.5, 0.5));
+    }
+}

@@ -1,0 +1,110 @@
+//! `beamsight bench gamma`: the tables of Gu 2010.
+
+use super::{Answer, Failure};
+use crate::engine::bench::Options;
+use crate::engine::bench::gamma::{Line, lines};
+use crate::engine::gamma::Order;
+use crate::engine::{Compute, Watch};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// # Errors
+/// A device that gives no answer; cases there are none of.
+pub fn run(options: &Options, device: &Compute) -> Result<Answer, Failure> {
+    let told = |line: &Line| eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms);
+    let lines = lines(device, options, &Watch::new(), &told)?;
+    if lines.is_empty() {
+        let known = "table1-L1 ... table1-H4, table2-, table3-H2, figure2-H2";
+        let asked = options.cases.join(", ");
+        return Err(Failure::Words(format!("no case of gamma is named {asked}; there are {known}")));
+    }
+    let rows: Vec<Value> = lines.iter().map(as_json).collect();
+    let json = json!({ "job": "gamma", "device": device.to_string(), "runs": options.runs, "rows": rows });
+    Ok(Answer { json, text: as_text(&lines, options.runs, device) })
+}
+
+fn word(order: Order) -> &'static str {
+    match order {
+        Order::Compact => "closed up",
+        Order::Difference => "by difference",
+        Order::Unsorted => "as they lie",
+    }
+}
+
+fn as_text(lines: &[Line], runs: usize, device: &Compute) -> String {
+    let mut text = format!(
+        "gamma on {device}: median of {runs} runs\n{:<10} {:>11} {:>9} {:>6} {:<13} {:>8} {:>7} {:>6} {:>11} {:>9} {:>9} \
+         {:>9} {:>9} {:>9} {:>8} {:>8} {:>7}\n",
+        "case",
+        "voxels",
+        "criterion",
+        "from %",
+        "points taken",
+        "points",
+        "pass %",
+        "worst",
+        "sum gamma^3",
+        "ms",
+        "search ms",
+        "us/point",
+        "call ms",
+        "again ms",
+        "GPU s",
+        "CPU s",
+        "ratio"
+    );
+    for line in lines {
+        let [nx, ny, nz] = line.size;
+        let size = format!("{nx}x{ny}x{nz}");
+        let criterion = format!("{}%/{}mm", line.criterion.dose_percent, line.criterion.dta_mm);
+        let _ = write!(
+            text,
+            "{:<10} {size:>11} {criterion:>9} {:>6} {:<13} {:>8} {:>7.2} {:>6.2} {:>11.4e} {:>9.3} {:>9.3} {:>9.5} {:>9.2} {:>9.2}",
+            line.name(),
+            line.threshold_percent,
+            word(line.order),
+            line.points,
+            line.pass_rate_percent,
+            line.most,
+            line.sum_of_cubes,
+            line.ms,
+            line.search_ms,
+            line.cpu_us_per_point,
+            line.call_ms,
+            line.again_ms,
+        );
+        let _ = match line.paper_s {
+            Some([gpu, cpu]) => {
+                let theirs = if matches!(device, Compute::Cpu) { cpu } else { gpu };
+                writeln!(text, " {gpu:>8.2} {cpu:>8.2} {:>7.0}", 1e3 * theirs / line.ms)
+            }
+            None => writeln!(text),
+        };
+    }
+    text += "GPU s, CPU s: the search in Gu 2010 (Tesla C1060, an Intel Xeon of 2.27 GHz); ratio: theirs on the like device \
+             over ms; us/point: time of all the host's threads; call ms: with both doses new to the device, results on the host\n";
+    text
+}
+
+fn as_json(line: &Line) -> Value {
+    let paper = |n: usize| line.paper_s.map(|times| times[n]);
+    json!({
+        "case": line.name(),
+        "size": line.size,
+        "voxels": line.voxels(),
+        "criterion": line.criterion,
+        "threshold_percent": line.threshold_percent,
+        "order": line.order,
+        "points": line.points,
+        "pass_rate_percent": line.pass_rate_percent,
+        "max_gamma": line.most,
+        "sum_of_gamma_cubed": line.sum_of_cubes,
+        "ms": line.ms,
+        "search_ms": line.search_ms,
+        "cpu_us_per_point": line.cpu_us_per_point,
+        "call_ms": line.call_ms,
+        "again_ms": line.again_ms,
+        "paper_gpu_s": paper(0),
+        "paper_cpu_s": paper(1),
+    })
+}

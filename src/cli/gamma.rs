@@ -1,0 +1,335 @@
+//! `beamsight gamma`: the gamma index of two doses.
+
+use super::words::{self, CaseArgs};
+use super::{Answer, Failure};
+use crate::analysis::{GammaReport, mask_of, stricter};
+use crate::case::{Case, Dose, DoseStatus, StructureSet};
+use crate::dicom::read_dose;
+use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface, gamma};
+use crate::engine::{Watch, Wish};
+use crate::files::{mha, replace_file};
+use crate::geometry::Mask;
+use crate::open::CaseWord;
+use anyhow::{Context as _, anyhow, bail};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "REF and EVAL are .mha volumes in Gy or RTDOSE files, on any grids of one patient. Every voxel of REF that \
+reaches the threshold is looked for in EVAL, which stays on its own grid and is interpolated linearly between its voxels: the \
+distance to that surface is exact, not sampled. A voxel passes at gamma of at most 1; voxels of REF outside EVAL are counted \
+as outside and neither pass nor fail. A stricter second criterion is reported beside the one asked for. What --out ends in \
+decides what is written: .mha gamma on the grid of REF, NaN where nothing was evaluated; .csv every point; .json the report.\n\n\
+Examples:\n  \
+beamsight gamma measured.mha computed.mha\n  \
+beamsight gamma RD.1.dcm RD.2.dcm --dose 2 --dta 2 --threshold 10 --out gamma.mha\n  \
+beamsight gamma a.mha b.mha --local --norm 50 --max-gamma 2 --json --out gamma.csv\n  \
+beamsight gamma a.dcm b.dcm --structure PTV --case ~/ct/patient-7 --norm rx"
+)]
+pub struct Args {
+    /// Reference dose: a .mha in Gy or an RTDOSE file
+    #[arg(value_name = "REF")]
+    reference: PathBuf,
+
+    /// Evaluated dose: a .mha in Gy or an RTDOSE file
+    #[arg(value_name = "EVAL")]
+    evaluated: PathBuf,
+
+    /// Dose difference, percent
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = words::positive)]
+    dose: f64,
+
+    /// Distance to agreement, mm
+    #[arg(long, value_name = "MM", default_value = "3", value_parser = words::positive)]
+    dta: f64,
+
+    /// The dose difference is of the reference dose at each voxel, not of the normalisation
+    #[arg(long)]
+    local: bool,
+
+    /// Least reference dose analysed, percent of the normalisation
+    #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
+    threshold: f64,
+
+    /// What 100 % is: max (of REF), rx (the prescription of --case) or a dose in Gy
+    #[arg(long, value_name = "NORM", default_value = "max", value_parser = norm)]
+    norm: Norm,
+
+    /// Do not look farther than this gamma; left out: as far as it takes
+    #[arg(long, value_name = "GAMMA", value_parser = words::positive)]
+    max_gamma: Option<f64>,
+
+    /// Dimensions of the search: 3, 2.5 (slice by slice) or 2 (planar doses)
+    #[arg(long, value_name = "DIMS", default_value = "3", value_parser = dims)]
+    dims: Dims,
+
+    /// Only inside this structure of --case
+    #[arg(long, value_name = "NAME", requires = "case")]
+    structure: Option<String>,
+
+    /// Case with structures, of which each gets its line, and with the prescription
+    #[arg(long, value_name = "CASE")]
+    case: Option<CaseWord>,
+
+    /// Only so many points, chosen at random
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    subset: Option<u32>,
+
+    /// Which random points
+    #[arg(long, value_name = "N", default_value = "1", requires = "subset")]
+    seed: u64,
+
+    /// Look for the trilinear surface of each cell in place of its tetrahedra; on the CPU
+    #[arg(long)]
+    trilinear: bool,
+
+    /// Write gamma with the sign of EVAL - REF at the voxel
+    #[arg(long)]
+    signed: bool,
+
+    /// File to write (.mha, .csv, .json); may be given several times
+    #[arg(long, value_name = "FILE")]
+    out: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Norm {
+    Maximum,
+    Prescription,
+    Gy(f64),
+}
+
+fn norm(word: &str) -> Result<Norm, String> {
+    match word {
+        "max" => Ok(Norm::Maximum),
+        "rx" => Ok(Norm::Prescription),
+        _ => words::positive(word)
+            .map(Norm::Gy)
+            .map_err(|_| "it is max, rx or a dose in Gy above 0".to_owned()),
+    }
+}
+
+fn dims(word: &str) -> Result<Dims, String> {
+    match word {
+        "3" => Ok(Dims::Volume),
+        "2.5" => Ok(Dims::Slices),
+        "2" => Ok(Dims::Plane),
+        _ => Err("it is 3, 2.5 or 2".to_owned()),
+    }
+}
+
+fn percent(word: &str) -> Result<f64, String> {
+    let percent = words::finite(word)?;
+    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("it must be 0 to 100".to_owned()) }
+}
+
+/// # Errors
+/// Doses that cannot be read or compared; a structure or prescription the case does not have; files that cannot be written.
+pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
+    let mut files = Vec::new();
+    for out in &args.out {
+        files.push((out.as_path(), words::ending(out, &["mha", "csv", "json"])?));
+        words::check_writable(out)?;
+    }
+    if matches!(args.norm, Norm::Prescription) && args.case.is_none() {
+        return Err(Failure::Words(
+            "--norm rx is the prescription of a plan: name its case with --case".to_owned(),
+        ));
+    }
+    let device = device.resolve()?;
+    let [reference, evaluated] = [read(&args.reference)?, read(&args.evaluated)?];
+    check_outs(&files, &reference)?;
+    let case = match &args.case {
+        Some(word) => {
+            let case = CaseArgs { case: word.clone(), series: None, position: None };
+            Some(case.open()?)
+        }
+        None => None,
+    };
+    let masks = match &case {
+        Some(case) => masks(args, case, &reference)?,
+        None => Vec::new(),
+    };
+    let criterion = Criterion { dose_percent: args.dose, dta_mm: args.dta, local: args.local };
+    let mut request = GammaRequest::of_doses(&reference, &evaluated, vec![criterion, stricter(criterion)])?;
+    request.normalisation = match args.norm {
+        Norm::Maximum => Normalisation::Maximum,
+        Norm::Prescription => Normalisation::Prescription(prescription(case.as_ref())?),
+        Norm::Gy(gy) => Normalisation::Typed(gy),
+    };
+    request.threshold_percent = args.threshold;
+    request.max_gamma = args.max_gamma.map(|most| most as f32);
+    request.dims = args.dims;
+    request.subset = args.subset.map(|count| Subset { count: count as usize, seed: args.seed });
+    request.surface = if args.trilinear { Surface::Trilinear } else { Surface::Simplices };
+    if let Some(name) = &args.structure {
+        let named = masks.iter().find(|(own, _)| own.eq_ignore_ascii_case(name.trim()));
+        request.region = named.map(|(_, mask)| Arc::clone(mask));
+    }
+    let result = gamma(&request, &device, &Watch::new())?;
+    let labels = [&args.reference, &args.evaluated].map(|path| path.display().to_string());
+    let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
+    let report =
+        GammaReport::new([&labels[0], &labels[1]], &request, &result, args.structure.as_deref(), &structures);
+    let json = as_json(&report, args)?;
+    let mut text = format!("{report}\n");
+    let map = result.maps.first().ok_or_else(|| anyhow!("gamma answered no criterion"))?;
+    for (path, ending) in files {
+        write(path, ending, args, &request, map, &json)?;
+        let _ = writeln!(text, "written to {}", path.display());
+    }
+    Ok(Answer { json, text })
+}
+
+/// A dose from a file; a `.mha` knows nothing of frames.
+fn read(path: &Path) -> anyhow::Result<Dose> {
+    if !path.exists() {
+        bail!("there is no '{}'; name a .mha volume in Gy or an RTDOSE file", path.display());
+    }
+    if path.is_dir() {
+        bail!("'{}' is a folder; name one RTDOSE file or a .mha volume in Gy", path.display());
+    }
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mha")) {
+        let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(Dose {
+            gy: Arc::new(mha::read(path)?),
+            status: DoseStatus::Imported,
+            label,
+            frame_of_reference_uid: String::new(),
+            receipt: None,
+        });
+    }
+    Ok(read_dose(path)?.0)
+}
+
+/// A `.mha` has even planes: said before the work is done.
+fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
+    if reference.gy.grid().even_plane_spacing_mm().is_some() {
+        return Ok(());
+    }
+    match files.iter().find(|(_, ending)| *ending == "mha") {
+        Some((path, _)) => bail!(
+            "'{}' cannot be written: gamma is on the planes of the reference dose, which are uneven, and a .mha has one plane \
+             spacing; write a .csv",
+            path.display()
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Structures of the case on the reference's grid, those with something in it; all names that matter.
+fn masks(args: &Args, case: &Case, reference: &Dose) -> anyhow::Result<Vec<(String, Arc<Mask>)>> {
+    let set = &case.structures;
+    check_frame(set, reference)?;
+    if let Some(name) = &args.structure
+        && set.by_name(name).is_none()
+    {
+        let names: Vec<&str> = set.structures.iter().map(|s| s.name.as_str()).collect();
+        bail!("{} has no structure '{name}'; it has {}", case.source, names.join(", "));
+    }
+    let mut masks = Vec::new();
+    for structure in &set.structures {
+        let wanted =
+            args.structure.as_ref().is_some_and(|name| structure.name.eq_ignore_ascii_case(name.trim()));
+        match mask_of(reference.gy.grid(), structure, &Watch::new()) {
+            Ok(mask) => masks.push((structure.name.clone(), Arc::new(mask))),
+            Err(error) if wanted => {
+                return Err(error)
+                    .with_context(|| format!("structure '{}' on the reference dose", structure.name));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(masks)
+}
+
+fn check_frame(set: &StructureSet, reference: &Dose) -> anyhow::Result<()> {
+    let (structures, dose) = (&set.frame_of_reference_uid, &reference.frame_of_reference_uid);
+    if !structures.is_empty() && !dose.is_empty() && structures != dose {
+        bail!(
+            "the structures of --case have the frame of reference {structures} and the reference dose {dose}; name the case \
+             that the dose belongs to"
+        );
+    }
+    Ok(())
+}
+
+fn prescription(case: Option<&Case>) -> anyhow::Result<f64> {
+    let plans = case.into_iter().flat_map(|case| &case.plans);
+    plans.filter_map(|plan| plan.prescription_gy).next().ok_or_else(|| {
+        anyhow!("--norm rx: no plan of the case says what is prescribed; type the dose in Gy with --norm GY")
+    })
+}
+
+/// The report with the figures of the criterion asked for at the top.
+fn as_json(report: &GammaReport, args: &Args) -> anyhow::Result<Value> {
+    let mut json = serde_json::to_value(report)?;
+    let criteria = json.as_object_mut().and_then(|all| all.remove("criteria"));
+    let mut criteria = match criteria {
+        Some(Value::Array(criteria)) => criteria.into_iter(),
+        _ => Vec::new().into_iter(),
+    };
+    if let (Some(all), Some(Value::Object(first))) = (json.as_object_mut(), criteria.next()) {
+        all.extend(first);
+        all.insert("stricter".to_owned(), criteria.next().unwrap_or_default());
+        all.insert("out".to_owned(), json!(args.out));
+    }
+    Ok(json)
+}
+
+fn write(
+    path: &Path,
+    ending: &str,
+    args: &Args,
+    request: &GammaRequest,
+    map: &GammaMap,
+    json: &Value,
+) -> anyhow::Result<()> {
+    let signed = args.signed.then(|| map.signed(request));
+    let gamma = signed.as_ref().unwrap_or(&map.gamma);
+    let unwritable = || format!("cannot write {}", path.display());
+    match ending {
+        "mha" => mha::write(path, gamma)?,
+        "csv" => {
+            replace_file(path, |file| write_points(file, request, gamma.data())).with_context(unwritable)?
+        }
+        _ => replace_file(path, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
+    }
+    Ok(())
+}
+
+/// Every point that has a gamma: voxel, patient position, reference dose, gamma.
+fn write_points(file: &mut impl io::Write, request: &GammaRequest, gamma: &[f32]) -> io::Result<()> {
+    let grid = request.reference.grid();
+    let [nx, ny, _] = grid.size();
+    writeln!(file, "i,j,k,x (mm),y (mm),z (mm),reference (Gy),gamma")?;
+    let points =
+        gamma.iter().zip(request.reference.data()).enumerate().filter(|(_, (gamma, _))| !gamma.is_nan());
+    for (n, (gamma, gy)) in points {
+        let (i, j, k) = (n % nx, n / nx % ny, n / (nx * ny));
+        let p = grid.centre_mm(i, j, k);
+        writeln!(file, "{i},{j},{k},{:.3},{:.3},{:.3},{gy},{gamma:.6}", p.x, p.y, p.z)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn norms_and_dims() {
+        assert!(matches!(norm("max"), Ok(Norm::Maximum)) && matches!(norm("rx"), Ok(Norm::Prescription)));
+        assert!(matches!(norm("60.5"), Ok(Norm::Gy(gy)) if gy == 60.5));
+        assert!(norm("0").is_err() && norm("-3").is_err() && norm("mean").is_err());
+        assert_eq!(
+            (dims("3"), dims("2.5"), dims("2")),
+            (Ok(Dims::Volume), Ok(Dims::Slices), Ok(Dims::Plane))
+        );
+        assert!(dims("4").is_err() && percent("101").is_err() && percent("nan").is_err());
+    }
+}

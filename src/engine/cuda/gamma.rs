@@ -1,0 +1,402 @@
+//! Gamma on a card (Gu 2010, algorithm A2; `kernels/gamma.cu`): a thread a point.
+
+use super::device::{Arg, Device, Session, Shape};
+use super::error::CudaError;
+use super::memory::{Buffer, Resident};
+use super::transfer::Clock;
+use crate::case::Receipt;
+use crate::engine::Watch;
+use crate::engine::gamma::{
+    Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Locate, Order,
+    ROUNDING, select,
+};
+use crate::geometry::Volume;
+use bytemuck::{Pod, Zeroable};
+use std::sync::Arc;
+use std::time::Instant;
+use thiserror::Error;
+
+/// Threads of a block of the search, and the most blocks of a launch: each takes several points in turn.
+const THREADS: u32 = 128;
+const MOST_BLOCKS: u32 = 1 << 15;
+/// Of the other kernels.
+const WIDE: u32 = 256;
+/// Voxels that a block of `gamma_list` goes through.
+const LISTED: usize = 1024;
+/// `RANGED` of the kernels.
+const RANGED: usize = 12;
+/// `BINS` of the kernels.
+const BINS: usize = 256;
+
+/// Why a card has no answer.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// No device would have one.
+    #[error(transparent)]
+    Gamma(#[from] GammaError),
+    #[error(transparent)]
+    Card(CudaError),
+}
+
+impl From<CudaError> for Failure {
+    fn from(error: CudaError) -> Self {
+        match error {
+            CudaError::Stopped(stopped) => Self::Gamma(stopped.into()),
+            other => Self::Card(other),
+        }
+    }
+}
+
+/// `struct Pair` of the kernels, field for field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct Pair {
+    first: [f64; 3],
+    step_i: [f64; 3],
+    step_j: [f64; 3],
+    normal: [f64; 3],
+    spacing: [f64; 2],
+    per_spacing: [f64; 2],
+    per_plane: f64,
+    hull: f64,
+    reference_size: [i32; 3],
+    size: [i32; 3],
+}
+
+/// `struct Criterion` of the kernels, field for field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct Limits {
+    per_mm: f32,
+    per_gy: f32,
+    most: f32,
+    rounding: f32,
+    most_per_gy: f32,
+    per_side: [f32; 2],
+    local: i32,
+}
+
+/// What is made of an evaluated dose once.
+struct Range(Buffer<[f32; 2]>);
+
+impl Resident for Range {
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+/// Answers a request, with its receipt. Its phases: `upload` (of what the card does not yet hold), `prepare` (the range of dose
+/// in each cell, the list of points), `search`, `download`, by the card's events; `host`, the rest of the call.
+///
+/// # Errors
+/// [`Failure`].
+pub fn gamma(request: &GammaRequest, device: &Device, watch: &Watch) -> Result<GammaResult, Failure> {
+    let start = Instant::now();
+    let layers = Layers::new(request)?;
+    let mut session = device.session();
+    watch.check().map_err(GammaError::from)?;
+    let mut clock = session.clock()?;
+    // Both doses are looked at while they are on their way.
+    let (uploaded, checked) = std::thread::scope(|scope| {
+        let check = scope.spawn(|| request.check());
+        let uploaded = Doses::upload(&mut session, request, &layers);
+        (uploaded, check.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let (doses, checked) = (uploaded?, checked?);
+    // Where all voxels may be points the card finds those over the threshold itself.
+    let chosen = (request.region.is_some() || request.subset.is_some())
+        .then(|| select(request, checked))
+        .transpose()?;
+    let work = Work::new(&mut session, request, &layers, doses, chosen.as_deref(), &mut clock)?;
+    work.queue_list(&mut session, request, checked)?;
+    clock.mark(&session, "prepare")?;
+    let mut found = Vec::with_capacity(request.criteria.len());
+    for (n, criterion) in request.criteria.iter().enumerate() {
+        watch.check().map_err(GammaError::from)?;
+        work.queue_search(&mut session, request, checked, criterion)?;
+        clock.mark(&session, "search")?;
+        let gamma = session.download(&work.gamma)?;
+        clock.mark(&session, "download")?;
+        found.push(GammaMap::new(*criterion, Volume::new(Arc::clone(request.reference.grid()), gamma)));
+        watch.report((n + 1) as f32 / request.criteria.len() as f32);
+    }
+    let mut phases_ms = clock.finish(&session)?;
+    drop(session);
+    let counts = found.first().map(|map| map.counts).unwrap_or_default();
+    if counts.points() == 0 {
+        let threshold_gy = checked.threshold_gy;
+        return Err(GammaError::NothingToAnalyse { threshold_gy, in_region: false }.into());
+    }
+    let digest = request.digest();
+    let on_card: f64 = phases_ms.iter().map(|(_, ms)| ms).sum();
+    phases_ms.push(("host".to_owned(), (start.elapsed().as_secs_f64() * 1e3 - on_card).max(0.0)));
+    let receipt = Receipt {
+        job: "gamma".to_owned(),
+        digest,
+        device: device.card().to_string(),
+        phases_ms,
+        warnings: Vec::new(),
+        work: counts.points() as u64,
+    };
+    Ok(GammaResult::new(checked, &layers, found, receipt)?)
+}
+
+/// Both doses on the card.
+struct Doses {
+    reference: Arc<Buffer<f32>>,
+    values: Arc<Buffer<f32>>,
+}
+
+impl Doses {
+    fn upload(session: &mut Session<'_>, request: &GammaRequest, layers: &Layers) -> Result<Self, CudaError> {
+        session.fits_int("a reference dose", request.reference.data().len())?;
+        session.fits_int("an evaluated dose", layers.values.data().len())?;
+        Ok(Self {
+            reference: session.uploaded(&request.reference)?,
+            values: session.uploaded(&layers.values)?,
+        })
+    }
+}
+
+/// All that the launches read and write.
+struct Work {
+    pair: Pair,
+    flat: bool,
+    doses: Doses,
+    range: Arc<Range>,
+    reference_planes: Buffer<f64>,
+    planes: Buffer<f64>,
+    heights: Buffer<[f32; 2]>,
+    layer_of: Buffer<i32>,
+    list: Buffer<u32>,
+    count: Buffer<i32>,
+    /// Whether the list came from the host.
+    listed: bool,
+    gamma: Buffer<f32>,
+}
+
+impl Work {
+    fn new(
+        session: &mut Session<'_>,
+        request: &GammaRequest,
+        layers: &Layers,
+        doses: Doses,
+        chosen: Option<&[u32]>,
+        clock: &mut Clock,
+    ) -> Result<Self, CudaError> {
+        let (reference, values) = (&request.reference, &layers.values);
+        let flat = layers.flat();
+        let voxels = reference.data().len();
+        let layer_of: Vec<i32> =
+            layers.layer_of.iter().flatten().map(|n| n.map_or(-1, |n| n as i32)).collect();
+        // Each as the sum of two numbers.
+        let pair_of = |z: &f64| [*z as f32, (z - f64::from(*z as f32)) as f32];
+        let heights: Vec<[f32; 2]> = values.grid().planes_mm().iter().map(pair_of).collect();
+        let list = match chosen {
+            Some(points) => session.upload(points)?,
+            None => session.alloc(voxels)?,
+        };
+        let count = session.upload(&[chosen.map_or(0, |points| points.len() as i32)])?;
+        let gamma = session.alloc(voxels)?;
+        let reference_planes = session.upload(reference.grid().planes_mm())?;
+        let planes = session.upload(values.grid().planes_mm())?;
+        let heights = session.upload(&heights)?;
+        let layer_of = session.upload(if layer_of.is_empty() { &[0] } else { &layer_of })?;
+        clock.mark(session, "upload")?;
+        let name = if flat { "range of dose in squares" } else { "range of dose in cells" };
+        let range = session.kept((values.id(), name), |session| range(session, values, flat))?;
+        Ok(Self {
+            pair: pair(request, layers),
+            flat,
+            doses,
+            range,
+            reference_planes,
+            planes,
+            heights,
+            layer_of,
+            list,
+            count,
+            listed: chosen.is_some(),
+            gamma,
+        })
+    }
+
+    /// Queues the list of points, and what stands where there is none.
+    fn queue_list(
+        &self,
+        session: &mut Session<'_>,
+        request: &GammaRequest,
+        checked: Checked,
+    ) -> Result<(), CudaError> {
+        if self.listed {
+            // Four bytes of 0xff are a NaN.
+            return session.fill(&self.gamma, 0xff);
+        }
+        let voxels = self.gamma.count();
+        let args = [
+            Arg::from(&*self.doses.reference),
+            Arg::int(voxels),
+            Arg::value(&threshold(checked.threshold_gy)),
+            Arg::from(&self.list),
+            Arg::from(&self.count),
+            Arg::from(&self.gamma),
+        ];
+        if request.order == Order::Unsorted {
+            return session.launch("gamma", "gamma_unsorted", line(voxels, WIDE), &args);
+        }
+        let shape = Shape { blocks: [voxels.div_ceil(LISTED) as u32, 1, 1], threads: [WIDE, 1, 1] };
+        session.launch("gamma", "gamma_list", shape, &args)
+    }
+
+    fn queue_search(
+        &self,
+        session: &mut Session<'_>,
+        request: &GammaRequest,
+        checked: Checked,
+        criterion: &Criterion,
+    ) -> Result<(), CudaError> {
+        let limits = limits(request, checked, criterion, self.pair.spacing);
+        let sorted =
+            if request.order == Order::Difference { Some(self.sorted(session, &limits)?) } else { None };
+        let kernel = if self.flat { "gamma_plane" } else { "gamma_volume" };
+        let mut shape = line(self.list.count(), THREADS);
+        shape.blocks[0] = shape.blocks[0].min(MOST_BLOCKS);
+        let args = [
+            Arg::value(&self.pair),
+            Arg::value(&limits),
+            Arg::from(&*self.doses.reference),
+            Arg::from(&*self.doses.values),
+            Arg::from(&self.range.0),
+            Arg::from(&self.reference_planes),
+            Arg::from(&self.planes),
+            Arg::from(&self.heights),
+            Arg::from(&self.layer_of),
+            Arg::from(sorted.as_ref().unwrap_or(&self.list)),
+            Arg::from(&self.count),
+            Arg::from(&self.gamma),
+        ];
+        session.launch("gamma", kernel, shape, &args)
+    }
+
+    /// The list by dose difference.
+    fn sorted(&self, session: &mut Session<'_>, limits: &Limits) -> Result<Buffer<u32>, CudaError> {
+        let bins: Buffer<i32> = session.alloc(BINS)?;
+        session.fill(&bins, 0)?;
+        let sorted = session.alloc(self.list.count())?;
+        let args = || {
+            vec![
+                Arg::value(&self.pair),
+                Arg::value(limits),
+                Arg::value(&i32::from(self.flat)),
+                Arg::from(&*self.doses.reference),
+                Arg::from(&*self.doses.values),
+                Arg::from(&self.reference_planes),
+                Arg::from(&self.planes),
+                Arg::from(&self.layer_of),
+                Arg::from(&self.list),
+                Arg::from(&self.count),
+                Arg::from(&bins),
+            ]
+        };
+        let mut shape = line(self.list.count(), WIDE);
+        shape.blocks[0] = shape.blocks[0].min(4096);
+        session.launch("gamma", "gamma_bins", shape, &args())?;
+        session.launch("gamma", "gamma_begin", line(BINS, WIDE), &[Arg::from(&bins)])?;
+        let mut all = args();
+        all.push(Arg::from(&sorted));
+        session.launch("gamma", "gamma_sort", shape, &all)?;
+        Ok(sorted)
+    }
+}
+
+fn line(count: usize, threads: u32) -> Shape {
+    Shape::covering([count, 1, 1], [threads, 1, 1])
+}
+
+fn range(session: &mut Session<'_>, values: &Volume<f32>, flat: bool) -> Result<Range, CudaError> {
+    let dose = session.uploaded(values)?;
+    let range = session.alloc(dose.count())?;
+    let size = values.grid().size();
+    let [nx, ny, nz] = size.map(Arg::int);
+    let args = [Arg::from(&*dose), nx, ny, nz, Arg::value(&i32::from(flat)), Arg::from(&range)];
+    let columns = Shape::covering([size[0], size[1], size[2].div_ceil(RANGED)], [32, 8, 1]);
+    session.launch("gamma", "gamma_range", columns, &args)?;
+    Ok(Range(range))
+}
+
+fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
+    let (reference, values) = (request.reference.grid(), layers.values.grid());
+    let locate = Locate::new(reference, layers);
+    let planes = values.planes_mm();
+    let last = planes[planes.len() - 1];
+    let spacing = values.spacing_xy_mm();
+    let int = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    Pair {
+        first: locate.first_mm.to_array(),
+        step_i: locate.steps_mm[0].to_array(),
+        step_j: locate.steps_mm[1].to_array(),
+        normal: locate.normal.to_array(),
+        spacing,
+        per_spacing: spacing.map(f64::recip),
+        per_plane: if last > 0.0 { (planes.len() - 1) as f64 / last } else { 1.0 },
+        hull: HULL_MM,
+        reference_size: reference.size().map(int),
+        size: values.size().map(int),
+    }
+}
+
+fn limits(request: &GammaRequest, checked: Checked, criterion: &Criterion, spacing_mm: [f64; 2]) -> Limits {
+    Limits {
+        per_mm: (1.0 / criterion.dta_mm) as f32,
+        per_gy: match criterion.local {
+            // Of a reference dose of 1 Gy.
+            true => (100.0 / criterion.dose_percent) as f32,
+            false => (1.0 / criterion.dose_gy(checked.normalisation_gy, 0.0)) as f32,
+        },
+        most: request.max_gamma.map_or(f32::INFINITY, |most| most * most),
+        rounding: ROUNDING,
+        most_per_gy: (1.0 / criterion.least_gy(checked.normalisation_gy)) as f32,
+        per_side: spacing_mm.map(|step| (criterion.dta_mm / step) as f32),
+        local: i32::from(criterion.local),
+    }
+}
+
+/// The least 32-bit number that is not below the threshold: what reaches one reaches the other.
+fn threshold(gy: f64) -> f32 {
+    let near = gy as f32;
+    if f64::from(near) < gy { near.next_up() } else { near }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels;
+    use super::*;
+
+    /// The host's declarations are as large as the kernels'.
+    #[test]
+    fn the_gamma_kernels_are_called_as_declared() {
+        let ptx = kernels::ptx("gamma").unwrap();
+        let (pair, limits) = (size_of::<Pair>(), size_of::<Limits>());
+        let search = vec![pair, limits, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
+        for (kernel, want) in [
+            ("gamma_volume", search.clone()),
+            ("gamma_plane", search),
+            ("gamma_range", vec![8, 4, 4, 4, 4, 8]),
+            ("gamma_list", vec![8, 4, 4, 8, 8, 8]),
+            ("gamma_unsorted", vec![8, 4, 4, 8, 8, 8]),
+            ("gamma_bins", vec![pair, limits, 4, 8, 8, 8, 8, 8, 8, 8, 8]),
+            ("gamma_begin", vec![8]),
+            ("gamma_sort", vec![pair, limits, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8]),
+        ] {
+            assert_eq!(kernels::signature(ptx, kernel), Some(want), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn the_same_doses_reach_a_threshold_in_32_bits() {
+        for gy in [0.0, 0.1, 0.7, 6.0, 7.1] {
+            let t = threshold(gy);
+            assert!(f64::from(t) >= gy && (gy == 0.0 || f64::from(t.next_down()) < gy), "{gy}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `beamsight gamma`: doses from files, the report, the map, and what is refused.
+
+use crate::program::{beamsight, json_of, refused, scratch, text};
+use crate::synthetic::{self, set};
+use beamsight::files::mha;
+use beamsight::geometry::{Grid, Volume};
+use dicom_core::VR;
+use dicom_dictionary_std::{tags, uids};
+use glam::DVec3;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn grid(origin_mm: DVec3, size: [usize; 3]) -> Arc<Grid> {
+    Arc::new(Grid::axis_aligned(origin_mm, DVec3::new(2.0, 2.0, 2.5), size).unwrap())
+}
+
+/// A dose of one value, but for what `at` says.
+fn write(folder: &Path, name: &str, grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f32) -> PathBuf {
+    let [nx, ny, _] = grid.size();
+    let at = |n: usize| gy(grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny)));
+    let path = folder.join(name);
+    mha::write(&path, &Volume::new(Arc::clone(grid), (0..grid.len()).map(at).collect())).unwrap();
+    path
+}
+
+/// The values of a `.mha` that this program wrote: 32-bit floats after the header. NaN among them.
+fn values_of(path: &Path) -> Vec<f32> {
+    let bytes = fs::read(path).unwrap();
+    let end = b"ElementDataFile = LOCAL\n";
+    let begin = bytes.windows(end.len()).position(|w| w == end).unwrap() + end.len();
+    bytes[begin..].chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+#[test]
+fn a_uniform_offset_is_reported_and_written() {
+    let folder = scratch("gamma-report");
+    let size = [12, 11, 10];
+    let low_edge = |p: DVec3| p.x < -9.0;
+    let a =
+        write(&folder, "a.mha", &grid(DVec3::splat(-10.0), size), |p| if low_edge(p) { 1.0 } else { 50.0 });
+    // Two planes fewer on top, 2 % higher.
+    let b = grid(DVec3::splat(-10.0), [12, 11, 8]);
+    let b = write(&folder, "b.mha", &b, |p| if low_edge(p) { 1.0 } else { 51.0 });
+    let out = folder.join("gamma.mha");
+    let csv = folder.join("gamma.csv");
+    let words = ["gamma", text(&a), text(&b), "--dose", "3", "--dta", "3", "--threshold", "10", "--json"];
+    let output = beamsight(&[&words[..], &["--out", text(&out), "--out", text(&csv)]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let json = json_of(&output);
+    let points = 11 * 11 * 8;
+    assert_eq!(json["points"], points);
+    assert_eq!(json["passing"], points);
+    assert_eq!(json["outside"], 11 * 11 * 2);
+    assert_eq!(json["criterion"], "3 %/3 mm global");
+    assert_eq!(json["stricter"]["criterion"], "3 %/2 mm global");
+    assert_eq!((&json["pass_rate_percent"], &json["normalisation_gy"]), (&100.0.into(), &50.0.into()));
+    let near = |key: &str, want: f64| {
+        let got = json[key].as_f64().unwrap();
+        assert!((got - want).abs() < 1e-5, "{key}: {got} for {want}");
+    };
+    near("max", 2.0 / 3.0);
+    near("median", 2.0 / 3.0);
+    near("pass_rate_percent_if_outside_failed", 80.0);
+    let counts: u64 = json["histogram"]["counts"].as_array().unwrap().iter().filter_map(|c| c.as_u64()).sum();
+    assert_eq!(counts, points);
+    assert!(said.contains("100.00 %") && said.contains("outside") && said.contains("3 %/2 mm"), "{said}");
+    // The map: NaN below the threshold and outside, gamma elsewhere.
+    let values = values_of(&out);
+    assert_eq!(values.len(), 12 * 11 * 10);
+    for (n, value) in values.iter().enumerate() {
+        let (i, k) = (n % 12, n / (12 * 11));
+        assert_eq!(value.is_nan(), i == 0 || k >= 8, "voxel {n}: {value}");
+    }
+    let csv = fs::read_to_string(csv).unwrap();
+    assert_eq!(csv.lines().count() as u64, points + 1);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn options_of_the_criterion() {
+    let folder = scratch("gamma-options");
+    let a = write(&folder, "a.mha", &grid(DVec3::ZERO, [8, 8, 8]), |p| if p.z > 9.0 { 20.0 } else { 40.0 });
+    let b = write(&folder, "b.mha", &grid(DVec3::ZERO, [8, 8, 8]), |p| if p.z > 9.0 { 20.4 } else { 40.8 });
+    let run = |more: &[&str]| json_of(&beamsight(&[&["gamma", text(&a), text(&b), "--json"], more].concat()));
+    let max = |more: &[&str]| run(more)["max"].as_f64().unwrap();
+    // Global: 0.8 of 1.2 Gy. Local: 2 % of 3 % everywhere. Of 80 Gy: half.
+    assert!((max(&[]) - 2.0 / 3.0).abs() < 1e-4);
+    assert!((max(&["--local"]) - 2.0 / 3.0).abs() < 1e-4);
+    assert!((max(&["--norm", "80"]) - 1.0 / 3.0).abs() < 1e-4);
+    assert!((max(&["--dose", "1", "--max-gamma", "1.5"]) - 1.5).abs() < 1e-4);
+    assert_eq!(run(&["--threshold", "60"])["points"], 8 * 8 * 4);
+    assert_eq!(run(&["--subset", "50", "--seed", "9"])["points"], 50);
+    assert_eq!(run(&["--dims", "2.5"])["dims"], "2.5");
+    let trilinear = run(&["--trilinear"]);
+    assert!((trilinear["max"].as_f64().unwrap() - 2.0 / 3.0).abs() < 1e-4, "{trilinear}");
+    let answer = beamsight(&["gamma", text(&a), text(&b), "--norm", "rx"]);
+    assert_eq!(answer.status.code(), Some(2));
+    for more in
+        [["--dims", "4"], ["--dose", "0"], ["--norm", "mean"], ["--structure", "PTV"], ["--out", "g.png"]]
+    {
+        let answer = beamsight(&[&["gamma", text(&a), text(&b)], &more[..]].concat());
+        assert_eq!(answer.status.code(), Some(2), "{more:?}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A structure of a demo, and its prescription.
+#[test]
+fn inside_a_structure_of_a_case() {
+    let folder = scratch("gamma-structure");
+    let on = Arc::new(Grid::axis_aligned(DVec3::splat(-90.0), DVec3::splat(6.0), [31, 31, 31]).unwrap());
+    let a = write(&folder, "a.mha", &on, |_| 50.0);
+    let b = write(&folder, "b.mha", &on, |_| 50.5);
+    let words = ["gamma", text(&a), text(&b), "--case", "demo:water", "--json"];
+    let whole = json_of(&beamsight(&words));
+    let structures = whole["structures"].as_array().unwrap();
+    let ptv = structures.iter().find(|s| s["name"] == "PTV").unwrap_or_else(|| panic!("{whole}"));
+    let inside = json_of(&beamsight(&[&words[..], &["--structure", "ptv"]].concat()));
+    assert_eq!(inside["points"], ptv["points"]);
+    assert!(inside["points"].as_u64().unwrap() > 10 && inside["points"].as_u64() < whole["points"].as_u64());
+    refused(&["gamma", text(&a), text(&b), "--case", "demo:water", "--structure", "Nose"], &["Nose", "PTV"]);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_makes_no_comparison() {
+    let folder = scratch("gamma-refused");
+    let a = write(&folder, "a.mha", &grid(DVec3::ZERO, [8, 8, 8]), |_| 40.0);
+    let negative =
+        write(
+            &folder,
+            "negative.mha",
+            &grid(DVec3::ZERO, [8, 8, 8]),
+            |p| if p.x > 13.0 { -1.0 } else { 40.0 },
+        );
+    let nan =
+        write(
+            &folder,
+            "nan.mha",
+            &grid(DVec3::ZERO, [8, 8, 8]),
+            |p| if p.x > 13.0 { f32::NAN } else { 40.0 },
+        );
+    let far = write(&folder, "far.mha", &grid(DVec3::splat(500.0), [8, 8, 8]), |_| 40.0);
+    let none = write(&folder, "none.mha", &grid(DVec3::ZERO, [8, 8, 8]), |_| 0.0);
+    let plane = write(&folder, "plane.mha", &grid(DVec3::new(0.0, 0.0, 300.0), [8, 8, 1]), |_| 40.0);
+    let a = text(&a);
+    refused(&["gamma", a, text(&negative)], &["evaluated", "negative", "(7, 0, 0)"]);
+    refused(&["gamma", text(&negative), a], &["reference", "negative"]);
+    refused(&["gamma", a, text(&nan)], &["nan.mha", "NaN"]);
+    refused(&["gamma", a, text(&far)], &["do not overlap"]);
+    refused(&["gamma", text(&none), a], &["normalisation"]);
+    refused(&["gamma", a, text(&plane)], &["plane"]);
+    refused(&["gamma", a, a, "--dims", "2"], &["one frame", "2.5"]);
+    refused(&["gamma", a, "nowhere.dcm"], &["nowhere.dcm"]);
+    refused(&["gamma", a, text(&folder)], &["folder"]);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// RTDOSE: relative doses and other frames of reference are refused, descending frames are read.
+#[test]
+fn doses_of_dicom_files() {
+    let folder = synthetic::Folder::new("gamma-dicom");
+    let planes = [0.0, 3.0, 5.0];
+    let plain = folder.put("plain.dcm", &synthetic::dose(16, &planes));
+    let mut other = synthetic::dose(16, &planes);
+    set(&mut other, tags::FRAME_OF_REFERENCE_UID, VR::UI, "1.2.3.999");
+    let other = folder.put("other.dcm", &other);
+    let mut relative = synthetic::dose(16, &planes);
+    set(&mut relative, tags::DOSE_UNITS, VR::CS, "RELATIVE");
+    let relative = folder.put_as("relative.dcm", &relative, uids::EXPLICIT_VR_LITTLE_ENDIAN);
+    let same = json_of(&beamsight(&["gamma", text(&plain), text(&plain), "--threshold", "0", "--json"]));
+    assert_eq!((&same["pass_rate_percent"], &same["max"]), (&100.0.into(), &0.0.into()), "{same}");
+    refused(&["gamma", text(&plain), text(&other)], &["frames of reference", "1.2.3.999"]);
+    refused(&["gamma", text(&plain), text(&relative)], &["relative.dcm", "relative"]);
+    // Uneven planes are no .mha.
+    let out = folder.0.join("gamma.mha");
+    refused(&["gamma", text(&plain), text(&plain), "--out", text(&out)], &["uneven", ".csv"]);
+}
