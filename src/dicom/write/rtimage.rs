@@ -42,6 +42,13 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     set.text(tags::PATIENT_POSITION, setup.position.code());
     set.whole(tags::SAMPLES_PER_PIXEL, 1);
     set.text(tags::PHOTOMETRIC_INTERPRETATION, "MONOCHROME2");
+    // A reader must not take one for the other: integrals fall as the logarithm of the beam, intensity grows with it.
+    let (relationship, sign) = match image.meaning {
+        PixelMeaning::Attenuation => ("LOG", -1_i16),
+        PixelMeaning::Transmission => ("LIN", 1),
+    };
+    set.text(tags::PIXEL_INTENSITY_RELATIONSHIP, relationship);
+    set.put(tags::PIXEL_INTENSITY_RELATIONSHIP_SIGN, PrimitiveValue::from(sign));
     set.whole(tags::ROWS, setup.rows as i64);
     set.whole(tags::COLUMNS, setup.columns as i64);
     set.whole(tags::BITS_ALLOCATED, 16);

@@ -231,6 +231,7 @@ fn a_radiograph_keeps_its_geometry_and_values() {
     assert_eq!(object.numbers(tags::ISOCENTER_POSITION), [1.0, -2.0, 3.5]);
     assert_eq!(object.numbers(tags::PATIENT_SUPPORT_ANGLE), [350.0]);
     assert_eq!(object.text(tags::PATIENT_POSITION).as_deref(), Some("FFS"));
+    assert_eq!(object.text(tags::PIXEL_INTENSITY_RELATIONSHIP).as_deref(), Some("LOG"));
     let one = |tag| object.numbers(tag)[0];
     let (slope, intercept) = (one(tags::RESCALE_SLOPE), one(tags::RESCALE_INTERCEPT));
     let bytes = object.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
