@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_bins_below_1_hold_what_passes() {
-        let histogram = GammaHistogram::new(&[0.0, 0.04, 0.05, 0.051, 1.0, 1.01, 1.99, 7.0]);
+        let histogram = GammaHistogram::new(&[0.0, 0.04, 0.049, 0.051, 1.0, 1.01, 1.99, 7.0]);
         assert_eq!((histogram.counts[0], histogram.counts[1], histogram.counts[19]), (3, 1, 1));
         assert_eq!((histogram.counts[20], histogram.counts[39], histogram.above), (1, 1, 1));
         assert_eq!(histogram.counts[..20].iter().sum::<usize>(), 5);
