@@ -15,7 +15,7 @@ pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
 pub use ct::{Ct, Remark, Severity};
 pub use dose::{Dose, DoseStatus, Receipt};
 pub use edit::{Edit, EditError, History};
-pub use placement::Placement;
+pub use placement::{Placement, opened};
 pub use plan::{Normalisation, Plan};
 pub use pose::Pose;
 pub use radiograph::{PixelMeaning, Radiograph};

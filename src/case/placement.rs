@@ -20,6 +20,8 @@ pub struct Placement {
     pub pixel_mm: Option<[f64; 2]>,
     /// How far the middle of the image lies from the beam axis along +Xg and +Yg, mm in its own plane.
     pub shift_mm: Option<[f64; 2]>,
+    /// Opening of the jaws at the axis, mm, about the beam axis; beside it the picture says nothing.
+    pub field_mm: Option<[f64; 2]>,
     /// Whether bone is bright; `None`: as the file says, bright where it says nothing.
     pub bone_is_bright: Option<bool>,
 }
@@ -37,6 +39,7 @@ impl Placement {
             sid_mm: self.sid_mm.or(other.sid_mm),
             pixel_mm: self.pixel_mm.or(other.pixel_mm),
             shift_mm: self.shift_mm.or(other.shift_mm),
+            field_mm: self.field_mm.or(other.field_mm),
             bone_is_bright: self.bone_is_bright.or(other.bone_is_bright),
         }
     }
@@ -74,6 +77,17 @@ impl Placement {
     }
 }
 
+/// Pixels of a setup within a field of the given sides at the axis, about the beam axis.
+pub fn opened(setup: &ImagingSetup, field_mm: [f64; 2]) -> Vec<bool> {
+    let scale = setup.sid_mm / setup.sad_mm;
+    let half = [0, 1].map(|a| 0.5 * field_mm[a] * scale);
+    let middle = [setup.columns, setup.rows].map(|n| 0.5 * (n as f64 - 1.0));
+    let across = |n: usize| setup.shift_mm[0] + (n as f64 - middle[0]) * setup.pixel_mm[0];
+    let up = |n: usize| setup.shift_mm[1] - (n as f64 - middle[1]) * setup.pixel_mm[1];
+    let inside = |n| across(n % setup.columns).abs() <= half[0] && up(n / setup.columns).abs() <= half[1];
+    (0..setup.columns * setup.rows).map(inside).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +98,7 @@ mod tests {
         assert_eq!(given.setup([4, 3]), Err(vec!["isocentre", "source to image distance", "pixel size"]));
         let file = Placement {
             gantry_deg: Some(5.0),
+            shift_mm: Some([0.4, 0.0]),
             isocentre_mm: Some(DVec3::X),
             sid_mm: Some(1500.0),
             pixel_mm: Some([0.4, 0.5]),
@@ -92,5 +107,9 @@ mod tests {
         let setup = given.or(&file).setup([4, 3]).expect("all is said");
         assert_eq!((setup.gantry_deg, setup.couch_deg, setup.pixel_mm), (90.0, 0.0, [0.4, 0.5]));
         assert_eq!((setup.columns, setup.rows, setup.position), (4, 3, PatientPosition::Hfs));
+        // Columns lie at -0.2, 0.2, 0.6, 1.0 mm, rows at 0.5, 0, -0.5; a field of 0.3 x 0.5 mm is half as large again there.
+        let open = opened(&setup, [0.3, 0.5]);
+        let want: Vec<bool> = (0..12).map(|n| n == 4 || n == 5).collect();
+        assert_eq!(open, want);
     }
 }

@@ -1,9 +1,14 @@
 //! `beamsight demo`: the built-in cases, as DICOM files for any system.
 
 use super::{Answer, Failure};
-use crate::files::{demo, plan_toml};
+use crate::case::{Plan, Pose};
+use crate::engine::{Compute, Watch};
+use crate::files::{demo, picture, plan_toml};
 use crate::open::write_demo;
+use crate::registration::Random;
+use crate::registration::simulate::{self, Exposure};
 use anyhow::{Context as _, bail};
+use glam::DVec3;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +18,9 @@ use std::path::{Path, PathBuf};
 beamsight demo                         list the built-in cases\n  \
 beamsight demo thorax --out chest      write CT, structures and plan into the folder chest\n  \
 beamsight chest                        open them like any other case\n  \
-beamsight demo:thorax                  the same without writing anything yourself")]
+beamsight demo:thorax                  the same without writing anything yourself\n  \
+beamsight demo thorax --xray xrays     two X-rays of it, the patient in a pose that is not told\n  \
+beamsight register demo:thorax --image xrays/gantry-0.png --image xrays/gantry-90.png")]
 pub struct Args {
     /// water, slab, tg119 or thorax; left out: list them
     name: Option<String>,
@@ -21,6 +28,14 @@ pub struct Args {
     /// Folder to write into: made where it is missing, refused where it is not empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Folder for two made-up X-rays from gantry 0 and 90, with their geometry; made where it is missing
+    #[arg(long, value_name = "DIR")]
+    xray: Option<PathBuf>,
+
+    /// Which hidden pose the X-rays show; the same number shows the same
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
 }
 
 /// # Errors
@@ -30,6 +45,9 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
     // Also as the window takes it.
     let name = name.strip_prefix("demo:").unwrap_or(name);
     let plan = demo::plan(name).map_err(|e| Failure::Words(e.to_string()))?;
+    if let Some(folder) = &args.xray {
+        return xrays(name, &plan, folder, args.seed);
+    }
     let Some(folder) = &args.out else {
         return Err(Failure::Words(format!("name a folder to write to: beamsight demo {name} --out DIR")));
     };
@@ -40,6 +58,40 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
         format!("demo:{name}: {files} DICOM files and plan.toml written to {}\n", folder.display());
     let _ = write!(text, "open them with: beamsight {}", folder.display());
     Ok(Answer { json: json!({ "demo": name, "folder": folder, "files": files, "plan": plan_file }), text })
+}
+
+/// X-rays of a demo at a hidden pose within 12 mm and 6 degrees, which stands in a file of its own for who wants to know.
+fn xrays(name: &str, plan: &Plan, folder: &Path, seed: u64) -> Result<Answer, Failure> {
+    let case = demo::build(name).map_err(|e| Failure::Words(e.to_string()))?;
+    let ct = super::words::ct_of(&case)?;
+    let isocentre = plan.beams.first().map_or(DVec3::ZERO, |b| b.isocentre_mm);
+    std::fs::create_dir_all(folder).with_context(|| {
+        format!("cannot make the folder {}; choose one you may write to with --xray", folder.display())
+    })?;
+    let mut random = Random::new(seed);
+    let mut three = |most: f64| [(); 3].map(|()| (random.between(-most, most) * 100.0).round() / 100.0);
+    let pose = Pose::new(three(12.0), three(6.0));
+    let attenuation = simulate::attenuation(&ct.hu);
+    let mut images = Vec::new();
+    for gantry in [0.0, 90.0] {
+        let exposure = Exposure { seed: 2 * seed + u64::from(gantry > 0.0), ..Exposure::default() };
+        let setup = simulate::imager(gantry, ct.position, isocentre);
+        let image = simulate::xray(&attenuation, setup, pose, &exposure, &Compute::Cpu, &Watch::new())?;
+        let path = folder.join(format!("gantry-{gantry}.png"));
+        picture::write(&path, &image, Some(exposure.within_mm()))?;
+        images.push(path);
+    }
+    let hidden = folder.join("hidden-pose.txt");
+    std::fs::write(&hidden, format!("{pose}\n"))
+        .with_context(|| format!("cannot write {}", hidden.display()))?;
+    let words: Vec<String> = images.iter().map(|i| format!("--image {}", i.display())).collect();
+    let text = format!(
+        "two X-rays of demo:{name} written to {}, the patient in a pose that is not told\nfind it with: beamsight register \
+         demo:{name} {}",
+        folder.display(),
+        words.join(" ")
+    );
+    Ok(Answer { json: json!({ "demo": name, "images": images, "hidden_pose": hidden }), text })
 }
 
 fn list() -> Answer {

@@ -89,6 +89,10 @@ pub struct Args {
     #[arg(long, value_name = "MM", value_parser = words::positive)]
     pixel: Option<f64>,
 
+    /// Opening of the jaws at the axis, mm; beside it the pictures say nothing
+    #[arg(long, value_name = "X,Y", value_parser = two)]
+    field: Option<[f64; 2]>,
+
     /// Bone is dark in the pictures
     #[arg(long)]
     bone_dark: bool,
@@ -185,6 +189,7 @@ fn image(
         sad_mm: args.sad,
         sid_mm: args.sid,
         pixel_mm: args.pixel.map(|p| [p; 2]),
+        field_mm: args.field,
         bone_is_bright: args.bone_dark.then_some(false),
         ..Placement::default()
     };

@@ -5,7 +5,7 @@ use super::catalogue::{frame_of, size_of};
 use super::object::{Attributes, Item, Object, file_name, open_header};
 use super::pixels::read_samples;
 use super::rtimage;
-use crate::case::{PatientInfo, PixelMeaning, Placement, Radiograph, Remark};
+use crate::case::{PatientInfo, PixelMeaning, Placement, Radiograph, Remark, opened};
 use crate::geometry::{BeamFrame, ImagingSetup, Projection};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
@@ -45,11 +45,15 @@ pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Ve
     let mut values = values(&object, path, size)?;
     let (projection, setup, open) = if is_rt {
         let (projection, setup) = rtimage::projection(item, setup, path)?;
-        let open = rtimage::jaws(item).and_then(|jaws| opened(&projection, &told, jaws, &mut say));
+        let open = rtimage::jaws(item).and_then(|jaws| within(&projection, &told, jaws, &mut say));
         (projection, setup, open)
     } else {
         let (projection, setup) = upright(item, setup, path, &mut values, size, &mut say)?;
         (projection, setup, None)
+    };
+    let open = match (given.field_mm, setup) {
+        (Some(field), Some(setup)) => Some(opened(&setup, field)),
+        _ => open,
     };
     let (meaning, values) = sense(item, values, given.bone_is_bright, &mut say);
     let frame = if given.isocentre_mm.is_some() { String::new() } else { frame_of(item) };
@@ -169,6 +173,7 @@ fn placement(item: &Item) -> Placement {
         sid_mm: item.number(tags::DISTANCE_SOURCE_TO_DETECTOR).filter(|v| *v > 0.0),
         pixel_mm: spacing(tags::IMAGER_PIXEL_SPACING),
         shift_mm: None,
+        field_mm: None,
         bone_is_bright: None,
     }
 }
@@ -231,9 +236,9 @@ fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, crate::geom
     )
 }
 
-/// Pixels within the jaws, half a mm of penumbra left out; `None` where they leave the whole picture open, or where they are
+/// Pixels within the jaws, 3 mm of penumbra left out; `None` where they leave the whole picture open, or where they are
 /// not known for certain.
-fn opened(
+fn within(
     projection: &Projection,
     told: &Placement,
     ([x, y], angle_deg): ([[f64; 2]; 2], f64),
@@ -253,8 +258,8 @@ fn opened(
     let open: Vec<bool> = (0..projection.pixels())
         .map(|n| {
             let pixel = projection.pixel_mm((n % columns) as f64, (n / columns) as f64);
-            let within = |v: f64, [low, high]: [f64; 2]| v > low + PENUMBRA_MM && v < high - PENUMBRA_MM;
-            frame.project(pixel).is_some_and(|([px, py], _)| within(px, x) && within(py, y))
+            let between = |v: f64, [low, high]: [f64; 2]| v > low + PENUMBRA_MM && v < high - PENUMBRA_MM;
+            frame.project(pixel).is_some_and(|([px, py], _)| between(px, x) && between(py, y))
         })
         .collect();
     let count = open.iter().filter(|o| **o).count();

@@ -10,6 +10,9 @@ use std::path::Path;
 
 /// Off by less than this, an image is as an [`ImagingSetup`] says.
 const NEAR: f64 = 1e-9;
+/// Planning systems place the pictures they compute in the plane of the isocentre: their rays go on behind it, to an image
+/// so many times as far away.
+const BEYOND: f64 = 2.0;
 
 /// What the file says of its geometry, as far as it goes into a [`Placement`]. The image's own plane lies at the SID; an
 /// image without one lies where the receptor's translation says.
@@ -33,6 +36,7 @@ pub(super) fn placement(item: &Item) -> Placement {
             _ => None,
         },
         shift_mm: None,
+        field_mm: None,
         bone_is_bright: None,
     }
 }
@@ -72,6 +76,16 @@ impl InPlane {
     }
 }
 
+/// The same rays to an image so many times as far away.
+fn farther(setup: ImagingSetup, times: f64) -> ImagingSetup {
+    ImagingSetup {
+        sid_mm: setup.sid_mm * times,
+        shift_mm: setup.shift_mm.map(|v| v * times),
+        pixel_mm: setup.pixel_mm.map(|v| v * times),
+        ..setup
+    }
+}
+
 /// Where source and pixels were, for a setup in which everything else is said; and the setup with the image's shift,
 /// where the image lies as setups have it.
 pub(super) fn projection(
@@ -80,7 +94,9 @@ pub(super) fn projection(
     path: &Path,
 ) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
     let wrong = |source| DicomError::Projection { path: path.to_owned(), source };
+    let beyond = if setup.sid_mm <= setup.sad_mm * (1.0 + NEAR) { BEYOND } else { 1.0 };
     let Some(plane) = InPlane::read(item, setup.pixel_mm, path)? else {
+        let setup = farther(setup, beyond);
         return Ok((setup.projection().map_err(wrong)?, Some(setup)));
     };
     let half = [setup.columns, setup.rows].map(|n| 0.5 * (n as f64 - 1.0));
@@ -88,17 +104,17 @@ pub(super) fn projection(
     let upright = (plane.column - DVec2::X * setup.pixel_mm[0]).length() < NEAR
         && (plane.row - DVec2::NEG_Y * setup.pixel_mm[1]).length() < NEAR;
     if upright {
-        let setup = ImagingSetup { shift_mm: middle.to_array(), ..setup };
+        let setup = farther(ImagingSetup { shift_mm: middle.to_array(), ..setup }, beyond);
         return Ok((setup.projection().map_err(wrong)?, Some(setup)));
     }
     let ImagingSetup { position, gantry_deg, couch_deg, isocentre_mm, sad_mm, sid_mm, .. } = setup;
     let frame = BeamFrame::new(position, gantry_deg, 0.0, couch_deg, isocentre_mm, sad_mm);
     let [x, y, z] = frame.axes;
     let in_patient = |v: DVec2| -> DVec3 { x * v.x + y * v.y };
-    let first = frame.source_mm - z * sid_mm + in_patient(plane.first);
+    let first = frame.source_mm + (in_patient(plane.first) - z * sid_mm) * beyond;
     let size = [setup.columns, setup.rows];
-    let projection =
-        Projection::new(frame.source_mm, first, in_patient(plane.column), in_patient(plane.row), size);
+    let [column, row] = [plane.column, plane.row].map(|step| in_patient(step) * beyond);
+    let projection = Projection::new(frame.source_mm, first, column, row, size);
     Ok((projection.map_err(wrong)?, None))
 }
 

@@ -1,10 +1,12 @@
 //! PNG and TIFF X-rays: pixels from the picture, geometry from words or from a file beside it.
 
-use crate::case::{PixelMeaning, Placement, Radiograph};
+use super::replace_file;
+use crate::case::{PixelMeaning, Placement, Radiograph, opened};
 use crate::geometry::ProjectionError;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Why a picture could not be read as an X-ray.
@@ -15,7 +17,7 @@ pub enum PictureError {
     #[error("{} is no picture that can be read ({reason}); save it as a grey PNG or TIFF of 8 or 16 bits", path.display())]
     Format { path: PathBuf, reason: String },
     #[error("{} is not understood: {message}\nIts fields are position, gantry_deg, couch_deg, isocentre_mm, sad_mm, sid_mm, \
-             pixel_mm, shift_mm, bone_is_bright", path.display())]
+             pixel_mm, shift_mm, field_mm, bone_is_bright", path.display())]
     Sidecar { path: PathBuf, message: String },
     #[error(
         "{} does not say where it was taken: no {}; give what is missing (--gantry, --isocentre, --sad, --sid, --pixel), or write \
@@ -23,6 +25,8 @@ pub enum PictureError {
         path.display(), missing.join(", no "), sidecar.display()
     )]
     NoGeometry { path: PathBuf, missing: Vec<&'static str>, sidecar: PathBuf },
+    #[error("cannot write {}: {source}; choose a folder you may write to", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
     #[error("{}: its geometry cannot be: {source}", path.display())]
     Projection { path: PathBuf, source: ProjectionError },
 }
@@ -59,7 +63,49 @@ pub fn read(path: &Path, given: &Placement) -> Result<Radiograph, PictureError> 
         PixelMeaning::Transmission
     };
     let label = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(Radiograph { setup: Some(setup), ..Radiograph::new(values, meaning, projection, &label) })
+    let open = placement.field_mm.map(|field| Arc::new(opened(&setup, field)));
+    Ok(Radiograph { setup: Some(setup), open, ..Radiograph::new(values, meaning, projection, &label) })
+}
+
+/// Writes a transmission radiograph as a PNG of 16 bits, bone dark, with its geometry beside it.
+///
+/// # Errors
+/// [`PictureError::Write`]; a radiograph without setup has no geometry to write.
+pub fn write(path: &Path, image: &Radiograph, field_mm: Option<[f64; 2]>) -> Result<(), PictureError> {
+    let failed = |source| PictureError::Write { path: path.to_owned(), source };
+    let Some(setup) = image.setup else {
+        return Err(failed(std::io::Error::other("its gantry and couch angles are not known")));
+    };
+    let (low, high) =
+        image.values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    // A transmission keeps its zero: its logarithm is what is matched.
+    let low = if image.meaning == PixelMeaning::Transmission { 0.0 } else { low };
+    let scale = 65_535.0 / (high - low).max(f32::MIN_POSITIVE);
+    let bytes: Vec<u8> =
+        image.values.iter().flat_map(|v| (((v - low) * scale).round() as u16).to_be_bytes()).collect();
+    replace_file(path, |out| {
+        let mut encoder = png::Encoder::new(out, setup.columns as u32, setup.rows as u32);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.set_depth(png::BitDepth::Sixteen);
+        let mut writer = encoder.write_header().map_err(std::io::Error::other)?;
+        writer.write_image_data(&bytes).map_err(std::io::Error::other)
+    })
+    .map_err(failed)?;
+    let placement = Placement {
+        position: Some(setup.position),
+        gantry_deg: Some(setup.gantry_deg),
+        couch_deg: Some(setup.couch_deg),
+        isocentre_mm: Some(setup.isocentre_mm),
+        sad_mm: Some(setup.sad_mm),
+        sid_mm: Some(setup.sid_mm),
+        pixel_mm: Some(setup.pixel_mm),
+        shift_mm: Some(setup.shift_mm),
+        field_mm,
+        bone_is_bright: Some(image.meaning == PixelMeaning::Attenuation),
+    };
+    let text = toml::to_string(&placement).map_err(|e| failed(std::io::Error::other(e)))?;
+    let beside = sidecar(path);
+    std::fs::write(&beside, text).map_err(|source| PictureError::Write { path: beside.clone(), source })
 }
 
 fn beside(path: &Path) -> Result<Placement, PictureError> {
@@ -201,6 +247,25 @@ mod tests {
         std::fs::write(folder.join("x.toml"), "gantry = 3").unwrap();
         let error = read(&path, &placed()).unwrap_err();
         assert!(error.to_string().contains("gantry_deg"), "{error}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_comes_back() {
+        let folder = folder("written");
+        let path = folder.join("x.png");
+        let setup = Placement { shift_mm: Some([1.0, -2.0]), ..placed() }.setup([3, 2]).unwrap();
+        let values = vec![0.0, 100.0, 65_535.0, 7.0, 20_000.0, 3.0];
+        let image = Radiograph {
+            setup: Some(setup),
+            ..Radiograph::new(values, PixelMeaning::Transmission, setup.projection().unwrap(), "x")
+        };
+        write(&path, &image, Some([1.0, 100.0])).unwrap();
+        let back = read(&path, &Placement::default()).unwrap();
+        assert_eq!((&back.values, back.setup, back.meaning), (&image.values, image.setup, image.meaning));
+        assert_eq!(back.projection, image.projection);
+        assert_eq!(back.open.as_deref(), Some(&opened(&setup, [1.0, 100.0])));
+        assert!(read(&path, &Placement { sid_mm: Some(900.0), ..Placement::default() }).is_ok());
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -2,10 +2,10 @@
 //! scatter, photon noise, and jaws that close part of the picture. The pose they hide is known.
 
 use super::random::Random;
-use crate::case::{PixelMeaning, Pose, Radiograph};
+use crate::case::{PixelMeaning, Pose, Radiograph, opened};
 use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, drr};
 use crate::engine::{Compute, Watch};
-use crate::geometry::{ImagingSetup, Projection, Volume};
+use crate::geometry::{ImagingSetup, Volume};
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use glam::DVec3;
 use std::sync::Arc;
@@ -25,6 +25,13 @@ pub struct Exposure {
 impl Default for Exposure {
     fn default() -> Self {
         Self { photons: 20_000.0, scatter: 0.1, field_mm: [270.0, 200.0], seed: 1 }
+    }
+}
+
+impl Exposure {
+    /// The field without its penumbra, mm at the axis: what may be matched.
+    pub fn within_mm(&self) -> [f64; 2] {
+        self.field_mm.map(|f| f - 6.0)
     }
 }
 
@@ -81,7 +88,7 @@ pub fn xray(
     let source: Vec<f32> = primary.iter().zip(&integrals).map(|(i, l)| i * l).collect();
     let radius = (0.08 * size[0] as f64) as usize;
     let scattered = blurred(source, size, radius);
-    let open = opened(&projection, &setup, exposure.field_mm);
+    let open = opened(&setup, exposure.field_mm);
     let mut random = Random::new(exposure.seed);
     let pixel = |n: usize| {
         let beam = f64::from(primary[n]) + exposure.scatter * f64::from(scattered[n]);
@@ -93,23 +100,9 @@ pub fn xray(
     let label = format!("made-up X-ray, gantry {}", setup.gantry_deg);
     Ok(Radiograph {
         setup: Some(setup),
-        open: Some(Arc::new(opened(&projection, &setup, exposure.field_mm.map(|f| f - 6.0)))),
+        open: Some(Arc::new(opened(&setup, exposure.within_mm()))),
         ..Radiograph::new(values, PixelMeaning::Transmission, projection, &label)
     })
-}
-
-/// Pixels within a field of the given sides at the axis.
-fn opened(projection: &Projection, setup: &ImagingSetup, field_mm: [f64; 2]) -> Vec<bool> {
-    let scale = setup.sid_mm / setup.sad_mm;
-    let half = [0, 1].map(|a| 0.5 * field_mm[a] * scale / setup.pixel_mm[a]);
-    let columns = projection.columns();
-    let middle = [projection.columns(), projection.rows()].map(|n| 0.5 * (n as f64 - 1.0));
-    (0..projection.pixels())
-        .map(|n| {
-            let at = [(n % columns) as f64 - middle[0], (n / columns) as f64 - middle[1]];
-            at[0].abs() <= half[0] && at[1].abs() <= half[1]
-        })
-        .collect()
 }
 
 /// Three means over boxes, one after the other: nearly a Gaussian. Beyond the edges there is nothing.

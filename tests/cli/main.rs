@@ -5,6 +5,7 @@ mod dose;
 mod drr;
 mod gamma;
 mod program;
+mod register;
 #[path = "../common/synthetic.rs"]
 mod synthetic;
 mod verbs;

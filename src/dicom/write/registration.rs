@@ -32,6 +32,7 @@ pub fn write_registration(
     let mut set = DataSet::object(uids::SPATIAL_REGISTRATION_STORAGE, &new_uid(), belonging, &series);
     set.text(tags::SERIES_DATE, &date);
     set.text(tags::SERIES_TIME, &time);
+    set.text(tags::LATERALITY, "");
     set.text(tags::DEVICE_SERIAL_NUMBER, "0");
     set.text(tags::FRAME_OF_REFERENCE_UID, registered_frame_uid);
     set.text(tags::POSITION_REFERENCE_INDICATOR, "");

@@ -58,6 +58,13 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     set.text(tags::RESCALE_INTERCEPT, &decimal(low));
     set.text(tags::RESCALE_SLOPE, &decimal(slope));
     set.text(tags::RESCALE_TYPE, "US");
+    // A line integral is the logarithm of what arrives, the more of it the less arrives.
+    let (relationship, sign) = match image.meaning {
+        PixelMeaning::Attenuation => ("LOG", -1_i16),
+        PixelMeaning::Transmission => ("LIN", 1),
+    };
+    set.text(tags::PIXEL_INTENSITY_RELATIONSHIP, relationship);
+    set.put(tags::PIXEL_INTENSITY_RELATIONSHIP_SIGN, PrimitiveValue::from(sign));
     set.text(tags::RT_IMAGE_LABEL, &shortened(&image.label, 16));
     set.text(
         tags::RT_IMAGE_DESCRIPTION,

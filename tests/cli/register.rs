@@ -1,0 +1,77 @@
+//! `beamsight register` as a user runs it, on made-up X-rays of the built-in chest.
+
+use crate::program::{beamsight, json_of, scratch, text};
+use beamsight::case::Pose;
+use beamsight::dicom::read_registration;
+use glam::{DMat4, DVec3};
+
+fn said(words: &[&str]) -> (Option<i32>, String) {
+    let output = beamsight(words);
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_hidden_pose_is_found_and_written() {
+    let folder = scratch("register");
+    let xrays = folder.join("xrays");
+    let made = beamsight(&["demo", "thorax", "--xray", text(&xrays), "--seed", "5"]);
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let hidden = std::fs::read_to_string(xrays.join("hidden-pose.txt")).expect("it is told to who looks");
+    let hidden: Pose = hidden.trim().parse().expect("six numbers");
+    let (front, side, out) =
+        (xrays.join("gantry-0.png"), xrays.join("gantry-90.png"), folder.join("reg.dcm"));
+    let images = ["--image", text(&front), "--image", text(&side)];
+    let words = [&["register", "demo:thorax", "--device", "cpu", "--json", "--out", text(&out)][..], &images]
+        .concat();
+    let output = beamsight(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let json = json_of(&output);
+    let number = |key: &str| json["pose"][key].as_f64().expect("a number");
+    let found =
+        Pose::new(["tx_mm", "ty_mm", "tz_mm"].map(number), ["rx_deg", "ry_deg", "rz_deg"].map(number));
+    let centre: Vec<f64> =
+        json["centre_mm"].as_array().expect("three").iter().filter_map(|v| v.as_f64()).collect();
+    let centre = DVec3::new(centre[0], centre[1], centre[2]);
+    for p in [DVec3::X, DVec3::Y, DVec3::Z] {
+        let landmark = centre + p * 80.0;
+        let off = (found.apply(landmark, centre) - hidden.apply(landmark, centre)).length();
+        assert!(off < 0.5, "{off} mm at {landmark}: {found} for {hidden}");
+    }
+    assert!(json["metric_after"].as_f64() > json["metric_before"].as_f64());
+    // Matrix, numbers and object are one and the same.
+    let rows: Vec<f64> = json["matrix"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .flat_map(|row| row.as_array().expect("a row").iter().filter_map(|v| v.as_f64()))
+        .collect();
+    let matrix = DMat4::from_cols_slice(&rows).transpose();
+    let object = read_registration(&out).expect("a registration");
+    for m in [matrix, object.matrix] {
+        let got = m.transform_point3(centre + DVec3::ONE * 50.0);
+        assert!((got - found.apply(centre + DVec3::ONE * 50.0, centre)).length() < 1e-5, "{m}");
+    }
+}
+
+#[test]
+fn words_and_files_that_cannot_be_matched_say_what_to_do() {
+    let folder = scratch("register-bad");
+    let picture = folder.join("bare.png");
+    std::fs::write(&picture, b"no picture").expect("written");
+    let with = |more: &[&str]| said(&[&["register", "demo:water", "--device", "cpu"][..], more].concat());
+    let (code, error) = with(&["--image", text(&picture)]);
+    assert!(code == Some(1) && error.contains("bare.png") && error.contains("PNG"), "{error}");
+    let (code, error) = with(&["--image", text(&folder.join("none.dcm"))]);
+    assert!(code == Some(1) && error.contains("none.dcm"), "{error}");
+    let image = text(&picture);
+    for wrong in [
+        &["--image", image, "--image", image, "--image", image][..],
+        &["--image", image, "--gantry", "0", "--gantry", "90"],
+        &["--image", image, "--metric", "best"],
+        &["--image", image, "--lock", "roll"],
+        &["--image", image, "--out", "reg.txt"],
+        &[],
+    ] {
+        assert_eq!(with(wrong).0, Some(2), "{wrong:?}");
+    }
+}
