@@ -1,8 +1,7 @@
 // Collapsed cone: energy carried along lattices of parallel lines by exponential recursion, every direction of a beam
 // at once. See cccs.cuh for the names, engine/cpu/cccs for the reference.
 //
-// A thread carries the lines of one number, one for each lattice of the direction, from the first slab to the last. Which
-// voxels lines pass is the same for all of them but for whole voxels, so that a warp takes every turn together; cccs_walk
+// A thread carries a line from the first slab to the last. Which voxels lines pass is the same for all of them but for whole voxels, so that a warp takes every turn together; cccs_walk
 // writes the turns down once. What a voxel sends along the direction is found once for all lines of a block of threads that
 // pass it, and kept in shared memory for the time of a slab. Lines that leave the block sideways come in again on the other side, empty (one row and
 // some columns of padding see to that): as many threads as voxels of a face, and every one always has work.
@@ -119,12 +118,10 @@ __device__ inline int modulo(int value, int period)
     return rest < 0 ? rest + period : rest;
 }
 
-// Writes down the visits of every direction and slab: those of all lattices together, each voxel once, in the order in
-// which the lines come to them. Along a line every next cell is one step further, and all lines go the same way: cells
-// in order of steps are in order for each.
+// Writes down the visits of every direction and slab, in the order in which the lines come to them.
 extern "C" __global__ void __launch_bounds__(128)
-cccs_walk(const March march, const int lattices, const int headings, const Heading* __restrict__ heading_list,
-          Visit* __restrict__ visits, Slab* __restrict__ slab_list)
+cccs_walk(const March march, const int headings, const Heading* __restrict__ heading_list, Visit* __restrict__ visits,
+          Slab* __restrict__ slab_list)
 {
     int slabs = march.slabs;
     int index = blockIdx.x * blockDim.x + threadIdx.x;
@@ -133,49 +130,24 @@ cccs_walk(const March march, const int lattices, const int headings, const Headi
     }
     const Heading& heading = heading_list[index / slabs];
     int step = index % slabs;
-    int periods[2] = {march.pitch, march.across + 1};
-    int way[2] = {heading.per_slab[0] > 0.0 ? 1 : -1, heading.per_slab[1] > 0.0 ? 1 : -1};
-    Pieces pieces[MOST_LATTICES];
-    int nearest = 0x7fffffff;
+    double entry[2];
+    for (int axis = 0; axis < 2; ++axis) {
+        // No fused multiply-add: as the CPU rounds.
+        entry[axis] = __dadd_rn(heading.start[axis], __dmul_rn(heading.per_slab[axis], (double)step));
+    }
+    Pieces pieces;
+    walk_slab(pieces, entry, heading.per_slab, (double)heading.slab_path_cm);
     int base[2] = {0x7fffffff, 0x7fffffff};
-    for (int q = 0; q < lattices; ++q) {
-        double entry[2];
-        for (int axis = 0; axis < 2; ++axis) {
-            // No fused multiply-add: as the CPU rounds.
-            entry[axis] = __dadd_rn(heading.start[q][axis], __dmul_rn(heading.per_slab[axis], (double)step));
-        }
-        walk_slab(pieces[q], entry, heading.per_slab, (double)heading.slab_path_cm);
-        for (int n = 0; n < pieces[q].count; ++n) {
-            const int* cell = pieces[q].cell[n];
-            nearest = min(nearest, way[0] * cell[0] + way[1] * cell[1]);
-            base[0] = min(base[0], cell[0]);
-            base[1] = min(base[1], cell[1]);
-        }
+    for (int n = 0; n < pieces.count; ++n) {
+        base[0] = min(base[0], pieces.cell[n][0]);
+        base[1] = min(base[1], pieces.cell[n][1]);
     }
-    Visit* mine = visits + index * MOST_VISITS;
-    int count = 0;
-    for (int steps = nearest; steps < nearest + 6; ++steps) {
-        int begin = count;
-        for (int q = 0; q < lattices; ++q) {
-            for (int n = 0; n < pieces[q].count; ++n) {
-                const int* cell = pieces[q].cell[n];
-                if (way[0] * cell[0] + way[1] * cell[1] != steps) {
-                    continue;
-                }
-                int place = (cell[1] - base[1]) * TILE_COLUMNS + cell[0] - base[0];
-                int at = begin;
-                while (at < count && mine[at].place != place) {
-                    at += 1;
-                }
-                if (at == count) {
-                    mine[at] = {place, {0.0f, 0.0f, 0.0f}};
-                    count += 1;
-                }
-                mine[at].exponent[q] = pieces[q].length_cm[n] * EXPONENT_PER_CM;
-            }
-        }
+    for (int n = 0; n < pieces.count; ++n) {
+        const int* cell = pieces.cell[n];
+        int place = (cell[1] - base[1]) * TILE_COLUMNS + cell[0] - base[0];
+        visits[index * MOST_VISITS + n] = {place, pieces.length_cm[n] * EXPONENT_PER_CM};
     }
-    slab_list[index] = {{modulo(base[0], periods[0]), modulo(base[1], periods[1])}, count, 0};
+    slab_list[index] = {{modulo(base[0], march.pitch), modulo(base[1], march.across + 1)}, pieces.count, 0};
 }
 
 // A voxel of the tile: what its release sends along the lines.
@@ -251,7 +223,11 @@ __device__ inline void fetch(Fetched& fetched, const March& march, const Slab& s
     }
     int row = place / TILE_COLUMNS;
     fetched.voxel = round_at(blockIdx.x * LANES + place - row * TILE_COLUMNS + slab.base[0], march.pitch);
-    fetched.across = (blockIdx.y * ROWS + row + slab.base[1]) % (march.across + 1);
+    fetched.across = blockIdx.y * ROWS + row + slab.base[1];
+    // A division would take longer than the one or two rounds.
+    while (fetched.across > march.across) {
+        fetched.across -= march.across + 1;
+    }
     if (fetched.across < march.across && fetched.voxel < march.columns) {
         int row_number = fetched.across * march.row_of_across + slab_number * march.row_of_slab;
         fetched.at = row_number * march.pitch + fetched.voxel;
@@ -298,10 +274,10 @@ __device__ inline float carry(float exponent, const Entry& entry, float state[TE
     return RELEASES ? fmaf(exponent, entry.released, before - sum) : before - sum;
 }
 
-// The lines of a thread through the voxels of a slab, one after the other.
-template <int LATTICES, bool RELEASES>
+// The line of a thread through the voxels of a slab, one after the other.
+template <bool RELEASES>
 __device__ inline void pass(const Visit* __restrict__ visits, int count, const Entry* own, int* own_left, float units,
-                            float state[LATTICES][TERMS], float sum[LATTICES])
+                            float state[TERMS], float& sum)
 {
     for (int n = 0; n < count; ++n) {
         Visit visit = visits[n];
@@ -310,19 +286,12 @@ __device__ inline void pass(const Visit* __restrict__ visits, int count, const E
         if (!any_lane(entry.density > 0.0f)) {
             continue;
         }
-        float stays = 0.0f;
-#pragma unroll
-        for (int q = 0; q < LATTICES; ++q) {
-            if (visit.exponent[q] < 0.0f) {
-                stays += carry<RELEASES>(entry.density * visit.exponent[q], entry, state[q], sum[q]);
-            }
-        }
+        float stays = carry<RELEASES>(entry.density * visit.exponent, entry, state, sum);
         atomicAdd(own_left + visit.place, __float2int_rn(stays * units));
     }
 }
 
 // Moves every line of a direction through the block.
-template <int LATTICES>
 __device__ inline void transport(const March& march, const Heading& heading, const Visit* __restrict__ visits,
                                  const Slab* __restrict__ slabs, const Coefficients* __restrict__ table,
                                  const float* __restrict__ density, const Release* __restrict__ release, float units,
@@ -333,8 +302,8 @@ __device__ inline void transport(const March& march, const Heading& heading, con
     int thread = threadIdx.y * LANES + threadIdx.x;
     int own = threadIdx.y * TILE_COLUMNS + threadIdx.x;
     bool has_lines = blockIdx.y * ROWS + threadIdx.y <= march.across;
-    float state[LATTICES][TERMS] = {};
-    float sum[LATTICES] = {};
+    float state[TERMS] = {};
+    float sum = 0.0f;
     bool active = false;
     Fetched next[FILLS];
     for (int step = -1; step < march.slabs; ++step) {
@@ -374,9 +343,9 @@ __device__ inline void transport(const March& march, const Heading& heading, con
         }
         const Visit* here = visits + step * MOST_VISITS;
         if (has_lines && releases) {
-            pass<LATTICES, true>(here, slabs[step].visits, tile + own, left + own, units, state, sum);
+            pass<true>(here, slabs[step].visits, tile + own, left + own, units, state, sum);
         } else if (has_lines) {
-            pass<LATTICES, false>(here, slabs[step].visits, tile + own, left + own, units, state, sum);
+            pass<false>(here, slabs[step].visits, tile + own, left + own, units, state, sum);
         }
         __syncthreads();
 #pragma unroll
@@ -389,26 +358,101 @@ __device__ inline void transport(const March& march, const Heading& heading, con
     }
 }
 
-#define TRANSPORT(LATTICES)                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, 3) cccs_transport_##LATTICES(                                \
-        const March march, const Heading* __restrict__ headings,                                                       \
-        const Visit* __restrict__ visits, const Slab* __restrict__ slab_list, const Coefficients* __restrict__ table,  \
-        const float* __restrict__ density, const Release* __restrict__ release,                                        \
-        const Scale* __restrict__ scale, int* __restrict__ deposit)                                                    \
-    {                                                                                                                  \
-        int slabs = march.slabs;                                                                                       \
-        const Heading& heading = headings[blockIdx.z];                                                                 \
-        float unit = unit_of(*scale);                                                                                  \
-        if (!(unit > 0.0f)) {                                                                                          \
-            return;                                                                                                    \
-        }                                                                                                              \
-        transport<LATTICES>(march, heading, visits + blockIdx.z * slabs * MOST_VISITS,                                 \
-                            slab_list + blockIdx.z * slabs, table, density, release, heading.weight / unit, deposit);  \
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
+cccs_transport(const March march, const Heading* __restrict__ headings, const Visit* __restrict__ visits,
+               const Slab* __restrict__ slab_list, const Coefficients* __restrict__ table,
+               const float* __restrict__ density, const Release* __restrict__ release, const Scale* __restrict__ scale,
+               int* __restrict__ deposit)
+{
+    int slabs = march.slabs;
+    const Heading& heading = headings[blockIdx.z];
+    float unit = unit_of(*scale);
+    if (!(unit > 0.0f)) {
+        return;
     }
+    transport(march, heading, visits + blockIdx.z * slabs * MOST_VISITS, slab_list + blockIdx.z * slabs, table, density,
+              release, heading.weight / unit, deposit);
+}
 
-TRANSPORT(1)
-TRANSPORT(2)
-TRANSPORT(3)
+// The stencil of a layout (engine/cccs/near.rs), as the host declares it, field for field.
+struct Near {
+    float kernel_from_block[3][3];
+    float tilt_reach;
+    int tilt_count;
+    int offsets;
+};
+
+// A voxel that releases, seen from the one that receives: along a row, across, along the slabs; then the voxels on the way
+// from the one that releases on, as steps of the index, and their parts of it.
+struct __align__(16) NearOffset {
+    int from[3];
+    int none;
+    int way[NEAR_WAY];
+    float part[NEAR_WAY];
+};
+
+// Adds what thin lines misplace close to where energy is released: engine/cpu/cccs/near.rs.
+extern "C" __global__ void __launch_bounds__(128)
+cccs_near(const March march, const Near near, const NearOffset* __restrict__ offsets, const float4* __restrict__ table,
+          const float* __restrict__ density, const Release* __restrict__ release, const Scale* __restrict__ scale,
+          int* __restrict__ deposit)
+{
+    int voxel = blockIdx.x * 32 + threadIdx.x;
+    int across = blockIdx.y * blockDim.y + threadIdx.y;
+    int slab = blockIdx.z;
+    float unit = unit_of(*scale);
+    if (across >= march.across || !(unit > 0.0f)) {
+        return;
+    }
+    int at = (across * march.row_of_across + slab * march.row_of_slab) * march.pitch + voxel;
+    float ray[3] = {((float)(voxel / STRIP * STRIP) + 0.5f * (STRIP - 1)) * march.spacing_mm[0] - march.from_mm[0],
+                    (float)across * march.spacing_mm[1] - march.from_mm[1],
+                    (float)slab * march.spacing_mm[2] - march.from_mm[2]};
+    float tilted[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        const float* row = near.kernel_from_block[axis];
+        tilted[axis] = row[0] * ray[0] + row[1] * ray[1] + row[2] * ray[2];
+    }
+    int first = 0;
+    if (tilted[2] > 0.0f) {
+        int cell[2];
+        for (int axis = 0; axis < 2; ++axis) {
+            float place = (tilted[axis] / tilted[2] / near.tilt_reach + 1.0f) * 0.5f * near.tilt_count;
+            cell[axis] = min((int)fmaxf(place, 0.0f), near.tilt_count - 1);
+        }
+        first = (cell[1] * near.tilt_count + cell[0]) * march.slabs;
+    }
+    float sum = 0.0f;
+    for (int n = 0; n < near.offsets; ++n) {
+        NearOffset offset = offsets[n];
+        int from_across = across + offset.from[1], from_slab = slab + offset.from[2];
+        if ((unsigned)from_across >= (unsigned)march.across || (unsigned)from_slab >= (unsigned)march.slabs) {
+            continue;
+        }
+        float primary = 0.0f;
+        if (voxel < march.columns && (unsigned)(voxel + offset.from[0]) < (unsigned)march.columns) {
+            float2 both = *(const float2*)release[at + offset.way[0]].primary;
+            primary = both.x + both.y;
+        }
+        if (!any_lane(primary != 0.0f)) {
+            continue;
+        }
+        if (primary != 0.0f) {
+            float from = density[at + offset.way[0]];
+            float mean = from * offset.part[0];
+#pragma unroll
+            for (int step = 1; step < NEAR_WAY; ++step) {
+                mean = fmaf(density[at + offset.way[step]], offset.part[step], mean);
+            }
+            mean = fminf(mean, NEAR_DENSEST);
+            float4 powers = table[(first + from_slab) * near.offsets + n];
+            sum = fmaf(fmaf(fmaf(powers.z, mean, powers.y), mean, powers.x), from * primary, sum);
+        }
+    }
+    if (sum != 0.0f) {
+        deposit[at] += __float2int_rn(sum * density[at] / unit);
+    }
+}
 
 // Adds `factor` times what the lines of both layouts left onto x-fastest energy per volume: along x from the one, the
 // x-fastest, and from the other, in which x and y are exchanged.

@@ -17,9 +17,8 @@ constexpr float ROWS_PER_DEG = 4.0f;
 // As in engine/cpu/cccs: voxels whose release shares one angle, and where such a strip may begin.
 constexpr int STRIP = 16;
 constexpr int PHASE_STEP = 4;
-// Lattices of lines of a direction, at most; voxels that they visit in a slab, at most.
-constexpr int MOST_LATTICES = 3;
-constexpr int MOST_VISITS = 3 * MOST_LATTICES;
+// Voxels that a line visits in a slab, at most.
+constexpr int MOST_VISITS = 3;
 
 // Voxels laid out for the lines as a group of directions with one dominant axis passes them, as the host declares it in
 // engine/cuda/cccs, field for field. Along the lines' neighbours memory is contiguous, rows padded to `pitch` (a multiple
@@ -37,7 +36,7 @@ struct March {
 
 // What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs): sums of amplitudes, then amplitudes
 // over decay constants, near and deep.
-struct Coefficients {
+struct __align__(16) Coefficients {
     float sums[4];
     float scatter[SCATTER_END][2];
     float primary[TERMS - PRIMARY_FIRST][2];
@@ -53,9 +52,9 @@ struct __align__(16) Release {
 // The lines of one direction, as the host declares it, field for field.
 struct Heading {
     double per_slab[2];                // voxels along the contiguous axis and across while a line passes a slab
-    double start[MOST_LATTICES][2];    // where in a voxel the lines of each lattice come in
+    double start[2];                   // where in a voxel they come in
     float direction[3];                // unit vector: along the contiguous axis, across, dominant
-    float weight;                      // of what stays: sr over cm and lattices
+    float weight;                      // of what stays: sr over cm
     float slab_path_cm;
     int turn;                          // sets where strips begin
     int backward;                      // from the last slab to the first
@@ -80,13 +79,17 @@ struct __align__(16) Slab {
     int none;
 };
 
-// A voxel that lines pass within a slab: its place in the tile from the line's own, and how far the line of each lattice
-// goes in it, as the negative exponent (of 2) of the slowest term for density 1.
-struct __align__(16) Visit {
+// A voxel that lines pass within a slab: its place in the tile from the line's own, and how far the line goes in it, as the
+// negative exponent (of 2) of the slowest term for density 1.
+struct __align__(8) Visit {
     int place;
-    float exponent[MOST_LATTICES];
+    float exponent;
 };
 constexpr float EXPONENT_PER_CM = -SLOWEST_PER_CM * 1.44269504f;
+
+// As in engine/cccs/near.rs: voxels on the way of an offset, at most; what is denser counts as this dense.
+constexpr int NEAR_WAY = 4;
+constexpr float NEAR_DENSEST = 2.0f;
 
 // A strip's row of the table for the cosine of its angle to the line: Abramowitz and Stegun 4.4.45.
 __device__ inline int angle_row(float cosine)

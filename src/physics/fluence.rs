@@ -98,6 +98,11 @@ struct ThroughLeaves {
 }
 
 impl Fluence {
+    /// How far from the axis the widest jaw opening reaches, mm at the isocentre plane.
+    pub fn widest_mm(&self) -> f64 {
+        self.openings.iter().flat_map(|o| [o.x, o.y]).flatten().map(f64::abs).fold(0.0, f64::max)
+    }
+
     /// The fluence of an exposure of a beam.
     ///
     /// # Errors

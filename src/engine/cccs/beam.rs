@@ -36,7 +36,8 @@ pub struct Superposition {
     pub kernel: BeamKernel,
     pub table: AngleTable,
     pub directions: Vec<Direction>,
-    pub lattices: usize,
+    /// Shares of the primary's channels, near and deep, in the middle of what is treated.
+    pub primary_mix: [f64; 2],
 }
 
 impl Superposition {
@@ -57,7 +58,9 @@ impl Superposition {
         let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
         let table = AngleTable::new(&kernel);
         let directions = equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), quality.directions());
-        Self { kernel, table, directions, lattices: quality.lattices() }
+        let [near, deep, ..] = kernel.release(DEPTH_CM);
+        let primary_mix = [near, deep].map(|r| r / (near + deep));
+        Self { kernel, table, directions, primary_mix }
     }
 
     /// Normalises the tilts of the rays of a beam on a grid.

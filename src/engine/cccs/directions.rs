@@ -51,12 +51,10 @@ pub fn equal_energy_spiral(energy_by_cone: &[f64; CONES], count: usize) -> Vec<D
     directions
 }
 
-/// Where within a voxel the lines of the lattices of direction `n` come in. The first are spread evenly over the directions
-/// (the additive recurrence of the plastic number), so that the lattices of neighbouring directions do not all run along the
-/// same planes; the others stand off from the first along the voxel's diagonal, so that together they sample its face evenly.
-pub fn starts(n: usize, lattices: usize) -> Vec<[f64; 2]> {
+/// Where within a voxel the lines of direction `n` come in: spread evenly over the directions (the additive recurrence of the
+/// plastic number), so that the lattices of neighbouring directions do not all run along the same planes.
+pub fn start(n: usize) -> [f64; 2] {
     const PLASTIC: f64 = 1.324_717_957_244_746;
     let n = n as f64 + 0.5;
-    let first = [n / PLASTIC, n / (PLASTIC * PLASTIC)];
-    (0..lattices).map(|q| first.map(|f| (f + q as f64 / lattices as f64).fract())).collect()
+    [n / PLASTIC, n / (PLASTIC * PLASTIC)].map(f64::fract)
 }

@@ -8,6 +8,8 @@ pub mod job;
 mod kept;
 pub(super) mod lattice;
 pub(super) mod medium;
+pub(super) mod near;
+pub(super) mod walk;
 
 use crate::case::{Beam, DoseStatus, Receipt};
 use crate::engine::{Compute, Stopped, Watch, cpu, cuda};
@@ -42,16 +44,6 @@ impl Quality {
             Self::Preview | Self::Fast => 48,
             Self::Standard => 128,
             Self::Full => 384,
-        }
-    }
-
-    /// How many lattices of lines each direction has, one line of each to a voxel's face. One samples the face at a point, which
-    /// shows as noise at the edges of a field; several that complement each other bring it below 0.5 % of the maximum.
-    pub fn lattices(self) -> usize {
-        match self {
-            Self::Preview => 1,
-            Self::Fast | Self::Standard => 2,
-            Self::Full => 3,
         }
     }
 

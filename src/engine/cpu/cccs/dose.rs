@@ -6,6 +6,7 @@ use crate::engine::cccs::beam::{Field, Superposition, VACUUM_G_CM3, grid_from_ke
 use crate::engine::cccs::calibrate::calibration;
 use crate::engine::cccs::job::{Clock, answer, check, each_field};
 use crate::engine::cccs::medium::Medium;
+use crate::engine::cccs::near::Tilts;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest};
 use crate::engine::cpu::path::radiological_depth;
 use crate::engine::{Stopped, Watch};
@@ -76,8 +77,9 @@ fn energy(
         source: &source,
         source_mm: grid.local_from_patient(frame.source_mm),
         lattice_from_kernel: grid_from_kernel(frame, grid),
+        tilts: Tilts::within(fluence.widest_mm() / frame.sad_mm),
     };
-    let mut energy = superpose(&released, &beam.table, &beam.directions, beam.lattices, watch)?;
+    let mut energy = superpose(&released, beam, watch)?;
     clock.phase("transport");
     if electrons_gy > 0.0 {
         incident.add_electrons(electrons_gy, &medium.equivalent_g_cm3, &depth_mm, &mut energy);

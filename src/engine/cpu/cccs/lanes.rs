@@ -1,6 +1,6 @@
 //! Sixteen neighbouring lines at a time: plain arrays that the compiler turns into vector instructions.
 
-use std::ops::{Add, AddAssign, Mul, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// Lines in a strip.
 pub const LANES: usize = 16;
@@ -72,6 +72,7 @@ macro_rules! lane_wise {
 lane_wise!(Add, add, +=);
 lane_wise!(Sub, sub, -=);
 lane_wise!(Mul, mul, *=);
+lane_wise!(Div, div, /=);
 
 impl AddAssign for Lanes {
     #[inline(always)]

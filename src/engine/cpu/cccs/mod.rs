@@ -3,8 +3,9 @@
 //! 1. [`medium`](crate::engine::cccs::medium): the patient averaged onto the lattice of the dose, as water of equivalent
 //!    attenuation.
 //! 2. [`terma`]: what each voxel releases into four channels (primary and scatter, each near and deep).
-//! 3. [`superpose`]: for each direction lattices of parallel lines ([`walk`]) carry that energy on by exponential
-//!    recursion ([`transport`]), slab by slab, sixteen lines at a time.
+//! 3. [`superpose`]: for each direction a lattice of parallel lines ([`walk`](crate::engine::cccs::walk)) carries that energy
+//!    on by exponential recursion ([`transport`]), slab by slab, sixteen lines at a time; what thin lines misplace close by is put right
+//!    ([`near`]).
 //! 4. [`calibrate`](crate::engine::cccs::calibrate): Gy per monitor unit from the machine's reference condition.
 //!
 //! Energy is conserved: what a voxel releases is what it and the voxels down the lines receive, but for what leaves.
@@ -12,9 +13,9 @@
 mod block;
 mod dose;
 mod lanes;
+mod near;
 mod superpose;
 mod terma;
 mod transport;
-mod walk;
 
 pub use dose::beam_dose;

@@ -1,10 +1,12 @@
 //! All directions of a beam: shared out in fixed chunks, summed in a fixed order.
 
 use super::block::Block;
+use super::near::add_near;
 use super::transport::{Lines, transport};
-use crate::engine::cccs::angles::AngleTable;
-use crate::engine::cccs::directions::{Direction, starts};
+use crate::engine::cccs::beam::Superposition;
+use crate::engine::cccs::directions::start;
 use crate::engine::cccs::lattice::{Lattice, dominant_axis};
+use crate::engine::cccs::near::{Stencil, Tilts};
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::{DMat3, DVec3};
@@ -26,19 +28,15 @@ pub struct Released<'a> {
     pub source_mm: DVec3,
     /// Directions' frame -> the lattice's frame.
     pub lattice_from_kernel: DMat3,
+    /// Rays of the field against its axis.
+    pub tilts: Tilts,
 }
 
 /// Energy deposited per volume of water of unit density (Gy g/cm3), x fastest.
 ///
 /// # Errors
 /// [`Stopped`] when cancelled.
-pub fn superpose(
-    released: &Released<'_>,
-    table: &AngleTable,
-    directions: &[Direction],
-    lattices: usize,
-    watch: &Watch,
-) -> Result<Vec<f32>, Stopped> {
+pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -> Result<Vec<f32>, Stopped> {
     let mut sum = vec![0.0; released.lattice.voxels()];
     // Transport works on releases of order 1, whatever their unit.
     let most = released.source.iter().flatten().fold(0.0_f32, |m, s| m.max(s.abs()));
@@ -48,6 +46,7 @@ pub fn superpose(
     let done = AtomicUsize::new(0);
     // One layout for each dominant axis: a slab across it is a plane of contiguous memory, which lines pass one by one.
     for order in [[0, 1, 2], [0, 2, 1], [1, 2, 0]] {
+        let Superposition { table, directions, .. } = beam;
         let mine: Vec<(usize, DVec3, f64)> = directions
             .iter()
             .enumerate()
@@ -66,14 +65,13 @@ pub fn superpose(
             released.source_mm,
         );
         watch.check()?;
-        let parts: Vec<Vec<f32>> = mine
+        let mut parts: Vec<Vec<f32>> = mine
             .par_chunks(mine.len().div_ceil(CHUNKS))
             .map(|chunk| {
                 let mut deposit = vec![0.0; block.padded_len()];
                 for (n, axis, solid_angle) in chunk {
                     let direction = DVec3::from(order.map(|a| axis[a]));
-                    let starts = starts(*n, lattices);
-                    let lines = Lines { direction, starts: &starts, turn: *n as i32, weight: *solid_angle };
+                    let lines = Lines { direction, start: start(*n), turn: *n as i32, weight: *solid_angle };
                     transport(&block, table, &lines, &mut deposit, watch)?;
                     let finished = done.fetch_add(1, Ordering::Relaxed) + 1;
                     watch.report(finished as f32 / directions.len() as f32);
@@ -81,6 +79,11 @@ pub fn superpose(
                 Ok(deposit)
             })
             .collect::<Result<_, Stopped>>()?;
+        let Released { lattice, lattice_from_kernel, tilts, .. } = *released;
+        let stencil = Stencil::new(&lattice, order, beam, lattice_from_kernel, tilts);
+        if let Some(part) = parts.first_mut() {
+            add_near(&block, &stencil, lattice_from_kernel, part, watch)?;
+        }
         for part in &parts {
             watch.check()?;
             block.add_onto(&released.lattice, part, &mut sum);

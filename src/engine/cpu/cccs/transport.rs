@@ -2,8 +2,8 @@
 
 use super::block::{Block, LEAD, PHASE_STEP, union};
 use super::lanes::{LANES, Lanes};
-use super::walk::{LatticeWalk, Piece};
 use crate::engine::cccs::angles::{AngleTable, Coefficients, PRIMARY, SCATTER};
+use crate::engine::cccs::walk::{LatticeWalk, Piece};
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
@@ -15,13 +15,13 @@ use multiversion::target::target_cfg_f;
 /// numbers, which are slow, at no cost.
 const FLOOR: f32 = 1e-20;
 
-/// The lattices of lines of one direction, which share its solid angle.
+/// The lines of one direction.
 #[derive(Clone, Copy, Debug)]
-pub struct Lines<'a> {
+pub struct Lines {
     /// Unit vector in the block's axis order; its last axis is the one along which it crosses most voxels.
     pub direction: DVec3,
-    /// Where within a voxel the lines of each lattice come in, as parts of its sides.
-    pub starts: &'a [[f64; 2]],
+    /// Where within a voxel they come in, as parts of its sides.
+    pub start: [f64; 2],
     /// Sets where the strips begin; different for neighbouring directions.
     pub turn: i32,
     /// Factor on what stays: the solid angle in sr.
@@ -36,33 +36,27 @@ const ROWS: usize = 16;
 pub fn transport(
     block: &Block,
     table: &AngleTable,
-    lines: &Lines<'_>,
+    lines: &Lines,
     deposit: &mut [f32],
     watch: &Watch,
 ) -> Result<(), Stopped> {
-    let Lines { direction, starts, turn, weight } = *lines;
-    let walks: Vec<LatticeWalk> =
-        starts.iter().map(|start| LatticeWalk::new(block, direction, *start)).collect();
-    let Some(first) = walks.first() else { return Ok(()) };
-    let bounds = |axis: usize| {
-        let all = walks.iter().map(|w| w.shifts(axis));
-        all.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])]).unwrap_or([0, 0])
-    };
-    let ([least, most], [row_least, row_most]) = (bounds(0), bounds(1));
+    let Lines { direction, start, turn, weight } = *lines;
+    let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
+    let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
     let width = block.stride + (most - least) as usize;
     let mut rows = Rows {
         block,
         table,
-        slabs: slabs(&walks),
+        slabs: walk.pieces.chunk_by(|a, b| a.slab == b.slab).map(<[Piece]>::to_vec).collect(),
         direction: [direction.x as f32, direction.y as f32, direction.z as f32],
         forward: [direction.x >= 0.0, direction.y >= 0.0],
-        weight: (weight / (first.slab_path_cm * walks.len() as f64)) as f32,
+        weight: (weight / walk.slab_path_cm) as f32,
         base: most + LEAD as i32,
         turn,
         first_row: 0,
         width,
-        state: vec![FLOOR; walks.len() * ROWS * TERMS * width],
-        active: vec![[0, 0]; walks.len() * ROWS],
+        state: vec![FLOOR; ROWS * TERMS * width],
+        active: vec![[0, 0]; ROWS],
     };
     for first_row in (-row_most..block.size[1] as i32 - row_least).step_by(ROWS) {
         watch.check()?;
@@ -72,30 +66,6 @@ pub fn transport(
         pass_all(&mut rows, deposit);
     }
     Ok(())
-}
-
-/// A stretch of the lines of one lattice within one voxel.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    lattice: usize,
-    piece: Piece,
-}
-
-/// The stretches of all lattices by slab, in the order of travel.
-fn slabs(walks: &[LatticeWalk]) -> Vec<(usize, Vec<Stretch>)> {
-    let Some(first) = walks.first() else { return Vec::new() };
-    let mut slabs: Vec<(usize, Vec<Stretch>)> = Vec::new();
-    for piece in &first.pieces {
-        if slabs.last().is_none_or(|(slab, _)| *slab != piece.slab) {
-            slabs.push((piece.slab, Vec::new()));
-        }
-    }
-    for (lattice, walk) in walks.iter().enumerate() {
-        for ((_, stretches), pieces) in slabs.iter_mut().zip(walk.pieces.chunk_by(|a, b| a.slab == b.slab)) {
-            stretches.extend(pieces.iter().map(|piece| Stretch { lattice, piece: *piece }));
-        }
-    }
-    slabs
 }
 
 /// Where the strips of a voxel row begin. The angle of release is that of a strip's middle; beginning elsewhere in
@@ -122,7 +92,7 @@ fn pass_all(rows: &mut Rows<'_>, deposit: &mut [f32]) {
                 continue;
             }
             rows.visits(number, across, &mut visits);
-            let row = rows.block.row([across as usize, rows.slabs[number].0]);
+            let row = rows.block.row([across as usize, rows.slabs[number][0].slab]);
             rows.pass::<FUSED>(row, phase_of(across, rows.turn), &mut visits, deposit);
         }
     }
@@ -151,7 +121,8 @@ struct Visit {
 struct Rows<'a> {
     block: &'a Block,
     table: &'a AngleTable,
-    slabs: Vec<(usize, Vec<Stretch>)>,
+    /// The pieces of a line by slab, in the order of travel; none is empty.
+    slabs: Vec<Vec<Piece>>,
     direction: [f32; 3],
     /// Whether the lines go forward along the first and the second axis.
     forward: [bool; 2],
@@ -161,16 +132,16 @@ struct Rows<'a> {
     turn: i32,
     first_row: i32,
     width: usize,
-    /// Energy on its way over `a_k`, `[lattice][row][term][line]`.
+    /// Energy on its way over `a_k`, `[row][term][line]`.
     state: Vec<f32>,
-    /// Per lattice and row, the lines that carry anything: first, one past the last (indices into a term's state).
+    /// Per row, the lines that carry anything: first, one past the last (indices into a term's state).
     active: Vec<[i32; 2]>,
 }
 
 impl Rows<'_> {
     /// The first and last voxel row that the lines meet in a slab.
     fn voxel_rows(&self, number: usize) -> Option<[i32; 2]> {
-        let shifts = self.slabs[number].1.iter().map(|s| s.piece.shift[1]);
+        let shifts = self.slabs[number].iter().map(|p| p.shift[1]);
         let [low, high] = shifts.fold([i32::MAX, i32::MIN], |[l, h], s| [l.min(s), h.max(s)]);
         (low <= high).then_some([self.first_row + low, self.first_row + high + ROWS as i32 - 1])
     }
@@ -178,11 +149,11 @@ impl Rows<'_> {
     /// The rows of lines that pass a voxel row, each in the order of travel.
     fn visits(&self, number: usize, across: i32, visits: &mut Vec<Visit>) {
         visits.clear();
-        for Stretch { lattice, piece } in &self.slabs[number].1 {
+        for piece in &self.slabs[number] {
             let row = across - piece.shift[1] - self.first_row;
             if (0..ROWS as i32).contains(&row) {
-                let lines = lattice * ROWS + row as usize;
                 let to_line = self.base - piece.shift[0];
+                let lines = row as usize;
                 visits.push(Visit { lines, to_line, length_cm: piece.length_cm, active: [0, 0] });
             }
         }
@@ -248,7 +219,7 @@ impl Rows<'_> {
     }
 }
 
-/// `1 - exp(-a y)` of the slowest term; each faster term follows by `g -> g (2 - g)`.
+/// `1 - exp(-a y)` of the slowest term.
 #[inline(always)]
 fn slowest_loss(path: Lanes) -> Lanes {
     let x = path * Lanes::splat(SLOWEST_PER_CM as f32);
@@ -295,10 +266,14 @@ fn carry<const FUSED: bool>(
     width: usize,
     line: usize,
 ) -> Lanes {
-    let mut loss = slowest_loss(path);
+    let one = Lanes::splat(1.0);
+    // Each term decays twice as fast as the one before. A chain of one product a term: that of `1 - exp(-a y)` itself would be
+    // twice as long, and waiting for it is what takes the time.
+    let mut keeps = one - slowest_loss(path);
     let mut stays = path * release.all;
     for (term, full) in release.full.iter().enumerate() {
-        pass::<FUSED>(&mut state[term * width + line..], *full, &mut loss, &mut stays);
+        pass::<FUSED>(&mut state[term * width + line..], *full, one - keeps, &mut stays);
+        keeps = keeps * keeps;
     }
     stays
 }
@@ -312,10 +287,9 @@ fn add<const FUSED: bool>(to: Lanes, source: [Lanes; 2], a: &[f32; 2]) -> Lanes 
 
 /// One term through one voxel: what the lines carry moves towards `full` by `loss`, and what they gain does not stay.
 #[inline(always)]
-fn pass<const FUSED: bool>(lines: &mut [f32], full: Lanes, loss: &mut Lanes, stays: &mut Lanes) {
+fn pass<const FUSED: bool>(lines: &mut [f32], full: Lanes, loss: Lanes, stays: &mut Lanes) {
     let carried = Lanes::load(lines);
     let missing = full - carried;
     loss.mul_add::<FUSED>(missing, carried).store(lines);
     *stays = loss.mul_sub_from::<FUSED>(missing, *stays);
-    *loss = *loss * (Lanes::splat(2.0) - *loss);
 }

@@ -1,5 +1,6 @@
 //! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cpu::cccs`](crate::engine::cpu::cccs).
 
+mod near;
 mod release;
 mod superpose;
 
@@ -9,6 +10,7 @@ use crate::engine::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of}
 use crate::engine::cccs::calibrate::calibration;
 use crate::engine::cccs::job::{Clock, answer, check, each_field};
 use crate::engine::cccs::medium::Medium;
+use crate::engine::cccs::near::Tilts;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest};
 use crate::engine::{Stopped, Watch};
 use release::{Voxels, crop, release};
@@ -85,7 +87,6 @@ impl<'a> Work<'a> {
     /// Queues a field: adds `factor` times its energy.
     fn add(&mut self, field: &Field<'_>, factor: f32) -> Result<(), CudaError> {
         let Self { session, beam, medium, card, .. } = self;
-        let Superposition { kernel, directions, lattices, .. } = *beam;
         let grid = &medium.grid;
         let source_mm = field.frame.source_mm;
         let path = path::Work::prepare(session, &medium.equivalent_g_cm3, source_mm, grid, Way::default())?;
@@ -95,18 +96,19 @@ impl<'a> Work<'a> {
         let tilt = beam.tilt_norm(field.frame, grid);
         let voxels = Voxels { medium, density: &self.density, depth_mm: &path.depth_mm };
         card.mark(session, "prepare")?;
-        let release = release(session, field, kernel, &tilt, &voxels, factor, &self.energy)?;
+        let release = release(session, field, &beam.kernel, &tilt, &voxels, factor, &self.energy)?;
         card.mark(session, "release")?;
         let released = Released {
             placement: Placement {
                 lattice: medium.lattice(),
                 source_mm: grid.local_from_patient(source_mm),
                 lattice_from_kernel: grid_from_kernel(field.frame, grid),
+                tilts: Tilts::within(field.fluence.widest_mm() / field.frame.sad_mm),
             },
             density: &self.density,
             release: &release,
         };
-        superpose(session, &released, &self.table, directions, *lattices, factor, &self.energy)?;
+        superpose(session, &released, &self.table, beam, factor, &self.energy)?;
         card.mark(session, "transport")
     }
 
@@ -129,9 +131,9 @@ impl<'a> Work<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::kernels::{ptx, signature};
-    use super::{release, superpose};
-    use crate::engine::cccs::Quality;
+    use super::{near, release, superpose};
     use crate::engine::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
+    use crate::engine::cccs::near::{DENSEST, WAY};
     use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
     /// The kernels write down again what the kernel fit and the angle table are made of: a change on one side alone would
@@ -156,13 +158,14 @@ mod tests {
             ("ANGLES", ANGLES as f64),
             ("ROWS_PER_DEG", 1.0 / STEP_DEG),
             ("TILTS", TILTS as f64),
-            ("MOST_LATTICES", superpose::MOST_LATTICES as f64),
+            ("MOST_VISITS", superpose::MOST_VISITS as f64),
             ("LANES", superpose::LANES as f64),
             ("ROWS", superpose::ROWS as f64),
+            ("NEAR_WAY", WAY as f64),
+            ("NEAR_DENSEST", f64::from(DENSEST)),
         ] {
-            assert_eq!(constant(name), here, "{name}");
+            assert_eq!(constant(name) as f32, here as f32, "{name}");
         }
-        assert!(Quality::NAMED.into_iter().all(|q| q.lattices() <= superpose::MOST_LATTICES));
     }
 
     /// The host's declarations are as large as the kernels'.
@@ -170,11 +173,10 @@ mod tests {
     fn the_kernels_are_called_as_declared() {
         let cccs = ptx("cccs").unwrap();
         let march = size_of::<superpose::March>();
-        for lattices in 1..=3 {
-            let name = format!("cccs_transport_{lattices}");
-            assert_eq!(signature(cccs, &name), Some(vec![march, 8, 8, 8, 8, 8, 8, 8, 8]), "{name}");
-        }
-        assert_eq!(signature(cccs, "cccs_walk"), Some(vec![march, 4, 4, 8, 8, 8]));
+        assert_eq!(signature(cccs, "cccs_transport"), Some(vec![march, 8, 8, 8, 8, 8, 8, 8, 8]));
+        let near = size_of::<near::Near>();
+        assert_eq!(signature(cccs, "cccs_near"), Some(vec![march, near, 8, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(cccs, "cccs_walk"), Some(vec![march, 4, 8, 8, 8]));
         assert_eq!(signature(cccs, "cccs_lay_out"), Some(vec![4, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8, 8]));
         assert_eq!(signature(cccs, "cccs_gather"), Some(vec![4, 4, 4, 4, 4, 4, 8, 8, 8, 8]));
         let ptx = ptx("release").unwrap();

@@ -1,16 +1,18 @@
 //! All directions of a beam on a card (`kernels/cccs.cu`).
 
+use super::near::add_near;
 use crate::engine::cccs::angles::{AngleTable, PRIMARY, SCATTER};
-use crate::engine::cccs::directions::{Direction, starts};
+use crate::engine::cccs::beam::Superposition;
+use crate::engine::cccs::directions::{Direction, start};
 use crate::engine::cccs::lattice::{Lattice, dominant_axis};
+use crate::engine::cccs::near::Tilts;
 use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape};
 use crate::physics::kernel_beam::CHANNELS;
 use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DVec3};
 
-/// `MOST_LATTICES` and `MOST_VISITS` of `kernels/cccs.cuh`.
-pub(super) const MOST_LATTICES: usize = 3;
-const MOST_VISITS: usize = 3 * MOST_LATTICES;
+/// `MOST_VISITS` of `kernels/cccs.cuh`.
+pub(super) const MOST_VISITS: usize = 3;
 /// Lanes of a warp, and rows of lines in a block of threads.
 pub(super) const LANES: usize = 32;
 pub(super) const ROWS: usize = 8;
@@ -25,9 +27,9 @@ pub struct March {
     columns: i32,
     across: i32,
     slabs: i32,
-    pitch: i32,
-    row_of_across: i32,
-    row_of_slab: i32,
+    pub pitch: i32,
+    pub row_of_across: i32,
+    pub row_of_slab: i32,
     spacing_mm: [f32; 3],
     from_mm: [f32; 3],
 }
@@ -37,7 +39,7 @@ pub struct March {
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Heading {
     per_slab: [f64; 2],
-    start: [[f64; 2]; MOST_LATTICES],
+    start: [f64; 2],
     direction: [f32; 3],
     weight: f32,
     slab_path_cm: f32,
@@ -64,6 +66,8 @@ pub struct Placement {
     pub source_mm: DVec3,
     /// Directions' frame -> the lattice's frame.
     pub lattice_from_kernel: DMat3,
+    /// Rays of the field against its axis.
+    pub tilts: Tilts,
 }
 
 /// What is transported, on the card: voxels x fastest, and what they release.
@@ -119,23 +123,14 @@ fn int(n: usize) -> i32 {
 }
 
 /// The lines of direction `n`, its unit vector given in the lattice's frame.
-fn heading(
-    n: usize,
-    axis: DVec3,
-    solid_angle_sr: f64,
-    lattices: usize,
-    lattice: &Lattice,
-    order: [usize; 3],
-) -> Heading {
+fn heading(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice, order: [usize; 3]) -> Heading {
     let speed = order.map(|a| axis[a] / lattice.spacing_mm[a]);
     let slab_path_cm = 0.1 / speed[2].abs();
-    let mut start = [[0.0; 2]; MOST_LATTICES];
-    start.iter_mut().zip(starts(n, lattices)).for_each(|(to, from)| *to = from);
     Heading {
         per_slab: [speed[0], speed[1]].map(|s| s / speed[2].abs()),
-        start,
+        start: start(n),
         direction: order.map(|a| axis[a] as f32),
-        weight: (solid_angle_sr / (slab_path_cm * lattices as f64)) as f32,
+        weight: (solid_angle_sr / slab_path_cm) as f32,
         slab_path_cm: slab_path_cm as f32,
         turn: int(n),
         backward: i32::from(speed[2] < 0.0),
@@ -155,13 +150,15 @@ pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
 }
 
 /// Directions that share a dominant axis, and how their lines pass.
-struct Group {
+pub struct Group {
     layout: Layout,
-    march: March,
+    pub march: March,
+    /// Axes of the lattice along a row, across, and along the slabs.
+    pub order: [usize; 3],
     headings: Vec<Heading>,
 }
 
-fn groups(placement: &Placement, directions: &[Direction], lattices: usize) -> Vec<Group> {
+fn groups(placement: &Placement, directions: &[Direction]) -> Vec<Group> {
     let lattice = &placement.lattice;
     let mut groups: Vec<Group> = Vec::with_capacity(3);
     for (dominant, layout) in [(1, ALONG_X), (2, ALONG_X), (0, ALONG_Y)] {
@@ -169,20 +166,20 @@ fn groups(placement: &Placement, directions: &[Direction], lattices: usize) -> V
         let axes = directions.iter().enumerate().map(|(n, d)| (n, placement.lattice_from_kernel * d.axis, d));
         let headings: Vec<Heading> = axes
             .filter(|(_, axis, _)| dominant_axis(lattice, *axis) == dominant)
-            .map(|(n, axis, d)| heading(n, axis, d.solid_angle_sr, lattices, lattice, order))
+            .map(|(n, axis, d)| heading(n, axis, d.solid_angle_sr, lattice, order))
             .collect();
         if !headings.is_empty() {
-            groups.push(Group { layout, march, headings });
+            groups.push(Group { layout, march, order, headings });
         }
     }
     groups
 }
 
 /// Voxels laid out, and what the lines leave in them.
-struct Laid {
-    density: Buffer<f32>,
-    release: Buffer<Release>,
-    deposit: Buffer<i32>,
+pub struct Laid {
+    pub density: Buffer<f32>,
+    pub release: Buffer<Release>,
+    pub deposit: Buffer<i32>,
 }
 
 fn lay_out(
@@ -220,8 +217,7 @@ pub fn superpose(
     session: &mut Session<'_>,
     released: &Released<'_>,
     table: &Buffer<Coefficients>,
-    directions: &[Direction],
-    lattices: usize,
+    beam: &Superposition,
     factor: f32,
     energy: &Buffer<f32>,
 ) -> Result<(), CudaError> {
@@ -229,9 +225,13 @@ pub fn superpose(
     session.fill(&scale, 0)?;
     let along_x = lay_out(session, released, ALONG_X, &scale)?;
     let along_y = lay_out(session, released, ALONG_Y, &scale)?;
-    for group in groups(&released.placement, directions, lattices) {
-        let laid = if group.layout.order == ALONG_X.order { &along_x } else { &along_y };
-        transport(session, &group, laid, table, lattices, &scale)?;
+    let groups = groups(&released.placement, &beam.directions);
+    let laid = |group: &Group| if group.layout.order == ALONG_X.order { &along_x } else { &along_y };
+    for group in &groups {
+        transport(session, group, laid(group), table, &scale)?;
+    }
+    for group in &groups {
+        add_near(session, &released.placement, group, laid(group), beam, &scale)?;
     }
     let [nx, ny, nz] = released.placement.lattice.size;
     let pitches = [ALONG_X, ALONG_Y].map(|layout| layout.pitch(&released.placement.lattice));
@@ -247,7 +247,6 @@ fn transport(
     group: &Group,
     laid: &Laid,
     table: &Buffer<Coefficients>,
-    lattices: usize,
     scale: &Buffer<i32>,
 ) -> Result<(), CudaError> {
     let March { across, slabs, pitch, .. } = group.march;
@@ -255,11 +254,10 @@ fn transport(
     let count = group.headings.len();
     session.fits_int("the visits of a dose", count * slabs * MOST_VISITS)?;
     let headings = session.upload(&group.headings)?;
-    let visits = session.alloc::<[f32; 4]>(count * slabs * MOST_VISITS)?;
+    let visits = session.alloc::<[f32; 2]>(count * slabs * MOST_VISITS)?;
     let slab_list = session.alloc::<[i32; 4]>(count * slabs)?;
     let args = [
         Arg::value(&group.march),
-        Arg::int(lattices),
         Arg::int(count),
         Arg::from(&headings),
         Arg::from(&visits),
@@ -277,11 +275,6 @@ fn transport(
         Arg::from(scale),
         Arg::from(&laid.deposit),
     ];
-    let kernel = match lattices {
-        1 => "cccs_transport_1",
-        2 => "cccs_transport_2",
-        _ => "cccs_transport_3",
-    };
     let shape = Shape::covering([pitch, across + 1, count], [LANES as u32, ROWS as u32, 1]);
-    session.launch("cccs", kernel, shape, &args)
+    session.launch("cccs", "cccs_transport", shape, &args)
 }

@@ -4,7 +4,6 @@
 //! the block's last axis) at the same place within their voxel, so that they cross the same sides at the same lengths: the
 //! walk of one line is the walk of all, moved on by whole voxels. Over all lines each voxel is passed exactly once.
 
-use super::block::Block;
 use glam::DVec3;
 
 /// A stretch of every line within one voxel.
@@ -28,9 +27,8 @@ pub struct LatticeWalk {
 impl LatticeWalk {
     /// The walk along `direction` (unit vector in the block's axis order), of which the last axis is the one along which it
     /// crosses most voxels. `start` is where within a voxel the lines come in, as parts of its sides.
-    pub fn new(block: &Block, direction: DVec3, start: [f64; 2]) -> Self {
-        let speed: [f64; 3] = std::array::from_fn(|a| direction[a] / block.spacing_mm[a]);
-        let slabs = block.size[2];
+    pub fn new(spacing_mm: [f64; 3], slabs: usize, direction: DVec3, start: [f64; 2]) -> Self {
+        let speed: [f64; 3] = std::array::from_fn(|a| direction[a] / spacing_mm[a]);
         let slab_path_cm = 0.1 / speed[2].abs();
         let per_slab = [speed[0], speed[1]].map(|s| s / speed[2].abs());
         let mut pieces = Vec::with_capacity(3 * slabs);
