@@ -18,8 +18,8 @@ pub(super) const SOURCE: &str = concat!(
     include_str!("../../../kernels/drr.wgsl")
 );
 
-/// Pictures kept at most; the ones unused longest go first.
-const PICTURES_KEPT: usize = 64;
+/// Frames after which an unused picture is given up.
+const FRAMES_KEPT: u64 = 120;
 
 /// Where a DRR is seen from, and where the patient is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +88,7 @@ pub(super) struct Picture {
     written: wgpu::BindGroup,
     pub(super) pixels_per_texel: usize,
     _mask: Option<Arc<Mask>>,
-    last_used: u64,
+    last_frame: u64,
 }
 
 pub(super) struct DrrCaster {
@@ -100,7 +100,7 @@ pub(super) struct DrrCaster {
     blocks: Blocks<CastUniform>,
     result_layout: wgpu::BindGroupLayout,
     pictures: HashMap<Subject, Picture>,
-    clock: u64,
+    frame: u64,
     casts: u64,
 }
 
@@ -148,7 +148,7 @@ impl DrrCaster {
             blocks,
             result_layout,
             pictures: HashMap::new(),
-            clock: 0,
+            frame: 0,
             casts: 0,
         }
     }
@@ -195,10 +195,17 @@ impl DrrCaster {
         self.pictures.get(&subject)
     }
 
+    /// Tells which frame is drawn now.
+    pub(super) fn begin_frame(&mut self, now: u64) {
+        if now != self.frame {
+            self.frame = now;
+            self.pictures.retain(|_, p| now.saturating_sub(p.last_frame) <= FRAMES_KEPT);
+        }
+    }
+
     fn keeps(&mut self, subject: Subject, volume: Option<VolumeId>, view: &DrrView) -> bool {
-        self.clock += 1;
         let Some(picture) = self.pictures.get_mut(&subject) else { return false };
-        picture.last_used = self.clock;
+        picture.last_frame = self.frame;
         let same = DrrView { fineness: view.fineness, ..picture.view } == *view;
         picture.volume == volume && same && picture.view.fineness >= view.fineness
     }
@@ -243,12 +250,8 @@ impl DrrCaster {
         picture.volume = id;
         picture.pixels_per_texel = view.pixels_per_texel(grid);
         picture._mask = mask;
-        picture.last_used = self.clock;
+        picture.last_frame = self.frame;
         self.pictures.insert(subject, picture);
-        if self.pictures.len() > PICTURES_KEPT {
-            let oldest = self.pictures.iter().min_by_key(|(_, p)| p.last_used).map(|(s, _)| *s);
-            oldest.and_then(|s| self.pictures.remove(&s));
-        }
     }
 
     fn new_picture(&self, view: &DrrView, [width, height]: [u32; 2]) -> Picture {
@@ -281,7 +284,7 @@ impl DrrCaster {
             written,
             pixels_per_texel: 1,
             _mask: None,
-            last_used: self.clock,
+            last_frame: self.frame,
         }
     }
 }

@@ -252,6 +252,9 @@ impl Gpu {
     pub fn begin_frame(&self, frame: u64) {
         if let Some(parts) = &self.parts {
             parts.textures.lock().begin_frame(frame);
+            if let Some(drr) = &parts.drr {
+                drr.lock().begin_frame(frame);
+            }
         }
     }
 }
