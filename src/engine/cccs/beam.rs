@@ -38,6 +38,8 @@ pub struct Superposition {
     pub directions: Vec<Direction>,
     /// Shares of the primary's channels, near and deep, in the middle of what is treated.
     pub primary_mix: [f64; 2],
+    /// Whether what thin lines misplace is put right: not in a preview, which has no time for it.
+    pub near: bool,
 }
 
 impl Superposition {
@@ -60,7 +62,7 @@ impl Superposition {
         let directions = equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), quality.directions());
         let [near, deep, ..] = kernel.release(DEPTH_CM);
         let primary_mix = [near, deep].map(|r| r / (near + deep));
-        Self { kernel, table, directions, primary_mix }
+        Self { kernel, table, directions, primary_mix, near: quality != Quality::Preview }
     }
 
     /// Normalises the tilts of the rays of a beam on a grid.

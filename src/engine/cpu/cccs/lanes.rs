@@ -1,6 +1,6 @@
 //! Sixteen neighbouring lines at a time: plain arrays that the compiler turns into vector instructions.
 
-use std::ops::{Add, AddAssign, Div, Mul, Sub};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// Lines in a strip.
 pub const LANES: usize = 16;
@@ -47,6 +47,15 @@ impl Lanes {
     }
 
     #[inline(always)]
+    pub fn min(self, most: f32) -> Self {
+        let mut v = self.0;
+        for v in &mut v {
+            *v = if *v < most { *v } else { most };
+        }
+        Self(v)
+    }
+
+    #[inline(always)]
     pub fn store(self, to: &mut [f32]) {
         if let Some(v) = to.first_chunk_mut() {
             *v = self.0;
@@ -72,7 +81,6 @@ macro_rules! lane_wise {
 lane_wise!(Add, add, +=);
 lane_wise!(Sub, sub, -=);
 lane_wise!(Mul, mul, *=);
-lane_wise!(Div, div, /=);
 
 impl AddAssign for Lanes {
     #[inline(always)]

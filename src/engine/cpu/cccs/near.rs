@@ -1,7 +1,7 @@
 //! Adds what thin lines misplace next to where energy is released (`engine::cccs::near`).
 
 use super::block::{Block, LEAD, PHASE_STEP};
-use super::lanes::LANES;
+use super::lanes::{LANES, Lanes};
 use crate::engine::cccs::near::{DENSEST, POWERS, Stencil, WAY};
 use crate::engine::{Stopped, Watch};
 use glam::DMat3;
@@ -44,34 +44,47 @@ pub fn add_near(
     })
 }
 
+/// What one offset brings to a stretch of a row, as indices into the block's data.
+struct Share<'a> {
+    powers: &'a [f32; POWERS],
+    parts: [f32; WAY],
+    /// Where the voxels on the way begin, the one that releases first.
+    way: [usize; WAY],
+    /// Into the padded row that receives.
+    cells: Range<usize>,
+}
+
 impl Near<'_> {
     /// One row of voxels, `rest` across and along the slabs. `deposit` is that of the slab.
     fn add_row(&self, rest: [usize; 2], sum: &mut [f32], deposit: &mut [f32]) {
         let block = self.block;
         let start = block.row(rest) * block.stride;
-        sum.fill(0.0);
         let strips = (LEAD..LEAD + block.size[0]).step_by(LANES);
         let tilts: Vec<(usize, Range<usize>)> =
             strips.map(|cell| (self.tilt_at(start + cell), cell..cell + LANES)).collect();
+        let mut shares = Vec::new();
         for run in tilts.chunk_by(|a, b| a.0 == b.0) {
             let (Some((tilt, first)), Some((_, last))) = (run.first(), run.last()) else { continue };
             let cells = first.start..last.end.min(LEAD + block.size[0]);
-            for number in 0..self.stencil.offsets.len() {
-                self.add_offset(rest, number, *tilt, cells.clone(), sum);
-            }
+            let offsets = 0..self.stencil.offsets.len();
+            shares.extend(offsets.filter_map(|number| self.share(rest, number, *tilt, cells.clone())));
         }
+        if shares.is_empty() {
+            return;
+        }
+        sum.fill(0.0);
+        add_shares(&shares, &block.density, &self.released, sum);
         let density = &block.density[start..start + block.stride];
         let to = &mut deposit[rest[0] * block.stride..][..block.stride];
         to.iter_mut().zip(density).zip(sum).for_each(|((to, density), sum)| *to += density * *sum);
     }
 
-    /// What one offset brings to `cells` (indices into the padded row).
-    fn add_offset(&self, rest: [usize; 2], number: usize, tilt: usize, cells: Range<usize>, sum: &mut [f32]) {
+    fn share(&self, rest: [usize; 2], number: usize, tilt: usize, cells: Range<usize>) -> Option<Share<'_>> {
         let (block, stencil) = (self.block, self.stencil);
         let offset = &stencil.offsets[number];
         let from = [rest[0] as i32 - offset.to[1], rest[1] as i32 - offset.to[2]];
         if (0..2).any(|axis| !(0..block.size[axis + 1] as i32).contains(&from[axis])) {
-            return;
+            return None;
         }
         let from = from.map(|f| f as usize);
         let row = block.row(from);
@@ -80,19 +93,20 @@ impl Near<'_> {
             block.releasing[row].map(|voxel| (voxel + offset.to[0] + LEAD as i32).max(0) as usize);
         let cells = cells.start.max(first)..cells.end.min(end);
         if cells.is_empty() {
-            return;
+            return None;
         }
         let slab = tilt * block.size[2] + from[1];
-        let powers = &stencil.table[slab * stencil.offsets.len() + number].of_density;
         let release = (row * block.stride + cells.start).wrapping_add_signed(-offset.to[0] as isize);
-        let rows_of = block.size[1] as i32;
-        let way = offset.way.map(|([x, y, z], _)| {
-            let step = x + (y + z * rows_of) * block.stride as i32;
-            &block.density[release.wrapping_add_signed(step as isize)..][..cells.len()]
-        });
-        let parts = offset.way.map(|(_, part)| part);
-        let released = &self.released[release..release + cells.len()];
-        add_share(powers, way, parts, released, &mut sum[cells]);
+        let across = block.size[1] as i32;
+        let index = |[x, y, z]: [i32; 3]| {
+            release.wrapping_add_signed((x + (y + z * across) * block.stride as i32) as isize)
+        };
+        Some(Share {
+            powers: &stencil.table[slab * stencil.offsets.len() + number].of_density,
+            parts: offset.way.map(|(_, part)| part),
+            way: offset.way.map(|(at, _)| index(at)),
+            cells,
+        })
     }
 
     /// The number of the stencils for the ray in the middle of the strip that begins at a cell.
@@ -103,28 +117,30 @@ impl Near<'_> {
     }
 }
 
-/// `H` at the mean density of the way, times what is released.
+/// `H` at the mean density of the way, times what is released, a strip at a time.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+avx+fma",
     "x86_64+avx2+avx+fma",
     "aarch64+neon"
 ))]
-fn add_share(
-    powers: &[f32; POWERS],
-    way: [&[f32]; WAY],
-    parts: [f32; WAY],
-    released: &[f32],
-    sum: &mut [f32],
-) {
+fn add_shares(shares: &[Share<'_>], density: &[f32], released: &[f32], sum: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
-    let times_plus = |a: f32, b: f32, c: f32| if FUSED { a.mul_add(b, c) } else { a * b + c };
-    let count = sum.len();
-    let [a, b, c, d] = way.map(|w| &w[..count]);
-    let released = &released[..count];
-    for i in 0..count {
-        let near = times_plus(parts[0], a[i], parts[1] * b[i]);
-        let mean = times_plus(parts[2], c[i], times_plus(parts[3], d[i], near)).min(DENSEST);
-        let h = times_plus(times_plus(powers[2], mean, powers[1]), mean, powers[0]);
-        sum[i] = times_plus(h, released[i], sum[i]);
+    for Share { powers, parts, way, cells } in shares {
+        for step in (0..cells.len()).step_by(LANES) {
+            let mut mean = Lanes::load(&density[way[0] + step..]) * Lanes::splat(parts[0]);
+            for n in 1..WAY {
+                let here = Lanes::load(&density[way[n] + step..]);
+                mean = here.mul_add::<FUSED>(Lanes::splat(parts[n]), mean);
+            }
+            let mean = mean.min(DENSEST);
+            let h = Lanes::splat(powers[2]).mul_add::<FUSED>(mean, Lanes::splat(powers[1]));
+            let h = h.mul_add::<FUSED>(mean, Lanes::splat(powers[0]));
+            let to = &mut sum[cells.start + step..];
+            let mut share = Lanes::load(&released[way[0] + step..]);
+            if step + LANES > cells.len() {
+                share.0[cells.len() - step..].fill(0.0);
+            }
+            h.mul_add::<FUSED>(share, Lanes::load(to)).store(to);
+        }
     }
 }

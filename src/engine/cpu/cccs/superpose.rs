@@ -79,9 +79,9 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
                 Ok(deposit)
             })
             .collect::<Result<_, Stopped>>()?;
-        let Released { lattice, lattice_from_kernel, tilts, .. } = *released;
-        let stencil = Stencil::new(&lattice, order, beam, lattice_from_kernel, tilts);
-        if let Some(part) = parts.first_mut() {
+        if let (true, Some(part)) = (beam.near, parts.first_mut()) {
+            let Released { lattice, lattice_from_kernel, tilts, .. } = *released;
+            let stencil = Stencil::new(&lattice, order, beam, lattice_from_kernel, tilts);
             add_near(&block, &stencil, lattice_from_kernel, part, watch)?;
         }
         for part in &parts {

@@ -230,7 +230,7 @@ pub fn superpose(
     for group in &groups {
         transport(session, group, laid(group), table, &scale)?;
     }
-    for group in &groups {
+    for group in groups.iter().filter(|_| beam.near) {
         add_near(session, &released.placement, group, laid(group), beam, &scale)?;
     }
     let [nx, ny, nz] = released.placement.lattice.size;
