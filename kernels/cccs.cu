@@ -1,10 +1,12 @@
 // Collapsed cone: energy carried along lattices of parallel lines by exponential recursion, every direction of a beam
 // at once. See cccs.cuh for the names, engine/cpu/cccs for the reference.
 //
-// A thread carries a line from the first slab to the last. Which voxels lines pass is the same for all of them but for whole voxels, so that a warp takes every turn together; cccs_walk
-// writes the turns down once. What a voxel sends along the direction is found once for all lines of a block of threads that
-// pass it, and kept in shared memory for the time of a slab. Lines that leave the block sideways come in again on the other side, empty (one row and
-// some columns of padding see to that): as many threads as voxels of a face, and every one always has work.
+// A thread carries a line from the first slab to the last. Which voxels lines pass is the same for all of them but for whole
+// voxels, so that a warp takes every turn together; cccs_walk writes the turns down once. What a voxel sends along the
+// direction is found once for all lines of a block of threads that pass it, and kept in shared memory for the time of a
+// slab. Lines that leave the block sideways come in again on the other side, empty (one row and some columns of padding see
+// to that): as many threads as voxels of a face, and every one always has work. cccs_near puts right what thin lines
+// misplace next to where energy is released.
 //
 // What stays in a voxel is added up in integers, so that the sum does not depend on the order: equal runs are equal to
 // the bit.
@@ -249,7 +251,7 @@ __device__ inline float power_of_2(float x)
 #endif
 }
 
-// The line of one lattice through a voxel: every term moves towards what it would settle at; what is not carried on
+// A line through a voxel: every term moves towards what it would settle at; what is not carried on
 // stays.
 template <bool RELEASES>
 __device__ inline float carry(float exponent, const Entry& entry, float state[TERMS], float& sum)
