@@ -3,9 +3,9 @@
 //! 1. [`medium`](crate::engine::cccs::medium): the patient averaged onto the lattice of the dose, as water of equivalent
 //!    attenuation.
 //! 2. [`terma`]: what each voxel releases into four channels (primary and scatter, each near and deep).
-//! 3. [`superpose`]: for each direction a lattice of parallel lines ([`walk`](crate::engine::cccs::walk)) carries that energy
-//!    on by exponential recursion ([`transport`]), slab by slab, sixteen lines at a time; what thin lines misplace close by is put right
-//!    ([`near`]).
+//! 3. [`superpose`]: for each direction a lattice of parallel lines ([`walk`](crate::engine::cccs::walk)) carries that
+//!    energy on by exponential recursion ([`transport`]), slab by slab, sixteen lines at a time; what thin lines misplace
+//!    close by is put right ([`near`]).
 //! 4. [`calibrate`](crate::engine::cccs::calibrate): Gy per monitor unit from the machine's reference condition.
 //!
 //! Energy is conserved: what a voxel releases is what it and the voxels down the lines receive, but for what leaves.
