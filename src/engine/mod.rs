@@ -8,6 +8,7 @@ mod device;
 mod digest;
 pub mod drr;
 pub mod gamma;
+pub mod mccs;
 pub mod path;
 pub mod selftest;
 pub mod slopes;

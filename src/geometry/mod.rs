@@ -1,6 +1,7 @@
 //! Grids, volumes, rays, the voxel walk, and the frames of IEC 61217 and the DICOM patient.
 
 mod body;
+pub mod even_walk;
 mod grid;
 mod iec;
 mod mask;

@@ -115,7 +115,8 @@ impl Fluence {
         }
         let optics = Optics::new(machine);
         let reference = machine.reference_opening();
-        let scale = 1.0 / optics.open(&[reference], [0.0, 0.0], optics.sad_mm, 0.0);
+        let [focal, scattered] = optics.open(&[reference], [0.0, 0.0], optics.sad_mm, 0.0);
+        let scale = 1.0 / (focal + scattered);
         let electron_scale = 1.0 / optics.electrons(&[reference], [0.0, 0.0]).max(f64::MIN_POSITIVE);
         let through_leaves = match (&beam.mlc, &machine.leaves) {
             (None, _) => None,
@@ -133,12 +134,23 @@ impl Fluence {
     /// Fluence where the ray through `(x_iso, y_iso)` of the isocentre plane reaches `distance_mm` from the source along
     /// the axis, averaged over a square of `footprint_mm` there.
     pub fn at(&self, x_iso_mm: f64, y_iso_mm: f64, distance_mm: f64, footprint_mm: f64) -> f64 {
+        let [focal, scattered] = self.sources_at(x_iso_mm, y_iso_mm, distance_mm, footprint_mm);
+        focal + scattered
+    }
+
+    /// As [`Self::at`], of the focal and of the extra-focal source.
+    pub fn sources_at(&self, x_iso_mm: f64, y_iso_mm: f64, distance_mm: f64, footprint_mm: f64) -> [f64; 2] {
         let at = [x_iso_mm, y_iso_mm];
+        let parts = match &self.through_leaves {
+            None => self.optics.open(&self.openings, at, distance_mm, footprint_mm),
+            Some(t) => self.optics.behind_leaves(t, at, distance_mm, footprint_mm),
+        };
+        parts.map(|part| self.scale * part)
+    }
+
+    /// Photons per cm2 on the axis at the isocentre of a source without anything in its way, for the 1 of the open reference field.
+    pub fn scale(&self) -> f64 {
         self.scale
-            * match &self.through_leaves {
-                None => self.optics.open(&self.openings, at, distance_mm, footprint_mm),
-                Some(t) => self.optics.behind_leaves(t, at, distance_mm, footprint_mm),
-            }
     }
 
     /// Electrons that come with the photons at a point of the isocentre plane, 1 on the axis of the reference field.
@@ -256,23 +268,25 @@ impl Optics {
         distance_mm: f64,
         focal: f64,
         scattered: impl Fn(&ExtraFocal) -> f64,
-    ) -> f64 {
+    ) -> [f64; 2] {
         let primary = self.horn(at) * focal;
         match &self.extra_focal {
-            None => primary,
+            None => [primary, 0.0],
             Some(e) => {
-                (1.0 - e.share) * primary + e.share * scattered(e) * self.nearer_source(e, distance_mm)
+                [(1.0 - e.share) * primary, e.share * scattered(e) * self.nearer_source(e, distance_mm)]
             }
         }
     }
 
-    /// Fluence of both sources through the jaws, in units of the unobstructed fluence on the axis.
-    fn open(&self, openings: &[Opening], at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> f64 {
-        let one = |o: &Opening| {
+    /// Fluence of either source through the jaws, in units of the unobstructed fluence on the axis.
+    fn open(&self, openings: &[Opening], at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> [f64; 2] {
+        let mut sum = [0.0; 2];
+        for o in openings {
             let focal = self.focal(o, at, distance_mm, footprint_mm);
-            o.weight * self.mixed(at, distance_mm, focal, |e| self.scattered(e, o, at, distance_mm))
-        };
-        openings.iter().map(one).sum()
+            let parts = self.mixed(at, distance_mm, focal, |e| self.scattered(e, o, at, distance_mm));
+            (0..2).for_each(|source| sum[source] += o.weight * parts[source]);
+        }
+        sum
     }
 
     /// Part of the focal spot seen through the jaws. Both the Gaussian spot and the rectangle separate into x and y.
@@ -311,7 +325,13 @@ impl Optics {
         openings.iter().map(|o| o.weight * spread(o.x, at[0]) * spread(o.y, at[1])).sum()
     }
 
-    fn behind_leaves(&self, t: &ThroughLeaves, at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> f64 {
+    fn behind_leaves(
+        &self,
+        t: &ThroughLeaves,
+        at: [f64; 2],
+        distance_mm: f64,
+        footprint_mm: f64,
+    ) -> [f64; 2] {
         // The picture is blurred as at the isocentre. Elsewhere the edge is sharper or softer: a box of width w adds
         // w^2 / 12 to the variance of an edge, so the footprint takes up the difference.
         let widths = [0, 1].map(|a| {

@@ -16,7 +16,7 @@ const ANCHORS_CM: [f64; 2] = [3.0, 30.0];
 const STEP_CM: f64 = 0.1;
 const DEEPEST_CM: f64 = 120.0;
 /// Gy per MeV/g.
-const GY_G_PER_MEV: f64 = 1.602_176_634e-10;
+pub const GY_G_PER_MEV: f64 = 1.602_176_634e-10;
 
 /// Kernels and release of a spectrum in water.
 #[derive(Clone, Debug)]

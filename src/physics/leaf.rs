@@ -1,6 +1,7 @@
 //! What the leaves of a multileaf collimator let through, as seen from the focal spot.
 
 use super::Leaves;
+use crate::case::Bank;
 
 /// Absorption behind a rounded leaf tip, in steps along the direction of travel.
 ///
@@ -61,6 +62,46 @@ impl LeafEnd {
                 }
             }
         }
+    }
+}
+
+impl Leaves {
+    /// Part of a ray's photons that passes the leaves: the ray crosses their mid-plane at `u` along their travel and `v` across
+    /// (mm, scaled to the isocentre plane at `magnification`). `sides_mm` are the leaves' sides and `tips` gives a row's tips, both
+    /// as plans state them, at the isocentre plane. The joint between two rows is as in the pictures of the aperture: half
+    /// the height of either leaf stands in it.
+    pub fn ray_transmission(
+        &self,
+        sides_mm: &[f64],
+        magnification: f64,
+        tips: impl Fn(usize) -> Bank,
+        [u, v]: [f64; 2],
+    ) -> f64 {
+        let above = sides_mm.partition_point(|side| *side <= v);
+        if above == 0 || above == sides_mm.len() {
+            return 1.0;
+        }
+        let row = above - 1;
+        let last = sides_mm.len() - 2;
+        let half_tongue = 0.5 * self.tongue_mm * magnification;
+        let t = self.transmission;
+        let open = |[from, to]: Bank, height: f64| {
+            let absorbed = absorption(self, (from - u) / magnification, height)
+                + absorption(self, (u - to.max(from)) / magnification, height);
+            (1.0 - absorbed / (1.0 - t.powf(height))).max(0.0)
+        };
+        let other = if row > 0 && v - sides_mm[row] < half_tongue {
+            row - 1
+        } else if row < last && sides_mm[row + 1] - v < half_tongue {
+            row + 1
+        } else {
+            return t + (1.0 - t) * open(tips(row), 1.0);
+        };
+        let (a, b) = (tips(row), tips(other));
+        let common = [a[0].max(b[0]), a[1].min(b[1])];
+        let both = if common[0] > common[1] { 0.0 } else { open(common, 0.5) };
+        let (a, b) = (open(a, 0.5), open(b, 0.5));
+        both + t.sqrt() * (a + b - 2.0 * both) + self.interleaf_transmission * (1.0 - a - b + both)
     }
 }
 

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Steps of an arc, degrees.
-const ARC_STEP_DEG: f64 = 4.0;
+pub const ARC_STEP_DEG: f64 = 4.0;
+
 /// Refuses what is no photon beam or delivers nothing.
 ///
 /// # Errors
@@ -127,6 +128,10 @@ impl Clock {
         let ms = self.last.elapsed().as_secs_f64() * 1000.0;
         self.add(name, ms);
         self.last = Instant::now();
+    }
+
+    pub fn phases_ms(&self) -> &[(String, f64)] {
+        &self.phases_ms
     }
 
     /// Takes phases that a card has timed by itself.

@@ -83,14 +83,20 @@ impl Medium {
 /// One factor for all energies: between 0.3 and 6 MeV the ratio to water moves by under 1 % for tissue and air, 2 % for
 /// cortical bone, 4 % for aluminium and titanium.
 fn equivalence(spectrum: &Spectrum) -> Vec<f32> {
+    let over_water = attenuation_over_water(spectrum);
+    let per_electron = |m: &Material| over_water[*m as usize] / m.electrons_per_gram();
+    Material::ALL.iter().map(|m| per_electron(m) as f32).collect()
+}
+
+/// Mass attenuation of each material over that of water, averaged over the energy released at 10 cm of water.
+pub fn attenuation_over_water(spectrum: &Spectrum) -> Vec<f64> {
     const DEPTH_CM: f64 = 10.0;
     let table = Attenuation::new(&spectrum.energies_mev);
     let water = table.of(Material::Water as u8);
     let weights: Vec<f64> =
         spectrum.bins().zip(water).map(|((e, photons), mu)| photons * e * (-mu * DEPTH_CM).exp()).collect();
     let mean = |mu: &[f64]| -> f64 { mu.iter().zip(&weights).map(|(m, w)| m * w).sum() };
-    let per_electron = |m: &Material| mean(table.of(*m as u8)) / mean(water) / m.electrons_per_gram();
-    Material::ALL.iter().map(|m| per_electron(m) as f32).collect()
+    Material::ALL.iter().map(|m| mean(table.of(*m as u8)) / mean(water)).collect()
 }
 
 /// The requested grid grown by whole voxels until it holds the patient.

@@ -5,7 +5,7 @@ pub(super) mod beam;
 pub(super) mod calibrate;
 pub mod directions;
 pub mod job;
-mod kept;
+pub(super) mod kept;
 pub(super) mod lattice;
 pub(super) mod medium;
 pub(super) mod near;
@@ -112,6 +112,8 @@ pub enum DoseError {
         "machine '{machine}' gives no dose at its own reference condition: check [calibration] in its file"
     )]
     Calibration { machine: String },
+    #[error("machine '{machine}': {why}; no history was run")]
+    Spectrum { machine: String, why: String },
     #[error("the dose grid's planes are uneven: choose an evenly spaced dose grid")]
     UnevenGrid,
     #[error("the dose grid has no voxel inside the patient: move it onto the body")]

@@ -4,5 +4,6 @@ pub mod cccs;
 mod columns;
 pub mod drr;
 pub mod gamma;
+pub mod mccs;
 pub mod path;
 pub mod slopes;

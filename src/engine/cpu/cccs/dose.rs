@@ -3,13 +3,15 @@
 use super::superpose::{Released, superpose};
 use super::terma::{Incident, terma};
 use crate::engine::cccs::beam::{Field, Superposition, VACUUM_G_CM3, grid_from_kernel, mass_of};
-use crate::engine::cccs::calibrate::calibration;
+use crate::engine::cccs::calibrate::{MonitorUnit, calibration};
 use crate::engine::cccs::job::{Clock, answer, check, each_field};
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cccs::near::Tilts;
-use crate::engine::cccs::{BeamDose, DoseError, DoseRequest};
+use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality};
 use crate::engine::cpu::path::radiological_depth;
 use crate::engine::{Stopped, Watch};
+use crate::geometry::Grid;
+use crate::physics::Machine;
 
 /// The dose of one beam for its monitor units.
 ///
@@ -32,16 +34,26 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
         sum.iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
         Ok::<_, DoseError>(())
     })?;
-    let gy = cropped(request, &medium, &sum);
+    let gy = cropped(&request.grid, request.dose_to, &medium, &sum);
     clock.phase("crop");
     let device = format!("cpu ({} threads)", rayon::current_num_threads());
     Ok(answer(request, &medium, fields, gy, device, clock))
 }
 
+/// What a monitor unit of a machine is, by the CPU at full quality.
+///
+/// # Errors
+/// As for any dose at the machine's reference condition.
+pub fn monitor_unit(machine: &Machine, watch: &Watch) -> Result<MonitorUnit, DoseError> {
+    calibration(machine, Quality::Full, "cpu", |beam, field, water| {
+        energy(beam, field, water, &mut Clock::start(), watch).map_err(DoseError::from)
+    })
+}
+
 /// The energy in the requested voxels over their mass.
-fn cropped(request: &DoseRequest, medium: &Medium, energy: &[f32]) -> Vec<f32> {
-    let [nx, ny, nz] = request.grid.size();
-    let mass = mass_of(medium, request.dose_to).data();
+pub fn cropped(request: &Grid, dose_to: DoseTo, medium: &Medium, energy: &[f32]) -> Vec<f32> {
+    let [nx, ny, nz] = request.size();
+    let mass = mass_of(medium, dose_to).data();
     let mut gy = Vec::with_capacity(nx * ny * nz);
     let [x, y, z] = medium.offset;
     for k in 0..nz {

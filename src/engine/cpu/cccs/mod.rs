@@ -19,3 +19,4 @@ mod terma;
 mod transport;
 
 pub use dose::beam_dose;
+pub(in crate::engine) use dose::{cropped, monitor_unit};

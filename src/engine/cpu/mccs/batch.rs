@@ -1,0 +1,89 @@
+//! A batch of histories over threads.
+
+use super::deposit::{deposit, deposit_electrons, ray};
+use super::flight::{entry, interactions};
+use super::head::{PLACE_PATIENT, draw};
+use crate::engine::cccs::DoseError;
+use crate::engine::mccs::philox::{Stream, unit};
+use crate::engine::mccs::simulation::Simulation;
+use crate::engine::mccs::tables::ELECTRON;
+use crate::engine::mccs::tally::Tally;
+use crate::engine::mccs::{Runner, Variant};
+use crate::engine::{Stopped, Watch};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Histories that a thread takes at a time.
+const CHUNK: u64 = 1024;
+/// Bytes of the threads' own lattices, at most.
+const MOST_BYTES: usize = 4 << 30;
+
+/// The lattices that threads deposit in, and what batches have added up to.
+#[derive(Default)]
+pub struct Histories {
+    parts: Vec<Vec<u64>>,
+    tally: Option<Tally>,
+}
+
+impl Runner for Histories {
+    type Error = DoseError;
+
+    fn run(&mut self, run: &Simulation, first: u64, batch: u64, watch: &Watch) -> Result<(), DoseError> {
+        let voxels = run.lattice.voxels();
+        if self.parts.is_empty() {
+            let parts = rayon::current_num_threads().min(MOST_BYTES / (8 * voxels)).max(1);
+            self.parts = vec![vec![0; voxels]; parts];
+        }
+        let next = AtomicU64::new(0);
+        self.parts.par_iter_mut().with_max_len(1).try_for_each(|quanta| {
+            loop {
+                watch.check()?;
+                let begin = next.fetch_add(CHUNK, Ordering::Relaxed);
+                if begin >= batch {
+                    return Ok::<_, Stopped>(());
+                }
+                for n in begin..(begin + CHUNK).min(batch) {
+                    history(run, first + n, n, batch, quanta);
+                }
+            }
+        })?;
+        self.tally.get_or_insert_with(|| Tally::new(voxels)).add(&mut self.parts, batch);
+        Ok(())
+    }
+
+    fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), DoseError> {
+        Ok(self.tally.as_ref().map(Tally::means).unwrap_or_default())
+    }
+
+    fn device(&self) -> String {
+        format!("cpu ({} threads)", rayon::current_num_threads())
+    }
+}
+
+/// One history from source to rest.
+fn history(run: &Simulation, number: u64, n: u64, batch: u64, quanta: &mut [u64]) {
+    let stream = Stream::new(run.seed, number);
+    let particle = draw(run, stream, n, batch);
+    if particle.energy <= 0.0 {
+        return;
+    }
+    let group = &run.groups[particle.group as usize];
+    if group.kind == ELECTRON {
+        if let Some(from) = entry(run, &particle) {
+            deposit_electrons(run, group, from, &particle, quanta);
+        }
+        return;
+    }
+    let xi = unit(stream.words(PLACE_PATIENT)[0]);
+    let n = run.directions;
+    match run.variant {
+        // A direction from each of as many places along the photon's way.
+        Variant::Own => interactions(run, &particle, &group.mu, [n as f32, xi], |k, at| {
+            deposit(run, group, at, &ray(run, group, &particle, stream, k), quanta);
+        }),
+        // All directions from one place.
+        Variant::Paper => interactions(run, &particle, &group.mu, [1.0, xi], |_, at| {
+            (0..n).for_each(|k| deposit(run, group, at, &ray(run, group, &particle, stream, k), quanta));
+        }),
+    }
+}

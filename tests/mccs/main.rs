@@ -1,0 +1,34 @@
+//! Monte Carlo convolution/superposition: against collapsed cone, Monte Carlo and itself.
+
+#[allow(dead_code, reason = "shared with the tests of collapsed cone, which use the rest")]
+#[path = "../cccs/phantom.rs"]
+mod phantom;
+mod water;
+
+use beamsight::case::Beam;
+use beamsight::engine::cccs::DoseTo;
+use beamsight::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
+use beamsight::engine::{Compute, Watch};
+use beamsight::physics::{Machine, Patient};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A request on the patient's own grid.
+fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: u64) -> MccsRequest {
+    MccsRequest {
+        patient: Arc::clone(patient),
+        beams,
+        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+        dose_to: DoseTo::Water,
+        until: Until::Histories(histories),
+        seed: 1,
+        directions: DIRECTIONS,
+        batch: BATCH,
+        variant: Variant::Own,
+        show_every: Duration::from_secs(3600),
+    }
+}
+
+fn run(request: &MccsRequest) -> MccsDose {
+    refine(request, &Compute::Cpu, &Watch::new(), &mut |_| Next::GoOn).expect("a dose")
+}
