@@ -3,10 +3,11 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("gamma", include_str!("../../../kernels/ptx/gamma.ptx")),
+    ("mccs", include_str!("../../../kernels/ptx/mccs.ptx")),
     ("path", include_str!("../../../kernels/ptx/path.ptx")),
     ("release", include_str!("../../../kernels/ptx/release.ptx")),
     ("slopes", include_str!("../../../kernels/ptx/slopes.ptx")),

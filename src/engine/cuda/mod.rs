@@ -14,6 +14,7 @@ mod error;
 pub mod gamma;
 mod grid;
 mod kernels;
+pub mod mccs;
 mod memory;
 pub mod path;
 pub mod slopes;

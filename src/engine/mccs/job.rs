@@ -36,6 +36,11 @@ pub trait Runner {
     fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), Self::Error>;
 
     fn device(&self) -> String;
+
+    /// Phases that a card has timed by itself.
+    fn phases_ms(&self) -> &[(String, f64)] {
+        &[]
+    }
 }
 
 /// A request ready to be run.
@@ -158,7 +163,7 @@ impl<'a> Job<'a> {
             job: "mccs".to_owned(),
             digest: digest(self.request),
             device: runner.device(),
-            phases_ms: self.clock.phases_ms().to_vec(),
+            phases_ms: self.clock.phases_ms().iter().chain(runner.phases_ms()).cloned().collect(),
             warnings: Vec::new(),
             work: self.batches * batch,
         };

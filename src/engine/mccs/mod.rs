@@ -17,7 +17,7 @@ pub(super) mod tables;
 pub(super) mod tally;
 
 use super::cccs::{DoseError, DoseTo};
-use super::{Compute, Watch, cpu};
+use super::{Compute, CudaError, Watch, cpu, cuda};
 use crate::case::{Beam, DoseStatus, Receipt};
 use crate::geometry::{Grid, Volume};
 use crate::physics::{Machine, Patient};
@@ -110,8 +110,17 @@ pub fn refine(
     show: &mut dyn FnMut(&MccsDose) -> Next,
 ) -> Result<MccsDose, DoseError> {
     let mut job = job::Job::new(request, watch)?;
-    let Compute::Cuda(_card) = device else {
+    let Compute::Cuda(card) = device else {
         return job.refine(&mut cpu::mccs::Histories::default(), watch, show);
     };
-    job.refine(&mut cpu::mccs::Histories::default(), watch, show)
+    match job.refine(&mut cuda::mccs::Histories::new(card), watch, show) {
+        Ok(dose) => Ok(dose),
+        Err(cuda::cccs::Failure::Dose(error)) => Err(error),
+        Err(cuda::cccs::Failure::Card(CudaError::Stopped(stopped))) => Err(stopped.into()),
+        Err(cuda::cccs::Failure::Card(error)) => {
+            let mut job = job::Job::new(request, watch)?;
+            let dose = job.refine(&mut cpu::mccs::Histories::default(), watch, show)?;
+            Ok(MccsDose { receipt: dose.receipt.instead_of_a_card(&error), ..dose })
+        }
+    }
 }

@@ -122,6 +122,7 @@ impl Simulation {
                     cells_at: cells.at as u32,
                     cells: cells.count as u32,
                     rows_at: self.rows.len() as u32,
+                    near_cm: f32::MAX,
                     ..Group::default()
                 });
                 self.rows.extend(&row);

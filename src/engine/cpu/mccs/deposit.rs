@@ -11,7 +11,7 @@ use crate::physics::kernel::CONES;
 
 /// Beyond the range of its first charged particles a photon's energy is carried on by one direction in so many, at so many times
 /// its weight: what is left there is spread wide and thin, and half of the way would be spent on it.
-const FAR_ONE_IN: u32 = 3;
+pub const FAR_ONE_IN: u32 = 3;
 
 /// A direction of deposition.
 pub struct Ray {
@@ -88,7 +88,7 @@ pub fn deposit(run: &Simulation, group: &Group, from: [f32; 3], ray: &Ray, quant
     along(run, row, group.near_cm, from, ray, quanta);
 }
 
-/// As [`deposit`], by the row of contaminant electrons.
+/// As [`deposit`], by the row of contaminant electrons, which are followed to their end.
 pub fn deposit_electrons(
     run: &Simulation,
     group: &Group,

@@ -13,3 +13,5 @@ mod flight;
 mod head;
 
 pub(in crate::engine) use batch::Histories;
+#[cfg(test)]
+pub(in crate::engine) use deposit::FAR_ONE_IN;
