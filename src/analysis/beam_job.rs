@@ -38,6 +38,19 @@ impl Ready {
             frame_of_reference_uid: ct.frame_of_reference_uid.clone(),
         })
     }
+
+    pub fn patient(&self) -> &Arc<Patient> {
+        &self.patient
+    }
+
+    /// Of the box that doses are computed in, patient LPS, mm.
+    pub fn corners_mm(&self) -> [DVec3; 2] {
+        self.corners_mm
+    }
+
+    pub fn frame_of_reference_uid(&self) -> &str {
+        &self.frame_of_reference_uid
+    }
 }
 
 /// How finely a dose is computed, and to what.

@@ -7,6 +7,7 @@ mod dvh;
 mod figures;
 mod gamma_report;
 mod goals;
+mod mccs_job;
 mod plan_job;
 mod plan_sum;
 mod remarks;
@@ -24,6 +25,9 @@ pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
 pub use goals::{Goal, GoalError, Metric, MetricUnit};
-pub use plan_job::{PlanDose, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, dose_of_plan};
+pub use mccs_job::{Certainty, MonteCarlo, mccs_of_plan, mccs_request};
+pub use plan_job::{
+    Engine, PlanDose, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, dose_of_plan,
+};
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};
 pub use remarks::{MOST_MU, beam_remarks};

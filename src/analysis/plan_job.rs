@@ -5,11 +5,13 @@ use super::beam_job::{
     BeamJobError, Computation, Contradiction, Ready, body_of, contradiction, dose_of_beam, is_computed,
     mask_of,
 };
+use super::mccs_job::{Certainty, MonteCarlo, mccs_of_plan, scaled};
 use super::{Dvh, DvhError, Part, PlanFigures, SumError, normalisation_factor, plan_dose, target_of};
 use crate::case::{
     Beam, Contour, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureKind, StructureSet,
 };
 use crate::engine::cccs::{DoseError, DoseTo, Quality};
+use crate::engine::mccs::Next;
 use crate::engine::{Stopped, Watch, Wish};
 use crate::geometry::{MaskError, body_contours};
 use crate::physics::{BodyMismatch, HuTable};
@@ -30,6 +32,17 @@ pub struct PlanJob {
     pub dose_to: DoseTo,
     /// Where it is computed.
     pub device: Wish,
+    pub engine: Engine,
+}
+
+/// What computes a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Engine {
+    /// Collapsed cone, beam by beam.
+    #[default]
+    Cccs,
+    /// Monte Carlo convolution/superposition, all beams together.
+    Mccs(MonteCarlo),
 }
 
 /// The answer to a [`PlanJob`].
@@ -44,8 +57,10 @@ pub struct PlanResult {
     pub figures: PlanFigures,
     /// Structures with their DVHs; structures without volume in the image or the dose are left out.
     pub dvhs: Vec<(Structure, Dvh)>,
-    /// One a beam, in order.
+    /// One a beam, in order; one for all where they were computed together.
     pub receipts: Vec<Arc<Receipt>>,
+    /// Of a Monte Carlo dose.
+    pub certainty: Option<Certainty>,
     /// What to know about how it was computed.
     pub remarks: Vec<String>,
 }
@@ -105,7 +120,10 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
         let why = left_out.read_only.as_deref().unwrap_or("it is no photon beam");
         remarks.push(format!("beam '{}' is left out: {why}", left_out.name));
     }
-    let PlanDose { dose, factor, receipts, warnings } = dose_of_plan(job, &ready, watch, tell)?;
+    let PlanDose { dose, factor, receipts, warnings, certainty } = match job.engine {
+        Engine::Cccs => dose_of_plan(job, &ready, watch, tell)?,
+        Engine::Mccs(how) => monte_carlo(job, &ready, how, watch, tell)?,
+    };
     remarks.extend(warnings);
     let mut plan = job.plan.clone();
     plan.beams.iter_mut().for_each(|b| b.mu *= factor);
@@ -113,7 +131,7 @@ pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result
     let target = target_of(&plan, &job.structures);
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
     let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), d)));
-    Ok(PlanResult { dose, plan, factor, figures, dvhs, receipts, remarks })
+    Ok(PlanResult { dose, plan, factor, figures, dvhs, receipts, certainty, remarks })
 }
 
 /// The dose of a plan in a patient that is made ready.
@@ -127,6 +145,8 @@ pub struct PlanDose {
     pub receipts: Vec<Arc<Receipt>>,
     /// Of the beams, each with its name.
     pub warnings: Vec<String>,
+    /// Of a Monte Carlo dose.
+    pub certainty: Option<Certainty>,
 }
 
 /// The part of [`compute_plan`] that follows the densities: beams, sum, normalisation.
@@ -154,7 +174,34 @@ pub fn dose_of_plan(
         parts.push(Part { dose: Arc::new(dose), scale: f64::from(job.plan.fractions) });
     }
     let (dose, factor) = normalised(job, parts, watch)?;
-    Ok(PlanDose { dose, factor, receipts, warnings })
+    Ok(PlanDose { dose, factor, receipts, warnings, certainty: None })
+}
+
+/// As [`dose_of_plan`], by Monte Carlo.
+fn monte_carlo(
+    job: &PlanJob,
+    ready: &Ready,
+    how: MonteCarlo,
+    watch: &Watch,
+    tell: &dyn Fn(&str),
+) -> Result<PlanDose, PlanJobError> {
+    let mut made = mccs_of_plan(job, ready, how, watch, &mut |dose| {
+        let uncertainty = dose.uncertainty_percent.map_or_else(String::new, |u| format!(", {u:.2} %"));
+        tell(&format!(
+            "{:.1} million histories{uncertainty} ({})",
+            dose.histories as f64 * 1e-6,
+            dose.status
+        ));
+        Next::GoOn
+    })?;
+    if let Some(wanted) = &job.plan.normalisation {
+        made.factor = factor(job, wanted, &made.dose, watch)?;
+        made.dose.gy = scaled(&made.dose.gy, made.factor as f32);
+        if let Some(certainty) = &mut made.certainty {
+            certainty.sigma_gy = scaled(&certainty.sigma_gy, made.factor as f32);
+        }
+    }
+    Ok(made)
 }
 
 /// Skin is found at this CT number.

@@ -2,10 +2,13 @@
 
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::analysis::{DEFAULT_GRID_MM, PlanJob, PlanResult, StructureFigures, compute_plan};
+use crate::analysis::{
+    self, DEFAULT_GRID_MM, MonteCarlo, PlanJob, PlanResult, StructureFigures, compute_plan,
+};
 use crate::case::{Case, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, write_dose, write_plan};
 use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::mccs::{DIRECTIONS, Until, Variant};
 use crate::engine::{Watch, Wish};
 use crate::files::{mha, plan_toml, replace_file};
 use crate::geometry::PatientPosition;
@@ -16,7 +19,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -63,12 +66,83 @@ pub struct Args {
     /// File to write (.mha, .dcm, .csv, .json)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    histories: Histories,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Engine {
     /// Collapsed-cone convolution/superposition
     Cccs,
+    /// Monte Carlo convolution/superposition
+    Mccs,
+}
+
+/// Of the engine mccs.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Monte Carlo (--engine mccs)")]
+struct Histories {
+    /// Photons to run, like 5e7
+    #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
+    histories: Option<u64>,
+
+    /// Run until the mean standard deviation of voxels above half the maximum is this, percent [default: 1]
+    #[arg(long, value_name = "PERCENT", value_parser = words::positive)]
+    uncertainty: Option<f64>,
+
+    /// Equal seeds give equal doses, whatever the number of threads
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Directions that a photon is split over, 1 to 24
+    #[arg(long, value_name = "N", default_value_t = DIRECTIONS)]
+    directions: u32,
+
+    /// own, or paper: sampled as Zhou 2010 does
+    #[arg(long, value_name = "VARIANT", default_value = "own", value_parser = variant)]
+    variant: Variant,
+
+    /// File for the standard deviation of every voxel, Gy (.mha)
+    #[arg(long, value_name = "FILE")]
+    sigma: Option<PathBuf>,
+}
+
+/// No run by uncertainty takes more histories than this.
+const MOST_HISTORIES: u64 = 100_000_000_000;
+
+impl Histories {
+    fn engine(&self, engine: Engine) -> Result<analysis::Engine, Failure> {
+        if engine == Engine::Cccs {
+            if self.histories.is_some() || self.uncertainty.is_some() || self.sigma.is_some() {
+                let why = "--histories, --uncertainty and --sigma belong to --engine mccs";
+                return Err(Failure::Words(why.to_owned()));
+            }
+            return Ok(analysis::Engine::Cccs);
+        }
+        let until = match (self.histories, self.uncertainty) {
+            (Some(n), _) => Until::Histories(n),
+            (None, percent) => Until::Uncertainty { percent: percent.unwrap_or(1.0), most: MOST_HISTORIES },
+        };
+        let Self { seed, directions, variant, .. } = *self;
+        let show_every = Duration::from_secs(2);
+        Ok(analysis::Engine::Mccs(MonteCarlo { until, seed, directions, variant, show_every }))
+    }
+}
+
+/// A whole number, like 5e7 or 672000.
+fn histories(word: &str) -> Result<u64, String> {
+    let n = words::positive(word)?;
+    let whole = n.fract() == 0.0 && n <= MOST_HISTORIES as f64;
+    if whole { Ok(n as u64) } else { Err("it is a whole number up to 1e11, like 5e7".to_owned()) }
+}
+
+fn variant(word: &str) -> Result<Variant, String> {
+    match word {
+        "own" => Ok(Variant::Own),
+        "paper" => Ok(Variant::Paper),
+        _ => Err("it is own or paper".to_owned()),
+    }
 }
 
 fn quality(word: &str) -> Result<Quality, String> {
@@ -97,6 +171,11 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         }
         None => None,
     };
+    let engine = args.histories.engine(args.engine)?;
+    if let Some(sigma) = &args.histories.sigma {
+        words::ending_of(sigma, &["mha"], "--sigma")?;
+        words::check_writable(sigma)?;
+    }
     let computing = device.resolve()?.to_string();
     // A plan that cannot be read is said before a large CT is.
     if let Some(path) = &args.plan {
@@ -105,11 +184,15 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let case = args.case.open()?;
     let plan = plan(args, &case)?;
     let start = Instant::now();
-    let result = compute(args, &case, plan, device)?;
+    let result = compute(args, &case, plan, engine, device)?;
     let seconds = start.elapsed().as_secs_f64();
     let json = figures_json(args, &case, &result, &computing, seconds);
     let mut text = describe(&result);
     let _ = writeln!(text, "  whole run {seconds:.2} s on {computing}");
+    if let (Some(path), Some(certainty)) = (&args.histories.sigma, &result.certainty) {
+        mha::write(path, &certainty.sigma_gy)?;
+        let _ = writeln!(text, "written to {}", path.display());
+    }
     if let Some((out, ending)) = ending {
         for file in write(out, ending, &case, result, &json)? {
             let _ = writeln!(text, "written to {}", file.display());
@@ -136,8 +219,13 @@ fn plan(args: &Args, case: &Case) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-fn compute(args: &Args, case: &Case, plan: Plan, device: Wish) -> anyhow::Result<PlanResult> {
-    let Engine::Cccs = args.engine;
+fn compute(
+    args: &Args,
+    case: &Case,
+    plan: Plan,
+    engine: analysis::Engine,
+    device: Wish,
+) -> anyhow::Result<PlanResult> {
     let job = PlanJob {
         ct: words::ct_of(case)?,
         structures: Arc::clone(&case.structures),
@@ -147,6 +235,7 @@ fn compute(args: &Args, case: &Case, plan: Plan, device: Wish) -> anyhow::Result
         quality: args.quality,
         dose_to: args.dose_to,
         device,
+        engine,
     };
     Ok(compute_plan(&job, &Watch::new(), &|line| eprintln!("{line}"))?)
 }
@@ -155,6 +244,15 @@ fn describe(result: &PlanResult) -> String {
     let mut text = format!("{}\n", result.figures);
     if result.factor != 1.0 {
         let _ = writeln!(text, "  monitor units scaled by {:.4} to the plan's normalisation", result.factor);
+    }
+    if let Some(c) = &result.certainty {
+        let uncertainty = c.uncertainty_percent.map_or("unknown".to_owned(), |u| format!("{u:.2} %"));
+        let _ = writeln!(
+            text,
+            "  {:.2} million histories, {:.2} million a second; standard deviation above half the maximum {uncertainty}",
+            c.histories as f64 * 1e-6,
+            c.histories_per_s * 1e-6
+        );
     }
     let target = result.figures.target.as_ref().map(|t| &t.name);
     for (structure, dvh) in result.dvhs.iter().filter(|(s, _)| Some(&s.name) != target) {
@@ -171,8 +269,19 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
     let structures: Vec<_> = result.dvhs.iter().map(|(s, d)| StructureFigures::new(&s.name, d)).collect();
     json!({
         "case": case.source,
-        "engine": "cccs",
-        "quality": args.quality,
+        "engine": if args.engine == Engine::Cccs { "cccs" } else { "mccs" },
+        "quality": (args.engine == Engine::Cccs).then_some(args.quality),
+        "monte_carlo": result.certainty.as_ref().map(|c| json!({
+            "histories": c.histories,
+            "batches": c.batches,
+            "uncertainty_percent": c.uncertainty_percent,
+            "histories_per_s": c.histories_per_s,
+            "seed": args.histories.seed,
+            "directions": args.histories.directions,
+            "variant": args.histories.variant,
+            "sigma": args.histories.sigma,
+            "receipt": result.receipts.first().map(|r| (**r).clone()),
+        })),
         "dose_to": args.dose_to,
         "device": device,
         "seconds": seconds,
@@ -180,8 +289,8 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
         "figures": result.figures,
         "normalisation_factor": result.factor,
         "structures": structures,
-        "beams": result.plan.beams.iter().zip(&result.receipts).map(|(b, r)| json!({
-            "name": b.name, "number": b.number, "mu": b.mu, "receipt": **r,
+        "beams": result.plan.beams.iter().enumerate().map(|(n, b)| json!({
+            "name": b.name, "number": b.number, "mu": b.mu, "receipt": result.receipts.get(n).map(|r| (**r).clone()),
         })).collect::<Vec<_>>(),
         "grid": {
             "size": grid.size(),

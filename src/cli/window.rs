@@ -96,6 +96,7 @@ fn figures(case: &CaseWord, device: Wish) -> anyhow::Result<PlanFigures> {
         quality: Quality::default(),
         dose_to: DoseTo::default(),
         device,
+        engine: crate::analysis::Engine::default(),
     };
     Ok(compute_plan(&job, &Watch::new(), &|line| eprintln!("{line}"))?.figures)
 }

@@ -1,8 +1,12 @@
 //! Monte Carlo convolution/superposition: against collapsed cone, Monte Carlo and itself.
 
+mod delivery;
+mod gamma;
 #[allow(dead_code, reason = "shared with the tests of collapsed cone, which use the rest")]
 #[path = "../cccs/phantom.rs"]
 mod phantom;
+mod refused;
+mod spread;
 mod water;
 
 use beamsight::case::Beam;

@@ -1,50 +1,125 @@
-//! Water: the same dose as collapsed cone, and as Monte Carlo.
+//! Water: the dose of Monte Carlo, and that of collapsed cone.
 
-use crate::phantom::{block, csv, cube, dose, machine, on_axis};
+use crate::phantom::{block, csv, cube, dose, machine};
 use crate::{request, run};
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::cccs::Quality;
+use beamsight::geometry::Volume;
+use beamsight::physics::{Curve, Machine};
 use glam::DVec3;
+use std::sync::Arc;
 
-#[test]
-fn explore() {
-    let table = csv("mc_water10/water10_dd.csv").unwrap();
-    let water = cube(0.0);
-    let machine = machine("point-6mv");
-    let cccs = dose(&crate::phantom::request(&water, &machine, 100.0, Quality::Full));
-    let beam = Beam::fixed("beam", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 1.0);
-    let asked = request(&water, vec![(beam.clone(), machine.clone())], 8_000_000);
-    let got = run(&asked);
-    println!("{:?} {:?} {:?}", got.receipt.phases_ms, got.uncertainty_percent, got.status);
-    let mean = |v: &beamsight::geometry::Volume<f32>, depth: f64, h: f64| {
-        let mut s = 0.0;
-        for i in 0..8 {
-            for j in 0..8 {
-                let o = |n: i32| (f64::from(n) / 3.5 - 1.0) * h;
-                s += f64::from(v.trilinear(DVec3::new(o(i), depth, o(j))).unwrap());
-            }
-        }
-        s / 64.0
+fn square(side_mm: f64) -> Beam {
+    Beam::fixed("beam", 1, 0.0, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 1.0)
+}
+
+/// Mean over a square about the axis of a gantry 0 beam, at a height.
+fn about_axis(dose: &Volume<f32>, y_mm: f64, half_mm: f64) -> f64 {
+    const POINTS: usize = 8;
+    let offset = |n: usize| (n as f64 / (POINTS - 1) as f64 * 2.0 - 1.0) * half_mm;
+    let at = |n: usize| {
+        let p = DVec3::new(offset(n % POINTS), y_mm, offset(n / POINTS));
+        f64::from(dose.trilinear(p).expect("inside"))
     };
+    (0..POINTS * POINTS).map(at).sum::<f64>() / (POINTS * POINTS) as f64
+}
+
+/// Absolute within 1.5 %, in means over 2 cm of depth, from 1.5 to 28 cm.
+#[test]
+fn axis_of_the_monte_carlo_reference() {
+    let Some(table) = csv("mc_water10/water10_dd.csv") else { return };
+    let got = run(&request(&cube(0.0), vec![(square(100.0), machine("point-6mv"))], 3_000_000));
     let mut low = 1.5;
     while low < 28.0 {
         let high = (low + 2.0_f64).min(28.0);
-        let mut s = [0.0; 4];
-        let mut n = 0.0;
-        for r in table.iter().filter(|r| r[0] >= low - 1e-9 && r[1] <= high + 1e-9) {
-            let d = 5.0 * (r[0] + r[1]);
-            s[0] += mean(&got.gy, d, 5.0) / r[2];
-            s[1] += mean(&cccs.gy, d, 5.0) / r[2];
-            s[2] += mean(&got.gy, d, 25.0) / mean(&cccs.gy, d, 25.0);
-            n += 1.0;
-        }
-        println!(
-            "{:5.2}: mccs/MC {:.4} cccs/MC {:.4} mccs/cccs over 5x5 cm {:.4}",
-            0.5 * (low + high),
-            s[0] / n,
-            s[1] / n,
-            s[2] / n
-        );
+        let bins: Vec<f64> = table
+            .iter()
+            .filter(|r| r[0] >= low - 1e-9 && r[1] <= high + 1e-9)
+            .map(|r| about_axis(&got.gy, 5.0 * (r[0] + r[1]), 10.0) / r[2])
+            .collect();
+        let ratio = bins.iter().sum::<f64>() / bins.len() as f64;
+        println!("{:5.2} cm: mccs / Monte Carlo {ratio:.4}", 0.5 * (low + high));
+        assert!((ratio - 1.0).abs() < 0.015, "{low} cm: {ratio}");
         low = high;
+    }
+}
+
+/// Where machines are calibrated, the two engines agree within 0.5 %: the mean over 4 x 4 x 1 cm3 about the point, so that noise
+/// (0.2 %) plays little part.
+#[test]
+fn the_engines_agree_at_the_reference_point() {
+    for name in ["generic-6mv", "generic-10mv"] {
+        let (water, machine) = (cube(0.0), machine(name));
+        let got = run(&request(&water, vec![(square(100.0), Arc::clone(&machine))], 4_000_000));
+        let cone = dose(&crate::phantom::request(&water, &machine, 100.0, Quality::Full));
+        let mean = |dose: &Volume<f32>| -> f64 {
+            (10..=20).map(|depth| about_axis(dose, f64::from(depth), 20.0)).sum::<f64>() / 11.0
+        };
+        let (a, b) = (mean(&got.gy), mean(&cone.gy));
+        println!("{name}: {a:.6} Gy/MU, collapsed cone {b:.6}: {:.4}", a / b);
+        assert!((a / b - 1.0).abs() < 0.005, "{name}: {}", a / b);
+    }
+}
+
+/// Means over the eight places that a square field's symmetry makes equal, on a cube of voxels with the beam along y.
+fn symmetric(dose: &Volume<f32>) -> Vec<f32> {
+    let [nx, ny, nz] = dose.grid().size();
+    assert_eq!(nx, nz);
+    let mut out = vec![0.0; nx * ny * nz];
+    for k in 0..nz {
+        for j in 0..ny {
+            for i in 0..nx {
+                let (a, b) = (nx - 1 - i, nz - 1 - k);
+                let equal = [(i, k), (a, k), (i, b), (a, b), (k, i), (k, a), (b, i), (b, a)];
+                let sum: f32 = equal.iter().map(|(x, z)| dose.at(*x, j, *z)).sum();
+                out[(k * ny + j) * nx + i] = sum / 8.0;
+            }
+        }
+    }
+    out
+}
+
+/// Gamma 1 %/1 mm (global, above 10 %) against collapsed cone at full quality: 99 % at least. The field's symmetry is used, so that eight
+/// million histories are worth sixty-four. Fine voxels, because collapsed cone spreads what is released over a voxel, which blurs the field's
+/// edge by a part of one.
+#[test]
+fn gamma_against_collapsed_cone() {
+    let water = block(DVec3::new(-50.0, 0.0, -50.0), DVec3::splat(2.5), [40, 60, 40], |_| 1.0);
+    let machine = machine("generic-6mv");
+    let got = run(&request(&water, vec![(square(40.0), Arc::clone(&machine))], 8_000_000));
+    let cone = dose(&crate::phantom::request(&water, &machine, 40.0, Quality::Full));
+    let grid = got.gy.grid();
+    let [got, cone] = [&got.gy, &cone.gy].map(|d| Arc::new(Volume::new(Arc::clone(grid), symmetric(d))));
+    let percent = crate::gamma::passing(cone, got);
+    println!("gamma 1 %/1 mm: {percent:.2} % pass");
+    assert!(percent >= 99.0, "{percent}");
+}
+
+/// Wide fields, on the axis and off it. Without softening the engines agree; with it, Monte Carlo has a softer spectrum off the axis, of which
+/// more of the energy is scattered (at equal collision kerma), where collapsed cone changes the attenuation alone: up to 3 % more
+/// dose, everywhere in a wide field.
+#[test]
+fn a_wide_field() {
+    let water = block(DVec3::new(-180.0, -100.0, -180.0), DVec3::splat(8.0), [45, 30, 45], |_| 1.0);
+    let soft: Arc<Machine> = machine("generic-6mv");
+    let mut level = (*soft).clone();
+    level.softening = Curve::constant(1.0);
+    for (machine, bounds) in [(Arc::new(level), [-0.01, 0.015]), (soft, [-0.01, 0.035])] {
+        let got = run(&request(&water, vec![(square(300.0), Arc::clone(&machine))], 3_000_000));
+        let cone = dose(&crate::phantom::request(&water, &machine, 300.0, Quality::Full));
+        let [got, cone] = [&got.gy, &cone.gy].map(|d| Volume::new(Arc::clone(d.grid()), symmetric(d)));
+        for depth in [40.0, 100.0] {
+            for off in [0.0, 60.0, 120.0] {
+                let mean = |d: &Volume<f32>| -> f64 {
+                    let at = |x: f64, z: f64| {
+                        f64::from(d.trilinear(DVec3::new(x, depth - 100.0, z)).expect("inside"))
+                    };
+                    (-3..=3).map(|n| at(off, 8.0 * f64::from(n)) + at(off - 8.0, 8.0 * f64::from(n))).sum()
+                };
+                let more = mean(&got) / mean(&cone) - 1.0;
+                println!("{depth} mm deep, {off} mm off: {:.2} %", 100.0 * more);
+                assert!((bounds[0]..bounds[1]).contains(&more), "{depth} mm deep, {off} mm off: {more}");
+            }
+        }
     }
 }

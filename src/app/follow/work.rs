@@ -194,6 +194,7 @@ pub fn other_plan(
         quality: settings.quality,
         dose_to: settings.dose_to,
         device: settings.device,
+        engine: crate::analysis::Engine::default(),
     };
     let made = dose_of_plan(&job, ready, watch, &|_| {}).map_err(|e| format!("plan {}: {e}", plan.name))?;
     let dose = Dose { label: format!("Plan {}", plan.name), ..made.dose };

@@ -5,8 +5,8 @@ use super::tables::MOST_DIRECTIONS;
 use crate::case::{Beam, ControlPoint};
 use crate::engine::cccs::{DoseError, job};
 use crate::geometry::Grid;
-use crate::physics::Machine;
 use crate::physics::kernel::KernelTable;
+use crate::physics::{FluenceError, Machine};
 use glam::DVec3;
 
 /// Leaf tips may overlap by this, as rounded positions of closed leaves do, mm.
@@ -78,6 +78,14 @@ fn check_spectrum(machine: &Machine) -> Result<(), DoseError> {
 }
 
 fn check_leaves(beam: &Beam) -> Result<(), DoseError> {
+    if let Some(mlc) = &beam.mlc {
+        let want = mlc.boundaries_mm.len().saturating_sub(1);
+        let short = beam.control_points.iter().position(|point| point.leaves_mm.len() != want);
+        if let Some(point) = short {
+            let found = beam.control_points[point].leaves_mm.len();
+            return Err(FluenceError::LeafCount { beam: beam.name.clone(), point, found, want }.into());
+        }
+    }
     for (n, point) in beam.control_points.iter().enumerate() {
         let overlap = |tips: &[f64; 2]| tips[0] - tips[1];
         if let Some(pair) = point.leaves_mm.iter().position(|tips| overlap(tips) > OVERLAP_MM) {

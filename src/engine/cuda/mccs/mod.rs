@@ -63,7 +63,8 @@ pub struct Histories<'a> {
 /// What is on the card.
 struct Work {
     tables: Tables,
-    held: Held,
+    /// Alive as long as the tables point to it.
+    _held: Held,
     rays: Buffer<Ray>,
     quanta: Buffer<u64>,
     sum: Buffer<u64>,
@@ -144,7 +145,7 @@ impl Work {
         session.fill(&quanta, 0)?;
         session.fill(&sum, 0)?;
         session.fill(&squares, 0)?;
-        Ok(Self { tables, held, rays, quanta, sum, squares, clock: None })
+        Ok(Self { tables, _held: held, rays, quanta, sum, squares, clock: None })
     }
 
     /// Queues a batch.
