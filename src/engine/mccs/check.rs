@@ -63,8 +63,7 @@ fn check_spectrum(machine: &Machine) -> Result<(), DoseError> {
     let fault = |why: String| Err(DoseError::Spectrum { machine: machine.name.clone(), why });
     let spectrum = &machine.spectrum;
     let sum: f64 = spectrum.photon_weights.iter().sum();
-    // Written so that a sum that is no number is refused too.
-    if !((sum - 1.0).abs() <= 1e-3) || spectrum.photon_weights.iter().any(|w| *w < 0.0) {
+    if sum.is_nan() || (sum - 1.0).abs() > 1e-3 || spectrum.photon_weights.iter().any(|w| *w < 0.0) {
         return fault(format!("the photons of its spectrum sum to {sum:.4}, not to 1: correct [spectrum]"));
     }
     let covered = KernelTable::water().energies_mev();

@@ -64,7 +64,7 @@ pub fn draw(run: &Simulation, stream: Stream, n: u64, batch: u64) -> Particle {
 /// A cell by the alias method and a place in it, mm at the isocentre plane.
 fn draw_cell<'a>(run: &'a Simulation, group: &Group, words: [u32; 4], y: f32) -> (&'a Cell, [f32; 2]) {
     let cells = &run.heads.cells[group.cells_at as usize..][..group.cells as usize];
-    let drawn = (u64::from(words[1]) * u64::from(group.cells) >> 32) as usize;
+    let drawn = ((u64::from(words[1]) * u64::from(group.cells)) >> 32) as usize;
     let number = if unit(words[2]) < cells[drawn].keep { drawn } else { cells[drawn].other as usize };
     let cell = &cells[number];
     let stand = &run.heads.stands[cell.stand as usize];
