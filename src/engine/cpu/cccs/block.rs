@@ -4,6 +4,8 @@ use super::lanes::LANES;
 use crate::engine::cccs::lattice::Lattice;
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
+use rayon::prelude::*;
+use std::ops::Range;
 
 /// Empty values before the first voxel of a row.
 pub const LEAD: usize = LANES;
@@ -20,14 +22,13 @@ pub struct Block {
     pub stride: usize,
     /// Attenuation-equivalent density of water, g/cm3; zero in the padding.
     pub density: Vec<f32>,
-    /// Energy released per mass, by channel; zero in the padding.
-    pub source: [Vec<f32>; CHANNELS],
+    /// Energy released per mass, `[row][channel][c]`; zero in the padding.
+    source: Vec<f32>,
     /// Per row: the voxels with matter, and those that release energy (first, one past the last).
     pub matter: Vec<[i32; 2]>,
     pub releasing: Vec<[i32; 2]>,
-    /// Unit vector from the radiation source to the middle of the strip that starts at each `PHASE_STEP`-th padded
-    /// voxel, in the block's axis order.
-    pub rays: Vec<[f32; 3]>,
+    /// The radiation source in the block's axis order.
+    from_mm: [f32; 3],
 }
 
 impl Block {
@@ -43,40 +44,30 @@ impl Block {
     ) -> Self {
         let size = order.map(|a| lattice.size[a]);
         let spacing_mm = order.map(|a| lattice.spacing_mm[a]);
-        let stride = LEAD + (size[0] + LANES).next_multiple_of(LANES);
+        // An odd number of cache lines: rows and slabs above each other would else want the same places of the cache.
+        let stride = (((LEAD + size[0] + LANES).div_ceil(LANES)) | 1) * LANES;
         let mut block = Self {
             order,
             size,
             spacing_mm,
             stride,
             density: Vec::new(),
-            source: std::array::from_fn(|_| Vec::new()),
+            source: Vec::new(),
             matter: Vec::new(),
             releasing: Vec::new(),
-            rays: Vec::new(),
+            from_mm: order.map(|a| source_mm[a] as f32),
         };
-        block.density = block.laid_out(lattice, density, 1.0);
-        block.source = source.each_ref().map(|s| block.laid_out(lattice, s, scale));
-        for row in 0..size[1] * size[2] {
-            let cells = row * stride..(row + 1) * stride;
-            block.matter.push(used_range(&block.density[cells.clone()]));
-            let released = block.source.each_ref().map(|s| used_range(&s[cells.clone()]));
-            block.releasing.push(released.into_iter().reduce(union).unwrap_or([0, 0]));
-        }
-        let from = order.map(|a| source_mm[a]);
-        for row in 0..size[1] * size[2] {
-            let rest = [row % size[1], row / size[1]];
-            for group in 0..stride / PHASE_STEP {
-                let middle = (group * PHASE_STEP) as f64 - LEAD as f64 + 0.5 * (LANES - 1) as f64;
-                let ray = DVec3::new(
-                    middle * spacing_mm[0] - from[0],
-                    rest[0] as f64 * spacing_mm[1] - from[1],
-                    rest[1] as f64 * spacing_mm[2] - from[2],
-                )
-                .normalize_or_zero();
-                block.rays.push([ray.x as f32, ray.y as f32, ray.z as f32]);
-            }
-        }
+        block.density = block.laid_out(lattice, [density], 1.0);
+        block.source = block.laid_out(lattice, source.each_ref().map(Vec::as_slice), scale);
+        (block.matter, block.releasing) = (0..size[1] * size[2])
+            .into_par_iter()
+            .map(|row| {
+                let cells = row * stride..(row + 1) * stride;
+                let released = (0..CHANNELS).map(|c| used_range(block.source_row(row, c)));
+                let releasing = released.reduce(union).unwrap_or([0, 0]);
+                (used_range(&block.density[cells]), releasing)
+            })
+            .unzip();
         block
     }
 
@@ -84,16 +75,51 @@ impl Block {
         rest[1] * self.size[1] + rest[0]
     }
 
+    /// Unit vector from the radiation source to the middle of the strip that begins at a voxel of a row.
+    #[inline(always)]
+    pub fn ray(&self, begin: i32, rest: [usize; 2]) -> [f32; 3] {
+        let middle = [begin as f32 + 0.5 * (LANES - 1) as f32, rest[0] as f32, rest[1] as f32];
+        let [x, y, z] = [0, 1, 2].map(|a| middle[a] * self.spacing_mm[a] as f32 - self.from_mm[a]);
+        let over = 1.0 / (x * x + y * y + z * z).max(1e-12).sqrt();
+        [x * over, y * over, z * over]
+    }
+
     /// Padded values in all.
     pub fn padded_len(&self) -> usize {
         self.stride * self.size[1] * self.size[2]
     }
 
-    fn laid_out(&self, lattice: &Lattice, data: &[f32], scale: f32) -> Vec<f32> {
-        let mut out = vec![0.0; self.padded_len()];
-        self.each_row(lattice, |row, first, step| {
-            for (i, v) in out[row * self.stride + LEAD..][..self.size[0]].iter_mut().enumerate() {
-                *v = scale * data[first + i * step];
+    /// Density of neighbouring rows, padded.
+    pub fn density_rows(&self, rows: Range<usize>) -> &[f32] {
+        &self.density[rows.start * self.stride..rows.end * self.stride]
+    }
+
+    /// What neighbouring rows release into all channels, padded.
+    pub fn source_rows(&self, rows: Range<usize>) -> &[f32] {
+        &self.source[rows.start * CHANNELS * self.stride..rows.end * CHANNELS * self.stride]
+    }
+
+    /// What a row releases into a channel, padded.
+    #[inline(always)]
+    pub fn source_row(&self, row: usize, channel: usize) -> &[f32] {
+        &self.source[(row * CHANNELS + channel) * self.stride..][..self.stride]
+    }
+
+    /// x-fastest data as `[row][kind][c]`, padded.
+    fn laid_out<const KINDS: usize>(&self, lattice: &Lattice, data: [&[f32]; KINDS], scale: f32) -> Vec<f32> {
+        let mut out = vec![0.0; KINDS * self.padded_len()];
+        let [to_next, to_row, to_slab] = self.steps(lattice);
+        // Slabs side by side share the cache lines of data whose fastest axis they lie across.
+        let slab = KINDS * self.size[1] * self.stride;
+        out.par_chunks_mut(LANES * slab).enumerate().for_each(|(group, out)| {
+            let slabs = out.len() / slab;
+            for (j, k) in (0..self.size[1]).flat_map(|j| (0..slabs).map(move |k| (j, k))) {
+                let first = j * to_row + (group * LANES + k) * to_slab;
+                let rows = out[self.row([j, k]) * KINDS * self.stride..].chunks_exact_mut(self.stride);
+                for (row, data) in rows.zip(data) {
+                    let from = data[first..].iter().step_by(to_next);
+                    row[LEAD..][..self.size[0]].iter_mut().zip(from).for_each(|(v, d)| *v = scale * d);
+                }
             }
         });
         out
@@ -101,27 +127,31 @@ impl Block {
 
     /// Adds padded values of this layout onto x-fastest data.
     pub fn add_onto(&self, lattice: &Lattice, padded: &[f32], to: &mut [f32]) {
-        self.each_row(lattice, |row, first, step| {
-            for (i, v) in padded[row * self.stride + LEAD..][..self.size[0]].iter().enumerate() {
-                to[first + i * step] += v;
+        let [nx, ny, _] = lattice.size;
+        to.par_chunks_mut(nx * ny).enumerate().for_each(|(z, to)| {
+            // Where the first voxel of a plane lies, and the next along x and along y.
+            let at = |voxel: [usize; 3]| {
+                let [i, j, k] = self.order.map(|a| voxel[a]);
+                self.row([j, k]) * self.stride + LEAD + i
+            };
+            let (first, along_x, along_y) = (at([0, 0, z]), at([1, 0, z]), at([0, 1, z]));
+            let (along_x, along_y) = (along_x - first, along_y - first);
+            for (y, to) in to.chunks_exact_mut(nx).enumerate() {
+                let from = padded[first + y * along_y..].iter().step_by(along_x);
+                to.iter_mut().zip(from).for_each(|(t, p)| *t += p);
             }
         });
     }
 
-    /// Row number, first index and index step in x-fastest data of every row.
-    fn each_row(&self, lattice: &Lattice, mut visit: impl FnMut(usize, usize, usize)) {
+    /// Index steps in x-fastest data along this layout's axes.
+    fn steps(&self, lattice: &Lattice) -> [usize; 3] {
         let steps = [1, lattice.size[0], lattice.size[0] * lattice.size[1]];
-        let [c, fast, slow] = self.order;
-        for k in 0..self.size[2] {
-            for j in 0..self.size[1] {
-                visit(self.row([j, k]), j * steps[fast] + k * steps[slow], steps[c]);
-            }
-        }
+        self.order.map(|a| steps[a])
     }
 }
 
 /// Voxels of a padded row from the first to the last that is not zero.
-fn used_range(row: &[f32]) -> [i32; 2] {
+pub fn used_range(row: &[f32]) -> [i32; 2] {
     let used = |v: &f32| *v != 0.0;
     match (row.iter().position(used), row.iter().rposition(used)) {
         (Some(a), Some(b)) => [a, b + 1].map(|i| i as i32 - LEAD as i32),

@@ -1,6 +1,6 @@
 //! Adds what thin lines misplace next to where energy is released (`engine::cccs::near`).
 
-use super::block::{Block, LEAD, PHASE_STEP};
+use super::block::{Block, LEAD, used_range};
 use super::lanes::{LANES, Lanes};
 use crate::engine::cccs::near::{DENSEST, POWERS, Stencil, WAY};
 use crate::engine::{Stopped, Watch};
@@ -18,6 +18,8 @@ struct Near<'a> {
     kernel_from_block: [[f32; 3]; 3],
     /// What the primary's channels release per volume.
     released: Vec<f32>,
+    /// Per row, the voxels that do: first, one past the last.
+    releasing: Vec<[i32; 2]>,
 }
 
 /// Adds to `deposit` (padded, in the block's layout) as transport does.
@@ -29,13 +31,23 @@ pub fn add_near(
     watch: &Watch,
 ) -> Result<(), Stopped> {
     let kernel_from_lattice = lattice_from_kernel.transpose();
-    let sources = block.source[0].iter().zip(&block.source[1]);
-    let near = Near {
+    let mut near = Near {
         block,
         stencil,
         kernel_from_block: [0, 1, 2].map(|axis| block.order.map(|a| kernel_from_lattice.row(axis)[a] as f32)),
-        released: block.density.iter().zip(sources).map(|(d, (near, deep))| d * (near + deep)).collect(),
+        released: vec![0.0; block.padded_len()],
+        releasing: Vec::new(),
     };
+    let rows = near.released.par_chunks_mut(block.stride).enumerate().map(|(row, released)| {
+        let cells = row * block.stride..(row + 1) * block.stride;
+        let sources = block.source_row(row, 0).iter().zip(block.source_row(row, 1));
+        for ((released, density), (near, deep)) in released.iter_mut().zip(&block.density[cells]).zip(sources)
+        {
+            *released = density * (near + deep);
+        }
+        used_range(released)
+    });
+    near.releasing = rows.collect();
     deposit.par_chunks_mut(block.stride * block.size[1]).enumerate().try_for_each(|(slab, deposit)| {
         watch.check()?;
         let mut sum = vec![0.0; block.stride];
@@ -61,7 +73,7 @@ impl Near<'_> {
         let start = block.row(rest) * block.stride;
         let strips = (LEAD..LEAD + block.size[0]).step_by(LANES);
         let tilts: Vec<(usize, Range<usize>)> =
-            strips.map(|cell| (self.tilt_at(start + cell), cell..cell + LANES)).collect();
+            strips.map(|cell| (self.tilt_at(cell, rest), cell..cell + LANES)).collect();
         let mut shares = Vec::new();
         for run in tilts.chunk_by(|a, b| a.0 == b.0) {
             let (Some((tilt, first)), Some((_, last))) = (run.first(), run.last()) else { continue };
@@ -90,7 +102,7 @@ impl Near<'_> {
         let row = block.row(from);
         // Only voxels that release bring anything.
         let [first, end] =
-            block.releasing[row].map(|voxel| (voxel + offset.to[0] + LEAD as i32).max(0) as usize);
+            self.releasing[row].map(|voxel| (voxel + offset.to[0] + LEAD as i32).max(0) as usize);
         let cells = cells.start.max(first)..cells.end.min(end);
         if cells.is_empty() {
             return None;
@@ -109,9 +121,9 @@ impl Near<'_> {
         })
     }
 
-    /// The number of the stencils for the ray in the middle of the strip that begins at a cell.
-    fn tilt_at(&self, cell: usize) -> usize {
-        let ray = self.block.rays[cell / PHASE_STEP];
+    /// The number of the stencils for the ray in the middle of the strip that begins at a cell of a padded row.
+    fn tilt_at(&self, cell: usize, rest: [usize; 2]) -> usize {
+        let ray = self.block.ray(cell as i32 - LEAD as i32, rest);
         let [x, y, z] = self.kernel_from_block.map(|row| row[0] * ray[0] + row[1] * ray[1] + row[2] * ray[2]);
         if z > 0.0 { self.stencil.tilts.at([x / z, y / z]) } else { 0 }
     }

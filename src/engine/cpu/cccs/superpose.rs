@@ -16,6 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Chunks of directions (at most, for each layout): the sum over directions does not depend on the number of threads
 /// because it is cut the same way for any.
 const CHUNKS: usize = 16;
+/// Directions that go through the block together: what their lines carry has to fit into a processor's own memory.
+const TOGETHER: usize = 4;
+/// Values that a thread takes at a time where each is by itself: few enough for its cache.
+const PIECE: usize = 1 << 13;
 
 /// What is transported: voxels, what they release, and from where the radiation comes.
 pub struct Released<'a> {
@@ -39,20 +43,29 @@ pub struct Released<'a> {
 pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -> Result<Vec<f32>, Stopped> {
     let mut sum = vec![0.0; released.lattice.voxels()];
     // Transport works on releases of order 1, whatever their unit.
-    let most = released.source.iter().flatten().fold(0.0_f32, |m, s| m.max(s.abs()));
+    let most = released.source.iter().map(|s| greatest(s)).fold(0.0, f32::max);
     if most == 0.0 {
         return Ok(sum);
     }
     let done = AtomicUsize::new(0);
+    let mut parts: Vec<Vec<f32>> = vec![Vec::new(); CHUNKS];
     // One layout for each dominant axis: a slab across it is a plane of contiguous memory, which lines pass one by one.
     for order in [[0, 1, 2], [0, 2, 1], [1, 2, 0]] {
         let Superposition { table, directions, .. } = beam;
-        let mine: Vec<(usize, DVec3, f64)> = directions
+        let mut mine: Vec<Lines> = directions
             .iter()
             .enumerate()
             .map(|(n, d)| (n, released.lattice_from_kernel * d.axis, d.solid_angle_sr))
             .filter(|(_, axis, _)| dominant_axis(&released.lattice, *axis) == order[2])
+            .map(|(n, axis, weight)| {
+                let direction = DVec3::from(order.map(|a| axis[a]));
+                Lines { direction, start: start(n), turn: n as i32, weight }
+            })
             .collect();
+        // Neighbours beside each other: those that go the same way, by their slope across the rows.
+        let forward = |lines: &Lines| lines.direction.z >= 0.0;
+        let slope = |lines: &Lines| lines.direction.y / lines.direction.z;
+        mine.sort_by(|a, b| forward(a).cmp(&forward(b)).then(slope(a).total_cmp(&slope(b))));
         if mine.is_empty() {
             continue;
         }
@@ -65,30 +78,44 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
             released.source_mm,
         );
         watch.check()?;
-        let mut parts: Vec<Vec<f32>> = mine
-            .par_chunks(mine.len().div_ceil(CHUNKS))
-            .map(|chunk| {
-                let mut deposit = vec![0.0; block.padded_len()];
-                for (n, axis, solid_angle) in chunk {
-                    let direction = DVec3::from(order.map(|a| axis[a]));
-                    let lines = Lines { direction, start: start(*n), turn: *n as i32, weight: *solid_angle };
-                    transport(&block, table, &lines, &mut deposit, watch)?;
-                    let finished = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    watch.report(finished as f32 / directions.len() as f32);
-                }
-                Ok(deposit)
-            })
-            .collect::<Result<_, Stopped>>()?;
-        if let (true, Some(part)) = (beam.near, parts.first_mut()) {
+        let chunks = mine.par_chunks(mine.len().div_ceil(CHUNKS));
+        let used = chunks.len();
+        chunks.zip(&mut parts).try_for_each(|(chunk, deposit)| {
+            // Kept from layout to layout: the system takes longer to find new memory than we to clear it.
+            deposit.clear();
+            deposit.resize(block.padded_len(), 0.0);
+            let same_way = chunk.chunk_by(|a, b| forward(a) == forward(b));
+            for lines in same_way.flat_map(|lines| lines.chunks(TOGETHER)) {
+                transport(&block, table, lines, deposit, watch)?;
+                let finished = done.fetch_add(lines.len(), Ordering::Relaxed) + lines.len();
+                watch.report(finished as f32 / directions.len() as f32);
+            }
+            Ok(())
+        })?;
+        let Some((all, others)) = parts[..used].split_first_mut() else { continue };
+        add_up(all, others);
+        watch.check()?;
+        if beam.near {
             let Released { lattice, lattice_from_kernel, tilts, .. } = *released;
             let stencil = Stencil::new(&lattice, order, beam, lattice_from_kernel, tilts);
-            add_near(&block, &stencil, lattice_from_kernel, part, watch)?;
+            add_near(&block, &stencil, lattice_from_kernel, all, watch)?;
         }
-        for part in &parts {
-            watch.check()?;
-            block.add_onto(&released.lattice, part, &mut sum);
-        }
+        block.add_onto(&released.lattice, all, &mut sum);
     }
-    sum.iter_mut().for_each(|s| *s *= most);
+    sum.par_iter_mut().for_each(|s| *s *= most);
     Ok(sum)
+}
+
+/// The greatest size of a value.
+fn greatest(values: &[f32]) -> f32 {
+    values.par_chunks(PIECE).map(|p| p.iter().fold(0.0, |m: f32, v| m.max(v.abs()))).reduce(|| 0.0, f32::max)
+}
+
+/// Adds the others to the first, voxel by voxel in their order.
+fn add_up(all: &mut [f32], others: &[Vec<f32>]) {
+    all.par_chunks_mut(PIECE).enumerate().for_each(|(n, all)| {
+        for other in others {
+            all.iter_mut().zip(&other[n * PIECE..]).for_each(|(a, o)| *a += o);
+        }
+    });
 }

@@ -10,6 +10,7 @@ use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 use glam::DVec3;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
+use std::ops::Range;
 
 /// What a term decays to instead of zero, in units of the greatest release: keeps the state out of the denormal
 /// numbers, which are slow, at no cost.
@@ -28,42 +29,28 @@ pub struct Lines {
     pub weight: f64,
 }
 
-/// Rows of lines that go through the block together: a voxel between two of them is met again by the next rows.
+/// Rows of lines of a direction that go through the block together: a voxel between two of them is met again by the next rows.
 const ROWS: usize = 16;
 
-/// Carries energy along the lines of a direction and adds what stays to `deposit` (padded, in the block's layout):
-/// energy per volume of water of unit density.
+/// Carries energy along the lines of some directions and adds what stays to `deposit` (padded, in the block's layout):
+/// energy per volume of water of unit density. The directions go through the slabs together, so that the voxels of a slab come
+/// from the memory once for all of them, which takes as long as what one direction does with them: they all go the same way
+/// across the slabs, and should be close to each other.
 pub fn transport(
     block: &Block,
     table: &AngleTable,
-    lines: &Lines,
+    lines: &[Lines],
     deposit: &mut [f32],
     watch: &Watch,
 ) -> Result<(), Stopped> {
-    let Lines { direction, start, turn, weight } = *lines;
-    let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
-    let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
-    let width = block.stride + (most - least) as usize;
-    let mut rows = Rows {
-        block,
-        table,
-        slabs: walk.pieces.chunk_by(|a, b| a.slab == b.slab).map(<[Piece]>::to_vec).collect(),
-        direction: [direction.x as f32, direction.y as f32, direction.z as f32],
-        forward: [direction.x >= 0.0, direction.y >= 0.0],
-        weight: (weight / walk.slab_path_cm) as f32,
-        base: most + LEAD as i32,
-        turn,
-        first_row: 0,
-        width,
-        state: vec![FLOOR; ROWS * TERMS * width],
-        active: vec![[0, 0]; ROWS],
-    };
-    for first_row in (-row_most..block.size[1] as i32 - row_least).step_by(ROWS) {
+    let mut bundles: Vec<Rows<'_>> = lines.iter().map(|lines| Rows::new(block, table, lines)).collect();
+    let groups = bundles.iter().map(Rows::groups).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    for group in groups.unwrap_or_default() {
         watch.check()?;
-        rows.first_row = first_row;
-        rows.state.fill(FLOOR);
-        rows.active.fill([0, 0]);
-        pass_all(&mut rows, deposit);
+        bundles.iter_mut().for_each(|rows| rows.begin(group));
+        for number in 0..block.size[2] {
+            bundles.iter_mut().for_each(|rows| pass_slab(rows, number, deposit));
+        }
     }
     Ok(())
 }
@@ -74,31 +61,32 @@ fn phase_of(voxel_row: i32, turn: i32) -> i32 {
     (voxel_row + turn).rem_euclid((LANES / PHASE_STEP) as i32) * PHASE_STEP as i32
 }
 
-/// Moves rows of lines through the whole block.
+/// Moves rows of lines through a slab, the `number`th on their way.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+avx+fma",
     "x86_64+avx2+avx+fma",
     "aarch64+neon"
 ))]
-fn pass_all(rows: &mut Rows<'_>, deposit: &mut [f32]) {
+fn pass_slab(rows: &mut Rows<'_>, number: usize, deposit: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
-    let mut visits = Vec::new();
-    for number in 0..rows.slabs.len() {
-        let Some([low, high]) = rows.voxel_rows(number) else { continue };
-        // Lines meet the voxel rows of a slab in the order of travel.
-        for step in low..=high {
-            let across = if rows.forward[1] { step } else { low + high - step };
-            if across < 0 || across >= rows.block.size[1] as i32 {
-                continue;
-            }
-            rows.visits(number, across, &mut visits);
-            let row = rows.block.row([across as usize, rows.slabs[number][0].slab]);
-            rows.pass::<FUSED>(row, phase_of(across, rows.turn), &mut visits, deposit);
-        }
+    let Some([low, high]) = rows.voxel_rows(number) else { return };
+    let slab = rows.slabs[number][0].slab;
+    let [first, end] = [low, high + 1].map(|across| rows.block.row([across as usize, slab]));
+    touch(rows.block.density_rows(first..end));
+    touch(rows.block.source_rows(first..end));
+    touch(&deposit[first * rows.block.stride..end * rows.block.stride]);
+    // Lines meet the voxel rows of a slab in the order of travel.
+    let mut visits = std::mem::take(&mut rows.visits);
+    for step in low..=high {
+        let across = if rows.forward[1] { step } else { low + high - step };
+        rows.visit(number, across, &mut visits);
+        rows.pass::<FUSED>([across as usize, slab], phase_of(across, rows.turn), &mut visits, deposit);
     }
+    rows.visits = visits;
 }
 
-/// Reads a value of every cache line, so that the memory fetches them all at once and not one after the other.
+/// Reads a value of every cache line, so that the memory brings them in one stream: rows met one by one would be waited for
+/// one by one, which takes longer than what is done with them.
 #[inline(always)]
 fn touch(values: &[f32]) {
     let all = values.iter().step_by(LANES).fold(0, |all, v| all | v.to_bits());
@@ -130,24 +118,73 @@ struct Rows<'a> {
     /// Line number of the first value of a term's state, negated.
     base: i32,
     turn: i32,
+    /// The rows of lines with a voxel in the block: first, one past the last.
+    all_rows: Range<i32>,
+    /// The row of lines that meets the first voxel row halfway through the slabs.
+    middle_row: i32,
+    /// Of those now on their way.
     first_row: i32,
     width: usize,
     /// Energy on its way over `a_k`, `[row][term][line]`.
     state: Vec<f32>,
     /// Per row, the lines that carry anything: first, one past the last (indices into a term's state).
     active: Vec<[i32; 2]>,
+    /// Kept for its memory.
+    visits: Vec<Visit>,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    fn new(block: &'a Block, table: &'a AngleTable, lines: &Lines) -> Self {
+        let Lines { direction, start, turn, weight } = *lines;
+        let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
+        let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
+        let width = block.stride + (most - least) as usize;
+        let slabs: Vec<Vec<Piece>> =
+            walk.pieces.chunk_by(|a, b| a.slab == b.slab).map(<[Piece]>::to_vec).collect();
+        Self {
+            block,
+            table,
+            direction: direction.as_vec3().to_array(),
+            forward: [direction.x >= 0.0, direction.y >= 0.0],
+            weight: (weight / walk.slab_path_cm) as f32,
+            base: most + LEAD as i32,
+            turn,
+            all_rows: -row_most..block.size[1] as i32 - row_least,
+            middle_row: -slabs[slabs.len() / 2][0].shift[1],
+            slabs,
+            first_row: 0,
+            width,
+            state: vec![FLOOR; ROWS * TERMS * width],
+            active: vec![[0, 0]; ROWS],
+            visits: Vec::new(),
+        }
+    }
+
+    /// The groups of `ROWS` rows of lines, numbered so that those of one number meet the same voxels halfway.
+    fn groups(&self) -> Range<i32> {
+        let [first, last] = [self.all_rows.start, self.all_rows.end - 1]
+            .map(|row| (row - self.middle_row).div_euclid(ROWS as i32));
+        first..last + 1
+    }
+
+    /// Sets out with a group of rows of lines that carry nothing yet.
+    fn begin(&mut self, group: i32) {
+        self.first_row = self.middle_row + group * ROWS as i32;
+        self.state.fill(FLOOR);
+        self.active.fill([0, 0]);
+    }
+
     /// The first and last voxel row that the lines meet in a slab.
     fn voxel_rows(&self, number: usize) -> Option<[i32; 2]> {
         let shifts = self.slabs[number].iter().map(|p| p.shift[1]);
         let [low, high] = shifts.fold([i32::MAX, i32::MIN], |[l, h], s| [l.min(s), h.max(s)]);
-        (low <= high).then_some([self.first_row + low, self.first_row + high + ROWS as i32 - 1])
+        let low = (self.first_row + low).max(0);
+        let high = (self.first_row + high + ROWS as i32 - 1).min(self.block.size[1] as i32 - 1);
+        (low <= high).then_some([low, high])
     }
 
     /// The rows of lines that pass a voxel row, each in the order of travel.
-    fn visits(&self, number: usize, across: i32, visits: &mut Vec<Visit>) {
+    fn visit(&self, number: usize, across: i32, visits: &mut Vec<Visit>) {
         visits.clear();
         for piece in &self.slabs[number] {
             let row = across - piece.shift[1] - self.first_row;
@@ -161,8 +198,15 @@ impl Rows<'_> {
 
     /// Moves the visiting lines through a voxel row each.
     #[inline(always)]
-    fn pass<const FUSED: bool>(&mut self, row: usize, phase: i32, visits: &mut [Visit], deposit: &mut [f32]) {
+    fn pass<const FUSED: bool>(
+        &mut self,
+        rest: [usize; 2],
+        phase: i32,
+        visits: &mut [Visit],
+        deposit: &mut [f32],
+    ) {
         let Self { block, table, direction: d, width, .. } = *self;
+        let row = block.row(rest);
         let (releasing, matter) = (block.releasing[row], block.matter[row]);
         let lanes = LANES as i32;
         let mut used = [i32::MAX, i32::MIN];
@@ -182,13 +226,6 @@ impl Rows<'_> {
         }
         let strip = |voxel: i32| (voxel + phase).div_euclid(lanes);
         let (first, last) = (strip(first), strip(end - 1));
-        let start = row * block.stride + (first * lanes - phase + LEAD as i32) as usize;
-        let cells = start..start + (last + 1 - first) as usize * LANES;
-        touch(&block.density[cells.clone()]);
-        if releasing[0] < releasing[1] {
-            block.source.iter().for_each(|s| touch(&s[cells.clone()]));
-        }
-        touch(&deposit[cells]);
         for step in first..=last {
             // Lines meet the voxels of a row in the order of travel.
             let begin = lanes * if self.forward[0] { step } else { first + last - step } - phase;
@@ -197,8 +234,8 @@ impl Rows<'_> {
             let density = Lanes::load(&block.density[cell..]);
             let release = if begin < releasing[1] && begin + lanes > releasing[0] {
                 let source: [Lanes; CHANNELS] =
-                    std::array::from_fn(|c| Lanes::load(&block.source[c][cell..]));
-                let ray = &block.rays[cell / PHASE_STEP];
+                    std::array::from_fn(|c| Lanes::load(&block.source_row(row, c)[within..]));
+                let ray = block.ray(begin, rest);
                 release::<FUSED>(&source, table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]))
             } else {
                 Release::NONE
