@@ -19,13 +19,14 @@ beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
 beamsight bench cccs clinical --device cuda\n  \
 beamsight bench drr slices --runs 200 --device cuda\n  \
 beamsight bench gamma table1 --device cuda\n  \
+beamsight bench mccs phantom linear --device cuda\n  \
 beamsight bench live --runs 5\n  \
 beamsight bench register two part --runs 100\n  \
 beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path, cccs, drr, gamma, live, register
+    /// The job: path, cccs, mccs, drr, gamma, live, register
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
@@ -46,13 +47,15 @@ pub struct Args {
 const DRR: &str = "drr";
 /// The tables of Gu 2010.
 const GAMMA: &str = "gamma";
+/// The cases of Zhou 2010.
+const MCCS: &str = "mccs";
 /// A gantry drag through the worker.
 const LIVE: &str = "live";
 /// Poses found from random starts.
 const REGISTER: &str = "register";
 
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> = bench::jobs().chain([LIVE, DRR, GAMMA, REGISTER]).collect();
+    let known: Vec<&str> = bench::jobs().chain([LIVE, DRR, GAMMA, MCCS, REGISTER]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -76,6 +79,9 @@ pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
     }
     if args.job == GAMMA {
         return super::bench_gamma::run(&options, &device);
+    }
+    if args.job == MCCS {
+        return super::bench_mccs::run(&options, &device);
     }
     let report = bench::run(&args.job, &device, &options, &Watch::new())?
         .filter(|report| !report.rows.is_empty())

@@ -6,6 +6,7 @@
 mod bench;
 mod bench_drr;
 mod bench_gamma;
+mod bench_mccs;
 mod bench_register;
 mod demo;
 mod dose;

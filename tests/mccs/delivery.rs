@@ -5,8 +5,8 @@ use crate::{request, run};
 use beamsight::case::{Beam, ControlPoint, Jaws};
 use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::mccs::{MccsRequest, Variant};
+use beamsight::engine::selftest::kept_in_half_space;
 use beamsight::geometry::Volume;
-use beamsight::physics::kernel::{CONES, KernelClass, KernelTable};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -67,36 +67,6 @@ fn energy_is_kept() {
         let bound = if variant == Variant::Own { 0.003 } else { 0.03 };
         assert!((mev / want - 1.0).abs() < bound, "{variant:?}: {mev} for {want}");
     }
-}
-
-/// Part of a photon's energy that stays in a half space of water which it enters at right angles.
-fn kept_in_half_space(energy_mev: f64) -> f64 {
-    let table = KernelTable::water();
-    let mu = table.mu_over_rho_cm2_g(energy_mev);
-    let classes = KernelClass::ALL.map(|class| table.cumulative(class, energy_mev));
-    let within = |cone: usize, radius: f64| {
-        let radii = table.outer_radii_cm();
-        let at = |shell: usize| classes.iter().map(|c| c[shell][cone]).sum::<f64>();
-        let above = radii.partition_point(|r| *r < radius);
-        let (low, from) = if above == 0 { (0.0, 0.0) } else { (radii[above - 1], at(above - 1)) };
-        if above == radii.len() {
-            from
-        } else {
-            from + (at(above) - from) * (radius - low) / (radii[above] - low)
-        }
-    };
-    const STEPS: usize = 4000;
-    let step = 20.0 / mu / STEPS as f64;
-    (0..STEPS)
-        .map(|n| {
-            let depth = (n as f64 + 0.5) * step;
-            let kept = |cone: usize| {
-                let middle = (3.75 * (cone as f64 + 0.5)).to_radians().cos();
-                within(cone, if middle > 0.0 { f64::INFINITY } else { depth / -middle })
-            };
-            mu * (-mu * depth).exp() * step * (0..CONES).map(kept).sum::<f64>()
-        })
-        .sum()
 }
 
 /// A field shaped by leaves: open, in the shadow of the leaves, and in that of the jaws.

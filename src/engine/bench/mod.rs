@@ -4,6 +4,7 @@ pub mod cccs;
 pub mod degreef;
 pub mod drr;
 pub mod gamma;
+pub mod mccs;
 mod path;
 
 use super::cuda::{Buffer, CudaError, Device, Session};

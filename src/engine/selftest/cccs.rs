@@ -67,7 +67,7 @@ fn compare(case: &Case, device: &Compute, watch: &Watch) -> Result<Row, CudaErro
 }
 
 /// Water, or what a position holds of it (mass density and material), in a box about the origin.
-fn patient(
+pub(super) fn patient(
     spacing_mm: DVec3,
     size: [usize; 3],
     of: impl Fn(DVec3) -> (f32, Material),
@@ -89,7 +89,7 @@ fn patient(
     }))
 }
 
-fn field(jaws: Jaws, gantry_deg: f64, collimator_deg: f64, couch_deg: f64) -> Beam {
+pub(super) fn field(jaws: Jaws, gantry_deg: f64, collimator_deg: f64, couch_deg: f64) -> Beam {
     let mut beam = Beam::fixed("selftest", 1, gantry_deg, DVec3::ZERO, jaws, 100.0);
     for point in &mut beam.control_points {
         point.collimator_deg = collimator_deg;

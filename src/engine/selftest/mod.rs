@@ -3,8 +3,10 @@
 mod cccs;
 mod drr;
 mod gamma;
+mod mccs;
 mod path;
 
+pub use mccs::kept_in_half_space;
 pub use path::EDGES_AND_CORNERS_MM;
 
 use super::cuda::CudaError;
@@ -39,8 +41,13 @@ impl Row {
 type Test = fn(&Compute, &Watch) -> Result<Vec<Row>, CudaError>;
 
 /// The jobs and their tests.
-const TESTS: [(&str, Test); 4] =
-    [("path", path::rows), ("cccs", cccs::rows), ("drr", drr::rows), ("gamma", gamma::rows)];
+const TESTS: [(&str, Test); 5] = [
+    ("path", path::rows),
+    ("cccs", cccs::rows),
+    ("mccs", mccs::rows),
+    ("drr", drr::rows),
+    ("gamma", gamma::rows),
+];
 
 /// Tests every job on a device.
 ///

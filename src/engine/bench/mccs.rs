@@ -1,0 +1,253 @@
+//! Monte Carlo convolution/superposition beside Zhou 2010: its seven-beam phantom and two lung-like cases, batches of 672 000
+//! histories, and how far two runs with numbers of their own lie apart (its eq. 6 to 8, Table 4).
+//!
+//! Sizes: the phantom's 100 x 100 x 100 is that of its Table 2 as our copy of the paper has it; the lung cases' are not legible there and
+//! chosen by its Figure 4, which shows slice 98 of the first and slice 125 of 240 of the second.
+
+use super::{Options, timed};
+use crate::case::{Beam, Jaws};
+use crate::engine::cccs::{DoseError, DoseTo};
+use crate::engine::cuda::CudaError;
+use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
+use crate::engine::{Compute, Watch};
+use crate::geometry::{Grid, PatientPosition, Volume};
+use crate::physics::{Machine, Material, Patient};
+use glam::DVec3;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Histories of the paper's batch.
+pub const PAPER_BATCH: u64 = 672_000;
+/// Batches of the runs of its Table 4: 53.76 million histories.
+pub const PAPER_BATCHES: u64 = 80;
+
+/// A case: its name, voxels, their side in mm, whether it has lungs, and what the paper measured for it: seconds of 53.76 million
+/// histories on its card and on its quad-core.
+const CASES: [(&str, [usize; 3], f64, bool, [f64; 2]); 3] = [
+    ("phantom", [100, 100, 100], 3.0, false, [80.0 * 0.792, 80.0 * 8.91]),
+    ("lung1", [192, 196, 100], 2.5, true, [81.0, 810.0]),
+    ("lung2", [240, 240, 120], 2.0, true, [174.0, 1635.0]),
+];
+
+/// A line of the table.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub case: &'static str,
+    pub variant: Variant,
+    pub voxels: usize,
+    pub histories: u64,
+    /// Of the whole call with the dose on the host, and of the histories alone (on a card by its own events), ms.
+    pub call_ms: f64,
+    pub ms: f64,
+    pub uncertainty_percent: Option<f64>,
+    /// Between two runs with numbers of their own, above 20 % of the maximum: greatest difference of a voxel (eq. 6), greatest difference
+    /// over the maximum (eq. 7), mean difference of a voxel (eq. 8), and of the mean doses; percent.
+    pub apart: Option<Apart>,
+    /// What the paper measured for 53.76 million, s: its card, its quad-core.
+    pub paper_s: [f64; 2],
+}
+
+/// How far two doses lie apart, percent.
+#[derive(Clone, Copy, Debug)]
+pub struct Apart {
+    pub voxel: f64,
+    pub relative: f64,
+    pub average: f64,
+    pub mean_dose: f64,
+}
+
+impl Line {
+    /// Time of one of the paper's batches, ms.
+    pub fn batch_ms(&self) -> f64 {
+        self.call_ms * PAPER_BATCH as f64 / self.histories as f64
+    }
+}
+
+/// Runs the cases asked for. `linear` runs the phantom at 1e6 to 1e9 histories (on a CPU: 1e5 to 1e7).
+///
+/// # Errors
+/// A device that gives no answer.
+pub fn lines(
+    device: &Compute,
+    options: &Options,
+    watch: &Watch,
+    told: &dyn Fn(&Line),
+) -> Result<Vec<Line>, CudaError> {
+    let failed = |why: String| CudaError::Call { kernel: "mccs".to_owned(), what: why };
+    let on_cpu = matches!(device, Compute::Cpu);
+    let batches = if on_cpu { 4 } else { PAPER_BATCHES };
+    let mut lines = Vec::new();
+    for (name, size, spacing_mm, lungs, paper_s) in CASES {
+        let wanted = options.wants(name);
+        let linear = name == "phantom" && options.wants("linear");
+        if !(wanted || linear) {
+            continue;
+        }
+        let patient = patient(size, spacing_mm, lungs).map_err(|e| failed(e.to_string()))?;
+        let beams = beams().map_err(|e| failed(e.to_string()))?;
+        let mut one = |case, variant, histories, two_runs: bool| -> Result<(), CudaError> {
+            let asked = request(&patient, &beams, variant, histories);
+            let line =
+                time(case, &asked, device, watch, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
+            told(&line);
+            lines.push(line);
+            Ok(())
+        };
+        if wanted {
+            for variant in [Variant::Own, Variant::Paper] {
+                one(name, variant, batches * PAPER_BATCH, true)?;
+            }
+        }
+        if linear {
+            let exponents = if on_cpu { 5..=6 } else { 6..=9 };
+            for exponent in exponents {
+                one("linear", Variant::Own, 10_u64.pow(exponent), false)?;
+            }
+        }
+    }
+    Ok(lines)
+}
+
+fn time(
+    case: &'static str,
+    asked: &MccsRequest,
+    device: &Compute,
+    watch: &Watch,
+    two_runs: bool,
+    paper_s: [f64; 2],
+) -> Result<Line, DoseError> {
+    // Loads the kernels and calibrates the machine.
+    run(&MccsRequest { until: Until::Histories(1000), ..asked.clone() }, device, watch)?;
+    let (dose, call_ms) = timed(|| run(asked, device, watch));
+    let dose = dose?;
+    let apart = match two_runs {
+        true => {
+            Some(apart(&dose, &run(&MccsRequest { seed: asked.seed + 1, ..asked.clone() }, device, watch)?))
+        }
+        false => None,
+    };
+    let on_card = dose.receipt.phases_ms.iter().filter(|(phase, _)| phase.starts_with("card: "));
+    let phase = |name: &str| dose.receipt.phases_ms.iter().find(|p| p.0 == name).map_or(f64::NAN, |p| p.1);
+    let ms = match device {
+        Compute::Cpu => phase("histories"),
+        Compute::Cuda(_) => on_card.map(|(_, ms)| ms).sum(),
+    };
+    tracing::info!("{case}: {:?}", dose.receipt.phases_ms);
+    Ok(Line {
+        case,
+        variant: asked.variant,
+        voxels: asked.grid.len(),
+        histories: dose.histories,
+        call_ms,
+        ms,
+        uncertainty_percent: dose.uncertainty_percent,
+        apart,
+        paper_s,
+    })
+}
+
+fn run(asked: &MccsRequest, device: &Compute, watch: &Watch) -> Result<MccsDose, DoseError> {
+    refine(asked, device, watch, &mut |_| Next::GoOn)
+}
+
+fn apart(a: &MccsDose, b: &MccsDose) -> Apart {
+    let most = a.gy.data().iter().copied().fold(0.0, f32::max);
+    let (mut voxel, mut furthest, mut sum, mut count) = (0.0_f64, 0.0_f64, 0.0, 0.0);
+    let mut doses = [0.0; 2];
+    for (x, y) in a.gy.data().iter().zip(b.gy.data()).filter(|(x, _)| **x > 0.2 * most) {
+        let (x, y) = (f64::from(*x), f64::from(*y));
+        let off = (x - y).abs();
+        voxel = voxel.max(off / x);
+        furthest = furthest.max(off);
+        sum += off / x;
+        doses[0] += x;
+        doses[1] += y;
+        count += 1.0;
+    }
+    let percent = 100.0;
+    Apart {
+        voxel: percent * voxel,
+        relative: percent * furthest / f64::from(most),
+        average: percent * sum / count,
+        mean_dose: percent * (doses[1] / doses[0] - 1.0).abs(),
+    }
+}
+
+fn request(
+    patient: &Arc<Patient>,
+    beams: &[(Beam, Arc<Machine>)],
+    variant: Variant,
+    histories: u64,
+) -> MccsRequest {
+    MccsRequest {
+        patient: Arc::clone(patient),
+        beams: beams.to_vec(),
+        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+        dose_to: DoseTo::Medium,
+        until: Until::Histories(histories),
+        seed: 1,
+        directions: DIRECTIONS,
+        batch: PAPER_BATCH,
+        variant,
+        show_every: Duration::from_secs(3600),
+    }
+}
+
+/// Seven directions, each with a leaf-shaped field of its own of some 8 x 10 cm2.
+fn beams() -> Result<Vec<(Beam, Arc<Machine>)>, crate::physics::MachineError> {
+    let machine = Machine::resolve("generic-6mv")?;
+    let shaped = |n: usize| {
+        let jaws = Jaws::symmetric(100.0, 100.0);
+        let gantry = 360.0 / 7.0 * n as f64;
+        let mut beam =
+            Beam::fixed(&format!("beam {}", n + 1), n as u32 + 1, gantry, DVec3::ZERO, jaws, 100.0);
+        if let Some(leaves) = &machine.leaves {
+            beam.mlc = Some(leaves.to_case());
+            let tips =
+                |row: usize| [-35.0 - ((row + n) % 5) as f64 * 3.0, 30.0 + ((row + 2 * n) % 7) as f64 * 2.0];
+            beam.control_points[0].leaves_mm = (0..leaves.boundaries_mm.len() - 1).map(tips).collect();
+        }
+        (beam, Arc::clone(&machine))
+    };
+    Ok((0..7).map(shaped).collect())
+}
+
+/// A block of water, or an oval chest with two lungs and a spine in air.
+fn patient(
+    size: [usize; 3],
+    spacing_mm: f64,
+    lungs: bool,
+) -> Result<Arc<Patient>, crate::geometry::GridError> {
+    let spacing = DVec3::splat(spacing_mm);
+    let extent = DVec3::from(size.map(|n| n as f64)) * spacing;
+    let grid = Arc::new(Grid::axis_aligned(0.5 * (spacing - extent), spacing, size)?);
+    let of = |p: DVec3| {
+        let oval = |x: f64, y: f64, a: f64, b: f64| ((p.x - x) / a).powi(2) + ((p.y - y) / b).powi(2) < 1.0;
+        if !lungs {
+            (1.0, Material::Water)
+        } else if !oval(0.0, 0.0, 0.46 * extent.x, 0.36 * extent.y) {
+            (0.0, Material::Air)
+        } else if oval(-0.22 * extent.x, 0.0, 0.15 * extent.x, 0.25 * extent.y)
+            || oval(0.22 * extent.x, 0.0, 0.15 * extent.x, 0.25 * extent.y)
+        {
+            (0.26, Material::Lung)
+        } else if oval(0.0, 0.26 * extent.y, 18.0, 18.0) {
+            (1.4, Material::CorticalBone)
+        } else {
+            (1.0, Material::Muscle)
+        }
+    };
+    let voxels = (0..grid.len()).map(|i| {
+        let [nx, ny, _] = size;
+        of(grid.centre_mm(i % nx, i / nx % ny, i / (nx * ny)))
+    });
+    let (density, material): (Vec<f32>, Vec<u8>) = voxels.map(|(d, m)| (d, m as u8)).unzip();
+    let density = Arc::new(Volume::new(Arc::clone(&grid), density));
+    Ok(Arc::new(Patient {
+        relative_electron_density: Arc::clone(&density),
+        mass_density_g_cm3: density,
+        material: Arc::new(Volume::new(grid, material)),
+        position: PatientPosition::Hfs,
+        hu_table: "bench".to_owned(),
+    }))
+}

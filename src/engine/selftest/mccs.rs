@@ -1,0 +1,200 @@
+//! Monte Carlo: energy against an integral, one set of random numbers against another, a card against the CPU.
+
+use super::Row;
+use super::cccs::{field, patient};
+use crate::case::{Beam, Jaws};
+use crate::engine::cccs::{DoseError, DoseTo};
+use crate::engine::cuda::CudaError;
+use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
+use crate::engine::{Compute, Watch};
+use crate::physics::kernel::{CONES, KernelClass, KernelTable};
+use crate::physics::{Machine, Material, Patient, Spectrum};
+use glam::DVec3;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Of the energy, percent.
+const ENERGY_PERCENT: f64 = 0.5;
+/// Of the greatest dose, percent: of equal numbers only rounding differs, which now and then sends a history another way.
+const SAME_PERCENT: f64 = 1.0;
+/// Of chi-square a voxel: its own spread is a few percent.
+const CHI_SQUARE: f64 = 0.15;
+
+pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    made(device, watch).map_err(|why| match why.downcast::<DoseError>().map(|e| *e) {
+        Ok(DoseError::Stopped(stopped)) => CudaError::Stopped(stopped),
+        Ok(error) => CudaError::Call { kernel: "mccs".to_owned(), what: error.to_string() },
+        Err(other) => CudaError::Call { kernel: "mccs".to_owned(), what: other.to_string() },
+    })
+}
+
+type Made<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn made(device: &Compute, watch: &Watch) -> Made<Vec<Row>> {
+    let mut rows = vec![energy(device, watch)?];
+    for (name, request) in cases()? {
+        let got = run(&request, device, watch)?;
+        let again = run(&request, device, watch)?;
+        let bits = |dose: &MccsDose| -> Vec<u32> {
+            dose.gy.data().iter().chain(dose.sigma_gy.data()).map(|v| v.to_bits()).collect()
+        };
+        let repeats = bits(&got) == bits(&again);
+        let row = |against, worst, mean, tolerance, unit| Row {
+            job: "mccs",
+            case: name.to_owned(),
+            device: device.to_string(),
+            way: if request.variant == Variant::Own { "own" } else { "paper" },
+            against,
+            worst,
+            mean,
+            tolerance,
+            unit,
+            repeats,
+        };
+        // The paper's design leaves most of a voxel's dose to few histories: so few batches say nothing of its spread.
+        if request.variant == Variant::Own {
+            let other = run(&MccsRequest { seed: 99, ..request.clone() }, &Compute::Cpu, watch)?;
+            let chi = chi_square(&got, &other);
+            rows.push(row("CPU, other numbers", (chi - 1.0).abs(), chi, CHI_SQUARE, "chi2"));
+        }
+        if matches!(device, Compute::Cuda(_)) {
+            let want = run(&request, &Compute::Cpu, watch)?;
+            let reference: Vec<f64> = want.gy.data().iter().map(|gy| f64::from(*gy)).collect();
+            let most = reference.iter().copied().fold(0.0, f64::max);
+            let (worst, mean) = super::differences(got.gy.data(), &reference);
+            rows.push(row("CPU", 100.0 * worst / most, 100.0 * mean / most, SAME_PERCENT, "%"));
+        }
+    }
+    Ok(rows)
+}
+
+fn run(request: &MccsRequest, device: &Compute, watch: &Watch) -> Result<MccsDose, DoseError> {
+    let dose = refine(request, device, watch, &mut |_| Next::GoOn)?;
+    // A card that gave up would make this a comparison of the CPU with itself.
+    match dose.receipt.warnings.first() {
+        Some(why) => Err(DoseError::Beam { beam: "selftest".to_owned(), why: why.clone() }),
+        None => Ok(dose),
+    }
+}
+
+/// Mean over the voxels above half the maximum of the squared difference over its variance.
+fn chi_square(a: &MccsDose, b: &MccsDose) -> f64 {
+    let most = a.gy.data().iter().copied().fold(0.0, f32::max);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for i in 0..a.gy.data().len() {
+        let [x, y] = [a, b].map(|d| f64::from(d.gy.data()[i]));
+        if x + y > f64::from(most) {
+            let variance: f64 = [a, b].map(|d| f64::from(d.sigma_gy.data()[i]).powi(2)).iter().sum();
+            sum += (x - y).powi(2) / variance;
+            count += 1.0;
+        }
+    }
+    sum / count
+}
+
+fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: u64) -> MccsRequest {
+    MccsRequest {
+        patient: Arc::clone(patient),
+        beams,
+        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+        dose_to: DoseTo::Medium,
+        until: Until::Histories(histories),
+        seed: 1,
+        directions: DIRECTIONS,
+        // Fifty batches: chi-square wants deviations that are known to a few percent themselves.
+        batch: histories.div_ceil(50),
+        variant: Variant::Own,
+        show_every: Duration::from_secs(3600),
+    }
+}
+
+fn cases() -> Made<Vec<(&'static str, MccsRequest)>> {
+    let machine = Machine::resolve("generic-6mv")?;
+    let ten = Machine::resolve("generic-10mv-hd120")?;
+    let square = |side: f64| Jaws::symmetric(side, side);
+    let water = patient(DVec3::splat(6.0), [32, 30, 34], |_| (1.0, Material::Water))?;
+    let three = [0.0, 120.0, 240.0].map(|g| (field(square(80.0), g, 0.0, 0.0), Arc::clone(&machine)));
+    let chest = patient(DVec3::new(5.0, 6.0, 7.0), [36, 32, 26], |p| match p.length() {
+        r if r > 85.0 => (0.0, Material::Air),
+        _ if (-40.0..10.0).contains(&p.y) => (0.25, Material::Lung),
+        _ if (20.0..32.0).contains(&p.y) => (1.8, Material::CorticalBone),
+        _ => (1.0, Material::Water),
+    })?;
+    let mut arc = field(square(90.0), 200.0, 30.0, 10.0);
+    if let Some(leaves) = &ten.leaves {
+        arc.mlc = Some(leaves.to_case());
+        let bank = |row: usize| [-20.0 - (row % 5) as f64 * 3.0, 15.0 + (row % 7) as f64 * 4.0];
+        arc.control_points[0].leaves_mm = (0..leaves.boundaries_mm.len() - 1).map(bank).collect();
+    }
+    let mut last = arc.control_points[0].clone();
+    arc.control_points[0].meterset_weight = 0.0;
+    last.gantry_deg = 215.0;
+    last.leaves_mm.iter_mut().for_each(|bank| *bank = bank.map(|mm| mm + 12.0));
+    arc.control_points.push(last);
+    let mixed = vec![(arc, ten), (field(square(50.0), 80.0, 0.0, 0.0), machine)];
+    let three = request(&water, three.into(), 150_000);
+    let paper = MccsRequest { variant: Variant::Paper, ..three.clone() };
+    Ok(vec![
+        ("water, three beams", three),
+        ("water, three beams", paper),
+        ("lung, bone, an arc with leaves, two energies", request(&chest, mixed, 150_000)),
+    ])
+}
+
+/// Energy of a thin beam in a block that only what is scattered back can leave.
+fn energy(device: &Compute, watch: &Watch) -> Made<Row> {
+    let block = patient(DVec3::splat(20.0), [30; 3], |_| (8.0, Material::Water))?;
+    let mut machine = (*Machine::resolve("point-6mv")?).clone();
+    machine.spectrum = Spectrum { energies_mev: vec![0.5, 2.0, 6.0], photon_weights: vec![0.5, 0.3, 0.2] };
+    // 100 MU are 100 photons per cm2 at the isocentre, through 1 cm2.
+    let want: f64 = 100.0 * machine.spectrum.bins().map(|(e, w)| w * e * kept_in_half_space(e)).sum::<f64>();
+    let beam = field(Jaws::symmetric(10.0, 10.0), 0.0, 0.0, 0.0);
+    let got = run(&request(&block, vec![(beam, Arc::new(machine))], 200_000), device, watch)?;
+    // Gy times g of a 2 cm voxel of 8 g/cm3; a Gy g is 1e-3 J.
+    let joules: f64 = got.gy.data().iter().map(|gy| f64::from(*gy) * 64.0 * 1e-3).sum();
+    let off = 100.0 * (joules / 1.602_176_634e-13 / want - 1.0).abs();
+    Ok(Row {
+        job: "mccs",
+        case: "energy of a thin beam".to_owned(),
+        device: device.to_string(),
+        way: "own",
+        against: "integral",
+        worst: off,
+        mean: off,
+        tolerance: ENERGY_PERCENT,
+        unit: "%",
+        repeats: true,
+    })
+}
+
+/// Part of a photon's energy that stays in a half space of water which it enters at right angles: the integral over the depth of
+/// the first interaction. The kernel's cones forward keep all they have (to its last radius), those backward what they have within
+/// the way to the surface.
+pub fn kept_in_half_space(energy_mev: f64) -> f64 {
+    const STEPS: usize = 4000;
+    let table = KernelTable::water();
+    let mu = table.mu_over_rho_cm2_g(energy_mev);
+    let classes = KernelClass::ALL.map(|class| table.cumulative(class, energy_mev));
+    let radii = table.outer_radii_cm();
+    let within = |cone: usize, radius: f64| {
+        let at = |shell: usize| classes.iter().map(|c| c[shell][cone]).sum::<f64>();
+        let above = radii.partition_point(|r| *r < radius);
+        let (low, from) = if above == 0 { (0.0, 0.0) } else { (radii[above - 1], at(above - 1)) };
+        if above == radii.len() {
+            from
+        } else {
+            from + (at(above) - from) * (radius - low) / (radii[above] - low)
+        }
+    };
+    let kept = |cone: usize, depth: f64| {
+        let [inner, outer] = KernelTable::cone_edges_deg(cone);
+        let middle = (0.5 * (inner + outer)).to_radians().cos();
+        within(cone, if middle > 0.0 { f64::INFINITY } else { depth / -middle })
+    };
+    let step = 20.0 / mu / STEPS as f64;
+    let at = |n: usize| {
+        let depth = (n as f64 + 0.5) * step;
+        mu * (-mu * depth).exp() * step * (0..CONES).map(|cone| kept(cone, depth)).sum::<f64>()
+    };
+    (0..STEPS).map(at).sum()
+}
