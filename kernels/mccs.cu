@@ -275,7 +275,7 @@ __device__ inline Ray ray_from(const Tables& run, unsigned number, const Particl
 
 // Draws `histories` from the one numbered `n` within its batch on, and leaves their rays: slot after slot, each over all histories.
 // Slots must hold no ray before.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(HEAD_THREADS)
 mccs_head(const Tables run, const unsigned long long first, const unsigned begin, const unsigned histories, const float batch,
           Ray* __restrict__ rays)
 {
@@ -309,41 +309,42 @@ mccs_head(const Tables run, const unsigned long long first, const unsigned begin
         rays[i] = ray;
         return;
     }
-    float count = run.paper ? 1.0f : (float)run.directions;
+    // The walk only notes how far it is to each place: were its ray made there and then, one thread of the warp would make it while the
+    // others waited.
+    __shared__ float ways[MOST_DIRECTIONS][HEAD_THREADS];
+    unsigned places = run.paper ? 1u : run.directions;
+    float count = (float)places;
     float xi = unit(stream.words(PLACE_PATIENT).x);
-    float k = 0.0f;
-    float wanted = -logf(1.0f - (k + xi) / count);
+    unsigned k = 0u;
+    float wanted = -logf(1.0f - xi / count);
     float gone = 0.0f;
     EvenWalk walk(run.size, from, direction);
-    for (;;) {
+    while (k < places) {
         float start = walk.at, cm;
         int voxel;
         if (!walk.pass(voxel, cm)) {
-            return;
+            break;
         }
         unsigned bits = __ldg(run.voxels + voxel);
         float per_cm = __uint_as_float(bits) * group.mu[bits & 0xfu];
         float paths = per_cm * cm;
-        while (gone + paths >= wanted && per_cm > 0.0f) {
-            float way = start + (wanted - gone) / per_cm;
-            float at[3];
-#pragma unroll
-            for (int a = 0; a < 3; ++a) {
-                at[a] = fminf(fmaxf(from[a] + way * direction[a], 0.0f), (float)run.size[a]);
-            }
-            unsigned last = run.paper ? run.directions : (unsigned)k + 1u;
-            for (unsigned n = (unsigned)k; n < last; ++n) {
-                unsigned slot;
-                Ray ray = ray_from(run, number, particle, stream, n, at, slot);
-                rays[(unsigned long long)slot * histories + i] = ray;
-            }
-            k += 1.0f;
-            if (k >= count) {
-                return;
-            }
-            wanted = -logf(1.0f - (k + xi) / count);
+        while (k < places && gone + paths >= wanted && per_cm > 0.0f) {
+            ways[k][threadIdx.x] = start + (wanted - gone) / per_cm;
+            k += 1u;
+            wanted = -logf(1.0f - ((float)k + xi) / count);
         }
         gone += paths;
+    }
+    for (unsigned n = 0u; n < (run.paper ? k * run.directions : k); ++n) {
+        float way = ways[run.paper ? 0u : n][threadIdx.x];
+        float at[3];
+#pragma unroll
+        for (int a = 0; a < 3; ++a) {
+            at[a] = fminf(fmaxf(from[a] + way * direction[a], 0.0f), (float)run.size[a]);
+        }
+        unsigned slot;
+        Ray ray = ray_from(run, number, particle, stream, n, at, slot);
+        rays[(unsigned long long)slot * histories + i] = ray;
     }
 }
 

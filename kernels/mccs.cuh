@@ -11,6 +11,8 @@ constexpr float RADIUS_STEP_MM = 5.0f;
 constexpr int CLASSES = 16;
 constexpr unsigned ELECTRON = 1u;
 constexpr unsigned FAR_ONE_IN = 3u;
+constexpr int MOST_DIRECTIONS = 24;
+constexpr int HEAD_THREADS = 128;
 constexpr float TAU = 6.28318530717958648f;
 constexpr float PI = 3.14159265358979324f;
 

@@ -21,12 +21,26 @@ pub const PAPER_BATCH: u64 = 672_000;
 /// Batches of the runs of its Table 4: 53.76 million histories.
 pub const PAPER_BATCHES: u64 = 80;
 
-/// A case: its name, voxels, their side in mm, whether it has lungs, and what the paper measured for it: seconds of 53.76 million
-/// histories on its card and on its quad-core.
-const CASES: [(&str, [usize; 3], f64, bool, [f64; 2]); 3] = [
-    ("phantom", [100, 100, 100], 3.0, false, [80.0 * 0.792, 80.0 * 8.91]),
-    ("lung1", [192, 196, 100], 2.5, true, [81.0, 810.0]),
-    ("lung2", [240, 240, 120], 2.0, true, [174.0, 1635.0]),
+/// A case of the paper.
+struct Case {
+    name: &'static str,
+    size: [usize; 3],
+    spacing_mm: f64,
+    lungs: bool,
+    /// What the paper measured for 53.76 million histories, s: its card, its quad-core.
+    paper_s: [f64; 2],
+}
+
+const CASES: [Case; 3] = [
+    Case {
+        name: "phantom",
+        size: [100, 100, 100],
+        spacing_mm: 3.0,
+        lungs: false,
+        paper_s: [PAPER_BATCHES as f64 * 0.792, PAPER_BATCHES as f64 * 8.91],
+    },
+    Case { name: "lung1", size: [192, 196, 100], spacing_mm: 2.5, lungs: true, paper_s: [81.0, 810.0] },
+    Case { name: "lung2", size: [240, 240, 120], spacing_mm: 2.0, lungs: true, paper_s: [174.0, 1635.0] },
 ];
 
 /// A line of the table.
@@ -77,7 +91,7 @@ pub fn lines(
     let on_cpu = matches!(device, Compute::Cpu);
     let batches = if on_cpu { 4 } else { PAPER_BATCHES };
     let mut lines = Vec::new();
-    for (name, size, spacing_mm, lungs, paper_s) in CASES {
+    for Case { name, size, spacing_mm, lungs, paper_s } in CASES {
         let wanted = options.wants(name);
         let linear = name == "phantom" && options.wants("linear");
         if !(wanted || linear) {

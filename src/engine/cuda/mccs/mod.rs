@@ -257,7 +257,7 @@ impl Runner for Histories<'_> {
 mod tests {
     use super::super::kernels::{ptx, signature};
     use super::{Ray, Tables};
-    use crate::engine::mccs::tables::{CLASSES, LAST_CM, NODES, RADII, RADIUS_STEP_MM};
+    use crate::engine::mccs::tables::{CLASSES, LAST_CM, MOST_DIRECTIONS, NODES, RADII, RADIUS_STEP_MM};
     use crate::physics::kernel::CONES;
 
     /// The kernels write down again what the tables are made of.
@@ -279,6 +279,8 @@ mod tests {
             ("RADII", RADII as f64),
             ("RADIUS_STEP_MM", RADIUS_STEP_MM),
             ("CLASSES", CLASSES as f64),
+            ("MOST_DIRECTIONS", f64::from(MOST_DIRECTIONS)),
+            ("HEAD_THREADS", f64::from(super::THREADS)),
             ("FAR_ONE_IN", f64::from(crate::engine::cpu::mccs::FAR_ONE_IN)),
         ] {
             assert_eq!(constant(name), here, "{name}");
