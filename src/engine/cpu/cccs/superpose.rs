@@ -16,8 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Chunks of directions (at most, for each layout): the sum over directions does not depend on the number of threads
 /// because it is cut the same way for any.
 const CHUNKS: usize = 16;
-/// Directions that go through the block together: what their lines carry has to fit into a processor's own memory.
-const TOGETHER: usize = 4;
+/// Directions that go through the block together: what their lines carry has to fit into a processor's own memory. With 8 rows
+/// each, 4 and 16 directions are about as quick; 16 rows and 4 directions take a fifth longer.
+const TOGETHER: usize = 8;
 /// Values that a thread takes at a time where each is by itself: few enough for its cache.
 const PIECE: usize = 1 << 13;
 

@@ -30,7 +30,7 @@ pub struct Lines {
 }
 
 /// Rows of lines of a direction that go through the block together: a voxel between two of them is met again by the next rows.
-const ROWS: usize = 16;
+const ROWS: usize = 8;
 
 /// Carries energy along the lines of some directions and adds what stays to `deposit` (padded, in the block's layout):
 /// energy per volume of water of unit density. The directions go through the slabs together, so that the voxels of a slab come
