@@ -257,8 +257,8 @@ __device__ inline Ray ray_from(const Tables& run, unsigned number, const Particl
         unsigned offset = (unsigned)(unit(first.y) * (float)FAR_ONE_IN);
         unsigned turn = (k + offset) % FAR_ONE_IN;
         far = turn == 0u ? FAR_ONE_IN : 0u;
-        unsigned threes = (run.directions + FAR_ONE_IN - 1u) / FAR_ONE_IN;
-        slot = turn == 0u ? k / FAR_ONE_IN : threes + 2u * (k / FAR_ONE_IN) + (turn - 1u);
+        unsigned rounds = (run.directions + FAR_ONE_IN - 1u) / FAR_ONE_IN;
+        slot = turn == 0u ? k / FAR_ONE_IN : rounds + (FAR_ONE_IN - 1u) * (k / FAR_ONE_IN) + (turn - 1u);
     }
     Ray ray;
     float direction[3];
@@ -269,7 +269,7 @@ __device__ inline Ray ray_from(const Tables& run, unsigned number, const Particl
         ray.direction[a] = direction[a] * run.per_cm[a];
     }
     ray.energy = share;
-    ray.what = number << 8 | (unsigned)cone << 2 | far;
+    ray.what = number << 16 | (unsigned)cone << 8 | far;
     return ray;
 }
 
@@ -305,7 +305,7 @@ mccs_head(const Tables run, const unsigned long long first, const unsigned begin
     }
     const Group& group = run.groups[number];
     if (group.kind == ELECTRON) {
-        Ray ray = {{from[0], from[1], from[2]}, particle.energy, {direction[0], direction[1], direction[2]}, number << 8};
+        Ray ray = {{from[0], from[1], from[2]}, particle.energy, {direction[0], direction[1], direction[2]}, number << 16};
         rays[i] = ray;
         return;
     }
@@ -361,10 +361,10 @@ mccs_rays(const Tables run, Ray* __restrict__ rays, const unsigned count, unsign
         return;
     }
     rays[i].energy = 0.0f;
-    const Group& group = run.groups[ray.what >> 8];
-    const float* row = run.rows + group.rows_at + (ray.what >> 2 & 63u) * NODES;
+    const Group& group = run.groups[ray.what >> 16];
+    const float* row = run.rows + group.rows_at + (ray.what >> 8 & 0xffu) * NODES;
     float near_cm = group.near_cm;
-    float more = (float)(ray.what & 3u);
+    float more = (float)(ray.what & 0xffu);
     EvenWalk walk(run.size, ray.from, ray.direction);
     float energy = ray.energy, radius = 0.0f, before = 0.0f;
     bool far = false;

@@ -10,7 +10,7 @@ constexpr int RADII = 81;
 constexpr float RADIUS_STEP_MM = 5.0f;
 constexpr int CLASSES = 16;
 constexpr unsigned ELECTRON = 1u;
-constexpr unsigned FAR_ONE_IN = 3u;
+constexpr unsigned FAR_ONE_IN = 6u;
 constexpr int MOST_DIRECTIONS = 24;
 constexpr int HEAD_THREADS = 128;
 constexpr float TAU = 6.28318530717958648f;
@@ -69,7 +69,7 @@ struct __align__(16) Ray {
     float from[3]; // voxels
     float energy;  // quanta; 0: there is none
     float direction[3];
-    unsigned what; // group << 8 | cone << 2 | how it goes on beyond the near radius: 0 ends, 1 as it is, 3 times its weight
+    unsigned what; // group << 16 | cone << 8 | what its energy is multiplied by beyond the near radius
 };
 
 // Philox4x32-10 (engine/mccs/philox.rs).

@@ -112,3 +112,53 @@ fn plans_that_cannot_be_computed_are_refused() {
     refused(&["dose", "demo:water", "--plan", "nosuch.toml"], &["nosuch.toml"]);
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// Monte Carlo: the normalisation holds, the standard deviation is written beside the dose, equal seeds give equal doses.
+#[test]
+fn a_dose_by_histories() {
+    let folder = scratch("histories");
+    let plan = plan_in(&folder, ["", ""]);
+    let run = |seed: &str, name: &str| {
+        let [out, sigma] = ["dose", "sigma"].map(|what| folder.join(format!("{name}-{what}.mha")));
+        let words = [
+            "dose",
+            "demo:water",
+            "--plan",
+            text(&plan),
+            "--grid",
+            "10",
+            "--engine",
+            "mccs",
+            "--histories",
+            "1e5",
+            "--seed",
+            seed,
+            "--out",
+            text(&out),
+            "--sigma",
+            text(&sigma),
+            "--device",
+            "cpu",
+            "--json",
+        ];
+        let output = beamsight(&words);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        (json_of(&output), mha::read(&out).unwrap(), mha::read(&sigma).unwrap())
+    };
+    let (said, dose, sigma) = run("1", "first");
+    assert_eq!((&said["engine"], &said["status"]), (&"mccs".into(), &"coarse".into()));
+    assert_eq!(said["monte_carlo"]["histories"], 100_000);
+    let stated = said["monte_carlo"]["uncertainty_percent"].as_f64().unwrap();
+    assert!((1.0..30.0).contains(&stated), "{stated}");
+    assert!((said["figures"]["target"]["d95_gy"].as_f64().unwrap() - 10.0).abs() < 0.05);
+    // The file of standard deviations holds what is stated: root mean square over the voxels above half the maximum.
+    let most = dose.data().iter().copied().fold(0.0, f32::max);
+    let high = dose.data().iter().zip(sigma.data()).filter(|(d, _)| **d > 0.5 * most);
+    let squares: Vec<f64> = high.map(|(d, s)| f64::from(s / d).powi(2)).collect();
+    let read = 100.0 * (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
+    assert!((read / stated - 1.0).abs() < 1e-3, "{read} for {stated}");
+    assert!(run("1", "again").1.data() == dose.data() && run("2", "other").1.data() != dose.data());
+    refused(&["dose", "demo:water", "--plan", text(&plan), "--histories", "1e5"], &["--engine mccs"]);
+    refused(&["dose", "demo:water", "--engine", "mccs", "--histories", "0.5"], &["whole number"]);
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -15,6 +15,8 @@ use std::time::Instant;
 
 /// Fewer batches than this say little about the spread.
 const FEWEST_BATCHES: u64 = 10;
+/// A place within a batch is an `f32`.
+const MOST_BATCH: u64 = 1 << 24;
 /// A dose less certain than this is no final one, percent.
 const FINAL_PERCENT: f64 = 2.0;
 
@@ -63,7 +65,7 @@ impl<'a> Job<'a> {
 
     /// Histories of a batch.
     fn batch(&self) -> u64 {
-        let most = self.request.batch.max(1);
+        let most = self.request.batch.clamp(1, MOST_BATCH);
         match self.request.until {
             Until::Histories(n) => n.max(1).div_ceil(n.div_ceil(most).max(FEWEST_BATCHES)),
             Until::Uncertainty { .. } => most,

@@ -34,13 +34,13 @@ impl KernelRows {
         Self { fraction: sum, cones: cones.into_iter().map(|c| (c / sum) as f32).collect(), rows }
     }
 
-    /// Radius (g/cm2) within which the charged particles of the first interaction come to rest, but for a thousandth.
+    /// Radius (g/cm2) within which the charged particles of the first interaction come to rest, but for a hundredth.
     pub fn primary_range_cm(energy_mev: f64) -> f64 {
         let table = KernelTable::water();
         let primary =
             table.cumulative(KernelClass::Primary, energy_mev).map(|shell| shell.iter().sum::<f64>());
         let whole = primary[primary.len() - 1];
-        let reached = primary.iter().position(|within| *within >= 0.999 * whole);
+        let reached = primary.iter().position(|within| *within >= 0.99 * whole);
         table.outer_radii_cm()[reached.unwrap_or(primary.len() - 1)]
     }
 }

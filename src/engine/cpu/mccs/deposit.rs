@@ -11,7 +11,7 @@ use crate::physics::kernel::CONES;
 
 /// Beyond the range of its first charged particles a photon's energy is carried on by one direction in so many, at so many times
 /// its weight: what is left there is spread wide and thin, and half of the way would be spent on it.
-pub const FAR_ONE_IN: u32 = 3;
+pub const FAR_ONE_IN: u32 = 6;
 
 /// A direction of deposition.
 pub struct Ray {

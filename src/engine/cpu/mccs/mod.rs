@@ -13,5 +13,4 @@ mod flight;
 mod head;
 
 pub(in crate::engine) use batch::Histories;
-#[cfg(test)]
 pub(in crate::engine) use deposit::FAR_ONE_IN;

@@ -5,6 +5,7 @@
 use super::cccs::Failure;
 use super::{Arg, Buffer, Clock, CudaError, Device, Session, Shape};
 use crate::engine::Watch;
+use crate::engine::cpu::mccs::FAR_ONE_IN;
 use crate::engine::mccs::Runner;
 use crate::engine::mccs::simulation::Simulation;
 use crate::engine::mccs::tables::{Cell, Group, Head, Segment, Stand};
@@ -136,7 +137,7 @@ impl Work {
             seed: [run.seed as u32, (run.seed >> 32) as u32],
             padding: 0,
         };
-        let slots = u64::from(run.directions.next_multiple_of(3));
+        let slots = u64::from(run.directions.next_multiple_of(FAR_ONE_IN));
         let rays = session.alloc((slots * batch.min(CHUNK)) as usize)?;
         let quanta = session.alloc(voxels)?;
         let sum = session.alloc(voxels)?;
@@ -156,7 +157,7 @@ impl Work {
         batch: u64,
         watch: &Watch,
     ) -> Result<(), CudaError> {
-        let slots = u64::from(self.tables.directions.next_multiple_of(3));
+        let slots = u64::from(self.tables.directions.next_multiple_of(FAR_ONE_IN));
         let mut clock = match self.clock.take() {
             Some(clock) => clock,
             None => session.clock()?,
@@ -281,7 +282,7 @@ mod tests {
             ("CLASSES", CLASSES as f64),
             ("MOST_DIRECTIONS", f64::from(MOST_DIRECTIONS)),
             ("HEAD_THREADS", f64::from(super::THREADS)),
-            ("FAR_ONE_IN", f64::from(crate::engine::cpu::mccs::FAR_ONE_IN)),
+            ("FAR_ONE_IN", f64::from(super::FAR_ONE_IN)),
         ] {
             assert_eq!(constant(name), here, "{name}");
         }
