@@ -17,7 +17,7 @@ struct View {
     // Whether there is a dose A, a dose B, a gamma; which isodose lines are drawn: 0 none, 1 those of the dose on
     // show, 2 both.
     there: vec4<f32>,
-    // Where the mix changes: swipe x; checkerboard side; spyglass x, y and radius; pixels.
+    // Where the mix changes: swipe x; checkerboard side; spyglass x, y and radius; pixels. Whether gamma has a sign.
     mixing: vec4<f32>,
     // Difference: unit (0 Gy, 1 % of the reference, 2 % of A), dead band, end of the scale, opacity.
     difference: vec4<f32>,
@@ -78,19 +78,30 @@ fn at(volume: texture_3d<f32>, planes: texture_2d<f32>, grid: Grid, there: f32, 
     return Place(!is_nan(sample.value), sample, k.y);
 }
 
-// Gamma of the voxel a pixel lies in, never between voxels; -1 where there is none.
+const NO_GAMMA: f32 = -1e9;
+
+// Gamma of the voxel a pixel lies in, never between voxels.
 fn gamma_at(pixel: vec2<f32>) -> f32 {
     let p = grid_point(view.gamma, pixel);
     if view.there.z < 0.5 || !inside(view.gamma, p) {
-        return -1.0;
+        return NO_GAMMA;
     }
     let k = plane_index(planes_gamma, view.gamma.size, p.z).x;
     let voxel = clamp(vec3<i32>(floor(vec3(p.xy, k) + 0.5)), vec3(0), vec3<i32>(view.gamma.size.xyz) - 1);
     let value = textureLoad(gamma, voxel, 0).x;
-    return select(value, -1.0, is_nan(value));
+    return select(value, NO_GAMMA, is_nan(value));
+}
+
+fn fails(gamma: f32) -> bool {
+    return gamma > NO_GAMMA && abs(gamma) > 1.0;
 }
 
 fn gamma_colour(value: f32) -> vec3<f32> {
+    if view.mixing.w > 0.5 {
+        let size = abs(value);
+        let over = 0.5 + 0.5 * clamp((size - 1.0) / max(view.scale.z - 1.0, 1e-6), 0.0, 1.0);
+        return diverging(select(over, 0.3 * size, size <= 1.0) * select(1.0, -1.0, value < 0.0));
+    }
     if value <= 1.0 {
         return mix(view.gammas[0].rgb, view.gammas[1].rgb, value);
     }
@@ -159,12 +170,14 @@ fn shade(corner: Corner) -> @location(0) vec4<f32> {
         }
     } else if show == GAMMA {
         let value = gamma_at(pixel);
-        if value >= 0.0 {
-            colour = mix(colour, gamma_colour(value), view.scale.w);
-            if value > 1.0 {
+        if value > NO_GAMMA {
+            // With signs, what hardly differs lets the image through.
+            let strength = select(1.0, min(abs(value), 1.0), view.mixing.w > 0.5);
+            colour = mix(colour, gamma_colour(value), view.scale.w * strength);
+            if fails(value) {
                 let step = array<vec2<f32>, 4>(vec2(1.2, 0.0), vec2(-1.2, 0.0), vec2(0.0, 1.2), vec2(0.0, -1.2));
                 for (var i = 0; i < 4; i++) {
-                    if gamma_at(pixel + step[i]) <= 1.0 {
+                    if !fails(gamma_at(pixel + step[i])) {
                         colour = view.failing.rgb;
                     }
                 }

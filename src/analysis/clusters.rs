@@ -4,7 +4,6 @@
 use crate::engine::{Stopped, Watch};
 use crate::geometry::{Mask, Volume};
 use glam::DVec3;
-use rayon::prelude::*;
 use serde::Serialize;
 
 /// Failing voxels that touch, be it by a corner.
@@ -109,56 +108,8 @@ fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster 
     }
 }
 
-/// Gamma inside a structure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Inside {
-    /// Points with a gamma whose centres lie in the structure.
-    pub points: usize,
-    pub passing: usize,
-    pub max_gamma: f32,
-}
-
-impl Inside {
-    /// Percent of the points; `None` without any.
-    pub fn pass_rate_percent(&self) -> Option<f64> {
-        (self.points > 0).then(|| 100.0 * self.passing as f64 / self.points as f64)
-    }
-}
-
-/// Gamma inside each of several structures.
-///
-/// # Errors
-/// [`Stopped`].
-pub fn inside(gamma: &Volume<f32>, masks: &[&Mask], watch: &Watch) -> Result<Vec<Inside>, Stopped> {
-    let grid = gamma.grid();
-    let [nx, ny, nz] = grid.size();
-    let plane = |mask: &Mask, k: usize| {
-        let mut found = Inside::default();
-        for (n, &value) in gamma.plane(k).iter().enumerate().filter(|(_, v)| !v.is_nan()) {
-            if holds(mask, grid.centre_mm(n % nx, n / nx % ny, k)) {
-                found.points += 1;
-                found.passing += usize::from(value <= 1.0);
-                found.max_gamma = found.max_gamma.max(value);
-            }
-        }
-        found
-    };
-    masks
-        .iter()
-        .map(|mask| {
-            watch.check()?;
-            let all = (0..nz).into_par_iter().map(|k| plane(mask, k));
-            Ok(all.reduce(Inside::default, |a, b| Inside {
-                points: a.points + b.points,
-                passing: a.passing + b.passing,
-                max_gamma: a.max_gamma.max(b.max_gamma),
-            }))
-        })
-        .collect()
-}
-
 /// Whether a place lies in a voxel that a mask covers by half or more.
-fn holds(mask: &Mask, at_mm: DVec3) -> bool {
+pub(super) fn holds(mask: &Mask, at_mm: DVec3) -> bool {
     let v = mask.grid().voxel_from_patient(at_mm).round();
     let size = mask.grid().size();
     let inside = |x: f64, n: usize| x >= 0.0 && x < n as f64;
@@ -226,10 +177,6 @@ mod tests {
         let of = |masks: &[&Mask]| clusters(&gamma, masks, &Watch::new()).unwrap()[0].structure;
         assert_eq!(of(&[&part, &all]), Some((1, 1.0)));
         assert!(of(&[&part]).is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9));
-        let counts = inside(&gamma, &[&part, &all], &Watch::new()).unwrap();
-        // The part has 3 x 8 x 4 voxels, one of them without a gamma and two that fail.
-        assert_eq!((counts[0].points, counts[0].passing, counts[0].max_gamma), (95, 93, 1.5));
-        assert_eq!((counts[1].points, counts[1].passing), (255, 252));
         // Both hold all of a smaller one: the smaller structure is named.
         let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5)]);
         assert_eq!(clusters(&gamma, &[&all, &part], &Watch::new()).unwrap()[0].structure, Some((1, 1.0)));

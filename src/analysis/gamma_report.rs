@@ -1,17 +1,19 @@
 //! What gamma says, as a physicist reports it (TG-218: Miften 2018, Med Phys 45 e53): the criterion and everything it
 //! depends on, the pass rate, the values behind it, by structure, and a stricter criterion beside it.
 
+use super::clusters::holds;
 use crate::case::Receipt;
 use crate::engine::gamma::{Criterion, GammaMap, GammaRequest, GammaResult, Normalisation, Surface};
-use crate::geometry::Mask;
+use crate::geometry::{Mask, Volume};
+use rayon::prelude::*;
 use serde::Serialize;
 use std::fmt;
 
 /// Universal limits of TG-218 for the pass rate at 3 %/2 mm, global, from 10 % on, percent.
 pub const TOLERANCE_PERCENT: f64 = 95.0;
 pub const ACTION_PERCENT: f64 = 90.0;
-/// Bins of the histogram, and how wide one is.
-const BINS: usize = 40;
+/// Bins of the histogram, and how wide one is: up to the greatest gamma that the window's sliders offer.
+const BINS: usize = 100;
 const BIN: f64 = 0.05;
 
 /// The report of a comparison.
@@ -94,7 +96,7 @@ pub struct StructureGamma {
 }
 
 impl GammaReport {
-    /// `structures`: names, with masks on the reference's grid.
+    /// `structures`: names, with masks on any grid.
     pub fn new(
         [reference, evaluated]: [&str; 2],
         request: &GammaRequest,
@@ -155,17 +157,13 @@ impl CriterionReport {
             histogram,
             structures: structures
                 .iter()
-                .map(|(name, mask)| StructureGamma { name: (*name).to_owned(), figures: inside(map, mask) })
+                .map(|(name, mask)| StructureGamma {
+                    name: (*name).to_owned(),
+                    figures: GammaFigures::inside(&map.gamma, mask),
+                })
                 .collect(),
         }
     }
-}
-
-/// Figures of the points in a mask on the reference's grid, voxels half covered and more.
-fn inside(map: &GammaMap, mask: &Mask) -> GammaFigures {
-    let data = map.gamma.data();
-    let points = mask.iter().filter(|(_, share)| *share >= 0.5).filter_map(|(n, _)| data.get(n).copied());
-    GammaFigures::new(points.filter(|g| !g.is_nan()).collect())
 }
 
 fn verdict(pass_rate_percent: Option<f64>) -> &'static str {
@@ -178,6 +176,22 @@ fn verdict(pass_rate_percent: Option<f64>) -> &'static str {
 }
 
 impl GammaFigures {
+    /// Of the points whose centres lie in voxels that a mask covers by half or more.
+    pub fn inside(gamma: &Volume<f32>, mask: &Mask) -> Self {
+        if mask.grid() == gamma.grid() {
+            let points = mask.iter().filter(|(_, share)| *share >= 0.5);
+            let values = points.filter_map(|(n, _)| gamma.data().get(n).copied());
+            return Self::new(values.filter(|g| !g.is_nan()).collect());
+        }
+        let grid = gamma.grid();
+        let [nx, _, nz] = grid.size();
+        let of_plane = |k: usize| {
+            let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan());
+            points.filter(move |(n, _)| holds(mask, grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
+        };
+        Self::new((0..nz).into_par_iter().flat_map_iter(of_plane).collect())
+    }
+
     /// Of values without NaN.
     pub fn new(mut values: Vec<f32>) -> Self {
         let points = values.len();
@@ -310,6 +324,9 @@ impl fmt::Display for GammaFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Grid;
+    use glam::DVec3;
+    use std::sync::Arc;
 
     #[test]
     fn figures_of_a_few_values() {
@@ -318,6 +335,30 @@ mod tests {
         assert_eq!((figures.median, figures.max), (Some(1.0), Some(3.0)));
         assert!((figures.mean.unwrap() - 1.14).abs() < 1e-6 && figures.pass_rate_percent == Some(60.0));
         assert_eq!(GammaFigures::new(Vec::new()).pass_rate_percent, None);
+    }
+
+    /// A mask on a grid of its own, of half the voxels: x up to 5 mm.
+    #[test]
+    fn figures_inside_a_structure() {
+        let grid = |origin, spacing, size| Arc::new(Grid::axis_aligned(origin, spacing, size).unwrap());
+        let own = grid(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), [8, 8, 4]);
+        let mut data = vec![0.5; own.len()];
+        data[0] = f32::NAN;
+        for i in [1, 2, 3] {
+            data[own.index(i, 1, 1)] = 1.5;
+        }
+        let gamma = Volume::new(own.clone(), data);
+        for on in [own, grid(DVec3::new(-1.0, -1.0, -2.0), DVec3::new(1.0, 1.0, 2.0), [20, 22, 12])] {
+            let outline = |z: f64| {
+                [[-2.0, -2.0], [5.0, -2.0], [5.0, 30.0], [-2.0, 30.0]].map(|[x, y]| DVec3::new(x, y, z))
+            };
+            let contours: Vec<_> = on.planes_mm().iter().map(|z| outline(on.origin_mm().z + z)).collect();
+            let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
+            let mask = Mask::from_contours(&on, &contours, &|_| true).unwrap();
+            let figures = GammaFigures::inside(&gamma, &mask);
+            // 3 x 8 x 4 voxels, one of them without a gamma and two that fail.
+            assert_eq!((figures.points, figures.passing, figures.max), (95, 93, Some(1.5)));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, body_of, contradiction, dose_of_beam,
     is_computed, mask_of,
 };
-pub use clusters::{Cluster, Inside, clusters, inside};
+pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
 pub use dvh::{Dvh, DvhError};
 pub use figures::{PlanFigures, StructureFigures, target_of};

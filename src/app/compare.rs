@@ -5,9 +5,10 @@ use super::view::ViewKind;
 use crate::analysis::Goal;
 use crate::case::{Case, Rgb};
 use crate::engine::gamma::Criterion;
+use serde::{Deserialize, Serialize};
 
 /// A dose that can be A or B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// The computed dose of a plan, by index.
     Plan(usize),
@@ -40,7 +41,7 @@ impl Side {
 }
 
 /// How the two doses fill the middle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layout {
     /// A, B, B - A and gamma, four views of one plane.
     #[default]
@@ -92,7 +93,7 @@ impl Layout {
 }
 
 /// What a difference is told in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     #[default]
     Gy,
@@ -123,7 +124,7 @@ impl Unit {
 }
 
 /// How B - A is drawn; the scale reaches as far down as up.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DifferenceDisplay {
     pub unit: Unit,
     /// Nothing is drawn up to here, in the unit, on either side.
@@ -213,12 +214,23 @@ pub fn gamma_colour(gamma: f64, end: f64) -> Rgb {
     mixed(one, most, 0.35 + 0.65 * t)
 }
 
+/// Colour of a gamma with its sign on a scale that ends at `end` on either side, as `kernels/compare.wgsl` has it: pale up
+/// to 1, then at once darker.
+pub fn signed_gamma_colour(gamma: f64, end: f64) -> Rgb {
+    let size = gamma.abs();
+    let share = match size {
+        s if s <= 1.0 => 0.3 * s,
+        s => 0.5 + 0.5 * ((s - 1.0) / (end - 1.0).max(1e-6)).min(1.0),
+    };
+    difference_colour(share.copysign(gamma))
+}
+
 fn mixed(Rgb(a): Rgb, Rgb(b): Rgb, t: f64) -> Rgb {
     Rgb([0, 1, 2].map(|n| (f64::from(a[n]) + (f64::from(b[n]) - f64::from(a[n])) * t).round() as u8))
 }
 
 /// What gamma's percent are of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum GammaNorm {
     /// The greatest dose of the reference.
     Maximum,
@@ -229,7 +241,8 @@ pub enum GammaNorm {
 }
 
 /// The criteria of gamma.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GammaSettings {
     pub dose_percent: f64,
     pub dta_mm: f64,
@@ -243,6 +256,8 @@ pub struct GammaSettings {
     pub b_is_reference: bool,
     /// A second, stricter criterion beside it: dose in percent, distance in mm.
     pub second: Option<[f64; 2]>,
+    /// Whether the map tells where evaluated is higher from where it is lower.
+    pub signed: bool,
 }
 
 impl Default for GammaSettings {
@@ -257,6 +272,7 @@ impl Default for GammaSettings {
             norm: GammaNorm::Maximum,
             b_is_reference: false,
             second: Some([2.0, 1.0]),
+            signed: false,
         }
     }
 }
@@ -275,7 +291,8 @@ impl GammaSettings {
 }
 
 /// Everything the Compare workspace is set to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Compare {
     /// A and B.
     pub sides: [Option<Source>; 2],
@@ -291,8 +308,10 @@ pub struct Compare {
     /// Clinical goals; without any, those of the target.
     pub goals: Vec<Goal>,
     /// The goal being typed, and why it is none.
+    #[serde(skip)]
     pub goal_draft: (String, Option<String>),
     /// Path of the report, as typed.
+    #[serde(skip)]
     pub report_path: String,
 }
 
@@ -315,6 +334,41 @@ impl Default for Compare {
 }
 
 impl Compare {
+    /// As a session has kept it, for the case it was of; what does not fit there, or makes no sense, is left as it is by
+    /// default.
+    pub fn restored(mut self, case: &Case) -> Self {
+        let usual = Self::default();
+        let there = |source: &Source| match source {
+            Source::Plan(plan) => *plan < case.plans.len(),
+            Source::Beam(beam) => case.plans.iter().any(|p| p.beams.iter().any(|b| b.number == *beam)),
+            Source::Dose(dose) => *dose < case.doses.len(),
+        };
+        self.sides = self.sides.map(|side| side.filter(there));
+        let GammaSettings { dose_percent, dta_mm, threshold_percent, max_gamma, norm, second, .. } =
+            self.gamma;
+        let criterion = |c: [f64; 2]| c.into_iter().all(|v| (0.1..=20.0).contains(&v));
+        let sound = criterion([dose_percent, dta_mm])
+            && second.is_none_or(criterion)
+            && (0.0..=90.0).contains(&threshold_percent)
+            && (1.5..=5.0).contains(&max_gamma)
+            && !matches!(norm, GammaNorm::Typed(gy) if !(0.01..=500.0).contains(&gy));
+        if !sound {
+            self.gamma = usual.gamma;
+        }
+        let DifferenceDisplay { dead_band, end, opacity, .. } = self.difference;
+        if !((0.0..=1000.0).contains(&dead_band)
+            && end > dead_band
+            && end <= 1000.0
+            && (0.0..=1.0).contains(&opacity))
+        {
+            self.difference = usual.difference;
+        }
+        if !(0.0..=1.0).contains(&self.swipe) || self.weights.iter().any(|w| !(-100.0..=100.0).contains(w)) {
+            (self.swipe, self.weights) = (usual.swipe, usual.weights);
+        }
+        self
+    }
+
     /// What a case suggests: the dose of a file against the computed one, else two plans, else two doses.
     pub fn for_case(case: &Case, computed: impl Fn(usize) -> bool) -> [Option<Source>; 2] {
         let plans = (0..case.plans.len()).filter(|p| computed(*p)).map(Source::Plan);
@@ -370,6 +424,37 @@ mod tests {
         assert_eq!(gamma_colour(1.0, 2.0), GAMMA_COLOURS[1]);
         assert_eq!([gamma_colour(0.0, 2.0), gamma_colour(5.0, 2.0)], [GAMMA_COLOURS[0], GAMMA_COLOURS[2]]);
         assert!(blue(gamma_colour(1.001, 2.0)) < -20, "what just fails is not white");
+    }
+
+    #[test]
+    fn a_signed_gamma_is_pale_where_it_passes() {
+        let paleness = |Rgb(c): Rgb| c.into_iter().map(i32::from).sum::<i32>();
+        for sign in [-1.0, 1.0] {
+            let [passes, fails, worst] =
+                [1.0, 1.01, 2.0].map(|g| paleness(signed_gamma_colour(sign * g, 2.0)));
+            assert!(passes > fails + 60 && fails > worst, "{passes} {fails} {worst}");
+        }
+    }
+
+    #[test]
+    fn what_a_session_kept_is_restored_where_it_makes_sense() {
+        let case = crate::files::demo::build("tg119").unwrap();
+        let mut set = Compare { sides: [Some(Source::Plan(0)), Some(Source::Dose(7))], ..Compare::default() };
+        set.layout = Layout::Flicker;
+        set.gamma = GammaSettings { dose_percent: 2.0, signed: true, ..set.gamma };
+        let kept = serde_json::to_value(&set).unwrap();
+        let back: Compare = serde_json::from_value(kept).unwrap();
+        let back = back.restored(&case);
+        assert_eq!(
+            back,
+            Compare { sides: [Some(Source::Plan(0)), None], ..set.clone() },
+            "there is no such dose"
+        );
+        set.gamma.dose_percent = f64::NAN;
+        set.difference.end = -1.0;
+        let back = set.restored(&case);
+        assert_eq!((back.gamma, back.difference), (GammaSettings::default(), DifferenceDisplay::default()));
+        assert_eq!(back.layout, Layout::Flicker);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How a case was looked at and computed, as a session keeps it: the window's own part of the session file.
 
+use super::compare::Compare;
 use super::display::WindowLevel;
 use super::follow::Settings;
 use super::roi::Shape;
@@ -26,6 +27,8 @@ pub struct Record {
     grid_mm: Option<f64>,
     /// The whole table as TOML: dose depends on it, and its file may be gone.
     hu_table: Option<String>,
+    /// Of the Compare workspace.
+    compare: Option<Compare>,
 }
 
 impl Record {
@@ -41,6 +44,7 @@ impl Record {
             dose_to: Some(settings.dose_to),
             grid_mm: Some(settings.grid_mm),
             hu_table: Some(settings.hu_table.to_toml()),
+            compare: Some(state.compare.clone()),
         }
     }
 
@@ -60,6 +64,9 @@ impl Record {
             if let Some(structure) = set.iter().find(|s| s.number == number) {
                 state.shapes.remember(structure, shape);
             }
+        }
+        if let Some(compare) = self.compare {
+            state.compare = compare.restored(state.history.case());
         }
         let settings = &mut state.follow.settings;
         let Settings { quality, dose_to, grid_mm, hu_table, .. } = settings;

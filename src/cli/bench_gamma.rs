@@ -3,7 +3,7 @@
 use super::{Answer, Failure};
 use crate::engine::bench::Options;
 use crate::engine::bench::gamma::{Line, lines};
-use crate::engine::gamma::Order;
+use crate::engine::gamma::Method;
 use crate::engine::{Compute, Watch};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -23,11 +23,11 @@ pub fn run(options: &Options, device: &Compute) -> Result<Answer, Failure> {
     Ok(Answer { json, text: as_text(&lines, options.runs, device) })
 }
 
-fn word(order: Order) -> &'static str {
-    match order {
-        Order::Compact => "closed up",
-        Order::Difference => "by difference",
-        Order::Unsorted => "as they lie",
+fn word(method: Method) -> &'static str {
+    match method {
+        Method::Bounded => "bounded",
+        Method::Sorted => "paper, sorted",
+        Method::Paper => "paper",
     }
 }
 
@@ -39,7 +39,7 @@ fn as_text(lines: &[Line], runs: usize, device: &Compute) -> String {
         "voxels",
         "criterion",
         "from %",
-        "points taken",
+        "search",
         "points",
         "pass %",
         "worst",
@@ -62,7 +62,7 @@ fn as_text(lines: &[Line], runs: usize, device: &Compute) -> String {
             "{:<10} {size:>11} {criterion:>9} {:>6} {:<13} {:>8} {:>7.2} {:>6.2} {:>11.4e} {:>9.3} {:>9.3} {:>9.5} {:>9.2} {:>9.2}",
             line.name(),
             line.threshold_percent,
-            word(line.order),
+            word(line.method),
             line.points,
             line.pass_rate_percent,
             line.most,
@@ -94,7 +94,7 @@ fn as_json(line: &Line) -> Value {
         "voxels": line.voxels(),
         "criterion": line.criterion,
         "threshold_percent": line.threshold_percent,
-        "order": line.order,
+        "method": line.method,
         "points": line.points,
         "pass_rate_percent": line.pass_rate_percent,
         "max_gamma": line.most,

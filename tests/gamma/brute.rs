@@ -106,6 +106,27 @@ fn rough_doses_on_one_grid() {
     }
 }
 
+/// Points at voxels of the evaluated dose with a gamma so small that no search is made for them.
+#[test]
+fn rough_doses_of_small_gamma() {
+    let even = even(DVec3::new(-9.0, -7.0, -8.0), DVec3::new(2.0, 1.5, 2.5), [8, 7, 6]);
+    let turn = DMat3::from_euler(EulerRot::XYZ, 0.3, -0.5, 0.8);
+    let (at, planes) = (DVec3::new(-8.0, -6.0, -7.0), [0.0, 1.0, 2.5, 6.0, 7.0]);
+    let uneven = Arc::new(Grid::new(at, turn.x_axis, turn.y_axis, [1.7, 2.3], [7, 6], &planes).unwrap());
+    for grid in [even, uneven] {
+        for criterion in
+            [Criterion::global(60.0, 20.0), Criterion::global(20.0, 6.0), Criterion::global(90.0, 4.0)]
+        {
+            let (a, b) = (rough(&grid, 1, 0.3), rough(&grid, 2, 0.3));
+            let off = worst(&a, &b, criterion);
+            assert!(off < 2e-5, "{criterion}: {off}");
+            let values = on_cpu(&everywhere(&a, &b, &[criterion])).maps[0].gamma.clone();
+            let small = values.data().iter().filter(|g| **g > 0.0 && **g < 0.1).count();
+            assert!(small > 20, "{criterion}: {small} points of small gamma");
+        }
+    }
+}
+
 #[test]
 fn grids_of_every_kind() {
     let even = even(DVec3::new(-9.0, -7.0, -8.0), DVec3::new(2.0, 2.5, 3.0), [7, 6, 5]);

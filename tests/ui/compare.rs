@@ -151,6 +151,25 @@ fn sliders_and_numbers_move_the_pass_rate() {
 }
 
 #[test]
+fn the_sign_tells_where_b_is_higher_from_where_it_is_lower() {
+    let mut w = compare("compare_sign");
+    let b = |p: DVec3| if p.x < 0.0 { 9.0 } else { 11.0 };
+    with_doses(&mut w, dose("even", 4.0, |_| 10.0), dose("tilted", 4.0, b));
+    w.state_mut().state.compare.layout = Layout::Gamma;
+    w.get_by_label("Sign on the map").click();
+    w.run_steps(2);
+    let signed = |app: &App| app.state.follow.gamma_figures().and_then(|(f, _)| f.signed.clone());
+    until(&mut w, "signs", |app| app.is_settled() && signed(app).is_some());
+    let map = signed(w.state()).expect("signs");
+    assert!(map.at(2, 10, 10) < -1.0 && map.at(17, 10, 10) > 1.0);
+    let middle = pane(&w, "Compare gamma").center();
+    let colours = pixels(&mut w);
+    let [left, right] = [-60.0, 60.0].map(|x| colours(middle + vec2(x, -12.0)));
+    assert!(left[2] > left[0] + 40, "B lower is blue: {left:?}");
+    assert!(right[0] > right[2] + 40, "B higher is red: {right:?}");
+}
+
+#[test]
 fn a_cluster_in_the_list_is_gone_to() {
     let mut w = compare("compare_cluster");
     let spot = DVec3::new(22.0, -14.0, 18.0);

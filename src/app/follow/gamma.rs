@@ -3,12 +3,14 @@
 
 use super::work::Answer;
 use super::{Follow, Wanted};
-use crate::analysis::{Cluster, Inside, clusters, inside};
+use crate::analysis::{Cluster, CriterionReport, GammaFigures, clusters};
 use crate::app::compare::GammaNorm;
 use crate::app::state::{State, Workspace};
 use crate::app::view::ViewKind;
 use crate::case::StructureKind;
-use crate::engine::gamma::{Counts, Criterion, GammaRequest, GammaResult, Normalisation, Subset, gamma};
+use crate::engine::gamma::{
+    Counts, Criterion, GammaMap, GammaRequest, GammaResult, Normalisation, Subset, gamma,
+};
 use crate::engine::{Watch, Wish};
 use crate::geometry::{Grid, Mask, Volume, VolumeId};
 use crate::worker::{Lane, Slot, Task, Worker};
@@ -36,45 +38,28 @@ pub struct GammaEstimate {
     pub plane: Option<Arc<Volume<f32>>>,
 }
 
-/// What gamma says of structures and places.
+/// What gamma says, and of structures and places.
 #[derive(Clone, Debug)]
-pub struct GammaFigures {
-    pub histogram: Histogram,
+pub struct GammaAnswer {
+    /// Of the first criterion, without structures.
+    pub report: CriterionReport,
     /// The worst first, each with the ROI number of the structure that holds most of it, and the share it holds.
     pub clusters: Vec<(Option<(u32, f64)>, Cluster)>,
     /// By ROI number, of those that have points.
-    pub structures: Vec<(u32, Inside)>,
-    /// Over all points.
-    pub mean: f64,
-    pub max: f32,
+    pub structures: Vec<(u32, GammaFigures)>,
+    /// The map with the sign of evaluated minus reference, where that is wanted.
+    pub signed: Option<Arc<Volume<f32>>>,
 }
 
-/// Points by gamma, in steps of [`Histogram::STEP`]; the last holds all beyond.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Histogram(pub Vec<usize>);
-
-impl Histogram {
-    pub const STEP: f64 = 0.05;
-    const MOST: usize = 80;
-
-    fn add(&mut self, gamma: f64) {
-        // 1 belongs to what passes: bins reach up to and with their upper end.
-        let bin = ((gamma / Self::STEP).ceil() as usize).saturating_sub(1).min(Self::MOST - 1);
-        if self.0.len() <= bin {
-            self.0.resize(bin + 1, 0);
-        }
-        self.0[bin] += 1;
-    }
-}
-
-/// The gamma that figures are of, and the masks they are told by: structure numbers and fingerprints.
-pub(super) type FiguresInputs = (VolumeId, Vec<(u32, u64)>);
+/// The gamma that figures are of, the masks they are told by (structure numbers and fingerprints), and whether its sign is
+/// wanted.
+pub(super) type FiguresInputs = (VolumeId, Vec<(u32, u64)>, bool);
 
 #[derive(Debug, Default)]
 pub(super) struct GammaState {
     full: Wanted<GammaInputs, Arc<GammaResult>>,
     estimate: Option<(GammaInputs, GammaEstimate)>,
-    figures: Wanted<FiguresInputs, Arc<GammaFigures>>,
+    figures: Wanted<FiguresInputs, Arc<GammaAnswer>>,
 }
 
 /// How far gamma is behind what the window is set to.
@@ -106,11 +91,12 @@ impl Follow {
 
     /// Why there is no gamma for the doses and criteria as they stand.
     pub fn gamma_failure(&self) -> Option<&str> {
-        self.gamma.full.failure()
+        // The job's own name before it says nothing more.
+        self.gamma.full.failure().map(|why| why.strip_prefix("Gamma: ").unwrap_or(why))
     }
 
     /// Histogram, structures and clusters, and whether they are up to date.
-    pub fn gamma_figures(&self) -> Option<(&Arc<GammaFigures>, Freshness)> {
+    pub fn gamma_figures(&self) -> Option<(&Arc<GammaAnswer>, Freshness)> {
         let figures = self.gamma.figures.latest()?;
         let current = self.gamma.figures.current().is_some() && self.gamma.full.current().is_some();
         Some((figures, if current { Freshness::Current } else { Freshness::Stale }))
@@ -129,7 +115,7 @@ impl Follow {
         self.gamma.estimate = Some((inputs, estimate));
     }
 
-    pub(super) fn take_gamma_figures(&mut self, inputs: FiguresInputs, figures: Arc<GammaFigures>) {
+    pub(super) fn take_gamma_figures(&mut self, inputs: FiguresInputs, figures: Arc<GammaAnswer>) {
         let wanted = &mut self.gamma.figures;
         if wanted.asked.as_ref() == Some(&inputs) {
             wanted.failure = None;
@@ -177,6 +163,7 @@ pub(super) fn ask(state: &mut State, worker: &Worker<Answer>) {
         max_gamma: settings.max_gamma,
         device: wish,
     };
+    let asked = request.clone();
     if state.follow.gamma.full.wants(inputs.clone()) {
         let plane = (state.compare.plane == ViewKind::Axial).then_some(state.crosshair_mm);
         let first = (inputs.clone(), request.clone());
@@ -191,7 +178,7 @@ pub(super) fn ask(state: &mut State, worker: &Worker<Answer>) {
         });
         worker.submit(Slot::Gamma, task.on(Lane::Device));
     }
-    figures(state, worker);
+    figures(state, asked, worker);
 }
 
 /// What is asked of gamma; `None` where there is no pair to ask of.
@@ -263,11 +250,14 @@ fn in_place(grid: &Arc<Grid>, k: usize, values: &[f32]) -> Volume<f32> {
 }
 
 /// Asks for what the gamma that is there says of structures and places.
-fn figures(state: &mut State, worker: &Worker<Answer>) {
+fn figures(state: &mut State, request: GammaRequest, worker: &Worker<Answer>) {
+    let signed = state.compare.gamma.signed;
     let follow = &mut state.follow;
-    let Some(map) = follow.gamma.full.latest().and_then(|r| r.maps.first()).map(|m| m.gamma.clone()) else {
+    let Some(map) = follow.gamma.full.latest().and_then(|r| r.maps.first()).cloned() else {
         return;
     };
+    // The sign is that of the doses as they stand: there is none for a map of others.
+    let signed = (signed && follow.gamma.full.current().is_some()).then_some(request);
     // All masks or none: else the figures would be made anew with each that comes.
     if follow.masks.values().any(|m| m.now.is_some() && m.current().is_none() && m.failure().is_none()) {
         return;
@@ -289,11 +279,12 @@ fn figures(state: &mut State, worker: &Worker<Answer>) {
             Some((*number, *print, mask.clone()))
         })
         .collect();
-    let inputs: FiguresInputs = (map.id(), masks.iter().map(|(n, print, _)| (*n, *print)).collect());
+    let prints = masks.iter().map(|(n, print, _)| (*n, *print)).collect();
+    let inputs: FiguresInputs = (map.gamma.id(), prints, signed.is_some());
     if follow.gamma.figures.wants(inputs.clone()) {
         let task = Task::new("Gamma by structure", move |watch| {
             let masks: Vec<(u32, Arc<Mask>)> = masks.into_iter().map(|(n, _, mask)| (n, mask)).collect();
-            let figures = figures_of(&map, &masks, &bodies, watch)?;
+            let figures = figures_of(&map, &masks, &bodies, signed.as_ref(), watch)?;
             Ok::<_, String>(Answer::GammaFigures(inputs, Arc::new(figures)))
         });
         worker.submit(Slot::GammaFigures, task);
@@ -301,49 +292,28 @@ fn figures(state: &mut State, worker: &Worker<Answer>) {
 }
 
 fn figures_of(
-    map: &Volume<f32>,
+    map: &GammaMap,
     masks: &[(u32, Arc<Mask>)],
     bodies: &[u32],
+    signed: Option<&GammaRequest>,
     watch: &Watch,
-) -> Result<GammaFigures, String> {
+) -> Result<GammaAnswer, String> {
     let places: Vec<&(u32, Arc<Mask>)> = masks.iter().filter(|(n, _)| !bodies.contains(n)).collect();
     let organs: Vec<&Mask> = places.iter().map(|(_, m)| m.as_ref()).collect();
-    let clusters = clusters(map, &organs, watch).map_err(|e| e.to_string())?;
-    let borrowed: Vec<&Mask> = masks.iter().map(|(_, m)| m.as_ref()).collect();
-    let inside = inside(map, &borrowed, watch).map_err(|e| e.to_string())?;
-    let known = || map.data().iter().filter(|v| !v.is_nan());
-    let mut histogram = Histogram(Vec::new());
-    let (mut sum, mut count, mut max) = (0.0, 0_usize, 0.0_f32);
-    for &value in known() {
-        histogram.add(f64::from(value));
-        sum += f64::from(value);
-        count += 1;
-        max = max.max(value);
+    let clusters = clusters(&map.gamma, &organs, watch).map_err(|e| e.to_string())?;
+    let mut structures = Vec::new();
+    for (number, mask) in masks {
+        watch.check().map_err(|e| e.to_string())?;
+        let figures = GammaFigures::inside(&map.gamma, mask);
+        structures.extend((figures.points > 0).then_some((*number, figures)));
     }
-    let numbers = masks.iter().map(|(number, _)| *number);
-    Ok(GammaFigures {
-        histogram,
+    Ok(GammaAnswer {
+        report: CriterionReport::new(map, &[]),
         clusters: clusters
             .into_iter()
             .map(|c| (c.structure.map(|(index, share)| (places[index].0, share)), c))
             .collect(),
-        structures: numbers.zip(inside).filter(|(_, inside)| inside.points > 0).collect(),
-        mean: sum / count.max(1) as f64,
-        max,
+        structures,
+        signed: signed.map(|request| Arc::new(map.signed(request))),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gamma_of_one_is_counted_with_those_that_pass() {
-        let mut histogram = Histogram::default();
-        for gamma in [0.0, 0.05, 0.051, 1.0, 1.000_01, 2.0, 1e9] {
-            histogram.add(gamma);
-        }
-        let Histogram(bins) = histogram;
-        assert_eq!([bins[0], bins[1], bins[19], bins[20], bins[39], bins[79]], [2, 1, 1, 1, 1, 1]);
-    }
 }

@@ -11,7 +11,7 @@ mod inputs;
 mod take;
 pub(super) mod work;
 
-pub use gamma::{Freshness, GammaFigures, Histogram};
+pub use gamma::{Freshness, GammaAnswer};
 pub use inputs::{Settings, Shown};
 pub use work::{Answer, Opened};
 

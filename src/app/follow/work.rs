@@ -2,7 +2,7 @@
 
 use super::ShownResult;
 use super::compare::OtherPlanInputs;
-use super::gamma::{FiguresInputs, GammaEstimate, GammaFigures, GammaInputs};
+use super::gamma::{FiguresInputs, GammaAnswer, GammaEstimate, GammaInputs};
 use super::inputs::{BeamInputs, PatientInputs, Settings, Shown, ShownInputs};
 use crate::analysis::{
     Computation, Dvh, Part, PlanJob, Ready, body_from_ct, body_of, dose_of_beam, dose_of_plan, mask_of,
@@ -54,7 +54,7 @@ pub enum Answer {
     SideDvhs(usize, Vec<DvhAnswer>),
     GammaEstimate(GammaInputs, GammaEstimate),
     Gamma(GammaInputs, Arc<GammaResult>),
-    GammaFigures(FiguresInputs, Arc<GammaFigures>),
+    GammaFigures(FiguresInputs, Arc<GammaAnswer>),
     /// A dose for the case: read from a file, or made of others.
     NewDose {
         dose: Arc<Dose>,

@@ -7,6 +7,7 @@ use super::textures::Layouts;
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub(super) const SOURCE: &str = concat!(
@@ -40,7 +41,7 @@ pub enum Blend {
 }
 
 /// Which isodose lines are drawn: those of A solid, those of B dashed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Isolines {
     None,
     /// Those of the dose on show at a place; none on a difference or gamma.
@@ -72,6 +73,8 @@ pub struct DifferenceLook {
 pub struct GammaLook {
     /// End of the scale.
     pub end: f32,
+    /// Whether it has a sign: then the colours are those of the difference.
+    pub signed: bool,
     pub opacity: f32,
     /// At 0, 1 and the end; display colours, 0 to 1.
     pub colours: [[f32; 3]; 3],
@@ -173,7 +176,7 @@ fn uniform_of(frame: &PlaneFrame, look: &CompareLook<'_>, has_ct: bool, there: [
         Blend::Gamma => (6.0, [0.0; 3]),
     };
     u.shape = [frame.size_px[0], frame.size_px[1], 0.0, show];
-    u.mixing = [mixing[0], mixing[1], mixing[2], 0.0];
+    u.mixing = [mixing[0], mixing[1], mixing[2], flag(look.gamma_look.signed)];
     let lines = match look.isolines {
         Isolines::Own if look.style.lines => 1.0,
         Isolines::Both if look.style.lines => 2.0,

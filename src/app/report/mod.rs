@@ -6,7 +6,7 @@ mod picture;
 mod tables;
 
 use super::compare::{GammaSettings, Side};
-use super::follow::{Freshness, Histogram};
+use super::follow::Freshness;
 use super::panel::compare::{Row, goals_of, metrics, rows};
 use super::state::State;
 use crate::analysis::Metric;
@@ -82,6 +82,8 @@ pub struct GammaFacts {
     pub verdict: &'static str,
     pub histogram_step: f64,
     pub histogram: Vec<usize>,
+    /// Points beyond its end.
+    pub histogram_above: usize,
     pub receipt: Receipt,
 }
 
@@ -223,7 +225,7 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
             outside: map.counts.outside,
         })
         .collect();
-    let Histogram(histogram) = &figures.histogram;
+    let histogram = &figures.report.histogram;
     Some(GammaFacts {
         reference,
         evaluated,
@@ -238,10 +240,11 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
             .first()
             .map_or("", |c| super::panel::compare::verdict(settings, c.pass_rate_percent).1),
         criteria,
-        mean: figures.mean,
-        max: f64::from(figures.max),
-        histogram_step: Histogram::STEP,
-        histogram: histogram.clone(),
+        mean: figures.report.figures.mean.unwrap_or_default(),
+        max: figures.report.figures.max.unwrap_or_default(),
+        histogram_step: histogram.bin,
+        histogram: histogram.counts.clone(),
+        histogram_above: histogram.above,
         receipt: (*result.receipt).clone(),
     })
 }
@@ -281,8 +284,8 @@ fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> S
         volume_cm3: row.dvhs[0].volume_cm3(),
         metrics: metrics(reference_gy).into_iter().map(metric).collect(),
         gamma_points: inside.map(|(_, i)| i.points),
-        gamma_pass_rate_percent: inside.and_then(|(_, i)| i.pass_rate_percent()),
-        gamma_max: inside.map(|(_, i)| f64::from(i.max_gamma)),
+        gamma_pass_rate_percent: inside.and_then(|(_, i)| i.pass_rate_percent),
+        gamma_max: inside.and_then(|(_, i)| i.max),
         remarks: remarks
             .flat_map(|(side, dvh)| dvh.remarks().into_iter().map(move |r| format!("{}: {r}", side.name())))
             .collect(),

@@ -6,6 +6,7 @@ use super::shape::Lens;
 use super::{Scene, ViewEvent, ViewPlane, ViewState, drag, navigate, slice, structure};
 use crate::app::compare::{
     DIVERGING, DifferenceDisplay, FAILING, GAMMA_COLOURS, LOCAL_FROM, Unit, difference_colour, gamma_colour,
+    signed_gamma_colour,
 };
 use crate::app::display::DoseDisplay;
 use crate::app::panel::status_colour;
@@ -46,6 +47,8 @@ pub struct CompareScene {
     pub gamma_note: Option<String>,
     /// End of gamma's scale.
     pub gamma_end: f64,
+    /// Where gamma has the sign of evaluated minus reference: which of A and B is evaluated.
+    pub gamma_sign: Option<&'static str>,
     /// 100 % in Gy, and its name.
     pub reference: Option<(f64, &'static str)>,
     pub display: DoseDisplay,
@@ -197,6 +200,7 @@ fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: P
         },
         gamma_look: GammaLook {
             end: compare.gamma_end as f32,
+            signed: compare.gamma_sign.is_some(),
             opacity: GAMMA_OPACITY,
             colours: GAMMA_COLOURS.map(rgb),
             failing: rgb(FAILING),
@@ -221,7 +225,7 @@ fn writing(
     overlay::crosshair(painter, plane, compare.scene.crosshair_mm);
     let taken = match pane {
         Pane::Difference => Some(difference_bar(painter, rect, &compare.difference)),
-        Pane::Gamma => Some(gamma_bar(painter, rect, compare.gamma_end)),
+        Pane::Gamma => Some(gamma_bar(painter, rect, compare.gamma_end, compare.gamma_sign)),
         // The legend of B is that of A.
         Pane::B => None,
         _ => overlay::legend_of(painter, rect, &compare.display, compare.reference),
@@ -304,7 +308,8 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
         }
     }
     if let (Pane::Gamma, Some(note)) = (pane, &compare.gamma_note) {
-        line(note, theme::WARNING);
+        // Not over the scale; all of it stands beside the pass rate.
+        line(&elided(note, ((rect.width() - 110.0) / 6.0) as usize), theme::WARNING);
     }
 }
 
@@ -341,7 +346,14 @@ fn difference_bar(painter: &Painter, rect: Rect, display: &DifferenceDisplay) ->
     bar(painter, rect, [-end, end], &marks, colour, [Some(&heading), local], ["B higher", "B lower"])
 }
 
-fn gamma_bar(painter: &Painter, rect: Rect, end: f64) -> Rect {
+fn gamma_bar(painter: &Painter, rect: Rect, end: f64, sign: Option<&str>) -> Rect {
+    if let Some(evaluated) = sign {
+        let marks = [end, 1.0, 0.0, -1.0, -end].map(|v| (v, signed(v)));
+        let colour = move |v: f64| Some(signed_gamma_colour(v, end));
+        let [higher, lower] = ["higher", "lower"].map(|word| format!("{evaluated} {word}"));
+        let headings = [Some("Gamma, signed"), None];
+        return bar(painter, rect, [-end, end], &marks, colour, headings, [&higher, &lower]);
+    }
     let marks = [(end, format!("{end}")), (1.0, "1".to_owned()), (0.0, "0".to_owned())];
     let colour = move |v: f64| Some(gamma_colour(v, end));
     bar(painter, rect, [0.0, end], &marks, colour, [Some("Gamma"), None], ["fails", "passes"])

@@ -26,9 +26,10 @@ use crate::app::roi::Shape;
 use crate::app::theme;
 use egui::{Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 use glam::DVec3;
+use serde::{Deserialize, Serialize};
 
 /// Which of the four views.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ViewKind {
     Axial,
     Sagittal,

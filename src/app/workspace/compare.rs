@@ -131,7 +131,7 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
         reference,
         display: state.dose_display.clone(),
     });
-    let (gamma, gamma_note) = gamma(state);
+    let (gamma, signed, gamma_note) = gamma(state);
     CompareScene {
         scene,
         a,
@@ -139,6 +139,7 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
         gamma,
         gamma_note,
         gamma_end: state.compare.gamma.max_gamma,
+        gamma_sign: signed.then(|| state.compare.gamma.roles()[1].name()),
         reference,
         display: state.dose_display.clone(),
         difference: state.compare.difference,
@@ -148,24 +149,29 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
     }
 }
 
-/// The map on show, and what to say of it where it is not the full one of the criteria as they stand.
-fn gamma(state: &State) -> (Option<Arc<Volume<f32>>>, Option<String>) {
+/// The map on show, whether it has signs, and what to say of it where it is not the full one of the criteria as they stand.
+fn gamma(state: &State) -> (Option<Arc<Volume<f32>>>, bool, Option<String>) {
     let follow = &state.follow;
     if state.gamma_lacks_hundred() {
-        return (None, Some("no gamma: 100 % is not defined".to_owned()));
+        return (None, false, Some("no gamma: 100 % is not defined".to_owned()));
     }
     if let Some(why) = follow.gamma_failure() {
-        return (None, Some(format!("no gamma: {why}")));
+        return (None, false, Some(format!("no gamma: {why}")));
     }
     if let Some(plane) = follow.gamma_estimate().and_then(|e| e.plane.clone()) {
-        return (Some(plane), Some("this plane first; all of it is being computed".to_owned()));
+        return (Some(plane), false, Some("this plane first; all of it is being computed".to_owned()));
+    }
+    let signed =
+        follow.gamma_figures().filter(|(_, f)| *f == Freshness::Current).and_then(|(f, _)| f.signed.clone());
+    if let Some(signed) = signed {
+        return (Some(signed), true, None);
     }
     match follow.gamma() {
         Some((result, inputs, freshness)) => {
             let stale = (freshness == Freshness::Stale)
                 .then(|| inputs.criteria.first().map(|c| format!("STALE: still {c}")).unwrap_or_default());
-            (result.maps.first().map(|m| m.gamma.clone()), stale)
+            (result.maps.first().map(|m| m.gamma.clone()), false, stale)
         }
-        None => (None, Some("being computed".to_owned()).filter(|_| follow.pair().is_some())),
+        None => (None, false, Some("being computed".to_owned()).filter(|_| follow.pair().is_some())),
     }
 }

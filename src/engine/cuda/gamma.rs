@@ -1,14 +1,14 @@
-//! Gamma on a card (Gu 2010, algorithm A2; `kernels/gamma.cu`): a thread a point.
+//! Gamma on a card (`kernels/gamma.cu`): the points of each step of the search together, as Gu 2010 has its like points together.
 
 use super::device::{Arg, Device, Session, Shape};
 use super::error::CudaError;
 use super::memory::{Buffer, Resident};
-use super::transfer::Clock;
+use super::transfer::{Clock, ready_pages};
 use crate::case::Receipt;
 use crate::engine::Watch;
 use crate::engine::gamma::{
-    Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Locate, Order,
-    ROUNDING, select,
+    Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Locate, Method,
+    ROUNDING, look, paper, remember, select,
 };
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
@@ -19,6 +19,8 @@ use thiserror::Error;
 /// Threads of a block of the search, and the most blocks of a launch: each takes several points in turn.
 const THREADS: u32 = 128;
 const MOST_BLOCKS: u32 = 1 << 15;
+/// Blocks of the searches whose warps fetch their points: more than any card runs at a time.
+const FETCHING_BLOCKS: u32 = 2048;
 /// Of the other kernels.
 const WIDE: u32 = 256;
 /// Voxels that a block of `gamma_list` goes through.
@@ -77,11 +79,16 @@ pub(super) struct Limits {
 }
 
 /// What is made of an evaluated dose once.
-struct Range(Buffer<[f32; 2]>);
+struct Prepared {
+    /// Least and greatest dose of each cell.
+    range: Buffer<[f32; 2]>,
+    /// Each voxel with the next along x; in two dimensions none.
+    pairs: Buffer<[f32; 2]>,
+}
 
-impl Resident for Range {
+impl Resident for Prepared {
     fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.range.bytes() + self.pairs.bytes()
     }
 }
 
@@ -96,13 +103,14 @@ pub fn gamma(request: &GammaRequest, device: &Device, watch: &Watch) -> Result<G
     let mut session = device.session();
     watch.check().map_err(GammaError::from)?;
     let mut clock = session.clock()?;
-    // Both doses are looked at while they are on their way.
-    let (uploaded, checked) = std::thread::scope(|scope| {
-        let check = scope.spawn(|| request.check());
-        let uploaded = Doses::upload(&mut session, request, &layers);
-        (uploaded, check.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    // The system finds pages for the answer while the doses are on their way.
+    let (doses, room) = std::thread::scope(|scope| {
+        let room = scope.spawn(|| ready_pages(request.reference.data().len()));
+        let doses = Doses::upload(&mut session, request, &layers);
+        (doses, room.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-    let (doses, checked) = (uploaded?, checked?);
+    let (doses, mut room) = (doses?, Some(room));
+    let checked = request.check()?;
     // Where all voxels may be points the card finds those over the threshold itself.
     let chosen = (request.region.is_some() || request.subset.is_some())
         .then(|| select(request, checked))
@@ -113,9 +121,12 @@ pub fn gamma(request: &GammaRequest, device: &Device, watch: &Watch) -> Result<G
     let mut found = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
         watch.check().map_err(GammaError::from)?;
-        work.queue_search(&mut session, request, checked, criterion)?;
+        work.queue_search(&mut session, request, checked, &layers, criterion)?;
         clock.mark(&session, "search")?;
-        let gamma = session.download(&work.gamma)?;
+        let gamma = match room.take() {
+            Some(room) => session.download_into(&work.gamma, room)?,
+            None => session.download(&work.gamma)?,
+        };
         clock.mark(&session, "download")?;
         found.push(GammaMap::new(*criterion, Volume::new(Arc::clone(request.reference.grid()), gamma)));
         watch.report((n + 1) as f32 / request.criteria.len() as f32);
@@ -151,10 +162,15 @@ impl Doses {
     fn upload(session: &mut Session<'_>, request: &GammaRequest, layers: &Layers) -> Result<Self, CudaError> {
         session.fits_int("a reference dose", request.reference.data().len())?;
         session.fits_int("an evaluated dose", layers.values.data().len())?;
-        Ok(Self {
-            reference: session.uploaded(&request.reference)?,
-            values: session.uploaded(&layers.values)?,
-        })
+        // Both doses are looked at while they pass.
+        let mut upload = |dose: &Arc<Volume<f32>>| {
+            let (buffer, seen) = session.uploaded_seen(dose, look)?;
+            if let Some(pieces) = seen {
+                remember(dose, pieces);
+            }
+            Ok::<_, CudaError>(buffer)
+        };
+        Ok(Self { reference: upload(&request.reference)?, values: upload(&layers.values)? })
     }
 }
 
@@ -163,7 +179,7 @@ struct Work {
     pair: Pair,
     flat: bool,
     doses: Doses,
-    range: Arc<Range>,
+    prepared: Arc<Prepared>,
     reference_planes: Buffer<f64>,
     planes: Buffer<f64>,
     heights: Buffer<[f32; 2]>,
@@ -172,6 +188,9 @@ struct Work {
     count: Buffer<i32>,
     /// Whether the list came from the host.
     listed: bool,
+    /// What the first and the second search leave to the next, and how much: `struct Left` of the kernels.
+    next: [Buffer<u32>; 2],
+    left: Buffer<i32>,
     gamma: Buffer<f32>,
 }
 
@@ -198,18 +217,20 @@ impl Work {
         };
         let count = session.upload(&[chosen.map_or(0, |points| points.len() as i32)])?;
         let gamma = session.alloc(voxels)?;
+        let next = [session.alloc(list.count())?, session.alloc(list.count())?];
+        let left = session.alloc(4)?;
         let reference_planes = session.upload(reference.grid().planes_mm())?;
         let planes = session.upload(values.grid().planes_mm())?;
         let heights = session.upload(&heights)?;
         let layer_of = session.upload(if layer_of.is_empty() { &[0] } else { &layer_of })?;
         clock.mark(session, "upload")?;
         let name = if flat { "range of dose in squares" } else { "range of dose in cells" };
-        let range = session.kept((values.id(), name), |session| range(session, values, flat))?;
+        let prepared = session.kept((values.id(), name), |session| prepared(session, values, flat))?;
         Ok(Self {
             pair: pair(request, layers),
             flat,
             doses,
-            range,
+            prepared,
             reference_planes,
             planes,
             heights,
@@ -217,6 +238,8 @@ impl Work {
             list,
             count,
             listed: chosen.is_some(),
+            next,
+            left,
             gamma,
         })
     }
@@ -232,6 +255,10 @@ impl Work {
             // Four bytes of 0xff are a NaN.
             return session.fill(&self.gamma, 0xff);
         }
+        if !self.flat && request.method == Method::Bounded {
+            // That search finds them itself.
+            return Ok(());
+        }
         let voxels = self.gamma.count();
         let args = [
             Arg::from(&*self.doses.reference),
@@ -241,9 +268,6 @@ impl Work {
             Arg::from(&self.count),
             Arg::from(&self.gamma),
         ];
-        if request.order == Order::Unsorted {
-            return session.launch("gamma", "gamma_unsorted", line(voxels, WIDE), &args);
-        }
         let shape = Shape { blocks: [voxels.div_ceil(LISTED) as u32, 1, 1], threads: [WIDE, 1, 1] };
         session.launch("gamma", "gamma_list", shape, &args)
     }
@@ -253,29 +277,98 @@ impl Work {
         session: &mut Session<'_>,
         request: &GammaRequest,
         checked: Checked,
+        layers: &Layers,
         criterion: &Criterion,
     ) -> Result<(), CudaError> {
         let limits = limits(request, checked, criterion, self.pair.spacing);
-        let sorted =
-            if request.order == Order::Difference { Some(self.sorted(session, &limits)?) } else { None };
-        let kernel = if self.flat { "gamma_plane" } else { "gamma_volume" };
-        let mut shape = line(self.list.count(), THREADS);
-        shape.blocks[0] = shape.blocks[0].min(MOST_BLOCKS);
-        let args = [
+        if self.flat {
+            return self.queue_plane(session, &limits);
+        }
+        if request.method != Method::Bounded {
+            let offsets = session.upload(&paper::offsets(request, checked, layers, criterion))?;
+            return self.queue_paper(session, &limits, request.method == Method::Sorted, &offsets);
+        }
+        session.fill(&self.left, 0)?;
+        let [to_boxes, to_far] = &self.next;
+        // Without a list the card finds the points over the threshold as it goes.
+        let list = if self.listed { Arg::from(&self.list) } else { Arg::value(&0_u64) };
+        let mut args = self.search_args(&limits, Reads::Values);
+        args.extend([list, Arg::int(self.list.count()), Arg::value(&threshold(checked.threshold_gy))]);
+        args.extend([Arg::from(to_boxes), Arg::from(&self.left), Arg::from(&self.gamma)]);
+        session.launch("gamma", "gamma_stars", self.points(), &args)?;
+        let shape = Shape { blocks: [FETCHING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
+        let mut args = self.search_args(&limits, Reads::All);
+        args.extend([Arg::from(to_boxes), Arg::from(to_far), Arg::from(&self.left), Arg::from(&self.gamma)]);
+        session.launch("gamma", "gamma_boxes", shape, &args)?;
+        let mut args = self.search_args(&limits, Reads::All);
+        args.extend([Arg::from(to_far), Arg::from(&self.left), Arg::from(&self.gamma)]);
+        session.launch("gamma", "gamma_far", shape, &args)
+    }
+
+    /// What all searches in space begin with.
+    fn search_args(&self, limits: &Limits, reads: Reads) -> Vec<Arg> {
+        let mut args = vec![
             Arg::value(&self.pair),
-            Arg::value(&limits),
+            Arg::value(limits),
             Arg::from(&*self.doses.reference),
             Arg::from(&*self.doses.values),
-            Arg::from(&self.range.0),
+        ];
+        let Prepared { range, pairs } = &*self.prepared;
+        args.extend(match reads {
+            Reads::Values => vec![],
+            Reads::Pairs => vec![Arg::from(pairs)],
+            Reads::All => vec![Arg::from(pairs), Arg::from(range)],
+        });
+        args.extend([
+            Arg::from(&self.heights),
             Arg::from(&self.reference_planes),
             Arg::from(&self.planes),
-            Arg::from(&self.heights),
             Arg::from(&self.layer_of),
-            Arg::from(sorted.as_ref().unwrap_or(&self.list)),
+        ]);
+        args
+    }
+
+    /// A thread a point.
+    fn points(&self) -> Shape {
+        let mut shape = line(self.list.count(), THREADS);
+        shape.blocks[0] = shape.blocks[0].min(MOST_BLOCKS);
+        shape
+    }
+
+    fn queue_plane(&self, session: &mut Session<'_>, limits: &Limits) -> Result<(), CudaError> {
+        let args = [
+            Arg::value(&self.pair),
+            Arg::value(limits),
+            Arg::from(&*self.doses.reference),
+            Arg::from(&*self.doses.values),
+            Arg::from(&self.prepared.range),
+            Arg::from(&self.reference_planes),
+            Arg::from(&self.layer_of),
+            Arg::from(&self.list),
             Arg::from(&self.count),
             Arg::from(&self.gamma),
         ];
-        session.launch("gamma", kernel, shape, &args)
+        session.launch("gamma", "gamma_plane", self.points(), &args)
+    }
+
+    /// The search of the paper.
+    fn queue_paper(
+        &self,
+        session: &mut Session<'_>,
+        limits: &Limits,
+        by_difference: bool,
+        offsets: &Buffer<paper::Offset>,
+    ) -> Result<(), CudaError> {
+        let sorted = by_difference.then(|| self.sorted(session, limits)).transpose()?;
+        let mut args = self.search_args(limits, Reads::Pairs);
+        args.extend([
+            Arg::from(sorted.as_ref().unwrap_or(&self.list)),
+            Arg::from(&self.count),
+            Arg::from(offsets),
+            Arg::int(offsets.count()),
+            Arg::from(&self.gamma),
+        ]);
+        session.launch("gamma", "gamma_paper", self.points(), &args)
     }
 
     /// The list by dose difference.
@@ -309,11 +402,19 @@ impl Work {
     }
 }
 
+/// What a search reads of the evaluated dose beside its voxels.
+#[derive(Clone, Copy)]
+enum Reads {
+    Values,
+    Pairs,
+    All,
+}
+
 fn line(count: usize, threads: u32) -> Shape {
     Shape::covering([count, 1, 1], [threads, 1, 1])
 }
 
-fn range(session: &mut Session<'_>, values: &Volume<f32>, flat: bool) -> Result<Range, CudaError> {
+fn prepared(session: &mut Session<'_>, values: &Volume<f32>, flat: bool) -> Result<Prepared, CudaError> {
     let dose = session.uploaded(values)?;
     let range = session.alloc(dose.count())?;
     let size = values.grid().size();
@@ -321,7 +422,12 @@ fn range(session: &mut Session<'_>, values: &Volume<f32>, flat: bool) -> Result<
     let args = [Arg::from(&*dose), nx, ny, nz, Arg::value(&i32::from(flat)), Arg::from(&range)];
     let columns = Shape::covering([size[0], size[1], size[2].div_ceil(RANGED)], [32, 8, 1]);
     session.launch("gamma", "gamma_range", columns, &args)?;
-    Ok(Range(range))
+    let pairs = session.alloc(if flat { 0 } else { dose.count() })?;
+    if !flat {
+        let args = [Arg::from(&*dose), Arg::int(dose.count()), Arg::from(&pairs)];
+        session.launch("gamma", "gamma_pairs", line(dose.count(), WIDE), &args)?;
+    }
+    Ok(Prepared { range, pairs })
 }
 
 fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
@@ -377,13 +483,16 @@ mod tests {
     fn the_gamma_kernels_are_called_as_declared() {
         let ptx = kernels::ptx("gamma").unwrap();
         let (pair, limits) = (size_of::<Pair>(), size_of::<Limits>());
-        let search = vec![pair, limits, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
+        let of = |rest: &[usize]| [&[pair, limits], rest].concat();
         for (kernel, want) in [
-            ("gamma_volume", search.clone()),
-            ("gamma_plane", search),
+            ("gamma_stars", of(&[8, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8])),
+            ("gamma_boxes", of(&[8; 12])),
+            ("gamma_far", of(&[8; 11])),
+            ("gamma_paper", of(&[8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 8])),
+            ("gamma_pairs", vec![8, 4, 8]),
+            ("gamma_plane", of(&[8; 8])),
             ("gamma_range", vec![8, 4, 4, 4, 4, 8]),
             ("gamma_list", vec![8, 4, 4, 8, 8, 8]),
-            ("gamma_unsorted", vec![8, 4, 4, 8, 8, 8]),
             ("gamma_bins", vec![pair, limits, 4, 8, 8, 8, 8, 8, 8, 8, 8]),
             ("gamma_begin", vec![8]),
             ("gamma_sort", vec![pair, limits, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8]),

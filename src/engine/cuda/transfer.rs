@@ -13,10 +13,12 @@ use std::sync::Arc;
 const PIECE_BYTES: usize = 1 << 20;
 /// As many bytes of page-locked memory as a download is given at most; a larger one takes turns. Taking it costs half a
 /// ms for each MiB, once.
-const MOST_LANDING_BYTES: usize = 16 << 20;
+const MOST_LANDING_BYTES: usize = 32 << 20;
 /// ... and at least, so that it is seldom taken anew.
 const LEAST_LANDING_BYTES: usize = 4 << 20;
 
+/// An upload is filled in, and seen, in pieces of this many bytes: 64 Ki values of four.
+const SEEN_BYTES: usize = 1 << 18;
 /// An upload of this many bytes goes through page-locked memory, too.
 const STAGED_BYTES: usize = 2 << 20;
 
@@ -30,7 +32,7 @@ const LARGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Zeros whose pages the system has already given, in large ones where it has them: found one by one at the first write,
 /// small pages take several times as long as the copy from the card.
-fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
+pub(super) fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
     let mut values = vec![T::zeroed(); count];
     ask_for_large_pages(bytemuck::cast_slice_mut(&mut values));
     let touch = |part: &mut [T]| {
@@ -66,6 +68,25 @@ impl Session<'_> {
         self.kept((volume.id(), "the volume"), |session| session.upload(volume.data()))
     }
 
+    /// As [`Self::uploaded`]; what `see` says of every 256 KiB of it as they pass, where they do.
+    ///
+    /// # Errors
+    /// No memory; what the driver says.
+    pub fn uploaded_seen<T: Pod, S: Send>(
+        &mut self,
+        volume: &Volume<T>,
+        see: impl Fn(&[T]) -> S + Sync,
+    ) -> Result<(Arc<Buffer<T>>, Option<Vec<S>>), CudaError> {
+        let mut seen = None;
+        let buffer = self.kept((volume.id(), "the volume"), |session| {
+            let buffer = session.alloc(volume.data().len())?;
+            let bytes: &[u8] = bytemuck::cast_slice(volume.data());
+            seen = Some(session.write_staged(&buffer, bytes, &|piece| see(bytemuck::cast_slice(piece)))?);
+            Ok(buffer)
+        })?;
+        Ok((buffer, seen))
+    }
+
     /// A copy of `values` on the card.
     ///
     /// # Errors
@@ -85,10 +106,7 @@ impl Session<'_> {
         self.check_len(values.len(), buffer.count())?;
         let bytes: &[u8] = bytemuck::cast_slice(values);
         if bytes.len() >= STAGED_BYTES {
-            let mut landing = self.landing(bytes.len())?;
-            let done = self.write_turns(buffer.address(), bytes, &mut landing);
-            *self.staging() = Some(landing);
-            return done;
+            return self.write_staged(buffer, bytes, &|_| ()).map(|_| ());
         }
         let bound = self.context().bind_to_thread();
         let stream = self.stream().cu_stream();
@@ -98,29 +116,47 @@ impl Session<'_> {
             .map_err(self.failed("copying to it"))
     }
 
+    /// Overwrites a buffer, which has room for all, by way of page-locked memory; says what was seen of each piece.
+    fn write_staged<T, S: Send>(
+        &mut self,
+        buffer: &Buffer<T>,
+        bytes: &[u8],
+        see: &(impl Fn(&[u8]) -> S + Sync),
+    ) -> Result<Vec<S>, CudaError> {
+        let mut landing = self.landing(bytes.len())?;
+        let done = self.write_turns(buffer.address(), bytes, &mut landing, see);
+        *self.staging() = Some(landing);
+        done
+    }
+
     /// Copies to an address on the card, which has room for all, through the halves of the landing in turn: all threads fill
     /// one while the other is on its way. The driver's own copy of pageable memory is that of one thread.
     #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync from page-locked memory, filled again after its event")]
-    fn write_turns(
+    fn write_turns<S: Send>(
         &mut self,
         mut to: u64,
         bytes: &[u8],
         landing: &mut PinnedHostSlice<u8>,
-    ) -> Result<(), CudaError> {
+        see: &(impl Fn(&[u8]) -> S + Sync),
+    ) -> Result<Vec<S>, CudaError> {
         self.context().bind_to_thread().map_err(self.failed("copying to it"))?;
         let stream = self.stream().clone();
         let half = landing.num_bytes() / 2;
         let (first, second) =
             landing.as_mut_slice().map_err(self.failed("copying to it"))?.split_at_mut(half);
         let mut halves = [(first, None::<CudaEvent>), (second, None)];
+        let mut seen = Vec::new();
         for (n, part) in bytes.chunks(half).enumerate() {
             let (room, sent) = &mut halves[n % 2];
             if let Some(sent) = sent.take() {
                 sent.synchronize().map_err(self.failed("copying to it"))?;
             }
             let room = &mut room[..part.len()];
-            let pieces = room.par_chunks_mut(PIECE_BYTES / 4).zip(part.par_chunks(PIECE_BYTES / 4));
-            pieces.for_each(|(room, piece)| room.copy_from_slice(piece));
+            let pieces = room.par_chunks_mut(SEEN_BYTES).zip(part.par_chunks(SEEN_BYTES));
+            seen.par_extend(pieces.map(|(room, piece)| {
+                room.copy_from_slice(piece);
+                see(piece)
+            }));
             // SAFETY: the caller's buffer holds all the bytes; the half is not written before its event has come, and the
             // landing is kept until the last has.
             unsafe { result::memcpy_htod_async(to, room, stream.cu_stream()) }
@@ -132,6 +168,7 @@ impl Session<'_> {
             .iter()
             .filter_map(|(_, sent)| sent.as_ref())
             .try_for_each(|sent| sent.synchronize().map_err(self.failed("copying to it")))
+            .map(|()| seen)
     }
 
     /// Sets every byte of a buffer.
@@ -170,16 +207,22 @@ impl Session<'_> {
     /// What the driver says, also of what was queued before.
     pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
         // While the card still works.
-        let mut values = ready_pages(buffer.count());
+        self.download_into(buffer, ready_pages(buffer.count()))
+    }
+
+    /// As [`Self::download`], into room of the buffer's length that was made ready before.
+    ///
+    /// # Errors
+    /// Another length; what the driver says.
+    pub fn download_into<T: Pod>(
+        &mut self,
+        buffer: &Buffer<T>,
+        mut values: Vec<T>,
+    ) -> Result<Vec<T>, CudaError> {
+        self.check_len(values.len(), buffer.count())?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
         let mut landing = self.landing(bytes.len())?;
-        let mut from = buffer.address();
-        let mut done = Ok(());
-        for turn in bytes.chunks_mut(landing.num_bytes()) {
-            let len = turn.len() as u64;
-            done = done.and_then(|()| self.download_turn(from, turn, &mut landing));
-            from += len;
-        }
+        let done = self.read_turns(buffer.address(), bytes, &mut landing);
         *self.staging() = Some(landing);
         done.map(|()| values)
     }
@@ -203,37 +246,55 @@ impl Session<'_> {
             .map_err(self.failed("taking page-locked host memory"))
     }
 
-    /// Copies from an address on the card through the landing, which `out` fits.
+    /// Copies from an address on the card through the halves of the landing in turn: all threads empty one while the other is
+    /// being filled.
     #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events")]
-    fn download_turn(
+    fn read_turns(
         &mut self,
-        from: u64,
+        mut from: u64,
         out: &mut [u8],
         landing: &mut PinnedHostSlice<u8>,
     ) -> Result<(), CudaError> {
         let stream = self.stream().clone();
-        let mut arrivals = Vec::new();
-        let pieces = landing.as_mut_slice().map_err(self.failed("copying from it"))?[..out.len()]
-            .chunks_mut(PIECE_BYTES);
-        for (n, piece) in pieces.enumerate() {
-            let from = from + (n * PIECE_BYTES) as u64;
-            // SAFETY: the caller's buffer holds the piece; it is read only after the event that follows the copy.
-            unsafe { result::memcpy_dtoh_async(piece, from, stream.cu_stream()) }
-                .map_err(self.failed("copying from it"))?;
-            arrivals.push(self.event()?);
+        let half = landing.num_bytes() / 2;
+        let (first, second) =
+            landing.as_mut_slice().map_err(self.failed("copying from it"))?.split_at_mut(half);
+        let halves = [first, second];
+        let mut on_its_way: Option<(&mut [u8], Vec<CudaEvent>)> = None;
+        let mut parts = out.chunks_mut(half);
+        for n in 0.. {
+            let part = parts.next();
+            let mut arrivals = Vec::new();
+            if let Some(part) = &part {
+                for piece in halves[n % 2][..part.len()].chunks_mut(PIECE_BYTES) {
+                    // SAFETY: the caller's buffer holds the piece; it is read only after the event that follows the copy,
+                    // and the half was emptied in the turn before the last.
+                    unsafe { result::memcpy_dtoh_async(piece, from, stream.cu_stream()) }
+                        .map_err(self.failed("copying from it"))?;
+                    from += piece.len() as u64;
+                    arrivals.push(self.event()?);
+                }
+            }
+            if let Some((part, arrivals)) = on_its_way.take() {
+                // One thread waits for what was queued before, then all take what has arrived.
+                if let Some(first) = arrivals.first() {
+                    first.synchronize().map_err(self.failed("working"))?;
+                }
+                let landed = &halves[(n + 1) % 2][..part.len()];
+                let pieces = part.par_chunks_mut(PIECE_BYTES).zip(landed.par_chunks(PIECE_BYTES));
+                let copied = pieces.zip(&arrivals).try_for_each(|((out, piece), arrived)| {
+                    arrived.synchronize()?;
+                    out.copy_from_slice(piece);
+                    Ok(())
+                });
+                copied.map_err(self.failed("working"))?;
+            }
+            match part {
+                Some(part) => on_its_way = Some((part, arrivals)),
+                None => break,
+            }
         }
-        // One thread waits for what was queued before, then all take what has arrived.
-        if let Some(first) = arrivals.first() {
-            first.synchronize().map_err(self.failed("working"))?;
-        }
-        let landed = landing.as_slice().map_err(self.failed("copying from it"))?;
-        let pieces = out.par_chunks_mut(PIECE_BYTES).zip(landed.par_chunks(PIECE_BYTES)).zip(&arrivals);
-        let copied = pieces.try_for_each(|((out, piece), arrived)| {
-            arrived.synchronize()?;
-            out.copy_from_slice(&piece[..out.len()]);
-            Ok(())
-        });
-        copied.map_err(self.failed("working"))
+        Ok(())
     }
 
     /// Waits for everything queued.

@@ -30,7 +30,7 @@ pub struct GammaRequest {
     /// Only some of the voxels, chosen at random; their values are those of the full answer.
     pub subset: Option<Subset>,
     pub surface: Surface,
-    pub order: Order,
+    pub method: Method,
 }
 
 /// A dose difference and a distance to agreement.
@@ -126,17 +126,17 @@ pub enum Surface {
     Trilinear,
 }
 
-/// In which order a card takes the points: Table 2 of Gu 2010. The answer is the same.
+/// How the least distance to simplices in space is searched for. The answer is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// Those over the threshold, closed up, as they lie.
+pub enum Method {
+    /// Without the cells that their distance and dose rule out.
     #[default]
-    Compact,
-    /// Sorted by dose difference, as the paper proposes.
-    Difference,
-    /// As they lie, gaps and all.
-    Unsorted,
+    Bounded,
+    /// As Gu 2010 (algorithms A1 and A2): cells by distance, all simplices of each, points as they lie. For its tables.
+    Paper,
+    /// ... on a card with the points sorted by dose difference, as its section 2.2 proposes.
+    Sorted,
 }
 
 /// A request whose numbers and doses are in order.
@@ -161,7 +161,7 @@ impl GammaRequest {
             region: None,
             subset: None,
             surface: Surface::Simplices,
-            order: Order::Compact,
+            method: Method::Bounded,
         }
     }
 

@@ -96,15 +96,19 @@ impl GammaResult {
 impl Counts {
     /// Of the values of a map.
     fn of(values: &[f32]) -> Self {
+        // Of a part whose counts fit into 32 bits: sums that never overflow, for the compiler to do several at once.
         let part = |values: &[f32]| {
-            let mut counts = Self::default();
+            let mut sums = [0_u32; 4];
             for value in values {
-                counts.analysed += usize::from(!value.is_nan());
-                counts.passing += usize::from(*value <= 1.0);
-                counts.outside += usize::from(value.to_bits() == OUTSIDE.to_bits());
-                counts.undefined += usize::from(value.to_bits() == UNDEFINED.to_bits());
+                let bits = value.to_bits();
+                let is =
+                    [!value.is_nan(), *value <= 1.0, bits == OUTSIDE.to_bits(), bits == UNDEFINED.to_bits()];
+                for (sum, is) in sums.iter_mut().zip(is) {
+                    *sum = sum.wrapping_add(u32::from(is));
+                }
             }
-            counts
+            let [analysed, passing, outside, undefined] = sums.map(|sum| sum as usize);
+            Self { analysed, passing, outside, undefined }
         };
         values.par_chunks(1 << 16).map(part).reduce(Self::default, |a, b| Self {
             analysed: a.analysed + b.analysed,

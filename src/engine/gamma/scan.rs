@@ -2,7 +2,7 @@
 
 use crate::geometry::{Volume, VolumeId};
 use rayon::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a look at every voxel says; kept for the last few volumes, as sliders ask for the same ones again.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,32 +15,40 @@ pub struct Scan {
     pub first_bad: Option<usize>,
 }
 
+/// A dose is looked at in pieces of this many values.
+const PIECE: usize = 1 << 16;
+/// Of so many volumes it is kept what a look said.
+const MOST_KEPT: usize = 16;
+static KEPT: Mutex<Vec<(VolumeId, Scan)>> = Mutex::new(Vec::new());
+
+fn kept() -> MutexGuard<'static, Vec<(VolumeId, Scan)>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Looks at a dose, or remembers.
 pub fn scan(dose: &Volume<f32>) -> Scan {
-    const MOST: usize = 16;
-    static KEPT: Mutex<Vec<(VolumeId, Scan)>> = Mutex::new(Vec::new());
-    let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, scan)) = kept().iter().find(|(id, _)| *id == dose.id()) {
         return *scan;
     }
-    let [nx, ny, _] = dose.grid().size();
-    let planes: Vec<Scan> = dose.data().par_chunks(nx * ny).map(look).collect();
-    let mut hash = SEED;
-    let mut most = 0.0_f32;
-    let mut first_bad = None;
-    for (k, plane) in planes.iter().enumerate() {
-        hash = mixed(hash, plane.hash);
-        most = most.max(plane.most);
-        first_bad = first_bad.or(plane.first_bad.map(|n| k * nx * ny + n));
-    }
-    let scan = Scan { hash, most, first_bad };
-    let mut kept = kept();
-    kept.insert(0, (dose.id(), scan));
-    kept.truncate(MOST);
-    scan
+    remember(dose, dose.data().par_chunks(PIECE).map(look).collect())
 }
 
-fn look(values: &[f32]) -> Scan {
+/// Keeps what [`look`] said of a dose's values, 65536 at a time.
+pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>) -> Scan {
+    let mut whole = Scan { hash: SEED, most: 0.0, first_bad: None };
+    for (n, piece) in pieces.into_iter().enumerate() {
+        whole.hash = mixed(whole.hash, piece.hash);
+        whole.most = whole.most.max(piece.most);
+        whole.first_bad = whole.first_bad.or(piece.first_bad.map(|m| n * PIECE + m));
+    }
+    let mut kept = kept();
+    kept.insert(0, (dose.id(), whole));
+    kept.truncate(MOST_KEPT);
+    whole
+}
+
+/// Looks at some values.
+pub fn look(values: &[f32]) -> Scan {
     let bits: &[u32] = bytemuck::cast_slice(values);
     // Two values a word, and four chains of the hash at a time: one alone waits for its multiplications.
     let mut hashes = [SEED; 4];

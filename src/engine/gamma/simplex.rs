@@ -10,215 +10,167 @@
 //! `distance^2 = rest + sum l (t + q)^2 + (dose + sum e t)^2`, `1 >= t1 >= t2 >= t3 >= 0`,
 //!
 //! which without the bounds is least at `t = -(q + s e / l)`, `s = (dose - sum e q) / (1 + sum e^2 / l)`, and there
-//! `rest + (dose - sum e q) s`. Where that breaks bounds, the least is on one of the faces whose bounds it breaks, which
-//! is one of
-//!
-//! * `t1 = 1`: the first vertex dropped,
-//! * two neighbouring `t` equal: their steps taken as one,
-//! * the last `t = 0`: the last vertex dropped,
-//!
-//! each a simplex of the same form with a step less (the vertices dropped are those of negative weight in Ju 2008). All
-//! numbers are in units of the criterion: distances of the DTA, doses of the dose difference, seen from the point.
+//! `rest + (dose - sum e q) s`. Where that breaks bounds, the least is on a face, which is a simplex of the same form with a
+//! step less: its first vertex or its last dropped, or two neighbouring steps taken as one. A cell has six tetrahedra, 18
+//! faces and 19 edges, whose feet are all computed (as Gu 2010, section 2.2), several at a time: it takes less time than
+//! finding out which of them are needed. All numbers are in units of the criterion: distances of the DTA, doses of the dose difference, seen
+//! from the point.
+
+use super::lanes::Lanes;
 
 /// What is not nearer by this factor of the squared distance is not looked at: 2e-6 of gamma. Where the dose is linear many
 /// tetrahedra lie on one hyperplane and differ by rounding alone.
-const NEARER: f32 = 0.999_996;
+pub const NEARER: f32 = 0.999_996;
 /// A point this much of a cell's side inside it is on its face.
 pub const ON_FACE: f32 = 1e-6;
 
-/// An axis of a cell seen from the point, in DTA: where it begins in sides, its squared side and the inverse of that, and
-/// the inverse of its side.
+/// A way along one axis of a cell, or along several at once, seen from the point: where it begins in its lengths, its squared
+/// length in DTA and the inverse of that.
 #[derive(Clone, Copy, Debug)]
-pub struct Axis {
+pub struct Way {
     pub q: f32,
     pub l: f32,
     pub per_l: f32,
-    pub per: f32,
 }
 
-/// A step of a simplex, along one axis or along several at once. See the module.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    q: f32,
-    l: f32,
-    per_l: f32,
-    e: f32,
-}
-
-impl Axis {
+impl Way {
+    /// Two ways taken as one, and the squared distance to it in space.
     #[inline(always)]
-    fn step(self, from: f32, to: f32) -> Step {
-        Step { q: self.q, l: self.l, per_l: self.per_l, e: to - from }
-    }
-}
-
-impl Step {
-    /// Slope times dose of the step.
-    #[inline(always)]
-    fn gain(self) -> f32 {
-        self.e * self.e * self.per_l
-    }
-
-    /// Where the least is along it without bounds.
-    #[inline(always)]
-    fn least_at(self, s: f32) -> f32 {
-        -(self.q + s * (self.e * self.per_l))
-    }
-}
-
-/// Where a simplex begins: squared distance in space that no step changes, and the dose at its first vertex.
-#[derive(Clone, Copy, Debug)]
-struct Start {
-    rest: f32,
-    dose: f32,
-}
-
-impl Start {
-    /// At the end of a step.
-    #[inline(always)]
-    fn after(self, step: Step) -> Self {
-        let way = 1.0 + step.q;
-        Self { rest: self.rest + step.l * (way * way), dose: self.dose + step.e }
-    }
-
-    /// Without a step.
-    #[inline(always)]
-    fn before(self, step: Step) -> Self {
-        Self { rest: self.rest + step.l * (step.q * step.q), dose: self.dose }
-    }
-
-    /// Two steps taken as one.
-    #[inline(always)]
-    fn along(self, a: Step, b: Step) -> (Self, Step) {
-        let l = a.l + b.l;
-        let apart = a.q - b.q;
+    fn along(self, other: Self) -> (Self, f32) {
+        let l = self.l + other.l;
         let per_l = 1.0 / l;
-        let rest = self.rest + a.l * b.l * per_l * (apart * apart);
-        let both = Step { q: (a.l * a.q + b.l * b.q) * per_l, l, per_l, e: a.e + b.e };
-        (Self { rest, dose: self.dose }, both)
+        let apart = self.q - other.q;
+        let q = (self.l * self.q + other.l * other.q) * per_l;
+        (Self { q, l, per_l }, self.l * other.l * per_l * (apart * apart))
+    }
+
+    /// Squared distance to its beginning and to its end.
+    #[inline(always)]
+    fn ends(self) -> [f32; 2] {
+        let end = 1.0 + self.q;
+        [self.l * (self.q * self.q), self.l * (end * end)]
     }
 }
 
+/// The ways of several simplices.
+#[derive(Clone, Copy)]
+struct Ways<const N: usize> {
+    q: Lanes<N>,
+    l: Lanes<N>,
+    per_l: Lanes<N>,
+}
+
+impl<const N: usize> From<[Way; N]> for Ways<N> {
+    #[inline(always)]
+    fn from(ways: [Way; N]) -> Self {
+        Self { q: Lanes(ways.map(|w| w.q)), l: Lanes(ways.map(|w| w.l)), per_l: Lanes(ways.map(|w| w.per_l)) }
+    }
+}
+
+/// Squared distances to edges, with their doses at the ends.
 #[inline(always)]
-fn edge(start: Start, a: Step, best: &mut f32) {
-    let s = (start.dose - a.e * a.q) / (1.0 + a.gain());
-    let t = a.least_at(s).clamp(0.0, 1.0);
-    let (way, dose) = (t + a.q, start.dose + a.e * t);
-    *best = best.min(start.rest + a.l * (way * way) + dose * dose);
+fn edges<const N: usize>(rest: [f32; N], a: [Way; N], d: [[f32; N]; 2]) -> Lanes<N> {
+    let (a, d, zero, one) = (Ways::from(a), d.map(Lanes), Lanes::splat(0.0), Lanes::splat(1.0));
+    let e = d[1] - d[0];
+    let gain = e * a.per_l;
+    let s = (d[0] - e * a.q).divided_by(one + e * gain);
+    let t = (-(a.q + s * gain)).max(zero).min(one);
+    let (way, dose) = (t + a.q, d[0] + e * t);
+    Lanes(rest) + a.l * (way * way) + dose * dose
 }
 
+/// ... to the planes of triangles where their feet lie inside, else infinite.
 #[inline(always)]
-fn triangle(start: Start, a: Step, b: Step, best: &mut f32) {
-    let off = start.dose - a.e * a.q - b.e * b.q;
-    let n = 1.0 + a.gain() + b.gain();
-    // Its plane is not nearer.
-    if off * off >= (*best - start.rest) * n {
-        return;
-    }
-    let s = off / n;
-    let (ta, tb) = (a.least_at(s), b.least_at(s));
-    let (low, order, high) = (tb >= 0.0, ta >= tb, ta <= 1.0);
-    if low && order && high {
-        *best = start.rest + off * s;
-        return;
-    }
-    if !high {
-        edge(start.after(a), b, best);
-    }
-    if !order {
-        let (start, ab) = start.along(a, b);
-        edge(start, ab, best);
-    }
-    if !low {
-        edge(start.before(b), a, best);
-    }
+fn triangles<const N: usize>(rest: [f32; N], ways: [[Way; N]; 2], d: [[f32; N]; 3]) -> Lanes<N> {
+    let ([a, b], d, one) = (ways.map(Ways::from), d.map(Lanes), Lanes::splat(1.0));
+    let (ea, eb) = (d[1] - d[0], d[2] - d[1]);
+    let (ga, gb) = (ea * a.per_l, eb * b.per_l);
+    let off = d[0] - ea * a.q - eb * b.q;
+    let s = off.divided_by(one + ea * ga + eb * gb);
+    let (ta, tb) = (-(a.q + s * ga), -(b.q + s * gb));
+    (one - ta).min(ta - tb).min(tb).if_not_negative(Lanes(rest) + off * s, f32::INFINITY)
 }
 
+/// ... to the hyperplanes of tetrahedra, and those again whose feet lie inside, else infinite.
 #[inline(always)]
-fn tetrahedron(dose: f32, a: Step, b: Step, c: Step, best: &mut f32) {
-    let off = dose - a.e * a.q - b.e * b.q - c.e * c.q;
-    let n = 1.0 + a.gain() + b.gain() + c.gain();
-    // Its hyperplane is not nearer.
-    if off * off >= *best * NEARER * n {
-        return;
-    }
-    let s = off / n;
-    let (ta, tb, tc) = (a.least_at(s), b.least_at(s), c.least_at(s));
-    let (low, second, first, high) = (tc >= 0.0, tb >= tc, ta >= tb, ta <= 1.0);
-    if low && second && first && high {
-        *best = off * s;
-        return;
-    }
-    faces(dose, [a, b, c], [high, first, second, low], best);
+fn tetrahedra<const N: usize>(ways: [[Way; N]; 3], d: [[f32; N]; 4]) -> [Lanes<N>; 2] {
+    let ([a, b, c], d, one) = (ways.map(Ways::from), d.map(Lanes), Lanes::splat(1.0));
+    let (ea, eb, ec) = (d[1] - d[0], d[2] - d[1], d[3] - d[2]);
+    let (ga, gb, gc) = (ea * a.per_l, eb * b.per_l, ec * c.per_l);
+    let off = d[0] - ea * a.q - eb * b.q - ec * c.q;
+    let s = off.divided_by(one + ea * ga + eb * gb + ec * gc);
+    let (ta, tb, tc) = (-(a.q + s * ga), -(b.q + s * gb), -(c.q + s * gc));
+    let inside = (one - ta).min(ta - tb).min((tb - tc).min(tc));
+    [off * s, inside.if_not_negative(off * s, f32::INFINITY)]
 }
 
-/// The faces of a tetrahedron whose bounds (`t1 <= 1`, `t1 >= t2`, `t2 >= t3`, `t3 >= 0`) do not hold. Not worth a copy in
-/// each of a cell's six.
-#[inline(never)]
-fn faces(dose: f32, [a, b, c]: [Step; 3], holds: [bool; 4], best: &mut f32) {
-    let start = Start { rest: 0.0, dose };
-    if !holds[0] {
-        triangle(start.after(a), b, c, best);
+/// Lowers `best` to the least squared distance to a cell, where that is less. `d`: dose at its corners (bit 0: x, 1: y, 2: z)
+/// less that of the point, in dose differences. Several simplices at a time; places left over repeat one.
+pub fn cell([x, y, z]: [Way; 3], d: &[f32; 8], best: &mut f32) {
+    let of = |v: [usize; 4]| v.map(|v| d[v]);
+    let low = [d[0]; 4];
+    let first = tetrahedra(
+        [[x, x, y, y], [y, z, x, z], [z, y, z, x]],
+        [low, of([1, 1, 2, 2]), of([3, 5, 3, 6]), [d[7]; 4]],
+    );
+    let last =
+        tetrahedra([[z, z, z, z], [x, y, x, y], [y, x, y, x]], [low, [d[4]; 4], of([5, 6, 5, 6]), [d[7]; 4]]);
+    let [nearest, inside] = [0, 1].map(|n| first[n].min(last[n]).least());
+    let mut least = best.min(inside);
+    if nearest < least * NEARER {
+        let ([x0, x1], [y0, y1], [z0, z1]) = (x.ends(), y.ends(), z.ends());
+        let ((xy, off_xy), (xz, off_xz), (yz, off_yz)) = (x.along(y), x.along(z), y.along(z));
+        let (xyz, off_xyz) = xy.along(z);
+        let outer = |a: Way, b: Way, rest: [f32; 2], v: [[usize; 4]; 3]| {
+            triangles([rest[0], rest[0], rest[1], rest[1]], [[a, b, a, b], [b, a, b, a]], v.map(of))
+        };
+        let faces = [
+            outer(x, y, [z0, z1], [[0, 0, 4, 4], [1, 2, 5, 6], [3, 3, 7, 7]]),
+            outer(x, z, [y0, y1], [[0, 0, 2, 2], [1, 4, 3, 6], [5, 5, 7, 7]]),
+            outer(y, z, [x0, x1], [[0, 0, 1, 1], [2, 4, 3, 5], [6, 6, 7, 7]]),
+            triangles(
+                [off_xy, off_xz, off_yz, off_yz],
+                [[xy, xz, yz, x], [z, y, x, yz]],
+                [low, of([3, 5, 6, 1]), [d[7]; 4]],
+            ),
+            triangles(
+                [off_xz, off_xy, off_xz, off_xy],
+                [[y, z, y, z], [xz, xy, xz, xy]],
+                [low, of([2, 4, 2, 4]), [d[7]; 4]],
+            ),
+        ];
+        let sides = [
+            edges([y0 + z0, y1 + z0, y0 + z1, y1 + z1], [x; 4], [of([0, 2, 4, 6]), of([1, 3, 5, 7])]),
+            edges([x0 + z0, x1 + z0, x0 + z1, x1 + z1], [y; 4], [of([0, 1, 4, 5]), of([2, 3, 6, 7])]),
+            edges([x0 + y0, x1 + y0, x0 + y1, x1 + y1], [z; 4], [of([0, 1, 2, 3]), of([4, 5, 6, 7])]),
+            edges(
+                [off_xy + z0, off_xy + z1, off_xz + y0, off_xz + y1],
+                [xy, xy, xz, xz],
+                [of([0, 4, 0, 2]), of([3, 7, 5, 7])],
+            ),
+            edges(
+                [off_yz + x0, off_yz + x1, off_xy + off_xyz, off_xy + off_xyz],
+                [yz, yz, xyz, xyz],
+                [of([0, 1, 0, 0]), of([6, 7, 7, 7])],
+            ),
+        ];
+        let all = faces.into_iter().chain(sides).fold(Lanes::splat(least), Lanes::min);
+        least = all.least();
     }
-    if !holds[1] {
-        let (start, ab) = start.along(a, b);
-        triangle(start, ab, c, best);
-    }
-    if !holds[2] {
-        let (start, bc) = start.along(b, c);
-        triangle(start, a, bc, best);
-    }
-    if !holds[3] {
-        triangle(start.before(c), a, b, best);
-    }
-}
-
-/// Whether a cell may hold a point nearer than `best`, from how steep its dose is. Seen from a point outside it, or on its
-/// faces, along every axis, the whole cell lies beyond one of its corners, `gap` away along each, and from there its dose
-/// falls towards the point's no faster than along its steepest edges: no nearer than the hyperplane of those slopes.
-/// `dose` as for [`cell`].
-#[inline(always)]
-pub fn may_hold(axes: &[Axis; 3], gap: [f32; 3], d: &[f32; 8], best: f32) -> bool {
-    let below = axes.map(|axis| axis.q <= ON_FACE - 1.0);
-    if !(0..3).all(|axis| below[axis] || axes[axis].q >= -ON_FACE) {
-        return true;
-    }
-    let corner = d[usize::from(below[0]) + 2 * usize::from(below[1]) + 4 * usize::from(below[2])];
-    let sign = if corner < 0.0 { -1.0 } else { 1.0 };
-    let edges = [
-        [d[1] - d[0], d[3] - d[2], d[5] - d[4], d[7] - d[6]],
-        [d[2] - d[0], d[3] - d[1], d[6] - d[4], d[7] - d[5]],
-        [d[4] - d[0], d[5] - d[1], d[6] - d[2], d[7] - d[3]],
-    ];
-    let (mut off, mut n) = (corner.abs(), 1.0);
-    for axis in 0..3 {
-        let towards = if below[axis] { sign } else { -sign };
-        let [a, b, c, e] = edges[axis].map(|edge| towards * edge);
-        let fall = axes[axis].per * a.max(b).max(c.max(e)).max(0.0);
-        off += fall * gap[axis];
-        n += fall * fall;
-    }
-    off * off < best * NEARER * n
-}
-
-/// Lowers `best` to the least squared distance to a cell, where that is less. `dose`: at its corners (bit 0: x, 1: y, 2: z)
-/// less that of the point, in dose differences.
-#[inline(always)]
-pub fn cell([x, y, z]: [Axis; 3], d: &[f32; 8], best: &mut f32) {
-    tetrahedron(d[0], x.step(d[0], d[1]), y.step(d[1], d[3]), z.step(d[3], d[7]), best);
-    tetrahedron(d[0], x.step(d[0], d[1]), z.step(d[1], d[5]), y.step(d[5], d[7]), best);
-    tetrahedron(d[0], y.step(d[0], d[2]), x.step(d[2], d[3]), z.step(d[3], d[7]), best);
-    tetrahedron(d[0], y.step(d[0], d[2]), z.step(d[2], d[6]), x.step(d[6], d[7]), best);
-    tetrahedron(d[0], z.step(d[0], d[4]), x.step(d[4], d[5]), y.step(d[5], d[7]), best);
-    tetrahedron(d[0], z.step(d[0], d[4]), y.step(d[4], d[6]), x.step(d[6], d[7]), best);
+    *best = least;
 }
 
 /// As [`cell`], in a plane.
-#[inline(always)]
-pub fn square([x, y]: [Axis; 2], d: &[f32; 4], best: &mut f32) {
-    let start = Start { rest: 0.0, dose: d[0] };
-    triangle(start, x.step(d[0], d[1]), y.step(d[1], d[3]), best);
-    triangle(start, y.step(d[0], d[2]), x.step(d[2], d[3]), best);
+pub fn square([x, y]: [Way; 2], d: &[f32; 4], best: &mut f32) {
+    let ([x0, x1], [y0, y1]) = (x.ends(), y.ends());
+    let (xy, off_xy) = x.along(y);
+    let faces = triangles([0.0; 2], [[x, y], [y, x]], [[d[0]; 2], [d[1], d[2]], [d[3]; 2]]);
+    let sides = edges(
+        [y0, y1, x0, x1, off_xy],
+        [x, x, y, y, xy],
+        [[d[0], d[2], d[0], d[1], d[0]], [d[1], d[3], d[2], d[3], d[3]]],
+    );
+    *best = best.min(faces.least()).min(sides.least());
 }
 
 /// The dose at a place in a cell, 0 to 1 along each axis, of the tetrahedron that holds it.

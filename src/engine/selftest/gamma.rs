@@ -4,7 +4,7 @@ use super::Row;
 use crate::engine::bench::degreef::Random;
 use crate::engine::cuda::{CudaError, gamma::Failure};
 use crate::engine::gamma::{
-    Criterion, Dims, GammaError, GammaRequest, GammaResult, Normalisation, Order, Subset,
+    Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset,
 };
 use crate::engine::{Compute, Watch, cpu, cuda};
 use crate::geometry::{Grid, GridError, Volume};
@@ -190,15 +190,15 @@ fn cases() -> Result<Vec<Case>, GridError> {
         None,
     );
     let unlimited = add("far apart", &a, &dose(&even, ball(DVec3::new(9.0, 0.0, 0.0), 25.0)), &[usual], None);
-    let sorted = add("sorted by difference", &a, &b, &[usual], None);
-    let unsorted = add("as they lie", &a, &b, &[usual], None);
+    let sorted = add("the paper's search, sorted", &a, &b, &[usual], None);
+    let unsorted = add("the paper's search", &a, &b, &[usual], None);
     let part = add("a random part", &a, &b, &[usual], None);
     let slices = add("slice by slice", &b, &b_fine, &[usual], None);
     let planar = add("a plane", &rough(&plane, 6, 3.0), &b_fine, &[usual], None);
     cases[far].request.max_gamma = Some(2.0);
     cases[unlimited].request.threshold_percent = 10.0;
-    cases[sorted].request.order = Order::Difference;
-    cases[unsorted].request.order = Order::Unsorted;
+    cases[sorted].request.method = Method::Sorted;
+    cases[unsorted].request.method = Method::Paper;
     cases[unsorted].request.threshold_percent = 20.0;
     cases[part].request.subset = Some(Subset { count: 500, seed: 11 });
     cases[slices].request.dims = Dims::Slices;

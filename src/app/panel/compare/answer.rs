@@ -1,10 +1,10 @@
 //! Where the doses differ and whether it matters: pass rate, worst places, structures.
 
 use super::dvh::{change_gy, difference, rows};
-use crate::analysis::{Cluster, Metric};
+use crate::analysis::{Cluster, GammaHistogram, Metric};
 use crate::app::command::{Command, Commands};
 use crate::app::compare::{GammaSettings, Side, gamma_colour};
-use crate::app::follow::{Freshness, GammaFigures, Histogram};
+use crate::app::follow::{Freshness, GammaAnswer};
 use crate::app::panel::section;
 use crate::app::state::{Selection, State};
 use crate::app::theme;
@@ -187,7 +187,7 @@ fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: boo
 }
 
 /// Where it fails; a click goes there.
-fn clusters(ui: &mut Ui, state: &State, figures: &GammaFigures, commands: &mut Commands) {
+fn clusters(ui: &mut Ui, state: &State, figures: &GammaAnswer, commands: &mut Commands) {
     let count = figures.clusters.len();
     section(ui, &format!("Where it fails ({count})"));
     if count == 0 {
@@ -229,7 +229,7 @@ fn place(state: &State, held: Option<(u32, f64)>) -> (Option<&Structure>, String
 }
 
 /// Pass rate by structure, the worst first.
-fn structures(ui: &mut Ui, state: &State, figures: &GammaFigures, commands: &mut Commands) {
+fn structures(ui: &mut Ui, state: &State, figures: &GammaAnswer, commands: &mut Commands) {
     section(ui, "By structure");
     let set = &state.case().structures.structures;
     let mut rows: Vec<_> = figures
@@ -237,12 +237,13 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaFigures, commands: &mut
         .iter()
         .filter_map(|(number, inside)| {
             let structure = set.iter().find(|s| s.number == *number)?;
-            Some((structure, inside, inside.pass_rate_percent()?))
+            Some((structure, inside, inside.pass_rate_percent?))
         })
         .collect();
     rows.sort_by(|a, b| a.2.total_cmp(&b.2));
     for (structure, inside, rate) in rows {
-        let detail = format!("{rate:.1} %  max {:.2}  n {}", inside.max_gamma, grouped(inside.points));
+        let max = inside.max.unwrap_or_default();
+        let detail = format!("{rate:.1} %  max {max:.2}  n {}", grouped(inside.points));
         if line(ui, Some(structure), &structure.name, &detail, false).clicked() {
             commands.push(Command::Select(Selection::Structure(structure.number)));
         }
@@ -250,11 +251,12 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaFigures, commands: &mut
 }
 
 /// How many points have which gamma.
-fn histogram(ui: &mut Ui, state: &State, figures: &GammaFigures) {
-    section(ui, &format!("Histogram  (mean {:.2}, max {:.2})", figures.mean, figures.max));
+fn histogram(ui: &mut Ui, state: &State, figures: &GammaAnswer) {
+    let (all, GammaHistogram { bin, counts, above }) = (&figures.report.figures, &figures.report.histogram);
+    let [mean, max] = [all.mean, all.max].map(Option::unwrap_or_default);
+    section(ui, &format!("Histogram  (mean {mean:.2}, max {max:.2})"));
     let end = state.compare.gamma.max_gamma;
-    let bins = (end / Histogram::STEP).ceil() as usize;
-    let Histogram(counts) = &figures.histogram;
+    let bins = ((end / bin).ceil() as usize).min(counts.len());
     let most = counts.iter().copied().max().unwrap_or(1).max(1);
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 84.0), Sense::hover());
     let plot = Rect::from_min_max(rect.min, rect.max - vec2(0.0, 16.0));
@@ -263,11 +265,14 @@ fn histogram(ui: &mut Ui, state: &State, figures: &GammaFigures) {
     for n in 0..bins {
         let last = n + 1 == bins;
         // What lies beyond the scale stands in its last bar.
-        let count: usize =
-            if last { counts.iter().skip(n).sum() } else { counts.get(n).copied().unwrap_or(0) };
+        let count: usize = if last {
+            counts.iter().skip(n).sum::<usize>() + above
+        } else {
+            counts.get(n).copied().unwrap_or(0)
+        };
         // The root, so that few failing points beside many passing ones are seen.
         let height = plot.height() * (count as f32 / most as f32).sqrt().min(1.0);
-        let middle = (n as f64 + 0.5) * Histogram::STEP;
+        let middle = (n as f64 + 0.5) * bin;
         let low = pos2(plot.left() + n as f32 * width, plot.bottom() - height);
         let bar = Rect::from_min_max(low, pos2(low.x + width - 0.5, plot.bottom()));
         painter.rect_filled(bar, 0.0, theme::colour(gamma_colour(middle, end)));

@@ -41,6 +41,9 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare) {
         }
     });
     normalisation(ui, state, g);
+    let evaluated = g.roles()[1].name();
+    let hint = format!("Red where {evaluated} is higher, blue where it is lower; pale where it passes");
+    ui.checkbox(&mut g.signed, "Sign on the map").on_hover_text(hint);
     ui.horizontal(|ui| {
         let mut on = g.second.is_some();
         ui.checkbox(&mut on, "Second");

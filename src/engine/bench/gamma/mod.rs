@@ -1,11 +1,11 @@
-//! Gamma beside Gu 2010: its Tables 1 (cases), 2 (points sorted by dose difference or not), 3 (criteria) and Figure 2
-//! (resolution).
+//! Gamma beside Gu 2010: its Tables 1 (cases), 2 (its own search, points sorted by dose difference or not), 3 (criteria)
+//! and Figure 2 (resolution).
 
 mod pairs;
 
 use super::{Options, median, timed};
 use crate::engine::cuda::{CudaError, gamma::Failure};
-use crate::engine::gamma::{Criterion, GammaError, GammaRequest, GammaResult, Order};
+use crate::engine::gamma::{Criterion, GammaError, GammaRequest, GammaResult, Method};
 use crate::engine::{Compute, Watch, cpu, cuda};
 use crate::geometry::Volume;
 use pairs::{CASES, Case};
@@ -38,7 +38,7 @@ pub struct Line {
     pub size: [usize; 3],
     pub criterion: Criterion,
     pub threshold_percent: f64,
-    pub order: Order,
+    pub method: Method,
     /// Points that have a gamma, and what came of them.
     pub points: usize,
     pub pass_rate_percent: f64,
@@ -75,7 +75,7 @@ struct Ask {
     size: [usize; 3],
     criterion: Criterion,
     threshold_percent: f64,
-    order: Order,
+    method: Method,
     paper_s: Option<[f64; 2]>,
 }
 
@@ -119,36 +119,35 @@ pub fn lines(
 fn asks(case: &Case, device: &Compute) -> Vec<Ask> {
     let usual = Criterion::global(3.0, 3.0);
     let [paper_cpu, paper_gpu, paper_unsorted] = case.paper_s;
-    let ask = |table, size, criterion, threshold_percent, order, paper_s| Ask {
+    let ask = |table, size, criterion, threshold_percent, method, paper_s| Ask {
         table,
         size,
         criterion,
         threshold_percent,
-        order,
+        method,
         paper_s,
     };
     let size = case.size();
     let mut asks = Vec::new();
     for threshold in [10.0, 0.0] {
         let paper = (threshold == 0.0).then_some([paper_gpu, paper_cpu]);
-        asks.push(ask("table1", size, usual, threshold, Order::Compact, paper));
+        asks.push(ask("table1", size, usual, threshold, Method::Bounded, paper));
     }
-    if matches!(device, Compute::Cuda(_)) {
-        for (order, paper) in [
-            (Order::Unsorted, Some(paper_unsorted)),
-            (Order::Difference, Some(paper_gpu)),
-            (Order::Compact, None),
-        ] {
-            asks.push(ask("table2", size, usual, 0.0, order, paper.map(|gpu| [gpu, paper_cpu])));
+    for (method, paper) in
+        [(Method::Paper, Some(paper_unsorted)), (Method::Sorted, Some(paper_gpu)), (Method::Bounded, None)]
+    {
+        // The CPU takes points as they lie.
+        if method != Method::Sorted || matches!(device, Compute::Cuda(_)) {
+            asks.push(ask("table2", size, usual, 0.0, method, paper.map(|gpu| [gpu, paper_cpu])));
         }
     }
     if case.name == HEAVY {
         for (dose_percent, dta_mm, paper) in TABLE_3 {
             let criterion = Criterion::global(dose_percent, dta_mm);
-            asks.push(ask("table3", size, criterion, 0.0, Order::Compact, Some(paper)));
+            asks.push(ask("table3", size, criterion, 0.0, Method::Bounded, Some(paper)));
         }
         for size in FIGURE_2 {
-            asks.push(ask("figure2", size, usual, 0.0, Order::Compact, None));
+            asks.push(ask("figure2", size, usual, 0.0, Method::Bounded, None));
         }
     }
     asks
@@ -175,7 +174,7 @@ fn time(
         let [a, b] = doses;
         let request = GammaRequest {
             threshold_percent: ask.threshold_percent,
-            order: ask.order,
+            method: ask.method,
             ..GammaRequest::new(a, b, vec![ask.criterion])
         };
         let before = cpu_seconds();
@@ -206,7 +205,7 @@ fn time(
         size: ask.size,
         criterion: ask.criterion,
         threshold_percent: ask.threshold_percent,
-        order: ask.order,
+        method: ask.method,
         points: summary.points,
         pass_rate_percent: summary.pass_rate_percent,
         most: summary.most,

@@ -9,7 +9,8 @@ pub struct Lattice<'a> {
     pub values: &'a [f32],
     /// Least and greatest dose at the corners of a cell, Gy, `[z][y][x]` of the voxels; those of the last column, row
     /// and plane belong to no cell.
-    pub range: Vec<[f32; 2]>,
+    pub low: Vec<f32>,
+    pub high: Vec<f32>,
     /// Voxels along x, y, z.
     pub size: [usize; 3],
     pub spacing_mm: [f32; 2],
@@ -25,24 +26,23 @@ impl<'a> Lattice<'a> {
         let size = grid.size();
         let [nx, ny, nz] = size;
         let flat = layers.flat();
-        let mut range = vec![[0.0; 2]; values.len()];
-        range.par_chunks_mut(nx * ny).enumerate().for_each(|(k, range)| {
+        let [mut low, mut high] = [vec![0.0; values.len()], vec![0.0; values.len()]];
+        let planes = low.par_chunks_mut(nx * ny).zip(high.par_chunks_mut(nx * ny)).enumerate();
+        planes.for_each(|(k, (low, high))| {
             let above = if flat || k + 1 == nz { k } else { k + 1 };
             for j in 0..ny - 1 {
                 let row = |j: usize, k: usize| &values[(k * ny + j) * nx..][..nx];
                 let rows = [row(j, k), row(j + 1, k), row(j, above), row(j + 1, above)];
-                let out = &mut range[j * nx..][..nx - 1];
-                for (i, out) in out.iter_mut().enumerate() {
-                    let low = rows.map(|row| row[i].min(row[i + 1]));
-                    let high = rows.map(|row| row[i].max(row[i + 1]));
-                    *out = [
-                        low[0].min(low[1]).min(low[2].min(low[3])),
-                        high[0].max(high[1]).max(high[2].max(high[3])),
-                    ];
+                let out = low[j * nx..][..nx - 1].iter_mut().zip(&mut high[j * nx..][..nx - 1]);
+                for (i, (low, high)) in out.enumerate() {
+                    let least = rows.map(|row| row[i].min(row[i + 1]));
+                    let most = rows.map(|row| row[i].max(row[i + 1]));
+                    *low = least[0].min(least[1]).min(least[2].min(least[3]));
+                    *high = most[0].max(most[1]).max(most[2].max(most[3]));
                 }
             }
         });
         let spacing_mm = grid.spacing_xy_mm().map(|step| step as f32);
-        Self { values, range, size, spacing_mm, planes_mm: grid.planes_mm(), flat }
+        Self { values, low, high, size, spacing_mm, planes_mm: grid.planes_mm(), flat }
     }
 }

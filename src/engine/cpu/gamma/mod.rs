@@ -1,10 +1,14 @@
 //! Gamma on the CPU: every point by itself, in parallel.
 
+mod bound;
 mod lattice;
 mod search;
+mod star;
 
 use crate::case::Receipt;
-use crate::engine::gamma::{GammaError, GammaMap, GammaRequest, GammaResult, Layers, Locate, select};
+use crate::engine::gamma::{
+    GammaError, GammaMap, GammaRequest, GammaResult, Layers, Locate, Method, Surface, paper, select,
+};
 use crate::engine::{Stopped, Watch};
 use crate::geometry::Volume;
 use lattice::Lattice;
@@ -32,6 +36,12 @@ pub fn gamma(request: &GammaRequest, watch: &Watch) -> Result<GammaResult, Gamma
         normalisation_gy: checked.normalisation_gy,
         locate: Locate::new(request.reference.grid(), &layers),
         lattice: Lattice::new(&layers),
+        offsets: match request.method {
+            Method::Paper | Method::Sorted if !layers.flat() && request.surface == Surface::Simplices => {
+                request.criteria.iter().map(|c| paper::offsets(request, checked, &layers, c)).collect()
+            }
+            _ => Vec::new(),
+        },
     };
     let prepared_ms = start.elapsed().as_secs_f64() * 1e3;
     let start = Instant::now();
@@ -55,9 +65,7 @@ fn search(job: &Job<'_>, points: &[u32], watch: &Watch) -> Result<Vec<f32>, Stop
     let done = AtomicUsize::new(0);
     values.par_chunks_mut(PART * criteria).zip(points.par_chunks(PART)).try_for_each(|(out, part)| {
         watch.check()?;
-        for (&point, out) in part.iter().zip(out.chunks_exact_mut(criteria)) {
-            job.point(point, out);
-        }
+        job.part(part, out);
         let done = done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
         watch.report(done as f32 / points.len() as f32);
         Ok(())

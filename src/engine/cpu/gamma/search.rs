@@ -1,8 +1,22 @@
-//! The search of one point: a box of cells that grows towards its nearest side.
+//! The search of points: at a voxel first the tetrahedra that meet there; then the cell in which a dose that is linear about the
+//! nearest voxel would be nearest, the cells about that voxel, and a box of cells that grows from there towards its nearest
+//! side, without the cells whose distance and dose keep them from being nearer.
 
+use super::bound::{Row, Where};
 use super::lattice::Lattice;
-use crate::engine::gamma::simplex::{self, Axis, ON_FACE};
-use crate::engine::gamma::{GammaRequest, Locate, OUTSIDE, Place, Surface, UNDEFINED, settled, trilinear};
+use super::star::Star;
+use crate::engine::gamma::lanes::Lanes;
+use crate::engine::gamma::paper::Offset;
+use crate::engine::gamma::simplex::{self, NEARER, ON_FACE, Way};
+use crate::engine::gamma::{
+    Criterion, GammaRequest, Locate, OUTSIDE, Place, Surface, UNDEFINED, settled, trilinear,
+};
+
+/// Points that are looked at together, and cells.
+const POINTS: usize = 8;
+const CELLS: usize = 4;
+/// Cells on either side of the voxel nearest to a point that the search begins with.
+const REACH: usize = 2;
 
 /// All that the points of a request have in common.
 pub struct Job<'a> {
@@ -10,59 +24,141 @@ pub struct Job<'a> {
     pub normalisation_gy: f64,
     pub locate: Locate<'a>,
     pub lattice: Lattice<'a>,
+    /// For [`Method::Paper`](crate::engine::gamma::Method), of each criterion: cells by distance.
+    pub offsets: Vec<Vec<Offset>>,
 }
 
 impl Job<'_> {
-    /// Gamma of a reference voxel, by its index, for every criterion.
-    pub fn point(&self, voxel: u32, out: &mut [f32]) {
-        let reference = &self.request.reference;
-        let [nx, ny, _] = reference.grid().size();
-        let voxel = voxel as usize;
-        let Some(place) = self.locate.at([voxel % nx, voxel / nx % ny, voxel / (nx * ny)]) else {
-            out.fill(OUTSIDE);
-            return;
-        };
-        let dose = reference.data()[voxel];
-        for (criterion, out) in self.request.criteria.iter().zip(out) {
-            let dose_gy = criterion.dose_gy(self.normalisation_gy, f64::from(dose));
-            *out = if dose_gy > 0.0 {
-                let per_mm = (1.0 / criterion.dta_mm) as f32;
-                let search = Search {
-                    lattice: &self.lattice,
-                    place: &place,
-                    surface: self.request.surface,
-                    dose,
-                    per_mm,
-                    sides: self.lattice.spacing_mm.map(|step| Side::new(step * per_mm)),
-                    per_gy: (1.0 / dose_gy) as f32,
-                };
-                let most = self.request.max_gamma.map_or(f32::INFINITY, |most| most * most);
-                settled(search.least(most))
-            } else {
-                UNDEFINED
-            };
+    /// Gamma of reference voxels, by their indices in ascending order: `[point][criterion]`.
+    pub fn part(&self, voxels: &[u32], out: &mut [f32]) {
+        let criteria = self.request.criteria.len();
+        let nx = self.request.reference.grid().size()[0] as u32;
+        let next_to = |a: &u32, b: &u32| a + 1 == *b && b % nx != 0;
+        let mut out = out;
+        for run in voxels.chunk_by(next_to) {
+            let (here, rest) = out.split_at_mut(run.len() * criteria);
+            out = rest;
+            self.run(run[0] as usize, run.len(), here);
         }
     }
-}
 
-/// Side of the cells along an axis in DTA: its inverse, its square, the inverse of that.
-#[derive(Clone, Copy)]
-struct Side {
-    per: f32,
-    square: f32,
-    per_square: f32,
-}
-
-impl Side {
-    #[inline(always)]
-    fn new(side: f32) -> Self {
-        let per = 1.0 / side;
-        Self { per, square: side * side, per_square: per * per }
+    /// ... of voxels side by side.
+    fn run(&self, first: usize, count: usize, out: &mut [f32]) {
+        let criteria = &self.request.criteria;
+        let corners = self.corners(first, count);
+        for (n, criterion) in criteria.iter().enumerate() {
+            let per_mm = (1.0 / criterion.dta_mm) as f32;
+            let star = corners.and_then(|corner| self.star(corner, per_mm));
+            for start in (0..count).step_by(POINTS) {
+                let squares = match (corners, star) {
+                    (Some([i, j, k]), Some(star)) => {
+                        self.squares(&star, [i + start, j, k], first + start, criterion)
+                    }
+                    _ => [f32::INFINITY; POINTS],
+                };
+                for (m, square) in squares.into_iter().enumerate().take(count - start) {
+                    let voxel = first + start + m;
+                    out[(start + m) * criteria.len() + n] = self.point(voxel, n, per_mm, square);
+                }
+            }
+        }
     }
 
-    #[inline(always)]
-    fn axis(self, low: f32) -> Axis {
-        Axis { q: low * self.per, l: self.square, per_l: self.per_square, per: self.per }
+    fn place(&self, voxel: usize) -> Option<Place> {
+        let [nx, ny, _] = self.request.reference.grid().size();
+        self.locate.at([voxel % nx, voxel / nx % ny, voxel / (nx * ny)])
+    }
+
+    /// The voxel of the evaluated dose on which the first of a run lies, where all lie on voxels side by side.
+    fn corners(&self, first: usize, count: usize) -> Option<[usize; 3]> {
+        let start = self.corner(&self.place(first)?)?;
+        let end = self.corner(&self.place(first + count - 1)?)?;
+        ([start[0] + count - 1, start[1], start[2]] == end).then_some(start)
+    }
+
+    /// The voxel on which a point lies.
+    fn corner(&self, place: &Place) -> Option<[usize; 3]> {
+        if self.lattice.flat || self.request.surface != Surface::Simplices || !self.offsets.is_empty() {
+            return None;
+        }
+        let mut at = place.cell;
+        for axis in 0..3 {
+            let side = match axis {
+                2 => (self.lattice.planes_mm[at[2] + 1] - self.lattice.planes_mm[at[2]]) as f32,
+                _ => self.lattice.spacing_mm[axis],
+            };
+            let off = place.offset_mm[axis];
+            let up = side - off < off;
+            at[axis] += usize::from(up);
+            if (if up { side - off } else { off }).abs() > ON_FACE * side {
+                return None;
+            }
+        }
+        Some(at)
+    }
+
+    /// For the voxels of a row, where there are cells on either side of it.
+    fn star(&self, [_, j, k]: [usize; 3], per_mm: f32) -> Option<Star> {
+        let Lattice { size: [_, ny, nz], planes_mm: z, .. } = self.lattice;
+        let inside = j > 0 && j + 1 < ny && k > 0 && k + 1 < nz;
+        inside.then(|| {
+            let along_z = [z[k + 1] - z[k], z[k] - z[k - 1]].map(|mm| mm as f32 * per_mm);
+            Star::new(self.lattice.spacing_mm.map(|mm| mm * per_mm), along_z)
+        })
+    }
+
+    /// Squared distances of points at voxels side by side; infinite where they are to be searched for.
+    fn squares(
+        &self,
+        star: &Star,
+        [i, j, k]: [usize; 3],
+        voxel: usize,
+        criterion: &Criterion,
+    ) -> [f32; POINTS] {
+        let [nx, ny, _] = self.lattice.size;
+        let dose = Lanes::<POINTS>::load(self.request.reference.data(), voxel);
+        let per_gy = Lanes(dose.0.map(|gy| (1.0 / self.dose_gy(criterion, gy)) as f32));
+        let at = (k * ny + j) * nx + i;
+        let Lanes(mut squares) = star.squares(self.lattice.values, at, [1, nx, nx * ny], dose, per_gy);
+        for (n, square) in squares.iter_mut().enumerate() {
+            if i + n == 0 || i + n + 1 >= nx {
+                *square = f32::INFINITY;
+            }
+        }
+        squares
+    }
+
+    fn dose_gy(&self, criterion: &Criterion, reference_gy: f32) -> f64 {
+        criterion.dose_gy(self.normalisation_gy, f64::from(reference_gy))
+    }
+
+    /// Gamma of a voxel. `square`: its squared distance where that is known.
+    fn point(&self, voxel: usize, criterion: usize, per_mm: f32, square: f32) -> f32 {
+        let offsets = self.offsets.get(criterion);
+        let criterion = &self.request.criteria[criterion];
+        let dose = self.request.reference.data()[voxel];
+        let dose_gy = self.dose_gy(criterion, dose);
+        let most = self.request.max_gamma.map_or(f32::INFINITY, |most| most * most);
+        if square < f32::INFINITY && dose_gy > 0.0 {
+            return settled(square.min(most));
+        }
+        let Some(place) = self.place(voxel) else { return OUTSIDE };
+        if dose_gy <= 0.0 {
+            return UNDEFINED;
+        }
+        let search = Search {
+            lattice: &self.lattice,
+            place: &place,
+            surface: self.request.surface,
+            dose,
+            per_mm,
+            per_gy: (1.0 / dose_gy) as f32,
+            sides: self.lattice.spacing_mm.map(|step| step * per_mm),
+        };
+        settled(match offsets {
+            Some(offsets) => search.by_distance(offsets, most),
+            None => search.least(most),
+        })
     }
 }
 
@@ -75,23 +171,37 @@ struct Search<'a> {
     /// 1 / DTA and 1 / dose difference.
     per_mm: f32,
     per_gy: f32,
-    /// Along x and y.
-    sides: [Side; 2],
+    /// Of the cells along x and y, in DTA.
+    sides: [f32; 2],
+}
+
+/// Where to begin: the voxel nearest to the point, the squared distance to it, and the cell to look at first.
+struct Start {
+    near: [usize; 3],
+    square: f32,
+    cell: [usize; 3],
 }
 
 impl Search<'_> {
+    fn axes(&self) -> usize {
+        if self.lattice.flat { 2 } else { 3 }
+    }
+
     /// The least squared distance, `most` at most.
     fn least(&self, most: f32) -> f32 {
-        let (to_corner, start) = self.begin();
-        let mut best = most.min(to_corner);
+        let start = self.begin();
+        let mut best = most.min(start.square);
+        self.cell(start.cell, &mut best);
         // First and last cell of the box along each axis, and how far its sides are: below and above along x, y, z.
-        let (mut first, mut last) = (start, start);
+        let (mut first, mut last) = (self.place.cell, self.place.cell);
         let mut gaps = [f32::INFINITY; 6];
-        for axis in 0..if self.lattice.flat { 2 } else { 3 } {
+        for axis in 0..self.axes() {
+            first[axis] = start.near[axis].saturating_sub(REACH);
+            last[axis] = (start.near[axis] + REACH - 1).min(self.lattice.size[axis] - 2);
             gaps[2 * axis] = self.below(axis, first[axis]);
             gaps[2 * axis + 1] = self.above(axis, last[axis]);
         }
-        self.visit(start, start, &mut best);
+        self.visit(first, last, start.cell, &mut best);
         loop {
             let (mut side, mut gap) = (0, gaps[0]);
             for (n, other) in gaps.iter().enumerate().skip(1) {
@@ -113,39 +223,74 @@ impl Search<'_> {
                 gaps[side] = self.below(axis, first[axis]);
                 (from[axis], until[axis]) = (first[axis], first[axis]);
             }
-            self.visit(from, until, &mut best);
+            self.visit(from, until, start.cell, &mut best);
         }
     }
 
-    /// Where to begin: the squared distance to the nearest corner of the cell that holds the point, and the cell to look at
-    /// first. A point on a face, an edge or a corner lies in several: the one in which the dose goes most steeply to the point's.
-    fn begin(&self) -> (f32, [usize; 3]) {
-        let axes = if self.lattice.flat { 2 } else { 3 };
-        let (mut near, mut on, mut square) = (self.place.cell, [false; 3], 0.0);
-        for axis in 0..axes {
-            let (low, high) = (self.edge(axis, near[axis]), self.edge(axis, near[axis] + 1));
-            let up = high < -low;
-            let way = if up { high } else { low };
-            near[axis] += usize::from(up);
-            on[axis] = way.abs() <= ON_FACE * (high - low);
-            square += way * way;
-        }
-        let [nx, ny, _] = self.lattice.size;
-        let off = |at: [usize; 3]| self.lattice.values[(at[2] * ny + at[1]) * nx + at[0]] - self.dose;
-        let corner = off(near);
-        let sign = if corner < 0.0 { -1.0 } else { 1.0 };
-        let mut start = self.place.cell;
-        for axis in 0..axes {
-            if on[axis] && near[axis] > 0 && near[axis] + 1 < self.lattice.size[axis] {
-                let (mut above, mut below) = (near, near);
-                above[axis] += 1;
-                below[axis] -= 1;
-                let up = sign * off(above) <= sign * off(below);
-                start[axis] = if up { near[axis] } else { near[axis] - 1 };
+    /// The same as Gu 2010, algorithm A1, step 4, finds it.
+    fn by_distance(&self, offsets: &[Offset], most: f32) -> f32 {
+        let mut best = most.min(self.begin().square);
+        for Offset { cells, far } in offsets {
+            if *far >= best {
+                break;
+            }
+            let mut cell = self.place.cell;
+            let inside = (0..3).all(|axis| {
+                let at = cell[axis].checked_add_signed(cells[axis] as isize);
+                cell[axis] = at.unwrap_or(usize::MAX);
+                at.is_some_and(|at| at + 1 < self.lattice.size[axis])
+            });
+            if inside {
+                self.cell(cell, &mut best);
             }
         }
-        let corner = corner * self.per_gy;
-        (square + corner * corner, start)
+        best
+    }
+
+    fn begin(&self) -> Start {
+        let [nx, ny, _] = self.lattice.size;
+        let (mut near, mut way) = (self.place.cell, [0.0; 3]);
+        for axis in 0..self.axes() {
+            let (low, high) = (self.edge(axis, near[axis]), self.edge(axis, near[axis] + 1));
+            let up = high < -low;
+            way[axis] = if up { high } else { low };
+            near[axis] += usize::from(up);
+        }
+        let off = |at: [usize; 3]| {
+            (self.lattice.values[(at[2] * ny + at[1]) * nx + at[0]] - self.dose) * self.per_gy
+        };
+        let corner = off(near);
+        let sign = if corner < 0.0 { -1.0 } else { 1.0 };
+        let (mut square, mut rest, mut n) = (corner * corner, corner.abs(), 1.0_f32);
+        // Along each axis, to the side on which the dose falls faster towards the point's: how fast, and a cell's side.
+        let mut falls = [(0.0_f32, 1.0_f32); 3];
+        for axis in 0..self.axes() {
+            let here = self.edge(axis, near[axis]);
+            let towards = |to: usize| {
+                let mut other = near;
+                other[axis] = to;
+                let step = self.edge(axis, to) - here;
+                (sign * (corner - off(other)) / step.abs(), step)
+            };
+            let up =
+                if near[axis] + 1 < self.lattice.size[axis] { towards(near[axis] + 1) } else { (0.0, 1.0) };
+            let down = if near[axis] > 0 { towards(near[axis] - 1) } else { (0.0, -1.0) };
+            let (fall, step) = if up.0 >= down.0 { up } else { down };
+            let fall = fall.max(0.0);
+            falls[axis] = (fall, step);
+            rest += step.signum() * fall * way[axis];
+            n += fall * fall;
+            square += way[axis] * way[axis];
+        }
+        let v = rest.max(0.0) / n;
+        let mut cell = self.place.cell;
+        for axis in 0..self.axes() {
+            let (fall, step) = falls[axis];
+            let cells = ((step.signum() * v * fall - way[axis]) / step).max(0.0) as usize;
+            let at = if step > 0.0 { near[axis] + cells } else { near[axis].saturating_sub(cells + 1) };
+            cell[axis] = at.min(self.lattice.size[axis] - 2);
+        }
+        Start { near, square, cell }
     }
 
     /// How far the lower side of a cell is, where there are cells beyond.
@@ -178,69 +323,97 @@ impl Search<'_> {
         self.edge(axis, cell).max(-self.edge(axis, cell + 1)).max(0.0)
     }
 
-    /// Looks at the cells of a box, except those that their distance and their range of dose keep from being nearer.
-    #[inline]
-    fn visit(&self, from: [usize; 3], until: [usize; 3], best: &mut f32) {
-        let [nx, ny, _] = self.lattice.size;
+    /// Looks at the cells of a box but `done`, except those that their distance and their range of dose keep from being nearer.
+    fn visit(&self, from: [usize; 3], until: [usize; 3], done: [usize; 3], best: &mut f32) {
         for k in from[2]..=until[2] {
             let gap_z = if self.lattice.flat { 0.0 } else { self.gap(2, k) };
-            let far_z = gap_z * gap_z;
             for j in from[1]..=until[1] {
                 let gap_y = self.gap(1, j);
-                let far_y = far_z + gap_y * gap_y;
-                if far_y >= *best {
-                    continue;
-                }
-                for i in from[0]..=until[0] {
-                    let gap_x = self.gap(0, i);
-                    let [low, high] = self.lattice.range[(k * ny + j) * nx + i];
-                    let gap_dose = ((low - self.dose).max(self.dose - high) * self.per_gy).max(0.0);
-                    if far_y + gap_x * gap_x + gap_dose * gap_dose < *best {
-                        self.cell([i, j, k], [gap_x, gap_y, gap_z], best);
+                let far = gap_z * gap_z + gap_y * gap_y;
+                for i in (from[0]..=until[0]).step_by(CELLS) {
+                    if far >= *best {
+                        break;
                     }
+                    let cells = (until[0] + 1 - i).min(CELLS);
+                    self.row([i, j, k], cells, [far, gap_y, gap_z], done, best);
                 }
             }
         }
     }
 
+    /// Up to `CELLS` cells side by side. `far`: squared distance along y and z, and the distances.
     #[inline]
-    fn cell(&self, [i, j, k]: [usize; 3], gap: [f32; 3], best: &mut f32) {
+    fn row(&self, [i, j, k]: [usize; 3], cells: usize, far: [f32; 3], done: [usize; 3], best: &mut f32) {
         let [nx, ny, _] = self.lattice.size;
-        let values = self.lattice.values;
-        let pair = |j: usize, k: usize| {
-            let at = (k * ny + j) * nx + i;
-            [values[at], values[at + 1]].map(|gy| (gy - self.dose) * self.per_gy)
-        };
-        let ([a, b], [c, d]) = (pair(j, k), pair(j + 1, k));
-        let [x, y] = [self.edge(0, i), self.edge(1, j)];
-        let exact = self.surface == Surface::Simplices;
-        if self.lattice.flat {
-            let axes = [self.sides[0].axis(x), self.sides[1].axis(y)];
-            match exact {
-                true => simplex::square(axes, &[a, b, c, d], best),
-                // The same dose above and below.
-                false => trilinear::cell([x, y, 0.0], self.high(x, y, 1.0), &[a, b, c, d, a, b, c, d], best),
-            }
+        let at = (k * ny + j) * nx + i;
+        let zero = Lanes::<CELLS>::splat(0.0);
+        let begins = Lanes(std::array::from_fn(|n| self.edge(0, i + n)));
+        let ends = Lanes(std::array::from_fn(|n| self.edge(0, i + n + 1)));
+        let gap_x = begins.max(-ends).max(zero);
+        let [low, high] =
+            [&self.lattice.low, &self.lattice.high].map(|range| Lanes::<CELLS>::load(range, at));
+        let dose = Lanes::splat(self.dose);
+        let gap_dose = ((low - dose).max(dose - high) * self.per_gy).max(zero);
+        let apart = Lanes::splat(far[0]) + gap_x * gap_x + gap_dose * gap_dose;
+        let may = |n: usize, best: f32| n < cells && apart.0[n] < best && [i + n, j, k] != done;
+        if !(0..CELLS).any(|n| may(n, *best)) {
             return;
         }
-        let ([e, f], [g, h]) = (pair(j, k + 1), pair(j + 1, k + 1));
-        let z = self.edge(2, k);
-        let side_z = (self.lattice.planes_mm[k + 1] - self.lattice.planes_mm[k]) as f32 * self.per_mm;
-        let dose = [a, b, c, d, e, f, g, h];
-        match exact {
-            true => {
-                let axes = [self.sides[0].axis(x), self.sides[1].axis(y), Side::new(side_z).axis(z)];
-                if simplex::may_hold(&axes, gap, &dose, *best) {
-                    simplex::cell(axes, &dose, best);
-                }
+        let bound = if self.lattice.flat || self.surface != Surface::Simplices {
+            apart
+        } else {
+            let doses = std::array::from_fn(|c: usize| {
+                let step = (c & 1) + (c >> 1 & 1) * nx + (c >> 2) * nx * ny;
+                (Lanes::<CELLS>::load(self.lattice.values, at + step) - dose) * self.per_gy
+            });
+            let (y, z) = (self.way(1, j), self.way(2, k));
+            let per = [1.0 / self.sides[0], 1.0 / self.sides[1], z.per_l.sqrt()];
+            let gap = [gap_x, Lanes::splat(far[1]), Lanes::splat(far[2])];
+            let (y, z) = (Where::of(y.q), Where::of(z.q));
+            Row { q_x: begins * per[0], y, z, gap, per, dose: &doses }.bound()
+        };
+        for n in 0..CELLS {
+            if may(n, *best) && bound.0[n] < *best * NEARER {
+                self.cell([i + n, j, k], best);
             }
-            false => trilinear::cell([x, y, z], self.high(x, y, z + side_z), &dose, best),
         }
     }
 
-    /// The highest corner of the cell whose lowest is at `x`, `y`.
-    fn high(&self, x: f32, y: f32, z: f32) -> [f32; 3] {
-        let [side_x, side_y] = self.lattice.spacing_mm.map(|step| step * self.per_mm);
-        [x + side_x, y + side_y, z]
+    /// Along an axis of a cell.
+    #[inline(always)]
+    fn way(&self, axis: usize, cell: usize) -> Way {
+        let side = match axis {
+            2 => (self.lattice.planes_mm[cell + 1] - self.lattice.planes_mm[cell]) as f32 * self.per_mm,
+            _ => self.sides[axis],
+        };
+        let per = 1.0 / side;
+        Way { q: self.edge(axis, cell) * per, l: side * side, per_l: per * per }
+    }
+
+    /// Lowers `best` to the distance of a cell.
+    fn cell(&self, [i, j, k]: [usize; 3], best: &mut f32) {
+        let [nx, ny, _] = self.lattice.size;
+        let at = (k * ny + j) * nx + i;
+        let dose = |c: usize| {
+            let above = if self.lattice.flat { 0 } else { c >> 2 };
+            (self.lattice.values[at + (c & 1) + (c >> 1 & 1) * nx + above * nx * ny] - self.dose)
+                * self.per_gy
+        };
+        match (self.surface, self.lattice.flat) {
+            (Surface::Simplices, false) => {
+                let ways = [self.way(0, i), self.way(1, j), self.way(2, k)];
+                simplex::cell(ways, &std::array::from_fn(dose), best);
+            }
+            (Surface::Simplices, true) => {
+                simplex::square([self.way(0, i), self.way(1, j)], &std::array::from_fn(dose), best);
+            }
+            (Surface::Trilinear, flat) => {
+                let low = [self.edge(0, i), self.edge(1, j), if flat { 0.0 } else { self.edge(2, k) }];
+                // In a plane, the same dose above and below.
+                let high_z = if flat { 1.0 } else { self.edge(2, k + 1) };
+                let high = [self.edge(0, i + 1), self.edge(1, j + 1), high_z];
+                trilinear::cell(low, high, &std::array::from_fn(dose), best);
+            }
+        }
     }
 }
