@@ -22,6 +22,9 @@ const SEEN_BYTES: usize = 1 << 18;
 /// An upload of this many bytes goes through page-locked memory, too.
 const STAGED_BYTES: usize = 2 << 20;
 
+/// A copy on the card, and what was said of its pieces where it was made just now.
+type Seen<T, S> = (Arc<Buffer<T>>, Option<Vec<S>>);
+
 /// Page-locked host memory that copies pass through, kept.
 pub(super) type Staging = Option<PinnedHostSlice<u8>>;
 
@@ -76,7 +79,7 @@ impl Session<'_> {
         &mut self,
         volume: &Volume<T>,
         see: impl Fn(&[T]) -> S + Sync,
-    ) -> Result<(Arc<Buffer<T>>, Option<Vec<S>>), CudaError> {
+    ) -> Result<Seen<T, S>, CudaError> {
         let mut seen = None;
         let buffer = self.kept((volume.id(), "the volume"), |session| {
             let buffer = session.alloc(volume.data().len())?;

@@ -33,7 +33,7 @@ impl Job<'_> {
     pub fn part(&self, voxels: &[u32], out: &mut [f32]) {
         let criteria = self.request.criteria.len();
         let nx = self.request.reference.grid().size()[0] as u32;
-        let next_to = |a: &u32, b: &u32| a + 1 == *b && b % nx != 0;
+        let next_to = |a: &u32, b: &u32| a + 1 == *b && !b.is_multiple_of(nx);
         let mut out = out;
         for run in voxels.chunk_by(next_to) {
             let (here, rest) = out.split_at_mut(run.len() * criteria);
