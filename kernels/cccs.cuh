@@ -1,8 +1,9 @@
 // What the kernels of the collapsed cone share: the voxels as the lines see them, and the terms of the kernels.
 //
-// The algorithm is that of engine/cpu/cccs, with the same names and constants. Lines are side by side along the
-// contiguous axis of the voxels (a lane each); `across` is the other axis of a row that is not the dominant one, the
-// dominant axis is cut into slabs.
+// The algorithm is that of engine/cpu/cccs, with the same names and constants. For each dominant axis the voxels are laid
+// out once more: in a slab across it, rows of voxels along the contiguous axis one after the other (`across` numbers them),
+// each ended by a cell of wall, and after the last a row of wall. So the cells of a slab are a ring: whatever voxels a line
+// moves on is one number added, and a line that leaves sideways meets a wall, loses what it carried, and comes in again.
 
 #pragma once
 
@@ -17,25 +18,30 @@ constexpr float ROWS_PER_DEG = 4.0f;
 // As in engine/cpu/cccs: voxels whose release shares one angle, and where such a strip may begin.
 constexpr int STRIP = 16;
 constexpr int PHASE_STEP = 4;
-// Voxels that a line visits in a slab, at most.
-constexpr int MOST_VISITS = 3;
 
-// Voxels laid out for the lines as a group of directions with one dominant axis passes them, as the host declares it in
-// engine/cuda/cccs, field for field. Along the lines' neighbours memory is contiguous, rows padded to `pitch` (a multiple
-// of 32, at least one voxel more than `columns`).
+constexpr int LANES = 32;
+constexpr unsigned ALL_LANES = 0xffffffffu;
+
+// Voxels laid out for the lines of one dominant axis, as the host declares it in engine/cuda/cccs, field for field.
 struct March {
-    int columns;       // voxels of a row
-    int across;        // along the other axis of a row
-    int slabs;         // along the dominant axis
-    int pitch;
-    int row_of_across; // what one step along these axes adds to the number of the row
-    int row_of_slab;
-    float spacing_mm[3]; // along the contiguous axis, across, along the dominant axis
+    int columns;         // voxels of a row
+    int across;          // rows of a slab
+    int slabs;           // along the dominant axis
+    int pitch;           // cells of a row: its voxels and the wall
+    int plane;           // cells of a slab, a multiple of LANES
+    int first_cell;      // where the layout begins in the buffers that hold them all
+    int first_slab;      // likewise in lists of slabs
+    unsigned rows_of_cells; // rows to a cell, times 2^32, rounded up
+    int stride[3];       // of x-fastest data: along a row, across, along the dominant axis
+    float spacing_mm[3]; // likewise
     float from_mm[3];    // the radiation source, from the centre of voxel (0, 0, 0)
 };
 
-// What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs): sums of amplitudes, then amplitudes
-// over decay constants, near and deep.
+// Nothing gets through a wall. Voxels that release have their density negated.
+constexpr float WALL = 1e30f;
+
+// What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs): sums of amplitudes over EXPONENT_PER_CM,
+// then amplitudes over decay constants, near and deep.
 struct __align__(16) Coefficients {
     float sums[4];
     float scatter[SCATTER_END][2];
@@ -49,49 +55,80 @@ struct __align__(16) Release {
     float scatter[2];
 };
 
+// What a voxel releases as lines meet it: all of the primary and all of the scatter.
+struct __align__(8) Source {
+    float primary;
+    float scatter;
+};
+
+// How much of either is deep: less than nothing where the spectrum is softer than that of the near channel, more than all
+// where it is harder than the deep one's.
+struct __align__(8) Mix {
+    float primary;
+    float scatter;
+};
+// Where nothing is released.
+constexpr float NO_MIX = 1e30f;
+
 // The lines of one direction, as the host declares it, field for field.
 struct Heading {
-    double per_slab[2];                // voxels along the contiguous axis and across while a line passes a slab
-    double start[2];                   // where in a voxel they come in
-    float direction[3];                // unit vector: along the contiguous axis, across, dominant
-    float weight;                      // of what stays: sr over cm
+    double per_slab[2];  // voxels along the contiguous axis and across while a line passes a slab
+    double start[2];     // where in a voxel they come in
+    float direction[3];  // unit vector: along the contiguous axis, across, dominant
+    float weight;        // of what stays: sr over cm
     float slab_path_cm;
-    int turn;                          // sets where strips begin
-    int backward;                      // from the last slab to the first
-    int none;
+    int turn;            // sets where strips begin
+    int backward;        // from the last slab to the first
+    int march;           // which layout
 };
 
-// Threads of a block: lines side by side, and rows of lines. In a slab they pass the voxels of a tile, which reaches
-// further by what lines move in it at most.
-constexpr int LANES = 32;
-constexpr int ROWS = 8;
-constexpr int THREADS = LANES * ROWS;
-constexpr int HALO = 2;
-constexpr int TILE_COLUMNS = LANES + HALO;
-constexpr int TILE = TILE_COLUMNS * (ROWS + HALO);
-constexpr int FILLS = (TILE + THREADS - 1) / THREADS;
+// Cells that a line passes in a slab, at most.
+constexpr int MOST_VISITS = 3;
 
-// Where the tile of the first lines lies in a slab: what to add to the lines' numbers along the contiguous axis and
-// across. And how many of its voxels a line passes.
+// The way of the lines of a direction through a slab: what to add to a line's number for its first cell, to that for the
+// others; and how far it goes in each, as the negative exponent (of 2) of the slowest term for density 1.
 struct __align__(16) Slab {
-    int base[2];
+    int first;
+    int next[MOST_VISITS - 1];
     int visits;
-    int none;
-};
-
-// A voxel that lines pass within a slab: its place in the tile from the line's own, and how far the line goes in it, as the
-// negative exponent (of 2) of the slowest term for density 1.
-struct __align__(8) Visit {
-    int place;
-    float exponent;
+    float exponent[MOST_VISITS];
+    float none;
 };
 constexpr float EXPONENT_PER_CM = -SLOWEST_PER_CM * 1.44269504f;
 
-// As in engine/cccs/near.rs: voxels on the way of an offset, at most; what is denser counts as this dense.
-constexpr int NEAR_WAY = 4;
-constexpr float NEAR_DENSEST = 2.0f;
+// Where a slab releases: least column, greatest, least and greatest row, the greatest negated, so that all are minima.
+struct __align__(16) Box {
+    int least_column, greatest_column_negated, least_row, greatest_row_negated;
+};
 
-// A strip's row of the table for the cosine of its angle to the line: Abramowitz and Stegun 4.4.45.
+// Greatest release (all channels) and greatest density, as bits of floats of zero or more, which order as integers do.
+struct Scale {
+    int release_bits;
+    int density_bits;
+};
+
+// What stays is added up in units of greatest release x greatest density x this, over a 32-bit integer's range.
+constexpr float MOST_DOSE = 8.0f;
+constexpr float RANGE = 2147483648.0f;
+
+__device__ inline float unit_of(const Scale& scale)
+{
+    return __int_as_float(scale.release_bits) * fmaxf(__int_as_float(scale.density_bits), 1.0f) * (MOST_DOSE / RANGE);
+}
+
+__device__ inline bool any_lane(bool mine) { return __any_sync(ALL_LANES, mine) != 0; }
+
+__device__ inline int least_of_warp(int value)
+{
+    for (int lanes = LANES / 2; lanes > 0; lanes /= 2) {
+        value = min(value, __shfl_xor_sync(ALL_LANES, value, lanes));
+    }
+    return value;
+}
+
+__device__ inline float total(const Release& r) { return r.primary[0] + r.primary[1] + r.scatter[0] + r.scatter[1]; }
+
+// The row of the table for the cosine of an angle: Abramowitz and Stegun 4.4.45.
 __device__ inline int angle_row(float cosine)
 {
     float x = fminf(fabsf(cosine), 1.0f);
@@ -100,4 +137,49 @@ __device__ inline int angle_row(float cosine)
     angle = cosine < 0.0f ? 3.14159265f - angle : angle;
     int row = (int)(angle * (57.29577951f * ROWS_PER_DEG) + 0.5f);
     return min(row, ANGLES - 1);
+}
+
+// A lattice's way through one slab: up to three cells, cut where its lines leave their voxel sideways.
+struct Pieces {
+    int cell[MOST_VISITS][2];
+    float length_cm[MOST_VISITS];
+    int count;
+};
+
+__device__ inline void add_piece(Pieces& pieces, const int cell[2], double from, double to, double path_cm)
+{
+    if (to > from) {
+        pieces.cell[pieces.count][0] = cell[0];
+        pieces.cell[pieces.count][1] = cell[1];
+        pieces.length_cm[pieces.count] = (float)((to - from) * path_cm);
+        pieces.count += 1;
+    }
+}
+
+// As LatticeWalk of engine/cccs/walk.rs.
+__device__ inline void walk_slab(Pieces& pieces, const double start[2], const double per_slab[2], int step, double path_cm)
+{
+    int cell[2];
+    double reach[2];
+    for (int axis = 0; axis < 2; ++axis) {
+        // No fused multiply-add: as the CPU rounds.
+        double entry = __dadd_rn(start[axis], __dmul_rn(per_slab[axis], (double)step));
+        double edge = floor(entry);
+        double inside = entry - edge;
+        cell[axis] = (int)edge;
+        reach[axis] = per_slab[axis] > 0.0   ? (1.0 - inside) / per_slab[axis]
+                      : per_slab[axis] < 0.0 ? inside / -per_slab[axis]
+                                             : 2.0;
+    }
+    pieces.count = 0;
+    double at = 0.0;
+    int axis = reach[0] <= reach[1] ? 0 : 1;
+    for (int turn = 0; turn < 2; ++turn, axis = 1 - axis) {
+        if (reach[axis] < 1.0) {
+            add_piece(pieces, cell, at, reach[axis], path_cm);
+            at = reach[axis];
+            cell[axis] += per_slab[axis] > 0.0 ? 1 : -1;
+        }
+    }
+    add_piece(pieces, cell, at, 1.0, path_cm);
 }

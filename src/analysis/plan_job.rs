@@ -16,6 +16,7 @@ use crate::engine::{Stopped, Watch, Wish};
 use crate::geometry::{MaskError, body_contours};
 use crate::physics::{BodyMismatch, HuTable};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use thiserror::Error;
 
 /// Asks for the dose of a plan.
@@ -92,7 +93,11 @@ pub enum PlanJobError {
 ///
 /// # Errors
 /// [`PlanJobError`].
-pub fn compute_plan(job: &PlanJob, watch: &Watch, tell: &dyn Fn(&str)) -> Result<PlanResult, PlanJobError> {
+pub fn compute_plan(
+    job: &PlanJob,
+    watch: &Watch,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<PlanResult, PlanJobError> {
     check(job)?;
     let mut remarks = Vec::new();
     let table = HuTable::resolve(&job.hu_table)?;
@@ -157,16 +162,14 @@ pub fn dose_of_plan(
     job: &PlanJob,
     ready: &Ready,
     watch: &Watch,
-    tell: &dyn Fn(&str),
+    tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDose, PlanJobError> {
     check(job)?;
     let mut parts = Vec::new();
     let mut receipts = Vec::new();
     let mut warnings = Vec::new();
     let beams: Vec<&Beam> = job.plan.beams.iter().filter(|b| is_computed(b)).collect();
-    for (n, beam) in beams.iter().enumerate() {
-        tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.name));
-        let dose = one_beam(job, beam, ready, watch)?;
+    for (dose, beam) in each_beam(job, &beams, ready, watch, tell)?.into_iter().zip(&beams) {
         for receipt in dose.receipt.iter() {
             warnings.extend(receipt.warnings.iter().map(|w| format!("beam '{}': {w}", beam.name)));
             receipts.push(receipt.clone());
@@ -240,8 +243,55 @@ fn check(job: &PlanJob) -> Result<(), PlanJobError> {
     beams.into_iter().try_for_each(|b| contradiction(&job.plan, b, &job.ct).map_or(Ok(()), |c| Err(c.into())))
 }
 
-fn one_beam(job: &PlanJob, beam: &Beam, ready: &Ready, watch: &Watch) -> Result<Dose, PlanJobError> {
-    let PlanJob { quality, dose_to, grid_mm, device, .. } = *job;
+/// The doses of the beams, in their order. Where there are several cards each takes the next beam that nobody has.
+fn each_beam(
+    job: &PlanJob,
+    beams: &[&Beam],
+    ready: &Ready,
+    watch: &Watch,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<Dose>, PlanJobError> {
+    let next = AtomicUsize::new(0);
+    let take = |device: Wish| {
+        let mut mine = Vec::new();
+        while let n = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(beam) = beams.get(n)
+        {
+            tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.name));
+            let dose = one_beam(job, beam, device, ready, watch);
+            let failed = dose.is_err();
+            mine.push((n, dose));
+            if failed {
+                // Nobody needs the others.
+                next.store(beams.len(), Ordering::Relaxed);
+            }
+        }
+        mine
+    };
+    let devices = job.device.spread();
+    let mut doses = match devices[..] {
+        [device] => take(device),
+        _ => std::thread::scope(|scope| {
+            let lanes: Vec<_> =
+                devices.iter().take(beams.len()).map(|device| scope.spawn(|| take(*device))).collect();
+            let join = |lane: std::thread::ScopedJoinHandle<'_, _>| {
+                lane.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            lanes.into_iter().flat_map(join).collect()
+        }),
+    };
+    doses.sort_by_key(|(n, _)| *n);
+    doses.into_iter().map(|(_, dose)| dose).collect()
+}
+
+fn one_beam(
+    job: &PlanJob,
+    beam: &Beam,
+    device: Wish,
+    ready: &Ready,
+    watch: &Watch,
+) -> Result<Dose, PlanJobError> {
+    let PlanJob { quality, dose_to, grid_mm, .. } = *job;
     let how = Computation { quality, dose_to, grid_mm, device };
     dose_of_beam(ready, beam, job.plan.machine_of(beam), how, watch).map_err(|source| match source {
         BeamJobError::Dose(DoseError::Stopped(stopped)) => PlanJobError::Stopped(stopped),

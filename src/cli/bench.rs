@@ -2,6 +2,7 @@
 
 use super::{Answer, Failure};
 use crate::engine::bench::{self, Options, Report};
+use crate::engine::cccs::Walk;
 use crate::engine::{Compute, Watch, Wish};
 use crate::open::CaseWord;
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ Examples:\n  \
 beamsight bench path\n  \
 beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
 beamsight bench cccs clinical --device cuda\n  \
+beamsight bench cccs xiao --walk nc --device cuda\n  \
 beamsight bench drr slices --runs 200 --device cuda\n  \
 beamsight bench gamma table1 --device cuda\n  \
 beamsight bench mccs phantom linear --device cuda\n  \
@@ -37,6 +39,11 @@ pub struct Args {
     /// Timed runs of a case; left out: 15 on a card, 3 on the CPU, 100 starts of register
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
+
+    /// For cccs on a card, how lines find their way: lattice (all of a direction together), original or nc (each by itself,
+    /// Algorithms 1 and 2 of Xiao 2012)
+    #[arg(long, value_name = "WALK", default_value = "lattice", value_parser = walk)]
+    walk: Walk,
 
     /// For register: the case whose CT is taken
     #[arg(long, value_name = "CASE", default_value = "demo:thorax")]
@@ -62,6 +69,10 @@ fn job(word: &str) -> Result<String, String> {
     Err(format!("there is a bench of {}", known.join(", ")))
 }
 
+fn walk(word: &str) -> Result<Walk, String> {
+    Walk::ALL.into_iter().find(|w| w.word() == word).ok_or_else(|| "it is lattice, original or nc".to_owned())
+}
+
 /// # Errors
 /// A device that gives no answer; cases there are none of.
 pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
@@ -73,7 +84,8 @@ pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
     if args.job == LIVE {
         return super::live::run(args.runs.unwrap_or(few) as usize, wish);
     }
-    let options = Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize };
+    let options =
+        Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize, walk: args.walk };
     if args.job == DRR {
         return super::bench_drr::run(&device, &options);
     }

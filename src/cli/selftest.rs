@@ -40,7 +40,8 @@ pub fn run(_: &Args, wish: Wish) -> Result<Answer, Failure> {
 
 fn devices(wish: Wish, text: &mut String) -> Result<Vec<Compute>, Failure> {
     if wish != Wish::Auto {
-        return Ok(vec![wish.resolve()?]);
+        let each = wish.spread().into_iter().map(Wish::resolve);
+        return Ok(each.collect::<Result<_, _>>()?);
     }
     let mut devices = vec![Compute::Cpu];
     match cuda::cards() {

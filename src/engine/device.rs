@@ -12,7 +12,9 @@ pub enum Wish {
     #[default]
     Auto,
     Cpu,
-    /// The card of that number.
+    /// Every card: the beams of a plan are spread over them, another job has the first.
+    Cards,
+    /// The card of that number alone.
     Cuda(usize),
 }
 
@@ -23,7 +25,7 @@ impl FromStr for Wish {
         match word {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
+            "cuda" => Ok(Self::Cards),
             _ => word
                 .strip_prefix("cuda:")
                 .and_then(|n| n.parse().ok())
@@ -48,6 +50,7 @@ impl Wish {
     pub fn resolve(self) -> Result<Compute, CudaError> {
         match self {
             Self::Cpu => Ok(Compute::Cpu),
+            Self::Cards => cuda::Device::open(0).map(Compute::Cuda),
             Self::Cuda(ordinal) => cuda::Device::open(ordinal).map(Compute::Cuda),
             Self::Auto => Ok(match cuda::Device::open(0) {
                 Ok(device) => Compute::Cuda(device),
@@ -60,6 +63,16 @@ impl Wish {
                     Compute::Cpu
                 }
             }),
+        }
+    }
+
+    /// The same wish for each device over which jobs that do not depend on each other are spread; one or more.
+    pub fn spread(self) -> Vec<Self> {
+        match (self, cuda::cards()) {
+            (Self::Auto | Self::Cards, Ok(cards)) if cards.len() > 1 => {
+                cards.iter().map(|card| Self::Cuda(card.ordinal)).collect()
+            }
+            _ => vec![self],
         }
     }
 }
@@ -80,9 +93,20 @@ mod tests {
     #[test]
     fn words() {
         assert_eq!("cuda:3".parse(), Ok(Wish::Cuda(3)));
-        assert_eq!("cuda".parse(), Ok(Wish::Cuda(0)));
+        assert_eq!("cuda".parse(), Ok(Wish::Cards));
+        assert_eq!("cuda:0".parse(), Ok(Wish::Cuda(0)));
         assert_eq!("auto".parse(), Ok(Wish::Auto));
         assert!("cuda:x".parse::<Wish>().is_err() && "gpu".parse::<Wish>().is_err());
+    }
+
+    #[test]
+    fn what_names_one_device_is_not_spread() {
+        for one in [Wish::Cpu, Wish::Cuda(1)] {
+            assert_eq!(one.spread(), [one]);
+        }
+        let cards = cuda::cards().map_or(0, <[cuda::Card]>::len);
+        assert_eq!(Wish::Cards.spread().len(), cards.max(1));
+        assert_eq!(Wish::Auto.spread().len(), cards.max(1));
     }
 
     #[test]

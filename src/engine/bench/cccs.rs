@@ -2,7 +2,7 @@
 
 use super::{Options, Row, median, timed};
 use crate::case::{Beam, Jaws};
-use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
+use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Walk};
 use crate::engine::cuda::{CudaError, cccs::Failure};
 use crate::engine::{Compute, Watch, cpu, cuda};
 use crate::geometry::{Grid, GridError, PatientPosition, Volume};
@@ -105,7 +105,7 @@ fn time(
 ) -> Result<Row, CudaError> {
     let run = || match device {
         Compute::Cpu => cpu::cccs::beam_dose(request, watch).map_err(Failure::from),
-        Compute::Cuda(card) => cuda::cccs::beam_dose(request, card, watch),
+        Compute::Cuda(card) => cuda::cccs::beam_dose_by(options.walk, request, card, watch),
     };
     let (mut times, mut calls) = (Vec::new(), Vec::new());
     for n in 0..=options.runs {
@@ -121,7 +121,7 @@ fn time(
     let (voxels, directions) = (request.grid.len(), request.quality.directions());
     Ok(Row {
         case,
-        way: request.quality.word(),
+        way: if options.walk == Walk::Lattice { request.quality.word() } else { options.walk.word() },
         voxels,
         directions,
         ms: median(times),

@@ -7,6 +7,7 @@ pub mod gamma;
 pub mod mccs;
 mod path;
 
+use super::cccs::Walk;
 use super::cuda::{Buffer, CudaError, Device, Session};
 use super::{Compute, Watch};
 use rayon::prelude::*;
@@ -19,6 +20,8 @@ pub struct Options {
     pub cases: Vec<String>,
     /// Timed runs of a case, after one or more that are not timed.
     pub runs: usize,
+    /// How the lines of cccs find their way, on a card.
+    pub walk: Walk,
 }
 
 impl Options {

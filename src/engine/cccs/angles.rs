@@ -5,6 +5,7 @@ use crate::physics::kernel::KernelClass;
 use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
 use crate::physics::kernel_fit::{TERMS, decay_per_cm, terms_of};
 use glam::DVec3;
+use rayon::prelude::*;
 
 pub const STEP_DEG: f64 = 0.25;
 pub const ANGLES: usize = (180.0 / STEP_DEG) as usize + 1;
@@ -76,22 +77,19 @@ impl TiltNorm {
     /// For rays whose tangents against the axis stay within `reach` in x and y of the directions' frame.
     pub fn new(table: &AngleTable, directions: &[Direction], reach: f64) -> Self {
         let reach = reach.max(1e-3);
-        let mut factors = Vec::with_capacity(TILTS * TILTS);
-        for j in 0..TILTS {
-            for i in 0..TILTS {
-                let tangent = |n: usize| (2.0 * n as f64 / (TILTS - 1) as f64 - 1.0) * reach;
-                let ray = DVec3::new(tangent(i), tangent(j), 1.0).normalize();
-                let mut sums = [0.0; CHANNELS];
-                for d in directions {
-                    let row = table.at(d.axis.dot(ray) as f32);
-                    for (c, sum) in sums.iter_mut().enumerate() {
-                        *sum += d.solid_angle_sr * f64::from(row.sums[c]);
-                    }
+        let factor = |n: usize| {
+            let tangent = |n: usize| (2.0 * n as f64 / (TILTS - 1) as f64 - 1.0) * reach;
+            let ray = DVec3::new(tangent(n % TILTS), tangent(n / TILTS), 1.0).normalize();
+            let mut sums = [0.0; CHANNELS];
+            for d in directions {
+                let row = table.at(d.axis.dot(ray) as f32);
+                for (c, sum) in sums.iter_mut().enumerate() {
+                    *sum += d.solid_angle_sr * f64::from(row.sums[c]);
                 }
-                factors.push(sums.map(|s| (1.0 / s) as f32));
             }
-        }
-        Self { reach, factors }
+            sums.map(|s| (1.0 / s) as f32)
+        };
+        Self { reach, factors: (0..TILTS * TILTS).into_par_iter().map(factor).collect() }
     }
 
     /// The table of factors, 17 x 17 tangents from minus to plus the reach, and the reach.

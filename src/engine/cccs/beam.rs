@@ -6,10 +6,15 @@ use super::kept::Kept;
 use super::medium::Medium;
 use super::{DoseTo, Quality};
 use crate::geometry::{BeamFrame, Grid, Volume};
-use crate::physics::kernel_beam::BeamKernel;
+use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
 use crate::physics::{Fluence, Machine, Spectrum};
 use glam::{DMat3, DVec3};
 use std::sync::Arc;
+
+/// Of the greatest release: what a card carries along a few directions, as it is smooth and next to nothing.
+pub const FAINTEST: f32 = 0.01;
+/// How few.
+const FAINT_DIRECTIONS: usize = 48;
 
 /// Thinner than this (g/cm3) holds no dose worth the name.
 pub const VACUUM_G_CM3: f32 = 1e-4;
@@ -36,6 +41,8 @@ pub struct Superposition {
     pub kernel: BeamKernel,
     pub table: AngleTable,
     pub directions: Vec<Direction>,
+    /// Those of what is released faintly; none where all directions are as few.
+    pub faint: Vec<Direction>,
     /// Shares of the primary's channels, near and deep, in the middle of what is treated.
     pub primary_mix: [f64; 2],
     /// Whether what thin lines misplace is put right: not in a preview, which has no time for it.
@@ -59,15 +66,27 @@ impl Superposition {
         const DEPTH_CM: f64 = 10.0;
         let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
         let table = AngleTable::new(&kernel);
-        let directions = equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), quality.directions());
+        let spiral = |count| equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), count);
+        let directions = spiral(quality.directions());
+        let faint = if directions.len() > FAINT_DIRECTIONS { spiral(FAINT_DIRECTIONS) } else { Vec::new() };
         let [near, deep, ..] = kernel.release(DEPTH_CM);
         let primary_mix = [near, deep].map(|r| r / (near + deep));
-        Self { kernel, table, directions, primary_mix, near: quality != Quality::Preview }
+        Self { kernel, table, directions, faint, primary_mix, near: quality != Quality::Preview }
     }
 
     /// Normalises the tilts of the rays of a beam on a grid.
     pub fn tilt_norm(&self, frame: &BeamFrame, grid: &Grid) -> TiltNorm {
         TiltNorm::new(&self.table, &self.directions, widest_tangent(frame, &grid.corners_mm()))
+    }
+
+    /// What the faint part of a release that is normalised by [`Self::tilt_norm`] is multiplied by, and the tangent of the
+    /// farthest tilt.
+    pub fn faint_factors(&self, tilt: &TiltNorm) -> (Vec<[f32; CHANNELS]>, f64) {
+        let (norms, reach) = tilt.factors();
+        let faint = TiltNorm::new(&self.table, &self.faint, reach);
+        let ratio =
+            |(faint, all): (&[f32; CHANNELS], &[f32; CHANNELS])| std::array::from_fn(|c| faint[c] / all[c]);
+        (faint.factors().0.iter().zip(norms).map(ratio).collect(), reach)
     }
 }
 

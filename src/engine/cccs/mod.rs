@@ -66,6 +66,30 @@ impl Quality {
     }
 }
 
+/// How lines find their way through the voxels, on a card. The dose is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Walk {
+    /// Together: the lines of a direction are alike, so that one walk does for all.
+    #[default]
+    Lattice,
+    /// Each by itself, by the nested branches of Algorithm 1 of Xiao 2012.
+    Original,
+    /// Each by itself, by the comparisons of its Algorithm 2 (3D-DDA-nc).
+    Nc,
+}
+
+impl Walk {
+    pub const ALL: [Self; 3] = [Self::Lattice, Self::Original, Self::Nc];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Lattice => "lattice",
+            Self::Original => "original",
+            Self::Nc => "nc",
+        }
+    }
+}
+
 /// What the energy in a voxel is divided by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

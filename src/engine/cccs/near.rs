@@ -16,7 +16,6 @@ use super::directions::{Direction, start};
 use super::lattice::{Lattice, dominant_axis};
 use super::walk::{LatticeWalk, Piece};
 use crate::physics::kernel_fit::decay_per_cm;
-use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
@@ -31,13 +30,13 @@ pub const POWERS: usize = 3;
 const WIDTH: usize = (2 * REACH + 1) as usize;
 const TERMS: usize = PRIMARY.end - PRIMARY.start;
 /// Densities (g/cm3) of the tabulated media: lung, water, bone. The second tells which offsets matter.
-const DENSITIES: [f64; POWERS] = [0.26, 1.0, 1.8];
+pub const DENSITIES: [f64; POWERS] = [0.26, 1.0, 1.8];
 /// What is denser counts as this dense, g/cm3.
 pub const DENSEST: f32 = 2.0;
 /// Places to each side of a voxel's face over which the mean is taken.
-const PLACES: usize = 6;
+pub const PLACES: usize = 6;
 /// Offsets that never get more than this part of what is released are left out.
-const LEAST: f64 = 1e-4;
+pub const LEAST: f64 = 1e-4;
 /// Rays within this angle of each other share a stencil.
 const TILT_STEP_DEG: f64 = 8.0;
 
@@ -45,11 +44,9 @@ const TILT_STEP_DEG: f64 = 8.0;
 type Shares = [f64; POWERS];
 
 /// `H` of an offset in powers of the density.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Powers {
     pub of_density: [f32; POWERS],
-    none: f32,
 }
 
 /// A voxel seen from the one that releases, axes as the block's.
@@ -61,7 +58,7 @@ pub struct Offset {
 }
 
 impl Offset {
-    fn new(to: [i32; 3]) -> Self {
+    pub fn new(to: [i32; 3]) -> Self {
         let steps = to.iter().map(|o| o.abs()).max().unwrap_or(0).max(1);
         let mut way = [([0; 3], 0.0); WAY];
         for (n, (at, part)) in way.iter_mut().enumerate().take(steps as usize + 1) {
@@ -75,13 +72,14 @@ impl Offset {
 }
 
 /// The offsets within reach.
-struct Ball {
-    offsets: Vec<[i32; 3]>,
-    number: [Option<u16>; WIDTH * WIDTH * WIDTH],
+pub struct Ball {
+    pub offsets: Vec<[i32; 3]>,
+    /// Of every offset of the cube round them, x fastest.
+    pub number: [Option<u16>; WIDTH * WIDTH * WIDTH],
 }
 
 impl Ball {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let mut ball = Self { offsets: Vec::new(), number: [None; WIDTH * WIDTH * WIDTH] };
         for (cell, number) in ball.number.iter_mut().enumerate() {
             let offset =
@@ -289,7 +287,7 @@ fn loss(length_cm: f32) -> [[f64; POWERS]; TERMS] {
 }
 
 /// `[power][density]`: shares at the tabulated densities, over their squares -> powers of the density.
-fn powers_of_density() -> [[f64; POWERS]; POWERS] {
+pub fn powers_of_density() -> [[f64; POWERS]; POWERS] {
     let mut matrix = [[0.0; POWERS]; POWERS];
     for (d, density) in DENSITIES.iter().enumerate() {
         // Lagrange's polynomial that is 1 at this density and 0 at the others.
@@ -309,5 +307,5 @@ fn powers_of_density() -> [[f64; POWERS]; POWERS] {
 
 fn powers(matrix: &[[f64; POWERS]; POWERS], shares: &Shares) -> Powers {
     let of_density = matrix.map(|row| row.iter().zip(shares).map(|(m, s)| m * s).sum::<f64>() as f32);
-    Powers { of_density, none: 0.0 }
+    Powers { of_density }
 }

@@ -3,12 +3,14 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 9] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("gamma", include_str!("../../../kernels/ptx/gamma.ptx")),
     ("mccs", include_str!("../../../kernels/ptx/mccs.ptx")),
+    ("near", include_str!("../../../kernels/ptx/near.ptx")),
     ("path", include_str!("../../../kernels/ptx/path.ptx")),
+    ("rays", include_str!("../../../kernels/ptx/rays.ptx")),
     ("release", include_str!("../../../kernels/ptx/release.ptx")),
     ("slopes", include_str!("../../../kernels/ptx/slopes.ptx")),
 ];

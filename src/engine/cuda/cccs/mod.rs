@@ -1,6 +1,7 @@
 //! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cpu::cccs`](crate::engine::cpu::cccs).
 
 mod near;
+mod rays;
 mod release;
 mod superpose;
 
@@ -11,7 +12,7 @@ use crate::engine::cccs::calibrate::calibration;
 use crate::engine::cccs::job::{Clock, answer, check, each_field};
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cccs::near::Tilts;
-use crate::engine::cccs::{BeamDose, DoseError, DoseRequest};
+use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, Walk};
 use crate::engine::{Stopped, Watch};
 use release::{Voxels, crop, release};
 use std::sync::Arc;
@@ -39,18 +40,31 @@ impl From<Stopped> for Failure {
 /// # Errors
 /// [`Failure`].
 pub fn beam_dose(request: &DoseRequest, device: &Device, watch: &Watch) -> Result<BeamDose, Failure> {
+    beam_dose_by(Walk::Lattice, request, device, watch)
+}
+
+/// As [`beam_dose`], the lines finding their way in one of several ways, for comparison.
+///
+/// # Errors
+/// [`Failure`].
+pub fn beam_dose_by(
+    walk: Walk,
+    request: &DoseRequest,
+    device: &Device,
+    watch: &Watch,
+) -> Result<BeamDose, Failure> {
     check(&request.beam)?;
     let mut clock = Clock::start();
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, watch)?;
     clock.phase("density");
     let per_mu = calibration(&request.machine, request.quality, "cuda", |beam, field, water| {
-        let mut work = Work::new(device, beam, water)?;
+        let mut work = Work::new(device, beam, water, Walk::Lattice)?;
         work.add(field, 1.0)?;
         Ok::<_, Failure>(work.energy()?)
     })?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine.spectrum, request.quality);
-    let mut work = Work::new(device, &beam, &medium)?;
+    let mut work = Work::new(device, &beam, &medium, walk)?;
     clock.phase("upload");
     let fields =
         each_field(request, &per_mu, watch, |field, factor| Ok::<_, Failure>(work.add(field, factor)?))?;
@@ -69,19 +83,25 @@ struct Work<'a> {
     density: Arc<Buffer<f32>>,
     table: Buffer<superpose::Coefficients>,
     energy: Buffer<f32>,
+    walk: Walk,
     card: super::Clock,
 }
 
 impl<'a> Work<'a> {
     /// Brings there what is not there yet.
-    fn new(device: &'a Device, beam: &'a Superposition, medium: &'a Medium) -> Result<Self, CudaError> {
+    fn new(
+        device: &'a Device,
+        beam: &'a Superposition,
+        medium: &'a Medium,
+        walk: Walk,
+    ) -> Result<Self, CudaError> {
         let mut session = device.session();
         let density = session.uploaded(&medium.equivalent_g_cm3)?;
         let table = session.upload(&coefficients(&beam.table))?;
         let energy = session.alloc(medium.grid.len())?;
         session.fill(&energy, 0)?;
         let card = session.clock()?;
-        Ok(Self { session, beam, medium, density, table, energy, card })
+        Ok(Self { session, beam, medium, density, table, energy, walk, card })
     }
 
     /// Queues a field: adds `factor` times its energy.
@@ -107,8 +127,9 @@ impl<'a> Work<'a> {
             },
             density: &self.density,
             release: &release,
+            faint_factors: beam.faint_factors(&tilt),
         };
-        superpose(session, &released, &self.table, beam, factor, &self.energy)?;
+        superpose(session, &released, &self.table, beam, self.walk, factor, &self.energy)?;
         card.mark(session, "transport")
     }
 
@@ -131,17 +152,21 @@ impl<'a> Work<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::kernels::{ptx, signature};
-    use super::{near, release, superpose};
+    use super::{near, rays, release, superpose};
     use crate::engine::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
-    use crate::engine::cccs::near::{DENSEST, WAY};
+    use crate::engine::cccs::near::{DENSEST, LEAST, PLACES, POWERS, REACH};
     use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
     /// The kernels write down again what the kernel fit and the angle table are made of: a change on one side alone would
     /// be a wrong dose on the card.
     #[test]
     fn the_kernels_count_on_the_same_numbers() {
-        let sources =
-            [include_str!("../../../../kernels/cccs.cuh"), include_str!("../../../../kernels/fluence.cuh")];
+        let sources = [
+            include_str!("../../../../kernels/cccs.cuh"),
+            include_str!("../../../../kernels/cccs.cu"),
+            include_str!("../../../../kernels/near.cu"),
+            include_str!("../../../../kernels/fluence.cuh"),
+        ];
         let constant = |name: &str| -> f64 {
             let line = sources.iter().flat_map(|s| s.lines()).find(|l| l.contains(&format!(" {name} = ")));
             let value =
@@ -158,10 +183,12 @@ mod tests {
             ("ANGLES", ANGLES as f64),
             ("ROWS_PER_DEG", 1.0 / STEP_DEG),
             ("TILTS", TILTS as f64),
-            ("MOST_VISITS", superpose::MOST_VISITS as f64),
             ("LANES", superpose::LANES as f64),
-            ("ROWS", superpose::ROWS as f64),
-            ("NEAR_WAY", WAY as f64),
+            ("NEAR_REACH", f64::from(REACH)),
+            ("NEAR_OFFSETS", near::OFFSETS as f64),
+            ("NEAR_POWERS", POWERS as f64),
+            ("NEAR_PLACES", PLACES as f64),
+            ("NEAR_LEAST", LEAST),
             ("NEAR_DENSEST", f64::from(DENSEST)),
         ] {
             assert_eq!(constant(name) as f32, here as f32, "{name}");
@@ -172,13 +199,24 @@ mod tests {
     #[test]
     fn the_kernels_are_called_as_declared() {
         let cccs = ptx("cccs").unwrap();
-        let march = size_of::<superpose::March>();
-        assert_eq!(signature(cccs, "cccs_transport"), Some(vec![march, 8, 8, 8, 8, 8, 8, 8, 8]));
+        let [march, rays] = [size_of::<superpose::March>(), size_of::<superpose::Rays>()];
+        assert_eq!(signature(cccs, "cccs_scale"), Some(vec![4, 8, 8, 8]));
+        assert_eq!(signature(cccs, "cccs_lay_out"), Some(vec![march, rays, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(cccs, "cccs_walk"), Some(vec![4, 4, 8, 8, 8]));
+        for kernel in ["cccs_bright", "cccs_faint"] {
+            let sizes = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8];
+            assert_eq!(signature(cccs, kernel), Some(sizes), "{kernel}");
+        }
+        assert_eq!(signature(cccs, "cccs_gather"), Some(vec![march, march, march, 4, 8, 8, 8]));
         let near = size_of::<near::Near>();
-        assert_eq!(signature(cccs, "cccs_near"), Some(vec![march, near, 8, 8, 8, 8, 8, 8]));
-        assert_eq!(signature(cccs, "cccs_walk"), Some(vec![march, 4, 8, 8, 8]));
-        assert_eq!(signature(cccs, "cccs_lay_out"), Some(vec![4, 4, 4, 4, 4, 4, 4, 8, 8, 8, 8, 8]));
-        assert_eq!(signature(cccs, "cccs_gather"), Some(vec![4, 4, 4, 4, 4, 4, 8, 8, 8, 8]));
+        let ptx_of_near = ptx("near").unwrap();
+        assert_eq!(signature(ptx_of_near, "near_shares"), Some(vec![march, near, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx_of_near, "near_powers"), Some(vec![4, near, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx_of_near, "near_add"), Some(vec![march, near, 8, 8, 8, 8, 8, 8, 8, 8]));
+        let (rays, ptx_of_rays) = (size_of::<rays::RayVoxels>(), ptx("rays").unwrap());
+        for kernel in ["rays_original", "rays_nc"] {
+            assert_eq!(signature(ptx_of_rays, kernel), Some(vec![rays, 8, 8, 8, 8, 8, 8, 8]), "{kernel}");
+        }
         let ptx = ptx("release").unwrap();
         let field = size_of::<release::Field>();
         assert_eq!(signature(ptx, "release_all"), Some(vec![field, 8, 8, 8, 4, 8, 8]));

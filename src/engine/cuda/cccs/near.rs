@@ -1,28 +1,35 @@
-//! What thin lines misplace next to where energy is released, on a card (`cccs_near` of `kernels/cccs.cu`). The stencils are
-//! made by the host while the card carries the lines.
+//! What thin lines misplace next to where energy is released, on a card (`kernels/near.cu`).
 
-use super::superpose::{Group, Laid, Placement};
+use super::superpose::{Coefficients, Heading, Laid, March, ORDERS, Placement, cells};
 use crate::engine::cccs::beam::Superposition;
-use crate::engine::cccs::near::{Offset, Stencil, Tilts, WAY};
+use crate::engine::cccs::near::{Ball, DENSITIES, Offset, PLACES, POWERS, Tilts, WAY, powers_of_density};
 use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape};
 use bytemuck::{Pod, Zeroable};
+use std::sync::LazyLock;
 
-/// `struct Near` of `kernels/cccs.cu`, field for field.
+/// `NEAR_OFFSETS` of `kernels/near.cu`: offsets within reach.
+pub(super) const OFFSETS: usize = 251;
+
+/// `struct Near` of `kernels/near.cu`, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Near {
     kernel_from_block: [[f32; 3]; 3],
     tilt_reach: f32,
     tilt_count: i32,
-    offsets: i32,
+    primary_mix: [f32; 2],
+    densities: [f32; POWERS],
+    powers_of_shares: [[f32; POWERS]; POWERS],
+    first_heading: i32,
+    headings: i32,
 }
 
-/// `struct NearOffset` of `kernels/cccs.cu`, field for field.
+/// `struct NearOffset` of `kernels/near.cu`, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct NearOffset {
     from: [i32; 3],
-    none: i32,
+    steps: i32,
     way: [i32; WAY],
     part: [f32; WAY],
 }
@@ -33,52 +40,135 @@ impl NearOffset {
         let index = |at: [i32; 3]| (0..3).map(|a| (at[a] - offset.to[a]) * step[a]).sum();
         Self {
             from: offset.to.map(|o| -o),
-            none: 0,
+            steps: offset.way.iter().filter(|(_, part)| *part > 0.0).count() as i32 - 1,
             way: offset.way.map(|(at, _)| index(at)),
             part: offset.way.map(|(_, part)| part),
         }
     }
 }
 
-/// Queues the stencils of a group of directions.
+static BALL: LazyLock<Ball> = LazyLock::new(Ball::new);
+
+/// Queues the stencils of every layout: first they are made, then added. `headings` are the lines, those of a layout
+/// neighbours.
 pub fn add_near(
     session: &mut Session<'_>,
     placement: &Placement,
-    group: &Group,
     laid: &Laid,
     beam: &Superposition,
-    scale: &Buffer<i32>,
+    headings: &[Heading],
+    table: &Buffer<Coefficients>,
 ) -> Result<(), CudaError> {
-    let Placement { lattice, lattice_from_kernel, tilts, .. } = *placement;
-    let Group { march, order, .. } = group;
-    let stencil = Stencil::new(&lattice, *order, beam, lattice_from_kernel, tilts);
-    if stencil.offsets.is_empty() {
-        return Ok(());
+    let numbers: Vec<i16> = BALL.number.iter().map(|n| n.map_or(-1, |n| n as i16)).collect();
+    let on_card = Lines { headings: session.upload(headings)?, numbers: session.upload(&numbers)?, table };
+    for (n, (march, order)) in laid.layouts.marches.iter().zip(ORDERS).enumerate() {
+        let first = headings.partition_point(|h| (h.march as usize) < n);
+        let count = headings.partition_point(|h| h.march as usize <= n) - first;
+        let Tilts { reach, count: tilt_count } = placement.tilts;
+        let near = Near {
+            kernel_from_block: placement.kernel_from_block(order),
+            tilt_reach: reach as f32,
+            tilt_count: tilt_count as i32,
+            primary_mix: beam.primary_mix.map(|m| m as f32),
+            densities: DENSITIES.map(|d| d as f32),
+            powers_of_shares: powers_of_density().map(|row| row.map(|m| m as f32)),
+            first_heading: first as i32,
+            headings: count as i32,
+        };
+        if count > 0 {
+            let stencil = make(session, march, &near, &on_card)?;
+            stencil.add(session, march, &near, laid)?;
+        }
     }
-    let step = [1, march.row_of_across * march.pitch, march.row_of_slab * march.pitch];
-    let offsets: Vec<NearOffset> = stencil.offsets.iter().map(|o| NearOffset::new(o, step)).collect();
-    let Tilts { reach, count } = stencil.tilts;
-    let kernel_from_lattice = lattice_from_kernel.transpose();
-    let near = Near {
-        kernel_from_block: [0, 1, 2].map(|axis| order.map(|a| kernel_from_lattice.row(axis)[a] as f32)),
-        tilt_reach: reach as f32,
-        tilt_count: count as i32,
-        offsets: offsets.len() as i32,
-    };
-    session.fits_int("the stencils of a dose", stencil.table.len())?;
-    let offsets = session.upload(&offsets)?;
-    let powers = session.upload(&stencil.table)?;
+    Ok(())
+}
+
+/// The lines, the numbers of the offsets of a cube, and what is sent by angle.
+struct Lines<'a> {
+    headings: Buffer<Heading>,
+    numbers: Buffer<i16>,
+    table: &'a Buffer<Coefficients>,
+}
+
+/// The stencils of a layout: powers of the density, `[tilt][slab][offset]`, and which offsets get anything.
+struct Stencil {
+    table: Buffer<[f32; 4]>,
+    used: Buffer<i32>,
+}
+
+fn make(
+    session: &mut Session<'_>,
+    march: &March,
+    near: &Near,
+    lines: &Lines<'_>,
+) -> Result<Stencil, CudaError> {
+    let tilts = (near.tilt_count * near.tilt_count) as usize;
+    let slabs = march.slabs as usize;
+    let rows = tilts * slabs;
+    session.fits_int("the stencils of a dose", rows * OFFSETS * POWERS)?;
+    let mean = session.alloc::<i32>(tilts * OFFSETS * POWERS)?;
+    session.fill(&mean, 0)?;
+    let missed = session.alloc::<i32>(rows * OFFSETS * POWERS)?;
     let args = [
         Arg::value(march),
-        Arg::value(&near),
-        Arg::from(&offsets),
-        Arg::from(&powers),
-        Arg::from(&laid.density),
-        Arg::from(&laid.release),
-        Arg::from(scale),
-        Arg::from(&laid.deposit),
+        Arg::value(near),
+        Arg::from(&lines.headings),
+        Arg::from(lines.table),
+        Arg::from(&lines.numbers),
+        Arg::from(&mean),
+        Arg::from(&missed),
     ];
-    let [columns, across, slabs] = order.map(|a| lattice.size[a]);
-    let shape = Shape { threads: [32, 4, 1], ..Shape::covering([columns, across, slabs], [32, 4, 1]) };
-    session.launch("cccs", "cccs_near", shape, &args)
+    let blocks = |x: usize| [x as u32, tilts as u32, 1];
+    let shape = Shape { blocks: blocks(PLACES * PLACES + slabs), threads: [128, 1, 1] };
+    session.launch("near", "near_shares", shape, &args)?;
+    let stencil = Stencil { table: session.alloc(rows * OFFSETS)?, used: session.alloc(OFFSETS)? };
+    session.fill(&stencil.used, 0)?;
+    let args = [
+        Arg::int(slabs),
+        Arg::value(near),
+        Arg::from(&mean),
+        Arg::from(&missed),
+        Arg::from(&stencil.table),
+        Arg::from(&stencil.used),
+    ];
+    session.launch("near", "near_powers", Shape { blocks: blocks(slabs), threads: [256, 1, 1] }, &args)?;
+    Ok(stencil)
+}
+
+impl Stencil {
+    fn add(
+        &self,
+        session: &mut Session<'_>,
+        march: &March,
+        near: &Near,
+        laid: &Laid,
+    ) -> Result<(), CudaError> {
+        let step = [1, march.pitch, march.plane];
+        let offset = |to: &[i32; 3]| NearOffset::new(&Offset::new(*to), step);
+        let offsets: Vec<NearOffset> = BALL.offsets.iter().map(offset).collect();
+        let offsets = session.upload(&offsets)?;
+        let args = [
+            Arg::value(march),
+            Arg::value(near),
+            Arg::from(&offsets),
+            Arg::from(&self.used),
+            Arg::from(&self.table),
+            Arg::from(&laid.boxes),
+            Arg::from(&laid.density),
+            Arg::from(&laid.source),
+            Arg::from(&laid.scale),
+            Arg::from(&laid.deposit),
+        ];
+        session.launch("near", "near_add", cells(march), &args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_offsets_as_the_kernels_have_room_for() {
+        assert_eq!(BALL.offsets.len(), OFFSETS);
+    }
 }

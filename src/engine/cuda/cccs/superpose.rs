@@ -1,21 +1,24 @@
 //! All directions of a beam on a card (`kernels/cccs.cu`).
 
 use super::near::add_near;
+use super::rays;
+use crate::engine::cccs::Walk;
 use crate::engine::cccs::angles::{AngleTable, PRIMARY, SCATTER};
-use crate::engine::cccs::beam::Superposition;
+use crate::engine::cccs::beam::{FAINTEST, Superposition};
 use crate::engine::cccs::directions::{Direction, start};
 use crate::engine::cccs::lattice::{Lattice, dominant_axis};
 use crate::engine::cccs::near::Tilts;
 use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape};
 use crate::physics::kernel_beam::CHANNELS;
+use crate::physics::kernel_fit::SLOWEST_PER_CM;
 use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DVec3};
+use std::f64::consts::LOG2_E;
 
-/// `MOST_VISITS` of `kernels/cccs.cuh`.
-pub(super) const MOST_VISITS: usize = 3;
-/// Lanes of a warp, and rows of lines in a block of threads.
+/// Lanes of a warp.
 pub(super) const LANES: usize = 32;
-pub(super) const ROWS: usize = 8;
+/// Threads of a block.
+const THREADS: u32 = 128;
 
 /// What leaves a voxel, by channel, Gy.
 pub type Release = [f32; CHANNELS];
@@ -26,10 +29,13 @@ pub type Release = [f32; CHANNELS];
 pub struct March {
     columns: i32,
     across: i32,
-    slabs: i32,
+    pub slabs: i32,
     pub pitch: i32,
-    pub row_of_across: i32,
-    pub row_of_slab: i32,
+    pub plane: i32,
+    pub first_cell: i32,
+    first_slab: i32,
+    rows_of_cells: u32,
+    stride: [i32; 3],
     spacing_mm: [f32; 3],
     from_mm: [f32; 3],
 }
@@ -38,15 +44,20 @@ pub struct March {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Heading {
-    per_slab: [f64; 2],
+    pub per_slab: [f64; 2],
     start: [f64; 2],
     direction: [f32; 3],
     weight: f32,
     slab_path_cm: f32,
     turn: i32,
     backward: i32,
-    none: i32,
+    pub march: i32,
 }
+
+/// `struct Slab` of `kernels/cccs.cuh`, which only the card writes and reads.
+pub type Slab = [i32; 8];
+/// `struct Box` of `kernels/cccs.cuh`, likewise.
+pub type SlabBox = [i32; 4];
 
 /// `struct Coefficients` of `kernels/cccs.cuh`, field for field.
 #[repr(C)]
@@ -56,6 +67,19 @@ pub struct Coefficients {
     scatter: [[f32; 2]; SCATTER.end - SCATTER.start],
     primary: [[f32; 2]; PRIMARY.end - PRIMARY.start],
     none: [f32; 2],
+}
+
+/// `struct Source` of `kernels/cccs.cuh`, primary and scatter.
+pub type Source = [f32; 2];
+/// `struct Mix` of `kernels/cccs.cuh`, likewise.
+pub type Mix = [f32; 2];
+
+/// `struct Rays` of `kernels/cccs.cu`, field for field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct Rays {
+    kernel_from_block: [[f32; 3]; 3],
+    tilt_reach: f32,
 }
 
 /// Where a beam stands to the voxels.
@@ -70,51 +94,68 @@ pub struct Placement {
     pub tilts: Tilts,
 }
 
+impl Placement {
+    /// Rows: the axes of a layout -> those of the directions' frame.
+    pub fn kernel_from_block(&self, order: [usize; 3]) -> [[f32; 3]; 3] {
+        let kernel_from_lattice = self.lattice_from_kernel.transpose();
+        [0, 1, 2].map(|axis| order.map(|a| kernel_from_lattice.row(axis)[a] as f32))
+    }
+}
+
 /// What is transported, on the card: voxels x fastest, and what they release.
 pub struct Released<'a> {
     pub placement: Placement,
     /// Attenuation-equivalent density of water, g/cm3.
     pub density: &'a Buffer<f32>,
     pub release: &'a Buffer<Release>,
+    /// What the faint part of the release is multiplied by, by channel and tilt, and the tangent that the tilts reach.
+    pub faint_factors: (Vec<[f32; CHANNELS]>, f64),
 }
 
-/// Rows of voxels as lines lie beside each other.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    /// Axes of the lattice: along a row, then those that number the rows, the faster first.
-    order: [usize; 3],
+/// Axes of the lattice along a row, across, and along the slabs, for lines mostly along x, y, z.
+pub const ORDERS: [[usize; 3]; 3] = [[1, 2, 0], [0, 2, 1], [0, 1, 2]];
+
+/// How the voxels lie for each dominant axis, one after the other.
+pub struct Layouts {
+    pub marches: [March; 3],
+    cells: usize,
+    slabs: usize,
 }
 
-const ALONG_X: Layout = Layout { order: [0, 1, 2] };
-/// For directions mostly along x.
-const ALONG_Y: Layout = Layout { order: [1, 0, 2] };
-
-impl Layout {
-    fn pitch(self, lattice: &Lattice) -> usize {
-        (lattice.size[self.order[0]] + 1).next_multiple_of(LANES)
+impl Layouts {
+    fn new(placement: &Placement) -> Self {
+        let Lattice { size, spacing_mm } = placement.lattice;
+        let steps = [1, size[0], size[0] * size[1]];
+        let (mut cells, mut slabs) = (0, 0);
+        let marches = ORDERS.map(|order| {
+            let [columns, across, depth] = order.map(|a| size[a]);
+            let pitch = columns + 1;
+            let plane = (pitch * (across + 1)).next_multiple_of(LANES);
+            let march = March {
+                columns: int(columns),
+                across: int(across),
+                slabs: int(depth),
+                pitch: int(pitch),
+                plane: int(plane),
+                first_cell: int(cells),
+                first_slab: int(slabs),
+                rows_of_cells: (1_u64 << 32).div_ceil(pitch as u64) as u32,
+                stride: order.map(|a| int(steps[a])),
+                spacing_mm: order.map(|a| spacing_mm[a] as f32),
+                from_mm: order.map(|a| placement.source_mm[a] as f32),
+            };
+            cells += plane * depth;
+            slabs += depth;
+            march
+        });
+        Self { marches, cells, slabs }
     }
 
-    fn rows(self, lattice: &Lattice) -> usize {
-        lattice.size[self.order[1]] * lattice.size[self.order[2]]
-    }
-
-    /// How lines pass that mostly go along an axis of the lattice.
-    fn march(self, lattice: &Lattice, source_mm: DVec3, dominant: usize) -> (March, [usize; 3]) {
-        let [contiguous, fast, slow] = self.order;
-        let across = if dominant == fast { slow } else { fast };
-        let row_of = |axis: usize| if axis == fast { 1 } else { lattice.size[fast] };
-        let order = [contiguous, across, dominant];
-        let march = March {
-            columns: int(lattice.size[contiguous]),
-            across: int(lattice.size[across]),
-            slabs: int(lattice.size[dominant]),
-            pitch: int(self.pitch(lattice)),
-            row_of_across: int(row_of(across)),
-            row_of_slab: int(row_of(dominant)),
-            spacing_mm: order.map(|a| lattice.spacing_mm[a] as f32),
-            from_mm: order.map(|a| source_mm[a] as f32),
-        };
-        (march, order)
+    /// Slabs of the layout that has most, and cells of a slab likewise.
+    fn most(&self) -> [usize; 2] {
+        let most =
+            |of: fn(&March) -> i32| self.marches.iter().map(of).max().unwrap_or(0).unsigned_abs() as usize;
+        [most(|m| m.slabs), most(|m| m.plane)]
     }
 }
 
@@ -123,7 +164,9 @@ fn int(n: usize) -> i32 {
 }
 
 /// The lines of direction `n`, its unit vector given in the lattice's frame.
-fn heading(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice, order: [usize; 3]) -> Heading {
+fn heading(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice) -> Heading {
+    let march = dominant_axis(lattice, axis);
+    let order = ORDERS[march];
     let speed = order.map(|a| axis[a] / lattice.spacing_mm[a]);
     let slab_path_cm = 0.1 / speed[2].abs();
     Heading {
@@ -134,14 +177,26 @@ fn heading(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice, order:
         slab_path_cm: slab_path_cm as f32,
         turn: int(n),
         backward: i32::from(speed[2] < 0.0),
-        none: 0,
+        march: int(march),
     }
+}
+
+/// The lines of all directions; those of one layout are neighbours.
+fn headings(placement: &Placement, directions: &[Direction]) -> Vec<Heading> {
+    let Placement { lattice, lattice_from_kernel, .. } = placement;
+    let numbered = directions.iter().enumerate();
+    let mut headings: Vec<Heading> =
+        numbered.map(|(n, d)| heading(n, *lattice_from_kernel * d.axis, d.solid_angle_sr, lattice)).collect();
+    headings.sort_by_key(|h| h.march);
+    headings
 }
 
 /// A table of angles as the card reads it.
 pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
+    // Lengths come as the exponent of 2 of the slowest term.
+    let per_exponent = (-1.0 / (SLOWEST_PER_CM * LOG2_E)) as f32;
     let row = |c: &crate::engine::cccs::angles::Coefficients| Coefficients {
-        sums: c.sums,
+        sums: c.sums.map(|s| s * per_exponent),
         scatter: c.scatter,
         primary: c.primary,
         none: [0.0; 2],
@@ -149,66 +204,154 @@ pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
     table.rows().iter().map(row).collect()
 }
 
-/// Directions that share a dominant axis, and how their lines pass.
-pub struct Group {
-    layout: Layout,
-    pub march: March,
-    /// Axes of the lattice along a row, across, and along the slabs.
-    pub order: [usize; 3],
-    headings: Vec<Heading>,
-}
-
-fn groups(placement: &Placement, directions: &[Direction]) -> Vec<Group> {
-    let lattice = &placement.lattice;
-    let mut groups: Vec<Group> = Vec::with_capacity(3);
-    for (dominant, layout) in [(1, ALONG_X), (2, ALONG_X), (0, ALONG_Y)] {
-        let (march, order) = layout.march(lattice, placement.source_mm, dominant);
-        let axes = directions.iter().enumerate().map(|(n, d)| (n, placement.lattice_from_kernel * d.axis, d));
-        let headings: Vec<Heading> = axes
-            .filter(|(_, axis, _)| dominant_axis(lattice, *axis) == dominant)
-            .map(|(n, axis, d)| heading(n, axis, d.solid_angle_sr, lattice, order))
-            .collect();
-        if !headings.is_empty() {
-            groups.push(Group { layout, march, order, headings });
-        }
-    }
-    groups
+/// Which part of the release: what lies above a small part of the greatest, or the rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    Bright,
+    Faint,
 }
 
 /// Voxels laid out, and what the lines leave in them.
 pub struct Laid {
+    pub layouts: Layouts,
+    marches: Buffer<March>,
+    pub boxes: Buffer<SlabBox>,
     pub density: Buffer<f32>,
-    pub release: Buffer<Release>,
+    pub source: Buffer<Source>,
+    pub mix: Buffer<Mix>,
     pub deposit: Buffer<i32>,
+    pub scale: Buffer<i32>,
 }
 
-fn lay_out(
-    session: &mut Session<'_>,
-    released: &Released<'_>,
-    layout: Layout,
-    scale: &Buffer<i32>,
-) -> Result<Laid, CudaError> {
-    let lattice = &released.placement.lattice;
-    let (rows, pitch) = (layout.rows(lattice), layout.pitch(lattice));
-    session.fits_int("the voxels of a dose", rows * pitch)?;
-    let laid = Laid {
-        density: session.alloc(rows * pitch)?,
-        release: session.alloc(rows * pitch)?,
-        deposit: session.alloc(rows * pitch)?,
-    };
-    session.fill(&laid.deposit, 0)?;
-    let steps = [1, lattice.size[0], lattice.size[0] * lattice.size[1]];
-    let [columns, fast, slow] = layout.order.map(|a| lattice.size[a]);
-    let mut args: Vec<Arg> = [columns, fast, slow, pitch].map(Arg::int).into();
-    args.extend(layout.order.map(|a| Arg::int(steps[a])));
-    args.extend([Arg::from(released.density), Arg::from(released.release), Arg::from(&laid.density)]);
-    args.extend([Arg::from(&laid.release), Arg::from(scale)]);
-    let shape = Shape::covering([fast * LANES, slow, 1], [LANES as u32, 1, 1]);
-    session.launch("cccs", "cccs_lay_out", shape, &args)?;
-    Ok(laid)
+impl Laid {
+    fn new(session: &mut Session<'_>, released: &Released<'_>) -> Result<Self, CudaError> {
+        let layouts = Layouts::new(&released.placement);
+        session.fits_int("the voxels of a dose", layouts.cells)?;
+        let laid = Self {
+            marches: session.upload(&layouts.marches)?,
+            boxes: session.alloc(layouts.slabs)?,
+            density: session.alloc(layouts.cells)?,
+            source: session.alloc(layouts.cells)?,
+            mix: session.alloc(layouts.cells)?,
+            deposit: session.alloc(layouts.cells)?,
+            scale: session.alloc(2)?,
+            layouts,
+        };
+        session.fill(&laid.deposit, 0)?;
+        session.fill(&laid.scale, 0)?;
+        let args = [
+            Arg::int(released.placement.lattice.voxels()),
+            Arg::from(released.density),
+            Arg::from(released.release),
+            Arg::from(&laid.scale),
+        ];
+        const SCALE_BLOCKS: u32 = 1024;
+        let shape = Shape { blocks: [SCALE_BLOCKS, 1, 1], threads: [256, 1, 1] };
+        session.launch("cccs", "cccs_scale", shape, &args)?;
+        Ok(laid)
+    }
+
+    fn lay_out(
+        &self,
+        session: &mut Session<'_>,
+        released: &Released<'_>,
+        part: Part,
+        faintest: f32,
+    ) -> Result<(), CudaError> {
+        // Minima.
+        session.fill(&self.boxes, 0x7f)?;
+        let (factors, reach) = &released.faint_factors;
+        let factors = session.upload(factors)?;
+        for (march, order) in self.layouts.marches.iter().zip(ORDERS) {
+            let rays = Rays {
+                kernel_from_block: released.placement.kernel_from_block(order),
+                tilt_reach: *reach as f32,
+            };
+            let args = [
+                Arg::value(march),
+                Arg::value(&rays),
+                Arg::int(usize::from(part == Part::Faint)),
+                Arg::value(&faintest),
+                Arg::from(&factors),
+                Arg::from(released.density),
+                Arg::from(released.release),
+                Arg::from(&self.scale),
+                Arg::from(&self.density),
+                Arg::from(&self.source),
+                Arg::from(&self.mix),
+                Arg::from(&self.boxes),
+            ];
+            session.launch("cccs", "cccs_lay_out", cells(march), &args)?;
+        }
+        Ok(())
+    }
+
+    fn transport(
+        &self,
+        session: &mut Session<'_>,
+        part: Part,
+        headings: &[Heading],
+        table: &Buffer<Coefficients>,
+    ) -> Result<(), CudaError> {
+        let [most_slabs, most_cells] = self.layouts.most();
+        let ways = headings.len() * most_slabs;
+        session.fits_int("the ways of a dose", ways)?;
+        let headings = session.upload(headings)?;
+        let slabs = session.alloc::<Slab>(ways)?;
+        let count = headings.count();
+        let args = [
+            Arg::int(count),
+            Arg::int(most_slabs),
+            Arg::from(&self.marches),
+            Arg::from(&headings),
+            Arg::from(&slabs),
+        ];
+        session.launch("cccs", "cccs_walk", Shape::covering([ways, 1, 1], [THREADS, 1, 1]), &args)?;
+        let args = [
+            Arg::from(&self.marches),
+            Arg::int(most_slabs),
+            Arg::from(&headings),
+            Arg::from(&slabs),
+            Arg::from(&self.boxes),
+            Arg::from(table),
+            Arg::from(&self.density),
+            Arg::from(&self.source),
+            Arg::from(&self.mix),
+            Arg::from(&self.scale),
+            Arg::from(&self.deposit),
+        ];
+        let shape = Shape::covering([most_cells, count, 1], [THREADS, 1, 1]);
+        let kernel = if part == Part::Bright { "cccs_bright" } else { "cccs_faint" };
+        session.launch("cccs", kernel, shape, &args)
+    }
+
+    fn gather(
+        &self,
+        session: &mut Session<'_>,
+        size: [usize; 3],
+        factor: f32,
+        energy: &Buffer<f32>,
+    ) -> Result<(), CudaError> {
+        let mut args: Vec<Arg> = self.layouts.marches.iter().map(Arg::value).collect();
+        args.extend([
+            Arg::value(&factor),
+            Arg::from(&self.deposit),
+            Arg::from(&self.scale),
+            Arg::from(energy),
+        ]);
+        let tile = LANES as u32;
+        let shape = Shape { threads: [tile, 8, 1], ..Shape::covering(size, [tile, tile, 1]) };
+        session.launch("cccs", "cccs_gather", shape, &args)
+    }
 }
 
-/// Queues all directions: adds `factor` times the energy deposited per volume of water of unit density (Gy g/cm3) onto
+/// A thread for every cell.
+pub fn cells(march: &March) -> Shape {
+    let [plane, slabs] = [march.plane, march.slabs].map(|n| n.unsigned_abs() as usize);
+    Shape::covering([plane, slabs, 1], [THREADS, 1, 1])
+}
+
+/// Queues all directions, their lines finding their way as `walk` says: adds `factor` times the energy deposited per volume of water of unit density (Gy g/cm3) onto
 /// `energy`, x fastest. The same bits at every run.
 ///
 /// # Errors
@@ -218,63 +361,26 @@ pub fn superpose(
     released: &Released<'_>,
     table: &Buffer<Coefficients>,
     beam: &Superposition,
+    walk: Walk,
     factor: f32,
     energy: &Buffer<f32>,
 ) -> Result<(), CudaError> {
-    let scale = session.alloc::<i32>(2)?;
-    session.fill(&scale, 0)?;
-    let along_x = lay_out(session, released, ALONG_X, &scale)?;
-    let along_y = lay_out(session, released, ALONG_Y, &scale)?;
-    let groups = groups(&released.placement, &beam.directions);
-    let laid = |group: &Group| if group.layout.order == ALONG_X.order { &along_x } else { &along_y };
-    for group in &groups {
-        transport(session, group, laid(group), table, &scale)?;
+    let placement = &released.placement;
+    let laid = Laid::new(session, released)?;
+    let mut faintest = 0.0;
+    if !beam.faint.is_empty() && walk == Walk::Lattice {
+        faintest = FAINTEST;
+        laid.lay_out(session, released, Part::Faint, faintest)?;
+        laid.transport(session, Part::Faint, &headings(placement, &beam.faint), table)?;
     }
-    for group in groups.iter().filter(|_| beam.near) {
-        add_near(session, &released.placement, group, laid(group), beam, &scale)?;
+    laid.lay_out(session, released, Part::Bright, faintest)?;
+    let headings = headings(placement, &beam.directions);
+    match walk {
+        Walk::Lattice => laid.transport(session, Part::Bright, &headings, table)?,
+        Walk::Original | Walk::Nc => rays::send(session, walk, placement, &laid, &headings, table)?,
     }
-    let [nx, ny, nz] = released.placement.lattice.size;
-    let pitches = [ALONG_X, ALONG_Y].map(|layout| layout.pitch(&released.placement.lattice));
-    let mut args: Vec<Arg> = [nx, ny, nz, pitches[0], pitches[1]].map(Arg::int).into();
-    args.extend([Arg::value(&factor), Arg::from(&along_x.deposit), Arg::from(&along_y.deposit)]);
-    args.extend([Arg::from(&scale), Arg::from(energy)]);
-    let shape = Shape { threads: [32, 8, 1], ..Shape::covering([nx, ny, nz], [32, 32, 1]) };
-    session.launch("cccs", "cccs_gather", shape, &args)
-}
-
-fn transport(
-    session: &mut Session<'_>,
-    group: &Group,
-    laid: &Laid,
-    table: &Buffer<Coefficients>,
-    scale: &Buffer<i32>,
-) -> Result<(), CudaError> {
-    let March { across, slabs, pitch, .. } = group.march;
-    let [across, slabs, pitch] = [across, slabs, pitch].map(|n| n.unsigned_abs() as usize);
-    let count = group.headings.len();
-    session.fits_int("the visits of a dose", count * slabs * MOST_VISITS)?;
-    let headings = session.upload(&group.headings)?;
-    let visits = session.alloc::<[f32; 2]>(count * slabs * MOST_VISITS)?;
-    let slab_list = session.alloc::<[i32; 4]>(count * slabs)?;
-    let args = [
-        Arg::value(&group.march),
-        Arg::int(count),
-        Arg::from(&headings),
-        Arg::from(&visits),
-        Arg::from(&slab_list),
-    ];
-    session.launch("cccs", "cccs_walk", Shape::covering([count * slabs, 1, 1], [128, 1, 1]), &args)?;
-    let args = [
-        Arg::value(&group.march),
-        Arg::from(&headings),
-        Arg::from(&visits),
-        Arg::from(&slab_list),
-        Arg::from(table),
-        Arg::from(&laid.density),
-        Arg::from(&laid.release),
-        Arg::from(scale),
-        Arg::from(&laid.deposit),
-    ];
-    let shape = Shape::covering([pitch, across + 1, count], [LANES as u32, ROWS as u32, 1]);
-    session.launch("cccs", "cccs_transport", shape, &args)
+    if beam.near {
+        add_near(session, placement, &laid, beam, &headings, table)?;
+    }
+    laid.gather(session, placement.lattice.size, factor, energy)
 }
