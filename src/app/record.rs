@@ -1,7 +1,7 @@
 //! How a case was looked at and computed, as a session keeps it: the window's own part of the session file.
 
 use super::display::WindowLevel;
-use super::follow::Settings;
+use super::follow::{EngineChoice, Settings};
 use super::roi::Shape;
 use super::state::State;
 use crate::engine::cccs::{DoseTo, Quality};
@@ -24,6 +24,8 @@ pub struct Record {
     quality: Option<Quality>,
     dose_to: Option<DoseTo>,
     grid_mm: Option<f64>,
+    /// By index of the plan.
+    engines: Vec<(usize, EngineChoice)>,
     /// The whole table as TOML: dose depends on it, and its file may be gone.
     hu_table: Option<String>,
 }
@@ -40,6 +42,7 @@ impl Record {
             quality: Some(settings.quality),
             dose_to: Some(settings.dose_to),
             grid_mm: Some(settings.grid_mm),
+            engines: state.follow.engines.iter().map(|(plan, choice)| (*plan, *choice)).collect(),
             hu_table: Some(settings.hu_table.to_toml()),
         }
     }
@@ -61,6 +64,8 @@ impl Record {
                 state.shapes.remember(structure, shape);
             }
         }
+        state.follow.engines =
+            self.engines.into_iter().map(|(plan, choice)| (plan, choice.sound())).collect();
         let settings = &mut state.follow.settings;
         let Settings { quality, dose_to, grid_mm, hu_table, .. } = settings;
         *quality = self.quality.filter(|q| Quality::NAMED.contains(q)).unwrap_or(*quality);
