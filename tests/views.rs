@@ -128,7 +128,12 @@ fn isodose_lines_lie_where_the_closed_form_says() {
     display.levels.retain(|l| [100.0, 90.0, 80.0].contains(&l.percent));
     let colours: Vec<[u8; 3]> = display.levels.iter().map(|l| l.colour.0).collect();
     let mut h = harness(ViewKind::Axial, Vec2::new(200.0, 200.0), |gpu| Scene {
-        dose: Some(DoseLayer { dose: Arc::new(dose), reference: Some((60.0, "prescription")), display }),
+        dose: Some(DoseLayer {
+            dose: Arc::new(dose),
+            reference: Some((60.0, "prescription")),
+            display,
+            certainty: None,
+        }),
         ..Scene::new(gpu)
     });
     h.state_mut().state.mm_per_point = Some(0.5);
@@ -353,6 +358,7 @@ fn golden_views() {
         dose: Arc::new(dose),
         reference: Some((60.0, "prescription")),
         display: DoseDisplay::default(),
+        certainty: None,
     };
     let beam = Beam::fixed("AP", 1, 20.0, DVec3::ZERO, Jaws::symmetric(60.0, 70.0), 1.0);
     let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");

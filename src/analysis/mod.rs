@@ -12,6 +12,7 @@ mod plan_job;
 mod plan_sum;
 mod remarks;
 mod sampler;
+mod spread;
 
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, body_of, contradiction, dose_of_beam,
@@ -31,3 +32,4 @@ pub use plan_job::{
 };
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};
 pub use remarks::{MOST_MU, beam_remarks};
+pub use spread::{NO_SPREAD, Spread};

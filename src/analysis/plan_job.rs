@@ -125,10 +125,7 @@ pub fn compute_plan(
         let why = left_out.read_only.as_deref().unwrap_or("it is no photon beam");
         remarks.push(format!("beam '{}' is left out: {why}", left_out.name));
     }
-    let PlanDose { dose, factor, receipts, warnings, certainty } = match job.engine {
-        Engine::Cccs => dose_of_plan(job, &ready, watch, tell)?,
-        Engine::Mccs(how) => monte_carlo(job, &ready, how, watch, tell)?,
-    };
+    let PlanDose { dose, factor, receipts, warnings, certainty } = dose_of_plan(job, &ready, watch, tell)?;
     remarks.extend(warnings);
     let mut plan = job.plan.clone();
     plan.beams.iter_mut().for_each(|b| b.mu *= factor);
@@ -165,6 +162,19 @@ pub fn dose_of_plan(
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDose, PlanJobError> {
     check(job)?;
+    match job.engine {
+        Engine::Cccs => collapsed_cone(job, ready, watch, tell),
+        Engine::Mccs(how) => monte_carlo(job, ready, how, watch, tell),
+    }
+}
+
+/// Beam by beam.
+fn collapsed_cone(
+    job: &PlanJob,
+    ready: &Ready,
+    watch: &Watch,
+    tell: &dyn Fn(&str),
+) -> Result<PlanDose, PlanJobError> {
     let mut parts = Vec::new();
     let mut receipts = Vec::new();
     let mut warnings = Vec::new();
@@ -180,7 +190,7 @@ pub fn dose_of_plan(
     Ok(PlanDose { dose, factor, receipts, warnings, certainty: None })
 }
 
-/// As [`dose_of_plan`], by Monte Carlo.
+/// All beams in one run.
 fn monte_carlo(
     job: &PlanJob,
     ready: &Ready,

@@ -3,12 +3,14 @@
 use super::App;
 use super::command::{Command, NewShape};
 use super::display::DoseReference;
+use super::follow::Shown;
 use super::panel::wrapped;
 use super::roi::{self, Shape};
 use super::state::{NoticeKind, Selection, Workspace};
 use super::view::ViewState;
 use crate::case::{Beam, Edit, Jaws, Plan, StructureKind};
 use crate::dicom::Choice;
+use crate::worker::Slot;
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -52,6 +54,14 @@ impl App {
             Command::DoseDisplay(display) => state.dose_display = display,
             Command::DvhDisplay(display) => state.dvh_display = display,
             Command::Compute(settings) => state.follow.settings = settings,
+            Command::Engine { plan, choice } => {
+                state.follow.engines.insert(plan, choice);
+                if choice.monte_carlo && matches!(state.follow.shown, Shown::Beam(_)) {
+                    // There is no dose by beam.
+                    state.follow.shown = Shown::Plan;
+                }
+            }
+            Command::KeepRun => state.follow.keep_run(),
             Command::ShowDose(shown) => state.follow.shown = shown,
             Command::Workspace(workspace) => state.workspace = workspace,
             Command::Compare(compare) => state.compare = compare,
@@ -77,7 +87,12 @@ impl App {
                     view.centre_mm = Some(mm);
                 }
             }
-            Command::Cancel(slot) => self.worker.cancel(slot),
+            Command::Cancel(slot) => {
+                if slot == Slot::MonteCarlo {
+                    state.follow.drop_run();
+                }
+                self.worker.cancel(slot);
+            }
             Command::Dismiss(id) => state.notices.dismiss(id),
             Command::Notice(kind, text) => state.notices.add(kind, text),
             Command::About(open) => state.about_open = open,

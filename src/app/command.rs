@@ -62,6 +62,13 @@ pub enum Command {
     DoseDisplay(DoseDisplay),
     DvhDisplay(DvhDisplay),
     Compute(super::follow::Settings),
+    /// What the plan, by index, is computed with.
+    Engine {
+        plan: usize,
+        choice: super::follow::EngineChoice,
+    },
+    /// Ends the Monte Carlo run under way and keeps its dose as it stands.
+    KeepRun,
     /// Computes again what was cancelled or failed.
     Recompute,
     ShowDose(super::follow::Shown),

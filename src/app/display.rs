@@ -122,6 +122,26 @@ impl LevelPreset {
     }
 }
 
+/// What the colourwash shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WashOf {
+    #[default]
+    Dose,
+    /// Relative standard deviation of a Monte Carlo dose; dose where there is none.
+    Uncertainty,
+}
+
+/// Levels of the uncertainty's colourwash in percent of the local dose, ascending, with their colours (of the viridis map).
+pub const UNCERTAINTY_LEVELS: [(f32, Rgb); 7] = [
+    (0.5, Rgb([68, 1, 84])),
+    (1.0, Rgb([65, 68, 135])),
+    (2.0, Rgb([42, 120, 142])),
+    (3.0, Rgb([34, 168, 132])),
+    (5.0, Rgb([122, 209, 81])),
+    (10.0, Rgb([253, 231, 37])),
+    (20.0, Rgb([255, 250, 200])),
+];
+
 /// How the dose on show is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DoseDisplay {
@@ -130,6 +150,7 @@ pub struct DoseDisplay {
     pub levels: Vec<Isodose>,
     pub lines: bool,
     pub wash: bool,
+    pub wash_of: WashOf,
     /// 0 to 1.
     pub wash_opacity: f32,
     /// The colourwash ends below this, percent of the reference.
@@ -145,6 +166,7 @@ impl Default for DoseDisplay {
             levels: LevelPreset::Clinical.levels(),
             lines: true,
             wash: true,
+            wash_of: WashOf::Dose,
             wash_opacity: 0.35,
             wash_threshold_percent: 20.0,
             wash_banded: false,

@@ -148,6 +148,9 @@ impl App {
             state.notices.add(NoticeKind::Warning, trouble);
         }
         self.reset_register();
+        if let Some(engine) = self.engine_wish.take() {
+            self.state.follow.engines.insert(0, engine);
+        }
         if let Some(wish) = self.wish.take() {
             self.grant(wish);
         }

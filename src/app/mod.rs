@@ -62,6 +62,8 @@ pub struct App {
     new_doses: usize,
     /// What the next case that opens is to be compared by.
     wish: Option<CompareWish>,
+    /// What the first plan of the next case that opens is computed with.
+    engine_wish: Option<follow::EngineChoice>,
     /// A report to be written once everything is computed.
     report: Option<PathBuf>,
     /// What the next case that opens is to be registered with.
@@ -92,6 +94,7 @@ impl App {
             gestures: 0,
             new_doses: 0,
             wish: None,
+            engine_wish: None,
             report: None,
             register_wish: None,
             idle_frames: 0,
@@ -106,7 +109,12 @@ impl App {
         let mut app = Self::new(cc)?;
         app.state.workspace = options.workspace;
         app.state.follow.settings.device = options.device;
+        if let Some(mm) = options.grid_mm {
+            app.state.follow.settings.grid_mm = mm;
+        }
+        app.state.dose_display.wash_of = options.wash_of;
         app.wish = options.compare;
+        app.engine_wish = options.engine;
         app.register_wish = options.register;
         if let Some(word) = &options.case {
             app.open_with(word, Default::default(), options.plan);
@@ -206,6 +214,8 @@ impl eframe::App for App {
         }
         if ui.input(|i| i.pointer.any_released()) {
             self.gestures += 1;
+            // What waits until nothing is dragged any more begins.
+            self.ctx.request_repaint();
         }
     }
 }

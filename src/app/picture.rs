@@ -16,6 +16,8 @@ pub struct Shot {
     pub picture: Picture,
     /// Of the dose on show.
     pub status: Option<DoseStatus>,
+    /// How sure the dose on show is, where it is a Monte Carlo dose: `1.0 %, 12 million histories`.
+    pub certainty: Option<String>,
     /// Of the plan on show, once it has a dose.
     pub figures: Option<PlanFigures>,
     /// What the window has to say: failures, warnings.
@@ -47,6 +49,7 @@ pub enum ShotError {
 struct Seen {
     loaded: bool,
     status: Option<DoseStatus>,
+    certainty: Option<String>,
     figures: Option<PlanFigures>,
     notices: Vec<String>,
     error: Option<String>,
@@ -77,6 +80,8 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         let mut seen = watched.borrow_mut();
         seen.loaded = app.state.is_loaded();
         seen.status = app.state.follow.shown_status();
+        seen.certainty =
+            app.state.follow.certainty().map(|c| format!("{}, {}", c.percent_words(), c.histories_words()));
         seen.notices = app.state.notices.iter().map(|n| n.text.clone()).collect();
         seen.error = app.state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
         seen.xrays = app.state.register.images().len();
@@ -91,7 +96,8 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
     };
     let picture =
         offscreen::draw(size_px, 1.0, |cc| Started(App::with_options(cc, options)), settled, patience)?;
-    let Seen { loaded, status, figures, notices, error, compared, refusal, xrays, unplaced } = seen.take();
+    let Seen { loaded, status, certainty, figures, notices, error, compared, refusal, xrays, unplaced } =
+        seen.take();
     // An X-ray that was asked for and is not there is an error, too.
     if loaded && xrays < xrays_asked {
         let why = unplaced.or(error).unwrap_or_else(|| "an X-ray was not opened".to_owned());
@@ -100,7 +106,7 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
     match error.or_else(|| refusal.filter(|_| compares)) {
         // A comparison that was asked for and is not there is an error too.
         Some(why) if !loaded || compares => Err(ShotError::Case(why)),
-        _ => Ok(Shot { picture, status, figures, notices, compared }),
+        _ => Ok(Shot { picture, status, certainty, figures, notices, compared }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::compare::Compare;
 use super::display::WindowLevel;
-use super::follow::Settings;
+use super::follow::{EngineChoice, Settings};
 use super::roi::Shape;
 use super::state::State;
 use crate::engine::cccs::{DoseTo, Quality};
@@ -25,6 +25,8 @@ pub struct Record {
     quality: Option<Quality>,
     dose_to: Option<DoseTo>,
     grid_mm: Option<f64>,
+    /// By index of the plan.
+    engines: Vec<(usize, EngineChoice)>,
     /// The whole table as TOML: dose depends on it, and its file may be gone.
     hu_table: Option<String>,
     /// Of the Compare workspace.
@@ -43,6 +45,7 @@ impl Record {
             quality: Some(settings.quality),
             dose_to: Some(settings.dose_to),
             grid_mm: Some(settings.grid_mm),
+            engines: state.follow.engines.iter().map(|(plan, choice)| (*plan, *choice)).collect(),
             hu_table: Some(settings.hu_table.to_toml()),
             compare: Some(state.compare.clone()),
         }
@@ -68,6 +71,8 @@ impl Record {
         if let Some(compare) = self.compare {
             state.compare = compare.restored(state.history.case());
         }
+        state.follow.engines =
+            self.engines.into_iter().map(|(plan, choice)| (plan, choice.sound())).collect();
         let settings = &mut state.follow.settings;
         let Settings { quality, dose_to, grid_mm, hu_table, .. } = settings;
         *quality = self.quality.filter(|q| Quality::NAMED.contains(q)).unwrap_or(*quality);

@@ -1,5 +1,7 @@
 //! Starting the window, and plain words where it cannot start.
 
+use super::display::WashOf;
+use super::follow::EngineChoice;
 use super::register::RegisterWish;
 use super::render;
 use super::state::Workspace;
@@ -16,6 +18,11 @@ pub struct Options {
     /// A plan file, put before the case's own plans.
     pub plan: Option<PathBuf>,
     pub workspace: Workspace,
+    /// What the first plan is computed with; what the case itself says where there is none.
+    pub engine: Option<EngineChoice>,
+    /// Spacing of the dose grid, mm.
+    pub grid_mm: Option<f64>,
+    pub wash_of: WashOf,
     /// What the Compare workspace shows.
     pub compare: Option<CompareWish>,
     /// Where doses are computed.

@@ -72,7 +72,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Engine {
+pub enum Engine {
     /// Collapsed-cone convolution/superposition
     Cccs,
     /// Monte Carlo convolution/superposition
@@ -131,7 +131,7 @@ impl Histories {
 }
 
 /// A whole number, like 5e7 or 672000.
-fn histories(word: &str) -> Result<u64, String> {
+pub fn histories(word: &str) -> Result<u64, String> {
     let n = words::positive(word)?;
     let whole = n.fract() == 0.0 && n <= MOST_HISTORIES as f64;
     if whole { Ok(n as u64) } else { Err("it is a whole number up to 1e11, like 5e7".to_owned()) }

@@ -1,8 +1,11 @@
 //! `beamsight render`: the window, drawn into a file.
 
+use super::dose::{Engine, histories};
 use super::words;
 use super::{Answer, Failure};
 use crate::app::compare::Layout;
+use crate::app::display::WashOf;
+use crate::app::follow::{EndsAt, EngineChoice};
 use crate::app::register::{Mode, RegisterWish};
 use crate::app::report;
 use crate::app::state::Workspace;
@@ -29,6 +32,7 @@ software one of Mesa will do (apt-get install libvulkan1 mesa-vulkan-drivers).\n
 Examples:\n  \
 beamsight render demo:thorax --out shot.png\n  \
 beamsight render ~/ct/patient-7 --plan plan.toml --workspace plan --size 1600x1000 --out shot.png\n  \
+beamsight render demo:thorax --engine mccs --histories 5e6 --out shot.png\n  \
 beamsight render ~/ct/patient-7 --workspace compare --a dose:1 --b plan --layout gamma --out shot.png"
 )]
 pub struct Args {
@@ -65,11 +69,76 @@ pub struct Args {
     size: [u32; 2],
 
     #[command(flatten)]
+    dose: DoseArgs,
+
+    #[command(flatten)]
     compare: CompareArgs,
 
     /// Picture to write (.png)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+}
+
+/// How the dose on show is computed and drawn.
+#[derive(Debug, clap::Args)]
+struct DoseArgs {
+    /// What the first plan is computed with; left out: what the session says, else cccs
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<Engine>,
+
+    /// With mccs: photons to run, like 5e7
+    #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
+    histories: Option<u64>,
+
+    /// With mccs: run until the mean standard deviation of voxels above half the maximum is this, percent [default: 1]
+    #[arg(long, value_name = "PERCENT", value_parser = words::positive)]
+    uncertainty: Option<f64>,
+
+    /// With mccs: equal seeds give equal doses
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Spacing of the dose grid, mm [default: 2.5]
+    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    grid: Option<f64>,
+
+    /// What the colourwash shows: the dose, or with mccs its uncertainty
+    #[arg(long, value_name = "WHAT", default_value = "dose", value_parser = wash_of)]
+    wash: WashOf,
+}
+
+impl DoseArgs {
+    /// # Errors
+    /// Words of Monte Carlo without it, and wishes the window does not offer.
+    fn engine(&self) -> anyhow::Result<Option<EngineChoice>> {
+        let monte_carlo = self.engine == Some(Engine::Mccs);
+        let given = self.histories.is_some() || self.uncertainty.is_some() || self.seed.is_some();
+        anyhow::ensure!(
+            monte_carlo || !given,
+            "--histories, --uncertainty and --seed belong to --engine mccs"
+        );
+        let default = EngineChoice::default();
+        let choice = EngineChoice {
+            monte_carlo,
+            ends_at: if self.histories.is_some() { EndsAt::Histories } else { EndsAt::Uncertainty },
+            uncertainty_percent: self.uncertainty.unwrap_or(default.uncertainty_percent),
+            histories_million: self.histories.map_or(default.histories_million, |n| n as f64 * 1e-6),
+            seed: self.seed.unwrap_or(default.seed),
+        };
+        anyhow::ensure!(
+            choice.sound() == choice,
+            "the window runs to an uncertainty of 0.1 to 10 %, or 1e4 to 1e11 histories"
+        );
+        Ok(self.engine.map(|_| choice))
+    }
+}
+
+fn wash_of(word: &str) -> Result<WashOf, String> {
+    match word {
+        "dose" => Ok(WashOf::Dose),
+        "uncertainty" => Ok(WashOf::Uncertainty),
+        _ => Err("it is dose or uncertainty".to_owned()),
+    }
 }
 
 /// Of the Compare workspace.
@@ -191,6 +260,9 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         case: Some(args.case.to_string()),
         plan: args.plan.clone(),
         workspace: args.workspace,
+        engine: args.dose.engine()?,
+        grid_mm: args.dose.grid,
+        wash_of: args.dose.wash,
         compare: (args.workspace == Workspace::Compare).then(|| args.compare.wish()),
         device,
         register: register(args)?,
@@ -200,7 +272,8 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let seconds = start.elapsed().as_secs_f64();
     let mut text = format!("{} drawn into {} in {seconds:.1} s\n", args.case, args.out.display());
     if let Some(status) = shot.status {
-        text += &format!("dose: {status}\n");
+        let certainty = shot.certainty.as_ref().map(|c| format!(", Monte Carlo {c}")).unwrap_or_default();
+        text += &format!("dose: {status}{certainty}\n");
     }
     if let Some(Compared { doses: [a, b], note }) = &shot.compared {
         text += &format!("A: {} ({})\nB: {} ({})\n", a.0, a.1, b.0, b.1);
@@ -214,6 +287,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         "out": args.out,
         "size": args.size,
         "dose_status": shot.status,
+        "certainty": shot.certainty,
         "compared": shot.compared,
         "report": args.compare.report,
         "notices": shot.notices,

@@ -33,6 +33,8 @@ pub enum Slot {
     NewDose(usize),
     /// DVHs of what is on show.
     Dvh,
+    /// Monte Carlo dose of the plan on show.
+    MonteCarlo,
     /// Dose of one beam, by the indices of plan and beam.
     BeamDose { plan: usize, beam: usize },
     /// Radiological depth from one source.
@@ -77,6 +79,8 @@ pub struct Task<T> {
     pub(super) lane: Lane,
     pub(super) preview: Option<Step<T>>,
     pub(super) full: Step<T>,
+    /// The full work is as quick as a preview, and is treated like one.
+    pub(super) quick: bool,
 }
 
 /// One stretch of work: a preview or the full job.
@@ -84,9 +88,12 @@ pub(super) enum Step<T> {
     Once(Once<T>),
     /// May be stopped for the preview of another slot and begun again.
     Again(Again<T>),
+    /// Gives answers on the way, each better than the one before.
+    Refining(Refining<T>),
 }
 
 type Once<T> = Box<dyn FnOnce(&Watch) -> Result<T, String> + Send>;
+type Refining<T> = Box<dyn FnOnce(&Watch, &mut dyn FnMut(T)) -> Result<T, String> + Send>;
 type Again<T> = Arc<dyn Fn(&Watch) -> Result<T, String> + Send + Sync>;
 
 impl<T> Step<T> {
@@ -97,13 +104,15 @@ impl<T> Step<T> {
     /// The same work once more, where it may be done again.
     pub fn another(&self) -> Option<Self> {
         match self {
-            Self::Once(_) => None,
+            Self::Once(_) | Self::Refining(_) => None,
             Self::Again(work) => Some(Self::Again(work.clone())),
         }
     }
 
-    pub fn run(self, watch: &Watch) -> Result<T, String> {
+    /// `partial` is given the answers on the way.
+    pub fn run(self, watch: &Watch, partial: &mut dyn FnMut(T)) -> Result<T, String> {
         match self {
+            Self::Refining(work) => work(watch, partial),
             Self::Once(work) => work(watch),
             Self::Again(work) => work(watch),
         }
@@ -117,7 +126,13 @@ impl<T> Task<T> {
         name: impl Into<String>,
         work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static,
     ) -> Self {
-        Self { name: name.into().into(), lane: Lane::Host, preview: None, full: Step::once(work) }
+        Self {
+            name: name.into().into(),
+            lane: Lane::Host,
+            preview: None,
+            full: Step::once(work),
+            quick: false,
+        }
     }
 
     /// As [`Task::new`], for long work that may be stopped while the preview of another slot has its turn, and begun
@@ -127,7 +142,29 @@ impl<T> Task<T> {
         work: impl Fn(&Watch) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
         let work = move |watch: &Watch| work(watch).map_err(|error| format!("{error:#}"));
-        Self { name: name.into().into(), lane: Lane::Host, preview: None, full: Step::Again(Arc::new(work)) }
+        let full = Step::Again(Arc::new(work));
+        Self { name: name.into().into(), lane: Lane::Host, preview: None, full, quick: false }
+    }
+
+    /// As [`Task::new`], for an answer that improves: what `work` hands out on the way comes as
+    /// [`News::Partial`](super::News::Partial).
+    pub fn refining<E: Display>(
+        name: impl Into<String>,
+        work: impl FnOnce(&Watch, &mut dyn FnMut(T)) -> Result<T, E> + Send + 'static,
+    ) -> Self {
+        let work = |watch: &Watch, partial: &mut dyn FnMut(T)| {
+            work(watch, partial).map_err(|error| format!("{error:#}"))
+        };
+        let full = Step::Refining(Box::new(work));
+        Self { name: name.into().into(), lane: Lane::Host, preview: None, full, quick: false }
+    }
+
+    /// Says that there is no more to it than a preview: it goes before full work, and a newer job of the slot lets it
+    /// finish.
+    #[must_use]
+    pub fn quick(mut self) -> Self {
+        self.quick = true;
+        self
     }
 
     /// Answers `preview` first, as [`News::Partial`](super::News::Partial). A newer job of the slot lets a running

@@ -36,7 +36,16 @@ struct Entry<T> {
     /// `None` once it has run, or where the job has none.
     preview: Option<Step<T>>,
     full: Step<T>,
+    /// The full work is treated like a preview.
+    quick: bool,
     started: bool,
+}
+
+impl<T> Entry<T> {
+    /// Whether its next stretch is quick.
+    fn is_quick(&self) -> bool {
+        self.preview.is_some() || self.quick
+    }
 }
 
 /// Whose news it is.
@@ -124,16 +133,16 @@ impl<T: Send + 'static> Lanes<T> {
     }
 
     pub fn submit(&self, slot: Slot, task: Task<T>) -> JobId {
-        let Task { name, lane, preview, full } = task;
+        let Task { name, lane, preview, full, quick } = task;
         let mut state = self.lock();
         let job = JobId(state.next);
         state.next += 1;
         state.newest.insert(slot, job);
         let who = Arc::new(Who { job, slot, name, progress: Mutex::new(0.0) });
-        let entry = Entry { who, preview, full, started: false };
+        let entry = Entry { who, preview, full, quick, started: false };
         let replaced = state.take_waiting(slot);
         state.supersede_running(slot);
-        if entry.preview.is_some() {
+        if entry.is_quick() {
             state.make_way(lane as usize);
         }
         let queue = &mut state.waiting[lane as usize];
@@ -206,7 +215,11 @@ impl<T: Send + 'static> Lanes<T> {
                 self.outbox.tell();
             }
             let begin = Instant::now();
-            let answer = catch_unwind(AssertUnwindSafe(|| step.run(&watch)))
+            let mut partial = |value| {
+                self.outbox.post(&who, News::Partial(value));
+                self.outbox.tell();
+            };
+            let answer = catch_unwind(AssertUnwindSafe(|| step.run(&watch, &mut partial)))
                 .unwrap_or_else(|payload| Err(format!("the program made a mistake: {}", words_of(&*payload))))
                 .map_err(|why| format!("{}: {why}", who.name));
             let receipt = Receipt {
@@ -228,7 +241,7 @@ impl<T: Send + 'static> Lanes<T> {
             }
             let queue = &mut state.waiting[lane];
             // Previews first: all beams follow before the first of them is computed in full.
-            let at = queue.iter().position(|e| e.preview.is_some()).unwrap_or(0);
+            let at = queue.iter().position(Entry::is_quick).unwrap_or(0);
             if let Some(entry) = queue.remove(at) {
                 return Some(self.turn_of(&mut state, lane, entry));
             }
@@ -237,7 +250,7 @@ impl<T: Send + 'static> Lanes<T> {
     }
 
     fn turn_of(&self, state: &mut State<T>, lane: usize, entry: Entry<T>) -> Turn<T> {
-        let Entry { who, preview, full, started } = entry;
+        let Entry { who, preview, full, quick, started } = entry;
         let (step, rest) = match preview {
             Some(preview) => (preview, Some(full)),
             None => (full, None),
@@ -252,7 +265,7 @@ impl<T: Send + 'static> Lanes<T> {
         state.running[lane] = Some(Running {
             who: who.clone(),
             watch: watch.clone(),
-            previewing: rest.is_some(),
+            previewing: rest.is_some() || quick,
             again: if rest.is_some() { None } else { step.another() },
             ended: false,
         });
@@ -272,7 +285,7 @@ impl<T: Send + 'static> Lanes<T> {
         let mut state = self.lock();
         let Some(Running { watch, ended, again, .. }) = state.running[lane].take() else { return };
         let post = |news| self.outbox.post(who, news);
-        let left = |full| Entry { who: who.clone(), preview: None, full, started: true };
+        let left = |full| Entry { who: who.clone(), preview: None, full, quick: false, started: true };
         match (answer, rest, again) {
             _ if ended && watch.is_cancelled() => post(News::Cancelled),
             (Ok(value), None, _) => post(News::Done(value, Arc::new(receipt))),

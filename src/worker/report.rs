@@ -34,7 +34,7 @@ pub enum News<T> {
     Started,
     /// Share done, 0 to 1; never falls during a job.
     Progress(f32),
-    /// A quick answer; the full one follows.
+    /// A quick answer, or one of several that improve; the full one follows.
     Partial(T),
     /// The answer. Nothing more comes from this job.
     Done(T, Arc<Receipt>),

@@ -272,3 +272,50 @@ fn dropping_the_worker_stops_what_runs_and_frees_what_waits() {
     assert!(begin.elapsed() < Duration::from_millis(200), "{:?}", begin.elapsed());
     assert_eq!(Arc::strong_count(&held), 1);
 }
+
+#[test]
+fn a_refining_task_answers_on_the_way() {
+    let (worker, _) = worker();
+    let task = Task::refining("refining", |_: &Watch, partial: &mut dyn FnMut(u32)| {
+        (1..4).for_each(&mut *partial);
+        Ok::<_, String>(4)
+    });
+    let job = worker.submit(Slot::MonteCarlo, task.on(Lane::Device));
+    let reports = settle(&worker);
+    assert_eq!(answers(&reports), [1, 2, 3, 4]);
+    assert!(matches!(last_news(&reports, job), News::Done(4, _)));
+}
+
+#[test]
+fn quick_work_goes_first_and_is_let_finish() {
+    let (worker, _) = worker();
+    let (started, runs) = mpsc::channel();
+    let (go, gate) = mpsc::channel::<()>();
+    // The lane is busy while the others are put in.
+    worker.submit(
+        Slot::Path,
+        Task::new("gate", move |_: &Watch| {
+            started.send(()).unwrap();
+            gate.recv().unwrap();
+            Ok::<_, String>(0)
+        }),
+    );
+    runs.recv_timeout(PATIENCE).unwrap();
+    worker.submit(Slot::MonteCarlo, quick(1));
+    worker.submit(Slot::Shown, quick(2).quick());
+    go.send(()).unwrap();
+    assert_eq!(answers(&settle(&worker)), [0, 2, 1]);
+    // A newer job of the slot does not stop it.
+    let (started, runs) = mpsc::channel();
+    let (go, gate) = mpsc::channel::<()>();
+    let task = Task::new("held", move |watch: &Watch| {
+        started.send(()).unwrap();
+        gate.recv().unwrap();
+        watch.check().map(|()| 3)
+    });
+    worker.submit(Slot::Shown, task.quick());
+    runs.recv_timeout(PATIENCE).unwrap();
+    worker.submit(Slot::Shown, quick(4).quick());
+    go.send(()).unwrap();
+    assert_eq!(answers(&settle(&worker)), [3, 4]);
+}

@@ -1,6 +1,8 @@
 //! Files: several series in one folder, sessions, dialogs, what is unusual about a series, and bad input.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
+use beamsight::app::command::Command;
+use beamsight::app::follow::EngineChoice;
 use beamsight::app::roi::Shape;
 use beamsight::app::state::State;
 use beamsight::app::{Ask, Options};
@@ -149,6 +151,8 @@ fn a_session_saved_from_the_window_opens_as_it_was_left() {
     w.get_by_label("Save").click();
     w.run_steps(3);
     type_into(&mut w, "File to save", &folder.join("mine").display().to_string());
+    let engine = EngineChoice { uncertainty_percent: 0.7, seed: 5, ..EngineChoice::default() };
+    w.state_mut().command(Command::Engine { plan: 0, choice: engine });
     w.get_by_label("Save session").click();
     until(&mut w, "saved session", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
     let path = folder.join("mine.json");
@@ -174,6 +178,7 @@ fn a_session_saved_from_the_window_opens_as_it_was_left() {
     assert_eq!(found.plan().expect("a plan").beams[0].control_points[0].gantry_deg, 1.0);
     assert_eq!((found.window, found.crosshair_mm), (left.window, left.crosshair_mm));
     assert_eq!(found.hidden, left.hidden);
+    assert_eq!(found.follow.engines, [(0, engine)].into());
     // The sphere can still be dragged.
     let sphere = found.case().structures.structures.iter().find(|s| s.number == 2).expect("the sphere");
     assert!(matches!(found.shapes.of(sphere), Some(Shape::Sphere { radius_mm: 20.0, .. })));

@@ -1,13 +1,15 @@
 //! What the case needs now and does not have is asked of the worker.
 
 use super::inputs::{self, BeamInputs, PatientInputs, Shown, ShownInputs, UNIT_MU};
-use super::work::{self, Answer, DvhWork, ShownWork};
+use super::monte_carlo::RunInputs;
+use super::work::{self, Answer, DvhWork, RunWork, ShownWork};
 use super::{Follow, ShownResult, Wanted, compare};
 use crate::analysis::{Dvh, Part, body_of, contradiction, is_computed, mask_of};
 use crate::app::App;
 use crate::app::roi::fingerprint;
 use crate::app::state::{State, Workspace};
 use crate::case::{Beam, Dose, DoseStatus, Plan};
+use crate::engine::Watch;
 use crate::geometry::VolumeId;
 use crate::physics::Machine;
 use crate::worker::{Lane, Slot, Task, Worker};
@@ -30,6 +32,8 @@ impl<I: Clone + PartialEq, R> Wanted<I, R> {
 impl App {
     /// Asks for everything that the case as it stands lacks. Cheap where nothing changed.
     pub(super) fn ask(&mut self) {
+        // While something is dragged collapsed cone follows it; Monte Carlo begins where it rests.
+        let moving = self.ctx.dragged_id().is_some();
         prints(&mut self.state);
         machines(&mut self.state);
         masks(&mut self.state, &self.worker);
@@ -41,6 +45,7 @@ impl App {
         patient(&mut self.state, &self.worker);
         if compare::plan_matters(&self.state) {
             beams(&mut self.state, &self.worker);
+            run(&mut self.state, &self.worker, moving);
             shown(&mut self.state, &self.worker);
             dvhs(&mut self.state, &self.worker);
         }
@@ -132,9 +137,12 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
     follow.beams.retain(|number, _| numbers.contains(number));
     let patient = follow.patient.current().cloned();
     let Some(patient_inputs) = follow.patient.now.clone() else { return };
+    let preview = follow.engines.get(&state.plan).is_some_and(|e| e.monte_carlo);
     for beam in plan.beams.iter().filter(|b| is_computed(b)) {
         let wanted = follow.beams.entry(beam.number).or_default();
-        let now = BeamInputs::of(&patient_inputs, plan, beam, &follow.settings);
+        let full = BeamInputs::of(&patient_inputs, plan, beam, &follow.settings);
+        let has_full = wanted.have.as_ref().is_some_and(|(have, _)| *have == full);
+        let now = BeamInputs { preview: preview && !has_full, ..full };
         if let Some(why) = contradiction(plan, beam, ct) {
             wanted.failure = Some((now.clone(), format!("Not computed: {why}.")));
             wanted.now = Some(now);
@@ -150,16 +158,81 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
         };
         if wanted.wants(now.clone()) {
             let slot = Slot::BeamDose { plan: state.plan, beam: beam.number as usize };
-            let preview = (beam.name.clone(), now.clone(), patient.clone());
+            let only_preview = now.preview;
+            let preview = (beam.name.clone(), now, patient.clone());
             let full = preview.clone();
-            let task = Task::restartable(format!("Dose of {}", beam.name), move |watch| {
-                work::beam(&full.0, &full.1, &full.2, false, watch)
-            })
-            .after_preview(move |watch| work::beam(&preview.0, &preview.1, &preview.2, true, watch))
-            .on(Lane::Device);
-            worker.submit(slot, task);
+            let preview = move |watch: &Watch| work::beam(&preview.0, &preview.1, &preview.2, true, watch);
+            let task = if only_preview {
+                Task::new(format!("Preview of {}", beam.name), preview).quick()
+            } else {
+                Task::restartable(format!("Dose of {}", beam.name), move |watch| {
+                    work::beam(&full.0, &full.1, &full.2, false, watch)
+                })
+                .after_preview(preview)
+            };
+            worker.submit(slot, task.on(Lane::Device));
         }
     }
+}
+
+/// Asks for a run of the plan on show where it is computed by Monte Carlo.
+fn run(state: &mut State, worker: &Worker<Answer>, moving: bool) {
+    let case = state.history.case();
+    let follow = &mut state.follow;
+    let how = follow.engines.get(&state.plan).and_then(|e| e.how());
+    let plan = case.plans.get(state.plan).filter(|p| p.beams.iter().any(is_computed));
+    let wish = plan.zip(how).zip(case.ct.as_ref()).zip(follow.patient.now.clone());
+    let Some((((plan, how), ct), patient)) = wish else {
+        if std::mem::take(&mut follow.run.on) {
+            stop_run(follow, worker);
+            follow.run.wanted.now = None;
+        }
+        return;
+    };
+    follow.run.on = true;
+    let now = RunInputs::of(&patient, plan, &follow.settings, how);
+    if follow.run.wanted.asked.as_ref().is_some_and(|asked| *asked != now) {
+        stop_run(follow, worker);
+    }
+    if follow.run.has_whole(&now) {
+        let wanted = &mut follow.run.wanted;
+        (wanted.asked, wanted.now) = (Some(now.clone()), Some(now));
+        return;
+    }
+    let wanted = &mut follow.run.wanted;
+    let contradicts = |beam: &Beam| Some(format!("Not computed: {}.", contradiction(plan, beam, ct)?));
+    let wrong = plan.beams.iter().filter(|b| is_computed(b)).find_map(contradicts);
+    if let Some(why) = wrong.or_else(|| follow.patient.failure.as_ref().map(|(_, why)| why.clone())) {
+        wanted.failure = Some((now.clone(), why));
+        wanted.now = Some(now);
+        return;
+    }
+    let Some(ready) = follow.patient.current().filter(|_| !moving).cloned() else {
+        wanted.now = Some(now);
+        return;
+    };
+    if wanted.wants(now.clone()) {
+        let keep = follow.run.begin();
+        let (ct, structures) = (ct.clone(), case.structures.clone());
+        let work = RunWork {
+            inputs: now,
+            ready,
+            ct,
+            structures,
+            name: plan.name.clone(),
+            number: follow.run.number,
+        };
+        let task = Task::refining(format!("Monte Carlo of {}", plan.name), move |watch, partial| {
+            work::monte_carlo(&work, &keep, watch, partial)
+        });
+        worker.submit(Slot::MonteCarlo, task.on(Lane::Device));
+    }
+}
+
+/// Ends a run that nobody waits for any more.
+fn stop_run(follow: &mut Follow, worker: &Worker<Answer>) {
+    worker.cancel(Slot::MonteCarlo);
+    follow.run.wanted.asked = None;
 }
 
 /// The beams' doses as parts of the plan's. `None` before all have some dose, and where one has failed without any.
@@ -168,7 +241,11 @@ fn parts(follow: &Follow, plan: &Plan) -> Option<Vec<(u32, Part)>> {
         let result = follow.beams.get(&beam.number)?.latest()?;
         let scale = f64::from(plan.fractions) * beam.mu / UNIT_MU;
         // What the dose is worth now, not when it was made.
-        let status = follow.beam_status(beam.number)?;
+        let mut status = follow.cone_status(beam.number)?;
+        if follow.is_monte_carlo() {
+            let worst = if follow.run_failure().is_some() { DoseStatus::Failed } else { DoseStatus::Preview };
+            status = status.worst(worst);
+        }
         let dose = if status == result.dose.status {
             result.dose.clone()
         } else {
@@ -213,6 +290,7 @@ pub(super) fn sum(
         status
     };
     let inputs = work.inputs.clone();
+    let run = work.certainty.as_ref().map(|c| c.run);
     let busy = on_show.asked.is_some()
         && on_show.asked != on_show.have.as_ref().map(|(i, _)| i.clone())
         && on_show.failure.as_ref().map(|(i, _)| i) != on_show.asked.as_ref();
@@ -231,8 +309,10 @@ pub(super) fn sum(
     }
     // The sum may belong to an earlier state, and its parts may have become stale since: it says so.
     let current = on_show.current().is_some();
+    let run_on_show = on_show.latest().and_then(|r| r.certainty.as_ref()).map(|c| c.run);
+    let behind = if run.is_some() && run == run_on_show { DoseStatus::Preview } else { DoseStatus::Stale };
     if let Some((_, result)) = &mut on_show.have {
-        let status = if current { status } else { status.worst(DoseStatus::Stale) };
+        let status = if current { status } else { status.worst(behind) };
         if result.dose.status != status {
             result.dose = Arc::new(Dose { status, ..(*result.dose).clone() });
         }
@@ -264,11 +344,15 @@ fn try_shown_work(state: &State, what: Shown) -> Option<SumWish> {
         let inputs = ShownInputs { what, parts: vec![(dose.gy.id(), 1.0)], normalisation: None };
         let label = dose.label.clone();
         let parts = vec![Part { dose, scale: 1.0 }];
-        let work = ShownWork { inputs, label, parts, only: None, normalisation: None };
+        let work = ShownWork { inputs, label, parts, only: None, normalisation: None, certainty: None };
         return Some(SumWish::Work(Box::new(work)));
     }
     let plan = case.plans.get(state.plan)?;
-    let parts = parts(&state.follow, plan)?;
+    let run = state.follow.run_part(plan).filter(|_| what == Shown::Plan);
+    let (parts, certainty) = match run {
+        Some((part, certainty)) => (vec![(0, part)], Some(certainty)),
+        None => (parts(&state.follow, plan)?, None),
+    };
     if parts.is_empty() {
         return None;
     }
@@ -305,7 +389,7 @@ fn try_shown_work(state: &State, what: Shown) -> Option<SumWish> {
     let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
     let parts = parts.into_iter().map(|(_, p)| p).collect();
     let inputs = ShownInputs { what, parts: ids, normalisation: key };
-    Some(SumWish::Work(Box::new(ShownWork { inputs, label, parts, only, normalisation })))
+    Some(SumWish::Work(Box::new(ShownWork { inputs, label, parts, only, normalisation, certainty })))
 }
 
 fn dvhs(state: &mut State, worker: &Worker<Answer>) {
@@ -333,6 +417,11 @@ type Dvhs = BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>;
 /// Notes which DVHs are wanted of a dose, and gives those to be made.
 pub(super) fn missing_dvhs(state: &State, dose: &Dose, known: &mut Dvhs) -> Vec<DvhWork> {
     let set = &state.case().structures.structures;
+    // Of the dose on show alone.
+    let certainty = state
+        .follow
+        .certainty()
+        .filter(|_| state.follow.shown_dose().is_some_and(|shown| shown.gy.id() == dose.gy.id()));
     let mut numbers = BTreeSet::new();
     let mut missing = Vec::new();
     for structure in set.iter().filter(|s| !state.hidden.contains(&s.number)) {
@@ -347,7 +436,12 @@ pub(super) fn missing_dvhs(state: &State, dose: &Dose, known: &mut Dvhs) -> Vec<
         wanted.now = Some(inputs);
         let failed = wanted.failure.as_ref().is_some_and(|(i, _)| *i == inputs);
         if wanted.current().is_none() && !failed {
-            missing.push(DvhWork { structure: structure.number, inputs, mask });
+            missing.push(DvhWork {
+                structure: structure.number,
+                inputs,
+                mask,
+                certainty: certainty.cloned(),
+            });
         }
     }
     known.retain(|number, _| numbers.contains(number));

@@ -2,6 +2,7 @@
 
 use super::ask::{SumWish, cannot, missing_dvhs, shown_work, sum};
 use super::inputs::{PatientInputs, Settings, Shown, ShownInputs};
+use super::monte_carlo::EngineChoice;
 use super::work::{self, Answer, DvhAnswer};
 use super::{Follow, ShownResult, Wanted};
 use crate::analysis::{Dvh, check_pair, is_computed};
@@ -47,6 +48,7 @@ pub struct OtherPlanInputs {
     patient: PatientInputs,
     plan: Arc<Plan>,
     settings: Settings,
+    engine: EngineChoice,
     /// Fingerprint of the structure it is normalised to.
     normalised_to: Option<u64>,
 }
@@ -109,7 +111,7 @@ impl Follow {
                 wanted.and_then(|w| Some(status_now(w, w.latest()?.0.status)))
             };
             sources.push((Source::Plan(index), format!("Plan {}", plan.name), status));
-            if index == on_show && plan.beams.len() > 1 {
+            if index == on_show && plan.beams.len() > 1 && !self.is_monte_carlo() {
                 sources.extend(plan.beams.iter().filter(|b| is_computed(b)).map(|beam| {
                     let label = format!("Beam {} of {}", beam.name, plan.name);
                     (Source::Beam(beam.number), label, self.beam_status(beam.number))
@@ -252,6 +254,7 @@ fn other_plans(state: &mut State, worker: &Worker<Answer>) {
             patient: patient.clone(),
             plan: plan.clone(),
             settings: follow.settings.clone(),
+            engine: follow.engines.get(&index).copied().unwrap_or_default(),
             normalised_to: structure.and_then(|s| follow.prints.get(&s.number).copied()),
         };
         let entry = follow.pair.plans.entry(index).or_default();
@@ -266,8 +269,8 @@ fn other_plans(state: &mut State, worker: &Worker<Answer>) {
             let (ct, structures) = (ct.clone(), case.structures.clone());
             let name = format!("Dose of plan {}", inputs.plan.name);
             let task = Task::restartable(name, move |watch| {
-                let OtherPlanInputs { plan, settings, .. } = &inputs;
-                let dose = work::other_plan(&ct, &structures, plan, settings, &ready, watch)?;
+                let OtherPlanInputs { plan, settings, engine, .. } = &inputs;
+                let dose = work::other_plan(&ct, &structures, plan, settings, *engine, &ready, watch)?;
                 Ok::<_, String>(Answer::OtherPlan(index, Box::new(inputs.clone()), dose))
             });
             worker.submit(Slot::OtherPlan(index), task.on(Lane::Device));

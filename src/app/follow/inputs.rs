@@ -82,13 +82,16 @@ pub struct BeamInputs {
     pub machine: String,
     pub position: PatientPosition,
     pub settings: Settings,
+    /// A preview will do: the plan is computed by Monte Carlo.
+    pub preview: bool,
 }
 
 impl BeamInputs {
     pub fn of(patient: &PatientInputs, plan: &Plan, beam: &Beam, settings: &Settings) -> Self {
         let machine = plan.machine_of(beam).to_owned();
         let beam = Beam { mu: UNIT_MU, name: String::new(), machine: Some(machine.clone()), ..beam.clone() };
-        Self { patient: patient.clone(), beam, machine, position: plan.position, settings: settings.clone() }
+        let (patient, settings) = (patient.clone(), settings.clone());
+        Self { patient, beam, machine, position: plan.position, settings, preview: false }
     }
 }
 

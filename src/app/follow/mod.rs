@@ -8,11 +8,13 @@ mod ask;
 mod compare;
 mod gamma;
 mod inputs;
+mod monte_carlo;
 mod take;
 pub(super) mod work;
 
 pub use gamma::{Freshness, GammaAnswer};
 pub use inputs::{Settings, Shown};
+pub use monte_carlo::{Certainty, EndsAt, EngineChoice};
 pub use work::{Answer, Opened};
 
 use super::state::State;
@@ -24,6 +26,7 @@ use crate::worker::{Slot, Worker};
 use compare::Pair;
 use gamma::GammaState;
 use inputs::{BeamInputs, PatientInputs, ShownInputs};
+use monte_carlo::Run;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,6 +35,9 @@ use std::sync::Arc;
 pub struct Follow {
     pub settings: Settings,
     pub shown: Shown,
+    /// By index of the plan; collapsed cone where there is none.
+    pub engines: BTreeMap<usize, EngineChoice>,
+    run: Run,
     pair: Pair,
     gamma: GammaState,
     patient: Wanted<PatientInputs, Ready>,
@@ -42,6 +48,9 @@ pub struct Follow {
     masks: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Mask>>>,
     /// By structure number; the inputs are the mask's and the dose's.
     dvhs: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>,
+    /// Of DVHs of a Monte Carlo dose, by structure number: the run, and the structure's mean relative standard deviation,
+    /// percent.
+    uncertainties: BTreeMap<u32, (u64, Option<f64>)>,
     /// The dose of the DVH job under way.
     dvh_asked: Option<VolumeId>,
     /// Fingerprints of the structures by number, and the set they are of.
@@ -103,6 +112,8 @@ pub struct ShownResult {
     max_gy: f64,
     /// Of the normalisation, on all monitor units; 1 without one.
     factor: f64,
+    /// Of a Monte Carlo dose.
+    certainty: Option<Arc<Certainty>>,
 }
 
 impl Follow {
@@ -121,8 +132,17 @@ impl Follow {
         self.masks.get(&structure)?.failure()
     }
 
-    /// What a beam's dose is worth; `None` before there is any.
+    /// What a beam's dose is worth; `None` before there is any. By Monte Carlo no beam has a dose of its own: all are worth
+    /// what the plan is.
     pub fn beam_status(&self, beam: u32) -> Option<DoseStatus> {
+        match self.run.on {
+            true => self.run_status(|| self.cone_status(beam)),
+            false => self.cone_status(beam),
+        }
+    }
+
+    /// What a beam's collapsed-cone dose is worth.
+    fn cone_status(&self, beam: u32) -> Option<DoseStatus> {
         let wanted = self.beams.get(&beam)?;
         if wanted.failure().is_some() {
             return Some(DoseStatus::Failed);
@@ -136,7 +156,7 @@ impl Follow {
 
     /// Largest dose of a beam in one fraction of the plan as it stands, normalised where that is known, Gy.
     pub fn beam_max_gy(&self, beam: &crate::case::Beam) -> Option<f64> {
-        let result = self.beams.get(&beam.number)?.latest()?;
+        let result = self.beams.get(&beam.number).filter(|_| !self.run.on)?.latest()?;
         Some(result.max_gy * self.delivered_mu(beam).unwrap_or(beam.mu) / inputs::UNIT_MU)
     }
 
@@ -192,8 +212,16 @@ impl Follow {
     /// What the DVHs are worth: the status of the dose, stale where they have not caught up with it.
     pub fn dvh_status(&self) -> Option<DoseStatus> {
         let status = self.shown_status()?;
-        let behind = self.dvhs.values().any(|d| d.now.is_some() && d.have.is_some() && d.current().is_none());
-        Some(if behind { status.worst(DoseStatus::Stale) } else { status })
+        let behind =
+            || self.dvhs.iter().filter(|(_, d)| d.now.is_some() && d.have.is_some() && d.current().is_none());
+        let worth = behind().map(|(number, _)| match self.certainty() {
+            // A moment behind a run that goes on.
+            Some(c) if self.uncertainties.get(number).is_some_and(|(run, _)| *run == c.run) => {
+                DoseStatus::Preview
+            }
+            _ => DoseStatus::Stale,
+        });
+        Some(worth.fold(status, DoseStatus::worst))
     }
 
     /// Mass density of a CT number.
@@ -213,7 +241,9 @@ impl Follow {
 
     /// Where doses are computed.
     pub fn device_name(&self) -> String {
-        let computed = self.beams.values().filter_map(|b| b.latest()).find_map(|r| r.dose.receipt.clone());
+        let run = self.run.wanted.latest().filter(|_| self.run.on).and_then(|r| r.dose.receipt.clone());
+        let beams = || self.beams.values().filter_map(|b| b.latest()).find_map(|r| r.dose.receipt.clone());
+        let computed = run.or_else(beams);
         computed.map_or_else(|| "CPU".to_owned(), |receipt| receipt.device.clone())
     }
 
@@ -222,7 +252,7 @@ impl Follow {
         let mut choices = Vec::new();
         if let Some(plan) = plan.filter(|p| !p.beams.is_empty()) {
             choices.push((Shown::Plan, format!("Plan {}", plan.name), self.plan_status(plan)));
-            if plan.beams.len() > 1 {
+            if plan.beams.len() > 1 && !self.run.on {
                 for beam in plan.beams.iter().filter(|b| is_computed(b)) {
                     let label = format!("Beam {}", beam.name);
                     choices.push((Shown::Beam(beam.number), label, self.beam_status(beam.number)));
@@ -239,6 +269,7 @@ impl Follow {
     pub(super) fn forget_failures(&mut self) {
         forget(&mut self.patient);
         forget(&mut self.on_show);
+        forget(&mut self.run.wanted);
         self.beams.values_mut().for_each(forget);
         self.masks.values_mut().for_each(forget);
         self.dvhs.values_mut().for_each(forget);
@@ -252,6 +283,7 @@ impl Follow {
         let masks = self.masks.keys().map(|n| Slot::Mask(*n as usize));
         for slot in beams.chain(masks).chain(self.pair_slots()).chain([
             Slot::Patient,
+            Slot::MonteCarlo,
             Slot::Shown,
             Slot::Dvh,
             Slot::Body,

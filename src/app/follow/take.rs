@@ -48,13 +48,7 @@ impl App {
                     live.done = done;
                 }
             }
-            News::Partial(answer) => {
-                // The preview is through; the full answer begins.
-                if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
-                    live.done = 0.0;
-                }
-                self.accept(answer, dvh_asked);
-            }
+            News::Partial(answer) => self.accept(answer, dvh_asked),
             News::Done(answer, receipt) => {
                 if is_worth_a_line(slot) {
                     self.state.jobs.finish(name, JobEnd::Done(own_receipt(&answer).unwrap_or(receipt)));
@@ -101,12 +95,21 @@ impl App {
                     follow.on_show.have = Some((inputs, result));
                 }
             }
+            Answer::MonteCarlo(inputs, result) => follow.run.take(*inputs, result),
             Answer::Mask { structure, inputs, mask } => {
                 if let Some(wanted) = follow.masks.get_mut(&structure).filter(|_| Some(inputs.1) == images) {
                     wanted.have = Some((inputs, mask));
                 }
             }
-            Answer::Dvhs(answers) => take_dvhs(&mut follow.dvhs, dvh_asked, answers),
+            Answer::Dvhs(answers) => {
+                for answer in answers.iter().filter(|a| Some(a.inputs.1) == dvh_asked) {
+                    match answer.run {
+                        Some(run) => follow.uncertainties.insert(answer.structure, run),
+                        None => follow.uncertainties.remove(&answer.structure),
+                    };
+                }
+                take_dvhs(&mut follow.dvhs, dvh_asked, answers);
+            }
             Answer::Side(side, inputs, result) => follow.take_side(side, inputs, result),
             Answer::OtherPlan(plan, inputs, dose) => follow.take_other_plan(plan, *inputs, dose),
             Answer::SideDvhs(side, answers) => follow.take_side_dvhs(side, dvh_asked, answers),
@@ -131,6 +134,7 @@ impl App {
                 }
             }
             Slot::Shown => failed(&mut follow.on_show, &message),
+            Slot::MonteCarlo => failed(&mut follow.run.wanted, &message),
             Slot::Mask(number) => {
                 if let Some(wanted) = follow.masks.get_mut(&(number as u32)) {
                     wanted.have = None;
@@ -207,6 +211,7 @@ fn is_worth_a_line(slot: Slot) -> bool {
 fn own_receipt(answer: &Answer) -> Option<Arc<Receipt>> {
     match answer {
         Answer::Beam { dose, .. } => dose.receipt.clone(),
+        Answer::MonteCarlo(_, result) => result.dose.receipt.clone(),
         Answer::Gamma(_, result) => Some(result.receipt.clone()),
         _ => None,
     }

@@ -4,9 +4,10 @@ use super::ShownResult;
 use super::compare::OtherPlanInputs;
 use super::gamma::{FiguresInputs, GammaAnswer, GammaEstimate, GammaInputs};
 use super::inputs::{BeamInputs, PatientInputs, Settings, Shown, ShownInputs};
+use super::monte_carlo::{Certainty, EngineChoice, RunInputs, RunResult};
 use crate::analysis::{
-    Computation, Dvh, Part, PlanJob, Ready, body_from_ct, body_of, dose_of_beam, dose_of_plan, mask_of,
-    normalisation_factor, plan_dose,
+    Computation, Dvh, Engine, Part, PlanDose, PlanJob, Ready, Spread, body_from_ct, body_of, dose_of_beam,
+    dose_of_plan, mask_of, mccs_of_plan, normalisation_factor, plan_dose,
 };
 use crate::app::compare::Side;
 use crate::app::record::Record;
@@ -17,13 +18,15 @@ use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::Watch;
 use crate::engine::cccs::Quality;
 use crate::engine::gamma::GammaResult;
+use crate::engine::mccs::{MccsDose, Next};
 use crate::files::session::{self, Session, SessionError};
 use crate::files::{mha, plan_toml};
-use crate::geometry::{Mask, VolumeId};
+use crate::geometry::{Mask, Volume, VolumeId};
 use crate::open::{CaseWord, Wishes};
 use crate::physics::HuTable;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Spacing of the dose grid while something moves, mm.
 const PREVIEW_GRID_MM: f64 = 5.0;
@@ -41,6 +44,8 @@ pub enum Answer {
         max_gy: f64,
     },
     Shown(ShownInputs, ShownResult),
+    /// As far as a run has come.
+    MonteCarlo(Box<RunInputs>, RunResult),
     Mask {
         structure: u32,
         inputs: (u64, VolumeId),
@@ -85,6 +90,8 @@ pub struct DvhAnswer {
     pub structure: u32,
     pub inputs: (u64, VolumeId),
     pub dvh: Result<Arc<Dvh>, String>,
+    /// Of a Monte Carlo dose: which run, and the mean relative standard deviation in the structure.
+    pub run: Option<(u64, Option<f64>)>,
 }
 
 /// Densities and materials of a CT.
@@ -105,13 +112,15 @@ pub struct ShownWork {
     pub only: Option<usize>,
     /// With the mask of its structure.
     pub normalisation: Option<(Normalisation, Arc<Mask>)>,
+    /// Of a Monte Carlo dose.
+    pub certainty: Option<Arc<Certainty>>,
 }
 
 /// Adds, normalises, and finds the maximum.
 pub fn shown(work: &ShownWork, watch: &Watch) -> Result<ShownResult, String> {
     if let Shown::Imported(_) = work.inputs.what {
         let dose = work.parts.first().ok_or("there is no dose")?.dose.clone();
-        return Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose, factor: 1.0 });
+        return Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose, factor: 1.0, certainty: None });
     }
     let mut parts = work.parts.clone();
     let mut factor = 1.0;
@@ -130,7 +139,8 @@ pub fn shown(work: &ShownWork, watch: &Watch) -> Result<ShownResult, String> {
     }
     watch.check().map_err(|e| e.to_string())?;
     let dose = plan_dose(&work.label, &parts).map_err(|e| e.to_string())?;
-    Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor })
+    let certainty = work.certainty.clone();
+    Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor, certainty })
 }
 
 /// One structure of a DVH job.
@@ -138,6 +148,8 @@ pub struct DvhWork {
     pub structure: u32,
     pub inputs: (u64, VolumeId),
     pub mask: Arc<Mask>,
+    /// Of a Monte Carlo dose.
+    pub certainty: Option<Arc<Certainty>>,
 }
 
 /// The DVHs of several structures in one dose.
@@ -146,7 +158,8 @@ pub fn dvhs(work: &[DvhWork], dose: &Dose, watch: &Watch) -> Result<Vec<DvhAnswe
         .map(|w| {
             let dvh = Dvh::new(&w.mask, &dose.gy, watch).map(Arc::new).map_err(|e| e.to_string());
             watch.check().map_err(|e| e.to_string())?;
-            Ok(DvhAnswer { structure: w.structure, inputs: w.inputs, dvh })
+            let run = w.certainty.as_ref().map(|c| (c.run, c.spread.mean_percent(&w.mask)));
+            Ok(DvhAnswer { structure: w.structure, inputs: w.inputs, dvh, run })
         })
         .collect()
 }
@@ -176,26 +189,89 @@ pub fn beam(
     Ok(Answer::Beam { inputs: Box::new(inputs.clone()), dose: Arc::new(dose), max_gy })
 }
 
+/// A run of the plan on show, for one fraction and before any normalisation. `partial` is given the doses on the way; `keep`
+/// ends the run with the dose it has come to.
+pub fn monte_carlo(
+    work: &RunWork,
+    keep: &AtomicBool,
+    watch: &Watch,
+    partial: &mut dyn FnMut(Answer),
+) -> Result<Answer, String> {
+    let RunWork { inputs, ready, ct, structures, name, number } = work;
+    let mut plan =
+        Plan::new(name, inputs.beams.first().and_then(|b| b.machine.as_deref()).unwrap_or_default());
+    (plan.position, plan.beams) = (inputs.position, inputs.beams.clone());
+    let job = plan_job(ct, structures, plan, &inputs.settings, Engine::Mccs(inputs.how));
+    let answer = |dose: Dose, sigma_gy: &Arc<Volume<f32>>, uncertainty_percent, histories| {
+        let spread = Spread::new(Arc::clone(&dose.gy), Arc::clone(sigma_gy));
+        let certainty = Arc::new(Certainty { run: *number, spread, uncertainty_percent, histories });
+        let result = RunResult { dose: Arc::new(dose), certainty };
+        Answer::MonteCarlo(Box::new(inputs.clone()), result)
+    };
+    let mut show = |so_far: &MccsDose| {
+        if keep.load(Ordering::Relaxed) {
+            return Next::Keep;
+        }
+        let dose = Dose {
+            gy: Arc::clone(&so_far.gy),
+            status: so_far.status,
+            label: name.clone(),
+            frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
+            receipt: Some(Arc::clone(&so_far.receipt)),
+        };
+        partial(answer(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories));
+        Next::GoOn
+    };
+    let made = mccs_of_plan(&job, ready, inputs.how, watch, &mut show).map_err(|e| e.to_string())?;
+    let PlanDose { dose, certainty: Some(certainty), .. } = made else {
+        return Err("the run has no uncertainty".to_owned());
+    };
+    Ok(answer(dose, &certainty.sigma_gy, certainty.uncertainty_percent, certainty.histories))
+}
+
+/// What a run needs beside its inputs.
+pub struct RunWork {
+    pub inputs: RunInputs,
+    pub ready: Ready,
+    pub ct: Arc<Ct>,
+    pub structures: Arc<StructureSet>,
+    /// Of the plan.
+    pub name: String,
+    /// Of the run.
+    pub number: u64,
+}
+
+fn plan_job(
+    ct: &Arc<Ct>,
+    structures: &Arc<StructureSet>,
+    plan: Plan,
+    settings: &Settings,
+    engine: Engine,
+) -> PlanJob {
+    PlanJob {
+        ct: ct.clone(),
+        structures: structures.clone(),
+        plan,
+        hu_table: settings.hu_table.name.clone(),
+        grid_mm: settings.grid_mm,
+        quality: settings.quality,
+        dose_to: settings.dose_to,
+        device: settings.device,
+        engine,
+    }
+}
+
 /// The dose of a plan that is not on show, with its maximum.
 pub fn other_plan(
     ct: &Arc<Ct>,
     structures: &Arc<StructureSet>,
     plan: &Plan,
     settings: &Settings,
+    engine: EngineChoice,
     ready: &Ready,
     watch: &Watch,
 ) -> Result<(Arc<Dose>, f64), String> {
-    let job = PlanJob {
-        ct: ct.clone(),
-        structures: structures.clone(),
-        plan: plan.clone(),
-        hu_table: settings.hu_table.name.clone(),
-        grid_mm: settings.grid_mm,
-        quality: settings.quality,
-        dose_to: settings.dose_to,
-        device: settings.device,
-        engine: crate::analysis::Engine::default(),
-    };
+    let job = plan_job(ct, structures, plan.clone(), settings, engine.engine());
     let made = dose_of_plan(&job, ready, watch, &|_| {}).map_err(|e| format!("plan {}: {e}", plan.name))?;
     let dose = Dose { label: format!("Plan {}", plan.name), ..made.dose };
     let max_gy = f64::from(dose.max_gy());

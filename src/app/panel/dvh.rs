@@ -34,7 +34,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let axes = Axes::new(state.dvh_display, state.reference());
-    let table_width = 392.0_f32.min(0.55 * ui.available_width());
+    let table_width = if state.follow.certainty().is_some() { 428.0_f32 } else { 392.0 };
+    let table_width = table_width.min(0.55 * ui.available_width());
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("dvh table").frame(frame).resizable(false).exact_size(table_width).show(ui, |ui| {
         ui.add_space(2.0);
@@ -269,10 +270,17 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
         ui.spacing_mut().interact_size.y = 15.0;
         ui.spacing_mut().item_spacing.x = 5.0;
+        let certain = state.follow.certainty().is_some();
         let grid = egui::Grid::new("dvh figures").num_columns(6).striped(true).spacing([9.0, 3.0]);
         grid.show(ui, |ui| {
             for heading in ["", "cm³", "Mean Gy", "D95 Gy", "D2 Gy", "Max Gy"] {
                 ui.label(small(heading.to_owned()).color(theme::WEAK));
+            }
+            if certain {
+                ui.label(small("± %".to_owned()).color(theme::WEAK)).on_hover_text(
+                    "Mean relative standard deviation of the Monte Carlo dose in the structure, in voxels with more than half of \
+                     its greatest dose",
+                );
             }
             ui.end_row();
             for curve in curves {
@@ -308,6 +316,12 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 }
                 for gy in [d.mean_gy(), d.dose_at_percent(95.0), d.dose_at_percent(2.0), d.max_gy()] {
                     ui.label(small(format!("{gy:.2}")));
+                }
+                if certain {
+                    let percent = state.follow.structure_uncertainty_percent(number);
+                    let text = percent.map_or("–".to_owned(), |p| format!("{p:.2}"));
+                    ui.label(small(text))
+                        .accessible_name(format!("Uncertainty in {}", curve.structure.name));
                 }
                 ui.end_row();
             }

@@ -2,8 +2,9 @@
 
 use super::status_chip;
 use crate::app::compare::{Side, Unit};
-use crate::app::follow::Freshness;
+use crate::app::follow::{Certainty, Freshness};
 use crate::app::state::{State, Workspace};
+use crate::case::DoseStatus;
 use egui::{RichText, Ui};
 use glam::DVec3;
 
@@ -71,8 +72,17 @@ pub fn show(ui: &mut Ui, state: &State) {
                 }
             }
             status_chip(ui, dose.status);
+            if let Some(certainty) = state.follow.certainty() {
+                ui.weak(run_words(certainty, dose.status));
+            }
         }
     });
+}
+
+/// `Monte Carlo 1.7 % so far, 12.3 million histories`.
+fn run_words(certainty: &Certainty, status: DoseStatus) -> String {
+    let so_far = if status == DoseStatus::Preview { " so far" } else { "" };
+    format!("Monte Carlo {}{so_far}, {}", certainty.percent_words(), certainty.histories_words())
 }
 
 /// A, B and what lies between them at a place.

@@ -1,7 +1,7 @@
 //! Writing on a view: its name and place, orientation letters, crosshair, scale bar, dose status and legend.
 
 use super::{DoseLayer, Scene, ViewKind, ViewPlane};
-use crate::app::display::DoseDisplay;
+use crate::app::display::{DoseDisplay, UNCERTAINTY_LEVELS};
 use crate::app::panel::status_colour;
 use crate::app::theme;
 use crate::case::Rgb;
@@ -52,7 +52,10 @@ pub(super) fn text(
 pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     crosshair(painter, plane, scene.crosshair_mm);
     let legend = scene.dose.as_ref().filter(|_| kind == ViewKind::Axial);
-    let taken = legend.and_then(|dose| legend_of(painter, plane.rect, &dose.display, dose.reference));
+    let taken = legend.and_then(|dose| match dose.uncertainty() {
+        Some(_) => uncertainty_legend(painter, plane.rect),
+        None => legend_of(painter, plane.rect, &dose.display, dose.reference),
+    });
     letters(painter, plane.rect, plane.right, plane.down, taken);
     title(painter, plane, kind, scene);
     scale_bar(painter, plane.rect, plane.mm_per_point);
@@ -188,7 +191,10 @@ pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
     };
     let low = rect.right_bottom() - vec2(MARGIN, 12.0);
     text(painter, low, Anchor::Right, &reference, SMALL, theme::TEXT);
-    let word = format!("Dose: {}", status.word());
+    let word = match &layer.certainty {
+        Some(c) => format!("Dose: {}, Monte Carlo {}", status.word(), c.percent_words()),
+        None => format!("Dose: {}", status.word()),
+    };
     text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
 }
 
@@ -226,6 +232,31 @@ pub(super) fn legend_of(
         label(size.x - 5.0, format!("{gy:.digits$} Gy"));
         let line = [pos2(ground.min.x + 5.0, y), pos2(ground.min.x + 22.0, y)];
         painter.line_segment(line, Stroke::new(if level.is_thick() { 3.5 } else { 2.0 }, colour));
+    }
+    Some(ground)
+}
+
+/// The levels of the uncertainty's colourwash, highest first. Returns what it covers.
+fn uncertainty_legend(painter: &Painter, rect: Rect) -> Option<Rect> {
+    let row = 14.0;
+    let size = vec2(112.0, row * (UNCERTAINTY_LEVELS.len() + 1) as f32 + 8.0);
+    let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
+    if ground.max.y > rect.max.y - 44.0 || rect.width() < 260.0 {
+        return None;
+    }
+    painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
+    let label = |x: f32, y: f32, align: Align2, what: String| {
+        let font = FontId::proportional(SMALL);
+        painter.text(pos2(ground.min.x + x, y), align, what, font, theme::TEXT);
+    };
+    let top = ground.min.y + 4.0 + 0.5 * row;
+    label(5.0, top, Align2::LEFT_CENTER, "1 sd / local dose".to_owned());
+    for (i, (percent, colour)) in UNCERTAINTY_LEVELS.iter().rev().enumerate() {
+        let y = top + row * (i + 1) as f32;
+        let swatch =
+            Rect::from_min_max(pos2(ground.min.x + 5.0, y - 5.0), pos2(ground.min.x + 22.0, y + 5.0));
+        painter.rect_filled(swatch, 1.0, theme::colour(*colour));
+        label(57.0, y, Align2::RIGHT_CENTER, format!("{percent} %"));
     }
     Some(ground)
 }

@@ -1,6 +1,7 @@
 //! What all views draw: built anew each frame from shared parts, so cheap.
 
-use crate::app::display::{DoseDisplay, WindowLevel};
+use crate::app::display::{DoseDisplay, WashOf, WindowLevel};
+use crate::app::follow::Certainty;
 use crate::app::render::Gpu;
 use crate::app::roi::Shape;
 use crate::case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureKind, StructureSet};
@@ -33,6 +34,16 @@ pub struct DoseLayer {
     /// 100 % in Gy, and its name. Without it there are no percent, hence no levels.
     pub reference: Option<(f64, &'static str)>,
     pub display: DoseDisplay,
+    /// Of a Monte Carlo dose.
+    pub certainty: Option<Arc<Certainty>>,
+}
+
+impl DoseLayer {
+    /// The relative standard deviation in percent, where the colourwash shows that.
+    pub(super) fn uncertainty(&self) -> Option<&Arc<Volume<f32>>> {
+        let certainty = self.certainty.as_ref().filter(|_| self.display.wash)?;
+        (self.display.wash_of == WashOf::Uncertainty).then(|| certainty.spread.percent())
+    }
 }
 
 /// How one structure looks.

@@ -2,8 +2,8 @@
 
 use super::overlay::display_rgb;
 use super::shape::Lens;
-use super::{Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, shape, structure};
-use crate::app::display::DoseDisplay;
+use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, shape, structure};
+use crate::app::display::{DoseDisplay, UNCERTAINTY_LEVELS};
 use crate::app::render::{DoseLook, DoseStyle, Isodose, SliceLook};
 use crate::app::theme;
 use egui::{Response, Ui};
@@ -23,15 +23,11 @@ pub(super) fn show(
     let painter = ui.painter_at(response.rect);
     painter.rect_filled(response.rect, 0.0, theme::GROUND);
     let window = scene.window;
-    let levels = scene.dose.as_ref().map(|d| isodoses(&d.display, d.reference.map(|(gy, _)| gy)));
-    let levels = levels.unwrap_or_default();
+    let levels = scene.dose.as_ref().map(levels_of).unwrap_or_default();
     let look = SliceLook {
         ct: scene.ct.as_ref(),
         window_hu: [window.level_hu - 0.5 * window.width_hu, window.level_hu + 0.5 * window.width_hu],
-        dose: scene.dose.as_ref().map(|d| DoseLook {
-            gy: &d.dose.gy,
-            style: style_of(&d.display, d.reference.map(|(gy, _)| gy), &levels),
-        }),
+        dose: scene.dose.as_ref().map(|d| look_of(d, &levels)),
         background: display_rgb(theme::GROUND),
     };
     if let Some(callback) =
@@ -51,6 +47,42 @@ pub(super) fn show(
         overlay::message(&painter, response.rect, &why);
     }
 }
+
+/// Levels of what the colourwash shows.
+fn levels_of(layer: &DoseLayer) -> Vec<Isodose> {
+    if layer.uncertainty().is_none() {
+        return isodoses(&layer.display, layer.reference.map(|(gy, _)| gy));
+    }
+    let level = |(percent, colour)| Isodose {
+        gy: percent,
+        colour: display_rgb(theme::colour(colour)),
+        width_px: 0.0,
+    };
+    UNCERTAINTY_LEVELS.into_iter().map(level).collect()
+}
+
+/// The dose, or its relative standard deviation in the place of it.
+fn look_of<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
+    match layer.uncertainty() {
+        None => DoseLook {
+            gy: &layer.dose.gy,
+            style: style_of(&layer.display, layer.reference.map(|(gy, _)| gy), levels),
+        },
+        Some(percent) => DoseLook {
+            gy: percent,
+            style: DoseStyle {
+                levels,
+                wash_opacity: layer.display.wash_opacity.max(LEAST_OPACITY),
+                wash_threshold_gy: 0.0,
+                banded: layer.display.wash_banded,
+                lines: false,
+            },
+        },
+    }
+}
+
+/// Of the uncertainty's colourwash: it has no lines to be read by.
+const LEAST_OPACITY: f32 = 0.6;
 
 /// The shown levels in Gy, ascending.
 pub(super) fn isodoses(display: &DoseDisplay, reference_gy: Option<f64>) -> Vec<Isodose> {

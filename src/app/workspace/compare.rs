@@ -130,6 +130,7 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
         dose: dose.clone(),
         reference,
         display: state.dose_display.clone(),
+        certainty: None,
     });
     let (gamma, signed, gamma_note) = gamma(state);
     CompareScene {

@@ -104,6 +104,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
         dose: dose.clone(),
         reference: state.reference(),
         display: state.dose_display.clone(),
+        certainty: state.follow.certainty().cloned(),
     });
     Scene {
         ct: case.ct.as_ref().map(|ct| ct.hu.clone()),

@@ -2,7 +2,7 @@
 
 use super::{field, fields, title};
 use crate::app::command::{Command, Commands};
-use crate::app::display::{DoseDisplay, DoseReference, LevelPreset};
+use crate::app::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
 use crate::app::panel::{colour_button, number, section, status_chip};
 use crate::app::state::State;
 use crate::app::theme;
@@ -16,6 +16,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         Some(dose) => {
             status_chip(ui, dose.status);
             ui.weak(format!("maximum {:.2} Gy", state.follow.shown_max_gy().unwrap_or(0.0)));
+            if let Some(certainty) = state.follow.certainty() {
+                ui.weak(format!("Monte Carlo {}", certainty.percent_words()));
+            }
         }
         None => {
             ui.weak("No dose on show.");
@@ -23,7 +26,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     let mut next = state.dose_display.clone();
     let reference_gy = reference(ui, state, &mut next);
-    drawing(ui, &mut next);
+    drawing(ui, &mut next, state.follow.certainty().is_some());
     levels(ui, &mut next, reference_gy);
     if next != state.dose_display {
         commands.push(Command::DoseDisplay(next));
@@ -62,12 +65,22 @@ fn reference(ui: &mut Ui, state: &State, next: &mut DoseDisplay) -> Option<f64> 
     resolved.map(|(gy, _)| gy)
 }
 
-fn drawing(ui: &mut Ui, next: &mut DoseDisplay) {
+fn drawing(ui: &mut Ui, next: &mut DoseDisplay, has_certainty: bool) {
     section(ui, "Drawing");
     ui.checkbox(&mut next.lines, "Isodose lines");
     ui.checkbox(&mut next.wash, "Colourwash");
     ui.add_enabled_ui(next.wash, |ui| {
         fields(ui, "wash", |ui| {
+            if has_certainty {
+                field(ui, "Of", |ui| {
+                    ui.selectable_value(&mut next.wash_of, WashOf::Dose, "dose");
+                    let uncertainty =
+                        ui.selectable_value(&mut next.wash_of, WashOf::Uncertainty, "uncertainty");
+                    uncertainty.on_hover_text(
+                        "One standard deviation in percent of the local dose, where that is more than a tenth of the maximum",
+                    );
+                });
+            }
             field(ui, "Opacity", |ui| {
                 let mut percent = next.wash_opacity * 100.0;
                 let slider = Slider::new(&mut percent, 5.0..=100.0).suffix(" %").fixed_decimals(0);

@@ -2,8 +2,10 @@
 
 use super::{field, fields, remarks, title};
 use crate::app::command::{Command, Commands};
+use crate::app::follow::{EndsAt, EngineChoice, Settings};
 use crate::app::panel::{number, section, status_chip};
 use crate::app::state::State;
+use crate::app::theme;
 use crate::case::{Edit, Normalisation, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{Wish, cuda};
@@ -26,7 +28,13 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 ui.weak("not computed");
             }
         }
+        if let Some(certainty) = state.follow.run_certainty() {
+            ui.weak(format!("{}, {}", certainty.percent_words(), certainty.histories_words()));
+        }
     });
+    if let Some(why) = state.follow.run_failure() {
+        ui.colored_label(theme::ERROR, why);
+    }
     prescription(ui, state, plan, commands);
     normalisation(ui, state, plan, commands);
     computation(ui, state, commands);
@@ -140,21 +148,89 @@ fn normalisation(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Command
     });
 }
 
+/// Collapsed cone or Monte Carlo, and how long that is run.
+fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
+    let now = state.follow.engines.get(&state.plan).copied().unwrap_or_default();
+    let mut next = now;
+    fields(ui, "engine", |ui| {
+        field(ui, "Engine", |ui| {
+            let name = |monte_carlo| if monte_carlo { "Monte Carlo convolution" } else { "Collapsed cone" };
+            let combo = ComboBox::from_id_salt("engine").selected_text(name(next.monte_carlo)).width(170.0);
+            let response = combo.show_ui(ui, |ui| {
+                for monte_carlo in [false, true] {
+                    ui.selectable_value(&mut next.monte_carlo, monte_carlo, name(monte_carlo));
+                }
+            });
+            response.response.accessible_name("Engine");
+        });
+        if !next.monte_carlo {
+            return;
+        }
+        field(ui, "Until", |ui| {
+            ui.selectable_value(&mut next.ends_at, EndsAt::Uncertainty, "uncertainty").on_hover_text(
+                "Mean relative standard deviation of the voxels with more than half the greatest dose",
+            );
+            ui.selectable_value(&mut next.ends_at, EndsAt::Histories, "histories");
+        });
+        // A run begins anew with every value: not while one is dragged.
+        field(ui, "", |ui| match next.ends_at {
+            EndsAt::Uncertainty => number("Wished uncertainty", &mut next.uncertainty_percent, " %")
+                .speed(0.01)
+                .decimals(2)
+                .range(EngineChoice::UNCERTAINTY_PERCENT)
+                .show(ui),
+            EndsAt::Histories => number("Histories", &mut next.histories_million, " million")
+                .speed(1.0)
+                .decimals(2)
+                .range(EngineChoice::HISTORIES_MILLION)
+                .show(ui),
+        });
+    });
+    if next.monte_carlo {
+        egui::CollapsingHeader::new(egui::RichText::new("More").small()).id_salt("more of engine").show(
+            ui,
+            |ui| {
+                fields(ui, "seed", |ui| {
+                    field(ui, "Seed", |ui| {
+                        let mut seed = next.seed as f64;
+                        let field = number("Seed", &mut seed, "").speed(0.1).decimals(0).range(0.0..=4e9);
+                        // One from a file may have more digits than this field.
+                        if field.show(ui).changed() {
+                            next.seed = seed.round() as u64;
+                        }
+                    });
+                });
+                ui.weak(egui::RichText::new("Equal seeds give equal doses.").small());
+            },
+        );
+    }
+    if next != now {
+        commands.push(Command::Engine { plan: state.plan, choice: next });
+    }
+    next
+}
+
+fn quality(ui: &mut Ui, next: &mut Settings) {
+    field(ui, "Quality", |ui| {
+        let name = |q: Quality| format!("{} ({} directions)", q.word(), q.directions());
+        let combo = ComboBox::from_id_salt("quality").selected_text(name(next.quality)).width(150.0);
+        let response = combo.show_ui(ui, |ui| {
+            for quality in Quality::NAMED {
+                ui.selectable_value(&mut next.quality, quality, name(quality));
+            }
+        });
+        response.response.accessible_name("Quality");
+    });
+}
+
 fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Computation");
     let mut next = state.follow.settings.clone();
+    let engine = engine(ui, state, commands);
     fields(ui, "computation", |ui| {
-        field(ui, "Engine", |ui| ui.label("Collapsed cone (cccs)"));
-        field(ui, "Quality", |ui| {
-            let name = |q: Quality| format!("{} ({} directions)", q.word(), q.directions());
-            let combo = ComboBox::from_id_salt("quality").selected_text(name(next.quality)).width(150.0);
-            let response = combo.show_ui(ui, |ui| {
-                for quality in Quality::NAMED {
-                    ui.selectable_value(&mut next.quality, quality, name(quality));
-                }
-            });
-            response.response.accessible_name("Quality");
-        });
+        if !engine.monte_carlo {
+            quality(ui, &mut next);
+        }
         field(ui, "Dose to", |ui| {
             for (to, word) in [(DoseTo::Medium, "medium"), (DoseTo::Water, "water")] {
                 ui.selectable_value(&mut next.dose_to, to, word);

@@ -1,0 +1,101 @@
+//! How sure a Monte Carlo dose is, by voxel and by structure.
+
+use crate::geometry::{Mask, Volume};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Below this part of the greatest dose, relative standard deviations say nothing about a plan.
+const LEAST_DOSE: f32 = 0.1;
+/// Stands where there is no relative standard deviation: so far below all others that what is interpolated between the two is
+/// next to nowhere a value that could be meant.
+pub const NO_SPREAD: f32 = -1000.0;
+
+/// A Monte Carlo dose with its standard deviation, both scaled alike.
+#[derive(Clone, Debug)]
+pub struct Spread {
+    gy: Arc<Volume<f32>>,
+    sigma_gy: Arc<Volume<f32>>,
+    percent: Arc<Volume<f32>>,
+}
+
+impl Spread {
+    /// Of a dose and one standard deviation of each of its voxels, Gy.
+    pub fn new(gy: Arc<Volume<f32>>, sigma_gy: Arc<Volume<f32>>) -> Self {
+        let least = LEAST_DOSE * gy.data().par_iter().copied().reduce(|| 0.0, f32::max);
+        let relative = |(&gy, &sigma): (&f32, &f32)| {
+            if gy > 0.0 && gy >= least { 100.0 * sigma / gy } else { NO_SPREAD }
+        };
+        let percent = gy.data().par_iter().zip(sigma_gy.data()).map(relative).collect();
+        let percent = Arc::new(Volume::new(Arc::clone(gy.grid()), percent));
+        Self { gy, sigma_gy, percent }
+    }
+
+    /// One standard deviation of each voxel, percent of its dose; [`NO_SPREAD`] below a tenth of the greatest dose.
+    pub fn percent(&self) -> &Arc<Volume<f32>> {
+        &self.percent
+    }
+
+    /// Mean relative standard deviation of a structure, percent: over the voxels of the dose whose centres lie in it and that
+    /// get more than half of the greatest dose in it. `None` where no centre does, or it gets no dose.
+    pub fn mean_percent(&self, mask: &Mask) -> Option<f64> {
+        let (grid, image) = (self.gy.grid(), mask.grid());
+        let [nx, ny, nz] = grid.size();
+        let image_size = image.size();
+        let covered = |i: usize, j: usize, k: usize| {
+            let at = image.voxel_from_patient(grid.centre_mm(i, j, k)).round();
+            let inside = (0..3).all(|a| at[a] >= 0.0 && at[a] < image_size[a] as f64);
+            inside && mask.coverage_at(at.x as usize, at.y as usize, at.z as usize) >= 0.5
+        };
+        let plane = |k: usize| {
+            let mut found = Vec::new();
+            for j in 0..ny {
+                for i in (0..nx).filter(|&i| covered(i, j, k)) {
+                    found.push((self.gy.at(i, j, k), self.sigma_gy.at(i, j, k)));
+                }
+            }
+            found
+        };
+        let inside: Vec<Vec<(f32, f32)>> = (0..nz).into_par_iter().map(plane).collect();
+        let voxels = || inside.iter().flatten().filter(|(gy, _)| gy.is_finite());
+        let half = 0.5 * voxels().map(|v| v.0).fold(0.0, f32::max);
+        let (sum, count) = voxels()
+            .filter(|(gy, _)| *gy > half)
+            .fold((0.0, 0_u64), |(sum, n), (gy, sigma)| (sum + f64::from(*sigma) / f64::from(*gy), n + 1));
+        (count > 0).then(|| 100.0 * sum / count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Grid;
+    use glam::{DVec2, DVec3};
+
+    /// A slab whose dose falls along x, with a spread that is known in each voxel.
+    #[test]
+    fn spreads_are_of_the_local_dose_where_there_is_dose() {
+        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 4, 4]).unwrap());
+        let by_x = |f: &dyn Fn(usize) -> f32| {
+            Arc::new(Volume::new(grid.clone(), (0..160).map(|n| f(n % 10)).collect()))
+        };
+        // 10, 9, ... 1 Gy; then 0.5 Gy, too little; sd is 0.1 Gy all over.
+        let gy = by_x(&|i| if i == 9 { 0.5 } else { 10.0 - i as f32 });
+        let spread = Spread::new(gy, by_x(&|_| 0.1));
+        let at = |i: usize| spread.percent().at(i, 1, 1);
+        assert!((at(0) - 1.0).abs() < 1e-5 && (at(5) - 2.0).abs() < 1e-5);
+        assert_eq!(at(9), NO_SPREAD);
+        // A structure over the voxels 2 to 7 (8 to 3 Gy): those above 4 Gy count, 8, 7, 6 and 5.
+        let square = [(3.0, -1.0), (15.0, -1.0), (15.0, 7.0), (3.0, 7.0)].map(|(x, y)| DVec2::new(x, y));
+        let mask = mask_of(&grid, &square);
+        let want = 100.0 * 0.1 * (1.0 / 8.0 + 1.0 / 7.0 + 1.0 / 6.0 + 1.0 / 5.0) / 4.0;
+        let got = spread.mean_percent(&mask).unwrap();
+        assert!((got - want).abs() < 1e-5, "{got} {want}");
+    }
+
+    fn mask_of(grid: &Arc<Grid>, outline: &[DVec2]) -> Mask {
+        let contours: Vec<Vec<DVec3>> =
+            (0..4).map(|k| outline.iter().map(|p| p.extend(2.0 * f64::from(k))).collect()).collect();
+        let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+        Mask::from_contours(grid, &contours, &|_| true).unwrap()
+    }
+}
