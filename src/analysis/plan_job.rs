@@ -173,7 +173,7 @@ fn collapsed_cone(
     job: &PlanJob,
     ready: &Ready,
     watch: &Watch,
-    tell: &dyn Fn(&str),
+    tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDose, PlanJobError> {
     let mut parts = Vec::new();
     let mut receipts = Vec::new();
@@ -196,7 +196,7 @@ fn monte_carlo(
     ready: &Ready,
     how: MonteCarlo,
     watch: &Watch,
-    tell: &dyn Fn(&str),
+    tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDose, PlanJobError> {
     let mut made = mccs_of_plan(job, ready, how, watch, &mut |dose| {
         let uncertainty = dose.uncertainty_percent.map_or_else(String::new, |u| format!(", {u:.2} %"));
