@@ -123,7 +123,7 @@ fn turning_the_gantry_begins_a_new_run_and_the_old_one_says_it_is_stale() {
         seen.push(status(app));
         percent(app).is_some() && is_final_or_coarse(app)
     });
-    assert!(seen.iter().any(|s| *s == Some(DoseStatus::Preview)), "{seen:?}");
+    assert!(seen.contains(&Some(DoseStatus::Preview)), "{seen:?}");
     let after = w.state().state.follow.shown_dose().expect("a dose").clone();
     // As in the test of collapsed cone: more dose to the patient's left in front.
     let at = |d: &beamsight::case::Dose, x: f64| d.gy.trilinear(DVec3::new(x, -26.25, 1.25)).expect("inside");
