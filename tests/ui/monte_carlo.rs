@@ -6,6 +6,7 @@ use beamsight::app::command::Command;
 use beamsight::app::follow::{EndsAt, EngineChoice};
 use beamsight::app::state::Selection;
 use beamsight::case::DoseStatus;
+use beamsight::worker::Slot;
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
@@ -21,6 +22,10 @@ fn is_final(app: &App) -> bool {
 
 fn percent(app: &App) -> Option<f64> {
     app.state.follow.certainty().and_then(|c| c.uncertainty_percent)
+}
+
+fn is_running(app: &App) -> bool {
+    app.state.jobs.live.iter().any(|job| job.slot == Slot::MonteCarlo)
 }
 
 fn choose(w: &mut Window, choice: EngineChoice) {
@@ -88,6 +93,7 @@ fn a_run_can_be_stopped_and_kept_and_is_not_final_then() {
     choose(&mut w, never());
     until(&mut w, "dose on the way", |app| percent(app).is_some());
     assert_eq!(status(w.state()), Some(DoseStatus::Preview));
+    until(&mut w, "its job", is_running);
     w.get_by_label("Stop and keep").click();
     until(&mut w, "end of the run", |app| app.is_settled());
     assert_eq!(status(w.state()), Some(DoseStatus::Preview));
@@ -101,7 +107,8 @@ fn a_run_can_be_stopped_and_kept_and_is_not_final_then() {
     w.run_steps(3);
     assert!(!w.state().is_settled());
     // Cancelled, its dose goes, and the preview that stood in for it is back.
-    until(&mut w, "dose of the second run", |app| percent(app).is_some());
+    // The first run's dose stays on show until the second's first: only its job says that it runs.
+    until(&mut w, "the second run", is_running);
     w.get_by_label("Cancel Monte Carlo of Test").click();
     until(&mut w, "preview", |app| app.is_settled());
     assert_eq!((percent(w.state()), status(w.state())), (None, Some(DoseStatus::Preview)));
