@@ -1,5 +1,6 @@
 //! How sure a Monte Carlo dose is, by voxel and by structure.
 
+use super::clusters::holds;
 use crate::geometry::{Mask, Volume};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -38,18 +39,12 @@ impl Spread {
     /// Mean relative standard deviation of a structure, percent: over the voxels of the dose whose centres lie in it and that
     /// get more than half of the greatest dose in it. `None` where no centre does, or it gets no dose.
     pub fn mean_percent(&self, mask: &Mask) -> Option<f64> {
-        let (grid, image) = (self.gy.grid(), mask.grid());
+        let grid = self.gy.grid();
         let [nx, ny, nz] = grid.size();
-        let image_size = image.size();
-        let covered = |i: usize, j: usize, k: usize| {
-            let at = image.voxel_from_patient(grid.centre_mm(i, j, k)).round();
-            let inside = (0..3).all(|a| at[a] >= 0.0 && at[a] < image_size[a] as f64);
-            inside && mask.coverage_at(at.x as usize, at.y as usize, at.z as usize) >= 0.5
-        };
         let plane = |k: usize| {
             let mut found = Vec::new();
             for j in 0..ny {
-                for i in (0..nx).filter(|&i| covered(i, j, k)) {
+                for i in (0..nx).filter(|&i| holds(mask, grid.centre_mm(i, j, k))) {
                     found.push((self.gy.at(i, j, k), self.sigma_gy.at(i, j, k)));
                 }
             }

@@ -10,6 +10,7 @@ pub mod drr;
 pub mod gamma;
 pub mod mccs;
 pub mod path;
+mod phantom;
 pub mod selftest;
 pub mod slopes;
 mod watch;

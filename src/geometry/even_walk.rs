@@ -23,6 +23,12 @@ pub struct EvenWalk {
 /// Slower than this, in voxels per cm, is along the planes.
 const SLOWEST: f32 = 1e-9;
 
+/// How fast planes are crossed, voxels per cm: never so slowly that its inverse is not a number.
+#[inline(always)]
+fn crossing(direction: f32) -> f32 {
+    if direction.abs() < SLOWEST { SLOWEST } else { direction }
+}
+
 impl EvenWalk {
     /// A walk from a point within the lattice, or on its rim.
     #[inline(always)]
@@ -39,7 +45,7 @@ impl EvenWalk {
             end: f32::INFINITY,
         };
         for a in 0..3 {
-            let speed = if direction[a].abs() < SLOWEST { SLOWEST } else { direction[a] };
+            let speed = crossing(direction[a]);
             walk.inverse[a] = 1.0 / speed;
             let last = size[a] as f32;
             let voxel = from[a].floor().clamp(0.0, last - 1.0);
@@ -94,7 +100,7 @@ impl EvenWalk {
 pub fn within(size: [usize; 3], from: [f32; 3], direction: [f32; 3]) -> Option<[f32; 2]> {
     let (mut begin, mut end) = (0.0_f32, f32::INFINITY);
     for a in 0..3 {
-        let speed = if direction[a].abs() < SLOWEST { SLOWEST } else { direction[a] };
+        let speed = crossing(direction[a]);
         let low = (0.0 - from[a]) / speed;
         let high = (size[a] as f32 - from[a]) / speed;
         begin = begin.max(low.min(high));

@@ -126,13 +126,7 @@ impl<T> Task<T> {
         name: impl Into<String>,
         work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static,
     ) -> Self {
-        Self {
-            name: name.into().into(),
-            lane: Lane::Host,
-            preview: None,
-            full: Step::once(work),
-            quick: false,
-        }
+        Self::of(name, Step::once(work))
     }
 
     /// As [`Task::new`], for long work that may be stopped while the preview of another slot has its turn, and begun
@@ -142,8 +136,7 @@ impl<T> Task<T> {
         work: impl Fn(&Watch) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
         let work = move |watch: &Watch| work(watch).map_err(|error| format!("{error:#}"));
-        let full = Step::Again(Arc::new(work));
-        Self { name: name.into().into(), lane: Lane::Host, preview: None, full, quick: false }
+        Self::of(name, Step::Again(Arc::new(work)))
     }
 
     /// As [`Task::new`], for an answer that improves: what `work` hands out on the way comes as
@@ -155,7 +148,10 @@ impl<T> Task<T> {
         let work = |watch: &Watch, partial: &mut dyn FnMut(T)| {
             work(watch, partial).map_err(|error| format!("{error:#}"))
         };
-        let full = Step::Refining(Box::new(work));
+        Self::of(name, Step::Refining(Box::new(work)))
+    }
+
+    fn of(name: impl Into<String>, full: Step<T>) -> Self {
         Self { name: name.into().into(), lane: Lane::Host, preview: None, full, quick: false }
     }
 

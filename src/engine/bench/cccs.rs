@@ -4,9 +4,9 @@ use super::{Options, Row, median, timed};
 use crate::case::{Beam, Jaws};
 use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Walk};
 use crate::engine::cuda::{CudaError, cccs::Failure};
-use crate::engine::{Compute, Watch, cpu, cuda};
-use crate::geometry::{Grid, GridError, PatientPosition, Volume};
-use crate::physics::{Machine, MachineError, Material, Patient};
+use crate::engine::{Compute, Watch, cpu, cuda, phantom};
+use crate::geometry::GridError;
+use crate::physics::{Machine, MachineError, Material};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -34,24 +34,13 @@ pub fn water(
     quality: Quality,
 ) -> Result<DoseRequest, Failure> {
     let failed = |what: String| CudaError::Call { kernel: "cccs".to_owned(), what };
-    let spacing_mm = DVec3::from(spacing_mm);
-    let extent = DVec3::from(size.map(|n| n as f64)) * spacing_mm;
-    let grid = Grid::axis_aligned(0.5 * (spacing_mm - extent), spacing_mm, size)
+    let patient = phantom::patient(DVec3::from(spacing_mm), size, |_| (1.0, Material::Water))
         .map_err(|e: GridError| failed(e.to_string()))?;
-    let grid = Arc::new(grid);
-    let density = Arc::new(Volume::new(Arc::clone(&grid), vec![1.0; grid.len()]));
-    let patient = Patient {
-        relative_electron_density: Arc::clone(&density),
-        mass_density_g_cm3: density,
-        material: Arc::new(Volume::new(Arc::clone(&grid), vec![Material::Water as u8; grid.len()])),
-        position: PatientPosition::Hfs,
-        hu_table: "bench".to_owned(),
-    };
     Ok(DoseRequest {
-        patient: Arc::new(patient),
+        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+        patient,
         machine: Machine::resolve("generic-6mv").map_err(|e: MachineError| failed(e.to_string()))?,
         beam: Beam::fixed("bench", 1, 0.0, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 100.0),
-        grid,
         quality,
         dose_to: DoseTo::Medium,
     })

@@ -9,8 +9,8 @@ use crate::case::{Beam, Jaws};
 use crate::engine::cccs::{DoseError, DoseTo};
 use crate::engine::cuda::CudaError;
 use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
-use crate::engine::{Compute, Watch};
-use crate::geometry::{Grid, PatientPosition, Volume};
+use crate::engine::{Compute, Watch, phantom};
+use crate::geometry::GridError;
 use crate::physics::{Machine, Material, Patient};
 use glam::DVec3;
 use std::sync::Arc;
@@ -227,15 +227,10 @@ fn beams() -> Result<Vec<(Beam, Arc<Machine>)>, crate::physics::MachineError> {
 }
 
 /// A block of water, or an oval chest with two lungs and a spine in air.
-fn patient(
-    size: [usize; 3],
-    spacing_mm: f64,
-    lungs: bool,
-) -> Result<Arc<Patient>, crate::geometry::GridError> {
+fn patient(size: [usize; 3], spacing_mm: f64, lungs: bool) -> Result<Arc<Patient>, GridError> {
     let spacing = DVec3::splat(spacing_mm);
     let extent = DVec3::from(size.map(|n| n as f64)) * spacing;
-    let grid = Arc::new(Grid::axis_aligned(0.5 * (spacing - extent), spacing, size)?);
-    let of = |p: DVec3| {
+    phantom::patient(spacing, size, |p| {
         let oval = |x: f64, y: f64, a: f64, b: f64| ((p.x - x) / a).powi(2) + ((p.y - y) / b).powi(2) < 1.0;
         if !lungs {
             (1.0, Material::Water)
@@ -250,18 +245,5 @@ fn patient(
         } else {
             (1.0, Material::Muscle)
         }
-    };
-    let voxels = (0..grid.len()).map(|i| {
-        let [nx, ny, _] = size;
-        of(grid.centre_mm(i % nx, i / nx % ny, i / (nx * ny)))
-    });
-    let (density, material): (Vec<f32>, Vec<u8>) = voxels.map(|(d, m)| (d, m as u8)).unzip();
-    let density = Arc::new(Volume::new(Arc::clone(&grid), density));
-    Ok(Arc::new(Patient {
-        relative_electron_density: Arc::clone(&density),
-        mass_density_g_cm3: density,
-        material: Arc::new(Volume::new(grid, material)),
-        position: PatientPosition::Hfs,
-        hu_table: "bench".to_owned(),
-    }))
+    })
 }

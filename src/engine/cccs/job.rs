@@ -141,9 +141,14 @@ impl Clock {
     }
 
     fn add(&mut self, name: &str, ms: f64) {
-        match self.phases_ms.iter_mut().find(|(n, _)| n == name) {
-            Some((_, sum)) => *sum += ms,
-            None => self.phases_ms.push((name.to_owned(), ms)),
-        }
+        add_phase(&mut self.phases_ms, name, ms);
+    }
+}
+
+/// Adds to what a phase has, or writes it down as a new one.
+pub fn add_phase(phases_ms: &mut Vec<(String, f64)>, name: &str, ms: f64) {
+    match phases_ms.iter_mut().find(|(n, _)| n == name) {
+        Some((_, sum)) => *sum += ms,
+        None => phases_ms.push((name.to_owned(), ms)),
     }
 }

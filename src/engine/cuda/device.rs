@@ -202,13 +202,15 @@ impl Arg {
         Self { words, bytes: bytes.len() }
     }
 
-    /// A size or index, a C `int`.
-    ///
-    /// # Panics
-    /// Never for what was checked with [`Session::fits_int`].
+    /// A size or index, as [`int`].
     pub fn int(value: usize) -> Self {
-        Self::value(&i32::try_from(value).unwrap_or(i32::MAX))
+        Self::value(&int(value))
     }
+}
+
+/// A size or index as a C `int`: exact for what was checked with [`Session::fits_int`].
+pub fn int(value: usize) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
 }
 
 impl<T> From<&Buffer<T>> for Arg {

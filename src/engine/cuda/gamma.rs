@@ -1,6 +1,6 @@
 //! Gamma on a card (`kernels/gamma.cu`): the points of each step of the search together, as Gu 2010 has its like points together.
 
-use super::device::{Arg, Device, Session, Shape};
+use super::device::{Arg, Device, Session, Shape, int};
 use super::error::CudaError;
 use super::memory::{Buffer, Resident};
 use super::transfer::{Clock, ready_pages};
@@ -436,7 +436,6 @@ fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
     let planes = values.planes_mm();
     let last = planes[planes.len() - 1];
     let spacing = values.spacing_xy_mm();
-    let int = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
     Pair {
         first: locate.first_mm.to_array(),
         step_i: locate.steps_mm[0].to_array(),

@@ -1,5 +1,6 @@
 //! A grid as `kernels/walk.cuh` walks it.
 
+use super::device::int;
 use crate::engine::drr::Image;
 use crate::geometry::Grid;
 use bytemuck::{Pod, Zeroable};
@@ -113,7 +114,6 @@ impl<'a> Frame<'a> {
     /// exchanged where swapped and `rows` rows to a plane, of which the first are the grid's.
     pub fn walk_grid(&self, part: &[Range<usize>; 3], rows: usize) -> WalkGrid {
         let [x, y] = if self.swapped { [1, 0] } else { [0, 1] };
-        let int = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
         let row = self.grid.size()[x];
         WalkGrid {
             box_low: [&part[x], &part[y], &part[2]].map(|r| int(r.start)),

@@ -20,7 +20,7 @@ pub mod path;
 pub mod slopes;
 mod transfer;
 
-pub use device::{Arg, Card, Device, Session, Shape, cards};
+pub use device::{Arg, Card, Device, Session, Shape, cards, int};
 pub use error::CudaError;
 pub use memory::{Buffer, Resident};
 pub use transfer::Clock;

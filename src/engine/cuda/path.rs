@@ -1,6 +1,6 @@
 //! Radiological depth on a card (de Greef 2009; `kernels/path.cu`).
 
-use super::device::{Arg, Device, Session, Shape};
+use super::device::{Arg, Device, Session, Shape, int};
 use super::error::CudaError;
 use super::grid::{Exact, Frame, WalkGrid};
 use super::memory::{Buffer, Resident};
@@ -236,7 +236,7 @@ fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], rows: usize, source_mm: DVe
     let [dx, dy] = targets.spacing_xy_mm();
     let steps = [row * dx, column * dy].map(|step| frame.direction(step));
     let [i, j] = if frame.swapped { [1, 0] } else { [0, 1] };
-    let size = targets.size().map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    let size = targets.size().map(int);
     let stride = [1, size[0], size[0] * size[1]];
     Rays {
         grid: frame.walk_grid(part, rows),

@@ -1,7 +1,7 @@
 //! DRRs with derivatives by pose, and a correlation's sums, on a card (`kernels/slopes.cu`): a generation of poses in one
 //! launch, pictures that never leave the card.
 
-use super::device::{Arg, Device, Session, Shape};
+use super::device::{Arg, Device, Session, Shape, int};
 use super::error::CudaError;
 use super::memory::Buffer;
 use crate::case::Pose;
@@ -108,7 +108,6 @@ impl Work {
             Some(key) => session.kept(key, upload)?,
             None => Arc::new(upload(&mut session)?),
         };
-        let int = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
         let scene = CardScene {
             size: level.size().map(int),
             rays: int(pixels.len()),

@@ -49,6 +49,7 @@ pub trait Runner {
 pub struct Job<'a> {
     request: &'a MccsRequest,
     pub run: Simulation,
+    digest: String,
     clock: Clock,
     batches: u64,
 }
@@ -60,7 +61,7 @@ impl<'a> Job<'a> {
         let mut clock = Clock::start();
         let run = Simulation::new(request, watch)?;
         clock.phase("tables");
-        Ok(Self { request, run, clock, batches: 0 })
+        Ok(Self { request, run, digest: digest(request), clock, batches: 0 })
     }
 
     /// Histories of a batch.
@@ -163,7 +164,7 @@ impl<'a> Job<'a> {
         let uncertainty_percent = uncertainty_percent(&gy, &sigma);
         let receipt = Receipt {
             job: "mccs".to_owned(),
-            digest: digest(self.request),
+            digest: self.digest.clone(),
             device: runner.device(),
             phases_ms: self.clock.phases_ms().iter().chain(runner.phases_ms()).cloned().collect(),
             warnings: Vec::new(),

@@ -5,8 +5,9 @@ use crate::case::{Beam, Jaws};
 use crate::engine::bench::degreef::Random;
 use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Walk};
 use crate::engine::cuda::{CudaError, cccs::Failure};
+use crate::engine::phantom::patient;
 use crate::engine::{Compute, Watch, cpu, cuda};
-use crate::geometry::{Grid, GridError, PatientPosition, Volume};
+use crate::geometry::Grid;
 use crate::physics::{Machine, Material, Patient};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
@@ -71,29 +72,6 @@ fn compare(case: &Case, walk: Walk, device: &Compute, watch: &Watch) -> Result<R
     let (worst, mean) = differences(got.gy.data(), &reference);
     let bits = |dose: &BeamDose| dose.gy.data().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
     Ok(row(100.0 * worst / most, 100.0 * mean / most, bits(&got) == bits(&again)))
-}
-
-/// Water, or what a position holds of it (mass density and material), in a box about the origin.
-pub(super) fn patient(
-    spacing_mm: DVec3,
-    size: [usize; 3],
-    of: impl Fn(DVec3) -> (f32, Material),
-) -> Result<Arc<Patient>, GridError> {
-    let extent = spacing_mm * DVec3::from(size.map(|n| n as f64));
-    let grid = Arc::new(Grid::axis_aligned(0.5 * (spacing_mm - extent), spacing_mm, size)?);
-    let voxels = (0..grid.len()).map(|i| {
-        let [nx, ny, _] = size;
-        of(grid.centre_mm(i % nx, i / nx % ny, i / (nx * ny)))
-    });
-    let (density, material): (Vec<f32>, Vec<u8>) = voxels.map(|(d, m)| (d, m as u8)).unzip();
-    let density = Arc::new(Volume::new(Arc::clone(&grid), density));
-    Ok(Arc::new(Patient {
-        relative_electron_density: Arc::clone(&density),
-        mass_density_g_cm3: density,
-        material: Arc::new(Volume::new(grid, material)),
-        position: PatientPosition::Hfs,
-        hu_table: "selftest".to_owned(),
-    }))
 }
 
 pub(super) fn field(jaws: Jaws, gantry_deg: f64, collimator_deg: f64, couch_deg: f64) -> Beam {

@@ -1,11 +1,12 @@
 //! Monte Carlo: energy against an integral, one set of random numbers against another, a card against the CPU.
 
 use super::Row;
-use super::cccs::{field, patient};
+use super::cccs::field;
 use crate::case::{Beam, Jaws};
 use crate::engine::cccs::{DoseError, DoseTo};
 use crate::engine::cuda::CudaError;
 use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
+use crate::engine::phantom::patient;
 use crate::engine::{Compute, Watch};
 use crate::physics::kernel::{CONES, KernelClass, KernelTable};
 use crate::physics::{Machine, Material, Patient, Spectrum};

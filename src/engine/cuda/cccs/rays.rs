@@ -4,7 +4,7 @@ use super::superpose::{Coefficients, Heading, Laid, ORDERS, Placement};
 use crate::engine::cccs::Walk;
 use crate::engine::cccs::lattice::Lattice;
 use crate::engine::cuda::grid::{Exact, WalkGrid};
-use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape};
+use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape, int};
 use bytemuck::{Pod, Zeroable};
 
 /// `struct RayVoxels` of `kernels/rays.cu`, field for field.
@@ -33,7 +33,6 @@ pub fn send(
 ) -> Result<(), CudaError> {
     let Lattice { size, spacing_mm } = placement.lattice;
     let layout = &laid.layouts.marches[2];
-    let int = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
     let voxels = RayVoxels {
         grid: WalkGrid::whole(size.map(int), [layout.pitch, layout.plane]),
         first_cell: layout.first_cell,

@@ -4,7 +4,7 @@ use super::superpose::Release;
 use crate::engine::cccs::angles::TiltNorm;
 use crate::engine::cccs::beam;
 use crate::engine::cccs::medium::Medium;
-use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape};
+use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape, int};
 use crate::physics::kernel_beam::BeamKernel;
 use crate::physics::{FluenceTables, Picture as Values, normal_tables};
 use bytemuck::{Pod, Zeroable};
@@ -87,10 +87,6 @@ impl Numbers {
             here: 1,
         }
     }
-}
-
-fn int(n: usize) -> i32 {
-    i32::try_from(n).unwrap_or(i32::MAX)
 }
 
 /// A field for the kernels, and the numbers that it points into.

@@ -8,7 +8,7 @@ use crate::engine::cccs::beam::{FAINTEST, Superposition};
 use crate::engine::cccs::directions::{Direction, start};
 use crate::engine::cccs::lattice::{Lattice, dominant_axis};
 use crate::engine::cccs::near::Tilts;
-use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape};
+use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape, int};
 use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::kernel_fit::SLOWEST_PER_CM;
 use bytemuck::{Pod, Zeroable};
@@ -157,10 +157,6 @@ impl Layouts {
             |of: fn(&March) -> i32| self.marches.iter().map(of).max().unwrap_or(0).unsigned_abs() as usize;
         [most(|m| m.slabs), most(|m| m.plane)]
     }
-}
-
-fn int(n: usize) -> i32 {
-    i32::try_from(n).unwrap_or(i32::MAX)
 }
 
 /// The lines of direction `n`, its unit vector given in the lattice's frame.

@@ -5,7 +5,7 @@ mod tune;
 
 pub use tune::Launch;
 
-use super::device::{Arg, Device, Session, Shape};
+use super::device::{Arg, Device, Session, Shape, int};
 use super::error::CudaError;
 use super::grid::{Frame, WalkGrid};
 use super::memory::{Buffer, Resident};
@@ -171,7 +171,6 @@ impl Work {
             Some(_) => None,
             None => Some(Arc::new(session.upload(&rays.indices)?)),
         };
-        let int = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
         let wanted = match rays.region {
             Some(region) => Wanted {
                 columns: int(rays.columns),

@@ -3,8 +3,9 @@
 //! behind, then the deposition along all of them. Neighbouring histories are of one energy and share a kernel.
 
 use super::cccs::Failure;
-use super::{Arg, Buffer, Clock, CudaError, Device, Session, Shape};
+use super::{Arg, Buffer, Clock, CudaError, Device, Session, Shape, int};
 use crate::engine::Watch;
+use crate::engine::cccs::job::add_phase;
 use crate::engine::cpu::mccs::FAR_ONE_IN;
 use crate::engine::mccs::Runner;
 use crate::engine::mccs::simulation::Simulation;
@@ -129,7 +130,7 @@ impl Work {
             cones,
             rows,
             softening,
-            size: run.lattice.size.map(|n| n as i32),
+            size: run.lattice.size.map(int),
             per_cm: run.voxels_per_cm(),
             group_count: run.groups.len() as u32,
             directions: run.directions,
@@ -236,10 +237,7 @@ impl Runner for Histories<'_> {
         let answer = (session.download(&mean)?, session.download(&sigma)?);
         if let Some(clock) = work.clock.take() {
             for (phase, ms) in clock.finish(&session)? {
-                match self.phases_ms.iter_mut().find(|(name, _)| *name == phase) {
-                    Some((_, sum)) => *sum += ms,
-                    None => self.phases_ms.push((phase, ms)),
-                }
+                add_phase(&mut self.phases_ms, &phase, ms);
             }
         }
         Ok(answer)
