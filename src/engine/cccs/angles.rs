@@ -67,6 +67,7 @@ impl AngleTable {
 }
 
 /// Factors that make every channel's energy exact for every tilt of the local ray against the beam axis.
+#[derive(Clone)]
 pub struct TiltNorm {
     /// Largest tangent of the tilt, each way.
     reach: f64,
@@ -92,6 +93,14 @@ impl TiltNorm {
         Self { reach, factors: (0..TILTS * TILTS).into_par_iter().map(factor).collect() }
     }
 
+    /// These factors over those of another with the same reach.
+    pub fn over(&self, other: &Self) -> Self {
+        let ratio = |(mine, theirs): (&[f32; CHANNELS], &[f32; CHANNELS])| {
+            std::array::from_fn(|c| mine[c] / theirs[c])
+        };
+        Self { factors: self.factors.iter().zip(&other.factors).map(ratio).collect(), ..*self }
+    }
+
     /// The table of factors, 17 x 17 tangents from minus to plus the reach, and the reach.
     pub fn factors(&self) -> (&[[f32; CHANNELS]], f64) {
         (&self.factors, self.reach)
@@ -109,5 +118,15 @@ impl TiltNorm {
             let high = f(0, 1)[c] * (1.0 - tx) + f(1, 1)[c] * tx;
             low * (1.0 - ty) + high * ty
         })
+    }
+
+    /// Factors of the tabulated tilt next to a ray's.
+    pub fn next_to(&self, tangents: [f32; 2]) -> [f32; CHANNELS] {
+        let last = (TILTS - 1) as f32;
+        let cell = tangents.map(|t| {
+            let place = ((t / self.reach as f32 + 1.0) * 0.5 * last).clamp(0.0, last);
+            (place + 0.5) as usize
+        });
+        self.factors[cell[1] * TILTS + cell[0]]
     }
 }

@@ -6,12 +6,12 @@ use super::kept::Kept;
 use super::medium::Medium;
 use super::{DoseTo, Quality};
 use crate::geometry::{BeamFrame, Grid, Volume};
-use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
+use crate::physics::kernel_beam::BeamKernel;
 use crate::physics::{Fluence, Machine, Spectrum};
 use glam::{DMat3, DVec3};
 use std::sync::Arc;
 
-/// Of the greatest release: what a card carries along a few directions, as it is smooth and next to nothing.
+/// Of the greatest release: what is carried along a few directions, as it is smooth and next to nothing. Leakage, most of it.
 pub const FAINTEST: f32 = 0.01;
 /// How few.
 const FAINT_DIRECTIONS: usize = 48;
@@ -79,14 +79,11 @@ impl Superposition {
         TiltNorm::new(&self.table, &self.directions, widest_tangent(frame, &grid.corners_mm()))
     }
 
-    /// What the faint part of a release that is normalised by [`Self::tilt_norm`] is multiplied by, and the tangent of the
-    /// farthest tilt.
-    pub fn faint_factors(&self, tilt: &TiltNorm) -> (Vec<[f32; CHANNELS]>, f64) {
-        let (norms, reach) = tilt.factors();
-        let faint = TiltNorm::new(&self.table, &self.faint, reach);
-        let ratio =
-            |(faint, all): (&[f32; CHANNELS], &[f32; CHANNELS])| std::array::from_fn(|c| faint[c] / all[c]);
-        (faint.factors().0.iter().zip(norms).map(ratio).collect(), reach)
+    /// What the faint part of a release that is normalised by [`Self::tilt_norm`] is multiplied by; `None` where nothing goes
+    /// along fewer directions than the rest.
+    pub fn faint_norm(&self, tilt: &TiltNorm) -> Option<TiltNorm> {
+        let (_, reach) = tilt.factors();
+        (!self.faint.is_empty()).then(|| TiltNorm::new(&self.table, &self.faint, reach).over(tilt))
     }
 }
 

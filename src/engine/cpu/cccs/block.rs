@@ -5,14 +5,13 @@ use crate::engine::cccs::lattice::Lattice;
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// Empty values before the first voxel of a row.
 pub const LEAD: usize = LANES;
 /// Strips may begin at every so many voxels.
 pub const PHASE_STEP: usize = 4;
 
-/// What the lines pass through and pick up, with `[row][c]` data: `order[0]` is the contiguous axis, `order[1]` the
+/// What the lines pass through, with `[row][c]` data: `order[0]` is the contiguous axis, `order[1]` the
 /// faster row axis, `order[2]` the slower one, across which the slabs lie.
 pub struct Block {
     pub order: [usize; 3],
@@ -22,26 +21,32 @@ pub struct Block {
     pub stride: usize,
     /// Attenuation-equivalent density of water, g/cm3; zero in the padding.
     pub density: Vec<f32>,
-    /// Energy released per mass, `[row][channel][c]`; zero in the padding.
-    source: Vec<f32>,
-    /// Per row: the voxels with matter, and those that release energy (first, one past the last).
+    /// Per row: the voxels with matter (first, one past the last).
     pub matter: Vec<[i32; 2]>,
-    pub releasing: Vec<[i32; 2]>,
     /// The radiation source in the block's axis order.
     from_mm: [f32; 3],
 }
 
+/// What the lines pick up in a block.
+pub struct Sources {
+    stride: usize,
+    /// Energy released per mass, `[row][channel][c]`; zero in the padding.
+    values: Vec<f32>,
+    /// Per row: the voxels that release energy (first, one past the last).
+    pub releasing: Vec<[i32; 2]>,
+}
+
+impl Sources {
+    /// What a row releases into a channel, padded.
+    #[inline(always)]
+    pub fn row(&self, row: usize, channel: usize) -> &[f32] {
+        &self.values[(row * CHANNELS + channel) * self.stride..][..self.stride]
+    }
+}
+
 impl Block {
-    /// Lays out x-fastest data along `order`, the source multiplied by `scale`; `source_mm` is the radiation source in the
-    /// lattice's frame.
-    pub fn new(
-        lattice: &Lattice,
-        order: [usize; 3],
-        density: &[f32],
-        source: &[Vec<f32>; CHANNELS],
-        scale: f32,
-        source_mm: DVec3,
-    ) -> Self {
+    /// Lays out x-fastest data along `order`; `source_mm` is the radiation source in the lattice's frame.
+    pub fn new(lattice: &Lattice, order: [usize; 3], density: &[f32], source_mm: DVec3) -> Self {
         let size = order.map(|a| lattice.size[a]);
         let spacing_mm = order.map(|a| lattice.spacing_mm[a]);
         // An odd number of cache lines: rows and slabs above each other would else want the same places of the cache.
@@ -52,23 +57,25 @@ impl Block {
             spacing_mm,
             stride,
             density: Vec::new(),
-            source: Vec::new(),
             matter: Vec::new(),
-            releasing: Vec::new(),
             from_mm: order.map(|a| source_mm[a] as f32),
         };
         block.density = block.laid_out(lattice, [density], 1.0);
-        block.source = block.laid_out(lattice, source.each_ref().map(Vec::as_slice), scale);
-        (block.matter, block.releasing) = (0..size[1] * size[2])
-            .into_par_iter()
-            .map(|row| {
-                let cells = row * stride..(row + 1) * stride;
-                let released = (0..CHANNELS).map(|c| used_range(block.source_row(row, c)));
-                let releasing = released.reduce(union).unwrap_or([0, 0]);
-                (used_range(&block.density[cells]), releasing)
-            })
-            .unzip();
+        block.matter = block.density.par_chunks(stride).map(used_range).collect();
         block
+    }
+
+    /// Lays out x-fastest releases, multiplied by `scale`.
+    pub fn sources(&self, lattice: &Lattice, source: &[Vec<f32>; CHANNELS], scale: f32) -> Sources {
+        let values = self.laid_out(lattice, source.each_ref().map(Vec::as_slice), scale);
+        let mut sources = Sources { stride: self.stride, values, releasing: Vec::new() };
+        let releasing = |row| {
+            let released = (0..CHANNELS).map(|c| used_range(sources.row(row, c)));
+            released.reduce(union).unwrap_or([0, 0])
+        };
+        let rows = self.size[1] * self.size[2];
+        sources.releasing = (0..rows).into_par_iter().map(releasing).collect();
+        sources
     }
 
     pub fn row(&self, rest: [usize; 2]) -> usize {
@@ -87,22 +94,6 @@ impl Block {
     /// Padded values in all.
     pub fn padded_len(&self) -> usize {
         self.stride * self.size[1] * self.size[2]
-    }
-
-    /// Density of neighbouring rows, padded.
-    pub fn density_rows(&self, rows: Range<usize>) -> &[f32] {
-        &self.density[rows.start * self.stride..rows.end * self.stride]
-    }
-
-    /// What neighbouring rows release into all channels, padded.
-    pub fn source_rows(&self, rows: Range<usize>) -> &[f32] {
-        &self.source[rows.start * CHANNELS * self.stride..rows.end * CHANNELS * self.stride]
-    }
-
-    /// What a row releases into a channel, padded.
-    #[inline(always)]
-    pub fn source_row(&self, row: usize, channel: usize) -> &[f32] {
-        &self.source[(row * CHANNELS + channel) * self.stride..][..self.stride]
     }
 
     /// x-fastest data as `[row][kind][c]`, padded.

@@ -90,6 +90,7 @@ fn energy(
         source_mm: grid.local_from_patient(frame.source_mm),
         lattice_from_kernel: grid_from_kernel(frame, grid),
         tilts: Tilts::within(fluence.widest_mm() / frame.sad_mm),
+        faint_norm: beam.faint_norm(&tilt),
     };
     let mut energy = superpose(&released, beam, watch)?;
     clock.phase("transport");

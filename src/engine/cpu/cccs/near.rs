@@ -1,6 +1,6 @@
 //! Adds what thin lines misplace next to where energy is released (`engine::cccs::near`).
 
-use super::block::{Block, LEAD, used_range};
+use super::block::{Block, LEAD, Sources, used_range};
 use super::lanes::{LANES, Lanes};
 use crate::engine::cccs::near::{DENSEST, POWERS, Stencil, WAY};
 use crate::engine::{Stopped, Watch};
@@ -25,6 +25,7 @@ struct Near<'a> {
 /// Adds to `deposit` (padded, in the block's layout) as transport does.
 pub fn add_near(
     block: &Block,
+    sources: &Sources,
     stencil: &Stencil,
     lattice_from_kernel: DMat3,
     deposit: &mut [f32],
@@ -40,7 +41,7 @@ pub fn add_near(
     };
     let rows = near.released.par_chunks_mut(block.stride).enumerate().map(|(row, released)| {
         let cells = row * block.stride..(row + 1) * block.stride;
-        let sources = block.source_row(row, 0).iter().zip(block.source_row(row, 1));
+        let sources = sources.row(row, 0).iter().zip(sources.row(row, 1));
         for ((released, density), (near, deep)) in released.iter_mut().zip(&block.density[cells]).zip(sources)
         {
             *released = density * (near + deep);

@@ -1,16 +1,18 @@
 //! All directions of a beam: shared out in fixed chunks, summed in a fixed order.
 
-use super::block::Block;
+use super::block::{Block, Sources};
+use super::faint::{Source, split};
 use super::near::add_near;
 use super::transport::{Lines, transport};
+use crate::engine::cccs::angles::TiltNorm;
 use crate::engine::cccs::beam::Superposition;
-use crate::engine::cccs::directions::start;
+use crate::engine::cccs::directions::{Direction, start};
 use crate::engine::cccs::lattice::{Lattice, dominant_axis};
 use crate::engine::cccs::near::{Stencil, Tilts};
 use crate::engine::{Stopped, Watch};
-use crate::physics::kernel_beam::CHANNELS;
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Chunks of directions (at most, for each layout): the sum over directions does not depend on the number of threads
@@ -23,18 +25,61 @@ const TOGETHER: usize = 8;
 const PIECE: usize = 1 << 13;
 
 /// What is transported: voxels, what they release, and from where the radiation comes.
+#[derive(Clone)]
 pub struct Released<'a> {
     pub lattice: Lattice,
     /// Attenuation-equivalent density of water, g/cm3, x fastest.
     pub density: &'a [f32],
     /// Gy per channel (energy per mass of water), tilt normalisation included.
-    pub source: &'a [Vec<f32>; CHANNELS],
+    pub source: &'a Source,
     /// The radiation source in the lattice's frame, mm.
     pub source_mm: DVec3,
     /// Directions' frame -> the lattice's frame.
     pub lattice_from_kernel: DMat3,
     /// Rays of the field against its axis.
     pub tilts: Tilts,
+    /// What the faint part of the release is multiplied by; `None` where all of it goes along the same directions.
+    pub faint_norm: Option<TiltNorm>,
+}
+
+/// A part of what is released, and the directions along which it goes.
+struct Part<'a> {
+    source: Cow<'a, Source>,
+    directions: &'a [Direction],
+}
+
+/// The faint part first: what is put right last is the bright one.
+fn parts<'a>(released: &Released<'a>, beam: &'a Superposition) -> Vec<Part<'a>> {
+    let Superposition { directions, faint, .. } = beam;
+    match &released.faint_norm {
+        None => vec![Part { source: Cow::Borrowed(released.source), directions }],
+        Some(norm) => {
+            let [bright, dim] = split(released, norm).map(Cow::Owned);
+            vec![Part { source: dim, directions: faint }, Part { source: bright, directions }]
+        }
+    }
+}
+
+/// The lines of the directions that go mostly along `order[2]`: neighbours beside each other.
+fn lines_along(order: [usize; 3], directions: &[Direction], released: &Released<'_>) -> Vec<Lines> {
+    let mut mine: Vec<Lines> = directions
+        .iter()
+        .enumerate()
+        .map(|(n, d)| (n, released.lattice_from_kernel * d.axis, d.solid_angle_sr))
+        .filter(|(_, axis, _)| dominant_axis(&released.lattice, *axis) == order[2])
+        .map(|(n, axis, weight)| {
+            let direction = DVec3::from(order.map(|a| axis[a]));
+            Lines { direction, start: start(n), turn: n as i32, weight }
+        })
+        .collect();
+    // Those that go the same way, by their slope across the rows.
+    let slope = |lines: &Lines| lines.direction.y / lines.direction.z;
+    mine.sort_by(|a, b| goes_forward(a).cmp(&goes_forward(b)).then(slope(a).total_cmp(&slope(b))));
+    mine
+}
+
+fn goes_forward(lines: &Lines) -> bool {
+    lines.direction.z >= 0.0
 }
 
 /// Energy deposited per volume of water of unit density (Gy g/cm3), x fastest.
@@ -42,66 +87,54 @@ pub struct Released<'a> {
 /// # Errors
 /// [`Stopped`] when cancelled.
 pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -> Result<Vec<f32>, Stopped> {
-    let mut sum = vec![0.0; released.lattice.voxels()];
+    let lattice = &released.lattice;
+    let mut sum = vec![0.0; lattice.voxels()];
     // Transport works on releases of order 1, whatever their unit.
     let most = released.source.iter().map(|s| greatest(s)).fold(0.0, f32::max);
     if most == 0.0 {
         return Ok(sum);
     }
+    let parts = parts(released, beam);
+    watch.check()?;
+    let directions: usize = parts.iter().map(|part| part.directions.len()).sum();
     let done = AtomicUsize::new(0);
-    let mut parts: Vec<Vec<f32>> = vec![Vec::new(); CHUNKS];
+    let mut deposits: Vec<Vec<f32>> = vec![Vec::new(); CHUNKS];
     // One layout for each dominant axis: a slab across it is a plane of contiguous memory, which lines pass one by one.
     for order in [[0, 1, 2], [0, 2, 1], [1, 2, 0]] {
-        let Superposition { table, directions, .. } = beam;
-        let mut mine: Vec<Lines> = directions
+        let block = Block::new(lattice, order, released.density, released.source_mm);
+        let laid: Vec<(Sources, Vec<Lines>)> = parts
             .iter()
-            .enumerate()
-            .map(|(n, d)| (n, released.lattice_from_kernel * d.axis, d.solid_angle_sr))
-            .filter(|(_, axis, _)| dominant_axis(&released.lattice, *axis) == order[2])
-            .map(|(n, axis, weight)| {
-                let direction = DVec3::from(order.map(|a| axis[a]));
-                Lines { direction, start: start(n), turn: n as i32, weight }
+            .map(|part| {
+                let sources = block.sources(lattice, &part.source, 1.0 / most);
+                (sources, lines_along(order, part.directions, released))
             })
             .collect();
-        // Neighbours beside each other: those that go the same way, by their slope across the rows.
-        let forward = |lines: &Lines| lines.direction.z >= 0.0;
-        let slope = |lines: &Lines| lines.direction.y / lines.direction.z;
-        mine.sort_by(|a, b| forward(a).cmp(&forward(b)).then(slope(a).total_cmp(&slope(b))));
-        if mine.is_empty() {
-            continue;
-        }
-        let block = Block::new(
-            &released.lattice,
-            order,
-            released.density,
-            released.source,
-            1.0 / most,
-            released.source_mm,
-        );
         watch.check()?;
-        let chunks = mine.par_chunks(mine.len().div_ceil(CHUNKS));
-        let used = chunks.len();
-        chunks.zip(&mut parts).try_for_each(|(chunk, deposit)| {
+        let used = laid.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0).min(CHUNKS);
+        deposits[..used].par_iter_mut().enumerate().try_for_each(|(chunk, deposit)| {
             // Kept from layout to layout: the system takes longer to find new memory than we to clear it.
             deposit.clear();
             deposit.resize(block.padded_len(), 0.0);
-            let same_way = chunk.chunk_by(|a, b| forward(a) == forward(b));
-            for lines in same_way.flat_map(|lines| lines.chunks(TOGETHER)) {
-                transport(&block, table, lines, deposit, watch)?;
-                let finished = done.fetch_add(lines.len(), Ordering::Relaxed) + lines.len();
-                watch.report(finished as f32 / directions.len() as f32);
+            for (sources, lines) in &laid {
+                let mine = lines.chunks(lines.len().div_ceil(CHUNKS).max(1)).nth(chunk).unwrap_or_default();
+                let same_way = mine.chunk_by(|a, b| goes_forward(a) == goes_forward(b));
+                for lines in same_way.flat_map(|lines| lines.chunks(TOGETHER)) {
+                    transport((&block, sources), &beam.table, lines, deposit, watch)?;
+                    let finished = done.fetch_add(lines.len(), Ordering::Relaxed) + lines.len();
+                    watch.report(finished as f32 / directions as f32);
+                }
             }
             Ok(())
         })?;
-        let Some((all, others)) = parts[..used].split_first_mut() else { continue };
+        let Some((all, others)) = deposits[..used].split_first_mut() else { continue };
         add_up(all, others);
         watch.check()?;
-        if beam.near {
+        if let Some((sources, _)) = laid.last().filter(|_| beam.near) {
             let Released { lattice, lattice_from_kernel, tilts, .. } = *released;
             let stencil = Stencil::new(&lattice, order, beam, lattice_from_kernel, tilts);
-            add_near(&block, &stencil, lattice_from_kernel, all, watch)?;
+            add_near(&block, sources, &stencil, lattice_from_kernel, all, watch)?;
         }
-        block.add_onto(&released.lattice, all, &mut sum);
+        block.add_onto(lattice, all, &mut sum);
     }
     sum.par_iter_mut().for_each(|s| *s *= most);
     Ok(sum)

@@ -1,6 +1,6 @@
 //! Energy carried along lines: the exponential recursion, sixteen lines at a time.
 
-use super::block::{Block, LEAD, PHASE_STEP, union};
+use super::block::{Block, LEAD, PHASE_STEP, Sources, union};
 use super::lanes::{LANES, Lanes};
 use crate::engine::cccs::angles::{AngleTable, Coefficients, PRIMARY, SCATTER};
 use crate::engine::cccs::walk::{LatticeWalk, Piece};
@@ -37,13 +37,14 @@ const ROWS: usize = 8;
 /// from the memory once for all of them, which takes as long as what one direction does with them: they all go the same way
 /// across the slabs, and should be close to each other.
 pub fn transport(
-    block: &Block,
+    (block, sources): (&Block, &Sources),
     table: &AngleTable,
     lines: &[Lines],
     deposit: &mut [f32],
     watch: &Watch,
 ) -> Result<(), Stopped> {
-    let mut bundles: Vec<Rows<'_>> = lines.iter().map(|lines| Rows::new(block, table, lines)).collect();
+    let bundle = |lines| Rows::new((block, sources), table, lines);
+    let mut bundles: Vec<Rows<'_>> = lines.iter().map(bundle).collect();
     let groups = bundles.iter().map(Rows::groups).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
     for group in groups.unwrap_or_default() {
         watch.check()?;
@@ -69,20 +70,23 @@ fn phase_of(voxel_row: i32, turn: i32) -> i32 {
 ))]
 fn pass_slab(rows: &mut Rows<'_>, number: usize, deposit: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
-    let Some([low, high]) = rows.voxel_rows(number) else { return };
-    let slab = rows.slabs[number][0].slab;
-    let [first, end] = [low, high + 1].map(|across| rows.block.row([across as usize, slab]));
-    touch(rows.block.density_rows(first..end));
-    touch(rows.block.source_rows(first..end));
-    touch(&deposit[first * rows.block.stride..end * rows.block.stride]);
-    // Lines meet the voxel rows of a slab in the order of travel.
-    let mut visits = std::mem::take(&mut rows.visits);
-    for step in low..=high {
-        let across = if rows.forward[1] { step } else { low + high - step };
-        rows.visit(number, across, &mut visits);
-        rows.pass::<FUSED>([across as usize, slab], phase_of(across, rows.turn), &mut visits, deposit);
+    rows.plan(number);
+    let (block, sources) = (rows.block, rows.sources);
+    for crossing in &rows.crossings {
+        let cells = |[first, end]: [i32; 2]| (first + LEAD as i32) as usize..(end + LEAD as i32) as usize;
+        let (within, released) = (cells(crossing.voxels), cells(crossing.releasing));
+        let row = crossing.row * block.stride;
+        touch(&block.density[row..][within.clone()]);
+        touch(&deposit[row..][within]);
+        if !released.is_empty() {
+            (0..CHANNELS).for_each(|c| touch(&sources.row(crossing.row, c)[released.clone()]));
+        }
     }
-    rows.visits = visits;
+    let crossings = std::mem::take(&mut rows.crossings);
+    for crossing in &crossings {
+        rows.pass::<FUSED>(crossing, deposit);
+    }
+    rows.crossings = crossings;
 }
 
 /// Reads a value of every cache line, so that the memory brings them in one stream: rows met one by one would be waited for
@@ -105,9 +109,23 @@ struct Visit {
     active: [i32; 2],
 }
 
+/// A voxel row that lines pass which carry something, or which gives them something.
+#[derive(Clone, Debug)]
+struct Crossing {
+    row: usize,
+    /// Across and along the slabs.
+    rest: [usize; 2],
+    /// Of [`Rows::visits`].
+    visits: Range<usize>,
+    /// Where anything happens, and where anything is released: first, one past the last.
+    voxels: [i32; 2],
+    releasing: [i32; 2],
+}
+
 /// Rows of lines on their way, side by side along the contiguous axis.
 struct Rows<'a> {
     block: &'a Block,
+    sources: &'a Sources,
     table: &'a AngleTable,
     /// The pieces of a line by slab, in the order of travel; none is empty.
     slabs: Vec<Vec<Piece>>,
@@ -129,12 +147,13 @@ struct Rows<'a> {
     state: Vec<f32>,
     /// Per row, the lines that carry anything: first, one past the last (indices into a term's state).
     active: Vec<[i32; 2]>,
-    /// Kept for its memory.
+    /// What happens in the slab where they are, in the order of travel.
+    crossings: Vec<Crossing>,
     visits: Vec<Visit>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(block: &'a Block, table: &'a AngleTable, lines: &Lines) -> Self {
+    fn new((block, sources): (&'a Block, &'a Sources), table: &'a AngleTable, lines: &Lines) -> Self {
         let Lines { direction, start, turn, weight } = *lines;
         let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
         let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
@@ -143,6 +162,7 @@ impl<'a> Rows<'a> {
             walk.pieces.chunk_by(|a, b| a.slab == b.slab).map(<[Piece]>::to_vec).collect();
         Self {
             block,
+            sources,
             table,
             direction: direction.as_vec3().to_array(),
             forward: [direction.x >= 0.0, direction.y >= 0.0],
@@ -156,6 +176,7 @@ impl<'a> Rows<'a> {
             width,
             state: vec![FLOOR; ROWS * TERMS * width],
             active: vec![[0, 0]; ROWS],
+            crossings: Vec::new(),
             visits: Vec::new(),
         }
     }
@@ -183,47 +204,50 @@ impl<'a> Rows<'a> {
         (low <= high).then_some([low, high])
     }
 
-    /// The rows of lines that pass a voxel row, each in the order of travel.
-    fn visit(&self, number: usize, across: i32, visits: &mut Vec<Visit>) {
-        visits.clear();
-        for piece in &self.slabs[number] {
-            let row = across - piece.shift[1] - self.first_row;
-            if (0..ROWS as i32).contains(&row) {
-                let to_line = self.base - piece.shift[0];
-                let lines = row as usize;
-                visits.push(Visit { lines, to_line, length_cm: piece.length_cm, active: [0, 0] });
+    /// Sets out which voxel rows of a slab the lines pass, in the order of travel.
+    fn plan(&mut self, number: usize) {
+        self.crossings.clear();
+        self.visits.clear();
+        let Some([low, high]) = self.voxel_rows(number) else { return };
+        let slab = self.slabs[number][0].slab;
+        for step in low..=high {
+            let across = if self.forward[1] { step } else { low + high - step };
+            let rest = [across as usize, slab];
+            let row = self.block.row(rest);
+            let (releasing, matter) = (self.sources.releasing[row], self.block.matter[row]);
+            let first_visit = self.visits.len();
+            let mut used = [i32::MAX, i32::MIN];
+            for piece in &self.slabs[number] {
+                let lines = across - piece.shift[1] - self.first_row;
+                if !(0..ROWS as i32).contains(&lines) {
+                    continue;
+                }
+                let (lines, to_line) = (lines as usize, self.base - piece.shift[0]);
+                let active = &mut self.active[lines];
+                if releasing[0] < releasing[1] {
+                    *active = union(*active, releasing.map(|u| u + to_line));
+                }
+                let active = active.map(|l| l - to_line);
+                if active[0] < active[1] {
+                    used = [used[0].min(active[0]), used[1].max(active[1])];
+                    self.visits.push(Visit { lines, to_line, length_cm: piece.length_cm, active });
+                }
+            }
+            let voxels = [used[0].max(matter[0]), used[1].min(matter[1])];
+            if voxels[0] < voxels[1] {
+                let visits = first_visit..self.visits.len();
+                self.crossings.push(Crossing { row, rest, visits, voxels, releasing });
             }
         }
     }
 
     /// Moves the visiting lines through a voxel row each.
     #[inline(always)]
-    fn pass<const FUSED: bool>(
-        &mut self,
-        rest: [usize; 2],
-        phase: i32,
-        visits: &mut [Visit],
-        deposit: &mut [f32],
-    ) {
-        let Self { block, table, direction: d, width, .. } = *self;
-        let row = block.row(rest);
-        let (releasing, matter) = (block.releasing[row], block.matter[row]);
+    fn pass<const FUSED: bool>(&mut self, crossing: &Crossing, deposit: &mut [f32]) {
+        let Self { block, sources, table, direction: d, width, .. } = *self;
+        let Crossing { row, rest, voxels: [first, end], releasing, .. } = *crossing;
         let lanes = LANES as i32;
-        let mut used = [i32::MAX, i32::MIN];
-        for visit in visits.iter_mut() {
-            let active = &mut self.active[visit.lines];
-            if releasing[0] < releasing[1] {
-                *active = union(*active, releasing.map(|u| u + visit.to_line));
-            }
-            visit.active = active.map(|l| l - visit.to_line);
-            if visit.active[0] < visit.active[1] {
-                used = [used[0].min(visit.active[0]), used[1].max(visit.active[1])];
-            }
-        }
-        let (first, end) = (used[0].max(matter[0]), used[1].min(matter[1]));
-        if first >= end {
-            return;
-        }
+        let phase = phase_of(rest[0] as i32, self.turn);
         let strip = |voxel: i32| (voxel + phase).div_euclid(lanes);
         let (first, last) = (strip(first), strip(end - 1));
         for step in first..=last {
@@ -234,14 +258,14 @@ impl<'a> Rows<'a> {
             let density = Lanes::load(&block.density[cell..]);
             let release = if begin < releasing[1] && begin + lanes > releasing[0] {
                 let source: [Lanes; CHANNELS] =
-                    std::array::from_fn(|c| Lanes::load(&block.source_row(row, c)[within..]));
+                    std::array::from_fn(|c| Lanes::load(&sources.row(row, c)[within..]));
                 let ray = block.ray(begin, rest);
                 release::<FUSED>(&source, table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]))
             } else {
                 Release::NONE
             };
             let mut stays = Lanes::ZERO;
-            for visit in visits.iter() {
+            for visit in &self.visits[crossing.visits.clone()] {
                 if begin >= visit.active[1] || begin + lanes <= visit.active[0] {
                     continue;
                 }

@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
             },
             density: &self.density,
             release: &release,
-            faint_factors: beam.faint_factors(&tilt),
+            faint_norm: beam.faint_norm(&tilt).filter(|_| self.walk == Walk::Lattice),
         };
         superpose(session, &released, &self.table, beam, self.walk, factor, &self.energy)?;
         card.mark(session, "transport")

@@ -3,7 +3,7 @@
 use super::near::add_near;
 use super::rays;
 use crate::engine::cccs::Walk;
-use crate::engine::cccs::angles::{AngleTable, PRIMARY, SCATTER};
+use crate::engine::cccs::angles::{AngleTable, PRIMARY, SCATTER, TiltNorm};
 use crate::engine::cccs::beam::{FAINTEST, Superposition};
 use crate::engine::cccs::directions::{Direction, start};
 use crate::engine::cccs::lattice::{Lattice, dominant_axis};
@@ -108,8 +108,8 @@ pub struct Released<'a> {
     /// Attenuation-equivalent density of water, g/cm3.
     pub density: &'a Buffer<f32>,
     pub release: &'a Buffer<Release>,
-    /// What the faint part of the release is multiplied by, by channel and tilt, and the tangent that the tilts reach.
-    pub faint_factors: (Vec<[f32; CHANNELS]>, f64),
+    /// What the faint part of the release is multiplied by; `None` where all of it goes along the same directions.
+    pub faint_norm: Option<TiltNorm>,
 }
 
 /// Axes of the lattice along a row, across, and along the slabs, for lines mostly along x, y, z.
@@ -201,10 +201,11 @@ pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
 }
 
 /// Which part of the release: what lies above a small part of the greatest, or the rest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
+#[derive(Clone, Copy)]
+enum Part<'a> {
     Bright,
-    Faint,
+    /// With what it is multiplied by.
+    Faint(&'a TiltNorm),
 }
 
 /// Voxels laid out, and what the lines leave in them.
@@ -251,22 +252,25 @@ impl Laid {
         &self,
         session: &mut Session<'_>,
         released: &Released<'_>,
-        part: Part,
-        faintest: f32,
+        part: Part<'_>,
     ) -> Result<(), CudaError> {
         // Minima.
         session.fill(&self.boxes, 0x7f)?;
-        let (factors, reach) = &released.faint_factors;
+        let (faint, (factors, reach)) = match part {
+            Part::Bright => (false, (&[[1.0; CHANNELS]][..], 1.0)),
+            Part::Faint(norm) => (true, norm.factors()),
+        };
+        let faintest = if released.faint_norm.is_some() { FAINTEST } else { 0.0 };
         let factors = session.upload(factors)?;
         for (march, order) in self.layouts.marches.iter().zip(ORDERS) {
             let rays = Rays {
                 kernel_from_block: released.placement.kernel_from_block(order),
-                tilt_reach: *reach as f32,
+                tilt_reach: reach as f32,
             };
             let args = [
                 Arg::value(march),
                 Arg::value(&rays),
-                Arg::int(usize::from(part == Part::Faint)),
+                Arg::int(usize::from(faint)),
                 Arg::value(&faintest),
                 Arg::from(&factors),
                 Arg::from(released.density),
@@ -285,7 +289,7 @@ impl Laid {
     fn transport(
         &self,
         session: &mut Session<'_>,
-        part: Part,
+        part: Part<'_>,
         headings: &[Heading],
         table: &Buffer<Coefficients>,
     ) -> Result<(), CudaError> {
@@ -317,7 +321,10 @@ impl Laid {
             Arg::from(&self.deposit),
         ];
         let shape = Shape::covering([most_cells, count, 1], [THREADS, 1, 1]);
-        let kernel = if part == Part::Bright { "cccs_bright" } else { "cccs_faint" };
+        let kernel = match part {
+            Part::Bright => "cccs_bright",
+            Part::Faint(_) => "cccs_faint",
+        };
         session.launch("cccs", kernel, shape, &args)
     }
 
@@ -363,13 +370,11 @@ pub fn superpose(
 ) -> Result<(), CudaError> {
     let placement = &released.placement;
     let laid = Laid::new(session, released)?;
-    let mut faintest = 0.0;
-    if !beam.faint.is_empty() && walk == Walk::Lattice {
-        faintest = FAINTEST;
-        laid.lay_out(session, released, Part::Faint, faintest)?;
-        laid.transport(session, Part::Faint, &headings(placement, &beam.faint), table)?;
+    if let Some(norm) = &released.faint_norm {
+        laid.lay_out(session, released, Part::Faint(norm))?;
+        laid.transport(session, Part::Faint(norm), &headings(placement, &beam.faint), table)?;
     }
-    laid.lay_out(session, released, Part::Bright, faintest)?;
+    laid.lay_out(session, released, Part::Bright)?;
     let headings = headings(placement, &beam.directions);
     match walk {
         Walk::Lattice => laid.transport(session, Part::Bright, &headings, table)?,
