@@ -109,6 +109,16 @@ fn plans_that_cannot_be_computed_are_refused() {
         let plan = plan_in(&folder, change);
         refused(&["dose", "demo:water", "--plan", text(&plan), "--grid", "20", "--quality", "fast"], words);
     }
+    for (change, words) in [
+        (["x = [-50.0, 50.0]", "x = [10.0, 10.0]"], &["AP", "closed", "open the jaws"][..]),
+        (["mu = 100.0", "mu = 0.0"], &["AP", "no beam has monitor units"]),
+    ] {
+        let plan = plan_in(&folder, change);
+        let out = folder.join("refused.mha");
+        let words_of = ["dose", "demo:water", "--plan", text(&plan), "--grid", "20", "--out", text(&out)];
+        refused(&[&words_of[..], &["--engine", "mccs", "--histories", "1e4"]].concat(), words);
+        assert!(!out.exists(), "a dose was written");
+    }
     refused(&["dose", "demo:water", "--plan", "nosuch.toml"], &["nosuch.toml"]);
     fs::remove_dir_all(folder).unwrap();
 }

@@ -52,8 +52,26 @@ fn what_cannot_be_is_said_before_any_history() {
             *last = 25.0;
         }
     });
+    told(&["generic-6mv", "0.02 MeV", "0.05 to 20 MeV"], |_, m| m.spectrum.energies_mev[0] = 0.02);
+    told(&["generic-6mv", "[spectrum]"], |_, m| m.spectrum.photon_weights[0] = f64::NAN);
+    told(&["generic-6mv", "[spectrum]"], |_, m| {
+        // Sums to 1 all the same.
+        let two = m.spectrum.photon_weights[0] + m.spectrum.photon_weights[1];
+        m.spectrum.photon_weights[0] = -0.1;
+        m.spectrum.photon_weights[1] = two + 0.1;
+    });
+    told(&["AP", "isocentre", "position"], |b, _| b.isocentre_mm.x = f64::NAN);
     told(&["AP", "monitor units"], |b, _| b.mu = 0.0);
+    told(&["AP", "monitor units"], |b, _| b.mu = -1.0);
     told(&["AP", "leaf"], |b, _| b.control_points[0].leaves_mm.truncate(3));
+    // One beam of two is at fault: it is the one that is named, and nothing of the other is run.
+    let mut both = asked(|_, _| {});
+    let mut second = both.beams[0].clone();
+    second.0.name = "PA".to_owned();
+    second.0.control_points[0].leaves_mm[30] = [5.0, 2.0];
+    both.beams.push(second);
+    let said = refusal(&both);
+    assert!(said.contains("PA") && said.contains("overlap"), "{said}");
     let many = MccsRequest { directions: 25, ..asked(|_, _| {}) };
     assert!(refusal(&many).contains("1 to 24 directions"));
     let none = MccsRequest { beams: Vec::new(), ..asked(|_, _| {}) };
