@@ -1,18 +1,25 @@
 //! What the views draw, pixel by pixel, against closed forms. Rendered by whatever wgpu finds, lavapipe first.
 
-use beamsight::app::display::{DoseDisplay, WindowLevel};
+use beamsight::analysis::Spread;
+use beamsight::app::display::{DoseDisplay, WashOf, WindowLevel};
+use beamsight::app::follow::Certainty;
 use beamsight::app::render::{self, Gpu};
 use beamsight::app::view::{
     self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewKind, ViewState,
 };
 use beamsight::case::{Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, StructureKind, StructureSet};
+use beamsight::engine::cccs::DoseTo;
+use beamsight::engine::mccs::{DIRECTIONS, MccsRequest, Next, Until, Variant, refine};
+use beamsight::engine::{Compute, Watch};
 use beamsight::geometry::{Grid, Mask, PatientPosition, Volume};
+use beamsight::physics::{Machine, Material, Patient};
 use eframe::egui;
 use egui::Vec2;
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotOptions, SnapshotResults};
 use glam::DVec3;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A view by itself, filling the window.
 struct OneView {
@@ -379,6 +386,94 @@ fn golden_views() {
         });
         h.run_steps(5);
         // Other drivers round lines and letters a little otherwise; a wrong picture differs in thousands.
+        let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
+        h.snapshot_options(name, &options);
+        results.extend_harness(&mut h);
+    }
+}
+
+/// A wide and a narrow field from both sides on an oval of water with a lung, by so many histories and no more: what is drawn is
+/// the same on every machine, for any number of threads.
+fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
+    let oval = |p: DVec3| (p.x / 90.0).hypot(p.y / 60.0) < 1.0;
+    let lung = |p: DVec3| ((p.x - 35.0) / 30.0).hypot(p.y / 40.0) < 1.0;
+    let grid = Grid::axis_aligned(DVec3::new(-100.0, -70.0, -30.0), DVec3::splat(5.0), [41, 29, 13]);
+    let ct = volume(grid.expect("a valid grid"), |p| match () {
+        () if !oval(p) => -1000.0,
+        () if lung(p) => -740.0,
+        () => 0.0,
+    });
+    let density =
+        Arc::new(Volume::new(ct.grid().clone(), ct.data().iter().map(|hu| 1.0 + hu * 1e-3).collect()));
+    let materials = ct.data().iter().map(|hu| match hu {
+        -1000.0 => Material::Air,
+        0.0 => Material::Water,
+        _ => Material::Lung,
+    });
+    let patient = Patient {
+        relative_electron_density: density.clone(),
+        mass_density_g_cm3: density,
+        material: Arc::new(Volume::new(ct.grid().clone(), materials.map(|m| m as u8).collect())),
+        position: PatientPosition::Hfs,
+        hu_table: "golden".to_owned(),
+    };
+    let machine = Machine::resolve("generic-6mv").expect("a machine");
+    let beam = |gantry: f64, side: f64, mu: f64| {
+        let beam = Beam::fixed("B", 1, gantry, DVec3::ZERO, Jaws::symmetric(side, side), mu);
+        (beam, machine.clone())
+    };
+    let request = MccsRequest {
+        grid: ct.grid().clone(),
+        patient: Arc::new(patient),
+        beams: vec![beam(90.0, 50.0, 100.0), beam(0.0, 30.0, 50.0)],
+        dose_to: DoseTo::Medium,
+        until: Until::Histories(200_000),
+        seed,
+        directions: DIRECTIONS,
+        batch: 10_000,
+        variant: Variant::Own,
+        show_every: Duration::from_secs(3600),
+    };
+    let run = refine(&request, &Compute::Cpu, &Watch::new(), &mut |_| Next::GoOn).expect("a dose");
+    let dose = Dose {
+        gy: run.gy.clone(),
+        status: run.status,
+        label: "golden".into(),
+        frame_of_reference_uid: String::new(),
+        receipt: None,
+    };
+    let certainty = Certainty {
+        run: 1,
+        spread: Spread::new(run.gy, run.sigma_gy),
+        uncertainty_percent: run.uncertainty_percent,
+        histories: run.histories,
+    };
+    let layer = DoseLayer {
+        reference: Some((f64::from(dose.max_gy()), "maximum")),
+        dose: Arc::new(dose),
+        display: DoseDisplay::default(),
+        certainty: Some(Arc::new(certainty)),
+    };
+    (ct, layer)
+}
+
+/// A Monte Carlo dose, and how sure it is: names, units and colours of both.
+#[test]
+fn golden_views_of_monte_carlo() {
+    let (ct, layer) = monte_carlo(1);
+    let again = monte_carlo(1).1;
+    assert!(again.dose.gy.data() == layer.dose.gy.data(), "equal seeds and histories, equal doses");
+    assert!(monte_carlo(2).1.dose.gy.data() != layer.dose.gy.data());
+    let mut results = SnapshotResults::new();
+    for (name, wash_of) in [("view_mccs_dose", WashOf::Dose), ("view_mccs_uncertainty", WashOf::Uncertainty)]
+    {
+        let display = DoseDisplay { wash_of, ..layer.display.clone() };
+        let mut h = harness(ViewKind::Axial, Vec2::new(460.0, 330.0), |gpu| Scene {
+            ct: Some(Arc::clone(&ct)),
+            dose: Some(DoseLayer { display, ..layer.clone() }),
+            ..Scene::new(gpu)
+        });
+        h.run_steps(5);
         let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
         h.snapshot_options(name, &options);
         results.extend_harness(&mut h);

@@ -32,4 +32,4 @@ pub use plan_job::{
 };
 pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};
 pub use remarks::{MOST_MU, beam_remarks};
-pub use spread::{NO_SPREAD, Spread};
+pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

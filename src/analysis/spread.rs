@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Below this part of the greatest dose, relative standard deviations say nothing about a plan.
-const LEAST_DOSE: f32 = 0.1;
+pub const LEAST_SPREAD_DOSE: f32 = 0.1;
 /// Stands where there is no relative standard deviation: so far below all others that what is interpolated between the two is
 /// next to nowhere a value that could be meant.
 pub const NO_SPREAD: f32 = -1000.0;
@@ -22,7 +22,7 @@ pub struct Spread {
 impl Spread {
     /// Of a dose and one standard deviation of each of its voxels, Gy.
     pub fn new(gy: Arc<Volume<f32>>, sigma_gy: Arc<Volume<f32>>) -> Self {
-        let least = LEAST_DOSE * gy.data().par_iter().copied().reduce(|| 0.0, f32::max);
+        let least = LEAST_SPREAD_DOSE * gy.data().par_iter().copied().reduce(|| 0.0, f32::max);
         let relative = |(&gy, &sigma): (&f32, &f32)| {
             if gy > 0.0 && gy >= least { 100.0 * sigma / gy } else { NO_SPREAD }
         };

@@ -16,7 +16,7 @@ pub struct Shot {
     pub picture: Picture,
     /// Of the dose on show.
     pub status: Option<DoseStatus>,
-    /// How sure the dose on show is, where it is a Monte Carlo dose: `1.0 %, 12 million histories`.
+    /// How sure the dose on show is, where it is a Monte Carlo dose: `± 1.0 %, 12 million histories`.
     pub certainty: Option<String>,
     /// Of the plan on show, once it has a dose.
     pub figures: Option<PlanFigures>,

@@ -109,14 +109,19 @@ fn plans_that_cannot_be_computed_are_refused() {
         let plan = plan_in(&folder, change);
         refused(&["dose", "demo:water", "--plan", text(&plan), "--grid", "20", "--quality", "fast"], words);
     }
+    // Monte Carlo, before any history: nothing to send, and a spectrum that the kernels do not cover.
+    let machine = folder.join("hard.toml");
+    let point = include_str!("../../assets/machines/point-6mv.toml");
+    fs::write(&machine, point.replace("5.875", "25.0")).unwrap();
+    let hard = ["point-6mv", text(&machine)];
     for (change, words) in [
-        (["x = [-50.0, 50.0]", "x = [10.0, 10.0]"], &["AP", "closed", "open the jaws"][..]),
-        (["mu = 100.0", "mu = 0.0"], &["AP", "no beam has monitor units"]),
+        (["mu = 100.0", "mu = 0.0"], &["AP", "no beam has monitor units"][..]),
+        (hard, &["25 MeV", "0.05 to 20 MeV"]),
     ] {
         let plan = plan_in(&folder, change);
         let out = folder.join("refused.mha");
-        let words_of = ["dose", "demo:water", "--plan", text(&plan), "--grid", "20", "--out", text(&out)];
-        refused(&[&words_of[..], &["--engine", "mccs", "--histories", "1e4"]].concat(), words);
+        let how = ["--grid", "20", "--engine", "mccs", "--histories", "1e4", "--out", text(&out)];
+        refused(&[&["dose", "demo:water", "--plan", text(&plan)][..], &how].concat(), words);
         assert!(!out.exists(), "a dose was written");
     }
     refused(&["dose", "demo:water", "--plan", "nosuch.toml"], &["nosuch.toml"]);

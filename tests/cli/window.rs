@@ -110,3 +110,58 @@ fn render_draws_at_the_size_asked_for() {
     }
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// Pixels of a picture within columns and rows.
+fn part(path: &Path, columns: std::ops::Range<usize>, rows: std::ops::Range<usize>) -> Vec<u8> {
+    let mut reader =
+        png::Decoder::new(std::io::BufReader::new(fs::File::open(path).unwrap())).read_info().unwrap();
+    let mut all = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut all).unwrap();
+    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Rgba, png::BitDepth::Eight));
+    rows.flat_map(|y| all[y * info.line_size..][4 * columns.start..4 * columns.end].to_vec()).collect()
+}
+
+/// Monte Carlo: equal seeds draw equal pictures, others other ones; the uncertainty is no dose.
+#[test]
+fn render_draws_a_dose_by_histories() {
+    let folder = scratch("render-histories");
+    let session = small_session(&folder);
+    let draw = |name: &str, words: &[&str]| {
+        let picture = folder.join(name);
+        let all = ["render", text(&session), "--engine", "mccs", "--histories", "5e4", "--device", "cpu"];
+        let how = ["--grid", "10", "--size", "1200x800", "--out", text(&picture), "--json"];
+        let output = beamsight(&[&all[..], &how, words].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if said.contains("no graphics device") {
+            println!("SKIPPED: no graphics driver (apt-get install libvulkan1 mesa-vulkan-drivers)");
+            return None;
+        }
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let json = json_of(&output);
+        assert!(json["certainty"].as_str().is_some_and(|c| c.contains("0.05 million histories")), "{json}");
+        assert!(["coarse", "final"].contains(&json["dose_status"].as_str().unwrap()), "{json}");
+        // The views; beside them stand times.
+        Some((part(&picture, 260..900, 30..560), json["certainty"].clone()))
+    };
+    let same = || draw("shot.png", &[]);
+    if let Some(first) = same() {
+        assert!(same() == Some(first.clone()), "equal seeds");
+        assert!(draw("seed.png", &["--seed", "2"]).is_some_and(|other| other.0 != first.0));
+        let sure = draw("sure.png", &["--wash", "uncertainty"]).unwrap();
+        assert!(sure.0 != first.0 && sure.1 == first.1);
+    }
+    for words in [
+        &["--histories", "5e4"][..],
+        &["--engine", "cccs", "--seed", "2"],
+        &["--engine", "mccs", "--histories", "5e4", "--uncertainty", "1"],
+        &["--engine", "mccs", "--histories", "0"],
+        &["--engine", "mccs", "--uncertainty", "-1"],
+        &["--wash", "noise"],
+    ] {
+        let all = [&["render", text(&session), "--out", "shot.png"], words].concat();
+        let output = beamsight(&all);
+        assert_ne!(output.status.code(), Some(0), "{words:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("error"), "{words:?}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}

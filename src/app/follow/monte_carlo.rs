@@ -143,11 +143,11 @@ pub struct Certainty {
 }
 
 impl Certainty {
-    /// `1.7 %`.
+    /// One standard deviation: `± 1.7 %`.
     pub fn percent_words(&self) -> String {
         match self.uncertainty_percent {
-            Some(percent) if percent < 0.995 => format!("{percent:.2} %"),
-            Some(percent) => format!("{percent:.1} %"),
+            Some(percent) if percent < 0.995 => format!("± {percent:.2} %"),
+            Some(percent) => format!("± {percent:.1} %"),
             None => "uncertainty not known yet".to_owned(),
         }
     }

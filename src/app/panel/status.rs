@@ -79,7 +79,7 @@ pub fn show(ui: &mut Ui, state: &State) {
     });
 }
 
-/// `Monte Carlo 1.7 % so far, 12.3 million histories`.
+/// `Monte Carlo ± 1.7 % so far, 12.3 million histories`.
 fn run_words(certainty: &Certainty, status: DoseStatus) -> String {
     let so_far = if status == DoseStatus::Preview { " so far" } else { "" };
     format!("Monte Carlo {}{so_far}, {}", certainty.percent_words(), certainty.histories_words())

@@ -1,6 +1,7 @@
 //! Writing on a view: its name and place, orientation letters, crosshair, scale bar, dose status and legend.
 
 use super::{DoseLayer, Scene, ViewKind, ViewPlane};
+use crate::analysis::LEAST_SPREAD_DOSE;
 use crate::app::display::{DoseDisplay, UNCERTAINTY_LEVELS};
 use crate::app::panel::status_colour;
 use crate::app::theme;
@@ -181,13 +182,14 @@ fn round_length_mm(most: f64) -> f64 {
     step * power
 }
 
-/// What the dose on show is worth, and what 100 % means. In every view that shows dose.
+/// What the dose on show is worth, and what 100 % means or that the colours are no dose. In every view that shows dose.
 pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
     let status = layer.dose.status;
     let colour = status_colour(status);
-    let reference = match layer.reference {
-        Some((gy, name)) => format!("100 % = {gy:.2} Gy ({name})"),
-        None => "no reference dose".to_owned(),
+    let reference = match (layer.uncertainty(), layer.reference) {
+        (Some(_), _) => "Colours: uncertainty, not dose".to_owned(),
+        (None, Some((gy, name))) => format!("100 % = {gy:.2} Gy ({name})"),
+        (None, None) => "no reference dose".to_owned(),
     };
     let low = rect.right_bottom() - vec2(MARGIN, 12.0);
     text(painter, low, Anchor::Right, &reference, SMALL, theme::TEXT);
@@ -236,28 +238,33 @@ pub(super) fn legend_of(
     Some(ground)
 }
 
-/// The levels of the uncertainty's colourwash, highest first. Returns what it covers.
+/// The levels of the uncertainty's colourwash, highest first, and what they are percent of. Returns what it covers.
 fn uncertainty_legend(painter: &Painter, rect: Rect) -> Option<Rect> {
     let row = 14.0;
-    let size = vec2(112.0, row * (UNCERTAINTY_LEVELS.len() + 1) as f32 + 8.0);
+    let rows = UNCERTAINTY_LEVELS.len() + 4;
+    let size = vec2(132.0, row * rows as f32 + 6.0);
     let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
     if ground.max.y > rect.max.y - 44.0 || rect.width() < 260.0 {
         return None;
     }
     painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
-    let label = |x: f32, y: f32, align: Align2, what: String| {
+    let y = |n: usize| ground.min.y + 3.0 + row * (n as f32 + 0.5);
+    let label = |n: usize, x: f32, align: Align2, what: &str, colour: Color32| {
         let font = FontId::proportional(SMALL);
-        painter.text(pos2(ground.min.x + x, y), align, what, font, theme::TEXT);
+        painter.text(pos2(ground.min.x + x, y(n)), align, what, font, colour);
     };
-    let top = ground.min.y + 4.0 + 0.5 * row;
-    label(5.0, top, Align2::LEFT_CENTER, "1 sd / local dose".to_owned());
+    let note = |n: usize, what: &str| label(n, 5.0, Align2::LEFT_CENTER, what, theme::WEAK);
+    label(0, 5.0, Align2::LEFT_CENTER, "Uncertainty (1 sd)", theme::TEXT);
+    note(1, "of the local dose");
     for (i, (percent, colour)) in UNCERTAINTY_LEVELS.iter().rev().enumerate() {
-        let y = top + row * (i + 1) as f32;
+        let n = i + 2;
         let swatch =
-            Rect::from_min_max(pos2(ground.min.x + 5.0, y - 5.0), pos2(ground.min.x + 22.0, y + 5.0));
+            Rect::from_min_max(pos2(ground.min.x + 5.0, y(n) - 5.0), pos2(ground.min.x + 27.0, y(n) + 5.0));
         painter.rect_filled(swatch, 1.0, theme::colour(*colour));
-        label(57.0, y, Align2::RIGHT_CENTER, format!("{percent} %"));
+        label(n, 66.0, Align2::RIGHT_CENTER, &format!("{percent} %"), theme::TEXT);
     }
+    note(rows - 2, "where the dose is over");
+    note(rows - 1, &format!("{:.0} % of its maximum", 100.0 * LEAST_SPREAD_DOSE));
     Some(ground)
 }
 

@@ -82,7 +82,7 @@ fn look_of<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
 }
 
 /// Of the uncertainty's colourwash: it has no lines to be read by.
-const LEAST_OPACITY: f32 = 0.6;
+const LEAST_OPACITY: f32 = 0.85;
 
 /// The shown levels in Gy, ascending.
 pub(super) fn isodoses(display: &DoseDisplay, reference_gy: Option<f64>) -> Vec<Isodose> {
