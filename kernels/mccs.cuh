@@ -101,12 +101,6 @@ __device__ inline unsigned word_of(uint4 words, unsigned k)
 
 constexpr float SLOWEST = 1e-9f;
 
-// How fast planes are crossed, voxels per cm: never so slowly that its inverse is not a number.
-__device__ inline float crossing(float direction)
-{
-    return fabsf(direction) < SLOWEST ? SLOWEST : direction;
-}
-
 // The walk of an even lattice, in voxels and cm (geometry/even_walk.rs).
 struct EvenWalk {
     float from[3], inverse[3], plane[3], step[3], next[3];
@@ -122,7 +116,7 @@ struct EvenWalk {
 #pragma unroll
         for (int a = 0; a < 3; ++a) {
             from[a] = begin[a];
-            float speed = crossing(direction[a]);
+            float speed = fabsf(direction[a]) < SLOWEST ? SLOWEST : direction[a];
             inverse[a] = 1.0f / speed;
             float last = (float)size[a];
             float here = fminf(fmaxf(floorf(begin[a]), 0.0f), last - 1.0f);
@@ -172,7 +166,7 @@ __device__ inline bool within(const int size[3], const float from[3], const floa
     float end = __int_as_float(0x7f800000);
 #pragma unroll
     for (int a = 0; a < 3; ++a) {
-        float speed = crossing(direction[a]);
+        float speed = fabsf(direction[a]) < SLOWEST ? SLOWEST : direction[a];
         float low = (0.0f - from[a]) / speed;
         float high = ((float)size[a] - from[a]) / speed;
         begin = fmaxf(begin, fminf(low, high));
