@@ -244,7 +244,8 @@ impl Optics {
     }
 
     fn horn(&self, at: [f64; 2]) -> f64 {
-        let r = at[0].hypot(at[1]);
+        // Not hypot, which is five times as slow: nothing here overflows.
+        let r = (at[0] * at[0] + at[1] * at[1]).sqrt();
         let i = (r as usize).min(self.horn.len() - 2);
         self.horn[i] + (self.horn[i + 1] - self.horn[i]) * (r - i as f64).min(1.0)
     }

@@ -128,7 +128,8 @@ pub enum Calibration {
 impl Machine {
     /// Angle to the axis of the ray through a point of the isocentre plane, degrees.
     pub fn off_axis_deg(&self, x_iso_mm: f64, y_iso_mm: f64) -> f64 {
-        (x_iso_mm.hypot(y_iso_mm) / self.sad_mm).atan().to_degrees()
+        let radius_mm = (x_iso_mm * x_iso_mm + y_iso_mm * y_iso_mm).sqrt();
+        (radius_mm / self.sad_mm).atan().to_degrees()
     }
 
     /// Factor on the attenuation coefficients of the primary beam on its way to a point, at an angle to the axis: above 1

@@ -24,7 +24,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Quality {
-    /// 48 directions, for a quick answer while something moves.
+    /// 40 directions, for a quick answer while something moves.
     Preview,
     /// 48 directions.
     Fast,
@@ -41,7 +41,8 @@ impl Quality {
 
     pub fn directions(self) -> usize {
         match self {
-            Self::Preview | Self::Fast => 48,
+            Self::Preview => 40,
+            Self::Fast => 48,
             Self::Standard => 128,
             Self::Full => 384,
         }

@@ -12,6 +12,7 @@ use crate::engine::cpu::path::radiological_depth;
 use crate::engine::{Stopped, Watch};
 use crate::geometry::Grid;
 use crate::physics::Machine;
+use rayon::prelude::*;
 
 /// The dose of one beam for its monitor units.
 ///
@@ -31,7 +32,7 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
     let mut sum = vec![0.0_f32; medium.grid.len()];
     let fields = each_field(request, &per_mu, watch, |field, factor| {
         let part = energy(&beam, field, &medium, &mut clock, watch)?;
-        sum.iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
+        sum.par_iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
         Ok::<_, DoseError>(())
     })?;
     let gy = cropped(&request.grid, request.dose_to, &medium, &sum);
@@ -54,16 +55,14 @@ pub fn monitor_unit(machine: &Machine, watch: &Watch) -> Result<MonitorUnit, Dos
 pub fn cropped(request: &Grid, dose_to: DoseTo, medium: &Medium, energy: &[f32]) -> Vec<f32> {
     let [nx, ny, nz] = request.size();
     let mass = mass_of(medium, dose_to).data();
-    let mut gy = Vec::with_capacity(nx * ny * nz);
     let [x, y, z] = medium.offset;
-    for k in 0..nz {
-        for j in 0..ny {
-            let start = medium.grid.index(x, y + j, z + k);
-            gy.extend(
-                (start..start + nx).map(|i| if mass[i] > VACUUM_G_CM3 { energy[i] / mass[i] } else { 0.0 }),
-            );
+    let mut gy = vec![0.0; nx * ny * nz];
+    gy.par_chunks_mut(nx).enumerate().for_each(|(row, gy)| {
+        let start = medium.grid.index(x, y + row % ny, z + row / ny);
+        for (gy, i) in gy.iter_mut().zip(start..) {
+            *gy = if mass[i] > VACUUM_G_CM3 { energy[i] / mass[i] } else { 0.0 };
         }
-    }
+    });
     gy
 }
 

@@ -4,7 +4,7 @@ use super::block::{Block, Sources};
 use super::faint::{Source, split};
 use super::near::add_near;
 use super::transport::{Lines, transport};
-use crate::engine::cccs::angles::TiltNorm;
+use crate::engine::cccs::angles::{AngleTable, TiltNorm};
 use crate::engine::cccs::beam::Superposition;
 use crate::engine::cccs::directions::{Direction, start};
 use crate::engine::cccs::lattice::{Lattice, dominant_axis};
@@ -21,6 +21,8 @@ const CHUNKS: usize = 16;
 /// Directions that go through the block together: what their lines carry has to fit into a processor's own memory. With 8 rows
 /// each, 4 and 16 directions are about as quick; 16 rows and 4 directions take a fifth longer.
 const TOGETHER: usize = 8;
+/// At least so many to a chunk: each chunk has a deposit of its own to clear and to add up.
+const LEAST_TOGETHER: usize = 2;
 /// Values that a thread takes at a time where each is by itself: few enough for its cache.
 const PIECE: usize = 1 << 13;
 
@@ -110,24 +112,13 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
             })
             .collect();
         watch.check()?;
-        let used = laid.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0).min(CHUNKS);
-        deposits[..used].par_iter_mut().enumerate().try_for_each(|(chunk, deposit)| {
-            // Kept from layout to layout: the system takes longer to find new memory than we to clear it.
-            deposit.clear();
-            deposit.resize(block.padded_len(), 0.0);
-            for (sources, lines) in &laid {
-                let mine = lines.chunks(lines.len().div_ceil(CHUNKS).max(1)).nth(chunk).unwrap_or_default();
-                let same_way = mine.chunk_by(|a, b| goes_forward(a) == goes_forward(b));
-                for lines in same_way.flat_map(|lines| lines.chunks(TOGETHER)) {
-                    transport((&block, sources), &beam.table, lines, deposit, watch)?;
-                    let finished = done.fetch_add(lines.len(), Ordering::Relaxed) + lines.len();
-                    watch.report(finished as f32 / directions as f32);
-                }
-            }
-            Ok(())
-        })?;
-        let Some((all, others)) = deposits[..used].split_first_mut() else { continue };
-        add_up(all, others);
+        let progress = |lines: usize| {
+            let finished = done.fetch_add(lines, Ordering::Relaxed) + lines;
+            watch.report(finished as f32 / directions as f32);
+        };
+        let Some(all) = carried(&block, &laid, &beam.table, &mut deposits, progress, watch)? else {
+            continue;
+        };
         watch.check()?;
         if let Some((sources, _)) = laid.last().filter(|_| beam.near) {
             let Released { lattice, lattice_from_kernel, tilts, .. } = *released;
@@ -138,6 +129,37 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
     }
     sum.par_iter_mut().for_each(|s| *s *= most);
     Ok(sum)
+}
+
+/// What the lines of all parts leave in a block, padded; `None` where there are none. It lies in the first of `deposits`, one for
+/// each chunk; `progress` is told of lines that have passed.
+fn carried<'a>(
+    block: &Block,
+    parts: &[(Sources, Vec<Lines>)],
+    table: &AngleTable,
+    deposits: &'a mut [Vec<f32>],
+    progress: impl Fn(usize) + Sync,
+    watch: &Watch,
+) -> Result<Option<&'a mut [f32]>, Stopped> {
+    let chunk_len = |lines: &[Lines]| lines.len().div_ceil(CHUNKS).max(LEAST_TOGETHER);
+    let used = parts.iter().map(|(_, lines)| lines.len().div_ceil(chunk_len(lines))).max().unwrap_or(0);
+    deposits[..used].par_iter_mut().enumerate().try_for_each(|(chunk, deposit)| {
+        // Kept from layout to layout: the system takes longer to find new memory than we to clear it.
+        deposit.clear();
+        deposit.resize(block.padded_len(), 0.0);
+        for (sources, lines) in parts {
+            let mine = lines.chunks(chunk_len(lines)).nth(chunk).unwrap_or_default();
+            let same_way = mine.chunk_by(|a, b| goes_forward(a) == goes_forward(b));
+            for lines in same_way.flat_map(|lines| lines.chunks(TOGETHER)) {
+                transport((block, sources), table, lines, deposit, watch)?;
+                progress(lines.len());
+            }
+        }
+        Ok(())
+    })?;
+    let Some((all, others)) = deposits[..used].split_first_mut() else { return Ok(None) };
+    add_up(all, others);
+    Ok(Some(all))
 }
 
 /// The greatest size of a value.

@@ -27,22 +27,22 @@ pub fn terma(
 ) -> Result<[Vec<f32>; CHANNELS], Stopped> {
     let grid = equivalent_g_cm3.grid();
     let [nx, ny, _] = grid.size();
-    let rows: Vec<Vec<[f32; CHANNELS]>> = (0..grid.len() / nx)
-        .into_par_iter()
-        .map(|row| {
-            watch.check()?;
-            let (j, k) = (row % ny, row / ny);
-            let released = (0..nx).map(|i| {
-                let at = row * nx + i;
-                if equivalent_g_cm3.data()[at] <= 0.0 {
-                    return [0.0; CHANNELS];
-                }
-                incident.at(grid.centre_mm(i, j, k), grid.spacing_xy_mm()[0], depth_mm.data()[at])
-            });
-            Ok(released.collect())
-        })
-        .collect::<Result<_, Stopped>>()?;
-    Ok(std::array::from_fn(|c| rows.iter().flatten().map(|r| r[c]).collect()))
+    let mut source: [Vec<f32>; CHANNELS] = std::array::from_fn(|_| vec![0.0; grid.len()]);
+    let [a, b, c, d] = source.each_mut().map(|channel| channel.par_chunks_mut(nx));
+    a.zip(b).zip(c.zip(d)).enumerate().try_for_each(|(row, ((a, b), (c, d)))| {
+        watch.check()?;
+        let (j, k) = (row % ny, row / ny);
+        for i in 0..nx {
+            let at = row * nx + i;
+            if equivalent_g_cm3.data()[at] > 0.0 {
+                let centre_mm = grid.centre_mm(i, j, k);
+                [a[i], b[i], c[i], d[i]] =
+                    incident.at(centre_mm, grid.spacing_xy_mm()[0], depth_mm.data()[at]);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(source)
 }
 
 impl Incident<'_> {
@@ -61,9 +61,7 @@ impl Incident<'_> {
         let norm = self.tilt.at([x / sad, y / sad]);
         std::array::from_fn(|c| (released[c] * fluence * inverse_square) as f32 * norm[c])
     }
-}
 
-impl Incident<'_> {
     /// Adds the energy per volume that contaminant electrons leave (`physics.md` 9): `surface_gy` on the axis of the
     /// reference field at the isocentre distance, falling off with depth in water and as the square of the distance.
     pub fn add_electrons(
