@@ -3,7 +3,7 @@
 use super::App;
 use super::compare::{Compare, Side, Source};
 use super::display::DoseReference;
-use super::follow::{Answer, Opened, Shown, work};
+use super::follow::{Answer, Opened, Shown, patient_grid, work};
 use super::record::Record;
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
@@ -132,11 +132,11 @@ impl App {
             None => DoseReference::Maximum,
         };
         let isocentre = first_beam.map(|b| b.isocentre_mm);
-        let volume = case.ct.as_ref().map(|ct| &ct.hu).or(case.doses.first().map(|d| &d.gy));
-        let middle = volume.map(|v| v.grid().middle_mm());
+        let grid = patient_grid(&case).map(|(grid, _)| grid);
+        let middle = grid.as_ref().map(|grid| grid.middle_mm());
         let target = roi::target_middle_mm(&case);
         // A plan that lies beside its images is said; what is shown are the images.
-        let isocentre = isocentre.filter(|mm| volume.is_none_or(|v| v.nearest(*mm).is_some()));
+        let isocentre = isocentre.filter(|mm| grid.as_ref().is_none_or(|grid| grid.voxel_at(*mm).is_some()));
         state.crosshair_mm = isocentre.or(target).or(middle).unwrap_or_default();
         for view in &mut self.views {
             view.fit();

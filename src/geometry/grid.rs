@@ -192,6 +192,13 @@ impl Grid {
         DVec3::new(l.x / self.spacing_xy_mm[0], l.y / self.spacing_xy_mm[1], self.plane_index(l.z))
     }
 
+    /// The voxel that holds a patient position, `None` outside the grid.
+    pub fn voxel_at(&self, patient_mm: DVec3) -> Option<[usize; 3]> {
+        let voxel = self.voxel_from_patient(patient_mm).round().to_array();
+        let inside = voxel.iter().zip(self.size()).all(|(v, n)| (0.0..n as f64).contains(v));
+        inside.then(|| voxel.map(|v| v as usize))
+    }
+
     /// Continuous voxel index -> patient position (LPS, mm).
     pub fn patient_from_voxel(&self, voxel: DVec3) -> DVec3 {
         let n = self.planes_mm.len();

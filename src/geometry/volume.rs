@@ -61,11 +61,7 @@ impl<T: Copy> Volume<T> {
 
     /// The value of the voxel that holds a patient position, `None` outside the grid.
     pub fn nearest(&self, patient_mm: DVec3) -> Option<T> {
-        let v = self.grid.voxel_from_patient(patient_mm).round();
-        let s = self.grid.size();
-        let inside = |x: f64, n: usize| x >= 0.0 && x < n as f64;
-        (inside(v.x, s[0]) && inside(v.y, s[1]) && inside(v.z, s[2]))
-            .then(|| self.at(v.x as usize, v.y as usize, v.z as usize))
+        self.grid.voxel_at(patient_mm).map(|[i, j, k]| self.at(i, j, k))
     }
 }
 

@@ -78,7 +78,7 @@ fn machines(state: &mut State) {
 fn masks(state: &mut State, worker: &Worker<Answer>) {
     let case = state.history.case();
     let masks = &mut state.follow.masks;
-    let Some((grid, images)) = inputs::mask_grid(case) else {
+    let Some((grid, images)) = inputs::patient_grid(case) else {
         masks.clear();
         return;
     };

@@ -67,10 +67,17 @@ impl PatientInputs {
     }
 }
 
-/// The grid that structures become masks on, with the volume it is of: the CT's, else that of the first dose.
-pub fn mask_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
-    let volume = case.ct.as_ref().map(|ct| &ct.hu).or(case.doses.first().map(|d| &d.gy))?;
-    Some((volume.grid().clone(), volume.id()))
+/// The grid that has the patient whole, with the volume it is of: structures become masks on it. The CT's, else that of the first
+/// dose; that of the dose too where the CT is a single plane, as some plans come with no more.
+pub fn patient_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
+    let planes = |grid: &Grid| grid.size()[2];
+    let ct = case.ct.as_ref().map(|ct| (ct.hu.grid(), ct.hu.id()));
+    let dose = case.doses.first().map(|dose| (dose.gy.grid(), dose.gy.id()));
+    let (grid, id) = match (ct, dose) {
+        (Some(ct), Some(dose)) if planes(ct.0) == 1 && planes(dose.0) > 1 => dose,
+        (ct, dose) => ct.or(dose)?,
+    };
+    Some((Arc::clone(grid), id))
 }
 
 /// What a beam's dose is made from.
@@ -103,4 +110,53 @@ pub struct ShownInputs {
     pub parts: Vec<(VolumeId, f64)>,
     /// The normalisation, with the fingerprint of its structure.
     pub normalisation: Option<(Normalisation, u64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Ct, Dose, DoseStatus};
+    use crate::geometry::{PatientPosition, Volume};
+    use glam::DVec3;
+
+    fn volume(planes: usize) -> Arc<Volume<f32>> {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(3.0), [4, 4, planes]).expect("a grid");
+        Arc::new(Volume::new(Arc::new(grid), vec![0.0; 16 * planes]))
+    }
+
+    fn case(ct_planes: Option<usize>, dose_planes: Option<usize>) -> Case {
+        let ct = |planes| Ct {
+            hu: volume(planes),
+            position: PatientPosition::Hfs,
+            series_uid: String::new(),
+            study_uid: String::new(),
+            frame_of_reference_uid: String::new(),
+            description: String::new(),
+            plane_uids: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let dose = |planes| Dose {
+            gy: volume(planes),
+            status: DoseStatus::Imported,
+            label: String::new(),
+            frame_of_reference_uid: String::new(),
+            receipt: None,
+        };
+        Case {
+            ct: ct_planes.map(|planes| Arc::new(ct(planes))),
+            doses: dose_planes.map(|planes| Arc::new(dose(planes))).into_iter().collect(),
+            ..Case::default()
+        }
+    }
+
+    #[test]
+    fn a_ct_of_one_plane_does_not_cut_structures_down_to_it() {
+        let planes = |ct, dose| patient_grid(&case(ct, dose)).map(|(grid, _)| grid.size()[2]);
+        assert_eq!(planes(Some(5), Some(7)), Some(5));
+        assert_eq!(planes(None, Some(7)), Some(7));
+        assert_eq!(planes(Some(1), Some(7)), Some(7));
+        assert_eq!(planes(Some(1), Some(1)), Some(1));
+        assert_eq!(planes(Some(1), None), Some(1));
+        assert_eq!(planes(None, None), None);
+    }
 }

@@ -13,6 +13,7 @@ mod take;
 pub(super) mod work;
 
 pub use gamma::{Freshness, GammaAnswer};
+pub(in crate::app) use inputs::patient_grid;
 pub use inputs::{Settings, Shown};
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice};
 pub use work::{Answer, Opened};

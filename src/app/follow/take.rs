@@ -1,6 +1,6 @@
 //! The worker's reports taken into the state.
 
-use super::inputs::mask_grid;
+use super::inputs::patient_grid;
 use super::work::{Answer, DvhAnswer};
 use super::{BeamResult, Wanted};
 use crate::analysis::Dvh;
@@ -69,7 +69,7 @@ impl App {
     fn accept(&mut self, answer: Answer, dvh_asked: Option<VolumeId>) {
         let case = self.state.history.case();
         let ct = case.ct.as_ref().map(|ct| ct.hu.id());
-        let images = mask_grid(case).map(|(_, id)| id);
+        let images = patient_grid(case).map(|(_, id)| id);
         let follow = &mut self.state.follow;
         match answer {
             Answer::Opened(opened) => self.show_case(*opened),
