@@ -4,6 +4,7 @@
 use super::superpose::Released;
 use crate::engine::cccs::angles::TiltNorm;
 use crate::engine::cccs::beam::FAINTEST;
+use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -13,11 +14,15 @@ pub type Source = [Vec<f32>; CHANNELS];
 
 /// The bright part and the faint, which has factors by tilt that make it as much along its directions as it would be along those
 /// of the bright one.
-pub fn split(released: &Released<'_>, norm: &TiltNorm) -> [Source; 2] {
+///
+/// # Errors
+/// [`Stopped`] when cancelled.
+pub fn split(released: &Released<'_>, norm: &TiltNorm, watch: &Watch) -> Result<[Source; 2], Stopped> {
     let source = released.source;
     let total = |at: usize| source.iter().map(|s| s[at]).sum::<f32>();
     let voxels = released.lattice.voxels();
     let greatest = (0..voxels).into_par_iter().map(total).reduce(|| 0.0, f32::max);
+    watch.check()?;
     // How much of a voxel's release is faint.
     let share = |at: usize| {
         let total = total(at);
@@ -33,20 +38,26 @@ pub fn split(released: &Released<'_>, norm: &TiltNorm) -> [Source; 2] {
         norm.next_to(tangents.map(|t| t as f32))
     };
     let shares: Vec<f32> = (0..voxels).into_par_iter().map(share).collect();
+    watch.check()?;
     let faint: Vec<[f32; CHANNELS]> = (0..voxels)
         .into_par_iter()
         .map(|at| if shares[at] > 0.0 { factors(at).map(|f| f * shares[at]) } else { [0.0; CHANNELS] })
         .collect();
-    let part = |factor: &(dyn Fn(usize, usize) -> f32 + Sync)| -> Source {
-        std::array::from_fn(|c| source[c].par_iter().enumerate().map(|(at, s)| s * factor(at, c)).collect())
+    watch.check()?;
+    let part = |factor: &(dyn Fn(usize, usize) -> f32 + Sync)| {
+        let mut part: Source = std::array::from_fn(|_| Vec::new());
+        for (c, (part, source)) in part.iter_mut().zip(source).enumerate() {
+            *part = source.par_iter().enumerate().map(|(at, s)| s * factor(at, c)).collect();
+            watch.check()?;
+        }
+        Ok(part)
     };
-    [part(&|at, _| 1.0 - shares[at]), part(&|at, c| faint[at][c])]
+    Ok([part(&|at, _| 1.0 - shares[at])?, part(&|at, c| faint[at][c])?])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Watch;
     use crate::engine::cccs::Quality;
     use crate::engine::cccs::beam::Superposition;
     use crate::engine::cccs::lattice::Lattice;

@@ -51,13 +51,17 @@ struct Part<'a> {
 }
 
 /// The faint part first: what is put right last is the bright one.
-fn parts<'a>(released: &Released<'a>, beam: &'a Superposition) -> Vec<Part<'a>> {
+fn parts<'a>(
+    released: &Released<'a>,
+    beam: &'a Superposition,
+    watch: &Watch,
+) -> Result<Vec<Part<'a>>, Stopped> {
     let Superposition { directions, faint, .. } = beam;
     match &released.faint_norm {
-        None => vec![Part { source: Cow::Borrowed(released.source), directions }],
+        None => Ok(vec![Part { source: Cow::Borrowed(released.source), directions }]),
         Some(norm) => {
-            let [bright, dim] = split(released, norm).map(Cow::Owned);
-            vec![Part { source: dim, directions: faint }, Part { source: bright, directions }]
+            let [bright, dim] = split(released, norm, watch)?.map(Cow::Owned);
+            Ok(vec![Part { source: dim, directions: faint }, Part { source: bright, directions }])
         }
     }
 }
@@ -96,8 +100,7 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
     if most == 0.0 {
         return Ok(sum);
     }
-    let parts = parts(released, beam);
-    watch.check()?;
+    let parts = parts(released, beam, watch)?;
     let directions: usize = parts.iter().map(|part| part.directions.len()).sum();
     let done = AtomicUsize::new(0);
     let mut deposits: Vec<Vec<f32>> = vec![Vec::new(); CHUNKS];
@@ -107,10 +110,11 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
         let laid: Vec<(Sources, Vec<Lines>)> = parts
             .iter()
             .map(|part| {
+                watch.check()?;
                 let sources = block.sources(lattice, &part.source, 1.0 / most);
-                (sources, lines_along(order, part.directions, released))
+                Ok((sources, lines_along(order, part.directions, released)))
             })
-            .collect();
+            .collect::<Result<_, Stopped>>()?;
         watch.check()?;
         let progress = |lines: usize| {
             let finished = done.fetch_add(lines, Ordering::Relaxed) + lines;
