@@ -2,6 +2,7 @@
 
 use super::lanes::LANES;
 use crate::engine::cccs::lattice::Lattice;
+use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -46,7 +47,16 @@ impl Sources {
 
 impl Block {
     /// Lays out x-fastest data along `order`; `source_mm` is the radiation source in the lattice's frame.
-    pub fn new(lattice: &Lattice, order: [usize; 3], density: &[f32], source_mm: DVec3) -> Self {
+    ///
+    /// # Errors
+    /// [`Stopped`] when cancelled.
+    pub fn new(
+        lattice: &Lattice,
+        order: [usize; 3],
+        density: &[f32],
+        source_mm: DVec3,
+        watch: &Watch,
+    ) -> Result<Self, Stopped> {
         let size = order.map(|a| lattice.size[a]);
         let spacing_mm = order.map(|a| lattice.spacing_mm[a]);
         // An odd number of cache lines: rows and slabs above each other would else want the same places of the cache.
@@ -60,14 +70,23 @@ impl Block {
             matter: Vec::new(),
             from_mm: order.map(|a| source_mm[a] as f32),
         };
-        block.density = block.laid_out(lattice, [density], 1.0);
+        block.density = block.laid_out(lattice, [density], 1.0, watch)?;
         block.matter = block.density.par_chunks(stride).map(used_range).collect();
-        block
+        Ok(block)
     }
 
     /// Lays out x-fastest releases, multiplied by `scale`.
-    pub fn sources(&self, lattice: &Lattice, source: &[Vec<f32>; CHANNELS], scale: f32) -> Sources {
-        let values = self.laid_out(lattice, source.each_ref().map(Vec::as_slice), scale);
+    ///
+    /// # Errors
+    /// [`Stopped`] when cancelled.
+    pub fn sources(
+        &self,
+        lattice: &Lattice,
+        source: &[Vec<f32>; CHANNELS],
+        scale: f32,
+        watch: &Watch,
+    ) -> Result<Sources, Stopped> {
+        let values = self.laid_out(lattice, source.each_ref().map(Vec::as_slice), scale, watch)?;
         let mut sources = Sources { stride: self.stride, values, releasing: Vec::new() };
         let releasing = |row| {
             let released = (0..CHANNELS).map(|c| used_range(sources.row(row, c)));
@@ -75,7 +94,7 @@ impl Block {
         };
         let rows = self.size[1] * self.size[2];
         sources.releasing = (0..rows).into_par_iter().map(releasing).collect();
-        sources
+        Ok(sources)
     }
 
     pub fn row(&self, rest: [usize; 2]) -> usize {
@@ -97,12 +116,19 @@ impl Block {
     }
 
     /// x-fastest data as `[row][kind][c]`, padded.
-    fn laid_out<const KINDS: usize>(&self, lattice: &Lattice, data: [&[f32]; KINDS], scale: f32) -> Vec<f32> {
+    fn laid_out<const KINDS: usize>(
+        &self,
+        lattice: &Lattice,
+        data: [&[f32]; KINDS],
+        scale: f32,
+        watch: &Watch,
+    ) -> Result<Vec<f32>, Stopped> {
         let mut out = vec![0.0; KINDS * self.padded_len()];
         let [to_next, to_row, to_slab] = self.steps(lattice);
         // Slabs side by side share the cache lines of data whose fastest axis they lie across.
         let slab = KINDS * self.size[1] * self.stride;
-        out.par_chunks_mut(LANES * slab).enumerate().for_each(|(group, out)| {
+        out.par_chunks_mut(LANES * slab).enumerate().try_for_each(|(group, out)| {
+            watch.check()?;
             let slabs = out.len() / slab;
             for (j, k) in (0..self.size[1]).flat_map(|j| (0..slabs).map(move |k| (j, k))) {
                 let first = j * to_row + (group * LANES + k) * to_slab;
@@ -112,8 +138,9 @@ impl Block {
                     row[LEAD..][..self.size[0]].iter_mut().zip(from).for_each(|(v, d)| *v = scale * d);
                 }
             }
-        });
-        out
+            Ok(())
+        })?;
+        Ok(out)
     }
 
     /// Adds padded values of this layout onto x-fastest data.

@@ -106,16 +106,14 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
     let mut deposits: Vec<Vec<f32>> = vec![Vec::new(); CHUNKS];
     // One layout for each dominant axis: a slab across it is a plane of contiguous memory, which lines pass one by one.
     for order in [[0, 1, 2], [0, 2, 1], [1, 2, 0]] {
-        let block = Block::new(lattice, order, released.density, released.source_mm);
+        let block = Block::new(lattice, order, released.density, released.source_mm, watch)?;
         let laid: Vec<(Sources, Vec<Lines>)> = parts
             .iter()
             .map(|part| {
-                watch.check()?;
-                let sources = block.sources(lattice, &part.source, 1.0 / most);
+                let sources = block.sources(lattice, &part.source, 1.0 / most, watch)?;
                 Ok((sources, lines_along(order, part.directions, released)))
             })
             .collect::<Result<_, Stopped>>()?;
-        watch.check()?;
         let progress = |lines: usize| {
             let finished = done.fetch_add(lines, Ordering::Relaxed) + lines;
             watch.report(finished as f32 / directions as f32);
