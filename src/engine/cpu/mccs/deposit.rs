@@ -114,10 +114,11 @@ fn along(run: &Simulation, row: &[f32], near_cm: f32, from: [f32; 3], ray: &Ray,
         let density = f32::from_bits(run.voxels[voxel]);
         radius += density * cm;
         let x = (radius * (1.0 / LAST_CM as f32)).sqrt() * PER_ROOT;
-        let i = (x as usize).min(NODES - 2);
+        // By way of `u32` and, below, `i64`: a float becomes one of those in one instruction, a `u64` in several.
+        let i = (x as u32 as usize).min(NODES - 2);
         let within = (row[i] + (row[i + 1] - row[i]) * (x - i as f32)).min(1.0);
         let left = (within - before) * energy;
-        quanta[voxel] += (left + 0.5) as u64;
+        quanta[voxel] += ((left + 0.5) as i64).max(0) as u64;
         before = within;
         if before >= 1.0 {
             return;
