@@ -1,7 +1,7 @@
 //! Radiographs through the public interface: closed forms, orders of convergence, and what every integrator must obey.
 
 use beamsight::case::Pose;
-use beamsight::engine::drr::{DrrRequest, Integrator, Pixels, Region, drr};
+use beamsight::engine::drr::{DrrRequest, Integrator, Pixels, Region, Spread, drr};
 use beamsight::engine::{Compute, Watch};
 use beamsight::geometry::walk::{self, Planes};
 use beamsight::geometry::{Grid, ImagingSetup, PatientPosition, Projection, Volume};
@@ -276,10 +276,15 @@ fn some_pixels_are_those_of_the_whole_image_bit_for_bit() {
     let volume = speckled();
     let p = setup(150.0, 0.0).projection().expect("a geometry");
     let region = Region { column: 9, row: 4, columns: 31, rows: 40 };
+    let subset = |region, count, spread| Pixels::Subset { region, count, spread, seed: 3 };
     let parts = [
         Pixels::Region(region),
-        Pixels::Subset { region: Some(region), count: 77, seed: 3 },
-        Pixels::Subset { region: None, count: 53 * 47, seed: 9 },
+        subset(Some(region), 77, Spread::Random),
+        subset(None, 53 * 47, Spread::Random),
+        // 1.1 % to all of them.
+        subset(None, 53 * 47 * 11 / 1000, Spread::LowDiscrepancy),
+        subset(Some(region), 500, Spread::LowDiscrepancy),
+        subset(None, 53 * 47, Spread::LowDiscrepancy),
         Pixels::List(Arc::new(vec![2490, 0, 77, 77, 1200])),
     ];
     for integrator in [Integrator::Exact, TRILINEAR, steps_of(0.77)] {

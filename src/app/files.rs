@@ -31,6 +31,7 @@ pub enum Ask {
     SaveSession,
     SaveHuTable,
     SaveReport,
+    SaveRegistration,
 }
 
 /// Asks for a file or folder; `None` where the user thought better of it. Called on a thread of its own.
@@ -66,6 +67,7 @@ pub(super) fn desktop_dialog() -> Dialog {
             Ask::SaveReport => {
                 save("Write the report (.pdf, .csv or .json)", "comparison.pdf", "Report", "pdf")
             }
+            Ask::SaveRegistration => save("Save the registration", "registration.dcm", "DICOM", "dcm"),
             Ask::SaveHuTable => save("Save the HU table", "hu-table.toml", "HU table", "toml"),
         }
     })
@@ -144,10 +146,15 @@ impl App {
         if let Err(error) = state.history.apply(Edit::Load(Box::new(case)), None) {
             state.notices.add(NoticeKind::Error, error.to_string());
         }
+        let mut record = record;
+        let register = record.as_mut().and_then(Record::take_register);
         if let Some(trouble) = record.and_then(|r| r.restore(state)) {
             state.notices.add(NoticeKind::Warning, trouble);
         }
         self.reset_register();
+        if let Some(register) = register {
+            self.restore_register(register);
+        }
         if let Some(engine) = self.engine_wish.take() {
             self.state.follow.engines.insert(0, engine);
         }
@@ -190,12 +197,13 @@ impl App {
                 (_, None) if took < NO_DIALOG => self.no_dialog(),
                 (_, None) => {}
                 (Ask::OpenFolder | Ask::OpenFile, Some(path)) => self.open(&path.display().to_string()),
-                (Ask::OpenXray, Some(path)) => self.open_xray(path, Placement::default()),
+                (Ask::OpenXray, Some(path)) => self.open_xray(path, Placement::default(), None),
                 (Ask::OpenHuTable, Some(path)) => self.open_hu_table(path),
                 (Ask::OpenDose, Some(path)) => self.open_dose(path, None),
                 (Ask::SavePlan, Some(path)) => self.save_plan(path),
                 (Ask::SaveSession, Some(path)) => self.save_session(path),
                 (Ask::SaveReport, Some(path)) => self.save_report(path),
+                (Ask::SaveRegistration, Some(path)) => self.save_registration(path),
                 (Ask::SaveHuTable, Some(path)) => self.save_hu_table(path),
             }
         }

@@ -60,6 +60,8 @@ pub struct App {
     gestures: u64,
     /// Doses read or made since the start: each job has a slot of its own.
     new_doses: usize,
+    /// X-rays asked for so far.
+    new_xrays: usize,
     /// What the next case that opens is to be compared by.
     wish: Option<CompareWish>,
     /// What the first plan of the next case that opens is computed with.
@@ -93,6 +95,7 @@ impl App {
             ctx: cc.egui_ctx.clone(),
             gestures: 0,
             new_doses: 0,
+            new_xrays: 0,
             wish: None,
             engine_wish: None,
             report: None,

@@ -3,6 +3,7 @@
 use super::compare::Compare;
 use super::display::WindowLevel;
 use super::follow::{EngineChoice, Settings};
+use super::register::RegisterRecord;
 use super::roi::Shape;
 use super::state::State;
 use crate::engine::cccs::{DoseTo, Quality};
@@ -31,6 +32,8 @@ pub struct Record {
     hu_table: Option<String>,
     /// Of the Compare workspace.
     compare: Option<Compare>,
+    /// Of the Register workspace.
+    register: Option<RegisterRecord>,
 }
 
 impl Record {
@@ -48,7 +51,13 @@ impl Record {
             engines: state.follow.engines.iter().map(|(plan, choice)| (*plan, *choice)).collect(),
             hu_table: Some(settings.hu_table.to_toml()),
             compare: Some(state.compare.clone()),
+            register: Some(RegisterRecord::of(&state.register)),
         }
+    }
+
+    /// Its part of the Register workspace, which is taken up once the case is on show.
+    pub fn take_register(&mut self) -> Option<RegisterRecord> {
+        self.register.take()
     }
 
     /// Puts a freshly opened case on show as it was. Returns what could not be brought back, in words.

@@ -2,11 +2,11 @@
 
 mod out;
 
-use super::words::{self, CaseArgs};
+use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
 use crate::case::{Pose, Radiograph};
 use crate::dicom::Belonging;
-use crate::engine::drr::{Drr, DrrRequest, Integrator, Pixels, Region, drr};
+use crate::engine::drr::{Drr, DrrRequest, Integrator, Pixels, Region, Spread, drr};
 use crate::engine::{Watch, Wish};
 use crate::files::mha;
 use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
@@ -33,27 +33,14 @@ beamsight drr demo:thorax --gantry 0 --out ap.png\n  \
 beamsight drr ~/ct/patient-7 --gantry 270 --isocentre -10,0,25.5 --bone 2 --threshold -300 --out lat.dcm\n  \
 beamsight drr demo:thorax --gantry 30 --pose 5,0,-2.5,0,0,1.5 --integrator exact --out moved.mha\n  \
 beamsight drr mu.mha --values attenuation --isocentre 0,0,0 --size 750x750 --pixel 0.4 --region 175,262,400,225 --out roi.mha\n  \
-beamsight drr mu.mha --values attenuation --pixels 1024 --seed 7 --step 0.5 --device cuda --json"
+beamsight drr mu.mha --values attenuation --pixels 1024 --spread low-discrepancy --step 0.5 --device cuda --json"
 )]
 pub struct Args {
     #[command(flatten)]
     case: CaseArgs,
 
-    /// Gantry angle, degrees
-    #[arg(long, value_name = "DEG", default_value = "0", value_parser = words::finite, allow_negative_numbers = true)]
-    gantry: f64,
-
-    /// Couch angle, degrees
-    #[arg(long, value_name = "DEG", default_value = "0", value_parser = words::finite, allow_negative_numbers = true)]
-    couch: f64,
-
-    /// Isocentre, patient LPS, mm; left out: that of the case's first beam, else the middle of the volume
-    #[arg(long, value_name = "X,Y,Z", value_parser = words::position, allow_hyphen_values = true)]
-    isocentre: Option<DVec3>,
-
-    /// Source to axis distance, mm
-    #[arg(long, value_name = "MM", default_value = "1000", value_parser = words::positive)]
-    sad: f64,
+    #[command(flatten)]
+    source: SourceArgs,
 
     /// Source to image distance, mm
     #[arg(long, value_name = "MM", default_value = "1500", value_parser = words::positive)]
@@ -121,11 +108,15 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN,ROW,COLUMNS,ROWS", value_parser = region)]
     region: Option<Region>,
 
-    /// Only so many pixels, at random
+    /// Only so many pixels of it
     #[arg(long, value_name = "N")]
     pixels: Option<usize>,
 
-    /// Which random pixels
+    /// How they are spread over it: random, or low-discrepancy (a Sobol sequence: no heaps, no holes)
+    #[arg(long, value_name = "SPREAD", default_value = "random", requires = "pixels")]
+    spread: Spread,
+
+    /// Which of such pixels
     #[arg(long, value_name = "SEED", default_value = "0", requires = "pixels")]
     seed: u64,
 
@@ -238,8 +229,11 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     }
     let device = device.resolve()?;
     let subject = subject(args)?;
-    let isocentre_mm =
-        args.isocentre.or(subject.first_beam_mm).unwrap_or_else(|| subject.attenuation.grid().middle_mm());
+    let isocentre_mm = args
+        .source
+        .isocentre
+        .or(subject.first_beam_mm)
+        .unwrap_or_else(|| subject.attenuation.grid().middle_mm());
     let (setup, projection) = geometry(args, subject.position, isocentre_mm)?;
     let step_mm = args.step;
     let request = DrrRequest {
@@ -253,7 +247,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
             Way::Texture => Integrator::Texture { step_mm },
         },
         pixels: match (args.pixels, args.region) {
-            (Some(count), region) => Pixels::Subset { region, count, seed: args.seed },
+            (Some(count), region) => Pixels::Subset { region, count, spread: args.spread, seed: args.seed },
             (None, Some(region)) => Pixels::Region(region),
             (None, None) => Pixels::All,
         },
@@ -301,7 +295,7 @@ fn subject(args: &Args) -> Result<Subject, Failure> {
     Ok(Subject {
         attenuation: Arc::new(curve.attenuation(&ct.hu)),
         position: ct.position,
-        first_beam_mm: case.plans.iter().flat_map(|p| &p.beams).next().map(|b| b.isocentre_mm),
+        first_beam_mm: words::first_isocentre(&case),
         belonging: Belonging::of(&case),
         curve: format!("{} at {} MeV", args.curve.word(), args.energy),
         name: case.source,
@@ -319,10 +313,10 @@ fn geometry(
     }
     let setup = ImagingSetup {
         position,
-        gantry_deg: args.gantry,
-        couch_deg: args.couch,
+        gantry_deg: args.source.gantry,
+        couch_deg: args.source.couch,
         isocentre_mm,
-        sad_mm: args.sad,
+        sad_mm: args.source.sad,
         sid_mm: args.sid,
         shift_mm: args.shift,
         pixel_mm: args.pixel,
@@ -330,8 +324,8 @@ fn geometry(
         rows: args.size[1],
     };
     let projection = setup.projection()?;
-    if args.sid <= args.sad {
-        tracing::warn!("the image ({} mm) lies before the isocentre ({} mm)", args.sid, args.sad);
+    if args.sid <= args.source.sad {
+        tracing::warn!("the image ({} mm) lies before the isocentre ({} mm)", args.sid, args.source.sad);
     }
     Ok((Some(setup), projection))
 }
@@ -357,7 +351,8 @@ fn say(
         subject.name,
         match args.matrix {
             Some(_) => "projection by matrix".to_owned(),
-            None => format!("gantry {}, couch {}, {}", args.gantry, args.couch, subject.position),
+            None =>
+                format!("gantry {}, couch {}, {}", args.source.gantry, args.source.couch, subject.position),
         },
         subject.curve,
         args.pose,
@@ -377,8 +372,8 @@ fn say(
     let json = json!({
         "case": subject.name,
         "position": subject.position.code(),
-        "gantry_deg": args.matrix.is_none().then_some(args.gantry),
-        "couch_deg": args.matrix.is_none().then_some(args.couch),
+        "gantry_deg": args.matrix.is_none().then_some(args.source.gantry),
+        "couch_deg": args.matrix.is_none().then_some(args.source.couch),
         "isocentre_mm": isocentre_mm.to_array(),
         "sid_mm": args.sid,
         "source_mm": projection.source_mm().to_array(),

@@ -1,6 +1,6 @@
 //! `beamsight path`: radiological depth from the source to every voxel.
 
-use super::words::{self, CaseArgs};
+use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
 use crate::case::{Case, Ct};
 use crate::engine::path::{DepthMap, PathRequest, trace};
@@ -28,21 +28,8 @@ pub struct Args {
     #[command(flatten)]
     case: CaseArgs,
 
-    /// Gantry angle, degrees
-    #[arg(long, value_name = "DEG", default_value = "0", value_parser = words::finite, allow_negative_numbers = true)]
-    gantry: f64,
-
-    /// Couch angle, degrees
-    #[arg(long, value_name = "DEG", default_value = "0", value_parser = words::finite, allow_negative_numbers = true)]
-    couch: f64,
-
-    /// Isocentre, patient LPS, mm; left out: that of the case's first beam
-    #[arg(long, value_name = "X,Y,Z", value_parser = words::position, allow_hyphen_values = true)]
-    isocentre: Option<DVec3>,
-
-    /// Source to axis distance, mm
-    #[arg(long, value_name = "MM", default_value = "1000", value_parser = words::positive)]
-    sad: f64,
+    #[command(flatten)]
+    source: SourceArgs,
 
     /// HU to density: the name of a shipped table or a file
     #[arg(long, value_name = "TABLE", default_value = HuTable::DEFAULT)]
@@ -66,7 +53,8 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let ct = words::ct_of(&case)?;
     let isocentre = isocentre(args, &case)?;
     words::check_inside(isocentre, &ct, &case.source)?;
-    let frame = BeamFrame::new(ct.position, args.gantry, 0.0, args.couch, isocentre, args.sad);
+    let frame =
+        BeamFrame::new(ct.position, args.source.gantry, 0.0, args.source.couch, isocentre, args.source.sad);
     let patient = Patient::new(&ct, &table, None)?;
     let request = PathRequest {
         density: patient.relative_electron_density,
@@ -80,7 +68,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         mha::write(out, &depth)?;
     }
-    let angles = format!("gantry {}, couch {}, {}", args.gantry, args.couch, ct.position);
+    let angles = format!("gantry {}, couch {}, {}", args.source.gantry, args.source.couch, ct.position);
     let mut text = format!(
         "{}: {angles}, isocentre {}, source {}\ndepth at the isocentre {:.2} mm of water, greatest {largest:.2} mm; \
          {} voxels in {ms:.1} ms on {}\n",
@@ -100,8 +88,8 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let json = json!({
         "case": case.source,
         "position": ct.position.code(),
-        "gantry_deg": args.gantry,
-        "couch_deg": args.couch,
+        "gantry_deg": args.source.gantry,
+        "couch_deg": args.source.couch,
         "isocentre_mm": isocentre.to_array(),
         "source_mm": frame.source_mm.to_array(),
         "hu_table": table.name,
@@ -117,8 +105,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
 }
 
 fn isocentre(args: &Args, case: &Case) -> anyhow::Result<DVec3> {
-    let first_beam = case.plans.iter().flat_map(|p| &p.beams).next().map(|b| b.isocentre_mm);
-    args.isocentre.or(first_beam).ok_or_else(|| {
+    args.source.isocentre.or_else(|| words::first_isocentre(case)).ok_or_else(|| {
         anyhow!("{} has no plan to take the isocentre from; give it with --isocentre x,y,z", case.source)
     })
 }

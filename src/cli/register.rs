@@ -2,12 +2,14 @@
 
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::case::{Case, Ct, Placement, Pose, Radiograph, Remark, derived_uid};
-use crate::dicom::{Belonging, Registration, read_radiograph, write_registration};
+use crate::case::{Case, Ct, Placement, Pose, Radiograph, Remark};
+use crate::dicom::{Belonging, read_radiograph, write_registration};
 use crate::engine::{Watch, Wish};
 use crate::files::picture;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
-use crate::registration::{Found, Method, Metric, RegistrationError, Request, View, check_belongs, register};
+use crate::registration::{
+    Found, Method, Metric, RegistrationError, Request, View, check_belongs, register, spatial_registration,
+};
 use anyhow::{Context as _, anyhow};
 use glam::DVec3;
 use serde_json::{Value, json};
@@ -150,7 +152,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let centre_mm = args
         .isocentre
         .or_else(|| images.iter().find_map(|i| i.setup.map(|s| s.isocentre_mm)))
-        .or_else(|| isocentre_of(&case))
+        .or_else(|| words::first_isocentre(&case))
         .ok_or_else(|| anyhow!("where the isocentre is, is not known; give it with --isocentre x,y,z"))?;
     let table = HuTable::shipped_default();
     let curve = AttenuationCurve::new(CurveKind::Water, &table, args.energy / 1000.0);
@@ -168,7 +170,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     };
     let found = register(&request, &device, &Watch::new(), &|_| ())?;
     if let Some(out) = &args.out {
-        let object = object(&found, &images[0], &ct, &case, centre_mm);
+        let object = spatial_registration(&found.pose, centre_mm, &images[0], &ct, &case);
         write_registration(out, &object, &ct, &Belonging::of(&case))?;
     }
     Ok(answer(args, &case, &request, &found, &remarks))
@@ -204,7 +206,7 @@ fn image(
         }
     };
     let first: anyhow::Result<_> = placed(None);
-    let (image, said) = match (first, isocentre_of(case)) {
+    let (image, said) = match (first, words::first_isocentre(case)) {
         (Err(error), Some(isocentre)) if args.isocentre.is_none() && is_about_place(&error) => {
             let (image, mut said) = placed(Some(isocentre)).with_context(|| error.to_string())?;
             let words = "the isocentre of the case's first beam is taken".to_owned();
@@ -231,23 +233,6 @@ fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(Radiograph, 
         return Ok((picture::read(path, &given)?, Vec::new()));
     }
     Ok(read_radiograph(path, given)?)
-}
-
-fn isocentre_of(case: &Case) -> Option<DVec3> {
-    case.plans.iter().flat_map(|p| &p.beams).next().map(|b| b.isocentre_mm)
-}
-
-/// From the CT's frame into that of the X-ray; where that has none of its own, a new one stands for the room as it was.
-fn object(found: &Found, image: &Radiograph, ct: &Ct, case: &Case, centre_mm: DVec3) -> Registration {
-    let source_frame_uid = Belonging::of(case).frame_of_reference_uid;
-    let own = &image.frame_of_reference_uid;
-    let registered_frame_uid = if own.is_empty() || *own == source_frame_uid {
-        derived_uid(&format!("room of {} for {}", image.label, ct.series_uid))
-    } else {
-        own.clone()
-    };
-    let matrix = found.pose.matrix(centre_mm);
-    Registration { source_frame_uid, registered_frame_uid, matrix, label: "REGISTRATION".to_owned() }
 }
 
 fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &[Remark]) -> Answer {

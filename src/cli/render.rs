@@ -6,7 +6,7 @@ use super::{Answer, Failure};
 use crate::app::compare::Layout;
 use crate::app::display::WashOf;
 use crate::app::follow::{EndsAt, EngineChoice};
-use crate::app::register::{Mode, RegisterWish};
+use crate::app::register::{Mode, Pair, RegisterWish};
 use crate::app::report;
 use crate::app::state::Workspace;
 use crate::app::view::ViewKind;
@@ -63,6 +63,14 @@ pub struct Args {
     /// With register: blend, colours, checkerboard, swipe, spyglass, difference, edges, xray or drr
     #[arg(long, value_name = "MODE")]
     overlay: Option<Mode>,
+
+    /// With register: the two colours of --overlay colours, red-cyan or orange-blue
+    #[arg(long, value_name = "PAIR")]
+    pair: Option<Pair>,
+
+    /// With register: bone dark, as on film
+    #[arg(long)]
+    bone_dark: bool,
 
     /// Width and height in pixels
     #[arg(long, value_name = "WxH", default_value = "1600x1000", value_parser = size)]
@@ -225,11 +233,13 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterWish>> {
         made_up: args.made_up,
         pose: args.pose,
         mode: args.overlay,
+        pair: args.pair,
+        bone_dark: args.bone_dark,
     };
     if args.workspace != Workspace::Register {
         anyhow::ensure!(
             wish == RegisterWish::default(),
-            "--image, --made-up, --pose and --overlay belong to --workspace register"
+            "--image, --made-up, --pose, --overlay, --pair and --bone-dark belong to --workspace register"
         );
         return Ok(None);
     }

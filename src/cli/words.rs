@@ -53,6 +53,31 @@ impl CaseArgs {
     }
 }
 
+/// Where the rays come from.
+#[derive(Debug, clap::Args)]
+pub struct SourceArgs {
+    /// Gantry angle, degrees
+    #[arg(long, value_name = "DEG", default_value = "0", value_parser = finite, allow_negative_numbers = true)]
+    pub gantry: f64,
+
+    /// Couch angle, degrees
+    #[arg(long, value_name = "DEG", default_value = "0", value_parser = finite, allow_negative_numbers = true)]
+    pub couch: f64,
+
+    /// Isocentre, patient LPS, mm; left out: that of the case's first beam
+    #[arg(long, value_name = "X,Y,Z", value_parser = position, allow_hyphen_values = true)]
+    pub isocentre: Option<DVec3>,
+
+    /// Source to axis distance, mm
+    #[arg(long, value_name = "MM", default_value = "1000", value_parser = positive)]
+    pub sad: f64,
+}
+
+/// The isocentre of a case's first beam.
+pub fn first_isocentre(case: &Case) -> Option<DVec3> {
+    case.plans.iter().flat_map(|p| &p.beams).next().map(|b| b.isocentre_mm)
+}
+
 /// The CT of a case that needs one.
 pub fn ct_of(case: &Case) -> anyhow::Result<Arc<Ct>> {
     case.ct.clone().ok_or_else(|| anyhow!("{} has no CT; add the folder with its CT series", case.source))

@@ -66,6 +66,11 @@ impl Wish {
         }
     }
 
+    /// Whether a card is to answer, as far as one can tell without opening it.
+    pub fn is_for_a_card(self) -> bool {
+        self != Self::Cpu && cuda::cards().is_ok_and(|cards| !cards.is_empty())
+    }
+
     /// The same wish for each device over which jobs that do not depend on each other are spread; one or more.
     pub fn spread(self) -> Vec<Self> {
         match (self, cuda::cards()) {

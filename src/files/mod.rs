@@ -1,5 +1,6 @@
 //! Case <-> everything on disk that is not DICOM.
 
+mod cache;
 pub mod demo;
 pub mod mha;
 pub mod pdf;
@@ -8,4 +9,5 @@ pub mod plan_toml;
 mod replace;
 pub mod session;
 
+pub use cache::cache_folder;
 pub use replace::replace_file;

@@ -3,11 +3,13 @@
 use super::{HuTable, Material};
 use crate::geometry::Volume;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::sync::Arc;
 
 /// How HU are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CurveKind {
     /// What HU are by definition: `mu = mu_water (1 + HU / 1000)`, nothing below -1000.
     #[default]
@@ -24,6 +26,14 @@ impl CurveKind {
         match self {
             Self::Water => "water",
             Self::Tissue => "tissue",
+        }
+    }
+
+    /// Its name in a list.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Water => "water, as HU are defined",
+            Self::Tissue => "tissues of the HU table",
         }
     }
 }

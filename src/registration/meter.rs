@@ -37,15 +37,20 @@ impl Meter {
         views: &[View],
         centre_mm: DVec3,
         metric: Metric,
+        device: &Compute,
     ) -> Result<Self, RegistrationError> {
         let pictures = views
             .iter()
             .map(|view| Ok((view.radiograph.label.clone(), view.picture()?)))
             .collect::<Result<Vec<_>, RegistrationError>>()?;
         let coarseness = Coarseness { side_mm: SIDE_MM, metric, sample: Sample::ALL, pixels: PIXELS };
-        Ok(Self {
-            scene: Mutex::new(Scene::new(attenuation, &pictures, centre_mm, coarseness, &Compute::Cpu)?),
-        })
+        let scene = Scene::new(attenuation, &pictures, centre_mm, coarseness, device)?;
+        Ok(Self { scene: Mutex::new(scene) })
+    }
+
+    /// Whether a card answers.
+    pub fn is_on_card(&self) -> bool {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner).is_on_card()
     }
 
     /// The metric; `None` where it is undefined (the DRR has one value only).

@@ -11,13 +11,14 @@ use crate::engine::slopes::{AXES, Slopes, numbers, pose_of};
 use crate::engine::{Compute, Stopped, Watch};
 use crate::geometry::Volume;
 use glam::DVec3;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// How the pose is looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Method {
     /// CMA-ES where all is coarse, then the gradient method; where the metric has no slopes, Powell's.
     #[default]

@@ -43,8 +43,8 @@ pub enum Slot {
     Save,
     /// A HU table read from a file.
     HuTable,
-    /// X-rays read or made up.
-    Xray,
+    /// X-rays read or made up; each asking has a number of its own.
+    Xray(usize),
     /// The CT's attenuation, for DRRs.
     Attenuation,
     /// The metric made ready for X-rays.

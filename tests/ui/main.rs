@@ -8,5 +8,6 @@ mod hu;
 mod monte_carlo;
 mod open;
 mod register;
+mod register_kept;
 mod rois;
 mod tools;

@@ -56,7 +56,7 @@ fn body() -> Volume<f32> {
     Volume::new(Arc::new(grid), hu)
 }
 
-fn phantom(name: &str) -> Options {
+pub fn phantom(name: &str) -> Options {
     let case = folder(name).join("body.mha");
     mha::write(&case, &body()).expect("a volume");
     let case = Some(case.display().to_string());
@@ -64,7 +64,7 @@ fn phantom(name: &str) -> Options {
 }
 
 /// With the made-up pair on show and the metric known.
-fn with_pair(name: &str) -> Window {
+pub fn with_pair(name: &str) -> Window {
     let mut w = window(phantom(name));
     until(&mut w, "case", |app| app.state.is_loaded());
     w.get_by_label("Make up a pair to try it").click();
@@ -73,7 +73,7 @@ fn with_pair(name: &str) -> Window {
     w
 }
 
-fn pose(app: &App) -> Pose {
+pub fn pose(app: &App) -> Pose {
     app.state.register.poses.now()
 }
 
@@ -235,7 +235,7 @@ fn the_difference_vanishes_at_the_true_pose_alone() {
     }
 }
 
-fn grey_png(path: &PathBuf, value: impl Fn(u32, u32) -> u8) {
+pub fn grey_png(path: &PathBuf, value: impl Fn(u32, u32) -> u8) {
     let (width, height) = (120, 90);
     let file = std::fs::File::create(path).expect("a file");
     let mut encoder = png::Encoder::new(file, width, height);

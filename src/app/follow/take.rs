@@ -147,7 +147,7 @@ impl App {
                 follow.gamma_failed(slot, &message);
                 return;
             }
-            Slot::Xray | Slot::Attenuation | Slot::Meter | Slot::MetricValue | Slot::Search => {
+            Slot::Xray(_) | Slot::Attenuation | Slot::Meter | Slot::MetricValue | Slot::Search => {
                 if !self.fail_register(slot, &message) {
                     return;
                 }

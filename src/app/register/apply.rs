@@ -2,7 +2,9 @@
 
 use super::image::{Image, Region};
 use super::open::{GeometryDraft, OpenedImage};
-use super::{Display, MOST_IMAGES, Poses, Proposal, RegisterAnswer, RegisterWish, Search, demo, held};
+use super::{
+    Display, MOST_IMAGES, Poses, Proposal, Reading, RegisterAnswer, RegisterWish, Search, demo, held,
+};
 use crate::app::App;
 use crate::app::follow::Answer;
 use crate::app::state::{NoticeKind, Workspace};
@@ -16,6 +18,10 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub enum RegisterAction {
     OpenImage(PathBuf),
+    /// How the DRRs read HU.
+    Reading(Reading),
+    /// Writes the pose as a DICOM registration.
+    Save(PathBuf),
     /// Changes what is said of an X-ray that waits for its geometry; `None` drops it.
     Draft(Option<Box<GeometryDraft>>),
     /// Opens that X-ray with what is said.
@@ -56,14 +62,17 @@ impl App {
     pub(in crate::app) fn register(&mut self, action: RegisterAction) {
         let register = &mut self.state.register;
         match action {
-            RegisterAction::OpenImage(path) => self.open_xray(path, Placement::default()),
+            RegisterAction::OpenImage(path) => self.open_xray(path, Placement::default(), None),
+            RegisterAction::Reading(reading) => register.reading = reading.sound(),
+            RegisterAction::Save(path) => self.save_registration(path),
             RegisterAction::Draft(draft) => register.draft = draft,
             RegisterAction::UseGeometry(draft) => {
                 register.draft = None;
-                self.open_xray(draft.path, draft.placement);
+                self.open_xray(draft.path, draft.placement, None);
             }
             RegisterAction::MakeUp => {
                 register.poses = Poses::default();
+                self.state.workspace = Workspace::Register;
                 self.make_up_xrays();
             }
             RegisterAction::RemoveImage(index) => {
@@ -133,22 +142,23 @@ impl App {
 
     /// What a new window was asked to begin with, once its case is on show.
     pub(in crate::app) fn begin_register(&mut self, wish: RegisterWish) {
-        let RegisterWish { images, made_up, pose, mode } = wish;
+        let RegisterWish { images, made_up, pose, mode, pair, bone_dark } = wish;
         let register = &mut self.state.register;
-        if let Some(mode) = mode {
-            register.display.mode = mode;
-        }
+        let display = &mut register.display;
+        display.mode = mode.unwrap_or(display.mode);
+        display.pair = pair.unwrap_or(display.pair);
+        display.bone_dark |= bone_dark;
         if let Some(pose) = pose {
             register.poses.set(pose, None);
         }
         if made_up {
             self.make_up_xrays();
         }
-        images.into_iter().for_each(|path| self.open_xray(path, Placement::default()));
+        images.into_iter().for_each(|path| self.open_xray(path, Placement::default(), None));
     }
 
     /// The pair; by the user's hand the pose then begins at the plan's.
-    fn make_up_xrays(&mut self) {
+    pub(super) fn make_up_xrays(&mut self) {
         let state = &mut self.state;
         let Some(ct) = state.case().ct.clone() else {
             state.notices.add(NoticeKind::Warning, "X-rays are made up from a CT: open one, or a demo.");
@@ -158,13 +168,11 @@ impl App {
         let patient = state.case().patient.clone();
         let number = state.register.made_up;
         state.register.made_up += 1;
-        state.workspace = Workspace::Register;
         let task = Task::new("Making up X-rays", move |watch| {
             demo::made_up(&ct, isocentre_mm, &patient, number, watch)
                 .map(|(images, hidden)| Answer::Register(RegisterAnswer::MadeUp(images, hidden)))
         });
-        self.worker.submit(Slot::Xray, task);
-        self.idle_frames = 0;
+        self.submit_xray(task);
     }
 
     /// A made-up pair takes the place of what was on show.
@@ -178,7 +186,7 @@ impl App {
     /// Puts an X-ray beside those on show, unless it is of somebody else; more than two push out the oldest. Where its
     /// positions are told in another frame of reference than the CT's, the isocentre is asked for.
     pub(super) fn take_opened(&mut self, opened: OpenedImage) {
-        let OpenedImage { image, remarks, path, given } = opened;
+        let OpenedImage { image, remarks } = opened;
         let state = &mut self.state;
         for remark in remarks {
             let text = format!("{}: {}.", image.radiograph.label, remark.message);
@@ -188,7 +196,8 @@ impl App {
         let ct_frame = case.ct.as_ref().map_or("", |ct| ct.frame_of_reference_uid.as_str());
         match check_belongs(&image.radiograph, &case.patient.id, ct_frame) {
             Err(RegistrationError::OtherFrame { .. }) => {
-                let mut draft = GeometryDraft { path, missing: vec!["isocentre"], placement: given };
+                let Some((path, placement)) = image.file else { return };
+                let mut draft = GeometryDraft { path, missing: vec!["isocentre"], placement };
                 draft.suggest(case, state.register.centre_mm(case));
                 state.register.draft = Some(Box::new(draft));
             }

@@ -1,9 +1,10 @@
 //! How X-ray and DRR are laid over each other, as the user chose.
 
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// What the views show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     Xray,
     Drr,
@@ -72,7 +73,7 @@ impl FromStr for Mode {
 }
 
 /// Two colours that together are white.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pair {
     RedCyan,
     /// Told apart with any colour vision.
@@ -90,6 +91,14 @@ impl Pair {
         }
     }
 
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::RedCyan => "red-cyan",
+            Self::OrangeBlue => "orange-blue",
+        }
+    }
+
     /// Display colours of X-ray and DRR, 0 to 1.
     pub fn colours(self) -> [[f32; 3]; 2] {
         match self {
@@ -99,8 +108,20 @@ impl Pair {
     }
 }
 
+impl FromStr for Pair {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|p| p.word() == word)
+            .ok_or_else(|| "it is red-cyan or orange-blue".to_owned())
+    }
+}
+
 /// Everything about the drawing that is not the images.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Display {
     pub mode: Mode,
     /// Share of the DRR.
@@ -118,6 +139,23 @@ pub struct Display {
     pub drr_window: [f32; 2],
     /// 32-bit filtering in the shader.
     pub exact: bool,
+}
+
+impl Display {
+    /// As read from a file: no value beyond what the panel lets one choose.
+    #[must_use]
+    pub fn sound(self) -> Self {
+        let share = |v: f32| if v.is_finite() { v.clamp(0.0, 1.0) } else { 0.5 };
+        let window = |w: [f32; 2], or: [f32; 2]| if w.iter().all(|v| v.is_finite()) { w } else { or };
+        let plain = Self::default();
+        Self {
+            blend: share(self.blend),
+            swipe: share(self.swipe),
+            xray_window: window(self.xray_window, plain.xray_window),
+            drr_window: window(self.drr_window, plain.drr_window),
+            ..self
+        }
+    }
 }
 
 impl Default for Display {

@@ -2,15 +2,15 @@
 
 use super::image::{Image, range_of};
 use super::open::{GeometryDraft, OpenedImage};
-use super::{Prepared, Proposal, Search};
+use super::{Prepared, Proposal, Reading, Search};
 use crate::app::App;
 use crate::app::follow::Answer;
 use crate::app::state::Workspace;
 use crate::case::Pose;
-use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
-use crate::engine::{Compute, Watch};
+use crate::engine::drr::{DrrRequest, Integrator, Pixels, Spread, drr};
+use crate::engine::{Compute, Watch, Wish};
 use crate::geometry::{Projection, Volume, VolumeId};
-use crate::physics::{AttenuationCurve, CurveKind, HuTable};
+use crate::physics::{AttenuationCurve, HuTable};
 use crate::registration::{self, Found, Meter, Metric, Request, Step};
 use crate::worker::{Lane, Slot, Task};
 use glam::DVec3;
@@ -25,6 +25,7 @@ const RANGE_STEP_MM: f64 = 3.0;
 pub(super) struct AttenuationInputs {
     ct: VolumeId,
     table: Arc<HuTable>,
+    reading: Reading,
 }
 
 /// What a metric is made from.
@@ -35,6 +36,7 @@ pub struct MeterInputs {
     version: u64,
     centre_mm: DVec3,
     metric: Metric,
+    device: Wish,
 }
 
 /// How far a search is, written by its thread and read by the window's.
@@ -108,14 +110,14 @@ impl App {
         let state = &mut self.state;
         let Some(ct) = state.history.case().ct.clone() else { return };
         let table = Arc::clone(&state.follow.settings.hu_table);
-        let inputs = AttenuationInputs { ct: ct.hu.id(), table };
+        let reading = state.register.reading;
+        let inputs = AttenuationInputs { ct: ct.hu.id(), table, reading };
         if state.register.attenuation_asked.as_ref() == Some(&inputs) {
             return;
         }
         state.register.attenuation_asked = Some(inputs.clone());
         let task = Task::new("Attenuation of the CT", move |_| {
-            let curve =
-                AttenuationCurve::new(CurveKind::Water, &inputs.table, AttenuationCurve::KILOVOLT_MEV);
+            let curve = AttenuationCurve::new(inputs.reading.curve, &inputs.table, 1e-3 * inputs.reading.kev);
             let volume = Arc::new(curve.attenuation(&ct.hu));
             let answer = AttenuationAnswer { inputs, volume };
             Ok::<_, String>(Answer::Register(RegisterAnswer::Attenuation(Box::new(answer))))
@@ -126,10 +128,11 @@ impl App {
     fn ask_meter(&mut self) {
         let state = &mut self.state;
         let centre_mm = state.register.centre_mm(state.history.case());
+        let device = state.follow.settings.device;
         let register = &mut state.register;
         let Some(attenuation) = register.attenuation().cloned() else { return };
         let (version, metric) = (register.version, register.metric);
-        let inputs = MeterInputs { attenuation: attenuation.id(), version, centre_mm, metric };
+        let inputs = MeterInputs { attenuation: attenuation.id(), version, centre_mm, metric, device };
         if register.meter_asked.as_ref() == Some(&inputs) {
             return;
         }
@@ -139,7 +142,7 @@ impl App {
             prepared(inputs, &attenuation, &images, watch)
                 .map(|p| Answer::Register(RegisterAnswer::Prepared(Box::new(p))))
         });
-        self.worker.submit(Slot::Meter, task);
+        self.worker.submit(Slot::Meter, on_lane_of(device, task));
     }
 
     fn ask_value(&mut self) {
@@ -154,13 +157,13 @@ impl App {
         if busy || register.value.as_ref().is_some_and(|(valued, _)| *valued == wanted) {
             return;
         }
-        let meter = Arc::clone(&prepared.meter);
+        let (meter, device) = (Arc::clone(&prepared.meter), prepared.inputs.device);
         register.value_asked = Some(wanted.clone());
         let task = Task::new("Metric of a pose", move |watch| {
             let value = meter.value(&wanted.1, watch)?;
             Ok::<_, crate::engine::Stopped>(Answer::Register(RegisterAnswer::Value(Box::new(wanted), value)))
         });
-        self.worker.submit(Slot::MetricValue, task);
+        self.worker.submit(Slot::MetricValue, on_lane_of(device, task));
     }
 
     pub(super) fn find_pose(&mut self) {
@@ -268,11 +271,17 @@ impl App {
 
     /// Another case comes: what is under way for this one ends.
     pub(in crate::app) fn reset_register(&mut self) {
-        for slot in [Slot::Attenuation, Slot::Meter, Slot::MetricValue, Slot::Search, Slot::Xray] {
+        let xrays = (0..self.new_xrays).map(Slot::Xray);
+        for slot in xrays.chain([Slot::Attenuation, Slot::Meter, Slot::MetricValue, Slot::Search]) {
             self.worker.cancel(slot);
         }
         self.state.register.reset();
     }
+}
+
+/// What is quick goes before the card's full work; without a card it has the other thread to itself.
+fn on_lane_of(device: Wish, task: Task<Answer>) -> Task<Answer> {
+    if device.is_for_a_card() { task.quick().on(Lane::Device) } else { task }
 }
 
 /// The metric made ready, and each DRR's black and white at the pose planned.
@@ -288,8 +297,9 @@ fn prepared(
     };
     let ranges = images.iter().map(range).collect::<Result<_, _>>()?;
     let views: Vec<_> = images.iter().map(|i| i.view()).collect();
-    let meter =
-        Meter::new(attenuation, &views, inputs.centre_mm, inputs.metric).map_err(|e| e.to_string())?;
+    let device = inputs.device.resolve().map_err(|e| e.to_string())?;
+    let meter = Meter::new(attenuation, &views, inputs.centre_mm, inputs.metric, &device)
+        .map_err(|e| e.to_string())?;
     Ok(Prepared { inputs, meter: Arc::new(meter), ranges })
 }
 
@@ -306,7 +316,7 @@ fn range(
         poses: vec![Pose::default()],
         pose_centre_mm: centre_mm,
         integrator: Integrator::Trilinear { step_mm: Some(RANGE_STEP_MM) },
-        pixels: Pixels::Subset { region: None, count, seed: 1 },
+        pixels: Pixels::Subset { region: None, count, spread: Spread::LowDiscrepancy, seed: 1 },
     };
     drr(&request, &Compute::Cpu, watch).map(|d| range_of(d.integrals)).map_err(|e| e.to_string())
 }

@@ -1,8 +1,10 @@
 //! An X-ray as the window shows it.
 
 use crate::app::render::Texels;
-use crate::case::Radiograph;
+use crate::case::{Placement, Radiograph};
 use crate::registration::{RegistrationError, View};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Texels along a side at most: every graphics device has room for as many, and no screen shows more.
@@ -13,7 +15,7 @@ const LEAST_REGION: usize = 8;
 const TAILS: [f64; 2] = [0.01, 0.995];
 
 /// A part of an image, pixels from its top left corner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     pub column: usize,
     pub row: usize,
@@ -33,6 +35,25 @@ impl Region {
         let (columns, rows) = (right - left, bottom - top);
         (columns.min(rows) >= LEAST_REGION).then_some(Self { column: left, row: top, columns, rows })
     }
+
+    /// Whether all of it lies in an image of `columns` x `rows`, and it is no less than one can mark.
+    pub fn fits(&self, [columns, rows]: [usize; 2]) -> bool {
+        let inside = |from: usize, count: usize, all: usize| {
+            count >= LEAST_REGION && from.checked_add(count).is_some_and(|end| end <= all)
+        };
+        inside(self.column, self.columns, columns) && inside(self.row, self.rows, rows)
+    }
+
+    /// The least that holds all pixels that are open. `None` where none is.
+    fn around(open: &[bool], columns: usize) -> Option<Self> {
+        let rows = || open.chunks(columns.max(1));
+        let any = |row: &[bool]| row.contains(&true);
+        let (top, bottom) = (rows().position(any)?, rows().rposition(any)?);
+        let ends = |row: &[bool]| Some((row.iter().position(|o| *o)?, row.iter().rposition(|o| *o)?));
+        let (left, right) =
+            rows().filter_map(ends).fold((usize::MAX, 0), |(a, b), (l, r)| (a.min(l), b.max(r)));
+        Some(Self { column: left, row: top, columns: right + 1 - left, rows: bottom + 1 - top })
+    }
 }
 
 /// An X-ray on show.
@@ -44,6 +65,10 @@ pub struct Image {
     pub range: [f32; 2],
     /// What the metric looks at; `None`: all.
     pub region: Option<Region>,
+    /// What the collimator left open, where that is known and not all of it.
+    pub opening: Option<Region>,
+    /// The file it came from, and what was said of its geometry.
+    pub file: Option<(PathBuf, Placement)>,
 }
 
 impl Image {
@@ -56,7 +81,9 @@ impl Image {
         let counted = picture.values.iter().zip(&picture.mask).filter(|(_, m)| **m).map(|(v, _)| *v);
         let range = range_of(counted.collect());
         let texels = Arc::new(binned(&picture.values, size));
-        Ok(Self { radiograph, texels, range, region: None })
+        let opening = radiograph.open.as_ref().and_then(|open| Region::around(open, size[0]));
+        let opening = opening.filter(|r| [r.columns, r.rows] != size);
+        Ok(Self { radiograph, texels, range, region: None, opening, file: None })
     }
 
     /// What the metric looks at.
@@ -134,6 +161,16 @@ mod tests {
         assert_eq!(Region::between([-50.0, 300.0], [400.0, -2.0], size), Some(whole));
         assert_eq!(Region::between([20.0, 20.0], [20.4, 60.0], size), None);
         assert_eq!(Region::between([120.0, 20.0], [180.0, 60.0], size), None);
+        assert!(whole.fits(size) && !Region { column: 1, ..whole }.fits(size));
+        assert!(!Region { columns: usize::MAX, ..whole }.fits(size));
+    }
+
+    #[test]
+    fn what_is_open_has_a_rim() {
+        let open: Vec<bool> =
+            (0..60).map(|n| (2..7).contains(&(n % 10)) && (1..4).contains(&(n / 10))).collect();
+        assert_eq!(Region::around(&open, 10), Some(Region { column: 2, row: 1, columns: 5, rows: 3 }));
+        assert_eq!(Region::around(&[false; 60], 10), None);
     }
 
     #[test]

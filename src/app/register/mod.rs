@@ -11,6 +11,8 @@ mod follow;
 mod image;
 mod moves;
 mod open;
+mod record;
+mod save;
 
 pub use apply::RegisterAction;
 pub use couch::CouchShift;
@@ -19,14 +21,18 @@ pub use follow::RegisterAnswer;
 pub use image::{Image, Region};
 pub use moves::{Poses, held, seen_axes, shifted, turned};
 pub use open::GeometryDraft;
+pub use record::RegisterRecord;
 
 use crate::case::{Case, Pose};
 use crate::engine::slopes::AXES;
 use crate::geometry::Volume;
+use crate::physics::{AttenuationCurve, CurveKind};
 use crate::registration::{Found, Meter, Method, Metric, Step, check_place};
 use follow::{AttenuationInputs, MeterInputs, Trace};
 use glam::DVec3;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -46,6 +52,34 @@ pub struct RegisterWish {
     pub made_up: bool,
     pub pose: Option<Pose>,
     pub mode: Option<Mode>,
+    pub pair: Option<Pair>,
+    pub bone_dark: bool,
+}
+
+/// How the HU of the CT are read for its DRRs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    pub curve: CurveKind,
+    /// Energy of the photons.
+    pub kev: f64,
+}
+
+impl Reading {
+    /// Of X-ray tubes and treatment beams; the tables go further.
+    pub const KEV: RangeInclusive<f64> = 20.0..=6000.0;
+
+    /// Within what is offered.
+    #[must_use]
+    pub fn sound(self) -> Self {
+        let kev = if self.kev.is_finite() { self.kev } else { Self::default().kev };
+        Self { kev: kev.clamp(*Self::KEV.start(), *Self::KEV.end()), ..self }
+    }
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { curve: CurveKind::default(), kev: 1000.0 * AttenuationCurve::KILOVOLT_MEV }
+    }
 }
 
 /// The Register workspace's part of the state.
@@ -61,6 +95,7 @@ pub struct Register {
     pub locked: [bool; AXES],
     pub step: f64,
     pub display: Display,
+    pub reading: Reading,
     pub metric: Metric,
     pub method: Method,
     /// The next drag in a view marks the region that the metric looks at.
@@ -121,6 +156,7 @@ impl Default for Register {
             locked: [false; AXES],
             step: STEPS[1],
             display: Display::default(),
+            reading: Reading::default(),
             metric: Metric::default(),
             method: Method::default(),
             marking: false,
@@ -244,7 +280,7 @@ impl Register {
     /// Another case is on show: how things are shown stays.
     pub(super) fn reset(&mut self) {
         let old = std::mem::take(self);
-        let Self { display, metric, method, step, version, .. } = old;
-        *self = Self { display, metric, method, step, version: version + 1, ..Self::default() };
+        let Self { display, reading, metric, method, step, version, .. } = old;
+        *self = Self { display, reading, metric, method, step, version: version + 1, ..Self::default() };
     }
 }

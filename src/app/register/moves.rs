@@ -54,6 +54,11 @@ pub struct Poses {
 const MOST: usize = 1000;
 
 impl Poses {
+    /// With nothing to undo.
+    pub fn at(now: Pose) -> Self {
+        Self { now, ..Self::default() }
+    }
+
     pub fn now(&self) -> Pose {
         self.now
     }

@@ -1,7 +1,7 @@
 //! X-rays from files: read on the worker's thread; where a file does not say where it was taken, the user is asked.
 
 use super::RegisterAnswer;
-use super::image::Image;
+use super::image::{Image, Region};
 use crate::app::App;
 use crate::app::follow::Answer;
 use crate::app::state::NoticeKind;
@@ -55,13 +55,11 @@ impl GeometryDraft {
     }
 }
 
-/// An X-ray read, and how.
+/// An X-ray read, and what is unusual about it.
 #[derive(Debug)]
 pub struct OpenedImage {
     pub(super) image: Image,
     pub(super) remarks: Vec<Remark>,
-    pub(super) path: PathBuf,
-    pub(super) given: Placement,
 }
 
 /// What comes of reading a file.
@@ -86,8 +84,9 @@ fn read(path: &Path, given: &Placement) -> Result<Read, String> {
 }
 
 impl App {
-    /// Reads an X-ray and puts it beside the ones on show; `given` goes before what the file says of its geometry.
-    pub(in crate::app) fn open_xray(&mut self, path: PathBuf, given: Placement) {
+    /// Reads an X-ray and puts it beside the ones on show; `given` goes before what the file says of its geometry. The metric
+    /// looks at `region` of it, where there is such.
+    pub(in crate::app) fn open_xray(&mut self, path: PathBuf, given: Placement, region: Option<Region>) {
         if self.state.case().ct.is_none() {
             let text = "An X-ray is registered with a CT: open the CT first.";
             self.state.notices.add(NoticeKind::Warning, text);
@@ -98,7 +97,10 @@ impl App {
             let answer = match read(&path, &given)? {
                 Read::Whole(radiograph, remarks) => {
                     let image = Image::new(*radiograph).map_err(|e| e.to_string())?;
-                    RegisterAnswer::Image(Box::new(OpenedImage { image, remarks, path, given }))
+                    let p = &image.radiograph.projection;
+                    let region = region.filter(|r| r.fits([p.columns(), p.rows()]));
+                    let image = Image { region, file: Some((path, given)), ..image };
+                    RegisterAnswer::Image(Box::new(OpenedImage { image, remarks }))
                 }
                 Read::Lacks(missing) => {
                     RegisterAnswer::Ask(Box::new(GeometryDraft { path, missing, placement: given }))
@@ -106,7 +108,13 @@ impl App {
             };
             Ok::<_, String>(Answer::Register(answer))
         });
-        self.worker.submit(Slot::Xray, task);
+        self.submit_xray(task);
+    }
+
+    /// X-rays are read one by one: none takes the place of another.
+    pub(super) fn submit_xray(&mut self, task: Task<Answer>) {
+        self.worker.submit(Slot::Xray(self.new_xrays), task);
+        self.new_xrays += 1;
         self.idle_frames = 0;
     }
 }

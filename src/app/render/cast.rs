@@ -1,8 +1,8 @@
 //! The compute pipelines of `kernels/cast.wgsl`: radiographs and silhouettes as seen from the source. A picture is
 //! kept until the beam, the volume or the fineness asked for changes.
 
-use super::pipeline::{self, Blocks};
-use super::rays::{CastUniform, Sheet};
+use super::pipeline;
+use super::rays::{CastUniform, RayShader, Sheet};
 use super::textures::{Kind, Layouts, Textures};
 use crate::geometry::{BeamFrame, Mask, Volume};
 use egui_wgpu::wgpu;
@@ -66,8 +66,7 @@ struct Picture {
 pub(super) struct Caster {
     radiograph: wgpu::ComputePipeline,
     silhouette: wgpu::ComputePipeline,
-    blocks: Blocks<CastUniform>,
-    result_layout: wgpu::BindGroupLayout,
+    shader: RayShader,
     /// A picture and its sampler, for the pipeline that shows it.
     pub(super) picture_layout: wgpu::BindGroupLayout,
     sampler: wgpu::Sampler,
@@ -77,47 +76,14 @@ pub(super) struct Caster {
 }
 
 impl Caster {
-    pub(super) fn new(device: &wgpu::Device, layouts: &Layouts) -> Self {
-        let blocks = Blocks::new(device);
-        let result_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: Some("cast result"),
-            entries: &[wgpu::BindGroupLayoutEntry {
-                binding: 0,
-                visibility: wgpu::ShaderStages::COMPUTE,
-                ty: wgpu::BindingType::StorageTexture {
-                    access: wgpu::StorageTextureAccess::WriteOnly,
-                    format: wgpu::TextureFormat::Rgba16Float,
-                    view_dimension: wgpu::TextureViewDimension::D2,
-                },
-                count: None,
-            }],
-        });
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some("cast"),
-            source: wgpu::ShaderSource::Wgsl(SOURCE.into()),
-        });
-        let pipeline = |entry: &str, volume: &wgpu::BindGroupLayout| {
-            let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-                label: Some(entry),
-                bind_group_layouts: &[Some(blocks.layout()), Some(volume), Some(&result_layout)],
-                immediate_size: 0,
-            });
-            device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(entry),
-                layout: Some(&layout),
-                module: &module,
-                entry_point: Some(entry),
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                cache: None,
-            })
-        };
+    pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue, layouts: &Layouts) -> Self {
+        let shader = RayShader::new(device, queue, "cast", SOURCE, wgpu::TextureFormat::Rgba16Float);
         Self {
-            radiograph: pipeline("radiograph", &layouts.smooth),
-            silhouette: pipeline("silhouette", &layouts.exact),
+            radiograph: shader.pipeline("radiograph", &layouts.smooth),
+            silhouette: shader.pipeline("silhouette", &layouts.exact),
+            shader,
             picture_layout: pipeline::picture_layout(device),
             sampler: pipeline::linear_sampler(device),
-            blocks,
-            result_layout,
             pictures: HashMap::new(),
             clock: 0,
             casts: 0,
@@ -133,7 +99,6 @@ impl Caster {
     pub(super) fn radiograph(
         &mut self,
         device: &wgpu::Device,
-        queue: &wgpu::Queue,
         textures: &mut Textures,
         ct: &Arc<Volume<f32>>,
         frame: &BeamFrame,
@@ -145,14 +110,13 @@ impl Caster {
         }
         let volume = textures.volume(ct, Kind::Ct)?;
         let uniform = CastUniform::of_grid(ct.grid(), &sheet(frame, fineness));
-        Some(self.cast(device, queue, subject, &uniform, &volume, None, frame, fineness))
+        Some(self.cast(device, subject, &uniform, &volume, None, frame, fineness))
     }
 
     /// The silhouette of a structure, at least as fine as asked for.
     pub(super) fn silhouette(
         &mut self,
         device: &wgpu::Device,
-        queue: &wgpu::Queue,
         textures: &mut Textures,
         mask: &Arc<Mask>,
         frame: &BeamFrame,
@@ -164,7 +128,7 @@ impl Caster {
         }
         let volume = textures.mask(mask)?;
         let uniform = CastUniform::of_mask(mask, &sheet(frame, fineness));
-        Some(self.cast(device, queue, subject, &uniform, &volume, Some(Arc::clone(mask)), frame, fineness))
+        Some(self.cast(device, subject, &uniform, &volume, Some(Arc::clone(mask)), frame, fineness))
     }
 
     fn kept(&mut self, subject: Subject, frame: &BeamFrame, fineness: Fineness) -> Option<wgpu::BindGroup> {
@@ -181,7 +145,6 @@ impl Caster {
     fn cast(
         &mut self,
         device: &wgpu::Device,
-        queue: &wgpu::Queue,
         subject: Subject,
         uniform: &CastUniform,
         volume: &wgpu::BindGroup,
@@ -189,40 +152,18 @@ impl Caster {
         frame: &BeamFrame,
         fineness: Fineness,
     ) -> wgpu::BindGroup {
-        let side = fineness.texels();
-        let texture = device.create_texture(&wgpu::TextureDescriptor {
+        let target = self.shader.target([fineness.texels(); 2]);
+        let pipeline = if mask.is_some() { &self.silhouette } else { &self.radiograph };
+        self.shader.cast(pipeline, uniform, volume, &target);
+        let entry = |binding, resource| wgpu::BindGroupEntry { binding, resource };
+        let picture = device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("cast"),
-            size: wgpu::Extent3d { width: side, height: side, depth_or_array_layers: 1 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: wgpu::TextureFormat::Rgba16Float,
-            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::STORAGE_BINDING,
-            view_formats: &[],
+            layout: &self.picture_layout,
+            entries: &[
+                entry(0, wgpu::BindingResource::TextureView(&target.view)),
+                entry(1, wgpu::BindingResource::Sampler(&self.sampler)),
+            ],
         });
-        let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
-        let group = |layout, entries: &[wgpu::BindGroupEntry<'_>]| {
-            device.create_bind_group(&wgpu::BindGroupDescriptor { label: Some("cast"), layout, entries })
-        };
-        let texture_entry =
-            wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&view) };
-        let uniforms = self.blocks.upload(device, std::slice::from_ref(uniform));
-        let result = group(&self.result_layout, std::slice::from_ref(&texture_entry));
-        let sampler = wgpu::BindingResource::Sampler(&self.sampler);
-        let picture = group(
-            &self.picture_layout,
-            &[texture_entry, wgpu::BindGroupEntry { binding: 1, resource: sampler }],
-        );
-        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            pass.set_pipeline(if mask.is_some() { &self.silhouette } else { &self.radiograph });
-            pass.set_bind_group(0, &uniforms, &[self.blocks.offset(0)]);
-            pass.set_bind_group(1, volume, &[]);
-            pass.set_bind_group(2, &result, &[]);
-            pass.dispatch_workgroups(side.div_ceil(8), side.div_ceil(8), 1);
-        }
-        queue.submit([encoder.finish()]);
         self.casts += 1;
         let kept =
             Picture { frame: *frame, fineness, group: picture.clone(), _mask: mask, last_used: self.clock };

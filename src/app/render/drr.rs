@@ -2,8 +2,7 @@
 //! into textures that `radiograph` shows. Each is kept until pose, image, volume or the fineness asked for changes.
 
 use super::Fineness;
-use super::pipeline::Blocks;
-use super::rays::{CastUniform, Sheet};
+use super::rays::{CastUniform, RayShader, Sheet, Target};
 use super::textures::{Kind, Layouts, Textures};
 use crate::case::Pose;
 use crate::geometry::{Grid, Mask, Projection, Volume, VolumeId};
@@ -82,23 +81,24 @@ enum Subject {
 pub(super) struct Picture {
     view: DrrView,
     volume: Option<VolumeId>,
-    texture: wgpu::Texture,
-    /// To be read by texels.
-    pub(super) shown: wgpu::TextureView,
-    written: wgpu::BindGroup,
+    target: Target,
     pub(super) pixels_per_texel: usize,
     _mask: Option<Arc<Mask>>,
     last_frame: u64,
 }
 
+impl Picture {
+    /// To be read by texels.
+    pub(super) fn shown(&self) -> &wgpu::TextureView {
+        &self.target.view
+    }
+}
+
 pub(super) struct DrrCaster {
-    device: wgpu::Device,
-    queue: wgpu::Queue,
+    shader: RayShader,
     filtered: wgpu::ComputePipeline,
     exact: wgpu::ComputePipeline,
     silhouette: wgpu::ComputePipeline,
-    blocks: Blocks<CastUniform>,
-    result_layout: wgpu::BindGroupLayout,
     pictures: HashMap<Subject, Picture>,
     frame: u64,
     casts: u64,
@@ -106,47 +106,12 @@ pub(super) struct DrrCaster {
 
 impl DrrCaster {
     pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue, layouts: &Layouts) -> Self {
-        let blocks = Blocks::new(device);
-        let result_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: Some("drr result"),
-            entries: &[wgpu::BindGroupLayoutEntry {
-                binding: 0,
-                visibility: wgpu::ShaderStages::COMPUTE,
-                ty: wgpu::BindingType::StorageTexture {
-                    access: wgpu::StorageTextureAccess::WriteOnly,
-                    format: wgpu::TextureFormat::R32Float,
-                    view_dimension: wgpu::TextureViewDimension::D2,
-                },
-                count: None,
-            }],
-        });
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some("drr"),
-            source: wgpu::ShaderSource::Wgsl(SOURCE.into()),
-        });
-        let pipeline = |entry: &str, volume: &wgpu::BindGroupLayout| {
-            let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-                label: Some(entry),
-                bind_group_layouts: &[Some(blocks.layout()), Some(volume), Some(&result_layout)],
-                immediate_size: 0,
-            });
-            device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(entry),
-                layout: Some(&layout),
-                module: &module,
-                entry_point: Some(entry),
-                compilation_options: wgpu::PipelineCompilationOptions::default(),
-                cache: None,
-            })
-        };
+        let shader = RayShader::new(device, queue, "drr", SOURCE, wgpu::TextureFormat::R32Float);
         Self {
-            filtered: pipeline("filtered", &layouts.smooth),
-            exact: pipeline("exact", &layouts.exact),
-            silhouette: pipeline("silhouette", &layouts.exact),
-            device: device.clone(),
-            queue: queue.clone(),
-            blocks,
-            result_layout,
+            filtered: shader.pipeline("filtered", &layouts.smooth),
+            exact: shader.pipeline("exact", &layouts.exact),
+            silhouette: shader.pipeline("silhouette", &layouts.exact),
+            shader,
             pictures: HashMap::new(),
             frame: 0,
             casts: 0,
@@ -227,65 +192,25 @@ impl DrrCaster {
         let [width, height] = view.sheet(grid).texels;
         // A pose dragged draws into the same texture again and again.
         let old = self.pictures.remove(&subject);
-        let fits = old.filter(|p| p.texture.width() == width && p.texture.height() == height);
-        let mut picture = fits.unwrap_or_else(|| self.new_picture(view, [width, height]));
+        let fits =
+            old.map(|p| p.target).filter(|t| [t.texture.width(), t.texture.height()] == [width, height]);
+        let target = fits.unwrap_or_else(|| self.shader.target([width, height]));
         let pipeline = match (&mask, view.exact) {
             (Some(_), _) => &self.silhouette,
             (None, true) => &self.exact,
             (None, false) => &self.filtered,
         };
-        let uniforms = self.blocks.upload(&self.device, std::slice::from_ref(uniform));
-        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            pass.set_pipeline(pipeline);
-            pass.set_bind_group(0, &uniforms, &[self.blocks.offset(0)]);
-            pass.set_bind_group(1, volume, &[]);
-            pass.set_bind_group(2, &picture.written, &[]);
-            pass.dispatch_workgroups(width.div_ceil(8), height.div_ceil(8), 1);
-        }
-        self.queue.submit([encoder.finish()]);
+        self.shader.cast(pipeline, uniform, volume, &target);
         self.casts += 1;
-        picture.view = *view;
-        picture.volume = id;
-        picture.pixels_per_texel = view.pixels_per_texel(grid);
-        picture._mask = mask;
-        picture.last_frame = self.frame;
-        self.pictures.insert(subject, picture);
-    }
-
-    fn new_picture(&self, view: &DrrView, [width, height]: [u32; 2]) -> Picture {
-        let texture = self.device.create_texture(&wgpu::TextureDescriptor {
-            label: Some("drr"),
-            size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: wgpu::TextureFormat::R32Float,
-            usage: wgpu::TextureUsages::TEXTURE_BINDING
-                | wgpu::TextureUsages::STORAGE_BINDING
-                | wgpu::TextureUsages::COPY_SRC,
-            view_formats: &[],
-        });
-        let shown = texture.create_view(&wgpu::TextureViewDescriptor::default());
-        let written = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("drr"),
-            layout: &self.result_layout,
-            entries: &[wgpu::BindGroupEntry {
-                binding: 0,
-                resource: wgpu::BindingResource::TextureView(&shown),
-            }],
-        });
-        Picture {
+        let picture = Picture {
             view: *view,
-            volume: None,
-            texture,
-            shown,
-            written,
-            pixels_per_texel: 1,
-            _mask: None,
+            volume: id,
+            target,
+            pixels_per_texel: view.pixels_per_texel(grid),
+            _mask: mask,
             last_frame: self.frame,
-        }
+        };
+        self.pictures.insert(subject, picture);
     }
 }
 

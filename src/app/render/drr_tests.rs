@@ -36,26 +36,26 @@ fn attenuation() -> Arc<Volume<f32>> {
 }
 
 fn values(caster: &DrrCaster, picture: &Picture) -> Vec<f32> {
-    let [width, height] = [picture.texture.width(), picture.texture.height()];
+    let [width, height] = [picture.target.texture.width(), picture.target.texture.height()];
     let row = (4 * width).next_multiple_of(256);
-    let buffer = caster.device.create_buffer(&wgpu::BufferDescriptor {
+    let buffer = caster.shader.device.create_buffer(&wgpu::BufferDescriptor {
         label: None,
         size: u64::from(row * height),
         usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
         mapped_at_creation: false,
     });
-    let mut encoder = caster.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    let mut encoder = caster.shader.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
     encoder.copy_texture_to_buffer(
-        picture.texture.as_image_copy(),
+        picture.target.texture.as_image_copy(),
         wgpu::TexelCopyBufferInfo {
             buffer: &buffer,
             layout: wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(row), rows_per_image: None },
         },
-        picture.texture.size(),
+        picture.target.texture.size(),
     );
-    caster.queue.submit([encoder.finish()]);
+    caster.shader.queue.submit([encoder.finish()]);
     buffer.slice(..).map_async(wgpu::MapMode::Read, |_| {});
-    caster.device.poll(wgpu::PollType::wait_indefinitely()).expect("the device answers");
+    caster.shader.device.poll(wgpu::PollType::wait_indefinitely()).expect("the device answers");
     let bytes = buffer.slice(..).get_mapped_range().expect("mapped");
     let line = |r: u32| &bytes[(r * row) as usize..(r * row + 4 * width) as usize];
     (0..height).flat_map(|r| bytemuck::pod_collect_to_vec::<u8, f32>(line(r))).collect()

@@ -60,7 +60,7 @@ struct Parts {
 
 /// Builds the pipelines on the window's device. The handle goes into every [`crate::app::view::Scene`].
 pub fn install(state: &RenderState) -> Gpu {
-    let device = state.device.clone();
+    let (device, queue) = (state.device.clone(), state.queue.clone());
     // wgpu's own answer to an error is to panic; a driver's trouble must not end the program.
     device.on_uncaptured_error(Arc::new(|error| tracing::error!("graphics device: {error}")));
     let layouts = textures::Layouts::new(&device);
@@ -68,10 +68,9 @@ pub fn install(state: &RenderState) -> Gpu {
     let compare = ComparePipeline::new(&device, state.target_format, &layouts);
     let outline = OutlinePipeline::new(&device, state.target_format, &layouts);
     let computes = device.limits().max_compute_workgroups_per_dimension > 0;
-    let caster = computes.then(|| Caster::new(&device, &layouts));
+    let caster = computes.then(|| Caster::new(&device, &queue, &layouts));
     let bev = caster.as_ref().map(|c| BevPipeline::new(&device, state.target_format, &c.picture_layout));
     let caster = caster.map(Mutex::new);
-    let queue = state.queue.clone();
     let radiograph = Mutex::new(RadiographPipeline::new(&device, &queue, state.target_format));
     let drr = computes.then(|| Mutex::new(DrrCaster::new(&device, &queue, &layouts)));
     let textures = Mutex::new(Textures::new(device.clone(), queue.clone(), layouts));
@@ -192,17 +191,16 @@ impl Gpu {
         let parts = self.parts.as_ref()?;
         let mut caster = parts.caster.as_ref()?.lock();
         let mut textures = parts.textures.lock();
-        let (device, queue) = (&parts.device, &parts.queue);
+        let device = &parts.device;
         let mut layers = Vec::new();
         if let Some(ct) = look.ct
-            && let Some(picture) = caster.radiograph(device, queue, &mut textures, ct, beam, fineness)
+            && let Some(picture) = caster.radiograph(device, &mut textures, ct, beam, fineness)
         {
             let layer = Layer::Radiograph { range_mm: look.range_mm, background: look.background };
             layers.push((picture, layer));
         }
         for outline in &look.outlines {
-            let Some(picture) = caster.silhouette(device, queue, &mut textures, outline.mask, beam, fineness)
-            else {
+            let Some(picture) = caster.silhouette(device, &mut textures, outline.mask, beam, fineness) else {
                 continue;
             };
             let layer = Layer::Silhouette { colour: outline.colour, width_px: outline.width_px };
@@ -228,7 +226,7 @@ impl Gpu {
         let mut silhouettes = Vec::new();
         if let Some(caster) = &parts.drr {
             let (mut caster, mut textures) = (caster.lock(), parts.textures.lock());
-            let drawn = |p: &drr::Picture| (p.shown.clone(), p.pixels_per_texel);
+            let drawn = |p: &drr::Picture| (p.shown().clone(), p.pixels_per_texel);
             drr = attenuation.and_then(|a| caster.drr(&mut textures, image, a, view).map(drawn));
             for outline in &look.outlines {
                 let picture = caster.silhouette(&mut textures, image, outline.mask, view).map(drawn);

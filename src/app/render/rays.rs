@@ -1,8 +1,125 @@
-//! What `kernels/rays.wgsl` is told: a source, a sheet of points its rays go through, and the box they meet.
+//! Casting rays through a volume into a flat texture: what `kernels/rays.wgsl` is told (a source, a sheet of points its rays
+//! go through, and the box they meet), and what its shaders have in common.
 
+use super::pipeline::Blocks;
 use crate::geometry::{Grid, Mask};
 use bytemuck::{Pod, Zeroable};
+use egui_wgpu::wgpu;
 use glam::DVec3;
+
+/// A shader of entry points that cast rays. Its groups are the uniforms, a volume, and the texture it writes.
+pub(super) struct RayShader {
+    name: &'static str,
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    module: wgpu::ShaderModule,
+    blocks: Blocks<CastUniform>,
+    format: wgpu::TextureFormat,
+    written: wgpu::BindGroupLayout,
+}
+
+/// A texture that a shader casts into.
+pub(super) struct Target {
+    pub texture: wgpu::Texture,
+    /// To be read by texels.
+    pub view: wgpu::TextureView,
+    written: wgpu::BindGroup,
+}
+
+impl RayShader {
+    pub(super) fn new(
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        name: &'static str,
+        source: &str,
+        format: wgpu::TextureFormat,
+    ) -> Self {
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(name),
+            source: wgpu::ShaderSource::Wgsl(source.into()),
+        });
+        let written = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some(name),
+            entries: &[wgpu::BindGroupLayoutEntry {
+                binding: 0,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::StorageTexture {
+                    access: wgpu::StorageTextureAccess::WriteOnly,
+                    format,
+                    view_dimension: wgpu::TextureViewDimension::D2,
+                },
+                count: None,
+            }],
+        });
+        let blocks = Blocks::new(device);
+        Self { name, device: device.clone(), queue: queue.clone(), module, blocks, format, written }
+    }
+
+    /// The pipeline of an entry point, for volumes of a layout.
+    pub(super) fn pipeline(&self, entry: &str, volume: &wgpu::BindGroupLayout) -> wgpu::ComputePipeline {
+        let layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(entry),
+            bind_group_layouts: &[Some(self.blocks.layout()), Some(volume), Some(&self.written)],
+            immediate_size: 0,
+        });
+        self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(entry),
+            layout: Some(&layout),
+            module: &self.module,
+            entry_point: Some(entry),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        })
+    }
+
+    /// A texture of so many columns and rows.
+    pub(super) fn target(&self, [width, height]: [u32; 2]) -> Target {
+        let texture = self.device.create_texture(&wgpu::TextureDescriptor {
+            label: Some(self.name),
+            size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D2,
+            format: self.format,
+            usage: wgpu::TextureUsages::TEXTURE_BINDING
+                | wgpu::TextureUsages::STORAGE_BINDING
+                | wgpu::TextureUsages::COPY_SRC,
+            view_formats: &[],
+        });
+        let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
+        let written = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some(self.name),
+            layout: &self.written,
+            entries: &[wgpu::BindGroupEntry {
+                binding: 0,
+                resource: wgpu::BindingResource::TextureView(&view),
+            }],
+        });
+        Target { texture, view, written }
+    }
+
+    /// Casts a ray for each texel.
+    pub(super) fn cast(
+        &self,
+        pipeline: &wgpu::ComputePipeline,
+        uniform: &CastUniform,
+        volume: &wgpu::BindGroup,
+        target: &Target,
+    ) {
+        let uniforms = self.blocks.upload(&self.device, std::slice::from_ref(uniform));
+        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            pass.set_pipeline(pipeline);
+            pass.set_bind_group(0, &uniforms, &[self.blocks.offset(0)]);
+            pass.set_bind_group(1, volume, &[]);
+            pass.set_bind_group(2, &target.written, &[]);
+            let [width, height] = [target.texture.width(), target.texture.height()];
+            pass.dispatch_workgroups(width.div_ceil(8), height.div_ceil(8), 1);
+        }
+        self.queue.submit([encoder.finish()]);
+    }
+}
 
 /// Rays from a source through the texels of a sheet; patient LPS, mm.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -233,7 +233,7 @@ fn writing(
     if pane == Pane::Checkerboard {
         squares(painter, rect, taken);
     }
-    overlay::letters(painter, rect, plane.right, plane.down, taken);
+    overlay::letters(painter, rect, plane.right, plane.down, taken, 0.0);
     overlay::scale_bar(painter, rect, plane.mm_per_point);
     title(painter, plane, state, compare, pane);
     let line = Stroke::new(1.5, theme::TEXT);

@@ -19,7 +19,7 @@ mod structure;
 pub use compare::{CompareScene, Pane, show_pane};
 pub use overlay::on_image;
 pub use plane::{ViewPlane, page_mm};
-pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as show_radiograph};
+pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as show_radiograph, size_mm};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
 use crate::app::roi::Shape;

@@ -57,7 +57,7 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
         Some(_) => uncertainty_legend(painter, plane.rect),
         None => legend_of(painter, plane.rect, &dose.display, dose.reference),
     });
-    letters(painter, plane.rect, plane.right, plane.down, taken);
+    letters(painter, plane.rect, plane.right, plane.down, taken, 0.0);
     title(painter, plane, kind, scene);
     scale_bar(painter, plane.rect, plane.mm_per_point);
     if scene.ct.is_some() {
@@ -92,17 +92,24 @@ pub(super) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
 }
 
 /// L R A P H F: the patient's directions at the rims, of screen right and down in patient LPS; beside what has
-/// `taken` the right rim.
-pub(super) fn letters(painter: &Painter, r: Rect, right: DVec3, down: DVec3, taken: Option<Rect>) {
+/// `taken` the right rim, and `aside` points off the lines through the middle, to the right and up.
+pub(super) fn letters(
+    painter: &Painter,
+    r: Rect,
+    right: DVec3,
+    down: DVec3,
+    taken: Option<Rect>,
+    aside: f32,
+) {
     let inset = 12.0;
-    let middle = r.center().y;
+    let (centre, middle) = (r.center().x + aside, r.center().y - aside);
     let beside = taken.filter(|t| t.expand(8.0).y_range().contains(middle));
     let right_end = beside.map_or(r.max.x - 6.0, |t| t.min.x - 6.0);
     for (direction, at, anchor) in [
         (right, pos2(right_end, middle), Anchor::Right),
         (-right, pos2(r.min.x + 6.0, middle), Anchor::Left),
-        (down, pos2(r.center().x, r.max.y - inset), Anchor::Middle),
-        (-down, pos2(r.center().x, r.min.y + inset), Anchor::Middle),
+        (down, pos2(centre, r.max.y - inset), Anchor::Middle),
+        (-down, pos2(centre, r.min.y + inset), Anchor::Middle),
     ] {
         text(painter, at, anchor, &direction_letters(direction), 14.0, theme::TEXT);
     }

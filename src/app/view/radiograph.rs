@@ -9,7 +9,8 @@ use crate::case::Pose;
 use crate::geometry::{Mask, Projection, Volume};
 use egui::emath::GuiRounding as _;
 use egui::{
-    Color32, CursorIcon, Painter, PointerButton, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui,
+    Color32, CursorIcon, Painter, PointerButton, Pos2, Rect, Response, Role, Sense, Shape, Stroke,
+    StrokeKind, Ui,
 };
 use egui::{WidgetInfo, pos2, vec2};
 use glam::DVec3;
@@ -18,7 +19,9 @@ use std::sync::Arc;
 const EDGES: Color32 = Color32::from_rgb(255, 190, 40);
 const FRAME: Color32 = Color32::from_rgb(120, 130, 142);
 const REGION: Color32 = Color32::from_rgb(120, 230, 160);
+/// Of the plan's fields, and of what the collimator of the X-ray itself left open.
 const FIELD: Color32 = Color32::from_rgb(255, 225, 120);
+const OPENING: Color32 = Color32::from_rgb(150, 205, 255);
 /// Side of a field of the checkerboard and radius of the spyglass, points.
 const SQUARE: f32 = 56.0;
 const SPYGLASS: f32 = 90.0;
@@ -148,7 +151,8 @@ fn half(image: &Projection) -> [f64; 2] {
     [0.5 * (image.columns() as f64 - 1.0), 0.5 * (image.rows() as f64 - 1.0)]
 }
 
-fn size_mm(image: &Projection) -> [f64; 2] {
+/// Width and height of an image in its own plane.
+pub fn size_mm(image: &Projection) -> [f64; 2] {
     let [dx, dy] = steps_mm(image);
     [dx * image.columns() as f64, dy * image.rows() as f64]
 }
@@ -406,11 +410,18 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
             (0..4).for_each(|n| line(seen[n], seen[(n + 1) % 4], Stroke::new(1.5, FIELD)));
         }
     }
-    if let Some(r) = scene.image.region {
+    let part = |r: Region| {
         let [c, w, t, h] = [r.column, r.columns, r.row, r.rows].map(|n| n as f64);
-        let part =
-            Rect::from_two_pos(plane.screen([c - 0.5, t - 0.5]), plane.screen([c + w - 0.5, t + h - 0.5]));
-        painter.rect_stroke(part, 0.0, Stroke::new(1.5, REGION), StrokeKind::Middle);
+        Rect::from_two_pos(plane.screen([c - 0.5, t - 0.5]), plane.screen([c + w - 0.5, t + h - 0.5]))
+    };
+    if let Some(opening) = scene.image.opening.filter(|_| display.field) {
+        let [a, b, c, d] = corners(part(opening));
+        for (from, to) in [(a, b), (b, c), (c, d), (d, a)] {
+            painter.extend(Shape::dashed_line(&[from, to], Stroke::new(1.2, OPENING), 7.0, 5.0));
+        }
+    }
+    if let Some(region) = scene.image.region {
+        painter.rect_stroke(part(region), 0.0, Stroke::new(1.5, REGION), StrokeKind::Middle);
     }
     let r = plane.rect;
     match display.mode {
@@ -432,6 +443,10 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
     }
 }
 
+fn corners(r: Rect) -> [Pos2; 4] {
+    [r.left_top(), r.right_top(), r.right_bottom(), r.left_bottom()]
+}
+
 /// Axes through the isocentre along the image's rows and columns, a tick every cm at its depth, longer every 5.
 fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
     const REACH_CM: i32 = 20;
@@ -451,7 +466,9 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
                 painter.line_segment([*place - across * half, *place + across * half], stroke);
             }
         }
-        for (n, place) in ticks.iter().filter(|(n, _)| n % 10 == 0) {
+        // Not where a label would be cut off, or stand on a letter.
+        let room = painter.clip_rect().shrink(26.0);
+        for (n, place) in ticks.iter().filter(|(n, at)| n % 10 == 0 && room.contains(*at)) {
             let label = format!("{} cm", n.abs());
             let beside = if across.y > 0.0 { vec2(0.0, 15.0) } else { vec2(10.0, 0.0) };
             let anchor = if across.y > 0.0 { Anchor::Middle } else { Anchor::Left };
@@ -464,9 +481,8 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
 fn words(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>, name: &str) {
     let r = plane.rect;
     let [right, up, _] = seen_axes(plane.image);
-    // Beside the graticule's axis and above the bottom's words.
-    let room = Rect::from_min_max(r.min, r.max - vec2(0.0, 44.0));
-    overlay::letters(painter, room, right, -up, None);
+    // At the rim of what is seen of the picture, beside the graticule's axes.
+    overlay::letters(painter, plane.frame().intersect(r), right, -up, None, 16.0);
     let title = text(painter, r.left_top() + vec2(8.0, 14.0), Anchor::Left, name, 13.0, theme::TEXT);
     let label = &scene.image.radiograph.label;
     text(painter, pos2(title.max.x + 8.0, title.center().y), Anchor::Left, label, 11.0, theme::WEAK);

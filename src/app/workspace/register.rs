@@ -38,10 +38,13 @@ pub fn show(
         empty(ui, state, commands);
         return;
     }
+    let sizes: Vec<[f64; 2]> =
+        state.register.images().iter().map(|i| view::size_mm(&i.radiograph.projection)).collect();
+    let wide = side_by_side(all, &sizes);
     let mut events = Vec::new();
     for (index, view) in views.iter_mut().enumerate().take(count) {
         let scene = scene(ui, state, gpu, index);
-        let rect = part(all, index, count);
+        let rect = part(all, wide, index, count);
         ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
             ui.set_clip_rect(rect);
             view::show_radiograph(ui, view, &scene, &mut events);
@@ -52,10 +55,19 @@ pub fn show(
     }
 }
 
-/// The place of a view: side by side, or one above the other where that is larger.
-fn part(all: Rect, index: usize, count: usize) -> Rect {
+/// Whether the pictures are larger side by side than one above the other.
+fn side_by_side(all: Rect, sizes_mm: &[[f64; 2]]) -> bool {
+    let fitted = |wide: bool| {
+        let room = part(all, wide, 0, sizes_mm.len()).size();
+        let scale = |&[w, h]: &[f64; 2]| (f64::from(room.x) / w).min(f64::from(room.y) / h);
+        sizes_mm.iter().map(scale).fold(f64::INFINITY, f64::min)
+    };
+    fitted(true) >= fitted(false)
+}
+
+/// The place of a view: side by side, or one above the other.
+fn part(all: Rect, wide: bool, index: usize, count: usize) -> Rect {
     let n = count as f32;
-    let wide = all.width() > all.height();
     let size = if wide {
         vec2((all.width() - GAP * (n - 1.0)) / n, all.height())
     } else {
@@ -215,4 +227,24 @@ fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Register(RegisterAction::MakeUp));
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use egui::pos2;
+
+    #[test]
+    fn two_pictures_lie_so_that_they_are_larger() {
+        let room = |w, h| Rect::from_min_size(pos2(10.0, 20.0), vec2(w, h));
+        let landscape = [[400.0, 300.0]; 2];
+        assert!(!side_by_side(room(880.0, 820.0), &landscape));
+        assert!(side_by_side(room(1200.0, 500.0), &landscape));
+        assert!(side_by_side(room(880.0, 820.0), &[[300.0, 400.0]; 2]));
+        for wide in [true, false] {
+            let parts = [0, 1].map(|n| part(room(880.0, 820.0), wide, n, 2));
+            assert!(parts.iter().all(|p| room(880.0, 820.0).contains_rect(*p)));
+            assert!(!parts[0].intersects(parts[1]));
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::case::Pose;
 use crate::engine::cuda::CudaError;
 use crate::engine::cuda::drr::{Launch, Work};
 use crate::engine::drr::content::Content;
-use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Rays, Region};
+use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Rays, Region, Spread};
 use crate::engine::{Compute, Watch, cpu, cuda};
 use crate::geometry::{Grid, ImagingSetup, PatientPosition, Projection, Volume};
 use glam::DVec3;
@@ -181,7 +181,12 @@ impl Case {
             } else if self.pixels == 200 * 200 {
                 Pixels::Region(Region { column: 275, row: 275, columns: 200, rows: 200 })
             } else {
-                Pixels::Subset { region: Some(REGION), count: self.pixels, seed: run as u64 }
+                Pixels::Subset {
+                    region: Some(REGION),
+                    count: self.pixels,
+                    spread: Spread::Random,
+                    seed: run as u64,
+                }
             },
         })
     }

@@ -20,6 +20,8 @@ pub struct Card {
     pub ordinal: usize,
     pub name: String,
     pub memory_bytes: usize,
+    /// Version of its driver, as that counts: 13000 for 13.0.
+    pub driver: i32,
 }
 
 impl fmt::Display for Card {
@@ -64,7 +66,7 @@ fn find_cards() -> Result<Vec<Card>, CudaError> {
         let name = result::device::get_name(device)?;
         // SAFETY: the device was just given by the driver.
         let memory_bytes = unsafe { result::device::total_mem(device) }?;
-        Ok(Card { ordinal: ordinal.unsigned_abs() as usize, name, memory_bytes })
+        Ok(Card { ordinal: ordinal.unsigned_abs() as usize, name, memory_bytes, driver: version })
     };
     let cards: Vec<Card> = (0..count).map(card).collect::<Result<_, _>>().map_err(failed)?;
     if cards.is_empty() { Err(CudaError::NoCard) } else { Ok(cards) }

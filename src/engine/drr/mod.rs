@@ -8,7 +8,7 @@ mod pixels;
 mod rays;
 pub mod space;
 
-pub use pixels::{Pixels, Region};
+pub use pixels::{Pixels, Region, Spread};
 pub use rays::{Image, Ray, Rays};
 
 use super::{Compute, CudaError, Stopped, Watch, cpu, cuda};

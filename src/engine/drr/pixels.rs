@@ -2,6 +2,7 @@
 
 use super::DrrError;
 use crate::geometry::Projection;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A rectangle of pixels.
@@ -24,16 +25,50 @@ impl Region {
     }
 }
 
+/// How a part of the pixels is spread over a region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    /// Each as likely as any other.
+    #[default]
+    Random,
+    /// A low-discrepancy sequence: no heaps and no holes (the first two dimensions of Sobol 1967).
+    LowDiscrepancy,
+}
+
+impl Spread {
+    pub const ALL: [Self; 2] = [Self::Random, Self::LowDiscrepancy];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::LowDiscrepancy => "low-discrepancy",
+        }
+    }
+}
+
+impl FromStr for Spread {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|s| s.word() == word)
+            .ok_or_else(|| "it is random or low-discrepancy".to_owned())
+    }
+}
+
 /// The pixels of an image that are computed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Pixels {
     #[default]
     All,
     Region(Region),
-    /// `count` different pixels of a region (`None`: of the image), spread evenly at random; the same for the same seed.
+    /// `count` different pixels of a region (`None`: of the image), spread over it; the same for the same seed.
     Subset {
         region: Option<Region>,
         count: usize,
+        spread: Spread,
         seed: u64,
     },
     /// Those of a list of `row * columns + column`, in its order.
@@ -66,7 +101,7 @@ impl Pixels {
                 let region = inside(*region)?;
                 Ok(Arc::new((0..region.pixels()).map(|n| number(region, n)).collect()))
             }
-            Self::Subset { region, count, seed } => {
+            Self::Subset { region, count, spread, seed } => {
                 let region = inside(region.unwrap_or(whole))?;
                 let there = region.pixels();
                 if *count == 0 {
@@ -75,7 +110,10 @@ impl Pixels {
                 if *count > there {
                     return Err(DrrError::TooManyPixels { asked: *count, there });
                 }
-                let chosen = chosen(there, *count, *seed);
+                let chosen = match spread {
+                    Spread::Random => chosen(there, *count, *seed),
+                    Spread::LowDiscrepancy => spread_out([region.columns, region.rows], *count, *seed),
+                };
                 Ok(Arc::new(chosen.into_iter().map(|n| number(region, n)).collect()))
             }
             Self::List(list) => {
@@ -105,6 +143,41 @@ fn chosen(there: usize, count: usize, seed: u64) -> Vec<usize> {
         }
     }
     chosen
+}
+
+/// The first `count` of `columns x rows` pixels that a Sobol sequence comes to, ascending. Its first `2^(a+b)` points, and
+/// each such run after, lie one to a cell of any grid of `2^a x 2^b` (a (0, 2)-sequence in base 2: Sobol 1967; Niederreiter
+/// 1987), so that over the smallest such grid around the pixels none is come to twice, and all are in the end. The seed turns
+/// bits of the cells over, which leaves that as it is.
+fn spread_out([columns, rows]: [usize; 2], count: usize, seed: u64) -> Vec<usize> {
+    let bits = |n: usize| n.next_power_of_two().trailing_zeros();
+    let [across, down] = [bits(columns), bits(rows)];
+    let mut state = seed;
+    let mut turned = || split_mix(&mut state) as u32;
+    let flip = [turned(), turned()];
+    // The leading bits of a fraction of 32 bits.
+    let cell = |fraction: u32, bits: u32| fraction.checked_shr(32 - bits).unwrap_or(0) as usize;
+    let place = |n: u32| {
+        let (column, row) = (cell(n.reverse_bits() ^ flip[0], across), cell(sobol(n) ^ flip[1], down));
+        (column < columns && row < rows).then_some(row * columns + column)
+    };
+    let mut chosen: Vec<usize> = (0..=u32::MAX).filter_map(place).take(count).collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// Number `n` of the second dimension of Sobol's sequence as a fraction of 32 bits: the direction numbers of the primitive
+/// polynomial x + 1, each the last one and itself halved, without carry.
+fn sobol(mut n: u32) -> u32 {
+    let (mut sum, mut direction) = (0, 1_u32 << 31);
+    while n != 0 {
+        if n & 1 == 1 {
+            sum ^= direction;
+        }
+        n >>= 1;
+        direction ^= direction >> 1;
+    }
+    sum
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
@@ -140,9 +213,14 @@ mod tests {
         {
             assert!(matches!(wrong.indices(&image()), Err(DrrError::Region { .. })), "{wrong:?}");
         }
-        let subset = |count| Pixels::Subset { region: None, count, seed: 1 };
-        assert_eq!(subset(0).indices(&image()), Err(DrrError::NoPixels));
-        assert_eq!(subset(201).indices(&image()), Err(DrrError::TooManyPixels { asked: 201, there: 200 }));
+        for spread in Spread::ALL {
+            let subset = |count| Pixels::Subset { region: None, count, spread, seed: 1 };
+            assert_eq!(subset(0).indices(&image()), Err(DrrError::NoPixels));
+            assert_eq!(
+                subset(201).indices(&image()),
+                Err(DrrError::TooManyPixels { asked: 201, there: 200 })
+            );
+        }
         let list = |list: &[u32]| Pixels::List(Arc::new(list.to_vec())).indices(&image());
         assert_eq!(list(&[]), Err(DrrError::NoPixels));
         assert_eq!(list(&[5, 200]), Err(DrrError::NoSuchPixel(200, 200)));
@@ -154,7 +232,7 @@ mod tests {
     fn a_subset_is_spread_evenly() {
         let region = Region { column: 2, row: 1, columns: 10, rows: 8 };
         let of = |seed| {
-            let subset = Pixels::Subset { region: Some(region), count: 20, seed };
+            let subset = Pixels::Subset { region: Some(region), count: 20, spread: Spread::Random, seed };
             subset.indices(&image()).expect("there are enough")
         };
         assert_eq!(of(7), of(7));
@@ -170,5 +248,58 @@ mod tests {
             // A quarter of 4000, standard deviation 27.
             assert!(if inside { (1000_i64 - i64::from(hits)).abs() < 140 } else { hits == 0 }, "{n}: {hits}");
         }
+    }
+
+    /// From 1.1 % to all of them: different pixels, as many as asked for, and every larger part holds the smaller one.
+    #[test]
+    fn a_low_discrepancy_part_grows_to_the_whole() {
+        let region = Region { column: 3, row: 1, columns: 17, rows: 9 };
+        let of = |count, seed| {
+            let subset = Pixels::Subset { region: Some(region), count, spread: Spread::LowDiscrepancy, seed };
+            subset.indices(&image()).expect("there are enough")
+        };
+        let mut last: Arc<Vec<u32>> = Arc::new(Vec::new());
+        for count in 1..=17 * 9 {
+            let chosen = of(count, 5);
+            assert!(chosen.len() == count && chosen.windows(2).all(|w| w[0] < w[1]), "{count}");
+            assert!(last.iter().all(|n| chosen.binary_search(n).is_ok()), "{count}");
+            last = chosen;
+        }
+        assert_eq!(last, Pixels::Region(region).indices(&image()).expect("inside"));
+        assert_ne!(of(20, 5), of(20, 6));
+    }
+
+    /// Of 512 x 256 pixels the first 2^m lie one to a rectangle of 2^(17-m) pixels, however long and narrow; and in boxes from
+    /// the corner there are as many of 990 as their area says, to a few, where random ones are off by dozens.
+    #[test]
+    fn a_low_discrepancy_part_has_no_heaps() {
+        let (columns, rows) = (512_usize, 256_usize);
+        for seed in [0, 1, 77] {
+            for m in 1..=12_usize {
+                let chosen = spread_out([columns, rows], 1 << m, seed);
+                for across in m.saturating_sub(8)..=m.min(9) {
+                    let (width, height) = (columns >> across, rows >> (m - across));
+                    let mut seen = vec![0; 1 << m];
+                    for n in &chosen {
+                        seen[n / columns / height * (columns / width) + n % columns / width] += 1;
+                    }
+                    assert!(seen.iter().all(|&count| count == 1), "2^{m} points, {width} x {height}");
+                }
+            }
+        }
+        let (columns, rows) = (400, 225);
+        let worst = |chosen: &[usize]| {
+            let boxes = (1..=20).flat_map(|i| (1..=15).map(move |j| [i * columns / 20, j * rows / 15]));
+            let off = boxes.map(|[width, height]| {
+                let inside = chosen.iter().filter(|&n| n % columns < width && n / columns < height).count();
+                let share = (width * height) as f64 / (columns * rows) as f64;
+                (inside as f64 - share * chosen.len() as f64).abs()
+            });
+            off.fold(0.0, f64::max)
+        };
+        // 1.1 % of the paper's region.
+        let even = worst(&spread_out([columns, rows], 990, 3));
+        let random = worst(&chosen(columns * rows, 990, 3));
+        assert!(even < 8.0 && random > 15.0, "{even} {random}");
     }
 }

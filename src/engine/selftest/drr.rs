@@ -5,7 +5,7 @@ use super::{Row, differences};
 use crate::case::Pose;
 use crate::engine::bench::degreef::Random;
 use crate::engine::cuda::{self, CudaError};
-use crate::engine::drr::{DrrError, DrrRequest, Image, Integrator, Pixels, Rays, Region};
+use crate::engine::drr::{DrrError, DrrRequest, Image, Integrator, Pixels, Rays, Region, Spread};
 use crate::engine::{Compute, Watch, cpu};
 use crate::geometry::{Grid, Projection, Volume};
 use glam::{DMat3, DVec3, EulerRot};
@@ -117,7 +117,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|v| v.to_bits()).collect()
 }
 
-/// A region, a random subset and a single pose have the bits of the whole.
+/// A region, subsets and a single pose have the bits of the whole.
 fn parts_are_the_whole(
     request: &DrrRequest,
     whole: &[f32],
@@ -127,9 +127,11 @@ fn parts_are_the_whole(
     let [columns, rows] = [request.projection.columns(), request.projection.rows()];
     let region = Region { column: columns / 3, row: rows / 4, columns: columns / 2, rows: rows / 3 };
     let last = request.poses.len() - 1;
+    let subset = |count, spread| Pixels::Subset { region: None, count, spread, seed: 5 };
     let parts = [
         (Pixels::Region(region), 0..last + 1),
-        (Pixels::Subset { region: None, count: columns * rows / 11 + 1, seed: 5 }, 0..last + 1),
+        (subset(columns * rows / 11 + 1, Spread::Random), 0..last + 1),
+        (subset(columns * rows / 90 + 1, Spread::LowDiscrepancy), 0..last + 1),
         (Pixels::All, last..last + 1),
     ];
     for (pixels, poses) in parts {

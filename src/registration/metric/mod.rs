@@ -12,12 +12,13 @@ use information::Information;
 use rank::Rank;
 
 use super::random::Random;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
 /// A similarity measure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Metric {
     /// Normalised cross correlation of all pixels: -1 to 1; blind to gain and offset.
     Ncc,

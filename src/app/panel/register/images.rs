@@ -2,10 +2,11 @@
 
 use crate::app::Ask;
 use crate::app::command::{Command, Commands};
-use crate::app::panel::section;
-use crate::app::register::{Display, Mode, Pair, RegisterAction};
+use crate::app::panel::{number, section};
+use crate::app::register::{Display, Mode, Pair, Reading, RegisterAction};
 use crate::app::state::State;
 use crate::app::theme;
+use crate::physics::CurveKind;
 use egui::{Checkbox, ComboBox, RichText, Slider, Ui, vec2};
 
 pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -14,12 +15,15 @@ pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut display = before;
     section(ui, "Overlay");
     modes(ui, &mut display);
+    section(ui, "DRR of the CT");
+    reading(ui, state, commands);
     section(ui, "Grey values");
     greys(ui, &mut display);
     section(ui, "Drawn over it");
     ui.checkbox(&mut display.outlines, "Outlines of structures");
     ui.checkbox(&mut display.graticule, "Graticule");
-    ui.checkbox(&mut display.field, "Field edge");
+    let hint = "The plan's fields from this source, and (dashed) what the collimator of the X-ray left open";
+    ui.checkbox(&mut display.field, "Field edge").on_hover_text(hint);
     if display != before {
         commands.push(Command::Register(RegisterAction::Display(display)));
     }
@@ -103,6 +107,33 @@ fn modes(ui: &mut Ui, display: &mut Display) {
         _ => {}
     }
     ui.weak(RichText::new("Hold space for the DRR alone.").small());
+}
+
+/// How HU are read, by which curve and at which energy.
+fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let before = state.register.reading;
+    let mut reading = before;
+    ui.add_enabled_ui(state.register.is_free(), |ui| {
+        let chosen = ComboBox::from_id_salt("curve").selected_text(reading.curve.name()).width(170.0);
+        let answer = chosen.show_ui(ui, |ui| {
+            for curve in CurveKind::ALL {
+                ui.selectable_value(&mut reading.curve, curve, curve.name());
+            }
+        });
+        answer.response.on_hover_text(
+            "HU to attenuation: all as water of another density, or by what the tissues of the CT's HU table are made of, \
+             which makes bone stand out more below 100 keV",
+        );
+        ui.horizontal(|ui| {
+            ui.weak("Energy");
+            let hint = "Of a tube of 100 to 125 kV behind a patient: about 70 keV; of a 6 MV beam: about 2000";
+            let drag = number("Energy of the DRR", &mut reading.kev, " keV").speed(1.0).decimals(0);
+            drag.range(Reading::KEV).show(ui).on_hover_text(hint);
+        });
+    });
+    if reading != before {
+        commands.push(Command::Register(RegisterAction::Reading(reading)));
+    }
 }
 
 fn greys(ui: &mut Ui, display: &mut Display) {

@@ -28,6 +28,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             pose::show(ui, state, commands);
             search::show(ui, state, commands);
             pose::couch(ui, state);
+            pose::save(ui, state, commands);
         });
     });
 }

@@ -1,5 +1,6 @@
 //! The pose in six numbers, and what the couch has to do about it.
 
+use crate::app::Ask;
 use crate::app::command::{Command, Commands, gesture};
 use crate::app::panel::{number, section};
 use crate::app::register::{CouchShift, RegisterAction, STEPS};
@@ -7,7 +8,8 @@ use crate::app::state::State;
 use crate::case::Pose;
 use crate::engine::slopes::{numbers, pose_of};
 use crate::geometry::PatientPosition;
-use egui::{Button, RichText, Ui, vec2};
+use egui::{Button, RichText, TextEdit, Ui, vec2};
+use std::path::PathBuf;
 
 /// Names and what grows with them.
 const AXES: [(&str, &str); 6] = [
@@ -125,6 +127,29 @@ pub(super) fn couch(ui: &mut Ui, state: &State) {
         }
     });
     ui.add(egui::Label::new(RichText::new(convention(ct.position)).small().weak()).wrap());
+}
+
+/// The pose as a file that other systems read.
+pub(super) fn save(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    section(ui, "DICOM registration");
+    let id = ui.scope_id().with("path of the registration");
+    let mut path: String = ui.data_mut(|d| d.get_temp(id)).unwrap_or_default();
+    ui.add_enabled_ui(state.register.is_free(), |ui| {
+        ui.horizontal(|ui| {
+            let field = TextEdit::singleline(&mut path).desired_width(160.0).hint_text("path");
+            ui.add(field).accessible_name("Path of the registration");
+            let hint = "A spatial registration object (REG): the matrix that takes the CT's frame into that of the X-rays, the \
+                        patient in the pose above. Without a path the desktop asks";
+            let save = ui.button("Save registration").on_hover_text(hint);
+            if save.on_disabled_hover_text("Accept or reject the pose found first").clicked() {
+                commands.push(match path.trim() {
+                    "" => Command::Pick(Ask::SaveRegistration),
+                    path => Command::Register(RegisterAction::Save(PathBuf::from(path))),
+                });
+            }
+        });
+    });
+    ui.data_mut(|d| d.insert_temp(id, path));
 }
 
 fn convention(position: PatientPosition) -> String {

@@ -16,9 +16,13 @@ pub(super) struct Block<'a> {
     pairs: Option<Arc<Pairs>>,
 }
 
+/// Added to a number from 0 on below 2^22, it leaves the nearest whole one in the low bits.
+pub(super) const WHOLE: f32 = 12_582_912.0;
+const MARK: u32 = WHOLE.to_bits();
+
 /// The four neighbours of a sample in a row of x and the four in the next, each `(x, z) = (0, 0), (0, 1), (1, 0), (1, 1)`.
 pub(super) trait Neighbours {
-    /// Where those of the lowest neighbour `[x, y, z]` begin.
+    /// Where those of the lowest neighbour `[x, y, z]` begin, of each the bits with [`WHOLE`] added.
     fn place(&self, low: [u32; 3]) -> u32;
     fn at(&self, place: u32) -> [Vec4; 2];
 }
@@ -80,8 +84,8 @@ impl<'a> Voxels<'a> {
 
 impl Neighbours for Voxels<'_> {
     #[inline(always)]
-    fn place(&self, [x, y, z]: [u32; 3]) -> u32 {
-        z.wrapping_mul(self.rows[1]).wrapping_add(y.wrapping_mul(self.rows[0])).wrapping_add(x)
+    fn place(&self, low: [u32; 3]) -> u32 {
+        unmarked(low, self.rows)
     }
 
     #[inline(always)]
@@ -129,15 +133,25 @@ impl Pairs {
 
 impl Neighbours for Pairs {
     #[inline(always)]
-    fn place(&self, [x, y, z]: [u32; 3]) -> u32 {
-        let row = z.wrapping_mul(self.size[1] as u32).wrapping_add(y);
-        row.wrapping_mul(self.size[0] as u32).wrapping_add(x) << 1
+    fn place(&self, low: [u32; 3]) -> u32 {
+        let columns = self.size[0] as u32;
+        unmarked(low, [columns, columns.wrapping_mul(self.size[1] as u32)]) << 1
     }
 
     #[inline(always)]
     fn at(&self, place: u32) -> [Vec4; 2] {
-        let row = 2 * self.size[0];
-        let eight = &self.values[place as usize..][..row + 4];
-        [Vec4::from_slice(&eight[..4]), Vec4::from_slice(&eight[row..])]
+        // Two lists of one length: one look at it does for both.
+        let (row, place) = (2 * self.size[0], place as usize);
+        let count = self.values.len() - row;
+        let (low, high) = (&self.values[..count], &self.values[row..][..count]);
+        [Vec4::from_slice(&low[place..place + 4]), Vec4::from_slice(&high[place..place + 4])]
     }
+}
+
+/// `x + y rows[0] + z rows[1]`, of each the bits with [`WHOLE`] added.
+#[inline(always)]
+fn unmarked([x, y, z]: [u32; 3], [row, plane]: [u32; 2]) -> u32 {
+    let marks = MARK.wrapping_mul(row.wrapping_add(plane).wrapping_add(1));
+    let place = z.wrapping_mul(plane).wrapping_add(y.wrapping_mul(row)).wrapping_add(x);
+    place.wrapping_sub(marks)
 }

@@ -1,13 +1,14 @@
 //! Equal steps through the trilinear attenuation, eight samples at a time; where a cell of occupancy is empty none is
 //! looked at.
 
-use super::block::{Block, Neighbours};
+use super::block::{Block, Neighbours, WHOLE};
 use crate::engine::drr::content::{CELL, TOGETHER};
-use crate::engine::drr::space::{Planes, Space};
+use crate::engine::drr::space::Space;
 use crate::engine::drr::{Image, Ray, Rays};
-use glam::{DVec3, Vec4};
+use glam::{DVec3, Mat4, Vec4};
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
+use std::ops::Range;
 
 /// Samples whose places are found together.
 const LANES: usize = TOGETHER;
@@ -24,14 +25,18 @@ pub(super) struct March<'a> {
     step_mm: f64,
 }
 
-/// A ray's way through the box of voxels, in `Space`.
+/// A ray's way through the box of voxels: voxels from the centre of the block's first one; along z mm in `Space` where
+/// planes are uneven.
 struct Way {
-    entry: [f32; 3],
+    /// The middle of the first step.
+    first: [f32; 3],
     step: [f32; 3],
     steps: usize,
     step_mm: f64,
     /// Steps of a voxel at most along each axis: a cell tells of a chunk.
     skips: bool,
+    /// Samples that lie between the block's outermost centres.
+    inside: Range<usize>,
 }
 
 impl<'a> March<'a> {
@@ -53,17 +58,49 @@ impl<'a> March<'a> {
         let length_mm = (leave - enter) * (along * self.space.mm()).length();
         // Rounding makes no step of its own.
         let steps = (length_mm / self.step_mm - 1e-6).ceil().max(1.0);
-        let entry = ray.from + along * enter;
         let step = along * ((leave - enter) / steps);
+        let first = ray.from + along * enter + 0.5 * step - self.begin();
         let least_gap = self.space.uneven.as_ref().map_or(1.0, |planes| f64::from(planes.least_gap_mm));
         let voxels = step.abs() / DVec3::new(1.0, 1.0, least_gap);
         Some(Way {
-            entry: entry.as_vec3().to_array(),
+            inside: self.inside(first, step, steps),
+            first: first.as_vec3().to_array(),
             step: step.as_vec3().to_array(),
             steps: steps as usize,
             step_mm: length_mm / steps,
             skips: voxels.max_element() <= 1.0,
         })
+    }
+
+    /// What a [`Way`] counts from, in `Space`.
+    fn begin(&self) -> DVec3 {
+        let centre = DVec3::from(self.block.low.map(|n| n as f64 + 0.5));
+        if self.space.uneven.is_some() { centre.with_z(0.0) } else { centre }
+    }
+
+    /// Which of the samples lie between the block's outermost centres, with something to spare for rounding.
+    fn inside(&self, first: DVec3, step: DVec3, steps: f64) -> Range<usize> {
+        const SPARE: f64 = 2e-3;
+        let (mut from, mut to) = (0.0_f64, steps - 1.0);
+        for axis in 0..3 {
+            let last = self.block.size[axis] - 1;
+            let [low, high] = match (&self.space.uneven, axis) {
+                (Some(planes), 2) => {
+                    let begin = self.block.low[2];
+                    [begin, begin + last].map(|plane| f64::from(planes.centres_mm[plane]))
+                }
+                _ => [0.0, last as f64],
+            };
+            let inverse = step[axis].recip();
+            if inverse.is_finite() {
+                let (a, b) = ((low + SPARE - first[axis]) * inverse, (high - SPARE - first[axis]) * inverse);
+                from = from.max(a.min(b));
+                to = to.min(a.max(b));
+            } else if !(low + SPARE..high - SPARE).contains(&first[axis]) {
+                return 0..0;
+            }
+        }
+        if from <= to { from.ceil() as usize..to.floor() as usize + 1 } else { 0..0 }
     }
 }
 
@@ -71,16 +108,17 @@ impl<'a> March<'a> {
 #[multiversion(targets("x86_64+avx2+avx+fma", "aarch64+neon"))]
 fn fill(march: &March<'_>, pixels: &[u32], out: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
+    let begin_z = march.block.low[2] as f32 + 0.5;
     for (&pixel, out) in pixels.iter().zip(out) {
         let ray = march.image.ray(pixel, march.rays.columns);
         *out = march.way(ray).map_or(0.0, |way| match (&march.space.uneven, march.block.pairs()) {
             (None, Some(pairs)) => integral::<FUSED>(march, &way, pairs, |z| z),
             (None, None) => integral::<FUSED>(march, &way, march.block.voxels(), |z| z),
             (Some(planes), Some(pairs)) => {
-                integral::<FUSED>(march, &way, pairs, |z| Planes::voxel(planes, z))
+                integral::<FUSED>(march, &way, pairs, |z| planes.voxel(z) - begin_z)
             }
             (Some(planes), None) => {
-                integral::<FUSED>(march, &way, march.block.voxels(), |z| Planes::voxel(planes, z))
+                integral::<FUSED>(march, &way, march.block.voxels(), |z| planes.voxel(z) - begin_z)
             }
         });
     }
@@ -89,6 +127,12 @@ fn fill(march: &March<'_>, pixels: &[u32], out: &mut [f32]) {
 /// `a b + c`, fused where the machine does it in one step.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// The same of four.
+#[inline(always)]
+fn multiply_add_4<const FUSED: bool>(a: Vec4, b: Vec4, c: Vec4) -> Vec4 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
@@ -104,7 +148,7 @@ fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
-/// `voxel_z` takes a position along z to voxels.
+/// `voxel_z` takes a way's position along z to voxels from the block's first.
 #[inline(always)]
 fn integral<const FUSED: bool>(
     march: &March<'_>,
@@ -115,26 +159,23 @@ fn integral<const FUSED: bool>(
     let occupied = &march.rays.content.occupied;
     let mut sum = 0.0_f64;
     for first in (0..way.steps).step_by(LANES * CHUNKS) {
-        let mut lanes = Vec4::ZERO;
+        // Two sums, so that one need not wait for the other.
+        let mut sums = [Vec4::ZERO; 2];
         let cells = if way.skips { cells::<FUSED>(march, way, first, &voxel_z) } else { [0; CHUNKS] };
         for (chunk, cell) in (first..way.steps).step_by(LANES).zip(cells) {
             if way.skips && occupied[cell as usize] == 0 {
                 continue;
             }
-            let samples = Samples::new::<FUSED>(march, way, chunk, neighbours, &voxel_z);
-            // A chunk is whole as a rule, and the compiler then counts to eight.
-            let left = way.steps - chunk;
-            if left >= LANES {
-                for lane in 0..LANES {
-                    lanes += samples.value(neighbours, lane);
-                }
+            if way.inside.start <= chunk && chunk + LANES <= way.inside.end {
+                let samples = Samples::inside::<FUSED>(way, chunk, neighbours, &voxel_z);
+                samples.add::<FUSED>(neighbours, &mut sums);
             } else {
-                for lane in 0..left {
-                    lanes += samples.value(neighbours, lane);
-                }
+                let samples = Samples::anywhere::<FUSED>(march, way, chunk, neighbours, &voxel_z);
+                samples.add_some(neighbours, LANES.min(way.steps - chunk), &mut sums[0]);
             }
         }
-        sum += f64::from(lanes.x) + f64::from(lanes.y) + f64::from(lanes.z) + f64::from(lanes.w);
+        let [a, b, c, d] = (sums[0] + sums[1]).to_array().map(f64::from);
+        sum += a + b + c + d;
     }
     (sum * way.step_mm) as f32
 }
@@ -152,12 +193,14 @@ fn cells<const FUSED: bool>(
     let mut at = [[0_u32; CHUNKS]; 3];
     for axis in 0..3 {
         let last = (size[axis] - 1) as f32;
+        // From the low edge of the volume, in cells, rounded down by rounding half a cell before.
+        let begin = (march.block.low[axis] as f32 + 0.5) * (1.0 / CELL as f32) - 0.5;
         for chunk in 0..CHUNKS {
-            let middle = (first as i32).wrapping_add((chunk * LANES + LANES / 2) as i32) as f32;
-            let place = multiply_add::<FUSED>(middle, way.step[axis], way.entry[axis]);
+            let middle = (first as i32).wrapping_add((chunk * LANES + LANES / 2) as i32) as f32 - 0.5;
+            let place = multiply_add::<FUSED>(middle, way.step[axis], way.first[axis]);
             let place = if axis == 2 { voxel_z(place) } else { place };
-            let cell = larger(smaller(place * (1.0 / CELL as f32) - 0.5, last), 0.0);
-            at[axis][chunk] = whole(cell);
+            let cell = larger(smaller(place * (1.0 / CELL as f32) + begin, last), 0.0);
+            at[axis][chunk] = (cell + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits());
         }
     }
     let mut cells = [0; CHUNKS];
@@ -168,14 +211,6 @@ fn cells<const FUSED: bool>(
     cells
 }
 
-/// The whole number nearest to one from 0 on: adding 2^23 leaves it in the low bits.
-#[inline(always)]
-fn whole(value: f32) -> u32 {
-    (value + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits())
-}
-
-const WHOLE: f32 = 8_388_608.0;
-
 /// Eight samples: where their neighbours begin, and how far each lies between them along x, y, z.
 struct Samples {
     places: [u32; LANES],
@@ -183,27 +218,54 @@ struct Samples {
 }
 
 impl Samples {
+    /// All between the block's outermost centres: nothing needs to be led back to its edge.
     #[inline(always)]
-    fn new<const FUSED: bool>(
+    fn inside<const FUSED: bool>(
+        way: &Way,
+        first: usize,
+        neighbours: &impl Neighbours,
+        voxel_z: &impl Fn(f32) -> f32,
+    ) -> Self {
+        Self::new::<FUSED>(way, first, neighbours, voxel_z, |_, at| {
+            let low = at.floor();
+            (low + WHOLE, at - low)
+        })
+    }
+
+    #[inline(always)]
+    fn anywhere<const FUSED: bool>(
         march: &March<'_>,
         way: &Way,
         first: usize,
         neighbours: &impl Neighbours,
         voxel_z: &impl Fn(f32) -> f32,
     ) -> Self {
+        Self::new::<FUSED>(way, first, neighbours, voxel_z, |axis, at| {
+            let last = (march.block.size[axis] - 1) as f32;
+            // The lower of the two centres that it lies between; either of them where it lies on one.
+            let low = larger(smaller(at - 0.5, last - 1.0), 0.0) + WHOLE;
+            (low, larger(smaller(at, last), 0.0) - (low - WHOLE))
+        })
+    }
+
+    /// `between` tells of a place along an axis the lower centre (plus [`WHOLE`]) and the part of the way to the next.
+    #[inline(always)]
+    fn new<const FUSED: bool>(
+        way: &Way,
+        first: usize,
+        neighbours: &impl Neighbours,
+        voxel_z: &impl Fn(f32) -> f32,
+        between: impl Fn(usize, f32) -> (f32, f32),
+    ) -> Self {
         let mut parts = [[0.0_f32; LANES]; 3];
         let mut lows = [[0_u32; LANES]; 3];
         for axis in 0..3 {
-            let begin = march.block.low[axis] as f32;
-            let last = (march.block.size[axis] - 1) as f32;
             for lane in 0..LANES {
-                let n = (first as i32).wrapping_add(lane as i32) as f32 + 0.5;
-                let at = multiply_add::<FUSED>(n, way.step[axis], way.entry[axis]);
-                let at = if axis == 2 { voxel_z(at) } else { at } - begin;
-                // The lower of the two centres that it lies between; either of them where it lies on one.
-                let low = larger(smaller(at - 1.0, last - 1.0), 0.0);
-                lows[axis][lane] = whole(low);
-                parts[axis][lane] = larger(smaller(at - 0.5, last), 0.0) - ((low + WHOLE) - WHOLE);
+                let n = (first as i32).wrapping_add(lane as i32) as f32;
+                let at = multiply_add::<FUSED>(n, way.step[axis], way.first[axis]);
+                let (low, part) = between(axis, if axis == 2 { voxel_z(at) } else { at });
+                lows[axis][lane] = low.to_bits();
+                parts[axis][lane] = part;
             }
         }
         let mut places = [0; LANES];
@@ -213,15 +275,33 @@ impl Samples {
         Self { places, parts }
     }
 
-    /// The parts that a sample's neighbours have in it, to be summed.
+    /// Adds all eight. The parts that `(x, z) = (0, 0), (0, 1), (1, 0), (1, 1)` have in four samples are found together and
+    /// turned round, so that each sample's lie side by side as its neighbours do.
     #[inline(always)]
-    fn value(&self, neighbours: &impl Neighbours, lane: usize) -> Vec4 {
-        // Not by `map`, which is a call here.
-        let part = |axis: usize| Vec4::splat(self.parts[axis][lane]);
-        let (x, y, z) = (part(0), part(1), part(2));
-        let [low, high] = neighbours.at(self.places[lane]);
-        let of_x = Vec4::new(1.0, 1.0, 0.0, 0.0) + x * Vec4::new(-1.0, -1.0, 1.0, 1.0);
-        let of_z = Vec4::new(1.0, 0.0, 1.0, 0.0) + z * Vec4::new(-1.0, 1.0, -1.0, 1.0);
-        (low + y * (high - low)) * (of_x * of_z)
+    fn add<const FUSED: bool>(&self, neighbours: &impl Neighbours, sums: &mut [Vec4; 2]) {
+        for first in (0..LANES).step_by(4) {
+            // Not by `map`, which is a call here.
+            let part = |axis: usize| Vec4::from_slice(&self.parts[axis][first..first + 4]);
+            let (x, y, z) = (part(0), part(1), part(2));
+            let both = x * z;
+            let of = Mat4::from_cols(Vec4::ONE - x - z + both, z - both, x - both, both).transpose();
+            let ys = [Vec4::splat(y.x), Vec4::splat(y.y), Vec4::splat(y.z), Vec4::splat(y.w)];
+            for lane in 0..4 {
+                let [low, high] = neighbours.at(self.places[first + lane]);
+                let value = multiply_add_4::<FUSED>(ys[lane], high - low, low);
+                sums[lane & 1] = multiply_add_4::<FUSED>(of.col(lane), value, sums[lane & 1]);
+            }
+        }
+    }
+
+    /// Adds the first few.
+    #[inline(always)]
+    fn add_some(&self, neighbours: &impl Neighbours, count: usize, sum: &mut Vec4) {
+        for lane in 0..count {
+            let [low, high] = neighbours.at(self.places[lane]);
+            let (x, y, z) = (self.parts[0][lane], self.parts[1][lane], self.parts[2][lane]);
+            let of = Vec4::new(1.0 - x - z + x * z, z - x * z, x - x * z, x * z);
+            *sum += of * (low + y * (high - low));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Line integrals on a card (Tornai 2012; `kernels/drr.cu`).
 
+mod remembered;
 mod texture;
 mod tune;
 
@@ -148,6 +149,9 @@ impl Resident for Planes {
 }
 
 impl Work {
+    /// The kernel of the voxel walk.
+    const EXACT: &'static str = "drr_exact";
+
     /// Brings to the card what it does not yet hold and readies a launch.
     ///
     /// # Errors
@@ -299,10 +303,6 @@ impl Work {
         Ok(())
     }
 
-    fn is_exact(&self) -> bool {
-        matches!(self.values, Some(Values::Exact(..)))
-    }
-
     fn kernel(&self, lanes: u32) -> &'static str {
         let even = self.planes.is_none();
         match (&self.values, lanes, even) {
@@ -314,7 +314,7 @@ impl Work {
             (Some(Values::Voxels(..)), 8, false) => "drr_voxels_eight_uneven",
             (Some(Values::Voxels(..)), _, true) => "drr_voxels_one",
             (Some(Values::Voxels(..)), _, false) => "drr_voxels_one_uneven",
-            (Some(Values::Exact(..)) | None, ..) => "drr_exact",
+            (Some(Values::Exact(..)) | None, ..) => Self::EXACT,
         }
     }
 

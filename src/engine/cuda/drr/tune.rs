@@ -1,14 +1,17 @@
-//! How the threads of a launch are laid out: a small search, remembered for the device (Tornai 2012, section II.C: the
+//! How the threads of a launch are laid out: a small search, remembered for the device, on disk too (Tornai 2012, section II.C: the
 //! best block is 8 to 192 threads, and with another the same image takes up to 2.4 times as long).
 
 use super::super::device::Session;
 use super::super::error::CudaError;
-use super::Work;
+use super::super::kernels;
+use super::{Work, remembered};
+use crate::engine::digest::Digest;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// The layout of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// Threads that share a ray, 1 or 8.
     pub lanes: u32,
@@ -26,6 +29,13 @@ pub(super) struct Class {
     /// Powers of two: rays, samples to a ray.
     pub rays: u32,
     pub samples: u32,
+}
+
+impl Class {
+    /// The layouts that a search looks at.
+    pub fn candidates(&self) -> Vec<Launch> {
+        Launch::candidates(self.listed, self.kernel == Work::EXACT)
+    }
 }
 
 /// What takes longer than this, ms, is not run over and over for a search.
@@ -50,19 +60,35 @@ impl Launch {
     }
 }
 
-/// The best layout for a work: remembered, or found by running it.
+/// The best layout for a work: remembered from before, in this run of the program or another, or found by running it.
 pub(super) fn best(session: &mut Session<'_>, work: &Work) -> Result<Launch, CudaError> {
     type Known = HashMap<(usize, Class), Launch>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (session.ordinal, work.class());
+    let class = work.class();
+    let key = (session.ordinal, class);
     if let Some(launch) = known().as_ref().and_then(|known| known.get(&key)) {
         return Ok(*launch);
     }
-    let launch = search(session, work)?;
-    tracing::debug!("{:?}: {launch:?}", work.class());
+    let card = name(session)?;
+    let launch = match remembered::layout(&card, &class) {
+        Some(launch) => launch,
+        None => {
+            let launch = search(session, work)?;
+            remembered::keep(&card, &class, launch);
+            launch
+        }
+    };
+    tracing::debug!("{class:?}: {launch:?}");
     known().get_or_insert_default().insert(key, launch);
     Ok(launch)
+}
+
+/// What a layout is good for: the card, its driver and these kernels.
+fn name(session: &Session<'_>) -> Result<String, CudaError> {
+    let mut kernels_of = Digest::default();
+    kernels::ptx("drr")?.bytes().for_each(|byte| kernels_of.add(u64::from(byte)));
+    Ok(format!("{}, driver {}, kernels {kernels_of}", session.name, session.driver))
 }
 
 fn search(session: &mut Session<'_>, work: &Work) -> Result<Launch, CudaError> {
@@ -71,7 +97,7 @@ fn search(session: &mut Session<'_>, work: &Work) -> Result<Launch, CudaError> {
     if best.1 > LONGEST_MS {
         return Ok(best.0);
     }
-    for launch in Launch::candidates(work.class().listed, work.is_exact()) {
+    for launch in work.class().candidates() {
         let ms = time(session, work, launch, RUNS)?;
         if ms < best.1 {
             best = (launch, ms);

@@ -1,0 +1,141 @@
+//! Layouts found, kept on disk from one run of the program to the next.
+//!
+//! One small file for all cards of a user, `drr-layouts.json` in the [cache folder](cache_folder): by card, driver and
+//! kernels, so that another of either is searched anew. A file that does not read is as good as none.
+
+use super::tune::{Class, Launch};
+use crate::files::{cache_folder, replace_file};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "drr-layouts.json";
+/// The only version there has been.
+const VERSION: u32 = 1;
+/// Layouts kept of one card at most; the oldest go first.
+const MOST: usize = 512;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    cards: BTreeMap<String, Vec<Entry>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    kernel: String,
+    listed: bool,
+    rays: u32,
+    samples: u32,
+    launch: Launch,
+}
+
+impl Entry {
+    fn is_of(&self, class: &Class) -> bool {
+        (self.kernel.as_str(), self.listed, self.rays, self.samples)
+            == (class.kernel, class.listed, class.rays, class.samples)
+    }
+}
+
+/// The layout found earlier for such works on a card, where it is one that a search would look at.
+pub(super) fn layout(card: &str, class: &Class) -> Option<Launch> {
+    read(&file()?, card, class)
+}
+
+/// Keeps a layout; where it cannot be written, the next run searches again.
+pub(super) fn keep(card: &str, class: &Class, launch: Launch) {
+    let Some(path) = file() else { return };
+    if let Err(error) = write(&path, card, class, launch) {
+        tracing::debug!("layouts of DRRs are not kept in {}: {error}", path.display());
+    }
+}
+
+fn file() -> Option<PathBuf> {
+    cache_folder().map(|folder| folder.join(NAME))
+}
+
+fn all(path: &Path) -> Kept {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let kept: Kept = serde_json::from_str(&text).unwrap_or_default();
+    if kept.version == VERSION { kept } else { Kept::default() }
+}
+
+fn read(path: &Path, card: &str, class: &Class) -> Option<Launch> {
+    let kept = all(path);
+    let launch = kept.cards.get(card)?.iter().find(|entry| entry.is_of(class))?.launch;
+    let known = launch == Launch::PLAIN || class.candidates().contains(&launch);
+    known.then_some(launch)
+}
+
+/// Beside what others have written since.
+fn write(path: &Path, card: &str, class: &Class, launch: Launch) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut kept = Kept { version: VERSION, ..all(path) };
+    let entries = kept.cards.entry(card.to_owned()).or_default();
+    entries.retain(|entry| !entry.is_of(class));
+    let Class { kernel, listed, rays, samples } = *class;
+    entries.push(Entry { kernel: kernel.to_owned(), listed, rays, samples, launch });
+    let beyond = entries.len().saturating_sub(MOST);
+    entries.drain(..beyond);
+    replace_file(path, |out| serde_json::to_writer_pretty(out, &kept).map_err(io::Error::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CARD: &str = "a card, driver 13.0, kernels 0";
+
+    fn class(rays: u32) -> Class {
+        Class { kernel: "drr_texture_one", listed: false, rays, samples: 6 }
+    }
+
+    fn place(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("beamsight-layouts-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        folder.join("deep").join(NAME)
+    }
+
+    #[test]
+    fn what_was_found_is_there_the_next_time_for_that_card_alone() {
+        let path = place("found");
+        let found = Launch { lanes: 8, threads: 256, tile_width: 16 };
+        assert_eq!(read(&path, CARD, &class(10)), None);
+        write(&path, CARD, &class(10), Launch::PLAIN).expect("written");
+        write(&path, CARD, &class(11), found).expect("written");
+        write(&path, CARD, &class(10), found).expect("written");
+        assert_eq!(read(&path, CARD, &class(10)), Some(found));
+        assert_eq!(read(&path, CARD, &class(11)), Some(found));
+        assert_eq!(all(&path).cards[CARD].len(), 2, "one a class");
+        for other in
+            [Class { listed: true, ..class(10) }, Class { kernel: "drr_exact", ..class(10) }, class(12)]
+        {
+            assert_eq!(read(&path, CARD, &other), None, "{other:?}");
+        }
+        assert_eq!(read(&path, "a card, driver 13.1, kernels 0", &class(10)), None);
+    }
+
+    /// Cut short, of another program, of a version to come, of a layout that no search looks at: found anew, and the file is
+    /// whole again after.
+    #[test]
+    fn a_damaged_file_is_as_good_as_none() {
+        let path = place("damaged");
+        let found = Launch { lanes: 1, threads: 64, tile_width: 8 };
+        write(&path, CARD, &class(10), found).expect("written");
+        let whole = fs::read_to_string(&path).expect("there");
+        let bad = whole.replace("\"threads\": 64", "\"threads\": 100000");
+        let later = whole.replace("\"version\": 1", "\"version\": 2");
+        for text in [&whole[..whole.len() / 2], "", "[1, 2]", "\u{0}\u{1}", &bad, &later] {
+            fs::write(&path, text).expect("written");
+            assert_eq!(read(&path, CARD, &class(10)), None, "{text}");
+            write(&path, CARD, &class(10), found).expect("written");
+            assert_eq!(read(&path, CARD, &class(10)), Some(found), "{text}");
+        }
+        // Not a folder one may write to: an error, no panic.
+        assert!(write(&path.join("no-folder").join("x"), CARD, &class(10), found).is_err());
+    }
+}

@@ -1,0 +1,56 @@
+//! The folder for what is found anew where it is lost.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Names another folder; empty: nothing is kept.
+const VARIABLE: &str = "BEAMSIGHT_CACHE";
+
+/// The program's own folder within the platform's for caches; it need not exist yet. `None` where there is no such, or
+/// `BEAMSIGHT_CACHE` is set to nothing.
+pub fn cache_folder() -> Option<PathBuf> {
+    folder_of(&|name| std::env::var_os(name))
+}
+
+fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if let Some(own) = variable(VARIABLE) {
+        return (!own.is_empty()).then(|| PathBuf::from(own));
+    }
+    // The XDG rules: a path that is not absolute is to be ignored.
+    let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let platform = if cfg!(target_os = "windows") {
+        named("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        named("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))
+    };
+    platform.map(|folder| folder.join("beamsight"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_word_goes_first() {
+        let set = |name: &str| (name == VARIABLE).then(|| OsString::from("/tmp/somewhere"));
+        assert_eq!(folder_of(&set), Some(PathBuf::from("/tmp/somewhere")));
+        assert_eq!(folder_of(&|name| (name == VARIABLE).then(OsString::new)), None);
+        assert_eq!(folder_of(&|_| None), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn on_linux_it_is_where_xdg_says() {
+        let of = |xdg: &'static str| {
+            folder_of(&move |name| match name {
+                "XDG_CACHE_HOME" => Some(xdg.into()),
+                "HOME" => Some("/home/p".into()),
+                _ => None,
+            })
+        };
+        assert_eq!(of("/var/c"), Some(PathBuf::from("/var/c/beamsight")));
+        assert_eq!(of("relative"), Some(PathBuf::from("/home/p/.cache/beamsight")));
+    }
+}

@@ -1,0 +1,25 @@
+//! What is found as a spatial registration for other systems.
+
+use crate::case::{Case, Ct, Pose, Radiograph, derived_uid};
+use crate::dicom::{Belonging, Registration};
+use glam::DVec3;
+
+/// From the CT's frame of reference into that of the X-ray, the patient in `pose` about `centre_mm` (patient LPS, mm). Where
+/// the X-ray has no frame of its own, a new one stands for the room as it was, the same for the same X-ray and CT.
+pub fn spatial_registration(
+    pose: &Pose,
+    centre_mm: DVec3,
+    image: &Radiograph,
+    ct: &Ct,
+    case: &Case,
+) -> Registration {
+    let source_frame_uid = Belonging::of(case).frame_of_reference_uid;
+    let own = &image.frame_of_reference_uid;
+    let registered_frame_uid = if own.is_empty() || *own == source_frame_uid {
+        derived_uid(&format!("room of {} for {}", image.label, ct.series_uid))
+    } else {
+        own.clone()
+    };
+    let matrix = pose.matrix(centre_mm);
+    Registration { source_frame_uid, registered_frame_uid, matrix, label: "REGISTRATION".to_owned() }
+}
