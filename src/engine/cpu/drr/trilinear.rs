@@ -28,8 +28,8 @@ pub(super) struct March<'a> {
 /// A ray's way through the box of voxels: voxels from the centre of the block's first one; along z mm in `Space` where
 /// planes are uneven.
 struct Way {
-    /// The middle of the first step.
-    first: [f32; 3],
+    /// Where the first step begins: on the box's face, which floats of 32 bits hold as it is.
+    entry: [f32; 3],
     step: [f32; 3],
     steps: usize,
     step_mm: f64,
@@ -59,12 +59,12 @@ impl<'a> March<'a> {
         // Rounding makes no step of its own.
         let steps = (length_mm / self.step_mm - 1e-6).ceil().max(1.0);
         let step = along * ((leave - enter) / steps);
-        let first = ray.from + along * enter + 0.5 * step - self.begin();
+        let entry = ray.from + along * enter - self.begin();
         let least_gap = self.space.uneven.as_ref().map_or(1.0, |planes| f64::from(planes.least_gap_mm));
         let voxels = step.abs() / DVec3::new(1.0, 1.0, least_gap);
         Some(Way {
-            inside: self.inside(first, step, steps),
-            first: first.as_vec3().to_array(),
+            inside: self.inside(entry, step, steps),
+            entry: entry.as_vec3().to_array(),
             step: step.as_vec3().to_array(),
             steps: steps as usize,
             step_mm: length_mm / steps,
@@ -79,8 +79,9 @@ impl<'a> March<'a> {
     }
 
     /// Which of the samples lie between the block's outermost centres, with something to spare for rounding.
-    fn inside(&self, first: DVec3, step: DVec3, steps: f64) -> Range<usize> {
+    fn inside(&self, entry: DVec3, step: DVec3, steps: f64) -> Range<usize> {
         const SPARE: f64 = 2e-3;
+        let first = entry + 0.5 * step;
         let (mut from, mut to) = (0.0_f64, steps - 1.0);
         for axis in 0..3 {
             let last = self.block.size[axis] - 1;
@@ -196,8 +197,8 @@ fn cells<const FUSED: bool>(
         // From the low edge of the volume, in cells, rounded down by rounding half a cell before.
         let begin = (march.block.low[axis] as f32 + 0.5) * (1.0 / CELL as f32) - 0.5;
         for chunk in 0..CHUNKS {
-            let middle = (first as i32).wrapping_add((chunk * LANES + LANES / 2) as i32) as f32 - 0.5;
-            let place = multiply_add::<FUSED>(middle, way.step[axis], way.first[axis]);
+            let middle = (first as i32).wrapping_add((chunk * LANES + LANES / 2) as i32) as f32;
+            let place = multiply_add::<FUSED>(middle, way.step[axis], way.entry[axis]);
             let place = if axis == 2 { voxel_z(place) } else { place };
             let cell = larger(smaller(place * (1.0 / CELL as f32) + begin, last), 0.0);
             at[axis][chunk] = (cell + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits());
@@ -261,8 +262,8 @@ impl Samples {
         let mut lows = [[0_u32; LANES]; 3];
         for axis in 0..3 {
             for lane in 0..LANES {
-                let n = (first as i32).wrapping_add(lane as i32) as f32;
-                let at = multiply_add::<FUSED>(n, way.step[axis], way.first[axis]);
+                let n = (first as i32).wrapping_add(lane as i32) as f32 + 0.5;
+                let at = multiply_add::<FUSED>(n, way.step[axis], way.entry[axis]);
                 let (low, part) = between(axis, if axis == 2 { voxel_z(at) } else { at });
                 lows[axis][lane] = low.to_bits();
                 parts[axis][lane] = part;
