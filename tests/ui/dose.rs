@@ -17,7 +17,8 @@ fn is_final(app: &App) -> bool {
 
 #[test]
 fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
-    let mut w = window(cube_case("gantry", 16));
+    // Large enough that its preview stands for many frames.
+    let mut w = window(cube_case("gantry", 40));
     until(&mut w, "final dose", is_final);
     assert_eq!(said(&w), "");
     let before = w.state().state.follow.shown_dose().expect("a dose").clone();

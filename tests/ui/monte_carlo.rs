@@ -118,7 +118,7 @@ fn a_run_can_be_stopped_and_kept_and_is_not_final_then() {
 fn turning_the_gantry_begins_a_new_run_and_the_old_one_says_it_is_stale() {
     let mut w = window(cube_case("mc_gantry", 16));
     until(&mut w, "dose", is_final);
-    choose(&mut w, EngineChoice { uncertainty_percent: 3.0, ..EngineChoice::default() });
+    choose(&mut w, EngineChoice { uncertainty_percent: 1.5, ..EngineChoice::default() });
     until(&mut w, "Monte Carlo dose", |app| percent(app).is_some() && is_final_or_coarse(app));
     let before = w.state().state.follow.shown_dose().expect("a dose").clone();
     w.get_by_role_and_label(Role::Slider, "Gantry").focus();
