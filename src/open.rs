@@ -163,14 +163,12 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
     let source = path.display().to_string();
     let uid = |what: &str| derived_uid(&format!("{source} {what}"));
     let ct = Ct {
-        hu: Arc::new(hu),
-        position,
         series_uid: uid("series"),
         study_uid: uid("study"),
         frame_of_reference_uid: uid("frame"),
         description: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        plane_uids: Vec::new(),
         remarks,
+        ..Ct::unnamed(Arc::new(hu), position)
     };
     Ok(Case { source, ct: Some(Arc::new(ct)), ..Case::default() })
 }

@@ -90,7 +90,7 @@ fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster 
             worst = (value, n);
         }
         for (count, mask) in held.iter_mut().zip(masks) {
-            *count += usize::from(holds(mask, centre(n)));
+            *count += usize::from(mask.holds(centre(n)));
         }
     }
     // Of structures that hold as many, the smallest says most.
@@ -106,17 +106,6 @@ fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster 
         structure: best.map(|s| (s, held[s] as f64 / voxels.len() as f64)),
         excess_cm3,
     }
-}
-
-/// Whether a place lies in a voxel that a mask covers by half or more.
-pub(super) fn holds(mask: &Mask, at_mm: DVec3) -> bool {
-    let v = mask.grid().voxel_from_patient(at_mm).round();
-    let size = mask.grid().size();
-    let inside = |x: f64, n: usize| x >= 0.0 && x < n as f64;
-    inside(v.x, size[0])
-        && inside(v.y, size[1])
-        && inside(v.z, size[2])
-        && mask.coverage_at(v.x as usize, v.y as usize, v.z as usize) >= 0.5
 }
 
 #[cfg(test)]

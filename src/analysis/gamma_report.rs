@@ -1,7 +1,6 @@
 //! What gamma says, as a physicist reports it (TG-218: Miften 2018, Med Phys 45 e53): the criterion and everything it
 //! depends on, the pass rate, the values behind it, by structure, and a stricter criterion beside it.
 
-use super::clusters::holds;
 use crate::case::Receipt;
 use crate::engine::gamma::{Criterion, GammaMap, GammaRequest, GammaResult, Normalisation, Surface};
 use crate::geometry::{Mask, Volume};
@@ -187,7 +186,7 @@ impl GammaFigures {
         let [nx, _, nz] = grid.size();
         let of_plane = |k: usize| {
             let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan());
-            points.filter(move |(n, _)| holds(mask, grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
+            points.filter(move |(n, _)| mask.holds(grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
         };
         Self::new((0..nz).into_par_iter().flat_map_iter(of_plane).collect())
     }

@@ -1,6 +1,5 @@
 //! How sure a Monte Carlo dose is, by voxel and by structure.
 
-use super::clusters::holds;
 use crate::geometry::{Mask, Volume};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -44,7 +43,7 @@ impl Spread {
         let plane = |k: usize| {
             let mut found = Vec::new();
             for j in 0..ny {
-                for i in (0..nx).filter(|&i| holds(mask, grid.centre_mm(i, j, k))) {
+                for i in (0..nx).filter(|&i| mask.holds(grid.centre_mm(i, j, k))) {
                     found.push((self.gy.at(i, j, k), self.sigma_gy.at(i, j, k)));
                 }
             }

@@ -21,6 +21,22 @@ pub struct Ct {
     pub remarks: Vec<Remark>,
 }
 
+impl Ct {
+    /// Without names and remarks.
+    pub fn unnamed(hu: Arc<Volume<f32>>, position: PatientPosition) -> Self {
+        Self {
+            hu,
+            position,
+            series_uid: String::new(),
+            study_uid: String::new(),
+            frame_of_reference_uid: String::new(),
+            description: String::new(),
+            plane_uids: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+}
+
 /// One thing worth knowing about how a series or file deviates from the usual.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {

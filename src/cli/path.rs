@@ -140,16 +140,7 @@ mod tests {
         let grid =
             Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [2, 2], &[0.0, 3.0, 4.0, 8.5]).unwrap();
         let hu = Arc::new(Volume::new(Arc::new(grid), vec![0.0; 16]));
-        let ct = Ct {
-            hu,
-            position: PatientPosition::Hfs,
-            series_uid: String::new(),
-            study_uid: String::new(),
-            frame_of_reference_uid: String::new(),
-            description: String::new(),
-            plane_uids: Vec::new(),
-            remarks: Vec::new(),
-        };
+        let ct = Ct::unnamed(hu, PatientPosition::Hfs);
         let even = targets(&ct).unwrap();
         assert_eq!(even.planes_mm(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
     }

@@ -178,6 +178,11 @@ impl Mask {
         }
     }
 
+    /// Whether a patient position lies in a voxel that is covered by half or more.
+    pub fn holds(&self, patient_mm: DVec3) -> bool {
+        self.grid().voxel_at(patient_mm).is_some_and(|[i, j, k]| self.coverage_at(i, j, k) >= 0.5)
+    }
+
     /// Every voxel that is covered at all: its index in the parent grid's data and the covered fraction.
     pub fn iter(&self) -> impl Iterator<Item = (usize, f32)> + '_ {
         let [sx, sy, _] = self.size;

@@ -80,16 +80,7 @@ mod tests {
         let grid =
             Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [2.0, 2.0], [8, 8], &[0.0, 2.0, 5.0]).expect("a grid");
         let hu = (0..grid.len()).map(|n| n as f32 * 10.0 - 1000.0).collect();
-        Ct {
-            hu: Arc::new(Volume::new(Arc::new(grid), hu)),
-            position: PatientPosition::Ffs,
-            series_uid: String::new(),
-            study_uid: String::new(),
-            frame_of_reference_uid: String::new(),
-            description: String::new(),
-            plane_uids: Vec::new(),
-            remarks: Vec::new(),
-        }
+        Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), hu)), PatientPosition::Ffs)
     }
 
     #[test]

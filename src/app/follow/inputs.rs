@@ -125,16 +125,7 @@ mod tests {
     }
 
     fn case(ct_planes: Option<usize>, dose_planes: Option<usize>) -> Case {
-        let ct = |planes| Ct {
-            hu: volume(planes),
-            position: PatientPosition::Hfs,
-            series_uid: String::new(),
-            study_uid: String::new(),
-            frame_of_reference_uid: String::new(),
-            description: String::new(),
-            plane_uids: Vec::new(),
-            remarks: Vec::new(),
-        };
+        let ct = |planes| Ct::unnamed(volume(planes), PatientPosition::Hfs);
         let dose = |planes| Dose {
             gy: volume(planes),
             status: DoseStatus::Imported,

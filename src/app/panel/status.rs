@@ -35,11 +35,11 @@ pub fn show(ui: &mut Ui, state: &State) {
         let roomy = state.workspace != Workspace::Compare || ui.available_width() > ROOM_FOR_VOXEL;
         if let Some(ct) = case.ct.as_ref().filter(|_| roomy) {
             ui.separator();
-            match ct.hu.nearest(at_mm) {
-                Some(hu) => {
-                    let v = ct.hu.grid().voxel_from_patient(at_mm).round();
+            match ct.hu.grid().voxel_at(at_mm) {
+                Some(voxel @ [i, j, k]) => {
+                    let hu = ct.hu.at(i, j, k);
                     ui.weak("Voxel");
-                    for index in v.to_array() {
+                    for index in voxel {
                         digits(ui, 24.0, format!("{index}"));
                     }
                     ui.separator();

@@ -130,7 +130,7 @@ impl Scenery {
             }
         }
         for (mask, own) in &self.outlines {
-            let inside = |at| covers(mask, at);
+            let inside = |at| mask.holds(at);
             let here = inside(here);
             if beside.into_iter().any(|b| inside(b) != here) {
                 mix(&mut colour, *own, 0.9);
@@ -167,13 +167,6 @@ impl Scenery {
             }
         }
     }
-}
-
-fn covers(mask: &Mask, at: DVec3) -> bool {
-    let v = mask.grid().voxel_from_patient(at).round();
-    let size = mask.grid().size();
-    let inside = (0..3).all(|a| v[a] >= 0.0 && v[a] < size[a] as f64);
-    inside && mask.coverage_at(v.x as usize, v.y as usize, v.z as usize) >= 0.5
 }
 
 fn mix(colour: &mut [u8; 3], Rgb(with): Rgb, share: f64) {

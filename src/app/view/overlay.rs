@@ -218,19 +218,14 @@ pub(super) fn legend_of(
     let (reference_gy, _) = reference?;
     let mut levels: Vec<_> = display.levels.iter().filter(|l| l.shown).collect();
     levels.sort_by(|a, b| b.percent.total_cmp(&a.percent));
-    let row = 14.0;
-    let size = vec2(112.0, row * levels.len() as f32 + 6.0);
-    // Under the corner's button, above the status.
-    let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
-    let shown = display.lines || display.wash;
-    if levels.is_empty() || !shown || ground.max.y > rect.max.y - 44.0 || rect.width() < 260.0 {
+    if levels.is_empty() || !(display.lines || display.wash) {
         return None;
     }
-    painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
+    let ground = legend_ground(painter, rect, 112.0, levels.len())?;
     // Levels of a fraction of a Gy need their digits.
     let digits = if reference_gy < 10.0 { 2 } else { 1 };
     for (i, level) in levels.iter().enumerate() {
-        let y = ground.min.y + 3.0 + row * (i as f32 + 0.5);
+        let y = legend_row(ground, i);
         let colour = theme::colour(level.colour);
         let gy = f64::from(level.percent) * 0.01 * reference_gy;
         let label = |x: f32, what: String| {
@@ -238,7 +233,7 @@ pub(super) fn legend_of(
             painter.text(pos2(ground.min.x + x, y), Align2::RIGHT_CENTER, what, font, theme::TEXT);
         };
         label(57.0, format!("{} %", level.percent));
-        label(size.x - 5.0, format!("{gy:.digits$} Gy"));
+        label(ground.width() - 5.0, format!("{gy:.digits$} Gy"));
         let line = [pos2(ground.min.x + 5.0, y), pos2(ground.min.x + 22.0, y)];
         painter.line_segment(line, Stroke::new(if level.is_thick() { 3.5 } else { 2.0 }, colour));
     }
@@ -247,15 +242,9 @@ pub(super) fn legend_of(
 
 /// The levels of the uncertainty's colourwash, highest first, and what they are percent of. Returns what it covers.
 fn uncertainty_legend(painter: &Painter, rect: Rect) -> Option<Rect> {
-    let row = 14.0;
     let rows = UNCERTAINTY_LEVELS.len() + 4;
-    let size = vec2(132.0, row * rows as f32 + 6.0);
-    let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
-    if ground.max.y > rect.max.y - 44.0 || rect.width() < 260.0 {
-        return None;
-    }
-    painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
-    let y = |n: usize| ground.min.y + 3.0 + row * (n as f32 + 0.5);
+    let ground = legend_ground(painter, rect, 132.0, rows)?;
+    let y = |n: usize| legend_row(ground, n);
     let label = |n: usize, x: f32, align: Align2, what: &str, colour: Color32| {
         let font = FontId::proportional(SMALL);
         painter.text(pos2(ground.min.x + x, y(n)), align, what, font, colour);
@@ -273,6 +262,25 @@ fn uncertainty_legend(painter: &Painter, rect: Rect) -> Option<Rect> {
     note(rows - 2, "where the dose is over");
     note(rows - 1, &format!("{:.0} % of its maximum", 100.0 * LEAST_SPREAD_DOSE));
     Some(ground)
+}
+
+/// Height of a legend's row.
+const LEGEND_ROW: f32 = 14.0;
+
+/// Darkens the place of a legend of so many rows, under the corner's button, above the status. `None` where there is no room.
+fn legend_ground(painter: &Painter, rect: Rect, width: f32, rows: usize) -> Option<Rect> {
+    let size = vec2(width, LEGEND_ROW * rows as f32 + 6.0);
+    let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
+    if ground.max.y > rect.max.y - 44.0 || rect.width() < 260.0 {
+        return None;
+    }
+    painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
+    Some(ground)
+}
+
+/// The middle of row `n` of a legend.
+fn legend_row(ground: Rect, n: usize) -> f32 {
+    ground.min.y + 3.0 + LEGEND_ROW * (n as f32 + 0.5)
 }
 
 #[cfg(test)]

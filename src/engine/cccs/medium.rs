@@ -215,7 +215,6 @@ fn point_average(
 ) {
     const POINTS: usize = 3;
     let [nx, ny, _] = grid.size();
-    let size = image.size();
     let lattice = lattice_of(grid);
     let inside = |n: usize, axis: usize| ((n as f64 + 0.5) / POINTS as f64 - 0.5) * lattice.spacing_mm[axis];
     let part = 1.0 / (POINTS * POINTS * POINTS) as f32;
@@ -224,9 +223,8 @@ fn point_average(
         for n in 0..POINTS * POINTS * POINTS {
             let [x, y, z] = [n % POINTS, n / POINTS % POINTS, n / (POINTS * POINTS)];
             let local = centre + DVec3::new(inside(x, 0), inside(y, 1), inside(z, 2));
-            let voxel = image.voxel_from_patient(grid.patient_from_local(local)).round();
-            if (0..3).all(|a| voxel[a] >= 0.0 && voxel[a] < size[a] as f64) {
-                let [a, b] = of(image.index(voxel.x as usize, voxel.y as usize, voxel.z as usize));
+            if let Some([i, j, k]) = image.voxel_at(grid.patient_from_local(local)) {
+                let [a, b] = of(image.index(i, j, k));
                 *first += part * a;
                 *second += part * b;
             }

@@ -163,20 +163,10 @@ fn packed(medium: &Medium, patient: &Patient) -> Vec<u32> {
     voxels.par_chunks_mut(nx).enumerate().for_each(|(row, out)| {
         for (i, out) in out.iter_mut().enumerate() {
             let centre = grid.centre_mm(i, row % ny, row / ny);
-            let class = nearest_class(patient, centre).min(Material::ALL.len() as u8 - 1);
+            let class = patient.material.nearest(centre).unwrap_or(Material::Water as u8);
+            let class = class.min(Material::ALL.len() as u8 - 1);
             *out = density[row * nx + i].to_bits() & !0xf | u32::from(class);
         }
     });
     voxels
-}
-
-fn nearest_class(patient: &Patient, at: glam::DVec3) -> u8 {
-    let image = patient.material.grid();
-    let size = image.size();
-    let voxel = image.voxel_from_patient(at).round();
-    if (0..3).all(|a| voxel[a] >= 0.0 && voxel[a] < size[a] as f64) {
-        patient.material.at(voxel.x as usize, voxel.y as usize, voxel.z as usize)
-    } else {
-        Material::Water as u8
-    }
 }

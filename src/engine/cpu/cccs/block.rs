@@ -1,6 +1,7 @@
 //! Voxels laid out for the lines: one axis contiguous, rows padded to whole strips.
 
 use super::lanes::LANES;
+use super::terma::Source;
 use crate::engine::cccs::lattice::Lattice;
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
@@ -82,7 +83,7 @@ impl Block {
     pub fn sources(
         &self,
         lattice: &Lattice,
-        source: &[Vec<f32>; CHANNELS],
+        source: &Source,
         scale: f32,
         watch: &Watch,
     ) -> Result<Sources, Stopped> {

@@ -2,15 +2,13 @@
 //! directions, and is done with soon, for few lines pass it; the rest is smooth, nearly everywhere, and goes along few.
 
 use super::superpose::Released;
+use super::terma::Source;
 use crate::engine::cccs::angles::TiltNorm;
 use crate::engine::cccs::beam::FAINTEST;
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
 use rayon::prelude::*;
-
-/// What a field releases, by channel, x fastest.
-pub type Source = [Vec<f32>; CHANNELS];
 
 /// The bright part and the faint, which has factors by tilt that make it as much along its directions as it would be along those
 /// of the bright one.

@@ -1,8 +1,9 @@
 //! All directions of a beam: shared out in fixed chunks, summed in a fixed order.
 
 use super::block::{Block, Sources};
-use super::faint::{Source, split};
+use super::faint::split;
 use super::near::add_near;
+use super::terma::Source;
 use super::transport::{Lines, transport};
 use crate::engine::cccs::angles::{AngleTable, TiltNorm};
 use crate::engine::cccs::beam::Superposition;

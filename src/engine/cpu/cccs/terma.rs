@@ -7,6 +7,9 @@ use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
 use crate::physics::{Fluence, Machine};
 use rayon::prelude::*;
 
+/// What a field releases, by channel, x fastest.
+pub type Source = [Vec<f32>; CHANNELS];
+
 /// Where the beam is and how much of it.
 pub struct Incident<'a> {
     pub machine: &'a Machine,
@@ -24,10 +27,10 @@ pub fn terma(
     equivalent_g_cm3: &Volume<f32>,
     depth_mm: &Volume<f32>,
     watch: &Watch,
-) -> Result<[Vec<f32>; CHANNELS], Stopped> {
+) -> Result<Source, Stopped> {
     let grid = equivalent_g_cm3.grid();
     let [nx, ny, _] = grid.size();
-    let mut source: [Vec<f32>; CHANNELS] = std::array::from_fn(|_| vec![0.0; grid.len()]);
+    let mut source: Source = std::array::from_fn(|_| vec![0.0; grid.len()]);
     let [a, b, c, d] = source.each_mut().map(|channel| channel.par_chunks_mut(nx));
     a.zip(b).zip(c.zip(d)).enumerate().try_for_each(|(row, ((a, b), (c, d)))| {
         watch.check()?;

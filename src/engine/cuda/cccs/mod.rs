@@ -127,7 +127,10 @@ impl<'a> Work<'a> {
             },
             density: &self.density,
             release: &release,
-            faint_norm: beam.faint_norm(&tilt).filter(|_| self.walk == Walk::Lattice),
+            faint_norm: match self.walk {
+                Walk::Lattice => beam.faint_norm(&tilt),
+                Walk::Original | Walk::Nc => None,
+            },
         };
         superpose(session, &released, &self.table, beam, self.walk, factor, &self.energy)?;
         card.mark(session, "transport")
