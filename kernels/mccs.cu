@@ -394,9 +394,28 @@ mccs_rays(const Tables run, Ray* __restrict__ rays, const unsigned count, unsign
     }
 }
 
+// Sums over batches, by voxel: of quanta, and of their squares in two words. Whole numbers: the order of batches, and which card ran
+// them, does not matter.
+struct Sums {
+    unsigned long long *quanta, *squares, *squares_high;
+};
+
+// Adds to the sums of a voxel.
+__device__ inline void add(const Sums& sums, int i, unsigned long long quanta, unsigned long long square, unsigned long long square_high)
+{
+    sums.quanta[i] += quanta;
+    unsigned long long low = sums.squares[i] + square;
+    sums.squares[i] = low;
+    square_high += low < square ? 1ull : 0ull;
+    // Seldom: what a batch leaves in a voxel is mostly under 2^32 quanta.
+    if (square_high != 0ull) {
+        sums.squares_high[i] += square_high;
+    }
+}
+
 // Takes a batch into the sums over batches, and leaves its lattice empty.
 extern "C" __global__ void __launch_bounds__(256)
-mccs_tally(const int voxels, unsigned long long* __restrict__ quanta, unsigned long long* __restrict__ sum, double* __restrict__ squares)
+mccs_tally(const int voxels, unsigned long long* __restrict__ quanta, const Sums sums)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= voxels) {
@@ -405,23 +424,32 @@ mccs_tally(const int voxels, unsigned long long* __restrict__ quanta, unsigned l
     unsigned long long batch = quanta[i];
     if (batch != 0ull) {
         quanta[i] = 0ull;
-        sum[i] += batch;
-        double b = (double)batch;
-        squares[i] = __dadd_rn(squares[i], __dmul_rn(b, b));
+        add(sums, i, batch, batch * batch, __umul64hi(batch, batch));
+    }
+}
+
+// Adds what another card has summed up.
+extern "C" __global__ void __launch_bounds__(256)
+mccs_add(const int voxels, const Sums from, const Sums to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < voxels) {
+        add(to, i, from.quanta[i], from.squares[i], from.squares_high[i]);
     }
 }
 
 // Mean of a history and its standard deviation, by voxel (engine/mccs/tally.rs, `means`).
 extern "C" __global__ void __launch_bounds__(256)
-mccs_means(const int voxels, const double batches, const double per_history, const unsigned long long* __restrict__ sum,
-           const double* __restrict__ squares, float* __restrict__ mean, float* __restrict__ sigma)
+mccs_means(const int voxels, const double batches, const double per_history, const Sums sums, float* __restrict__ mean,
+           float* __restrict__ sigma)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= voxels) {
         return;
     }
-    double m = (double)sum[i] / batches;
-    double variance = fmax(squares[i] / batches - m * m, 0.0) / (batches - 1.0);
+    double m = (double)sums.quanta[i] / batches;
+    double squares = fma((double)sums.squares_high[i], 18446744073709551616.0, (double)sums.squares[i]);
+    double variance = fmax(squares / batches - m * m, 0.0) / (batches - 1.0);
     mean[i] = (float)(m * per_history);
     sigma[i] = batches > 1.0 ? (float)(sqrt(variance) * per_history) : __int_as_float(0x7f800000);
 }

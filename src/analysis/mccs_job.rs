@@ -5,7 +5,7 @@ use super::plan_job::{PlanDose, PlanJob, PlanJobError};
 use crate::case::{Beam, Dose, DoseStatus};
 use crate::engine::Watch;
 use crate::engine::cccs::{DoseError, dose_grid};
-use crate::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
+use crate::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
 use crate::geometry::Volume;
 use crate::physics::Machine;
 use serde::Serialize;
@@ -94,8 +94,8 @@ pub fn mccs_of_plan(
     let request = mccs_request(job, ready, how)?;
     let fault = |beam: String, source: BeamJobError| PlanJobError::Beam { beam, source };
     let name = || request.beams[0].0.name.clone();
-    let device = job.device.resolve().map_err(|e| fault(name(), e.into()))?;
-    let answer = refine(&request, &device, watch, show).map_err(|error| match error {
+    let devices = job.device.resolve_all().map_err(|e| fault(name(), e.into()))?;
+    let answer = refine_over(&request, &devices, watch, show).map_err(|error| match error {
         DoseError::Stopped(stopped) => PlanJobError::Stopped(stopped),
         error => fault(name(), error.into()),
     })?;

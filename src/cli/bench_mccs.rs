@@ -10,19 +10,17 @@ use std::fmt::Write as _;
 
 /// # Errors
 /// A device that gives no answer; cases there are none of.
-pub fn run(options: &Options, device: &Compute) -> Result<Answer, Failure> {
+pub fn run(options: &Options, devices: &[Compute]) -> Result<Answer, Failure> {
+    let on = devices.iter().map(Compute::to_string).collect::<Vec<_>>().join(", ");
     let told = |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);
-    let lines = lines(device, options, &Watch::new(), &told)?;
+    let lines = lines(devices, options, &Watch::new(), &told)?;
     if lines.is_empty() {
         let asked = options.cases.join(", ");
         let known = "phantom, lung1, lung2, linear";
         return Err(Failure::Words(format!("no case of mccs is named {asked}; there are {known}")));
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
-    Ok(Answer {
-        json: json!({ "job": "mccs", "device": device.to_string(), "rows": rows }),
-        text: as_text(&lines, device),
-    })
+    Ok(Answer { json: json!({ "job": "mccs", "device": on, "rows": rows }), text: as_text(&lines, &on) })
 }
 
 fn way(variant: Variant) -> &'static str {
@@ -32,7 +30,7 @@ fn way(variant: Variant) -> &'static str {
     }
 }
 
-fn as_text(lines: &[Line], device: &Compute) -> String {
+fn as_text(lines: &[Line], device: &str) -> String {
     let mut text = format!(
         "mccs on {device}\n{:<8} {:<6} {:>9} {:>11} {:>9} {:>10} {:>9} {:>7} {:>8} {:>8} {:>8} {:>8} {:>9} {:>9} {:>8} {:>8}\n",
         "case",

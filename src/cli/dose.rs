@@ -91,7 +91,7 @@ struct Histories {
     #[arg(long, value_name = "PERCENT", value_parser = words::positive)]
     uncertainty: Option<f64>,
 
-    /// Equal seeds give equal doses, whatever the number of threads
+    /// Equal seeds give equal doses, whatever the number of threads or cards
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -186,9 +186,12 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let start = Instant::now();
     let result = compute(args, &case, plan, engine, device)?;
     let seconds = start.elapsed().as_secs_f64();
-    let json = figures_json(args, &case, &result, &computing, seconds);
+    // Of one run for all beams the receipt names every card.
+    let of_run = result.certainty.as_ref().and(result.receipts.first()).map(|receipt| receipt.device.clone());
+    let on = of_run.unwrap_or(computing);
+    let json = figures_json(args, &case, &result, &on, seconds);
     let mut text = describe(&result);
-    let _ = writeln!(text, "  whole run {seconds:.2} s on {computing}");
+    let _ = writeln!(text, "  whole run {seconds:.2} s on {on}");
     if let (Some(path), Some(certainty)) = (&args.histories.sigma, &result.certainty) {
         mha::write(path, &certainty.sigma_gy)?;
         let _ = writeln!(text, "written to {}", path.display());

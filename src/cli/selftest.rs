@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 #[command(
     after_help = "Every job runs over seeded cases: phantoms with known answers, uneven planes, oblique grids, sources \
 inside the grid, rays through edges and corners. A card is compared with the CPU, the CPU with slower ways of its own, both \
-with closed forms; every case is computed twice and must give the same bits. With --device auto the CPU and every card \
+with closed forms; every case is computed twice and must give the same bits, and so must histories shared by cards. With --device auto the CPU and every card \
 are tested. Exit 1 where anything is wrong.\n\n\
 Examples:\n  \
 beamsight selftest\n  \
@@ -24,9 +24,12 @@ pub struct Args {}
 pub fn run(_: &Args, wish: Wish) -> Result<Answer, Failure> {
     let mut rows = Vec::new();
     let mut text = String::new();
-    for device in devices(wish, &mut text)? {
-        rows.extend(selftest::run(&device, &Watch::new())?);
+    let devices = devices(wish, &mut text)?;
+    for device in &devices {
+        rows.extend(selftest::run(device, &Watch::new())?);
     }
+    let cards: Vec<Compute> = devices.into_iter().filter(|d| matches!(d, Compute::Cuda(_))).collect();
+    rows.extend(selftest::run_together(&cards, &Watch::new())?);
     text += &table(&rows);
     let failed = rows.iter().filter(|row| !row.passes()).count();
     let _ = match failed {

@@ -12,7 +12,7 @@ pub enum Wish {
     #[default]
     Auto,
     Cpu,
-    /// Every card: the beams of a plan are spread over them, another job has the first.
+    /// Every card: the beams of a plan, or the histories of Monte Carlo, are spread over them; another job has the first.
     Cards,
     /// The card of that number alone.
     Cuda(usize),
@@ -71,6 +71,15 @@ impl Wish {
         self != Self::Cpu && cuda::cards().is_ok_and(|cards| !cards.is_empty())
     }
 
+    /// All devices over which one job is spread; one or more.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`]. `Auto` makes do with less where not every card can be opened.
+    pub fn resolve_all(self) -> Result<Vec<Compute>, CudaError> {
+        let all: Result<Vec<_>, _> = self.spread().into_iter().map(Self::resolve).collect();
+        if self == Self::Auto && all.is_err() { self.resolve().map(|one| vec![one]) } else { all }
+    }
+
     /// The same wish for each device over which jobs that do not depend on each other are spread; one or more.
     pub fn spread(self) -> Vec<Self> {
         match (self, cuda::cards()) {
@@ -117,6 +126,8 @@ mod tests {
     #[test]
     fn auto_always_finds_a_device() {
         assert!(Wish::Auto.resolve().is_ok());
+        assert!(Wish::Auto.resolve_all().is_ok_and(|all| !all.is_empty()));
+        assert!(matches!(Wish::Cpu.resolve_all().as_deref(), Ok([Compute::Cpu])));
         assert!(matches!(Wish::Cpu.resolve(), Ok(Compute::Cpu)));
         let absent = Wish::Cuda(1000).resolve().expect_err("no machine has so many");
         assert!(

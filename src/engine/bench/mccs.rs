@@ -8,7 +8,7 @@ use super::{Options, timed};
 use crate::case::{Beam, Jaws};
 use crate::engine::cccs::{DoseError, DoseTo};
 use crate::engine::cuda::CudaError;
-use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
+use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
 use crate::engine::{Compute, Watch, phantom};
 use crate::geometry::GridError;
 use crate::physics::{Machine, Material, Patient};
@@ -50,7 +50,7 @@ pub struct Line {
     pub variant: Variant,
     pub voxels: usize,
     pub histories: u64,
-    /// Of the whole call with the dose on the host, and of the histories alone (on a card by its own events), ms.
+    /// Of the whole call with the dose on the host, and of the histories alone (on a single card by its own events), ms.
     pub call_ms: f64,
     pub ms: f64,
     pub uncertainty_percent: Option<f64>,
@@ -82,13 +82,13 @@ impl Line {
 /// # Errors
 /// A device that gives no answer.
 pub fn lines(
-    device: &Compute,
+    devices: &[Compute],
     options: &Options,
     watch: &Watch,
     told: &dyn Fn(&Line),
 ) -> Result<Vec<Line>, CudaError> {
     let failed = |why: String| CudaError::Call { kernel: "mccs".to_owned(), what: why };
-    let on_cpu = matches!(device, Compute::Cpu);
+    let on_cpu = matches!(devices, [Compute::Cpu]);
     let batches = if on_cpu { 4 } else { PAPER_BATCHES };
     let mut lines = Vec::new();
     for Case { name, size, spacing_mm, lungs, paper_s } in CASES {
@@ -102,7 +102,7 @@ pub fn lines(
         let mut one = |case, variant, histories, two_runs: bool| -> Result<(), CudaError> {
             let asked = request(&patient, &beams, variant, histories);
             let line =
-                time(case, &asked, device, watch, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
+                time(case, &asked, devices, watch, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
             told(&line);
             lines.push(line);
             Ok(())
@@ -125,26 +125,26 @@ pub fn lines(
 fn time(
     case: &'static str,
     asked: &MccsRequest,
-    device: &Compute,
+    devices: &[Compute],
     watch: &Watch,
     two_runs: bool,
     paper_s: [f64; 2],
 ) -> Result<Line, DoseError> {
     // Loads the kernels and calibrates the machine.
-    run(&MccsRequest { until: Until::Histories(1000), ..asked.clone() }, device, watch)?;
-    let (dose, call_ms) = timed(|| run(asked, device, watch));
+    run(&MccsRequest { until: Until::Histories(1000), ..asked.clone() }, devices, watch)?;
+    let (dose, call_ms) = timed(|| run(asked, devices, watch));
     let dose = dose?;
     let apart = match two_runs {
         true => {
-            Some(apart(&dose, &run(&MccsRequest { seed: asked.seed + 1, ..asked.clone() }, device, watch)?))
+            Some(apart(&dose, &run(&MccsRequest { seed: asked.seed + 1, ..asked.clone() }, devices, watch)?))
         }
         false => None,
     };
     let on_card = dose.receipt.phases_ms.iter().filter(|(phase, _)| phase.starts_with("card: "));
     let phase = |name: &str| dose.receipt.phases_ms.iter().find(|p| p.0 == name).map_or(f64::NAN, |p| p.1);
-    let ms = match device {
-        Compute::Cpu => phase("histories"),
-        Compute::Cuda(_) => on_card.map(|(_, ms)| ms).sum(),
+    let ms = match devices {
+        [Compute::Cuda(_)] => on_card.map(|(_, ms)| ms).sum(),
+        _ => phase("histories"),
     };
     tracing::info!("{case}: {:?}", dose.receipt.phases_ms);
     Ok(Line {
@@ -160,8 +160,8 @@ fn time(
     })
 }
 
-fn run(asked: &MccsRequest, device: &Compute, watch: &Watch) -> Result<MccsDose, DoseError> {
-    refine(asked, device, watch, &mut |_| Next::GoOn)
+fn run(asked: &MccsRequest, devices: &[Compute], watch: &Watch) -> Result<MccsDose, DoseError> {
+    refine_over(asked, devices, watch, &mut |_| Next::GoOn)
 }
 
 fn apart(a: &MccsDose, b: &MccsDose) -> Apart {

@@ -23,4 +23,4 @@ mod transfer;
 pub use device::{Arg, Card, Device, Session, Shape, cards, int};
 pub use error::CudaError;
 pub use memory::{Buffer, Resident};
-pub use transfer::Clock;
+pub use transfer::{Clock, Milestone};

@@ -319,12 +319,36 @@ impl Session<'_> {
         self.stream().record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(self.failed("timing"))
     }
 
+    /// What is queued so far, to be waited for later.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn milestone(&self) -> Result<Milestone, CudaError> {
+        Ok(Milestone { device: self.device.card().to_string(), event: self.event()? })
+    }
+
     /// A clock that starts when what is queued is done.
     ///
     /// # Errors
     /// What the driver says.
     pub fn clock(&self) -> Result<Clock, CudaError> {
         Ok(Clock { start: self.event()?, marks: Vec::new() })
+    }
+}
+
+/// A place in a card's queue.
+pub struct Milestone {
+    device: String,
+    event: CudaEvent,
+}
+
+impl Milestone {
+    /// Waits until the card has come so far; needs no session.
+    ///
+    /// # Errors
+    /// What the driver says of the work before it.
+    pub fn wait(self) -> Result<(), CudaError> {
+        self.event.synchronize().map_err(|e| CudaError::failed(&self.device, "working", e))
     }
 }
 

@@ -31,6 +31,14 @@ pub trait Runner {
     /// A cancelled watch, or a card's fault.
     fn run(&mut self, run: &Simulation, first: u64, batch: u64, watch: &Watch) -> Result<(), Self::Error>;
 
+    /// Waits for the batches that are under way.
+    ///
+    /// # Errors
+    /// A card's fault.
+    fn wait(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Mean quanta of a history, by voxel, and the standard deviation of that mean.
     ///
     /// # Errors
@@ -39,9 +47,9 @@ pub trait Runner {
 
     fn device(&self) -> String;
 
-    /// Phases that a card has timed by itself.
-    fn phases_ms(&self) -> &[(String, f64)] {
-        &[]
+    /// Phases that cards have timed by themselves, those of several added up.
+    fn phases_ms(&self) -> Vec<(String, f64)> {
+        Vec::new()
     }
 }
 
@@ -98,6 +106,7 @@ impl<'a> Job<'a> {
                 self.report(None, batch, watch);
                 continue;
             }
+            runner.wait()?;
             self.clock.phase("histories");
             let mut dose = self.dose(runner, batch)?;
             self.clock.phase("means");
@@ -166,7 +175,7 @@ impl<'a> Job<'a> {
             job: "mccs".to_owned(),
             digest: self.digest.clone(),
             device: runner.device(),
-            phases_ms: self.clock.phases_ms().iter().chain(runner.phases_ms()).cloned().collect(),
+            phases_ms: self.clock.phases_ms().iter().cloned().chain(runner.phases_ms()).collect(),
             warnings: Vec::new(),
             work: self.batches * batch,
         };

@@ -11,6 +11,7 @@ mod heads;
 mod job;
 pub(super) mod philox;
 mod rows;
+mod shared;
 pub(super) mod simulation;
 mod soften;
 pub(super) mod tables;
@@ -22,10 +23,12 @@ use crate::case::{Beam, DoseStatus, Receipt};
 use crate::geometry::{Grid, Volume};
 use crate::physics::{Machine, Patient};
 use serde::{Deserialize, Serialize};
+use shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use job::Runner;
+pub(super) use shared::Sharing;
 
 /// When enough histories have been run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,22 +101,40 @@ pub enum Next {
     Keep,
 }
 
-/// Runs histories until the request's wish is met. `show` is given the dose as it improves, from the calling thread; its
-/// answer stops the run and keeps the dose. Where a card fails, the CPU runs all of it and the receipt says why.
+/// As [`refine_over`], on one device.
 ///
 /// # Errors
-/// [`DoseError`]: what is wrong with beams, machines or grid, before any history is run; or the watch was cancelled.
+/// Those of [`refine_over`].
 pub fn refine(
     request: &MccsRequest,
     device: &Compute,
     watch: &Watch,
     show: &mut dyn FnMut(&MccsDose) -> Next,
 ) -> Result<MccsDose, DoseError> {
+    refine_over(request, std::slice::from_ref(device), watch, show)
+}
+
+/// Runs histories until the request's wish is met: on the CPU, or shared out over cards, whose number does not change a bit of
+/// the dose. `show` is given the dose as it improves, from the calling thread; its answer stops the run and keeps the dose.
+/// Where a card fails, the CPU runs all of it and the receipt says why.
+///
+/// # Errors
+/// [`DoseError`]: what is wrong with beams, machines or grid, before any history is run; or the watch was cancelled.
+pub fn refine_over(
+    request: &MccsRequest,
+    devices: &[Compute],
+    watch: &Watch,
+    show: &mut dyn FnMut(&MccsDose) -> Next,
+) -> Result<MccsDose, DoseError> {
     let mut job = job::Job::new(request, watch)?;
-    let Compute::Cuda(card) = device else {
+    let mut cards = devices.iter().filter_map(|device| match device {
+        Compute::Cuda(card) => Some(cuda::mccs::Histories::new(card)),
+        Compute::Cpu => None,
+    });
+    let Some(first) = cards.next() else {
         return job.refine(&mut cpu::mccs::Histories::default(), watch, show);
     };
-    match job.refine(&mut cuda::mccs::Histories::new(card), watch, show) {
+    match job.refine(&mut Shared::new(first, cards), watch, show) {
         Ok(dose) => Ok(dose),
         Err(cuda::cccs::Failure::Dose(error)) => Err(error),
         Err(cuda::cccs::Failure::Card(CudaError::Stopped(stopped))) => Err(stopped.into()),

@@ -2,20 +2,20 @@
 
 use rayon::prelude::*;
 
-/// Sums over batches of equal size, by voxel.
+/// Sums over batches of equal size, by voxel: whole numbers, so that the order of batches does not matter.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Quanta.
     pub sum: Vec<u64>,
     /// Squares of the batches' quanta.
-    pub squares: Vec<f64>,
+    pub squares: Vec<u128>,
     pub batches: u64,
     pub histories: u64,
 }
 
 impl Tally {
     pub fn new(voxels: usize) -> Self {
-        Self { sum: vec![0; voxels], squares: vec![0.0; voxels], batches: 0, histories: 0 }
+        Self { sum: vec![0; voxels], squares: vec![0; voxels], batches: 0, histories: 0 }
     }
 
     /// Takes a batch of histories out of the parts it was deposited in, and leaves them empty.
@@ -40,7 +40,7 @@ impl Tally {
                 }
                 if quanta > 0 {
                     sum[i] += quanta;
-                    squares[i] += (quanta as f64) * (quanta as f64);
+                    squares[i] += u128::from(quanta) * u128::from(quanta);
                 }
             }
         });
@@ -59,7 +59,7 @@ impl Tally {
             .zip(&self.squares)
             .map(|(sum, squares)| {
                 let mean = *sum as f64 / n;
-                let variance = (squares / n - mean * mean).max(0.0) / (n - 1.0);
+                let variance = (*squares as f64 / n - mean * mean).max(0.0) / (n - 1.0);
                 let sd = if self.batches > 1 { variance.sqrt() } else { f64::INFINITY };
                 ((mean * per_history) as f32, (sd * per_history) as f32)
             })

@@ -5,7 +5,7 @@ use super::cccs::field;
 use crate::case::{Beam, Jaws};
 use crate::engine::cccs::{DoseError, DoseTo};
 use crate::engine::cuda::CudaError;
-use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
+use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
 use crate::engine::phantom::patient;
 use crate::engine::{Compute, Watch};
 use crate::physics::kernel::{CONES, KernelClass, KernelTable};
@@ -22,7 +22,11 @@ const SAME_PERCENT: f64 = 1.0;
 const CHI_SQUARE: f64 = 0.15;
 
 pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
-    made(device, watch).map_err(|why| match why.downcast::<DoseError>().map(|e| *e) {
+    fallible(made(device, watch))
+}
+
+fn fallible(rows: Made<Vec<Row>>) -> Result<Vec<Row>, CudaError> {
+    rows.map_err(|why| match why.downcast::<DoseError>().map(|e| *e) {
         Ok(DoseError::Stopped(stopped)) => CudaError::Stopped(stopped),
         Ok(error) => CudaError::Call { kernel: "mccs".to_owned(), what: error.to_string() },
         Err(other) => CudaError::Call { kernel: "mccs".to_owned(), what: other.to_string() },
@@ -36,15 +40,12 @@ fn made(device: &Compute, watch: &Watch) -> Made<Vec<Row>> {
     for (name, request) in cases()? {
         let got = run(&request, device, watch)?;
         let again = run(&request, device, watch)?;
-        let bits = |dose: &MccsDose| -> Vec<u32> {
-            dose.gy.data().iter().chain(dose.sigma_gy.data()).map(|v| v.to_bits()).collect()
-        };
         let repeats = bits(&got) == bits(&again);
         let row = |against, worst, mean, tolerance, unit| Row {
             job: "mccs",
             case: name.to_owned(),
             device: device.to_string(),
-            way: if request.variant == Variant::Own { "own" } else { "paper" },
+            way: way(request.variant),
             against,
             worst,
             mean,
@@ -59,6 +60,12 @@ fn made(device: &Compute, watch: &Watch) -> Made<Vec<Row>> {
             rows.push(row("CPU, other numbers", (chi - 1.0).abs(), chi, CHI_SQUARE, "chi2"));
         }
         if matches!(device, Compute::Cuda(_)) {
+            // Two runners on one card share histories as two cards do.
+            let halves = together(&request, &[device.clone(), device.clone()], watch)?;
+            rows.push(Row {
+                repeats: bits(&halves) == bits(&got),
+                ..row("itself, in two", 0.0, 0.0, 0.0, "%")
+            });
             let want = run(&request, &Compute::Cpu, watch)?;
             let reference: Vec<f64> = want.gy.data().iter().map(|gy| f64::from(*gy)).collect();
             let most = reference.iter().copied().fold(0.0, f64::max);
@@ -69,8 +76,46 @@ fn made(device: &Compute, watch: &Watch) -> Made<Vec<Row>> {
     Ok(rows)
 }
 
+/// All cards on one run, against the first alone: the same bits.
+pub(super) fn shared_rows(devices: &[Compute], watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    fallible(shared(devices, watch))
+}
+
+fn shared(devices: &[Compute], watch: &Watch) -> Made<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (name, request) in cases()? {
+        let one = run(&request, &devices[0], watch)?;
+        let all = together(&request, devices, watch)?;
+        rows.push(Row {
+            job: "mccs",
+            case: name.to_owned(),
+            device: format!("{} cards", devices.len()),
+            way: way(request.variant),
+            against: "the first alone",
+            worst: 0.0,
+            mean: 0.0,
+            tolerance: 0.0,
+            unit: "%",
+            repeats: bits(&one) == bits(&all),
+        });
+    }
+    Ok(rows)
+}
+
+fn way(variant: Variant) -> &'static str {
+    if variant == Variant::Own { "own" } else { "paper" }
+}
+
+fn bits(dose: &MccsDose) -> Vec<u32> {
+    dose.gy.data().iter().chain(dose.sigma_gy.data()).map(|v| v.to_bits()).collect()
+}
+
 fn run(request: &MccsRequest, device: &Compute, watch: &Watch) -> Result<MccsDose, DoseError> {
-    let dose = refine(request, device, watch, &mut |_| Next::GoOn)?;
+    together(request, std::slice::from_ref(device), watch)
+}
+
+fn together(request: &MccsRequest, devices: &[Compute], watch: &Watch) -> Result<MccsDose, DoseError> {
+    let dose = refine_over(request, devices, watch, &mut |_| Next::GoOn)?;
     // A card that gave up would make this a comparison of the CPU with itself.
     match dose.receipt.warnings.first() {
         Some(why) => Err(DoseError::Beam { beam: "selftest".to_owned(), why: why.clone() }),

@@ -63,6 +63,14 @@ pub fn run(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
     Ok(rows)
 }
 
+/// Tests what cards do together; nothing where there is only one.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_together(cards: &[Compute], watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    if cards.len() > 1 { mccs::shared_rows(cards, watch) } else { Ok(Vec::new()) }
+}
+
 /// Largest and mean difference of two lists of one length; a NaN on either side is infinitely wrong.
 fn differences(got: &[f32], want: &[f64]) -> (f64, f64) {
     let off = got.iter().zip(want).map(|(got, want)| {

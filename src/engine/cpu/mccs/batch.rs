@@ -60,6 +60,19 @@ impl Runner for Histories {
     }
 }
 
+#[cfg(test)]
+impl crate::engine::mccs::Sharing for Histories {
+    fn hand_over(&mut self, to: &mut Self) -> Result<(), DoseError> {
+        let Some(from) = self.tally.take() else { return Ok(()) };
+        let to = to.tally.get_or_insert_with(|| Tally::new(from.sum.len()));
+        to.sum.iter_mut().zip(&from.sum).for_each(|(to, from)| *to += from);
+        to.squares.iter_mut().zip(&from.squares).for_each(|(to, from)| *to += from);
+        to.batches += from.batches;
+        to.histories += from.histories;
+        Ok(())
+    }
+}
+
 /// One history from source to rest.
 fn history(run: &Simulation, number: u64, n: u64, batch: u64, quanta: &mut [u64]) {
     let stream = Stream::new(run.seed, number);

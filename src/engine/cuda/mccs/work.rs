@@ -1,0 +1,294 @@
+//! What a run of histories has on a card, and the kernels in their order.
+
+use super::CHUNK;
+use crate::engine::Watch;
+use crate::engine::cpu::mccs::FAR_ONE_IN;
+use crate::engine::cuda::{Arg, Buffer, Clock, CudaError, Session, Shape, int};
+use crate::engine::mccs::Variant;
+use crate::engine::mccs::simulation::Simulation;
+use crate::engine::mccs::tables::{Cell, Group, Head, Segment, Stand};
+use bytemuck::{Pod, Zeroable};
+
+const THREADS: u32 = 128;
+/// Of the kernels over voxels.
+const WIDE: u32 = 256;
+
+/// `struct Tables` of `kernels/mccs.cuh`, field for field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+struct Tables {
+    voxels: u64,
+    groups: u64,
+    heads: u64,
+    stands: u64,
+    segments: u64,
+    cells: u64,
+    horns: u64,
+    tips_mm: u64,
+    sides_mm: u64,
+    cones: u64,
+    rows: u64,
+    softening: u64,
+    size: [i32; 3],
+    per_cm: [f32; 3],
+    group_count: u32,
+    directions: u32,
+    paper: u32,
+    seed: [u32; 2],
+    padding: u32,
+}
+
+/// `struct Ray` of `kernels/mccs.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+struct Ray {
+    from: [f32; 3],
+    energy: f32,
+    direction: [f32; 3],
+    what: u32,
+}
+
+/// What is on the card.
+pub struct Work {
+    tables: Tables,
+    /// Alive as long as the tables point to it.
+    _held: Held,
+    rays: Buffer<Ray>,
+    quanta: Buffer<u64>,
+    sums: Sums,
+    clock: Option<Clock>,
+}
+
+/// Sums over batches, by voxel: of quanta, and of their squares in two words.
+struct Sums([Buffer<u64>; 3]);
+
+/// `struct Sums` of `kernels/mccs.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct SumsAt([u64; 3]);
+
+impl Sums {
+    fn arg(&self) -> Arg {
+        Arg::value(&SumsAt(self.0.each_ref().map(Buffer::address)))
+    }
+
+    fn empty(&self, session: &mut Session<'_>) -> Result<(), CudaError> {
+        self.0.iter().try_for_each(|words| session.fill(words, 0))
+    }
+}
+
+/// What the tables point to.
+struct Held {
+    voxels: Buffer<u32>,
+    groups: Buffer<Group>,
+    heads: Buffer<Head>,
+    stands: Buffer<Stand>,
+    segments: Buffer<Segment>,
+    cells: Buffer<Cell>,
+    numbers: [Buffer<f32>; 6],
+}
+
+impl Work {
+    pub fn new(run: &Simulation, batch: u64, session: &mut Session<'_>) -> Result<Self, CudaError> {
+        let voxels = run.lattice.voxels();
+        session.fits_int("a dose lattice", voxels)?;
+        let heads = &run.heads;
+        let sides: Vec<f32> = heads.sides_mm.iter().map(|mm| *mm as f32).collect();
+        let softening: Vec<f32> = run.softening.iter().flatten().copied().collect();
+        let mut numbers = |values: &[f32]| session.upload(if values.is_empty() { &[0.0] } else { values });
+        let numbers = [
+            numbers(&heads.horns)?,
+            numbers(&heads.tips_mm)?,
+            numbers(&sides)?,
+            numbers(&run.cones)?,
+            numbers(&run.rows)?,
+            numbers(&softening)?,
+        ];
+        let held = Held {
+            voxels: session.upload(&run.voxels)?,
+            groups: session.upload(&run.groups)?,
+            heads: session.upload(&heads.heads)?,
+            stands: session.upload(&heads.stands)?,
+            segments: session.upload(&heads.segments)?,
+            cells: session.upload(&heads.cells)?,
+            numbers,
+        };
+        let [horns, tips_mm, sides_mm, cones, rows, softening] = held.numbers.each_ref().map(Buffer::address);
+        let tables = Tables {
+            voxels: held.voxels.address(),
+            groups: held.groups.address(),
+            heads: held.heads.address(),
+            stands: held.stands.address(),
+            segments: held.segments.address(),
+            cells: held.cells.address(),
+            horns,
+            tips_mm,
+            sides_mm,
+            cones,
+            rows,
+            softening,
+            size: run.lattice.size.map(int),
+            per_cm: run.voxels_per_cm(),
+            group_count: run.groups.len() as u32,
+            directions: run.directions,
+            paper: u32::from(run.variant == Variant::Paper),
+            seed: [run.seed as u32, (run.seed >> 32) as u32],
+            padding: 0,
+        };
+        let slots = u64::from(run.directions.next_multiple_of(FAR_ONE_IN));
+        let rays = session.alloc((slots * batch.min(CHUNK)) as usize)?;
+        let quanta = session.alloc(voxels)?;
+        let sums = Sums([session.alloc(voxels)?, session.alloc(voxels)?, session.alloc(voxels)?]);
+        session.fill(&rays, 0)?;
+        session.fill(&quanta, 0)?;
+        sums.empty(session)?;
+        Ok(Self { tables, _held: held, rays, quanta, sums, clock: None })
+    }
+
+    /// Queues a batch.
+    pub fn batch(
+        &mut self,
+        session: &mut Session<'_>,
+        first: u64,
+        batch: u64,
+        watch: &Watch,
+    ) -> Result<(), CudaError> {
+        let slots = u64::from(self.tables.directions.next_multiple_of(FAR_ONE_IN));
+        let mut clock = match self.clock.take() {
+            Some(clock) => clock,
+            None => session.clock()?,
+        };
+        let mut begin = 0;
+        while begin < batch {
+            watch.check()?;
+            let histories = (batch - begin).min(CHUNK);
+            let args = [
+                Arg::value(&self.tables),
+                Arg::value(&first),
+                Arg::value(&(begin as u32)),
+                Arg::value(&(histories as u32)),
+                Arg::value(&(batch as f32)),
+                Arg::from(&self.rays),
+            ];
+            let shape = Shape::covering([histories as usize, 1, 1], [THREADS, 1, 1]);
+            session.launch("mccs", "mccs_head", shape, &args)?;
+            clock.mark(session, "card: head")?;
+            let rays = slots * histories;
+            let args = [
+                Arg::value(&self.tables),
+                Arg::from(&self.rays),
+                Arg::value(&(rays as u32)),
+                Arg::from(&self.quanta),
+            ];
+            let shape = Shape::covering([rays as usize, 1, 1], [THREADS, 1, 1]);
+            session.launch("mccs", "mccs_rays", shape, &args)?;
+            clock.mark(session, "card: rays")?;
+            begin += histories;
+        }
+        self.over_voxels(session, "mccs_tally", &[Arg::from(&self.quanta), self.sums.arg()])?;
+        clock.mark(session, "card: tally")?;
+        self.clock = Some(clock);
+        Ok(())
+    }
+
+    /// Mean quanta of a history, by voxel, and the standard deviation of that mean, of so many batches and histories.
+    pub fn means(
+        &self,
+        session: &mut Session<'_>,
+        batches: u64,
+        histories: u64,
+    ) -> Result<(Vec<f32>, Vec<f32>), CudaError> {
+        let voxels = self.quanta.count();
+        let (mean, sigma) = (session.alloc::<f32>(voxels)?, session.alloc::<f32>(voxels)?);
+        let args = [
+            Arg::value(&(batches as f64)),
+            Arg::value(&(batches as f64 / histories as f64)),
+            self.sums.arg(),
+            Arg::from(&mean),
+            Arg::from(&sigma),
+        ];
+        self.over_voxels(session, "mccs_means", &args)?;
+        Ok((session.download(&mean)?, session.download(&sigma)?))
+    }
+
+    /// The sums, brought to the host; none are left here.
+    pub fn take_sums(&self, session: &mut Session<'_>) -> Result<[Vec<u64>; 3], CudaError> {
+        let [quanta, low, high] = &self.sums.0;
+        let taken = [session.download(quanta)?, session.download(low)?, session.download(high)?];
+        self.sums.empty(session)?;
+        Ok(taken)
+    }
+
+    /// Adds what another card has summed up.
+    pub fn add_sums(&self, session: &mut Session<'_>, sums: &[Vec<u64>; 3]) -> Result<(), CudaError> {
+        let [quanta, low, high] = sums;
+        let from = Sums([session.upload(quanta)?, session.upload(low)?, session.upload(high)?]);
+        self.over_voxels(session, "mccs_add", &[from.arg(), self.sums.arg()])
+    }
+
+    /// Times on the card since they were last asked for.
+    pub fn times(&mut self, session: &Session<'_>) -> Result<Vec<(String, f64)>, CudaError> {
+        self.clock.take().map_or(Ok(Vec::new()), |clock| clock.finish(session))
+    }
+
+    /// Queues a kernel with a thread a voxel, whose first argument is their number.
+    fn over_voxels(
+        &self,
+        session: &mut Session<'_>,
+        kernel: &'static str,
+        args: &[Arg],
+    ) -> Result<(), CudaError> {
+        let voxels = self.quanta.count();
+        let args = [&[Arg::int(voxels)], args].concat();
+        session.launch("mccs", kernel, Shape::covering([voxels, 1, 1], [WIDE, 1, 1]), &args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ray, SumsAt, Tables};
+    use crate::engine::cuda::kernels::{ptx, signature};
+    use crate::engine::mccs::tables::{CLASSES, LAST_CM, MOST_DIRECTIONS, NODES, RADII, RADIUS_STEP_MM};
+    use crate::physics::kernel::CONES;
+
+    /// The kernels write down again what the tables are made of.
+    #[test]
+    fn the_kernels_count_on_the_same_numbers() {
+        let source = include_str!("../../../../kernels/mccs.cuh");
+        let constant = |name: &str| -> f64 {
+            let line = source.lines().find(|l| l.contains(&format!(" {name} = ")));
+            let value =
+                line.and_then(|l| l.split(&format!(" {name} = ")).nth(1)).and_then(|v| v.split(';').next());
+            value
+                .and_then(|v| v.trim_end_matches(['f', 'u']).parse().ok())
+                .unwrap_or_else(|| panic!("no {name}"))
+        };
+        for (name, here) in [
+            ("CONES", CONES as f64),
+            ("NODES", NODES as f64),
+            ("LAST_CM", LAST_CM),
+            ("RADII", RADII as f64),
+            ("RADIUS_STEP_MM", RADIUS_STEP_MM),
+            ("CLASSES", CLASSES as f64),
+            ("MOST_DIRECTIONS", f64::from(MOST_DIRECTIONS)),
+            ("HEAD_THREADS", f64::from(super::THREADS)),
+            ("FAR_ONE_IN", f64::from(super::FAR_ONE_IN)),
+        ] {
+            assert_eq!(constant(name), here, "{name}");
+        }
+    }
+
+    /// The host's declarations are as large as the kernels'.
+    #[test]
+    fn the_kernels_are_called_as_declared() {
+        let ptx = ptx("mccs").unwrap();
+        let tables = size_of::<Tables>();
+        let sums = size_of::<SumsAt>();
+        assert_eq!((size_of::<Ray>(), sums), (32, 24));
+        assert_eq!(signature(ptx, "mccs_head"), Some(vec![tables, 8, 4, 4, 4, 8]));
+        assert_eq!(signature(ptx, "mccs_rays"), Some(vec![tables, 8, 4, 8]));
+        assert_eq!(signature(ptx, "mccs_tally"), Some(vec![4, 8, sums]));
+        assert_eq!(signature(ptx, "mccs_add"), Some(vec![4, sums, sums]));
+        assert_eq!(signature(ptx, "mccs_means"), Some(vec![4, 8, 8, sums, 8, 8]));
+    }
+}
