@@ -65,10 +65,12 @@ gamma_stars(const Pair pair, const Criterion criterion, const float* __restrict_
 #define REACH 2
 #define WIDE (2 * REACH)
 
+// Cells that a warp deals out at a time: mostly all.
+#define DEALT 512
+
 // The points of a warp, for its lanes to work on each other's.
 struct Hand {
-    unsigned long long mask[32];
-    int upto[32];
+    unsigned short dealt[DEALT];
     int near[3][32], home[3][32];
     float offset[3][32], dose[32], per_gy[32], best[32];
     unsigned long long holds[32];
@@ -79,38 +81,32 @@ struct Hand {
 template <typename Work>
 __device__ inline void deal(Hand& hand, unsigned long long mask, Work work)
 {
-    int lane = threadIdx.x & 31, upto = __popcll(mask);
+    int lane = threadIdx.x & 31, own = __popcll(mask), upto = own;
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         int before = __shfl_up_sync(0xffffffffu, upto, step);
         upto += lane >= step ? before : 0;
     }
-    hand.mask[lane] = mask;
-    hand.upto[lane] = upto;
-    __syncwarp();
-    int total = __shfl_sync(0xffffffffu, upto, 31);
-    for (int first = 0; first < total; first += 32) {
-        int task = first + lane;
-        if (task < total) {
-            int owner = 0;
-#pragma unroll
-            for (int step = 16; step; step /= 2) {
-                owner += hand.upto[owner + step - 1] <= task ? step : 0;
-            }
-            unsigned long long bits = hand.mask[owner];
-            for (int skip = task - (owner ? hand.upto[owner - 1] : 0); skip; --skip) {
-                bits &= bits - 1;
-            }
-            work(owner, __ffsll(bits) - 1);
+    int total = __shfl_sync(0xffffffffu, upto, 31), next = upto - own;
+    for (int begin = 0; begin < total; begin += DEALT) {
+        for (; mask && next < begin + DEALT; ++next) {
+            hand.dealt[next - begin] = (unsigned short)(lane << 6 | (__ffsll(mask) - 1));
+            mask &= mask - 1;
         }
+        __syncwarp();
+        int here = min(total - begin, DEALT);
+        for (int task = lane; task < here; task += 32) {
+            int what = hand.dealt[task];
+            work(what >> 6, what & 63);
+        }
+        __syncwarp();
     }
-    __syncwarp();
 }
 
 // Second look, a thread a point: the cells next to it. Points that need more go to `next`, with what they have in `gamma`.
 extern "C" __global__ void __launch_bounds__(128, 6)
 gamma_boxes(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
-            const float2* __restrict__ pairs, const float2* __restrict__ range, const float2* __restrict__ heights,
+            const float4* __restrict__ quads, const float2* __restrict__ range, const float2* __restrict__ heights,
             const double* __restrict__ reference_planes, const double* __restrict__ planes, const int* __restrict__ layer_of, const unsigned* __restrict__ list,
             unsigned* __restrict__ next, Left* __restrict__ left, float* __restrict__ gamma)
 {
@@ -130,7 +126,7 @@ gamma_boxes(const Pair pair, const Criterion criterion, const float* __restrict_
         unsigned voxel = list[min(first + lane, most - 1)];
         Space search;
         float best;
-        begin<false>(pair, criterion, reference, {values, pairs, range, heights}, reference_planes, planes, layer_of, (int)voxel, search,
+        begin<false>(pair, criterion, reference, {values, quads, range, heights}, reference_planes, planes, layer_of, (int)voxel, search,
                      best);
         int near[3], guessed[3];
         float way[3];
@@ -227,6 +223,14 @@ gamma_boxes(const Pair pair, const Criterion criterion, const float* __restrict_
     }
 }
 
+// n / by, of numbers that are not negative.
+__device__ inline int quotient(int n, int by)
+{
+    int guess = (int)__fdividef((float)n, (float)by);
+    guess -= guess * by > n ? 1 : 0;
+    return guess + ((guess + 1) * by <= n ? 1 : 0);
+}
+
 // Cells that a warp is to look at.
 struct Queue {
     int i[64], j[64], k[64];
@@ -235,7 +239,7 @@ struct Queue {
 // Third look, a warp a point: beyond those cells, layer by layer round the box of them, a cell a lane.
 extern "C" __global__ void __launch_bounds__(128, 6)
 gamma_far(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
-          const float2* __restrict__ pairs, const float2* __restrict__ range, const float2* __restrict__ heights, const double* __restrict__ reference_planes,
+          const float4* __restrict__ quads, const float2* __restrict__ range, const float2* __restrict__ heights, const double* __restrict__ reference_planes,
           const double* __restrict__ planes, const int* __restrict__ layer_of, const unsigned* __restrict__ list,
           Left* __restrict__ left, float* __restrict__ gamma)
 {
@@ -254,7 +258,7 @@ gamma_far(const Pair pair, const Criterion criterion, const float* __restrict__ 
         int voxel = (int)list[n];
         Space search;
         float best = gamma[voxel], unused;
-        begin<false>(pair, criterion, reference, {values, pairs, range, heights}, reference_planes, planes, layer_of, voxel, search, unused);
+        begin<false>(pair, criterion, reference, {values, quads, range, heights}, reference_planes, planes, layer_of, voxel, search, unused);
         int near[3];
         float way[3];
         search.nearest(near, way);
@@ -324,7 +328,7 @@ gamma_far(const Pair pair, const Criterion criterion, const float* __restrict__ 
                     m -= beyond ? cells[n] : 0;
                     side += beyond ? 1 : 0;
                 }
-                int wide = side < 4 ? nx : old_ny, row = m / wide;
+                int wide = side < 4 ? nx : old_ny, row = quotient(m, wide);
                 int column = m - row * wide;
                 int i = side == 4 ? box.first[0] : side == 5 ? box.last[0] : box.first[0] + column;
                 int j = side == 2 ? box.first[1] : side == 3 ? box.last[1] : side < 2 ? box.first[1] + row : old.first[1] + column;
@@ -368,7 +372,7 @@ struct Offset {
 // The search of the paper (Gu 2010, algorithm A2, step 6), for its tables: a thread a point, cells by distance, all their simplices.
 extern "C" __global__ void __launch_bounds__(128)
 gamma_paper(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
-            const float2* __restrict__ pairs,
+            const float4* __restrict__ quads,
             const float2* __restrict__ heights, const double* __restrict__ reference_planes, const double* __restrict__ planes,
             const int* __restrict__ layer_of, const unsigned* __restrict__ list, const int* __restrict__ count,
             const Offset* __restrict__ offsets, int offset_count, float* __restrict__ gamma)
@@ -378,7 +382,7 @@ gamma_paper(const Pair pair, const Criterion criterion, const float* __restrict_
         int voxel = (int)list[n];
         Space search;
         float answer;
-        if (begin<false>(pair, criterion, reference, {values, pairs, nullptr, heights}, reference_planes, planes, layer_of, voxel, search,
+        if (begin<false>(pair, criterion, reference, {values, quads, nullptr, heights}, reference_planes, planes, layer_of, voxel, search,
                          answer)) {
             int near[3];
             float way[3];

@@ -1,4 +1,4 @@
-// What gamma's search is given: the range of each cell's doses, pairs of neighbours, the list of points, the points sorted by dose
+// What gamma's search is given: the range of each cell's doses, neighbours side by side, the list of points, the points sorted by dose
 // difference. A part of gamma.cu.
 
 #pragma once
@@ -42,13 +42,15 @@ gamma_range(const float* __restrict__ values, int size_x, int size_y, int size_z
     }
 }
 
-// Each voxel with the next along x: the corners of a cell in four reads.
+// Each voxel with those next to it along x, y and both: the corners of a cell in two reads.
 extern "C" __global__ void __launch_bounds__(256)
-gamma_pairs(const float* __restrict__ values, int voxels, float2* __restrict__ pairs)
+gamma_quads(const float* __restrict__ values, int voxels, int size_x, float4* __restrict__ quads)
 {
     int n = blockIdx.x * blockDim.x + threadIdx.x;
     if (n < voxels) {
-        pairs[n] = make_float2(values[n], values[min(n + 1, voxels - 1)]);
+        // Those on the far rims are no cell's.
+        int last = voxels - 1;
+        quads[n] = make_float4(values[n], values[min(n + 1, last)], values[min(n + size_x, last)], values[min(n + size_x + 1, last)]);
     }
 }
 

@@ -88,7 +88,7 @@ __device__ inline bool place_of(const Pair& pair, int voxel, const double* __res
 
 struct Doses {
     const float* __restrict__ values;   // Gy, of the evaluated dose
-    const float2* __restrict__ pairs;   // each voxel with the next along x
+    const float4* __restrict__ quads;   // each voxel with those next to it along x, y and both
     const float2* __restrict__ range;   // of each of its cells
     const float2* __restrict__ heights; // of its planes, mm, each the sum of two
 };
@@ -98,7 +98,6 @@ template <bool FLAT>
 struct Search {
     Doses doses;
     int size[3];
-    float spacing[2];
     float side[2], per_side[2]; // of the cells along x and y, in DTA
     Place place;
     float2 home_height;
@@ -107,13 +106,11 @@ struct Search {
     // Where a cell begins along an axis, seen from the point, in DTA.
     __device__ inline float begins(int axis, int index) const
     {
-        float way;
         if (axis < 2) {
-            way = (float)(index - place.cell[axis]) * spacing[axis & 1];
-        } else {
-            float2 height = __ldg(doses.heights + index);
-            way = (height.x - home_height.x) + (height.y - home_height.y);
+            return fmaf((float)(index - place.cell[axis]), side[axis & 1], -place.offset[axis] * per_mm);
         }
+        float2 height = __ldg(doses.heights + index);
+        float way = (height.x - home_height.x) + (height.y - home_height.y);
         return (way - place.offset[axis]) * per_mm;
     }
 
@@ -218,10 +215,12 @@ struct Space : Search<false> {
     {
         int at = index(i, j, k);
 #pragma unroll
-        for (int c = 0; c < 8; c += 2) {
-            float2 two = __ldg(doses.pairs + at + (c >> 1 & 1) * size[0] + (c >> 2) * size[0] * size[1]);
-            cell.d[c] = (two.x - dose) * per_gy;
-            cell.d[c + 1] = (two.y - dose) * per_gy;
+        for (int c = 0; c < 8; c += 4) {
+            float4 four = __ldg(doses.quads + at + (c >> 2) * size[0] * size[1]);
+            cell.d[c] = (four.x - dose) * per_gy;
+            cell.d[c + 1] = (four.y - dose) * per_gy;
+            cell.d[c + 2] = (four.z - dose) * per_gy;
+            cell.d[c + 3] = (four.w - dose) * per_gy;
         }
         float side_z = high_z - low_z, per_z = __fdividef(1.0f, side_z);
         cell.x = way_along(0, low_x);
@@ -387,8 +386,7 @@ __device__ inline bool begin(const Pair& pair, const Criterion& criterion, const
     }
 #pragma unroll
     for (int axis = 0; axis < 2; ++axis) {
-        search.spacing[axis] = (float)pair.spacing[axis];
-        search.side[axis] = search.spacing[axis] * criterion.per_mm;
+        search.side[axis] = (float)pair.spacing[axis] * criterion.per_mm;
         search.per_side[axis] = criterion.per_side[axis];
     }
     return true;

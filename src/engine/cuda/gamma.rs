@@ -3,7 +3,7 @@
 use super::device::{Arg, Device, Session, Shape, int};
 use super::error::CudaError;
 use super::memory::{Buffer, Resident};
-use super::transfer::{Clock, ready_pages};
+use super::transfer::Clock;
 use crate::case::Receipt;
 use crate::engine::Watch;
 use crate::engine::gamma::{
@@ -82,13 +82,35 @@ pub(super) struct Limits {
 struct Prepared {
     /// Least and greatest dose of each cell.
     range: Buffer<[f32; 2]>,
-    /// Each voxel with the next along x; in two dimensions none.
-    pairs: Buffer<[f32; 2]>,
+    /// Each voxel with those next to it along x, y and both; in two dimensions none.
+    quads: Buffer<[f32; 4]>,
+}
+
+impl Prepared {
+    fn room(session: &mut Session<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
+        Ok(Self { range: session.alloc(voxels)?, quads: session.alloc(if flat { 0 } else { voxels })? })
+    }
+
+    /// Queues what makes it of an evaluated dose.
+    fn queue(&self, session: &mut Session<'_>, values: &Volume<f32>, flat: bool) -> Result<(), CudaError> {
+        let dose = session.uploaded(values)?;
+        let size = values.grid().size();
+        let [nx, ny, nz] = size.map(Arg::int);
+        let width = nx.clone();
+        let args = [Arg::from(&*dose), nx, ny, nz, Arg::value(&i32::from(flat)), Arg::from(&self.range)];
+        let columns = Shape::covering([size[0], size[1], size[2].div_ceil(RANGED)], [32, 8, 1]);
+        session.launch("gamma", "gamma_range", columns, &args)?;
+        if flat {
+            return Ok(());
+        }
+        let args = [Arg::from(&*dose), Arg::int(dose.count()), width, Arg::from(&self.quads)];
+        session.launch("gamma", "gamma_quads", line(dose.count(), WIDE), &args)
+    }
 }
 
 impl Resident for Prepared {
     fn bytes(&self) -> usize {
-        self.range.bytes() + self.pairs.bytes()
+        self.range.bytes() + self.quads.bytes()
     }
 }
 
@@ -103,13 +125,7 @@ pub fn gamma(request: &GammaRequest, device: &Device, watch: &Watch) -> Result<G
     let mut session = device.session();
     watch.check().map_err(GammaError::from)?;
     let mut clock = session.clock()?;
-    // The system finds pages for the answer while the doses are on their way.
-    let (doses, room) = std::thread::scope(|scope| {
-        let room = scope.spawn(|| ready_pages(request.reference.data().len()));
-        let doses = Doses::upload(&mut session, request, &layers);
-        (doses, room.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
-    let (doses, mut room) = (doses?, Some(room));
+    let doses = Doses::upload(&mut session, request, &layers)?;
     let checked = request.check()?;
     // Where all voxels may be points the card finds those over the threshold itself.
     let chosen = (request.region.is_some() || request.subset.is_some())
@@ -123,10 +139,7 @@ pub fn gamma(request: &GammaRequest, device: &Device, watch: &Watch) -> Result<G
         watch.check().map_err(GammaError::from)?;
         work.queue_search(&mut session, request, checked, &layers, criterion)?;
         clock.mark(&session, "search")?;
-        let gamma = match room.take() {
-            Some(room) => session.download_into(&work.gamma, room)?,
-            None => session.download(&work.gamma)?,
-        };
+        let gamma = session.download(&work.gamma)?;
         clock.mark(&session, "download")?;
         found.push(GammaMap::new(*criterion, Volume::new(Arc::clone(request.reference.grid()), gamma)));
         watch.report((n + 1) as f32 / request.criteria.len() as f32);
@@ -223,9 +236,18 @@ impl Work {
         let planes = session.upload(values.grid().planes_mm())?;
         let heights = session.upload(&heights)?;
         let layer_of = session.upload(if layer_of.is_empty() { &[0] } else { &layer_of })?;
-        clock.mark(session, "upload")?;
         let name = if flat { "range of dose in squares" } else { "range of dose in cells" };
-        let prepared = session.kept((values.id(), name), |session| prepared(session, values, flat))?;
+        let mut uploaded = false;
+        let prepared = session.kept((values.id(), name), |session| {
+            let prepared = Prepared::room(session, values.data().len(), flat)?;
+            // Taking memory is no work of the card's.
+            clock.mark(session, "upload")?;
+            uploaded = true;
+            prepared.queue(session, values, flat).map(|()| prepared)
+        })?;
+        if !uploaded {
+            clock.mark(session, "upload")?;
+        }
         Ok(Self {
             pair: pair(request, layers),
             flat,
@@ -313,11 +335,11 @@ impl Work {
             Arg::from(&*self.doses.reference),
             Arg::from(&*self.doses.values),
         ];
-        let Prepared { range, pairs } = &*self.prepared;
+        let Prepared { range, quads } = &*self.prepared;
         args.extend(match reads {
             Reads::Values => vec![],
-            Reads::Pairs => vec![Arg::from(pairs)],
-            Reads::All => vec![Arg::from(pairs), Arg::from(range)],
+            Reads::Quads => vec![Arg::from(quads)],
+            Reads::All => vec![Arg::from(quads), Arg::from(range)],
         });
         args.extend([
             Arg::from(&self.heights),
@@ -360,7 +382,7 @@ impl Work {
         offsets: &Buffer<paper::Offset>,
     ) -> Result<(), CudaError> {
         let sorted = by_difference.then(|| self.sorted(session, limits)).transpose()?;
-        let mut args = self.search_args(limits, Reads::Pairs);
+        let mut args = self.search_args(limits, Reads::Quads);
         args.extend([
             Arg::from(sorted.as_ref().unwrap_or(&self.list)),
             Arg::from(&self.count),
@@ -406,28 +428,12 @@ impl Work {
 #[derive(Clone, Copy)]
 enum Reads {
     Values,
-    Pairs,
+    Quads,
     All,
 }
 
 fn line(count: usize, threads: u32) -> Shape {
     Shape::covering([count, 1, 1], [threads, 1, 1])
-}
-
-fn prepared(session: &mut Session<'_>, values: &Volume<f32>, flat: bool) -> Result<Prepared, CudaError> {
-    let dose = session.uploaded(values)?;
-    let range = session.alloc(dose.count())?;
-    let size = values.grid().size();
-    let [nx, ny, nz] = size.map(Arg::int);
-    let args = [Arg::from(&*dose), nx, ny, nz, Arg::value(&i32::from(flat)), Arg::from(&range)];
-    let columns = Shape::covering([size[0], size[1], size[2].div_ceil(RANGED)], [32, 8, 1]);
-    session.launch("gamma", "gamma_range", columns, &args)?;
-    let pairs = session.alloc(if flat { 0 } else { dose.count() })?;
-    if !flat {
-        let args = [Arg::from(&*dose), Arg::int(dose.count()), Arg::from(&pairs)];
-        session.launch("gamma", "gamma_pairs", line(dose.count(), WIDE), &args)?;
-    }
-    Ok(Prepared { range, pairs })
 }
 
 fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
@@ -488,7 +494,7 @@ mod tests {
             ("gamma_boxes", of(&[8; 12])),
             ("gamma_far", of(&[8; 11])),
             ("gamma_paper", of(&[8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 8])),
-            ("gamma_pairs", vec![8, 4, 8]),
+            ("gamma_quads", vec![8, 4, 4, 8]),
             ("gamma_plane", of(&[8; 8])),
             ("gamma_range", vec![8, 4, 4, 4, 4, 8]),
             ("gamma_list", vec![8, 4, 4, 8, 8, 8]),

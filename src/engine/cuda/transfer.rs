@@ -5,11 +5,12 @@ use super::error::CudaError;
 use super::memory::Buffer;
 use crate::geometry::Volume;
 use bytemuck::Pod;
-use cudarc::driver::{CudaEvent, PinnedHostSlice, result, sys::CUevent_flags};
+use cudarc::driver::{CudaEvent, DriverError, PinnedHostSlice, result, sys::CUevent_flags};
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// A download lands in page-locked memory, in pieces of this many bytes that are copied out as they arrive.
+/// Copies pass through page-locked memory in pieces of this many bytes: those of an upload are sent as they are filled, those of a
+/// download copied out as they arrive.
 const PIECE_BYTES: usize = 1 << 20;
 /// As many bytes of page-locked memory as a download is given at most; a larger one takes turns. Taking it costs half a
 /// ms for each MiB, once.
@@ -17,7 +18,7 @@ const MOST_LANDING_BYTES: usize = 32 << 20;
 /// ... and at least, so that it is seldom taken anew.
 const LEAST_LANDING_BYTES: usize = 4 << 20;
 
-/// An upload is filled in, and seen, in pieces of this many bytes: 64 Ki values of four.
+/// An upload is seen in parts of this many bytes: 64 Ki values of four.
 const SEEN_BYTES: usize = 1 << 18;
 /// An upload of this many bytes goes through page-locked memory, too.
 const STAGED_BYTES: usize = 2 << 20;
@@ -26,7 +27,13 @@ const STAGED_BYTES: usize = 2 << 20;
 type Seen<T, S> = (Arc<Buffer<T>>, Option<Vec<S>>);
 
 /// Page-locked host memory that copies pass through, kept.
-pub(super) type Staging = Option<PinnedHostSlice<u8>>;
+pub(super) struct Landing {
+    memory: PinnedHostSlice<u8>,
+    /// When what was last put into each piece has been sent.
+    sent: Vec<Option<CudaEvent>>,
+}
+
+pub(super) type Staging = Option<Landing>;
 
 /// No system's pages are smaller.
 const PAGE_BYTES: usize = 4096;
@@ -35,7 +42,7 @@ const LARGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Zeros whose pages the system has already given, in large ones where it has them: found one by one at the first write,
 /// small pages take several times as long as the copy from the card.
-pub(super) fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
+fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
     let mut values = vec![T::zeroed(); count];
     ask_for_large_pages(bytemuck::cast_slice_mut(&mut values));
     let touch = |part: &mut [T]| {
@@ -127,51 +134,51 @@ impl Session<'_> {
         see: &(impl Fn(&[u8]) -> S + Sync),
     ) -> Result<Vec<S>, CudaError> {
         let mut landing = self.landing(bytes.len())?;
-        let done = self.write_turns(buffer.address(), bytes, &mut landing, see);
+        let done = self.write_pieces(buffer.address(), bytes, &mut landing, see);
         *self.staging() = Some(landing);
         done
     }
 
-    /// Copies to an address on the card, which has room for all, through the halves of the landing in turn: all threads fill
-    /// one while the other is on its way. The driver's own copy of pageable memory is that of one thread.
+    /// Copies to an address on the card, which has room for all, by way of the landing: each thread fills a piece, sends it and goes
+    /// on to the next, and waits for none but who was in its piece before. What was sent may still be on its way on return. The
+    /// driver's own copy of pageable memory is that of one thread.
     #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync from page-locked memory, filled again after its event")]
-    fn write_turns<S: Send>(
+    fn write_pieces<S: Send>(
         &mut self,
-        mut to: u64,
+        to: u64,
         bytes: &[u8],
-        landing: &mut PinnedHostSlice<u8>,
+        landing: &mut Landing,
         see: &(impl Fn(&[u8]) -> S + Sync),
     ) -> Result<Vec<S>, CudaError> {
-        self.context().bind_to_thread().map_err(self.failed("copying to it"))?;
-        let stream = self.stream().clone();
-        let half = landing.num_bytes() / 2;
-        let (first, second) =
-            landing.as_mut_slice().map_err(self.failed("copying to it"))?.split_at_mut(half);
-        let mut halves = [(first, None::<CudaEvent>), (second, None)];
-        let mut seen = Vec::new();
-        for (n, part) in bytes.chunks(half).enumerate() {
-            let (room, sent) = &mut halves[n % 2];
-            if let Some(sent) = sent.take() {
-                sent.synchronize().map_err(self.failed("copying to it"))?;
+        let (context, stream) = (self.context().clone(), self.stream().clone());
+        let memory = landing.memory.as_mut_slice().map_err(self.failed("copying to it"))?;
+        let rooms = memory.chunks_mut(PIECE_BYTES).zip(&mut landing.sent).map(Mutex::new);
+        let rooms: Vec<Mutex<(&mut [u8], &mut Option<CudaEvent>)>> = rooms.collect();
+        let send = |(n, piece): (usize, &[u8])| {
+            let mut room = rooms[n % rooms.len()].lock().unwrap_or_else(PoisonError::into_inner);
+            let (room, sent) = &mut *room;
+            context.bind_to_thread()?;
+            if let Some(before) = sent.take() {
+                before.synchronize()?;
             }
-            let room = &mut room[..part.len()];
-            let pieces = room.par_chunks_mut(SEEN_BYTES).zip(part.par_chunks(SEEN_BYTES));
-            seen.par_extend(pieces.map(|(room, piece)| {
-                room.copy_from_slice(piece);
-                see(piece)
-            }));
-            // SAFETY: the caller's buffer holds all the bytes; the half is not written before its event has come, and the
-            // landing is kept until the last has.
-            unsafe { result::memcpy_htod_async(to, room, stream.cu_stream()) }
-                .map_err(self.failed("copying to it"))?;
-            *sent = Some(self.event()?);
-            to += part.len() as u64;
-        }
-        halves
-            .iter()
-            .filter_map(|(_, sent)| sent.as_ref())
-            .try_for_each(|sent| sent.synchronize().map_err(self.failed("copying to it")))
-            .map(|()| seen)
+            let room = &mut room[..piece.len()];
+            let parts = room.chunks_mut(SEEN_BYTES).zip(piece.chunks(SEEN_BYTES));
+            let seen: Vec<S> = parts
+                .map(|(room, part)| {
+                    room.copy_from_slice(part);
+                    see(part)
+                })
+                .collect();
+            let to = to + (n * PIECE_BYTES) as u64;
+            // SAFETY: the caller's buffer holds all the bytes; the room is not written again before the event that follows has
+            // come, and page-locked memory is given back only when nothing is on its way from it.
+            unsafe { result::memcpy_htod_async(to, room, stream.cu_stream()) }?;
+            **sent = Some(stream.record_event(None)?);
+            Ok(seen)
+        };
+        let seen: Result<Vec<Vec<S>>, DriverError> =
+            bytes.par_chunks(PIECE_BYTES).enumerate().with_max_len(1).map(send).collect();
+        Ok(seen.map_err(self.failed("copying to it"))?.into_iter().flatten().collect())
     }
 
     /// Sets every byte of a buffer.
@@ -210,19 +217,7 @@ impl Session<'_> {
     /// What the driver says, also of what was queued before.
     pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
         // While the card still works.
-        self.download_into(buffer, ready_pages(buffer.count()))
-    }
-
-    /// As [`Self::download`], into room of the buffer's length that was made ready before.
-    ///
-    /// # Errors
-    /// Another length; what the driver says.
-    pub fn download_into<T: Pod>(
-        &mut self,
-        buffer: &Buffer<T>,
-        mut values: Vec<T>,
-    ) -> Result<Vec<T>, CudaError> {
-        self.check_len(values.len(), buffer.count())?;
+        let mut values = ready_pages(buffer.count());
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
         let mut landing = self.landing(bytes.len())?;
         let done = self.read_turns(buffer.address(), bytes, &mut landing);
@@ -231,11 +226,16 @@ impl Session<'_> {
     }
 
     /// The page-locked memory kept, or new where it is too small.
-    fn landing(&mut self, bytes: usize) -> Result<PinnedHostSlice<u8>, CudaError> {
+    fn landing(&mut self, bytes: usize) -> Result<Landing, CudaError> {
         let wanted = bytes.next_power_of_two().clamp(LEAST_LANDING_BYTES, MOST_LANDING_BYTES);
         match self.staging().take() {
-            Some(kept) if kept.num_bytes() >= wanted => Ok(kept),
-            _ => self.pinned(wanted),
+            Some(kept) if kept.memory.num_bytes() >= wanted => Ok(kept),
+            _ => {
+                // Nothing is on its way from the memory that this takes the place of.
+                self.wait()?;
+                let sent = std::iter::repeat_with(|| None).take(wanted / PIECE_BYTES).collect();
+                Ok(Landing { memory: self.pinned(wanted)?, sent })
+            }
         }
     }
 
@@ -252,16 +252,11 @@ impl Session<'_> {
     /// Copies from an address on the card through the halves of the landing in turn: all threads empty one while the other is
     /// being filled.
     #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events")]
-    fn read_turns(
-        &mut self,
-        mut from: u64,
-        out: &mut [u8],
-        landing: &mut PinnedHostSlice<u8>,
-    ) -> Result<(), CudaError> {
+    fn read_turns(&mut self, mut from: u64, out: &mut [u8], landing: &mut Landing) -> Result<(), CudaError> {
         let stream = self.stream().clone();
-        let half = landing.num_bytes() / 2;
+        let half = landing.memory.num_bytes() / 2;
         let (first, second) =
-            landing.as_mut_slice().map_err(self.failed("copying from it"))?.split_at_mut(half);
+            landing.memory.as_mut_slice().map_err(self.failed("copying from it"))?.split_at_mut(half);
         let halves = [first, second];
         let mut on_its_way: Option<(&mut [u8], Vec<CudaEvent>)> = None;
         let mut parts = out.chunks_mut(half);
