@@ -376,9 +376,14 @@ mccs_rays(const Tables run, Ray* __restrict__ rays, const unsigned count, unsign
         int node = min((int)x, NODES - 2);
         float low = __ldg(row + node), high = __ldg(row + node + 1);
         float inside = fminf(low + (high - low) * (x - (float)node), 1.0f);
-        unsigned left = __float2uint_rd((inside - before) * energy + 0.5f);
-        if (left != 0u) {
-            atomicAdd(quanta + voxel, (unsigned long long)left);
+        float deposit = (inside - before) * energy + 0.5f;
+        // A float becomes 32 bits in one instruction, 64 in several: for the few that need them, of all the energy in one direction.
+        unsigned long long left = __float2uint_rd(deposit);
+        if (deposit >= 4294967296.0f) {
+            left = __float2ull_rd(deposit);
+        }
+        if (left != 0ull) {
+            atomicAdd(quanta + voxel, left);
         }
         before = inside;
         if (before >= 1.0f) {

@@ -12,6 +12,9 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// From so many histories on `auto` takes all cards: each sets itself up first.
+const WORTH_ALL_CARDS: u64 = 100_000_000;
+
 /// How long and how histories are run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MonteCarlo {
@@ -92,12 +95,11 @@ pub fn mccs_of_plan(
     show: &mut dyn FnMut(&MccsDose) -> Next,
 ) -> Result<PlanDose, PlanJobError> {
     let request = mccs_request(job, ready, how)?;
-    let fault = |beam: String, source: BeamJobError| PlanJobError::Beam { beam, source };
-    let name = || request.beams[0].0.name.clone();
-    let devices = job.device.resolve_all().map_err(|e| fault(name(), e.into()))?;
+    let many = matches!(how.until, Until::Histories(n) if n >= WORTH_ALL_CARDS);
+    let devices = job.device.resolve_all(many)?;
     let answer = refine_over(&request, &devices, watch, show).map_err(|error| match error {
         DoseError::Stopped(stopped) => PlanJobError::Stopped(stopped),
-        error => fault(name(), error.into()),
+        error => PlanJobError::Dose(error),
     })?;
     let warnings = request.beams.iter().flat_map(|(beam, machine)| {
         super::beam_remarks(beam, machine).into_iter().map(|w| format!("beam '{}': {w}", beam.name))

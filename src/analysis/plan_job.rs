@@ -12,7 +12,7 @@ use crate::case::{
 };
 use crate::engine::cccs::{DoseError, DoseTo, Quality};
 use crate::engine::mccs::Next;
-use crate::engine::{Stopped, Watch, Wish};
+use crate::engine::{CudaError, Stopped, Watch, Wish};
 use crate::geometry::{MaskError, body_contours};
 use crate::physics::{BodyMismatch, HuTable};
 use std::sync::Arc;
@@ -83,6 +83,11 @@ pub enum PlanJobError {
     BodyMismatch(#[from] BodyMismatch),
     #[error("beam '{beam}': {source}")]
     Beam { beam: String, source: BeamJobError },
+    #[error(transparent)]
+    Device(#[from] CudaError),
+    /// Of all beams, or of one that it names itself.
+    #[error(transparent)]
+    Dose(DoseError),
     #[error(transparent)]
     Sum(#[from] SumError),
     #[error("the plan is normalised to '{structure}': {why}")]
@@ -253,7 +258,7 @@ fn check(job: &PlanJob) -> Result<(), PlanJobError> {
     beams.into_iter().try_for_each(|b| contradiction(&job.plan, b, &job.ct).map_or(Ok(()), |c| Err(c.into())))
 }
 
-/// The doses of the beams, in their order. Where there are several cards each takes the next beam that nobody has.
+/// The doses of the beams, in their order. Where several cards are asked for each takes the next beam that nobody has.
 fn each_beam(
     job: &PlanJob,
     beams: &[&Beam],
@@ -278,7 +283,8 @@ fn each_beam(
         }
         mine
     };
-    let devices = job.device.spread();
+    // Each card needs the density and the kernels first: more than most plans take on one.
+    let devices = job.device.spread_if(false);
     let mut doses = match devices[..] {
         [device] => take(device),
         _ => std::thread::scope(|scope| {
@@ -305,6 +311,9 @@ fn one_beam(
     let how = Computation { quality, dose_to, grid_mm, device };
     dose_of_beam(ready, beam, job.plan.machine_of(beam), how, watch).map_err(|source| match source {
         BeamJobError::Dose(DoseError::Stopped(stopped)) => PlanJobError::Stopped(stopped),
+        BeamJobError::Dose(named @ (DoseError::Beam { .. } | DoseError::Fluence(_))) => {
+            PlanJobError::Dose(named)
+        }
         source => PlanJobError::Beam { beam: beam.name.clone(), source },
     })
 }

@@ -369,10 +369,13 @@ impl Compare {
         self
     }
 
-    /// What a case suggests: the dose of a file against the computed one, else two plans, else two doses.
+    /// What a case suggests: the dose of a file against the computed one, else two plans, else two doses. Those of nothing at all (some
+    /// systems export them for beams that they did not compute) come last.
     pub fn for_case(case: &Case, computed: impl Fn(usize) -> bool) -> [Option<Source>; 2] {
         let plans = (0..case.plans.len()).filter(|p| computed(*p)).map(Source::Plan);
-        let doses = (0..case.doses.len()).map(Source::Dose);
+        let mut doses: Vec<usize> = (0..case.doses.len()).collect();
+        doses.sort_by_key(|n| !case.doses[*n].gy.data().iter().any(|gy| *gy > 0.0));
+        let doses = doses.into_iter().map(Source::Dose);
         let [mut plans, mut doses] = [plans.collect::<Vec<_>>(), doses.collect()].map(Vec::into_iter);
         let mut order = Vec::new();
         match (doses.len(), plans.len()) {
@@ -388,6 +391,10 @@ impl Compare {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::{Dose, DoseStatus};
+    use crate::geometry::{Grid, Volume};
+    use glam::DVec3;
+    use std::sync::Arc;
 
     #[test]
     fn differences_are_b_less_a_in_each_unit() {
@@ -455,6 +462,23 @@ mod tests {
         let back = set.restored(&case);
         assert_eq!((back.gamma, back.difference), (GammaSettings::default(), DifferenceDisplay::default()));
         assert_eq!(back.layout, Layout::Flicker);
+    }
+
+    #[test]
+    fn a_dose_of_nothing_is_suggested_last() {
+        let mut case = crate::files::demo::build("tg119").unwrap();
+        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [2; 3]).unwrap());
+        let dose = |gy: f32| {
+            let gy = Arc::new(Volume::new(Arc::clone(&grid), vec![gy; 8]));
+            let [label, frame_of_reference_uid] = <[String; 2]>::default();
+            Arc::new(Dose { gy, status: DoseStatus::Imported, label, frame_of_reference_uid, receipt: None })
+        };
+        case.doses = vec![dose(0.0), dose(1.0), dose(2.0)];
+        let [one, two, none] = [1, 2, 0].map(|n| Some(Source::Dose(n)));
+        assert_eq!(Compare::for_case(&case, |_| false), [one, two]);
+        assert_eq!(Compare::for_case(&case, |plan| plan == 0), [one, Some(Source::Plan(0))]);
+        case.doses.truncate(2);
+        assert_eq!(Compare::for_case(&case, |_| false), [one, none]);
     }
 
     #[test]

@@ -85,8 +85,13 @@ pub struct Receipt {
 impl Receipt {
     /// The same for a job that the CPU did because a card could not: says why.
     pub fn instead_of_a_card(&self, error: &impl std::fmt::Display) -> Arc<Self> {
+        self.with_warning(format!("computed on the CPU: {error}"))
+    }
+
+    /// The same with one warning more.
+    pub fn with_warning(&self, warning: String) -> Arc<Self> {
         let mut receipt = self.clone();
-        receipt.warnings.push(format!("computed on the CPU: {error}"));
+        receipt.warnings.push(warning);
         Arc::new(receipt)
     }
 

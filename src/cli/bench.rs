@@ -93,7 +93,7 @@ pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
         return super::bench_gamma::run(&options, &device);
     }
     if args.job == MCCS {
-        return super::bench_mccs::run(&options, &wish.resolve_all()?);
+        return super::bench_mccs::run(&options, &wish.resolve_all(true)?);
     }
     let report = bench::run(&args.job, &device, &options, &Watch::new())?
         .filter(|report| !report.rows.is_empty())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Where to compute, as a user says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
-    /// A card where there is one, else the CPU.
+    /// A card where there is one, else the CPU; all cards where the work is worth it.
     #[default]
     Auto,
     Cpu,
@@ -71,13 +71,18 @@ impl Wish {
         self != Self::Cpu && cuda::cards().is_ok_and(|cards| !cards.is_empty())
     }
 
-    /// All devices over which one job is spread; one or more.
+    /// The devices of [`Self::spread_if`], ready.
     ///
     /// # Errors
     /// As [`Self::resolve`]. `Auto` makes do with less where not every card can be opened.
-    pub fn resolve_all(self) -> Result<Vec<Compute>, CudaError> {
-        let all: Result<Vec<_>, _> = self.spread().into_iter().map(Self::resolve).collect();
+    pub fn resolve_all(self, worth: bool) -> Result<Vec<Compute>, CudaError> {
+        let all: Result<Vec<_>, _> = self.spread_if(worth).into_iter().map(Self::resolve).collect();
         if self == Self::Auto && all.is_err() { self.resolve().map(|one| vec![one]) } else { all }
+    }
+
+    /// As [`Self::spread`], but `Auto` keeps to one device where more are not `worth` what it takes to set them up.
+    pub fn spread_if(self, worth: bool) -> Vec<Self> {
+        if self == Self::Auto && !worth { vec![self] } else { self.spread() }
     }
 
     /// The same wish for each device over which jobs that do not depend on each other are spread; one or more.
@@ -121,13 +126,15 @@ mod tests {
         let cards = cuda::cards().map_or(0, <[cuda::Card]>::len);
         assert_eq!(Wish::Cards.spread().len(), cards.max(1));
         assert_eq!(Wish::Auto.spread().len(), cards.max(1));
+        assert_eq!(Wish::Cards.spread_if(false).len(), cards.max(1));
+        assert_eq!(Wish::Auto.spread_if(false), [Wish::Auto]);
     }
 
     #[test]
     fn auto_always_finds_a_device() {
         assert!(Wish::Auto.resolve().is_ok());
-        assert!(Wish::Auto.resolve_all().is_ok_and(|all| !all.is_empty()));
-        assert!(matches!(Wish::Cpu.resolve_all().as_deref(), Ok([Compute::Cpu])));
+        assert!(Wish::Auto.resolve_all(true).is_ok_and(|all| !all.is_empty()));
+        assert!(matches!(Wish::Cpu.resolve_all(true).as_deref(), Ok([Compute::Cpu])));
         assert!(matches!(Wish::Cpu.resolve(), Ok(Compute::Cpu)));
         let absent = Wish::Cuda(1000).resolve().expect_err("no machine has so many");
         assert!(

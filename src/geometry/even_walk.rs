@@ -3,19 +3,23 @@
 //! Positions are in voxels from the lattice's low corner (voxel `i` lies between `i` and `i + 1`) and directions in voxels per
 //! cm, so that a walk is told in cm. Each crossing is computed from its own plane, as there.
 
-/// A walk under way.
+use glam::Vec3A;
+
+/// A walk under way. Its axes go side by side and without branches: which plane comes next cannot be foretold.
 #[derive(Clone, Copy, Debug)]
 pub struct EvenWalk {
-    from: [f32; 3],
+    from: Vec3A,
     /// cm per voxel along each axis.
-    inverse: [f32; 3],
-    /// Next plane across each axis, and its step.
-    plane: [f32; 3],
-    step: [f32; 3],
-    /// Where those planes are crossed, cm.
-    next: [f32; 3],
+    inverse: Vec3A,
+    /// Where the next plane across each axis is crossed, and the one after it, cm.
+    next: Vec3A,
+    after: Vec3A,
+    /// That plane after the next, and from plane to plane.
+    beyond: Vec3A,
+    step: Vec3A,
     voxel: usize,
-    stride: [usize; 3],
+    /// By which axes are crossed (bit 0: x, 1: y, 2: z), from voxel to voxel.
+    strides: [usize; 8],
     at: f32,
     end: f32,
 }
@@ -33,36 +37,42 @@ impl EvenWalk {
     /// A walk from a point within the lattice, or on its rim.
     #[inline(always)]
     pub fn new(size: [usize; 3], from: [f32; 3], direction: [f32; 3]) -> Self {
-        let mut walk = Self {
-            from,
-            inverse: [0.0; 3],
-            plane: [0.0; 3],
-            step: [1.0; 3],
-            next: [0.0; 3],
-            voxel: 0,
-            stride: [1, size[0], size[0] * size[1]],
-            at: 0.0,
-            end: f32::INFINITY,
-        };
+        let speed = direction.map(crossing);
+        let mut stride = [1, size[0], size[0] * size[1]];
+        let (mut plane, mut step, mut rim) = ([0.0; 3], [1.0; 3], [0.0; 3]);
+        let mut first = 0;
         for a in 0..3 {
-            let speed = crossing(direction[a]);
-            walk.inverse[a] = 1.0 / speed;
             let last = size[a] as f32;
             let voxel = from[a].floor().clamp(0.0, last - 1.0);
-            walk.voxel += voxel as usize * walk.stride[a];
-            let rim = if speed > 0.0 {
-                walk.plane[a] = voxel + 1.0;
-                last
+            first += voxel as usize * stride[a];
+            if speed[a] > 0.0 {
+                plane[a] = voxel + 1.0;
+                rim[a] = last;
             } else {
-                walk.plane[a] = voxel;
-                walk.step[a] = -1.0;
-                walk.stride[a] = walk.stride[a].wrapping_neg();
-                0.0
-            };
-            walk.next[a] = (walk.plane[a] - from[a]) * walk.inverse[a];
-            walk.end = walk.end.min((rim - from[a]) * walk.inverse[a]);
+                plane[a] = voxel;
+                step[a] = -1.0;
+                stride[a] = stride[a].wrapping_neg();
+            }
         }
-        walk
+        let inverse = Vec3A::ONE / Vec3A::from(speed);
+        let [from, plane, step] = [from, plane, step].map(Vec3A::from);
+        let crossed_at = |plane: Vec3A| (plane - from) * inverse;
+        let of = |axes: usize| {
+            let along = (0..3).filter(|a| axes & (1 << a) != 0).map(|a| stride[a]);
+            along.fold(0, usize::wrapping_add)
+        };
+        Self {
+            from,
+            inverse,
+            next: crossed_at(plane),
+            after: crossed_at(plane + step),
+            beyond: plane + step,
+            step,
+            voxel: first,
+            strides: std::array::from_fn(of),
+            at: 0.0,
+            end: crossed_at(Vec3A::from(rim)).min_element(),
+        }
     }
 
     /// Where on its way the walk is, cm from its beginning.
@@ -71,26 +81,21 @@ impl EvenWalk {
         self.at
     }
 
-    /// The voxel it is in and the way through it, cm; `None` once it has left the lattice.
+    /// The voxel it is in and the way through it, cm; `None` once it has left the lattice. Planes crossed at one place are crossed
+    /// together.
     #[inline(always)]
     pub fn step(&mut self) -> Option<(usize, f32)> {
         if self.at >= self.end {
             return None;
         }
-        let [x, y, z] = self.next;
-        let axis = if x < y {
-            if x < z { 0 } else { 2 }
-        } else if y < z {
-            1
-        } else {
-            2
-        };
-        let crossing = self.next[axis];
+        let crossing = self.next.min_element();
         let passed = (self.voxel, crossing - self.at);
         self.at = crossing;
-        self.voxel = self.voxel.wrapping_add(self.stride[axis]);
-        self.plane[axis] += self.step[axis];
-        self.next[axis] = (self.plane[axis] - self.from[axis]) * self.inverse[axis];
+        let crossed = self.next.cmple(Vec3A::splat(crossing));
+        self.voxel = self.voxel.wrapping_add(self.strides[(crossed.bitmask() & 7) as usize]);
+        self.next = Vec3A::select(crossed, self.after, self.next);
+        self.beyond += Vec3A::select(crossed, self.step, Vec3A::ZERO);
+        self.after = (self.beyond - self.from) * self.inverse;
         Some(passed)
     }
 }

@@ -1,6 +1,6 @@
 //! Depth doses and profiles in water against Monte Carlo and measurements.
 
-use crate::phantom::{block, csv, cube, dose, machine, on_axis, point_source, request};
+use crate::phantom::{axis_ratios, block, csv, cube, dose, machine, on_axis, point_source, request};
 use beamsight::engine::cccs::{BeamDose, Quality};
 use beamsight::physics::Machine;
 use glam::DVec3;
@@ -11,29 +11,12 @@ fn monte_carlo_case(quality: Quality) -> BeamDose {
     dose(&request(&cube(0.0), &machine("point-6mv"), 100.0, quality))
 }
 
-/// Ratio of the engine to the Monte Carlo on the axis: (depth cm, ratio), means over 2 cm of depth so that the
-/// statistics of the reference (0.4 to 0.7 % a bin) do not decide.
-fn axis_ratios(dose: &BeamDose, table: &[Vec<f64>]) -> Vec<(f64, f64)> {
-    let mut ratios = Vec::new();
-    let mut low = 1.5;
-    while low < 28.0 {
-        let high = (low + 2.0_f64).min(28.0);
-        let bins: Vec<f64> = table
-            .iter()
-            .filter(|r| r[0] >= low - 1e-9 && r[1] <= high + 1e-9)
-            .map(|r| on_axis(dose, 0.0, 5.0 * (r[0] + r[1])) / r[2])
-            .collect();
-        ratios.push((0.5 * (low + high), bins.iter().sum::<f64>() / bins.len() as f64));
-        low = high;
-    }
-    ratios
-}
-
 /// Absolute within 1.5 %, shape within 1 %, on the axis from 1.5 to 28 cm.
 #[test]
 fn axis_of_the_monte_carlo_reference() {
     let Some(table) = csv("mc_water10/water10_dd.csv") else { return };
-    let ratios = axis_ratios(&monte_carlo_case(Quality::Standard), &table);
+    let dose = monte_carlo_case(Quality::Standard);
+    let ratios = axis_ratios(&table, |mm| on_axis(&dose, 0.0, mm));
     let mean = ratios.iter().map(|r| r.1).sum::<f64>() / ratios.len() as f64;
     for (depth, ratio) in &ratios {
         println!("{depth:5.2} cm: engine / Monte Carlo {ratio:.4}");

@@ -1,6 +1,6 @@
 //! Water: the dose of Monte Carlo, and that of collapsed cone.
 
-use crate::phantom::{block, csv, cube, dose, machine};
+use crate::phantom::{axis_ratios, block, csv, cube, dose, machine};
 use crate::{request, run};
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::cccs::Quality;
@@ -29,18 +29,9 @@ fn about_axis(dose: &Volume<f32>, y_mm: f64, half_mm: f64) -> f64 {
 fn axis_of_the_monte_carlo_reference() {
     let Some(table) = csv("mc_water10/water10_dd.csv") else { return };
     let got = run(&request(&cube(0.0), vec![(square(100.0), machine("point-6mv"))], 3_000_000));
-    let mut low = 1.5;
-    while low < 28.0 {
-        let high = (low + 2.0_f64).min(28.0);
-        let bins: Vec<f64> = table
-            .iter()
-            .filter(|r| r[0] >= low - 1e-9 && r[1] <= high + 1e-9)
-            .map(|r| about_axis(&got.gy, 5.0 * (r[0] + r[1]), 10.0) / r[2])
-            .collect();
-        let ratio = bins.iter().sum::<f64>() / bins.len() as f64;
-        println!("{:5.2} cm: mccs / Monte Carlo {ratio:.4}", 0.5 * (low + high));
-        assert!((ratio - 1.0).abs() < 0.015, "{low} cm: {ratio}");
-        low = high;
+    for (depth, ratio) in axis_ratios(&table, |mm| about_axis(&got.gy, mm, 10.0)) {
+        println!("{depth:5.2} cm: mccs / Monte Carlo {ratio:.4}");
+        assert!((ratio - 1.0).abs() < 0.015, "{depth} cm: {ratio}");
     }
 }
 

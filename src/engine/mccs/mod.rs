@@ -116,7 +116,7 @@ pub fn refine(
 
 /// Runs histories until the request's wish is met: on the CPU, or shared out over cards, whose number does not change a bit of
 /// the dose. `show` is given the dose as it improves, from the calling thread; its answer stops the run and keeps the dose.
-/// Where a card fails, the CPU runs all of it and the receipt says why.
+/// Where a card fails, the first of several runs all of it, else the CPU, and the receipt says why.
 ///
 /// # Errors
 /// [`DoseError`]: what is wrong with beams, machines or grid, before any history is run; or the watch was cancelled.
@@ -138,6 +138,11 @@ pub fn refine_over(
         Ok(dose) => Ok(dose),
         Err(cuda::cccs::Failure::Dose(error)) => Err(error),
         Err(cuda::cccs::Failure::Card(CudaError::Stopped(stopped))) => Err(stopped.into()),
+        Err(cuda::cccs::Failure::Card(error)) if devices.len() > 1 => {
+            let dose = refine(request, &devices[0], watch, show)?;
+            let why = format!("not shared by {} devices: {error}", devices.len());
+            Ok(MccsDose { receipt: dose.receipt.with_warning(why), ..dose })
+        }
         Err(cuda::cccs::Failure::Card(error)) => {
             let mut job = job::Job::new(request, watch)?;
             let dose = job.refine(&mut cpu::mccs::Histories::default(), watch, show)?;

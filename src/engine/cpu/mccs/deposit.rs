@@ -8,6 +8,7 @@ use crate::engine::mccs::simulation::Simulation;
 use crate::engine::mccs::tables::{Group, LAST_CM, NODES};
 use crate::geometry::even_walk::EvenWalk;
 use crate::physics::kernel::CONES;
+use multiversion::multiversion;
 
 /// Beyond the range of its first charged particles a photon's energy is carried on by one direction in so many, at so many times
 /// its weight: what is left there is spread wide and thin, and half of the way would be spent on it.
@@ -83,6 +84,7 @@ fn turned(axis: [f32; 3], cos: f32, azimuth: f32) -> [f32; 3] {
 
 /// Leaves the energy of a ray in the voxels it passes: in each what its cone's kernel has between the radiological radii
 /// (g/cm2) of entry and exit (Zhou 2010, eq. 4, over one cone), so that nothing is lost or gained along the way.
+#[multiversion(targets("x86_64+avx2+fma"))]
 pub fn deposit(run: &Simulation, group: &Group, from: [f32; 3], ray: &Ray, quanta: &mut [u64]) {
     let row = &run.rows[group.rows_at as usize + ray.cone * NODES..][..NODES];
     along(run, row, group.near_cm, from, ray, quanta);
