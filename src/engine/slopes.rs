@@ -4,8 +4,12 @@
 //! velocity of the ray's points, taken where it is trilinear. [`Level`] is a CT made coarse enough for a level of the
 //! search.
 
+mod information;
+mod rank;
 mod sums;
 
+pub use information::{BINS, Information};
+pub use rank::Rank;
 pub use sums::{Features, PRODUCTS, Slopes, Sums};
 
 use crate::case::Pose;
@@ -17,6 +21,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Numbers of a pose: `tx ty tz` in mm, `rx ry rz` in degrees.
 pub const AXES: usize = 6;
+
+/// What DRRs of several views are compared with: made of the X-rays once.
+#[derive(Clone, Debug)]
+pub enum Compared<'a> {
+    /// Rays count view after view.
+    Correlation(Features),
+    Information(Vec<&'a Information>),
+    Rank(Vec<&'a Rank>),
+}
 
 /// Attenuation on an even grid with a voxel of nothing all round, where all voxels outside are nothing.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use super::view::Picture;
 use crate::case::Pose;
 use crate::engine::cuda::slopes::Work;
 use crate::engine::cuda::{CudaError, Device};
-use crate::engine::slopes::{AXES, Features, Level, Slopes, Sums};
+use crate::engine::slopes::{AXES, Compared, Features, Level, Slopes, Sums};
 use crate::engine::{Compute, Stopped, Watch, cpu};
 use crate::geometry::{Projection, Volume};
 use glam::DVec3;
@@ -127,9 +127,8 @@ impl Scene {
         watch: &Watch,
     ) -> Result<Vec<Option<f64>>, CudaError> {
         if !self.is_correlation() {
-            let rays: usize = self.views.iter().map(|v| v.likeness.pixels().len()).sum();
-            let integrals = work.integrals(device, poses, watch)?;
-            return Ok(integrals.chunks_exact(rays).map(|drrs| self.mean(drrs)).collect());
+            let values = work.likeness(device, poses, watch)?;
+            return Ok(values.chunks_exact(self.views.len()).map(mean_value).collect());
         }
         let sums = work.sums(device, poses, watch)?;
         let groups = sums.len() / poses.len().max(1);
@@ -233,18 +232,33 @@ fn on_card(
     centre_mm: DVec3,
     step_mm: f64,
 ) -> Result<Work, CudaError> {
-    let mut features = Some(Features::default());
-    let mut rays = 0;
-    for view in views {
-        match (&mut features, view.likeness.correlation()) {
-            (Some(all), Some(correlation)) => all.extend(correlation.features(), rays),
-            _ => features = None,
-        }
-        rays += view.likeness.pixels().len() as u32;
-    }
     let looked_at: Vec<(Projection, &[u32])> =
         views.iter().map(|v| (v.projection, v.likeness.pixels())).collect();
-    Work::prepare(device, level, &looked_at, centre_mm, step_mm, features.as_ref())
+    Work::prepare(device, level, &looked_at, centre_mm, step_mm, compared(views).as_ref())
+}
+
+/// What DRRs are compared with: the same measure in all views.
+fn compared(views: &[Seen]) -> Option<Compared<'_>> {
+    let likenesses = || views.iter().map(|view| &view.likeness);
+    if let Some(all) = likenesses().map(Likeness::information).collect() {
+        return Some(Compared::Information(all));
+    }
+    if let Some(all) = likenesses().map(Likeness::rank).collect() {
+        return Some(Compared::Rank(all));
+    }
+    let mut features = Features::default();
+    let mut rays = 0;
+    for likeness in likenesses() {
+        features.extend(likeness.correlation()?.features(), rays);
+        rays += likeness.pixels().len() as u32;
+    }
+    Some(Compared::Correlation(features))
+}
+
+/// `None` where one is.
+fn mean_value(each: &[Option<f64>]) -> Option<f64> {
+    let sum = each.iter().try_fold(0.0, |sum, value| Some(sum + (*value)?))?;
+    Some(sum / each.len() as f64)
 }
 
 /// `None` where one is.

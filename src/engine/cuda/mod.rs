@@ -14,6 +14,7 @@ mod error;
 pub mod gamma;
 mod grid;
 mod kernels;
+mod likeness;
 pub mod mccs;
 mod memory;
 pub mod path;

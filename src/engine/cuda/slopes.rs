@@ -1,12 +1,13 @@
-//! DRRs with derivatives by pose, and a correlation's sums, on a card (`kernels/slopes.cu`): a generation of poses in one
-//! launch, pictures that never leave the card.
+//! DRRs with derivatives by pose, and what compares them with X-rays, on a card (`kernels/slopes.cu`, `likeness.cu`): a
+//! generation of poses in one launch, pictures that never leave the card.
 
 use super::device::{Arg, Device, Session, Shape, int};
 use super::error::CudaError;
+use super::likeness::Likeness;
 use super::memory::Buffer;
 use crate::case::Pose;
 use crate::engine::Watch;
-use crate::engine::slopes::{AXES, Features, Level, PRODUCTS, Shot, Sums};
+use crate::engine::slopes::{AXES, Compared, Features, Level, PRODUCTS, Shot, Sums};
 use crate::geometry::Projection;
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
@@ -70,11 +71,17 @@ pub struct Work {
     projections: Vec<Projection>,
     centre_mm: DVec3,
     pixels: Buffer<[u16; 4]>,
-    correlation: Option<OnCard>,
+    compared: Option<OnCard>,
+}
+
+/// [`Compared`] on a card.
+enum OnCard {
+    Correlation(Correlation),
+    Likeness(Likeness),
 }
 
 /// What a correlation looks at.
-struct OnCard {
+struct Correlation {
     features: Buffer<CardFeature>,
     groups: Buffer<[u32; 2]>,
     /// Features of each group.
@@ -82,8 +89,8 @@ struct OnCard {
 }
 
 impl Work {
-    /// Brings a level and the rays of `views` (with the pixels looked at, `row * columns + column`) to a card; with the
-    /// features of a correlation, which count rays view after view.
+    /// Brings a level and the rays of `views` (with the pixels looked at, `row * columns + column`) to a card; with what
+    /// their DRRs are compared with.
     ///
     /// # Errors
     /// [`CudaError`].
@@ -93,7 +100,7 @@ impl Work {
         views: &[(Projection, &[u32])],
         centre_mm: DVec3,
         step_mm: f64,
-        correlation: Option<&Features>,
+        compared: Option<&Compared<'_>>,
     ) -> Result<Self, CudaError> {
         let mut session = device.session();
         let mut pixels = Vec::new();
@@ -115,8 +122,14 @@ impl Work {
             step_mm: step_mm as f32,
             spacing_mm: level.spacing_mm().as_vec3().to_array(),
         };
-        let correlation = match correlation {
-            Some(features) => Some(OnCard::upload(&mut session, features)?),
+        let compared = match compared {
+            Some(Compared::Correlation(features)) => {
+                Some(OnCard::Correlation(Correlation::upload(&mut session, features)?))
+            }
+            Some(Compared::Information(views)) => {
+                Some(OnCard::Likeness(Likeness::information(&mut session, views)?))
+            }
+            Some(Compared::Rank(views)) => Some(OnCard::Likeness(Likeness::rank(&mut session, views)?)),
             None => None,
         };
         Ok(Self {
@@ -126,7 +139,7 @@ impl Work {
             projections: views.iter().map(|v| v.0).collect(),
             centre_mm,
             pixels: session.upload(&pixels)?,
-            correlation,
+            compared,
         })
     }
 
@@ -141,13 +154,31 @@ impl Work {
         session.download(&integrals)
     }
 
+    /// Mutual information or rank correlation, view after view, pose after pose; of each `None` where it is undefined. Empty
+    /// where DRRs are compared by neither.
+    ///
+    /// # Errors
+    /// [`CudaError`]; cancelled among them.
+    pub fn likeness(
+        &self,
+        device: &Device,
+        poses: &[Pose],
+        watch: &Watch,
+    ) -> Result<Vec<Option<f64>>, CudaError> {
+        watch.check()?;
+        let Some(OnCard::Likeness(likeness)) = &self.compared else { return Ok(Vec::new()) };
+        let mut session = device.session();
+        let integrals = self.queue_integrals(&mut session, poses)?;
+        likeness.values(&mut session, &integrals, self.scene.rays, poses.len())
+    }
+
     /// The correlation's sums, group after group, pose after pose. Empty where there is no correlation.
     ///
     /// # Errors
     /// [`CudaError`]; cancelled among them.
     pub fn sums(&self, device: &Device, poses: &[Pose], watch: &Watch) -> Result<Vec<Sums>, CudaError> {
         watch.check()?;
-        let Some(correlation) = &self.correlation else { return Ok(Vec::new()) };
+        let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
         let mut session = device.session();
         let integrals = self.queue_integrals(&mut session, poses)?;
         let blocks = correlation.counts.len() * PARTS;
@@ -174,7 +205,7 @@ impl Work {
     /// [`CudaError`]; cancelled among them.
     pub fn products(&self, device: &Device, pose: &Pose, watch: &Watch) -> Result<Vec<Sums>, CudaError> {
         watch.check()?;
-        let Some(correlation) = &self.correlation else { return Ok(Vec::new()) };
+        let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
         let mut session = device.session();
         let mut shots = Vec::new();
         let mut motions = Vec::new();
@@ -232,7 +263,7 @@ impl Work {
     }
 }
 
-impl OnCard {
+impl Correlation {
     fn upload(session: &mut Session<'_>, features: &Features) -> Result<Self, CudaError> {
         let one = |n: usize| CardFeature {
             plus: features.plus[n],

@@ -5,6 +5,7 @@ mod drr;
 mod gamma;
 mod mccs;
 mod path;
+mod slopes;
 
 pub use mccs::kept_in_half_space;
 pub use path::EDGES_AND_CORNERS_MM;
@@ -41,11 +42,12 @@ impl Row {
 type Test = fn(&Compute, &Watch) -> Result<Vec<Row>, CudaError>;
 
 /// The jobs and their tests.
-const TESTS: [(&str, Test); 5] = [
+const TESTS: [(&str, Test); 6] = [
     ("path", path::rows),
     ("cccs", cccs::rows),
     ("mccs", mccs::rows),
     ("drr", drr::rows),
+    ("pose", slopes::rows),
     ("gamma", gamma::rows),
 ];
 
@@ -72,9 +74,9 @@ pub fn run_together(cards: &[Compute], watch: &Watch) -> Result<Vec<Row>, CudaEr
 }
 
 /// Largest and mean difference of two lists of one length; a NaN on either side is infinitely wrong.
-fn differences(got: &[f32], want: &[f64]) -> (f64, f64) {
-    let off = got.iter().zip(want).map(|(got, want)| {
-        let off = (f64::from(*got) - want).abs();
+fn differences<T: Copy + Into<f64>>(got: &[T], want: &[f64]) -> (f64, f64) {
+    let off = got.iter().zip(want).map(|(&got, want)| {
+        let off = (got.into() - want).abs();
         if off.is_nan() { f64::INFINITY } else { off }
     });
     let (worst, sum) = off.fold((0.0_f64, 0.0), |(worst, sum), off| (worst.max(off), sum + off));

@@ -4,14 +4,11 @@
 //! values at those pixels. The correlations ([`Metric::has_slopes`]) also give their slopes by pose.
 
 mod correlation;
-mod information;
-mod rank;
 
 pub use correlation::Correlation;
-use information::Information;
-use rank::Rank;
 
 use super::random::Random;
+use crate::engine::slopes::{Information, Rank};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -168,8 +165,10 @@ impl Likeness {
             return Err(MetricError::Flat);
         }
         let form = match metric {
-            Metric::MutualInformation => Form::Information(Information::new(&fixed)),
-            Metric::RankCorrelation => Form::Rank(Rank::new(&fixed)?),
+            Metric::MutualInformation => {
+                Form::Information(Information::new(&fixed).ok_or(MetricError::Flat)?)
+            }
+            Metric::RankCorrelation => Form::Rank(Rank::new(&fixed).ok_or(MetricError::Flat)?),
             Metric::Ncc => Form::Correlation(Correlation::whole(&fixed)?),
             Metric::LocalNcc => {
                 let patch = |n: u32| {
@@ -204,6 +203,22 @@ impl Likeness {
     pub fn correlation(&self) -> Option<&Correlation> {
         match &self.form {
             Form::Correlation(correlation) => Some(correlation),
+            _ => None,
+        }
+    }
+
+    /// The mutual information behind the metric, where it is that.
+    pub fn information(&self) -> Option<&Information> {
+        match &self.form {
+            Form::Information(information) => Some(information),
+            _ => None,
+        }
+    }
+
+    /// The rank correlation behind the metric, where it is that.
+    pub fn rank(&self) -> Option<&Rank> {
+        match &self.form {
+            Form::Rank(rank) => Some(rank),
             _ => None,
         }
     }

@@ -1,29 +1,36 @@
 //! Spearman's rank correlation of the pixels looked at: with a random part of them the stochastic rank correlation of
 //! Birkfellner 2009. Equal values share the mean of their ranks.
 
-use super::MetricError;
-
+/// What a rank correlation is of: an X-ray's pixels looked at.
 #[derive(Clone, Debug)]
 pub struct Rank {
-    /// Of the X-ray's pixels.
+    /// Twice each pixel's rank, counted from the middle one.
     fixed: Vec<i32>,
     square: f64,
 }
 
 impl Rank {
-    pub fn new(fixed: &[f32]) -> Result<Self, MetricError> {
+    /// `None` where the X-ray has one value only.
+    pub fn new(fixed: &[f32]) -> Option<Self> {
         let fixed = ranks(fixed);
-        match product(&fixed, &fixed) {
-            0 => Err(MetricError::Flat),
-            square => Ok(Self { fixed, square: square as f64 }),
-        }
+        let square = product(&fixed, &fixed);
+        (square > 0).then_some(Self { fixed, square: square as f64 })
+    }
+
+    /// Twice the rank of each pixel of the X-ray, counted from the middle one.
+    pub fn fixed(&self) -> &[i32] {
+        &self.fixed
     }
 
     /// -1 to 1; `None` where the DRR has one value only.
     pub fn value(&self, drr: &[f32]) -> Option<f64> {
         let moving = ranks(drr);
-        let square = product(&moving, &moving);
-        (square > 0).then(|| product(&self.fixed, &moving) as f64 / (self.square * square as f64).sqrt())
+        self.value_of([product(&moving, &moving), product(&self.fixed, &moving)])
+    }
+
+    /// As [`Rank::value`], from the sums of the squares of the DRR's doubled ranks and of their products with the X-ray's.
+    pub fn value_of(&self, [square, product]: [i64; 2]) -> Option<f64> {
+        (square > 0).then(|| product as f64 / (self.square * square as f64).sqrt())
     }
 }
 
