@@ -50,7 +50,9 @@ type Compare = (Vec<f64>, Vec<f64>, bool);
 
 impl Case {
     fn new(watch: &Watch) -> Result<Self, Box<dyn std::error::Error>> {
-        let level = Arc::new(Level::new(&balls()?, 4.0));
+        // As many voxels along each axis as make an even number: else the middle samples of rays from face to opposite face lie in
+        // a plane of voxel centres, where slopes are those of either side.
+        let level = Arc::new(Level::new(&balls()?, 3.9));
         let mut views = Vec::new();
         for (gantry_deg, every) in [(0.0, 1), (110.0, 3)] {
             let projection = ImagingSetup {
@@ -227,7 +229,7 @@ impl Case {
             let count = xray.len() as u32;
             let plus: Vec<u32> = (0..count).chain(1..count).collect();
             // The first group's differences are from a ray beside the patient.
-            let minus: Vec<u32> = (0..count).map(|_| 0).chain(0..count - 1).collect();
+            let minus: Vec<u32> = (0..count).map(|n| u32::from(n == 0)).chain(0..count - 1).collect();
             let mut fixed: Vec<f32> =
                 plus.iter().zip(&minus).map(|(&p, &m)| xray[p as usize] - xray[m as usize]).collect();
             let groups = vec![[0, count], [count, 2 * count - 1]];

@@ -1,6 +1,8 @@
 //! Line integrals on the CPU: the reference.
 
 mod block;
+#[cfg(target_arch = "x86_64")]
+mod eight;
 mod exact;
 mod trilinear;
 

@@ -1,13 +1,13 @@
 //! Equal steps through the trilinear attenuation, eight samples at a time; where a cell of occupancy is empty none is
 //! looked at.
 
-use super::block::{Block, Neighbours, WHOLE};
+use super::block::{Block, Neighbours, Pairs, Voxels, WHOLE};
 use crate::engine::drr::content::{CELL, TOGETHER};
 use crate::engine::drr::space::Space;
 use crate::engine::drr::{Image, Ray, Rays};
-use glam::{DVec3, Mat4, Vec4};
+use glam::{DVec3, Vec4};
 use multiversion::multiversion;
-use multiversion::target::target_cfg_f;
+use multiversion::target::{target_cfg, target_cfg_f};
 use std::ops::Range;
 
 /// Samples whose places are found together.
@@ -110,16 +110,25 @@ impl<'a> March<'a> {
 fn fill(march: &March<'_>, pixels: &[u32], out: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     let begin_z = march.block.low[2] as f32 + 0.5;
+    let voxels = march.block.voxels();
+    #[target_cfg(target_feature = "fma")]
+    use super::eight::add;
+    #[target_cfg(not(target_feature = "fma"))]
+    use super::trilinear::add;
+    // Closures, for only they may call what is for this function's processor.
+    let of_pairs = |samples: &[Samples], pairs: &Pairs, sums: &mut _| add(samples, pairs, sums);
+    let of_voxels = |samples: &[Samples], voxels: &Voxels<'_>, sums: &mut _| add(samples, voxels, sums);
+    let mut many = Default::default();
     for (&pixel, out) in pixels.iter().zip(out) {
         let ray = march.image.ray(pixel, march.rays.columns);
         *out = march.way(ray).map_or(0.0, |way| match (&march.space.uneven, march.block.pairs()) {
-            (None, Some(pairs)) => integral::<FUSED>(march, &way, pairs, |z| z),
-            (None, None) => integral::<FUSED>(march, &way, march.block.voxels(), |z| z),
+            (None, Some(pairs)) => integral::<FUSED, _>(march, &way, pairs, |z| z, of_pairs, &mut many),
+            (None, None) => integral::<FUSED, _>(march, &way, voxels, |z| z, of_voxels, &mut many),
             (Some(planes), Some(pairs)) => {
-                integral::<FUSED>(march, &way, pairs, |z| planes.voxel(z) - begin_z)
+                integral::<FUSED, _>(march, &way, pairs, |z| planes.voxel(z) - begin_z, of_pairs, &mut many)
             }
             (Some(planes), None) => {
-                integral::<FUSED>(march, &way, march.block.voxels(), |z| planes.voxel(z) - begin_z)
+                integral::<FUSED, _>(march, &way, voxels, |z| planes.voxel(z) - begin_z, of_voxels, &mut many)
             }
         });
     }
@@ -128,12 +137,6 @@ fn fill(march: &March<'_>, pixels: &[u32], out: &mut [f32]) {
 /// `a b + c`, fused where the machine does it in one step.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
-    if FUSED { a.mul_add(b, c) } else { a * b + c }
-}
-
-/// The same of four.
-#[inline(always)]
-fn multiply_add_4<const FUSED: bool>(a: Vec4, b: Vec4, c: Vec4) -> Vec4 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
@@ -149,32 +152,37 @@ fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
-/// `voxel_z` takes a way's position along z to voxels from the block's first.
+/// `voxel_z` takes a way's position along z to voxels from the block's first; `add` adds samples to eight sums; `many` is room
+/// for them.
 #[inline(always)]
-fn integral<const FUSED: bool>(
+fn integral<const FUSED: bool, N: Neighbours>(
     march: &March<'_>,
     way: &Way,
-    neighbours: &impl Neighbours,
+    neighbours: &N,
     voxel_z: impl Fn(f32) -> f32,
+    add: impl Fn(&[Samples], &N, &mut [Vec4; 2]),
+    many: &mut [Samples; CHUNKS],
 ) -> f32 {
     let occupied = &march.rays.content.occupied;
     let mut sum = 0.0_f64;
     for first in (0..way.steps).step_by(LANES * CHUNKS) {
-        // Two sums, so that one need not wait for the other.
         let mut sums = [Vec4::ZERO; 2];
+        let mut count = 0;
         let cells = if way.skips { cells::<FUSED>(march, way, first, &voxel_z) } else { [0; CHUNKS] };
         for (chunk, cell) in (first..way.steps).step_by(LANES).zip(cells) {
             if way.skips && occupied[cell as usize] == 0 {
                 continue;
             }
             if way.inside.start <= chunk && chunk + LANES <= way.inside.end {
-                let samples = Samples::inside::<FUSED>(way, chunk, neighbours, &voxel_z);
-                samples.add::<FUSED>(neighbours, &mut sums);
+                many[count] = Samples::inside::<FUSED>(way, chunk, neighbours, &voxel_z);
+                count += 1;
             } else {
                 let samples = Samples::anywhere::<FUSED>(march, way, chunk, neighbours, &voxel_z);
                 samples.add_some(neighbours, LANES.min(way.steps - chunk), &mut sums[0]);
             }
         }
+        // Places first, then what lies there: neither waits for the other, and places go from vectors to addresses by memory.
+        add(&many[..count], neighbours, &mut sums);
         let [a, b, c, d] = (sums[0] + sums[1]).to_array().map(f64::from);
         sum += a + b + c + d;
     }
@@ -213,9 +221,15 @@ fn cells<const FUSED: bool>(
 }
 
 /// Eight samples: where their neighbours begin, and how far each lies between them along x, y, z.
-struct Samples {
-    places: [u32; LANES],
-    parts: [[f32; LANES]; 3],
+#[derive(Default)]
+pub(super) struct Samples {
+    pub places: [u32; LANES],
+    pub parts: [[f32; LANES]; 3],
+}
+
+/// As `eight::add`, for any processor.
+fn add<N: Neighbours>(samples: &[Samples], neighbours: &N, sums: &mut [Vec4; 2]) {
+    samples.iter().for_each(|samples| samples.add_some(neighbours, LANES, &mut sums[0]));
 }
 
 impl Samples {
@@ -274,25 +288,6 @@ impl Samples {
             places[lane] = neighbours.place([lows[0][lane], lows[1][lane], lows[2][lane]]);
         }
         Self { places, parts }
-    }
-
-    /// Adds all eight. The parts that `(x, z) = (0, 0), (0, 1), (1, 0), (1, 1)` have in four samples are found together and
-    /// turned round, so that each sample's lie side by side as its neighbours do.
-    #[inline(always)]
-    fn add<const FUSED: bool>(&self, neighbours: &impl Neighbours, sums: &mut [Vec4; 2]) {
-        for first in (0..LANES).step_by(4) {
-            // Not by `map`, which is a call here.
-            let part = |axis: usize| Vec4::from_slice(&self.parts[axis][first..first + 4]);
-            let (x, y, z) = (part(0), part(1), part(2));
-            let both = x * z;
-            let of = Mat4::from_cols(Vec4::ONE - x - z + both, z - both, x - both, both).transpose();
-            let ys = [Vec4::splat(y.x), Vec4::splat(y.y), Vec4::splat(y.z), Vec4::splat(y.w)];
-            for lane in 0..4 {
-                let [low, high] = neighbours.at(self.places[first + lane]);
-                let value = multiply_add_4::<FUSED>(ys[lane], high - low, low);
-                sums[lane & 1] = multiply_add_4::<FUSED>(of.col(lane), value, sums[lane & 1]);
-            }
-        }
     }
 
     /// Adds the first few.
