@@ -105,7 +105,7 @@ pub struct Args {
     quantity: Quantity,
 
     /// Only this rectangle of the image
-    #[arg(long, value_name = "COLUMN,ROW,COLUMNS,ROWS", value_parser = region)]
+    #[arg(long, value_name = "COLUMN,ROW,COLUMNS,ROWS", value_parser = words::region)]
     region: Option<Region>,
 
     /// Only so many pixels of it
@@ -188,14 +188,6 @@ fn window(word: &str) -> Result<[f64; 2], String> {
 fn matrix(word: &str) -> Result<Matrix, String> {
     let n: [f64; 12] = numbers(word, "it is twelve numbers with commas between, row by row")?;
     Ok([[n[0], n[1], n[2], n[3]], [n[4], n[5], n[6], n[7]], [n[8], n[9], n[10], n[11]]])
-}
-
-fn region(word: &str) -> Result<Region, String> {
-    let whole: Option<Vec<usize>> = word.split(',').map(|w| w.trim().parse().ok()).collect();
-    match whole.as_deref() {
-        Some(&[column, row, columns, rows]) => Ok(Region { column, row, columns, rows }),
-        _ => Err("it is four whole numbers: first column, first row, columns, rows".to_owned()),
-    }
 }
 
 /// What is looked through.
@@ -417,13 +409,13 @@ mod tests {
         assert_eq!(size("750x600"), Ok([750, 600]));
         assert_eq!(pixel("0.4"), Ok([0.4, 0.4]));
         assert_eq!(pixel("0.4,0.6"), Ok([0.4, 0.6]));
-        assert_eq!(region("1,2,3,4"), Ok(Region { column: 1, row: 2, columns: 3, rows: 4 }));
+        assert_eq!(words::region("1,2,3,4"), Ok(Region { column: 1, row: 2, columns: 3, rows: 4 }));
         assert_eq!(window("-1,2.5"), Ok([-1.0, 2.5]));
         for wrong in ["750", "0x5", "x", "40000x4", "-3x3"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
         assert!(pixel("0").is_err() && pixel("1,-1").is_err() && pixel("1,2,3").is_err());
-        assert!(region("1,2,3").is_err() && region("1,2,3,-4").is_err());
+        assert!(words::region("1,2,3").is_err() && words::region("1,2,3,-4").is_err());
         assert!(window("2,1").is_err() && matrix("1,2,3").is_err());
     }
 }

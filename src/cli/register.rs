@@ -4,6 +4,7 @@ use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::case::{Case, Ct, Placement, Pose, Radiograph, Remark};
 use crate::dicom::{Belonging, read_radiograph, write_registration};
+use crate::engine::drr::Region;
 use crate::engine::{Watch, Wish};
 use crate::files::picture;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
@@ -23,7 +24,7 @@ use std::sync::Arc;
 rx,ry,rz in degrees about them, x first, right-handed, about the isocentre. The matrix takes positions of the CT to where they \
 lie in the room; the registration object holds the same one, from the CT's frame of reference into that of the X-rays.\n\n\
 X-rays are RT images, DX, CR or XA, or grey PNG and TIFF with a file beside them (xray.toml for xray.png: gantry_deg, \
-isocentre_mm, sad_mm, sid_mm, pixel_mm). Words go before files; --gantry is given once for each image.\n\n\
+isocentre_mm, sad_mm, sid_mm, pixel_mm). Words go before files; --gantry and --region are given once for each image, in their order.\n\n\
 Examples:\n  \
 beamsight demo thorax --xray xrays\n  \
 beamsight register demo:thorax --image xrays/gantry-0.png --image xrays/gantry-90.png\n  \
@@ -95,6 +96,10 @@ pub struct Args {
     #[arg(long, value_name = "X,Y", value_parser = two)]
     field: Option<[f64; 2]>,
 
+    /// Only this rectangle of an image's pixels counts; once for each
+    #[arg(long, value_name = "COLUMN,ROW,COLUMNS,ROWS", value_parser = words::region)]
+    region: Vec<Region>,
+
     /// Bone is dark in the pictures
     #[arg(long)]
     bone_dark: bool,
@@ -142,6 +147,9 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     if args.gantry.len() > args.images.len() {
         return Err(Failure::Words("--gantry is given once for each --image".to_owned()));
     }
+    if args.region.len() > args.images.len() {
+        return Err(Failure::Words("--region is given once for each --image".to_owned()));
+    }
     let device = device.resolve()?;
     let case = args.case.open()?;
     let ct = words::ct_of(&case)?;
@@ -157,6 +165,12 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let table = HuTable::shipped_default();
     let curve = AttenuationCurve::new(CurveKind::Water, &table, args.energy / 1000.0);
     let attenuation = Arc::new(curve.with_threshold(Some(-900.0)).attenuation(&ct.hu));
+    let view = |(n, image): (usize, &Arc<Radiograph>)| match args.region.get(n) {
+        Some(&Region { column, row, columns, rows }) => View::new(Arc::clone(image))
+            .within(column..column.saturating_add(columns), row..row.saturating_add(rows)),
+        None => View::new(Arc::clone(image)),
+    };
+    let views = images.iter().enumerate().map(view).collect();
     let request = Request {
         start: args.start,
         metric: args.metric,
@@ -166,7 +180,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         locked: args.lock.map_or([false; 6], |l| l.0),
         share: args.share,
         seed: args.seed,
-        ..Request::new(attenuation, images.iter().cloned().map(View::new).collect(), centre_mm)
+        ..Request::new(attenuation, views, centre_mm)
     };
     let found = register(&request, &device, &Watch::new(), &|_| ())?;
     if let Some(out) = &args.out {

@@ -3,6 +3,7 @@
 use super::Failure;
 use crate::case::{Case, Ct};
 use crate::dicom::Choice;
+use crate::engine::drr::Region;
 use crate::geometry::PatientPosition;
 use crate::open::{CaseWord, Wishes, open};
 use anyhow::{anyhow, bail};
@@ -112,6 +113,15 @@ pub fn position(word: &str) -> Result<DVec3, String> {
     match (numbers[..].try_into(), word.split(',').count()) {
         (Ok::<[f64; 3], _>(xyz), 3) => Ok(DVec3::from(xyz)),
         _ => Err("it is three numbers in mm with commas between, like -10,0,25.5".to_owned()),
+    }
+}
+
+/// A rectangle of an image.
+pub fn region(word: &str) -> Result<Region, String> {
+    let whole: Option<Vec<usize>> = word.split(',').map(|w| w.trim().parse().ok()).collect();
+    match whole.as_deref() {
+        Some(&[column, row, columns, rows]) => Ok(Region { column, row, columns, rows }),
+        _ => Err("it is four whole numbers: first column, first row, columns, rows".to_owned()),
     }
 }
 

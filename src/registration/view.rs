@@ -4,6 +4,7 @@ use super::error::RegistrationError;
 use crate::case::{PixelMeaning, Radiograph};
 use crate::geometry::Projection;
 use glam::DVec3;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One X-ray to be matched, and which of its pixels count.
@@ -32,6 +33,15 @@ impl View {
     pub fn new(radiograph: Arc<Radiograph>) -> Self {
         let mask = radiograph.open.clone();
         Self { radiograph, mask }
+    }
+
+    /// Of what counted, only what lies in these columns and rows.
+    pub fn within(self, columns: Range<usize>, rows: Range<usize>) -> Self {
+        let width = self.radiograph.projection.columns();
+        let counted = |n: usize| self.mask.as_ref().is_none_or(|open| open.get(n).copied().unwrap_or(false));
+        let there = |n: usize| columns.contains(&(n % width)) && rows.contains(&(n / width)) && counted(n);
+        let mask = (0..self.radiograph.projection.pixels()).map(there).collect();
+        Self { mask: Some(Arc::new(mask)), ..self }
     }
 
     /// # Errors

@@ -1,9 +1,11 @@
 //! `beamsight register` as a user runs it, on made-up X-rays of the built-in chest.
 
-use crate::program::{beamsight, json_of, scratch, text};
+use crate::program::{beamsight, json_of, refused, scratch, text};
 use beamsight::case::Pose;
 use beamsight::dicom::read_registration;
 use glam::{DMat4, DVec3};
+use std::fs::File;
+use std::path::Path;
 
 fn said(words: &[&str]) -> (Option<i32>, String) {
     let output = beamsight(words);
@@ -69,9 +71,65 @@ fn words_and_files_that_cannot_be_matched_say_what_to_do() {
         &["--image", image, "--gantry", "0", "--gantry", "90"],
         &["--image", image, "--metric", "best"],
         &["--image", image, "--lock", "roll"],
+        &["--image", image, "--region", "1,2,3"],
+        &["--image", image, "--region", "0,0,9,9", "--region", "0,0,9,9"],
         &["--image", image, "--out", "reg.txt"],
         &[],
     ] {
         assert_eq!(with(wrong).0, Some(2), "{wrong:?}");
     }
+}
+
+/// A grey picture of 8 bits.
+fn grey_png(path: &Path, value: impl Fn(u32, u32) -> u8) {
+    let [width, height] = [96, 72];
+    let mut encoder = png::Encoder::new(File::create(path).expect("a file"), width, height);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::Eight);
+    let data: Vec<u8> = (0..width * height).map(|n| value(n % width, n / width)).collect();
+    encoder.write_header().and_then(|mut writer| writer.write_image_data(&data)).expect("a picture");
+}
+
+/// The issue's own list of wrong input, on the command line: one message each, with what to do.
+#[test]
+fn what_cannot_be_matched_is_said() {
+    let folder = scratch("register-refused");
+    let (picture, flat) = (folder.join("xray.png"), folder.join("flat.png"));
+    grey_png(&picture, |x, y| (2 * x + y) as u8);
+    grey_png(&flat, |_, _| 90);
+    let with = |image: &Path, more: &[&str]| {
+        let words = ["register", "demo:water", "--device", "cpu", "--image", text(image)].map(str::to_owned);
+        words.into_iter().chain(more.iter().map(|&word| word.to_owned())).collect::<Vec<_>>()
+    };
+    let placed = ["--gantry", "0", "--isocentre", "0,0,0", "--sad", "1000", "--sid", "1500", "--pixel", "4"];
+    let say = |image: &Path, more: &[&str], said: &[&str]| {
+        let words = with(image, more);
+        refused(&words.iter().map(String::as_str).collect::<Vec<_>>(), said);
+    };
+    let placed_and = |more: &[&'static str]| [&placed[..], more].concat();
+    say(&picture, &[], &["xray.png", "gantry"]);
+    say(&flat, &placed, &["flat.png", "same value"]);
+    say(&picture, &placed_and(&["--start", "0,-1500,0,0,0,0"]), &["behind the source"]);
+    say(&picture, &placed_and(&["--start", "0,500,0,0,0,0"]), &["detector lies inside the CT"]);
+    say(&picture, &placed_and(&["--region", "10,10,0,5"]), &["xray.png", "no pixel counts", "region"]);
+    say(&picture, &placed_and(&["--region", "96,0,20,20"]), &["xray.png", "no pixel counts", "region"]);
+    // An RT image of another patient.
+    let other = folder.join("other.dcm");
+    let words = [
+        "drr",
+        "demo:slab",
+        "--size",
+        "60x50",
+        "--pixel",
+        "6",
+        "--isocentre",
+        "0,0,0",
+        "--device",
+        "cpu",
+        "--out",
+        text(&other),
+    ];
+    let made = beamsight(&words);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    say(&other, &[], &["other.dcm", "DEMO-SLAB", "DEMO-WATER", "same patient"]);
 }

@@ -88,18 +88,13 @@ impl Image {
 
     /// What the metric looks at.
     pub fn view(&self) -> View {
-        let mut view = View::new(Arc::clone(&self.radiograph));
-        if let Some(region) = self.region {
-            let columns = self.radiograph.projection.columns();
-            let there = |n: usize| {
-                let (c, r) = (n % columns, n / columns);
-                (region.column..region.column + region.columns).contains(&c)
-                    && (region.row..region.row + region.rows).contains(&r)
-                    && view.mask.as_ref().is_none_or(|open| open.get(n).copied().unwrap_or(false))
-            };
-            view.mask = Some(Arc::new((0..self.radiograph.projection.pixels()).map(there).collect()));
+        let view = View::new(Arc::clone(&self.radiograph));
+        match self.region {
+            Some(Region { column, row, columns, rows }) => {
+                view.within(column..column + columns, row..row + rows)
+            }
+            None => view,
         }
-        view
     }
 }
 
