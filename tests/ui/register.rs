@@ -8,6 +8,7 @@ use beamsight::app::state::Workspace;
 use beamsight::app::view::{self, RadiographScene, RadiographState};
 use beamsight::app::{App, Options};
 use beamsight::case::{PixelMeaning, Pose, Radiograph};
+use beamsight::dicom::{Belonging, write_radiograph};
 use beamsight::engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use beamsight::engine::{Compute, Watch};
 use beamsight::files::mha;
@@ -18,7 +19,7 @@ use eframe::egui::{self, Key, Modifiers, PointerButton, Pos2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotOptions, SnapshotResults};
 use glam::DVec3;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A body with bones that no mirror maps onto themselves, at 4 mm; HU.
@@ -299,6 +300,54 @@ fn an_image_without_geometry_is_asked_about_and_bad_ones_change_nothing() {
         w.state().state.register.images()[0].region.is_some(),
         "marking goes on until it holds something"
     );
+}
+
+/// The front of the built-in water as an RT image: a ramp of grey, the detector so far from the source.
+fn rt_image(path: &Path, sid_mm: f64, belonging: &Belonging) {
+    let setup = ImagingSetup {
+        position: PatientPosition::Hfs,
+        gantry_deg: 0.0,
+        couch_deg: 0.0,
+        isocentre_mm: DVec3::ZERO,
+        sad_mm: 1000.0,
+        sid_mm,
+        shift_mm: [0.0; 2],
+        pixel_mm: [6.0; 2],
+        columns: 40,
+        rows: 30,
+    };
+    let values = (0..1200).map(|n| 1e-3 * n as f32).collect();
+    let projection = setup.projection().expect("a geometry");
+    let image = Radiograph::new(values, PixelMeaning::Attenuation, projection, "ramp");
+    write_radiograph(path, &Radiograph { setup: Some(setup), ..image }, belonging).expect("written");
+}
+
+#[test]
+fn another_patient_is_refused_and_a_detector_in_the_patient_is_said() {
+    let folder = folder("register-other");
+    let case = Some("demo:water".to_owned());
+    let mut w = window(Options { case, workspace: Workspace::Register, ..Options::default() });
+    until(&mut w, "case", |app| app.state.is_loaded());
+    let own = Belonging::of(w.state().state.case());
+    let mut other = own.clone();
+    other.patient.id = "SOMEBODY ELSE".to_owned();
+    let mut open = |name: &str, sid_mm: f64, belonging: &Belonging| {
+        let path = folder.join(name);
+        rt_image(&path, sid_mm, belonging);
+        let told = w.state().state.notices.iter().count();
+        w.state_mut().command(Command::Register(RegisterAction::OpenImage(path)));
+        until(&mut w, "answer", |app| {
+            !app.state.register.images().is_empty() || app.state.notices.iter().count() > told
+        });
+        let register = &w.state().state.register;
+        (said(&w), register.images().len(), register.place_trouble(0, w.state().state.case()))
+    };
+    let (notice, images, _) = open("other.dcm", 1500.0, &other);
+    assert!(notice.contains("SOMEBODY ELSE") && notice.contains("same patient"), "{notice}");
+    assert_eq!(images, 0);
+    let (_, images, trouble) = open("near.dcm", 1050.0, &own);
+    assert_eq!(images, 1);
+    assert!(trouble.is_some_and(|why| why.contains("detector lies inside the CT")));
 }
 
 /// An X-ray by itself, filling the window.
