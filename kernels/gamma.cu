@@ -1,6 +1,7 @@
 // Gamma index (Gu 2010): a thread a point of the reference, or a warp. What a point is asked stands in gamma_search.cuh; here is in
 // which order points are taken and cells shared out. The search is that of engine/cpu/gamma/search.rs.
 
+#include "gamma_cells.cuh"
 #include "gamma_search.cuh"
 
 // Appends to a list what the lanes of a warp want in it.
@@ -27,13 +28,24 @@ struct Left {
 
 // First look: points at a voxel of the evaluated dose whose nearest point lies in the tetrahedra around it. The others go to `next`.
 // Without a list, every voxel that reaches the threshold is a point; gamma of the others is set to say so.
-extern "C" __global__ void __launch_bounds__(128)
+// This look reads no cells. `making` blocks, spread among the others, make them for the next: they wait for memory, the others compute.
+extern "C" __global__ void __launch_bounds__(128, 7)
 gamma_stars(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
             const float2* __restrict__ heights, const double* __restrict__ reference_planes, const double* __restrict__ planes,
             const int* __restrict__ layer_of, const unsigned* __restrict__ list, int count, float threshold,
-            unsigned* __restrict__ next, Left* __restrict__ left, float* __restrict__ gamma)
+            unsigned* __restrict__ next, Left* __restrict__ left, float* __restrict__ gamma, int making, float4* __restrict__ quads,
+            float2* __restrict__ range)
 {
-    for (int first = blockIdx.x * blockDim.x; first < count; first += gridDim.x * blockDim.x) {
+    int block = blockIdx.x, blocks = gridDim.x - making;
+    if (making > 0) {
+        int every = gridDim.x / making, made = block / every;
+        if (block % every == every - 1 && made < making) {
+            make_cells<false>(pair.size, values, made, quads, range);
+            return;
+        }
+        block -= min(made, making);
+    }
+    for (int first = block * blockDim.x; first < count; first += blocks * blockDim.x) {
         int n = first + threadIdx.x;
         bool more = n < count;
         unsigned voxel = more && list ? list[n] : n;
@@ -104,7 +116,7 @@ __device__ inline void deal(Hand& hand, unsigned long long mask, Work work)
 }
 
 // Second look, a thread a point: the cells next to it. Points that need more go to `next`, with what they have in `gamma`.
-extern "C" __global__ void __launch_bounds__(128, 6)
+extern "C" __global__ void __launch_bounds__(128, 7)
 gamma_boxes(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
             const float4* __restrict__ quads, const float2* __restrict__ range, const float2* __restrict__ heights,
             const double* __restrict__ reference_planes, const double* __restrict__ planes, const int* __restrict__ layer_of, const unsigned* __restrict__ list,
@@ -237,7 +249,7 @@ struct Queue {
 };
 
 // Third look, a warp a point: beyond those cells, layer by layer round the box of them, a cell a lane.
-extern "C" __global__ void __launch_bounds__(128, 6)
+extern "C" __global__ void __launch_bounds__(128, 7)
 gamma_far(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
           const float4* __restrict__ quads, const float2* __restrict__ range, const float2* __restrict__ heights, const double* __restrict__ reference_planes,
           const double* __restrict__ planes, const int* __restrict__ layer_of, const unsigned* __restrict__ list,

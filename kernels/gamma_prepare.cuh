@@ -1,56 +1,22 @@
-// What gamma's search is given: the range of each cell's doses, neighbours side by side, the list of points, the points sorted by dose
-// difference. A part of gamma.cu.
+// What gamma's search is given where it does not find it as it goes: cells, the list of points, the points sorted by dose difference. A
+// part of gamma.cu.
 
 #pragma once
 
 #include "gamma_search.cuh"
 
 #define BINS 256
-#define RANGED 12
 
-// Least and greatest dose at the corners of each cell: a thread a column of up to RANGED cells. `flat`: the last axis counts
-// layers.
-extern "C" __global__ void __launch_bounds__(256)
-gamma_range(const float* __restrict__ values, int size_x, int size_y, int size_z, int flat, float2* __restrict__ range)
+// What the search reads of cells, by itself.
+extern "C" __global__ void __launch_bounds__(128)
+gamma_cells(const float* __restrict__ values, int size_x, int size_y, int size_z, int flat, float4* __restrict__ quads,
+            float2* __restrict__ range)
 {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    int j = blockIdx.y * blockDim.y + threadIdx.y;
-    int k = blockIdx.z * RANGED;
-    if (i + 1 >= size_x || j + 1 >= size_y) {
-        return;
-    }
-    int end = min(k + RANGED, flat ? size_z : size_z - 1);
-    int plane = size_x * size_y;
-    int at = k * plane + j * size_x + i;
-    auto square = [&](int at) {
-        float a = __ldg(values + at), b = __ldg(values + at + 1);
-        float c = __ldg(values + at + size_x), d = __ldg(values + at + size_x + 1);
-        return make_float2(fminf(fminf(a, b), fminf(c, d)), fmaxf(fmaxf(a, b), fmaxf(c, d)));
-    };
-    if (k >= end) {
-        return;
-    }
-    float2 own = square(at);
-    for (; k < end; ++k, at += plane) {
-        if (flat) {
-            range[at] = square(at);
-        } else {
-            float2 above = square(at + plane);
-            range[at] = make_float2(fminf(own.x, above.x), fmaxf(own.y, above.y));
-            own = above;
-        }
-    }
-}
-
-// Each voxel with those next to it along x, y and both: the corners of a cell in two reads.
-extern "C" __global__ void __launch_bounds__(256)
-gamma_quads(const float* __restrict__ values, int voxels, int size_x, float4* __restrict__ quads)
-{
-    int n = blockIdx.x * blockDim.x + threadIdx.x;
-    if (n < voxels) {
-        // Those on the far rims are no cell's.
-        int last = voxels - 1;
-        quads[n] = make_float4(values[n], values[min(n + 1, last)], values[min(n + size_x, last)], values[min(n + size_x + 1, last)]);
+    int size[3] = {size_x, size_y, size_z};
+    if (flat) {
+        make_cells<true>(size, values, blockIdx.x, quads, range);
+    } else {
+        make_cells<false>(size, values, blockIdx.x, quads, range);
     }
 }
 

@@ -296,13 +296,23 @@ impl Session<'_> {
         key: Key,
         make: impl FnOnce(&mut Self) -> Result<R, CudaError>,
     ) -> Result<Arc<R>, CudaError> {
-        if let Some(item) = self.state.kept.get(key) {
+        if let Some(item) = self.already(key) {
             return Ok(item);
         }
         let item = Arc::new(make(self)?);
-        self.state.kept.put(key, item.clone());
-        while self.state.kept.bytes() > self.device.card.memory_bytes / 2 && self.state.kept.evict() {}
+        self.keep(key, item.clone());
         Ok(item)
+    }
+
+    /// What is kept already.
+    pub(super) fn already<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
+        self.state.kept.get(key)
+    }
+
+    /// Keeps what has been queued to be made.
+    pub(super) fn keep<R: Resident>(&mut self, key: Key, item: Arc<R>) {
+        self.state.kept.put(key, item);
+        while self.state.kept.bytes() > self.device.card.memory_bytes / 2 && self.state.kept.evict() {}
     }
 
     /// Sizes and indices are C `int`s on the card.

@@ -2,13 +2,13 @@
 
 use super::device::{Arg, Device, Session, Shape, int};
 use super::error::CudaError;
-use super::memory::{Buffer, Resident};
-use super::transfer::Clock;
+use super::memory::{Buffer, Key, Resident};
+use super::pages::Room;
 use crate::case::Receipt;
 use crate::engine::Watch;
 use crate::engine::gamma::{
-    Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Locate, Method,
-    ROUNDING, look, paper, remember, select,
+    Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Locate,
+    Method, ROUNDING, look, paper, remember, select,
 };
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
@@ -26,7 +26,7 @@ const WIDE: u32 = 256;
 /// Voxels that a block of `gamma_list` goes through.
 const LISTED: usize = 1024;
 /// `RANGED` of the kernels.
-const RANGED: usize = 12;
+const RANGED: u32 = 12;
 /// `BINS` of the kernels.
 const BINS: usize = 256;
 
@@ -78,44 +78,35 @@ pub(super) struct Limits {
     local: i32,
 }
 
-/// What is made of an evaluated dose once.
-struct Prepared {
+/// What is made of the cells of an evaluated dose once.
+struct Cells {
     /// Least and greatest dose of each cell.
     range: Buffer<[f32; 2]>,
     /// Each voxel with those next to it along x, y and both; in two dimensions none.
     quads: Buffer<[f32; 4]>,
 }
 
-impl Prepared {
+impl Cells {
     fn room(session: &mut Session<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
         Ok(Self { range: session.alloc(voxels)?, quads: session.alloc(if flat { 0 } else { voxels })? })
     }
 
-    /// Queues what makes it of an evaluated dose.
-    fn queue(&self, session: &mut Session<'_>, values: &Volume<f32>, flat: bool) -> Result<(), CudaError> {
-        let dose = session.uploaded(values)?;
-        let size = values.grid().size();
-        let [nx, ny, nz] = size.map(Arg::int);
-        let width = nx.clone();
-        let args = [Arg::from(&*dose), nx, ny, nz, Arg::value(&i32::from(flat)), Arg::from(&self.range)];
-        let columns = Shape::covering([size[0], size[1], size[2].div_ceil(RANGED)], [32, 8, 1]);
-        session.launch("gamma", "gamma_range", columns, &args)?;
-        if flat {
-            return Ok(());
-        }
-        let args = [Arg::from(&*dose), Arg::int(dose.count()), width, Arg::from(&self.quads)];
-        session.launch("gamma", "gamma_quads", line(dose.count(), WIDE), &args)
+    /// Blocks that make it of a dose of this size.
+    fn blocks(size: [i32; 3]) -> u32 {
+        let [nx, ny, nz] = size.map(i32::unsigned_abs);
+        nx.div_ceil(32) * ny.div_ceil(THREADS / 32) * nz.div_ceil(RANGED)
     }
 }
 
-impl Resident for Prepared {
+impl Resident for Cells {
     fn bytes(&self) -> usize {
         self.range.bytes() + self.quads.bytes()
     }
 }
 
-/// Answers a request, with its receipt. Its phases: `upload` (of what the card does not yet hold), `prepare` (the range of dose
-/// in each cell, the list of points), `search`, `download`, by the card's events; `host`, the rest of the call.
+/// Answers a request, with its receipt. Its phases: `upload` (of what the card does not yet hold), `prepare` (the list of points; in a
+/// plane and for the paper's search the cells), `search` (with the cells, else), `download`, by the card's events; `host`, the rest of
+/// the call.
 ///
 /// # Errors
 /// [`Failure`].
@@ -125,23 +116,34 @@ pub fn gamma(request: &GammaRequest, device: &Device, watch: &Watch) -> Result<G
     let mut session = device.session();
     watch.check().map_err(GammaError::from)?;
     let mut clock = session.clock()?;
+    // With an upload to wait for, the system has the time to find pages for the answer meanwhile.
+    let voxels = request.reference.data().len();
+    let waits = !(session.holds(&request.reference) && session.holds(&layers.values));
+    let mut room = waits.then(|| Room::begin(voxels));
     let doses = Doses::upload(&mut session, request, &layers)?;
     let checked = request.check()?;
     // Where all voxels may be points the card finds those over the threshold itself.
     let chosen = (request.region.is_some() || request.subset.is_some())
         .then(|| select(request, checked))
         .transpose()?;
-    let work = Work::new(&mut session, request, &layers, doses, chosen.as_deref(), &mut clock)?;
+    let mut work = Work::new(&mut session, request, &layers, doses, chosen.as_deref())?;
+    // Taking memory is no work of the card's.
+    clock.mark(&session, "upload")?;
     work.queue_list(&mut session, request, checked)?;
+    if layers.flat() || request.method != Method::Bounded {
+        work.queue_cells(&mut session)?;
+    }
     clock.mark(&session, "prepare")?;
     let mut found = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
         watch.check().map_err(GammaError::from)?;
         work.queue_search(&mut session, request, checked, &layers, criterion)?;
         clock.mark(&session, "search")?;
-        let gamma = session.download(&work.gamma)?;
+        let room = room.take().unwrap_or(Room::Later(voxels));
+        let (gamma, counts) = session.download_seen(&work.gamma, room, Counts::of_part)?;
         clock.mark(&session, "download")?;
-        found.push(GammaMap::new(*criterion, Volume::new(Arc::clone(request.reference.grid()), gamma)));
+        let gamma = Volume::new(Arc::clone(request.reference.grid()), gamma);
+        found.push(GammaMap::counted(*criterion, gamma, counts.into_iter().sum()));
         watch.report((n + 1) as f32 / request.criteria.len() as f32);
     }
     let mut phases_ms = clock.finish(&session)?;
@@ -176,14 +178,14 @@ impl Doses {
         session.fits_int("a reference dose", request.reference.data().len())?;
         session.fits_int("an evaluated dose", layers.values.data().len())?;
         // Both doses are looked at while they pass.
-        let mut upload = |dose: &Arc<Volume<f32>>| {
-            let (buffer, seen) = session.uploaded_seen(dose, look)?;
-            if let Some(pieces) = seen {
-                remember(dose, pieces);
-            }
-            Ok::<_, CudaError>(buffer)
-        };
-        Ok(Self { reference: upload(&request.reference)?, values: upload(&layers.values)? })
+        let doses = [&*request.reference, &*layers.values];
+        for (n, pieces) in session.upload_seen(&doses, look)? {
+            remember(doses[n], pieces);
+        }
+        Ok(Self {
+            reference: session.uploaded(&request.reference)?,
+            values: session.uploaded(&layers.values)?,
+        })
     }
 }
 
@@ -192,7 +194,10 @@ struct Work {
     pair: Pair,
     flat: bool,
     doses: Doses,
-    prepared: Arc<Prepared>,
+    cells: Arc<Cells>,
+    /// Under what the card keeps them, and whether what makes them has been queued.
+    cells_key: Key,
+    made: bool,
     reference_planes: Buffer<f64>,
     planes: Buffer<f64>,
     heights: Buffer<[f32; 2]>,
@@ -214,7 +219,6 @@ impl Work {
         layers: &Layers,
         doses: Doses,
         chosen: Option<&[u32]>,
-        clock: &mut Clock,
     ) -> Result<Self, CudaError> {
         let (reference, values) = (&request.reference, &layers.values);
         let flat = layers.flat();
@@ -236,23 +240,19 @@ impl Work {
         let planes = session.upload(values.grid().planes_mm())?;
         let heights = session.upload(&heights)?;
         let layer_of = session.upload(if layer_of.is_empty() { &[0] } else { &layer_of })?;
-        let name = if flat { "range of dose in squares" } else { "range of dose in cells" };
-        let mut uploaded = false;
-        let prepared = session.kept((values.id(), name), |session| {
-            let prepared = Prepared::room(session, values.data().len(), flat)?;
-            // Taking memory is no work of the card's.
-            clock.mark(session, "upload")?;
-            uploaded = true;
-            prepared.queue(session, values, flat).map(|()| prepared)
-        })?;
-        if !uploaded {
-            clock.mark(session, "upload")?;
-        }
+        let cells_key =
+            (values.id(), if flat { "range of dose in squares" } else { "range of dose in cells" });
+        let (cells, made) = match session.already(cells_key) {
+            Some(cells) => (cells, true),
+            None => (Arc::new(Cells::room(session, values.data().len(), flat)?), false),
+        };
         Ok(Self {
             pair: pair(request, layers),
             flat,
             doses,
-            prepared,
+            cells,
+            cells_key,
+            made,
             reference_planes,
             planes,
             heights,
@@ -294,8 +294,30 @@ impl Work {
         session.launch("gamma", "gamma_list", shape, &args)
     }
 
+    /// Queues what makes the cells, where they are not kept.
+    fn queue_cells(&mut self, session: &mut Session<'_>) -> Result<(), CudaError> {
+        if self.made {
+            return Ok(());
+        }
+        let size = self.pair.size;
+        let [nx, ny, nz] = size.map(|n| Arg::value(&n));
+        let flat = Arg::value(&i32::from(self.flat));
+        let Cells { quads, range } = &*self.cells;
+        let args = [Arg::from(&*self.doses.values), nx, ny, nz, flat, Arg::from(quads), Arg::from(range)];
+        let shape = Shape { blocks: [Cells::blocks(size), 1, 1], threads: [THREADS, 1, 1] };
+        session.launch("gamma", "gamma_cells", shape, &args)?;
+        self.keep_cells(session);
+        Ok(())
+    }
+
+    /// What makes the cells has been queued.
+    fn keep_cells(&mut self, session: &mut Session<'_>) {
+        session.keep(self.cells_key, Arc::clone(&self.cells));
+        self.made = true;
+    }
+
     fn queue_search(
-        &self,
+        &mut self,
         session: &mut Session<'_>,
         request: &GammaRequest,
         checked: Checked,
@@ -311,19 +333,33 @@ impl Work {
             return self.queue_paper(session, &limits, request.method == Method::Sorted, &offsets);
         }
         session.fill(&self.left, 0)?;
-        let [to_boxes, to_far] = &self.next;
+        let [to_boxes, to_far] = self.next.clone();
         // Without a list the card finds the points over the threshold as it goes.
         let list = if self.listed { Arg::from(&self.list) } else { Arg::value(&0_u64) };
         let mut args = self.search_args(&limits, Reads::Values);
         args.extend([list, Arg::int(self.list.count()), Arg::value(&threshold(checked.threshold_gy))]);
-        args.extend([Arg::from(to_boxes), Arg::from(&self.left), Arg::from(&self.gamma)]);
-        session.launch("gamma", "gamma_stars", self.points(), &args)?;
+        args.extend([Arg::from(&to_boxes), Arg::from(&self.left), Arg::from(&self.gamma)]);
+        // The first look goes without the cells, and has them made beside it.
+        let making = if self.made { 0 } else { Cells::blocks(self.pair.size) };
+        let Cells { quads, range } = &*self.cells;
+        args.extend([Arg::value(&int(making as usize)), Arg::from(quads), Arg::from(range)]);
+        let mut shape = self.points();
+        shape.blocks[0] += making;
+        session.launch("gamma", "gamma_stars", shape, &args)?;
+        if !self.made {
+            self.keep_cells(session);
+        }
         let shape = Shape { blocks: [FETCHING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
         let mut args = self.search_args(&limits, Reads::All);
-        args.extend([Arg::from(to_boxes), Arg::from(to_far), Arg::from(&self.left), Arg::from(&self.gamma)]);
+        args.extend([
+            Arg::from(&to_boxes),
+            Arg::from(&to_far),
+            Arg::from(&self.left),
+            Arg::from(&self.gamma),
+        ]);
         session.launch("gamma", "gamma_boxes", shape, &args)?;
         let mut args = self.search_args(&limits, Reads::All);
-        args.extend([Arg::from(to_far), Arg::from(&self.left), Arg::from(&self.gamma)]);
+        args.extend([Arg::from(&to_far), Arg::from(&self.left), Arg::from(&self.gamma)]);
         session.launch("gamma", "gamma_far", shape, &args)
     }
 
@@ -335,7 +371,7 @@ impl Work {
             Arg::from(&*self.doses.reference),
             Arg::from(&*self.doses.values),
         ];
-        let Prepared { range, quads } = &*self.prepared;
+        let Cells { range, quads } = &*self.cells;
         args.extend(match reads {
             Reads::Values => vec![],
             Reads::Quads => vec![Arg::from(quads)],
@@ -363,7 +399,7 @@ impl Work {
             Arg::value(limits),
             Arg::from(&*self.doses.reference),
             Arg::from(&*self.doses.values),
-            Arg::from(&self.prepared.range),
+            Arg::from(&self.cells.range),
             Arg::from(&self.reference_planes),
             Arg::from(&self.layer_of),
             Arg::from(&self.list),
@@ -490,13 +526,12 @@ mod tests {
         let (pair, limits) = (size_of::<Pair>(), size_of::<Limits>());
         let of = |rest: &[usize]| [&[pair, limits], rest].concat();
         for (kernel, want) in [
-            ("gamma_stars", of(&[8, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8])),
+            ("gamma_stars", of(&[8, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8, 4, 8, 8])),
             ("gamma_boxes", of(&[8; 12])),
             ("gamma_far", of(&[8; 11])),
             ("gamma_paper", of(&[8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 8])),
-            ("gamma_quads", vec![8, 4, 4, 8]),
             ("gamma_plane", of(&[8; 8])),
-            ("gamma_range", vec![8, 4, 4, 4, 4, 8]),
+            ("gamma_cells", vec![8, 4, 4, 4, 4, 8, 8]),
             ("gamma_list", vec![8, 4, 4, 8, 8, 8]),
             ("gamma_bins", vec![pair, limits, 4, 8, 8, 8, 8, 8, 8, 8, 8]),
             ("gamma_begin", vec![8]),

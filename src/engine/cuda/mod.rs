@@ -17,6 +17,7 @@ mod kernels;
 mod likeness;
 pub mod mccs;
 mod memory;
+mod pages;
 pub mod path;
 pub mod slopes;
 mod transfer;

@@ -3,10 +3,12 @@
 use super::device::Session;
 use super::error::CudaError;
 use super::memory::Buffer;
+use super::pages::Room;
 use crate::geometry::Volume;
 use bytemuck::Pod;
 use cudarc::driver::{CudaEvent, DriverError, PinnedHostSlice, result, sys::CUevent_flags};
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Copies pass through page-locked memory in pieces of this many bytes: those of an upload are sent as they are filled, those of a
@@ -23,51 +25,20 @@ const SEEN_BYTES: usize = 1 << 18;
 /// An upload of this many bytes goes through page-locked memory, too.
 const STAGED_BYTES: usize = 2 << 20;
 
-/// A copy on the card, and what was said of its pieces where it was made just now.
-type Seen<T, S> = (Arc<Buffer<T>>, Option<Vec<S>>);
-
 /// Page-locked host memory that copies pass through, kept.
 pub(super) struct Landing {
     memory: PinnedHostSlice<u8>,
-    /// When what was last put into each piece has been sent.
-    sent: Vec<Option<CudaEvent>>,
+    /// Of each piece of it, when it was last sent or came.
+    passed: Vec<CudaEvent>,
 }
 
 pub(super) type Staging = Option<Landing>;
 
-/// No system's pages are smaller.
-const PAGE_BYTES: usize = 4096;
-/// Large pages of x86-64, and of most arm64.
-const LARGE_PAGE_BYTES: usize = 2 << 20;
+/// What threads say of pieces, with the pieces' numbers.
+type Said<S> = Vec<(usize, S)>;
 
-/// Zeros whose pages the system has already given, in large ones where it has them: found one by one at the first write,
-/// small pages take several times as long as the copy from the card.
-fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
-    let mut values = vec![T::zeroed(); count];
-    ask_for_large_pages(bytemuck::cast_slice_mut(&mut values));
-    let touch = |part: &mut [T]| {
-        let step = (PAGE_BYTES / size_of::<T>().max(1)).max(1);
-        part.iter_mut().step_by(step).for_each(|value| *value = T::zeroed());
-    };
-    values.par_chunks_mut((LARGE_PAGE_BYTES / size_of::<T>().max(1)).max(1)).for_each(touch);
-    values
-}
-
-#[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "madvise, a hint that changes no memory")]
-fn ask_for_large_pages(bytes: &mut [u8]) {
-    let skip = bytes.as_ptr().align_offset(LARGE_PAGE_BYTES);
-    let Some(whole) = bytes.get_mut(skip..) else { return };
-    let len = whole.len() / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-    if len > 0 {
-        // SAFETY: whole pages within a slice that is ours; the advice neither reads nor writes them. Where the system
-        // does not take it nothing is lost but time.
-        let _ = unsafe { libc::madvise(whole.as_mut_ptr().cast(), len, libc::MADV_HUGEPAGE) };
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn ask_for_large_pages(_: &mut [u8]) {}
+/// What volumes are kept under.
+const VOLUME: &str = "the volume";
 
 impl Session<'_> {
     /// The values of a volume on the card, copied there once for its identity.
@@ -75,26 +46,46 @@ impl Session<'_> {
     /// # Errors
     /// No memory; what the driver says.
     pub fn uploaded<T: Pod>(&mut self, volume: &Volume<T>) -> Result<Arc<Buffer<T>>, CudaError> {
-        self.kept((volume.id(), "the volume"), |session| session.upload(volume.data()))
+        self.kept((volume.id(), VOLUME), |session| session.upload(volume.data()))
     }
 
-    /// As [`Self::uploaded`]; what `see` says of every 256 KiB of it as they pass, where they do.
+    /// Copies volumes to the card that it does not hold, as [`Self::uploaded`] does: their numbers in the list, and what `see` says of
+    /// every 256 KiB of them as they pass.
     ///
     /// # Errors
     /// No memory; what the driver says.
-    pub fn uploaded_seen<T: Pod, S: Send>(
+    pub fn upload_seen<T: Pod, S: Send>(
         &mut self,
-        volume: &Volume<T>,
+        volumes: &[&Volume<T>],
         see: impl Fn(&[T]) -> S + Sync,
-    ) -> Result<Seen<T, S>, CudaError> {
-        let mut seen = None;
-        let buffer = self.kept((volume.id(), "the volume"), |session| {
-            let buffer = session.alloc(volume.data().len())?;
-            let bytes: &[u8] = bytemuck::cast_slice(volume.data());
-            seen = Some(session.write_staged(&buffer, bytes, &|piece| see(bytemuck::cast_slice(piece)))?);
-            Ok(buffer)
-        })?;
-        Ok((buffer, seen))
+    ) -> Result<Vec<(usize, Vec<S>)>, CudaError> {
+        let mut new: Vec<(usize, Arc<Buffer<T>>)> = Vec::new();
+        let mut pieces = Vec::new();
+        for (n, volume) in volumes.iter().enumerate() {
+            let twice = volumes[..n].iter().any(|other| other.id() == volume.id());
+            if twice || self.holds(volume) {
+                continue;
+            }
+            let buffer = self.alloc(volume.data().len())?;
+            pieces.extend(pieces_of(buffer.address(), bytemuck::cast_slice(volume.data())));
+            new.push((n, Arc::new(buffer)));
+        }
+        if new.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut seen = self.write_staged(&pieces, &|piece| see(bytemuck::cast_slice(piece)))?.into_iter();
+        let mut told = Vec::new();
+        for (n, buffer) in new {
+            let parts = buffer.bytes().div_ceil(SEEN_BYTES);
+            told.push((n, seen.by_ref().take(parts).collect()));
+            self.keep((volumes[n].id(), VOLUME), buffer);
+        }
+        Ok(told)
+    }
+
+    /// Whether the card has a copy of a volume.
+    pub fn holds<T: Pod>(&mut self, volume: &Volume<T>) -> bool {
+        self.already::<Buffer<T>>((volume.id(), VOLUME)).is_some()
     }
 
     /// A copy of `values` on the card.
@@ -116,7 +107,8 @@ impl Session<'_> {
         self.check_len(values.len(), buffer.count())?;
         let bytes: &[u8] = bytemuck::cast_slice(values);
         if bytes.len() >= STAGED_BYTES {
-            return self.write_staged(buffer, bytes, &|_| ()).map(|_| ());
+            let pieces: Vec<_> = pieces_of(buffer.address(), bytes).collect();
+            return self.write_staged(&pieces, &|_| ()).map(|_| ());
         }
         let bound = self.context().bind_to_thread();
         let stream = self.stream().cu_stream();
@@ -126,41 +118,34 @@ impl Session<'_> {
             .map_err(self.failed("copying to it"))
     }
 
-    /// Overwrites a buffer, which has room for all, by way of page-locked memory; says what was seen of each piece.
-    fn write_staged<T, S: Send>(
+    /// Copies pieces to addresses on the card, which have room for them, by way of page-locked memory; says what was seen of their parts.
+    fn write_staged<S: Send>(
         &mut self,
-        buffer: &Buffer<T>,
-        bytes: &[u8],
+        pieces: &[(u64, &[u8])],
         see: &(impl Fn(&[u8]) -> S + Sync),
     ) -> Result<Vec<S>, CudaError> {
-        let mut landing = self.landing(bytes.len())?;
-        let done = self.write_pieces(buffer.address(), bytes, &mut landing, see);
+        let mut landing = self.landing(pieces.iter().map(|(_, bytes)| bytes.len()).sum())?;
+        let done = self.write_pieces(pieces, &mut landing, see);
         *self.staging() = Some(landing);
         done
     }
 
-    /// Copies to an address on the card, which has room for all, by way of the landing: each thread fills a piece, sends it and goes
-    /// on to the next, and waits for none but who was in its piece before. What was sent may still be on its way on return. The
-    /// driver's own copy of pageable memory is that of one thread.
+    /// By way of the landing: each thread takes the next piece, fills its room and sends it, and waits for none but who was in that room
+    /// before. What was sent may still be on its way on return. The driver's own copy of pageable memory is that of one thread.
     #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync from page-locked memory, filled again after its event")]
     fn write_pieces<S: Send>(
         &mut self,
-        to: u64,
-        bytes: &[u8],
+        pieces: &[(u64, &[u8])],
         landing: &mut Landing,
         see: &(impl Fn(&[u8]) -> S + Sync),
     ) -> Result<Vec<S>, CudaError> {
         let (context, stream) = (self.context().clone(), self.stream().clone());
         let memory = landing.memory.as_mut_slice().map_err(self.failed("copying to it"))?;
-        let rooms = memory.chunks_mut(PIECE_BYTES).zip(&mut landing.sent).map(Mutex::new);
-        let rooms: Vec<Mutex<(&mut [u8], &mut Option<CudaEvent>)>> = rooms.collect();
-        let send = |(n, piece): (usize, &[u8])| {
+        let rooms: Vec<_> = memory.chunks_mut(PIECE_BYTES).zip(&landing.passed).map(Mutex::new).collect();
+        let send = |n: usize, (to, piece): (u64, &[u8])| {
             let mut room = rooms[n % rooms.len()].lock().unwrap_or_else(PoisonError::into_inner);
             let (room, sent) = &mut *room;
-            context.bind_to_thread()?;
-            if let Some(before) = sent.take() {
-                before.synchronize()?;
-            }
+            sent.synchronize()?;
             let room = &mut room[..piece.len()];
             let parts = room.chunks_mut(SEEN_BYTES).zip(piece.chunks(SEEN_BYTES));
             let seen: Vec<S> = parts
@@ -169,16 +154,26 @@ impl Session<'_> {
                     see(part)
                 })
                 .collect();
-            let to = to + (n * PIECE_BYTES) as u64;
-            // SAFETY: the caller's buffer holds all the bytes; the room is not written again before the event that follows has
+            // SAFETY: the caller's buffer holds the piece; the room is not written again before the event that follows has
             // come, and page-locked memory is given back only when nothing is on its way from it.
             unsafe { result::memcpy_htod_async(to, room, stream.cu_stream()) }?;
-            **sent = Some(stream.record_event(None)?);
+            sent.record(&stream)?;
             Ok(seen)
         };
-        let seen: Result<Vec<Vec<S>>, DriverError> =
-            bytes.par_chunks(PIECE_BYTES).enumerate().with_max_len(1).map(send).collect();
-        Ok(seen.map_err(self.failed("copying to it"))?.into_iter().flatten().collect())
+        let next = AtomicUsize::new(0);
+        let take = |_| {
+            context.bind_to_thread()?;
+            let mut seen = Vec::new();
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                let Some(piece) = pieces.get(n) else { return Ok(seen) };
+                seen.push((n, send(n, *piece)?));
+            }
+        };
+        let threads = rayon::current_num_threads().min(pieces.len());
+        let seen: Result<Vec<Said<Vec<S>>>, DriverError> =
+            (0..threads).into_par_iter().with_max_len(1).map(take).collect();
+        Ok(in_order(seen.map_err(self.failed("copying to it"))?).flatten().collect())
     }
 
     /// Sets every byte of a buffer.
@@ -216,13 +211,32 @@ impl Session<'_> {
     /// # Errors
     /// What the driver says, also of what was queued before.
     pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
-        // While the card still works.
-        let mut values = ready_pages(buffer.count());
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        let mut landing = self.landing(bytes.len())?;
-        let done = self.read_turns(buffer.address(), bytes, &mut landing);
+        Ok(self.read_staged(buffer, Room::Later(buffer.count()), &|_| ())?.0)
+    }
+
+    /// As [`Self::download`], into a room for as many values; what `see` says of every MiB of it as it comes.
+    ///
+    /// # Errors
+    /// What the driver says, also of what was queued before.
+    pub fn download_seen<T: Pod + Send + Sync, S: Send>(
+        &mut self,
+        buffer: &Buffer<T>,
+        room: Room<T>,
+        see: impl Fn(&[T]) -> S + Sync,
+    ) -> Result<(Vec<T>, Vec<S>), CudaError> {
+        self.read_staged(buffer, room, &|piece| see(bytemuck::cast_slice(piece)))
+    }
+
+    fn read_staged<T: Pod + Send + Sync, S: Send>(
+        &mut self,
+        buffer: &Buffer<T>,
+        room: Room<T>,
+        see: &(impl Fn(&[u8]) -> S + Sync),
+    ) -> Result<(Vec<T>, Vec<S>), CudaError> {
+        let mut landing = self.landing(buffer.bytes())?;
+        let done = self.read_pieces(buffer, &mut landing, room, see);
         *self.staging() = Some(landing);
-        done.map(|()| values)
+        done
     }
 
     /// The page-locked memory kept, or new where it is too small.
@@ -233,8 +247,10 @@ impl Session<'_> {
             _ => {
                 // Nothing is on its way from the memory that this takes the place of.
                 self.wait()?;
-                let sent = std::iter::repeat_with(|| None).take(wanted / PIECE_BYTES).collect();
-                Ok(Landing { memory: self.pinned(wanted)?, sent })
+                let event = |_| self.context().new_event(None);
+                let passed: Result<Vec<_>, _> = (0..wanted / PIECE_BYTES).map(event).collect();
+                let passed = passed.map_err(self.failed("timing"))?;
+                Ok(Landing { memory: self.pinned(wanted)?, passed })
             }
         }
     }
@@ -249,50 +265,62 @@ impl Session<'_> {
             .map_err(self.failed("taking page-locked host memory"))
     }
 
-    /// Copies from an address on the card through the halves of the landing in turn: all threads empty one while the other is
-    /// being filled.
+    /// By way of the landing: its rooms are filled as soon as the card is through with what was queued before; each thread empties a room
+    /// and has what belongs there next sent after.
     #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events")]
-    fn read_turns(&mut self, mut from: u64, out: &mut [u8], landing: &mut Landing) -> Result<(), CudaError> {
-        let stream = self.stream().clone();
-        let half = landing.memory.num_bytes() / 2;
-        let (first, second) =
-            landing.memory.as_mut_slice().map_err(self.failed("copying from it"))?.split_at_mut(half);
-        let halves = [first, second];
-        let mut on_its_way: Option<(&mut [u8], Vec<CudaEvent>)> = None;
-        let mut parts = out.chunks_mut(half);
-        for n in 0.. {
-            let part = parts.next();
-            let mut arrivals = Vec::new();
-            if let Some(part) = &part {
-                for piece in halves[n % 2][..part.len()].chunks_mut(PIECE_BYTES) {
-                    // SAFETY: the caller's buffer holds the piece; it is read only after the event that follows the copy,
-                    // and the half was emptied in the turn before the last.
-                    unsafe { result::memcpy_dtoh_async(piece, from, stream.cu_stream()) }
-                        .map_err(self.failed("copying from it"))?;
-                    from += piece.len() as u64;
-                    arrivals.push(self.event()?);
-                }
-            }
-            if let Some((part, arrivals)) = on_its_way.take() {
-                // One thread waits for what was queued before, then all take what has arrived.
-                if let Some(first) = arrivals.first() {
-                    first.synchronize().map_err(self.failed("working"))?;
-                }
-                let landed = &halves[(n + 1) % 2][..part.len()];
-                let pieces = part.par_chunks_mut(PIECE_BYTES).zip(landed.par_chunks(PIECE_BYTES));
-                let copied = pieces.zip(&arrivals).try_for_each(|((out, piece), arrived)| {
-                    arrived.synchronize()?;
-                    out.copy_from_slice(piece);
-                    Ok(())
-                });
-                copied.map_err(self.failed("working"))?;
-            }
-            match part {
-                Some(part) => on_its_way = Some((part, arrivals)),
-                None => break,
-            }
+    fn read_pieces<T: Pod + Send + Sync, S: Send>(
+        &mut self,
+        buffer: &Buffer<T>,
+        landing: &mut Landing,
+        room: Room<T>,
+        see: &(impl Fn(&[u8]) -> S + Sync),
+    ) -> Result<(Vec<T>, Vec<S>), CudaError> {
+        let (context, stream) = (self.context().clone(), self.stream().clone());
+        let (from, bytes) = (buffer.address(), buffer.bytes());
+        let memory = landing.memory.as_mut_slice().map_err(self.failed("copying from it"))?;
+        let mut rooms: Vec<_> = memory.chunks_mut(PIECE_BYTES).zip(&landing.passed).collect();
+        let count = rooms.len();
+        let fetch = |n: usize, room: &mut [u8], come: &CudaEvent| {
+            let at = n * PIECE_BYTES;
+            let room = &mut room[..PIECE_BYTES.min(bytes - at)];
+            // SAFETY: the buffer, which the caller holds, has the piece; the room is read only after the event that follows the copy,
+            // and what was in it before has been sent or taken out.
+            unsafe { result::memcpy_dtoh_async(room, from + at as u64, stream.cu_stream()) }?;
+            come.record(&stream)
+        };
+        context.bind_to_thread().map_err(self.failed("copying from it"))?;
+        let pieces = bytes.div_ceil(PIECE_BYTES);
+        for (n, (room, come)) in rooms.iter_mut().enumerate().take(pieces) {
+            fetch(n, room, come).map_err(self.failed("copying from it"))?;
         }
-        Ok(())
+        // While the card still works.
+        let mut values = room.values();
+        if let Some((_, come)) = rooms.first() {
+            // One thread waits for what was queued before, then all take what has come.
+            come.synchronize().map_err(self.failed("working"))?;
+        }
+        let mut parts: Vec<Vec<&mut [u8]>> = rooms.iter().map(|_| Vec::new()).collect();
+        let out: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
+        out.chunks_mut(PIECE_BYTES).enumerate().for_each(|(n, part)| parts[n % count].push(part));
+        let empty = |first: usize, room: &mut [u8], come: &CudaEvent, parts: Vec<&mut [u8]>| {
+            let mut seen = Vec::with_capacity(parts.len());
+            let last = parts.len().saturating_sub(1);
+            for (turn, part) in parts.into_iter().enumerate() {
+                let n = first + turn * count;
+                come.synchronize()?;
+                part.copy_from_slice(&room[..part.len()]);
+                if turn < last {
+                    fetch(n + count, room, come)?;
+                }
+                seen.push((n, see(part)));
+            }
+            Ok(seen)
+        };
+        let rooms = rooms.into_par_iter().zip(parts).enumerate().with_max_len(1);
+        let seen: Result<Vec<Said<S>>, DriverError> =
+            rooms.map(|(n, ((room, come), parts))| empty(n, room, come, parts)).collect();
+        let seen = in_order(seen.map_err(self.failed("working"))?).collect();
+        Ok((values, seen))
     }
 
     /// Waits for everything queued.
@@ -329,6 +357,18 @@ impl Session<'_> {
     pub fn clock(&self) -> Result<Clock, CudaError> {
         Ok(Clock { start: self.event()?, marks: Vec::new() })
     }
+}
+
+/// The pieces of a copy to an address on the card.
+fn pieces_of(to: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    bytes.chunks(PIECE_BYTES).enumerate().map(move |(n, piece)| (to + (n * PIECE_BYTES) as u64, piece))
+}
+
+/// What threads say of pieces, by the pieces' numbers.
+fn in_order<S>(said: Vec<Said<S>>) -> impl Iterator<Item = S> {
+    let mut all: Said<S> = said.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(n, _)| *n);
+    all.into_iter().map(|(_, said)| said)
 }
 
 /// A place in a card's queue.

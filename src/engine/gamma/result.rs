@@ -96,21 +96,28 @@ impl GammaResult {
 impl Counts {
     /// Of the values of a map.
     fn of(values: &[f32]) -> Self {
-        // Of a part whose counts fit into 32 bits: sums that never overflow, for the compiler to do several at once.
-        let part = |values: &[f32]| {
-            let mut sums = [0_u32; 4];
-            for value in values {
-                let bits = value.to_bits();
-                let is =
-                    [!value.is_nan(), *value <= 1.0, bits == OUTSIDE.to_bits(), bits == UNDEFINED.to_bits()];
-                for (sum, is) in sums.iter_mut().zip(is) {
-                    *sum = sum.wrapping_add(u32::from(is));
-                }
+        values.par_chunks(1 << 16).map(Self::of_part).sum()
+    }
+
+    /// Of a part of a map that has less than 4 Gi values.
+    pub(in crate::engine) fn of_part(values: &[f32]) -> Self {
+        // In 32 bits sums never overflow: the compiler does several at once.
+        let mut sums = [0_u32; 4];
+        for value in values {
+            let bits = value.to_bits();
+            let is = [!value.is_nan(), *value <= 1.0, bits == OUTSIDE.to_bits(), bits == UNDEFINED.to_bits()];
+            for (sum, is) in sums.iter_mut().zip(is) {
+                *sum = sum.wrapping_add(u32::from(is));
             }
-            let [analysed, passing, outside, undefined] = sums.map(|sum| sum as usize);
-            Self { analysed, passing, outside, undefined }
-        };
-        values.par_chunks(1 << 16).map(part).reduce(Self::default, |a, b| Self {
+        }
+        let [analysed, passing, outside, undefined] = sums.map(|sum| sum as usize);
+        Self { analysed, passing, outside, undefined }
+    }
+}
+
+impl std::iter::Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |a, b| Self {
             analysed: a.analysed + b.analysed,
             passing: a.passing + b.passing,
             outside: a.outside + b.outside,
@@ -122,6 +129,11 @@ impl Counts {
 impl GammaMap {
     pub(in crate::engine) fn new(criterion: Criterion, gamma: Volume<f32>) -> Self {
         let counts = Counts::of(gamma.data());
+        Self::counted(criterion, gamma, counts)
+    }
+
+    /// Of a map whose voxels have been counted.
+    pub(in crate::engine) fn counted(criterion: Criterion, gamma: Volume<f32>, counts: Counts) -> Self {
         Self { criterion, gamma: Arc::new(gamma), counts }
     }
 

@@ -1,6 +1,7 @@
 //! What is known of a dose from looking at every voxel once.
 
 use crate::geometry::{Volume, VolumeId};
+use multiversion::multiversion;
 use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -47,21 +48,26 @@ pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>) -> Scan {
     whole
 }
 
+/// Chains of the hash that go side by side.
+const CHAINS: usize = 32;
+
 /// Looks at some values.
+#[multiversion(targets("x86_64+avx2"))]
 pub fn look(values: &[f32]) -> Scan {
     let bits: &[u32] = bytemuck::cast_slice(values);
-    // Two values a word, and four chains of the hash at a time: one alone waits for its multiplications.
-    let mut hashes = [SEED; 4];
-    let (eights, rest) = bits.as_chunks::<8>();
-    for eight in eights {
-        for (n, hash) in hashes.iter_mut().enumerate() {
-            *hash = mixed(*hash, u64::from(eight[2 * n]) | u64::from(eight[2 * n + 1]) << 32);
+    // A chain waits for its multiplication and has one value in so many: the compiler does several at once.
+    let mut chains = [SEED_32; CHAINS];
+    // The bits of numbers from 0 up order as the numbers do; those of all others are higher.
+    let mut highest = [0; CHAINS];
+    let (rows, rest) = bits.as_chunks::<CHAINS>();
+    for row in rows {
+        for n in 0..CHAINS {
+            chains[n] = (chains[n] ^ row[n]).wrapping_mul(PRIME_32);
+            highest[n] = highest[n].max(row[n]);
         }
     }
-    let rest = rest.iter().fold(SEED, |hash, word| mixed(hash, u64::from(*word)));
-    let hash = hashes.into_iter().fold(rest, mixed);
-    // The bits of numbers from 0 up order as the numbers do; those of all others are higher.
-    let highest = bits.iter().copied().fold(0, u32::max);
+    let hash = rest.iter().chain(&chains).fold(SEED, |hash, word| mixed(hash, u64::from(*word)));
+    let highest = rest.iter().chain(&highest).copied().fold(0, u32::max);
     if highest < f32::INFINITY.to_bits() {
         return Scan { hash, most: f32::from_bits(highest), first_bad: None };
     }
@@ -69,7 +75,9 @@ pub fn look(values: &[f32]) -> Scan {
     Scan { hash, most: values.iter().copied().fold(0.0, f32::max), first_bad }
 }
 
-/// The Fowler-Noll-Vo hash (FNV-1a), a word at a time.
+/// The Fowler-Noll-Vo hash (FNV-1a), a word at a time: of 32 bits within the chains, of 64 over them.
+const SEED_32: u32 = 0x811c_9dc5;
+const PRIME_32: u32 = 0x0100_0193;
 const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn mixed(hash: u64, word: u64) -> u64 {

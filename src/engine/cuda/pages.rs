@@ -1,0 +1,78 @@
+//! Host memory whose pages the system has found before they are written.
+
+use bytemuck::Pod;
+use rayon::prelude::*;
+use std::thread::JoinHandle;
+
+/// No system's pages are smaller.
+const PAGE_BYTES: usize = 4096;
+/// Large pages of x86-64, and of most arm64.
+const LARGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Threads that find the pages of a download while other things go on: one takes longer than an upload of as much.
+const FINDING: usize = 3;
+
+/// Host memory for a download.
+pub enum Room<T> {
+    /// Zeros whose pages are found when the download is queued, while the card still works.
+    Later(usize),
+    /// ... which threads of their own find.
+    Coming(usize, JoinHandle<Vec<T>>),
+}
+
+impl<T: Pod + Send> Room<T> {
+    /// Has the pages of so many values found while the caller does other things.
+    pub fn begin(count: usize) -> Self {
+        let find = move || {
+            let mut values = vec![T::zeroed(); count];
+            ask_for_large_pages(bytemuck::cast_slice_mut(&mut values));
+            let part = count.div_ceil(FINDING).max(1);
+            std::thread::scope(|scope| {
+                for part in values.chunks_mut(part) {
+                    scope.spawn(|| touch(part));
+                }
+            });
+            values
+        };
+        let thread = std::thread::Builder::new().name("pages".to_owned()).spawn(find);
+        thread.map_or(Self::Later(count), |thread| Self::Coming(count, thread))
+    }
+
+    /// The values, all 0.
+    pub(super) fn values(self) -> Vec<T> {
+        match self {
+            Self::Later(count) => ready_pages(count),
+            Self::Coming(count, thread) => thread.join().unwrap_or_else(|_| ready_pages(count)),
+        }
+    }
+}
+
+/// Zeros whose pages the system has already given, in large ones where it has them: found one by one at the first write,
+/// small pages take several times as long as the copy from the card.
+fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
+    let mut values = vec![T::zeroed(); count];
+    ask_for_large_pages(bytemuck::cast_slice_mut(&mut values));
+    values.par_chunks_mut((LARGE_PAGE_BYTES / size_of::<T>().max(1)).max(1)).for_each(touch);
+    values
+}
+
+fn touch<T: Pod>(part: &mut [T]) {
+    let step = (PAGE_BYTES / size_of::<T>().max(1)).max(1);
+    part.iter_mut().step_by(step).for_each(|value| *value = T::zeroed());
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "madvise, a hint that changes no memory")]
+fn ask_for_large_pages(bytes: &mut [u8]) {
+    let skip = bytes.as_ptr().align_offset(LARGE_PAGE_BYTES);
+    let Some(whole) = bytes.get_mut(skip..) else { return };
+    let len = whole.len() / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    if len > 0 {
+        // SAFETY: whole pages within a slice that is ours; the advice neither reads nor writes them. Where the system
+        // does not take it nothing is lost but time.
+        let _ = unsafe { libc::madvise(whole.as_mut_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_large_pages(_: &mut [u8]) {}
