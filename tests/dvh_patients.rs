@@ -64,3 +64,23 @@ fn openkbp_doses_are_the_published_ones() {
     let cord_max = dvh("SpinalCord").max_gy();
     assert!((cord_max - 39.935).abs() < 6e-4, "{cord_max}");
 }
+
+/// Planes 75 mm apart: the greatest dose stands in one of them, and is that of the structure which holds the place.
+#[test]
+fn the_greatest_dose_of_thick_planes_is_read() {
+    let Some(folder) = patient_case("oncentra-phantom") else { return };
+    let catalogue = scan(&folder, &|_| true).unwrap();
+    let case: Case = load(&catalogue, Choice::default(), &|_| true).unwrap();
+    let grid = case.ct.as_ref().unwrap().hu.grid();
+    let big = whole_voxels(case.structures.by_name("Big").unwrap(), grid);
+    for dose in case.doses.iter().filter(|dose| dose.max_gy() > 0.0) {
+        let d = Dvh::new(&big, &dose.gy, &Watch::new()).unwrap();
+        println!(
+            "greatest voxel {:.3} Gy, Dmax {:.3} Gy, mean {:.3} Gy",
+            dose.max_gy(),
+            d.max_gy(),
+            d.mean_gy()
+        );
+        assert!((0.99..1.001).contains(&(d.max_gy() / f64::from(dose.max_gy()))));
+    }
+}

@@ -18,6 +18,10 @@ const ENOUGH_SAMPLES: usize = 60_000;
 /// Most samples along each axis of a voxel.
 const MOST_PER_AXIS: usize = 4;
 
+/// Samples are no further apart than this across the planes: between thick ones a dose falls to little, and its greatest value stands
+/// in the plane itself. mm.
+const MOST_APART_MM: f64 = 5.0;
+
 /// Structures smaller than this have a DVH of little meaning, cm3.
 const SMALL_CM3: f64 = 1.0;
 
@@ -219,8 +223,10 @@ struct Source<'a> {
     axes: [DVec3; 3],
     /// Plane boundaries of the mask's grid.
     edges_z_mm: Vec<f64>,
-    /// Samples along each axis of a voxel.
+    /// Samples along each axis of a voxel that is not thick.
     per_axis: usize,
+    /// Whether thick voxels have more of them across.
+    between_planes: bool,
     /// Where both grids have the same axes: for each sample along a row of the mask's box, the dose's columns.
     columns: Option<Columns>,
 }
@@ -284,6 +290,7 @@ impl<'a> Source<'a> {
         let covered = mask.coverage().iter().filter(|&&c| c > 0).count();
         let enough = |&s: &usize| covered * s * s * s >= ENOUGH_SAMPLES;
         let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
+        let same = same_voxels(from, to);
         let mut source = Self {
             mask,
             sampler: Sampler::new(dose_gy),
@@ -292,7 +299,8 @@ impl<'a> Source<'a> {
             edges_z_mm: from.edges_mm(2),
             // Where both are the same voxels the dose is known at their centres: reading between them would only
             // blur it.
-            per_axis: if same_voxels(from, to) { 1 } else { sampled() },
+            per_axis: if same { 1 } else { sampled() },
+            between_planes: !same,
             columns: None,
         };
         source.columns = source.columns();
@@ -319,6 +327,12 @@ impl<'a> Source<'a> {
     fn x_mm(&self, x: usize, s: usize) -> f64 {
         let dx = self.mask.grid().spacing_xy_mm()[0];
         ((self.mask.offset()[0] + x) as f64 - 0.5 + (s as f64 + 0.5) / self.per_axis as f64) * dx
+    }
+
+    /// Samples across a plane: of a thick one an odd number, so that its middle is read.
+    fn across(&self, thickness_mm: f64) -> usize {
+        let fine = (thickness_mm / MOST_APART_MM - 1e-6).ceil() as usize;
+        if self.between_planes && fine > 1 { self.per_axis.max(fine | 1) } else { self.per_axis }
     }
 
     /// Something of every plane of the mask's box: computed in parallel, returned in order.
@@ -348,18 +362,18 @@ impl<'a> Source<'a> {
         let [dx, dy] = self.mask.grid().spacing_xy_mm();
         let k = k0 + plane;
         let (bottom, top) = (self.edges_z_mm[k], self.edges_z_mm[k + 1]);
-        let n = self.per_axis;
-        let cm3 = dx * dy * (top - bottom) / 1000.0 / (n * n * n) as f64 / 255.0;
-        let at = |s: usize| (s as f64 + 0.5) / n as f64;
+        let (n, across) = (self.per_axis, self.across(top - bottom));
+        let cm3 = dx * dy * (top - bottom) / 1000.0 / (n * n * across) as f64 / 255.0;
+        let at = |s: usize, n: usize| (s as f64 + 0.5) / n as f64;
         let box_plane = &self.mask.coverage()[plane * sx * sy..(plane + 1) * sx * sy];
         let mut values = Vec::new();
         for (y, row) in box_plane.chunks_exact(sx).enumerate() {
             if row.iter().all(|c| *c == 0) {
                 continue;
             }
-            for sub in 0..n * n {
-                let z_mm = bottom + (top - bottom) * at(sub / n);
-                let y_mm = ((j0 + y) as f64 - 0.5 + at(sub % n)) * dy;
+            for sub in 0..n * across {
+                let z_mm = bottom + (top - bottom) * at(sub / n, across);
+                let y_mm = ((j0 + y) as f64 - 0.5 + at(sub % n, n)) * dy;
                 let start = self.origin + self.axes[1] * y_mm + self.axes[2] * z_mm;
                 let covered = row.iter().enumerate().filter(|(_, c)| **c > 0);
                 if let Some(columns) = &self.columns {

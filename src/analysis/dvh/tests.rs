@@ -150,6 +150,22 @@ fn uneven_planes_count_by_their_thickness() {
     close(d.dose_at_percent(50.0), 16.0, 0.8);
 }
 
+/// Planes 75 mm apart (the phantom that comes with Oncentra's files has such): the dose of the middle one falls to nothing in both
+/// next to it, so that half-way to them lies half.
+#[test]
+fn the_greatest_dose_of_thick_planes_stands_in_them() {
+    let mask = box_mask(1.0, [0.0, 0.0], [50.0, 50.0], &[-75.0, 0.0, 75.0]);
+    let in_the_middle = |p: DVec3| if p.z.abs() < 1.0 { 6.0 } else { 0.0 };
+    let dose =
+        volume(DVec3::new(-10.0, -10.0, -75.0), DVec3::new(5.0, 5.0, 75.0), [15, 15, 3], in_the_middle);
+    let d = dvh(&mask, &dose);
+    close(d.max_gy(), 6.0, 1e-6);
+    // A third of the volume has 3 to 6 Gy, evenly; two sixths 0 to 3; the rims beyond the outer planes have those planes' dose, none.
+    close(d.mean_gy(), 2.0, 0.01);
+    close(d.percent_at(4.5), 100.0 / 6.0, 1.2);
+    close(d.percent_at(1.5), 50.0, 1.2);
+}
+
 #[test]
 fn the_curves_hold_the_volume() {
     let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
