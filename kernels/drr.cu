@@ -2,8 +2,8 @@
 // the patient in one launch: y of a block's number is the pose.
 //
 // Trilinear: equal steps, looked at in the middle of each. Samples are summed in eight parts, sample n in part n mod 8,
-// and the parts in one fixed order, whether one thread follows the ray or eight share it, and what holds nothing adds 0:
-// a pixel has the same bits however it is computed. `src/engine/cpu/drr/trilinear.rs` is the same on the CPU.
+// and the parts in one fixed order, whether one thread follows the ray or two, four or eight share it, and what holds
+// nothing adds 0: a pixel has the same bits however it is computed. `src/engine/cpu/drr/trilinear.rs` is the same on the CPU.
 //
 // Positions are in voxels from the low edge of voxel 0, along z in mm from there where planes are uneven. Where rays
 // enter and leave is found in f64: at the source's distance f32 loses a tenth of a micrometre in each of them.
@@ -185,22 +185,36 @@ __device__ inline void integrate(const Space& space, const Wanted& wanted, const
     }
     auto along = [&](int axis, float n) { return fmaf(n, way.step[axis], way.entry[axis]); };
     auto along_z = [&](float n) { return UNEVEN ? plane_at(space, planes, along(2, n)) : along(2, n); };
-    for (int first = 0; first < way.steps; first += PARTS) {
-        if (skips) {
-            float middle = (float)(first + PARTS / 2);
-            int x = clamped((int)(along(0, middle) * CELLS_PER_VOXEL), 0, space.cells[0] - 1);
-            int y = clamped((int)(along(1, middle) * CELLS_PER_VOXEL), 0, space.cells[1] - 1);
-            int z = clamped((int)(along_z(middle) * CELLS_PER_VOXEL), 0, space.cells[2] - 1);
-            if (!__ldg(occupied + (z * space.cells[1] + y) * space.cells[0] + x)) {
-                continue;
-            }
+    auto holds = [&](int first) {
+        if (!skips) {
+            return true;
         }
+        float middle = (float)(first + PARTS / 2);
+        int x = clamped((int)(along(0, middle) * CELLS_PER_VOXEL), 0, space.cells[0] - 1);
+        int y = clamped((int)(along(1, middle) * CELLS_PER_VOXEL), 0, space.cells[1] - 1);
+        int z = clamped((int)(along_z(middle) * CELLS_PER_VOXEL), 0, space.cells[2] - 1);
+        return __ldg(occupied + (z * space.cells[1] + y) * space.cells[0] + x) != 0;
+    };
+    auto value_at = [&](int n) {
+        float middle = (float)n + 0.5f;
+        return values(along(0, middle), along(1, middle), along_z(middle));
+    };
+    // Two groups of eight at a time: a single image has too few rays to hide the way to memory behind others.
+    for (int first = 0; first < way.steps; first += 2 * PARTS) {
+        bool here = holds(first), beyond = first + PARTS < way.steps && holds(first + PARTS);
+        if (!here && !beyond) {
+            continue;
+        }
+        float nearer[OWN], further[OWN];
 #pragma unroll
         for (int own = 0; own < OWN; ++own) {
             int n = first + own * LANES + lane;
-            float middle = (float)n + 0.5f;
-            float value = values(along(0, middle), along(1, middle), along_z(middle));
-            sums[own] += n < way.steps ? value : 0.0f;
+            nearer[own] = here && n < way.steps ? value_at(n) : 0.0f;
+            further[own] = beyond && n + PARTS < way.steps ? value_at(n + PARTS) : 0.0f;
+        }
+#pragma unroll
+        for (int own = 0; own < OWN; ++own) {
+            sums[own] = sums[own] + nearer[own] + further[own];
         }
     }
     // Part p with p + 4, then with p + 2, then with p + 1.
@@ -220,7 +234,7 @@ __device__ inline void integrate(const Space& space, const Wanted& wanted, const
     }
 }
 
-#define TRILINEAR(NAME, LANES, UNEVEN)                                                                                 \
+#define TEXTURE(NAME, LANES, UNEVEN)                                                                                   \
     extern "C" __global__ void __launch_bounds__(512)                                                                  \
     drr_texture_##NAME(const Space space, const Wanted wanted, const Image* __restrict__ images,                       \
                        const unsigned* __restrict__ list, const Planes planes,                                         \
@@ -229,7 +243,9 @@ __device__ inline void integrate(const Space& space, const Wanted& wanted, const
     {                                                                                                                  \
         integrate<LANES, UNEVEN>(space, wanted, images, list, planes, occupied, Texture{texels}, space.value,          \
                                  integrals);                                                                           \
-    }                                                                                                                  \
+    }
+
+#define VOXELS(NAME, LANES, UNEVEN)                                                                                    \
     extern "C" __global__ void __launch_bounds__(512)                                                                  \
     drr_voxels_##NAME(const Space space, const Wanted wanted, const Image* __restrict__ images,                        \
                       const unsigned* __restrict__ list, const Planes planes,                                          \
@@ -240,10 +256,18 @@ __device__ inline void integrate(const Space& space, const Wanted& wanted, const
         integrate<LANES, UNEVEN>(space, wanted, images, list, planes, occupied, values, 1.0f, integrals);              \
     }
 
-TRILINEAR(one, 1, false)
-TRILINEAR(eight, 8, false)
-TRILINEAR(one_uneven, 1, true)
-TRILINEAR(eight_uneven, 8, true)
+TEXTURE(one, 1, false)
+TEXTURE(two, 2, false)
+TEXTURE(four, 4, false)
+TEXTURE(eight, 8, false)
+TEXTURE(one_uneven, 1, true)
+TEXTURE(two_uneven, 2, true)
+TEXTURE(four_uneven, 4, true)
+TEXTURE(eight_uneven, 8, true)
+VOXELS(one, 1, false)
+VOXELS(eight, 8, false)
+VOXELS(one_uneven, 1, true)
+VOXELS(eight_uneven, 8, true)
 
 __device__ inline Exact exact(double value)
 {

@@ -3,6 +3,7 @@
 use super::{Answer, Failure};
 use crate::engine::bench::Options;
 use crate::engine::bench::drr::{Block, Line, Report, report};
+use crate::engine::cuda::drr::Launch;
 use crate::engine::drr::Integrator;
 use crate::engine::{Compute, Watch};
 use serde_json::{Value, json};
@@ -107,7 +108,7 @@ fn blocks(text: &mut String, blocks: &[Block]) {
     sizes.dedup();
     for pixels in sizes {
         let _ = write!(text, "blocks, {pixels:>5} pixels, us:");
-        for lanes in [1, 8] {
+        for lanes in Launch::LANES {
             for threads in [32, 64, 128, 256, 512] {
                 let of = blocks
                     .iter()

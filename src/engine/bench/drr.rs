@@ -422,7 +422,7 @@ fn blocks(small: &Arc<Volume<f32>>, card: &cuda::Device, runs: usize) -> Result<
         let first = rays(&case, &mut random, 0)?;
         let mut session = card.session();
         let work = Work::prepare(&mut session, &first)?;
-        for launch in Launch::candidates(pixels != REGION.pixels(), false) {
+        for launch in Launch::candidates(pixels != REGION.pixels(), &Launch::LANES) {
             work.queue(&mut session, launch)?;
             let mut clock = session.clock()?;
             for _ in 0..runs.max(5) {

@@ -308,6 +308,10 @@ impl Work {
         match (&self.values, lanes, even) {
             (Some(Values::Texture(..)), 8, true) => "drr_texture_eight",
             (Some(Values::Texture(..)), 8, false) => "drr_texture_eight_uneven",
+            (Some(Values::Texture(..)), 4, true) => "drr_texture_four",
+            (Some(Values::Texture(..)), 4, false) => "drr_texture_four_uneven",
+            (Some(Values::Texture(..)), 2, true) => "drr_texture_two",
+            (Some(Values::Texture(..)), 2, false) => "drr_texture_two_uneven",
             (Some(Values::Texture(..)), _, true) => "drr_texture_one",
             (Some(Values::Texture(..)), _, false) => "drr_texture_one_uneven",
             (Some(Values::Voxels(..)), 8, true) => "drr_voxels_eight",

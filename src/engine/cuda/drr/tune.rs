@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 /// The layout of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Threads that share a ray, 1 or 8.
+    /// Threads that share a ray: 1, 2, 4 or 8.
     pub lanes: u32,
     /// Threads of a block.
     pub threads: u32,
@@ -34,7 +34,12 @@ pub(super) struct Class {
 impl Class {
     /// The layouts that a search looks at.
     pub fn candidates(&self) -> Vec<Launch> {
-        Launch::candidates(self.listed, self.kernel == Work::EXACT)
+        let shared: &[u32] = match self.kernel {
+            Work::EXACT => &[1],
+            kernel if kernel.starts_with("drr_texture") => &Launch::LANES,
+            _ => &[1, 8],
+        };
+        Launch::candidates(self.listed, shared)
     }
 }
 
@@ -46,11 +51,14 @@ impl Launch {
     /// The choice where nothing is known.
     pub const PLAIN: Self = Self { lanes: 1, threads: 128, tile_width: 8 };
 
-    /// Those that a search looks at.
-    pub fn candidates(listed: bool, exact: bool) -> Vec<Self> {
+    /// Threads that may share a ray through the texture.
+    pub const LANES: [u32; 4] = [1, 2, 4, 8];
+
+    /// Those that a search looks at, for as many threads a ray as `shared` says.
+    pub fn candidates(listed: bool, shared: &[u32]) -> Vec<Self> {
         let tiles: &[u32] = if listed { &[1] } else { &[4, 8, 16, 32] };
         let mut all = Vec::new();
-        for &lanes in if exact { &[1][..] } else { &[1, 8] } {
+        for &lanes in shared {
             for threads in [32, 64, 128, 256, 512] {
                 let fits = tiles.iter().filter(|&&tile| tile <= threads / lanes);
                 all.extend(fits.map(|&tile_width| Self { lanes, threads, tile_width }));
