@@ -28,6 +28,11 @@ pub enum OffscreenError {
     TooLarge(u32, u32, u32),
     #[error("drawing failed: {0}")]
     Draw(String),
+    #[error(
+        "the graphics device did not finish the picture in {0} tries ({1}); other work may keep it busy: try again, or a \
+         smaller size"
+    )]
+    Slow(u32, String),
     #[error("the work shown was not finished after {0} s")]
     Unfinished(u64),
 }
@@ -50,6 +55,7 @@ pub fn draw<A: eframe::App + 'static>(
         return Err(OffscreenError::TooLarge(width, height, most));
     }
     let size = egui::vec2(width as f32, height as f32) / pixels_per_point;
+    let graphics = state.device.clone();
     let mut harness = Harness::builder()
         .with_size(size)
         .with_pixels_per_point(pixels_per_point)
@@ -68,13 +74,42 @@ pub fn draw<A: eframe::App + 'static>(
     }
     // What the last results brought is laid out, and what refines at rest does so.
     harness.run_steps(4);
-    let image = harness.render().map_err(OffscreenError::Draw)?;
+    let through = || {
+        let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(TRY) };
+        graphics.poll(all).is_ok()
+    };
+    let image = again(|| harness.render(), through)?;
     let (width, height) = image.dimensions();
     let mut rgba = image.into_raw();
     for pixel in rgba.chunks_exact_mut(4) {
         pixel[3] = 255;
     }
     Ok(Picture { width, height, rgba })
+}
+
+/// How often a picture is tried, and how long the device may take over what it was given at each try.
+const TRIES: u32 = 5;
+const TRY: Duration = Duration::from_secs(120);
+
+/// A picture that waits ten seconds for the device, tried again once that is through with what it was given: a software device
+/// that shares its cores may take longer the first time, when volumes are uploaded and projected.
+fn again<T>(
+    mut render: impl FnMut() -> Result<T, String>,
+    mut through: impl FnMut() -> bool,
+) -> Result<T, OffscreenError> {
+    let mut said = String::new();
+    for _ in 0..TRIES {
+        match render() {
+            Ok(picture) => return Ok(picture),
+            // The renderer passes on words only; these are of `wgpu::PollError`.
+            Err(why) if why.contains("PollError") => said = why,
+            Err(why) => return Err(OffscreenError::Draw(why)),
+        }
+        if !through() {
+            break;
+        }
+    }
+    Err(OffscreenError::Slow(TRIES, said))
 }
 
 impl Picture {
@@ -106,4 +141,31 @@ fn device_of(backends: wgpu::Backends) -> Result<RenderState, OffscreenError> {
     let configuration = WgpuConfiguration { wgpu_setup, ..WgpuConfiguration::default() };
     pollster::block_on(RenderState::create(&configuration, &instance, None, RendererOptions::PREDICTABLE))
         .map_err(|e| OffscreenError::NoDevice(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_is_slow_once_is_asked_again() {
+        let late = || Err::<u32, _>("PollError: The requested Wait timed out".to_owned());
+        let mut tries = 0;
+        let mut second = || {
+            tries += 1;
+            if tries < 2 { late() } else { Ok(tries) }
+        };
+        assert_eq!(again(&mut second, || true).ok(), Some(2));
+        let mut waits = 0;
+        let never = again(late, || {
+            waits += 1;
+            true
+        });
+        assert_eq!(waits, TRIES);
+        let said = never.err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(said.contains("timed out") && said.contains("try again"), "{said}");
+        assert!(again(late, || false).is_err());
+        let lost = again::<u32>(|| Err("the device is lost".to_owned()), || panic!("nothing to wait for"));
+        assert!(matches!(lost, Err(OffscreenError::Draw(why)) if why.contains("lost")));
+    }
 }

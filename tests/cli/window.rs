@@ -121,6 +121,13 @@ fn part(path: &Path, columns: std::ops::Range<usize>, rows: std::ops::Range<usiz
     rows.flat_map(|y| all[y * info.line_size..][4 * columns.start..4 * columns.end].to_vec()).collect()
 }
 
+/// Values of the second picture that differ from the first. Where a glyph lies in egui's atlas depends on the texts drawn before
+/// (times, shares done), and its edge is rounded there: one step of 255 is none.
+fn other(first: &[u8], second: &[u8]) -> usize {
+    assert_eq!(first.len(), second.len());
+    first.iter().zip(second).filter(|(a, b)| a.abs_diff(**b) > 1).count()
+}
+
 /// Monte Carlo: equal seeds draw equal pictures, others other ones; the uncertainty is no dose.
 #[test]
 fn render_draws_a_dose_by_histories() {
@@ -145,10 +152,12 @@ fn render_draws_a_dose_by_histories() {
     };
     let same = || draw("shot.png", &[]);
     if let Some(first) = same() {
-        assert!(same() == Some(first.clone()), "equal seeds");
-        assert!(draw("seed.png", &["--seed", "2"]).is_some_and(|other| other.0 != first.0));
+        let second = same().unwrap();
+        assert_eq!((other(&first.0, &second.0), &second.1), (0, &first.1), "equal seeds");
+        let seed = draw("seed.png", &["--seed", "2"]).unwrap();
+        assert!(other(&first.0, &seed.0) > 50);
         let sure = draw("sure.png", &["--wash", "uncertainty"]).unwrap();
-        assert!(sure.0 != first.0 && sure.1 == first.1);
+        assert!(other(&first.0, &sure.0) > 50 && sure.1 == first.1);
     }
     for words in [
         &["--histories", "5e4"][..],
