@@ -16,3 +16,11 @@ fn corner_at(pixel: vec2<f32>, size: vec2<f32>) -> Corner {
 fn corner_of_all(index: u32, size: vec2<f32>) -> Corner {
     return corner_at(vec2(f32((index << 1u) & 2u), f32(index & 2u)) * size, size);
 }
+
+// Corner 0 to 5 of the two triangles that cover a part of the view: left, top, right, bottom.
+fn corner_of_part(index: u32, part: vec4<f32>, size: vec2<f32>) -> Corner {
+    var uv = array<vec2<f32>, 6>(
+        vec2(0.0, 0.0), vec2(1.0, 0.0), vec2(0.0, 1.0), vec2(0.0, 1.0), vec2(1.0, 0.0), vec2(1.0, 1.0)
+    );
+    return corner_at(mix(part.xy, part.zw, uv[index]), size);
+}

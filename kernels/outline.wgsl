@@ -18,10 +18,7 @@ struct Outline {
 // Two triangles over the covered part of the view.
 @vertex
 fn cover(@builtin(vertex_index) index: u32) -> Corner {
-    var uv = array<vec2<f32>, 6>(
-        vec2(0.0, 0.0), vec2(1.0, 0.0), vec2(0.0, 1.0), vec2(0.0, 1.0), vec2(1.0, 0.0), vec2(1.0, 1.0)
-    );
-    return corner_at(mix(outline.covered.xy, outline.covered.zw, uv[index]), outline.shape.xy);
+    return corner_of_part(index, outline.covered, outline.shape.xy);
 }
 
 @fragment

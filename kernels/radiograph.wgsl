@@ -16,6 +16,8 @@ struct Look {
     how: vec4<f32>,
     // Middle of the spyglass (x also: the swipe), its radius in screen pixels; half width of lines.
     glass: vec4<f32>,
+    // Left, top, right, bottom in screen pixels: what is drawn.
+    covered: vec4<f32>,
 }
 
 const BLEND = 0;
@@ -33,7 +35,7 @@ const OUTLINE = 7;
 
 @vertex
 fn cover(@builtin(vertex_index) index: u32) -> Corner {
-    return corner_of_all(index, look.shape.xy);
+    return corner_of_part(index, look.covered, look.shape.xy);
 }
 
 // Bilinear between texel centres; the outermost beyond.

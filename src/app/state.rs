@@ -11,6 +11,7 @@ use crate::open::CaseWord;
 use glam::DVec3;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Everything the panels read. They change it only through [`Command`](super::command::Command)s.
 #[derive(Debug)]
@@ -203,6 +204,8 @@ pub enum DvhVolume {
 pub struct Notices {
     items: Vec<Notice>,
     next: u64,
+    /// What is told once.
+    told: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,6 +213,18 @@ pub struct Notice {
     pub id: u64,
     pub kind: NoticeKind,
     pub text: String,
+    about: About,
+}
+
+/// What a notice is about, where it has had its day once something else has taken the place of that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum About {
+    #[default]
+    Other,
+    /// An X-ray that is not shown; until the next is opened.
+    XrayRefused,
+    /// An X-ray on show, by its label.
+    Xray(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,19 +240,37 @@ const MOST_NOTICES: usize = 6;
 impl Notices {
     /// Adds a notice; one that already stands is not repeated.
     pub fn add(&mut self, kind: NoticeKind, text: impl Into<String>) {
+        self.add_about(About::Other, kind, text);
+    }
+
+    /// Adds a notice that [`Self::retain`] may take away.
+    pub fn add_about(&mut self, about: About, kind: NoticeKind, text: impl Into<String>) {
         let text = text.into();
         if self.items.iter().any(|n| n.text == text) {
             return;
         }
         self.next += 1;
-        self.items.push(Notice { id: self.next, kind, text });
+        self.items.push(Notice { id: self.next, kind, text, about });
         if self.items.len() > MOST_NOTICES {
             self.items.remove(0);
         }
     }
 
+    /// Adds a notice that does not come again once it is dismissed: what every further job would have to say, too.
+    pub fn add_once(&mut self, kind: NoticeKind, text: String) {
+        if !self.told.contains(&text) {
+            self.told.push(text.clone());
+            self.add(kind, text);
+        }
+    }
+
     pub fn dismiss(&mut self, id: u64) {
         self.items.retain(|n| n.id != id);
+    }
+
+    /// Takes away what is about something that no longer matters.
+    pub fn retain(&mut self, matters: impl Fn(&About) -> bool) {
+        self.items.retain(|n| matters(&n.about));
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Notice> {
@@ -260,6 +293,15 @@ pub struct LiveJob {
     pub name: Arc<str>,
     /// 0 to 1.
     pub done: f32,
+    pub began: Instant,
+}
+
+impl LiveJob {
+    /// Seconds that are left, by what is done so far; `None` while that is next to nothing.
+    pub fn seconds_left(&self) -> Option<f64> {
+        let done = f64::from(self.done);
+        (done >= 0.03).then(|| self.began.elapsed().as_secs_f64() * (1.0 - done) / done)
+    }
 }
 
 #[derive(Debug)]

@@ -82,10 +82,18 @@ pub struct Receipt {
     pub work: u64,
 }
 
+/// How the warning of a failed card begins.
+const ON_THE_CPU: &str = "computed on the CPU";
+
 impl Receipt {
     /// The same for a job that the CPU did because a card could not: says why.
     pub fn instead_of_a_card(&self, error: &impl std::fmt::Display) -> Arc<Self> {
-        self.with_warning(format!("computed on the CPU: {error}"))
+        self.with_warning(format!("{ON_THE_CPU}: {error}"))
+    }
+
+    /// That a card could not and the CPU did it, and why.
+    pub fn card_failure(&self) -> Option<&str> {
+        self.warnings.iter().map(String::as_str).find(|w| w.starts_with(ON_THE_CPU))
     }
 
     /// The same with one warning more.

@@ -11,7 +11,7 @@ use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use crate::registration::{
     Found, Method, Metric, RegistrationError, Request, View, check_belongs, register, spatial_registration,
 };
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -222,7 +222,12 @@ fn image(
     let first: anyhow::Result<_> = placed(None);
     let (image, said) = match (first, words::first_isocentre(case)) {
         (Err(error), Some(isocentre)) if args.isocentre.is_none() && is_about_place(&error) => {
-            let (image, mut said) = placed(Some(isocentre)).with_context(|| error.to_string())?;
+            // What is still missing is said once.
+            let (image, mut said) =
+                placed(Some(isocentre)).map_err(|second| match is_about_place(&second) {
+                    true => second,
+                    false => second.context(error.to_string()),
+                })?;
             let words = "the isocentre of the case's first beam is taken".to_owned();
             said.push(Remark::note(words, vec![image.label.clone()]));
             (image, said)

@@ -3,7 +3,7 @@
 use super::cuda::{self, CudaError};
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Where to compute, as a user says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,21 @@ pub enum Compute {
     Cuda(Arc<cuda::Device>),
 }
 
+/// What [`card_trouble`] tells.
+static TROUBLE: OnceLock<CudaError> = OnceLock::new();
+
+/// The first reason in this run of the program why the CPU was taken although there is a card: by [`Wish::Auto`], or by a job
+/// without a receipt to say so.
+pub fn card_trouble() -> Option<&'static CudaError> {
+    TROUBLE.get()
+}
+
+/// A job goes on without the card: [`card_trouble`] tells why.
+pub fn note_card_trouble(what: &str, error: CudaError) {
+    tracing::warn!("{what} on the CPU: {error}");
+    let _ = TROUBLE.set(error);
+}
+
 impl Wish {
     /// The device that will compute. Opens a card at the first asking, which takes some tenths of a second.
     ///
@@ -59,7 +74,7 @@ impl Wish {
                     Compute::Cpu
                 }
                 Err(error) => {
-                    tracing::warn!("computing on the CPU: {error}");
+                    note_card_trouble("computing", error);
                     Compute::Cpu
                 }
             }),

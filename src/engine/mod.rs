@@ -16,5 +16,5 @@ pub mod slopes;
 mod watch;
 
 pub use cuda::CudaError;
-pub use device::{Compute, Wish};
+pub use device::{Compute, Wish, card_trouble, note_card_trouble};
 pub use watch::{Stopped, Watch};

@@ -8,12 +8,12 @@ use thiserror::Error;
 /// Handed to a running job: it asks whether to stop and tells how far it is. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
+    cancelled: Arc<AtomicBool>,
     state: Arc<State>,
 }
 
 #[derive(Default)]
 struct State {
-    cancelled: AtomicBool,
     /// Fraction done, as the bits of an `f32`.
     done: AtomicU32,
     /// Told of every fraction reported, on the thread that reports it.
@@ -24,8 +24,8 @@ type Listener = Box<dyn Fn(f32) + Send + Sync>;
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cancelled, done) = (&self.cancelled, f32::from_bits(self.done.load(Ordering::Relaxed)));
-        f.debug_struct("State").field("cancelled", cancelled).field("done", &done).finish_non_exhaustive()
+        let done = f32::from_bits(self.done.load(Ordering::Relaxed));
+        f.debug_struct("State").field("done", &done).finish_non_exhaustive()
     }
 }
 
@@ -41,16 +41,23 @@ impl Watch {
 
     /// A watch that calls `listener` with every fraction reported, on the reporting thread: it must be quick.
     pub fn with_listener(listener: impl Fn(f32) + Send + Sync + 'static) -> Self {
-        Self { state: Arc::new(State { listener: Some(Box::new(listener)), ..State::default() }) }
+        let state = Arc::new(State { listener: Some(Box::new(listener)), ..State::default() });
+        Self { state, ..Self::default() }
+    }
+
+    /// For what a job needs done first by another: cancelled with it, but how far it is says nothing of the job.
+    #[must_use]
+    pub fn aside(&self) -> Self {
+        Self { cancelled: Arc::clone(&self.cancelled), ..Self::default() }
     }
 
     /// Asks the job to stop; it does so within a few ms.
     pub fn cancel(&self) {
-        self.state.cancelled.store(true, Ordering::Relaxed);
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 
     pub fn is_cancelled(&self) -> bool {
-        self.state.cancelled.load(Ordering::Relaxed)
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     /// `Err(Stopped)` once cancelled: call it every few ms of work, with `?`.
@@ -77,5 +84,24 @@ impl Watch {
 
     pub fn done(&self) -> f32 {
         f32::from_bits(self.state.done.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn what_is_done_aside_is_cancelled_with_the_job_and_says_nothing_of_it() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let watch = Watch::with_listener(move |done| heard.lock().unwrap().push(done));
+        let aside = watch.aside();
+        aside.report(1.0);
+        watch.report(0.25);
+        assert_eq!((told.lock().unwrap().as_slice(), watch.done()), (&[0.25][..], 0.25));
+        watch.cancel();
+        assert!(aside.is_cancelled() && aside.check() == Err(Stopped));
     }
 }

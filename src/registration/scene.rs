@@ -7,7 +7,7 @@ use crate::case::Pose;
 use crate::engine::cuda::slopes::Work;
 use crate::engine::cuda::{CudaError, Device};
 use crate::engine::slopes::{AXES, Compared, Features, Level, Slopes, Sums};
-use crate::engine::{Compute, Stopped, Watch, cpu};
+use crate::engine::{Compute, Stopped, Watch, cpu, note_card_trouble};
 use crate::geometry::{Projection, Volume};
 use glam::DVec3;
 use std::cell::RefCell;
@@ -60,7 +60,7 @@ impl Scene {
             Compute::Cuda(device) => match on_card(device, &level, &views, centre_mm, step_mm) {
                 Ok(work) => Some((device.clone(), work)),
                 Err(error) => {
-                    tracing::warn!("registering on the CPU: {error}");
+                    note_card_trouble("registering", error);
                     None
                 }
             },
@@ -112,7 +112,7 @@ impl Scene {
             Ok(answer) => Ok(Some(answer)),
             Err(CudaError::Stopped(stopped)) => Err(stopped),
             Err(error) => {
-                tracing::warn!("registering on the CPU: {error}");
+                note_card_trouble("registering", error);
                 *self.card.borrow_mut() = None;
                 Ok(None)
             }

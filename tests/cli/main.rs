@@ -1,6 +1,7 @@
 //! The program as a user runs it.
 
 mod bad_input;
+mod card;
 mod dose;
 mod drr;
 mod gamma;

@@ -16,6 +16,7 @@ pub use gamma::{Freshness, GammaAnswer};
 pub(in crate::app) use inputs::patient_grid;
 pub use inputs::{Settings, Shown};
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice};
+pub(in crate::app) use take::is_worth_a_line;
 pub use work::{Answer, Opened};
 
 use super::state::State;

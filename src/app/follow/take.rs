@@ -5,12 +5,14 @@ use super::work::{Answer, DvhAnswer};
 use super::{BeamResult, Wanted};
 use crate::analysis::Dvh;
 use crate::app::App;
-use crate::app::state::{JobEnd, LiveJob, NoticeKind};
+use crate::app::state::{About, JobEnd, LiveJob, NoticeKind};
 use crate::case::Receipt;
+use crate::engine::card_trouble;
 use crate::geometry::VolumeId;
 use crate::worker::{News, Report, Slot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 impl App {
     /// Takes the worker's reports over and asks for what is missing now.
@@ -21,6 +23,9 @@ impl App {
             self.take(report);
         }
         self.ask();
+        if let Some(error) = card_trouble().filter(|_| !quiet) {
+            self.state.notices.add_once(NoticeKind::Warning, format!("Computing on the CPU: {error}."));
+        }
         let idle = quiet && self.worker.live_jobs() == 0;
         self.idle_frames = if idle { self.idle_frames.saturating_add(1) } else { 0 };
     }
@@ -42,14 +47,20 @@ impl App {
         match news {
             // A job that made way for a preview starts again.
             News::Started if jobs.live.iter().any(|j| j.id == job) => {}
-            News::Started => jobs.live.push(LiveJob { id: job, slot, name, done: 0.0 }),
+            News::Started => {
+                jobs.live.push(LiveJob { id: job, slot, name, done: 0.0, began: Instant::now() })
+            }
             News::Progress(done) => {
                 if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
                     live.done = done;
                 }
             }
-            News::Partial(answer) => self.accept(answer, dvh_asked),
+            News::Partial(answer) => {
+                self.note_card_failure(&answer);
+                self.accept(answer, dvh_asked);
+            }
             News::Done(answer, receipt) => {
+                self.note_card_failure(&answer);
                 if is_worth_a_line(slot) {
                     self.state.jobs.finish(name, JobEnd::Done(own_receipt(&answer).unwrap_or(receipt)));
                 }
@@ -62,6 +73,15 @@ impl App {
                     self.cancelled(slot);
                 }
             }
+        }
+    }
+
+    /// A card that fails is told of where it is seen, not only in the receipt.
+    fn note_card_failure(&mut self, answer: &Answer) {
+        let receipt = own_receipt(answer);
+        if let Some(why) = receipt.as_ref().and_then(|r| r.card_failure()) {
+            let text = format!("A job was {why}.");
+            self.state.notices.add_once(NoticeKind::Warning, text);
         }
     }
 
@@ -154,7 +174,8 @@ impl App {
             }
             other => follow.side_failed(other, &message),
         }
-        self.state.notices.add(NoticeKind::Error, message.clone());
+        let about = if matches!(slot, Slot::Xray(_)) { About::XrayRefused } else { About::Other };
+        self.state.notices.add_about(about, NoticeKind::Error, message.clone());
         self.state.jobs.finish(name.clone(), JobEnd::Failed(message));
     }
 
@@ -192,7 +213,7 @@ pub(super) fn failed<I: Clone, R>(wanted: &mut Wanted<I, R>, why: &str) {
 }
 
 /// Masks, sums and DVHs come by the dozen: they are listed only while they run, and when they fail.
-fn is_worth_a_line(slot: Slot) -> bool {
+pub(in crate::app) fn is_worth_a_line(slot: Slot) -> bool {
     !matches!(
         slot,
         Slot::Mask(_)

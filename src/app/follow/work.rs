@@ -155,9 +155,11 @@ pub struct DvhWork {
 /// The DVHs of several structures in one dose.
 pub fn dvhs(work: &[DvhWork], dose: &Dose, watch: &Watch) -> Result<Vec<DvhAnswer>, String> {
     work.iter()
-        .map(|w| {
-            let dvh = Dvh::new(&w.mask, &dose.gy, watch).map(Arc::new).map_err(|e| e.to_string());
+        .enumerate()
+        .map(|(n, w)| {
+            let dvh = Dvh::new(&w.mask, &dose.gy, &watch.aside()).map(Arc::new).map_err(|e| e.to_string());
             watch.check().map_err(|e| e.to_string())?;
+            watch.report((n + 1) as f32 / work.len() as f32);
             let run = w.certainty.as_ref().map(|c| (c.run, c.spread.mean_percent(&w.mask)));
             Ok(DvhAnswer { structure: w.structure, inputs: w.inputs, dvh, run })
         })

@@ -1,44 +1,24 @@
 //! Jobs: what runs, how far it is, what the finished ones left behind.
 
 use crate::app::command::{Command, Commands};
-use crate::app::state::{JobEnd, State};
+use crate::app::follow::is_worth_a_line;
+use crate::app::state::{JobEnd, LiveJob, State};
 use crate::app::theme;
 use crate::case::Receipt;
 use crate::worker::Slot;
-use egui::Ui;
+use egui::{Align, Layout, Ui};
+use std::time::Duration;
 
+/// What is over sooner and is no receipt's worth is not listed.
+const SHORT: Duration = Duration::from_millis(700);
 /// More letters of a job's name are not shown.
 const LONGEST_NAME: usize = 34;
 
 /// Shows the running jobs and the receipts of the finished ones.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("jobs").show(ui, |ui| {
-        for job in &state.jobs.live {
-            let is_run = job.slot == Slot::MonteCarlo;
-            // Two lines: name and buttons would leave the bar no room.
-            let room = if is_run { 0.0 } else { 66.0 };
-            let bar = |ui: &mut Ui, text: String| {
-                let bar = egui::ProgressBar::new(job.done)
-                    .desired_width((ui.available_width() - room).max(40.0))
-                    .desired_height(18.0)
-                    .corner_radius(3)
-                    .text(egui::RichText::new(text).small());
-                ui.add(bar);
-            };
-            if is_run {
-                bar(ui, job.name.to_string());
-            }
-            ui.horizontal(|ui| {
-                if is_run {
-                    run_ui(ui, state, commands);
-                } else {
-                    bar(ui, job.name.to_string());
-                }
-                let cancel = ui.small_button("Cancel");
-                if cancel.accessible_name(format!("Cancel {}", job.name)).clicked() {
-                    commands.push(Command::Cancel(job.slot));
-                }
-            });
+        for job in state.jobs.live.iter().filter(|job| is_listed(job)) {
+            live_ui(ui, state, job, commands);
         }
         if state.jobs.live.is_empty() && state.jobs.finished.is_empty() {
             ui.weak("Nothing has run yet.");
@@ -71,20 +51,55 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// How far a Monte Carlo run has come, and how to end it with what there is.
-fn run_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let certainty = state.follow.run_certainty();
-    let text = certainty.map_or("begins".to_owned(), |c| format!("{} so far", c.percent_words()));
-    let width = (ui.available_width() - 150.0).max(40.0);
-    ui.allocate_ui(egui::vec2(width, 18.0), |ui| {
-        ui.set_width(width);
-        ui.label(egui::RichText::new(text).small())
+/// What is over at once and comes again and again is not: lines that come and go push the others about.
+fn is_listed(job: &LiveJob) -> bool {
+    is_worth_a_line(job.slot) || job.began.elapsed() > SHORT
+}
+
+fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
+    let bar = |ui: &mut Ui| {
+        let bar = egui::ProgressBar::new(job.done)
+            .desired_width(ui.available_width().max(40.0))
+            .desired_height(18.0)
+            .corner_radius(3)
+            .text(egui::RichText::new(&*job.name).small());
+        ui.add(bar);
+    };
+    let is_run = job.slot == Slot::MonteCarlo;
+    // Two lines: name and buttons would leave the bar no room.
+    if is_run {
+        bar(ui);
+    }
+    let line = egui::vec2(ui.available_width(), 20.0);
+    // From the right, so that the buttons always have their room.
+    ui.allocate_ui_with_layout(line, Layout::right_to_left(Align::Center), |ui| {
+        let cancel = ui.small_button("Cancel");
+        if cancel.accessible_name(format!("Cancel {}", job.name)).clicked() {
+            commands.push(Command::Cancel(job.slot));
+        }
+        if is_run {
+            run_ui(ui, state, job, commands);
+        } else {
+            bar(ui);
+        }
     });
+}
+
+/// How far a Monte Carlo run has come, and how to end it with what there is.
+fn run_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
+    let certainty = state.follow.run_certainty();
     let keep = egui::Button::new("Stop and keep").small();
     let hint = "Ends the run; its dose stays as it is, with its uncertainty, as a preview";
     if ui.add_enabled(certainty.is_some(), keep).on_hover_text(hint).clicked() {
         commands.push(Command::KeepRun);
     }
+    let mut text = certainty.map_or("begins".to_owned(), |c| format!("{} so far", c.percent_words()));
+    if let Some(left) = job.seconds_left() {
+        text += &format!(", {} left", format_about(left));
+    }
+    ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+        ui.add(egui::Label::new(egui::RichText::new(text).small()).truncate());
+    });
 }
 
 fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
@@ -104,6 +119,11 @@ fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
     for warning in &receipt.warnings {
         ui.add(egui::Label::new(egui::RichText::new(warning).small().color(theme::WARNING)).wrap());
     }
+}
+
+/// A time to come, as well as it is known.
+fn format_about(s: f64) -> String {
+    if s < 90.0 { format!("{:.0} s", (s / 5.0).ceil() * 5.0) } else { format!("{:.0} min", s / 60.0) }
 }
 
 /// A time as one would say it.

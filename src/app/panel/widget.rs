@@ -69,9 +69,11 @@ impl Number<'_> {
             refused.set(Some(value));
             None
         };
+        let decimals = self.decimals;
         let drag = DragValue::new(self.value)
             .speed(self.speed)
-            .fixed_decimals(self.decimals)
+            .fixed_decimals(decimals)
+            .custom_formatter(move |value, _| without_minus_zero(format!("{value:.decimals$}")))
             .range(self.range)
             .clamp_existing_to_range(false)
             .custom_parser(within)
@@ -90,6 +92,14 @@ impl Number<'_> {
             ui.colored_label(theme::ERROR, egui::RichText::new(text).small());
         }
         response
+    }
+}
+
+/// A number that is 0 as shown has no sign.
+fn without_minus_zero(text: String) -> String {
+    match text.strip_prefix('-') {
+        Some(digits) if digits.bytes().all(|b| matches!(b, b'0' | b'.')) => digits.to_owned(),
+        _ => text,
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::app::App;
 use crate::app::follow::Answer;
-use crate::app::state::{NoticeKind, Workspace};
+use crate::app::state::{About, NoticeKind, State, Workspace};
 use crate::case::{Placement, Pose};
 use crate::registration::{Method, Metric, RegistrationError, check_belongs};
 use crate::worker::{Slot, Task};
@@ -81,6 +81,7 @@ impl App {
                     images.remove(index);
                     self.worker.cancel(Slot::Search);
                     register.set_images(images);
+                    self.forget_old_xrays();
                 }
             }
             RegisterAction::Move { pose, gesture } => self.move_patient(&pose, gesture),
@@ -181,6 +182,8 @@ impl App {
         let register = &mut self.state.register;
         register.set_images(images.into_iter().map(Arc::new).collect());
         register.hidden = Some(hidden);
+        self.state.notices.retain(|about| *about != About::XrayRefused);
+        self.forget_old_xrays();
     }
 
     /// Puts an X-ray beside those on show, unless it is of somebody else; more than two push out the oldest. Where its
@@ -189,8 +192,9 @@ impl App {
         let OpenedImage { image, remarks } = opened;
         let state = &mut self.state;
         for remark in remarks {
-            let text = format!("{}: {}.", image.radiograph.label, remark.message);
-            state.notices.add(NoticeKind::Warning, text);
+            let label = image.radiograph.label.clone();
+            let text = format!("{label}: {}.", remark.message);
+            state.notices.add_about(About::Xray(label), NoticeKind::Warning, text);
         }
         let case = state.history.case();
         let ct_frame = case.ct.as_ref().map_or("", |ct| ct.frame_of_reference_uid.as_str());
@@ -201,7 +205,10 @@ impl App {
                 draft.suggest(case, state.register.centre_mm(case));
                 state.register.draft = Some(Box::new(draft));
             }
-            Err(why) => state.notices.add(NoticeKind::Error, format!("Not shown: {why}.")),
+            Err(why) => {
+                let text = format!("Not shown: {why}.");
+                state.notices.add_about(About::XrayRefused, NoticeKind::Error, text);
+            }
             Ok(()) => {
                 // A made-up pair is no company for a real X-ray.
                 let kept =
@@ -212,7 +219,18 @@ impl App {
                 images.drain(..beyond);
                 self.worker.cancel(Slot::Search);
                 state.register.set_images(images);
+                self.forget_old_xrays();
             }
         }
+    }
+
+    /// What was said of X-rays that are no longer on show goes with them.
+    fn forget_old_xrays(&mut self) {
+        let State { notices, register, .. } = &mut self.state;
+        let shown = |label: &str| register.images().iter().any(|i| i.radiograph.label == label);
+        notices.retain(|about| match about {
+            About::Xray(label) => shown(label),
+            About::Other | About::XrayRefused => true,
+        });
     }
 }

@@ -4,7 +4,7 @@ use super::RegisterAnswer;
 use super::image::{Image, Region};
 use crate::app::App;
 use crate::app::follow::Answer;
-use crate::app::state::NoticeKind;
+use crate::app::state::{About, NoticeKind};
 use crate::case::{Case, Placement, Radiograph, Remark};
 use crate::dicom::{DicomError, read_radiograph};
 use crate::files::picture::{self, PictureError};
@@ -87,9 +87,10 @@ impl App {
     /// Reads an X-ray and puts it beside the ones on show; `given` goes before what the file says of its geometry. The metric
     /// looks at `region` of it, where there is such.
     pub(in crate::app) fn open_xray(&mut self, path: PathBuf, given: Placement, region: Option<Region>) {
+        self.state.notices.retain(|about| *about != About::XrayRefused);
         if self.state.case().ct.is_none() {
             let text = "An X-ray is registered with a CT: open the CT first.";
-            self.state.notices.add(NoticeKind::Warning, text);
+            self.state.notices.add_about(About::XrayRefused, NoticeKind::Warning, text);
             return;
         }
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();

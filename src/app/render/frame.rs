@@ -63,21 +63,26 @@ impl GridUniform {
     }
 }
 
-/// The part of the view that a mask's box covers, `[left, top, right, bottom]` in pixels; `None` where the plane
-/// does not meet it.
-pub(super) fn covered_px(mask: &Mask, frame: &PlaneFrame) -> Option<[f32; 4]> {
-    let grid = mask.grid();
-    let normal = frame.right_mm.cross(frame.down_mm).normalize_or_zero();
-    let (per_right, per_down) = (frame.right_mm.length_squared(), frame.down_mm.length_squared());
-    let (offset, size) = (mask.offset(), mask.size());
-    let mut low = DVec3::MAX;
-    let mut high = DVec3::MIN;
-    for corner in 0..8 {
-        // One voxel beyond the outermost centres, see [`GridUniform::of_mask`].
+/// Corners of a mask's box, patient LPS, mm: one voxel beyond the outermost centres, see [`GridUniform::of_mask`].
+pub(super) fn corners_mm(mask: &Mask) -> [DVec3; 8] {
+    let (grid, offset, size) = (mask.grid(), mask.offset(), mask.size());
+    std::array::from_fn(|corner| {
         let at = |a: usize| {
             if corner >> a & 1 == 0 { offset[a] as f64 - 1.0 } else { (offset[a] + size[a]) as f64 }
         };
-        let d = grid.patient_from_voxel(DVec3::new(at(0), at(1), at(2))) - frame.top_left_mm;
+        grid.patient_from_voxel(DVec3::new(at(0), at(1), at(2)))
+    })
+}
+
+/// The part of the view that a mask's box covers, `[left, top, right, bottom]` in pixels; `None` where the plane
+/// does not meet it.
+pub(super) fn covered_px(mask: &Mask, frame: &PlaneFrame) -> Option<[f32; 4]> {
+    let normal = frame.right_mm.cross(frame.down_mm).normalize_or_zero();
+    let (per_right, per_down) = (frame.right_mm.length_squared(), frame.down_mm.length_squared());
+    let mut low = DVec3::MAX;
+    let mut high = DVec3::MIN;
+    for corner_mm in corners_mm(mask) {
+        let d = corner_mm - frame.top_left_mm;
         let p = DVec3::new(d.dot(frame.right_mm) / per_right, d.dot(frame.down_mm) / per_down, d.dot(normal));
         low = low.min(p);
         high = high.max(p);

@@ -235,7 +235,8 @@ impl Gpu {
         }
         let mut radiograph = parts.radiograph.lock();
         let xray = look.xray.and_then(|x| radiograph.xray(&parts.device, &parts.queue, x));
-        let paint = radiograph.paint(&parts.device, frame, look, xray.as_ref(), drr.as_ref(), &silhouettes);
+        let paint =
+            radiograph.paint(&parts.device, frame, view, look, xray.as_ref(), drr.as_ref(), &silhouettes);
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 

@@ -1,7 +1,9 @@
 //! The pipeline of `kernels/radiograph.wgsl`: an X-ray and a DRR laid over each other, outlines over both.
 
-use super::OutlineLook;
+use super::frame::corners_mm;
 use super::pipeline::{self, Blocks, Layers};
+use super::{DrrView, OutlineLook};
+use crate::geometry::Mask;
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
 use std::collections::HashMap;
@@ -79,6 +81,7 @@ struct LookUniform {
     background: [f32; 4],
     how: [f32; 4],
     glass: [f32; 4],
+    covered: [f32; 4],
 }
 
 /// A texture with its number of image pixels a texel.
@@ -137,11 +140,13 @@ impl RadiographPipeline {
         Some((view.clone(), texels.pixels_per_texel))
     }
 
-    /// What draws both images, and each outline with its silhouette over them.
+    /// What draws both images, and over them each outline with its silhouette cast for `view`.
+    #[expect(clippy::too_many_arguments, reason = "one call; a struct would only rename them")]
     pub(super) fn paint(
         &self,
         device: &wgpu::Device,
         frame: &RadiographFrame,
+        view: &DrrView,
         look: &RadiographLook<'_>,
         xray: Option<&Drawn>,
         drr: Option<&Drawn>,
@@ -152,7 +157,15 @@ impl RadiographPipeline {
         let mut uniforms = vec![uniform(frame, look, xray.1, drr.1)];
         let mut groups = vec![self.group(device, &xray.0, &drr.0)];
         for (silhouette, outline) in silhouettes {
-            uniforms.push(outline_uniform(frame, outline, silhouette.1));
+            let mut uniform = outline_uniform(frame, outline, silhouette.1);
+            // A texel and half a line beyond what it covers.
+            let rim = silhouette.1 as f64 / frame.pixels_per_px[0].min(frame.pixels_per_px[1]);
+            let Some(covered) = covered_px(frame, view, outline.mask, rim + f64::from(outline.width_px))
+            else {
+                continue;
+            };
+            uniform.covered = covered;
+            uniforms.push(uniform);
             groups.push(self.group(device, &silhouette.0, &silhouette.0));
         }
         let draw = |(n, group)| (self.blocks.offset(n), vec![group]);
@@ -160,7 +173,7 @@ impl RadiographPipeline {
             pipeline: self.pipeline.clone(),
             uniforms: self.blocks.upload(device, &uniforms),
             draws: groups.into_iter().enumerate().map(draw).collect(),
-            corners: 3,
+            corners: 6,
         }
     }
 
@@ -207,6 +220,28 @@ fn upload(
     texture.create_view(&wgpu::TextureViewDescriptor::default())
 }
 
+/// Where a structure can be seen, `[left, top, right, bottom]` in screen pixels of the view, with a rim round it; `None`
+/// where it cannot. On a software device an outline costs what it covers.
+fn covered_px(frame: &RadiographFrame, view: &DrrView, mask: &Mask, rim: f64) -> Option<[f32; 4]> {
+    let [width, height] = frame.size_px.map(f64::from);
+    let mut covered = [f64::MAX, f64::MAX, f64::MIN, f64::MIN];
+    for corner_mm in corners_mm(mask) {
+        let place_mm = view.pose.apply(corner_mm, view.centre_mm);
+        // What reaches behind the source may be seen anywhere.
+        let Some(pixel) = view.projection.project(place_mm) else {
+            return Some([0.0, 0.0, width as f32, height as f32]);
+        };
+        for axis in 0..2 {
+            let px = (pixel[axis] - frame.top_left[axis]) / frame.pixels_per_px[axis];
+            covered[axis] = covered[axis].min(px - rim);
+            covered[axis + 2] = covered[axis + 2].max(px + rim);
+        }
+    }
+    let [left, top] = [covered[0].max(0.0), covered[1].max(0.0)];
+    let [right, bottom] = [covered[2].min(width), covered[3].min(height)];
+    (left < right && top < bottom).then(|| [left, top, right, bottom].map(|v| v as f32))
+}
+
 fn placed(frame: &RadiographFrame) -> LookUniform {
     let [x, y] = frame.top_left;
     let [right, down] = frame.pixels_per_px;
@@ -214,6 +249,7 @@ fn placed(frame: &RadiographFrame) -> LookUniform {
     out.corner = [x as f32, y as f32, right as f32, down as f32];
     let [columns, rows] = frame.image.map(|n| n as f32);
     out.shape = [frame.size_px[0], frame.size_px[1], columns, rows];
+    out.covered = [0.0, 0.0, frame.size_px[0], frame.size_px[1]];
     out
 }
 

@@ -9,8 +9,8 @@ use crate::case::Pose;
 use crate::geometry::{Mask, Projection, Volume};
 use egui::emath::GuiRounding as _;
 use egui::{
-    Color32, CursorIcon, Painter, PointerButton, Pos2, Rect, Response, Role, Sense, Shape, Stroke,
-    StrokeKind, Ui,
+    Color32, CursorIcon, Event, Modifiers, Painter, PointerButton, Pos2, Rect, Response, Role, Sense, Shape,
+    Stroke, StrokeKind, Ui,
 };
 use egui::{WidgetInfo, pos2, vec2};
 use glam::DVec3;
@@ -232,8 +232,9 @@ fn respond(
         ui.ctx().set_cursor_icon(CursorIcon::ResizeHorizontal);
     }
     let id = response.id.with("hold");
+    let keys = keys_at_press(ui, response);
     if response.drag_started() {
-        let hold = hold(ui, response, scene, grips);
+        let hold = hold(ui, response, scene, keys, grips);
         ui.data_mut(|d| d.insert_temp(id, hold));
     }
     let Some(hold) = ui.data(|d| d.get_temp::<Hold>(id)) else { return };
@@ -250,8 +251,29 @@ fn respond(
     }
 }
 
-fn hold(ui: &Ui, response: &Response, scene: &RadiographScene<'_>, grips: impl Fn(Pos2) -> bool) -> Hold {
-    let (shift, ctrl) = ui.input(|i| (i.modifiers.shift, i.modifiers.command));
+/// The keys that were held when the button went down: a frame that takes long sees them released again.
+fn keys_at_press(ui: &Ui, response: &Response) -> Modifiers {
+    let id = response.id.with("keys at press");
+    let pressed = ui.input(|i| {
+        i.events.iter().rev().find_map(|event| match event {
+            Event::PointerButton { pressed: true, modifiers, .. } => Some(*modifiers),
+            _ => None,
+        })
+    });
+    if let Some(keys) = pressed {
+        ui.data_mut(|d| d.insert_temp(id, keys));
+    }
+    ui.data(|d| d.get_temp(id)).unwrap_or_default()
+}
+
+fn hold(
+    ui: &Ui,
+    response: &Response,
+    scene: &RadiographScene<'_>,
+    keys: Modifiers,
+    grips: impl Fn(Pos2) -> bool,
+) -> Hold {
+    let (shift, ctrl) = (keys.shift, keys.command);
     let at = pressed_at(ui).unwrap_or(response.rect.center());
     if response.dragged_by(PointerButton::Secondary) {
         Hold::Window

@@ -153,8 +153,9 @@ impl<'a> Job<'a> {
         let done = self.batches * batch;
         match (self.request.until, uncertainty_percent) {
             (Until::Histories(most), _) => watch.report((done as f64 / most as f64).min(1.0) as f32),
-            // Histories grow with the inverse square of the uncertainty.
-            (Until::Uncertainty { percent, .. }, Some(u)) => {
+            // Histories grow with the inverse square of the uncertainty. Of few batches it says little, and a share once told
+            // does not fall again.
+            (Until::Uncertainty { percent, .. }, Some(u)) if self.batches >= FEWEST_BATCHES => {
                 watch.report((percent / u).powi(2).min(1.0) as f32);
             }
             _ => {}

@@ -24,14 +24,17 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
     let mut clock = Clock::start();
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, watch)?;
     clock.phase("density");
+    let aside = watch.aside();
     let per_mu = calibration(&request.machine, request.quality, "cpu", |beam, field, water| {
-        energy(beam, field, water, &mut Clock::start(), watch).map_err(DoseError::from)
+        energy(beam, field, water, &mut Clock::start(), &aside).map_err(DoseError::from)
     })?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine.spectrum, request.quality);
     let mut sum = vec![0.0_f32; medium.grid.len()];
+    // Of several fields none is the whole.
+    let within = if request.beam.control_points.len() > 1 { aside } else { watch.clone() };
     let fields = each_field(request, &per_mu, watch, |field, factor| {
-        let part = energy(&beam, field, &medium, &mut clock, watch)?;
+        let part = energy(&beam, field, &medium, &mut clock, &within)?;
         sum.par_iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
         Ok::<_, DoseError>(())
     })?;
@@ -46,8 +49,9 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
 /// # Errors
 /// As for any dose at the machine's reference condition.
 pub fn monitor_unit(machine: &Machine, watch: &Watch) -> Result<MonitorUnit, DoseError> {
+    let aside = watch.aside();
     calibration(machine, Quality::Full, "cpu", |beam, field, water| {
-        energy(beam, field, water, &mut Clock::start(), watch).map_err(DoseError::from)
+        energy(beam, field, water, &mut Clock::start(), &aside).map_err(DoseError::from)
     })
 }
 
