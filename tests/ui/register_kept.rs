@@ -61,12 +61,8 @@ impl Hand {
     }
 }
 
-/// How far off it looks: to half a millimetre, as an eye sees it.
-fn looks_off(w: &Window, hidden: &Pose) -> f64 {
-    (2.0 * mtre(w.state(), hidden)).round()
-}
-
-/// One drag, from a place beside the middle of a view: the pointer goes where it looks best, nearer and nearer, and lets go.
+/// One drag, from a place beside the middle of a view: the pointer goes where it looks best, to a point of the screen across and
+/// down, and lets go. How far off it looks grows with the square of how far off it is.
 fn fit(w: &mut Window, hidden: &Pose, view: &str, beside: Vec2, modifiers: Modifiers) {
     let mut at = w.get_by_label(view).rect().center() + beside;
     let button =
@@ -77,24 +73,20 @@ fn fit(w: &mut Window, hidden: &Pose, view: &str, beside: Vec2, modifiers: Modif
     let go = |w: &mut Window, at: Pos2| {
         w.event_modifiers(Event::PointerMoved(at), modifiers);
         w.run_steps(1);
-        looks_off(w, hidden)
+        mtre(w.state(), hidden).powi(2)
     };
     // So far that it is a drag and no click.
     at += vec2(5.0, 5.0);
     go(w, at);
     at += vec2(5.0, 5.0);
-    let mut best = go(w, at);
-    for step in [8.0, 4.0, 2.0] {
-        for way in [vec2(step, 0.0), vec2(-step, 0.0), vec2(0.0, step), vec2(0.0, -step)] {
-            loop {
-                let value = go(w, at + way);
-                if value >= best {
-                    go(w, at);
-                    break;
-                }
-                (best, at) = (value, at + way);
-            }
+    for across in [vec2(1.0, 0.0), vec2(0.0, 1.0)] {
+        let [less, here, more] = [-8.0, 0.0, 8.0].map(|points| go(w, at + across * points));
+        let bend = less - 2.0 * here + more;
+        if bend > 1e-3 {
+            let best = (4.0 * (less - more) / bend).clamp(-80.0, 80.0).round();
+            at += across * best as f32;
         }
+        go(w, at);
     }
     w.event_modifiers(button(at, false), modifiers);
     w.run_steps(2);
