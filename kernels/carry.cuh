@@ -11,22 +11,28 @@ struct Sends {
     float primary[TERMS - PRIMARY_FIRST];
 };
 
-// The mix changes along a line so slowly that it is that of a voxel nearby.
-__device__ inline Sends mixed(const Coefficients& c, const Mix& mix, float units)
+// Those at a part of the way from one row of the table to the next. The mix changes along a line so slowly that it is that of a
+// voxel nearby.
+__device__ inline Sends mixed(const Coefficients* __restrict__ rows, float part, const Mix& mix, float units)
 {
-    bool some = mix.primary != NO_MIX;
-    float deep_primary = some ? mix.primary * units : 0.0f, near_primary = units - deep_primary;
-    float deep_scatter = some ? mix.scatter * units : 0.0f, near_scatter = units - deep_scatter;
+    const Coefficients &low = rows[0], &high = rows[1];
+    float deep_primary = mix.primary * units, near_primary = units - deep_primary;
+    float deep_scatter = mix.scatter * units, near_scatter = units - deep_scatter;
+    auto sent = [part](const float* low, const float* high, float near_units, float deep_units) {
+        float of_low = fmaf(low[1], deep_units, low[0] * near_units);
+        float of_high = fmaf(high[1], deep_units, high[0] * near_units);
+        return fmaf(part, of_high - of_low, of_low);
+    };
     Sends sends;
-    sends.sums[0] = fmaf(c.sums[1], deep_primary, c.sums[0] * near_primary);
-    sends.sums[1] = fmaf(c.sums[3], deep_scatter, c.sums[2] * near_scatter);
+    sends.sums[0] = sent(low.sums, high.sums, near_primary, deep_primary);
+    sends.sums[1] = sent(low.sums + 2, high.sums + 2, near_scatter, deep_scatter);
 #pragma unroll
     for (int term = 0; term < SCATTER_END; ++term) {
-        sends.scatter[term] = fmaf(c.scatter[term][1], deep_scatter, c.scatter[term][0] * near_scatter);
+        sends.scatter[term] = sent(low.scatter[term], high.scatter[term], near_scatter, deep_scatter);
     }
 #pragma unroll
     for (int term = 0; term < TERMS - PRIMARY_FIRST; ++term) {
-        sends.primary[term] = fmaf(c.primary[term][1], deep_primary, c.primary[term][0] * near_primary);
+        sends.primary[term] = sent(low.primary[term], high.primary[term], near_primary, deep_primary);
     }
     return sends;
 }
@@ -42,15 +48,18 @@ __device__ inline float power_of_2(float x)
 #endif
 }
 
-// Adds what stays, if anything, without asking for what was there.
+// Adds what stays without asking for what was there.
 __device__ inline void deposit_at(int* deposit, int stays)
 {
 #ifdef __CUDA_ARCH__
-    asm volatile("{ .reg .pred some; setp.ne.s32 some, %1, 0; @some red.global.add.s32 [%0], %1; }" ::"l"(deposit), "r"(stays));
+    asm volatile("red.global.add.s32 [%0], %1;" ::"l"(deposit), "r"(stays));
 #else
     atomicAdd(deposit, stays);
 #endif
 }
+
+// Terms that have decayed soon behind what releases, and the first of them.
+constexpr int FAST_FIRST = 5;
 
 // Energy on its way along a line, over the decay constants.
 struct Line {
@@ -74,10 +83,11 @@ struct Sums {
     float of[2];
 };
 
-template <bool RELEASES, int TERM>
+// `keeps` is what the term keeps of what it carries.
+template <bool RELEASES, int TERM, int END>
 __device__ inline void carry_terms(Line& line, float keeps, Sums carried, const Source& source, const Sends& sends)
 {
-    if constexpr (TERM < TERMS) {
+    if constexpr (TERM < END) {
         if (RELEASES) {
             float full = settles_at<TERM>(source, sends);
             line.state[TERM] = fmaf(keeps, line.state[TERM] - full, full);
@@ -87,22 +97,25 @@ __device__ inline void carry_terms(Line& line, float keeps, Sums carried, const 
         // Two sums in turn: one would be waited for.
         carried.of[TERM % 2] = TERM < 2 ? line.state[TERM] : carried.of[TERM % 2] + line.state[TERM];
         // Each term decays twice as fast as the one before.
-        carry_terms<RELEASES, TERM + 1>(line, keeps * keeps, carried, source, sends);
+        carry_terms<RELEASES, TERM + 1, END>(line, keeps * keeps, carried, source, sends);
     } else {
         line.sum = carried.of[0] + carried.of[1];
     }
 }
 
-// A line through a voxel: `R <- R e + (S/a)(1 - e)` for every term, with `R` over `a`; what is not carried on stays. The
-// exponent is the negative one of the slowest term.
-template <bool RELEASES>
+// A line through a voxel that releases: `R <- R e + (S/a)(1 - e)` for every term, with `R` over `a`; what is not carried on
+// stays. The exponent is the negative one of the slowest term.
 __device__ inline float carry(Line& line, float exponent, const Source& source, const Sends& sends)
 {
     float before = line.sum;
-    carry_terms<RELEASES, 0>(line, power_of_2(exponent), {}, source, sends);
-    float stays = before - line.sum;
-    if (RELEASES) {
-        stays = fmaf(exponent, fmaf(source.scatter, sends.sums[1], source.primary * sends.sums[0]), stays);
-    }
-    return stays;
+    carry_terms<true, 0, TERMS>(line, power_of_2(exponent), {}, source, sends);
+    return fmaf(exponent, fmaf(source.scatter, sends.sums[1], source.primary * sends.sums[0]), before - line.sum);
+}
+
+// Likewise the terms before `END` of a line through a voxel that does not; what the others carried stays.
+template <int END> __device__ inline float decay(Line& line, float exponent)
+{
+    float before = line.sum;
+    carry_terms<false, 0, END>(line, power_of_2(exponent), {}, {}, {});
+    return before - line.sum;
 }

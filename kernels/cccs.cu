@@ -16,9 +16,8 @@
 
 // A line that cannot leave more than this, in units of the sum, carries nothing.
 constexpr float LEAST_CARRIED = 16.0f;
-// What is sent along a line, by angle and spectrum, is kept for so long along the dominant axis.
-constexpr float BRIGHT_KEPT_MM = 3.0f;
-constexpr float FAINT_KEPT_MM = 10.0f;
+// Fast terms that carry less, in units of the sum and for water, leave it where they are.
+constexpr float LEAST_FAST = 512.0f;
 // Tilts of rays for which there are factors, each way: TILTS of engine/cccs/angles.rs.
 constexpr int TILTS = 17;
 
@@ -64,77 +63,174 @@ __device__ inline float4 tilt_factors(const Rays& rays, const float4* __restrict
     return factors[cell[1] * TILTS + cell[0]];
 }
 
-// Lays x-fastest density and one part of the release out for a dominant axis, and finds where each slab releases. The faint
-// part has factors by tilt, which make it as much along its directions as it would be along those of the bright one.
-extern "C" __global__ void __launch_bounds__(128)
-cccs_lay_out(const March march, const Rays rays, const int faint, const float faintest,
-             const float4* __restrict__ factors, const float* __restrict__ density,
-             const Release* __restrict__ release, const Scale* __restrict__ scale, float* __restrict__ laid_density,
-             Source* __restrict__ laid_source, Mix* __restrict__ laid_mix, Box* __restrict__ boxes)
+// What a voxel releases into a part, and its density, negated where that is anything.
+struct Laid {
+    float density;
+    Source source;
+};
+
+__device__ inline Laid laid_of(float density, const Source& source)
 {
-    int cell = blockIdx.x * blockDim.x + threadIdx.x;
-    int slab = blockIdx.y;
+    return {source.primary + source.scatter > 0.0f ? -density : density, source};
+}
+
+// The two parts of what a voxel releases. The faint one has factors by tilt, which make it as much along its directions as
+// it would be along those of the bright one; they hardly change how much of it is deep.
+struct Split {
+    Laid bright, faint;
+    Mix mix;
+};
+
+__device__ inline Split split_of(float density, const Release& all, float faintest, const float4& factor)
+{
+    Split parts = {{density, {0.0f, 0.0f}}, {density, {0.0f, 0.0f}}, {NO_MIX, NO_MIX}};
+    float sum = total(all);
+    if (sum > 0.0f && density > 0.0f) {
+        float primary = all.primary[0] + all.primary[1], scatter = all.scatter[0] + all.scatter[1];
+        parts.mix = {primary > 0.0f ? all.primary[1] / primary : 0.0f, scatter > 0.0f ? all.scatter[1] / scatter : 0.0f};
+        float dim = fminf(faintest / sum, 1.0f);
+        parts.bright = laid_of(density, {primary * (1.0f - dim), scatter * (1.0f - dim)});
+        parts.faint = laid_of(density, {fmaf(all.primary[0], factor.x, all.primary[1] * factor.y) * dim,
+                                        fmaf(all.scatter[0], factor.z, all.scatter[1] * factor.w) * dim});
+    }
+    return parts;
+}
+
+// Takes down where in a row of a slab a warp's voxels release, lane by lane from a column on.
+__device__ inline void widen(Box* box, bool releases, int first_column, int row)
+{
+    unsigned releasing = __ballot_sync(ALL_LANES, releases);
+    if (releasing == 0 || threadIdx.x % LANES != 0) {
+        return;
+    }
+    int least_column = first_column + __ffs(releasing) - 1;
+    int greatest_column_negated = -(first_column + LANES - 1 - __clz(releasing));
+    volatile Box* known = box;
+    // Most warps bring nothing new, and many at one address wait for each other.
+    if (least_column < known->least_column) {
+        atomicMin(&box->least_column, least_column);
+    }
+    if (greatest_column_negated < known->greatest_column_negated) {
+        atomicMin(&box->greatest_column_negated, greatest_column_negated);
+    }
+    if (row < known->least_row) {
+        atomicMin(&box->least_row, row);
+    }
+    if (-row < known->greatest_row_negated) {
+        atomicMin(&box->greatest_row_negated, -row);
+    }
+}
+
+// Where a part of the release goes as it is laid out.
+struct Part {
+    float* density;
+    Source* source;
+    Box* boxes;
+};
+
+__device__ inline void lay(const Part& part, const March& march, int to, bool inside, const Laid& laid, int slab,
+                           int first_column, int row)
+{
+    if (inside) {
+        part.density[to] = laid.density;
+        part.source[to] = laid.source;
+    }
+    widen(part.boxes + march.first_slab + slab, inside && laid.density < 0.0f, first_column, row);
+}
+
+// Lays x-fastest density and both parts of the release out for the three dominant axes, and finds where each slab
+// releases. Unless it is split all is bright, and nothing faint is written. Blocks of LANES x 8 take LANES x LANES voxels of a
+// plane across z.
+extern "C" __global__ void __launch_bounds__(256)
+cccs_lay_out(const March along_x, const March along_y, const March along_z, const Rays rays, const int split,
+             const float faintest, const float4* __restrict__ factors, const float* __restrict__ density,
+             const Release* __restrict__ release, const Scale* __restrict__ scale, Mix* __restrict__ laid_mix,
+             float* bright_density, Source* bright_source, Box* bright_boxes, float* faint_density, Source* faint_source,
+             Box* faint_boxes)
+{
+    // Number by number, so that neither rows nor columns meet in a bank.
+    constexpr int NUMBERS = sizeof(Split) / sizeof(float);
+    __shared__ float tile[NUMBERS][LANES][LANES + 1];
+    const Part bright = {bright_density, bright_source, bright_boxes}, faint = {faint_density, faint_source, faint_boxes};
+    const int size_x = along_z.columns, size_y = along_z.across;
+    const int i0 = blockIdx.x * LANES, j0 = blockIdx.y * LANES, k = blockIdx.z;
+    const float below = split ? __int_as_float(scale->release_bits) * faintest : 0.0f;
+    // Rows lie along x for lines along z and along y,
+    for (int n = threadIdx.y; n < LANES; n += blockDim.y) {
+        int i = i0 + threadIdx.x, j = j0 + n;
+        if (j >= size_y) {
+            break;
+        }
+        bool inside = i < size_x;
+        Split parts = {};
+        int to_y = along_y.first_cell + j * along_y.plane + k * along_y.pitch + i;
+        int to_z = along_z.first_cell + k * along_z.plane + j * along_z.pitch + i;
+        if (inside) {
+            int at = (k * size_y + j) * size_x + i;
+            float4 factor = {1.0f, 1.0f, 1.0f, 1.0f};
+            if (split) {
+                float ray[3] = {(float)i * along_z.spacing_mm[0] - along_z.from_mm[0],
+                                (float)j * along_z.spacing_mm[1] - along_z.from_mm[1],
+                                (float)k * along_z.spacing_mm[2] - along_z.from_mm[2]};
+                factor = tilt_factors(rays, factors, ray);
+            }
+            parts = split_of(density[at], release[at], below, factor);
+#pragma unroll
+            for (int number = 0; number < NUMBERS; ++number) {
+                tile[number][n][threadIdx.x] = reinterpret_cast<const float*>(&parts)[number];
+            }
+            laid_mix[to_y] = parts.mix;
+            laid_mix[to_z] = parts.mix;
+        }
+        lay(bright, along_y, to_y, inside, parts.bright, j, i0, k);
+        lay(bright, along_z, to_z, inside, parts.bright, k, i0, j);
+        if (split) {
+            lay(faint, along_y, to_y, inside, parts.faint, j, i0, k);
+            lay(faint, along_z, to_z, inside, parts.faint, k, i0, j);
+        }
+    }
+    __syncthreads();
+    // and along y for those along x.
+    for (int n = threadIdx.y; n < LANES; n += blockDim.y) {
+        int i = i0 + n, j = j0 + threadIdx.x;
+        if (i >= size_x) {
+            break;
+        }
+        bool inside = j < size_y;
+        int to = along_x.first_cell + i * along_x.plane + k * along_x.pitch + j;
+        Split parts = {};
+        if (inside) {
+#pragma unroll
+            for (int number = 0; number < NUMBERS; ++number) {
+                reinterpret_cast<float*>(&parts)[number] = tile[number][threadIdx.x][n];
+            }
+            laid_mix[to] = parts.mix;
+        }
+        lay(bright, along_x, to, inside, parts.bright, i, j0, k);
+        if (split) {
+            lay(faint, along_x, to, inside, parts.faint, i, j0, k);
+        }
+    }
+}
+
+// The cells of a layout that are walls: those at the ends of rows, and what comes after the last row.
+extern "C" __global__ void __launch_bounds__(128)
+cccs_walls(const March march, const int split, Mix* __restrict__ laid_mix, float* bright_density, Source* bright_source,
+           float* faint_density, Source* faint_source)
+{
+    int number = blockIdx.x * blockDim.x + threadIdx.x;
+    int after = march.across * march.pitch;
+    int cell = number < march.across ? number * march.pitch + march.columns : after + number - march.across;
     if (cell >= march.plane) {
         return;
     }
-    int row = cell / march.pitch;
-    int column = cell - row * march.pitch;
-    float here = WALL;
-    Source source = {0.0f, 0.0f};
-    Mix mix = {NO_MIX, NO_MIX};
-    bool releases = false;
-    if (row < march.across && column < march.columns) {
-        int at = column * march.stride[0] + row * march.stride[1] + slab * march.stride[2];
-        here = density[at];
-        Release all = release[at];
-        float4 factor = {1.0f, 1.0f, 1.0f, 1.0f};
-        if (faint) {
-            float ray[3] = {(float)column * march.spacing_mm[0] - march.from_mm[0],
-                            (float)row * march.spacing_mm[1] - march.from_mm[1],
-                            (float)slab * march.spacing_mm[2] - march.from_mm[2]};
-            factor = tilt_factors(rays, factors, ray);
-        }
-        float sum = total(all);
-        if (sum > 0.0f && here > 0.0f) {
-            float dim = fminf(__int_as_float(scale->release_bits) * faintest / sum, 1.0f);
-            float share = faint ? dim : 1.0f - dim;
-            float deep_primary = all.primary[1] * factor.y, deep_scatter = all.scatter[1] * factor.w;
-            source = {fmaf(all.primary[0], factor.x, deep_primary), fmaf(all.scatter[0], factor.z, deep_scatter)};
-            mix = {source.primary > 0.0f ? deep_primary / source.primary : 0.0f,
-                   source.scatter > 0.0f ? deep_scatter / source.scatter : 0.0f};
-            source = {source.primary * share, source.scatter * share};
-            releases = source.primary + source.scatter > 0.0f;
-            here = releases ? -here : here;
-        }
-    }
-    int to = march.first_cell + slab * march.plane + cell;
-    laid_density[to] = here;
-    laid_source[to] = source;
-    laid_mix[to] = mix;
-    if (!any_lane(releases)) {
-        return;
-    }
-    constexpr int NONE = 0x7f7f7f7f;
-    int least_column = least_of_warp(releases ? column : NONE);
-    int greatest_column_negated = least_of_warp(releases ? -column : NONE);
-    int least_row = least_of_warp(releases ? row : NONE);
-    int greatest_row_negated = least_of_warp(releases ? -row : NONE);
-    if (threadIdx.x % LANES == 0) {
-        volatile Box* known = boxes + march.first_slab + slab;
-        Box* box = boxes + march.first_slab + slab;
-        // Most warps bring nothing new, and many at one address wait for each other.
-        if (least_column < known->least_column) {
-            atomicMin(&box->least_column, least_column);
-        }
-        if (greatest_column_negated < known->greatest_column_negated) {
-            atomicMin(&box->greatest_column_negated, greatest_column_negated);
-        }
-        if (least_row < known->least_row) {
-            atomicMin(&box->least_row, least_row);
-        }
-        if (greatest_row_negated < known->greatest_row_negated) {
-            atomicMin(&box->greatest_row_negated, greatest_row_negated);
-        }
+    int to = march.first_cell + blockIdx.y * march.plane + cell;
+    laid_mix[to] = {NO_MIX, NO_MIX};
+    bright_density[to] = WALL;
+    bright_source[to] = {0.0f, 0.0f};
+    if (split) {
+        faint_density[to] = WALL;
+        faint_source[to] = {0.0f, 0.0f};
     }
 }
 
@@ -176,20 +272,6 @@ cccs_walk(const int headings, const int most_slabs, const March* __restrict__ ma
     slab_list[index] = slab;
 }
 
-// What is sent along the lines at a place, in voxels from the centre of the first.
-__device__ inline Sends sends_at(const March& march, const Heading& heading, const Coefficients* __restrict__ table,
-                                 const float place[3], const Mix& mix, float units)
-{
-    float ray[3];
-#pragma unroll
-    for (int axis = 0; axis < 3; ++axis) {
-        ray[axis] = fmaf(place[axis], march.spacing_mm[axis], -march.from_mm[axis]);
-    }
-    float along = ray[0] * heading.direction[0] + ray[1] * heading.direction[1] + ray[2] * heading.direction[2];
-    float square = ray[0] * ray[0] + ray[1] * ray[1] + ray[2] * ray[2];
-    return mixed(table[angle_row(along * rsqrtf(fmaxf(square, 1e-12f)))], mix, units);
-}
-
 // A number of cells less than twice the ring's length as one less than the ring's.
 __device__ inline int round_ring(int cell, int ring) { return (int)min((unsigned)cell, (unsigned)(cell - ring)); }
 
@@ -227,54 +309,84 @@ __device__ inline int next_meeting(const March& march, const Heading& heading, c
 struct Lines {
     Line line;
     Sends sends;
-    int found_at; // the strip that it was found for; below zero where none
-    int until;    // the step until which it is kept
+    int until; // the step until which it is kept
 };
 
-// What is sent by the voxels of a strip, found anew where lines come to another. The angle is that of the strip's middle; a
-// strip begins elsewhere in each row and for each direction.
-__device__ inline void send_by_strip(Lines& lines, const March& march, const Heading& heading,
-                                     const Coefficients* __restrict__ table, const Mix* __restrict__ mix_list,
-                                     unsigned slab_cell, unsigned cell, bool releases, int step, int slab, int kept,
-                                     float units)
+// How far along the dominant axis what is sent along the lines is kept.
+constexpr float BRIGHT_KEPT_MM = 5.0f;
+constexpr float FAINT_KEPT_MM = 40.0f;
+
+// Where lines are: a step in a slab, the cell in which they come into it, and the one in which they are.
+struct Place {
+    int step;
+    int slab;
+    int entry;
+    int cell;
+};
+
+// Finds what is sent along the lines in the middle of as many steps as it is kept. These begin at the same steps for all lines
+// of a direction, so that it does not depend on when it was found, and at others for the next: what is missed at the first of
+// them, another direction misses at the last, with the other sign.
+__device__ inline void find_sends(Lines& lines, const March& march, const Heading& heading,
+                                  const Coefficients* __restrict__ table, const Mix* __restrict__ mix_list,
+                                  const Place& at, int kept, float units)
 {
-    int in_slab = cell - slab_cell;
-    int row = __umulhi(in_slab, march.rows_of_cells);
-    int column = in_slab - row * march.pitch;
-    int in_strip = (column + (row + heading.turn) * PHASE_STEP) & (STRIP - 1);
-    int strip = in_slab - in_strip;
-    if (any_lane(releases && (strip != lines.found_at || step >= lines.until))) {
-        float half = 0.5f * (float)(kept - 1);
-        float place[3] = {(float)(column - in_strip) + 0.5f * (STRIP - 1), (float)row,
-                          (float)slab + (heading.backward ? -half : half)};
-        Mix mix = mix_list[cell];
-        lines.sends = sends_at(march, heading, table, place, mix, units);
-        lines.found_at = mix.primary == NO_MIX ? -STRIP : strip;
-        lines.until = step + kept;
+    int begun = (at.step + (int)blockIdx.y) % kept;
+    float ahead = 0.5f * (float)(kept - 1) - (float)begun;
+    // From the centre of the cell in which they come into the slab to where they are in that middle.
+    float moves[2];
+#pragma unroll
+    for (int axis = 0; axis < 2; ++axis) {
+        double entry = heading.start[axis] + heading.per_slab[axis] * at.step;
+        moves[axis] = fmaf(ahead + 0.5f, (float)heading.per_slab[axis], (float)(entry - floor(entry)) - 0.5f);
+    }
+    int row = __umulhi(at.entry, march.rows_of_cells);
+    float place[3] = {(float)(at.entry - row * march.pitch) + moves[0], (float)row + moves[1],
+                      (float)at.slab + (heading.backward ? -ahead : ahead)};
+    float along = 0.0f, square = 0.0f;
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+        float ray = fmaf(place[axis], march.spacing_mm[axis], -march.from_mm[axis]);
+        along = fmaf(ray, heading.direction[axis], along);
+        square = fmaf(ray, ray, square);
+    }
+    float part;
+    const Coefficients* rows = table + angle_row(along * rsqrtf(fmaxf(square, 1e-12f)), part);
+    const Mix* mixes = mix_list + march.first_cell;
+    Mix mix = mixes[at.slab * march.plane + at.cell];
+    bool known = mix.primary != NO_MIX;
+    mix = {known ? mix.primary : 0.0f, known ? mix.scatter : 0.0f};
+    // That of the middle, where anything is known of it.
+    int far_slab = __float2int_rn(place[2]);
+    int far_cell = at.entry + __float2int_rn(moves[1]) * march.pitch + __float2int_rn(moves[0]);
+    if ((unsigned)far_slab < (unsigned)march.slabs && (unsigned)far_cell < (unsigned)march.plane) {
+        Mix far = mixes[far_slab * march.plane + far_cell];
+        mix = far.primary != NO_MIX ? far : mix;
+    }
+    lines.sends = mixed(rows, part, mix, units);
+    lines.until = known ? at.step - begun + kept : 0;
+}
+
+// Lines through the voxels of a slab, which release nothing, with the first of their terms: the others carry nothing.
+template <int END>
+__device__ inline void pass(Line& line, const Slab& slab, const unsigned cell[MOST_VISITS], const float here[MOST_VISITS],
+                            int* __restrict__ deposit_list)
+{
+#pragma unroll
+    for (int term = END; term < TERMS; ++term) {
+        line.state[term] = 0.0f;
+    }
+#pragma unroll
+    for (int n = 0; n < MOST_VISITS; ++n) {
+        if (n > 0 && n >= slab.visits) {
+            break;
+        }
+        float stays = decay<END>(line, here[n] * slab.exponent[n]);
+        deposit_at(deposit_list + cell[n], __float2int_rn(stays));
     }
 }
 
-// Likewise for what is faint: found where the lines will be half way until it is found anew.
-__device__ inline void send_by_way(Lines& lines, const March& march, const Heading& heading,
-                                   const Coefficients* __restrict__ table, const Mix* __restrict__ mix_list,
-                                   unsigned slab_cell, unsigned cell, bool releases, int step, int slab, int kept,
-                                   float units)
-{
-    if (any_lane(releases && (lines.found_at < 0 || step >= lines.until))) {
-        int in_slab = cell - slab_cell;
-        int row = __umulhi(in_slab, march.rows_of_cells);
-        float half = 0.5f * (float)kept;
-        float place[3] = {(float)(in_slab - row * march.pitch) + half * (float)heading.per_slab[0],
-                          (float)row + half * (float)heading.per_slab[1],
-                          (float)slab + (heading.backward ? 0.5f - half : half - 0.5f)};
-        lines.sends = sends_at(march, heading, table, place, mix_list[cell], units);
-        lines.found_at = releases ? 0 : -STRIP;
-        lines.until = step + kept;
-    }
-}
-
-template <bool BRIGHT>
-__device__ inline void transport(const March* __restrict__ marches, const int most_slabs,
+__device__ inline void transport(const float kept_mm, const March* __restrict__ marches, const int most_slabs,
                                  const Heading* __restrict__ headings, const Slab* __restrict__ slab_list,
                                  const Box* __restrict__ box_list, const Coefficients* __restrict__ table,
                                  const float* __restrict__ density_list, const Source* __restrict__ source_list,
@@ -292,12 +404,11 @@ __device__ inline void transport(const March* __restrict__ marches, const int mo
     const float units = heading.weight / unit;
     const Slab* ways = slab_list + blockIdx.y * most_slabs;
     const Box* boxes = box_list + march.first_slab;
-    const int kept = max((int)((BRIGHT ? BRIGHT_KEPT_MM : FAINT_KEPT_MM) / march.spacing_mm[2]), 1);
+    const int kept = max((int)(kept_mm / march.spacing_mm[2]), 1);
     // The first slab that lines come to, and from there on.
     const int first_slab = heading.backward ? slabs - 1 : 0, next_slab = heading.backward ? -1 : 1;
     const unsigned first_cell = march.first_cell + first_slab * plane, next_cell = next_slab * plane;
     Lines lines = {};
-    lines.found_at = -STRIP;
     int warp = number / LANES * LANES;
     for (int step = next_meeting(march, heading, ways, boxes, warp, 0); step < slabs;
          step = next_meeting(march, heading, ways, boxes, warp, step)) {
@@ -313,30 +424,37 @@ __device__ inline void transport(const March* __restrict__ marches, const int mo
                 cell[n] = slab_cell + (n == 0 ? first : round_ring(first + slab.next[n == 0 ? 0 : n - 1], plane));
                 here[n] = n == 0 || n < slab.visits ? __ldg(density_list + cell[n]) : 0.0f;
             }
-            bool some = any_lane(fminf(fminf(here[0], here[1]), here[2]) < 0.0f);
+            if (any_lane(fminf(fminf(here[0], here[1]), here[2]) < 0.0f)) {
 #pragma unroll
-            for (int n = 0; n < MOST_VISITS; ++n) {
-                if (n > 0 && n >= slab.visits) {
-                    break;
-                }
-                float exponent = fabsf(here[n]) * slab.exponent[n];
-                float stays;
-                if (some) {
-                    int slab_number = first_slab + step * next_slab;
-                    if (BRIGHT) {
-                        send_by_strip(lines, march, heading, table, mix_list, slab_cell, cell[n], here[n] < 0.0f, step,
-                                      slab_number, kept, units);
-                    } else {
-                        send_by_way(lines, march, heading, table, mix_list, slab_cell, cell[n], here[n] < 0.0f, step,
-                                    slab_number, kept, units);
+                for (int n = 0; n < MOST_VISITS; ++n) {
+                    if (n > 0 && n >= slab.visits) {
+                        break;
                     }
-                    stays = carry<true>(lines.line, exponent, source_list[cell[n]], lines.sends);
-                } else {
-                    stays = carry<false>(lines.line, exponent, {0.0f, 0.0f}, lines.sends);
+                    if (any_lane(here[n] < 0.0f && step >= lines.until)) {
+                        // Behind a wall a line is elsewhere.
+                        int entry = (here[0] == WALL ? cell[n] : cell[0]) - slab_cell;
+                        Place at = {step, first_slab + step * next_slab, entry, (int)(cell[n] - slab_cell)};
+                        find_sends(lines, march, heading, table, mix_list, at, kept, units);
+                    }
+                    lines.until = here[n] == WALL ? 0 : lines.until;
+                    float exponent = fabsf(here[n]) * slab.exponent[n];
+                    float stays = carry(lines.line, exponent, source_list[cell[n]], lines.sends);
+                    deposit_at(deposit_list + cell[n], __float2int_rn(stays));
                 }
-                // Behind a wall a line is elsewhere.
-                lines.found_at = here[n] == WALL ? -STRIP : lines.found_at;
-                deposit_at(deposit_list + cell[n], __float2int_rn(stays));
+            } else {
+                lines.until = 0;
+                // Terms may be negative.
+                float fast = 0.0f;
+#pragma unroll
+                for (int term = FAST_FIRST; term < TERMS; ++term) {
+                    fast += fabsf(lines.line.state[term]);
+                }
+                // In thin matter as much would be a greater dose.
+                if (any_lane(fast > LEAST_FAST * here[0])) {
+                    pass<TERMS>(lines.line, slab, cell, here, deposit_list);
+                } else {
+                    pass<FAST_FIRST>(lines.line, slab, cell, here, deposit_list);
+                }
             }
             step += 1;
             way += 1;
@@ -345,22 +463,22 @@ __device__ inline void transport(const March* __restrict__ marches, const int mo
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 10)
+extern "C" __global__ void __launch_bounds__(128, 9)
 cccs_bright(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
             const Slab* __restrict__ slabs, const Box* __restrict__ boxes, const Coefficients* __restrict__ table,
             const float* __restrict__ density, const Source* __restrict__ source, const Mix* __restrict__ mix,
             const Scale* __restrict__ scale, int* __restrict__ deposit)
 {
-    transport<true>(marches, most_slabs, headings, slabs, boxes, table, density, source, mix, scale, deposit);
+    transport(BRIGHT_KEPT_MM, marches, most_slabs, headings, slabs, boxes, table, density, source, mix, scale, deposit);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 10)
+extern "C" __global__ void __launch_bounds__(128, 9)
 cccs_faint(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
            const Slab* __restrict__ slabs, const Box* __restrict__ boxes, const Coefficients* __restrict__ table,
            const float* __restrict__ density, const Source* __restrict__ source, const Mix* __restrict__ mix,
            const Scale* __restrict__ scale, int* __restrict__ deposit)
 {
-    transport<false>(marches, most_slabs, headings, slabs, boxes, table, density, source, mix, scale, deposit);
+    transport(FAINT_KEPT_MM, marches, most_slabs, headings, slabs, boxes, table, density, source, mix, scale, deposit);
 }
 
 // Adds `factor` times what the lines of all layouts left onto x-fastest energy per volume: those along z and along y, in

@@ -13,11 +13,8 @@ constexpr float SLOWEST_PER_CM = 0.04f;
 constexpr int SCATTER_END = 5;   // terms 0 to 4 are the scatter's,
 constexpr int PRIMARY_FIRST = 3; // 3 to 8 the primary's
 // As in engine/cccs/angles.rs.
-constexpr int ANGLES = 721;
-constexpr float ROWS_PER_DEG = 4.0f;
-// As in engine/cpu/cccs: voxels whose release shares one angle, and where such a strip may begin.
-constexpr int STRIP = 16;
-constexpr int PHASE_STEP = 4;
+constexpr int ANGLES = 97;
+constexpr float DEG_PER_ROW = 1.875f;
 
 constexpr int LANES = 32;
 constexpr unsigned ALL_LANES = 0xffffffffu;
@@ -41,7 +38,7 @@ struct March {
 constexpr float WALL = 1e30f;
 
 // What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs): sums of amplitudes over EXPONENT_PER_CM,
-// then amplitudes over decay constants, near and deep.
+// then amplitudes over decay constants, near and deep. From row to row by straight lines.
 struct __align__(16) Coefficients {
     float sums[4];
     float scatter[SCATTER_END][2];
@@ -77,9 +74,9 @@ struct Heading {
     float direction[3];  // unit vector: along the contiguous axis, across, dominant
     float weight;        // of what stays: sr over cm
     float slab_path_cm;
-    int turn;            // sets where strips begin
     int backward;        // from the last slab to the first
     int march;           // which layout
+    int none;
 };
 
 // Cells that a line passes in a slab, at most.
@@ -128,15 +125,18 @@ __device__ inline int least_of_warp(int value)
 
 __device__ inline float total(const Release& r) { return r.primary[0] + r.primary[1] + r.scatter[0] + r.scatter[1]; }
 
-// The row of the table for the cosine of an angle: Abramowitz and Stegun 4.4.45.
-__device__ inline int angle_row(float cosine)
+// The row of the table below an angle, not the last, and which part of the way to the next it lies. By the cosine:
+// Abramowitz and Stegun 4.4.45.
+__device__ inline int angle_row(float cosine, float& part)
 {
     float x = fminf(fabsf(cosine), 1.0f);
     float rest = fmaxf(1.0f - x, 1e-20f);
     float angle = rest * rsqrtf(rest) * (1.5707288f + x * (-0.2121144f + x * (0.074261f + x * -0.0187293f)));
     angle = cosine < 0.0f ? 3.14159265f - angle : angle;
-    int row = (int)(angle * (57.29577951f * ROWS_PER_DEG) + 0.5f);
-    return min(row, ANGLES - 1);
+    float place = angle * (57.29577951f / DEG_PER_ROW);
+    int row = min((int)place, ANGLES - 2);
+    part = place - (float)row;
+    return row;
 }
 
 // A lattice's way through one slab: up to three cells, cut where its lines leave their voxel sideways.

@@ -13,6 +13,8 @@ constexpr int NEAR_POWERS = 3;
 constexpr int NEAR_OFFSETS = 251;
 constexpr float NEAR_LEAST = 1e-4f;
 constexpr int NEAR_PLACES = 6;
+// As in engine/cpu/cccs: voxels of a row that share stencils.
+constexpr int STRIP = 16;
 constexpr int PRIMARY_TERMS = TERMS - PRIMARY_FIRST;
 
 // Shares are added up in integers, so that their sum does not depend on the order.
@@ -31,13 +33,25 @@ struct Near {
 };
 
 // A voxel that releases, seen from the one that receives: along a row, across, along the slabs; then the voxels on the way
-// from the one that releases on, as steps of the index, and their parts of it: those of both ends are the same, and those
-// between.
+// from the one that releases on, as steps of the index.
 struct __align__(16) NearOffset {
     int from[3];
     int steps; // from end to end
     int way[NEAR_WAY];
-    float part[NEAR_WAY];
+};
+
+// An offset that gets anything, as near_add goes through them.
+struct __align__(16) NearEntry {
+    int way[NEAR_REACH]; // as of the offset, without the voxel that receives
+    int table_row;       // of the offset, from that of the receiver's slab on
+    int from[3];
+    int none;
+};
+
+// Those of no steps, which there are none of, then of one, and so on; where each ends.
+struct __align__(16) NearList {
+    int ends[NEAR_REACH + 1];
+    NearEntry entries[NEAR_OFFSETS];
 };
 
 // `1 - exp(-a density length)` by term and density. Each term decays twice as fast as the one before.
@@ -74,10 +88,15 @@ __device__ inline void full_of(const Near& near, const Heading& heading, const C
         along += (row[0] * d[0] + row[1] * d[1] + row[2] * d[2]) * ray[axis];
     }
     float cosine = along * rsqrtf(ray[0] * ray[0] + ray[1] * ray[1] + 1.0f);
-    const Coefficients& row = table[angle_row(cosine)];
+    float part;
+    const Coefficients* rows = table + angle_row(cosine, part);
     float solid_angle_sr = heading.weight * heading.slab_path_cm;
     for (int k = 0; k < PRIMARY_TERMS; ++k) {
-        full[k] = solid_angle_sr * (near.primary_mix[0] * row.primary[k][0] + near.primary_mix[1] * row.primary[k][1]);
+        float of[2];
+        for (int c = 0; c < 2; ++c) {
+            of[c] = fmaf(part, rows[1].primary[k][c] - rows[0].primary[k][c], rows[0].primary[k][c]);
+        }
+        full[k] = solid_angle_sr * (near.primary_mix[0] * of[0] + near.primary_mix[1] * of[1]);
     }
 }
 
@@ -191,6 +210,38 @@ near_powers(const int slabs, const Near near, const int* __restrict__ mean, cons
     }
 }
 
+// Lists the offsets that get anything: those with fewer steps first, else in their order.
+extern "C" __global__ void __launch_bounds__(256)
+near_list(const NearOffset* __restrict__ offsets, const int* __restrict__ used, NearList* __restrict__ list)
+{
+    __shared__ int steps_of[NEAR_OFFSETS];
+    int n = threadIdx.x;
+    if (n < NEAR_OFFSETS) {
+        steps_of[n] = used[n] != 0 ? offsets[n].steps : NEAR_REACH + 1;
+    }
+    __syncthreads();
+    if (n <= NEAR_REACH) {
+        int end = 0;
+        for (int other = 0; other < NEAR_OFFSETS; ++other) {
+            end += steps_of[other] <= n;
+        }
+        list->ends[n] = end;
+    }
+    if (n >= NEAR_OFFSETS || steps_of[n] > NEAR_REACH) {
+        return;
+    }
+    int place = 0;
+    for (int other = 0; other < NEAR_OFFSETS; ++other) {
+        place += steps_of[other] < steps_of[n] || (steps_of[other] == steps_of[n] && other < n);
+    }
+    const NearOffset& offset = offsets[n];
+    NearEntry entry = {{}, offset.from[2] * NEAR_OFFSETS + n, {offset.from[0], offset.from[1], offset.from[2]}, 0};
+    for (int step = 0; step < offset.steps; ++step) {
+        entry.way[step] = offset.way[step];
+    }
+    list->entries[place] = entry;
+}
+
 // Whether anything within reach of a warp's cells releases; they begin at a row and column.
 __device__ inline bool within_reach(const March& march, const Box* __restrict__ boxes, int row, int column, int slab)
 {
@@ -232,36 +283,37 @@ struct Receiver {
     int row, column, slab;
     int at;        // its cell
     float density; // zero for a wall
-    int tilt;      // first slab of its stencils
+    int table_row; // where the stencils of its tilt and slab begin
 };
 
-// What a voxel gets from those round it that release. INSIDE: those of the whole warp have all of theirs within the box.
-template <bool INSIDE>
-__device__ inline float received(const March& march, const Receiver& to, const NearOffset* __restrict__ offsets,
-                                 const short* list, int listed, const float4* __restrict__ table,
-                                 const float* __restrict__ density, const Source* __restrict__ source)
+// What a voxel gets over some steps from those round it that release. INSIDE: those of the whole warp have all of theirs within
+// the box.
+template <int STEPS, bool INSIDE>
+__device__ inline float received_over(const March& march, const Receiver& to, const NearList& list,
+                                      const float4* __restrict__ table, const float* __restrict__ density,
+                                      const Source* __restrict__ source)
 {
     float sum = 0.0f;
-    for (int i = 0; i < listed; ++i) {
-        int n = list[i];
-        const NearOffset& offset = offsets[n];
-        int from_slab = to.slab + offset.from[2];
-        int from_cell = to.at + offset.way[0];
+    for (int i = list.ends[STEPS - 1]; i < list.ends[STEPS]; ++i) {
+        const NearEntry& entry = list.entries[i];
+        int from_cell = to.at + entry.way[0];
         bool there = INSIDE
-                     || (to.density > 0.0f && (unsigned)from_slab < (unsigned)march.slabs
-                         && (unsigned)(to.column + offset.from[0]) < (unsigned)march.columns
-                         && (unsigned)(to.row + offset.from[1]) < (unsigned)march.across);
+                     || (to.density > 0.0f && (unsigned)(to.slab + entry.from[2]) < (unsigned)march.slabs
+                         && (unsigned)(to.column + entry.from[0]) < (unsigned)march.columns
+                         && (unsigned)(to.row + entry.from[1]) < (unsigned)march.across);
         float from = there ? __ldg(density + from_cell) : 0.0f;
         if (!any_lane(from < 0.0f)) {
             continue;
         }
         if (from < 0.0f) {
-            float mean = (to.density - from) * offset.part[0];
-            for (int step = 1; step < offset.steps; ++step) {
-                mean = fmaf(fabsf(__ldg(density + to.at + offset.way[step])), offset.part[1], mean);
+            // The ends count half.
+            float mean = 0.5f * (to.density - from);
+#pragma unroll
+            for (int step = 1; step < STEPS; ++step) {
+                mean += fabsf(__ldg(density + to.at + entry.way[step]));
             }
-            mean = fminf(mean, NEAR_DENSEST);
-            float4 powers = table[(to.tilt + from_slab) * NEAR_OFFSETS + n];
+            mean = fminf(mean * (1.0f / STEPS), NEAR_DENSEST);
+            float4 powers = table[to.table_row + entry.table_row];
             float of_density = fmaf(fmaf(powers.z, mean, powers.y), mean, powers.x);
             sum = fmaf(of_density, -from * source[from_cell].primary, sum);
         }
@@ -269,47 +321,42 @@ __device__ inline float received(const March& march, const Receiver& to, const N
     return sum;
 }
 
-// The offsets that get anything, in their order, by the block's first warp.
-__device__ inline void list_used(const int* __restrict__ used, short* list, int& listed)
+template <bool INSIDE>
+__device__ inline float received(const March& march, const Receiver& to, const NearList& list,
+                                 const float4* __restrict__ table, const float* __restrict__ density,
+                                 const Source* __restrict__ source)
 {
-    if (threadIdx.x < LANES) {
-        int count = 0;
-        for (int first = 0; first < NEAR_OFFSETS; first += LANES) {
-            int n = first + threadIdx.x;
-            bool mine = n < NEAR_OFFSETS && used[n] != 0;
-            unsigned all = __ballot_sync(ALL_LANES, mine);
-            if (mine) {
-                list[count + __popc(all & ((1u << threadIdx.x) - 1))] = (short)n;
-            }
-            count += __popc(all);
-        }
-        if (threadIdx.x == 0) {
-            listed = count;
-        }
-    }
-    __syncthreads();
+    static_assert(NEAR_REACH == 3, "steps from 1 to the reach");
+    return received_over<1, INSIDE>(march, to, list, table, density, source)
+           + received_over<2, INSIDE>(march, to, list, table, density, source)
+           + received_over<3, INSIDE>(march, to, list, table, density, source);
 }
 
 // Adds to what the lines left: engine/cpu/cccs/near.rs.
 extern "C" __global__ void __launch_bounds__(128)
-near_add(const March march, const Near near, const NearOffset* __restrict__ offsets, const int* __restrict__ used,
-         const float4* __restrict__ table, const Box* __restrict__ box_list, const float* __restrict__ density,
-         const Source* __restrict__ source, const Scale* __restrict__ scale, int* __restrict__ deposit)
+near_add(const March march, const Near near, const NearList* __restrict__ listed, const float4* __restrict__ table,
+         const Box* __restrict__ box_list, const float* __restrict__ density, const Source* __restrict__ source,
+         const Scale* __restrict__ scale, int* __restrict__ deposit)
 {
-    __shared__ short list[NEAR_OFFSETS];
-    __shared__ int listed;
-    list_used(used, list, listed);
     int cell = blockIdx.x * blockDim.x + threadIdx.x;
     int slab = blockIdx.y;
     float unit = unit_of(*scale);
-    if (cell >= march.plane || !(unit > 0.0f)) {
-        return;
-    }
     int row = cell / march.pitch;
     int column = cell - row * march.pitch;
     int first = cell / LANES * LANES;
     int first_row = first / march.pitch;
-    if (!within_reach(march, box_list + march.first_slab, first_row, first - first_row * march.pitch, slab)) {
+    bool reached = cell < march.plane && unit > 0.0f
+                   && within_reach(march, box_list + march.first_slab, first_row, first - first_row * march.pitch, slab);
+    if (!__syncthreads_or(reached)) {
+        return;
+    }
+    __shared__ NearList list;
+    const int4* from_list = reinterpret_cast<const int4*>(listed);
+    for (unsigned i = threadIdx.x; i < sizeof(NearList) / sizeof(int4); i += blockDim.x) {
+        reinterpret_cast<int4*>(&list)[i] = from_list[i];
+    }
+    __syncthreads();
+    if (!reached) {
         return;
     }
     bool in_box = row < march.across && column < march.columns;
@@ -317,12 +364,12 @@ near_add(const March march, const Near near, const NearOffset* __restrict__ offs
     float ray[3] = {((float)(column / STRIP * STRIP) + 0.5f * (STRIP - 1)) * march.spacing_mm[0] - march.from_mm[0],
                     (float)row * march.spacing_mm[1] - march.from_mm[1],
                     (float)slab * march.spacing_mm[2] - march.from_mm[2]};
-    Receiver to = {row, column, slab, at, in_box ? fabsf(density[at]) : 0.0f, tilt_at(near, ray) * march.slabs};
+    int table_row = (tilt_at(near, ray) * march.slabs + slab) * NEAR_OFFSETS;
+    Receiver to = {row, column, slab, at, in_box ? fabsf(density[at]) : 0.0f, table_row};
     bool inside = slab >= NEAR_REACH && slab < march.slabs - NEAR_REACH && row >= NEAR_REACH
                   && row < march.across - NEAR_REACH && column >= NEAR_REACH && column < march.columns - NEAR_REACH;
-    float sum = __all_sync(ALL_LANES, inside)
-                    ? received<true>(march, to, offsets, list, listed, table, density, source)
-                    : received<false>(march, to, offsets, list, listed, table, density, source);
+    float sum = __all_sync(ALL_LANES, inside) ? received<true>(march, to, list, table, density, source)
+                                              : received<false>(march, to, list, table, density, source);
     if (sum != 0.0f) {
         atomicAdd(deposit + at, __float2int_rn(sum * to.density / unit));
     }

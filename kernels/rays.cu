@@ -81,23 +81,20 @@ __device__ inline void send_ray(const RayVoxels& voxels, const Heading& heading,
         float exponent = fabsf(here) * (to_alpha - from_alpha) * exponent_per_alpha;
         float stays;
         if (releases) {
-            // The strip of the voxel, as for lines that go together.
             int in_plane = voxel % voxels.grid.stride_z;
             int at[3] = {in_plane % voxels.grid.stride_y, in_plane / voxels.grid.stride_y, voxel / voxels.grid.stride_z};
-            int column = at[order[0]], row = at[order[1]];
-            int in_strip = (column + (row + heading.turn) * PHASE_STEP) & (STRIP - 1);
             float dot = 0.0f, square = 0.0f;
             for (int axis = 0; axis < 3; ++axis) {
-                float place = axis == order[0] ? (float)(column - in_strip) + 0.5f * (STRIP - 1) : (float)at[axis];
-                float ray = place * voxels.spacing_mm[axis] - voxels.from_mm[axis];
+                float ray = fmaf((float)at[axis], voxels.spacing_mm[axis], -voxels.from_mm[axis]);
                 dot = fmaf(ray, direction[axis], dot);
                 square = fmaf(ray, ray, square);
             }
-            const Coefficients& coefficients = table[angle_row(dot * rsqrtf(fmaxf(square, 1e-12f)))];
-            Sends sends = mixed(coefficients, mix_list[voxels.first_cell + voxel], units);
-            stays = carry<true>(line, exponent, source_list[voxels.first_cell + voxel], sends);
+            float part;
+            const Coefficients* rows = table + angle_row(dot * rsqrtf(fmaxf(square, 1e-12f)), part);
+            Sends sends = mixed(rows, part, mix_list[voxels.first_cell + voxel], units);
+            stays = carry(line, exponent, source_list[voxels.first_cell + voxel], sends);
         } else {
-            stays = carry<false>(line, exponent, {0.0f, 0.0f}, {});
+            stays = decay<TERMS>(line, exponent);
         }
         deposit_at(deposit_list + voxels.first_cell + voxel, __float2int_rn(stays));
     };

@@ -223,8 +223,10 @@ const DEPTHS_CM: [f64; 11] = [2.0, 3.0, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0, 
 fn engine_on_the_axis() {
     let kernels = Kernels::of(&KernelSet::shipped(), &machine("point-6mv").spectrum);
     let truth = DEPTHS_CM.map(|d| kernels.dose_on_axis(&Field::ten(100.0, 30.0), d));
+    // Voxels of 5 x 5 x 10 mm, as in the other tests, cost another 0.1 %.
+    let water = block(DVec3::new(-150.0, 0.0, -150.0), DVec3::splat(5.0), [60; 3], |_| 1.0);
     for (quality, most) in [(Quality::Full, 0.005), (Quality::Standard, 0.006)] {
-        let engine = dose(&request(&cube(0.0), &machine("point-6mv"), 100.0, quality));
+        let engine = dose(&request(&water, &machine("point-6mv"), 100.0, quality));
         let ratios: Vec<f64> =
             DEPTHS_CM.iter().zip(&truth).map(|(d, t)| on_axis(&engine, 0.0, 10.0 * d) / t).collect();
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;

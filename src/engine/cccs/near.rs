@@ -10,7 +10,7 @@
 //! For voxels of other densities, `H = C / density^2` is tabulated for even densities and read off at the mean density on the
 //! way; times the density of both ends, as the release of the one and the deposit of the other go with theirs.
 
-use super::angles::PRIMARY;
+use super::angles::{PRIMARY, place_of};
 use super::beam::Superposition;
 use super::directions::{Direction, start};
 use super::lattice::{Lattice, dominant_axis};
@@ -194,7 +194,7 @@ impl Stencil {
 /// The primary's terms along a direction for a ray, by the spectrum in the middle of what is treated.
 fn full(beam: &Superposition, direction: &Direction, ray: DVec3) -> [f64; TERMS] {
     let [near, deep] = beam.primary_mix;
-    let row = beam.table.at(direction.axis.dot(ray) as f32);
+    let row = beam.table.at(place_of(direction.axis.dot(ray) as f32));
     row.primary.map(|a| direction.solid_angle_sr * (near * f64::from(a[0]) + deep * f64::from(a[1])))
 }
 

@@ -1,6 +1,6 @@
 //! Voxels laid out for the lines: one axis contiguous, rows padded to whole strips.
 
-use super::lanes::LANES;
+use super::lanes::{LANES, Lanes};
 use super::terma::Source;
 use crate::engine::cccs::lattice::Lattice;
 use crate::engine::{Stopped, Watch};
@@ -102,13 +102,27 @@ impl Block {
         rest[1] * self.size[1] + rest[0]
     }
 
-    /// Unit vector from the radiation source to the middle of the strip that begins at a voxel of a row.
+    /// Unit vector from the radiation source to a place of a row, in voxels.
     #[inline(always)]
-    pub fn ray(&self, begin: i32, rest: [usize; 2]) -> [f32; 3] {
-        let middle = [begin as f32 + 0.5 * (LANES - 1) as f32, rest[0] as f32, rest[1] as f32];
-        let [x, y, z] = [0, 1, 2].map(|a| middle[a] * self.spacing_mm[a] as f32 - self.from_mm[a]);
+    pub fn ray(&self, along: f32, rest: [usize; 2]) -> [f32; 3] {
+        let place = [along, rest[0] as f32, rest[1] as f32];
+        let [x, y, z] = [0, 1, 2].map(|a| place[a] * self.spacing_mm[a] as f32 - self.from_mm[a]);
         let over = 1.0 / (x * x + y * y + z * z).max(1e-12).sqrt();
         [x * over, y * over, z * over]
+    }
+
+    /// Cosines of the angles between the rays to places of a row, in voxels, and a direction.
+    #[inline(always)]
+    pub fn cosines(&self, along: Lanes, rest: [usize; 2], direction: [f32; 3]) -> Lanes {
+        let [dx, dy, dz] = direction;
+        let y = rest[0] as f32 * self.spacing_mm[1] as f32 - self.from_mm[1];
+        let z = rest[1] as f32 * self.spacing_mm[2] as f32 - self.from_mm[2];
+        let mut cosines = along;
+        for v in &mut cosines.0 {
+            let x = *v * self.spacing_mm[0] as f32 - self.from_mm[0];
+            *v = (x * dx + (y * dy + z * dz)) / (x * x + (y * y + z * z)).max(1e-12).sqrt();
+        }
+        cosines
     }
 
     /// Padded values in all.

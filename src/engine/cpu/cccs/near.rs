@@ -124,7 +124,7 @@ impl Near<'_> {
 
     /// The number of the stencils for the ray in the middle of the strip that begins at a cell of a padded row.
     fn tilt_at(&self, cell: usize, rest: [usize; 2]) -> usize {
-        let ray = self.block.ray(cell as i32 - LEAD as i32, rest);
+        let ray = self.block.ray(cell as f32 - LEAD as f32 + 0.5 * (LANES - 1) as f32, rest);
         let [x, y, z] = self.kernel_from_block.map(|row| row[0] * ray[0] + row[1] * ray[1] + row[2] * ray[2]);
         if z > 0.0 { self.stencil.tilts.at([x / z, y / z]) } else { 0 }
     }

@@ -49,6 +49,7 @@ pub struct Released<'a> {
 struct Part<'a> {
     source: Cow<'a, Source>,
     directions: &'a [Direction],
+    faint: bool,
 }
 
 /// The faint part first: what is put right last is the bright one.
@@ -59,24 +60,28 @@ fn parts<'a>(
 ) -> Result<Vec<Part<'a>>, Stopped> {
     let Superposition { directions, faint, .. } = beam;
     match &released.faint_norm {
-        None => Ok(vec![Part { source: Cow::Borrowed(released.source), directions }]),
+        None => Ok(vec![Part { source: Cow::Borrowed(released.source), directions, faint: false }]),
         Some(norm) => {
             let [bright, dim] = split(released, norm, watch)?.map(Cow::Owned);
-            Ok(vec![Part { source: dim, directions: faint }, Part { source: bright, directions }])
+            Ok(vec![
+                Part { source: dim, directions: faint, faint: true },
+                Part { source: bright, directions, faint: false },
+            ])
         }
     }
 }
 
-/// The lines of the directions that go mostly along `order[2]`: neighbours beside each other.
-fn lines_along(order: [usize; 3], directions: &[Direction], released: &Released<'_>) -> Vec<Lines> {
-    let mut mine: Vec<Lines> = directions
+/// The lines of a part's directions that go mostly along `order[2]`: neighbours beside each other.
+fn lines_along(order: [usize; 3], part: &Part<'_>, released: &Released<'_>) -> Vec<Lines> {
+    let mut mine: Vec<Lines> = part
+        .directions
         .iter()
         .enumerate()
         .map(|(n, d)| (n, released.lattice_from_kernel * d.axis, d.solid_angle_sr))
         .filter(|(_, axis, _)| dominant_axis(&released.lattice, *axis) == order[2])
         .map(|(n, axis, weight)| {
             let direction = DVec3::from(order.map(|a| axis[a]));
-            Lines { direction, start: start(n), turn: n as i32, weight }
+            Lines { direction, start: start(n), turn: n as i32, weight, faint: part.faint }
         })
         .collect();
     // Those that go the same way, by their slope across the rows.
@@ -112,7 +117,7 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
             .iter()
             .map(|part| {
                 let sources = block.sources(lattice, &part.source, 1.0 / most, watch)?;
-                Ok((sources, lines_along(order, part.directions, released)))
+                Ok((sources, lines_along(order, part, released)))
             })
             .collect::<Result<_, Stopped>>()?;
         let progress = |lines: usize| {

@@ -2,7 +2,7 @@
 
 use super::block::{Block, LEAD, PHASE_STEP, Sources, union};
 use super::lanes::{LANES, Lanes};
-use crate::engine::cccs::angles::{AngleTable, Coefficients, PRIMARY, SCATTER};
+use crate::engine::cccs::angles::{AngleTable, Coefficients, PRIMARY, SCATTER, place_of, row_of};
 use crate::engine::cccs::walk::{LatticeWalk, Piece};
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
@@ -27,6 +27,8 @@ pub struct Lines {
     pub turn: i32,
     /// Factor on what stays: the solid angle in sr.
     pub weight: f64,
+    /// Whether what is released along them is so little that one angle of release does for a strip.
+    pub faint: bool,
 }
 
 /// Rows of lines of a direction that go through the block together: a voxel between two of them is met again by the next rows.
@@ -56,7 +58,7 @@ pub fn transport(
     Ok(())
 }
 
-/// Where the strips of a voxel row begin. The angle of release is that of a strip's middle; beginning elsewhere in
+/// Where the strips of a voxel row begin. What a strip sends is a polynomial through its nodes; beginning elsewhere in
 /// each row and direction spreads the little that this misses evenly instead of leaving a pattern.
 fn phase_of(voxel_row: i32, turn: i32) -> i32 {
     (voxel_row + turn).rem_euclid((LANES / PHASE_STEP) as i32) * PHASE_STEP as i32
@@ -136,6 +138,14 @@ struct Rows<'a> {
     /// Line number of the first value of a term's state, negated.
     base: i32,
     turn: i32,
+    /// Nodes of a strip.
+    per_strip: usize,
+    /// Strips whose nodes are looked up together.
+    together: usize,
+    /// Where those are, in voxels from the first strip's first one on.
+    node_at: Lanes,
+    /// How much of what is sent by the voxels of a strip is as at each node.
+    shares: Vec<Lanes>,
     /// The rows of lines with a voxel in the block: first, one past the last.
     all_rows: Range<i32>,
     /// The row of lines that meets the first voxel row halfway through the slabs.
@@ -150,12 +160,15 @@ struct Rows<'a> {
     /// What happens in the slab where they are, in the order of travel.
     crossings: Vec<Crossing>,
     visits: Vec<Visit>,
+    /// What the strips of a voxel row send at their nodes.
+    nodes: Vec<Coefficients>,
 }
 
 impl<'a> Rows<'a> {
     fn new((block, sources): (&'a Block, &'a Sources), table: &'a AngleTable, lines: &Lines) -> Self {
-        let Lines { direction, start, turn, weight } = *lines;
+        let Lines { direction, start, turn, weight, faint } = *lines;
         let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
+        let nodes = nodes(faint, LANES as f64 * block.spacing_mm[0]);
         let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
         let width = block.stride + (most - least) as usize;
         let slabs: Vec<Vec<Piece>> =
@@ -169,6 +182,12 @@ impl<'a> Rows<'a> {
             weight: (weight / walk.slab_path_cm) as f32,
             base: most + LEAD as i32,
             turn,
+            per_strip: nodes.len(),
+            together: LANES / nodes.len(),
+            node_at: Lanes(std::array::from_fn(|i| {
+                nodes[i % nodes.len()] + (i / nodes.len() * LANES) as f32
+            })),
+            shares: shares(&nodes),
             all_rows: -row_most..block.size[1] as i32 - row_least,
             middle_row: -slabs[slabs.len() / 2][0].shift[1],
             slabs,
@@ -178,6 +197,7 @@ impl<'a> Rows<'a> {
             active: vec![[0, 0]; ROWS],
             crossings: Vec::new(),
             visits: Vec::new(),
+            nodes: Vec::new(),
         }
     }
 
@@ -241,26 +261,56 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Looks up what strips of a voxel row send at their nodes.
+    #[inline(always)]
+    fn look_up(&mut self, strips: [i32; 2], phase: i32, rest: [usize; 2]) {
+        self.nodes.clear();
+        let mut missing = (strips[1] - strips[0]) as usize * self.per_strip;
+        let mut begin = LANES as i32 * strips[0] - phase;
+        while missing > 0 {
+            let cosines = self.block.cosines(self.node_at + Lanes::splat(begin as f32), rest, self.direction);
+            let (mut rows, mut parts) = ([0; LANES], [0.0; LANES]);
+            for i in 0..LANES {
+                (rows[i], parts[i]) = row_of(place_of(cosines.0[i]));
+            }
+            let found = missing.min(self.together * self.per_strip);
+            for i in 0..found {
+                self.nodes.push(self.table.between(rows[i], parts[i]));
+            }
+            missing -= found;
+            begin += (LANES * self.together) as i32;
+        }
+    }
+
     /// Moves the visiting lines through a voxel row each.
     #[inline(always)]
     fn pass<const FUSED: bool>(&mut self, crossing: &Crossing, deposit: &mut [f32]) {
-        let Self { block, sources, table, direction: d, width, .. } = *self;
         let Crossing { row, rest, voxels: [first, end], releasing, .. } = *crossing;
         let lanes = LANES as i32;
         let phase = phase_of(rest[0] as i32, self.turn);
         let strip = |voxel: i32| (voxel + phase).div_euclid(lanes);
         let (first, last) = (strip(first), strip(end - 1));
+        let releasing = match releasing {
+            [from, to] if from < to => [strip(from), strip(to - 1) + 1],
+            _ => [0, 0],
+        };
+        self.look_up(releasing, phase, rest);
+        let Self { block, sources, width, .. } = *self;
         for step in first..=last {
             // Lines meet the voxels of a row in the order of travel.
-            let begin = lanes * if self.forward[0] { step } else { first + last - step } - phase;
+            let strip = if self.forward[0] { step } else { first + last - step };
+            let begin = lanes * strip - phase;
             let within = (begin + LEAD as i32) as usize;
             let cell = row * block.stride + within;
             let density = Lanes::load(&block.density[cell..]);
-            let release = if begin < releasing[1] && begin + lanes > releasing[0] {
+            let release = if strip >= releasing[0] && strip < releasing[1] {
                 let source: [Lanes; CHANNELS] =
                     std::array::from_fn(|c| Lanes::load(&sources.row(row, c)[within..]));
-                let ray = block.ray(begin, rest);
-                release::<FUSED>(&source, table.at(ray[0] * d[0] + ray[1] * d[1] + ray[2] * d[2]))
+                let number = (strip - releasing[0]) as usize;
+                match &self.nodes[self.per_strip * number..][..self.per_strip] {
+                    [node] => release::<FUSED>(&source, node),
+                    nodes => release_between::<FUSED>(&source, &self.shares, nodes),
+                }
             } else {
                 Release::NONE
             };
@@ -300,22 +350,70 @@ impl Release {
     const NONE: Self = Self { all: Lanes::ZERO, full: [Lanes([FLOOR; LANES]); TERMS] };
 }
 
+/// Strips longer than this have three nodes.
+const LONG_STRIP_MM: f64 = 60.0;
+
+/// Where in a strip what is sent is looked up, in voxels from its first one on: the zeros of Chebyshev's polynomial on it, so that
+/// what goes by the polynomial through them errs as little as it can. What is faint has one.
+fn nodes(faint: bool, strip_mm: f64) -> Vec<f32> {
+    let count = if faint {
+        1.0
+    } else if strip_mm > LONG_STRIP_MM {
+        3.0
+    } else {
+        2.0
+    };
+    let zero = |n: usize| ((n as f64 + 0.5) * std::f64::consts::PI / count).cos();
+    let at = |n: usize| 0.5 * (LANES as f64 * (1.0 + zero(n)) - 1.0);
+    (0..count as usize).map(|n| at(n) as f32).collect()
+}
+
+/// How much of what is sent by the voxels of a strip is as at each node: Lagrange's polynomials.
+fn shares(nodes: &[f32]) -> Vec<Lanes> {
+    let share =
+        |own: f32, x: f32| nodes.iter().filter(|n| **n != own).map(|n| (x - n) / (own - n)).product::<f32>();
+    nodes.iter().map(|own| Lanes(std::array::from_fn(|lane| share(*own, lane as f32)))).collect()
+}
+
+/// What a strip sends that is all as at one node.
 #[inline(always)]
-fn release<const FUSED: bool>(source: &[Lanes; CHANNELS], coefficients: &Coefficients) -> Release {
+fn release<const FUSED: bool>(source: &[Lanes; CHANNELS], node: &Coefficients) -> Release {
+    let mut sent = Release::NONE;
+    add_node::<FUSED>(&mut sent, source, node);
+    sent
+}
+
+/// What a strip sends, each voxel its shares of the nodes.
+#[inline(always)]
+fn release_between<const FUSED: bool>(
+    source: &[Lanes; CHANNELS],
+    shares: &[Lanes],
+    nodes: &[Coefficients],
+) -> Release {
+    let mut sent = Release::NONE;
+    for (share, node) in shares.iter().zip(nodes) {
+        let [p_near, p_deep, s_near, s_deep] = *source;
+        let mine = [p_near * *share, p_deep * *share, s_near * *share, s_deep * *share];
+        add_node::<FUSED>(&mut sent, &mine, node);
+    }
+    sent
+}
+
+/// Adds what is sent as at a node.
+#[inline(always)]
+fn add_node<const FUSED: bool>(sent: &mut Release, source: &[Lanes; CHANNELS], node: &Coefficients) {
     let [p_near, p_deep, s_near, s_deep] = *source;
     let (primary, scatter) = ([p_near, p_deep], [s_near, s_deep]);
-    let all = add::<FUSED>(Lanes::ZERO, primary, &[coefficients.sums[0], coefficients.sums[1]]);
-    let all = add::<FUSED>(all, scatter, &[coefficients.sums[2], coefficients.sums[3]]);
-    let mut full = [Lanes([FLOOR; LANES]); TERMS];
-    for (term, full) in full.iter_mut().enumerate() {
+    sent.all = add::<FUSED>(sent.all, primary, &[node.sums[0], node.sums[1]]);
+    sent.all = add::<FUSED>(sent.all, scatter, &[node.sums[2], node.sums[3]]);
+    for (term, full) in sent.full.iter_mut().enumerate() {
         if SCATTER.contains(&term) {
-            *full = add::<FUSED>(*full, scatter, &coefficients.scatter[term - SCATTER.start]);
+            *full = add::<FUSED>(*full, scatter, &node.scatter[term - SCATTER.start]);
         }
         if PRIMARY.contains(&term) {
-            *full = add::<FUSED>(*full, primary, &coefficients.primary[term - PRIMARY.start]);
+            *full = add::<FUSED>(*full, primary, &node.primary[term - PRIMARY.start]);
         }
     }
-    Release { all, full }
 }
 
 /// Lines through a voxel: `R <- R e + (S/a)(1 - e)` for every term, with `R` over `a`; what is not carried on stays.

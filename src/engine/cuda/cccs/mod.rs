@@ -184,7 +184,7 @@ mod tests {
             ("SCATTER_END", SCATTER.end as f64),
             ("PRIMARY_FIRST", PRIMARY.start as f64),
             ("ANGLES", ANGLES as f64),
-            ("ROWS_PER_DEG", 1.0 / STEP_DEG),
+            ("DEG_PER_ROW", STEP_DEG),
             ("TILTS", TILTS as f64),
             ("LANES", superpose::LANES as f64),
             ("NEAR_REACH", f64::from(REACH)),
@@ -204,8 +204,10 @@ mod tests {
         let cccs = ptx("cccs").unwrap();
         let [march, rays] = [size_of::<superpose::March>(), size_of::<superpose::Rays>()];
         assert_eq!(signature(cccs, "cccs_scale"), Some(vec![4, 8, 8, 8]));
-        assert_eq!(signature(cccs, "cccs_lay_out"), Some(vec![march, rays, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8]));
+        let lay_out = [&[march, march, march, rays, 4, 4][..], &[8; 11]].concat();
+        assert_eq!(signature(cccs, "cccs_lay_out"), Some(lay_out));
         assert_eq!(signature(cccs, "cccs_walk"), Some(vec![4, 4, 8, 8, 8]));
+        assert_eq!(signature(cccs, "cccs_walls"), Some(vec![march, 4, 8, 8, 8, 8, 8]));
         for kernel in ["cccs_bright", "cccs_faint"] {
             let sizes = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8];
             assert_eq!(signature(cccs, kernel), Some(sizes), "{kernel}");
@@ -215,7 +217,8 @@ mod tests {
         let ptx_of_near = ptx("near").unwrap();
         assert_eq!(signature(ptx_of_near, "near_shares"), Some(vec![march, near, 8, 8, 8, 8, 8]));
         assert_eq!(signature(ptx_of_near, "near_powers"), Some(vec![4, near, 8, 8, 8, 8]));
-        assert_eq!(signature(ptx_of_near, "near_add"), Some(vec![march, near, 8, 8, 8, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx_of_near, "near_list"), Some(vec![8, 8, 8]));
+        assert_eq!(signature(ptx_of_near, "near_add"), Some(vec![march, near, 8, 8, 8, 8, 8, 8, 8]));
         let (rays, ptx_of_rays) = (size_of::<rays::RayVoxels>(), ptx("rays").unwrap());
         for kernel in ["rays_original", "rays_nc"] {
             assert_eq!(signature(ptx_of_rays, kernel), Some(vec![rays, 8, 8, 8, 8, 8, 8, 8]), "{kernel}");

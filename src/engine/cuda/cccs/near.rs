@@ -31,8 +31,11 @@ pub struct NearOffset {
     from: [i32; 3],
     steps: i32,
     way: [i32; WAY],
-    part: [f32; WAY],
 }
+
+/// `struct NearList` of `kernels/near.cu`, which only the card writes and reads: where the offsets of so many steps end, and eight
+/// numbers to an offset.
+type NearList = [[i32; 4]; 1 + 2 * OFFSETS];
 
 impl NearOffset {
     /// `step` is what one voxel along each axis of the block adds to an index.
@@ -42,7 +45,6 @@ impl NearOffset {
             from: offset.to.map(|o| -o),
             steps: offset.way.iter().filter(|(_, part)| *part > 0.0).count() as i32 - 1,
             way: offset.way.map(|(at, _)| index(at)),
-            part: offset.way.map(|(_, part)| part),
         }
     }
 }
@@ -90,10 +92,10 @@ struct Lines<'a> {
     table: &'a Buffer<Coefficients>,
 }
 
-/// The stencils of a layout: powers of the density, `[tilt][slab][offset]`, and which offsets get anything.
+/// The stencils of a layout: powers of the density, `[tilt][slab][offset]`, and the offsets that get anything.
 struct Stencil {
     table: Buffer<[f32; 4]>,
-    used: Buffer<i32>,
+    list: Buffer<NearList>,
 }
 
 fn make(
@@ -121,17 +123,24 @@ fn make(
     let blocks = |x: usize| [x as u32, tilts as u32, 1];
     let shape = Shape { blocks: blocks(PLACES * PLACES + slabs), threads: [128, 1, 1] };
     session.launch("near", "near_shares", shape, &args)?;
-    let stencil = Stencil { table: session.alloc(rows * OFFSETS)?, used: session.alloc(OFFSETS)? };
-    session.fill(&stencil.used, 0)?;
+    let stencil = Stencil { table: session.alloc(rows * OFFSETS)?, list: session.alloc(1)? };
+    let used = session.alloc::<i32>(OFFSETS)?;
+    session.fill(&used, 0)?;
     let args = [
         Arg::int(slabs),
         Arg::value(near),
         Arg::from(&mean),
         Arg::from(&missed),
         Arg::from(&stencil.table),
-        Arg::from(&stencil.used),
+        Arg::from(&used),
     ];
     session.launch("near", "near_powers", Shape { blocks: blocks(slabs), threads: [256, 1, 1] }, &args)?;
+    let step = [1, march.pitch, march.plane];
+    let offset = |to: &[i32; 3]| NearOffset::new(&Offset::new(*to), step);
+    let offsets: Vec<NearOffset> = BALL.offsets.iter().map(offset).collect();
+    let offsets = session.upload(&offsets)?;
+    let args = [Arg::from(&offsets), Arg::from(&used), Arg::from(&stencil.list)];
+    session.launch("near", "near_list", Shape { blocks: [1, 1, 1], threads: [256, 1, 1] }, &args)?;
     Ok(stencil)
 }
 
@@ -143,19 +152,14 @@ impl Stencil {
         near: &Near,
         laid: &Laid,
     ) -> Result<(), CudaError> {
-        let step = [1, march.pitch, march.plane];
-        let offset = |to: &[i32; 3]| NearOffset::new(&Offset::new(*to), step);
-        let offsets: Vec<NearOffset> = BALL.offsets.iter().map(offset).collect();
-        let offsets = session.upload(&offsets)?;
         let args = [
             Arg::value(march),
             Arg::value(near),
-            Arg::from(&offsets),
-            Arg::from(&self.used),
+            Arg::from(&self.list),
             Arg::from(&self.table),
-            Arg::from(&laid.boxes),
-            Arg::from(&laid.density),
-            Arg::from(&laid.source),
+            Arg::from(&laid.bright.boxes),
+            Arg::from(&laid.bright.density),
+            Arg::from(&laid.bright.source),
             Arg::from(&laid.scale),
             Arg::from(&laid.deposit),
         ];

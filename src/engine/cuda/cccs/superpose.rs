@@ -49,9 +49,9 @@ pub struct Heading {
     direction: [f32; 3],
     weight: f32,
     slab_path_cm: f32,
-    turn: i32,
     backward: i32,
     pub march: i32,
+    none: i32,
 }
 
 /// `struct Slab` of `kernels/cccs.cuh`, which only the card writes and reads.
@@ -171,9 +171,9 @@ fn heading(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice) -> Hea
         direction: order.map(|a| axis[a] as f32),
         weight: (solid_angle_sr / slab_path_cm) as f32,
         slab_path_cm: slab_path_cm as f32,
-        turn: int(n),
         backward: i32::from(speed[2] < 0.0),
         march: int(march),
+        none: 0,
     }
 }
 
@@ -200,21 +200,32 @@ pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
     table.rows().iter().map(row).collect()
 }
 
-/// Which part of the release: what lies above a small part of the greatest, or the rest.
-#[derive(Clone, Copy)]
-enum Part<'a> {
-    Bright,
-    /// With what it is multiplied by.
-    Faint(&'a TiltNorm),
+/// One part of the release laid out: what lies above a small part of the greatest, or the rest.
+pub struct Part {
+    pub density: Buffer<f32>,
+    pub source: Buffer<Source>,
+    pub boxes: Buffer<SlabBox>,
+}
+
+impl Part {
+    fn new(session: &mut Session<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
+        let part = Self {
+            density: session.alloc(layouts.cells)?,
+            source: session.alloc(layouts.cells)?,
+            boxes: session.alloc(layouts.slabs)?,
+        };
+        // Minima.
+        session.fill(&part.boxes, 0x7f)?;
+        Ok(part)
+    }
 }
 
 /// Voxels laid out, and what the lines leave in them.
 pub struct Laid {
     pub layouts: Layouts,
     marches: Buffer<March>,
-    pub boxes: Buffer<SlabBox>,
-    pub density: Buffer<f32>,
-    pub source: Buffer<Source>,
+    pub bright: Part,
+    faint: Option<Part>,
     pub mix: Buffer<Mix>,
     pub deposit: Buffer<i32>,
     pub scale: Buffer<i32>,
@@ -224,11 +235,11 @@ impl Laid {
     fn new(session: &mut Session<'_>, released: &Released<'_>) -> Result<Self, CudaError> {
         let layouts = Layouts::new(&released.placement);
         session.fits_int("the voxels of a dose", layouts.cells)?;
+        let faint = released.faint_norm.as_ref();
         let laid = Self {
             marches: session.upload(&layouts.marches)?,
-            boxes: session.alloc(layouts.slabs)?,
-            density: session.alloc(layouts.cells)?,
-            source: session.alloc(layouts.cells)?,
+            bright: Part::new(session, &layouts)?,
+            faint: faint.map(|_| Part::new(session, &layouts)).transpose()?,
             mix: session.alloc(layouts.cells)?,
             deposit: session.alloc(layouts.cells)?,
             scale: session.alloc(2)?,
@@ -245,43 +256,45 @@ impl Laid {
         const SCALE_BLOCKS: u32 = 1024;
         let shape = Shape { blocks: [SCALE_BLOCKS, 1, 1], threads: [256, 1, 1] };
         session.launch("cccs", "cccs_scale", shape, &args)?;
+        laid.lay_out(session, released)?;
         Ok(laid)
     }
 
-    fn lay_out(
-        &self,
-        session: &mut Session<'_>,
-        released: &Released<'_>,
-        part: Part<'_>,
-    ) -> Result<(), CudaError> {
-        // Minima.
-        session.fill(&self.boxes, 0x7f)?;
-        let (faint, (factors, reach)) = match part {
-            Part::Bright => (false, (&[[1.0; CHANNELS]][..], 1.0)),
-            Part::Faint(norm) => (true, norm.factors()),
-        };
-        let faintest = if released.faint_norm.is_some() { FAINTEST } else { 0.0 };
+    fn lay_out(&self, session: &mut Session<'_>, released: &Released<'_>) -> Result<(), CudaError> {
+        let whole = (&[[1.0; CHANNELS]][..], 1.0);
+        let (factors, reach) = released.faint_norm.as_ref().map_or(whole, TiltNorm::factors);
         let factors = session.upload(factors)?;
-        for (march, order) in self.layouts.marches.iter().zip(ORDERS) {
-            let rays = Rays {
-                kernel_from_block: released.placement.kernel_from_block(order),
-                tilt_reach: reach as f32,
-            };
-            let args = [
-                Arg::value(march),
-                Arg::value(&rays),
-                Arg::int(usize::from(faint)),
-                Arg::value(&faintest),
-                Arg::from(&factors),
-                Arg::from(released.density),
-                Arg::from(released.release),
-                Arg::from(&self.scale),
-                Arg::from(&self.density),
-                Arg::from(&self.source),
-                Arg::from(&self.mix),
-                Arg::from(&self.boxes),
-            ];
-            session.launch("cccs", "cccs_lay_out", cells(march), &args)?;
+        let split = usize::from(self.faint.is_some());
+        // What is not written to does not matter.
+        let [bright, faint] = [&self.bright, self.faint.as_ref().unwrap_or(&self.bright)];
+        let [.., along_z] = ORDERS;
+        let kernel_from_block = released.placement.kernel_from_block(along_z);
+        let rays = Rays { kernel_from_block, tilt_reach: reach as f32 };
+        let mut args: Vec<Arg> = self.layouts.marches.iter().map(Arg::value).collect();
+        args.extend([
+            Arg::value(&rays),
+            Arg::int(split),
+            Arg::value(&FAINTEST),
+            Arg::from(&factors),
+            Arg::from(released.density),
+            Arg::from(released.release),
+            Arg::from(&self.scale),
+            Arg::from(&self.mix),
+        ]);
+        for part in [bright, faint] {
+            args.extend([Arg::from(&part.density), Arg::from(&part.source), Arg::from(&part.boxes)]);
+        }
+        let size = released.placement.lattice.size;
+        session.launch("cccs", "cccs_lay_out", tiles(size), &args)?;
+        for march in &self.layouts.marches {
+            let mut args = vec![Arg::value(march), Arg::int(split), Arg::from(&self.mix)];
+            for part in [bright, faint] {
+                args.extend([Arg::from(&part.density), Arg::from(&part.source)]);
+            }
+            let [columns, across, plane, slabs] =
+                [march.columns, march.across, march.plane, march.slabs].map(|n| n.unsigned_abs() as usize);
+            let shape = Shape::covering([plane - columns * across, slabs, 1], [THREADS, 1, 1]);
+            session.launch("cccs", "cccs_walls", shape, &args)?;
         }
         Ok(())
     }
@@ -289,7 +302,8 @@ impl Laid {
     fn transport(
         &self,
         session: &mut Session<'_>,
-        part: Part<'_>,
+        kernel: &'static str,
+        part: &Part,
         headings: &[Heading],
         table: &Buffer<Coefficients>,
     ) -> Result<(), CudaError> {
@@ -312,19 +326,15 @@ impl Laid {
             Arg::int(most_slabs),
             Arg::from(&headings),
             Arg::from(&slabs),
-            Arg::from(&self.boxes),
+            Arg::from(&part.boxes),
             Arg::from(table),
-            Arg::from(&self.density),
-            Arg::from(&self.source),
+            Arg::from(&part.density),
+            Arg::from(&part.source),
             Arg::from(&self.mix),
             Arg::from(&self.scale),
             Arg::from(&self.deposit),
         ];
         let shape = Shape::covering([most_cells, count, 1], [THREADS, 1, 1]);
-        let kernel = match part {
-            Part::Bright => "cccs_bright",
-            Part::Faint(_) => "cccs_faint",
-        };
         session.launch("cccs", kernel, shape, &args)
     }
 
@@ -342,10 +352,14 @@ impl Laid {
             Arg::from(&self.scale),
             Arg::from(energy),
         ]);
-        let tile = LANES as u32;
-        let shape = Shape { threads: [tile, 8, 1], ..Shape::covering(size, [tile, tile, 1]) };
-        session.launch("cccs", "cccs_gather", shape, &args)
+        session.launch("cccs", "cccs_gather", tiles(size), &args)
     }
+}
+
+/// Blocks of 32 x 8 threads that each take 32 x 32 voxels of a plane across z.
+fn tiles(size: [usize; 3]) -> Shape {
+    let tile = LANES as u32;
+    Shape { threads: [tile, 8, 1], ..Shape::covering(size, [tile, tile, 1]) }
 }
 
 /// A thread for every cell.
@@ -370,14 +384,12 @@ pub fn superpose(
 ) -> Result<(), CudaError> {
     let placement = &released.placement;
     let laid = Laid::new(session, released)?;
-    if let Some(norm) = &released.faint_norm {
-        laid.lay_out(session, released, Part::Faint(norm))?;
-        laid.transport(session, Part::Faint(norm), &headings(placement, &beam.faint), table)?;
+    if let Some(faint) = &laid.faint {
+        laid.transport(session, "cccs_faint", faint, &headings(placement, &beam.faint), table)?;
     }
-    laid.lay_out(session, released, Part::Bright)?;
     let headings = headings(placement, &beam.directions);
     match walk {
-        Walk::Lattice => laid.transport(session, Part::Bright, &headings, table)?,
+        Walk::Lattice => laid.transport(session, "cccs_bright", &laid.bright, &headings, table)?,
         Walk::Original | Walk::Nc => rays::send(session, walk, placement, &laid, &headings, table)?,
     }
     if beam.near {
