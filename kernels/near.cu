@@ -214,11 +214,10 @@ near_powers(const int slabs, const Near near, const int* __restrict__ mean, cons
 extern "C" __global__ void __launch_bounds__(256)
 near_list(const NearOffset* __restrict__ offsets, const int* __restrict__ used, NearList* __restrict__ list)
 {
-    __shared__ int steps_of[NEAR_OFFSETS];
+    // One for every thread: the compiler reads them four at a time.
+    __shared__ int steps_of[256];
     int n = threadIdx.x;
-    if (n < NEAR_OFFSETS) {
-        steps_of[n] = used[n] != 0 ? offsets[n].steps : NEAR_REACH + 1;
-    }
+    steps_of[n] = n < NEAR_OFFSETS && used[n] != 0 ? offsets[n].steps : NEAR_REACH + 1;
     __syncthreads();
     if (n <= NEAR_REACH) {
         int end = 0;
