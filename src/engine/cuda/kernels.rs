@@ -18,11 +18,6 @@ const SOURCES: [(&str, &str); 10] = [
 
 /// The PTX of `kernels/NAME.cu`.
 pub(super) fn ptx(source: &str) -> Result<&'static str, CudaError> {
-    if let Some(text) =
-        std::env::var("PTX_DIR").ok().and_then(|d| std::fs::read_to_string(format!("{d}/{source}.ptx")).ok())
-    {
-        return Ok(Box::leak(text.into_boxed_str()));
-    }
     SOURCES.iter().find(|(name, _)| *name == source).map(|(_, ptx)| *ptx).ok_or_else(|| CudaError::Call {
         kernel: source.to_owned(),
         what: "the program has no such source".to_owned(),
