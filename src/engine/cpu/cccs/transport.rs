@@ -138,11 +138,7 @@ struct Rows<'a> {
     /// Line number of the first value of a term's state, negated.
     base: i32,
     turn: i32,
-    /// Nodes of a strip.
-    per_strip: usize,
-    /// Strips whose nodes are looked up together.
-    together: usize,
-    /// Where those are, in voxels from the first strip's first one on.
+    /// Where the nodes of the strips are that are looked up together, in voxels from the first strip's first one on.
     node_at: Lanes,
     /// How much of what is sent by the voxels of a strip is as at each node.
     shares: Vec<Lanes>,
@@ -182,8 +178,6 @@ impl<'a> Rows<'a> {
             weight: (weight / walk.slab_path_cm) as f32,
             base: most + LEAD as i32,
             turn,
-            per_strip: nodes.len(),
-            together: LANES / nodes.len(),
             node_at: Lanes(std::array::from_fn(|i| {
                 nodes[i % nodes.len()] + (i / nodes.len() * LANES) as f32
             })),
@@ -265,7 +259,9 @@ impl<'a> Rows<'a> {
     #[inline(always)]
     fn look_up(&mut self, strips: [i32; 2], phase: i32, rest: [usize; 2]) {
         self.nodes.clear();
-        let mut missing = (strips[1] - strips[0]) as usize * self.per_strip;
+        let per_strip = self.shares.len();
+        let together = LANES / per_strip;
+        let mut missing = (strips[1] - strips[0]) as usize * per_strip;
         let mut begin = LANES as i32 * strips[0] - phase;
         while missing > 0 {
             let cosines = self.block.cosines(self.node_at + Lanes::splat(begin as f32), rest, self.direction);
@@ -273,12 +269,12 @@ impl<'a> Rows<'a> {
             for i in 0..LANES {
                 (rows[i], parts[i]) = row_of(place_of(cosines.0[i]));
             }
-            let found = missing.min(self.together * self.per_strip);
+            let found = missing.min(together * per_strip);
             for i in 0..found {
                 self.nodes.push(self.table.between(rows[i], parts[i]));
             }
             missing -= found;
-            begin += (LANES * self.together) as i32;
+            begin += (LANES * together) as i32;
         }
     }
 
@@ -294,7 +290,9 @@ impl<'a> Rows<'a> {
             [from, to] if from < to => [strip(from), strip(to - 1) + 1],
             _ => [0, 0],
         };
-        self.look_up(releasing, phase, rest);
+        if releasing[0] < releasing[1] {
+            self.look_up(releasing, phase, rest);
+        }
         let Self { block, sources, width, .. } = *self;
         for step in first..=last {
             // Lines meet the voxels of a row in the order of travel.
@@ -306,8 +304,8 @@ impl<'a> Rows<'a> {
             let release = if strip >= releasing[0] && strip < releasing[1] {
                 let source: [Lanes; CHANNELS] =
                     std::array::from_fn(|c| Lanes::load(&sources.row(row, c)[within..]));
-                let number = (strip - releasing[0]) as usize;
-                match &self.nodes[self.per_strip * number..][..self.per_strip] {
+                let (number, per_strip) = ((strip - releasing[0]) as usize, self.shares.len());
+                match &self.nodes[per_strip * number..][..per_strip] {
                     [node] => release::<FUSED>(&source, node),
                     nodes => release_between::<FUSED>(&source, &self.shares, nodes),
                 }
