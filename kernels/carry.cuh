@@ -11,28 +11,47 @@ struct Sends {
     float primary[TERMS - PRIMARY_FIRST];
 };
 
-// Those at a part of the way from one row of the table to the next. The mix changes along a line so slowly that it is that of a
-// voxel nearby.
+// Those at a part of the way from one row of the table to the next; `NEAREST`: of the one that is nearer. The mix changes along a
+// line so slowly that it is that of a voxel nearby.
+template <bool NEAREST = false>
 __device__ inline Sends mixed(const Coefficients* __restrict__ rows, float part, const Mix& mix, float units)
 {
-    const Coefficients &low = rows[0], &high = rows[1];
-    float deep_primary = mix.primary * units, near_primary = units - deep_primary;
-    float deep_scatter = mix.scatter * units, near_scatter = units - deep_scatter;
-    auto sent = [part](const float* low, const float* high, float near_units, float deep_units) {
-        float of_low = fmaf(low[1], deep_units, low[0] * near_units);
-        float of_high = fmaf(high[1], deep_units, high[0] * near_units);
-        return fmaf(part, of_high - of_low, of_low);
-    };
-    Sends sends;
-    sends.sums[0] = sent(low.sums, high.sums, near_primary, deep_primary);
-    sends.sums[1] = sent(low.sums + 2, high.sums + 2, near_scatter, deep_scatter);
+    // Two numbers of either channel at once, as they are read.
+    constexpr int PRIMARY_PAIRS = 1 + TERMS - PRIMARY_FIRST, PAIRS = PRIMARY_PAIRS + 1 + SCATTER_END;
+    constexpr int QUADS = sizeof(Coefficients) / sizeof(float4);
+    const float4* low = reinterpret_cast<const float4*>(rows + (NEAREST && part > 0.5f));
+    const float4* high = low + QUADS;
+    float of_high = NEAREST ? 0.0f : part * units, of_low = units - of_high;
+    float high_primary = mix.primary * of_high, low_primary = mix.primary * of_low;
+    float high_scatter = mix.scatter * of_high, low_scatter = mix.scatter * of_low;
+    // Near and deep of either row.
+    const float primary[4] = {of_low - low_primary, low_primary, of_high - high_primary, high_primary};
+    const float scatter[4] = {of_low - low_scatter, low_scatter, of_high - high_scatter, high_scatter};
+    float sent[2 * QUADS];
 #pragma unroll
-    for (int term = 0; term < SCATTER_END; ++term) {
-        sends.scatter[term] = sent(low.scatter[term], high.scatter[term], near_scatter, deep_scatter);
+    for (int quad = 0; quad < QUADS; ++quad) {
+        float4 of = __ldg(low + quad);
+        const float* first = 2 * quad < PRIMARY_PAIRS ? primary : scatter;
+        const float* second = 2 * quad + 1 < PRIMARY_PAIRS ? primary : scatter;
+        sent[2 * quad] = fmaf(of.y, first[1], of.x * first[0]);
+        sent[2 * quad + 1] = fmaf(of.w, second[1], of.z * second[0]);
+        if (!NEAREST) {
+            float4 next = __ldg(high + quad);
+            sent[2 * quad] = fmaf(next.y, first[3], fmaf(next.x, first[2], sent[2 * quad]));
+            sent[2 * quad + 1] = fmaf(next.w, second[3], fmaf(next.z, second[2], sent[2 * quad + 1]));
+        }
     }
+    static_assert(PAIRS <= 2 * QUADS, "all of a row");
+    Sends sends;
+    sends.sums[0] = sent[0];
+    sends.sums[1] = sent[PRIMARY_PAIRS];
 #pragma unroll
     for (int term = 0; term < TERMS - PRIMARY_FIRST; ++term) {
-        sends.primary[term] = sent(low.primary[term], high.primary[term], near_primary, deep_primary);
+        sends.primary[term] = sent[1 + term];
+    }
+#pragma unroll
+    for (int term = 0; term < SCATTER_END; ++term) {
+        sends.scatter[term] = sent[PRIMARY_PAIRS + 1 + term];
     }
     return sends;
 }

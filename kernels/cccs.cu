@@ -7,7 +7,8 @@
 // when they carry nothing.
 //
 // The release comes in two parts (cccs_lay_out): what is bright, above a small part of the greatest release, goes along all
-// directions; the faint rest, smooth and nearly everywhere, along few.
+// directions; the faint rest, smooth and nearly everywhere, along few, by the next row of the table of angles, and past the
+// shortest pieces of their way.
 //
 // What stays in a voxel is added up in integers, so that the sum does not depend on the order: equal runs are equal to
 // the bit.
@@ -66,12 +67,13 @@ __device__ inline float4 tilt_factors(const Rays& rays, const float4* __restrict
 // What a voxel releases into a part, and its density, negated where that is anything.
 struct Laid {
     float density;
-    Source source;
+    float primary;
+    float scatter;
 };
 
-__device__ inline Laid laid_of(float density, const Source& source)
+__device__ inline Laid laid_of(float density, float primary, float scatter)
 {
-    return {source.primary + source.scatter > 0.0f ? -density : density, source};
+    return {primary + scatter > 0.0f ? -density : density, primary, scatter};
 }
 
 // The two parts of what a voxel releases. The faint one has factors by tilt, which make it as much along its directions as
@@ -83,15 +85,15 @@ struct Split {
 
 __device__ inline Split split_of(float density, const Release& all, float faintest, const float4& factor)
 {
-    Split parts = {{density, {0.0f, 0.0f}}, {density, {0.0f, 0.0f}}, {NO_MIX, NO_MIX}};
+    Split parts = {{density, 0.0f, 0.0f}, {density, 0.0f, 0.0f}, {NO_MIX, NO_MIX}};
     float sum = total(all);
     if (sum > 0.0f && density > 0.0f) {
         float primary = all.primary[0] + all.primary[1], scatter = all.scatter[0] + all.scatter[1];
         parts.mix = {primary > 0.0f ? all.primary[1] / primary : 0.0f, scatter > 0.0f ? all.scatter[1] / scatter : 0.0f};
         float dim = fminf(faintest / sum, 1.0f);
-        parts.bright = laid_of(density, {primary * (1.0f - dim), scatter * (1.0f - dim)});
-        parts.faint = laid_of(density, {fmaf(all.primary[0], factor.x, all.primary[1] * factor.y) * dim,
-                                        fmaf(all.scatter[0], factor.z, all.scatter[1] * factor.w) * dim});
+        parts.bright = laid_of(density, primary * (1.0f - dim), scatter * (1.0f - dim));
+        parts.faint = laid_of(density, fmaf(all.primary[0], factor.x, all.primary[1] * factor.y) * dim,
+                              fmaf(all.scatter[0], factor.z, all.scatter[1] * factor.w) * dim);
     }
     return parts;
 }
@@ -128,12 +130,15 @@ struct Part {
     Box* boxes;
 };
 
-__device__ inline void lay(const Part& part, const March& march, int to, bool inside, const Laid& laid, int slab,
-                           int first_column, int row)
+__device__ inline void lay(const Part& part, const March& march, int to, bool inside, const Laid& laid, const Mix& mix,
+                           int slab, int first_column, int row)
 {
     if (inside) {
         part.density[to] = laid.density;
-        part.source[to] = laid.source;
+        // Nobody reads others.
+        if (laid.density < 0.0f) {
+            part.source[to] = {laid.primary, laid.scatter, mix};
+        }
     }
     widen(part.boxes + march.first_slab + slab, inside && laid.density < 0.0f, first_column, row);
 }
@@ -144,8 +149,8 @@ __device__ inline void lay(const Part& part, const March& march, int to, bool in
 extern "C" __global__ void __launch_bounds__(256)
 cccs_lay_out(const March along_x, const March along_y, const March along_z, const Rays rays, const int split,
              const float faintest, const float4* __restrict__ factors, const float* __restrict__ density,
-             const Release* __restrict__ release, const Scale* __restrict__ scale, Mix* __restrict__ laid_mix,
-             float* bright_density, Source* bright_source, Box* bright_boxes, float* faint_density, Source* faint_source,
+             const Release* __restrict__ release, const Scale* __restrict__ scale, float* bright_density,
+             Source* bright_source, Box* bright_boxes, float* faint_density, Source* faint_source,
              Box* faint_boxes)
 {
     // Number by number, so that neither rows nor columns meet in a bank.
@@ -179,14 +184,12 @@ cccs_lay_out(const March along_x, const March along_y, const March along_z, cons
             for (int number = 0; number < NUMBERS; ++number) {
                 tile[number][n][threadIdx.x] = reinterpret_cast<const float*>(&parts)[number];
             }
-            laid_mix[to_y] = parts.mix;
-            laid_mix[to_z] = parts.mix;
         }
-        lay(bright, along_y, to_y, inside, parts.bright, j, i0, k);
-        lay(bright, along_z, to_z, inside, parts.bright, k, i0, j);
+        lay(bright, along_y, to_y, inside, parts.bright, parts.mix, j, i0, k);
+        lay(bright, along_z, to_z, inside, parts.bright, parts.mix, k, i0, j);
         if (split) {
-            lay(faint, along_y, to_y, inside, parts.faint, j, i0, k);
-            lay(faint, along_z, to_z, inside, parts.faint, k, i0, j);
+            lay(faint, along_y, to_y, inside, parts.faint, parts.mix, j, i0, k);
+            lay(faint, along_z, to_z, inside, parts.faint, parts.mix, k, i0, j);
         }
     }
     __syncthreads();
@@ -204,19 +207,17 @@ cccs_lay_out(const March along_x, const March along_y, const March along_z, cons
             for (int number = 0; number < NUMBERS; ++number) {
                 reinterpret_cast<float*>(&parts)[number] = tile[number][threadIdx.x][n];
             }
-            laid_mix[to] = parts.mix;
         }
-        lay(bright, along_x, to, inside, parts.bright, i, j0, k);
+        lay(bright, along_x, to, inside, parts.bright, parts.mix, i, j0, k);
         if (split) {
-            lay(faint, along_x, to, inside, parts.faint, i, j0, k);
+            lay(faint, along_x, to, inside, parts.faint, parts.mix, i, j0, k);
         }
     }
 }
 
 // The cells of a layout that are walls: those at the ends of rows, and what comes after the last row.
 extern "C" __global__ void __launch_bounds__(128)
-cccs_walls(const March march, const int split, Mix* __restrict__ laid_mix, float* bright_density, Source* bright_source,
-           float* faint_density, Source* faint_source)
+cccs_walls(const March march, const int split, float* bright_density, float* faint_density)
 {
     int number = blockIdx.x * blockDim.x + threadIdx.x;
     int after = march.across * march.pitch;
@@ -225,12 +226,9 @@ cccs_walls(const March march, const int split, Mix* __restrict__ laid_mix, float
         return;
     }
     int to = march.first_cell + blockIdx.y * march.plane + cell;
-    laid_mix[to] = {NO_MIX, NO_MIX};
     bright_density[to] = WALL;
-    bright_source[to] = {0.0f, 0.0f};
     if (split) {
         faint_density[to] = WALL;
-        faint_source[to] = {0.0f, 0.0f};
     }
 }
 
@@ -241,25 +239,57 @@ __device__ inline int on_ring(int cells, int ring)
     return rest < 0 ? rest + ring : rest;
 }
 
+// Adds pieces shorter than this to those beside them.
+__device__ inline void join_short(Pieces& pieces, float shortest_cm)
+{
+    int count = 0;
+    float before_cm = 0.0f;
+    for (int n = 0; n < pieces.count; ++n) {
+        float length_cm = pieces.length_cm[n];
+        if (length_cm >= shortest_cm) {
+            pieces.cell[count][0] = pieces.cell[n][0];
+            pieces.cell[count][1] = pieces.cell[n][1];
+            pieces.length_cm[count] = length_cm + before_cm;
+            before_cm = 0.0f;
+            count += 1;
+        } else if (count > 0) {
+            pieces.length_cm[count - 1] += length_cm;
+        } else {
+            before_cm += length_cm;
+        }
+    }
+    pieces.count = count;
+}
+
+// How far along the dominant axis what is sent along the lines is kept.
+constexpr float BRIGHT_KEPT_MM = 7.5f;
+constexpr float FAINT_KEPT_MM = 40.0f;
+// Of a slab's way: less in a cell than this is added to the next one's for lines that carry what is faint.
+constexpr float FAINT_SHORTEST = 0.2f;
+
 // Writes down the ways of all directions through the slabs, in the order in which the lines come to them; `most_slabs` to a
 // direction.
 extern "C" __global__ void __launch_bounds__(128)
-cccs_walk(const int headings, const int most_slabs, const March* __restrict__ marches,
+cccs_walk(const int headings, const int most_slabs, const int faint, const March* __restrict__ marches,
           const Heading* __restrict__ heading_list, Slab* __restrict__ slab_list)
 {
     int index = blockIdx.x * blockDim.x + threadIdx.x;
-    int step = index % most_slabs;
+    int number = index / most_slabs, step = index % most_slabs;
     if (index >= headings * most_slabs) {
         return;
     }
-    const Heading& heading = heading_list[index / most_slabs];
+    const Heading& heading = heading_list[number];
     const March& march = marches[heading.march];
     if (step >= march.slabs) {
         return;
     }
     Pieces pieces;
     walk_slab(pieces, heading.start, heading.per_slab, step, (double)heading.slab_path_cm);
-    Slab slab = {0, {0, 0}, pieces.count, {0.0f, 0.0f, 0.0f}, 0.0f};
+    if (faint) {
+        join_short(pieces, FAINT_SHORTEST * heading.slab_path_cm);
+    }
+    Slab slab = {};
+    slab.visits = pieces.count;
     const int* first = pieces.cell[0];
     slab.first = on_ring(first[1] * march.pitch + first[0], march.plane);
     for (int n = 0; n < pieces.count; ++n) {
@@ -269,6 +299,25 @@ cccs_walk(const int headings, const int most_slabs, const March* __restrict__ ma
         }
         slab.exponent[n] = pieces.length_cm[n] * EXPONENT_PER_CM;
     }
+    // What is sent is found in the middle of as many steps as it is kept. These begin at the same steps for all lines of a
+    // direction, so that it does not depend on when it was found, and at others for the next: what is missed at the first of
+    // them, another direction misses at the last, with the other sign.
+    const int kept = max((int)((faint ? FAINT_KEPT_MM : BRIGHT_KEPT_MM) / march.spacing_mm[2]), 1);
+    int begun = (step + number) % kept;
+    double ahead = 0.5 * (kept - 1) - begun;
+    slab.until = step - begun + kept;
+    int moves[2];
+    for (int axis = 0; axis < 2; ++axis) {
+        // From the centre of the cell in which they come into the slab.
+        double entry = heading.start[axis] + heading.per_slab[axis] * step;
+        double move = entry - floor(entry) - 0.5 + (ahead + 0.5) * heading.per_slab[axis];
+        slab.ray[axis] = (float)(move * march.spacing_mm[axis] - march.from_mm[axis]);
+        moves[axis] = (int)rint(move);
+    }
+    double middle = heading.backward ? march.slabs - 1 - step - ahead : step + ahead;
+    slab.ray[2] = (float)(middle * march.spacing_mm[2] - march.from_mm[2]);
+    slab.far_slab = march.first_cell + min(max((int)rint(middle), 0), march.slabs - 1) * march.plane;
+    slab.far = on_ring(moves[1] * march.pitch + moves[0], march.plane);
     slab_list[index] = slab;
 }
 
@@ -310,61 +359,42 @@ struct Lines {
     Line line;
     Sends sends;
     int until; // the step until which it is kept
+    float mix; // of the primary, that it was found with
 };
 
-// How far along the dominant axis what is sent along the lines is kept.
-constexpr float BRIGHT_KEPT_MM = 5.0f;
-constexpr float FAINT_KEPT_MM = 40.0f;
+// For which voxels what is sent is kept: those with as much more or less of the deep channel are another matter.
+constexpr float MIX_KEPT = 0.015f;
 
-// Where lines are: a step in a slab, the cell in which they come into it, and the one in which they are.
-struct Place {
-    int step;
-    int slab;
-    int entry;
-    int cell;
-};
-
-// Finds what is sent along the lines in the middle of as many steps as it is kept. These begin at the same steps for all lines
-// of a direction, so that it does not depend on when it was found, and at others for the next: what is missed at the first of
-// them, another direction misses at the last, with the other sign.
-__device__ inline void find_sends(Lines& lines, const March& march, const Heading& heading,
-                                  const Coefficients* __restrict__ table, const Mix* __restrict__ mix_list,
-                                  const Place& at, int kept, float units)
+// Finds what is sent along lines that come into a slab by a cell, in the middle of the steps for which it is kept.
+template <bool FAINT>
+__device__ inline void find_sends(Lines& lines, const March& march, const Heading& heading, const Slab& slab,
+                                  const Coefficients* __restrict__ table, const float* __restrict__ density_list,
+                                  const Source* __restrict__ source_list, const Mix& own, int entry, float units)
 {
-    int begun = (at.step + (int)blockIdx.y) % kept;
-    float ahead = 0.5f * (float)(kept - 1) - (float)begun;
-    // From the centre of the cell in which they come into the slab to where they are in that middle.
-    float moves[2];
-#pragma unroll
-    for (int axis = 0; axis < 2; ++axis) {
-        double entry = heading.start[axis] + heading.per_slab[axis] * at.step;
-        moves[axis] = fmaf(ahead + 0.5f, (float)heading.per_slab[axis], (float)(entry - floor(entry)) - 0.5f);
-    }
-    int row = __umulhi(at.entry, march.rows_of_cells);
-    float place[3] = {(float)(at.entry - row * march.pitch) + moves[0], (float)row + moves[1],
-                      (float)at.slab + (heading.backward ? -ahead : ahead)};
+    int row = __umulhi(entry, march.rows_of_cells);
+    const float ray[3] = {fmaf((float)(entry - row * march.pitch), march.spacing_mm[0], slab.ray[0]),
+                          fmaf((float)row, march.spacing_mm[1], slab.ray[1]), slab.ray[2]};
     float along = 0.0f, square = 0.0f;
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-        float ray = fmaf(place[axis], march.spacing_mm[axis], -march.from_mm[axis]);
-        along = fmaf(ray, heading.direction[axis], along);
-        square = fmaf(ray, ray, square);
+        along = fmaf(ray[axis], heading.direction[axis], along);
+        square = fmaf(ray[axis], ray[axis], square);
     }
     float part;
     const Coefficients* rows = table + angle_row(along * rsqrtf(fmaxf(square, 1e-12f)), part);
-    const Mix* mixes = mix_list + march.first_cell;
-    Mix mix = mixes[at.slab * march.plane + at.cell];
-    bool known = mix.primary != NO_MIX;
-    mix = {known ? mix.primary : 0.0f, known ? mix.scatter : 0.0f};
-    // That of the middle, where anything is known of it.
-    int far_slab = __float2int_rn(place[2]);
-    int far_cell = at.entry + __float2int_rn(moves[1]) * march.pitch + __float2int_rn(moves[0]);
-    if ((unsigned)far_slab < (unsigned)march.slabs && (unsigned)far_cell < (unsigned)march.plane) {
-        Mix far = mixes[far_slab * march.plane + far_cell];
-        mix = far.primary != NO_MIX ? far : mix;
+    bool known = own.primary != NO_MIX;
+    Mix mix = {known ? own.primary : 0.0f, known ? own.scatter : 0.0f};
+    if (!FAINT) {
+        // That of the middle, where it is much the same.
+        int far_cell = slab.far_slab + round_ring(entry + slab.far, march.plane);
+        if (density_list[far_cell] < 0.0f) {
+            Mix far = source_list[far_cell].mix;
+            mix = fabsf(far.primary - mix.primary) <= MIX_KEPT ? far : mix;
+        }
     }
-    lines.sends = mixed(rows, part, mix, units);
-    lines.until = known ? at.step - begun + kept : 0;
+    lines.sends = mixed<FAINT>(rows, part, mix, units);
+    lines.until = known ? slab.until : 0;
+    lines.mix = mix.primary;
 }
 
 // Lines through the voxels of a slab, which release nothing, with the first of their terms: the others carry nothing.
@@ -386,12 +416,12 @@ __device__ inline void pass(Line& line, const Slab& slab, const unsigned cell[MO
     }
 }
 
-__device__ inline void transport(const float kept_mm, const March* __restrict__ marches, const int most_slabs,
+template <bool FAINT>
+__device__ inline void transport(const March* __restrict__ marches, const int most_slabs,
                                  const Heading* __restrict__ headings, const Slab* __restrict__ slab_list,
                                  const Box* __restrict__ box_list, const Coefficients* __restrict__ table,
                                  const float* __restrict__ density_list, const Source* __restrict__ source_list,
-                                 const Mix* __restrict__ mix_list, const Scale* __restrict__ scale,
-                                 int* __restrict__ deposit_list)
+                                 const Scale* __restrict__ scale, int* __restrict__ deposit_list)
 {
     const Heading& heading = headings[blockIdx.y];
     const March& march = marches[heading.march];
@@ -404,7 +434,6 @@ __device__ inline void transport(const float kept_mm, const March* __restrict__ 
     const float units = heading.weight / unit;
     const Slab* ways = slab_list + blockIdx.y * most_slabs;
     const Box* boxes = box_list + march.first_slab;
-    const int kept = max((int)(kept_mm / march.spacing_mm[2]), 1);
     // The first slab that lines come to, and from there on.
     const int first_slab = heading.backward ? slabs - 1 : 0, next_slab = heading.backward ? -1 : 1;
     const unsigned first_cell = march.first_cell + first_slab * plane, next_cell = next_slab * plane;
@@ -430,15 +459,18 @@ __device__ inline void transport(const float kept_mm, const March* __restrict__ 
                     if (n > 0 && n >= slab.visits) {
                         break;
                     }
-                    if (any_lane(here[n] < 0.0f && step >= lines.until)) {
+                    // Nothing was written down for others.
+                    const Source source = here[n] < 0.0f ? source_list[cell[n]] : Source{0.0f, 0.0f, {NO_MIX, NO_MIX}};
+                    bool kept_for = step < lines.until && (FAINT || fabsf(source.mix.primary - lines.mix) <= MIX_KEPT);
+                    if (any_lane(here[n] < 0.0f && !kept_for)) {
                         // Behind a wall a line is elsewhere.
                         int entry = (here[0] == WALL ? cell[n] : cell[0]) - slab_cell;
-                        Place at = {step, first_slab + step * next_slab, entry, (int)(cell[n] - slab_cell)};
-                        find_sends(lines, march, heading, table, mix_list, at, kept, units);
+                        find_sends<FAINT>(lines, march, heading, *way, table, density_list, source_list, source.mix, entry,
+                                          units);
                     }
                     lines.until = here[n] == WALL ? 0 : lines.until;
                     float exponent = fabsf(here[n]) * slab.exponent[n];
-                    float stays = carry(lines.line, exponent, source_list[cell[n]], lines.sends);
+                    float stays = carry(lines.line, exponent, source, lines.sends);
                     deposit_at(deposit_list + cell[n], __float2int_rn(stays));
                 }
             } else {
@@ -466,19 +498,19 @@ __device__ inline void transport(const float kept_mm, const March* __restrict__ 
 extern "C" __global__ void __launch_bounds__(128, 9)
 cccs_bright(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
             const Slab* __restrict__ slabs, const Box* __restrict__ boxes, const Coefficients* __restrict__ table,
-            const float* __restrict__ density, const Source* __restrict__ source, const Mix* __restrict__ mix,
+            const float* __restrict__ density, const Source* __restrict__ source,
             const Scale* __restrict__ scale, int* __restrict__ deposit)
 {
-    transport(BRIGHT_KEPT_MM, marches, most_slabs, headings, slabs, boxes, table, density, source, mix, scale, deposit);
+    transport<false>(marches, most_slabs, headings, slabs, boxes, table, density, source, scale, deposit);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 9)
 cccs_faint(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
            const Slab* __restrict__ slabs, const Box* __restrict__ boxes, const Coefficients* __restrict__ table,
-           const float* __restrict__ density, const Source* __restrict__ source, const Mix* __restrict__ mix,
+           const float* __restrict__ density, const Source* __restrict__ source,
            const Scale* __restrict__ scale, int* __restrict__ deposit)
 {
-    transport(FAINT_KEPT_MM, marches, most_slabs, headings, slabs, boxes, table, density, source, mix, scale, deposit);
+    transport<true>(marches, most_slabs, headings, slabs, boxes, table, density, source, scale, deposit);
 }
 
 // Adds `factor` times what the lines of all layouts left onto x-fastest energy per volume: those along z and along y, in

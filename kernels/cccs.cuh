@@ -37,12 +37,13 @@ struct March {
 // Nothing gets through a wall. Voxels that release have their density negated.
 constexpr float WALL = 1e30f;
 
-// What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs): sums of amplitudes over EXPONENT_PER_CM,
-// then amplitudes over decay constants, near and deep. From row to row by straight lines.
+// What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs), near and deep: the sum of amplitudes over
+// EXPONENT_PER_CM, then amplitudes over decay constants. From row to row by straight lines.
 struct __align__(16) Coefficients {
-    float sums[4];
-    float scatter[SCATTER_END][2];
+    float primary_sum[2];
     float primary[TERMS - PRIMARY_FIRST][2];
+    float scatter_sum[2];
+    float scatter[SCATTER_END][2];
     float none[2];
 };
 
@@ -52,20 +53,21 @@ struct __align__(16) Release {
     float scatter[2];
 };
 
-// What a voxel releases as lines meet it: all of the primary and all of the scatter.
-struct __align__(8) Source {
-    float primary;
-    float scatter;
-};
-
-// How much of either is deep: less than nothing where the spectrum is softer than that of the near channel, more than all
-// where it is harder than the deep one's.
-struct __align__(8) Mix {
+// How much of primary and scatter is deep: less than nothing where the spectrum is softer than that of the near channel, more than
+// all where it is harder than the deep one's.
+struct Mix {
     float primary;
     float scatter;
 };
 // Where nothing is released.
 constexpr float NO_MIX = 1e30f;
+
+// What a voxel releases as lines meet it: all of the primary and all of the scatter.
+struct __align__(16) Source {
+    float primary;
+    float scatter;
+    Mix mix;
+};
 
 // The lines of one direction, as the host declares it, field for field.
 struct Heading {
@@ -89,7 +91,11 @@ struct __align__(16) Slab {
     int next[MOST_VISITS - 1];
     int visits;
     float exponent[MOST_VISITS];
-    float none;
+    int until;    // the step until which what is sent from here on is kept
+    float ray[3]; // from the radiation source to where what is sent is found, mm, for a line that comes in by cell 0
+    int far_slab; // the cells before its slab,
+    int far;      // and what to add to the cell by which lines come in for theirs there
+    int none[3];
 };
 constexpr float EXPONENT_PER_CM = -SLOWEST_PER_CM * 1.44269504f;
 

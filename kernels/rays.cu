@@ -37,7 +37,7 @@ __device__ inline Exact exact(double value)
 template <bool BRANCH_FREE>
 __device__ inline void send_ray(const RayVoxels& voxels, const Heading& heading, const Coefficients* __restrict__ table,
                                 const float* __restrict__ density_list, const Source* __restrict__ source_list,
-                                const Mix* __restrict__ mix_list, const Scale& scale, int* __restrict__ deposit_list)
+                                const Scale& scale, int* __restrict__ deposit_list)
 {
     const int* order = voxels.order[heading.march];
     int slabs = voxels.size[order[2]];
@@ -89,10 +89,11 @@ __device__ inline void send_ray(const RayVoxels& voxels, const Heading& heading,
                 dot = fmaf(ray, direction[axis], dot);
                 square = fmaf(ray, ray, square);
             }
+            const Source source = source_list[voxels.first_cell + voxel];
             float part;
             const Coefficients* rows = table + angle_row(dot * rsqrtf(fmaxf(square, 1e-12f)), part);
-            Sends sends = mixed(rows, part, mix_list[voxels.first_cell + voxel], units);
-            stays = carry(line, exponent, source_list[voxels.first_cell + voxel], sends);
+            Sends sends = mixed(rows, part, source.mix, units);
+            stays = carry(line, exponent, source, sends);
         } else {
             stays = decay<TERMS>(line, exponent);
         }
@@ -107,16 +108,16 @@ __device__ inline void send_ray(const RayVoxels& voxels, const Heading& heading,
 
 extern "C" __global__ void __launch_bounds__(128)
 rays_original(const RayVoxels voxels, const Heading* __restrict__ headings, const Coefficients* __restrict__ table,
-              const float* __restrict__ density, const Source* __restrict__ source, const Mix* __restrict__ mix,
-              const Scale* __restrict__ scale, int* __restrict__ deposit)
+              const float* __restrict__ density, const Source* __restrict__ source, const Scale* __restrict__ scale,
+              int* __restrict__ deposit)
 {
-    send_ray<false>(voxels, headings[blockIdx.y], table, density, source, mix, *scale, deposit);
+    send_ray<false>(voxels, headings[blockIdx.y], table, density, source, *scale, deposit);
 }
 
 extern "C" __global__ void __launch_bounds__(128)
 rays_nc(const RayVoxels voxels, const Heading* __restrict__ headings, const Coefficients* __restrict__ table,
-        const float* __restrict__ density, const Source* __restrict__ source, const Mix* __restrict__ mix,
-        const Scale* __restrict__ scale, int* __restrict__ deposit)
+        const float* __restrict__ density, const Source* __restrict__ source, const Scale* __restrict__ scale,
+        int* __restrict__ deposit)
 {
-    send_ray<true>(voxels, headings[blockIdx.y], table, density, source, mix, *scale, deposit);
+    send_ray<true>(voxels, headings[blockIdx.y], table, density, source, *scale, deposit);
 }

@@ -9,9 +9,9 @@ struct __align__(16) Release {
 };
 
 // The factor on attenuation at an angle from the axis: straight lines between points, level beyond them.
-__device__ inline double softening_at(const Field& field, const double* __restrict__ numbers, double deg)
+__device__ inline float softening_at(const Field& field, const float* __restrict__ numbers, float deg)
 {
-    const double* points = numbers + field.softening_at;
+    const float* points = numbers + field.softening_at;
     int i = 0;
     while (i < field.softenings && points[2 * i] <= deg) {
         i += 1;
@@ -19,26 +19,26 @@ __device__ inline double softening_at(const Field& field, const double* __restri
     if (i == 0 || i == field.softenings) {
         return points[2 * (i == 0 ? 0 : i - 1) + 1];
     }
-    const double* p = points + 2 * (i - 1);
+    const float* p = points + 2 * (i - 1);
     return p[1] + (p[3] - p[1]) * (deg - p[0]) / (p[2] - p[0]);
 }
 
 // TiltNorm::at of engine/cccs/angles.rs: bilinear.
-__device__ inline void tilt_at(const Field& field, const double* __restrict__ numbers, const double tangents[2],
+__device__ inline void tilt_at(const Field& field, const float* __restrict__ numbers, const float tangents[2],
                                float norm[4])
 {
     int cell[2];
     float part[2];
     for (int axis = 0; axis < 2; ++axis) {
-        double place = clamp((tangents[axis] / field.tilt_reach + 1.0) * 0.5 * (TILTS - 1), 0.0, TILTS - 1);
+        float place = clamp((tangents[axis] / field.tilt_reach + 1.0f) * 0.5f * (TILTS - 1), 0.0f, TILTS - 1);
         cell[axis] = min((int)place, TILTS - 2);
         part[axis] = (float)(place - cell[axis]);
     }
-    const double* low = numbers + field.tilt_at + 4 * (cell[1] * TILTS + cell[0]);
-    const double* high = low + 4 * TILTS;
+    const float* low = numbers + field.tilt_at + 4 * (cell[1] * TILTS + cell[0]);
+    const float* high = low + 4 * TILTS;
     for (int c = 0; c < 4; ++c) {
-        float one = (float)low[c] * (1.0f - part[0]) + (float)low[4 + c] * part[0];
-        float other = (float)high[c] * (1.0f - part[0]) + (float)high[4 + c] * part[0];
+        float one = low[c] * (1.0f - part[0]) + low[4 + c] * part[0];
+        float other = high[c] * (1.0f - part[0]) + high[4 + c] * part[0];
         norm[c] = one * (1.0f - part[1]) + other * part[1];
     }
 }
@@ -46,8 +46,8 @@ __device__ inline void tilt_at(const Field& field, const double* __restrict__ nu
 // Releases per mass of water for one photon per cm2 on the axis, and `factor` times the electrons' energy per volume
 // added to `energy`.
 extern "C" __global__ void __launch_bounds__(128)
-release_all(const Field field, const double* __restrict__ numbers, const float* __restrict__ density,
-            const float* __restrict__ depth_mm, const float factor, Release* __restrict__ release,
+release_all(const Field field, const float* __restrict__ numbers, const double* __restrict__ sums,
+            const float* __restrict__ density, const float* __restrict__ depth_mm, const float factor, Release* __restrict__ release,
             float* __restrict__ energy)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -59,39 +59,39 @@ release_all(const Field field, const double* __restrict__ numbers, const float* 
     Release out = {{0.0f, 0.0f, 0.0f, 0.0f}};
     float here = density[index];
     if (here > 0.0f) {
-        double p[3];
+        float p[3];
         for (int axis = 0; axis < 3; ++axis) {
             p[axis] = field.voxel_mm[axis] + i * field.step_mm[0][axis] + j * field.step_mm[1][axis]
                       + k * field.step_mm[2][axis];
         }
-        double distance_mm = field.sad_mm - p[2];
-        if (distance_mm > 1e-6) {
-            double sad = field.sad_mm;
-            double at[2] = {p[0] * sad / distance_mm, p[1] * sad / distance_mm};
-            double inverse_square = sad * sad / (p[0] * p[0] + p[1] * p[1] + distance_mm * distance_mm);
-            double depth = depth_mm[index];
-            double fluence = fluence_at(field, numbers, at, distance_mm);
-            if (fluence > 0.0) {
-                double off_axis_deg = atan(hypot(at[0], at[1]) / sad) * 57.295779513082323;
-                double softening = softening_at(field, numbers, off_axis_deg);
-                double place = clamp(depth / 10.0 * softening / field.depth_step_cm, 0.0, field.releases - 2);
+        float distance_mm = field.sad_mm - p[2];
+        if (distance_mm > 1e-6f) {
+            float sad = field.sad_mm;
+            float at[2] = {p[0] * sad / distance_mm, p[1] * sad / distance_mm};
+            float inverse_square = sad * sad / (p[0] * p[0] + p[1] * p[1] + distance_mm * distance_mm);
+            float depth = depth_mm[index];
+            float fluence = fluence_at(field, numbers, sums, at, distance_mm);
+            if (fluence > 0.0f) {
+                float off_axis_deg = atanf(hypotf(at[0], at[1]) / sad) * 57.295779513082323f;
+                float softening = softening_at(field, numbers, off_axis_deg);
+                float place = clamp(depth / 10.0f * softening / field.depth_step_cm, 0.0f, field.releases - 2);
                 int step = (int)place;
-                double part = place - step;
+                float part = place - step;
                 float norm[4];
-                double tangents[2] = {at[0] / sad, at[1] / sad};
+                float tangents[2] = {at[0] / sad, at[1] / sad};
                 tilt_at(field, numbers, tangents, norm);
-                const double* table = numbers + field.release_at + 4 * step;
+                const float* table = numbers + field.release_at + 4 * step;
                 for (int c = 0; c < 4; ++c) {
-                    double released = table[c] * (1.0 - part) + table[4 + c] * part;
-                    out.channel[c] = (float)(released * fluence * inverse_square) * norm[c];
+                    float released = table[c] * (1.0f - part) + table[4 + c] * part;
+                    out.channel[c] = released * fluence * inverse_square * norm[c];
                 }
             }
-            if (field.surface_gy > 0.0) {
-                double end = exp(-field.surface_falloff_per_mm * field.surface_range_mm);
-                double with_depth = fmax((exp(-field.surface_falloff_per_mm * fmax(depth, 0.0)) - end) / (1.0 - end), 0.0);
-                if (with_depth > 0.0) {
-                    double gy = field.surface_gy * with_depth * electrons_at(field, numbers, at) * inverse_square;
-                    energy[index] += factor * ((float)gy * here);
+            if (field.surface_gy > 0.0f && depth < field.surface_range_mm) {
+                float end = expf(-field.surface_falloff_per_mm * field.surface_range_mm);
+                float with_depth = fmaxf((expf(-field.surface_falloff_per_mm * fmaxf(depth, 0.0f)) - end) / (1.0f - end), 0.0f);
+                if (with_depth > 0.0f) {
+                    float gy = field.surface_gy * with_depth * electrons_at(field, numbers, sums, at) * inverse_square;
+                    energy[index] += factor * (gy * here);
                 }
             }
         }

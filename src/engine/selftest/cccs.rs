@@ -142,6 +142,35 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
     add("water 1x1", &fine, &machine, field(square(10.0), 270.0, 0.0, 0.0), Quality::Full);
     let point = Machine::resolve("point-6mv")?;
     add("water, point source", &fine, &point, field(square(30.0), 10.0, 0.0, 0.0), Quality::Standard);
+    let finest = patient(DVec3::splat(1.0), [70, 80, 60], |_| (1.0, Material::Water))?;
+    add("water of 1 mm, 3x3", &finest, &machine, field(square(30.0), 0.0, 0.0, 0.0), Quality::Full);
+    add(
+        "water of 1 mm, point source",
+        &finest,
+        &point,
+        field(square(30.0), 10.0, 0.0, 0.0),
+        Quality::Standard,
+    );
+    let fine_speckled = patient(DVec3::splat(1.0), [70, 80, 60], |p| {
+        let at = |x: f64| (x + 100.0) as usize;
+        let value = seeds[(at(p.x) * 7 + at(p.y) * 131 + at(p.z) * 17) % seeds.len()];
+        (0.2 + 1.3 * value, Material::Water)
+    })?;
+    add("speckles of 1 mm", &fine_speckled, &machine, field(square(30.0), 20.0, 10.0, 0.0), Quality::Full);
+    let speckled_at_slabs = patient(DVec3::splat(2.5), [60, 60, 60], |p| {
+        let at = |x: f64| (x + 100.0) as usize / 3;
+        let value = seeds[(at(p.x) * 7 + at(p.y) * 131 + at(p.z) * 17) % seeds.len()];
+        if p.length() > 70.0 { (0.0, Material::Air) } else { (0.2 + 1.3 * value, Material::Water) }
+    })?;
+    for (quality, gantry_deg) in [(Quality::Standard, 37.0), (Quality::Full, 0.0)] {
+        add(
+            "speckled ball of 2.5 mm",
+            &speckled_at_slabs,
+            &machine,
+            field(asymmetric, gantry_deg, 15.0, 0.0),
+            quality,
+        );
+    }
     if let Some(leaves) = &machine.leaves {
         let mut beam = field(square(100.0), 200.0, 30.0, 10.0);
         beam.mlc = Some(leaves.to_case());

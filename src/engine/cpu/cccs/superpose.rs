@@ -49,7 +49,6 @@ pub struct Released<'a> {
 struct Part<'a> {
     source: Cow<'a, Source>,
     directions: &'a [Direction],
-    faint: bool,
 }
 
 /// The faint part first: what is put right last is the bright one.
@@ -60,13 +59,10 @@ fn parts<'a>(
 ) -> Result<Vec<Part<'a>>, Stopped> {
     let Superposition { directions, faint, .. } = beam;
     match &released.faint_norm {
-        None => Ok(vec![Part { source: Cow::Borrowed(released.source), directions, faint: false }]),
+        None => Ok(vec![Part { source: Cow::Borrowed(released.source), directions }]),
         Some(norm) => {
             let [bright, dim] = split(released, norm, watch)?.map(Cow::Owned);
-            Ok(vec![
-                Part { source: dim, directions: faint, faint: true },
-                Part { source: bright, directions, faint: false },
-            ])
+            Ok(vec![Part { source: dim, directions: faint }, Part { source: bright, directions }])
         }
     }
 }
@@ -81,7 +77,7 @@ fn lines_along(order: [usize; 3], part: &Part<'_>, released: &Released<'_>) -> V
         .filter(|(_, axis, _)| dominant_axis(&released.lattice, *axis) == order[2])
         .map(|(n, axis, weight)| {
             let direction = DVec3::from(order.map(|a| axis[a]));
-            Lines { direction, start: start(n), turn: n as i32, weight, faint: part.faint }
+            Lines { direction, start: start(n), turn: n as i32, weight }
         })
         .collect();
     // Those that go the same way, by their slope across the rows.

@@ -27,8 +27,6 @@ pub struct Lines {
     pub turn: i32,
     /// Factor on what stays: the solid angle in sr.
     pub weight: f64,
-    /// Whether what is released along them is so little that one angle of release does for a strip.
-    pub faint: bool,
 }
 
 /// Rows of lines of a direction that go through the block together: a voxel between two of them is met again by the next rows.
@@ -162,9 +160,9 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn new((block, sources): (&'a Block, &'a Sources), table: &'a AngleTable, lines: &Lines) -> Self {
-        let Lines { direction, start, turn, weight, faint } = *lines;
+        let Lines { direction, start, turn, weight } = *lines;
         let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
-        let nodes = nodes(faint, LANES as f64 * block.spacing_mm[0]);
+        let nodes = nodes(LANES as f64 * block.spacing_mm[0]);
         let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
         let width = block.stride + (most - least) as usize;
         let slabs: Vec<Vec<Piece>> =
@@ -305,10 +303,7 @@ impl<'a> Rows<'a> {
                 let source: [Lanes; CHANNELS] =
                     std::array::from_fn(|c| Lanes::load(&sources.row(row, c)[within..]));
                 let (number, per_strip) = ((strip - releasing[0]) as usize, self.shares.len());
-                match &self.nodes[per_strip * number..][..per_strip] {
-                    [node] => release::<FUSED>(&source, node),
-                    nodes => release_between::<FUSED>(&source, &self.shares, nodes),
-                }
+                release::<FUSED>(&source, &self.shares, &self.nodes[per_strip * number..][..per_strip])
             } else {
                 Release::NONE
             };
@@ -352,15 +347,9 @@ impl Release {
 const LONG_STRIP_MM: f64 = 60.0;
 
 /// Where in a strip what is sent is looked up, in voxels from its first one on: the zeros of Chebyshev's polynomial on it, so that
-/// what goes by the polynomial through them errs as little as it can. What is faint has one.
-fn nodes(faint: bool, strip_mm: f64) -> Vec<f32> {
-    let count = if faint {
-        1.0
-    } else if strip_mm > LONG_STRIP_MM {
-        3.0
-    } else {
-        2.0
-    };
+/// what goes by the polynomial through them errs as little as it can.
+fn nodes(strip_mm: f64) -> Vec<f32> {
+    let count = if strip_mm > LONG_STRIP_MM { 3.0 } else { 2.0 };
     let zero = |n: usize| ((n as f64 + 0.5) * std::f64::consts::PI / count).cos();
     let at = |n: usize| 0.5 * (LANES as f64 * (1.0 + zero(n)) - 1.0);
     (0..count as usize).map(|n| at(n) as f32).collect()
@@ -373,17 +362,9 @@ fn shares(nodes: &[f32]) -> Vec<Lanes> {
     nodes.iter().map(|own| Lanes(std::array::from_fn(|lane| share(*own, lane as f32)))).collect()
 }
 
-/// What a strip sends that is all as at one node.
-#[inline(always)]
-fn release<const FUSED: bool>(source: &[Lanes; CHANNELS], node: &Coefficients) -> Release {
-    let mut sent = Release::NONE;
-    add_node::<FUSED>(&mut sent, source, node);
-    sent
-}
-
 /// What a strip sends, each voxel its shares of the nodes.
 #[inline(always)]
-fn release_between<const FUSED: bool>(
+fn release<const FUSED: bool>(
     source: &[Lanes; CHANNELS],
     shares: &[Lanes],
     nodes: &[Coefficients],

@@ -52,7 +52,6 @@ pub fn send(
         Arg::from(table),
         Arg::from(&laid.bright.density),
         Arg::from(&laid.bright.source),
-        Arg::from(&laid.mix),
         Arg::from(&laid.scale),
         Arg::from(&laid.deposit),
     ];

@@ -16,8 +16,8 @@ const THREADS: u32 = 128;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 struct Picture {
-    first_mm: [f64; 2],
-    step_mm: f64,
+    first_mm: [f32; 2],
+    step_mm: f32,
     size: [i32; 2],
     first: i32,
     here: i32,
@@ -27,25 +27,25 @@ struct Picture {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Field {
-    voxel_mm: [f64; 3],
-    step_mm: [[f64; 3]; 3],
-    sad_mm: f64,
-    footprint_mm: f64,
-    focal_sigma_mm: [f64; 2],
-    jaw_distance_mm: [f64; 2],
-    jaw_transmission: f64,
-    extra_distance_mm: f64,
-    extra_sigma_mm: f64,
-    extra_share: f64,
-    scale: f64,
-    tilt_reach: f64,
-    depth_step_cm: f64,
-    surface_gy: f64,
-    surface_scale: f64,
-    surface_range_mm: f64,
-    surface_falloff_per_mm: f64,
-    surface_sigma_mm: f64,
-    leaf_distance_mm: f64,
+    voxel_mm: [f32; 3],
+    step_mm: [[f32; 3]; 3],
+    sad_mm: f32,
+    footprint_mm: f32,
+    focal_sigma_mm: [f32; 2],
+    jaw_distance_mm: [f32; 2],
+    jaw_transmission: f32,
+    extra_distance_mm: f32,
+    extra_sigma_mm: f32,
+    extra_share: f32,
+    scale: f32,
+    tilt_reach: f32,
+    depth_step_cm: f32,
+    surface_gy: f32,
+    surface_scale: f32,
+    surface_range_mm: f32,
+    surface_falloff_per_mm: f32,
+    surface_sigma_mm: f32,
+    leaf_distance_mm: f32,
     focal: Picture,
     surface: Picture,
     scattered: Picture,
@@ -65,27 +65,41 @@ pub struct Field {
     along_y: i32,
 }
 
-/// The numbers of all tables, one behind the other.
+/// The numbers of all tables, one behind the other, and the tables of sums, of which differences count.
 #[derive(Default)]
-struct Numbers(Vec<f64>);
+struct Numbers {
+    numbers: Vec<f32>,
+    sums: Vec<f64>,
+}
 
 impl Numbers {
     /// Where they begin.
     fn add(&mut self, values: impl IntoIterator<Item = f64>) -> i32 {
-        let at = int(self.0.len());
-        self.0.extend(values);
+        let at = int(self.numbers.len());
+        self.numbers.extend(values.into_iter().map(|v| v as f32));
         at
     }
 
-    fn picture<T: Copy + Into<f64>>(&mut self, picture: &Values<'_, T>) -> Picture {
-        let values = picture.parts.iter().flat_map(|part| part.iter().map(|v| (*v).into()));
-        Picture {
-            first: self.add(values),
-            first_mm: picture.first_mm,
-            step_mm: picture.step_mm,
-            size: picture.size.map(int),
-            here: 1,
-        }
+    fn picture(&mut self, picture: &Values<'_, f32>) -> Picture {
+        let first = int(self.numbers.len());
+        self.numbers.extend(picture.parts.iter().flat_map(|part| part.iter()));
+        described_picture(picture, first)
+    }
+
+    fn table_of_sums(&mut self, picture: &Values<'_, f64>) -> Picture {
+        let first = int(self.sums.len());
+        self.sums.extend(picture.parts.iter().flat_map(|part| part.iter()));
+        described_picture(picture, first)
+    }
+}
+
+fn described_picture<T>(picture: &Values<'_, T>, first: i32) -> Picture {
+    Picture {
+        first,
+        first_mm: picture.first_mm.map(|mm| mm as f32),
+        step_mm: picture.step_mm as f32,
+        size: picture.size.map(int),
+        here: 1,
     }
 }
 
@@ -95,7 +109,7 @@ fn described(
     kernel: &BeamKernel,
     tilt: &TiltNorm,
     medium: &Medium,
-) -> (Field, Vec<f64>) {
+) -> (Field, Numbers) {
     let grid = &medium.grid;
     let FluenceTables {
         sad_mm,
@@ -122,16 +136,16 @@ fn described(
     let (tilts, tilt_reach) = tilt.factors();
     let softening = field.machine.softening.points();
     let mut out = Field {
-        voxel_mm: in_device(grid.centre_mm(0, 0, 0)),
-        step_mm: steps,
-        sad_mm,
-        footprint_mm: lattice.spacing_mm[0],
-        focal_sigma_mm,
-        jaw_distance_mm,
-        jaw_transmission,
-        scale,
-        tilt_reach,
-        depth_step_cm,
+        voxel_mm: in_device(grid.centre_mm(0, 0, 0)).map(|mm| mm as f32),
+        step_mm: steps.map(|step| step.map(|mm| mm as f32)),
+        sad_mm: sad_mm as f32,
+        footprint_mm: lattice.spacing_mm[0] as f32,
+        focal_sigma_mm: focal_sigma_mm.map(|mm| mm as f32),
+        jaw_distance_mm: jaw_distance_mm.map(|mm| mm as f32),
+        jaw_transmission: jaw_transmission as f32,
+        scale: scale as f32,
+        tilt_reach: tilt_reach as f32,
+        depth_step_cm: depth_step_cm as f32,
         size: grid.size().map(int),
         openings: int(openings.len()),
         openings_at: numbers.add(openings.into_iter().flatten()),
@@ -147,26 +161,26 @@ fn described(
         ..Field::default()
     };
     if let Some(extra) = extra_focal {
-        out.extra_distance_mm = extra.distance_mm;
-        out.extra_sigma_mm = extra.sigma_mm;
-        out.extra_share = extra.share;
+        out.extra_distance_mm = extra.distance_mm as f32;
+        out.extra_sigma_mm = extra.sigma_mm as f32;
+        out.extra_share = extra.share as f32;
     }
     if let Some(electrons) = electrons {
-        out.surface_gy = field.electrons_gy;
-        out.surface_scale = electron_scale;
-        out.surface_range_mm = electrons.range_mm;
-        out.surface_falloff_per_mm = electrons.falloff_per_mm;
-        out.surface_sigma_mm = electrons.sigma_mm;
+        out.surface_gy = field.electrons_gy as f32;
+        out.surface_scale = electron_scale as f32;
+        out.surface_range_mm = electrons.range_mm as f32;
+        out.surface_falloff_per_mm = electrons.falloff_per_mm as f32;
+        out.surface_sigma_mm = electrons.sigma_mm as f32;
     }
     if let Some(leaves) = leaves {
         out.leaves = 1;
         out.along_y = i32::from(leaves.along_y);
-        out.leaf_distance_mm = leaves.distance_mm;
-        out.focal = numbers.picture(&leaves.focal);
+        out.leaf_distance_mm = leaves.distance_mm as f32;
+        out.focal = numbers.table_of_sums(&leaves.focal);
         out.scattered = leaves.scattered.map(|p| numbers.picture(&p)).unwrap_or_default();
-        out.surface = leaves.electrons.map(|p| numbers.picture(&p)).unwrap_or_default();
+        out.surface = leaves.electrons.map(|p| numbers.table_of_sums(&p)).unwrap_or_default();
     }
-    (out, numbers.0)
+    (out, numbers)
 }
 
 /// What the voxels of a medium hold and where rays have come to.
@@ -191,11 +205,14 @@ pub fn release(
     energy: &Buffer<f32>,
 ) -> Result<Buffer<Release>, CudaError> {
     let (field, numbers) = described(field, kernel, tilt, voxels.medium);
-    let numbers = session.upload(&numbers)?;
+    // None at all cannot be uploaded.
+    let sums = if numbers.sums.is_empty() { &[0.0][..] } else { &numbers.sums };
+    let (numbers, sums) = (session.upload(&numbers.numbers)?, session.upload(sums)?);
     let released = session.alloc(voxels.medium.grid.len())?;
     let args = [
         Arg::value(&field),
         Arg::from(&numbers),
+        Arg::from(&sums),
         Arg::from(voxels.density),
         Arg::from(voxels.depth_mm),
         Arg::value(&factor),

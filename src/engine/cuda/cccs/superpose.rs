@@ -55,7 +55,7 @@ pub struct Heading {
 }
 
 /// `struct Slab` of `kernels/cccs.cuh`, which only the card writes and reads.
-pub type Slab = [i32; 8];
+pub type Slab = [i32; 16];
 /// `struct Box` of `kernels/cccs.cuh`, likewise.
 pub type SlabBox = [i32; 4];
 
@@ -63,16 +63,15 @@ pub type SlabBox = [i32; 4];
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Coefficients {
-    sums: [f32; CHANNELS],
-    scatter: [[f32; 2]; SCATTER.end - SCATTER.start],
+    primary_sum: [f32; 2],
     primary: [[f32; 2]; PRIMARY.end - PRIMARY.start],
+    scatter_sum: [f32; 2],
+    scatter: [[f32; 2]; SCATTER.end - SCATTER.start],
     none: [f32; 2],
 }
 
-/// `struct Source` of `kernels/cccs.cuh`, primary and scatter.
-pub type Source = [f32; 2];
-/// `struct Mix` of `kernels/cccs.cuh`, likewise.
-pub type Mix = [f32; 2];
+/// `struct Source` of `kernels/cccs.cuh`: primary and scatter, and how much of either is deep.
+pub type Source = [f32; 4];
 
 /// `struct Rays` of `kernels/cccs.cu`, field for field.
 #[repr(C)]
@@ -191,11 +190,15 @@ fn headings(placement: &Placement, directions: &[Direction]) -> Vec<Heading> {
 pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
     // Lengths come as the exponent of 2 of the slowest term.
     let per_exponent = (-1.0 / (SLOWEST_PER_CM * LOG2_E)) as f32;
-    let row = |c: &crate::engine::cccs::angles::Coefficients| Coefficients {
-        sums: c.sums.map(|s| s * per_exponent),
-        scatter: c.scatter,
-        primary: c.primary,
-        none: [0.0; 2],
+    let row = |c: &crate::engine::cccs::angles::Coefficients| {
+        let [near, deep, near_scatter, deep_scatter] = c.sums.map(|s| s * per_exponent);
+        Coefficients {
+            primary_sum: [near, deep],
+            primary: c.primary,
+            scatter_sum: [near_scatter, deep_scatter],
+            scatter: c.scatter,
+            none: [0.0; 2],
+        }
     };
     table.rows().iter().map(row).collect()
 }
@@ -226,7 +229,6 @@ pub struct Laid {
     marches: Buffer<March>,
     pub bright: Part,
     faint: Option<Part>,
-    pub mix: Buffer<Mix>,
     pub deposit: Buffer<i32>,
     pub scale: Buffer<i32>,
 }
@@ -240,7 +242,6 @@ impl Laid {
             marches: session.upload(&layouts.marches)?,
             bright: Part::new(session, &layouts)?,
             faint: faint.map(|_| Part::new(session, &layouts)).transpose()?,
-            mix: session.alloc(layouts.cells)?,
             deposit: session.alloc(layouts.cells)?,
             scale: session.alloc(2)?,
             layouts,
@@ -279,7 +280,6 @@ impl Laid {
             Arg::from(released.density),
             Arg::from(released.release),
             Arg::from(&self.scale),
-            Arg::from(&self.mix),
         ]);
         for part in [bright, faint] {
             args.extend([Arg::from(&part.density), Arg::from(&part.source), Arg::from(&part.boxes)]);
@@ -287,10 +287,8 @@ impl Laid {
         let size = released.placement.lattice.size;
         session.launch("cccs", "cccs_lay_out", tiles(size), &args)?;
         for march in &self.layouts.marches {
-            let mut args = vec![Arg::value(march), Arg::int(split), Arg::from(&self.mix)];
-            for part in [bright, faint] {
-                args.extend([Arg::from(&part.density), Arg::from(&part.source)]);
-            }
+            let args =
+                [Arg::value(march), Arg::int(split), Arg::from(&bright.density), Arg::from(&faint.density)];
             let [columns, across, plane, slabs] =
                 [march.columns, march.across, march.plane, march.slabs].map(|n| n.unsigned_abs() as usize);
             let shape = Shape::covering([plane - columns * across, slabs, 1], [THREADS, 1, 1]);
@@ -316,6 +314,7 @@ impl Laid {
         let args = [
             Arg::int(count),
             Arg::int(most_slabs),
+            Arg::int(usize::from(kernel == "cccs_faint")),
             Arg::from(&self.marches),
             Arg::from(&headings),
             Arg::from(&slabs),
@@ -330,7 +329,6 @@ impl Laid {
             Arg::from(table),
             Arg::from(&part.density),
             Arg::from(&part.source),
-            Arg::from(&self.mix),
             Arg::from(&self.scale),
             Arg::from(&self.deposit),
         ];
