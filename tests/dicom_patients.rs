@@ -1,19 +1,16 @@
 //! The reader against real cases: figures from `data/patients/README.md`.
 
 mod common;
+#[path = "common/opened.rs"]
+mod opened;
 
-use beamsight::case::{Case, DoseStatus, Radiation, Remark, StructureKind};
+use beamsight::case::{DoseStatus, Radiation, Remark, StructureKind};
 use beamsight::dicom::{Choice, load, scan};
 use common::patient_case;
+use opened::open;
 
 fn said(remarks: &[Remark], words: &str) {
     assert!(remarks.iter().any(|r| r.message.contains(words)), "'{words}' in {remarks:#?}");
-}
-
-fn open(name: &str) -> Option<Case> {
-    let folder = patient_case(name)?;
-    let catalogue = scan(&folder, &|_| true).unwrap();
-    Some(load(&catalogue, Choice::default(), &|_| true).unwrap())
 }
 
 #[test]

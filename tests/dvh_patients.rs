@@ -1,14 +1,15 @@
 //! DVHs on a real case against the published numbers of `data/patients/README.md`.
 
 mod common;
+#[path = "common/opened.rs"]
+mod opened;
 
 use beamsight::analysis::Dvh;
-use beamsight::case::{Case, Structure};
-use beamsight::dicom::{Choice, load, scan};
+use beamsight::case::Structure;
 use beamsight::engine::Watch;
 use beamsight::geometry::{Grid, Mask};
-use common::patient_case;
 use glam::DVec3;
+use opened::open;
 use std::sync::Arc;
 
 /// The published voxels of a structure (those whose centre its contours hold), as rectangles round runs of voxels: a
@@ -31,9 +32,7 @@ fn whole_voxels(structure: &Structure, grid: &Arc<Grid>) -> Mask {
 
 #[test]
 fn openkbp_doses_are_the_published_ones() {
-    let Some(folder) = patient_case("openkbp-pt200") else { return };
-    let catalogue = scan(&folder, &|_| true).unwrap();
-    let case: Case = load(&catalogue, Choice::default(), &|_| true).unwrap();
+    let Some(case) = open("openkbp-pt200") else { return };
     let grid = case.ct.as_ref().unwrap().hu.grid();
     let dose = &case.doses[0];
     assert!((dose.max_gy() - 73.769).abs() < 6e-4, "{}", dose.max_gy());
@@ -68,9 +67,7 @@ fn openkbp_doses_are_the_published_ones() {
 /// Planes 75 mm apart: the greatest dose stands in one of them, and is that of the structure which holds the place.
 #[test]
 fn the_greatest_dose_of_thick_planes_is_read() {
-    let Some(folder) = patient_case("oncentra-phantom") else { return };
-    let catalogue = scan(&folder, &|_| true).unwrap();
-    let case: Case = load(&catalogue, Choice::default(), &|_| true).unwrap();
+    let Some(case) = open("oncentra-phantom") else { return };
     let grid = case.ct.as_ref().unwrap().hu.grid();
     let big = whole_voxels(case.structures.by_name("Big").unwrap(), grid);
     for dose in case.doses.iter().filter(|dose| dose.max_gy() > 0.0) {

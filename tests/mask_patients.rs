@@ -1,19 +1,14 @@
 //! Contours to voxels on real cases: volumes of `data/patients/README.md`.
 
 mod common;
+#[path = "common/opened.rs"]
+mod opened;
 
-use beamsight::case::{Case, Structure};
-use beamsight::dicom::{Choice, load, scan};
+use beamsight::case::Structure;
 use beamsight::geometry::{Grid, Mask, body_contours};
-use common::patient_case;
 use glam::DVec3;
+use opened::open;
 use std::sync::Arc;
-
-fn open(name: &str) -> Option<Case> {
-    let folder = patient_case(name)?;
-    let catalogue = scan(&folder, &|_| true).unwrap();
-    Some(load(&catalogue, Choice::default(), &|_| true).unwrap())
-}
 
 fn mask(grid: &Arc<Grid>, contours: &[Vec<DVec3>]) -> Mask {
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();

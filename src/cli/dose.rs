@@ -186,9 +186,14 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let start = Instant::now();
     let result = compute(args, &case, plan, engine, device)?;
     let seconds = start.elapsed().as_secs_f64();
-    // Of one run for all beams the receipt names every card.
-    let of_run = result.certainty.as_ref().and(result.receipts.first()).map(|receipt| receipt.device.clone());
-    let on = of_run.unwrap_or(computing);
+    // Where it was computed, which is not where it was asked for if the CPU stood in for a card.
+    let mut devices: Vec<&str> = Vec::new();
+    for receipt in &result.receipts {
+        if !devices.contains(&receipt.device.as_str()) {
+            devices.push(&receipt.device);
+        }
+    }
+    let on = if devices.is_empty() { computing } else { devices.join(" and ") };
     let json = figures_json(args, &case, &result, &on, seconds);
     let mut text = describe(&result);
     let _ = writeln!(text, "  whole run {seconds:.2} s on {on}");
