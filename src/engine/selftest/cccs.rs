@@ -111,11 +111,15 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
     add("slabs of lung and bone 5x5", &layers, &machine, field(square(50.0), 0.0, 0.0, 0.0), Quality::Full);
     let mut random = Random(7);
     let seeds: Vec<f32> = (0..4096).map(|_| random.unit() as f32).collect();
-    let speckled = patient(DVec3::new(3.0, 4.0, 5.0), [50, 40, 30], |p| {
-        let at = |x: f64, n: usize| (x + 100.0) as usize / n;
-        let value = seeds[(at(p.x, 9) * 7 + at(p.y, 11) * 131 + at(p.z, 13) * 17) % seeds.len()];
-        if p.length() > 72.0 { (0.0, Material::Air) } else { (0.2 + 1.3 * value, Material::Water) }
-    })?;
+    // Another density in every block of so many mm.
+    let speckles = |p: DVec3, block_mm: [usize; 3]| {
+        let [x, y, z] = [0, 1, 2].map(|axis| (p[axis] + 100.0) as usize / block_mm[axis]);
+        (0.2 + 1.3 * seeds[(x * 7 + y * 131 + z * 17) % seeds.len()], Material::Water)
+    };
+    let ball = |p: DVec3, radius_mm: f64, block_mm: [usize; 3]| {
+        if p.length() > radius_mm { (0.0, Material::Air) } else { speckles(p, block_mm) }
+    };
+    let speckled = patient(DVec3::new(3.0, 4.0, 5.0), [50, 40, 30], |p| ball(p, 72.0, [9, 11, 13]))?;
     let asymmetric = Jaws { x: [-13.0, 42.0], y: [-37.0, 8.0] };
     add(
         "speckled ball, field edges, turned",
@@ -151,21 +155,13 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
         field(square(30.0), 10.0, 0.0, 0.0),
         Quality::Standard,
     );
-    let fine_speckled = patient(DVec3::splat(1.0), [70, 80, 60], |p| {
-        let at = |x: f64| (x + 100.0) as usize;
-        let value = seeds[(at(p.x) * 7 + at(p.y) * 131 + at(p.z) * 17) % seeds.len()];
-        (0.2 + 1.3 * value, Material::Water)
-    })?;
+    let fine_speckled = patient(DVec3::splat(1.0), [70, 80, 60], |p| speckles(p, [1; 3]))?;
     add("speckles of 1 mm", &fine_speckled, &machine, field(square(30.0), 20.0, 10.0, 0.0), Quality::Full);
-    let speckled_at_slabs = patient(DVec3::splat(2.5), [60, 60, 60], |p| {
-        let at = |x: f64| (x + 100.0) as usize / 3;
-        let value = seeds[(at(p.x) * 7 + at(p.y) * 131 + at(p.z) * 17) % seeds.len()];
-        if p.length() > 70.0 { (0.0, Material::Air) } else { (0.2 + 1.3 * value, Material::Water) }
-    })?;
+    let fine_ball = patient(DVec3::splat(2.5), [60; 3], |p| ball(p, 70.0, [3; 3]))?;
     for (quality, gantry_deg) in [(Quality::Standard, 37.0), (Quality::Full, 0.0)] {
         add(
             "speckled ball of 2.5 mm",
-            &speckled_at_slabs,
+            &fine_ball,
             &machine,
             field(asymmetric, gantry_deg, 15.0, 0.0),
             quality,
