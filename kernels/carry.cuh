@@ -11,13 +11,12 @@ struct Sends {
     float primary[TERMS - PRIMARY_FIRST];
 };
 
-// Those at a part of the way from one row of the table to the next; `NEAREST`: of the one that is nearer. The mix changes along a
-// line so slowly that it is that of a voxel nearby.
+// Those at a part of the way from one row of the table to the next; `NEAREST`: of the one that is nearer.
 template <bool NEAREST = false>
 __device__ inline Sends mixed(const Coefficients* __restrict__ rows, float part, const Mix& mix, float units)
 {
     // Two numbers of either channel at once, as they are read.
-    constexpr int PRIMARY_PAIRS = 1 + TERMS - PRIMARY_FIRST, PAIRS = PRIMARY_PAIRS + 1 + SCATTER_END;
+    constexpr int PRIMARY_PAIRS = 1 + TERMS - PRIMARY_FIRST;
     constexpr int QUADS = sizeof(Coefficients) / sizeof(float4);
     const float4* low = reinterpret_cast<const float4*>(rows + (NEAREST && part > 0.5f));
     const float4* high = low + QUADS;
@@ -41,7 +40,7 @@ __device__ inline Sends mixed(const Coefficients* __restrict__ rows, float part,
             sent[2 * quad + 1] = fmaf(next.w, second[3], fmaf(next.z, second[2], sent[2 * quad + 1]));
         }
     }
-    static_assert(PAIRS <= 2 * QUADS, "all of a row");
+    static_assert(PRIMARY_PAIRS + 1 + SCATTER_END <= 2 * QUADS, "all of a row");
     Sends sends;
     sends.sums[0] = sent[0];
     sends.sums[1] = sent[PRIMARY_PAIRS];

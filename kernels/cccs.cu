@@ -308,9 +308,9 @@ cccs_walk(const int headings, const int most_slabs, const int faint, const March
     slab.until = step - begun + kept;
     int moves[2];
     for (int axis = 0; axis < 2; ++axis) {
-        // From the centre of the cell in which they come into the slab.
+        // From the centre of their first cell there.
         double entry = heading.start[axis] + heading.per_slab[axis] * step;
-        double move = entry - floor(entry) - 0.5 + (ahead + 0.5) * heading.per_slab[axis];
+        double move = entry - first[axis] - 0.5 + (ahead + 0.5) * heading.per_slab[axis];
         slab.ray[axis] = (float)(move * march.spacing_mm[axis] - march.from_mm[axis]);
         moves[axis] = (int)rint(move);
     }
@@ -465,6 +465,7 @@ __device__ inline void transport(const March* __restrict__ marches, const int mo
                     if (any_lane(here[n] < 0.0f && !kept_for)) {
                         // Behind a wall a line is elsewhere.
                         int entry = (here[0] == WALL ? cell[n] : cell[0]) - slab_cell;
+                        // Not the slab at hand: what else stands there is read only now.
                         find_sends<FAINT>(lines, march, heading, *way, table, density_list, source_list, source.mix, entry,
                                           units);
                     }

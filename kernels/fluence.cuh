@@ -84,7 +84,7 @@ __device__ inline float cumulative_integral(const Field& field, const float* __r
 }
 
 __device__ inline float above_edge(const Field& field, const float* __restrict__ numbers, float x, float edge,
-                                    float sigma, float width)
+                                   float sigma, float width)
 {
     float s = x - edge;
     float reach = REACH_SIGMAS * sigma + 0.5f * width;
@@ -111,7 +111,7 @@ __device__ inline float edge_sigma(const Field& field, int axis, float edge_mm, 
 
 // Part of the focal spot seen through a pair of jaws.
 __device__ inline float focal_through(const Field& field, const float* __restrict__ numbers,
-                                       const float* __restrict__ edges, int axis, float at, float distance_mm)
+                                      const float* __restrict__ edges, int axis, float at, float distance_mm)
 {
     float width = field.footprint_mm * field.sad_mm / distance_mm;
     float sigma = edge_sigma(field, axis, field.jaw_distance_mm[axis], distance_mm);
@@ -122,7 +122,7 @@ __device__ inline float focal_through(const Field& field, const float* __restric
 
 // Part of the extra-focal source seen through a pair of jaws.
 __device__ inline float extra_through(const Field& field, const float* __restrict__ numbers,
-                                       const float* __restrict__ edges, int axis, float at, float distance_mm)
+                                      const float* __restrict__ edges, int axis, float at, float distance_mm)
 {
     float jaw = field.jaw_distance_mm[axis];
     float point = at * distance_mm / field.sad_mm;
@@ -171,7 +171,7 @@ __device__ inline float mean_of(const Picture& picture, const double* __restrict
 
 // Part of the extra-focal source seen behind the leaves: between planes, each between its points.
 __device__ inline float scattered_at(const Picture& picture, const float* __restrict__ numbers, const float at[2],
-                                      float offset_mm)
+                                     float offset_mm)
 {
     float k = clamp((offset_mm - FIRST_PLANE_MM) / PLANE_STEP_MM, 0.0f, PLANES - 1);
     int below = min((int)k, PLANES - 2);
@@ -249,8 +249,8 @@ __device__ inline float fluence_at(const Field& field, const float* __restrict__
 }
 
 // Electrons that come with the photons, 1 on the axis of the reference field.
-__device__ inline float electrons_at(const Field& field, const float* __restrict__ numbers, const double* __restrict__ sums,
-                                     const float at[2])
+__device__ inline float electrons_at(const Field& field, const float* __restrict__ numbers,
+                                     const double* __restrict__ sums, const float at[2])
 {
     float sum = 0.0f;
     if (field.leaves) {

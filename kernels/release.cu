@@ -32,7 +32,7 @@ __device__ inline void tilt_at(const Field& field, const float* __restrict__ num
     for (int axis = 0; axis < 2; ++axis) {
         float place = clamp((tangents[axis] / field.tilt_reach + 1.0f) * 0.5f * (TILTS - 1), 0.0f, TILTS - 1);
         cell[axis] = min((int)place, TILTS - 2);
-        part[axis] = (float)(place - cell[axis]);
+        part[axis] = place - cell[axis];
     }
     const float* low = numbers + field.tilt_at + 4 * (cell[1] * TILTS + cell[0]);
     const float* high = low + 4 * TILTS;
@@ -47,8 +47,8 @@ __device__ inline void tilt_at(const Field& field, const float* __restrict__ num
 // added to `energy`.
 extern "C" __global__ void __launch_bounds__(128)
 release_all(const Field field, const float* __restrict__ numbers, const double* __restrict__ sums,
-            const float* __restrict__ density, const float* __restrict__ depth_mm, const float factor, Release* __restrict__ release,
-            float* __restrict__ energy)
+            const float* __restrict__ density, const float* __restrict__ depth_mm, const float factor,
+            Release* __restrict__ release, float* __restrict__ energy)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int j = blockIdx.y, k = blockIdx.z;
@@ -88,11 +88,9 @@ release_all(const Field field, const float* __restrict__ numbers, const double* 
             }
             if (field.surface_gy > 0.0f && depth < field.surface_range_mm) {
                 float end = expf(-field.surface_falloff_per_mm * field.surface_range_mm);
-                float with_depth = fmaxf((expf(-field.surface_falloff_per_mm * fmaxf(depth, 0.0f)) - end) / (1.0f - end), 0.0f);
-                if (with_depth > 0.0f) {
-                    float gy = field.surface_gy * with_depth * electrons_at(field, numbers, sums, at) * inverse_square;
-                    energy[index] += factor * (gy * here);
-                }
+                float with_depth = (expf(-field.surface_falloff_per_mm * fmaxf(depth, 0.0f)) - end) / (1.0f - end);
+                float gy = field.surface_gy * with_depth * electrons_at(field, numbers, sums, at) * inverse_square;
+                energy[index] += factor * (gy * here);
             }
         }
     }

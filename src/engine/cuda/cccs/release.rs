@@ -205,9 +205,7 @@ pub fn release(
     energy: &Buffer<f32>,
 ) -> Result<Buffer<Release>, CudaError> {
     let (field, numbers) = described(field, kernel, tilt, voxels.medium);
-    // None at all cannot be uploaded.
-    let sums = if numbers.sums.is_empty() { &[0.0][..] } else { &numbers.sums };
-    let (numbers, sums) = (session.upload(&numbers.numbers)?, session.upload(sums)?);
+    let (numbers, sums) = (session.upload(&numbers.numbers)?, session.upload(&numbers.sums)?);
     let released = session.alloc(voxels.medium.grid.len())?;
     let args = [
         Arg::value(&field),

@@ -300,8 +300,8 @@ impl Laid {
     fn transport(
         &self,
         session: &mut Session<'_>,
-        kernel: &'static str,
         part: &Part,
+        faint: bool,
         headings: &[Heading],
         table: &Buffer<Coefficients>,
     ) -> Result<(), CudaError> {
@@ -314,7 +314,7 @@ impl Laid {
         let args = [
             Arg::int(count),
             Arg::int(most_slabs),
-            Arg::int(usize::from(kernel == "cccs_faint")),
+            Arg::int(usize::from(faint)),
             Arg::from(&self.marches),
             Arg::from(&headings),
             Arg::from(&slabs),
@@ -333,7 +333,7 @@ impl Laid {
             Arg::from(&self.deposit),
         ];
         let shape = Shape::covering([most_cells, count, 1], [THREADS, 1, 1]);
-        session.launch("cccs", kernel, shape, &args)
+        session.launch("cccs", if faint { "cccs_faint" } else { "cccs_bright" }, shape, &args)
     }
 
     fn gather(
@@ -383,11 +383,11 @@ pub fn superpose(
     let placement = &released.placement;
     let laid = Laid::new(session, released)?;
     if let Some(faint) = &laid.faint {
-        laid.transport(session, "cccs_faint", faint, &headings(placement, &beam.faint), table)?;
+        laid.transport(session, faint, true, &headings(placement, &beam.faint), table)?;
     }
     let headings = headings(placement, &beam.directions);
     match walk {
-        Walk::Lattice => laid.transport(session, "cccs_bright", &laid.bright, &headings, table)?,
+        Walk::Lattice => laid.transport(session, &laid.bright, false, &headings, table)?,
         Walk::Original | Walk::Nc => rays::send(session, walk, placement, &laid, &headings, table)?,
     }
     if beam.near {
