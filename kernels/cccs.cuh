@@ -2,8 +2,9 @@
 //
 // The algorithm is that of engine/cpu/cccs, with the same names and constants. For each dominant axis the voxels are laid
 // out once more: in a slab across it, rows of voxels along the contiguous axis one after the other (`across` numbers them),
-// each ended by a cell of wall, and after the last a row of wall. So the cells of a slab are a ring: whatever voxels a line
-// moves on is one number added, and a line that leaves sideways meets a wall, loses what it carried, and comes in again.
+// each ended by at least one cell of wall, and after the last at least one row of wall. So the cells of a slab are a ring: whatever
+// voxels a line moves on is one number added, and a line that leaves sideways meets a wall, loses what it carried, and comes in
+// again.
 
 #pragma once
 
@@ -24,10 +25,9 @@ struct March {
     int columns;         // voxels of a row
     int across;          // rows of a slab
     int slabs;           // along the dominant axis
-    int pitch;           // cells of a row: its voxels and the wall
-    int plane;           // cells of a slab, a multiple of LANES
+    int pitch;           // cells of a row: its voxels and the wall; a multiple of WARP_COLUMNS
+    int plane;           // cells of a slab: a multiple of a stack of warps
     int first_cell;      // where the layout begins in the buffers that hold them all
-    int first_slab;      // likewise in lists of slabs
     unsigned rows_of_cells; // rows to a cell, times 2^32, rounded up
     int stride[3];       // of x-fastest data: along a row, across, along the dominant axis
     float spacing_mm[3]; // likewise
@@ -99,11 +99,6 @@ struct __align__(16) Slab {
 };
 constexpr float EXPONENT_PER_CM = -SLOWEST_PER_CM * 1.44269504f;
 
-// Where a slab releases: least column, greatest, least and greatest row, the greatest negated, so that all are minima.
-struct __align__(16) Box {
-    int least_column, greatest_column_negated, least_row, greatest_row_negated;
-};
-
 // Greatest release (all channels) and greatest density, as bits of floats of zero or more, which order as integers do.
 struct Scale {
     int release_bits;
@@ -127,6 +122,21 @@ __device__ inline int least_of_warp(int value)
         value = min(value, __shfl_xor_sync(ALL_LANES, value, lanes));
     }
     return value;
+}
+
+// A number of cells less than twice the ring's length as one less than the ring's.
+__device__ inline int round_ring(int cell, int ring) { return (int)min((unsigned)cell, (unsigned)(cell - ring)); }
+
+// The lines of a warp begin side by side in so many columns and rows: as many lanes as can be are then where anything is released.
+constexpr int WARP_COLUMNS = 16;
+constexpr int WARP_ROWS = 2;
+static_assert(WARP_COLUMNS * WARP_ROWS == LANES, "a warp");
+
+// Which of the cells of a ring from one on release, bit by bit; `releasing` are those of its slab.
+__device__ inline unsigned releasing_from(const unsigned* __restrict__ releasing, int cell, int ring)
+{
+    int word = cell / LANES, next = word + 1;
+    return __funnelshift_r(releasing[word], releasing[next * LANES < ring ? next : 0], cell % LANES);
 }
 
 __device__ inline float total(const Release& r) { return r.primary[0] + r.primary[1] + r.scatter[0] + r.scatter[1]; }

@@ -241,21 +241,40 @@ near_list(const NearOffset* __restrict__ offsets, const int* __restrict__ used, 
     list->entries[place] = entry;
 }
 
-// Whether anything within reach of a warp's cells releases; they begin at a row and column.
-__device__ inline bool within_reach(const March& march, const Box* __restrict__ boxes, int row, int column, int slab)
+// Lists the cells of a layout, WARP_COLUMNS by WARP_ROWS at a time, within reach of which anything is released: the number of the
+// first of them from the layout's on. In whatever order; `releasing` begin at the first layout.
+extern "C" __global__ void __launch_bounds__(128)
+near_reach(const March march, const unsigned* __restrict__ releasing, int* __restrict__ count, int* __restrict__ reached)
 {
-    int lane = threadIdx.x % LANES;
-    int other = slab - NEAR_REACH + lane;
-    bool reaches = false;
-    if (lane <= 2 * NEAR_REACH && other >= 0 && other < march.slabs) {
-        Box box = boxes[other];
-        int last = column + LANES - 1;
-        int last_row = row + last / march.pitch;
-        bool columns = last >= march.pitch
-                       || (column - NEAR_REACH <= -box.greatest_column_negated && last + NEAR_REACH >= box.least_column);
-        reaches = columns && row - NEAR_REACH <= -box.greatest_row_negated && last_row + NEAR_REACH >= box.least_row;
+    constexpr unsigned COLUMNS = (1u << (WARP_COLUMNS + 2 * NEAR_REACH)) - 1u;
+    int warps_of_row = march.pitch / WARP_COLUMNS, warp = blockIdx.x * blockDim.x + threadIdx.x, slab = blockIdx.y;
+    int row = warp / warps_of_row;
+    int first = row * WARP_ROWS * march.pitch + (warp - row * warps_of_row) * WARP_COLUMNS;
+    unsigned reaches = 0u;
+    if (first < march.plane) {
+        int low = max(slab - NEAR_REACH, 0), high = min(slab + NEAR_REACH, march.slabs - 1);
+        for (int other = low; other <= high && reaches == 0u; ++other) {
+            const unsigned* cells = releasing + (march.first_cell + other * march.plane) / LANES;
+            for (int rows = -NEAR_REACH; rows < WARP_ROWS + NEAR_REACH; ++rows) {
+                // Beyond the ring's ends it is not near, but seldom anything at all.
+                int cell = first + rows * march.pitch - NEAR_REACH;
+                reaches |= releasing_from(cells, round_ring(cell < 0 ? cell + march.plane : cell, march.plane), march.plane);
+            }
+            reaches &= COLUMNS;
+        }
     }
-    return any_lane(reaches);
+    unsigned all = __ballot_sync(ALL_LANES, reaches != 0u);
+    if (all == 0u) {
+        return;
+    }
+    int lane = threadIdx.x % LANES, place = 0;
+    if (lane == 0) {
+        place = atomicAdd(count, __popc(all));
+    }
+    place = __shfl_sync(ALL_LANES, place, 0) + __popc(all & ((1u << lane) - 1u));
+    if (reaches != 0u) {
+        reached[place] = slab * march.plane + first;
+    }
 }
 
 // The number of the stencils for the ray of a strip.
@@ -331,45 +350,42 @@ __device__ inline float received(const March& march, const Receiver& to, const N
            + received_over<3, INSIDE>(march, to, list, table, density, source);
 }
 
-// Adds to what the lines left: engine/cpu/cccs/near.rs.
+// Adds to what the lines left: engine/cpu/cccs/near.rs. As many warps as there are take those listed in turn.
 extern "C" __global__ void __launch_bounds__(128)
 near_add(const March march, const Near near, const NearList* __restrict__ listed, const float4* __restrict__ table,
-         const Box* __restrict__ box_list, const float* __restrict__ density, const Source* __restrict__ source,
-         const Scale* __restrict__ scale, int* __restrict__ deposit)
+         const int* __restrict__ count, const int* __restrict__ reached, const float* __restrict__ density,
+         const Source* __restrict__ source, const Scale* __restrict__ scale, int* __restrict__ deposit)
 {
-    int cell = blockIdx.x * blockDim.x + threadIdx.x;
-    int slab = blockIdx.y;
-    float unit = unit_of(*scale);
-    int row = cell / march.pitch;
-    int column = cell - row * march.pitch;
-    int first = cell / LANES * LANES;
-    int first_row = first / march.pitch;
-    bool reached = cell < march.plane && unit > 0.0f
-                   && within_reach(march, box_list + march.first_slab, first_row, first - first_row * march.pitch, slab);
-    if (!__syncthreads_or(reached)) {
-        return;
-    }
     __shared__ NearList list;
     const int4* from_list = reinterpret_cast<const int4*>(listed);
     for (unsigned i = threadIdx.x; i < sizeof(NearList) / sizeof(int4); i += blockDim.x) {
         reinterpret_cast<int4*>(&list)[i] = from_list[i];
     }
     __syncthreads();
-    if (!reached) {
+    float unit = unit_of(*scale);
+    if (!(unit > 0.0f)) {
         return;
     }
-    bool in_box = row < march.across && column < march.columns;
-    int at = march.first_cell + slab * march.plane + cell;
-    float ray[3] = {((float)(column / STRIP * STRIP) + 0.5f * (STRIP - 1)) * march.spacing_mm[0] - march.from_mm[0],
-                    (float)row * march.spacing_mm[1] - march.from_mm[1],
-                    (float)slab * march.spacing_mm[2] - march.from_mm[2]};
-    int table_row = (tilt_at(near, ray) * march.slabs + slab) * NEAR_OFFSETS;
-    Receiver to = {row, column, slab, at, in_box ? fabsf(density[at]) : 0.0f, table_row};
-    bool inside = slab >= NEAR_REACH && slab < march.slabs - NEAR_REACH && row >= NEAR_REACH
-                  && row < march.across - NEAR_REACH && column >= NEAR_REACH && column < march.columns - NEAR_REACH;
-    float sum = __all_sync(ALL_LANES, inside) ? received<true>(march, to, list, table, density, source)
-                                              : received<false>(march, to, list, table, density, source);
-    if (sum != 0.0f) {
-        atomicAdd(deposit + at, __float2int_rn(sum * to.density / unit));
+    int warps = gridDim.x * blockDim.x / LANES;
+    for (int n = (blockIdx.x * blockDim.x + threadIdx.x) / LANES; n < *count; n += warps) {
+        int lane = threadIdx.x % LANES;
+        int of_layout = reached[n] + lane / WARP_COLUMNS * march.pitch + lane % WARP_COLUMNS;
+        int slab = of_layout / march.plane, cell = of_layout - slab * march.plane;
+        int row = __umulhi(cell, march.rows_of_cells);
+        int column = cell - row * march.pitch;
+        bool in_box = row < march.across && column < march.columns;
+        int at = march.first_cell + of_layout;
+        float ray[3] = {((float)(column / STRIP * STRIP) + 0.5f * (STRIP - 1)) * march.spacing_mm[0] - march.from_mm[0],
+                        (float)row * march.spacing_mm[1] - march.from_mm[1],
+                        (float)slab * march.spacing_mm[2] - march.from_mm[2]};
+        int table_row = (tilt_at(near, ray) * march.slabs + slab) * NEAR_OFFSETS;
+        Receiver to = {row, column, slab, at, in_box ? fabsf(density[at]) : 0.0f, table_row};
+        bool inside = slab >= NEAR_REACH && slab < march.slabs - NEAR_REACH && row >= NEAR_REACH
+                      && row < march.across - NEAR_REACH && column >= NEAR_REACH && column < march.columns - NEAR_REACH;
+        float sum = __all_sync(ALL_LANES, inside) ? received<true>(march, to, list, table, density, source)
+                                                  : received<false>(march, to, list, table, density, source);
+        if (sum != 0.0f) {
+            atomicAdd(deposit + at, __float2int_rn(sum * to.density / unit));
+        }
     }
 }

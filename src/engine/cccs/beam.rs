@@ -12,9 +12,9 @@ use glam::{DMat3, DVec3};
 use std::sync::Arc;
 
 /// Of the greatest release: what is carried along a few directions, as it is smooth and next to nothing. Leakage, most of it.
-pub const FAINTEST: f32 = 0.015;
+pub const FAINTEST: f32 = 0.0175;
 /// How few.
-const FAINT_DIRECTIONS: usize = 64;
+const FAINT_DIRECTIONS: usize = 72;
 
 /// Thinner than this (g/cm3) holds no dose worth the name.
 pub const VACUUM_G_CM3: f32 = 1e-4;

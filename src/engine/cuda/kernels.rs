@@ -3,10 +3,11 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 10] = [
+const SOURCES: [(&str, &str); 11] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("gamma", include_str!("../../../kernels/ptx/gamma.ptx")),
+    ("layout", include_str!("../../../kernels/ptx/layout.ptx")),
     ("likeness", include_str!("../../../kernels/ptx/likeness.ptx")),
     ("mccs", include_str!("../../../kernels/ptx/mccs.ptx")),
     ("near", include_str!("../../../kernels/ptx/near.ptx")),

@@ -167,6 +167,7 @@ mod tests {
         let sources = [
             include_str!("../../../../kernels/cccs.cuh"),
             include_str!("../../../../kernels/cccs.cu"),
+            include_str!("../../../../kernels/layout.cu"),
             include_str!("../../../../kernels/near.cu"),
             include_str!("../../../../kernels/fluence.cuh"),
         ];
@@ -187,6 +188,10 @@ mod tests {
             ("DEG_PER_ROW", STEP_DEG),
             ("TILTS", TILTS as f64),
             ("LANES", superpose::LANES as f64),
+            ("WARP_COLUMNS", superpose::WARP_COLUMNS as f64),
+            ("WARP_ROWS", superpose::WARP_ROWS as f64),
+            ("STACKED", superpose::STACKED as f64),
+            ("CELLS", superpose::CELLS as f64),
             ("NEAR_REACH", f64::from(REACH)),
             ("NEAR_OFFSETS", near::OFFSETS as f64),
             ("NEAR_POWERS", POWERS as f64),
@@ -201,24 +206,26 @@ mod tests {
     /// The host's declarations are as large as the kernels'.
     #[test]
     fn the_kernels_are_called_as_declared() {
-        let cccs = ptx("cccs").unwrap();
+        let (cccs, layout) = (ptx("cccs").unwrap(), ptx("layout").unwrap());
         let [march, rays] = [size_of::<superpose::March>(), size_of::<superpose::Rays>()];
-        assert_eq!(signature(cccs, "cccs_scale"), Some(vec![4, 8, 8, 8]));
-        let lay_out = [&[march, march, march, rays, 4, 4][..], &[8; 10]].concat();
-        assert_eq!(signature(cccs, "cccs_lay_out"), Some(lay_out));
-        assert_eq!(signature(cccs, "cccs_walk"), Some(vec![4, 4, 4, 8, 8, 8]));
-        assert_eq!(signature(cccs, "cccs_walls"), Some(vec![march, 4, 8, 8]));
+        assert_eq!(signature(layout, "layout_scale"), Some(vec![4, 8, 8, 8]));
+        let lay_out = [&[march, march, march, rays, 4, 4][..], &[8; 8]].concat();
+        assert_eq!(signature(layout, "layout_fill"), Some(lay_out));
+        assert_eq!(signature(layout, "layout_ways"), Some(vec![4, 4, 4, 8, 8, 8]));
+        assert_eq!(signature(layout, "layout_releasing"), Some(vec![march, 8, 8]));
+        assert_eq!(signature(layout, "layout_windows"), Some(vec![march, 8, 8]));
         for kernel in ["cccs_bright", "cccs_faint"] {
             let sizes = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8];
             assert_eq!(signature(cccs, kernel), Some(sizes), "{kernel}");
         }
-        assert_eq!(signature(cccs, "cccs_gather"), Some(vec![march, march, march, 4, 8, 8, 8]));
+        assert_eq!(signature(layout, "layout_gather"), Some(vec![march, march, march, 4, 8, 8, 8]));
         let near = size_of::<near::Near>();
         let ptx_of_near = ptx("near").unwrap();
         assert_eq!(signature(ptx_of_near, "near_shares"), Some(vec![march, near, 8, 8, 8, 8, 8]));
         assert_eq!(signature(ptx_of_near, "near_powers"), Some(vec![4, near, 8, 8, 8, 8]));
         assert_eq!(signature(ptx_of_near, "near_list"), Some(vec![8, 8, 8]));
-        assert_eq!(signature(ptx_of_near, "near_add"), Some(vec![march, near, 8, 8, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx_of_near, "near_add"), Some(vec![march, near, 8, 8, 8, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx_of_near, "near_reach"), Some(vec![march, 8, 8, 8]));
         let (rays, ptx_of_rays) = (size_of::<rays::RayVoxels>(), ptx("rays").unwrap());
         for kernel in ["rays_original", "rays_nc"] {
             assert_eq!(signature(ptx_of_rays, kernel), Some(vec![rays, 8, 8, 8, 8, 8, 8]), "{kernel}");

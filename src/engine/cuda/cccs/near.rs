@@ -1,6 +1,6 @@
 //! What thin lines misplace next to where energy is released, on a card (`kernels/near.cu`).
 
-use super::superpose::{Coefficients, Heading, Laid, March, ORDERS, Placement, cells};
+use super::superpose::{Coefficients, Heading, LANES, Laid, March, ORDERS, Placement};
 use crate::engine::cccs::beam::Superposition;
 use crate::engine::cccs::near::{Ball, DENSITIES, Offset, PLACES, POWERS, Tilts, WAY, powers_of_density};
 use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape};
@@ -85,6 +85,9 @@ pub fn add_near(
     Ok(())
 }
 
+/// Blocks of `near_add`, which take what there is in turn: more than any card has room for.
+const ADD_BLOCKS: u32 = 4096;
+
 /// The lines, the numbers of the offsets of a cube, and what is sent by angle.
 struct Lines<'a> {
     headings: Buffer<Heading>,
@@ -152,18 +155,27 @@ impl Stencil {
         near: &Near,
         laid: &Laid,
     ) -> Result<(), CudaError> {
+        let cells = march.slabs.unsigned_abs() as usize * march.plane.unsigned_abs() as usize;
+        let (count, reached) = (session.alloc::<i32>(1)?, session.alloc::<i32>(cells / LANES)?);
+        session.fill(&count, 0)?;
+        let args =
+            [Arg::value(march), Arg::from(&laid.bright.releasing), Arg::from(&count), Arg::from(&reached)];
+        let [warps, slabs] =
+            [march.plane.unsigned_abs() as usize / LANES, march.slabs.unsigned_abs() as usize];
+        session.launch("near", "near_reach", Shape::covering([warps, slabs, 1], [128, 1, 1]), &args)?;
         let args = [
             Arg::value(march),
             Arg::value(near),
             Arg::from(&self.list),
             Arg::from(&self.table),
-            Arg::from(&laid.bright.boxes),
+            Arg::from(&count),
+            Arg::from(&reached),
             Arg::from(&laid.bright.density),
             Arg::from(&laid.bright.source),
             Arg::from(&laid.scale),
             Arg::from(&laid.deposit),
         ];
-        session.launch("near", "near_add", cells(march), &args)
+        session.launch("near", "near_add", Shape { blocks: [ADD_BLOCKS, 1, 1], threads: [128, 1, 1] }, &args)
     }
 }
 

@@ -1,4 +1,4 @@
-//! All directions of a beam on a card (`kernels/cccs.cu`).
+//! All directions of a beam on a card (`kernels/layout.cu`, `kernels/cccs.cu`).
 
 use super::near::add_near;
 use super::rays;
@@ -17,6 +17,14 @@ use std::f64::consts::LOG2_E;
 
 /// Lanes of a warp.
 pub(super) const LANES: usize = 32;
+/// The lines that a warp carries, side by side,
+pub(super) const WARP_COLUMNS: usize = 16;
+/// and one above the other.
+pub(super) const WARP_ROWS: usize = 2;
+/// Warps one above the other in a block.
+pub(super) const STACKED: usize = 4;
+/// Cells that a thread of `layout_releasing` takes.
+pub(super) const CELLS: usize = 4;
 /// Threads of a block.
 const THREADS: u32 = 128;
 
@@ -33,7 +41,6 @@ pub struct March {
     pub pitch: i32,
     pub plane: i32,
     pub first_cell: i32,
-    first_slab: i32,
     rows_of_cells: u32,
     stride: [i32; 3],
     spacing_mm: [f32; 3],
@@ -56,8 +63,6 @@ pub struct Heading {
 
 /// `struct Slab` of `kernels/cccs.cuh`, which only the card writes and reads.
 pub type Slab = [i32; 16];
-/// `struct Box` of `kernels/cccs.cuh`, likewise.
-pub type SlabBox = [i32; 4];
 
 /// `struct Coefficients` of `kernels/cccs.cuh`, field for field.
 #[repr(C)]
@@ -73,7 +78,7 @@ pub struct Coefficients {
 /// `struct Source` of `kernels/cccs.cuh`: primary and scatter, and how much of either is deep.
 pub type Source = [f32; 4];
 
-/// `struct Rays` of `kernels/cccs.cu`, field for field.
+/// `struct Rays` of `kernels/layout.cu`, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Rays {
@@ -118,18 +123,17 @@ pub const ORDERS: [[usize; 3]; 3] = [[1, 2, 0], [0, 2, 1], [0, 1, 2]];
 pub struct Layouts {
     pub marches: [March; 3],
     cells: usize,
-    slabs: usize,
 }
 
 impl Layouts {
     fn new(placement: &Placement) -> Self {
         let Lattice { size, spacing_mm } = placement.lattice;
         let steps = [1, size[0], size[0] * size[1]];
-        let (mut cells, mut slabs) = (0, 0);
+        let mut cells = 0;
         let marches = ORDERS.map(|order| {
             let [columns, across, depth] = order.map(|a| size[a]);
-            let pitch = columns + 1;
-            let plane = (pitch * (across + 1)).next_multiple_of(LANES);
+            let pitch = (columns + 1).next_multiple_of(WARP_COLUMNS);
+            let plane = pitch * (across + 1).next_multiple_of(WARP_ROWS * STACKED);
             let march = March {
                 columns: int(columns),
                 across: int(across),
@@ -137,17 +141,15 @@ impl Layouts {
                 pitch: int(pitch),
                 plane: int(plane),
                 first_cell: int(cells),
-                first_slab: int(slabs),
                 rows_of_cells: (1_u64 << 32).div_ceil(pitch as u64) as u32,
                 stride: order.map(|a| int(steps[a])),
                 spacing_mm: order.map(|a| spacing_mm[a] as f32),
                 from_mm: order.map(|a| placement.source_mm[a] as f32),
             };
             cells += plane * depth;
-            slabs += depth;
             march
         });
-        Self { marches, cells, slabs }
+        Self { marches, cells }
     }
 
     /// Slabs of the layout that has most, and cells of a slab likewise.
@@ -207,19 +209,20 @@ pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
 pub struct Part {
     pub density: Buffer<f32>,
     pub source: Buffer<Source>,
-    pub boxes: Buffer<SlabBox>,
+    /// Which cells release, a bit for each.
+    pub releasing: Buffer<u32>,
+    /// Where lines of a warp begin that meet one that does, a bit for each cell.
+    windows: Buffer<u32>,
 }
 
 impl Part {
     fn new(session: &mut Session<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
-        let part = Self {
+        Ok(Self {
             density: session.alloc(layouts.cells)?,
             source: session.alloc(layouts.cells)?,
-            boxes: session.alloc(layouts.slabs)?,
-        };
-        // Minima.
-        session.fill(&part.boxes, 0x7f)?;
-        Ok(part)
+            releasing: session.alloc(layouts.cells / LANES)?,
+            windows: session.alloc(layouts.cells / LANES)?,
+        })
     }
 }
 
@@ -256,7 +259,7 @@ impl Laid {
         ];
         const SCALE_BLOCKS: u32 = 1024;
         let shape = Shape { blocks: [SCALE_BLOCKS, 1, 1], threads: [256, 1, 1] };
-        session.launch("cccs", "cccs_scale", shape, &args)?;
+        session.launch("layout", "layout_scale", shape, &args)?;
         laid.lay_out(session, released)?;
         Ok(laid)
     }
@@ -282,17 +285,20 @@ impl Laid {
             Arg::from(&self.scale),
         ]);
         for part in [bright, faint] {
-            args.extend([Arg::from(&part.density), Arg::from(&part.source), Arg::from(&part.boxes)]);
+            args.extend([Arg::from(&part.density), Arg::from(&part.source)]);
         }
         let size = released.placement.lattice.size;
-        session.launch("cccs", "cccs_lay_out", tiles(size), &args)?;
-        for march in &self.layouts.marches {
-            let args =
-                [Arg::value(march), Arg::int(split), Arg::from(&bright.density), Arg::from(&faint.density)];
-            let [columns, across, plane, slabs] =
-                [march.columns, march.across, march.plane, march.slabs].map(|n| n.unsigned_abs() as usize);
-            let shape = Shape::covering([plane - columns * across, slabs, 1], [THREADS, 1, 1]);
-            session.launch("cccs", "cccs_walls", shape, &args)?;
+        session.launch("layout", "layout_fill", tiles(size), &args)?;
+        for part in [Some(&self.bright), self.faint.as_ref()].into_iter().flatten() {
+            for march in &self.layouts.marches {
+                let args = [Arg::value(march), Arg::from(&part.density), Arg::from(&part.releasing)];
+                let [plane, slabs] = [march.plane, march.slabs].map(|n| n.unsigned_abs() as usize);
+                let shape =
+                    |at_a_time: usize| Shape::covering([plane / at_a_time, slabs, 1], [THREADS, 1, 1]);
+                session.launch("layout", "layout_releasing", shape(CELLS), &args)?;
+                let args = [Arg::value(march), Arg::from(&part.releasing), Arg::from(&part.windows)];
+                session.launch("layout", "layout_windows", shape(LANES), &args)?;
+            }
         }
         Ok(())
     }
@@ -319,13 +325,13 @@ impl Laid {
             Arg::from(&headings),
             Arg::from(&slabs),
         ];
-        session.launch("cccs", "cccs_walk", Shape::covering([ways, 1, 1], [THREADS, 1, 1]), &args)?;
+        session.launch("layout", "layout_ways", Shape::covering([ways, 1, 1], [THREADS, 1, 1]), &args)?;
         let args = [
             Arg::from(&self.marches),
             Arg::int(most_slabs),
             Arg::from(&headings),
             Arg::from(&slabs),
-            Arg::from(&part.boxes),
+            Arg::from(&part.windows),
             Arg::from(table),
             Arg::from(&part.density),
             Arg::from(&part.source),
@@ -350,7 +356,7 @@ impl Laid {
             Arg::from(&self.scale),
             Arg::from(energy),
         ]);
-        session.launch("cccs", "cccs_gather", tiles(size), &args)
+        session.launch("layout", "layout_gather", tiles(size), &args)
     }
 }
 
@@ -358,12 +364,6 @@ impl Laid {
 fn tiles(size: [usize; 3]) -> Shape {
     let tile = LANES as u32;
     Shape { threads: [tile, 8, 1], ..Shape::covering(size, [tile, tile, 1]) }
-}
-
-/// A thread for every cell.
-pub fn cells(march: &March) -> Shape {
-    let [plane, slabs] = [march.plane, march.slabs].map(|n| n.unsigned_abs() as usize);
-    Shape::covering([plane, slabs, 1], [THREADS, 1, 1])
 }
 
 /// Queues all directions, their lines finding their way as `walk` says: adds `factor` times the energy deposited per volume of water of unit density (Gy g/cm3) onto
