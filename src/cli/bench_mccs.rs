@@ -84,8 +84,9 @@ fn as_text(lines: &[Line], device: &str) -> String {
     let _ = writeln!(
         text,
         "Zhou 2010: times of 53.76 million histories (80 batches of {PAPER_BATCH}); on its quad-core 8.91 s a batch. Between its two\n\
-         implementations (Table 4, phantom, as our copy has it): eq. 6 4.43 %, eq. 7 2.14 %, eq. 8 2.63 %; mean dose 0.21 to 0.43 %,\n\
-         standard deviation at the isocentre 1.34 to 1.81 %. Ours: two runs with numbers of their own; sd: voxels above half the maximum."
+         implementations (Table 4: phantom, lung 1, lung 2): eq. 6 4.43 % (of the lungs our copy has less than eq. 8, which cannot be),\n\
+         eq. 7 2.14, 1.12, 1.17 %, eq. 8 2.63, 1.28, 1.77 %; mean dose 0.21, 0.39, 0.43 %; standard deviation at the isocentre 1.34 to\n\
+         1.81 % (its text). Ours: two runs with numbers of their own; sd: voxels above half the maximum."
     );
     text
 }
