@@ -12,7 +12,7 @@ constexpr int TILTS = 17;
 // Finds the greatest release and density.
 extern "C" __global__ void __launch_bounds__(256)
 layout_scale(const int count, const float* __restrict__ density, const Release* __restrict__ release,
-           Scale* __restrict__ scale)
+             Scale* __restrict__ scale)
 {
     float most_density = 0.0f, most_release = 0.0f;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
@@ -104,9 +104,9 @@ __device__ inline void lay(const Part& part, int to, const Laid& laid, const Mix
 // nothing faint is written. Blocks of LANES x 8 take LANES x LANES voxels of a plane across z.
 extern "C" __global__ void __launch_bounds__(256)
 layout_fill(const March along_x, const March along_y, const March along_z, const Rays rays, const int split,
-             const float faintest, const float4* __restrict__ factors, const float* __restrict__ density,
-             const Release* __restrict__ release, const Scale* __restrict__ scale, float* bright_density,
-             Source* bright_source, float* faint_density, Source* faint_source)
+            const float faintest, const float4* __restrict__ factors, const float* __restrict__ density,
+            const Release* __restrict__ release, const Scale* __restrict__ scale, float* bright_density,
+            Source* bright_source, float* faint_density, Source* faint_source)
 {
     // Number by number, so that neither rows nor columns meet in a bank.
     constexpr int NUMBERS = sizeof(Split) / sizeof(float);
@@ -261,7 +261,7 @@ constexpr float FAINT_SHORTEST = 0.2f;
 // direction.
 extern "C" __global__ void __launch_bounds__(128)
 layout_ways(const int headings, const int most_slabs, const int faint, const March* __restrict__ marches,
-          const Heading* __restrict__ heading_list, Slab* __restrict__ slab_list)
+            const Heading* __restrict__ heading_list, Slab* __restrict__ slab_list)
 {
     int index = blockIdx.x * blockDim.x + threadIdx.x;
     int number = index / most_slabs, step = index % most_slabs;
@@ -315,7 +315,7 @@ layout_ways(const int headings, const int most_slabs, const int faint, const Mar
 // which rows lie along x, and those along x, in which they lie along y.
 extern "C" __global__ void __launch_bounds__(256)
 layout_gather(const March along_x, const March along_y, const March along_z, const float factor,
-            const int* __restrict__ deposit, const Scale* __restrict__ scale, float* __restrict__ energy)
+              const int* __restrict__ deposit, const Scale* __restrict__ scale, float* __restrict__ energy)
 {
     __shared__ int tile[LANES][LANES + 1];
     int size_x = along_z.columns, size_y = along_z.across;

@@ -256,7 +256,7 @@ near_reach(const March march, const unsigned* __restrict__ releasing, int* __res
         for (int other = low; other <= high && reaches == 0u; ++other) {
             const unsigned* cells = releasing + (march.first_cell + other * march.plane) / LANES;
             for (int rows = -NEAR_REACH; rows < WARP_ROWS + NEAR_REACH; ++rows) {
-                // Beyond the ring's ends it is not near, but seldom anything at all.
+                // Rows beyond the ring's ends are those at its other end: what is there is looked at for nothing.
                 int cell = first + rows * march.pitch - NEAR_REACH;
                 reaches |= releasing_from(cells, round_ring(cell < 0 ? cell + march.plane : cell, march.plane), march.plane);
             }
