@@ -1,6 +1,6 @@
 //! A batch of histories over threads.
 
-use super::deposit::{deposit, deposit_electrons, ray};
+use super::deposit::{Numbers, deposit, deposit_electrons, ray};
 use super::flight::{entry, interactions};
 use super::head::{PLACE_PATIENT, draw};
 use crate::engine::cccs::DoseError;
@@ -89,14 +89,17 @@ fn history(run: &Simulation, number: u64, n: u64, batch: u64, quanta: &mut [u64]
     }
     let xi = unit(stream.words(PLACE_PATIENT)[0]);
     let n = run.directions;
+    let mut numbers = Numbers::new(stream);
     match run.variant {
         // A direction from each of as many places along the photon's way.
         Variant::Own => interactions(run, &particle, &group.mu, [n as f32, xi], |k, at| {
-            deposit(run, group, at, &ray(run, group, &particle, stream, k), quanta);
+            deposit(run, group, at, &ray(run, group, &particle, &mut numbers, k), quanta);
         }),
         // All directions from one place.
         Variant::Paper => interactions(run, &particle, &group.mu, [1.0, xi], |_, at| {
-            (0..n).for_each(|k| deposit(run, group, at, &ray(run, group, &particle, stream, k), quanta));
+            (0..n).for_each(|k| {
+                deposit(run, group, at, &ray(run, group, &particle, &mut numbers, k), quanta);
+            });
         }),
     }
 }

@@ -9,6 +9,7 @@ use crate::engine::mccs::tables::{Group, LAST_CM, NODES};
 use crate::geometry::even_walk::EvenWalk;
 use crate::physics::kernel::CONES;
 use multiversion::multiversion;
+use std::sync::LazyLock;
 
 /// Beyond the range of its first charged particles a photon's energy is carried on by one direction in so many, at so many times
 /// its weight: what is left there is spread wide and thin, and half of the way would be spent on it.
@@ -26,14 +27,36 @@ pub struct Ray {
     pub far: f32,
 }
 
+/// The numbers of a history's directions, which are asked for in their order.
+pub struct Numbers {
+    stream: Stream,
+    first: [u32; 4],
+    four: u32,
+    words: [u32; 4],
+}
+
+impl Numbers {
+    pub fn new(stream: Stream) -> Self {
+        Self { stream, first: stream.words(PLACE_RAYS), four: 0, words: stream.words(PLACE_RAYS + 1) }
+    }
+
+    /// Those that direction `k` shares with three others.
+    fn of(&mut self, k: u32) -> [u32; 4] {
+        if k / 4 != self.four {
+            self.four = k / 4;
+            self.words = self.stream.words(PLACE_RAYS + 1 + self.four);
+        }
+        self.words
+    }
+}
+
 /// Direction `k` of a photon: polar angles in strata of equal energy of its kernel, azimuths apart by the golden angle. Each carries
 /// its equal part of the energy (the paper's design: directions even over the sphere, each with its cone's energy).
-pub fn ray(run: &Simulation, group: &Group, photon: &Particle, stream: Stream, k: u32) -> Ray {
+pub fn ray(run: &Simulation, group: &Group, photon: &Particle, numbers: &mut Numbers, k: u32) -> Ray {
     const GOLDEN: f32 = 0.618_034;
     let count = run.directions as f32;
-    let first = stream.words(PLACE_RAYS);
-    let words = stream.words(PLACE_RAYS + 1 + k / 4);
-    let xi = unit(words[(k % 4) as usize]);
+    let xi = unit(numbers.of(k)[(k % 4) as usize]);
+    let first = numbers.first;
     let limits = &run.cones[group.cones_at as usize..][..CONES];
     let share = photon.energy / count;
     let (cone, cos, azimuth, energy, far) = match run.variant {
@@ -51,7 +74,7 @@ pub fn ray(run: &Simulation, group: &Group, photon: &Particle, stream: Stream, k
             (cone, inner + (outer - inner) * part, turn, share, far)
         }
         Variant::Paper => {
-            let more = stream.words(PLACE_RAYS + 1 + k / 4 + 8);
+            let more = numbers.stream.words(PLACE_RAYS + 1 + k / 4 + 8);
             let cos = 2.0 * xi - 1.0;
             let cone = ((cos.acos() / std::f32::consts::PI * CONES as f32) as usize).min(CONES - 1);
             let low = if cone == 0 { 0.0 } else { limits[cone - 1] };
@@ -64,8 +87,9 @@ pub fn ray(run: &Simulation, group: &Group, photon: &Particle, stream: Stream, k
 }
 
 fn cone_cosines(cone: usize) -> [f32; 2] {
-    let edge = |n: usize| (std::f32::consts::PI / CONES as f32 * n as f32).cos();
-    [edge(cone), edge(cone + 1)]
+    static EDGES: LazyLock<[f32; CONES + 1]> =
+        LazyLock::new(|| std::array::from_fn(|n| (std::f32::consts::PI / CONES as f32 * n as f32).cos()));
+    [EDGES[cone], EDGES[cone + 1]]
 }
 
 /// A direction at a polar angle and an azimuth (a part of the circle) about another (basis: Duff et al., JCGT 6(1), 2017).

@@ -2,8 +2,9 @@
 
 use super::head::Particle;
 use crate::engine::mccs::simulation::Simulation;
-use crate::engine::mccs::tables::CLASSES;
+use crate::engine::mccs::tables::{CLASSES, MOST_DIRECTIONS};
 use crate::geometry::even_walk::{EvenWalk, within};
+use multiversion::multiversion;
 
 /// Directions and positions in voxels, as walks want them.
 pub fn in_voxels(per_cm: [f32; 3], cm: [f32; 3]) -> [f32; 3] {
@@ -31,28 +32,44 @@ pub fn interactions(
 ) {
     let Some(entry) = entry(run, photon) else { return };
     let direction = in_voxels(run.voxels_per_cm(), photon.direction);
-    let paths_to = |k: f32| -(1.0 - (k + xi) / count).ln();
-    let mut k = 0.0;
-    let mut wanted = paths_to(k);
+    // All of them first: what is done with them would take the walk's registers.
+    let mut ways = [0.0; MOST_DIRECTIONS as usize];
+    let met = ways_to(run, [entry, direction], mu, [count, xi], &mut ways);
+    for (k, way) in ways[..met].iter().enumerate() {
+        let place =
+            std::array::from_fn(|a| (entry[a] + way * direction[a]).clamp(0.0, run.lattice.size[a] as f32));
+        found(k as u32, place);
+    }
+}
+
+/// How far it is to each, cm from where the photon comes into the lattice, and how many there are.
+#[multiversion(targets("x86_64+avx2+fma"))]
+fn ways_to(
+    run: &Simulation,
+    [entry, direction]: [[f32; 3]; 2],
+    mu: &[f32; CLASSES],
+    [count, xi]: [f32; 2],
+    ways: &mut [f32; MOST_DIRECTIONS as usize],
+) -> usize {
+    let paths_to = |k: usize| -(1.0 - (k as f32 + xi) / count).ln();
+    let most = (count as usize).min(ways.len());
+    let mut met = 0;
+    let mut wanted = paths_to(met);
     let mut gone = 0.0_f32;
     let mut walk = EvenWalk::new(run.lattice.size, entry, direction);
     loop {
         let begin = walk.at_cm();
-        let Some((voxel, cm)) = walk.step() else { return };
+        let Some((voxel, cm)) = walk.step() else { return met };
         let bits = run.voxels[voxel];
         let per_cm = f32::from_bits(bits) * mu[(bits & 0xf) as usize];
         let paths = per_cm * cm;
         while gone + paths >= wanted && per_cm > 0.0 {
-            let at = begin + (wanted - gone) / per_cm;
-            let place = std::array::from_fn(|a| {
-                (entry[a] + at * direction[a]).clamp(0.0, run.lattice.size[a] as f32)
-            });
-            found(k as u32, place);
-            k += 1.0;
-            if k >= count {
-                return;
+            ways[met] = begin + (wanted - gone) / per_cm;
+            met += 1;
+            if met == most {
+                return met;
             }
-            wanted = paths_to(k);
+            wanted = paths_to(met);
         }
         gone += paths;
     }
