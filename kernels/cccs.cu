@@ -26,12 +26,9 @@ constexpr int STACKED = 4;
 // The cell of the ring by which a thread's line comes in, before it is moved on.
 __device__ inline int first_line(const March& march, int thread)
 {
-    int lane = thread % LANES, warp = thread / LANES;
-    int warps_of_stack = march.pitch / WARP_COLUMNS * STACKED;
-    int stack = warp / warps_of_stack;
-    warp -= stack * warps_of_stack;
-    int row = (stack * STACKED + warp % STACKED) * WARP_ROWS + lane / WARP_COLUMNS;
-    return row * march.pitch + warp / STACKED * WARP_COLUMNS + lane % WARP_COLUMNS;
+    int lane = thread % LANES;
+    WarpPlace first = place_of_warp<STACKED>(march, thread / LANES);
+    return (first.row + lane / WARP_COLUMNS) * march.pitch + first.column + lane % WARP_COLUMNS;
 }
 
 // The first step from one on at which a line of a warp meets a voxel that releases; `march.slabs` where none does. `number` is that

@@ -132,6 +132,19 @@ constexpr int WARP_COLUMNS = 16;
 constexpr int WARP_ROWS = 2;
 static_assert(WARP_COLUMNS * WARP_ROWS == LANES, "a warp");
 
+// Where the first line of a warp is, of which so many stand one above the other.
+struct WarpPlace {
+    int row, column;
+};
+
+template <int STACK> __device__ inline WarpPlace place_of_warp(const March& march, int warp)
+{
+    int warps_of_stack = march.pitch / WARP_COLUMNS * STACK;
+    int stack = warp / warps_of_stack;
+    warp -= stack * warps_of_stack;
+    return {(stack * STACK + warp % STACK) * WARP_ROWS, warp / STACK * WARP_COLUMNS};
+}
+
 // Which of the cells of a ring from one on release, bit by bit; `releasing` are those of its slab.
 __device__ inline unsigned releasing_from(const unsigned* __restrict__ releasing, int cell, int ring)
 {

@@ -247,9 +247,8 @@ extern "C" __global__ void __launch_bounds__(128)
 near_reach(const March march, const unsigned* __restrict__ releasing, int* __restrict__ count, int* __restrict__ reached)
 {
     constexpr unsigned COLUMNS = (1u << (WARP_COLUMNS + 2 * NEAR_REACH)) - 1u;
-    int warps_of_row = march.pitch / WARP_COLUMNS, warp = blockIdx.x * blockDim.x + threadIdx.x, slab = blockIdx.y;
-    int row = warp / warps_of_row;
-    int first = row * WARP_ROWS * march.pitch + (warp - row * warps_of_row) * WARP_COLUMNS;
+    WarpPlace warp = place_of_warp<1>(march, blockIdx.x * blockDim.x + threadIdx.x);
+    int first = warp.row * march.pitch + warp.column, slab = blockIdx.y;
     unsigned reaches = 0u;
     if (first < march.plane) {
         int low = max(slab - NEAR_REACH, 0), high = min(slab + NEAR_REACH, march.slabs - 1);

@@ -108,7 +108,7 @@ fn make(
     lines: &Lines<'_>,
 ) -> Result<Stencil, CudaError> {
     let tilts = (near.tilt_count * near.tilt_count) as usize;
-    let slabs = march.slabs as usize;
+    let [_, slabs] = march.extent();
     let rows = tilts * slabs;
     session.fits_int("the stencils of a dose", rows * OFFSETS * POWERS)?;
     let mean = session.alloc::<i32>(tilts * OFFSETS * POWERS)?;
@@ -155,13 +155,12 @@ impl Stencil {
         near: &Near,
         laid: &Laid,
     ) -> Result<(), CudaError> {
-        let cells = march.slabs.unsigned_abs() as usize * march.plane.unsigned_abs() as usize;
-        let (count, reached) = (session.alloc::<i32>(1)?, session.alloc::<i32>(cells / LANES)?);
+        let [plane, slabs] = march.extent();
+        let warps = plane / LANES;
+        let (count, reached) = (session.alloc::<i32>(1)?, session.alloc::<i32>(warps * slabs)?);
         session.fill(&count, 0)?;
         let args =
             [Arg::value(march), Arg::from(&laid.bright.releasing), Arg::from(&count), Arg::from(&reached)];
-        let [warps, slabs] =
-            [march.plane.unsigned_abs() as usize / LANES, march.slabs.unsigned_abs() as usize];
         session.launch("near", "near_reach", Shape::covering([warps, slabs, 1], [128, 1, 1]), &args)?;
         let args = [
             Arg::value(march),

@@ -37,7 +37,7 @@ pub type Release = [f32; CHANNELS];
 pub struct March {
     columns: i32,
     across: i32,
-    pub slabs: i32,
+    slabs: i32,
     pub pitch: i32,
     pub plane: i32,
     pub first_cell: i32,
@@ -45,6 +45,13 @@ pub struct March {
     stride: [i32; 3],
     spacing_mm: [f32; 3],
     from_mm: [f32; 3],
+}
+
+impl March {
+    /// Cells of a slab, and slabs.
+    pub fn extent(&self) -> [usize; 2] {
+        [self.plane, self.slabs].map(|n| n.unsigned_abs() as usize)
+    }
 }
 
 /// `struct Heading` of `kernels/cccs.cuh`, field for field.
@@ -154,9 +161,10 @@ impl Layouts {
 
     /// Slabs of the layout that has most, and cells of a slab likewise.
     fn most(&self) -> [usize; 2] {
-        let most =
-            |of: fn(&March) -> i32| self.marches.iter().map(of).max().unwrap_or(0).unsigned_abs() as usize;
-        [most(|m| m.slabs), most(|m| m.plane)]
+        self.marches
+            .iter()
+            .map(March::extent)
+            .fold([0, 0], |[slabs, cells], [plane, depth]| [slabs.max(depth), cells.max(plane)])
     }
 }
 
@@ -292,7 +300,7 @@ impl Laid {
         for part in [Some(&self.bright), self.faint.as_ref()].into_iter().flatten() {
             for march in &self.layouts.marches {
                 let args = [Arg::value(march), Arg::from(&part.density), Arg::from(&part.releasing)];
-                let [plane, slabs] = [march.plane, march.slabs].map(|n| n.unsigned_abs() as usize);
+                let [plane, slabs] = march.extent();
                 let shape =
                     |at_a_time: usize| Shape::covering([plane / at_a_time, slabs, 1], [THREADS, 1, 1]);
                 session.launch("layout", "layout_releasing", shape(CELLS), &args)?;
