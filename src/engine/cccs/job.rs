@@ -82,6 +82,7 @@ fn frame_of(request: &DoseRequest, exposure: &Exposure<'_>) -> BeamFrame {
 /// The answer: `gy` on the grid of the request, computed on `medium` from so many fields by `device`.
 pub fn answer(
     request: &DoseRequest,
+    digest: String,
     medium: &Medium,
     fields: usize,
     gy: Vec<f32>,
@@ -90,7 +91,7 @@ pub fn answer(
 ) -> BeamDose {
     let receipt = Receipt {
         job: "cccs".to_owned(),
-        digest: digest(request),
+        digest,
         device,
         phases_ms: clock.phases_ms,
         warnings: Vec::new(),
@@ -104,7 +105,7 @@ pub fn answer(
 }
 
 /// Equal requests have equal digests: the volumes by identity, the rest by value.
-fn digest(request: &DoseRequest) -> String {
+pub fn digest(request: &DoseRequest) -> String {
     let mut hasher = DefaultHasher::new();
     let DoseRequest { patient, machine, beam, grid, quality, dose_to } = request;
     let volumes = [patient.mass_density_g_cm3.id()];

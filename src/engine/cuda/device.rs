@@ -85,7 +85,7 @@ pub struct Device {
 struct State {
     modules: HashMap<&'static str, Module>,
     kept: Kept,
-    staging: super::transfer::Staging,
+    staging: super::landing::Staging,
 }
 
 struct Module {
@@ -251,7 +251,7 @@ impl Session<'_> {
     }
 
     /// Where downloads land first; put it back when done.
-    pub(super) fn staging(&mut self) -> &mut super::transfer::Staging {
+    pub(super) fn staging(&mut self) -> &mut super::landing::Staging {
         &mut self.state.staging
     }
 

@@ -9,11 +9,13 @@
 
 pub mod cccs;
 mod device;
+mod download;
 pub mod drr;
 mod error;
 pub mod gamma;
 mod grid;
 mod kernels;
+mod landing;
 mod likeness;
 pub mod mccs;
 mod memory;

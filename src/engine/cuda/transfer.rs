@@ -1,41 +1,22 @@
-//! Copies between host and card, and the time things take there.
+//! Copies to a card and on it, and the time things take there.
 
 use super::device::Session;
 use super::error::CudaError;
+use super::landing::{Landing, Said, in_order};
 use super::memory::Buffer;
-use super::pages::Room;
 use crate::geometry::Volume;
 use bytemuck::Pod;
-use cudarc::driver::{CudaEvent, DriverError, PinnedHostSlice, result, sys::CUevent_flags};
+use cudarc::driver::{CudaEvent, DriverError, result, sys::CUevent_flags};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Copies pass through page-locked memory in pieces of this many bytes: those of an upload are sent as they are filled, those of a
-/// download copied out as they arrive.
+/// Uploads pass through the landing in pieces of this many bytes, sent as they are filled.
 const PIECE_BYTES: usize = 1 << 20;
-/// As many bytes of page-locked memory as a download is given at most; a larger one takes turns. Taking it costs half a
-/// ms for each MiB, once.
-const MOST_LANDING_BYTES: usize = 32 << 20;
-/// ... and at least, so that it is seldom taken anew.
-const LEAST_LANDING_BYTES: usize = 4 << 20;
-
 /// An upload is seen in parts of this many bytes: 64 Ki values of four.
 const SEEN_BYTES: usize = 1 << 18;
 /// An upload of this many bytes goes through page-locked memory, too.
 const STAGED_BYTES: usize = 2 << 20;
-
-/// Page-locked host memory that copies pass through, kept.
-pub(super) struct Landing {
-    memory: PinnedHostSlice<u8>,
-    /// Of each piece of it, when it was last sent or came.
-    passed: Vec<CudaEvent>,
-}
-
-pub(super) type Staging = Option<Landing>;
-
-/// What threads say of pieces, with the pieces' numbers.
-type Said<S> = Vec<(usize, S)>;
 
 /// What volumes are kept under.
 const VOLUME: &str = "the volume";
@@ -206,123 +187,6 @@ impl Session<'_> {
             .map_err(self.failed("copying on it"))
     }
 
-    /// The values of a buffer, once everything queued before is done.
-    ///
-    /// # Errors
-    /// What the driver says, also of what was queued before.
-    pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
-        Ok(self.read_staged(buffer, Room::Later(buffer.count()), &|_| ())?.0)
-    }
-
-    /// As [`Self::download`], into a room for as many values; what `see` says of every MiB of it as it comes.
-    ///
-    /// # Errors
-    /// What the driver says, also of what was queued before.
-    pub fn download_seen<T: Pod + Send + Sync, S: Send>(
-        &mut self,
-        buffer: &Buffer<T>,
-        room: Room<T>,
-        see: impl Fn(&[T]) -> S + Sync,
-    ) -> Result<(Vec<T>, Vec<S>), CudaError> {
-        self.read_staged(buffer, room, &|piece| see(bytemuck::cast_slice(piece)))
-    }
-
-    fn read_staged<T: Pod + Send + Sync, S: Send>(
-        &mut self,
-        buffer: &Buffer<T>,
-        room: Room<T>,
-        see: &(impl Fn(&[u8]) -> S + Sync),
-    ) -> Result<(Vec<T>, Vec<S>), CudaError> {
-        let mut landing = self.landing(buffer.bytes())?;
-        let done = self.read_pieces(buffer, &mut landing, room, see);
-        *self.staging() = Some(landing);
-        done
-    }
-
-    /// The page-locked memory kept, or new where it is too small.
-    fn landing(&mut self, bytes: usize) -> Result<Landing, CudaError> {
-        let wanted = bytes.next_power_of_two().clamp(LEAST_LANDING_BYTES, MOST_LANDING_BYTES);
-        match self.staging().take() {
-            Some(kept) if kept.memory.num_bytes() >= wanted => Ok(kept),
-            _ => {
-                // Nothing is on its way from the memory that this takes the place of.
-                self.wait()?;
-                let event = |_| self.context().new_event(None);
-                let passed: Result<Vec<_>, _> = (0..wanted / PIECE_BYTES).map(event).collect();
-                let passed = passed.map_err(self.failed("timing"))?;
-                Ok(Landing { memory: self.pinned(wanted)?, passed })
-            }
-        }
-    }
-
-    #[expect(
-        unsafe_code,
-        reason = "page-locked memory comes unset; it is only read where a copy has written it"
-    )]
-    fn pinned(&self, bytes: usize) -> Result<PinnedHostSlice<u8>, CudaError> {
-        // SAFETY: only bytes that a copy from the card has written are read.
-        unsafe { self.context().alloc_pinned_with_flags(bytes, 0) }
-            .map_err(self.failed("taking page-locked host memory"))
-    }
-
-    /// By way of the landing: its rooms are filled as soon as the card is through with what was queued before; each thread empties a room
-    /// and has what belongs there next sent after.
-    #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events")]
-    fn read_pieces<T: Pod + Send + Sync, S: Send>(
-        &mut self,
-        buffer: &Buffer<T>,
-        landing: &mut Landing,
-        room: Room<T>,
-        see: &(impl Fn(&[u8]) -> S + Sync),
-    ) -> Result<(Vec<T>, Vec<S>), CudaError> {
-        let (context, stream) = (self.context().clone(), self.stream().clone());
-        let (from, bytes) = (buffer.address(), buffer.bytes());
-        let memory = landing.memory.as_mut_slice().map_err(self.failed("copying from it"))?;
-        let mut rooms: Vec<_> = memory.chunks_mut(PIECE_BYTES).zip(&landing.passed).collect();
-        let count = rooms.len();
-        let fetch = |n: usize, room: &mut [u8], come: &CudaEvent| {
-            let at = n * PIECE_BYTES;
-            let room = &mut room[..PIECE_BYTES.min(bytes - at)];
-            // SAFETY: the buffer, which the caller holds, has the piece; the room is read only after the event that follows the copy,
-            // and what was in it before has been sent or taken out.
-            unsafe { result::memcpy_dtoh_async(room, from + at as u64, stream.cu_stream()) }?;
-            come.record(&stream)
-        };
-        context.bind_to_thread().map_err(self.failed("copying from it"))?;
-        let pieces = bytes.div_ceil(PIECE_BYTES);
-        for (n, (room, come)) in rooms.iter_mut().enumerate().take(pieces) {
-            fetch(n, room, come).map_err(self.failed("copying from it"))?;
-        }
-        // While the card still works.
-        let mut values = room.values();
-        if let Some((_, come)) = rooms.first() {
-            // One thread waits for what was queued before, then all take what has come.
-            come.synchronize().map_err(self.failed("working"))?;
-        }
-        let mut parts: Vec<Vec<&mut [u8]>> = rooms.iter().map(|_| Vec::new()).collect();
-        let out: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        out.chunks_mut(PIECE_BYTES).enumerate().for_each(|(n, part)| parts[n % count].push(part));
-        let empty = |first: usize, room: &mut [u8], come: &CudaEvent, parts: Vec<&mut [u8]>| {
-            let mut seen = Vec::with_capacity(parts.len());
-            let last = parts.len().saturating_sub(1);
-            for (turn, part) in parts.into_iter().enumerate() {
-                let n = first + turn * count;
-                come.synchronize()?;
-                part.copy_from_slice(&room[..part.len()]);
-                if turn < last {
-                    fetch(n + count, room, come)?;
-                }
-                seen.push((n, see(part)));
-            }
-            Ok(seen)
-        };
-        let rooms = rooms.into_par_iter().zip(parts).enumerate().with_max_len(1);
-        let seen: Result<Vec<Said<S>>, DriverError> =
-            rooms.map(|(n, ((room, come), parts))| empty(n, room, come, parts)).collect();
-        let seen = in_order(seen.map_err(self.failed("working"))?).collect();
-        Ok((values, seen))
-    }
-
     /// Waits for everything queued.
     ///
     /// # Errors
@@ -362,13 +226,6 @@ impl Session<'_> {
 /// The pieces of a copy to an address on the card.
 fn pieces_of(to: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     bytes.chunks(PIECE_BYTES).enumerate().map(move |(n, piece)| (to + (n * PIECE_BYTES) as u64, piece))
-}
-
-/// What threads say of pieces, by the pieces' numbers.
-fn in_order<S>(said: Vec<Said<S>>) -> impl Iterator<Item = S> {
-    let mut all: Said<S> = said.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|(n, _)| *n);
-    all.into_iter().map(|(_, said)| said)
 }
 
 /// A place in a card's queue.

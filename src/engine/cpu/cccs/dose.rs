@@ -4,7 +4,7 @@ use super::superpose::{Released, superpose};
 use super::terma::{Incident, terma};
 use crate::engine::cccs::beam::{Field, Superposition, VACUUM_G_CM3, grid_from_kernel, mass_of};
 use crate::engine::cccs::calibrate::{MonitorUnit, calibration};
-use crate::engine::cccs::job::{Clock, answer, check, each_field};
+use crate::engine::cccs::job::{Clock, answer, check, digest, each_field};
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cccs::near::Tilts;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality};
@@ -41,7 +41,7 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
     let gy = cropped(&request.grid, request.dose_to, &medium, &sum);
     clock.phase("crop");
     let device = format!("cpu ({} threads)", rayon::current_num_threads());
-    Ok(answer(request, &medium, fields, gy, device, clock))
+    Ok(answer(request, digest(request), &medium, fields, gy, device, clock))
 }
 
 /// What a monitor unit of a machine is, by the CPU at full quality.

@@ -9,7 +9,7 @@ use super::path::{self, Way};
 use super::{Buffer, CudaError, Device, Session};
 use crate::engine::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
 use crate::engine::cccs::calibrate::calibration;
-use crate::engine::cccs::job::{Clock, answer, check, each_field};
+use crate::engine::cccs::job::{Clock, answer, check, digest, each_field};
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cccs::near::Tilts;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, Walk};
@@ -69,10 +69,10 @@ pub fn beam_dose_by(
     let fields =
         each_field(request, &per_mu, watch, |field, factor| Ok::<_, Failure>(work.add(field, factor)?))?;
     clock.phase("queue");
-    let (gy, on_card) = work.dose(request)?;
+    let (gy, on_card, digest) = work.dose(request)?;
     clock.phase("wait and download");
     clock.take(on_card);
-    Ok(answer(request, &medium, fields, gy, device.card().to_string(), clock))
+    Ok(answer(request, digest, &medium, fields, gy, device.card().to_string(), clock))
 }
 
 /// A medium on a card, and the energy that fields add up to there.
@@ -81,10 +81,13 @@ struct Work<'a> {
     beam: &'a Superposition,
     medium: &'a Medium,
     density: Arc<Buffer<f32>>,
-    table: Buffer<superpose::Coefficients>,
+    /// Brought there while the first rays are traced.
+    table: Option<Buffer<superpose::Coefficients>>,
     energy: Buffer<f32>,
     walk: Walk,
     card: super::Clock,
+    /// Behind it there is little left to do.
+    soon: Option<super::Milestone>,
 }
 
 impl<'a> Work<'a> {
@@ -97,16 +100,15 @@ impl<'a> Work<'a> {
     ) -> Result<Self, CudaError> {
         let mut session = device.session();
         let density = session.uploaded(&medium.equivalent_g_cm3)?;
-        let table = session.upload(&coefficients(&beam.table))?;
         let energy = session.alloc(medium.grid.len())?;
         session.fill(&energy, 0)?;
         let card = session.clock()?;
-        Ok(Self { session, beam, medium, density, table, energy, walk, card })
+        Ok(Self { session, beam, medium, density, table: None, energy, walk, card, soon: None })
     }
 
     /// Queues a field: adds `factor` times its energy.
     fn add(&mut self, field: &Field<'_>, factor: f32) -> Result<(), CudaError> {
-        let Self { session, beam, medium, card, .. } = self;
+        let Self { session, beam, medium, card, soon, .. } = self;
         let grid = &medium.grid;
         let source_mm = field.frame.source_mm;
         let path = path::Work::prepare(session, &medium.equivalent_g_cm3, source_mm, grid, Way::default())?;
@@ -114,6 +116,10 @@ impl<'a> Work<'a> {
         path.queue(session)?;
         card.mark(session, "trace")?;
         let tilt = beam.tilt_norm(field.frame, grid);
+        let table = match &self.table {
+            Some(table) => table,
+            None => self.table.insert(session.upload(&coefficients(&beam.table))?),
+        };
         let voxels = Voxels { medium, density: &self.density, depth_mm: &path.depth_mm };
         card.mark(session, "prepare")?;
         let release = release(session, field, &beam.kernel, &tilt, &voxels, factor, &self.energy)?;
@@ -132,7 +138,7 @@ impl<'a> Work<'a> {
                 Walk::Original | Walk::Nc => None,
             },
         };
-        superpose(session, &released, &self.table, beam, self.walk, factor, &self.energy)?;
+        *soon = Some(superpose(session, &released, table, beam, self.walk, factor, &self.energy)?);
         card.mark(session, "transport")
     }
 
@@ -141,14 +147,16 @@ impl<'a> Work<'a> {
         self.session.download(&self.energy)
     }
 
-    /// The dose that was asked for, and the phases.
-    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, path::Phases), CudaError> {
+    /// The dose that was asked for, the phases, and the digest of the request.
+    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, path::Phases, String), CudaError> {
         let session = &mut self.session;
         let mass = session.uploaded(mass_of(self.medium, request.dose_to))?;
         let gy = crop(session, self.medium, request.grid.size(), &self.energy, &mass)?;
         self.card.mark(session, "crop")?;
-        let gy = session.download(&gy)?;
-        Ok((gy, self.card.finish(session)?))
+        let (card, soon) = (self.card, self.soon);
+        let (gy, (phases, digest)) =
+            session.download_meanwhile(&gy, soon, |session| Ok((card.finish(session)?, digest(request))))?;
+        Ok((gy, phases, digest))
     }
 }
 
