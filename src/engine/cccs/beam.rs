@@ -13,8 +13,14 @@ use std::sync::Arc;
 
 /// Of the greatest release: what is carried along a few directions, as it is smooth and next to nothing. Leakage, most of it.
 pub const FAINTEST: f32 = 0.0175;
-/// How few.
-const FAINT_DIRECTIONS: usize = 72;
+
+/// How few: fewer where all are few, which miss ten times as much by themselves.
+fn faint_directions(quality: Quality) -> usize {
+    match quality {
+        Quality::Full => 72,
+        Quality::Preview | Quality::Fast | Quality::Standard => 48,
+    }
+}
 
 /// Thinner than this (g/cm3) holds no dose worth the name.
 pub const VACUUM_G_CM3: f32 = 1e-4;
@@ -68,7 +74,8 @@ impl Superposition {
         let table = AngleTable::new(&kernel);
         let spiral = |count| equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), count);
         let directions = spiral(quality.directions());
-        let faint = if directions.len() > FAINT_DIRECTIONS { spiral(FAINT_DIRECTIONS) } else { Vec::new() };
+        let few = faint_directions(quality);
+        let faint = if directions.len() > few { spiral(few) } else { Vec::new() };
         let [near, deep, ..] = kernel.release(DEPTH_CM);
         let primary_mix = [near, deep].map(|r| r / (near + deep));
         Self { kernel, table, directions, faint, primary_mix, near: quality != Quality::Preview }
