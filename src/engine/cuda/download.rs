@@ -45,7 +45,7 @@ impl Session<'_> {
         Ok((values, done))
     }
 
-    /// As [`Self::download`], into a room for as many values; what `see` says of every 256 KiB of it as they come.
+    /// As [`Self::download`], into a room for as many values; what `see` says of its parts as they come, in their order.
     ///
     /// # Errors
     /// What the driver says, also of what was queued before.
@@ -96,7 +96,6 @@ impl Session<'_> {
         let count = memory.len() / part_bytes;
         let runs = runs(from.bytes.div_ceil(part_bytes).min(count), MOST_RUN_BYTES / part_bytes);
         let first_turn = Arrivals::new(runs.iter().map(|run| &landing.passed[run.end - 1]).collect());
-        self.context().bind_to_thread().map_err(self.failed("copying from it"))?;
         for (run, come) in runs.iter().zip(&first_turn.events) {
             let rooms = &mut memory[run.start * part_bytes..run.end * part_bytes];
             from.fetch(run.start * part_bytes, rooms, come).map_err(self.failed("copying from it"))?;
@@ -150,6 +149,8 @@ impl Origin<'_> {
     #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events")]
     fn fetch(&self, at: usize, rooms: &mut [u8], come: &CudaEvent) -> Result<(), DriverError> {
         let len = rooms.len().min(self.bytes - at);
+        // Threads of the pool may have worked for another card.
+        self.stream.context().bind_to_thread()?;
         // SAFETY: the buffer, which the caller holds, has so much; the rooms are read only after the event that follows the
         // copy, and what was in them before has been sent or taken out.
         unsafe {
