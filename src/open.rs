@@ -214,9 +214,9 @@ fn chosen_before(word: &CaseWord, session: &session::Session, choice: Choice) ->
 /// Writes the phantom as DICOM once, then reads it like any other case: what the demo shows is the real path.
 fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     let plan = demo::plan(name)?;
-    let folder = std::env::temp_dir().join(format!("beamsight-demo-{}-{name}", demo::revision()));
-    let read = |from: f32| -> Result<Case, OpenError> {
-        let mut case = open_dicom(&folder, Choice::default(), &|done| progress(from + (1.0 - from) * done))?;
+    let kept = std::env::temp_dir().join(format!("beamsight-demo-{}-{name}", demo::revision()));
+    let read = |folder: &Path, from: f32| -> Result<Case, OpenError> {
+        let mut case = open_dicom(folder, Choice::default(), &|done| progress(from + (1.0 - from) * done))?;
         case.source = format!("demo:{name}");
         case.plans = vec![Arc::new(plan.clone())];
         Ok(case)
@@ -225,36 +225,36 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     let whole = |case: &Case| {
         case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty()) && !case.structures.structures.is_empty()
     };
-    if folder.is_dir() {
-        match read(0.0) {
+    if kept.is_dir() {
+        match read(&kept, 0.0) {
             Ok(case) if whole(&case) => return Ok(case),
             Err(error) if error.is_stop() => return Err(error),
             _ => {}
         }
     }
-    let aside = unused_beside(&folder);
-    let refused = |source| OpenError::DemoFolder { path: folder.clone(), source };
-    std::fs::create_dir(&aside).map_err(refused)?;
-    let written = write_demo(name, &aside, &|done| progress(0.5 * done));
-    let moved = written.and_then(|_| {
-        if folder.is_dir() {
-            // An incomplete one is moved out of the way whole: another program may be reading it.
-            let old = unused_beside(&folder);
-            std::fs::rename(&folder, &old).map_err(refused)?;
-            std::fs::remove_dir_all(&old).map_err(refused)?;
-        }
-        // Another program may have been quicker: its folder is as good.
-        match std::fs::rename(&aside, &folder) {
-            Err(error) if !folder.is_dir() => Err(refused(error)),
-            _ => Ok(()),
-        }
-    });
-    if aside.is_dir() {
-        // Left over only after a failure or a lost race; nothing depends on it.
-        let _ = std::fs::remove_dir_all(&aside);
+    let own = unused_beside(&kept);
+    std::fs::create_dir(&own).map_err(|source| OpenError::DemoFolder { path: own.clone(), source })?;
+    // Read while no other program knows of it: one that found the kept one incomplete may put its own there at any time.
+    let case = write_demo(name, &own, &|done| progress(0.5 * done)).and_then(|_| read(&own, 0.5));
+    if case.is_ok() {
+        // What cannot be put there, as where the kept one is another user's, is made anew the next time.
+        let _ = replace_folder(&kept, &own);
     }
-    moved?;
-    read(0.5)
+    if own.is_dir() {
+        // Left over only after a failure; nothing depends on it.
+        let _ = std::fs::remove_dir_all(&own);
+    }
+    case
+}
+
+/// Moves a folder to where another may be, which goes.
+fn replace_folder(old: &Path, new: &Path) -> std::io::Result<()> {
+    if old.is_dir() {
+        let aside = unused_beside(old);
+        std::fs::rename(old, &aside)?;
+        std::fs::remove_dir_all(&aside)?;
+    }
+    std::fs::rename(new, old)
 }
 
 fn unused_beside(folder: &Path) -> PathBuf {

@@ -5,12 +5,14 @@ use std::process::{Command, Output};
 
 /// Runs `beamsight` with these words, away from any display.
 pub fn beamsight(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_beamsight"))
-        .args(words)
-        .env_remove("DISPLAY")
-        .env_remove("WAYLAND_DISPLAY")
-        .output()
-        .expect("the program starts")
+    command(words).output().expect("the program starts")
+}
+
+/// The same, to be started by the caller.
+pub fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_beamsight"));
+    command.args(words).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    command
 }
 
 /// Standard output, which must be exactly one JSON object.

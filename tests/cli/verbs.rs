@@ -1,7 +1,7 @@
 //! The program as a user runs it: help, exit codes, one JSON object, files written.
 
-use crate::program::{beamsight, json_of, scratch};
-use std::process::Output;
+use crate::program::{beamsight, command, json_of, scratch};
+use std::process::{Output, Stdio};
 
 fn words(command: &str) -> Output {
     beamsight(&command.split_whitespace().collect::<Vec<_>>())
@@ -105,6 +105,40 @@ fn info_says_what_the_demo_is() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("PTV"));
     let text = words("info demo:tg119");
     assert!(String::from_utf8_lossy(&text.stdout).contains("180x140x80") && text.stderr.is_empty());
+}
+
+/// A cleaner took a file of the kept demo, and several programs find that at once: each has the whole case, and the last
+/// leaves a whole one behind.
+#[test]
+fn programs_that_mend_a_demo_at_once_do_not_disturb_each_other() {
+    let temp = scratch("mended-demo");
+    let start = || {
+        let mut program = command(&["info", "demo:water", "--json"]);
+        program.env("TMPDIR", &temp).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    };
+    let ct = |program: std::process::Child| {
+        let output = program.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        json_of(&output)["ct"].clone()
+    };
+    let whole = ct(start());
+    let kept = || {
+        let mut folders =
+            std::fs::read_dir(&temp).expect("it is there").map(|entry| entry.expect("readable").path());
+        let kept = folders.next().expect("the demo was kept");
+        assert_eq!(folders.next(), None, "nothing is left beside it");
+        kept
+    };
+    for _ in 0..3 {
+        std::fs::remove_file(kept().join("CT0002.dcm")).expect("it is there");
+        let programs: Vec<_> = (0..4).map(|_| start()).collect();
+        for program in programs {
+            assert_eq!(ct(program), whole);
+        }
+    }
+    assert!(kept().join("CT0002.dcm").is_file());
+    std::fs::remove_dir_all(temp).expect("nobody is there");
 }
 
 /// In water the depth at the isocentre is the way from the surface: 10 cm from the front, and from the side the half of
