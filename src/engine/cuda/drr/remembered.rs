@@ -94,15 +94,16 @@ mod tests {
         Class { kernel: "drr_texture_one", listed: false, rays, samples: 6 }
     }
 
-    fn place(name: &str) -> PathBuf {
+    fn place(name: &str) -> [PathBuf; 2] {
         let folder = std::env::temp_dir().join(format!("beamsight-layouts-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        folder.join("deep").join(NAME)
+        let path = folder.join("deep").join(NAME);
+        [folder, path]
     }
 
     #[test]
     fn what_was_found_is_there_the_next_time_for_that_card_alone() {
-        let path = place("found");
+        let [folder, path] = place("found");
         let found = Launch { lanes: 8, threads: 256, tile_width: 16 };
         assert_eq!(read(&path, CARD, &class(10)), None);
         write(&path, CARD, &class(10), Launch::PLAIN).expect("written");
@@ -117,13 +118,14 @@ mod tests {
             assert_eq!(read(&path, CARD, &other), None, "{other:?}");
         }
         assert_eq!(read(&path, "a card, driver 13.1, kernels 0", &class(10)), None);
+        fs::remove_dir_all(folder).expect("written");
     }
 
     /// Cut short, of another program, of a version to come, of a layout that no search looks at: found anew, and the file is
     /// whole again after.
     #[test]
     fn a_damaged_file_is_as_good_as_none() {
-        let path = place("damaged");
+        let [folder, path] = place("damaged");
         let found = Launch { lanes: 1, threads: 64, tile_width: 8 };
         write(&path, CARD, &class(10), found).expect("written");
         let whole = fs::read_to_string(&path).expect("there");
@@ -137,5 +139,6 @@ mod tests {
         }
         // Not a folder one may write to: an error, no panic.
         assert!(write(&path.join("no-folder").join("x"), CARD, &class(10), found).is_err());
+        fs::remove_dir_all(folder).expect("written");
     }
 }
