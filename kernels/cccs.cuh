@@ -29,8 +29,7 @@ struct March {
     int plane;           // cells of a slab: a multiple of a stack of warps
     int first_cell;      // where the layout begins in the buffers that hold them all
     unsigned rows_of_cells; // rows to a cell, times 2^32, rounded up
-    int stride[3];       // of x-fastest data: along a row, across, along the dominant axis
-    float spacing_mm[3]; // likewise
+    float spacing_mm[3]; // along a row, across, along the dominant axis
     float from_mm[3];    // the radiation source, from the centre of voxel (0, 0, 0)
 };
 

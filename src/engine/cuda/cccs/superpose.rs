@@ -42,7 +42,6 @@ pub struct March {
     pub plane: i32,
     pub first_cell: i32,
     rows_of_cells: u32,
-    stride: [i32; 3],
     spacing_mm: [f32; 3],
     from_mm: [f32; 3],
 }
@@ -135,7 +134,6 @@ pub struct Layouts {
 impl Layouts {
     fn new(placement: &Placement) -> Self {
         let Lattice { size, spacing_mm } = placement.lattice;
-        let steps = [1, size[0], size[0] * size[1]];
         let mut cells = 0;
         let marches = ORDERS.map(|order| {
             let [columns, across, depth] = order.map(|a| size[a]);
@@ -149,7 +147,6 @@ impl Layouts {
                 plane: int(plane),
                 first_cell: int(cells),
                 rows_of_cells: (1_u64 << 32).div_ceil(pitch as u64) as u32,
-                stride: order.map(|a| int(steps[a])),
                 spacing_mm: order.map(|a| spacing_mm[a] as f32),
                 from_mm: order.map(|a| placement.source_mm[a] as f32),
             };
