@@ -130,6 +130,27 @@ __device__ inline float carry(Line& line, float exponent, const Source& source, 
     return fmaf(exponent, fmaf(source.scatter, sends.sums[1], source.primary * sends.sums[0]), before - line.sum);
 }
 
+// `stays` is what the terms so far leave, `loss` what the term loses of what it carries, `path` that to first order.
+template <int TERM>
+__device__ inline void lose_terms(Line& line, float& stays, float loss, float path, const Source& source, const Sends& sends)
+{
+    if constexpr (TERM < TERMS) {
+        float full = settles_at<TERM>(source, sends), state = line.state[TERM];
+        stays = fmaf(loss, state, fmaf(path - loss, full, stays));
+        line.state[TERM] = fmaf(loss, full - state, state);
+        line.sum = TERM == 0 ? line.state[TERM] : line.sum + line.state[TERM];
+        lose_terms<TERM + 1>(line, stays, loss * (2.0f - loss), 2.0f * path, source, sends);
+    }
+}
+
+// As `carry`, where so little stays that what is carried before and after, in single precision, does not tell how much.
+__device__ inline float carry_through_thin(Line& line, float exponent, const Source& source, const Sends& sends)
+{
+    float path = -0.693147181f * exponent, stays = 0.0f;
+    lose_terms<0>(line, stays, -expm1f(-path), path, source, sends);
+    return stays;
+}
+
 // Likewise the terms before `END` of a line through a voxel that does not; what the others carried stays.
 template <int END> __device__ inline float decay(Line& line, float exponent)
 {

@@ -10,6 +10,8 @@
 // directions; the faint rest, smooth and nearly everywhere, along few, by the next row of the table of angles, and past the
 // shortest pieces of their way.
 //
+// Where voxels are thin (layout.cu), other kernels go through them with more care than the rest needs, which takes longer for all.
+//
 // What stays in a voxel is added up in integers, so that the sum does not depend on the order: equal runs are equal to
 // the bit.
 
@@ -123,8 +125,8 @@ __device__ inline void pass(Line& line, const Slab& slab, const unsigned cell[MO
     }
 }
 
-// A warp's lines of a direction (blockIdx.y).
-template <bool FAINT>
+// A warp's lines of a direction (blockIdx.y). THIN: some voxels are.
+template <bool FAINT, bool THIN>
 __device__ inline void transport(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
                                  const Slab* __restrict__ slab_list, const unsigned* __restrict__ window_list,
                                  const Coefficients* __restrict__ table, const float* __restrict__ density_list,
@@ -179,16 +181,24 @@ __device__ inline void transport(const March* __restrict__ marches, const int mo
                         source = n == 0 && expected ? early : source_list[cell[n]];
                     }
                     bool kept_for = step < lines.until && (FAINT || fabsf(source.mix.primary - lines.mix) <= MIX_KEPT);
-                    if (any_lane(here[n] < 0.0f && !kept_for)) {
-                        // Behind a wall a line is elsewhere.
-                        int entry = (here[0] == WALL ? cell[n] : cell[0]) - slab_cell;
-                        // Not the slab at hand: what else stands there is read only now.
-                        find_sends<FAINT>(lines, march, heading, *way, table, density_list, source_list, source.mix, entry,
-                                          *scale);
+                    bool thin = false;
+                    if (any_lane(here[n] < 0.0f && (!kept_for || (THIN && is_thin(source))))) {
+                        if (THIN) {
+                            thin = any_lane(is_thin(source));
+                            source.scatter = fabsf(source.scatter);
+                        }
+                        if (!THIN || any_lane(source.mix.primary != NO_MIX && !kept_for)) {
+                            // Behind a wall a line is elsewhere.
+                            int entry = (here[0] == WALL ? cell[n] : cell[0]) - slab_cell;
+                            // Not the slab at hand: what else stands there is read only now.
+                            find_sends<FAINT>(lines, march, heading, *way, table, density_list, source_list, source.mix, entry,
+                                              *scale);
+                        }
                     }
                     lines.until = here[n] == WALL ? 0 : lines.until;
                     float exponent = fabsf(here[n]) * slab.exponent[n];
-                    float stays = carry(lines.line, exponent, source, lines.sends);
+                    float stays = thin ? carry_through_thin(lines.line, exponent, source, lines.sends)
+                                       : carry(lines.line, exponent, source, lines.sends);
                     deposit_at(deposit_list + cell[n], __float2int_rn(stays));
                 }
             } else {
@@ -219,14 +229,32 @@ cccs_bright(const March* __restrict__ marches, const int most_slabs, const Headi
             const float* __restrict__ density, const Source* __restrict__ source,
             const Scale* __restrict__ scale, int* __restrict__ deposit)
 {
-    transport<false>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
+    transport<false, false>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 9)
 cccs_faint(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
-            const Slab* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,
-            const float* __restrict__ density, const Source* __restrict__ source,
-            const Scale* __restrict__ scale, int* __restrict__ deposit)
+           const Slab* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,
+           const float* __restrict__ density, const Source* __restrict__ source,
+           const Scale* __restrict__ scale, int* __restrict__ deposit)
 {
-    transport<true>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
+    transport<true, false>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 9)
+cccs_bright_thin(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
+                 const Slab* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,
+                 const float* __restrict__ density, const Source* __restrict__ source,
+                 const Scale* __restrict__ scale, int* __restrict__ deposit)
+{
+    transport<false, true>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
+}
+
+extern "C" __global__ void __launch_bounds__(128, 9)
+cccs_faint_thin(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
+                const Slab* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,
+                const float* __restrict__ density, const Source* __restrict__ source,
+                const Scale* __restrict__ scale, int* __restrict__ deposit)
+{
+    transport<true, true>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
 }

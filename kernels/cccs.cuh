@@ -61,7 +61,8 @@ struct Mix {
 // Where nothing is released.
 constexpr float NO_MIX = 1e30f;
 
-// What a voxel releases as lines meet it: all of the primary and all of the scatter.
+// What a voxel releases as lines meet it: all of the primary and all of the scatter, which has a minus sign, zero or not, where the
+// voxel is thin.
 struct __align__(16) Source {
     float primary;
     float scatter;
@@ -103,6 +104,8 @@ struct Scale {
     int release_bits;
     int density_bits;
 };
+
+__device__ inline bool is_thin(const Source& source) { return __float_as_int(source.scatter) < 0; }
 
 // What stays is added up in units of greatest release x greatest density x this, over a 32-bit integer's range.
 constexpr float MOST_DOSE = 8.0f;

@@ -51,16 +51,17 @@ __device__ inline float4 tilt_factors(const Rays& rays, const float4* __restrict
     return factors[cell[1] * TILTS + cell[0]];
 }
 
-// What a voxel releases into a part, and its density, negated where that is anything.
+// What a voxel releases into a part, and its density, negated where that is anything; thin ones are marked as in Source.
 struct Laid {
     float density;
     float primary;
     float scatter;
 };
 
-__device__ inline Laid laid_of(float density, float primary, float scatter)
+__device__ inline Laid laid_of(float density, float thin, float primary, float scatter)
 {
-    return {primary + scatter > 0.0f ? -density : density, primary, scatter};
+    bool is_thin = density < thin;
+    return {is_thin || primary + scatter > 0.0f ? -density : density, primary, is_thin ? -scatter : scatter};
 }
 
 // The two parts of what a voxel releases. The faint one has factors by tilt, which make it as much along its directions as
@@ -70,16 +71,17 @@ struct Split {
     Mix mix;
 };
 
-__device__ inline Split split_of(float density, const Release& all, float faintest, const float4& factor)
+__device__ inline Split split_of(float density, float thin, const Release& all, float faintest, const float4& factor)
 {
-    Split parts = {{density, 0.0f, 0.0f}, {density, 0.0f, 0.0f}, {NO_MIX, NO_MIX}};
+    const Laid nothing = laid_of(density, thin, 0.0f, 0.0f);
+    Split parts = {nothing, nothing, {NO_MIX, NO_MIX}};
     float sum = total(all);
     if (sum > 0.0f && density > 0.0f) {
         float primary = all.primary[0] + all.primary[1], scatter = all.scatter[0] + all.scatter[1];
         parts.mix = {primary > 0.0f ? all.primary[1] / primary : 0.0f, scatter > 0.0f ? all.scatter[1] / scatter : 0.0f};
         float dim = fminf(faintest / sum, 1.0f);
-        parts.bright = laid_of(density, primary * (1.0f - dim), scatter * (1.0f - dim));
-        parts.faint = laid_of(density, fmaf(all.primary[0], factor.x, all.primary[1] * factor.y) * dim,
+        parts.bright = laid_of(density, thin, primary * (1.0f - dim), scatter * (1.0f - dim));
+        parts.faint = laid_of(density, thin, fmaf(all.primary[0], factor.x, all.primary[1] * factor.y) * dim,
                               fmaf(all.scatter[0], factor.z, all.scatter[1] * factor.w) * dim);
     }
     return parts;
@@ -104,7 +106,7 @@ __device__ inline void lay(const Part& part, int to, const Laid& laid, const Mix
 // nothing faint is written. Blocks of LANES x 8 take LANES x LANES voxels of a plane across z.
 extern "C" __global__ void __launch_bounds__(256)
 layout_fill(const March along_x, const March along_y, const March along_z, const Rays rays, const int split,
-            const float faintest, const float4* __restrict__ factors, const float* __restrict__ density,
+            const float faintest, const float thin, const float4* __restrict__ factors, const float* __restrict__ density,
             const Release* __restrict__ release, const Scale* __restrict__ scale, float* bright_density,
             Source* bright_source, float* faint_density, Source* faint_source)
 {
@@ -132,7 +134,7 @@ layout_fill(const March along_x, const March along_y, const March along_z, const
                             (float)k * along_z.spacing_mm[2] - along_z.from_mm[2]};
             factor = tilt_factors(rays, factors, ray);
         }
-        Split parts = split_of(density[at], release[at], below, factor);
+        Split parts = split_of(density[at], thin, release[at], below, factor);
 #pragma unroll
         for (int number = 0; number < NUMBERS; ++number) {
             tile[number][n][threadIdx.x] = reinterpret_cast<const float*>(&parts)[number];
@@ -171,7 +173,8 @@ constexpr int CELLS = 4;
 
 // Builds the walls of a layout, all cells that are no voxels, and notes which cells release, a bit for each.
 extern "C" __global__ void __launch_bounds__(128)
-layout_releasing(const March march, float4* __restrict__ density, unsigned* __restrict__ releasing)
+layout_releasing(const March march, const float thin, const Source* __restrict__ source, float4* __restrict__ density,
+                 unsigned* __restrict__ releasing)
 {
     constexpr int THREADS_OF_WORD = LANES / CELLS;
     int number = (blockIdx.x * blockDim.x + threadIdx.x) * CELLS;
@@ -186,7 +189,11 @@ layout_releasing(const March march, float4* __restrict__ density, unsigned* __re
 #pragma unroll
         for (int n = 0; n < CELLS; ++n) {
             of[n] = n < voxels ? of[n] : WALL;
-            bits |= of[n] < 0.0f ? 1u << n : 0u;
+            bool releases = of[n] < 0.0f;
+            if (releases && of[n] > -thin) {
+                releases = source[cell + n].primary - source[cell + n].scatter > 0.0f;
+            }
+            bits |= releases ? 1u << n : 0u;
         }
         if (voxels < CELLS) {
             density[cell / CELLS] = here;

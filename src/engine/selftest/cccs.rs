@@ -157,6 +157,15 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
     );
     let fine_speckled = patient(DVec3::splat(1.0), [70, 80, 60], |p| speckles(p, [1; 3]))?;
     add("speckles of 1 mm", &fine_speckled, &machine, field(square(30.0), 20.0, 10.0, 0.0), Quality::Full);
+    let airway = |p: DVec3| DVec3::new(p.x - 8.0, p.y + 0.2 * p.z, 0.0).length() < 6.0;
+    let airways = patient(DVec3::splat(1.0), [70, 80, 60], |p| match p.y {
+        _ if airway(p) => (0.0012, Material::Air),
+        y if y > -20.0 => (0.25, Material::Lung),
+        _ => (1.0, Material::Water),
+    })?;
+    for quality in [Quality::Fast, Quality::Standard] {
+        add("airway in lung of 1 mm", &airways, &machine, field(square(30.0), 20.0, 0.0, 0.0), quality);
+    }
     let fine_ball = patient(DVec3::splat(2.5), [60; 3], |p| ball(p, 70.0, [3; 3]))?;
     for (quality, gantry_deg) in [(Quality::Standard, 37.0), (Quality::Full, 0.0)] {
         add(

@@ -3,6 +3,7 @@
 use super::lanes::{LANES, Lanes};
 use super::terma::Source;
 use crate::engine::cccs::lattice::Lattice;
+use crate::engine::cccs::medium::is_thin;
 use crate::engine::{Stopped, Watch};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
@@ -25,6 +26,8 @@ pub struct Block {
     pub density: Vec<f32>,
     /// Per row: the voxels with matter (first, one past the last).
     pub matter: Vec<[i32; 2]>,
+    /// Per row: whether any voxel is thin.
+    pub thin: Vec<bool>,
     /// The radiation source in the block's axis order.
     from_mm: [f32; 3],
 }
@@ -69,10 +72,12 @@ impl Block {
             stride,
             density: Vec::new(),
             matter: Vec::new(),
+            thin: Vec::new(),
             from_mm: order.map(|a| source_mm[a] as f32),
         };
         block.density = block.laid_out(lattice, [density], 1.0, watch)?;
         block.matter = block.density.par_chunks(stride).map(used_range).collect();
+        block.thin = block.density.par_chunks(stride).map(|row| row.iter().any(is_thin)).collect();
         Ok(block)
     }
 

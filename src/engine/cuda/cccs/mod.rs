@@ -10,7 +10,7 @@ use super::{Buffer, CudaError, Device, Session};
 use crate::engine::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
 use crate::engine::cccs::calibrate::calibration;
 use crate::engine::cccs::job::{Clock, answer, check, digest, each_field};
-use crate::engine::cccs::medium::Medium;
+use crate::engine::cccs::medium::{Medium, THIN_G_CM3};
 use crate::engine::cccs::near::Tilts;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, Walk};
 use crate::engine::{Stopped, Watch};
@@ -137,6 +137,11 @@ impl<'a> Work<'a> {
                 Walk::Lattice => beam.faint_norm(&tilt),
                 Walk::Original | Walk::Nc => None,
             },
+            thin_g_cm3: match self.walk {
+                Walk::Lattice if medium.thin_matter => THIN_G_CM3,
+                // The paper's walks know nothing of it.
+                _ => 0.0,
+            },
         };
         *soon = Some(superpose(session, &released, table, beam, self.walk, factor, &self.energy)?);
         card.mark(session, "transport")
@@ -217,12 +222,12 @@ mod tests {
         let (cccs, layout) = (ptx("cccs").unwrap(), ptx("layout").unwrap());
         let [march, rays] = [size_of::<superpose::March>(), size_of::<superpose::Rays>()];
         assert_eq!(signature(layout, "layout_scale"), Some(vec![4, 8, 8, 8]));
-        let lay_out = [&[march, march, march, rays, 4, 4][..], &[8; 8]].concat();
+        let lay_out = [&[march, march, march, rays, 4, 4, 4][..], &[8; 8]].concat();
         assert_eq!(signature(layout, "layout_fill"), Some(lay_out));
         assert_eq!(signature(layout, "layout_ways"), Some(vec![4, 4, 4, 8, 8, 8]));
-        assert_eq!(signature(layout, "layout_releasing"), Some(vec![march, 8, 8]));
+        assert_eq!(signature(layout, "layout_releasing"), Some(vec![march, 4, 8, 8, 8]));
         assert_eq!(signature(layout, "layout_windows"), Some(vec![march, 8, 8]));
-        for kernel in ["cccs_bright", "cccs_faint"] {
+        for kernel in ["cccs_bright", "cccs_faint", "cccs_bright_thin", "cccs_faint_thin"] {
             let sizes = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8];
             assert_eq!(signature(cccs, kernel), Some(sizes), "{kernel}");
         }

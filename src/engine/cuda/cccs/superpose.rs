@@ -120,6 +120,8 @@ pub struct Released<'a> {
     pub release: &'a Buffer<Release>,
     /// What the faint part of the release is multiplied by; `None` where all of it goes along the same directions.
     pub faint_norm: Option<TiltNorm>,
+    /// Voxels of a density below this are carried through with care; zero where there are none.
+    pub thin_g_cm3: f32,
 }
 
 /// Axes of the lattice along a row, across, and along the slabs, for lines mostly along x, y, z.
@@ -239,6 +241,8 @@ pub struct Laid {
     faint: Option<Part>,
     pub deposit: Buffer<i32>,
     pub scale: Buffer<i32>,
+    /// Whether any voxel is thin.
+    thin: bool,
 }
 
 impl Laid {
@@ -252,6 +256,7 @@ impl Laid {
             faint: faint.map(|_| Part::new(session, &layouts)).transpose()?,
             deposit: session.alloc(layouts.cells)?,
             scale: session.alloc(2)?,
+            thin: released.thin_g_cm3 > 0.0,
             layouts,
         };
         session.fill(&laid.deposit, 0)?;
@@ -284,6 +289,7 @@ impl Laid {
             Arg::value(&rays),
             Arg::int(split),
             Arg::value(&FAINTEST),
+            Arg::value(&released.thin_g_cm3),
             Arg::from(&factors),
             Arg::from(released.density),
             Arg::from(released.release),
@@ -296,7 +302,13 @@ impl Laid {
         session.launch("layout", "layout_fill", tiles(size), &args)?;
         for part in [Some(&self.bright), self.faint.as_ref()].into_iter().flatten() {
             for march in &self.layouts.marches {
-                let args = [Arg::value(march), Arg::from(&part.density), Arg::from(&part.releasing)];
+                let args = [
+                    Arg::value(march),
+                    Arg::value(&released.thin_g_cm3),
+                    Arg::from(&part.source),
+                    Arg::from(&part.density),
+                    Arg::from(&part.releasing),
+                ];
                 let [plane, slabs] = march.extent();
                 let shape =
                     |at_a_time: usize| Shape::covering([plane / at_a_time, slabs, 1], [THREADS, 1, 1]);
@@ -344,7 +356,13 @@ impl Laid {
             Arg::from(&self.deposit),
         ];
         let shape = Shape::covering([most_cells, count, 1], [THREADS, 1, 1]);
-        session.launch("cccs", if faint { "cccs_faint" } else { "cccs_bright" }, shape, &args)
+        let kernel = match (faint, self.thin) {
+            (false, false) => "cccs_bright",
+            (true, false) => "cccs_faint",
+            (false, true) => "cccs_bright_thin",
+            (true, true) => "cccs_faint_thin",
+        };
+        session.launch("cccs", kernel, shape, &args)
     }
 
     fn gather(
