@@ -7,7 +7,7 @@
 // when they carry nothing.
 //
 // The release comes in two parts (layout.cu): what is bright, above a small part of the greatest release, goes along all
-// directions; the faint rest, smooth and nearly everywhere, along few, by the next row of the table of angles, and past the
+// directions; the faint rest, smooth and nearly everywhere, along few, by angles that are found seldom, and past the
 // shortest pieces of their way.
 //
 // Where voxels are thin (layout.cu), other kernels go through them with more care than the rest needs, which takes longer for all.
@@ -101,7 +101,7 @@ __device__ inline void find_sends(Lines& lines, const March& march, const Headin
             mix = fabsf(far.primary - mix.primary) <= MIX_KEPT ? far : mix;
         }
     }
-    lines.sends = mixed<FAINT>(rows, part, mix, __fdividef(heading.weight, unit_of(scale)));
+    lines.sends = mixed(rows, part, mix, __fdividef(heading.weight, unit_of(scale)));
     lines.until = known ? slab.until : 0;
     lines.mix = mix.primary;
 }

@@ -107,13 +107,15 @@ struct Scale {
 
 __device__ inline bool is_thin(const Source& source) { return __float_as_int(source.scatter) < 0; }
 
-// What stays is added up in units of greatest release x greatest density x this, over a 32-bit integer's range.
-constexpr float MOST_DOSE = 8.0f;
+// What stays is added up in units of the greatest release x a density over a 32-bit integer's range: the greatest density, with as much
+// again to spare, but no less than this, so that what is little in water is as little beside bone and metal.
+constexpr float MOST_DOSE = 2.0f;
+constexpr float LEAST_RANGE = 8.0f;
 constexpr float RANGE = 2147483648.0f;
 
 __device__ inline float unit_of(const Scale& scale)
 {
-    return __int_as_float(scale.release_bits) * fmaxf(__int_as_float(scale.density_bits), 1.0f) * (MOST_DOSE / RANGE);
+    return __int_as_float(scale.release_bits) * fmaxf(__int_as_float(scale.density_bits) * MOST_DOSE, LEAST_RANGE) / RANGE;
 }
 
 __device__ inline bool any_lane(bool mine) { return __any_sync(ALL_LANES, mine) != 0; }

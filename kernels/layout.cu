@@ -287,7 +287,7 @@ layout_ways(const int headings, const int most_slabs, const int faint, const Mar
     }
     Slab slab = {};
     slab.visits = pieces.count;
-    const int* first = pieces.cell[0];
+    const int first[2] = {pieces.cell[0][0], pieces.cell[0][1]};
     slab.first = on_ring(first[1] * march.pitch + first[0], march.plane);
     for (int n = 0; n < pieces.count; ++n) {
         const int* cell = pieces.cell[n];
@@ -303,13 +303,21 @@ layout_ways(const int headings, const int most_slabs, const int faint, const Mar
     int begun = (step + number) % kept;
     double ahead = 0.5 * (kept - 1) - begun;
     slab.until = step - begun + kept;
+    // Where the voxels that are passed on these steps are, on the average, from the first here: they send by their own rays.
+    float centre[2] = {0.0f, 0.0f};
+    for (int of = step - begun; of < slab.until; ++of) {
+        walk_slab(pieces, heading.start, heading.per_slab, of, (double)heading.slab_path_cm);
+        for (int n = 0; n < pieces.count; ++n) {
+            for (int axis = 0; axis < 2; ++axis) {
+                centre[axis] += pieces.length_cm[n] * (float)(pieces.cell[n][axis] - first[axis]);
+            }
+        }
+    }
     int moves[2];
     for (int axis = 0; axis < 2; ++axis) {
-        // From the centre of their first cell there.
-        double entry = heading.start[axis] + heading.per_slab[axis] * step;
-        double move = entry - first[axis] - 0.5 + (ahead + 0.5) * heading.per_slab[axis];
-        slab.ray[axis] = (float)(move * march.spacing_mm[axis] - march.from_mm[axis]);
-        moves[axis] = (int)rint(move);
+        float move = centre[axis] / (heading.slab_path_cm * (float)kept);
+        slab.ray[axis] = move * march.spacing_mm[axis] - march.from_mm[axis];
+        moves[axis] = (int)rintf(move);
     }
     double middle = heading.backward ? march.slabs - 1 - step - ahead : step + ahead;
     slab.ray[2] = (float)(middle * march.spacing_mm[2] - march.from_mm[2]);

@@ -21,6 +21,8 @@ const FLOOR: f32 = 1e-20;
 pub struct Lines {
     /// Unit vector in the block's axis order; its last axis is the one along which it crosses most voxels.
     pub direction: DVec3,
+    /// Whether they go much as the beam does, and what is sent along them is to be found with more care.
+    pub forward: bool,
     /// Where within a voxel they come in, as parts of its sides.
     pub start: [f64; 2],
     /// Sets where the strips begin; different for neighbouring directions.
@@ -164,9 +166,9 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn new((block, sources): (&'a Block, &'a Sources), table: &'a AngleTable, lines: &Lines) -> Self {
-        let Lines { direction, start, turn, weight } = *lines;
+        let Lines { direction, forward, start, turn, weight } = *lines;
         let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
-        let nodes = nodes(LANES as f64 * block.spacing_mm[0]);
+        let nodes = nodes(LANES as f64 * block.spacing_mm[0], forward);
         let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
         let width = block.stride + (most - least) as usize;
         let slabs: Vec<Vec<Piece>> =
@@ -347,13 +349,14 @@ impl Release {
     const NONE: Self = Self { all: Lanes::ZERO, full: [Lanes([FLOOR; LANES]); TERMS] };
 }
 
-/// Strips longer than this have three nodes.
+/// Strips longer than this have three nodes, others two; for lines that go much as the beam does, twice as many.
 const LONG_STRIP_MM: f64 = 60.0;
 
 /// Where in a strip what is sent is looked up, in voxels from its first one on: the zeros of Chebyshev's polynomial on it, so that
 /// what goes by the polynomial through them errs as little as it can.
-fn nodes(strip_mm: f64) -> Vec<f32> {
+fn nodes(strip_mm: f64, forward: bool) -> Vec<f32> {
     let count = if strip_mm > LONG_STRIP_MM { 3.0 } else { 2.0 };
+    let count = if forward { 2.0 * count } else { count };
     let zero = |n: usize| ((n as f64 + 0.5) * std::f64::consts::PI / count).cos();
     let at = |n: usize| 0.5 * (LANES as f64 * (1.0 + zero(n)) - 1.0);
     (0..count as usize).map(|n| at(n) as f32).collect()
