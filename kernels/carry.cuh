@@ -11,15 +11,18 @@ struct Sends {
     float primary[TERMS - PRIMARY_FIRST];
 };
 
-// Those at a part of the way from one row of the table to the next.
-__device__ inline Sends mixed(const Coefficients* __restrict__ rows, float part, const Mix& mix, float units)
+// Those at an angle, in steps of the table: between steps, or `NEAREST`, by the row next to it, which is one read instead of two.
+template <bool NEAREST = false>
+__device__ inline Sends mixed(const Coefficients* __restrict__ table, float steps, const Mix& mix, float units)
 {
     // Two numbers of either channel at once, as they are read.
     constexpr int PRIMARY_PAIRS = 1 + TERMS - PRIMARY_FIRST;
     constexpr int QUADS = sizeof(Coefficients) / sizeof(float4);
-    const float4* low = reinterpret_cast<const float4*>(rows);
-    const float4* high = low + QUADS;
-    float of_high = part * units, of_low = units - of_high;
+    float part = 0.0f;
+    int row = NEAREST ? nearest_row(steps) : step_row(steps, part);
+    const float4* low = reinterpret_cast<const float4*>(table + row);
+    const float4* high = low + ROWS_OF_STEP * QUADS;
+    float of_high = NEAREST ? 0.0f : part * units, of_low = units - of_high;
     float high_primary = mix.primary * of_high, low_primary = mix.primary * of_low;
     float high_scatter = mix.scatter * of_high, low_scatter = mix.scatter * of_low;
     // Near and deep of either row.
@@ -33,9 +36,11 @@ __device__ inline Sends mixed(const Coefficients* __restrict__ rows, float part,
         const float* second = 2 * quad + 1 < PRIMARY_PAIRS ? primary : scatter;
         sent[2 * quad] = fmaf(of.y, first[1], of.x * first[0]);
         sent[2 * quad + 1] = fmaf(of.w, second[1], of.z * second[0]);
-        float4 next = __ldg(high + quad);
-        sent[2 * quad] = fmaf(next.y, first[3], fmaf(next.x, first[2], sent[2 * quad]));
-        sent[2 * quad + 1] = fmaf(next.w, second[3], fmaf(next.z, second[2], sent[2 * quad + 1]));
+        if (!NEAREST) {
+            float4 next = __ldg(high + quad);
+            sent[2 * quad] = fmaf(next.y, first[3], fmaf(next.x, first[2], sent[2 * quad]));
+            sent[2 * quad + 1] = fmaf(next.w, second[3], fmaf(next.z, second[2], sent[2 * quad + 1]));
+        }
     }
     static_assert(PRIMARY_PAIRS + 1 + SCATTER_END <= 2 * QUADS, "all of a row");
     Sends sends;

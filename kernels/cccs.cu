@@ -89,8 +89,7 @@ __device__ inline void find_sends(Lines& lines, const March& march, const Headin
         along = fmaf(ray[axis], heading.direction[axis], along);
         square = fmaf(ray[axis], ray[axis], square);
     }
-    float part;
-    const Coefficients* rows = table + angle_row(along * rsqrtf(fmaxf(square, 1e-12f)), part);
+    float steps = steps_of(along * rsqrtf(fmaxf(square, 1e-12f)));
     bool known = own.primary != NO_MIX;
     Mix mix = {known ? own.primary : 0.0f, known ? own.scatter : 0.0f};
     if (!FAINT) {
@@ -101,7 +100,7 @@ __device__ inline void find_sends(Lines& lines, const March& march, const Headin
             mix = fabsf(far.primary - mix.primary) <= MIX_KEPT ? far : mix;
         }
     }
-    lines.sends = mixed(rows, part, mix, __fdividef(heading.weight, unit_of(scale)));
+    lines.sends = mixed<FAINT>(table, steps, mix, __fdividef(heading.weight, unit_of(scale)));
     lines.until = known ? slab.until : 0;
     lines.mix = mix.primary;
 }

@@ -15,7 +15,9 @@ constexpr int SCATTER_END = 5;   // terms 0 to 4 are the scatter's,
 constexpr int PRIMARY_FIRST = 3; // 3 to 8 the primary's
 // As in engine/cccs/angles.rs.
 constexpr int ANGLES = 97;
-constexpr float DEG_PER_ROW = 1.875f;
+constexpr float STEP_DEG = 1.875f;
+// Rows of the table for each step of that.
+constexpr int ROWS_OF_STEP = 8;
 
 constexpr int LANES = 32;
 constexpr unsigned ALL_LANES = 0xffffffffu;
@@ -37,7 +39,7 @@ struct March {
 constexpr float WALL = 1e30f;
 
 // What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs), near and deep: the sum of amplitudes over
-// EXPONENT_PER_CM, then amplitudes over decay constants. From row to row by straight lines.
+// EXPONENT_PER_CM, then amplitudes over decay constants. From step to step by straight lines.
 struct __align__(16) Coefficients {
     float primary_sum[2];
     float primary[TERMS - PRIMARY_FIRST][2];
@@ -158,18 +160,28 @@ __device__ inline unsigned releasing_from(const unsigned* __restrict__ releasing
 
 __device__ inline float total(const Release& r) { return r.primary[0] + r.primary[1] + r.scatter[0] + r.scatter[1]; }
 
-// The row of the table below an angle, not the last, and which part of the way to the next it lies. By the cosine:
-// Abramowitz and Stegun 4.4.45.
-__device__ inline int angle_row(float cosine, float& part)
+// An angle in steps of the table. By the cosine: Abramowitz and Stegun 4.4.45.
+__device__ inline float steps_of(float cosine)
 {
     float x = fminf(fabsf(cosine), 1.0f);
     float rest = fmaxf(1.0f - x, 1e-20f);
     float angle = rest * rsqrtf(rest) * (1.5707288f + x * (-0.2121144f + x * (0.074261f + x * -0.0187293f)));
     angle = cosine < 0.0f ? 3.14159265f - angle : angle;
-    float place = angle * (57.29577951f / DEG_PER_ROW);
-    int row = min((int)place, ANGLES - 2);
-    part = place - (float)row;
-    return row;
+    return angle * (57.29577951f / STEP_DEG);
+}
+
+// The row at the step below an angle, not the last, and which part of the way to the next it lies.
+__device__ inline int step_row(float steps, float& part)
+{
+    int step = min((int)steps, ANGLES - 2);
+    part = steps - (float)step;
+    return step * ROWS_OF_STEP;
+}
+
+// The row next to an angle.
+__device__ inline int nearest_row(float steps)
+{
+    return min((int)fmaf(steps, ROWS_OF_STEP, 0.5f), (ANGLES - 1) * ROWS_OF_STEP);
 }
 
 // A lattice's way through one slab: up to three cells, cut where its lines leave their voxel sideways.

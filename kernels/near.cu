@@ -89,12 +89,13 @@ __device__ inline void full_of(const Near& near, const Heading& heading, const C
     }
     float cosine = along * rsqrtf(ray[0] * ray[0] + ray[1] * ray[1] + 1.0f);
     float part;
-    const Coefficients* rows = table + angle_row(cosine, part);
+    const Coefficients* low = table + step_row(steps_of(cosine), part);
+    const Coefficients* high = low + ROWS_OF_STEP;
     float solid_angle_sr = heading.weight * heading.slab_path_cm;
     for (int k = 0; k < PRIMARY_TERMS; ++k) {
         float of[2];
         for (int c = 0; c < 2; ++c) {
-            of[c] = fmaf(part, rows[1].primary[k][c] - rows[0].primary[k][c], rows[0].primary[k][c]);
+            of[c] = fmaf(part, high->primary[k][c] - low->primary[k][c], low->primary[k][c]);
         }
         full[k] = solid_angle_sr * (near.primary_mix[0] * of[0] + near.primary_mix[1] * of[1]);
     }

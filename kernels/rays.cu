@@ -90,9 +90,7 @@ __device__ inline void send_ray(const RayVoxels& voxels, const Heading& heading,
                 square = fmaf(ray, ray, square);
             }
             const Source source = source_list[voxels.first_cell + voxel];
-            float part;
-            const Coefficients* rows = table + angle_row(dot * rsqrtf(fmaxf(square, 1e-12f)), part);
-            Sends sends = mixed(rows, part, source.mix, units);
+            Sends sends = mixed(table, steps_of(dot * rsqrtf(fmaxf(square, 1e-12f))), source.mix, units);
             stays = carry(line, exponent, source, sends);
         } else {
             stays = decay<TERMS>(line, exponent);

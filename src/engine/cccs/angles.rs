@@ -67,11 +67,6 @@ impl AngleTable {
         Self { rows: (0..ANGLES).map(row).collect() }
     }
 
-    /// All rows, an angle of `STEP_DEG` from one to the next, from 0 on.
-    pub fn rows(&self) -> &[Coefficients] {
-        &self.rows
-    }
-
     /// Those at a place ([`place_of`]).
     #[inline(always)]
     pub fn at(&self, place: f32) -> Coefficients {

@@ -176,6 +176,29 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
             quality,
         );
     }
+    // Harder beams send more ahead, and coarse voxels have the most of other angles.
+    for (name, quality) in [
+        ("generic-10mv", Quality::Fast),
+        ("generic-15mv", Quality::Fast),
+        ("generic-15mv", Quality::Standard),
+        ("generic-15mv", Quality::Full),
+    ] {
+        let harder = Machine::resolve(name)?;
+        let beam = field(square(100.0), 0.0, 0.0, 0.0);
+        add(&format!("water 10x10, {name}"), &water, &harder, beam, quality);
+    }
+    let metal = patient(DVec3::splat(2.5), [60, 56, 50], |p| {
+        if p.distance(DVec3::new(-20.0, -15.0, 5.0)) < 12.0 {
+            (4.5, Material::Titanium)
+        } else if p.distance(DVec3::new(15.0, -30.0, 0.0)) < 9.0 {
+            (0.0012, Material::Air)
+        } else {
+            (1.0, Material::Water)
+        }
+    })?;
+    for (quality, gantry_deg) in [(Quality::Standard, 20.0), (Quality::Full, 0.0)] {
+        add("titanium and air", &metal, &machine, field(square(50.0), gantry_deg, 0.0, 0.0), quality);
+    }
     if let Some(leaves) = &machine.leaves {
         let mut beam = field(square(100.0), 200.0, 30.0, 10.0);
         beam.mlc = Some(leaves.to_case());

@@ -349,14 +349,18 @@ impl Release {
     const NONE: Self = Self { all: Lanes::ZERO, full: [Lanes([FLOOR; LANES]); TERMS] };
 }
 
-/// Strips longer than this have three nodes, others two; for lines that go much as the beam does, twice as many.
+/// Strips longer than this have three nodes, others two; for lines that go much as the beam does, eight and four.
 const LONG_STRIP_MM: f64 = 60.0;
 
 /// Where in a strip what is sent is looked up, in voxels from its first one on: the zeros of Chebyshev's polynomial on it, so that
 /// what goes by the polynomial through them errs as little as it can.
 fn nodes(strip_mm: f64, forward: bool) -> Vec<f32> {
-    let count = if strip_mm > LONG_STRIP_MM { 3.0 } else { 2.0 };
-    let count = if forward { 2.0 * count } else { count };
+    let count = match (strip_mm > LONG_STRIP_MM, forward) {
+        (false, false) => 2.0,
+        (true, false) => 3.0,
+        (false, true) => 4.0,
+        (true, true) => 8.0,
+    };
     let zero = |n: usize| ((n as f64 + 0.5) * std::f64::consts::PI / count).cos();
     let at = |n: usize| 0.5 * (LANES as f64 * (1.0 + zero(n)) - 1.0);
     (0..count as usize).map(|n| at(n) as f32).collect()

@@ -3,7 +3,7 @@
 use super::near::add_near;
 use super::rays;
 use crate::engine::cccs::Walk;
-use crate::engine::cccs::angles::{AngleTable, PRIMARY, SCATTER, TiltNorm};
+use crate::engine::cccs::angles::{ANGLES, AngleTable, PRIMARY, SCATTER, TiltNorm};
 use crate::engine::cccs::beam::{FAINTEST, Superposition};
 use crate::engine::cccs::directions::{Direction, start};
 use crate::engine::cccs::lattice::{Lattice, dominant_axis};
@@ -195,11 +195,15 @@ fn headings(placement: &Placement, directions: &[Direction]) -> Vec<Heading> {
     headings
 }
 
+/// Rows of the card's table for each step of the CPU's: what goes by the nearest is off by half of one at most.
+pub const ROWS_OF_STEP: usize = 8;
+
 /// A table of angles as the card reads it.
 pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
     // Lengths come as the exponent of 2 of the slowest term.
     let per_exponent = (-1.0 / (SLOWEST_PER_CM * LOG2_E)) as f32;
-    let row = |c: &crate::engine::cccs::angles::Coefficients| {
+    let row = |n: usize| {
+        let c = table.at(n as f32 / ROWS_OF_STEP as f32);
         let [near, deep, near_scatter, deep_scatter] = c.sums.map(|s| s * per_exponent);
         Coefficients {
             primary_sum: [near, deep],
@@ -209,7 +213,7 @@ pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
             none: [0.0; 2],
         }
     };
-    table.rows().iter().map(row).collect()
+    (0..=(ANGLES - 1) * ROWS_OF_STEP).map(row).collect()
 }
 
 /// One part of the release laid out: what lies above a small part of the greatest, or the rest.
