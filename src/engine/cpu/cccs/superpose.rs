@@ -53,11 +53,12 @@ struct Part<'a> {
     forward_cos: f64,
 }
 
-/// [`Part::forward_cos`], where each direction carries so much that it shows: else nowhere. Of 384 the mistakes even out.
+/// [`Part::forward_cos`], where each direction carries so much that it shows: else nowhere. Of 384 the mistakes even out; a preview,
+/// along 40, would take a quarter longer.
 fn forward_cos(directions: &[Direction]) -> f64 {
-    const FEW: usize = 128;
+    const FEW: std::ops::RangeInclusive<usize> = 48..=128;
     const FORWARD_DEG: f64 = 30.0;
-    if directions.len() <= FEW { FORWARD_DEG.to_radians().cos() } else { f64::INFINITY }
+    if FEW.contains(&directions.len()) { FORWARD_DEG.to_radians().cos() } else { f64::INFINITY }
 }
 
 /// The faint part first: what is put right last is the bright one.
