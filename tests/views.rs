@@ -130,6 +130,7 @@ fn isodose_lines_lie_where_the_closed_form_says() {
         label: "cone".into(),
         frame_of_reference_uid: String::new(),
         receipt: None,
+        caveats: Vec::new(),
     };
     let mut display = DoseDisplay { wash: false, ..DoseDisplay::default() };
     display.levels.retain(|l| [100.0, 90.0, 80.0].contains(&l.percent));
@@ -360,6 +361,7 @@ fn golden_views() {
         label: "golden".into(),
         frame_of_reference_uid: String::new(),
         receipt: None,
+        caveats: Vec::new(),
     };
     let dose = DoseLayer {
         dose: Arc::new(dose),
@@ -441,6 +443,7 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         label: "golden".into(),
         frame_of_reference_uid: String::new(),
         receipt: None,
+        caveats: Vec::new(),
     };
     let certainty = Certainty {
         run: 1,

@@ -121,6 +121,7 @@ pub fn dose_of_beam(
         label: beam.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
         receipt: Some(Arc::new(receipt)),
+        caveats: beam.not_modelled.clone(),
     })
 }
 
@@ -160,6 +161,13 @@ pub fn contradiction(plan: &Plan, beam: &Beam, ct: &Ct) -> Option<Contradiction>
 /// Whether the engine computes a beam: photons, and nothing that makes it read-only.
 pub fn is_computed(beam: &Beam) -> bool {
     beam.radiation == Radiation::Photon && beam.read_only.is_none()
+}
+
+/// What a plan's dose lacks where some of its treatment beams are not computed: `2 of 3 beams`.
+pub fn beams_left_out(plan: &Plan) -> Option<String> {
+    let treatment = plan.beams.iter().filter(|b| !b.setup);
+    let (all, computed) = (treatment.clone().count(), treatment.filter(|b| is_computed(b)).count());
+    (computed < all).then(|| format!("{computed} of {all} beams"))
 }
 
 /// The structure outside of which nothing counts.

@@ -1,5 +1,6 @@
 //! Two doses beside each other: whether they can be compared, and new doses made of both.
 
+use super::plan_sum::caveats_of;
 use super::sampler::Sampler;
 use crate::case::{Dose, Receipt};
 use crate::geometry::{Grid, Volume};
@@ -119,6 +120,7 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
             warnings: receipts().flat_map(|(.., r)| r.warnings.clone()).collect(),
             ..Receipt::default()
         })),
+        caveats: caveats_of(used.iter().map(|(d, _)| &d.caveats)),
     })
 }
 
@@ -137,6 +139,7 @@ mod tests {
             label: label.to_owned(),
             frame_of_reference_uid: "1.2".to_owned(),
             receipt: None,
+            caveats: Vec::new(),
         }
     }
 

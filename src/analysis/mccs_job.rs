@@ -2,6 +2,7 @@
 
 use super::beam_job::{BeamJobError, DEFAULT_GRID_MM, Ready, is_computed};
 use super::plan_job::{PlanDose, PlanJob, PlanJobError};
+use super::plan_sum::{as_whole_plan, caveats_of};
 use crate::case::{Beam, Dose, DoseStatus};
 use crate::engine::Watch;
 use crate::engine::cccs::{DoseError, dose_grid};
@@ -118,6 +119,7 @@ pub fn mccs_of_plan(
         label: job.plan.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
         receipt: Some(Arc::clone(&receipt)),
+        caveats: caveats_of(request.beams.iter().map(|(beam, _)| &beam.not_modelled)),
     };
     let certainty = Certainty {
         sigma_gy: scaled(&answer.sigma_gy, times),
@@ -126,6 +128,7 @@ pub fn mccs_of_plan(
         batches: answer.batches,
         histories_per_s: answer.histories as f64 / seconds.max(1e-9),
     };
+    let dose = as_whole_plan(&job.plan, dose);
     Ok(PlanDose { dose, factor: 1.0, receipts: vec![receipt], warnings, certainty: Some(certainty) })
 }
 

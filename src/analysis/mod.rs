@@ -15,8 +15,8 @@ mod sampler;
 mod spread;
 
 pub use beam_job::{
-    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, body_of, contradiction, dose_of_beam,
-    is_computed, mask_of,
+    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, beams_left_out, body_of, contradiction,
+    dose_of_beam, is_computed, mask_of,
 };
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
@@ -30,6 +30,6 @@ pub use mccs_job::{Certainty, MonteCarlo, mccs_of_plan, mccs_request};
 pub use plan_job::{
     Engine, PlanDose, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, dose_of_plan,
 };
-pub use plan_sum::{Part, SumError, normalisation_factor, plan_dose};
+pub use plan_sum::{Part, SumError, as_whole_plan, normalisation_factor, plan_dose};
 pub use remarks::{MOST_MU, beam_remarks};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

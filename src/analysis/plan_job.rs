@@ -6,7 +6,9 @@ use super::beam_job::{
     mask_of,
 };
 use super::mccs_job::{Certainty, MonteCarlo, mccs_of_plan, scaled};
-use super::{Dvh, DvhError, Part, PlanFigures, SumError, normalisation_factor, plan_dose, target_of};
+use super::{
+    Dvh, DvhError, Part, PlanFigures, SumError, as_whole_plan, normalisation_factor, plan_dose, target_of,
+};
 use crate::case::{
     Beam, Contour, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureKind, StructureSet,
 };
@@ -192,6 +194,7 @@ fn collapsed_cone(
         parts.push(Part { dose: Arc::new(dose), scale: f64::from(job.plan.fractions) });
     }
     let (dose, factor) = normalised(job, parts, watch)?;
+    let dose = as_whole_plan(&job.plan, dose);
     Ok(PlanDose { dose, factor, receipts, warnings, certainty: None })
 }
 

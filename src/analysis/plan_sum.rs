@@ -1,7 +1,7 @@
 //! The dose of a plan: the sum of its beams.
 
 use super::{Dvh, sampler::Sampler};
-use crate::case::{Dose, DoseStatus, Normalisation, Receipt};
+use crate::case::{Dose, DoseStatus, Normalisation, Plan, Receipt};
 use crate::geometry::{Grid, Volume};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -69,6 +69,7 @@ pub fn plan_dose(label: &str, parts: &[Part]) -> Result<Dose, SumError> {
         label: label.to_owned(),
         frame_of_reference_uid: frame.clone(),
         receipt: Some(Arc::new(receipt(parts))),
+        caveats: caveats_of(parts.iter().map(|p| &p.dose.caveats)),
     })
 }
 
@@ -110,6 +111,26 @@ fn add(sum: &mut [f32], grid: &Grid, part: &Part) {
             *sum += scale * value.unwrap_or(f32::NAN);
         }
     });
+}
+
+/// Those of all parts, each once.
+pub fn caveats_of<'a>(parts: impl IntoIterator<Item = &'a Vec<String>>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for caveat in parts.into_iter().flatten() {
+        if !all.contains(caveat) {
+            all.push(caveat.clone());
+        }
+    }
+    all
+}
+
+/// The dose of a plan as a whole: partial where the plan has treatment beams that are not computed.
+pub fn as_whole_plan(plan: &Plan, mut dose: Dose) -> Dose {
+    if let Some(left_out) = super::beams_left_out(plan) {
+        dose.status = dose.status.worst(DoseStatus::Partial);
+        dose.caveats.insert(0, left_out);
+    }
+    dose
 }
 
 /// What the parts cost together, a phase a beam.
@@ -156,6 +177,7 @@ mod tests {
                 warnings: vec!["w".to_owned()],
                 ..Receipt::default()
             })),
+            caveats: Vec::new(),
         })
     }
 

@@ -471,7 +471,14 @@ mod tests {
         let dose = |gy: f32| {
             let gy = Arc::new(Volume::new(Arc::clone(&grid), vec![gy; 8]));
             let [label, frame_of_reference_uid] = <[String; 2]>::default();
-            Arc::new(Dose { gy, status: DoseStatus::Imported, label, frame_of_reference_uid, receipt: None })
+            Arc::new(Dose {
+                gy,
+                status: DoseStatus::Imported,
+                label,
+                frame_of_reference_uid,
+                receipt: None,
+                caveats: Vec::new(),
+            })
         };
         case.doses = vec![dose(0.0), dose(1.0), dose(2.0)];
         let [one, two, none] = [1, 2, 0].map(|n| Some(Source::Dose(n)));

@@ -29,9 +29,15 @@ pub struct Beam {
     pub mlc: Option<Mlc>,
     /// At least one; the last has `meterset_weight` 1 (a static beam has one, of weight 1).
     pub control_points: Vec<ControlPoint>,
+    /// A field that takes a picture or sets the patient up: shown, never delivered, never missing from a sum.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub setup: bool,
     /// Why this beam cannot be computed or edited (electrons, protons, setup field), if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<String>,
+    /// What the plan asks of this beam that no engine counts, a few words each (`wedge 30 degrees`): its dose carries them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_modelled: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +113,8 @@ impl Beam {
                 leaves_mm: Vec::new(),
             }],
             read_only: None,
+            not_modelled: Vec::new(),
+            setup: false,
         }
     }
 

@@ -15,6 +15,8 @@ pub enum DoseStatus {
     Imported,
     /// Computed in full but with fewer directions or a coarser grid than the default.
     Coarse,
+    /// Something of the plan or the patient is not counted: a beam that cannot be computed, matter outside the body.
+    Partial,
     /// A quick answer while something moves.
     Preview,
     /// Belongs to an earlier state of the plan.
@@ -34,6 +36,7 @@ impl DoseStatus {
             Self::Final => "final",
             Self::Imported => "imported",
             Self::Coarse => "coarse",
+            Self::Partial => "partial",
             Self::Preview => "preview",
             Self::Stale => "stale",
             Self::Failed => "failed",
@@ -57,13 +60,25 @@ pub struct Dose {
     /// Frame of reference, empty where unknown.
     pub frame_of_reference_uid: String,
     pub receipt: Option<Arc<Receipt>>,
+    /// What plan or patient has that this dose does not count, a few words each: `2 of 3 beams`, `wedge not modelled`.
+    pub caveats: Vec<String>,
 }
 
 impl Dose {
+    /// The status with all that limits it: `final`, `partial: 2 of 3 beams`. What stands wherever the dose is shown.
+    pub fn worth(&self) -> String {
+        worth(self.status, &self.caveats)
+    }
+
     /// Largest value, Gy; NaN is passed over.
     pub fn max_gy(&self) -> f32 {
         self.gy.data().iter().copied().fold(0.0, f32::max)
     }
+}
+
+/// A status with all that limits it.
+pub fn worth(status: DoseStatus, caveats: &[String]) -> String {
+    if caveats.is_empty() { status.to_string() } else { format!("{status}: {}", caveats.join(", ")) }
 }
 
 /// What a finished job leaves behind: what was asked, who did it, how long it took.
@@ -119,5 +134,7 @@ mod tests {
         assert_eq!(Imported.worst(Final), Imported);
         assert_eq!(Failed.worst(Stale), Failed);
         assert_eq!(Preview.worst(Stale), Stale);
+        assert_eq!(Coarse.worst(Partial), Partial);
+        assert_eq!(Partial.worst(Preview), Preview);
     }
 }

@@ -201,6 +201,7 @@ fn read(path: &Path) -> anyhow::Result<Dose> {
             label,
             frame_of_reference_uid: String::new(),
             receipt: None,
+            caveats: Vec::new(),
         });
     }
     Ok(read_dose(path)?.0)

@@ -58,6 +58,8 @@ pub(super) fn read_beam(
         control_points: walk.points,
         read_only,
         name,
+        not_modelled: Vec::new(),
+        setup,
     })
 }
 

@@ -60,6 +60,7 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
         label: label_of(&object),
         frame_of_reference_uid: frame_of(&object),
         receipt: None,
+        caveats: Vec::new(),
     };
     Ok((dose, remarks))
 }

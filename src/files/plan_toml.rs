@@ -223,6 +223,8 @@ fn beam_from(
         mlc,
         control_points,
         read_only: None,
+        not_modelled: Vec::new(),
+        setup: false,
     };
     check_beam(&beam)?;
     Ok(beam)

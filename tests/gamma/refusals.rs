@@ -89,6 +89,7 @@ fn doses_that_do_not_meet() {
         label: "dose".to_owned(),
         frame_of_reference_uid: uid.to_owned(),
         receipt: None,
+        caveats: Vec::new(),
     };
     let criteria = vec![Criterion::global(3.0, 3.0)];
     let found =

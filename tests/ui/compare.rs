@@ -37,6 +37,7 @@ fn dose(label: &str, spacing: f64, gy: impl Fn(DVec3) -> f64) -> Dose {
         label: label.to_owned(),
         frame_of_reference_uid: String::new(),
         receipt: None,
+        caveats: Vec::new(),
     }
 }
 

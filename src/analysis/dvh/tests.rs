@@ -213,6 +213,7 @@ fn normalising_gives_the_structure_what_was_asked() {
         label: "sum".into(),
         frame_of_reference_uid: String::new(),
         receipt: None,
+        caveats: Vec::new(),
     };
     let words = PlanFigures::new(&Plan::new("P", "generic-6mv"), &dose, Some(("PTV", &after))).to_string();
     assert!(words.contains("D95 60.00") && words.contains("dose coarse"), "{words}");

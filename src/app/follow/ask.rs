@@ -344,7 +344,8 @@ fn try_shown_work(state: &State, what: Shown) -> Option<SumWish> {
         let inputs = ShownInputs { what, parts: vec![(dose.gy.id(), 1.0)], normalisation: None };
         let label = dose.label.clone();
         let parts = vec![Part { dose, scale: 1.0 }];
-        let work = ShownWork { inputs, label, parts, only: None, normalisation: None, certainty: None };
+        let work =
+            ShownWork { inputs, label, plan: None, parts, only: None, normalisation: None, certainty: None };
         return Some(SumWish::Work(Box::new(work)));
     }
     let plan = case.plans.get(state.plan)?;
@@ -389,7 +390,15 @@ fn try_shown_work(state: &State, what: Shown) -> Option<SumWish> {
     let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
     let parts = parts.into_iter().map(|(_, p)| p).collect();
     let inputs = ShownInputs { what, parts: ids, normalisation: key };
-    Some(SumWish::Work(Box::new(ShownWork { inputs, label, parts, only, normalisation, certainty })))
+    Some(SumWish::Work(Box::new(ShownWork {
+        inputs,
+        label,
+        plan: Some(plan.clone()),
+        parts,
+        only,
+        normalisation,
+        certainty,
+    })))
 }
 
 fn dvhs(state: &mut State, worker: &Worker<Answer>) {

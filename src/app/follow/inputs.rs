@@ -132,6 +132,7 @@ mod tests {
             label: String::new(),
             frame_of_reference_uid: String::new(),
             receipt: None,
+            caveats: Vec::new(),
         };
         Case {
             ct: ct_planes.map(|planes| Arc::new(ct(planes))),

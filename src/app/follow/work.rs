@@ -6,8 +6,8 @@ use super::gamma::{FiguresInputs, GammaAnswer, GammaEstimate, GammaInputs};
 use super::inputs::{BeamInputs, PatientInputs, Settings, Shown, ShownInputs};
 use super::monte_carlo::{Certainty, EngineChoice, RunInputs, RunResult};
 use crate::analysis::{
-    Computation, Dvh, Engine, Part, PlanDose, PlanJob, Ready, Spread, body_from_ct, body_of, dose_of_beam,
-    dose_of_plan, mask_of, mccs_of_plan, normalisation_factor, plan_dose,
+    Computation, Dvh, Engine, Part, PlanDose, PlanJob, Ready, Spread, as_whole_plan, body_from_ct, body_of,
+    dose_of_beam, dose_of_plan, mask_of, mccs_of_plan, normalisation_factor, plan_dose,
 };
 use crate::app::compare::Side;
 use crate::app::record::Record;
@@ -106,6 +106,8 @@ pub fn patient(ct: &Ct, table: &HuTable, body: Option<&Structure>, watch: &Watch
 pub struct ShownWork {
     pub inputs: ShownInputs,
     pub label: String,
+    /// None for an imported dose.
+    pub plan: Option<Arc<Plan>>,
     /// All parts of the plan; of one beam where the normalisation asks for no more.
     pub parts: Vec<Part>,
     /// The part on show alone, by index.
@@ -139,6 +141,10 @@ pub fn shown(work: &ShownWork, watch: &Watch) -> Result<ShownResult, String> {
     }
     watch.check().map_err(|e| e.to_string())?;
     let dose = plan_dose(&work.label, &parts).map_err(|e| e.to_string())?;
+    let dose = match &work.plan {
+        Some(plan) if work.only.is_none() => as_whole_plan(plan, dose),
+        _ => dose,
+    };
     let certainty = work.certainty.clone();
     Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor, certainty })
 }
@@ -220,6 +226,7 @@ pub fn monte_carlo(
             label: name.clone(),
             frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
             receipt: Some(Arc::clone(&so_far.receipt)),
+            caveats: Vec::new(),
         };
         partial(answer(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories));
         Next::GoOn
@@ -302,6 +309,7 @@ pub fn read_dose(path: &Path) -> Result<(Arc<Dose>, Vec<Remark>), String> {
         label: name,
         frame_of_reference_uid: String::new(),
         receipt: None,
+        caveats: Vec::new(),
     };
     Ok((Arc::new(dose), Vec::new()))
 }

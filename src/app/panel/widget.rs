@@ -185,7 +185,7 @@ pub fn status_colour(status: DoseStatus) -> Color32 {
     match status {
         DoseStatus::Final => theme::GOOD,
         DoseStatus::Imported => theme::ACCENT,
-        DoseStatus::Coarse | DoseStatus::Preview | DoseStatus::Stale => theme::WARNING,
+        DoseStatus::Coarse | DoseStatus::Partial | DoseStatus::Preview | DoseStatus::Stale => theme::WARNING,
         DoseStatus::Failed => theme::ERROR,
     }
 }

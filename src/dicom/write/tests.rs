@@ -77,6 +77,7 @@ fn dose(max: f32, status: DoseStatus) -> Dose {
         label: "Plan".to_owned(),
         frame_of_reference_uid: String::new(),
         receipt: None,
+        caveats: Vec::new(),
     }
 }
 
