@@ -11,6 +11,7 @@
 //! * [`worker`]: the thread that owns the devices: jobs, slots, progress, cancellation.
 //! * [`analysis`]: DVH and plan figures.
 //! * [`registration`]: X-rays against DRRs: metrics and the pose search.
+//! * [`results`]: what follows from a case, and what each result answers.
 //! * [`app`]: the window. [`cli`]: the same jobs without one.
 //!
 //! # Invariants
@@ -37,4 +38,5 @@ pub mod geometry;
 pub mod open;
 pub mod physics;
 pub mod registration;
+pub mod results;
 pub mod worker;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Rooms and the floor each stands on; a room uses only floors below its own. `open` is the one file that puts
 /// readers together; `lib` and `main` see everything.
-const FLOORS: [(&str, u32); 12] = [
+const FLOORS: [(&str, u32); 13] = [
     ("geometry", 1),
     ("case", 2),
     ("files", 3),
@@ -16,8 +16,9 @@ const FLOORS: [(&str, u32); 12] = [
     ("worker", 6),
     ("analysis", 7),
     ("registration", 7),
-    ("app", 8),
-    ("cli", 9),
+    ("results", 8),
+    ("app", 9),
+    ("cli", 10),
 ];
 
 /// Crates (whole names, or beginnings that end in `_`) and the only folder that may name them.

@@ -141,6 +141,7 @@ fn isodose_lines_lie_where_the_closed_form_says() {
             reference: Some((60.0, "prescription")),
             display,
             certainty: None,
+            trouble: None,
         }),
         ..Scene::new(gpu)
     });
@@ -368,6 +369,7 @@ fn golden_views() {
         reference: Some((60.0, "prescription")),
         display: DoseDisplay::default(),
         certainty: None,
+        trouble: None,
     };
     let beam = Beam::fixed("AP", 1, 20.0, DVec3::ZERO, Jaws::symmetric(60.0, 70.0), 1.0);
     let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");
@@ -456,6 +458,7 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         dose: Arc::new(dose),
         display: DoseDisplay::default(),
         certainty: Some(Arc::new(certainty)),
+        trouble: None,
     };
     (ct, layer)
 }

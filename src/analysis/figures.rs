@@ -1,7 +1,7 @@
 //! The figures of a plan that the window shows and the command line prints.
 
 use super::Dvh;
-use crate::case::{Dose, DoseStatus, Plan, Structure, StructureKind, StructureSet};
+use crate::case::{Dose, DoseStatus, Plan, Structure, StructureKind, StructureSet, worth};
 use serde::Serialize;
 use std::fmt;
 
@@ -11,6 +11,8 @@ pub struct PlanFigures {
     pub plan: String,
     /// What all the numbers are worth.
     pub status: DoseStatus,
+    /// What the dose does not count.
+    pub caveats: Vec<String>,
     /// Greatest dose anywhere, Gy, all fractions.
     pub max_gy: f64,
     /// Monitor units per fraction, all beams.
@@ -59,6 +61,7 @@ impl PlanFigures {
         Self {
             plan: plan.name.clone(),
             status: dose.status,
+            caveats: dose.caveats.clone(),
             max_gy: f64::from(dose.max_gy()),
             mu: plan.mu(),
             fractions: plan.fractions,
@@ -73,7 +76,7 @@ impl PlanFigures {
 /// that order, that has contours.
 pub fn target_of<'a>(plan: &Plan, set: &'a StructureSet) -> Option<&'a Structure> {
     let drawn = |s: &&Structure| !s.contours.is_empty();
-    let named = plan.normalisation.as_ref().and_then(|n| set.by_name(&n.structure)).filter(drawn);
+    let named = plan.normalisation.as_ref().and_then(|n| set.normalised_to(n).ok()).filter(drawn);
     let of = |kind| set.structures.iter().filter(drawn).find(|s| s.kind == kind);
     named.or_else(|| [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv].into_iter().find_map(of))
 }
@@ -82,7 +85,14 @@ impl fmt::Display for PlanFigures {
     /// A few lines for people, without a line end after the last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fractions = if self.fractions == 1 { "fraction" } else { "fractions" };
-        write!(f, "{}: {:.1} MU, {} {fractions}, dose {}", self.plan, self.mu, self.fractions, self.status)?;
+        write!(
+            f,
+            "{}: {:.1} MU, {} {fractions}, dose {}",
+            self.plan,
+            self.mu,
+            self.fractions,
+            worth(self.status, &self.caveats)
+        )?;
         if let Some(gy) = self.prescription_gy {
             write!(f, ", prescribed {gy:.2} Gy")?;
         }
@@ -130,7 +140,7 @@ mod tests {
         let mut plan = Plan::new("P", "generic-6mv");
         let target = |plan: &Plan| target_of(plan, &set).map(|s| s.name.clone());
         assert_eq!(target(&plan).as_deref(), Some("PTV 1"));
-        let to = |name: &str| Normalisation { structure: name.into(), volume_percent: 95.0, dose_gy: 60.0 };
+        let to = |name: &str| Normalisation::to_named(name, 95.0, 60.0);
         plan.normalisation = Some(to("ptv 2"));
         assert_eq!(target(&plan).as_deref(), Some("PTV 2"));
         plan.normalisation = Some(to("empty PTV"));

@@ -237,11 +237,7 @@ pub fn body_from_ct(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<Option
     let contours: Vec<Contour> =
         outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
     let kind = StructureKind::External;
-    let mut name = "BODY".to_owned();
-    if set.by_name(&name).is_some() {
-        name.push_str(" from CT");
-    }
-    let number = set.structures.iter().map(|s| s.number).max().unwrap_or(0) + 1;
+    let (number, name) = (set.free_number(), set.free_name("BODY"));
     Ok((!contours.is_empty()).then(|| Structure {
         name,
         number,
@@ -332,10 +328,7 @@ fn normalised(job: &PlanJob, mut parts: Vec<Part>, watch: &Watch) -> Result<(Dos
 
 fn factor(job: &PlanJob, wanted: &Normalisation, sum: &Dose, watch: &Watch) -> Result<f64, PlanJobError> {
     let fault = |why: String| PlanJobError::Normalisation { structure: wanted.structure.clone(), why };
-    let Some(structure) = job.structures.by_name(&wanted.structure) else {
-        let names: Vec<&str> = job.structures.structures.iter().map(|s| s.name.as_str()).collect();
-        return Err(fault(format!("the case has no such structure; it has {}", names.join(", "))));
-    };
+    let structure = job.structures.normalised_to(wanted).map_err(|e| fault(e.to_string()))?;
     let mask = mask_of(job.ct.hu.grid(), structure, watch).map_err(|e| fault(e.to_string()))?;
     let dvh = Dvh::new(&mask, &sum.gy, watch).map_err(|e| match e {
         DvhError::Stopped(stopped) => PlanJobError::Stopped(stopped),

@@ -15,7 +15,13 @@ use glam::DVec3;
 use std::sync::Arc;
 
 impl App {
+    /// Carries out a command, then derives what is on view anew: no dose outlives the case it answers.
     pub(super) fn apply(&mut self, command: Command) {
+        self.carry_out(command);
+        self.state.derive_standing();
+    }
+
+    fn carry_out(&mut self, command: Command) {
         let state = &mut self.state;
         match command {
             Command::Undo if !state.can_undo() => {}
@@ -32,6 +38,8 @@ impl App {
             Command::AddPlan => self.add_plan(),
             Command::AddBeam => self.add_beam(),
             Command::AddShape(shape) => self.add_shape(shape),
+            Command::RemoveStructure { number, sure } => self.remove_structure(number, sure),
+            Command::AskRemoval(number) => state.removal = number,
             Command::Reshape { structure, shape, gesture } => self.reshape(structure, shape, gesture),
             Command::Select(what) => state.selection = what,
             Command::ShowPlan(index) => {
@@ -191,6 +199,17 @@ impl App {
         self.state.shapes.remember(&structure, shape);
         self.edit(Edit::AddStructure(structure), None);
         self.state.selection = Selection::Structure(number);
+    }
+
+    fn remove_structure(&mut self, number: u32, sure: bool) {
+        let case = self.state.case();
+        let Some(index) = case.structures.structures.iter().position(|s| s.number == number) else { return };
+        if !sure && !case.plans_normalised_to(number).is_empty() {
+            self.state.removal = Some(number);
+            return;
+        }
+        self.state.removal = None;
+        self.edit(Edit::RemoveStructure { index }, None);
     }
 
     fn reshape(&mut self, number: u32, shape: Shape, gesture: Option<u64>) {

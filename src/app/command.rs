@@ -43,6 +43,13 @@ pub enum Command {
     AddShape(NewShape),
     /// The body, made from the CT.
     AddBody,
+    /// Deletes a structure, by ROI number; one that a plan refers to only where the user is sure.
+    RemoveStructure {
+        number: u32,
+        sure: bool,
+    },
+    /// Opens the question whether a structure that a plan refers to goes, or (`None`) closes it.
+    AskRemoval(Option<u32>),
     /// Moves or sizes a structure that is a shape.
     Reshape {
         structure: u32,

@@ -3,7 +3,7 @@
 use super::App;
 use super::compare::{Compare, Side, Source};
 use super::display::DoseReference;
-use super::follow::{Answer, Opened, Shown, patient_grid, work};
+use super::follow::{Answer, Opened, Shown, work};
 use super::record::Record;
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
@@ -13,6 +13,7 @@ use crate::dicom::Choice;
 use crate::files::{plan_toml, replace_file};
 use crate::open::CaseWord;
 use crate::physics::HuTable;
+use crate::results::patient_grid;
 use crate::worker::{Slot, Task};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -317,8 +318,11 @@ impl App {
     }
 
     /// Adds the body that was found.
-    pub(super) fn take_body(&mut self, structure: Structure) {
-        let number = structure.number;
+    pub(super) fn take_body(&mut self, found: Structure) {
+        // Structures may have come since the CT was searched.
+        let set = &self.state.case().structures;
+        let (number, name) = (set.free_number(), set.free_name("BODY"));
+        let structure = Structure { number, name, ..found };
         self.apply(super::command::Command::Edit { edit: Edit::AddStructure(structure), gesture: None });
         self.state.selection = Selection::Structure(number);
     }

@@ -46,7 +46,7 @@ fn paged_grid(state: &State) -> Option<&Grid> {
 
 /// Turns the keys of this frame into commands. Keys belong to a text field while one is typed into.
 pub fn commands(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    if ctx.text_edit_focused() || state.about_open {
+    if ctx.text_edit_focused() || state.about_open || state.removal.is_some() {
         return;
     }
     if state.workspace == Workspace::Register {

@@ -198,6 +198,7 @@ impl App {
         });
         let facts = panel::about::Facts { graphics: self.gpu.device_name() };
         panel::about::show(ui.ctx(), state, &facts, commands);
+        panel::removal::show(ui.ctx(), state, commands);
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Shot {
     pub picture: Picture,
     /// Of the dose on show.
     pub status: Option<DoseStatus>,
+    /// What the dose on show does not count, and why the case as it stands has none, where it has none.
+    pub caveats: Vec<String>,
     /// How sure the dose on show is, where it is a Monte Carlo dose: `± 1.0 %, 12 million histories`.
     pub certainty: Option<String>,
     /// Of the plan on show, once it has a dose.
@@ -49,6 +51,7 @@ pub enum ShotError {
 struct Seen {
     loaded: bool,
     status: Option<DoseStatus>,
+    caveats: Vec<String>,
     certainty: Option<String>,
     figures: Option<PlanFigures>,
     notices: Vec<String>,
@@ -79,7 +82,10 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         };
         let mut seen = watched.borrow_mut();
         seen.loaded = app.state.is_loaded();
-        seen.status = app.state.follow.shown_status();
+        let follow = &app.state.follow;
+        seen.status = follow.shown_status();
+        seen.caveats = follow.shown_dose().map(|d| d.caveats.clone()).unwrap_or_default();
+        seen.caveats.extend(follow.shown_failure().map(str::to_owned));
         seen.certainty =
             app.state.follow.certainty().map(|c| format!("{}, {}", c.percent_words(), c.histories_words()));
         seen.notices = app.state.notices.iter().map(|n| n.text.clone()).collect();
@@ -96,8 +102,19 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
     };
     let picture =
         offscreen::draw(size_px, 1.0, |cc| Started(App::with_options(cc, options)), settled, patience)?;
-    let Seen { loaded, status, certainty, figures, notices, error, compared, refusal, xrays, unplaced } =
-        seen.take();
+    let Seen {
+        loaded,
+        status,
+        caveats,
+        certainty,
+        figures,
+        notices,
+        error,
+        compared,
+        refusal,
+        xrays,
+        unplaced,
+    } = seen.take();
     // An X-ray that was asked for and is not there is an error, too.
     if loaded && xrays < xrays_asked {
         let why = unplaced.or(error).unwrap_or_else(|| "an X-ray was not opened".to_owned());
@@ -106,7 +123,7 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
     match error.or_else(|| refusal.filter(|_| compares)) {
         // A comparison that was asked for and is not there is an error too.
         Some(why) if !loaded || compares => Err(ShotError::Case(why)),
-        _ => Ok(Shot { picture, status, certainty, figures, notices, compared }),
+        _ => Ok(Shot { picture, status, caveats, certainty, figures, notices, compared }),
     }
 }
 
@@ -121,7 +138,9 @@ fn figures_of(app: &App) -> Option<PlanFigures> {
         .and_then(|t| Some((t.name.as_str(), follow.dvh(t.number)?.as_ref())));
     let mut figures = PlanFigures::new(plan, follow.shown_dose()?, target);
     // The dose on show is normalised; the plan's own monitor units are those before it.
-    figures.mu *= follow.normalisation_factor().unwrap_or(1.0);
+    if plan.normalisation.is_some() {
+        figures.mu *= follow.normalisation_factor()?.0;
+    }
     Some(figures)
 }
 

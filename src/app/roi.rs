@@ -123,13 +123,7 @@ pub const NEW_COLOURS: [Rgb; 8] = [
 
 /// A new structure with a number and a name of its own.
 pub fn new_structure(set: &StructureSet, base_name: &str, kind: StructureKind) -> Structure {
-    let number = set.structures.iter().map(|s| s.number).max().unwrap_or(0) + 1;
-    let mut name = base_name.to_owned();
-    let mut count = 2;
-    while set.by_name(&name).is_some() {
-        name = format!("{base_name} {count}");
-        count += 1;
-    }
+    let (number, name) = (set.free_number(), set.free_name(base_name));
     let colour = if kind == StructureKind::Other {
         NEW_COLOURS[number as usize % NEW_COLOURS.len()]
     } else {

@@ -40,6 +40,8 @@ pub struct State {
     pub notices: Notices,
     pub jobs: Jobs,
     pub about_open: bool,
+    /// The structure, by ROI number, of which it is asked whether it goes though a plan refers to it.
+    pub removal: Option<u32>,
     /// The HU table being edited.
     pub hu_draft: Option<HuDraft>,
 }
@@ -66,6 +68,7 @@ impl Default for State {
             notices: Notices::default(),
             jobs: Jobs::default(),
             about_open: false,
+            removal: None,
             hu_draft: None,
         }
     }

@@ -1,6 +1,6 @@
 //! Edits as values, with undo.
 
-use super::{Beam, Case, Ct, Dose, Plan, Structure, StructureSet};
+use super::{Beam, Case, Ct, Dose, Normalisation, Plan, Structure, StructureSet};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -49,6 +49,10 @@ pub enum EditError {
     NoBeam(usize),
     #[error("the case has no structure number {0}")]
     NoStructure(usize),
+    #[error("another structure is called '{0}'; choose a name of its own")]
+    NameTaken(String),
+    #[error("another structure has the ROI number {0}")]
+    NumberTaken(u32),
 }
 
 /// A case with its past and its undone future. Cases are cheap to clone, so a step is a whole case.
@@ -77,7 +81,8 @@ impl History {
     /// # Errors
     /// [`EditError`]; the case is then as it was.
     pub fn apply(&mut self, edit: Edit, gesture: Option<u64>) -> Result<(), EditError> {
-        if let Edit::Load(case) = edit {
+        if let Edit::Load(mut case) = edit {
+            case.bind_references();
             *self = Self::new(*case);
             return Ok(());
         }
@@ -140,8 +145,12 @@ impl Case {
             Edit::SetBeam { plan, beam, value } => {
                 *self.plan_mut(plan)?.beams.get_mut(beam).ok_or(EditError::NoBeam(beam))? = value;
             }
-            Edit::AddStructure(structure) => self.structures_mut().push(structure),
+            Edit::AddStructure(structure) => {
+                self.check_identity(&structure, None)?;
+                self.structures_mut().push(structure);
+            }
             Edit::SetStructure { index, value } => {
+                self.check_identity(&value, Some(index))?;
                 *self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))? = value;
             }
             Edit::RemoveStructure { index } => {
@@ -155,7 +164,50 @@ impl Case {
             Edit::SetCt(ct) => self.ct = Some(ct),
             Edit::AddDose(dose) => self.doses.push(dose),
         }
+        self.bind_references();
         Ok(())
+    }
+
+    /// Structures are told apart by number and by name: no two may share either.
+    fn check_identity(&self, structure: &Structure, own: Option<usize>) -> Result<(), EditError> {
+        let others = self.structures.structures.iter().enumerate().filter(|(n, _)| Some(*n) != own);
+        for (_, other) in others {
+            if other.number == structure.number {
+                return Err(EditError::NumberTaken(structure.number));
+            }
+            if other.name.trim().eq_ignore_ascii_case(structure.name.trim()) {
+                return Err(EditError::NameTaken(other.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans refer to structures by number: a name is resolved once, then follows every rename; a structure that is gone
+    /// leaves the name alone, so that its number can never lead to another structure.
+    pub fn bind_references(&mut self) {
+        let structures = Arc::clone(&self.structures);
+        for plan in &mut self.plans {
+            let Some(now) = &plan.normalisation else { continue };
+            let number = now.number.filter(|n| structures.by_number(*n).is_some());
+            let bound = match structures.normalised_to(&Normalisation { number, ..now.clone() }) {
+                Ok(to) => {
+                    Normalisation { structure: to.name.clone(), number: Some(to.number), ..now.clone() }
+                }
+                Err(_) => Normalisation { number: None, ..now.clone() },
+            };
+            if bound != *now {
+                Arc::make_mut(plan).normalisation = Some(bound);
+            }
+        }
+    }
+
+    /// Plans that refer to a structure, by index.
+    pub fn plans_normalised_to(&self, structure: u32) -> Vec<usize> {
+        let refers = |plan: &Plan| {
+            let to = plan.normalisation.as_ref().map(|n| self.structures.normalised_to(n));
+            to.is_some_and(|to| to.is_ok_and(|s| s.number == structure))
+        };
+        (0..self.plans.len()).filter(|n| refers(&self.plans[*n])).collect()
     }
 
     fn plan_mut(&mut self, plan: usize) -> Result<&mut Plan, EditError> {

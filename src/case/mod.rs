@@ -13,13 +13,13 @@ mod uid;
 
 pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
 pub use ct::{Ct, Remark, Severity};
-pub use dose::{Dose, DoseStatus, Receipt};
+pub use dose::{Dose, DoseStatus, Receipt, worth};
 pub use edit::{Edit, EditError, History};
 pub use placement::{Placement, opened};
 pub use plan::{Normalisation, Plan};
 pub use pose::Pose;
 pub use radiograph::{PixelMeaning, Radiograph};
-pub use structure::{Contour, Rgb, Structure, StructureKind, StructureSet};
+pub use structure::{Contour, ReferenceError, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
 
 use serde::Serialize;

@@ -1,7 +1,9 @@
 //! Structures: regions of interest as planar contours.
 
+use super::Normalisation;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// All structures drawn on one frame of reference.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,10 +56,76 @@ pub enum StructureKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rgb(pub [u8; 3]);
 
+/// A reference to a structure that leads to none, or to more than one.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ReferenceError {
+    #[error("the case has no structure '{name}'; it has {known}")]
+    Missing { name: String, known: String },
+    #[error("{count} structures are called '{name}'; rename all but one")]
+    Ambiguous { name: String, count: usize },
+}
+
 impl StructureSet {
     /// Finds a structure by name, ignoring case.
     pub fn by_name(&self, name: &str) -> Option<&Structure> {
-        self.structures.iter().find(|s| s.name.eq_ignore_ascii_case(name.trim()))
+        self.all_named(name).next()
+    }
+
+    fn all_named(&self, name: &str) -> impl Iterator<Item = &Structure> {
+        let name = name.trim().to_owned();
+        self.structures.iter().filter(move |s| s.name.eq_ignore_ascii_case(&name))
+    }
+
+    pub fn by_number(&self, number: u32) -> Option<&Structure> {
+        self.structures.iter().find(|s| s.number == number)
+    }
+
+    /// The structure a plan is normalised to: by its number where the plan is in a case, else by its name.
+    ///
+    /// # Errors
+    /// [`ReferenceError`].
+    pub fn normalised_to(&self, to: &Normalisation) -> Result<&Structure, ReferenceError> {
+        if let Some(structure) = to.number.and_then(|n| self.by_number(n)) {
+            return Ok(structure);
+        }
+        let mut named = self.all_named(&to.structure);
+        match (named.next(), named.count()) {
+            (Some(structure), 0) => Ok(structure),
+            (Some(_), more) => Err(ReferenceError::Ambiguous { name: to.structure.clone(), count: more + 1 }),
+            (None, _) => {
+                let names: Vec<&str> = self.structures.iter().map(|s| s.name.as_str()).collect();
+                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                Err(ReferenceError::Missing { name: to.structure.clone(), known })
+            }
+        }
+    }
+
+    /// A number no structure has.
+    pub fn free_number(&self) -> u32 {
+        self.structures.iter().map(|s| s.number).max().unwrap_or(0).saturating_add(1)
+    }
+
+    /// The name itself where no structure has it, else the name with the first free count behind it.
+    pub fn free_name(&self, name: &str) -> String {
+        let with_count = |count: usize| if count == 1 { name.to_owned() } else { format!("{name} {count}") };
+        (1..).map(with_count).find(|name| self.by_name(name).is_none()).unwrap_or_default()
+    }
+
+    /// Gives structures that share a name (whatever its case) names of their own; returns the names that were shared.
+    pub fn tell_apart(&mut self) -> Vec<String> {
+        let mut shared: Vec<String> = Vec::new();
+        for index in 1..self.structures.len() {
+            let name = self.structures[index].name.clone();
+            let taken =
+                self.structures[..index].iter().any(|s| s.name.trim().eq_ignore_ascii_case(name.trim()));
+            if taken {
+                self.structures[index].name = self.free_name(name.trim());
+                if !shared.contains(&name) {
+                    shared.push(name);
+                }
+            }
+        }
+        shared
     }
 }
 
@@ -108,5 +176,46 @@ impl StructureKind {
             Self::Support => [150, 150, 150],
             Self::Other => [190, 130, 255],
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(names: &[&str]) -> StructureSet {
+        let structure = |(n, name): (usize, &&str)| Structure {
+            name: (*name).to_owned(),
+            number: n as u32 + 1,
+            kind: StructureKind::Other,
+            colour: StructureKind::Other.default_colour(),
+            contours: Vec::new(),
+            points_mm: Vec::new(),
+        };
+        let structures = names.iter().enumerate().map(structure).collect();
+        StructureSet { structures, ..StructureSet::default() }
+    }
+
+    #[test]
+    fn structures_of_one_name_are_told_apart() {
+        let mut set = set(&["PTV", "ptv", "Cord", "PTV 2", "PTV "]);
+        assert_eq!(set.tell_apart(), ["ptv", "PTV "]);
+        let names: Vec<&str> = set.structures.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["PTV", "ptv 3", "Cord", "PTV 2", "PTV 4"]);
+        assert!(set.tell_apart().is_empty());
+    }
+
+    #[test]
+    fn a_normalisation_goes_by_number_then_by_a_name_that_only_one_has() {
+        let set = set(&["PTV", "Boost", "boost"]);
+        let mut to = Normalisation::to_named("ptv", 95.0, 60.0);
+        assert_eq!(set.normalised_to(&to).map(|s| s.number), Ok(1));
+        to.number = Some(3);
+        assert_eq!(set.normalised_to(&to).map(|s| s.number), Ok(3));
+        to = Normalisation::to_named("Boost", 95.0, 60.0);
+        let error = set.normalised_to(&to).unwrap_err();
+        assert_eq!(error, ReferenceError::Ambiguous { name: "Boost".into(), count: 2 });
+        let missing = set.normalised_to(&Normalisation::to_named("GTV", 95.0, 60.0)).unwrap_err().to_string();
+        assert!(missing.contains("'GTV'") && missing.contains("PTV, Boost, boost"), "{missing}");
     }
 }

@@ -294,6 +294,7 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
         "device": device,
         "seconds": seconds,
         "status": result.dose.status,
+        "caveats": result.dose.caveats,
         "figures": result.figures,
         "normalisation_factor": result.factor,
         "structures": structures,

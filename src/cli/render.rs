@@ -11,7 +11,7 @@ use crate::app::report;
 use crate::app::state::Workspace;
 use crate::app::view::ViewKind;
 use crate::app::{CompareWish, Compared, DoseWord, Options, picture};
-use crate::case::Pose;
+use crate::case::{Pose, worth};
 use crate::engine::Wish;
 use crate::files::{plan_toml, replace_file};
 use crate::geometry::PatientPosition;
@@ -283,7 +283,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let mut text = format!("{} drawn into {} in {seconds:.1} s\n", args.case, args.out.display());
     if let Some(status) = shot.status {
         let certainty = shot.certainty.as_ref().map(|c| format!(", Monte Carlo {c}")).unwrap_or_default();
-        text += &format!("dose: {status}{certainty}\n");
+        text += &format!("dose: {}{certainty}\n", worth(status, &shot.caveats));
     }
     if let Some(Compared { doses: [a, b], note }) = &shot.compared {
         text += &format!("A: {} ({})\nB: {} ({})\n", a.0, a.1, b.0, b.1);
@@ -297,6 +297,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         "out": args.out,
         "size": args.size,
         "dose_status": shot.status,
+        "caveats": shot.caveats,
         "certainty": shot.certainty,
         "compared": shot.compared,
         "report": args.compare.report,

@@ -67,7 +67,7 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         let message = format!("{} structure(s) have no contours: {}", empty.len(), empty.join(", "));
         reader.remarks.push(Remark::note(message, vec![reader.file.clone()]));
     }
-    Ok(StructureSet {
+    let mut set = StructureSet {
         label: object
             .text(tags::STRUCTURE_SET_LABEL)
             .or_else(|| object.text(tags::STRUCTURE_SET_NAME))
@@ -76,7 +76,14 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         structures,
         uid: object.text(tags::SOP_INSTANCE_UID),
         remarks: reader.remarks,
-    })
+    };
+    for name in set.tell_apart() {
+        let message = format!(
+            "several structures are called '{name}': each after the first has a count behind its name"
+        );
+        set.remarks.push(Remark::warning(message, vec![reader.file.clone()]));
+    }
+    Ok(set)
 }
 
 fn by_number(items: &[Item], tag: dicom_core::Tag) -> HashMap<u32, &Item> {

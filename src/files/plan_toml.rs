@@ -128,11 +128,8 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
     plan.position = file.position.unwrap_or(position);
     plan.prescription_gy = file.prescription_gy;
     plan.fractions = file.fractions.unwrap_or(1);
-    plan.normalisation = file.normalisation.map(|n| Normalisation {
-        structure: n.structure,
-        volume_percent: n.volume_percent,
-        dose_gy: n.dose_gy,
-    });
+    plan.normalisation =
+        file.normalisation.map(|n| Normalisation::to_named(&n.structure, n.volume_percent, n.dose_gy));
     check_plan(&plan).map_err(|problem| fault(0, problem))?;
     if file.beam.is_empty() {
         return Err(fault(0, "the plan has no beam; add a [[beam]] table".to_owned()));

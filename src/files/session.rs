@@ -89,6 +89,8 @@ impl Session {
                 None => set.structures.push(saved.clone()),
             }
         }
+        // A structure set that changed since may have grown a structure of the same name.
+        set.tell_apart();
     }
 }
 

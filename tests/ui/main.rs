@@ -10,4 +10,5 @@ mod open;
 mod register;
 mod register_kept;
 mod rois;
+mod standing;
 mod tools;

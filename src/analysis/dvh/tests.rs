@@ -202,7 +202,7 @@ fn normalising_gives_the_structure_what_was_asked() {
     let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
     let grid = (DVec3::new(-9.3, -8.1, -7.7), DVec3::new(2.3, 2.7, 2.9), [26, 15, 13]);
     let before = dvh(&mask, &volume(grid.0, grid.1, grid.2, |p| 10.0 + p.x));
-    let wanted = Normalisation { structure: "PTV".into(), volume_percent: 95.0, dose_gy: 60.0 };
+    let wanted = Normalisation::to_named("PTV", 95.0, 60.0);
     let factor = normalisation_factor(&wanted, &before).unwrap();
     let gy = volume(grid.0, grid.1, grid.2, |p| factor * (10.0 + p.x));
     let after = dvh(&mask, &gy);

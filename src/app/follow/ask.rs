@@ -1,60 +1,54 @@
 //! What the case needs now and does not have is asked of the worker.
 
-use super::inputs::{self, BeamInputs, PatientInputs, Shown, ShownInputs, UNIT_MU};
-use super::monte_carlo::RunInputs;
-use super::work::{self, Answer, DvhWork, RunWork, ShownWork};
-use super::{Follow, ShownResult, Wanted, compare};
-use crate::analysis::{Dvh, Part, body_of, contradiction, is_computed, mask_of};
+use super::sum::{ask_sum, sum_work};
+use super::work::{self, Answer, DvhWork, RunWork};
+use super::{Follow, compare};
+use crate::analysis::{Dvh, body_of, contradiction, is_computed, mask_of};
 use crate::app::App;
 use crate::app::roi::fingerprint;
 use crate::app::state::{State, Workspace};
-use crate::case::{Beam, Dose, DoseStatus, Plan};
+use crate::case::{Beam, Dose};
 use crate::engine::Watch;
 use crate::geometry::VolumeId;
 use crate::physics::Machine;
+use crate::results::{BeamInputs, Node, PatientInputs, RunInputs, Standing, patient_grid};
 use crate::worker::{Lane, Slot, Task, Worker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-impl<I: Clone + PartialEq, R> Wanted<I, R> {
-    /// Sets what is wanted; says whether the worker has to be asked for it, and notes that it will be.
-    pub(super) fn wants(&mut self, inputs: I) -> bool {
-        let ask = self.asked.as_ref() != Some(&inputs)
-            && (self.asked.is_none() || self.have.as_ref().is_none_or(|(have, _)| *have != inputs));
-        if ask {
-            self.asked = Some(inputs.clone());
-        }
-        self.now = Some(inputs);
-        ask
-    }
-}
 
 impl App {
     /// Asks for everything that the case as it stands lacks. Cheap where nothing changed.
     pub(super) fn ask(&mut self) {
         // While something is dragged collapsed cone follows it; Monte Carlo begins where it rests.
         let moving = self.ctx.dragged_id().is_some();
-        prints(&mut self.state);
+        fingerprints(&mut self.state);
         machines(&mut self.state);
         masks(&mut self.state, &self.worker);
         self.ask_register();
         if self.state.workspace == Workspace::Register {
             // No dose is on show: the processors belong to X-rays and DRRs.
+            self.state.derive_standing();
             return;
         }
+        let own = compare::plan_matters(&self.state);
         patient(&mut self.state, &self.worker);
-        if compare::plan_matters(&self.state) {
+        if own {
             beams(&mut self.state, &self.worker);
             run(&mut self.state, &self.worker, moving);
-            shown(&mut self.state, &self.worker);
+            let work = sum_work(&self.state, self.state.follow.shown);
+            ask_sum(&mut self.state.follow.on_show, work, Slot::Shown, &self.worker);
+        }
+        compare::ask_doses(&mut self.state, &self.worker);
+        self.state.derive_standing();
+        if own {
             dvhs(&mut self.state, &self.worker);
         }
-        compare::ask(&mut self.state, &self.worker);
+        compare::ask_what_follows(&mut self.state, &self.worker);
     }
 }
 
 /// Fingerprints of all structures, anew only when some structure changed.
-fn prints(state: &mut State) {
+pub(super) fn fingerprints(state: &mut State) {
     let set = &state.history.case().structures;
     let follow = &mut state.follow;
     if follow.printed.as_ref().is_none_or(|printed| !Arc::ptr_eq(printed, set)) {
@@ -78,11 +72,12 @@ fn machines(state: &mut State) {
 fn masks(state: &mut State, worker: &Worker<Answer>) {
     let case = state.history.case();
     let masks = &mut state.follow.masks;
-    let Some((grid, images)) = inputs::patient_grid(case) else {
+    let Some((grid, images)) = patient_grid(case) else {
         masks.clear();
         return;
     };
-    let numbers: BTreeSet<u32> = case.structures.structures.iter().map(|s| s.number).collect();
+    let drawn = case.structures.structures.iter().filter(|s| !s.contours.is_empty());
+    let numbers: BTreeSet<u32> = drawn.map(|s| s.number).collect();
     masks.retain(|number, _| numbers.contains(number));
     for structure in case.structures.structures.iter().filter(|s| !s.contours.is_empty()) {
         let number = structure.number;
@@ -235,172 +230,6 @@ fn stop_run(follow: &mut Follow, worker: &Worker<Answer>) {
     follow.run.wanted.asked = None;
 }
 
-/// The beams' doses as parts of the plan's. `None` before all have some dose, and where one has failed without any.
-fn parts(follow: &Follow, plan: &Plan) -> Option<Vec<(u32, Part)>> {
-    let part = |beam: &Beam| {
-        let result = follow.beams.get(&beam.number)?.latest()?;
-        let scale = f64::from(plan.fractions) * beam.mu / UNIT_MU;
-        // What the dose is worth now, not when it was made.
-        let mut status = follow.cone_status(beam.number)?;
-        if follow.is_monte_carlo() {
-            let worst = if follow.run_failure().is_some() { DoseStatus::Failed } else { DoseStatus::Preview };
-            status = status.worst(worst);
-        }
-        let dose = if status == result.dose.status {
-            result.dose.clone()
-        } else {
-            Arc::new(Dose { status, ..(*result.dose).clone() })
-        };
-        Some((beam.number, Part { dose, scale }))
-    };
-    plan.beams.iter().filter(|b| is_computed(b)).map(part).collect()
-}
-
-fn shown(state: &mut State, worker: &Worker<Answer>) {
-    match shown_work(state, state.follow.shown) {
-        SumWish::Nothing => {
-            state.follow.on_show.now = None;
-            if !matches!(state.follow.shown, Shown::Imported(_)) && nothing_to_show(state) {
-                state.follow.on_show.have = None;
-            }
-        }
-        SumWish::Cannot(inputs, why) => cannot(&mut state.follow.on_show, inputs, why),
-        SumWish::Work(work) => sum(&mut state.follow.on_show, *work, Slot::Shown, worker),
-    }
-}
-
-/// Notes why there is no sum for these inputs.
-pub(super) fn cannot(wanted: &mut Wanted<ShownInputs, ShownResult>, inputs: ShownInputs, why: String) {
-    wanted.now = Some(inputs.clone());
-    wanted.failure = Some((inputs, why));
-}
-
-/// Asks for a sum, and sees to it that the one that is there says what it is worth now.
-pub(super) fn sum(
-    on_show: &mut Wanted<ShownInputs, ShownResult>,
-    work: ShownWork,
-    slot: Slot,
-    worker: &Worker<Answer>,
-) {
-    let statuses = work.parts.iter().enumerate().filter(|(i, _)| work.only.is_none_or(|o| o == *i));
-    let status = statuses.map(|(_, p)| p.dose.status).fold(DoseStatus::Final, DoseStatus::worst);
-    let status = if matches!(work.inputs.what, Shown::Imported(_)) {
-        work.parts.first().map_or(status, |p| p.dose.status)
-    } else {
-        status
-    };
-    let inputs = work.inputs.clone();
-    let run = work.certainty.as_ref().map(|c| c.run);
-    let busy = on_show.asked.is_some()
-        && on_show.asked != on_show.have.as_ref().map(|(i, _)| i.clone())
-        && on_show.failure.as_ref().map(|(i, _)| i) != on_show.asked.as_ref();
-    // A sum under way is let finish: else, during a drag, none ever would.
-    if busy {
-        on_show.now = Some(inputs);
-    } else if on_show.wants(inputs) {
-        let task = Task::new("Sum of the beams", move |watch| {
-            let result = work::shown(&work, watch)?;
-            Ok::<_, String>(match slot {
-                Slot::Side(side) => Answer::Side(side, work.inputs, result),
-                _ => Answer::Shown(work.inputs, result),
-            })
-        });
-        worker.submit(slot, task);
-    }
-    // The sum may belong to an earlier state, and its parts may have become stale since: it says so.
-    let current = on_show.current().is_some();
-    let run_on_show = on_show.latest().and_then(|r| r.certainty.as_ref()).map(|c| c.run);
-    let behind = if run.is_some() && run == run_on_show { DoseStatus::Preview } else { DoseStatus::Stale };
-    if let Some((_, result)) = &mut on_show.have {
-        let status = if current { status } else { status.worst(behind) };
-        if result.dose.status != status {
-            result.dose = Arc::new(Dose { status, ..(*result.dose).clone() });
-        }
-    }
-}
-
-/// Whether there is no plan or no computed beam in it, so that an old sum means nothing.
-fn nothing_to_show(state: &State) -> bool {
-    state.plan().is_none_or(|p| !p.beams.iter().any(is_computed))
-}
-
-/// What has to be added for a dose on show.
-pub(super) enum SumWish {
-    /// There is none, or not yet.
-    Nothing,
-    Cannot(ShownInputs, String),
-    Work(Box<ShownWork>),
-}
-
-/// What has to be added for a dose of the plan on show, or of a file.
-pub(super) fn shown_work(state: &State, what: Shown) -> SumWish {
-    try_shown_work(state, what).unwrap_or(SumWish::Nothing)
-}
-
-fn try_shown_work(state: &State, what: Shown) -> Option<SumWish> {
-    let case = state.history.case();
-    if let Shown::Imported(index) = what {
-        let dose = case.doses.get(index)?.clone();
-        let inputs = ShownInputs { what, parts: vec![(dose.gy.id(), 1.0)], normalisation: None };
-        let label = dose.label.clone();
-        let parts = vec![Part { dose, scale: 1.0 }];
-        let work =
-            ShownWork { inputs, label, plan: None, parts, only: None, normalisation: None, certainty: None };
-        return Some(SumWish::Work(Box::new(work)));
-    }
-    let plan = case.plans.get(state.plan)?;
-    let run = state.follow.run_part(plan).filter(|_| what == Shown::Plan);
-    let (parts, certainty) = match run {
-        Some((part, certainty)) => (vec![(0, part)], Some(certainty)),
-        None => (parts(&state.follow, plan)?, None),
-    };
-    if parts.is_empty() {
-        return None;
-    }
-    let (label, only) = match what {
-        Shown::Beam(number) => {
-            let beam = plan.beams.iter().find(|b| b.number == number)?;
-            (format!("Beam {}", beam.name), Some(parts.iter().position(|(n, _)| *n == number)?))
-        }
-        _ => (format!("Plan {}", plan.name), None),
-    };
-    let mut normalisation = None;
-    let mut key = None;
-    if let Some(wanted) = &plan.normalisation {
-        let structure = case.structures.by_name(&wanted.structure);
-        let mask = structure.and_then(|s| state.follow.masks.get(&s.number)?.current().cloned());
-        let Some((structure, mask)) = structure.zip(mask) else {
-            let why = match structure {
-                None => {
-                    format!("The plan is normalised to {}, which this case does not have.", wanted.structure)
-                }
-                Some(s) => match state.follow.mask_failure(s.number) {
-                    Some(why) => format!("The plan cannot be normalised: {why}."),
-                    None => return None,
-                },
-            };
-            let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
-            let inputs = ShownInputs { what, parts: ids, normalisation: Some((wanted.clone(), 0)) };
-            return Some(SumWish::Cannot(inputs, why));
-        };
-        let print = state.follow.prints.get(&structure.number).copied().unwrap_or_default();
-        key = Some((wanted.clone(), print));
-        normalisation = Some((wanted.clone(), mask));
-    }
-    let ids = parts.iter().map(|(_, p)| (p.dose.gy.id(), p.scale)).collect();
-    let parts = parts.into_iter().map(|(_, p)| p).collect();
-    let inputs = ShownInputs { what, parts: ids, normalisation: key };
-    Some(SumWish::Work(Box::new(ShownWork {
-        inputs,
-        label,
-        plan: Some(plan.clone()),
-        parts,
-        only,
-        normalisation,
-        certainty,
-    })))
-}
-
 fn dvhs(state: &mut State, worker: &Worker<Answer>) {
     let follow = &mut state.follow;
     let Some(dose) = follow.shown_dose().cloned() else {
@@ -421,7 +250,7 @@ fn dvhs(state: &mut State, worker: &Worker<Answer>) {
 }
 
 /// DVHs, by structure number, with the inputs they are made from: the mask's and the dose's.
-type Dvhs = BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>;
+type Dvhs = BTreeMap<u32, Node<(u64, VolumeId), Arc<Dvh>>>;
 
 /// Notes which DVHs are wanted of a dose, and gives those to be made.
 pub(super) fn missing_dvhs(state: &State, dose: &Dose, known: &mut Dvhs) -> Vec<DvhWork> {
@@ -434,21 +263,21 @@ pub(super) fn missing_dvhs(state: &State, dose: &Dose, known: &mut Dvhs) -> Vec<
     let mut numbers = BTreeSet::new();
     let mut missing = Vec::new();
     for structure in set.iter().filter(|s| !state.hidden.contains(&s.number)) {
-        let Some((mask_inputs, mask)) =
-            state.follow.masks.get(&structure.number).and_then(|m| m.have.clone())
+        let (Some(mask), Some(print)) =
+            (state.follow.masks.get(&structure.number), state.follow.prints.get(&structure.number))
         else {
             continue;
         };
         numbers.insert(structure.number);
-        let inputs = (mask_inputs.0, dose.gy.id());
+        let inputs = (*print, dose.gy.id());
         let wanted = known.entry(structure.number).or_default();
         wanted.now = Some(inputs);
-        let failed = wanted.failure.as_ref().is_some_and(|(i, _)| *i == inputs);
-        if wanted.current().is_none() && !failed {
+        if let Some(mask) = mask.current().filter(|_| wanted.standing().is_none_or(|s| s == Standing::Stale))
+        {
             missing.push(DvhWork {
                 structure: structure.number,
                 inputs,
-                mask,
+                mask: mask.clone(),
                 certainty: certainty.cloned(),
             });
         }

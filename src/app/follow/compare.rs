@@ -1,15 +1,16 @@
 //! What the Compare workspace follows: the doses A and B, whether they can be compared, their DVHs.
 
-use super::ask::{SumWish, cannot, missing_dvhs, shown_work, sum};
-use super::inputs::{PatientInputs, Settings, Shown, ShownInputs};
-use super::monte_carlo::EngineChoice;
+use super::ask::missing_dvhs;
+use super::standing::{OnView, with_standing};
+use super::sum::{ask_sum, sum_work};
 use super::work::{self, Answer, DvhAnswer};
-use super::{Follow, ShownResult, Wanted};
+use super::{Follow, ShownResult};
 use crate::analysis::{Dvh, check_pair, is_computed};
 use crate::app::compare::{Compare, Side, Source};
 use crate::app::state::{State, Workspace};
 use crate::case::{Case, Dose, DoseStatus, Plan};
 use crate::geometry::VolumeId;
+use crate::results::{EngineChoice, Node, PatientInputs, Settings, Shown, Standing, SumInputs};
 use crate::worker::{Lane, Slot, Task, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 pub struct Pair {
     sides: [SideState; 2],
     /// Doses of plans that are not on show, by index.
-    plans: BTreeMap<usize, Wanted<OtherPlanInputs, (Arc<Dose>, f64)>>,
+    plans: BTreeMap<usize, Node<OtherPlanInputs, (Arc<Dose>, f64)>>,
     /// Why A and B cannot be compared, or what to know where they can.
     check: Option<(PairKey, Result<Option<String>, String>)>,
 }
@@ -32,12 +33,11 @@ type PairKey = [(VolumeId, String, String); 2];
 struct SideState {
     /// What it is, and the plan on show where it belongs to that.
     source: Option<(Source, usize)>,
-    sum: Wanted<ShownInputs, ShownResult>,
-    /// The dose with its maximum, as it is worth now.
-    dose: Option<(Arc<Dose>, f64)>,
-    failure: Option<String>,
+    sum: Node<SumInputs, ShownResult>,
+    /// The dose as it stands to the case.
+    view: OnView,
     /// By structure number; the inputs are the mask's and the dose's.
-    dvhs: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>,
+    dvhs: BTreeMap<u32, Node<(u64, VolumeId), Arc<Dvh>>>,
     /// The dose of the DVH job under way.
     dvh_asked: Option<VolumeId>,
 }
@@ -56,17 +56,22 @@ pub struct OtherPlanInputs {
 impl Follow {
     /// The dose that is A or B, with the status it has now.
     pub fn side(&self, side: Side) -> Option<&Arc<Dose>> {
-        self.pair.sides[side.index()].dose.as_ref().map(|(dose, _)| dose)
+        self.pair.sides[side.index()].view.dose.as_ref()
     }
 
     /// Largest dose of A or B, Gy.
     pub fn side_max_gy(&self, side: Side) -> Option<f64> {
-        self.pair.sides[side.index()].dose.as_ref().map(|(_, max_gy)| *max_gy)
+        let own = &self.pair.sides[side.index()];
+        let (source, on_show) = own.source.filter(|_| own.view.dose.is_some())?;
+        match source {
+            Source::Plan(plan) if plan != on_show => Some(self.pair.plans.get(&plan)?.latest()?.1),
+            _ => Some(own.sum.latest()?.max_gy),
+        }
     }
 
     /// Why there is no dose A or B, or none that is up to date.
     pub fn side_failure(&self, side: Side) -> Option<&str> {
-        self.pair.sides[side.index()].failure.as_deref()
+        self.pair.sides[side.index()].view.trouble.as_deref()
     }
 
     /// The DVH of a structure in A or B, be it of an earlier state.
@@ -100,6 +105,11 @@ impl Follow {
         self.pair().map(|[a, b]| a.status.worst(b.status))
     }
 
+    /// Whether a dose of the pair is not that of the case as it stands: what is found from them is not either.
+    pub(super) fn pair_is_behind(&self) -> bool {
+        self.pair_status().is_some_and(|s| matches!(s, DoseStatus::Stale | DoseStatus::Failed))
+    }
+
     /// The doses that can be A or B, with their labels and what they are worth.
     pub fn sources(&self, case: &Case, on_show: usize) -> Vec<(Source, String, Option<DoseStatus>)> {
         let mut sources = Vec::new();
@@ -108,7 +118,7 @@ impl Follow {
                 self.plan_status(plan)
             } else {
                 let wanted = self.pair.plans.get(&index);
-                wanted.and_then(|w| Some(status_now(w, w.latest()?.0.status)))
+                wanted.and_then(|w| Some(w.standing()?.status(w.latest()?.0.status)))
             };
             sources.push((Source::Plan(index), format!("Plan {}", plan.name), status));
             if index == on_show && plan.beams.len() > 1 && !self.is_monte_carlo() {
@@ -131,7 +141,7 @@ impl Follow {
             .chain([Slot::Gamma, Slot::GammaFigures])
     }
 
-    pub(super) fn take_side(&mut self, side: usize, inputs: ShownInputs, result: ShownResult) {
+    pub(super) fn take_side(&mut self, side: usize, inputs: SumInputs, result: ShownResult) {
         let sum = &mut self.pair.sides[side].sum;
         if sum.asked.as_ref() == Some(&inputs) {
             sum.failure = None;
@@ -150,6 +160,12 @@ impl Follow {
         super::take::take_dvhs(&mut self.pair.sides[side].dvhs, of, answers);
     }
 
+    pub(super) fn set_side_views(&mut self, views: [OnView; 2]) {
+        for (side, view) in self.pair.sides.iter_mut().zip(views) {
+            side.view = view;
+        }
+    }
+
     /// The dose of the DVH job of a side; with `end` that job is over.
     pub(super) fn side_dvh_asked(&mut self, side: usize, end: bool) -> Option<VolumeId> {
         let asked = &mut self.pair.sides[side].dvh_asked;
@@ -158,10 +174,10 @@ impl Follow {
 
     pub(super) fn side_failed(&mut self, slot: Slot, why: &str) {
         match slot {
-            Slot::Side(side) => super::take::failed(&mut self.pair.sides[side].sum, why),
+            Slot::Side(side) => self.pair.sides[side].sum.failed(why),
             Slot::OtherPlan(plan) => {
                 if let Some(wanted) = self.pair.plans.get_mut(&plan) {
-                    super::take::failed(wanted, why);
+                    wanted.failed(why);
                 }
             }
             _ => {}
@@ -169,10 +185,10 @@ impl Follow {
     }
 
     pub(super) fn forget_pair_failures(&mut self) {
-        self.pair.plans.values_mut().for_each(super::forget);
+        self.pair.plans.values_mut().for_each(Node::forget_failure);
         for side in &mut self.pair.sides {
-            super::forget(&mut side.sum);
-            side.dvhs.values_mut().for_each(super::forget);
+            side.sum.forget_failure();
+            side.dvhs.values_mut().for_each(Node::forget_failure);
         }
     }
 }
@@ -191,11 +207,6 @@ impl State {
         let resolved = self.dose_display.reference.resolve(prescription, self.follow.side_max_gy(Side::A));
         resolved.map(|(gy, name)| (gy, if name == "maximum" { "maximum of A" } else { name }))
     }
-}
-
-/// What a result is worth now: its own status, or stale where it is of an earlier state.
-fn status_now<I: PartialEq, R>(wanted: &Wanted<I, R>, own: DoseStatus) -> DoseStatus {
-    if wanted.current().is_some() { own } else { own.worst(DoseStatus::Stale) }
 }
 
 /// Whether the dose of the plan on show is looked at: not where two other doses are compared, which need not wait for
@@ -222,14 +233,20 @@ pub(super) fn plans_wanted(
     })
 }
 
-/// Asks for what the comparison lacks.
-pub(super) fn ask(state: &mut State, worker: &Worker<Answer>) {
+/// Asks for the doses that are A and B.
+pub(super) fn ask_doses(state: &mut State, worker: &Worker<Answer>) {
+    if state.workspace == Workspace::Compare {
+        other_plans(state, worker);
+        for side in Side::BOTH {
+            sum_of_side(state, side, worker);
+        }
+    }
+}
+
+/// Asks for what follows from A and B: their DVHs and gamma.
+pub(super) fn ask_what_follows(state: &mut State, worker: &Worker<Answer>) {
     if state.workspace != Workspace::Compare {
         return;
-    }
-    other_plans(state, worker);
-    for side in Side::BOTH {
-        dose_of_side(state, side, worker);
     }
     check(&mut state.follow);
     for side in Side::BOTH {
@@ -240,24 +257,19 @@ pub(super) fn ask(state: &mut State, worker: &Worker<Answer>) {
 
 fn other_plans(state: &mut State, worker: &Worker<Answer>) {
     let wanted: Vec<usize> = plans_wanted(state.workspace, &state.compare, state.plan).collect();
-    let case = state.history.case();
-    let follow = &mut state.follow;
-    for gone in follow.pair.plans.keys().filter(|p| !wanted.contains(p)) {
+    for gone in state.follow.pair.plans.keys().filter(|p| !wanted.contains(p)) {
         worker.cancel(Slot::OtherPlan(*gone));
     }
-    follow.pair.plans.retain(|plan, _| wanted.contains(plan));
-    let Some(patient) = follow.patient.now.clone() else { return };
+    state.follow.pair.plans.retain(|plan, _| wanted.contains(plan));
     for index in wanted {
-        let (Some(plan), Some(ct)) = (case.plans.get(index), &case.ct) else { continue };
-        let structure = plan.normalisation.as_ref().and_then(|n| case.structures.by_name(&n.structure));
-        let inputs = OtherPlanInputs {
-            patient: patient.clone(),
-            plan: plan.clone(),
-            settings: follow.settings.clone(),
-            engine: follow.engines.get(&index).copied().unwrap_or_default(),
-            normalised_to: structure.and_then(|s| follow.prints.get(&s.number).copied()),
-        };
+        let inputs = state.other_plan_inputs(index);
+        let case = state.history.case();
+        let follow = &mut state.follow;
         let entry = follow.pair.plans.entry(index).or_default();
+        let (Some(inputs), Some(ct)) = (inputs, &case.ct) else {
+            entry.now = None;
+            continue;
+        };
         let Some(ready) = follow.patient.current().cloned() else {
             if let Some((_, why)) = &follow.patient.failure {
                 entry.failure = Some((inputs.clone(), why.clone()));
@@ -278,7 +290,7 @@ fn other_plans(state: &mut State, worker: &Worker<Answer>) {
     }
 }
 
-fn dose_of_side(state: &mut State, side: Side, worker: &Worker<Answer>) {
+fn sum_of_side(state: &mut State, side: Side, worker: &Worker<Answer>) {
     let source = state.compare.sides[side.index()];
     let key = source.map(|s| (s, state.plan));
     let own = &mut state.follow.pair.sides[side.index()];
@@ -287,50 +299,77 @@ fn dose_of_side(state: &mut State, side: Side, worker: &Worker<Answer>) {
         worker.cancel(Slot::SideDvh(side.index()));
         *own = SideState { source: key, ..SideState::default() };
     }
-    let on_show = state.plan;
-    let shown = match source {
-        None => None,
-        Some(Source::Plan(plan)) if plan == on_show => Some(Shown::Plan),
-        Some(Source::Plan(plan)) => {
-            let wanted = state.follow.pair.plans.get(&plan);
-            let latest =
-                wanted.and_then(|w| w.latest().map(|(dose, max)| (dose, *max, status_now(w, dose.status))));
-            let dose = latest.map(|(dose, max, status)| (worth(dose, status), max));
-            let failure = wanted.and_then(|w| w.failure()).map(str::to_owned);
-            let own = &mut state.follow.pair.sides[side.index()];
-            own.dose = dose;
-            own.failure = failure;
-            return;
-        }
-        Some(Source::Beam(beam)) => Some(Shown::Beam(beam)),
-        Some(Source::Dose(dose)) => Some(Shown::Imported(dose)),
-    };
-    let wish = shown.map_or(SumWish::Nothing, |shown| shown_work(state, shown));
-    // Without a sum to wish for, the beams say why.
-    let why = match (&wish, shown) {
-        (SumWish::Nothing, Some(Shown::Plan)) => state.plan().and_then(|p| {
-            p.beams.iter().find_map(|b| state.follow.beam_failure(b.number)).map(str::to_owned)
-        }),
-        (SumWish::Nothing, Some(Shown::Beam(beam))) => state.follow.beam_failure(beam).map(str::to_owned),
-        (SumWish::Nothing, Some(Shown::Imported(_))) => {
-            Some("The case has no such dose any more.".to_owned())
-        }
-        _ => None,
-    };
-    let own = &mut state.follow.pair.sides[side.index()];
-    match wish {
-        SumWish::Nothing => own.sum = Wanted::default(),
-        SumWish::Cannot(inputs, why) => cannot(&mut own.sum, inputs, why),
-        SumWish::Work(work) => sum(&mut own.sum, *work, Slot::Side(side.index()), worker),
+    if let Some(what) = state.shown_of(source) {
+        let work = sum_work(state, what);
+        let own = &mut state.follow.pair.sides[side.index()];
+        ask_sum(&mut own.sum, work, Slot::Side(side.index()), worker);
     }
-    own.dose = own.sum.latest().map(|r| (r.dose.clone(), r.max_gy));
-    if let (Some(Source::Dose(n)), Some((dose, _))) = (source, &mut own.dose) {
-        let label = label_of(state.history.case(), n);
-        if dose.label != label {
-            *dose = Arc::new(Dose { label, ..(**dose).clone() });
+}
+
+impl OtherPlanInputs {
+    /// `patient` is the patient as the case gives it now.
+    fn of(state: &State, plan: usize, patient: PatientInputs) -> Option<Self> {
+        let (case, follow) = (state.case(), &state.follow);
+        let plan_now = case.plans.get(plan)?;
+        let structure = plan_now.normalisation.as_ref().and_then(|n| case.structures.normalised_to(n).ok());
+        Some(Self {
+            patient,
+            plan: plan_now.clone(),
+            settings: follow.settings.clone(),
+            engine: follow.engines.get(&plan).copied().unwrap_or_default(),
+            normalised_to: structure.and_then(|s| follow.prints.get(&s.number).copied()),
+        })
+    }
+}
+
+impl State {
+    fn other_plan_inputs(&self, plan: usize) -> Option<OtherPlanInputs> {
+        let follow = &self.follow;
+        let patient = PatientInputs::of(self.case(), &follow.settings, &follow.prints)?;
+        OtherPlanInputs::of(self, plan, patient)
+    }
+
+    /// What a side is of the plan on show or of a file; `None` where it is the dose of another plan, or nothing.
+    fn shown_of(&self, source: Option<Source>) -> Option<Shown> {
+        match source? {
+            Source::Plan(plan) => (plan == self.plan).then_some(Shown::Plan),
+            Source::Beam(beam) => Some(Shown::Beam(beam)),
+            Source::Dose(dose) => Some(Shown::Imported(dose)),
         }
     }
-    own.failure = own.sum.failure().map(str::to_owned).or(why);
+
+    /// A side as it stands to the case.
+    pub(super) fn view_of_side(&self, side: Side) -> OnView {
+        let source = self.compare.sides[side.index()];
+        let own = &self.follow.pair.sides[side.index()];
+        if own.source != source.map(|s| (s, self.plan)) {
+            return OnView::default();
+        }
+        let Some(what) = self.shown_of(source) else {
+            let Some(Source::Plan(plan)) = source else { return OnView::default() };
+            return self.view_of_other_plan(plan);
+        };
+        let mut view = self.view_of(what, &own.sum);
+        if let (Shown::Imported(n), Some(dose)) = (what, &mut view.dose) {
+            *dose = with_standing(dose, Standing::Current, Some(label_of(self.case(), n)));
+        }
+        view
+    }
+
+    fn view_of_other_plan(&self, plan: usize) -> OnView {
+        let now = self.other_plan_inputs(plan);
+        let Some(node) = self.follow.pair.plans.get(&plan) else { return OnView::default() };
+        let trouble = node.failure.as_ref().filter(|(inputs, _)| Some(inputs) == now.as_ref());
+        let trouble = trouble.map(|(_, why)| why.clone());
+        let Some((inputs, (dose, _))) = &node.have else { return OnView { trouble, ..OnView::default() } };
+        let standing = match (&now, &trouble) {
+            (Some(now), _) if inputs == now => Standing::Current,
+            (_, Some(_)) => Standing::Failed,
+            _ => Standing::Stale,
+        };
+        let label = self.case().plans.get(plan).map(|p| format!("Plan {}", p.name));
+        OnView { dose: Some(with_standing(dose, standing, label)), standing: Some(standing), trouble }
+    }
 }
 
 /// The label of a dose of the case, with its number where others are called the same.
@@ -338,11 +377,6 @@ fn label_of(case: &Case, index: usize) -> String {
     let Some(dose) = case.doses.get(index) else { return String::new() };
     let same = case.doses.iter().filter(|d| d.label == dose.label).count();
     if same > 1 { format!("{} [{}]", dose.label, index + 1) } else { dose.label.clone() }
-}
-
-/// A dose with the status it has now.
-fn worth(dose: &Arc<Dose>, status: DoseStatus) -> Arc<Dose> {
-    if dose.status == status { dose.clone() } else { Arc::new(Dose { status, ..(**dose).clone() }) }
 }
 
 /// Whether A and B can be compared; found once for a pair.

@@ -1,8 +1,8 @@
 //! Gamma of A and B as it follows the criteria: an estimate from some of the points first, then all of them, then what
 //! it says of structures and places.
 
+use super::Follow;
 use super::work::Answer;
-use super::{Follow, Wanted};
 use crate::analysis::{Cluster, CriterionReport, GammaFigures, clusters};
 use crate::app::compare::GammaNorm;
 use crate::app::state::{State, Workspace};
@@ -13,6 +13,7 @@ use crate::engine::gamma::{
 };
 use crate::engine::{Watch, Wish};
 use crate::geometry::{Grid, Mask, Volume, VolumeId};
+use crate::results::Node;
 use crate::worker::{Lane, Slot, Task, Worker};
 use glam::DVec3;
 use std::sync::Arc;
@@ -57,9 +58,9 @@ pub(super) type FiguresInputs = (VolumeId, Vec<(u32, u64)>, bool);
 
 #[derive(Debug, Default)]
 pub(super) struct GammaState {
-    full: Wanted<GammaInputs, Arc<GammaResult>>,
+    full: Node<GammaInputs, Arc<GammaResult>>,
     estimate: Option<(GammaInputs, GammaEstimate)>,
-    figures: Wanted<FiguresInputs, Arc<GammaAnswer>>,
+    figures: Node<FiguresInputs, Arc<GammaAnswer>>,
 }
 
 /// How far gamma is behind what the window is set to.
@@ -78,7 +79,7 @@ impl Follow {
     /// Gamma, be it of earlier criteria, and whether it is.
     pub fn gamma(&self) -> Option<(&Arc<GammaResult>, &GammaInputs, Freshness)> {
         let (inputs, result) = self.gamma.full.have.as_ref()?;
-        let current = self.gamma.full.current().is_some();
+        let current = self.gamma.full.current().is_some() && !self.pair_is_behind();
         Some((result, inputs, if current { Freshness::Current } else { Freshness::Stale }))
     }
 
@@ -98,7 +99,9 @@ impl Follow {
     /// Histogram, structures and clusters, and whether they are up to date.
     pub fn gamma_figures(&self) -> Option<(&Arc<GammaAnswer>, Freshness)> {
         let figures = self.gamma.figures.latest()?;
-        let current = self.gamma.figures.current().is_some() && self.gamma.full.current().is_some();
+        let current = self.gamma.figures.current().is_some()
+            && self.gamma.full.current().is_some()
+            && !self.pair_is_behind();
         Some((figures, if current { Freshness::Current } else { Freshness::Stale }))
     }
 
@@ -125,14 +128,14 @@ impl Follow {
 
     pub(super) fn gamma_failed(&mut self, slot: Slot, why: &str) {
         match slot {
-            Slot::Gamma => super::take::failed(&mut self.gamma.full, why),
-            _ => super::take::failed(&mut self.gamma.figures, why),
+            Slot::Gamma => self.gamma.full.failed(why),
+            _ => self.gamma.figures.failed(why),
         }
     }
 
     pub(super) fn forget_gamma_failures(&mut self) {
-        super::forget(&mut self.gamma.full);
-        super::forget(&mut self.gamma.figures);
+        self.gamma.full.forget_failure();
+        self.gamma.figures.forget_failure();
     }
 }
 
@@ -260,6 +263,7 @@ fn figures(state: &mut State, request: GammaRequest, worker: &Worker<Answer>) {
     let signed = (signed && follow.gamma.full.current().is_some()).then_some(request);
     // All masks or none: else the figures would be made anew with each that comes.
     if follow.masks.values().any(|m| m.now.is_some() && m.current().is_none() && m.failure().is_none()) {
+        follow.gamma.figures.now = None;
         return;
     }
     // That a place lies in the body says nothing.

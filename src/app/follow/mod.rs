@@ -7,28 +7,29 @@
 mod ask;
 mod compare;
 mod gamma;
-mod inputs;
 mod monte_carlo;
+mod standing;
+mod sum;
 mod take;
 pub(super) mod work;
 
+pub use crate::results::{Certainty, EndsAt, EngineChoice, Settings, Shown};
 pub use gamma::{Freshness, GammaAnswer};
-pub(in crate::app) use inputs::patient_grid;
-pub use inputs::{Settings, Shown};
-pub use monte_carlo::{Certainty, EndsAt, EngineChoice};
 pub(in crate::app) use take::is_worth_a_line;
 pub use work::{Answer, Opened};
 
 use super::state::State;
-use crate::analysis::{Dvh, Ready, is_computed};
+use crate::analysis::{Dvh, Ready, beams_left_out, is_computed};
 use crate::case::{Case, Dose, DoseStatus, Plan, StructureSet};
 use crate::geometry::{Mask, VolumeId};
 use crate::physics::Machine;
+use crate::results::{BeamInputs, Node, PatientInputs, Standing, SumInputs, UNIT_MU};
 use crate::worker::{Slot, Worker};
+use ask::fingerprints;
 use compare::Pair;
 use gamma::GammaState;
-use inputs::{BeamInputs, PatientInputs, ShownInputs};
 use monte_carlo::Run;
+use standing::OnView;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,14 +43,18 @@ pub struct Follow {
     run: Run,
     pair: Pair,
     gamma: GammaState,
-    patient: Wanted<PatientInputs, Ready>,
+    patient: Node<PatientInputs, Ready>,
     /// By beam number.
-    beams: BTreeMap<u32, Wanted<BeamInputs, BeamResult>>,
-    on_show: Wanted<ShownInputs, ShownResult>,
+    beams: BTreeMap<u32, Node<BeamInputs, BeamResult>>,
+    on_show: Node<SumInputs, ShownResult>,
+    /// The dose on show as it stands to the case.
+    view: OnView,
+    /// Why the plan on show has no dose of its own.
+    plan_trouble: Option<String>,
     /// By structure number; the inputs are the fingerprint of the contours and the CT they lie on.
-    masks: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Mask>>>,
+    masks: BTreeMap<u32, Node<(u64, VolumeId), Arc<Mask>>>,
     /// By structure number; the inputs are the mask's and the dose's.
-    dvhs: BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>,
+    dvhs: BTreeMap<u32, Node<(u64, VolumeId), Arc<Dvh>>>,
     /// Of DVHs of a Monte Carlo dose, by structure number: the run, and the structure's mean relative standard deviation,
     /// percent.
     uncertainties: BTreeMap<u32, (u64, Option<f64>)>,
@@ -62,45 +67,7 @@ pub struct Follow {
     machines: BTreeMap<String, Option<Arc<Machine>>>,
 }
 
-/// A result that is wanted for certain inputs.
-#[derive(Debug)]
-struct Wanted<I, R> {
-    /// What the case asks for now.
-    now: Option<I>,
-    /// What was last asked of the worker.
-    asked: Option<I>,
-    have: Option<(I, R)>,
-    /// Why the worker could not, for these inputs.
-    failure: Option<(I, String)>,
-}
-
-impl<I, R> Default for Wanted<I, R> {
-    fn default() -> Self {
-        Self { now: None, asked: None, have: None, failure: None }
-    }
-}
-
-impl<I: PartialEq, R> Wanted<I, R> {
-    /// The result, where it belongs to the case as it stands.
-    fn current(&self) -> Option<&R> {
-        self.have.as_ref().filter(|(inputs, _)| Some(inputs) == self.now.as_ref()).map(|(_, r)| r)
-    }
-
-    /// Any result, be it of an earlier state.
-    fn latest(&self) -> Option<&R> {
-        self.have.as_ref().map(|(_, r)| r)
-    }
-
-    /// Why there is no result for the case as it stands.
-    fn failure(&self) -> Option<&str> {
-        self.failure
-            .as_ref()
-            .filter(|(inputs, _)| Some(inputs) == self.now.as_ref())
-            .map(|(_, why)| why.as_str())
-    }
-}
-
-/// A beam's dose, Gy for one fraction of [`inputs::UNIT_MU`] monitor units.
+/// A beam's dose, Gy for one fraction of [`UNIT_MU`] monitor units.
 #[derive(Clone, Debug)]
 struct BeamResult {
     dose: Arc<Dose>,
@@ -119,8 +86,13 @@ pub struct ShownResult {
 }
 
 impl Follow {
-    /// Volume of a structure inside the CT.
+    /// Volume of a structure inside the CT; `None` while it is being found.
     pub fn volume_cm3(&self, structure: u32) -> Option<f64> {
+        self.masks.get(&structure)?.current().map(|m| m.volume_cm3())
+    }
+
+    /// The volume as it was before the contours changed last.
+    pub fn former_volume_cm3(&self, structure: u32) -> Option<f64> {
         self.masks.get(&structure)?.latest().map(|m| m.volume_cm3())
     }
 
@@ -145,40 +117,43 @@ impl Follow {
 
     /// What a beam's collapsed-cone dose is worth.
     fn cone_status(&self, beam: u32) -> Option<DoseStatus> {
-        let wanted = self.beams.get(&beam)?;
-        if wanted.failure().is_some() {
-            return Some(DoseStatus::Failed);
-        }
-        match (wanted.current(), wanted.latest()) {
-            (Some(result), _) => Some(result.dose.status),
-            (None, Some(_)) => Some(DoseStatus::Stale),
-            (None, None) => None,
-        }
+        let node = self.beams.get(&beam)?;
+        let own = node.latest().map_or(DoseStatus::Failed, |r| r.dose.status);
+        node.standing().map(|standing| standing.status(own))
     }
 
-    /// Largest dose of a beam in one fraction of the plan as it stands, normalised where that is known, Gy.
-    pub fn beam_max_gy(&self, beam: &crate::case::Beam) -> Option<f64> {
+    /// Largest dose of a beam in one fraction of the plan as it stands, Gy; `None` where the normalisation is not known.
+    pub fn beam_max_gy(&self, plan: &Plan, beam: &crate::case::Beam) -> Option<f64> {
         let result = self.beams.get(&beam.number).filter(|_| !self.run.on)?.latest()?;
-        Some(result.max_gy * self.delivered_mu(beam).unwrap_or(beam.mu) / inputs::UNIT_MU)
+        let mu = match plan.normalisation {
+            Some(_) => self.delivered_mu(beam)?.0,
+            None => beam.mu,
+        };
+        Some(result.max_gy * mu / UNIT_MU)
     }
 
     pub fn beam_failure(&self, beam: u32) -> Option<&str> {
         self.beams.get(&beam)?.failure()
     }
 
-    /// The worst status of the plan's computed beams; `None` before all have some dose.
+    /// What the dose of the plan on show is worth: the worst of its beams, failed where it cannot be normalised, partial
+    /// where beams are not computed; `None` before all beams have some dose.
     pub fn plan_status(&self, plan: &Plan) -> Option<DoseStatus> {
         let mut beams = plan.beams.iter().filter(|b| is_computed(b)).peekable();
         beams.peek()?;
+        let whole = match (&self.plan_trouble, beams_left_out(plan)) {
+            (Some(_), _) => DoseStatus::Failed,
+            (None, Some(_)) => DoseStatus::Partial,
+            (None, None) => DoseStatus::Final,
+        };
         beams
             .map(|b| self.beam_status(b.number))
-            .try_fold(DoseStatus::Final, |worst, status| status.map(|s| worst.worst(s)))
+            .try_fold(whole, |worst, status| status.map(|s| worst.worst(s)))
     }
 
-    /// The dose on show, with the status it has now.
-    pub fn shown_dose(&self) -> Option<&Arc<Dose>> {
-        let (inputs, result) = self.on_show.have.as_ref()?;
-        (inputs.what == self.shown).then_some(&result.dose)
+    /// Why the plan on show has no dose of its own.
+    pub fn plan_trouble(&self) -> Option<&str> {
+        self.plan_trouble.as_deref()
     }
 
     pub fn shown_status(&self) -> Option<DoseStatus> {
@@ -189,21 +164,10 @@ impl Follow {
         self.shown_dose().and(self.on_show.latest()).map(|r| r.max_gy)
     }
 
-    /// Why there is no dose on show.
-    pub fn shown_failure(&self) -> Option<&str> {
-        self.on_show.failure()
-    }
-
-    /// The factor that the normalisation puts on all monitor units; `None` without a computed dose on show.
-    pub fn normalisation_factor(&self) -> Option<f64> {
-        let (inputs, result) = self.on_show.have.as_ref()?;
-        (!matches!(inputs.what, Shown::Imported(_))).then_some(result.factor)
-    }
-
     /// What a beam delivers in a fraction: its monitor units times what the plan's normalisation asks for. `None`
-    /// before that is known.
-    pub fn delivered_mu(&self, beam: &crate::case::Beam) -> Option<f64> {
-        Some(beam.mu * self.normalisation_factor()?)
+    /// before that is known; of an earlier state of the plan where it is stale.
+    pub fn delivered_mu(&self, beam: &crate::case::Beam) -> Option<(f64, Standing)> {
+        self.normalisation_factor().map(|(factor, standing)| (beam.mu * factor, standing))
     }
 
     /// The DVH of a structure in the dose on show, be it of an earlier state.
@@ -269,12 +233,12 @@ impl Follow {
 
     /// What was cancelled or failed is asked for again.
     pub(super) fn forget_failures(&mut self) {
-        forget(&mut self.patient);
-        forget(&mut self.on_show);
-        forget(&mut self.run.wanted);
-        self.beams.values_mut().for_each(forget);
-        self.masks.values_mut().for_each(forget);
-        self.dvhs.values_mut().for_each(forget);
+        self.patient.forget_failure();
+        self.on_show.forget_failure();
+        self.run.wanted.forget_failure();
+        self.beams.values_mut().for_each(Node::forget_failure);
+        self.masks.values_mut().for_each(Node::forget_failure);
+        self.dvhs.values_mut().for_each(Node::forget_failure);
         self.forget_pair_failures();
         self.forget_gamma_failures();
     }
@@ -294,11 +258,6 @@ impl Follow {
         }
         *self = Self { settings: self.settings.clone(), ..Self::default() };
     }
-}
-
-fn forget<I, R>(wanted: &mut Wanted<I, R>) {
-    wanted.asked = None;
-    wanted.failure = None;
 }
 
 impl State {

@@ -1,14 +1,14 @@
 //! The worker's reports taken into the state.
 
-use super::inputs::patient_grid;
+use super::BeamResult;
 use super::work::{Answer, DvhAnswer};
-use super::{BeamResult, Wanted};
 use crate::analysis::Dvh;
 use crate::app::App;
 use crate::app::state::{About, JobEnd, LiveJob, NoticeKind};
 use crate::case::Receipt;
 use crate::engine::card_trouble;
 use crate::geometry::VolumeId;
+use crate::results::{Node, patient_grid};
 use crate::worker::{News, Report, Slot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -147,18 +147,18 @@ impl App {
     fn fail(&mut self, slot: Slot, name: &Arc<str>, message: String) {
         let follow = &mut self.state.follow;
         match slot {
-            Slot::Patient => failed(&mut follow.patient, &message),
+            Slot::Patient => follow.patient.failed(&message),
             Slot::BeamDose { beam, .. } => {
                 if let Some(wanted) = follow.beams.get_mut(&(beam as u32)) {
-                    failed(wanted, &message);
+                    wanted.failed(&message);
                 }
             }
-            Slot::Shown => failed(&mut follow.on_show, &message),
-            Slot::MonteCarlo => failed(&mut follow.run.wanted, &message),
+            Slot::Shown => follow.on_show.failed(&message),
+            Slot::MonteCarlo => follow.run.wanted.failed(&message),
             Slot::Mask(number) => {
                 if let Some(wanted) = follow.masks.get_mut(&(number as u32)) {
                     wanted.have = None;
-                    failed(wanted, &message);
+                    wanted.failed(&message);
                 }
                 return;
             }
@@ -190,7 +190,7 @@ impl App {
 
 /// Takes the DVHs over that are of the dose asked for.
 pub(super) fn take_dvhs(
-    known: &mut BTreeMap<u32, Wanted<(u64, VolumeId), Arc<Dvh>>>,
+    known: &mut BTreeMap<u32, Node<(u64, VolumeId), Arc<Dvh>>>,
     of: Option<VolumeId>,
     answers: Vec<DvhAnswer>,
 ) {
@@ -203,12 +203,6 @@ pub(super) fn take_dvhs(
                 wanted.failure = Some((answer.inputs, why));
             }
         }
-    }
-}
-
-pub(super) fn failed<I: Clone, R>(wanted: &mut Wanted<I, R>, why: &str) {
-    if let Some(inputs) = wanted.asked.clone() {
-        wanted.failure = Some((inputs, why.to_owned()));
     }
 }
 

@@ -3,8 +3,7 @@
 use super::ShownResult;
 use super::compare::OtherPlanInputs;
 use super::gamma::{FiguresInputs, GammaAnswer, GammaEstimate, GammaInputs};
-use super::inputs::{BeamInputs, PatientInputs, Settings, Shown, ShownInputs};
-use super::monte_carlo::{Certainty, EngineChoice, RunInputs, RunResult};
+use super::monte_carlo::RunResult;
 use crate::analysis::{
     Computation, Dvh, Engine, Part, PlanDose, PlanJob, Ready, Spread, as_whole_plan, body_from_ct, body_of,
     dose_of_beam, dose_of_plan, mask_of, mccs_of_plan, normalisation_factor, plan_dose,
@@ -24,6 +23,9 @@ use crate::files::{mha, plan_toml};
 use crate::geometry::{Mask, Volume, VolumeId};
 use crate::open::{CaseWord, Wishes};
 use crate::physics::HuTable;
+use crate::results::{
+    BeamInputs, Certainty, EngineChoice, PatientInputs, RunInputs, Settings, Shown, SumInputs,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +45,7 @@ pub enum Answer {
         dose: Arc<Dose>,
         max_gy: f64,
     },
-    Shown(ShownInputs, ShownResult),
+    Shown(SumInputs, ShownResult),
     /// As far as a run has come.
     MonteCarlo(Box<RunInputs>, RunResult),
     Mask {
@@ -53,7 +55,7 @@ pub enum Answer {
     },
     Dvhs(Vec<DvhAnswer>),
     /// The sum that is A (0) or B (1).
-    Side(usize, ShownInputs, ShownResult),
+    Side(usize, SumInputs, ShownResult),
     /// Dose of a plan that is not on show, by index, with its maximum.
     OtherPlan(usize, Box<OtherPlanInputs>, (Arc<Dose>, f64)),
     SideDvhs(usize, Vec<DvhAnswer>),
@@ -104,7 +106,7 @@ pub fn patient(ct: &Ct, table: &HuTable, body: Option<&Structure>, watch: &Watch
 
 /// What the dose on show is made of.
 pub struct ShownWork {
-    pub inputs: ShownInputs,
+    pub inputs: SumInputs,
     pub label: String,
     /// None for an imported dose.
     pub plan: Option<Arc<Plan>>,

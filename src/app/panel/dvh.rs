@@ -1,6 +1,6 @@
 //! Dose-volume histograms.
 
-use super::status_chip;
+use super::worth_chip;
 use crate::analysis::Dvh;
 use crate::app::command::{Command, Commands};
 use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
@@ -60,7 +60,8 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.add(egui::Label::new(RichText::new(&dose.label).small()).truncate());
         }
         if let Some(status) = state.follow.dvh_status() {
-            status_chip(ui, status);
+            let caveats = state.follow.shown_dose().map(|d| d.caveats.as_slice()).unwrap_or_default();
+            worth_chip(ui, status, caveats);
         }
         axes_choice(ui, state, commands);
     });

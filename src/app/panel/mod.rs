@@ -9,6 +9,7 @@ pub mod inspector;
 pub mod jobs;
 pub mod notices;
 pub mod register;
+pub mod removal;
 pub mod status;
 pub mod toolbar;
 pub mod tree;
@@ -16,4 +17,4 @@ mod widget;
 
 pub use colour::colour_button;
 pub use inspector::wrapped;
-pub use widget::{number, row, section, status_chip, status_colour};
+pub use widget::{number, row, section, status_chip, status_colour, worth_chip};

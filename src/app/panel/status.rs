@@ -1,6 +1,6 @@
 //! The line at the bottom: what lies under the pointer.
 
-use super::status_chip;
+use super::worth_chip;
 use crate::app::compare::{Side, Unit};
 use crate::app::follow::{Certainty, Freshness};
 use crate::app::state::{State, Workspace};
@@ -71,7 +71,7 @@ pub fn show(ui: &mut Ui, state: &State) {
                     ui.weak("outside the dose grid");
                 }
             }
-            status_chip(ui, dose.status);
+            worth_chip(ui, dose.status, &dose.caveats);
             if let Some(certainty) = state.follow.certainty() {
                 ui.weak(run_words(certainty, dose.status));
             }

@@ -5,6 +5,7 @@ use crate::app::command::{Command, Commands, NewShape};
 use crate::app::state::{Selection, SeriesLine, State};
 use crate::app::theme;
 use crate::case::{DoseStatus, StructureKind};
+use crate::results::Standing;
 use egui::{Checkbox, Sense, Ui, vec2};
 
 /// Shows the tree.
@@ -83,7 +84,10 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
             Some(cm3) => format_cm3(cm3),
             None if structure.contours.is_empty() => "empty".to_owned(),
             None if state.follow.mask_failure(structure.number).is_some() => "no volume".to_owned(),
-            None => "…".to_owned(),
+            None => match state.follow.former_volume_cm3(structure.number) {
+                Some(cm3) => format!("({})", format_cm3(cm3)),
+                None => "…".to_owned(),
+            },
         };
         let selected = state.selection == Selection::Structure(structure.number);
         let response = row(&structure.name, &detail, selected).weak(!shown).show(ui, 38.0, |ui| {
@@ -157,7 +161,8 @@ fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let normalised = plan.normalisation.is_some();
         let delivered = state.follow.delivered_mu(beam).filter(|_| normalised);
         let mu = match delivered {
-            Some(mu) => format!("{mu:.1} MU"),
+            Some((mu, Standing::Stale)) => format!("({mu:.1} MU)"),
+            Some((mu, _)) => format!("{mu:.1} MU"),
             None if normalised => format!("({:.1} MU)", beam.mu),
             None => format!("{:.1} MU", beam.mu),
         };
@@ -167,7 +172,10 @@ fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
             status_dot(ui, status);
         });
         let response = match delivered {
-            Some(mu) => response.on_hover_text(format!(
+            Some((_, Standing::Stale)) => {
+                response.on_hover_text("Monitor units of an earlier state of the plan")
+            }
+            Some((mu, _)) => response.on_hover_text(format!(
                 "{mu:.1} MU a fraction are delivered: {:.1} MU times the plan's normalisation",
                 beam.mu
             )),

@@ -190,6 +190,16 @@ pub fn status_colour(status: DoseStatus) -> Color32 {
     }
 }
 
+/// The status of a dose with all that limits it: `PARTIAL` and, beside it, `2 of 3 beams`.
+pub fn worth_chip(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
+    let response = status_chip(ui, status);
+    if !caveats.is_empty() {
+        let text = egui::RichText::new(caveats.join(", ")).small().color(theme::WARNING);
+        ui.add(egui::Label::new(text).truncate()).on_hover_text(caveats.join("\n"));
+    }
+    response
+}
+
 /// A word in a frame of its colour: the status of a dose.
 pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
     let colour = status_colour(status);

@@ -54,12 +54,25 @@ pub struct Report {
 pub struct DoseFacts {
     pub label: String,
     pub status: DoseStatus,
+    pub caveats: Vec<String>,
     pub max_gy: f64,
     pub voxels: [usize; 3],
     pub spacing_mm: [f64; 3],
     pub frame_of_reference_uid: String,
     /// Of a computed dose.
     pub receipt: Option<Receipt>,
+}
+
+impl DoseFacts {
+    /// The status with all that limits it.
+    pub fn worth(&self) -> String {
+        crate::case::worth(self.status, &self.caveats)
+    }
+
+    /// Whether the dose is less than all of a final or imported one.
+    pub fn is_limited(&self) -> bool {
+        !matches!(self.status, DoseStatus::Final | DoseStatus::Imported) || !self.caveats.is_empty()
+    }
 }
 
 /// A gamma with its criteria.
@@ -200,6 +213,7 @@ fn dose_facts(state: &State, side: Side, dose: &Dose) -> DoseFacts {
     DoseFacts {
         label: dose.label.clone(),
         status: dose.status,
+        caveats: dose.caveats.clone(),
         max_gy: state.follow.side_max_gy(side).unwrap_or_default(),
         voxels: grid.size(),
         spacing_mm: [dx, dy, grid.even_plane_spacing_mm().unwrap_or(f64::NAN)],

@@ -3,7 +3,7 @@
 use super::picture::Subject;
 use super::{CriterionFacts, DoseFacts, Report};
 use crate::app::compare::{Side, difference_colour, gamma_colour};
-use crate::case::{DoseStatus, Rgb};
+use crate::case::Rgb;
 use crate::files::pdf::{A4, Document, Type};
 
 const LEFT: f32 = 42.0;
@@ -109,10 +109,10 @@ fn head(pen: &mut Pen, report: &Report) {
     pen.fact("Case", &report.case);
     pen.fact("Written", &format!("{} by {}", report.written, report.program));
     for (side, dose) in Side::BOTH.into_iter().zip(&report.doses) {
-        let text = format!("{}, {}, maximum {:.2} Gy", dose.label, dose.status, dose.max_gy);
+        let text = format!("{}, {}, maximum {:.2} Gy", dose.label, dose.worth(), dose.max_gy);
         pen.fact(&format!("Dose {}", side.name()), &text);
     }
-    let unsure = report.doses.iter().any(|d| !matches!(d.status, DoseStatus::Final | DoseStatus::Imported));
+    let unsure = report.doses.iter().any(DoseFacts::is_limited);
     if unsure {
         let text = "One of the doses is not a final result: nothing in this report is.";
         pen.line(text, Type { colour: RED, ..STRONG });
@@ -180,8 +180,8 @@ fn pictures(pen: &mut Pen, report: &Report) {
     let [a, b] = &report.doses;
     let d = &scenery.difference;
     let subjects = [
-        (Subject::Dose(Side::A), format!("A: {}, {} (lines solid)", a.label, a.status)),
-        (Subject::Dose(Side::B), format!("B: {}, {} (lines dashed)", b.label, b.status)),
+        (Subject::Dose(Side::A), format!("A: {}, {} (lines solid)", a.label, a.worth())),
+        (Subject::Dose(Side::B), format!("B: {}, {} (lines dashed)", b.label, b.worth())),
         (Subject::Difference, format!("B - A in {}, nothing up to {:.2}", d.unit.name(), d.dead_band)),
         (Subject::Gamma, "Gamma: white is 1, failing voxels outlined".to_owned()),
     ];

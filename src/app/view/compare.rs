@@ -301,23 +301,18 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
     for (side, dose, _) in &lines {
         match dose {
             Some(dose) => {
-                let label = elided(&dose.label, (rect.width() / 8.0) as usize);
-                line(&format!("{side}: {label}, {}", dose.status), status_colour(dose.status));
+                let most = (rect.width() / 8.0) as usize;
+                let (label, worth) =
+                    (overlay::elided(&dose.label, most), overlay::elided(&dose.worth(), most));
+                line(&format!("{side}: {label}, {worth}"), status_colour(dose.status));
             }
             None => line(&format!("{side}: no dose"), theme::WARNING),
         }
     }
     if let (Pane::Gamma, Some(note)) = (pane, &compare.gamma_note) {
         // Not over the scale; all of it stands beside the pass rate.
-        line(&elided(note, ((rect.width() - 110.0) / 6.0) as usize), theme::WARNING);
+        line(&overlay::elided(note, ((rect.width() - 110.0) / 6.0) as usize), theme::WARNING);
     }
-}
-
-fn elided(label: &str, most: usize) -> String {
-    if label.chars().count() <= most.max(8) {
-        return label.to_owned();
-    }
-    label.chars().take(most.max(8) - 1).chain(['…']).collect()
 }
 
 /// What 100 % means, at the lower right.

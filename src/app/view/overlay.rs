@@ -205,6 +205,21 @@ pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
         None => format!("Dose: {}", status.word()),
     };
     text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
+    // What limits the dose stands over its status, as far as the view is wide; all of it is in the inspector.
+    let limits = layer.dose.caveats.iter().chain(&layer.trouble);
+    for (n, limit) in limits.enumerate() {
+        let at = low - vec2(0.0, 32.0 + 15.0 * n as f32);
+        let limit = elided(limit, ((rect.width() - 2.0 * MARGIN) / 6.5) as usize);
+        text(painter, at, Anchor::Right, &limit, SMALL, colour);
+    }
+}
+
+/// A text cut to so many characters.
+pub(super) fn elided(label: &str, most: usize) -> String {
+    if label.chars().count() <= most.max(8) {
+        return label.to_owned();
+    }
+    label.chars().take(most.max(8) - 1).chain(['…']).collect()
 }
 
 /// The isodose levels in % and Gy, highest first, on a ground of their own: readable on fat as on air. Returns what it

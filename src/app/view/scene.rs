@@ -36,6 +36,8 @@ pub struct DoseLayer {
     pub display: DoseDisplay,
     /// Of a Monte Carlo dose.
     pub certainty: Option<Arc<Certainty>>,
+    /// Why the case as it stands has no such dose.
+    pub trouble: Option<String>,
 }
 
 impl DoseLayer {

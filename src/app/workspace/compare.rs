@@ -131,6 +131,8 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
         reference,
         display: state.dose_display.clone(),
         certainty: None,
+        // The sides say so by their labels and in the panel.
+        trouble: None,
     });
     let (gamma, signed, gamma_note) = gamma(state);
     CompareScene {

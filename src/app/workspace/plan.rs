@@ -105,6 +105,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
         reference: state.reference(),
         display: state.dose_display.clone(),
         certainty: state.follow.certainty().cloned(),
+        trouble: state.follow.shown_failure().map(str::to_owned),
     });
     Scene {
         ct: case.ct.as_ref().map(|ct| ct.hu.clone()),

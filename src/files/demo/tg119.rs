@@ -54,8 +54,7 @@ pub fn plan() -> Plan {
     let mut plan = Plan::new("C-shape 9 fields", "generic-6mv");
     plan.prescription_gy = Some(50.0);
     plan.fractions = 25;
-    plan.normalisation =
-        Some(Normalisation { structure: "PTV".to_owned(), volume_percent: 95.0, dose_gy: 50.0 });
+    plan.normalisation = Some(Normalisation::to_named("PTV", 95.0, 50.0));
     plan.beams = (0..9u32).map(|n| field(n + 1, f64::from(n) * 40.0)).collect();
     plan
 }

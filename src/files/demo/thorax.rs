@@ -61,8 +61,7 @@ pub fn plan() -> Plan {
     let mut plan = Plan::new("Right lung, 5 fields", "generic-6mv");
     plan.prescription_gy = Some(60.0);
     plan.fractions = 30;
-    plan.normalisation =
-        Some(Normalisation { structure: "PTV".to_owned(), volume_percent: 95.0, dose_gy: 57.0 });
+    plan.normalisation = Some(Normalisation::to_named("PTV", 95.0, 57.0));
     let radius = a::TUMOUR_RADII_MM.max_element() + a::PTV_MARGIN_MM;
     let fields = [("G180", 180.0), ("G220", 220.0), ("G265", 265.0), ("G310", 310.0), ("G000", 0.0)];
     plan.beams = fields

@@ -3,7 +3,7 @@
 use crate::app::Ask;
 use crate::app::command::{Command, Commands};
 use crate::app::compare::{Compare, Side};
-use crate::app::panel::{number, section, status_chip};
+use crate::app::panel::{number, section, worth_chip};
 use crate::app::state::State;
 use crate::app::theme;
 use crate::case::{Dose, DoseStatus};
@@ -62,7 +62,7 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
         });
         response.response.accessible_name(format!("Dose {}", side.name()));
         if let Some(dose) = state.follow.side(side) {
-            status_chip(ui, dose.status).on_hover_text(format!("{} lines", style));
+            worth_chip(ui, dose.status, &dose.caveats).on_hover_text(format!("{} lines", style));
         }
     });
     match (state.follow.side(side), state.follow.side_failure(side)) {

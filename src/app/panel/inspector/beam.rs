@@ -7,8 +7,9 @@ use crate::app::command::{Command, Commands};
 use crate::app::panel::{number, section, status_chip};
 use crate::app::state::State;
 use crate::app::theme;
-use crate::case::{Beam, ControlPoint, Edit};
+use crate::case::{Beam, ControlPoint, Edit, Plan};
 use crate::physics::Calibration;
+use crate::results::Standing;
 use egui::{ComboBox, Response, Ui};
 
 /// Jaw travel offered, mm at the isocentre plane.
@@ -25,7 +26,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     };
     title(ui, "Beam", &beam.name);
-    dose_line(ui, state, beam);
+    dose_line(ui, state, plan, beam);
     if let Some(why) = &beam.read_only {
         ui.colored_label(theme::WARNING, format!("Read only: {why}"));
     }
@@ -75,7 +76,7 @@ impl Form<'_> {
     }
 }
 
-fn dose_line(ui: &mut Ui, state: &State, beam: &Beam) {
+fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
     ui.horizontal(|ui| {
         ui.weak("Dose");
         match state.follow.beam_status(beam.number) {
@@ -89,7 +90,7 @@ fn dose_line(ui: &mut Ui, state: &State, beam: &Beam) {
                 ui.weak("not computed");
             }
         }
-        if let Some(max_gy) = state.follow.beam_max_gy(beam) {
+        if let Some(max_gy) = state.follow.beam_max_gy(plan, beam) {
             ui.weak(format!("maximum {max_gy:.3} Gy a fraction"));
         }
     });
@@ -146,7 +147,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
 }
 
 /// `delivered`: the monitor units after the plan's normalisation, where it has one.
-fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<f64>) {
+fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<(f64, Standing)>) {
     section(ui, "Field (mm at the isocentre)");
     fields(ui, "jaws", |ui| {
         let mut mu = form.beam.mu;
@@ -159,7 +160,13 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
         });
         form.on(&response, |b| b.mu = mu);
         if let Some(delivered) = delivered {
-            field(ui, "Delivered", |ui| ui.label(format!("{delivered:.1} MU a fraction")));
+            field(ui, "Delivered", |ui| {
+                let (mu, standing) = delivered;
+                ui.label(format!("{mu:.1} MU a fraction"));
+                if standing == Standing::Stale {
+                    ui.weak("of an earlier state");
+                }
+            });
         }
         for (axis, caption) in [(0, "Jaws X"), (1, "Jaws Y")] {
             let pair = if axis == 0 { start.jaws.x } else { start.jaws.y };

@@ -3,7 +3,7 @@
 use super::{field, fields, title};
 use crate::app::command::{Command, Commands};
 use crate::app::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
-use crate::app::panel::{colour_button, number, section, status_chip};
+use crate::app::panel::{colour_button, number, section, worth_chip};
 use crate::app::state::State;
 use crate::app::theme;
 use egui::{ComboBox, Sense, Slider, Ui, vec2};
@@ -14,7 +14,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     title(ui, "Dose", shown.map_or("Dose", |d| &d.label));
     ui.horizontal(|ui| match shown {
         Some(dose) => {
-            status_chip(ui, dose.status);
+            worth_chip(ui, dose.status, &dose.caveats);
             ui.weak(format!("maximum {:.2} Gy", state.follow.shown_max_gy().unwrap_or(0.0)));
             if let Some(certainty) = state.follow.certainty() {
                 ui.weak(format!("Monte Carlo {}", certainty.percent_words()));
@@ -24,6 +24,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.weak("No dose on show.");
         }
     });
+    if let Some(why) = state.follow.shown_failure() {
+        ui.colored_label(theme::ERROR, why);
+    }
     let mut next = state.dose_display.clone();
     let reference_gy = reference(ui, state, &mut next);
     drawing(ui, &mut next, state.follow.certainty().is_some());

@@ -1,14 +1,16 @@
 //! A plan: prescription, fractions, normalisation; and how its dose is computed.
 
 use super::{field, fields, remarks, title};
+use crate::analysis::beams_left_out;
 use crate::app::command::{Command, Commands};
 use crate::app::follow::{EndsAt, EngineChoice, Settings};
-use crate::app::panel::{number, section, status_chip};
+use crate::app::panel::{number, section, worth_chip};
 use crate::app::state::State;
 use crate::app::theme;
 use crate::case::{Edit, Normalisation, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{Wish, cuda};
+use crate::results::Standing;
 use egui::{ComboBox, Ui};
 
 /// Shows the plan on show.
@@ -22,7 +24,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("Dose");
         match state.follow.plan_status(plan) {
             Some(status) => {
-                status_chip(ui, status);
+                let caveats: Vec<String> = beams_left_out(plan).into_iter().collect();
+                worth_chip(ui, status, &caveats);
             }
             None => {
                 ui.weak("not computed");
@@ -32,7 +35,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.weak(format!("{}, {}", certainty.percent_words(), certainty.histories_words()));
         }
     });
-    if let Some(why) = state.follow.run_failure() {
+    if let Some(why) = state.follow.plan_trouble() {
         ui.colored_label(theme::ERROR, why);
     }
     prescription(ui, state, plan, commands);
@@ -92,9 +95,13 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
         });
         field(ui, "Monitor units", |ui| {
             match state.follow.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
-                Some(factor) => {
+                Some((factor, standing)) => {
                     ui.label(format!("{:.1} MU a fraction", factor * plan.mu()));
-                    ui.weak(format!("= {:.1} × {factor:.4} (normalisation)", plan.mu()));
+                    let former = if standing == Standing::Stale { ", of an earlier state" } else { "" };
+                    ui.weak(format!("= {:.1} × {factor:.4} (normalisation{former})", plan.mu()));
+                }
+                None if plan.normalisation.is_some() => {
+                    ui.label(format!("{:.1} MU a fraction before normalisation", plan.mu()));
                 }
                 None => {
                     ui.label(format!("{:.1} MU a fraction", plan.mu()));
@@ -109,14 +116,17 @@ fn normalisation(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Command
     let mut on = plan.normalisation.is_some();
     if ui.checkbox(&mut on, "Scale the plan so that a volume gets a dose").changed() {
         let target = &state.case().structures.structures;
-        let first = target.iter().min_by_key(|s| match s.kind {
+        let first = target.iter().filter(|s| !s.contours.is_empty()).min_by_key(|s| match s.kind {
             crate::case::StructureKind::Ptv => 0,
             crate::case::StructureKind::Ctv => 1,
             crate::case::StructureKind::Gtv => 2,
             _ => 3,
         });
         let dose_gy = plan.prescription_gy.unwrap_or(60.0);
-        let value = first.map(|s| Normalisation { structure: s.name.clone(), volume_percent: 95.0, dose_gy });
+        let value = first.map(|s| Normalisation {
+            number: Some(s.number),
+            ..Normalisation::to_named(&s.name, 95.0, dose_gy)
+        });
         set(state, plan, commands, |p| p.normalisation = if on { value } else { None });
     }
     let Some(now) = &plan.normalisation else { return };
@@ -127,7 +137,9 @@ fn normalisation(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Command
             let combo = ComboBox::from_id_salt("normalise to").selected_text(&now.structure).width(150.0);
             let response = combo.show_ui(ui, |ui| {
                 for s in &state.case().structures.structures {
-                    ui.selectable_value(&mut next.structure, s.name.clone(), &s.name);
+                    if ui.selectable_label(next.number == Some(s.number), &s.name).clicked() {
+                        (next.structure, next.number) = (s.name.clone(), Some(s.number));
+                    }
                 }
             });
             response.response.accessible_name("Structure of the normalisation");

@@ -48,7 +48,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::CentreOn(middle));
         }
         if ui.button("Delete structure").clicked() {
-            commands.edit(Edit::RemoveStructure { index });
+            commands.push(Command::RemoveStructure { number: structure.number, sure: false });
         }
     });
 }

@@ -1,7 +1,7 @@
 //! What results are made from: equal inputs give equal results.
 
 use crate::analysis::{Computation, body_of};
-use crate::case::{Beam, Case, Normalisation, Plan};
+use crate::case::{Beam, Case, Plan};
 use crate::engine::Wish;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::geometry::{Grid, PatientPosition, VolumeId};
@@ -100,16 +100,6 @@ impl BeamInputs {
         let (patient, settings) = (patient.clone(), settings.clone());
         Self { patient, beam, machine, position: plan.position, settings, preview: false }
     }
-}
-
-/// What the dose on show is made from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ShownInputs {
-    pub what: Shown,
-    /// The doses with the times each counts.
-    pub parts: Vec<(VolumeId, f64)>,
-    /// The normalisation, with the fingerprint of its structure.
-    pub normalisation: Option<(Normalisation, u64)>,
 }
 
 #[cfg(test)]

@@ -1,0 +1,340 @@
+//! What a dose on show is worth follows from the case: whatever is edited, in whatever order, a dose shown as final is the one
+//! that the command line computes for the case as it stands.
+
+use crate::harness::{Window, said, small_case, until, window};
+use beamsight::analysis::{Engine, PlanJob, PlanResult, compute_plan};
+use beamsight::app::App;
+use beamsight::app::command::Command;
+use beamsight::app::follow::Shown;
+use beamsight::app::roi::Shape;
+use beamsight::case::{Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure};
+use beamsight::engine::Watch;
+use beamsight::engine::cccs::DoseTo;
+use egui_kittest::kittest::Queryable as _;
+use glam::DVec3;
+
+/// The small case with two beams, normalised to a sphere called PTV.
+fn normalised(name: &str) -> Window {
+    let mut w = window(small_case(name));
+    until(&mut w, "dose", is_final);
+    command(&mut w, Command::AddShape(beamsight::app::command::NewShape::Sphere));
+    let number = w.state().state.case().structures.structures.last().expect("the sphere").number;
+    command(
+        &mut w,
+        Command::Reshape {
+            structure: number,
+            shape: Shape::Sphere { centre_mm: DVec3::ZERO, radius_mm: 9.0 },
+            gesture: None,
+        },
+    );
+    rename(&mut w, number, "PTV");
+    let second = Beam::fixed("Left", 2, 90.0, DVec3::ZERO, Jaws::symmetric(24.0, 20.0), 80.0);
+    edit(&mut w, Edit::AddBeam { plan: 0, beam: second });
+    let plan = plan(&w);
+    let to = Normalisation::to_named("PTV", 90.0, 2.0);
+    edit(&mut w, Edit::SetPlan { plan: 0, value: Plan { normalisation: Some(to), ..plan } });
+    until(&mut w, "normalised dose", is_final);
+    w
+}
+
+fn is_final(app: &App) -> bool {
+    app.state.follow.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+}
+
+/// Until nothing that follows from the last edit is under way.
+fn rest(w: &mut Window) {
+    w.run_steps(3);
+    until(w, "end of the jobs", App::is_settled);
+}
+
+fn command(w: &mut Window, command: Command) {
+    w.state_mut().command(command);
+}
+
+fn edit(w: &mut Window, edit: Edit) {
+    command(w, Command::Edit { edit, gesture: None });
+}
+
+fn plan(w: &Window) -> Plan {
+    (**w.state().state.plan().expect("a plan")).clone()
+}
+
+fn structure(w: &Window, name: &str) -> Option<(usize, Structure)> {
+    let set = &w.state().state.case().structures.structures;
+    set.iter().enumerate().find(|(_, s)| s.name == name).map(|(n, s)| (n, s.clone()))
+}
+
+fn rename(w: &mut Window, number: u32, name: &str) {
+    let set = &w.state().state.case().structures.structures;
+    let Some(index) = set.iter().position(|s| s.number == number) else { return };
+    let value = Structure { name: name.to_owned(), ..set[index].clone() };
+    edit(w, Edit::SetStructure { index, value });
+}
+
+fn turn(w: &mut Window, beam: usize, gantry_deg: f64) {
+    command(w, Command::Gantry { beam, gantry_deg, gesture: None });
+}
+
+/// The case as it stands, computed as the command line does.
+fn computed(app: &App, plan: Plan) -> PlanResult {
+    let case = app.state.case();
+    let settings = &app.state.follow.settings;
+    let job = PlanJob {
+        ct: case.ct.clone().expect("a CT"),
+        structures: case.structures.clone(),
+        plan,
+        hu_table: settings.hu_table.name.clone(),
+        grid_mm: settings.grid_mm,
+        quality: settings.quality,
+        dose_to: settings.dose_to,
+        device: settings.device,
+        engine: Engine::Cccs,
+    };
+    compute_plan(&job, &Watch::default(), &|_| {}).expect("a dose")
+}
+
+/// Fails where something shown as final is not what the case as it stands gives. `checked` remembers what has been.
+fn check(app: &App, checked: &mut Vec<String>, context: &str) {
+    let (state, follow) = (&app.state, &app.state.follow);
+    if follow.shown_status() != Some(DoseStatus::Final) {
+        return;
+    }
+    let dose = follow.shown_dose().expect("a dose");
+    let plan = (**state.plan().expect("a plan")).clone();
+    let structures = &state.case().structures.structures;
+    let shapes: Vec<_> =
+        structures.iter().map(|s| (s.number, s.contours.len(), s.contours.first())).collect();
+    let key =
+        format!("{:?} {plan:?} {shapes:?} {:?} {:?}", dose.gy.id(), follow.shown, follow.settings.dose_to);
+    if !checked.contains(&key) {
+        checked.push(key);
+        let whole = computed(app, plan.clone());
+        let want = match follow.shown {
+            Shown::Plan => whole.dose.gy,
+            Shown::Beam(number) => {
+                let mut alone = Plan { normalisation: None, ..plan.clone() };
+                alone.beams.retain(|b| b.number == number);
+                alone.beams.iter_mut().for_each(|b| b.mu *= whole.factor);
+                computed(app, alone).dose.gy
+            }
+            Shown::Imported(_) => return,
+        };
+        let most = f64::from(want.data().iter().copied().fold(0.0, f32::max));
+        assert_eq!(**want.grid(), **dose.gy.grid(), "{context}");
+        let off = want.data().iter().zip(dose.gy.data()).map(|(a, b)| f64::from((a - b).abs()));
+        let off = off.fold(0.0, f64::max) / most;
+        assert!(off < 1e-5, "{context}: a final dose is {:.3} % of the maximum off", 100.0 * off);
+        if plan.normalisation.is_some() {
+            let (factor, _) = follow.normalisation_factor().expect("a factor");
+            assert!((factor / whole.factor - 1.0).abs() < 1e-5, "{context}: {factor}, not {}", whole.factor);
+        }
+        assert!(dose.caveats.is_empty(), "{context}: {:?}", dose.caveats);
+    }
+    if follow.dvh_status() == Some(DoseStatus::Final) && follow.shown == Shown::Plan {
+        let whole = computed(app, plan);
+        for (structure, want) in &whole.dvhs {
+            // A structure that has come a moment ago has none yet.
+            let Some(dvh) = follow.dvh(structure.number) else { continue };
+            let off = (dvh.mean_gy() / want.mean_gy() - 1.0).abs();
+            assert!(
+                off < 1e-4 || want.mean_gy() < 1e-3,
+                "{context}: mean of {} is {off} off",
+                structure.name
+            );
+        }
+    }
+}
+
+/// A small generator (SplitMix64): the same edits on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+/// One edit as a planner might make it; its name.
+fn random_edit(w: &mut Window, random: &mut Random) -> &'static str {
+    let now = plan(w);
+    let beam = random.below(now.beams.len().max(1) as u64) as usize;
+    match random.below(15) {
+        0..=2 if !now.beams.is_empty() => {
+            turn(w, beam, random.below(360) as f64);
+            "gantry"
+        }
+        3 if !now.beams.is_empty() => {
+            let value = Beam { mu: 20.0 + random.below(200) as f64, ..now.beams[beam].clone() };
+            edit(w, Edit::SetBeam { plan: 0, beam, value });
+            "monitor units"
+        }
+        4 => {
+            let fractions = 1 + random.below(5) as u32;
+            edit(w, Edit::SetPlan { plan: 0, value: Plan { fractions, ..now } });
+            "fractions"
+        }
+        5 => {
+            let number = structure(w, "PTV").or_else(|| structure(w, "Boost")).map(|(_, s)| s.number);
+            rename(w, number.unwrap_or(99), if random.below(2) == 0 { "PTV" } else { "Boost" });
+            "rename"
+        }
+        6 => {
+            let number = structure(w, "PTV").or_else(|| structure(w, "Boost")).map(|(_, s)| s.number);
+            command(w, Command::RemoveStructure { number: number.unwrap_or(99), sure: true });
+            "delete structure"
+        }
+        7 | 8 => {
+            command(w, Command::Undo);
+            "undo"
+        }
+        9 => {
+            command(w, Command::Redo);
+            "redo"
+        }
+        10 => {
+            let what =
+                if random.below(2) == 0 { Shown::Plan } else { Shown::Beam(1 + random.below(2) as u32) };
+            command(w, Command::ShowDose(what));
+            "dose on show"
+        }
+        11 => {
+            let to = Normalisation::to_named("PTV", 50.0 + random.below(50) as f64, 2.0);
+            let normalisation = (random.below(3) > 0).then_some(to);
+            edit(w, Edit::SetPlan { plan: 0, value: Plan { normalisation, ..now } });
+            "normalisation"
+        }
+        12 => {
+            let radius_mm = 6.0 + random.below(8) as f64;
+            let shape = Shape::Sphere { centre_mm: DVec3::new(3.0, 0.0, 0.0), radius_mm };
+            if let Some((_, s)) = structure(w, "PTV") {
+                command(w, Command::Reshape { structure: s.number, shape, gesture: None });
+            }
+            "reshape"
+        }
+        13 if now.beams.len() > 1 => {
+            let radiation = if random.below(2) == 0 { Radiation::Electron } else { Radiation::Photon };
+            let value = Beam { radiation, ..now.beams[1].clone() };
+            edit(w, Edit::SetBeam { plan: 0, beam: 1, value });
+            "radiation"
+        }
+        _ => {
+            let mut settings = w.state().state.follow.settings.clone();
+            settings.dose_to = if random.below(2) == 0 { DoseTo::Water } else { DoseTo::Medium };
+            command(w, Command::Compute(settings));
+            "dose to"
+        }
+    }
+}
+
+#[test]
+fn whatever_is_edited_a_dose_shown_as_final_is_that_of_the_case() {
+    let mut w = normalised("standing_random");
+    let mut random = Random(19);
+    let mut checked = Vec::new();
+    let (mut finals, mut others) = (0, 0);
+    for turn in 0..60 {
+        let what = random_edit(&mut w, &mut random);
+        let context = format!("edit {turn}, {what}");
+        // At once, and in the frames in which answers to this and to earlier edits come in.
+        check(w.state(), &mut checked, &context);
+        for _ in 0..random.below(12) {
+            w.step();
+            check(w.state(), &mut checked, &context);
+        }
+        if turn % 4 == 3 {
+            rest(&mut w);
+            check(w.state(), &mut checked, &context);
+            let app = w.state();
+            let follow = &app.state.follow;
+            match follow.shown_status() {
+                Some(DoseStatus::Final) => finals += 1,
+                // Nothing is left waiting: what is not final says why.
+                Some(DoseStatus::Failed) | None => {
+                    assert!(follow.shown_failure().is_some() || follow.shown != Shown::Plan, "{context}");
+                    others += 1;
+                }
+                Some(DoseStatus::Partial) => others += 1,
+                status => panic!("{context}: {status:?} at rest"),
+            }
+        }
+    }
+    assert!(finals > 3 && others > 1 && checked.len() > 5, "{finals} {others} {}", checked.len());
+}
+
+#[test]
+fn a_renamed_structure_keeps_its_plan_and_a_deleted_one_fails_it() {
+    let mut w = normalised("standing_rename");
+    let before = w.state().state.follow.shown_dose().expect("a dose").gy.id();
+    let (_, ptv) = structure(&w, "PTV").expect("the PTV");
+    rename(&mut w, ptv.number, "PTV_60");
+    assert_eq!(plan(&w).normalisation.expect("kept").structure, "PTV_60");
+    turn(&mut w, 0, 180.0);
+    until(&mut w, "final dose", is_final);
+    assert_ne!(w.state().state.follow.shown_dose().expect("a dose").gy.id(), before, "the dose follows");
+    // Deleting what a plan refers to asks first.
+    command(&mut w, Command::Select(beamsight::app::state::Selection::Structure(ptv.number)));
+    w.run_steps(3);
+    w.get_by_label("Delete structure").click();
+    w.run_steps(3);
+    assert!(structure(&w, "PTV_60").is_some(), "asked first");
+    w.get_by_label("Keep the structure").click();
+    w.run_steps(3);
+    assert!(structure(&w, "PTV_60").is_some() && is_final(w.state()));
+    w.get_by_label("Delete structure").click();
+    w.run_steps(3);
+    w.get_by_label("Delete it all the same").click();
+    w.run_steps(3);
+    assert!(structure(&w, "PTV_60").is_none());
+    turn(&mut w, 0, 90.0);
+    rest(&mut w);
+    let app = w.state();
+    assert_eq!(app.state.follow.shown_status(), Some(DoseStatus::Failed));
+    let plan_status = app.state.follow.plan_status(app.state.plan().expect("a plan"));
+    assert_eq!(
+        (plan_status, app.state.follow.dvh_status()),
+        (Some(DoseStatus::Failed), Some(DoseStatus::Failed))
+    );
+    let why = app.state.follow.shown_failure().expect("a sentence");
+    assert!(why.contains("cannot be normalised") && why.contains("'PTV_60'"), "{why}");
+    assert!(app.state.follow.normalisation_factor().is_none(), "no monitor units of an old factor");
+    assert_eq!(w.query_all_by_label("Dose status final").count(), 0);
+    command(&mut w, Command::Undo);
+    command(&mut w, Command::Undo);
+    until(&mut w, "final dose", is_final);
+}
+
+#[test]
+fn two_structures_of_one_name_are_refused() {
+    let mut w = normalised("standing_names");
+    let body = w.state().state.case().structures.structures[0].number;
+    rename(&mut w, body, "ptv");
+    assert!(said(&w).contains("another structure is called 'PTV'"), "{}", said(&w));
+    assert!(structure(&w, "ptv").is_none());
+}
+
+#[test]
+fn a_plan_with_a_beam_that_is_not_computed_is_partial_everywhere() {
+    let mut w = normalised("standing_partial");
+    let mut value = plan(&w).beams[1].clone();
+    value.radiation = Radiation::Electron;
+    edit(&mut w, Edit::SetBeam { plan: 0, beam: 1, value });
+    rest(&mut w);
+    let app = w.state();
+    let dose = app.state.follow.shown_dose().expect("a dose");
+    assert_eq!(dose.worth(), "partial: 1 of 2 beams");
+    assert_eq!(app.state.follow.plan_status(app.state.plan().expect("a plan")), Some(DoseStatus::Partial));
+    assert_eq!(app.state.follow.dvh_status(), Some(DoseStatus::Partial));
+    assert_eq!(w.query_all_by_label("Dose status final").count(), 0);
+    let of_command_line = computed(w.state(), plan(&w));
+    assert_eq!(of_command_line.dose.worth(), "partial: 1 of 2 beams");
+    assert_eq!(of_command_line.figures.to_string().matches("partial: 1 of 2 beams").count(), 1);
+    // A field that takes a picture is no part of the dose.
+    let mut value = plan(&w).beams[1].clone();
+    value.setup = true;
+    edit(&mut w, Edit::SetBeam { plan: 0, beam: 1, value });
+    until(&mut w, "final dose", is_final);
+}
