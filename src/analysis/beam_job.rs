@@ -170,6 +170,12 @@ pub fn beams_left_out(plan: &Plan) -> Option<String> {
     (computed < all).then(|| format!("{computed} of {all} beams"))
 }
 
+/// Monitor units a fraction of the beams that are computed: those that a computed dose is of.
+pub fn computed_mu(plan: &Plan) -> f64 {
+    // Not `sum`, whose nothing is -0.
+    plan.beams.iter().filter(|b| is_computed(b)).fold(0.0, |sum, b| sum + b.mu)
+}
+
 /// The structure outside of which nothing counts.
 pub fn body_of(set: &StructureSet) -> Option<&Structure> {
     set.structures.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())

@@ -15,7 +15,7 @@ pub struct PlanFigures {
     pub caveats: Vec<String>,
     /// Greatest dose anywhere, Gy, all fractions.
     pub max_gy: f64,
-    /// Monitor units per fraction, all beams.
+    /// Monitor units per fraction of the beams that are computed.
     pub mu: f64,
     pub fractions: u32,
     pub prescription_gy: Option<f64>,
@@ -63,7 +63,7 @@ impl PlanFigures {
             status: dose.status,
             caveats: dose.caveats.clone(),
             max_gy: f64::from(dose.max_gy()),
-            mu: plan.mu(),
+            mu: super::computed_mu(plan),
             fractions: plan.fractions,
             prescription_gy: plan.prescription_gy,
             target: target.map(|(name, dvh)| StructureFigures::new(name, dvh)),

@@ -15,8 +15,8 @@ mod sampler;
 mod spread;
 
 pub use beam_job::{
-    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, beams_left_out, body_of, contradiction,
-    dose_of_beam, is_computed, mask_of,
+    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, beams_left_out, body_of, computed_mu,
+    contradiction, dose_of_beam, is_computed, mask_of,
 };
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};

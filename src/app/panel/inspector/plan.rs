@@ -1,7 +1,7 @@
 //! A plan: prescription, fractions, normalisation; and how its dose is computed.
 
 use super::{field, fields, remarks, title};
-use crate::analysis::beams_left_out;
+use crate::analysis::{beams_left_out, computed_mu};
 use crate::app::command::{Command, Commands};
 use crate::app::follow::{EndsAt, EngineChoice, Settings};
 use crate::app::panel::{number, section, worth_chip};
@@ -93,22 +93,29 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
             });
             response.response.accessible_name("Machine of the plan");
         });
-        field(ui, "Monitor units", |ui| {
-            match state.follow.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
-                Some((factor, standing)) => {
-                    ui.label(format!("{:.1} MU a fraction", factor * plan.mu()));
-                    let former = if standing == Standing::Stale { ", of an earlier state" } else { "" };
-                    ui.weak(format!("= {:.1} × {factor:.4} (normalisation{former})", plan.mu()));
-                }
-                None if plan.normalisation.is_some() => {
-                    ui.label(format!("{:.1} MU a fraction before normalisation", plan.mu()));
-                }
-                None => {
-                    ui.label(format!("{:.1} MU a fraction", plan.mu()));
-                }
-            }
-        });
+        field(ui, "Monitor units", |ui| monitor_units(ui, state, plan));
     });
+}
+
+/// Of the beams that are computed, as the dose on show is.
+fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
+    let mu = computed_mu(plan);
+    match state.follow.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
+        Some((factor, standing)) => {
+            ui.label(format!("{:.1} MU a fraction", factor * mu));
+            let former = if standing == Standing::Stale { ", of an earlier state" } else { "" };
+            ui.weak(format!("= {mu:.1} × {factor:.4} (normalisation{former})"));
+        }
+        None if plan.normalisation.is_some() => {
+            ui.label(format!("{mu:.1} MU a fraction before normalisation"));
+        }
+        None => {
+            ui.label(format!("{mu:.1} MU a fraction"));
+        }
+    }
+    if let Some(beams) = beams_left_out(plan) {
+        ui.weak(format!("{beams}; {:.1} MU are planned", plan.mu()));
+    }
 }
 
 fn normalisation(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
