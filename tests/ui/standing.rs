@@ -338,3 +338,22 @@ fn a_plan_with_a_beam_that_is_not_computed_is_partial_everywhere() {
     edit(&mut w, Edit::SetBeam { plan: 0, beam: 1, value });
     until(&mut w, "final dose", is_final);
 }
+
+#[test]
+fn another_plan_never_shows_doses_of_the_one_before() {
+    let mut w = normalised("standing_plans");
+    let mut other = Plan { name: "Other".to_owned(), normalisation: None, ..plan(&w) };
+    other.beams[0].mu = 37.0;
+    edit(&mut w, Edit::AddPlan(other));
+    command(&mut w, Command::ShowPlan(1));
+    let mut checked = Vec::new();
+    until(&mut w, "final dose of the other plan", |app| {
+        check(app, &mut checked, "other plan");
+        // The first frame is the one that was on screen when the plan was chosen.
+        let dose = app.state.follow.shown_dose();
+        let own = dose.is_none_or(|d| d.label == "Plan Other" || d.status == DoseStatus::Stale);
+        assert!(own, "{:?}", dose.map(|d| (&d.label, d.status)));
+        is_final(app) && dose.is_some_and(|d| d.label == "Plan Other")
+    });
+    assert!(!checked.is_empty());
+}

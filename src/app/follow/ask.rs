@@ -22,6 +22,7 @@ impl App {
         // While something is dragged collapsed cone follows it; Monte Carlo begins where it rests.
         let moving = self.ctx.dragged_id().is_some();
         fingerprints(&mut self.state);
+        leave_other_plan(&mut self.state, &self.worker);
         machines(&mut self.state);
         masks(&mut self.state, &self.worker);
         self.ask_register();
@@ -54,6 +55,22 @@ pub(super) fn fingerprints(state: &mut State) {
     if follow.printed.as_ref().is_none_or(|printed| !Arc::ptr_eq(printed, set)) {
         follow.printed = Some(set.clone());
         follow.prints = set.structures.iter().map(|s| (s.number, fingerprint(s))).collect();
+    }
+}
+
+/// Doses of a plan that is no longer on show go: beams of two plans share numbers, and no sum may mix them.
+fn leave_other_plan(state: &mut State, worker: &Worker<Answer>) {
+    let follow = &mut state.follow;
+    let left = std::mem::replace(&mut follow.plan, state.plan);
+    if left != state.plan {
+        for number in follow.beams.keys() {
+            worker.cancel(Slot::BeamDose { plan: left, beam: *number as usize });
+        }
+        follow.beams.clear();
+        stop_run(follow, worker);
+        follow.drop_run();
+        follow.on_show = Node::default();
+        follow.dvhs.clear();
     }
 }
 
@@ -145,8 +162,8 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
         }
         let Some(patient) = &patient else {
             // Known to be wanted, so that what is there counts as stale; asked for once the densities are made.
-            if let Some((_, why)) = &follow.patient.failure {
-                wanted.failure = Some((now.clone(), why.clone()));
+            if let Some(why) = follow.patient.failure() {
+                wanted.failure = Some((now.clone(), why.to_owned()));
             }
             wanted.now = Some(now);
             continue;
@@ -197,7 +214,7 @@ fn run(state: &mut State, worker: &Worker<Answer>, moving: bool) {
     let wanted = &mut follow.run.wanted;
     let contradicts = |beam: &Beam| Some(format!("Not computed: {}.", contradiction(plan, beam, ct)?));
     let wrong = plan.beams.iter().filter(|b| is_computed(b)).find_map(contradicts);
-    if let Some(why) = wrong.or_else(|| follow.patient.failure.as_ref().map(|(_, why)| why.clone())) {
+    if let Some(why) = wrong.or_else(|| follow.patient.failure().map(str::to_owned)) {
         wanted.failure = Some((now.clone(), why));
         wanted.now = Some(now);
         return;

@@ -40,6 +40,8 @@ pub struct Follow {
     pub shown: Shown,
     /// By index of the plan; collapsed cone where there is none.
     pub engines: BTreeMap<usize, EngineChoice>,
+    /// The plan, by index, that beams, run and sum are of.
+    plan: usize,
     run: Run,
     pair: Pair,
     gamma: GammaState,
@@ -256,7 +258,7 @@ impl Follow {
         ]) {
             worker.cancel(slot);
         }
-        *self = Self { settings: self.settings.clone(), ..Self::default() };
+        *self = Self { settings: self.settings.clone(), plan, ..Self::default() };
     }
 }
 

@@ -6,7 +6,10 @@ use crate::analysis::{contradiction, is_computed};
 use crate::app::compare::Side;
 use crate::app::state::State;
 use crate::case::Dose;
-use crate::results::{DoseInputs, EngineChoice, Node, Shown, Standing, SumInputs, standing_of};
+use crate::results::{
+    BeamInputs, DoseInputs, EngineChoice, Node, PatientInputs, RunInputs, Shown, Standing, SumInputs,
+    standing_of,
+};
 use std::sync::Arc;
 
 /// A dose as it stands to the case.
@@ -23,12 +26,31 @@ impl State {
     /// Derives what everything on view is worth. To be called whenever the case, the settings or the results have changed.
     pub(in crate::app) fn derive_standing(&mut self) {
         fingerprints(self);
+        self.note_what_is_wanted();
         let view = self.view_of(self.follow.shown, &self.follow.on_show);
         let plan_trouble = self.trouble(Shown::Plan);
         let sides = Side::BOTH.map(|side| self.view_of_side(side));
         self.follow.view = view;
         self.follow.plan_trouble = plan_trouble;
         self.follow.set_side_views(sides);
+    }
+
+    /// Beam doses and the run are wanted for the case as it stands, whether or not they are asked for where the user looks.
+    fn note_what_is_wanted(&mut self) {
+        let case = self.history.case();
+        let follow = &mut self.follow;
+        let patient = PatientInputs::of(case, &follow.settings, &follow.prints);
+        let (Some(plan), Some(patient)) = (case.plans.get(self.plan), patient) else { return };
+        for beam in &plan.beams {
+            if let Some(now) = follow.beams.get_mut(&beam.number).and_then(|node| node.now.as_mut()) {
+                let preview = now.preview;
+                *now = BeamInputs { preview, ..BeamInputs::of(&patient, plan, beam, &follow.settings) };
+            }
+        }
+        let how = follow.engines.get(&self.plan).and_then(EngineChoice::how);
+        if let (Some(now), Some(how)) = (&mut follow.run.wanted.now, how) {
+            *now = RunInputs::of(&patient, plan, &follow.settings, how);
+        }
     }
 
     /// A sum of the plan on show, of one of its beams, or a dose of a file.
@@ -104,10 +126,10 @@ impl State {
     }
 }
 
-/// A dose with the status that its standing gives it, and the name its source has now.
+/// A dose with the status that its standing gives it, and the name its source has now where it is still of that.
 pub(super) fn with_standing(dose: &Arc<Dose>, standing: Standing, label: Option<String>) -> Arc<Dose> {
     let status = standing.status(dose.status);
-    let label = label.unwrap_or_else(|| dose.label.clone());
+    let label = label.filter(|_| standing == Standing::Current).unwrap_or_else(|| dose.label.clone());
     if status == dose.status && label == dose.label {
         return Arc::clone(dose);
     }
