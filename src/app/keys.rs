@@ -6,7 +6,7 @@ use super::files::Ask;
 use super::state::{State, Workspace};
 use super::view::page_mm;
 use crate::geometry::Grid;
-use egui::{Key, KeyboardShortcut, Modifiers};
+use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
 
 /// Shown in the about box.
 pub const HELP: [(&str, &str); 19] = [
@@ -21,7 +21,7 @@ pub const HELP: [(&str, &str); 19] = [
     ("← →", "turn the gantry by 1°"),
     ("Shift + ← →", "turn the gantry by 10°"),
     ("D, L", "colourwash, isodose lines"),
-    ("B", "beams"),
+    ("B", "beams in the planes"),
     ("Space, held", "Compare, flicker: dose B"),
     ("Arrows, page keys", "with X-rays: shift the patient by a step"),
     ("Shift + these", "with X-rays: turn him"),
@@ -44,16 +44,34 @@ fn paged_grid(state: &State) -> Option<&Grid> {
     ct.or_else(|| state.follow.shown_dose().map(|d| d.gy.grid())).map(|g| g.as_ref())
 }
 
-/// Turns the keys of this frame into commands. Keys belong to a text field while one is typed into.
-pub fn commands(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    if ctx.text_edit_focused() || state.about_open || state.removal.is_some() {
+/// Who has the keyboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keyboard {
+    widget: Option<Id>,
+    /// A text field, an open menu or a box.
+    taken: bool,
+}
+
+impl Keyboard {
+    pub fn of(ctx: &egui::Context) -> Self {
+        let (widget, modal) = ctx.memory(|m| (m.focused(), m.top_modal_layer().is_some()));
+        Self { widget, taken: modal || ctx.text_edit_focused() || Popup::is_any_open(ctx) }
+    }
+}
+
+/// Turns the keys of this frame into commands, once the panels are drawn: a field that was clicked in this very frame has
+/// the keyboard by then, one that ended its typing in this frame had it `before`.
+pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: &mut Commands) {
+    let now = Keyboard::of(ctx);
+    let given = now.widget.is_some() && now.widget != before.widget;
+    if before.taken || now.taken || given {
         return;
     }
     if state.workspace == Workspace::Register {
         super::workspace::register::keys(ctx, state, commands);
     }
     // The arrows turn the selected beam, unless a widget has the keyboard.
-    let free = ctx.memory(|m| m.focused().is_none());
+    let free = before.widget.is_none() && now.widget.is_none();
     let turns = free && state.workspace != Workspace::Register;
     let beam = state.selected_beam().filter(|(_, b)| turns && b.read_only.is_none());
     let turning = beam.and_then(|(index, b)| Some((index, b.start()?.gantry_deg)));

@@ -211,8 +211,9 @@ impl eframe::App for App {
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
         let mut commands = Commands::default();
-        keys::commands(ui.ctx(), &self.state, &mut commands);
+        let keyboard = keys::Keyboard::of(ui.ctx());
         self.panels(ui, &mut commands);
+        keys::commands(ui.ctx(), keyboard, &self.state, &mut commands);
         for command in commands.take() {
             self.apply(command);
         }

@@ -5,6 +5,7 @@ mod dose;
 mod files;
 mod harness;
 mod hu;
+mod keyboard;
 mod monte_carlo;
 mod open;
 mod register;

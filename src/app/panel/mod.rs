@@ -17,4 +17,4 @@ mod widget;
 
 pub use colour::colour_button;
 pub use inspector::wrapped;
-pub use widget::{number, row, section, status_chip, status_colour, worth_chip};
+pub use widget::{angle, number, row, section, status_chip, status_colour, worth_chip};

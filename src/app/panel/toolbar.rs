@@ -7,13 +7,24 @@ use crate::app::display::{WINDOW_PRESETS, WindowLevel};
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
 use crate::files::demo::DEMOS;
-use egui::{Align, Button, Layout, Ui};
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::{Align, Button, Layout, PopupCloseBehavior, Ui};
 
 /// Text being typed in the bar's menus.
 #[derive(Debug, Default)]
 pub struct Drafts {
     pub path: String,
     pub save: String,
+    /// Which of the menus was open in the last frame: the field of one that opens has the keyboard at once.
+    open_shown: bool,
+    save_shown: bool,
+}
+
+/// A menu that stays open while one types into it.
+fn menu<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) -> R) -> Option<R> {
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let (_, inner) = MenuButton::new(name).config(config).ui(ui, content);
+    inner.map(|i| i.inner)
 }
 
 /// Shows the bar.
@@ -78,7 +89,8 @@ fn person(name: &str) -> String {
 }
 
 fn open_menu(ui: &mut Ui, drafts: &mut Drafts, commands: &mut Commands) {
-    ui.menu_button("Open", |ui| {
+    let opens = !drafts.open_shown;
+    let shown = menu(ui, "Open", |ui| {
         ui.set_min_width(300.0);
         if ui.button("Folder…").clicked() {
             commands.push(Command::Pick(Ask::OpenFolder));
@@ -102,6 +114,9 @@ fn open_menu(ui: &mut Ui, drafts: &mut Drafts, commands: &mut Commands) {
         ui.horizontal(|ui| {
             let field = egui::TextEdit::singleline(&mut drafts.path).desired_width(220.0).hint_text("path");
             let response = ui.add(field).accessible_name("Path to open");
+            if opens {
+                response.request_focus();
+            }
             let entered = response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
             let clicked = ui.button("Open path").clicked();
             if (entered || clicked) && !drafts.path.trim().is_empty() {
@@ -110,14 +125,19 @@ fn open_menu(ui: &mut Ui, drafts: &mut Drafts, commands: &mut Commands) {
             }
         });
     });
+    drafts.open_shown = shown.is_some();
 }
 
 fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
-    ui.menu_button("Save", |ui| {
+    let opens = !drafts.save_shown;
+    let shown = menu(ui, "Save", |ui| {
         ui.set_min_width(300.0);
         ui.weak("Path, or empty to browse");
         let field = egui::TextEdit::singleline(&mut drafts.save).desired_width(280.0).hint_text("plan.toml");
-        ui.add(field).accessible_name("File to save");
+        let response = ui.add(field).accessible_name("File to save");
+        if opens {
+            response.request_focus();
+        }
         let path = drafts.save.trim();
         let typed = (!path.is_empty()).then(|| std::path::PathBuf::from(path));
         ui.horizontal(|ui| {
@@ -135,6 +155,7 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             }
         });
     });
+    drafts.save_shown = shown.is_some();
 }
 
 fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {

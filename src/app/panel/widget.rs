@@ -1,5 +1,6 @@
 //! Small pieces that all panels share.
 
+use super::inspector::wrapped;
 use crate::app::theme;
 use crate::case::DoseStatus;
 use egui::{Align, Align2, Color32, DragValue, FontId, Layout, Rect, Response, Role, Sense, TextStyle, Ui};
@@ -29,11 +30,19 @@ pub struct Number<'a> {
     speed: f64,
     decimals: usize,
     range: RangeInclusive<f64>,
+    /// An angle of any size is shown as the one within a turn.
+    goes_round: bool,
 }
 
 /// A number one drags or types, with the name that screen readers and tests know it by.
 pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a> {
-    Number { value, name, unit, speed: 0.5, decimals: 1, range: f64::NEG_INFINITY..=f64::INFINITY }
+    Number { value, name, unit, speed: 0.5, decimals: 1, range: f64::MIN..=f64::MAX, goes_round: false }
+}
+
+/// An angle of the machine in degrees. A drag goes round and round; what is typed is at most a turn either way, and where
+/// the field then shows another number, that is said.
+pub fn angle<'a>(name: &'a str, value: &'a mut f64) -> Number<'a> {
+    Number { goes_round: true, ..number(name, value, "°").speed(1.0) }
 }
 
 impl Number<'_> {
@@ -59,15 +68,21 @@ impl Number<'_> {
     /// Shows it. A number typed outside its range is refused in words, not bent into it; one that came with a file
     /// stays what it is until it is changed.
     pub fn show(self, ui: &mut Ui) -> Response {
-        let refused = Cell::new(None);
-        let range = self.range.clone();
+        let said = Cell::new(None);
+        let range = if self.goes_round { -360.0..=360.0 } else { self.range.clone() };
+        let goes_round = self.goes_round;
         let within = |text: &str| {
-            let value: f64 = text.trim().replace('\u{2212}', "-").parse().ok()?;
-            if range.contains(&value) {
-                return Some(value);
+            let text = text.trim().trim_end_matches('°').trim_end().replace('\u{2212}', "-");
+            let value: f64 = text.parse().ok()?;
+            if !range.contains(&value) {
+                said.set(Some((theme::ERROR, refused(value, &range))));
+                return None;
             }
-            refused.set(Some(value));
-            None
+            let shown = wrapped(value);
+            if goes_round && shown != value {
+                said.set(Some((theme::WARNING, format!("{value}° is {shown}°"))));
+            }
+            Some(value)
         };
         let decimals = self.decimals;
         let drag = DragValue::new(self.value)
@@ -80,19 +95,26 @@ impl Number<'_> {
             .suffix(self.unit)
             .update_while_editing(false);
         let response = ui.add(drag).accessible_name(self.name);
-        let id = response.id.with("refused");
+        let id = response.id.with("said");
         if response.changed() || response.gained_focus() || response.drag_started() {
-            ui.data_mut(|d| d.remove::<String>(id));
+            ui.data_mut(|d| d.remove::<(Color32, String)>(id));
         }
-        if let Some(value) = refused.get() {
-            let text = format!("{value} refused: {} to {}", range.start(), range.end());
-            ui.data_mut(|d| d.insert_temp(id, text));
+        if let Some(said) = said.take() {
+            ui.data_mut(|d| d.insert_temp(id, said));
         }
-        if let Some(text) = ui.data(|d| d.get_temp::<String>(id)) {
-            ui.colored_label(theme::ERROR, egui::RichText::new(text).small());
+        if let Some((colour, text)) = ui.data(|d| d.get_temp::<(Color32, String)>(id)) {
+            ui.colored_label(colour, egui::RichText::new(text).small());
         }
         response
     }
+}
+
+/// Why a number is not taken.
+fn refused(value: f64, range: &RangeInclusive<f64>) -> String {
+    if *range.end() == f64::MAX {
+        return format!("{value} refused: not a finite number");
+    }
+    format!("{value} refused: {} to {}", range.start(), range.end())
 }
 
 /// A number that is 0 as shown has no sign.

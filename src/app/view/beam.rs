@@ -20,9 +20,14 @@ const IN_PLANE: f64 = 0.02;
 const ON_PLANE_MM: f64 = 1.5;
 const HANDLE_RADIUS: f32 = 6.0;
 
+/// The beams that planes have drawn over them.
+fn shown(scene: &Scene) -> &[BeamLayer] {
+    if scene.show_beams { &scene.beams } else { &[] }
+}
+
 /// Draws all beams, the selected one last.
 pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
-    let (selected, others): (Vec<_>, Vec<_>) = scene.beams.iter().partition(|b| b.selected);
+    let (selected, others): (Vec<_>, Vec<_>) = shown(scene).iter().partition(|b| b.selected);
     for beam in others.iter().chain(&selected) {
         draw_one(painter, plane, beam);
     }
@@ -166,7 +171,7 @@ fn draw_handle(
 
 /// The beam whose handle is under a point: the selected one first.
 pub(super) fn handle_at(scene: &Scene, plane: &ViewPlane, kind: ViewKind, at: Pos2) -> Option<usize> {
-    let mut beams: Vec<&BeamLayer> = scene.beams.iter().collect();
+    let mut beams: Vec<&BeamLayer> = shown(scene).iter().collect();
     beams.sort_by_key(|b| !b.selected);
     let near = |b: &&BeamLayer| handle(plane, kind, b).is_some_and(|h| h.distance(at) <= HANDLE_RADIUS + 5.0);
     beams.into_iter().find(near).map(|b| b.index)

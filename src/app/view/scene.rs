@@ -21,6 +21,8 @@ pub struct Scene {
     pub structures: Arc<StructureSet>,
     pub looks: Vec<StructureLook>,
     pub beams: Vec<BeamLayer>,
+    /// Whether planes have the beams drawn over them; the beam's-eye view is there either way.
+    pub show_beams: bool,
     /// The structure (by ROI number) that is a shape with handles, and its shape.
     pub shape: Option<(u32, Shape)>,
     /// Where the three planes meet, patient LPS, mm.
@@ -130,6 +132,7 @@ impl Scene {
             structures: Arc::default(),
             looks: Vec::new(),
             beams: Vec::new(),
+            show_beams: true,
             shape: None,
             crosshair_mm: DVec3::ZERO,
         }

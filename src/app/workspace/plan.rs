@@ -83,7 +83,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
         })
         .collect();
     let beams = match state.plan() {
-        Some(plan) if state.show_beams => plan
+        Some(plan) => plan
             .beams
             .iter()
             .enumerate()
@@ -98,7 +98,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
                 )
             })
             .collect(),
-        _ => Vec::new(),
+        None => Vec::new(),
     };
     let dose = state.follow.shown_dose().map(|dose| DoseLayer {
         dose: dose.clone(),
@@ -114,6 +114,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
         structures: case.structures.clone(),
         looks,
         beams,
+        show_beams: state.show_beams,
         shape: state
             .selected_structure()
             .and_then(|(_, s)| state.shapes.of(s).map(|shape| (s.number, shape))),

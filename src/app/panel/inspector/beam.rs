@@ -4,8 +4,8 @@ use super::dial::{dial, wrapped};
 use super::{field, fields, title};
 use crate::analysis::{MOST_MU, beam_remarks};
 use crate::app::command::{Command, Commands};
-use crate::app::panel::{number, section, status_chip};
-use crate::app::state::State;
+use crate::app::panel::{angle, number, section, status_chip};
+use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::case::{Beam, ControlPoint, Edit, Plan};
 use crate::physics::Calibration;
@@ -44,6 +44,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let number = plan.beams.iter().map(|b| b.number).max().unwrap_or(0) + 1;
             let copy = Beam { number, name: format!("{} copy", beam.name), ..beam.clone() };
             commands.edit(Edit::AddBeam { plan: state.plan, beam: copy });
+            // What is turned next is the copy.
+            commands.push(Command::Select(Selection::Beam(number)));
         }
         if ui.button("Delete beam").clicked() {
             commands.edit(Edit::RemoveBeam { plan: state.plan, beam: index });
@@ -112,7 +114,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
                 let mut typed = start.gantry_deg;
                 let response = field(ui, "Gantry", |ui| {
                     // Arrow keys step by one degree (the field's own), with shift by ten.
-                    let response = number("Gantry angle", &mut typed, "°").speed(1.0).show(ui);
+                    let response = angle("Gantry angle", &mut typed).show(ui);
                     if response.has_focus() {
                         let big = ui.input_mut(|i| {
                             i.count_and_consume_key(egui::Modifiers::SHIFT, egui::Key::ArrowUp) as f64
@@ -125,14 +127,12 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
                 let turn = typed - start.gantry_deg;
                 form.on_points(&response, |p| p.gantry_deg = wrapped(p.gantry_deg + turn));
                 let mut collimator = start.collimator_deg;
-                let response = field(ui, "Collimator", |ui| {
-                    number("Collimator angle", &mut collimator, "°").speed(1.0).show(ui)
-                });
+                let response =
+                    field(ui, "Collimator", |ui| angle("Collimator angle", &mut collimator).show(ui));
                 let turn = collimator - start.collimator_deg;
                 form.on_points(&response, |p| p.collimator_deg = wrapped(p.collimator_deg + turn));
                 let mut couch = start.couch_deg;
-                let response =
-                    field(ui, "Couch", |ui| number("Couch angle", &mut couch, "°").speed(1.0).show(ui));
+                let response = field(ui, "Couch", |ui| angle("Couch angle", &mut couch).show(ui));
                 let turn = couch - start.couch_deg;
                 form.on_points(&response, |p| p.couch_deg = wrapped(p.couch_deg + turn));
             });
