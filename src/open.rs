@@ -5,13 +5,13 @@ use crate::dicom::{self, Belonging, Choice, DicomError, Progress, WriteError};
 use crate::files::demo::{self, UnknownDemo};
 use crate::files::mha::{self, MhaError};
 use crate::files::session::{self, SessionError};
+use crate::files::{Temporary, cache_folder, is_private, make_private};
 use crate::geometry::PatientPosition;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
 
 /// The word CASE of the command line, and what the window's open box takes.
@@ -77,6 +77,19 @@ impl CaseWord {
     }
 }
 
+/// Files and folders that opening a CASE reads; of a session also those of its own case.
+pub fn paths_of(word: &CaseWord) -> Vec<PathBuf> {
+    match word {
+        CaseWord::Dicom(path) | CaseWord::Mha(path) => vec![path.clone()],
+        CaseWord::Session(path) => {
+            let inner = session::read(path).ok().and_then(|session| session.case.parse().ok());
+            let inner = inner.map(|word| beside(word, path)).filter(|w| !matches!(w, CaseWord::Session(_)));
+            std::iter::once(path.clone()).chain(inner.iter().flat_map(paths_of)).collect()
+        }
+        CaseWord::Demo(name) => demo_folder(name).into_iter().collect(),
+    }
+}
+
 /// What the user wants of a CASE that has more than one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
@@ -103,10 +116,10 @@ pub enum OpenError {
     #[error(transparent)]
     Demo(#[from] UnknownDemo),
     #[error(
-        "the demo is written to a temporary folder first, and '{path}' refuses: {source}; set TMPDIR to a folder you may write to"
+        "the demo is written to a folder first, and '{path}' refuses: {source}; set BEAMSIGHT_CACHE or TMPDIR to one you may write to"
     )]
     DemoFolder { path: PathBuf, source: io::Error },
-    #[error("the demo is written to a temporary folder first: {0}")]
+    #[error("the demo is written to a folder first: {0}")]
     DemoWrite(#[from] WriteError),
 }
 
@@ -211,58 +224,66 @@ fn chosen_before(word: &CaseWord, session: &session::Session, choice: Choice) ->
     Choice { series, ..choice }
 }
 
+/// Where a demo is kept from run to run; `None` where the user has no folder for such.
+fn demo_folder(name: &str) -> Option<PathBuf> {
+    cache_folder().map(|cache| cache.join("demos").join(format!("{}-{name}", demo::revision())))
+}
+
 /// Writes the phantom as DICOM once, then reads it like any other case: what the demo shows is the real path.
 fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     let plan = demo::plan(name)?;
-    let kept = std::env::temp_dir().join(format!("beamsight-demo-{}-{name}", demo::revision()));
     let read = |folder: &Path, from: f32| -> Result<Case, OpenError> {
         let mut case = open_dicom(folder, Choice::default(), &|done| progress(from + (1.0 - from) * done))?;
         case.source = format!("demo:{name}");
         case.plans = vec![Arc::new(plan.clone())];
         Ok(case)
     };
-    // Cleaners of temporary folders take single files: a remark about the series means that some are gone.
+    // Cleaners of caches take single files: a remark about the series means that some are gone.
     let whole = |case: &Case| {
         case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty()) && !case.structures.structures.is_empty()
     };
-    if kept.is_dir() {
-        match read(&kept, 0.0) {
+    let kept = demo_folder(name);
+    if let Some(kept) = kept.as_ref().filter(|kept| is_private(kept)) {
+        match read(kept, 0.0) {
             Ok(case) if whole(&case) => return Ok(case),
             Err(error) if error.is_stop() => return Err(error),
             _ => {}
         }
     }
-    let own = unused_beside(&kept);
-    std::fs::create_dir(&own).map_err(|source| OpenError::DemoFolder { path: own.clone(), source })?;
+    let (own, kept) = demo_aside(kept)?;
     // Read while no other program knows of it: one that found the kept one incomplete may put its own there at any time.
-    let case = write_demo(name, &own, &|done| progress(0.5 * done)).and_then(|_| read(&own, 0.5));
-    if case.is_ok() {
-        // What cannot be put there, as where the kept one is another user's, is made anew the next time.
-        let _ = replace_folder(&kept, &own);
-    }
-    if own.is_dir() {
-        // Left over only after a failure; nothing depends on it.
-        let _ = std::fs::remove_dir_all(&own);
+    let folder = own.path();
+    let case = write_demo(name, folder, &|done| progress(0.5 * done)).and_then(|_| read(folder, 0.5));
+    if let (Ok(_), Some(kept)) = (&case, kept) {
+        // What cannot be put there, as where another program just did, is made anew the next time.
+        let _ = replace_folder(&kept, own);
     }
     case
 }
 
-/// Moves a folder to where another may be, which goes.
-fn replace_folder(old: &Path, new: &Path) -> std::io::Result<()> {
-    if old.is_dir() {
-        let aside = unused_beside(old);
-        std::fs::rename(old, &aside)?;
-        std::fs::remove_dir_all(&aside)?;
+/// A folder that nobody else knows, and where it is to be kept. Without a cache that may be written to it is one for
+/// temporary files, and goes.
+fn demo_aside(kept: Option<PathBuf>) -> Result<(Temporary, Option<PathBuf>), OpenError> {
+    if let Some((kept, folder)) = kept.as_ref().and_then(|kept| Some((kept, kept.parent()?)))
+        && make_private(folder).is_ok()
+        && let Ok(own) = Temporary::folder_in(folder)
+    {
+        return Ok((own, Some(kept.clone())));
     }
-    std::fs::rename(new, old)
+    let path = std::env::temp_dir();
+    match Temporary::folder_in(&path) {
+        Ok(own) => Ok((own, None)),
+        Err(source) => Err(OpenError::DemoFolder { path, source }),
+    }
 }
 
-fn unused_beside(folder: &Path) -> PathBuf {
-    static CALLS: AtomicU32 = AtomicU32::new(0);
-    let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    let mut name = folder.as_os_str().to_owned();
-    name.push(format!(".{}-{call}", std::process::id()));
-    PathBuf::from(name)
+/// Moves a folder to where another may be, or whatever else has its name, which goes.
+fn replace_folder(old: &Path, new: Temporary) -> io::Result<()> {
+    if old.symlink_metadata().is_ok() {
+        let aside = Temporary::folder_in(old.parent().unwrap_or(old))?;
+        std::fs::rename(old, aside.path().join("old"))?;
+    }
+    new.rename(old)
 }
 
 /// Writes a demo's CT, structures and plan as DICOM into a folder that exists; returns the number of files.

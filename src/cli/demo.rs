@@ -1,9 +1,10 @@
 //! `beamsight demo`: the built-in cases, as DICOM files for any system.
 
+use super::outputs::{OutputArgs, Outputs};
 use super::{Answer, Failure};
 use crate::case::{Plan, Pose};
 use crate::engine::{Compute, Watch};
-use crate::files::{demo, picture, plan_toml};
+use crate::files::{Temporary, demo, picture, plan_toml, replace_file};
 use crate::open::write_demo;
 use crate::registration::Random;
 use crate::registration::simulate::{self, Exposure};
@@ -11,6 +12,7 @@ use anyhow::{Context as _, bail};
 use glam::DVec3;
 use serde_json::json;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -36,6 +38,9 @@ pub struct Args {
     /// Which hidden pose the X-rays show; the same number shows the same
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// # Errors
@@ -46,14 +51,13 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
     let name = name.strip_prefix("demo:").unwrap_or(name);
     let plan = demo::plan(name).map_err(|e| Failure::Words(e.to_string()))?;
     if let Some(folder) = &args.xray {
-        return xrays(name, &plan, folder, args.seed);
+        return xrays(name, &plan, folder, args);
     }
     let Some(folder) = &args.out else {
         return Err(Failure::Words(format!("name a folder to write to: beamsight demo {name} --out DIR")));
     };
-    let files = write(name, folder)?;
+    let files = write(name, &plan, folder)?;
     let plan_file = folder.join("plan.toml");
-    plan_toml::write(&plan_file, &plan)?;
     let mut text =
         format!("demo:{name}: {files} DICOM files and plan.toml written to {}\n", folder.display());
     let _ = write!(text, "open them with: beamsight {}", folder.display());
@@ -61,13 +65,20 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
 }
 
 /// X-rays of a demo at a hidden pose within 12 mm and 6 degrees, which stands in a file of its own for who wants to know.
-fn xrays(name: &str, plan: &Plan, folder: &Path, seed: u64) -> Result<Answer, Failure> {
-    let case = demo::build(name).map_err(|e| Failure::Words(e.to_string()))?;
-    let ct = super::words::ct_of(&case)?;
-    let isocentre = plan.beams.first().map_or(DVec3::ZERO, |b| b.isocentre_mm);
+fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<Answer, Failure> {
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot make the folder {}; choose one you may write to with --xray", folder.display())
     })?;
+    let paths = [0, 90].map(|gantry| folder.join(format!("gantry-{gantry}.png")));
+    let hidden = folder.join("hidden-pose.txt");
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--xray", paths.iter().chain(&paths.each_ref().map(|path| picture::sidecar(path))));
+    outputs.file("--xray", [&hidden]);
+    outputs.check()?;
+    let case = demo::build(name).map_err(|e| Failure::Words(e.to_string()))?;
+    let ct = super::words::ct_of(&case)?;
+    let isocentre = plan.beams.first().map_or(DVec3::ZERO, |b| b.isocentre_mm);
+    let seed = args.seed;
     let mut random = Random::new(seed);
     let mut three = |most: f64| [(); 3].map(|()| (random.between(-most, most) * 100.0).round() / 100.0);
     let pose = Pose::new(three(12.0), three(6.0));
@@ -77,21 +88,23 @@ fn xrays(name: &str, plan: &Plan, folder: &Path, seed: u64) -> Result<Answer, Fa
         let exposure = Exposure { seed: 2 * seed + u64::from(gantry > 0.0), ..Exposure::default() };
         let setup = simulate::imager(gantry, ct.position, isocentre);
         let image = simulate::xray(&attenuation, setup, pose, &exposure, &Compute::Cpu, &Watch::new())?;
-        let path = folder.join(format!("gantry-{gantry}.png"));
-        picture::write(&path, &image, Some(exposure.within_mm()))?;
-        images.push(path);
+        images.push((image, exposure.within_mm()));
     }
-    let hidden = folder.join("hidden-pose.txt");
-    std::fs::write(&hidden, format!("{pose}\n"))
-        .with_context(|| format!("cannot write {}", hidden.display()))?;
-    let words: Vec<String> = images.iter().map(|i| format!("--image {}", i.display())).collect();
+    outputs.write(|| {
+        for (path, (image, field_mm)) in paths.iter().zip(&images) {
+            picture::write(path, image, Some(*field_mm))?;
+        }
+        replace_file(&hidden, |file| writeln!(file, "{pose}"))
+            .with_context(|| format!("cannot write {}", hidden.display()))
+    })?;
+    let words: Vec<String> = paths.iter().map(|i| format!("--image {}", i.display())).collect();
     let text = format!(
         "two X-rays of demo:{name} written to {}, the patient in a pose that is not told\nfind it with: beamsight register \
          demo:{name} {}",
         folder.display(),
         words.join(" ")
     );
-    Ok(Answer { json: json!({ "demo": name, "images": images, "hidden_pose": hidden }), text })
+    Ok(Answer { json: json!({ "demo": name, "images": paths, "hidden_pose": hidden }), text })
 }
 
 fn list() -> Answer {
@@ -104,7 +117,9 @@ fn list() -> Answer {
     Answer { json: json!({ "demos": demos }), text }
 }
 
-fn write(name: &str, folder: &Path) -> anyhow::Result<usize> {
+/// All files or none.
+fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<usize> {
+    let missing = !folder.exists();
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot make the folder {}; choose one you may write to with --out", folder.display())
     })?;
@@ -116,5 +131,19 @@ fn write(name: &str, folder: &Path) -> anyhow::Result<usize> {
             folder.display()
         );
     }
-    Ok(write_demo(name, folder, &|_| true)?)
+    let written = || {
+        let aside = Temporary::folder_in(folder).with_context(|| {
+            format!("cannot write to {}; choose a folder you may write to with --out", folder.display())
+        })?;
+        let files = write_demo(name, aside.path(), &|_| true)?;
+        plan_toml::write(&aside.path().join("plan.toml"), plan)?;
+        aside.move_contents(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
+        Ok(files)
+    };
+    let written = written();
+    if written.is_err() && missing {
+        // Of folders made on the way the last goes; it is empty.
+        let _ = std::fs::remove_dir(folder);
+    }
+    written
 }

@@ -1,5 +1,6 @@
 //! `beamsight dose`: the dose of a plan, its figures and its files.
 
+use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::analysis::{
@@ -66,6 +67,9 @@ pub struct Args {
     /// File to write (.mha, .dcm, .csv, .json)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
 
     #[command(flatten)]
     histories: Histories,
@@ -166,7 +170,6 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let ending = match &args.out {
         Some(out) => {
             let ending = words::ending(out, &["mha", "dcm", "csv", "json"])?;
-            words::check_writable(out)?;
             Some((out.as_path(), ending))
         }
         None => None,
@@ -174,8 +177,9 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let engine = args.histories.engine(args.engine)?;
     if let Some(sigma) = &args.histories.sigma {
         words::ending_of(sigma, &["mha"], "--sigma")?;
-        words::check_writable(sigma)?;
     }
+    let outputs = outputs(args);
+    outputs.check()?;
     let computing = device.resolve()?.to_string();
     // A plan that cannot be read is said before a large CT is.
     if let Some(path) = &args.plan {
@@ -197,16 +201,34 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let json = figures_json(args, &case, &result, &on, seconds);
     let mut text = describe(&result);
     let _ = writeln!(text, "  whole run {seconds:.2} s on {on}");
-    if let (Some(path), Some(certainty)) = (&args.histories.sigma, &result.certainty) {
-        mha::write(path, &certainty.sigma_gy)?;
-        let _ = writeln!(text, "written to {}", path.display());
-    }
-    if let Some((out, ending)) = ending {
-        for file in write(out, ending, &case, result, &json)? {
-            let _ = writeln!(text, "written to {}", file.display());
+    let written = outputs.write(|| {
+        let mut written = Vec::new();
+        if let (Some(path), Some(certainty)) = (&args.histories.sigma, &result.certainty) {
+            mha::write(path, &certainty.sigma_gy)?;
+            written.push(path.clone());
         }
+        if let Some((out, ending)) = ending {
+            written.extend(write(out, ending, &case, &result, &json)?);
+        }
+        Ok(written)
+    })?;
+    for file in written {
+        let _ = writeln!(text, "written to {}", file.display());
     }
     Ok(Answer { json, text })
+}
+
+fn outputs(args: &Args) -> Outputs {
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", &args.out);
+    let dicom = |out: &&PathBuf| out.extension().is_some_and(|e| e.eq_ignore_ascii_case("dcm"));
+    outputs.file("--out", &args.out.as_ref().filter(dicom).map(|out| plan_beside(out)));
+    outputs.file("--sigma", &args.histories.sigma);
+    outputs.reads_case(&args.case.case);
+    outputs.reads("the plan", &args.plan);
+    outputs.reads_word("the HU table", &args.hu_table);
+    outputs.reads_word("the machine", args.machine.as_deref().unwrap_or_default());
+    outputs
 }
 
 fn plan(args: &Args, case: &Case) -> anyhow::Result<Plan> {
@@ -316,26 +338,32 @@ fn write(
     out: &Path,
     ending: &str,
     case: &Case,
-    result: PlanResult,
+    result: &PlanResult,
     json: &Value,
 ) -> anyhow::Result<Vec<PathBuf>> {
     let unwritable = || format!("cannot write {}", out.display());
     match ending {
         "mha" => mha::write(out, &result.dose.gy)?,
-        "csv" => replace_file(out, |file| file.write_all(dvh_table(&result).as_bytes()))
-            .with_context(unwritable)?,
+        "csv" => {
+            replace_file(out, |file| file.write_all(dvh_table(result).as_bytes())).with_context(unwritable)?
+        }
         "json" => replace_file(out, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
         _ => return write_dicom(out, case, result),
     }
     Ok(vec![out.to_owned()])
 }
 
+/// Where the plan of a dose is written.
+fn plan_beside(out: &Path) -> PathBuf {
+    out.with_extension("plan.dcm")
+}
+
 /// A plan dose must name its plan: the plan as it was computed is written beside the dose.
-fn write_dicom(out: &Path, case: &Case, result: PlanResult) -> anyhow::Result<Vec<PathBuf>> {
+fn write_dicom(out: &Path, case: &Case, result: &PlanResult) -> anyhow::Result<Vec<PathBuf>> {
     // Scaled monitor units, or a plan from a file, make it another object than the one the case has.
-    let plan = Plan { uid: Some(new_uid()), ..result.plan };
+    let plan = Plan { uid: Some(new_uid()), ..result.plan.clone() };
     let belonging = Belonging { plan_uid: plan.uid.clone(), ..Belonging::of(case) };
-    let beside = out.with_extension("plan.dcm");
+    let beside = plan_beside(out);
     write_dose(out, &result.dose, &belonging, DoseBits::ThirtyTwo)?;
     write_plan(&beside, &plan, &belonging)?;
     Ok(vec![out.to_owned(), beside])

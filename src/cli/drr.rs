@@ -2,6 +2,7 @@
 
 mod out;
 
+use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
 use crate::case::{Pose, Radiograph};
@@ -131,6 +132,9 @@ pub struct Args {
     /// File for the image (.png, .mha, .dcm)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -211,8 +215,12 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
                        leave --matrix and --pixels out";
             return Err(Failure::Words(why.to_owned()));
         }
-        words::check_writable(out)?;
     }
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", &args.out);
+    outputs.reads_case(&args.case.case);
+    outputs.reads_word("the HU table", &args.hu_table);
+    outputs.check()?;
     if args.integrator == Way::Exact && args.step.is_some() {
         return Err(Failure::Words("--integrator exact takes no steps: leave --step out".to_owned()));
     }
@@ -251,7 +259,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let region = args.region.unwrap_or(Region::whole(&projection));
     let image = out::image(&answer, &projection, region, args.quantity == Quantity::Intensity, setup)?;
     if let Some(path) = &args.out {
-        out::write(path, &image, args, &subject.belonging)?;
+        outputs.write(|| out::write(path, &image, args, &subject.belonging))?;
     }
     Ok(say(args, &subject, isocentre_mm, &projection, &answer, &image))
 }

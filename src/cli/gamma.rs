@@ -1,5 +1,6 @@
 //! `beamsight gamma`: the gamma index of two doses.
 
+use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::analysis::{GammaReport, mask_of, stricter};
@@ -94,6 +95,9 @@ pub struct Args {
     /// File to write (.mha, .csv, .json); may be given several times
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -133,8 +137,15 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let mut files = Vec::new();
     for out in &args.out {
         files.push((out.as_path(), words::ending(out, &["mha", "csv", "json"])?));
-        words::check_writable(out)?;
     }
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", &args.out);
+    outputs.reads("REF", [&args.reference]);
+    outputs.reads("EVAL", [&args.evaluated]);
+    if let Some(case) = &args.case {
+        outputs.reads_case(case);
+    }
+    outputs.check()?;
     if matches!(args.norm, Norm::Prescription) && args.case.is_none() {
         return Err(Failure::Words(
             "--norm rx is the prescription of a plan: name its case with --case".to_owned(),
@@ -178,8 +189,10 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let json = as_json(&report, args)?;
     let mut text = format!("{report}\n");
     let map = result.maps.first().ok_or_else(|| anyhow!("gamma answered no criterion"))?;
-    for (path, ending) in files {
-        write(path, ending, args, &request, map, &json)?;
+    outputs.write(|| {
+        files.iter().try_for_each(|(path, ending)| write(path, ending, args, &request, map, &json))
+    })?;
+    for (path, _) in files {
         let _ = writeln!(text, "written to {}", path.display());
     }
     Ok(Answer { json, text })

@@ -14,6 +14,7 @@ mod drr;
 mod gamma;
 mod info;
 mod live;
+mod outputs;
 mod path;
 mod register;
 mod render;
@@ -22,6 +23,7 @@ mod window;
 mod words;
 
 use crate::engine::Wish;
+use crate::files::remove_temporaries_on_signals;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -48,9 +50,12 @@ struct Cli {
     #[arg(value_name = "CASE")]
     case: Option<String>,
 
-    /// Picture to write where there is no display (.png); left out: beamsight.png
+    /// Picture to write where there is no display (.png); left out: beamsight.png, or the first free of beamsight-2.png and so on
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: outputs::OutputArgs,
 
     #[command(flatten)]
     common: Common,
@@ -130,6 +135,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let json = cli.common.json;
     log_to_standard_error();
+    if let Err(error) = remove_temporaries_on_signals() {
+        tracing::warn!("temporary files stay where the program is stopped by a signal: {error}");
+    }
     match carry_out(cli) {
         Ok(answer) => {
             // A window that was closed has nothing more to say.
@@ -169,7 +177,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Render(args)) => render::run(&args, common.device),
         Some(Verb::Selftest(args)) => selftest::run(&args, common.device),
         Some(Verb::Bench(args)) => bench::run(&args, common.device),
-        None => return window::run(cli.case, cli.out, common.device),
+        None => return window::run(cli.case, cli.out, cli.output, common.device),
     }
     .map(Some)
 }

@@ -1,5 +1,6 @@
 //! `beamsight path`: radiological depth from the source to every voxel.
 
+use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
 use crate::case::{Case, Ct};
@@ -38,6 +39,9 @@ pub struct Args {
     /// File for the depths (.mha)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// # Errors
@@ -45,8 +49,12 @@ pub struct Args {
 pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["mha"])?;
-        words::check_writable(out)?;
     }
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", &args.out);
+    outputs.reads_case(&args.case.case);
+    outputs.reads_word("the HU table", &args.hu_table);
+    outputs.check()?;
     let device = device.resolve()?;
     let table = HuTable::resolve(&args.hu_table)?;
     let case = args.case.open()?;
@@ -66,7 +74,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);
     if let Some(out) = &args.out {
-        mha::write(out, &depth)?;
+        outputs.write(|| Ok(mha::write(out, &depth)?))?;
     }
     let angles = format!("gantry {}, couch {}, {}", args.source.gantry, args.source.couch, ct.position);
     let mut text = format!(

@@ -1,5 +1,6 @@
 //! `beamsight register`: the pose at which the DRRs of a CT are most like one or two X-rays.
 
+use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::case::{Case, Ct, Placement, Pose, Radiograph, Remark};
@@ -111,6 +112,9 @@ pub struct Args {
     /// File for the registration (.dcm)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// The numbers of a pose that are locked.
@@ -139,8 +143,12 @@ fn two(word: &str) -> Result<[f64; 2], String> {
 pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["dcm"])?;
-        words::check_writable(out)?;
     }
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", &args.out);
+    outputs.reads_case(&args.case.case);
+    outputs.reads("an X-ray", &args.images);
+    outputs.check()?;
     if args.images.len() > 2 {
         return Err(Failure::Words("one or two X-rays are matched; give --image once or twice".to_owned()));
     }
@@ -185,7 +193,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let found = register(&request, &device, &Watch::new(), &|_| ())?;
     if let Some(out) = &args.out {
         let object = spatial_registration(&found.pose, centre_mm, &images[0], &ct, &case);
-        write_registration(out, &object, &ct, &Belonging::of(&case))?;
+        outputs.write(|| Ok(write_registration(out, &object, &ct, &Belonging::of(&case))?))?;
     }
     Ok(answer(args, &case, &request, &found, &remarks))
 }

@@ -1,6 +1,7 @@
 //! `beamsight render`: the window, drawn into a file.
 
 use super::dose::{Engine, histories};
+use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Answer, Failure};
 use crate::app::compare::Layout;
@@ -13,12 +14,13 @@ use crate::app::view::ViewKind;
 use crate::app::{CompareWish, Compared, DoseWord, Options, picture};
 use crate::case::{Pose, worth};
 use crate::engine::Wish;
-use crate::files::{plan_toml, replace_file};
+use crate::files::{Temporary, plan_toml, replace_file};
 use crate::geometry::PatientPosition;
 use crate::open::CaseWord;
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use glam::DVec3;
 use serde_json::json;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -85,6 +87,9 @@ pub struct Args {
     /// Picture to write (.png)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// How the dose on show is computed and drawn.
@@ -178,13 +183,14 @@ struct CompareArgs {
 }
 
 impl CompareArgs {
-    fn wish(&self) -> CompareWish {
+    /// `report` is where the window is to write it.
+    fn wish(&self, report: Option<PathBuf>) -> CompareWish {
         CompareWish {
             sides: [self.a.clone(), self.b.clone()],
             layout: self.layout.unwrap_or_default(),
             plane: self.plane,
             at_mm: self.at,
-            report: self.report.clone(),
+            report,
         }
     }
 
@@ -248,24 +254,74 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterWish>> {
     Ok(Some(wish))
 }
 
+fn outputs(args: &Args) -> Outputs {
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", [&args.out]);
+    outputs.file("--report", &args.compare.report);
+    outputs.reads_case(&args.case);
+    outputs.reads("the plan", &args.plan);
+    outputs.reads("an X-ray", &args.image);
+    for dose in [&args.compare.a, &args.compare.b].into_iter().flatten() {
+        if let DoseWord::File(path) = dose {
+            outputs.reads("a dose", [path]);
+        }
+    }
+    outputs
+}
+
+/// The report as the window writes it: aside, until the picture is there too.
+struct ReportAside(Option<(Temporary, PathBuf)>);
+
+impl ReportAside {
+    fn of(args: &CompareArgs) -> anyhow::Result<Self> {
+        let Some(report) = &args.report else { return Ok(Self(None)) };
+        let folder = report.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let aside =
+            Temporary::folder_in(folder).with_context(|| format!("cannot write {}", report.display()))?;
+        Ok(Self(Some((aside, report.clone()))))
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        self.0.as_ref().map(|(aside, report)| aside.path().join(report.file_name().unwrap_or_default()))
+    }
+
+    /// What the window says of it, with the name that it is to have.
+    fn unsaid(&self, text: &str) -> String {
+        match (self.path(), &self.0) {
+            (Some(own), Some((_, report))) => {
+                text.replace(&own.display().to_string(), &report.display().to_string())
+            }
+            _ => text.to_owned(),
+        }
+    }
+
+    fn put_in_place(&self) -> anyhow::Result<()> {
+        let (Some(own), Some((_, report))) = (self.path(), &self.0) else { return Ok(()) };
+        let unwritable = || format!("cannot write {}", report.display());
+        let bytes = std::fs::read(own).with_context(unwritable)?;
+        replace_file(report, |file| file.write_all(&bytes)).with_context(unwritable)
+    }
+}
+
 /// # Errors
 /// A case or plan that does not open, no graphics driver, a file that cannot be written.
 pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     words::ending(&args.out, &["png"])?;
-    words::check_writable(&args.out)?;
     if args.workspace != Workspace::Compare && args.compare.is_used() {
         let text = "--a, --b, --layout, --plane, --at and --report belong to --workspace compare";
         return Err(Failure::Words(text.to_owned()));
     }
     if let Some(report) = &args.compare.report {
         words::ending_of(report, &report::ENDINGS, "--report")?;
-        words::check_writable(report)?;
     }
+    let outputs = outputs(args);
+    outputs.check()?;
     device.resolve()?;
     if let Some(path) = &args.plan {
         plan_toml::read(path, PatientPosition::default())?;
     }
     let start = Instant::now();
+    let aside = ReportAside::of(&args.compare)?;
     let options = Options {
         case: Some(args.case.to_string()),
         plan: args.plan.clone(),
@@ -273,12 +329,15 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         engine: args.dose.engine()?,
         grid_mm: args.dose.grid,
         wash_of: args.dose.wash,
-        compare: (args.workspace == Workspace::Compare).then(|| args.compare.wish()),
+        compare: (args.workspace == Workspace::Compare).then(|| args.compare.wish(aside.path())),
         device,
         register: register(args)?,
     };
-    let shot = picture(options, args.size, PATIENCE)?;
-    write_png(&args.out, &shot.picture)?;
+    let shot = picture(options, args.size, PATIENCE).map_err(|e| anyhow!(aside.unsaid(&e.to_string())))?;
+    outputs.write(|| {
+        aside.put_in_place()?;
+        write_png(&args.out, &shot.picture)
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     let mut text = format!("{} drawn into {} in {seconds:.1} s\n", args.case, args.out.display());
     if let Some(status) = shot.status {
@@ -289,7 +348,8 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         text += &format!("A: {} ({})\nB: {} ({})\n", a.0, a.1, b.0, b.1);
         text += &note.iter().map(|n| format!("note: {n}\n")).collect::<String>();
     }
-    for notice in &shot.notices {
+    let notices: Vec<String> = shot.notices.iter().map(|notice| aside.unsaid(notice)).collect();
+    for notice in &notices {
         text += &format!("note: {notice}\n");
     }
     let json = json!({
@@ -301,7 +361,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         "certainty": shot.certainty,
         "compared": shot.compared,
         "report": args.compare.report,
-        "notices": shot.notices,
+        "notices": notices,
         "seconds": seconds,
     });
     Ok(Answer { json, text })

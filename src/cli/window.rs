@@ -1,5 +1,6 @@
 //! No verb: the window; where there is no display, its main job without one.
 
+use super::outputs::{OutputArgs, Outputs};
 use super::render::{PATIENCE, write_png};
 use super::words;
 use super::{Answer, Failure};
@@ -26,7 +27,12 @@ const SIZE: [u32; 2] = [1600, 1000];
 ///
 /// # Errors
 /// A wrong word; whatever keeps the window, or the work without one, from its end.
-pub fn run(case: Option<String>, out: Option<PathBuf>, device: Wish) -> Result<Option<Answer>, Failure> {
+pub fn run(
+    case: Option<String>,
+    out: Option<PathBuf>,
+    output: OutputArgs,
+    device: Wish,
+) -> Result<Option<Answer>, Failure> {
     let computing = device.resolve()?.to_string();
     let case: CaseWord =
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
@@ -38,22 +44,31 @@ pub fn run(case: Option<String>, out: Option<PathBuf>, device: Wish) -> Result<O
             Err(error) => return Err(error.into()),
         }
     }
-    let out = out.unwrap_or_else(|| PathBuf::from("beamsight.png"));
+    let out = out.unwrap_or_else(free_name);
     words::ending(&out, &["png"])?;
-    words::check_writable(&out)?;
+    let mut outputs = Outputs::new(output);
+    outputs.file("--out", [&out]);
+    outputs.reads_case(&case);
+    outputs.check()?;
     eprintln!(
         "No display was found: {case} is computed and drawn into {} instead of a window.",
         out.display()
     );
-    without_display(&case, &out, device, &computing).map(Some)
+    without_display(&case, &out, &outputs, device, &computing).map(Some)
 }
 
-fn without_display(case: &CaseWord, out: &Path, device: Wish, computing: &str) -> Result<Answer, Failure> {
+fn without_display(
+    case: &CaseWord,
+    out: &Path,
+    outputs: &Outputs,
+    device: Wish,
+    computing: &str,
+) -> Result<Answer, Failure> {
     let start = Instant::now();
     let options = Options { case: Some(case.to_string()), device, ..Options::default() };
     let (figures, drawn, trouble) = match picture(options, SIZE, PATIENCE) {
         Ok(shot) => {
-            write_png(out, &shot.picture)?;
+            outputs.write(|| write_png(out, &shot.picture))?;
             (shot.figures, true, None)
         }
         // Without a graphics driver there are still figures.
@@ -81,6 +96,13 @@ fn without_display(case: &CaseWord, out: &Path, device: Wish, computing: &str) -
         "no_picture": trouble,
     });
     Ok(Answer { json, text })
+}
+
+/// The first of `beamsight.png`, `beamsight-2.png`, ... that is not there: a picture that nobody named replaces none.
+fn free_name() -> PathBuf {
+    let numbered = (2..10_000).map(|n| format!("beamsight-{n}.png"));
+    let mut names = std::iter::once("beamsight.png".to_owned()).chain(numbered).map(PathBuf::from);
+    names.find(|name| name.symlink_metadata().is_err()).unwrap_or_else(|| PathBuf::from("beamsight.png"))
 }
 
 /// The figures of the case's first plan, computed without the window's renderer.

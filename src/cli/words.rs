@@ -8,7 +8,6 @@ use crate::geometry::PatientPosition;
 use crate::open::{CaseWord, Wishes, open};
 use anyhow::{anyhow, bail};
 use glam::DVec3;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -152,25 +151,6 @@ pub fn ending_of<'a>(path: &Path, known: &[&'a str], option: &str) -> Result<&'a
     known.iter().find(|k| ending.as_deref() == Some(**k)).copied().ok_or_else(|| {
         let known: Vec<String> = known.iter().map(|k| format!(".{k}")).collect();
         Failure::Words(format!("{option} {}: this verb writes {}", path.display(), known.join(", ")))
-    })
-}
-
-/// Refuses a file that cannot be written before the work that fills it is done.
-///
-/// # Errors
-/// When the folder does not exist or may not be written to.
-pub fn check_writable(path: &Path) -> anyhow::Result<()> {
-    if path.is_dir() {
-        bail!("cannot write {}: it is a folder; name a file in it", path.display());
-    }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        bail!("cannot write {}: there is no folder {}; make it first", path.display(), folder.display());
-    }
-    let probe = folder.join(format!(".beamsight-{}.tmp", std::process::id()));
-    let tried = fs::File::create_new(&probe).and_then(|_| fs::remove_file(&probe));
-    tried.map_err(|e| {
-        anyhow!("cannot write {}: {e}; choose a folder you may write to with --out", path.display())
     })
 }
 

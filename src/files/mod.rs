@@ -6,8 +6,10 @@ pub mod mha;
 pub mod pdf;
 pub mod picture;
 pub mod plan_toml;
+mod private;
 mod replace;
 pub mod session;
 
 pub use cache::cache_folder;
-pub use replace::replace_file;
+pub use private::{is_private, make_private};
+pub use replace::{Temporary, remove_temporaries_on_signals, replace_file, together};

@@ -4,7 +4,7 @@ use super::replace_file;
 use crate::case::{PixelMeaning, Placement, Radiograph, opened};
 use crate::geometry::ProjectionError;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -105,7 +105,8 @@ pub fn write(path: &Path, image: &Radiograph, field_mm: Option<[f64; 2]>) -> Res
     };
     let text = toml::to_string(&placement).map_err(|e| failed(std::io::Error::other(e)))?;
     let beside = sidecar(path);
-    std::fs::write(&beside, text).map_err(|source| PictureError::Write { path: beside.clone(), source })
+    replace_file(&beside, |out| out.write_all(text.as_bytes()))
+        .map_err(|source| PictureError::Write { path: beside.clone(), source })
 }
 
 fn beside(path: &Path) -> Result<Placement, PictureError> {

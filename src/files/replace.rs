@@ -1,12 +1,118 @@
-//! Files appear whole or not at all.
+//! Files appear whole or not at all, those of one call together, and no temporary one outlives the program's stop.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Temporary files and folders that exist. Whoever makes, moves or removes one holds the lock, so that a signal finds
+/// either all files of a call in their places or none.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// Files written on this thread within [`together`], not yet in their places.
+    static WRITTEN: RefCell<Option<Vec<Written>>> = const { RefCell::new(None) };
+}
+
+/// A whole file and the path that it is to have.
+struct Written {
+    temporary: Temporary,
+    path: PathBuf,
+}
+
+/// A file or folder of a name that nobody knows; it goes when this is dropped and when a signal stops the program.
+#[derive(Debug)]
+pub struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// A folder within another that only the user may look into.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn folder_in(folder: &Path) -> io::Result<Self> {
+        Self::make(&folder.join("beamsight"), |path| {
+            let mut builder = fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(path)
+        })
+        .map(|(folder, ())| folder)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Moves it to where nothing is, or a file that goes.
+    ///
+    /// # Errors
+    /// What the file system says; it is then gone.
+    pub fn rename(self, to: &Path) -> io::Result<()> {
+        let _lock = lock();
+        fs::rename(&self.path, to)
+    }
+
+    /// Moves what a temporary folder holds into a folder that is empty.
+    ///
+    /// # Errors
+    /// What the file system says; that folder is then empty again.
+    pub fn move_contents(self, to: &Path) -> io::Result<()> {
+        let _lock = lock();
+        let mut moved = Vec::new();
+        let done = fs::read_dir(&self.path)?.try_for_each(|entry| {
+            let entry = entry?;
+            let place = to.join(entry.file_name());
+            fs::rename(entry.path(), &place)?;
+            moved.push(place);
+            Ok(())
+        });
+        if done.is_err() {
+            moved.iter().for_each(|path| remove(path));
+        }
+        done
+    }
+
+    /// Beside `path`, by a name that no other call has.
+    fn make<T>(path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
+        static CALLS: AtomicU32 = AtomicU32::new(0);
+        let name =
+            path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let own = format!(".{}.{}-{call}.tmp", name.to_string_lossy(), std::process::id());
+        let path = path.with_file_name(own);
+        let mut all = lock();
+        let made = make(&path)?;
+        all.push(path.clone());
+        Ok((Self { path }, made))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let mut all = lock();
+        remove(&self.path);
+        all.retain(|path| *path != self.path);
+    }
+}
+
+fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nothing more can be done about a temporary file that will not go.
+fn remove(path: &Path) {
+    let _ = match path.symlink_metadata() {
+        Ok(what) if what.is_dir() => fs::remove_dir_all(path),
+        _ => fs::remove_file(path),
+    };
+}
 
 /// Writes a file under a temporary name beside `path` and renames it when it is complete, so that a failure leaves
-/// what was there before. Folders on the way are not made.
+/// what was there before; within [`together`] when all are. Folders on the way are not made.
 ///
 /// # Errors
 /// What `write` or the file system says; the temporary file is then gone.
@@ -14,20 +120,179 @@ pub fn replace_file<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
-    static CALLS: AtomicU32 = AtomicU32::new(0);
-    let name =
-        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
-    let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    let temporary =
-        path.with_file_name(format!(".{}.{}-{call}.tmp", name.to_string_lossy(), std::process::id()));
-    let mut out = BufWriter::new(File::create_new(&temporary)?);
-    let done = write(&mut out)
-        .and_then(|()| Ok(out.flush()?))
-        .and_then(|()| Ok(out.get_ref().sync_all()?))
-        .and_then(|()| Ok(fs::rename(&temporary, path)?));
-    if done.is_err() {
-        // Nothing more can be done about a temporary file that will not go.
-        let _ = fs::remove_file(&temporary);
+    let (temporary, file) = Temporary::make(path, |path| File::create_new(path))?;
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    out.flush()?;
+    out.get_ref().sync_all()?;
+    let written = Written { temporary, path: path.to_owned() };
+    WRITTEN.with_borrow_mut(|all| match all {
+        Some(all) => {
+            all.push(written);
+            Ok(())
+        }
+        None => Ok(place(&[written])?),
+    })
+}
+
+/// What [`replace_file`] writes on this thread while `write` runs appears when all of it is written, or not at all.
+///
+/// # Errors
+/// What `write` or the file system says; all files are then as they were.
+pub fn together<T, E: From<io::Error>>(write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    /// Also after a panic the next call begins with nothing.
+    struct Begun;
+    impl Drop for Begun {
+        fn drop(&mut self) {
+            WRITTEN.take();
+        }
     }
-    done
+    if WRITTEN.with_borrow(Option::is_some) {
+        return write();
+    }
+    let _begun = Begun;
+    WRITTEN.set(Some(Vec::new()));
+    let answer = write()?;
+    place(&WRITTEN.take().unwrap_or_default())?;
+    Ok(answer)
+}
+
+/// Puts files in their places; where one cannot be put, those before it go and what they replaced comes back.
+fn place(files: &[Written]) -> io::Result<()> {
+    let _lock = lock();
+    if let [Written { temporary, path }] = files {
+        return fs::rename(&temporary.path, path);
+    }
+    let mut done = Vec::new();
+    let placed = files.iter().try_for_each(|file| {
+        let old = set_aside(file)?;
+        let moved = fs::rename(&file.temporary.path, &file.path);
+        done.push((&file.path, old, moved.is_ok()));
+        moved
+    });
+    for (path, old, moved) in done.into_iter().rev() {
+        match (old, placed.is_err()) {
+            // Two names of one file are both there after a rename from one to the other.
+            (Some(old), undo) => {
+                let _ = if undo { fs::rename(&old, path) } else { Ok(()) };
+                remove(&old);
+            }
+            (None, true) if moved => remove(path),
+            (None, _) => {}
+        }
+    }
+    placed
+}
+
+/// Gives what is about to be replaced a second name, so that there is no moment in which it is gone.
+fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
+    let aside = file.temporary.path.with_extension("old.tmp");
+    match file.path.symlink_metadata() {
+        Err(_) => Ok(None),
+        Ok(what) if what.is_dir() => {
+            Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a folder", file.path.display())))
+        }
+        // Where a file system knows no second names the file goes for a moment.
+        Ok(_) => fs::hard_link(&file.path, &aside)
+            .or_else(|_| fs::rename(&file.path, &aside))
+            .map(|()| Some(aside)),
+    }
+}
+
+/// From now on SIGINT and SIGTERM end the program only after its temporary files are gone, with the signal's own exit.
+///
+/// # Errors
+/// What the system says.
+#[cfg(unix)]
+pub fn remove_temporaries_on_signals() -> io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let wait = move || {
+        for signal in signals.forever() {
+            // Kept until the end: nothing is made or moved any more.
+            let all = lock();
+            all.iter().for_each(|path| remove(path));
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
+}
+
+/// Elsewhere the system ends the program as it does.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub fn remove_temporaries_on_signals() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("beamsight-replace-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn put(path: &Path, text: &str) -> io::Result<()> {
+        replace_file(path, |out| out.write_all(text.as_bytes()))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut all: Vec<_> =
+            entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn files_of_one_call_appear_together_or_not_at_all() {
+        let folder = folder("together");
+        let [a, b, c] = ["a", "b", "c"].map(|name| folder.join(name));
+        fs::write(&b, "old").unwrap();
+        together(|| {
+            put(&a, "1")?;
+            assert!(!a.exists(), "nothing is seen before all is written");
+            put(&b, "2")
+        })
+        .unwrap();
+        assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"1".to_vec(), b"2".to_vec()));
+        assert_eq!(names(&folder), ["a", "b"]);
+
+        // The second fails while it is written.
+        fs::remove_file(&a).unwrap();
+        let fail = || io::Error::other("no more");
+        let failed: io::Result<()> = together(|| {
+            put(&a, "3")?;
+            replace_file(&b, |_| Err(fail()))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no more");
+        assert_eq!((names(&folder), fs::read(&b).unwrap()), (vec!["b".to_owned()], b"2".to_vec()));
+
+        // The third cannot be put in its place: a folder that is not empty is there.
+        fs::create_dir_all(c.join("full")).unwrap();
+        let failed = together(|| [&a, &b, &c].into_iter().try_for_each(|path| put(path, "4")));
+        assert!(failed.is_err());
+        assert_eq!((names(&folder), fs::read(&b).unwrap()), (vec!["b".into(), "c".into()], b"2".to_vec()));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_temporary_folder_is_the_users_own_and_goes() {
+        let folder = folder("temporary");
+        let own = Temporary::folder_in(&folder).unwrap();
+        put(&own.path().join("x"), "x").unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(own.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        }
+        drop(own);
+        assert_eq!(names(&folder), Vec::<String>::new());
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -41,7 +41,19 @@ fn a_card_that_fails_leaves_the_answer_to_the_cpu() {
     for words in [
         &["path", "demo:water", "--gantry", "30", "--isocentre", "0,0,0", "--out", depth][..],
         &["drr", "demo:water", "--size", "60x60", "--pixel", "5", "--out", image],
-        &["drr", "demo:water", "--size", "60x60", "--pixel", "5", "--integrator", "exact", "--out", image],
+        &[
+            "drr",
+            "demo:water",
+            "--size",
+            "60x60",
+            "--pixel",
+            "5",
+            "--integrator",
+            "exact",
+            "--out",
+            image,
+            "--overwrite",
+        ],
         &["dose", "demo:water", "--grid", "10", "--out", cone],
         &["dose", "demo:water", "--grid", "10", "--engine", "mccs", "--histories", "2e4", "--out", histories],
         &["gamma", cone, histories, "--dose", "3", "--dta", "3", "--out", gamma],
@@ -61,7 +73,8 @@ fn a_card_that_does_not_open_is_passed_over_unless_it_was_named() {
     let folder = scratch("closed-card");
     let Some(driver) = driver(&folder) else { return };
     let out = folder.join("depth.mha");
-    let words = ["path", "demo:water", "--gantry", "0", "--isocentre", "0,0,0", "--out", text(&out)];
+    let words =
+        ["path", "demo:water", "--gantry", "0", "--isocentre", "0,0,0", "--out", text(&out), "--overwrite"];
     let output = with_card(&driver, "opening", &words);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -80,8 +93,18 @@ fn the_window_says_that_the_card_fails() {
     let Some(driver) = driver(&folder) else { return };
     let picture = folder.join("shot.png");
     for (what, words) in [("kernels", "A job was computed on the CPU"), ("opening", "Computing on the CPU")] {
-        let all =
-            ["render", "demo:water", "--grid", "10", "--size", "800x600", "--out", text(&picture), "--json"];
+        let all = [
+            "render",
+            "demo:water",
+            "--grid",
+            "10",
+            "--size",
+            "800x600",
+            "--out",
+            text(&picture),
+            "--overwrite",
+            "--json",
+        ];
         let output = with_card(&driver, what, &all);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if said.contains("no graphics device") {

@@ -17,7 +17,9 @@ fn solid(folder: &Path) -> String {
 }
 
 fn drr(folder: &Path, case: &str, words: &str) -> serde_json::Value {
-    let common = format!("drr {case} --isocentre 0,0,0 --size 41x31 --pixel 1.5 --device cpu --json {words}");
+    let common = format!(
+        "drr {case} --isocentre 0,0,0 --size 41x31 --pixel 1.5 --device cpu --overwrite --json {words}"
+    );
     let mut all: Vec<&str> = common.split_whitespace().collect();
     let out = folder.join("out.mha");
     if !words.contains("--out") {
@@ -104,7 +106,7 @@ fn a_projection_matrix_stands_for_the_angles() {
         })
         .collect();
     let words = format!(
-        "drr {case} --isocentre 0,0,0 --size 41x31 --values attenuation --device cpu --json --matrix {} --out {}",
+        "drr {case} --isocentre 0,0,0 --size 41x31 --values attenuation --device cpu --overwrite --json --matrix {} --out {}",
         numbers.join(","),
         text(&folder.join("out.mha"))
     );

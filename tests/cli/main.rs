@@ -5,6 +5,7 @@ mod card;
 mod dose;
 mod drr;
 mod gamma;
+mod outputs;
 mod program;
 mod register;
 #[path = "../common/synthetic.rs"]

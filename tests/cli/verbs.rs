@@ -114,7 +114,12 @@ fn programs_that_mend_a_demo_at_once_do_not_disturb_each_other() {
     let temp = scratch("mended-demo");
     let start = || {
         let mut program = command(&["info", "demo:water", "--json"]);
-        program.env("TMPDIR", &temp).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        program
+            .env("BEAMSIGHT_CACHE", &temp)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts")
     };
     let ct = |program: std::process::Child| {
         let output = program.wait_with_output().expect("it ends");
@@ -124,8 +129,9 @@ fn programs_that_mend_a_demo_at_once_do_not_disturb_each_other() {
     };
     let whole = ct(start());
     let kept = || {
-        let mut folders =
-            std::fs::read_dir(&temp).expect("it is there").map(|entry| entry.expect("readable").path());
+        let mut folders = std::fs::read_dir(temp.join("demos"))
+            .expect("it is there")
+            .map(|entry| entry.expect("readable").path());
         let kept = folders.next().expect("the demo was kept");
         assert_eq!(folders.next(), None, "nothing is left beside it");
         kept
@@ -148,8 +154,10 @@ fn path_in_the_water_cube_is_the_way_through_water() {
     let folder = scratch("path");
     let out = folder.join("depth.mha");
     for (angles, isocentre, want) in [("--gantry 0", "0,-50,0", 100.0), ("--gantry -90", "-10,0,5", 140.0)] {
-        let command =
-            format!("path demo:water {angles} --isocentre {isocentre} --out {} --json", out.display());
+        let command = format!(
+            "path demo:water {angles} --isocentre {isocentre} --out {} --overwrite --json",
+            out.display()
+        );
         let output = words(&command);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let depth = json_of(&output)["depth_at_isocentre_mm"].as_f64().unwrap();

@@ -96,13 +96,16 @@ fn render_draws_at_the_size_asked_for() {
         &["--workspace", "compare", "--a", "dose:0"],
         &["--workspace", "compare", "--report", "report.doc"],
     ] {
-        let all = [&["render", "demo:water", "--out", text(&picture)], words].concat();
+        let all = [&["render", "demo:water", "--overwrite", "--out", text(&picture)], words].concat();
         assert_eq!(beamsight(&all).status.code(), Some(2), "{words:?}");
     }
     assert_eq!(beamsight(&["render", "demo:water", "--out", "shot.jpg"]).status.code(), Some(2));
-    refused(&["render", "demo:water", "--plan", "nosuch.toml", "--out", text(&picture)], &["nosuch.toml"]);
-    refused(&["render", text(&folder.join("nowhere")), "--out", text(&picture)], &["nowhere"]);
-    let compare = ["render", text(&volume), "--workspace", "compare", "--out", text(&picture)];
+    refused(
+        &["render", "demo:water", "--plan", "nosuch.toml", "--overwrite", "--out", text(&picture)],
+        &["nosuch.toml"],
+    );
+    refused(&["render", text(&folder.join("nowhere")), "--overwrite", "--out", text(&picture)], &["nowhere"]);
+    let compare = ["render", text(&volume), "--workspace", "compare", "--overwrite", "--out", text(&picture)];
     if picture.exists() {
         refused(&[&compare[..], &["--b", "dose:2"]].concat(), &["Dose B", "no dose of its own"]);
         // A CT is no dose.
@@ -136,7 +139,7 @@ fn render_draws_a_dose_by_histories() {
     let draw = |name: &str, words: &[&str]| {
         let picture = folder.join(name);
         let all = ["render", text(&session), "--engine", "mccs", "--histories", "5e4", "--device", "cpu"];
-        let how = ["--grid", "10", "--size", "1200x800", "--out", text(&picture), "--json"];
+        let how = ["--grid", "10", "--size", "1200x800", "--out", text(&picture), "--overwrite", "--json"];
         let output = beamsight(&[&all[..], &how, words].concat());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if said.contains("no graphics device") {

@@ -1,0 +1,80 @@
+//! Folders that only the user writes to: what lies in another may be anybody's.
+
+use super::Temporary;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::Path;
+
+/// Makes a folder, with those on the way, that only the user may look into; one that is there stays as it is.
+///
+/// # Errors
+/// What the file system says.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Whether a folder, the one it lies in and the files in it are the user's: folders and files, not links to such, his
+/// own, and nobody else may write to them. Not where that cannot be told.
+pub fn is_private(folder: &Path) -> bool {
+    let told = || -> io::Result<bool> {
+        let parent = folder.parent().ok_or(io::ErrorKind::NotFound)?;
+        let own = Temporary::folder_in(parent)?.path().symlink_metadata()?;
+        let all = |mut paths: fs::ReadDir| {
+            paths.try_fold(true, |so_far, entry| {
+                let what = entry?.path().symlink_metadata()?;
+                Ok::<_, io::Error>(so_far && what.is_file() && is_users(&what, &own))
+            })
+        };
+        let folders = [parent.symlink_metadata()?, folder.symlink_metadata()?];
+        Ok(folders.iter().all(|what| what.is_dir() && is_users(what, &own)) && all(fs::read_dir(folder)?)?)
+    };
+    told().unwrap_or(false)
+}
+
+/// Whether a file or folder has the owner of one that the user has just made, and no other may write to it.
+#[cfg(unix)]
+fn is_users(what: &Metadata, own: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    what.uid() == own.uid() && what.mode() & 0o022 == 0
+}
+
+/// Elsewhere the folder for caches is the user's by the system's own rules.
+#[cfg(not(unix))]
+fn is_users(_: &Metadata, _: &Metadata) -> bool {
+    true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    #[test]
+    fn links_and_what_others_may_write_to_are_not_private() {
+        let root = std::env::temp_dir().join(format!("beamsight-private-{}", std::process::id()));
+        let folder = root.join("demos").join("one");
+        make_private(&folder).unwrap();
+        fs::write(folder.join("a"), "a").unwrap();
+        assert_eq!(root.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(is_private(&folder) && !is_private(&root.join("nothing")));
+
+        let link = root.join("demos").join("link");
+        symlink(&folder, &link).unwrap();
+        assert!(!is_private(&link), "a folder by a link");
+        symlink(folder.join("a"), folder.join("b")).unwrap();
+        assert!(!is_private(&folder), "a file by a link");
+        fs::remove_file(folder.join("b")).unwrap();
+        for path in [folder.join("a"), folder.clone(), root.join("demos")] {
+            let before = path.metadata().unwrap().permissions();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+            assert!(!is_private(&folder), "{} for all", path.display());
+            fs::set_permissions(&path, before).unwrap();
+        }
+        assert!(is_private(&folder));
+        fs::remove_dir_all(root).unwrap();
+    }
+}
