@@ -1,5 +1,6 @@
 //! What can be wrong with DICOM files: what, where, what to do.
 
+use super::AttributeError;
 use crate::geometry::{GridError, ProjectionError};
 use std::path::PathBuf;
 use thiserror::Error;
@@ -22,6 +23,8 @@ pub enum DicomError {
     Broken { path: PathBuf, reason: String },
     #[error("{} has no {attribute}; export it again with that attribute", path.display())]
     Missing { path: PathBuf, attribute: &'static str },
+    #[error("{}: {source}; export it again with that attribute", path.display())]
+    Attribute { path: PathBuf, source: AttributeError },
     #[error(
         "{} does not say where it was taken: no {}; give what is missing (--gantry, --isocentre, --sad, --sid, --pixel, or in the \
          window's dialog)",

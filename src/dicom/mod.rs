@@ -15,6 +15,7 @@ mod rtbeam;
 mod rtdose;
 mod rtimage;
 mod rtplan;
+mod rtpoints;
 mod rtstruct;
 mod write;
 
@@ -22,6 +23,7 @@ pub use assemble::{Choice, load};
 pub use catalogue::{Catalogue, Entry, Image, Series, Unreadable, scan};
 pub use ct::read_ct;
 pub use error::DicomError;
+pub use object::AttributeError;
 pub use radiograph::read_radiograph;
 pub use registration::{Registration, read_registration};
 pub use rtdose::read_dose;

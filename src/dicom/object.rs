@@ -1,8 +1,9 @@
 //! Opening a DICOM file, and reading its attributes without surprises.
 
 use super::{DicomError, lengths};
-use dicom_core::{Tag, value::Value};
-use dicom_dictionary_std::tags;
+use dicom_core::dictionary::{DataDictionary, DataDictionaryEntry};
+use dicom_core::{PrimitiveValue, Tag, value::Value};
+use dicom_dictionary_std::{StandardDataDictionary, tags};
 use dicom_object::file::ReadPreamble;
 use dicom_object::{DefaultDicomObject, FileMetaTableBuilder, InMemDicomObject, OpenFileOptions};
 use dicom_transfer_syntax_registry::entries;
@@ -10,7 +11,9 @@ use glam::DVec3;
 use std::error::Error;
 use std::fs::File;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::Path;
+use thiserror::Error;
 
 /// A data set with its file meta group.
 pub type Object = DefaultDicomObject;
@@ -133,6 +136,54 @@ pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
+/// Why an attribute gives no value: absent or empty, not what it should be, or not where it can be. Each names the
+/// attribute, and what stands there.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum AttributeError {
+    #[error("it has no {}", keyword(*.0))]
+    Missing(Tag),
+    #[error("its {} is '{text}', which {why}", keyword(*.tag))]
+    Unreadable { tag: Tag, text: String, why: String },
+    #[error("its {} is {}, not within {} to {}", keyword(*.tag), short(*.value), short(*.low), short(*.high))]
+    OutOfRange { tag: Tag, value: f64, low: f64, high: f64 },
+}
+
+/// An attribute's name as the standard has it: `GantryAngle`.
+pub fn keyword(tag: Tag) -> String {
+    StandardDataDictionary.by_tag(tag).map_or_else(|| tag.to_string(), |entry| entry.alias().to_owned())
+}
+
+/// An attribute that may be absent: only one that is there and wrong is an error.
+pub trait IfSaid<T> {
+    /// # Errors
+    /// [`AttributeError`], but not that it is missing.
+    fn if_said(self) -> Result<Option<T>, AttributeError>;
+}
+
+impl<T> IfSaid<T> for Result<T, AttributeError> {
+    fn if_said(self) -> Result<Option<T>, AttributeError> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(AttributeError::Missing(_)) => Ok(None),
+            Err(wrong) => Err(wrong),
+        }
+    }
+}
+
+/// Without the zeros of a very large number.
+fn short(value: f64) -> String {
+    if value.abs() < 1e9 { value.to_string() } else { format!("{value:e}") }
+}
+
+/// The value, where it can be.
+///
+/// # Errors
+/// [`AttributeError::OutOfRange`].
+pub fn within(tag: Tag, value: f64, range: RangeInclusive<f64>) -> Result<f64, AttributeError> {
+    let (low, high) = (*range.start(), *range.end());
+    if range.contains(&value) { Ok(value) } else { Err(AttributeError::OutOfRange { tag, value, low, high }) }
+}
+
 /// Attributes with absent, empty and odd values told apart from good ones.
 pub trait Attributes {
     /// The data set itself.
@@ -147,20 +198,59 @@ pub trait Attributes {
 
     /// All values as numbers, NaN for a value that is none; empty where the attribute is absent or empty.
     fn numbers(&self, tag: Tag) -> Vec<f64> {
-        let Some(Value::Primitive(value)) = self.item().get(tag).map(|e| e.value()) else {
-            return Vec::new();
-        };
-        use dicom_core::PrimitiveValue as P;
-        let parse = |s: &str| -> Vec<f64> {
-            let s = s.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-            if s.is_empty() { Vec::new() } else { s.split('\\').map(number_in).collect() }
-        };
-        match value {
-            P::Str(s) => parse(s),
-            P::Strs(all) if all.len() == 1 => parse(&all[0]),
-            P::Strs(all) => all.iter().map(|s| number_in(s)).collect(),
-            _ => value.to_multi_float64().unwrap_or_default(),
+        match self.item().get(tag).map(|e| e.value()) {
+            Some(Value::Primitive(value)) => numbers_in(value),
+            _ => Vec::new(),
         }
+    }
+
+    /// All values as finite numbers, at least one.
+    ///
+    /// # Errors
+    /// [`AttributeError`], which names the first value that is none.
+    fn try_numbers(&self, tag: Tag) -> Result<Vec<f64>, AttributeError> {
+        let numbers = self.numbers(tag);
+        match numbers.iter().position(|v| !v.is_finite()) {
+            None if numbers.is_empty() => Err(AttributeError::Missing(tag)),
+            None => Ok(numbers),
+            Some(bad) => {
+                let text = self.text(tag).unwrap_or_default();
+                let text = text.split('\\').nth(bad).unwrap_or(&text).trim().to_owned();
+                let whole = text.replacen(',', ".", 1).parse::<f64>().is_ok_and(f64::is_finite);
+                let comma = text.contains(',') && whole;
+                Err(unreadable(tag, &text, if comma { "has a decimal comma" } else { "is no number" }))
+            }
+        }
+    }
+
+    /// The only value, a finite number.
+    ///
+    /// # Errors
+    /// [`AttributeError`].
+    fn try_number(&self, tag: Tag) -> Result<f64, AttributeError> {
+        match self.try_numbers(tag)?[..] {
+            [one] => Ok(one),
+            ref all => Err(counted(tag, all, 1)),
+        }
+    }
+
+    /// The only value, a whole number, also where it is written as `12.0`.
+    ///
+    /// # Errors
+    /// [`AttributeError`].
+    fn try_whole(&self, tag: Tag) -> Result<i64, AttributeError> {
+        let value = self.try_number(tag)?;
+        let whole = value.fract() == 0.0 && value.abs() < 9e15;
+        if whole { Ok(value as i64) } else { Err(unreadable(tag, &value.to_string(), "is no whole number")) }
+    }
+
+    /// As many numbers as it must have.
+    ///
+    /// # Errors
+    /// [`AttributeError`].
+    fn try_array<const N: usize>(&self, tag: Tag) -> Result<[f64; N], AttributeError> {
+        let all = self.try_numbers(tag)?;
+        <[f64; N]>::try_from(&all[..]).map_err(|_| counted(tag, &all, N))
     }
 
     /// The first value as a number; `None` where it is absent, empty or no finite number.
@@ -196,6 +286,37 @@ impl Attributes for Item {
 impl Attributes for Object {
     fn item(&self) -> &Item {
         self
+    }
+}
+
+/// Longer texts of a file are cut where they are repeated.
+const MOST_TEXT: usize = 48;
+
+fn unreadable(tag: Tag, text: &str, why: &str) -> AttributeError {
+    let mut shown: String = text.escape_default().take(MOST_TEXT).collect();
+    if shown.len() == MOST_TEXT {
+        shown.push_str("...");
+    }
+    AttributeError::Unreadable { tag, text: shown, why: why.to_owned() }
+}
+
+fn counted(tag: Tag, values: &[f64], wanted: usize) -> AttributeError {
+    let text: Vec<String> = values.iter().take(MOST_TEXT).map(f64::to_string).collect();
+    let why =
+        format!("has {} values where {wanted} belong{}", values.len(), if wanted == 1 { "s" } else { "" });
+    unreadable(tag, &text.join(" "), &why)
+}
+
+fn numbers_in(value: &PrimitiveValue) -> Vec<f64> {
+    let parse = |s: &str| -> Vec<f64> {
+        let s = s.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        if s.is_empty() { Vec::new() } else { s.split('\\').map(number_in).collect() }
+    };
+    match value {
+        PrimitiveValue::Str(s) => parse(s),
+        PrimitiveValue::Strs(all) if all.len() == 1 => parse(&all[0]),
+        PrimitiveValue::Strs(all) => all.iter().map(|s| number_in(s)).collect(),
+        _ => value.to_multi_float64().unwrap_or_default(),
     }
 }
 

@@ -1,11 +1,11 @@
 //! RT dose -> dose in Gy on its own grid.
 
 use super::DicomError;
-use super::catalogue::{frame_of, orientation_of, size_of, spacing_of};
-use super::object::{Attributes, Object, file_name, open_header};
+use super::catalogue::{frame_of, size_of};
+use super::object::{AttributeError, Attributes, IfSaid, Object, file_name, keyword, open_header, within};
 use super::pixels::read_samples;
 use crate::case::{Dose, DoseStatus, Remark};
-use crate::geometry::{Grid, Volume};
+use crate::geometry::{Grid, GridError, Volume};
 use dicom_dictionary_std::tags;
 use glam::DVec3;
 use std::path::Path;
@@ -20,9 +20,8 @@ use std::sync::Arc;
 pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     check_kind(&object, path)?;
-    let scaling = object
-        .number(tags::DOSE_GRID_SCALING)
-        .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "DoseGridScaling" })?;
+    let attribute = |source| DicomError::Attribute { path: path.to_owned(), source };
+    let scaling = object.try_number(tags::DOSE_GRID_SCALING).map_err(attribute)?;
     if scaling <= 0.0 {
         let what = format!("its DoseGridScaling is {scaling}");
         return Err(DicomError::Contradiction { path: path.to_owned(), what });
@@ -35,16 +34,11 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
         let plane = &samples.raw[frame * area..(frame + 1) * area];
         gy.extend(plane.iter().map(|&raw| (samples.layout.value(raw) as f64 * scaling) as f32));
     }
-    let mut remarks = Vec::new();
-    let mut say = |message: &str| remarks.push(Remark::warning(message, vec![file_name(path)]));
-    if gy.iter().any(|&v| v < 0.0) {
-        say("the dose has negative values");
-    } else if gy.iter().all(|&v| v == 0.0) {
-        say("the dose is zero everywhere");
+    if let Some(bad) = gy.iter().find(|v| !v.is_finite()) {
+        let what = format!("its DoseGridScaling of {scaling:e} makes doses of {bad} Gy");
+        return Err(DicomError::Contradiction { path: path.to_owned(), what });
     }
-    if object.text(tags::DOSE_TYPE).as_deref() == Some("EFFECTIVE") {
-        say("the dose is a biologically effective one, not the physical dose");
-    }
+    let mut remarks = remarks_of(&object, &gy, path);
     let dvhs = object.items(tags::DVH_SEQUENCE).len();
     if dvhs > 0 {
         remarks.push(Remark::note(
@@ -65,18 +59,74 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     Ok((dose, remarks))
 }
 
+/// More than any dose of radiotherapy: a DoseGridScaling of other units.
+const MOST_GY: f32 = 1000.0;
+
+/// What is unusual about a dose.
+fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut say = |message: &str| remarks.push(Remark::warning(message, vec![file_name(path)]));
+    let most = gy.iter().copied().fold(0.0, f32::max);
+    if gy.iter().any(|&v| v < 0.0) {
+        say("the dose has negative values");
+    } else if most == 0.0 {
+        say("the dose is zero everywhere");
+    }
+    if most > MOST_GY {
+        let scaling = object.text(tags::DOSE_GRID_SCALING).unwrap_or_default();
+        say(&format!(
+            "the dose goes up to {most} Gy, more than any treatment gives: its DoseGridScaling of {scaling} is that of another unit?"
+        ));
+    }
+    match object.text(tags::DOSE_TYPE).as_deref() {
+        Some("PHYSICAL") => {}
+        Some("EFFECTIVE") => say("the dose is a biologically effective one, not the physical dose"),
+        Some(other) => say(&format!("its DoseType '{other}' is not known; it is shown as a physical dose")),
+        None => say("it has no DoseType; it is shown as a physical dose"),
+    }
+    match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
+        Some(known) if SUMMATIONS.contains(&known) => {}
+        Some(other) => say(&format!("its DoseSummationType '{other}' is not known: a dose of what?")),
+        None => say(
+            "it has no DoseSummationType: it does not say whether it is that of a plan, a fraction or a beam",
+        ),
+    }
+    remarks
+}
+
+/// What the standard has a dose be the sum of.
+const SUMMATIONS: [&str; 12] = [
+    "PLAN",
+    "MULTI_PLAN",
+    "PLAN_OVERVIEW",
+    "FRACTION",
+    "BEAM",
+    "BRACHY",
+    "FRACTION_SESSION",
+    "BEAM_SESSION",
+    "BRACHY_SESSION",
+    "CONTROL_POINT",
+    "RECORD",
+    "MULTI_RECORD",
+];
+
 fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
     let refuse = |what: &str| Err(DicomError::Unsupported { path: path.to_owned(), what: what.to_owned() });
     match object.text(tags::DOSE_UNITS).as_deref() {
         Some("GY") => {}
         Some("RELATIVE") => {
-            return refuse("its dose is relative, not in Gy, and is not shown; export the dose in Gy");
+            return refuse(
+                "its dose is relative (DoseUnits RELATIVE), not in Gy, and is not shown; export the dose in Gy",
+            );
         }
         Some(other) => return refuse(&format!("its DoseUnits '{other}' are not GY; export the dose in Gy")),
-        None => return Err(DicomError::Missing { path: path.to_owned(), attribute: "DoseUnits" }),
+        None => {
+            let source = AttributeError::Missing(tags::DOSE_UNITS);
+            return Err(DicomError::Attribute { path: path.to_owned(), source });
+        }
     }
     if object.text(tags::DOSE_TYPE).as_deref() == Some("ERROR") {
-        return refuse("it holds the error of a dose, not a dose, and is not shown");
+        return refuse("it holds the error of a dose (DoseType ERROR), not a dose, and is not shown");
     }
     Ok(())
 }
@@ -111,21 +161,47 @@ fn beam_number(object: &Object) -> Option<i64> {
 
 /// The grid, and for each of its planes the frame of the file.
 fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomError> {
-    let missing = |attribute| DicomError::Missing { path: path.to_owned(), attribute };
-    let size = size_of(object).ok_or_else(|| missing("Rows and Columns"))?;
-    let frames = object.whole(tags::NUMBER_OF_FRAMES).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
-    let spacing = spacing_of(object).ok_or_else(|| missing("PixelSpacing"))?;
-    let [row, column] = orientation_of(object).ok_or_else(|| missing("ImageOrientationPatient"))?;
-    let position =
-        object.vector(tags::IMAGE_POSITION_PATIENT).ok_or_else(|| missing("ImagePositionPatient"))?;
-    let offsets = object.numbers(tags::GRID_FRAME_OFFSET_VECTOR);
-    let offsets = along_normal(&offsets, frames, position, row.cross(column))
-        .map_err(|what| DicomError::Contradiction { path: path.to_owned(), what })?;
+    let attribute = |source| DicomError::Attribute { path: path.to_owned(), source };
+    let contradiction = |what| DicomError::Contradiction { path: path.to_owned(), what };
+    let size = size_of(object)
+        .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "Rows and Columns" })?;
+    if size.contains(&0) {
+        return Err(contradiction(format!("its Rows are {}, its Columns {}", size[1], size[0])));
+    }
+    let frames = object.try_whole(tags::NUMBER_OF_FRAMES).if_said().map_err(attribute)?.unwrap_or(1);
+    let frames = usize::try_from(frames).ok().filter(|&n| n > 0);
+    let frames = frames.ok_or_else(|| {
+        let told = object.text(tags::NUMBER_OF_FRAMES).unwrap_or_default();
+        contradiction(format!("its NumberOfFrames is {told}"))
+    })?;
+    let [dy, dx] = object.try_array(tags::PIXEL_SPACING).map_err(attribute)?;
+    for mm in [dx, dy] {
+        // Voxels of less than a micrometre or more than a metre are a slip of the unit.
+        within(tags::PIXEL_SPACING, mm, 1e-3..=1e3).map_err(attribute)?;
+    }
+    let axes: [f64; 6] = object.try_array(tags::IMAGE_ORIENTATION_PATIENT).map_err(attribute)?;
+    let (row, column) = (DVec3::from_slice(&axes[..3]), DVec3::from_slice(&axes[3..]));
+    let position = object.try_array(tags::IMAGE_POSITION_PATIENT).map_err(attribute).map(DVec3::from)?;
+    let offsets = object.try_numbers(tags::GRID_FRAME_OFFSET_VECTOR).if_said().map_err(attribute)?;
+    let offsets = offsets.unwrap_or_default();
+    let offsets = along_normal(&offsets, frames, position, row.cross(column)).map_err(contradiction)?;
     let mut order: Vec<usize> = (0..offsets.len()).collect();
     order.sort_by(|&a, &b| offsets[a].total_cmp(&offsets[b]));
     let planes: Vec<f64> = order.iter().map(|&frame| offsets[frame]).collect();
-    let grid = Grid::new(position, row, column, spacing, size, &planes)
-        .map_err(|source| DicomError::Grid { path: path.to_owned(), source })?;
+    let grid = Grid::new(position, row, column, [dx, dy], size, &planes).map_err(|source| match source {
+        GridError::Axes { dot } => {
+            let told = object.text(tags::IMAGE_ORIENTATION_PATIENT).unwrap_or_default();
+            let name = keyword(tags::IMAGE_ORIENTATION_PATIENT);
+            contradiction(format!(
+                "its {name} {told} are no unit vectors at right angles (dot product {dot:.6})"
+            ))
+        }
+        GridError::Planes { before, after, .. } => contradiction(format!(
+            "its {} do not ascend ({before} mm, then {after} mm)",
+            keyword(tags::GRID_FRAME_OFFSET_VECTOR)
+        )),
+        source => DicomError::Grid { path: path.to_owned(), source },
+    })?;
     Ok((grid, order))
 }
 
@@ -136,10 +212,10 @@ fn along_normal(offsets: &[f64], frames: usize, position: DVec3, normal: DVec3) 
         return Ok(vec![0.0]);
     }
     if offsets.len() != frames {
-        return Err(format!("it has {frames} frames and {} offsets of planes", offsets.len()));
-    }
-    if let Some(bad) = offsets.iter().position(|o| !o.is_finite()) {
-        return Err(format!("the offset of plane {} is no number", bad + 1));
+        return Err(format!(
+            "it has {frames} frames and {} offsets of planes (NumberOfFrames, GridFrameOffsetVector)",
+            offsets.len()
+        ));
     }
     let first = offsets[0];
     if first == 0.0 {
@@ -153,7 +229,7 @@ fn along_normal(offsets: &[f64], frames: usize, position: DVec3, normal: DVec3) 
         return Ok(vec![0.0]);
     }
     Err(format!(
-        "its first plane offset, {first} mm, is neither 0 nor the z of its position ({} mm)",
+        "its first GridFrameOffsetVector, {first} mm, is neither 0 nor the z of its position ({} mm)",
         position.z
     ))
 }
@@ -173,6 +249,5 @@ mod tests {
         assert_eq!(along_normal(&[], 1, at, DVec3::Z).unwrap(), vec![0.0]);
         assert!(along_normal(&[0.0, 2.5], 3, at, DVec3::Z).is_err());
         assert!(along_normal(&[7.0, 9.5], 2, at, DVec3::Z).is_err());
-        assert!(along_normal(&[0.0, f64::NAN], 2, at, DVec3::Z).is_err());
     }
 }

@@ -1,13 +1,22 @@
 //! RT plan -> plan. Beams that cannot be computed are kept, read-only, with the reason.
 
 use super::DicomError;
-use super::object::{Attributes, Item, file_name, open};
-use super::rtbeam::read_beam;
+use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
+use super::rtbeam::{Refusal, read_beam};
 use crate::case::{Beam, Plan, Remark, Severity};
 use crate::geometry::PatientPosition;
 use dicom_dictionary_std::tags;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
+
+/// More monitor units than any counter shows.
+const MOST_MU: f64 = 1e9;
+
+/// More fractions than any course has.
+const MOST_FRACTIONS: i64 = 200;
+
+/// More than any course prescribes, Gy.
+const MOST_PRESCRIBED_GY: f64 = 1000.0;
 
 /// Reads a plan; `images` is the patient position of the images it belongs to, for a plan that has none of its own.
 /// Machines of treatment sites are not known here: each beam gets the generic model of its energy.
@@ -24,17 +33,30 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     }
     let groups = object.items(tags::FRACTION_GROUP_SEQUENCE);
     let mut notes = Notes::new(path);
-    let mu = meterset_by_beam(groups);
+    let mut facts = PlanFacts {
+        ion: !ion.is_empty(),
+        metersets: metersets(groups, &mut notes),
+        setups: object.items(tags::PATIENT_SETUP_SEQUENCE),
+        position: Ok(PatientPosition::default()),
+        not_modelled: Vec::new(),
+    };
+    let fractions = fractions_of(groups, &mut facts.not_modelled, &mut notes);
+    facts.position = position_of(facts.setups, images, &mut facts.not_modelled, &mut notes);
     let mut numbers = HashSet::new();
     let mut read = Vec::with_capacity(beams.len());
     for item in beams {
-        let beam = read_beam(item, !ion.is_empty(), &mu, &mut notes)
+        let beam = read_beam(item, &facts, &mut notes)
             .map_err(|what| DicomError::Contradiction { path: path.to_owned(), what })?;
         if !numbers.insert(beam.number) {
-            let what = format!("two of its beams have the number {}", beam.number);
+            let what = format!("two of its beams have the BeamNumber {}", beam.number);
             return Err(DicomError::Contradiction { path: path.to_owned(), what });
         }
         read.push(beam);
+    }
+    for number in facts.metersets.keys().filter(|n| u32::try_from(**n).is_ok_and(|n| !numbers.contains(&n))) {
+        notes.warn(format!(
+            "a fraction group refers to beam {number} (ReferencedBeamNumber), which is not in the plan"
+        ));
     }
     let name = object
         .text(tags::RT_PLAN_LABEL)
@@ -42,9 +64,9 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
         .unwrap_or_else(|| file_name(path));
     let mut plan = Plan {
         machine: main_machine(&read),
-        position: position_of(object.items(tags::PATIENT_SETUP_SEQUENCE), images, &mut notes),
-        prescription_gy: prescription_gy(object.items(tags::DOSE_REFERENCE_SEQUENCE)),
-        fractions: fractions_of(groups, &mut notes),
+        position: facts.position.unwrap_or(images.unwrap_or_default()),
+        prescription_gy: prescription_gy(object.items(tags::DOSE_REFERENCE_SEQUENCE), &mut notes),
+        fractions,
         beams: read,
         uid: object.text(tags::SOP_INSTANCE_UID),
         ..Plan::new(&name, "")
@@ -60,6 +82,57 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     }
     plan.remarks = notes.into_remarks();
     Ok(plan)
+}
+
+/// What the plan says of all its beams.
+pub(super) struct PlanFacts<'a> {
+    pub ion: bool,
+    /// Monitor units per fraction by beam number, or why there are none.
+    metersets: HashMap<i64, Result<f64, String>>,
+    setups: &'a [Item],
+    /// How the patient lies, or why that is not known.
+    position: Result<PatientPosition, String>,
+    /// What is guessed for all beams, which their doses carry.
+    pub not_modelled: Vec<String>,
+}
+
+impl PlanFacts<'_> {
+    /// Monitor units per fraction, or why there are none.
+    pub(super) fn meterset_of(&self, number: u32) -> Result<f64, String> {
+        let none = || Err("no fraction group gives it monitor units (ReferencedBeamNumber)".to_owned());
+        self.metersets.get(&i64::from(number)).cloned().unwrap_or_else(none)
+    }
+
+    /// A beam for a patient who lies otherwise would come from another side.
+    pub(super) fn refuse_position(&self, beam: &Item, refusal: &mut Refusal) {
+        let plan = match &self.position {
+            Ok(position) => *position,
+            Err(why) => return refusal.because(why.clone()),
+        };
+        let codes = codes_of(self.setups);
+        if codes.len() < 2 {
+            return;
+        }
+        let wanted = refusal.given(beam.try_whole(tags::REFERENCED_PATIENT_SETUP_NUMBER));
+        let own = self
+            .setups
+            .iter()
+            .filter(|setup| wanted.is_some() && setup.try_whole(tags::PATIENT_SETUP_NUMBER).ok() == wanted)
+            .find_map(|setup| setup.text(tags::PATIENT_POSITION));
+        match own.map(|code| (code.parse(), code)) {
+            Some((Ok::<PatientPosition, _>(own), _)) if own == plan => {}
+            Some((_, code)) => {
+                refusal
+                    .because(format!("its PatientPosition is {code}, that of the plan's first setup {plan}"));
+            }
+            None => {
+                let wanted = wanted.unwrap_or_default();
+                refusal.because(format!(
+                    "its ReferencedPatientSetupNumber {wanted} is that of no setup with a PatientPosition"
+                ));
+            }
+        }
+    }
 }
 
 /// Remarks about one plan; what several beams share is said once.
@@ -107,58 +180,114 @@ impl Notes {
     }
 }
 
-/// Monitor units per fraction by beam number.
-fn meterset_by_beam(groups: &[Item]) -> HashMap<i64, f64> {
-    let beams = groups.iter().flat_map(|g| g.items(tags::REFERENCED_BEAM_SEQUENCE));
-    let pair = |b: &Item| Some((b.whole(tags::REFERENCED_BEAM_NUMBER)?, b.number(tags::BEAM_METERSET)?));
-    beams.filter_map(pair).collect()
+/// Monitor units per fraction by beam number. A beam of a group with other fractions than the first, or of two groups, has no
+/// number that the plan's fractions could be multiplied with.
+fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, String>> {
+    let fractions = |group: &Item| group.try_whole(tags::NUMBER_OF_FRACTIONS_PLANNED).ok();
+    let mut all: HashMap<i64, Result<f64, String>> = HashMap::new();
+    for (n, group) in groups.iter().enumerate() {
+        let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE);
+        if let Ok(Some(told)) = group.try_whole(tags::NUMBER_OF_BEAMS).if_said()
+            && told != beams.len() as i64
+        {
+            notes.warn(format!(
+                "fraction group {}: its NumberOfBeams is {told}, it refers to {}",
+                n + 1,
+                beams.len()
+            ));
+        }
+        for beam in beams {
+            let number = match beam.try_whole(tags::REFERENCED_BEAM_NUMBER) {
+                Ok(number) => number,
+                Err(error) => {
+                    notes.warn(format!("fraction group {}: a beam in it is passed over: {error}", n + 1));
+                    continue;
+                }
+            };
+            let mu = beam
+                .try_number(tags::BEAM_METERSET)
+                .and_then(|mu| within(tags::BEAM_METERSET, mu, 0.0..=MOST_MU))
+                .map_err(|error| error.to_string());
+            let mu = if all.contains_key(&number) {
+                Err(format!("fraction groups refer to it twice (ReferencedBeamNumber {number})"))
+            } else if fractions(group) != fractions(&groups[0]) {
+                Err(format!(
+                    "fraction group {} has another {} than the first",
+                    n + 1,
+                    keyword(tags::NUMBER_OF_FRACTIONS_PLANNED)
+                ))
+            } else {
+                mu
+            };
+            all.insert(number, mu);
+        }
+    }
+    all
 }
 
-fn fractions_of(groups: &[Item], notes: &mut Notes) -> u32 {
+fn fractions_of(groups: &[Item], not_modelled: &mut Vec<String>, notes: &mut Notes) -> u32 {
     if groups.len() > 1 {
         notes.warn(format!(
             "the plan has {} fraction groups; the number of fractions is that of the first",
             groups.len()
         ));
     }
-    let told = groups.first().and_then(|g| g.whole(tags::NUMBER_OF_FRACTIONS_PLANNED));
-    match told.and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0) {
-        Some(n) => n,
-        None => {
-            notes.warn("the plan gives no number of fractions; 1 is used".to_owned());
-            1
-        }
-    }
+    let tag = tags::NUMBER_OF_FRACTIONS_PLANNED;
+    let told = match groups.first() {
+        Some(group) => group.try_whole(tag),
+        None => Err(AttributeError::Missing(tag)),
+    };
+    let counted = told.and_then(|n| within(tag, n as f64, 1.0..=MOST_FRACTIONS as f64));
+    counted.map(|n| n as u32).unwrap_or_else(|error| {
+        notes.warn(format!("the number of fractions is not known: {error}; 1 is used"));
+        not_modelled.push("fractions not known, 1 counted".to_owned());
+        1
+    })
 }
 
 /// The highest dose prescribed to a target, Gy for the course.
-fn prescription_gy(references: &[Item]) -> Option<f64> {
-    references
-        .iter()
-        .filter(|r| r.text(tags::DOSE_REFERENCE_TYPE).is_none_or(|t| t == "TARGET"))
-        .filter_map(|r| r.number(tags::TARGET_PRESCRIPTION_DOSE))
-        .filter(|&gy| gy > 0.0)
-        .reduce(f64::max)
+fn prescription_gy(references: &[Item], notes: &mut Notes) -> Option<f64> {
+    let tag = tags::TARGET_PRESCRIPTION_DOSE;
+    let mut most: Option<f64> = None;
+    for reference in references {
+        if reference.text(tags::DOSE_REFERENCE_TYPE).is_some_and(|kind| kind != "TARGET") {
+            continue;
+        }
+        let read = reference.try_number(tag).and_then(|gy| within(tag, gy, 0.0..=MOST_PRESCRIBED_GY));
+        match read.if_said() {
+            Ok(told) => most = told.filter(|&gy| gy > 0.0).into_iter().chain(most).reduce(f64::max),
+            Err(error) => notes.warn(format!("a prescription is passed over: {error}")),
+        }
+    }
+    most
 }
 
-fn position_of(setups: &[Item], images: Option<PatientPosition>, notes: &mut Notes) -> PatientPosition {
-    let fallback = images.unwrap_or_default();
-    let codes: BTreeSet<String> = setups.iter().filter_map(|s| s.text(tags::PATIENT_POSITION)).collect();
+fn codes_of(setups: &[Item]) -> BTreeSet<String> {
+    setups.iter().filter_map(|setup| setup.text(tags::PATIENT_POSITION)).collect()
+}
+
+fn position_of(
+    setups: &[Item],
+    images: Option<PatientPosition>,
+    not_modelled: &mut Vec<String>,
+    notes: &mut Notes,
+) -> Result<PatientPosition, String> {
+    let codes = codes_of(setups);
     if codes.len() > 1 {
         notes.warn(format!(
-            "the plan has several patient positions ({}); the first is used for all beams",
+            "the plan has several patient positions ({}); beams of another than the first are not computed",
             codes.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
         ));
     }
-    match setups.iter().find_map(|s| s.text(tags::PATIENT_POSITION)).map(|code| code.parse()) {
-        Some(Ok(position)) => position,
-        Some(Err(reason)) => {
-            notes.warn(format!("{reason}; {fallback} is used"));
-            fallback
+    match setups.iter().find_map(|setup| setup.text(tags::PATIENT_POSITION)) {
+        Some(code) => {
+            code.parse().map_err(|reason| format!("the plan's PatientPosition is not known: {reason}"))
         }
         None => {
-            notes.warn(format!("the plan gives no patient position; {fallback} is used"));
-            fallback
+            let position = images.unwrap_or_default();
+            notes.warn(format!("the plan has no PatientPosition; {position} is used"));
+            not_modelled.push(format!("position of the patient not told, {position} taken"));
+            Ok(position)
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::DicomError;
 use super::catalogue::frame_of;
-use super::object::{Attributes, Item, file_name, open};
+use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
 use crate::case::{Contour, Remark, Rgb, Structure, StructureKind, StructureSet};
+use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
 use std::collections::{HashMap, HashSet};
@@ -22,24 +23,39 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
     }
     let frame = frame_of(&object);
     let mut reader = Reader { file: file_name(path), remarks: Vec::new() };
-    let drawn = by_number(object.items(tags::ROI_CONTOUR_SEQUENCE), tags::REFERENCED_ROI_NUMBER);
-    let observed = by_number(object.items(tags::RTROI_OBSERVATIONS_SEQUENCE), tags::REFERENCED_ROI_NUMBER);
+    let drawn = reader.by_number(object.items(tags::ROI_CONTOUR_SEQUENCE));
+    let observed = reader.by_number(object.items(tags::RTROI_OBSERVATIONS_SEQUENCE));
 
     let mut numbers = HashSet::new();
     let mut structures = Vec::with_capacity(rois.len());
     for roi in rois {
         let name = roi.text(tags::ROI_NAME).unwrap_or_default();
-        let number = roi.whole(tags::ROI_NUMBER).and_then(|n| u32::try_from(n).ok());
-        let Some(number) = number.filter(|&n| numbers.insert(n)) else {
-            reader.warn(format!("structure '{name}' has no number of its own and is left out"));
-            continue;
+        let number = match number_of(roi, tags::ROI_NUMBER) {
+            Ok(number) if numbers.insert(number) => number,
+            Ok(number) => {
+                reader.warn(format!(
+                    "structure '{name}' has the ROINumber {number} of another and is left out"
+                ));
+                continue;
+            }
+            Err(error) => {
+                reader.warn(format!("structure '{name}' is left out: {error}"));
+                continue;
+            }
         };
         let own_frame = roi.text(tags::REFERENCED_FRAME_OF_REFERENCE_UID);
-        if own_frame.is_some_and(|own| own != frame) {
-            reader.warn(format!("structure '{name}' is drawn in another frame of reference and is left out"));
+        if let Some(own) = own_frame.filter(|own| *own != frame) {
+            reader.warn(format!(
+                "structure '{name}' is drawn in another frame of reference ({} {own}) and is left out",
+                keyword(tags::REFERENCED_FRAME_OF_REFERENCE_UID)
+            ));
             continue;
         }
-        let code = observed.get(&number).and_then(|o| o.text(tags::RTROI_INTERPRETED_TYPE));
+        let observed = observed.get(&number).and_then(|items| items.first());
+        let code = observed.and_then(|o| o.text(tags::RTROI_INTERPRETED_TYPE));
+        if let Some(observed) = observed {
+            reader.properties(observed, &name);
+        }
         let kind = StructureKind::from_code_and_name(code.as_deref().unwrap_or_default(), &name);
         let mut structure = Structure {
             name: if name.is_empty() { format!("ROI {number}") } else { name },
@@ -49,11 +65,28 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
             contours: Vec::new(),
             points_mm: Vec::new(),
         };
-        if let Some(drawn) = drawn.get(&number) {
-            structure.colour = colour_of(drawn).unwrap_or(structure.colour);
-            reader.contours(drawn, &mut structure);
+        match drawn.get(&number).map(Vec::as_slice) {
+            None | Some([]) => {}
+            Some([drawn]) => {
+                structure.colour = colour_of(drawn).unwrap_or(structure.colour);
+                reader.contours(drawn, &mut structure);
+            }
+            Some(several) => {
+                let name = &structure.name;
+                reader.warn(format!(
+                    "structure '{name}' has {} sets of contours (ReferencedROINumber {number}) and is left out",
+                    several.len()
+                ));
+                continue;
+            }
         }
         structures.push(structure);
+    }
+    let mut lost: Vec<u32> = drawn.keys().filter(|number| !numbers.contains(number)).copied().collect();
+    lost.sort_unstable();
+    if !lost.is_empty() {
+        let lost = lost.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        reader.warn(format!("contours of no structure are left out (ReferencedROINumber {lost})"));
     }
     if frame.is_empty() {
         reader.warn("the structure set names no frame of reference".to_owned());
@@ -86,10 +119,13 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
     Ok(set)
 }
 
-fn by_number(items: &[Item], tag: dicom_core::Tag) -> HashMap<u32, &Item> {
-    let number = |item: &Item| item.whole(tag).and_then(|n| u32::try_from(n).ok());
-    items.iter().filter_map(|item| Some((number(item)?, item))).collect()
+fn number_of(item: &Item, tag: Tag) -> Result<u32, AttributeError> {
+    let number = item.try_whole(tag)?;
+    within(tag, number as f64, 0.0..=f64::from(u32::MAX)).map(|n| n as u32)
 }
+
+/// No contour is further from the isocentre of any frame of reference: the length of a room, mm.
+const MOST_MM: f64 = 10_000.0;
 
 fn colour_of(item: &Item) -> Option<Rgb> {
     match item.numbers(tags::ROI_DISPLAY_COLOR)[..] {
@@ -109,46 +145,107 @@ impl Reader {
         self.remarks.push(Remark::warning(message, vec![self.file.clone()]));
     }
 
-    fn contours(&mut self, drawn: &Item, structure: &mut Structure) {
-        let mut open_ones = 0;
-        let mut senseless = 0;
-        let mut miscounted = 0;
-        for contour in drawn.items(tags::CONTOUR_SEQUENCE) {
-            let values = contour.numbers(tags::CONTOUR_DATA);
-            if values.is_empty() {
-                continue;
-            }
-            if values.len() % 3 != 0 || values.iter().any(|v| !v.is_finite()) {
-                senseless += 1;
-                continue;
-            }
-            let points_mm: Vec<DVec3> = values.chunks_exact(3).map(DVec3::from_slice).collect();
-            let told = contour.whole(tags::NUMBER_OF_CONTOUR_POINTS);
-            miscounted += usize::from(told.is_some_and(|n| n != points_mm.len() as i64));
-            let form = contour.text(tags::CONTOUR_GEOMETRIC_TYPE).unwrap_or_default();
-            match form.as_str() {
-                "POINT" => structure.points_mm.extend(points_mm),
-                "OPEN_PLANAR" | "OPEN_NONPLANAR" => open_ones += 1,
-                _ if points_mm.len() == 1 => structure.points_mm.extend(points_mm),
-                _ if points_mm.len() == 2 => senseless += 1,
-                _ => structure.contours.push(Contour {
-                    points_mm,
-                    image_uid: contour
-                        .items(tags::CONTOUR_IMAGE_SEQUENCE)
-                        .first()
-                        .and_then(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID)),
-                }),
+    /// Items by the structure they are of.
+    fn by_number<'a>(&mut self, items: &'a [Item]) -> HashMap<u32, Vec<&'a Item>> {
+        let mut all: HashMap<u32, Vec<&Item>> = HashMap::new();
+        for item in items {
+            match number_of(item, tags::REFERENCED_ROI_NUMBER) {
+                Ok(number) => all.entry(number).or_default().push(item),
+                Err(error) => self.warn(format!("what belongs to a structure is left out: {error}")),
             }
         }
-        let name = &structure.name;
-        let mut say = |count: usize, what: &str| {
-            if count > 0 {
-                let message = format!("structure '{name}': {count} contour(s) {what}");
-                self.remarks.push(Remark::warning(message, vec![self.file.clone()]));
-            }
-        };
-        say(open_ones, "are open lines and are left out");
-        say(senseless, "have too few points or values that are no numbers, and are left out");
-        say(miscounted, "have another number of points than they say; the points are used");
+        all
     }
+
+    /// A density that the planner gave a structure, in place of that of the CT.
+    fn properties(&mut self, observed: &Item, name: &str) {
+        for property in observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE) {
+            let what = property.text(tags::ROI_PHYSICAL_PROPERTY).unwrap_or_else(|| "a property".to_owned());
+            let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
+            let value = value.map_or_else(|e| e.to_string(), |v| format!("ROIPhysicalPropertyValue {v}"));
+            self.warn(format!(
+                "structure '{name}' was planned with another ROIPhysicalProperty than the CT gives ({what}; {value}), \
+                 which is not modelled"
+            ));
+        }
+    }
+
+    fn contours(&mut self, drawn: &Item, structure: &mut Structure) {
+        // What was said of how many contours.
+        let mut said: Vec<(String, usize)> = Vec::new();
+        let mut more = 0;
+        let mut say = |what: String| match said.iter().position(|(w, _)| *w == what) {
+            Some(n) => said[n].1 += 1,
+            None if said.len() < MOST_KINDS => said.push((what, 1)),
+            None => more += 1,
+        };
+        for contour in drawn.items(tags::CONTOUR_SEQUENCE) {
+            let points_mm = match points_of(contour) {
+                Ok(points) => points,
+                Err(why) => {
+                    say(format!("left out: {why}"));
+                    continue;
+                }
+            };
+            match contour.try_whole(tags::NUMBER_OF_CONTOUR_POINTS).if_said() {
+                Ok(told) if told.is_none_or(|n| n == points_mm.len() as i64) => {}
+                Ok(told) => say(format!(
+                    "with another number of points than NumberOfContourPoints says ({}): the points are used",
+                    told.unwrap_or_default()
+                )),
+                Err(error) => say(format!("of which {error}: the points are used")),
+            }
+            match (contour.text(tags::CONTOUR_GEOMETRIC_TYPE).as_deref(), points_mm.len()) {
+                (Some("POINT"), _) | (_, 1) => structure.points_mm.extend(points_mm),
+                (Some(open @ ("OPEN_PLANAR" | "OPEN_NONPLANAR")), _) => {
+                    say(format!("left out: open lines (ContourGeometricType {open})"));
+                }
+                (_, 2) => say("left out: 2 points in ContourData".to_owned()),
+                (told, _) => {
+                    if told.is_none() {
+                        say("without a ContourGeometricType: they count as closed".to_owned());
+                    }
+                    if let Some(other) = told.filter(|form| !CLOSED.contains(form)) {
+                        say(format!("left out: their ContourGeometricType '{other}' is not known"));
+                        continue;
+                    }
+                    let image = contour.items(tags::CONTOUR_IMAGE_SEQUENCE).first();
+                    let image_uid = image.and_then(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID));
+                    structure.contours.push(Contour { points_mm, image_uid });
+                }
+            }
+        }
+        for (what, count) in said {
+            self.warn(format!("structure '{}': {count} contour(s) {what}", structure.name));
+        }
+        if more > 0 {
+            self.warn(format!("structure '{}': {more} more contour(s) are odd or left out", structure.name));
+        }
+    }
+}
+
+/// Kinds of remarks about the contours of one structure.
+const MOST_KINDS: usize = 8;
+
+/// Retired, and still a shift of the contour where it stands.
+const CONTOUR_OFFSET_VECTOR: Tag = Tag(0x3006, 0x0045);
+
+/// Contours that bound an area.
+const CLOSED: [&str; 2] = ["CLOSED_PLANAR", "CLOSEDPLANAR_XOR"];
+
+/// The points of a contour, patient LPS, mm, or why they are none.
+fn points_of(contour: &Item) -> Result<Vec<DVec3>, String> {
+    let tag = tags::CONTOUR_DATA;
+    let values = contour.try_numbers(tag).map_err(|error| error.to_string())?;
+    if values.len() % 3 != 0 {
+        return Err(format!("its ContourData are {} values, no points of three", values.len()));
+    }
+    for mm in &values {
+        within(tag, *mm, -MOST_MM..=MOST_MM).map_err(|error| error.to_string())?;
+    }
+    let offset = contour.try_array(CONTOUR_OFFSET_VECTOR).if_said().map_err(|error| error.to_string())?;
+    if let Some(offset) = offset.map(DVec3::from).filter(|offset| *offset != DVec3::ZERO) {
+        return Err(format!("its ContourOffsetVector {offset} is not read"));
+    }
+    Ok(values.chunks_exact(3).map(DVec3::from_slice).collect())
 }

@@ -234,6 +234,7 @@ pub fn fixed(number: &str, extra: &[(Tag, VR, &str)]) -> InMemDicomObject {
     let mut beam = item(&[
         (tags::BEAM_NUMBER, VR::IS, number),
         (tags::BEAM_NAME, VR::LO, &format!("Fixed {number}")),
+        (tags::RADIATION_TYPE, VR::CS, "PHOTON"),
         (tags::FINAL_CUMULATIVE_METERSET_WEIGHT, VR::DS, "1"),
     ]);
     let point = |weight: &str| {
@@ -241,6 +242,8 @@ pub fn fixed(number: &str, extra: &[(Tag, VR, &str)]) -> InMemDicomObject {
             (tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, weight),
             (tags::NOMINAL_BEAM_ENERGY, VR::DS, "6"),
             (tags::GANTRY_ANGLE, VR::DS, "90"),
+            (tags::BEAM_LIMITING_DEVICE_ANGLE, VR::DS, "0"),
+            (tags::PATIENT_SUPPORT_ANGLE, VR::DS, "0"),
             (tags::ISOCENTER_POSITION, VR::DS, "1\\2\\3"),
         ];
         values.extend(extra.iter().filter(|(tag, ..)| tag.group() == 0x300a && tag.element() >= 0x0100));

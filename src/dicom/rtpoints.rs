@@ -1,0 +1,453 @@
+//! The control points of a beam, each made complete with what it inherits, and the collimators that they move.
+
+use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
+use super::rtbeam::Refusal;
+use super::rtplan::Notes;
+use crate::case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis};
+use dicom_core::Tag;
+use dicom_dictionary_std::tags;
+use glam::DVec3;
+
+/// Where a jaw stands that a machine does not have: at the edge of the largest field of any C-arm machine.
+const OPEN_MM: [f64; 2] = [-200.0, 200.0];
+
+/// No collimator of any machine stands further out, mm at the isocentre plane.
+const MOST_MM: f64 = 500.0;
+
+/// Leaf pairs that overlap by no more than this are closed ones after rounding, mm.
+const CROSSED_MM: f64 = 0.1;
+
+/// Angles are given from 0 to 360 or from -180 to 180.
+const ANGLES_DEG: std::ops::RangeInclusive<f64> = -360.0..=360.0;
+
+/// An angle that is no more than rounding.
+const SAME_DEG: f64 = 0.01;
+
+/// A table or gantry that leans further than this makes another dose, not nearly the same.
+const LEANS_DEG: f64 = 5.0;
+
+/// The beam limiting devices a beam has.
+pub(super) struct Devices {
+    x: bool,
+    y: bool,
+    /// The MLC's device type as the control points name it.
+    pub mlc: Option<(String, Mlc)>,
+    layers: usize,
+}
+
+impl Devices {
+    pub(super) fn read(beam: &Item, refusal: &mut Refusal) -> Self {
+        let mut devices = Self { x: false, y: false, mlc: None, layers: 0 };
+        for device in beam.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE) {
+            let kind = device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE).unwrap_or_default();
+            let twice = match kind.as_str() {
+                "X" | "ASYMX" => std::mem::replace(&mut devices.x, true),
+                "Y" | "ASYMY" => std::mem::replace(&mut devices.y, true),
+                _ if kind.starts_with("MLC") => {
+                    devices.layers += 1;
+                    if let Some(mlc) = read_mlc(device, &kind, refusal) {
+                        devices.mlc = Some((kind.clone(), mlc));
+                    }
+                    false
+                }
+                "" => {
+                    refusal.because(AttributeError::Missing(tags::RT_BEAM_LIMITING_DEVICE_TYPE).to_string());
+                    false
+                }
+                _ => {
+                    refusal.because(format!("its RTBeamLimitingDeviceType '{kind}' is not modelled"));
+                    false
+                }
+            };
+            if twice {
+                refusal.because(format!("it has two pairs of jaws '{kind}' (RTBeamLimitingDeviceType)"));
+            }
+        }
+        if devices.layers > 1 {
+            let kind = devices.mlc.take().map_or_else(String::new, |(kind, _)| kind);
+            refusal.because(format!(
+                "it has an MLC of {} layers, which is not modelled (RTBeamLimitingDeviceType '{kind}')",
+                devices.layers
+            ));
+        }
+        devices
+    }
+
+    /// What bounds the field where a jaw is missing.
+    pub(super) fn remark(&self, name: &str, notes: &mut Notes, refusal: &mut Refusal) {
+        let which = match (self.x, self.y) {
+            (true, true) => return,
+            (false, true) => "X jaw",
+            (true, false) => "Y jaw",
+            _ => "jaws",
+        };
+        if self.layers == 0 {
+            refusal.because(format!(
+                "it has no {which} (BeamLimitingDeviceSequence), and no MLC to bound the field"
+            ));
+        } else {
+            notes.note_beam(name, &format!("no {which}: the leaves alone bound the field there"));
+        }
+    }
+
+    /// The jaws at the start, for those the file does not have: along the leaves fully open, across them where the
+    /// leaves end.
+    fn open_jaws(&self) -> Jaws {
+        let mut jaws = Jaws { x: OPEN_MM, y: OPEN_MM };
+        if let Some((_, mlc)) = &self.mlc {
+            let b = &mlc.boundaries_mm;
+            let across = [b[0], b[b.len() - 1]];
+            match mlc.axis {
+                MlcAxis::X => jaws.y = across,
+                MlcAxis::Y => jaws.x = across,
+            }
+        }
+        jaws
+    }
+}
+
+fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
+    let tag = tags::LEAF_POSITION_BOUNDARIES;
+    let boundaries_mm = refusal.given(device.try_numbers(tag))?;
+    let name = keyword(tag);
+    if let Some(mm) = boundaries_mm.iter().find(|mm| mm.abs() > MOST_MM) {
+        refusal.because(format!("one of its {name} is {mm} mm, not within {MOST_MM} mm"));
+        return None;
+    }
+    if let Some(w) = boundaries_mm.windows(2).find(|w| w[1] <= w[0]) {
+        refusal.because(format!("its {name} do not ascend ({} mm, then {} mm)", w[0], w[1]));
+        return None;
+    }
+    let pairs = refusal.given(device.try_whole(tags::NUMBER_OF_LEAF_JAW_PAIRS).if_said())?;
+    if boundaries_mm.len() < 2 || pairs.is_some_and(|pairs| pairs != boundaries_mm.len() as i64 - 1) {
+        let pairs = pairs.map_or("not told".to_owned(), |n| n.to_string());
+        refusal.because(format!(
+            "it has {} {name} and its NumberOfLeafJawPairs is {pairs}",
+            boundaries_mm.len()
+        ));
+        return None;
+    }
+    let axis = if kind.starts_with("MLCY") { MlcAxis::Y } else { MlcAxis::X };
+    Some(Mlc { axis, boundaries_mm })
+}
+
+/// All control points, each with what it inherits from those before.
+pub(super) struct Walk {
+    pub points: Vec<ControlPoint>,
+    /// Names and largest values of small angles that are passed over.
+    pub not_modelled_deg: Vec<(&'static str, f64)>,
+    /// It says that nothing moves while it delivers, and something does.
+    pub moves_while_static: bool,
+    /// Cumulative meterset weight of each control point, as the file has it.
+    told_weights: Vec<Option<f64>>,
+}
+
+const LEANINGS: [(&str, Tag); 4] = [
+    ("table pitch", tags::TABLE_TOP_PITCH_ANGLE),
+    ("table roll", tags::TABLE_TOP_ROLL_ANGLE),
+    ("gantry pitch", tags::GANTRY_PITCH_ANGLE),
+    ("table eccentric angle", tags::TABLE_TOP_ECCENTRIC_ANGLE),
+];
+
+impl Walk {
+    pub(super) fn through(items: &[Item], beam: &Item, devices: &Devices, refusal: &mut Refusal) -> Self {
+        refuse_count(items, beam, refusal);
+        let mut now = ControlPoint {
+            meterset_weight: 0.0,
+            gantry_deg: 0.0,
+            collimator_deg: 0.0,
+            couch_deg: 0.0,
+            jaws: devices.open_jaws(),
+            leaves_mm: Vec::new(),
+        };
+        let mut walk = Self {
+            points: Vec::with_capacity(items.len()),
+            not_modelled_deg: Vec::new(),
+            moves_while_static: false,
+            told_weights: Vec::with_capacity(items.len()),
+        };
+        for (k, item) in items.iter().enumerate() {
+            // What is said of a control point names it.
+            let mut here = Refusal::default();
+            if k > 0 {
+                refuse_changes(&items[0], item, &mut here);
+            }
+            walk.read_angles(item, k == 0, &mut now, &mut here);
+            let weight = item.try_number(tags::CUMULATIVE_METERSET_WEIGHT).if_said();
+            walk.told_weights.push(here.given(weight).flatten());
+            read_devices(item, k == 0, devices, &mut now, &mut here);
+            if let Some(reason) = here.reason() {
+                refusal.because(format!("control point {}: {reason}", k + 1));
+            }
+            walk.points.push(now.clone());
+        }
+        if !walk.has_leaves() {
+            walk.points.iter_mut().for_each(|point| point.leaves_mm.clear());
+        }
+        walk.settle(beam, refusal);
+        refuse_turns(items, &walk.points, refusal);
+        walk
+    }
+
+    /// Whether every control point has the leaves of the MLC.
+    pub(super) fn has_leaves(&self) -> bool {
+        self.points.iter().all(|point| !point.leaves_mm.is_empty())
+    }
+
+    fn read_angles(&mut self, item: &Item, first: bool, now: &mut ControlPoint, refusal: &mut Refusal) {
+        for (tag, angle) in [
+            (tags::GANTRY_ANGLE, &mut now.gantry_deg),
+            (tags::BEAM_LIMITING_DEVICE_ANGLE, &mut now.collimator_deg),
+            (tags::PATIENT_SUPPORT_ANGLE, &mut now.couch_deg),
+        ] {
+            match item.try_number(tag).and_then(|deg| within(tag, deg, ANGLES_DEG)) {
+                Ok(deg) => *angle = deg,
+                Err(AttributeError::Missing(_)) if !first => {}
+                Err(error) => refusal.because(error.to_string()),
+            }
+        }
+        for (name, tag) in LEANINGS {
+            let Some(deg) = refusal.given(item.try_number(tag).if_said()).flatten() else { continue };
+            let off = (deg + 180.0).rem_euclid(360.0) - 180.0;
+            if off.abs() > LEANS_DEG {
+                refusal.because(format!("its {} is {deg} degrees, which is not modelled", keyword(tag)));
+            } else if off.abs() > 1e-6 {
+                match self.not_modelled_deg.iter_mut().find(|(n, _)| *n == name) {
+                    Some((_, most)) if off.abs() > most.abs() => *most = off,
+                    Some(_) => {}
+                    None => self.not_modelled_deg.push((name, off)),
+                }
+            }
+        }
+    }
+
+    /// Cumulative weights as shares of the whole. A beam in which nothing moves has one control point, and so has one whose
+    /// weights cannot be told; the last one stands at all of the meterset.
+    fn settle(&mut self, beam: &Item, refusal: &mut Refusal) {
+        let still = self.points.windows(2).all(|w| w[0] == w[1]);
+        let weights = self.weights(beam, still, refusal);
+        match weights {
+            Some(weights) if !still => {
+                for (point, weight) in self.points.iter_mut().zip(weights) {
+                    point.meterset_weight = weight;
+                }
+                let moves = |w: &[ControlPoint]| {
+                    let held = ControlPoint { meterset_weight: w[0].meterset_weight, ..w[1].clone() };
+                    w[1].meterset_weight > w[0].meterset_weight && held != w[0]
+                };
+                self.moves_while_static = beam.text(tags::BEAM_TYPE).as_deref() == Some("STATIC")
+                    && self.points.windows(2).any(moves);
+            }
+            _ => self.points.truncate(1),
+        }
+        if let Some(last) = self.points.last_mut() {
+            last.meterset_weight = 1.0;
+        }
+    }
+
+    /// The meterset weights from 0 to 1, where the file has them all and they agree with their total.
+    fn weights(&self, beam: &Item, still: bool, refusal: &mut Refusal) -> Option<Vec<f64>> {
+        let [end, point] =
+            [tags::FINAL_CUMULATIVE_METERSET_WEIGHT, tags::CUMULATIVE_METERSET_WEIGHT].map(keyword);
+        let whole = refusal.given(beam.try_number(tags::FINAL_CUMULATIVE_METERSET_WEIGHT).if_said())?;
+        if let Some(whole) = whole.filter(|&whole| whole <= 0.0) {
+            refusal.because(format!("its {end} is {whole}, not above 0"));
+            return None;
+        }
+        let last = *self.told_weights.last()?;
+        if let (Some(whole), Some(last)) = (whole, last)
+            && (last / whole - 1.0).abs() > 1e-3
+        {
+            refusal
+                .because(format!("its {end} is {whole}, but the {point} of its last control point {last}"));
+            return None;
+        }
+        if still {
+            return None;
+        }
+        let Some(whole) = whole else {
+            refusal.because(AttributeError::Missing(tags::FINAL_CUMULATIVE_METERSET_WEIGHT).to_string());
+            return None;
+        };
+        if let Some(k) = self.told_weights.iter().position(Option::is_none) {
+            refusal.because(format!("control point {} has no {point}", k + 1));
+            return None;
+        }
+        let told: Vec<f64> = self.told_weights.iter().flatten().copied().collect();
+        if told[0].abs() > 1e-3 * whole {
+            refusal.because(format!("the {point} of its first control point is {}, not 0", told[0]));
+            return None;
+        }
+        if let Some(k) = told.windows(2).position(|w| w[1] < w[0]) {
+            refusal.because(format!(
+                "its {point} falls at control point {} ({} to {})",
+                k + 2,
+                told[k],
+                told[k + 1]
+            ));
+            return None;
+        }
+        Some(told.iter().map(|weight| (weight / whole).clamp(0.0, 1.0)).collect())
+    }
+}
+
+/// A control point that is missing or out of order moves monitor units to another place.
+fn refuse_count(items: &[Item], beam: &Item, refusal: &mut Refusal) {
+    let told = refusal.given(beam.try_whole(tags::NUMBER_OF_CONTROL_POINTS).if_said()).flatten();
+    if let Some(told) = told.filter(|&told| told != items.len() as i64) {
+        refusal.because(format!("its NumberOfControlPoints is {told}, it has {}", items.len()));
+    }
+    let mut before = None;
+    for item in items {
+        let index = refusal.given(item.try_whole(tags::CONTROL_POINT_INDEX).if_said()).flatten();
+        if let (Some(before), Some(index)) = (before, index)
+            && index != before + 1
+        {
+            refusal.because(format!(
+                "its control points are out of order (ControlPointIndex {before}, then {index})"
+            ));
+        }
+        before = index;
+    }
+}
+
+/// What the engines hold fixed through a beam.
+fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
+    let energy = tags::NOMINAL_BEAM_ENERGY;
+    let now = refusal.given(item.try_number(energy).if_said()).flatten();
+    if let (Some(now), Ok(start)) = (now, first.try_number(energy))
+        && now != start
+    {
+        refusal.because(format!("its energy changes (NominalBeamEnergy {start}, then {now})"));
+    }
+    let isocentre = tags::ISOCENTER_POSITION;
+    let now = refusal.given(item.try_array(isocentre).if_said()).flatten().map(DVec3::from);
+    if let (Some(now), Ok(start)) = (now, first.try_array(isocentre).map(DVec3::from))
+        && (now - start).length() > 0.01
+    {
+        refusal.because(format!("its isocentre moves (IsocenterPosition {start}, then {now})"));
+    }
+}
+
+/// The engines turn the short way between control points: a file that says the other way is not computed.
+fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) {
+    type Angle = fn(&ControlPoint) -> f64;
+    let axes: [(Tag, Angle); 3] = [
+        (tags::GANTRY_ROTATION_DIRECTION, |p| p.gantry_deg),
+        (tags::BEAM_LIMITING_DEVICE_ROTATION_DIRECTION, |p| p.collimator_deg),
+        (tags::PATIENT_SUPPORT_ROTATION_DIRECTION, |p| p.couch_deg),
+    ];
+    for (tag, angle) in axes {
+        let mut direction = None;
+        for (k, w) in points.windows(2).enumerate() {
+            direction = items[k].text(tag).or(direction);
+            let (from, to) = (angle(&w[0]), angle(&w[1]));
+            let turn = (to - from + 180.0).rem_euclid(360.0) - 180.0;
+            let against = match direction.as_deref() {
+                Some("CW") => turn < -SAME_DEG,
+                Some("CC" | "CCW") => turn > SAME_DEG,
+                _ => false,
+            };
+            // A turn by half a circle goes either way.
+            let unsure = against || turn.abs() > 180.0 - SAME_DEG;
+            if unsure && w[1].meterset_weight > w[0].meterset_weight {
+                let told = direction.as_deref().unwrap_or("not told");
+                refusal.because(format!(
+                    "it turns from {from} to {to} degrees the long way round ({} {told}), which is not modelled",
+                    keyword(tag)
+                ));
+            }
+        }
+    }
+}
+
+/// Takes over what a control point says of jaws, leaves and wedges.
+fn read_devices(item: &Item, first: bool, devices: &Devices, now: &mut ControlPoint, refusal: &mut Refusal) {
+    let mut told = Vec::new();
+    let positions = keyword(tags::LEAF_JAW_POSITIONS);
+    for device in item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE) {
+        let Some(kind) = set_device(device, devices, now, refusal) else { continue };
+        if told.contains(&kind) {
+            refusal.because(format!("it has two {positions} of the RTBeamLimitingDeviceType '{kind}'"));
+        }
+        told.push(kind);
+    }
+    let lacks = |names: [&str; 2]| !names.iter().any(|name| told.iter().any(|kind| kind == name));
+    if first {
+        for (has, names) in [(devices.x, ["X", "ASYMX"]), (devices.y, ["Y", "ASYMY"])] {
+            if has && lacks(names) {
+                refusal.because(format!("it has no {positions} of the {} jaws", names[0]));
+            }
+        }
+        if devices.mlc.is_some() && now.leaves_mm.is_empty() {
+            refusal.because(format!("it has no {positions} of the leaves"));
+        }
+    }
+    for wedge in item.items(tags::WEDGE_POSITION_SEQUENCE) {
+        let position = wedge.text(tags::WEDGE_POSITION).unwrap_or_else(|| "not told".to_owned());
+        if position != "OUT" {
+            refusal.because(format!("it has a wedge, which is not modelled (WedgePosition '{position}')"));
+        }
+    }
+}
+
+/// Takes over the position of one device; its type where that could be read.
+fn set_device(
+    item: &Item,
+    devices: &Devices,
+    now: &mut ControlPoint,
+    refusal: &mut Refusal,
+) -> Option<String> {
+    let kind = item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE).unwrap_or_default();
+    let tag = tags::LEAF_JAW_POSITIONS;
+    let mm = refusal.given(item.try_numbers(tag))?;
+    let name = keyword(tag);
+    if let Some(mm) = mm.iter().find(|mm| mm.abs() > MOST_MM) {
+        refusal.because(format!("its {name} of '{kind}' are {mm} mm, not within {MOST_MM} mm"));
+        return None;
+    }
+    match kind.as_str() {
+        "X" | "ASYMX" | "Y" | "ASYMY" => {
+            let pair = match mm[..] {
+                [low, high] if low <= high => [low, high],
+                [low, high] => {
+                    refusal.because(format!("its jaws '{kind}' are crossed ({name} {low} and {high} mm)"));
+                    return None;
+                }
+                _ => {
+                    refusal.because(format!("its jaws '{kind}' have {} {name}", mm.len()));
+                    return None;
+                }
+            };
+            if kind.ends_with('X') { now.jaws.x = pair } else { now.jaws.y = pair }
+        }
+        _ if devices.mlc.as_ref().is_some_and(|(mlc, _)| *mlc == kind) => {
+            let pairs = devices.mlc.as_ref().map_or(0, |(_, mlc)| mlc.boundaries_mm.len() - 1);
+            if mm.len() != 2 * pairs {
+                refusal.because(format!("{} {name} for {pairs} leaf pairs", mm.len()));
+                return None;
+            }
+            // All of the negative bank first, then all of the other.
+            let (negative, positive) = mm.split_at(pairs);
+            let crossed = negative.iter().zip(positive).position(|(n, p)| n - p > CROSSED_MM);
+            if let Some(n) = crossed {
+                refusal.because(format!(
+                    "its leaf pair {} is crossed ({name} {} and {} mm)",
+                    n + 1,
+                    negative[n],
+                    positive[n]
+                ));
+            }
+            now.leaves_mm = negative.iter().zip(positive).map(|(&n, &p)| -> Bank { [n, p] }).collect();
+        }
+        // Of several layers, or of an MLC that could not be read: refused already.
+        _ if kind.starts_with("MLC") && devices.layers > 0 && devices.mlc.is_none() => {}
+        _ => {
+            let own = devices.mlc.as_ref().map_or("none", |(mlc, _)| mlc.as_str());
+            refusal.because(format!(
+                "it has {name} of an RTBeamLimitingDeviceType '{kind}' that it does not declare (its leaves: {own})"
+            ));
+        }
+    }
+    Some(kind)
+}
