@@ -103,6 +103,7 @@ pub fn dose_of_beam(
     let image = ready.patient.mass_density_g_cm3.grid();
     let grid = Arc::new(dose_grid(image, ready.corners_mm, how.grid_mm)?);
     let remarks = super::beam_remarks(beam, &machine);
+    let caveats = super::beam_caveats(beam, &machine);
     let request = DoseRequest {
         patient: Arc::clone(&ready.patient),
         machine,
@@ -121,7 +122,7 @@ pub fn dose_of_beam(
         label: beam.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
         receipt: Some(Arc::new(receipt)),
-        caveats: beam.not_modelled.clone(),
+        caveats,
     })
 }
 
@@ -174,6 +175,19 @@ pub fn beams_left_out(plan: &Plan) -> Option<String> {
 pub fn computed_mu(plan: &Plan) -> f64 {
     // Not `sum`, whose nothing is -0.
     plan.beams.iter().filter(|b| is_computed(b)).fold(0.0, |sum, b| sum + b.mu)
+}
+
+/// Why the beams of a plan that are not computed are not, a few words each: `beam 'A', 'B': it has no GantryAngle`.
+pub fn why_left_out(plan: &Plan) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for beam in plan.beams.iter().filter(|b| !is_computed(b)) {
+        let why = beam.read_only.as_deref().unwrap_or("it is no photon beam");
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, beams)) => beams.push(&beam.name),
+            None => reasons.push((why, vec![&beam.name])),
+        }
+    }
+    reasons.into_iter().map(|(why, beams)| format!("beam '{}': {why}", beams.join("', '"))).collect()
 }
 
 /// The structure outside of which nothing counts.

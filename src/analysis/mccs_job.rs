@@ -65,7 +65,7 @@ pub fn mccs_request(job: &PlanJob, ready: &Ready, how: MonteCarlo) -> Result<Mcc
             Machine::resolve(job.plan.machine_of(beam)).map_err(|e| fault(beam, BeamJobError::Machine(e)))?;
         beams.push((beam.clone(), machine));
     }
-    let Some((first, _)) = beams.first() else { return Err(PlanJobError::NoBeams(job.plan.name.clone())) };
+    let Some((first, _)) = beams.first() else { return Err(PlanJobError::no_beams(&job.plan)) };
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid =
         dose_grid(image, ready.corners_mm(), job.grid_mm).map_err(|e| fault(first, BeamJobError::Grid(e)))?;
@@ -105,6 +105,8 @@ pub fn mccs_of_plan(
     let warnings = request.beams.iter().flat_map(|(beam, machine)| {
         super::beam_remarks(beam, machine).into_iter().map(|w| format!("beam '{}': {w}", beam.name))
     });
+    let caveats: Vec<Vec<String>> =
+        request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
     let warnings = receipt.warnings.clone();
@@ -119,7 +121,7 @@ pub fn mccs_of_plan(
         label: job.plan.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
         receipt: Some(Arc::clone(&receipt)),
-        caveats: caveats_of(request.beams.iter().map(|(beam, _)| &beam.not_modelled)),
+        caveats: caveats_of(&caveats),
     };
     let certainty = Certainty {
         sigma_gy: scaled(&answer.sigma_gy, times),

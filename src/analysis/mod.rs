@@ -16,7 +16,7 @@ mod spread;
 
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, beams_left_out, body_of, computed_mu,
-    contradiction, dose_of_beam, is_computed, mask_of,
+    contradiction, dose_of_beam, is_computed, mask_of, why_left_out,
 };
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
@@ -31,5 +31,5 @@ pub use plan_job::{
     Engine, PlanDose, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, dose_of_plan,
 };
 pub use plan_sum::{Part, SumError, as_whole_plan, normalisation_factor, plan_dose};
-pub use remarks::{MOST_MU, beam_remarks};
+pub use remarks::{MOST_MU, beam_caveats, beam_remarks};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

@@ -3,7 +3,7 @@
 
 use super::beam_job::{
     BeamJobError, Computation, Contradiction, Ready, body_of, contradiction, dose_of_beam, is_computed,
-    mask_of,
+    mask_of, why_left_out,
 };
 use super::mccs_job::{Certainty, MonteCarlo, mccs_of_plan, scaled};
 use super::{
@@ -75,8 +75,8 @@ pub enum PlanJobError {
     Stopped(#[from] Stopped),
     #[error(transparent)]
     Contradiction(#[from] Contradiction),
-    #[error("the plan '{0}' has no photon beam that can be computed")]
-    NoBeams(String),
+    #[error("the plan '{plan}' has no beam that can be computed{}", because(.why))]
+    NoBeams { plan: String, why: Vec<String> },
     #[error(transparent)]
     HuTable(#[from] crate::physics::HuTableError),
     #[error("the body '{structure}': {source}")]
@@ -94,6 +94,16 @@ pub enum PlanJobError {
     Sum(#[from] SumError),
     #[error("the plan is normalised to '{structure}': {why}")]
     Normalisation { structure: String, why: String },
+}
+
+impl PlanJobError {
+    pub(super) fn no_beams(plan: &Plan) -> Self {
+        Self::NoBeams { plan: plan.name.clone(), why: why_left_out(plan) }
+    }
+}
+
+fn because(why: &[String]) -> String {
+    if why.is_empty() { "; it has none at all".to_owned() } else { format!(": {}", why.join("; ")) }
 }
 
 /// Computes a plan. `tell` is given a line before each beam.
@@ -128,10 +138,7 @@ pub fn compute_plan(
     let warnings = job.plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
 
-    for left_out in job.plan.beams.iter().filter(|b| !is_computed(b)) {
-        let why = left_out.read_only.as_deref().unwrap_or("it is no photon beam");
-        remarks.push(format!("beam '{}' is left out: {why}", left_out.name));
-    }
+    remarks.extend(why_left_out(&job.plan).into_iter().map(|why| format!("left out: {why}")));
     let PlanDose { dose, factor, receipts, warnings, certainty } = dose_of_plan(job, &ready, watch, tell)?;
     remarks.extend(warnings);
     let mut plan = job.plan.clone();
@@ -252,7 +259,7 @@ pub fn body_from_ct(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<Option
 fn check(job: &PlanJob) -> Result<(), PlanJobError> {
     let beams: Vec<&Beam> = job.plan.beams.iter().filter(|b| is_computed(b)).collect();
     if beams.is_empty() {
-        return Err(PlanJobError::NoBeams(job.plan.name.clone()));
+        return Err(PlanJobError::no_beams(&job.plan));
     }
     beams.into_iter().try_for_each(|b| contradiction(&job.plan, b, &job.ct).map_or(Ok(()), |c| Err(c.into())))
 }

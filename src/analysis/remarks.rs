@@ -25,16 +25,13 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
             beam.mu
         ));
     }
-    if let Some(mv) = beam.energy_mv.filter(|mv| (mv - machine.nominal_mv).abs() > SAME_ENERGY_MV) {
+    if let Some(mv) = other_energy_mv(beam, machine) {
         remarks.push(format!(
             "the plan asks for {mv} MV and is computed with {} ({} MV): choose a machine of its energy",
             machine.name, machine.nominal_mv
         ));
     }
-    let flat = machine.off_axis.at(150.0) > FLAT_AT_150_MM;
-    // An ideal point source has neither filter nor profile.
-    let ideal = machine.calibration == Calibration::PhotonFluence;
-    if beam.unflattened && flat && !ideal {
+    if lacks_filter(beam, machine) {
         remarks.push(format!(
             "the plan asks for a beam without flattening filter and is computed with {}, which has one: off the axis \
              its dose is too high; choose or write a machine without the filter",
@@ -43,6 +40,25 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
     }
     remarks.extend(leaf_remark(beam, machine));
     remarks
+}
+
+/// What is asked of `beam` and not computed with `machine`, a few words each: its dose carries them.
+pub fn beam_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {
+    let energy = other_energy_mv(beam, machine).map(|mv| format!("{mv} MV as {} MV", machine.nominal_mv));
+    let filter = lacks_filter(beam, machine).then(|| "a filter it does not have".to_owned());
+    beam.not_modelled.iter().cloned().chain(energy).chain(filter).collect()
+}
+
+/// The plan's energy where it is not the machine's.
+fn other_energy_mv(beam: &Beam, machine: &Machine) -> Option<f64> {
+    beam.energy_mv.filter(|mv| (mv - machine.nominal_mv).abs() > SAME_ENERGY_MV)
+}
+
+/// Whether a beam without flattening filter is computed with one.
+fn lacks_filter(beam: &Beam, machine: &Machine) -> bool {
+    // An ideal point source has neither filter nor profile.
+    let ideal = machine.calibration == Calibration::PhotonFluence;
+    beam.unflattened && machine.off_axis.at(150.0) > FLAT_AT_150_MM && !ideal
 }
 
 /// The engine takes the plan's leaf sides with the machine's leaf ends and transmission.
@@ -79,6 +95,7 @@ mod tests {
             beam.mlc = machine.leaves.as_ref().map(|l| l.to_case());
             beam.unflattened = name.contains("fff");
             assert_eq!(beam_remarks(&beam, &machine), Vec::<String>::new(), "{name}");
+            assert_eq!(beam_caveats(&beam, &machine), Vec::<String>::new(), "{name}");
         }
     }
 
@@ -90,6 +107,9 @@ mod tests {
         assert_eq!(said(flat.clone()), "");
         assert!(said(Beam { unflattened: true, ..flat.clone() }).contains("without flattening filter"));
         assert!(said(Beam { energy_mv: Some(18.0), ..flat.clone() }).contains("18 MV"));
+        let not_modelled = vec!["bolus".to_owned()];
+        let other = Beam { energy_mv: Some(18.0), unflattened: true, not_modelled, ..flat.clone() };
+        assert_eq!(beam_caveats(&other, &ten), ["bolus", "18 MV as 10 MV", "a filter it does not have"]);
         assert!(said(Beam { mu: 1e12, ..flat.clone() }).contains("1.000e12 MU"));
         let boundaries_mm = (0..=10).map(|n| f64::from(n) * 10.0 - 50.0).collect();
         let other = Beam { mlc: Some(Mlc { axis: MlcAxis::X, boundaries_mm }), ..flat };

@@ -39,6 +39,18 @@ pub struct Case {
     pub doses: Vec<Arc<Dose>>,
     /// What is unusual about the files as a whole: what was left out and why, what contradicts what.
     pub remarks: Vec<Remark>,
+    /// Why plans among the files are not here, a sentence each.
+    pub refused_plans: Vec<String>,
+}
+
+impl Case {
+    /// Why there is no plan: what was said of those among the files, else that there is none.
+    pub fn no_plan(&self) -> String {
+        match &self.refused_plans[..] {
+            [] => format!("{} has no plan of its own", self.source),
+            why => format!("{} has no plan that can be used: {}", self.source, why.join("; ")),
+        }
+    }
 }
 
 /// Name and number, as the files have them (may be empty).

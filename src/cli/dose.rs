@@ -236,10 +236,7 @@ fn plan(args: &Args, case: &Case) -> anyhow::Result<Plan> {
     let mut plan = match &args.plan {
         Some(path) => plan_toml::read(path, ct.position)?,
         None => case.plans.first().map(|p| (**p).clone()).ok_or_else(|| {
-            anyhow!(
-                "{} has no plan of its own; give one with --plan FILE (assets/plans/README.md)",
-                case.source
-            )
+            anyhow!("{}; give one with --plan FILE (assets/plans/README.md)", case.no_plan())
         })?,
     };
     if let Some(machine) = &args.machine {

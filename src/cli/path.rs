@@ -114,7 +114,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
 
 fn isocentre(args: &Args, case: &Case) -> anyhow::Result<DVec3> {
     args.source.isocentre.or_else(|| words::first_isocentre(case)).ok_or_else(|| {
-        anyhow!("{} has no plan to take the isocentre from; give it with --isocentre x,y,z", case.source)
+        anyhow!("{}, to take the isocentre from; give it with --isocentre x,y,z", case.no_plan())
     })
 }
 

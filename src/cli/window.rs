@@ -108,7 +108,7 @@ fn free_name() -> PathBuf {
 /// The figures of the case's first plan, computed without the window's renderer.
 fn figures(case: &CaseWord, device: Wish) -> anyhow::Result<PlanFigures> {
     let case = open(case, Wishes::default(), &|_| true)?;
-    let plan = case.plans.first().with_context(|| format!("{} has no plan", case.source))?;
+    let plan = case.plans.first().with_context(|| case.no_plan())?;
     let job = PlanJob {
         ct: words::ct_of(&case)?,
         structures: Arc::clone(&case.structures),

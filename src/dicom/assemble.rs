@@ -34,6 +34,7 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         linked: linked_to(series),
         has_images: series.is_some(),
         remarks: catalogue.remarks.clone(),
+        refused_plans: Vec::new(),
         failure: None,
     };
     if series.is_none() {
@@ -47,6 +48,11 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     let doses = assembly.accepted(&catalogue.doses);
     assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
     let plans = assembly.plans(catalogue, ct.as_ref());
+    if catalogue.plans.is_empty() {
+        // One of these may be the plan.
+        let said = catalogue.unreadable.iter().map(|u| format!("a file could not be read: {}", u.reason));
+        assembly.refused_plans.extend(said.take(MOST_REASONS));
+    }
     let late = assembly.accepted_late(&catalogue.doses, &doses);
     let doses = assembly.doses(doses.into_iter().chain(late), &plans);
     if !progress(1.0) {
@@ -60,6 +66,7 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         plans,
         doses,
         remarks: assembly.remarks,
+        refused_plans: assembly.refused_plans,
     };
     let empty = case.ct.is_none()
         && case.structures.structures.is_empty()
@@ -193,6 +200,12 @@ fn link(entry: &Entry, frame: &str, linked: &HashSet<String>) -> Link {
     }
 }
 
+/// So many unreadable files are named where a plan is missed.
+const MOST_REASONS: usize = 3;
+
+/// How a plan is called in remarks.
+const PLAN: &str = "plan";
+
 struct Assembly {
     patient: usize,
     frame: String,
@@ -200,6 +213,7 @@ struct Assembly {
     linked: HashSet<String>,
     has_images: bool,
     remarks: Vec<Remark>,
+    refused_plans: Vec<String>,
     /// Why the first object that could not be read could not.
     failure: Option<DicomError>,
 }
@@ -229,16 +243,23 @@ impl Assembly {
         } else {
             "it is in another frame of reference"
         };
-        self.remarks
-            .push(Remark::warning(format!("a {what} is left out: {why}"), vec![file_name(&entry.path)]));
+        let message = format!("a {what} is left out: {why}");
+        self.refuse(entry, what, message);
+    }
+
+    fn refuse(&mut self, entry: &Entry, what: &str, message: String) {
+        let file = file_name(&entry.path);
+        if what == PLAN {
+            self.refused_plans.push(format!("{message} ({file})"));
+        }
+        self.remarks.push(Remark::warning(message, vec![file]));
     }
 
     fn keep<T>(&mut self, read: Result<T, DicomError>, entry: &Entry, what: &str) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(error) => {
-                let message = format!("a {what} is left out: {error}");
-                self.remarks.push(Remark::warning(message, vec![file_name(&entry.path)]));
+                self.refuse(entry, what, format!("a {what} is left out: {error}"));
                 self.failure.get_or_insert(error);
                 None
             }
@@ -320,11 +341,11 @@ impl Assembly {
         for entry in catalogue.plans.iter().filter(|e| e.patient == patient) {
             let tied = self.link(entry) != Link::None || self.linked.contains(&entry.sop_uid);
             if !tied {
-                self.left_out(entry, "plan");
+                self.left_out(entry, PLAN);
                 continue;
             }
             let read = read_plan(&entry.path, ct.map(|ct| ct.position));
-            if let Some(mut plan) = self.keep(read, entry, "plan") {
+            if let Some(mut plan) = self.keep(read, entry, PLAN) {
                 if let Some(ct) = ct {
                     self.check_position(&mut plan, ct, entry);
                 }

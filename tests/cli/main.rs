@@ -7,6 +7,7 @@ mod drr;
 mod gamma;
 mod outputs;
 mod program;
+mod refused_plans;
 mod register;
 #[path = "../common/synthetic.rs"]
 mod synthetic;

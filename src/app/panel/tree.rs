@@ -140,6 +140,7 @@ fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 commands.push(Command::AddPlan);
             }
         });
+        super::inspector::refused_plans(ui, state.case());
         return;
     };
     for (index, other) in state.case().plans.iter().enumerate() {

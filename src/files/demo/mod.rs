@@ -154,6 +154,7 @@ impl Phantom {
             plans: vec![Arc::new(plan)],
             doses: Vec::new(),
             remarks: Vec::new(),
+            refused_plans: Vec::new(),
         }
     }
 }

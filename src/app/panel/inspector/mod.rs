@@ -9,6 +9,7 @@ mod plan;
 mod structure;
 
 pub use dial::wrapped;
+pub use plan::refused_plans;
 
 use crate::app::command::Commands;
 use crate::app::state::{Selection, State};

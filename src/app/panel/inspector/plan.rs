@@ -1,22 +1,30 @@
 //! A plan: prescription, fractions, normalisation; and how its dose is computed.
 
 use super::{field, fields, remarks, title};
-use crate::analysis::{beams_left_out, computed_mu};
+use crate::analysis::{beams_left_out, computed_mu, why_left_out};
 use crate::app::command::{Command, Commands};
 use crate::app::follow::{EndsAt, EngineChoice, Settings};
 use crate::app::panel::{number, section, worth_chip};
 use crate::app::state::State;
 use crate::app::theme;
-use crate::case::{Edit, Normalisation, Plan};
+use crate::case::{Case, Edit, Normalisation, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{Wish, cuda};
 use crate::results::Standing;
 use egui::{ComboBox, Ui};
 
+/// Why plans among the files are not here.
+pub fn refused_plans(ui: &mut Ui, case: &Case) {
+    for why in &case.refused_plans {
+        ui.colored_label(theme::WARNING, why);
+    }
+}
+
 /// Shows the plan on show.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(plan) = state.plan() else {
         ui.weak("No plan.");
+        refused_plans(ui, state.case());
         return;
     };
     title(ui, "Plan", &plan.name);
@@ -37,6 +45,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     if let Some(why) = state.follow.plan_trouble() {
         ui.colored_label(theme::ERROR, why);
+    }
+    for why in why_left_out(plan) {
+        ui.colored_label(theme::WARNING, format!("Not computed: {why}"));
     }
     prescription(ui, state, plan, commands);
     normalisation(ui, state, plan, commands);
