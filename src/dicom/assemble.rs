@@ -2,7 +2,7 @@
 
 use super::catalogue::{Catalogue, Entry, Series};
 use super::object::file_name;
-use super::{DicomError, Progress, read_ct, read_dose, read_plan, read_structures};
+use super::{DicomError, Progress, contour_places, read_ct, read_dose, read_plan, read_structures};
 use crate::case::{Case, Ct, Dose, PatientInfo, Plan, Remark, StructureSet};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     if !progress(1.0) {
         return Err(DicomError::Stopped);
     }
-    let case = Case {
+    let mut case = Case {
         patient: catalogue.patients.get(patient).cloned().unwrap_or_default(),
         source: catalogue.place.clone(),
         ct: ct.map(Arc::new),
@@ -74,6 +74,9 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         && case.doses.is_empty();
     if empty {
         return Err(assembly.failure.unwrap_or_else(|| nothing_to_show(catalogue)));
+    }
+    if let Some(ct) = &case.ct {
+        case.remarks.extend(contour_places::remarks(&case.structures, ct));
     }
     Ok(remark_places(case))
 }
@@ -114,7 +117,7 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
         .iter()
         .enumerate()
         .filter(|(_, s)| s.modality == "CT" && !s.multiframe)
-        .max_by_key(|(index, s)| (drawn_on(s), s.planes, std::cmp::Reverse(*index)))
+        .max_by_key(|(index, s)| (drawn_on(s), s.slices(), std::cmp::Reverse(*index)))
         .map(|(_, s)| s))
 }
 

@@ -2,6 +2,7 @@
 
 use super::object::{Attributes, Item, file_name, open_header};
 use super::phases::{self, Moment};
+use super::planes::NoSlice;
 use super::{DicomError, Progress};
 use crate::case::{PatientInfo, Remark};
 use dicom_dictionary_std::{tags, uids};
@@ -69,6 +70,7 @@ pub struct Image {
     /// SliceThickness: compared with the positions, never used in their place.
     pub thickness_mm: Option<f64>,
     pub(super) moment: Moment,
+    pub(super) no_slice: Option<NoSlice>,
 }
 
 /// One object that is not part of an image series.
@@ -280,6 +282,7 @@ impl ImageHeader {
                 position_mm: item.vector(tags::IMAGE_POSITION_PATIENT),
                 thickness_mm: item.number(tags::SLICE_THICKNESS),
                 moment: Moment::of(item),
+                no_slice: NoSlice::of(item),
             },
         }
     }

@@ -1,7 +1,7 @@
 //! CT series -> one volume of Hounsfield units, its planes where the files put them.
 
 use super::catalogue::{Image, Series};
-use super::object::{Attributes, Object, file_name, open_header};
+use super::object::{Attributes, IfSaid, Object, file_name, open_header};
 use super::pixels::read_samples;
 use super::planes::{Stack, stack};
 use super::{DicomError, Progress};
@@ -12,6 +12,9 @@ use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A gantry that leans less than this stands upright, degrees.
+const LEVEL_DEG: f64 = 0.1;
 
 /// What stands in for pixels that are padding: air.
 const AIR_HU: f32 = -1000.0;
@@ -33,6 +36,7 @@ pub fn read_ct(series: &Series, progress: Progress) -> Result<Ct, DicomError> {
         ));
     }
     remark_pixels(&facts, &names, &mut remarks);
+    remark_tilt(&grid, &facts, &names, &mut remarks);
     Ok(Ct {
         hu: Arc::new(Volume::new(Arc::new(grid), hu)),
         position,
@@ -55,6 +59,9 @@ struct Facts {
     lossy: bool,
     padded: usize,
     lowest_hu: f32,
+    highest_hu: f32,
+    /// GantryDetectorTilt, where it is not 0.
+    tilt_deg: Option<f64>,
 }
 
 fn read_planes(
@@ -100,8 +107,9 @@ fn read_planes(
 fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, DicomError> {
     let object = open_header(path)?;
     let samples = read_samples(&object, path, area)?;
-    let slope = object.number(tags::RESCALE_SLOPE);
-    let intercept = object.number(tags::RESCALE_INTERCEPT);
+    let attribute = |source| DicomError::Attribute { path: path.to_owned(), source };
+    let slope = object.try_number(tags::RESCALE_SLOPE).if_said().map_err(attribute)?;
+    let intercept = object.try_number(tags::RESCALE_INTERCEPT).if_said().map_err(attribute)?;
     if slope == Some(0.0) {
         let what = "its RescaleSlope is 0".to_owned();
         return Err(DicomError::Contradiction { path: path.to_owned(), what });
@@ -121,6 +129,8 @@ fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, Dico
         lossy: object.text(tags::LOSSY_IMAGE_COMPRESSION).as_deref() == Some("01"),
         padded: 0,
         lowest_hu: f32::INFINITY,
+        highest_hu: f32::NEG_INFINITY,
+        tilt_deg: object.number(tags::GANTRY_DETECTOR_TILT).filter(|deg| deg.abs() > LEVEL_DEG),
     };
     hu.clear();
     hu.reserve(area);
@@ -133,7 +143,12 @@ fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, Dico
         }
         let one = (a * value as f64 + b) as f32;
         facts.lowest_hu = facts.lowest_hu.min(one);
+        facts.highest_hu = facts.highest_hu.max(one);
         hu.push(one);
+    }
+    if facts.lowest_hu == f32::NEG_INFINITY || facts.highest_hu == f32::INFINITY {
+        let what = format!("its RescaleSlope of {a:e} and RescaleIntercept of {b:e} make infinite HU");
+        return Err(DicomError::Contradiction { path: path.to_owned(), what });
     }
     Ok(facts)
 }
@@ -239,5 +254,28 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     if lowest < -1024.5 {
         let message = format!("HU go down to {lowest}: values below -1024 count as air");
         remarks.push(Remark::note(message, those(&|f| f.lowest_hu < -1024.5)));
+    }
+    let beyond = |f: &Facts| f.lowest_hu < f32::from(i16::MIN) || f.highest_hu > f32::from(i16::MAX);
+    let files = those(&beyond);
+    if !files.is_empty() {
+        let highest = facts.iter().map(|f| f.highest_hu).fold(f32::NEG_INFINITY, f32::max);
+        let message = format!(
+            "HU from {lowest} to {highest} are more than 16 bits hold: is the RescaleSlope that of another unit?"
+        );
+        remarks.push(Remark::warning(message, files));
+    }
+}
+
+/// A gantry that leaned while the planes say that they do not: sheared unless somebody has sliced them anew.
+fn remark_tilt(grid: &Grid, facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
+    let upright = grid.axes()[2].z.abs() > LEVEL_DEG.to_radians().cos();
+    let leaning: Vec<(&Facts, &String)> =
+        facts.iter().zip(names).filter(|(f, _)| f.tilt_deg.is_some()).collect();
+    if let Some(deg) = leaning.iter().find_map(|(f, _)| f.tilt_deg).filter(|_| upright) {
+        let message = format!(
+            "GantryDetectorTilt is {deg} degrees and the orientation is axial: unless the images were sliced anew, the patient is \
+             sheared; the orientation is used"
+        );
+        remarks.push(Remark::warning(message, leaning.into_iter().map(|(_, n)| n.clone()).collect()));
     }
 }

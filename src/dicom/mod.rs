@@ -2,6 +2,7 @@
 
 mod assemble;
 mod catalogue;
+mod contour_places;
 mod ct;
 mod error;
 mod lengths;

@@ -2,9 +2,10 @@
 
 use super::DicomError;
 use super::catalogue::{Image, Series};
-use super::object::file_name;
+use super::object::{Attributes as _, Item, file_name};
 use crate::case::Remark;
 use crate::geometry::Grid;
+use dicom_dictionary_std::tags;
 use glam::DVec3;
 
 /// Planes nearer than this are one plane.
@@ -35,8 +36,10 @@ pub fn stack<'a>(
     let spacing = series.spacing_mm.ok_or_else(|| missing("PixelSpacing"))?;
     let [row, column] = series.orientation.ok_or_else(|| missing("ImageOrientationPatient"))?;
     let normal = row.cross(column);
-    let mut planes = Vec::with_capacity(series.images.len());
-    for image in &series.images {
+    let mut remarks = Vec::new();
+    let images = slices_of(series, &mut remarks)?;
+    let mut planes = Vec::with_capacity(images.len());
+    for image in images {
         let position = image.position_mm.ok_or_else(|| DicomError::Missing {
             path: image.path.clone(),
             attribute: "ImagePositionPatient",
@@ -47,7 +50,6 @@ pub fn stack<'a>(
         let key = |p: &Plane| p.image.instance.unwrap_or(i64::MAX);
         a.height.total_cmp(&b.height).then(key(a).cmp(&key(b))).then_with(|| a.image.path.cmp(&b.image.path))
     });
-    let mut remarks = Vec::new();
     drop_duplicates(&mut planes, same_pixels, &mut remarks);
     check_shift(&planes, normal, spacing, &mut remarks)?;
     let heights: Vec<f64> = planes.iter().map(|p| p.height - planes[0].height).collect();
@@ -71,6 +73,68 @@ fn first_of(series: &Series) -> Result<&Image, DicomError> {
         return refuse("it holds several frames (enhanced CT); export the CT as single images".to_owned());
     }
     Ok(first)
+}
+
+/// What an image of a CT series is where it is no slice of the patient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSlice {
+    Localizer,
+    /// Of maxima, minima or sums along rays.
+    Projection,
+}
+
+impl NoSlice {
+    /// By ImageType.
+    pub fn of(item: &Item) -> Option<Self> {
+        let kind = item.text(tags::IMAGE_TYPE)?.to_ascii_uppercase();
+        let values: Vec<&str> = kind.split('\\').map(str::trim).collect();
+        if values.get(2) == Some(&"LOCALIZER") {
+            return Some(Self::Localizer);
+        }
+        let mut words = values.iter().skip(2).flat_map(|v| v.split(|c: char| !c.is_ascii_alphanumeric()));
+        let projected = words.any(|word| matches!(word, "MIP" | "MINIP" | "MAXIP" | "PROJECTION"));
+        (values[0] == "DERIVED" && projected).then_some(Self::Projection)
+    }
+}
+
+impl Series {
+    /// Images that are slices of the patient.
+    pub(super) fn slices(&self) -> usize {
+        self.images.iter().filter(|i| i.no_slice.is_none()).count()
+    }
+}
+
+/// The images of a series that are slices; the others are named. A series of projections alone is shown as such.
+fn slices_of<'a>(series: &'a Series, remarks: &mut Vec<Remark>) -> Result<Vec<&'a Image>, DicomError> {
+    let those = |kind| series.images.iter().filter(move |i| i.no_slice == kind);
+    let names = |kind| those(Some(kind)).map(|i| file_name(&i.path)).collect::<Vec<_>>();
+    let [localizers, projections] = [NoSlice::Localizer, NoSlice::Projection].map(names);
+    let mut slices: Vec<&Image> = those(None).collect();
+    if slices.is_empty() {
+        slices = those(Some(NoSlice::Projection)).collect();
+        if slices.is_empty() {
+            let what = "the series holds nothing but localizers (ImageType), no slices".to_owned();
+            return Err(DicomError::Unsupported { path: series.images[0].path.clone(), what });
+        }
+        remarks.push(Remark::warning(
+            concat!(
+                "the images are projections (ImageType DERIVED, MIP): their HU are those of no tissue; ",
+                "do not compute dose on them"
+            ),
+            projections,
+        ));
+    } else if !projections.is_empty() {
+        let message = format!(
+            "{} image(s) are projections (ImageType DERIVED, MIP) and are left out",
+            projections.len()
+        );
+        remarks.push(Remark::warning(message, projections));
+    }
+    if !localizers.is_empty() {
+        let message = format!("{} image(s) are localizers (ImageType) and are left out", localizers.len());
+        remarks.push(Remark::warning(message, localizers));
+    }
+    Ok(slices)
 }
 
 struct Plane<'a> {
