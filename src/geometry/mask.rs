@@ -2,10 +2,10 @@
 //!
 //! A contour speaks for the slab half-way to the contour planes on either side, so a structure drawn on every plane of
 //! the CT fills those planes' voxels, one drawn on every second plane fills those between, and contours between CT
-//! planes or on another grid's planes are shared out by overlap. A wider gap is taken for a real one: where the next
-//! contour plane is over 2.5 times the structure's usual step away (and not on the neighbouring plane of an
-//! unevenly spaced grid), either side ends half a usual step beyond its last contour. On one plane contours combine
-//! by exclusive-or.
+//! planes or on another grid's planes are shared out by overlap. One plane that was not drawn (the next
+//! is over 1.5 times the structure's usual step away, and not on the neighbouring plane of an unevenly spaced grid) is
+//! bridged by those contours that overlap one on its other side. Elsewhere, and where the gap is over 2.5 usual steps, it is
+//! a real one: either side ends half a usual step beyond its last contour. On one plane contours combine by exclusive-or.
 
 use super::Grid;
 use super::raster::{self, Window};
@@ -377,6 +377,41 @@ mod tests {
         // Planes 1 to 4 are the voxels from 1.5 to 12.5 mm; a polygon of 180 corners.
         let want = 90.0 * 144.0 * (TAU / 180.0).sin() * 11.0 / 1000.0;
         assert!((m.volume_cm3() / want - 1.0).abs() < 5e-4, "{} for {want}", m.volume_cm3());
+    }
+
+    /// Two parts side by side, one plane between them not drawn: nothing fills it. What goes on over the plane does.
+    #[test]
+    fn a_plane_not_drawn_is_bridged_by_what_goes_on_over_it() {
+        let grid = even(DVec3::new(2.0, 2.0, 3.0), [80, 40, 21]);
+        let square = |x: f64, z: f64, half: f64| -> Vec<DVec3> {
+            [(-half, -half), (half, -half), (half, half), (-half, half)]
+                .map(|(dx, dy)| DVec3::new(x + dx, dy, z))
+                .to_vec()
+        };
+        let heights = |low: i32, high: i32| (low..=high).map(|k| 3.0 * f64::from(k));
+        // 80 mm apart: the left part ends where the right one begins two planes up.
+        let mut apart: Vec<_> = heights(-4, -1).map(|z| square(-40.0, z, 10.0)).collect();
+        apart.extend(heights(1, 4).map(|z| square(40.0, z, 10.0)));
+        let m = mask(&grid, &apart).expect("a mask");
+        let want = 8.0 * 3.0 * 0.4;
+        assert!((m.volume_cm3() - want).abs() < 1e-3 * want, "{} cm3 for {want}", m.volume_cm3());
+        assert!((0..80).all(|i| m.coverage_at(i, 20, 10) == 0.0), "the plane between is empty");
+        // A left part with a hole that goes on, beside a right part that ends: the left one is bridged, with its hole.
+        let mut one_goes_on: Vec<_> = heights(-4, 4)
+            .filter(|z| *z != 0.0)
+            .flat_map(|z| [square(-40.0, z, 10.0), square(-40.0, z, 4.0)])
+            .collect();
+        one_goes_on.extend(heights(-4, -1).map(|z| square(40.0, z, 10.0)));
+        let m = mask(&grid, &one_goes_on).expect("a mask");
+        let want = 9.0 * 3.0 * (0.4 - 0.064) + 4.0 * 3.0 * 0.4;
+        assert!((m.volume_cm3() - want).abs() < 1e-3 * want, "{} cm3 for {want}", m.volume_cm3());
+        // Across the grid's planes the same.
+        let turned = |contours: Vec<Vec<DVec3>>| -> Vec<Vec<DVec3>> {
+            contours.into_iter().map(|c| c.into_iter().map(|p| DVec3::new(p.z, p.y, p.x)).collect()).collect()
+        };
+        let grid = even(DVec3::splat(1.0), [40, 40, 120]);
+        let m = mask(&grid, &turned(apart)).expect("a mask");
+        assert!((m.volume_cm3() - 9.6).abs() < 0.3, "{} cm3", m.volume_cm3());
     }
 
     #[test]

@@ -4,8 +4,11 @@ use super::Grid;
 use glam::DVec3;
 
 /// The widest gap between contour planes that is filled, in usual steps of the structure (the median distance of its
-/// planes): one plane that was not drawn is bridged, two are a gap.
+/// planes): one plane that was not drawn is bridged, where contours of both sides overlap; two are a gap.
 const MAX_GAP: f64 = 2.5;
+
+/// Planes further apart than this have one between them that was not drawn, in usual steps.
+const NEXT_PLANE: f64 = 1.5;
 
 /// Contours closer along the normal than this lie on one plane; a contour closer to a grid plane lies on it. mm.
 const SAME_PLANE_MM: f64 = 0.1;
@@ -51,11 +54,82 @@ pub(super) fn free(contours: &[Vec<DVec3>], thickness_mm: f64) -> Vec<Slab> {
     assemble(reaches(&z, None, thickness_mm), polygons)
 }
 
-type Polygons = Vec<Vec<[f64; 2]>>;
+type Polygon = Vec<[f64; 2]>;
+type Polygons = Vec<Polygon>;
 
-fn assemble(reaches: Vec<[f64; 2]>, polygons: Vec<Polygons>) -> Vec<Slab> {
-    let pairs = reaches.into_iter().zip(polygons);
-    pairs.map(|(reach_mm, polygons)| Slab { reach_mm, polygons }).collect()
+/// How far a contour plane speaks on its own, and how far where a plane that was not drawn is bridged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Reach {
+    own_mm: [f64; 2],
+    bridged_mm: [f64; 2],
+}
+
+/// Slabs of each plane, disjoint and ascending: the bridge to the plane below of what goes on there, the plane's own, the
+/// bridge to the plane above.
+fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
+    let mut slabs = Vec::with_capacity(reaches.len());
+    for (n, (reach, own)) in reaches.iter().zip(&polygons).enumerate() {
+        let ([low, high], [lowest, highest]) = (reach.own_mm, reach.bridged_mm);
+        let bridge = |reach_mm: [f64; 2], other: usize| {
+            let polygons = overlapping(own, &polygons[other]);
+            (!polygons.is_empty()).then_some(Slab { reach_mm, polygons })
+        };
+        slabs.extend((lowest < low).then(|| bridge([lowest, low], n - 1)).flatten());
+        slabs.push(Slab { reach_mm: [low, high], polygons: own.clone() });
+        slabs.extend((highest > high).then(|| bridge([high, highest], n + 1)).flatten());
+    }
+    slabs
+}
+
+/// The polygons that overlap any of the others, with the holes in them.
+fn overlapping(own: &Polygons, others: &Polygons) -> Polygons {
+    let [own_thin, others] = [own, others].map(|side| side.iter().map(|p| thinned(p)).collect::<Polygons>());
+    let goes_on: Vec<bool> = own_thin.iter().map(|p| others.iter().any(|other| overlap(p, other))).collect();
+    let belongs = |n: usize| {
+        let inside = |m: usize| m != n && goes_on[m] && holds(&own_thin[m], own_thin[n][0]);
+        goes_on[n] || (0..own.len()).any(inside)
+    };
+    (0..own.len()).filter(|&n| belongs(n)).map(|n| own[n].clone()).collect()
+}
+
+/// Corners that tell whether polygons overlap: more make no difference that a plane was not drawn for.
+const MOST_CORNERS: usize = 256;
+
+fn thinned(polygon: &Polygon) -> Polygon {
+    polygon.iter().step_by(polygon.len().div_ceil(MOST_CORNERS).max(1)).copied().collect()
+}
+
+fn overlap(a: &Polygon, b: &Polygon) -> bool {
+    let bounds = |p: &Polygon, axis: usize| {
+        p.iter().map(|c| c[axis]).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)))
+    };
+    let apart = (0..2).any(|axis| {
+        let ((a_low, a_high), (b_low, b_high)) = (bounds(a, axis), bounds(b, axis));
+        a_high < b_low || b_high < a_low
+    });
+    let sides = |p: &'_ Polygon| (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])).collect::<Vec<_>>();
+    let cross = || sides(a).iter().any(|s| sides(b).iter().any(|t| cross(*s, *t)));
+    !apart && (holds(a, b[0]) || holds(b, a[0]) || cross())
+}
+
+/// Whether a point lies in a polygon (even-odd).
+fn holds(polygon: &Polygon, [x, y]: [f64; 2]) -> bool {
+    let mut inside = false;
+    let mut from = polygon[polygon.len() - 1];
+    for &to in polygon {
+        let at = || from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]);
+        inside ^= (from[1] > y) != (to[1] > y) && x < at();
+        from = to;
+    }
+    inside
+}
+
+type Side = ([f64; 2], [f64; 2]);
+
+fn cross((a, b): Side, (c, d): Side) -> bool {
+    let turn =
+        |p: [f64; 2], q: [f64; 2], r: [f64; 2]| (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
+    turn(a, b, c) * turn(a, b, d) < 0.0 && turn(c, d, a) * turn(c, d, b) < 0.0
 }
 
 /// Sorts contours by plane: where the planes are (ascending) and what is drawn on each.
@@ -108,16 +182,16 @@ impl GridPlanes<'_> {
 }
 
 /// How far each contour plane reaches: half-way to its neighbours; at an end or a gap as far as on the other side, or
-/// to the edge of the grid plane it lies on where the structure is drawn on every plane.
-fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) -> Vec<[f64; 2]> {
+/// to the edge of the grid plane it lies on where the structure is drawn on every plane. Bridged, it reaches half-way over
+/// the plane that was not drawn.
+fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) -> Vec<Reach> {
     let mut steps: Vec<f64> = z.windows(2).map(|w| w[1] - w[0]).collect();
     steps.sort_by(f64::total_cmp);
     let usual = steps.get((steps.len().max(1) - 1) / 2).copied().unwrap_or(lone_thickness_mm);
     let neighbours = |a: f64, b: f64| planes.is_some_and(|p| p.neighbours(a, b));
-    let joined = |n: usize| {
-        let step = z[n + 1] - z[n];
-        step <= MAX_GAP * usual || neighbours(z[n], z[n + 1])
-    };
+    // The step to the next plane up, where that is the next one, or where one was not drawn.
+    let joined = |n: usize| z[n + 1] - z[n] <= NEXT_PLANE * usual || neighbours(z[n], z[n + 1]);
+    let bridged = |n: usize| !joined(n) && z[n + 1] - z[n] <= MAX_GAP * usual;
     let reach = |n: usize| {
         let below = (n > 0 && joined(n - 1)).then(|| z[n] - z[n - 1]);
         let above = (n + 1 < z.len() && joined(n)).then(|| z[n + 1] - z[n]);
@@ -130,10 +204,13 @@ fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) ->
         };
         let edge =
             planes.filter(|_| every_plane).and_then(|p| p.at(z[n]).map(|k| (p.edges[k], p.edges[k + 1])));
-        [
+        let own_mm = [
             below.map_or_else(|| edge.map_or(z[n] - half, |e| e.0), |step| z[n] - 0.5 * step),
             above.map_or_else(|| edge.map_or(z[n] + half, |e| e.1), |step| z[n] + 0.5 * step),
-        ]
+        ];
+        let low = (n > 0 && bridged(n - 1)).then(|| 0.5 * (z[n - 1] + z[n]));
+        let high = (n + 1 < z.len() && bridged(n)).then(|| 0.5 * (z[n] + z[n + 1]));
+        Reach { own_mm, bridged_mm: [low.unwrap_or(own_mm[0]), high.unwrap_or(own_mm[1])] }
     };
     (0..z.len()).map(reach).collect()
 }
@@ -147,7 +224,9 @@ mod tests {
             Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [4, 4], centres).expect("a valid grid");
         let edges = grid.edges_mm(2);
         let planes = GridPlanes { centres: grid.planes_mm(), edges: &edges };
-        reaches(z, Some(planes), planes.thickness_near(z[0]))
+        // All on top of one another, so that every bridge is one.
+        let reaches = reaches(z, Some(planes), planes.thickness_near(z[0]));
+        reaches.iter().map(|r| r.bridged_mm).collect()
     }
 
     #[test]
