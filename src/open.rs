@@ -1,6 +1,6 @@
 //! CASE: a folder, a file, a `.mha` volume, a session or a demo -> a case.
 
-use crate::case::{Case, Ct, Remark, derived_uid};
+use crate::case::{Case, Ct, Remark, StructureSet, derived_uid};
 use crate::dicom::{self, Belonging, Choice, DicomError, Progress, WriteError};
 use crate::files::demo::{self, UnknownDemo};
 use crate::files::mha::{self, MhaError};
@@ -34,14 +34,7 @@ impl FromStr for CaseWord {
             demo::plan(name)?;
             return Ok(Self::Demo(name.to_owned()));
         }
-        let path = PathBuf::from(word);
-        let ending = path.extension().map(|e| e.to_ascii_lowercase());
-        Ok(match ending.as_deref().and_then(|e| e.to_str()) {
-            // A folder may be called anything.
-            Some("mha") if !path.is_dir() => Self::Mha(path),
-            Some("json") if !path.is_dir() => Self::Session(path),
-            _ => Self::Dicom(path),
-        })
+        Ok(Self::of_path(PathBuf::from(word)))
     }
 }
 
@@ -55,6 +48,25 @@ impl fmt::Display for CaseWord {
 }
 
 impl CaseWord {
+    /// The word for a path, whatever its name; one that is a session or a volume by its ending is taken for that.
+    pub fn of_path(path: PathBuf) -> Self {
+        let ending = path.extension().map(|e| e.to_ascii_lowercase());
+        match ending.as_deref().and_then(|e| e.to_str()) {
+            // A folder may be called anything.
+            Some("mha") if !path.is_dir() => Self::Mha(path),
+            Some("json") if !path.is_dir() => Self::Session(path),
+            _ => Self::Dicom(path),
+        }
+    }
+
+    /// The word as files keep it, which are written in UTF-8; `None` where the path is not.
+    pub fn in_utf8(&self) -> Option<String> {
+        match self {
+            Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => path.to_str().map(str::to_owned),
+            Self::Demo(_) => Some(self.to_string()),
+        }
+    }
+
     /// The word as one would call it: of a path the last part.
     pub fn short(&self) -> String {
         match self {
@@ -149,7 +161,7 @@ pub fn open(word: &CaseWord, wishes: Wishes, progress: Progress) -> Result<Case,
     match word {
         CaseWord::Dicom(path) => open_dicom(path, wishes.choice, progress),
         CaseWord::Mha(path) => open_mha(path, wishes.position.unwrap_or_default()),
-        CaseWord::Session(path) => open_session(path, wishes, progress),
+        CaseWord::Session(path) => open_session(path, wishes, progress).map(|opened| opened.case),
         CaseWord::Demo(name) => open_demo(name, progress),
     }
 }
@@ -186,7 +198,26 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
     Ok(Case { source, ct: Some(Arc::new(ct)), ..Case::default() })
 }
 
-fn open_session(path: &Path, wishes: Wishes, progress: Progress) -> Result<Case, OpenError> {
+/// A session opened: the case as it was left, and what it is a session of.
+#[derive(Debug)]
+pub struct OpenedSession {
+    pub case: Case,
+    /// The CASE itself.
+    pub word: CaseWord,
+    /// As its files have them.
+    pub structures: Arc<StructureSet>,
+    /// How it was looked at.
+    pub view: serde_json::Value,
+}
+
+/// Opens a session.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_session(path: &Path, wishes: Wishes, progress: Progress) -> Result<OpenedSession, OpenError> {
+    if !path.exists() {
+        return Err(OpenError::Nothing(path.to_owned()));
+    }
     let session = session::read(path)?;
     let inner = match session.case.parse()? {
         CaseWord::Session(_) => return Err(OpenError::SessionInSession(path.to_owned())),
@@ -195,9 +226,10 @@ fn open_session(path: &Path, wishes: Wishes, progress: Progress) -> Result<Case,
     let wrap = |source| OpenError::SessionCase { path: path.to_owned(), source: Box::new(source) };
     let wishes = Wishes { choice: chosen_before(&inner, &session, wishes.choice), ..wishes };
     let mut case = open(&inner, wishes, progress).map_err(wrap)?;
+    let structures = Arc::clone(&case.structures);
     session.restore(&mut case);
     case.source = path.display().to_string();
-    Ok(case)
+    Ok(OpenedSession { case, word: inner.absolute(), structures, view: session.view })
 }
 
 /// A relative path of a session is relative to the session's folder.

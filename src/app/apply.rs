@@ -3,6 +3,7 @@
 use super::App;
 use super::command::{Command, NewShape};
 use super::display::DoseReference;
+use super::files::Opening;
 use super::follow::Shown;
 use super::panel::wrapped;
 use super::roi::{self, Shape};
@@ -107,8 +108,9 @@ impl App {
             Command::AddBody => self.add_body(),
             Command::Open(word) => self.open(&word),
             Command::OpenSeries(index) => {
-                if let Some(word) = state.origin.as_ref().map(|o| o.word.to_string()) {
-                    self.open_with(&word, Choice { series: Some(index), ..Choice::default() }, None);
+                if let Some(word) = state.origin.as_ref().map(|o| o.word.clone()) {
+                    let choice = Choice { series: Some(index), ..Choice::default() };
+                    self.open_or_ask(Opening { choice, ..Opening::of(word) });
                 }
             }
             Command::Recompute => state.follow.forget_failures(),
@@ -117,6 +119,11 @@ impl App {
             Command::SaveHuTable(path) => self.save_hu_table(path),
             Command::HuDraft(draft) => state.hu_draft = draft,
             Command::UseHuDraft => self.use_hu_draft(),
+            Command::Save => self.save(),
+            Command::Reply(reply) => self.reply(reply),
+            Command::Recover(path) => self.recover(path),
+            Command::DiscardLeftOver(path) => self.discard_left_over(path),
+            Command::LeaveLeftOvers => state.left_over.clear(),
             Command::SavePlan(path) => self.save_plan(path),
             Command::SaveSession(path) => self.save_session(path),
         }

@@ -7,6 +7,7 @@ use super::hu_draft::HuDraft;
 use super::register::RegisterAction;
 use super::roi::Shape;
 use super::state::{DvhDisplay, NoticeKind, Selection, Workspace};
+use super::unsaved::Reply;
 use super::view::ViewKind;
 use crate::case::Edit;
 use crate::worker::Slot;
@@ -21,6 +22,14 @@ pub enum Command {
     OpenSeries(usize),
     /// Asks the desktop for a folder or file, then does with it what it was asked for.
     Pick(Ask),
+    /// Saves the session where it was last saved, else asks where.
+    Save,
+    /// What becomes of unsaved work.
+    Reply(Reply),
+    /// Opens, throws away or (`None`) leaves for later what an earlier window left.
+    Recover(PathBuf),
+    DiscardLeftOver(PathBuf),
+    LeaveLeftOvers,
     SavePlan(PathBuf),
     SaveSession(PathBuf),
     OpenHuTable(PathBuf),

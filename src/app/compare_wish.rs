@@ -8,7 +8,7 @@ use super::report;
 use super::state::NoticeKind;
 use super::view::ViewKind;
 use crate::case::Case;
-use crate::worker::{Slot, Task};
+use crate::worker::Task;
 use glam::DVec3;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -104,7 +104,7 @@ impl App {
         let task = Task::new(format!("Writing {}", path.display()), move |_| {
             report::write(&report, &path).map(|()| Answer::Saved(path))
         });
-        self.worker.submit(Slot::Save, task);
+        self.submit_save(task);
         self.idle_frames = 0;
     }
 }

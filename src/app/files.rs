@@ -7,10 +7,11 @@ use super::follow::{Answer, Opened, Shown, work};
 use super::record::Record;
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
+use super::unsaved::Work;
 use crate::analysis::{combined, contradiction, is_computed};
 use crate::case::{Case, Dose, Edit, Placement, Remark, Severity, Structure};
 use crate::dicom::Choice;
-use crate::files::{plan_toml, replace_file};
+use crate::files::{plan_toml, replace_file, session};
 use crate::open::CaseWord;
 use crate::physics::HuTable;
 use crate::results::patient_grid;
@@ -74,6 +75,23 @@ pub(super) fn desktop_dialog() -> Dialog {
     })
 }
 
+/// A case to be opened.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    pub word: CaseWord,
+    pub choice: Choice,
+    /// A plan file, put before the case's own plans.
+    pub plan: Option<PathBuf>,
+    /// The word is unsaved work that a window left here.
+    pub recovers: Option<PathBuf>,
+}
+
+impl Opening {
+    pub fn of(word: CaseWord) -> Self {
+        Self { word, choice: Choice::default(), plan: None, recovers: None }
+    }
+}
+
 /// A path with the ending that its kind of file is known by.
 pub(super) fn with_ending(path: PathBuf, ending: &str) -> PathBuf {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending)) {
@@ -100,8 +118,21 @@ impl App {
                 return;
             }
         };
+        self.open_or_ask(Opening { choice, plan, ..Opening::of(word) });
+    }
+
+    /// As [`Self::open`], by a path that need not be UTF-8.
+    pub(super) fn open_path(&mut self, path: PathBuf) {
+        self.open_or_ask(Opening::of(CaseWord::of_path(path)));
+    }
+
+    /// Gives a case to the worker to be read, over work that may go.
+    pub(super) fn begin_opening(&mut self, opening: Opening) {
+        let Opening { word, choice, plan, recovers } = opening;
+        self.may_go = Some(Work::of(&self.state));
         let task = Task::new(format!("Opening {}", word.short()), move |watch| {
-            work::open(&word, choice, plan.as_deref(), watch).map(Answer::Opened)
+            let opened = work::open(&word, choice, plan.as_deref(), watch)?;
+            Ok::<_, String>(Answer::Opened(Box::new(Opened { recovers, ..*opened })))
         });
         self.worker.submit(Slot::Open, task);
         self.idle_frames = 0;
@@ -109,9 +140,18 @@ impl App {
 
     /// Puts a new case on show.
     pub(super) fn show_case(&mut self, opened: Opened) {
-        let Opened { case, word, series, structures, record } = opened;
+        let Opened { mut case, word, series, structures, mut record, mut session, recovers } = opened;
+        if recovers.is_some() {
+            // The file of a window that is gone is no session of the user's.
+            session = record.as_mut().and_then(Record::take_session_file);
+            case.source =
+                session.as_ref().map_or_else(|| word.to_string(), |path| path.display().to_string());
+        }
+        self.cases += 1;
+        let remembered =
+            session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
         let state = &mut self.state;
-        state.origin = Some(Origin { word, series, structures });
+        state.origin = Some(Origin { word, session, number: self.cases, series, structures });
         for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
             state.notices.add(NoticeKind::Warning, notice_of(remark));
         }
@@ -147,7 +187,6 @@ impl App {
         if let Err(error) = state.history.apply(Edit::Load(Box::new(case)), None) {
             state.notices.add(NoticeKind::Error, error.to_string());
         }
-        let mut record = record;
         let register = record.as_mut().and_then(Record::take_register);
         if let Some(trouble) = record.and_then(|r| r.restore(state)) {
             state.notices.add(NoticeKind::Warning, trouble);
@@ -164,6 +203,11 @@ impl App {
         }
         if let Some(wish) = self.register_wish.take() {
             self.begin_register(wish);
+        }
+        self.state.saved = Some(Work::of(&self.state));
+        match recovers {
+            Some(path) => self.recovered(path),
+            None => self.remember_case(remembered.as_deref()),
         }
     }
 
@@ -195,9 +239,13 @@ impl App {
         let picked: Vec<Picked> = self.picked.1.try_iter().collect();
         for (ask, path, took) in picked {
             match (ask, path) {
-                (_, None) if took < NO_DIALOG => self.no_dialog(),
+                (_, None) if took < NO_DIALOG => {
+                    self.save_ended();
+                    self.no_dialog();
+                }
+                (Ask::SaveSession, None) => self.save_ended(),
                 (_, None) => {}
-                (Ask::OpenFolder | Ask::OpenFile, Some(path)) => self.open(&path.display().to_string()),
+                (Ask::OpenFolder | Ask::OpenFile, Some(path)) => self.open_path(path),
                 (Ask::OpenXray, Some(path)) => self.open_xray(path, Placement::default(), None),
                 (Ask::OpenHuTable, Some(path)) => self.open_hu_table(path),
                 (Ask::OpenDose, Some(path)) => self.open_dose(path, None),
@@ -210,13 +258,33 @@ impl App {
         }
     }
 
+    /// What is dropped on the window is opened.
+    pub(super) fn take_dropped(&mut self, ctx: &egui::Context) {
+        let dropped = ctx.input(|i| i.raw.dropped_files.clone());
+        match dropped.as_slice() {
+            [] => {}
+            [one] => self.open_path(one.path().to_owned()),
+            more => {
+                let text = format!("{} files were dropped: drop one, or the folder they are in.", more.len());
+                self.state.notices.add(NoticeKind::Warning, text);
+            }
+        }
+    }
+
     pub(super) fn save_plan(&mut self, path: PathBuf) {
         let Some(plan) = self.state.plan().cloned() else { return };
         let path = with_ending(path, "toml");
         let task = Task::new(format!("Saving {}", path.display()), move |_| {
             plan_toml::write(&path, &plan).map(|()| Answer::Saved(path))
         });
-        self.worker.submit(Slot::Save, task);
+        self.submit_save(task);
+    }
+
+    /// Files are written one by one: none takes the place of another.
+    pub(super) fn submit_save(&mut self, task: Task<Answer>) {
+        self.new_saves += 1;
+        self.saves += 1;
+        self.worker.submit(Slot::Save(self.new_saves), task);
     }
 
     pub(super) fn save_session(&mut self, path: PathBuf) {
@@ -224,12 +292,15 @@ impl App {
         let Some(origin) = state.origin.clone() else { return };
         let path = with_ending(path, "json");
         let case = state.case().clone();
-        let record = Record::of(state);
+        let (record, work) = (Record::of(state), Work::of(state));
+        let path = std::path::absolute(&path).unwrap_or(path);
         let task = Task::new(format!("Saving {}", path.display()), move |_| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
-            work::save_session(&path, &case, &origin, view).map(|()| Answer::Saved(path))
+            let session = work::session_of(&case, &origin, view)?;
+            session::write(&path, &session).map_err(|e| e.to_string())?;
+            Ok::<_, String>(Answer::SessionSaved(path, Box::new(work), origin.number))
         });
-        self.worker.submit(Slot::Save, task);
+        self.submit_save(task);
     }
 
     /// Reads a HU table and puts it in force.
@@ -264,7 +335,7 @@ impl App {
             })?;
             Ok::<_, String>(Answer::Saved(path))
         });
-        self.worker.submit(Slot::Save, task);
+        self.submit_save(task);
     }
 
     /// Reads a dose from a file into the case, for a side of the comparison where one is named.

@@ -9,7 +9,7 @@ use crate::geometry::Grid;
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
 
 /// Shown in the about box.
-pub const HELP: [(&str, &str); 19] = [
+pub const HELP: [(&str, &str); 20] = [
     ("Wheel", "next slice"),
     ("Drag", "pan"),
     ("Ctrl + wheel", "zoom"),
@@ -28,6 +28,7 @@ pub const HELP: [(&str, &str); 19] = [
     ("Space, held", "with X-rays: the DRR alone"),
     ("Ctrl + Z, Ctrl + Y", "undo, redo"),
     ("Ctrl + O", "open a folder"),
+    ("Ctrl + S", "save the session"),
     ("F1", "this box"),
 ];
 
@@ -35,6 +36,7 @@ const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z)
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
 const REDO_SHIFT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
 const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
+const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 
 const PRESET_KEYS: [Key; 6] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6];
 
@@ -82,6 +84,8 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
             commands.push(Command::Undo);
         } else if i.consume_shortcut(&OPEN) {
             commands.push(Command::Pick(Ask::OpenFolder));
+        } else if i.consume_shortcut(&SAVE) {
+            commands.push(Command::Save);
         }
         if i.consume_key(Modifiers::NONE, Key::F1) {
             commands.push(Command::About(true));

@@ -16,6 +16,7 @@ pub mod offscreen;
 pub mod panel;
 mod picture;
 mod record;
+mod recovery;
 pub mod register;
 pub mod render;
 pub mod report;
@@ -23,6 +24,7 @@ pub mod roi;
 mod run;
 pub mod state;
 pub mod theme;
+pub mod unsaved;
 pub mod view;
 pub mod workspace;
 
@@ -40,6 +42,7 @@ use follow::Answer;
 use state::{State, Workspace};
 use std::path::PathBuf;
 use std::sync::Arc;
+use unsaved::Work;
 use view::{ViewKind, ViewState};
 
 /// The window.
@@ -72,6 +75,19 @@ pub struct App {
     register_wish: Option<register::RegisterWish>,
     /// Frames since the worker was last busy.
     idle_frames: u32,
+    /// From run to run.
+    memory: recovery::Memory,
+    /// Cases shown so far.
+    cases: u64,
+    /// Files written so far, and those being written.
+    new_saves: usize,
+    saves: usize,
+    /// Work that the case being opened may take the place of.
+    may_go: Option<Work>,
+    /// Nothing keeps the window open any more.
+    closing: bool,
+    close_once_written: bool,
+    title: String,
 }
 
 impl App {
@@ -101,6 +117,14 @@ impl App {
             report: None,
             register_wish: None,
             idle_frames: 0,
+            memory: recovery::Memory::default(),
+            cases: 0,
+            new_saves: 0,
+            saves: 0,
+            may_go: None,
+            closing: false,
+            close_once_written: false,
+            title: String::new(),
         })
     }
 
@@ -119,6 +143,9 @@ impl App {
         app.wish = options.compare;
         app.engine_wish = options.engine;
         app.register_wish = options.register;
+        if let Some(folder) = options.state_folder {
+            app.begin_memory(folder);
+        }
         if let Some(word) = &options.case {
             app.open_with(word, Default::default(), options.plan);
         }
@@ -185,6 +212,7 @@ impl App {
                 });
         }
         CentralPanel::default().frame(Frame::new().fill(theme::GROUND)).show(ui, |ui| {
+            panel::unsaved::left_over(ui, state, commands);
             panel::notices::show(ui, state, commands);
             match state.workspace {
                 Workspace::Plan => workspace::plan::show(ui, state, &self.gpu, &mut self.views, commands),
@@ -199,14 +227,22 @@ impl App {
         let facts = panel::about::Facts { graphics: self.gpu.device_name() };
         panel::about::show(ui.ctx(), state, &facts, commands);
         panel::removal::show(ui.ctx(), state, commands);
+        panel::unsaved::question(ui.ctx(), state, commands);
     }
 }
 
 impl eframe::App for App {
-    fn logic(&mut self, _ctx: &egui::Context, _frame: &mut eframe::Frame) {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
         self.take_picked();
         self.follow();
         self.report_when_settled();
+        self.watch_closing(ctx);
+        self.keep_unsaved(ctx);
+        self.show_title(ctx);
+    }
+
+    fn on_exit(&mut self) {
+        self.end_memory();
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
@@ -214,6 +250,7 @@ impl eframe::App for App {
         let keyboard = keys::Keyboard::of(ui.ctx());
         self.panels(ui, &mut commands);
         keys::commands(ui.ctx(), keyboard, &self.state, &mut commands);
+        self.take_dropped(ui.ctx());
         for command in commands.take() {
             self.apply(command);
         }

@@ -6,10 +6,12 @@ use super::follow::{EngineChoice, Settings};
 use super::register::RegisterRecord;
 use super::roi::Shape;
 use super::state::State;
+use crate::analysis::body_of;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::physics::HuTable;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// All optional: a session of an earlier or later version gives what it has.
@@ -34,6 +36,11 @@ pub struct Record {
     compare: Option<Compare>,
     /// Of the Register workspace.
     register: Option<RegisterRecord>,
+    /// The user took the body away: none is made in its place.
+    without_body: bool,
+    /// Of unsaved work: where it was last saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_file: Option<String>,
 }
 
 impl Record {
@@ -52,7 +59,23 @@ impl Record {
             hu_table: Some(settings.hu_table.to_toml()),
             compare: Some(state.compare.clone()),
             register: Some(RegisterRecord::of(&state.register)),
+            without_body: body_of(&state.case().structures).is_none(),
+            session_file: None,
         }
+    }
+
+    /// As [`Self::of`], with the session file that the work was last saved in.
+    pub fn of_unsaved(state: &State) -> Self {
+        let session = state.origin.as_ref().and_then(|o| o.session.as_ref()?.to_str());
+        Self { session_file: session.map(str::to_owned), ..Self::of(state) }
+    }
+
+    pub fn is_without_body(&self) -> bool {
+        self.without_body
+    }
+
+    pub fn take_session_file(&mut self) -> Option<PathBuf> {
+        self.session_file.take().map(PathBuf::from)
     }
 
     /// Its part of the Register workspace, which is taken up once the case is on show.

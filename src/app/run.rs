@@ -29,6 +29,8 @@ pub struct Options {
     pub device: Wish,
     /// X-rays to register, and how.
     pub register: Option<RegisterWish>,
+    /// Where unsaved work and recent cases are remembered; nowhere without one.
+    pub state_folder: Option<PathBuf>,
 }
 
 /// Why there is no window.

@@ -6,10 +6,13 @@ use super::follow::Follow;
 use super::hu_draft::HuDraft;
 use super::register::Register;
 use super::roi::Shapes;
+use super::unsaved::{Question, Work};
 use crate::case::{Beam, Case, History, Plan, Receipt, Structure, StructureSet};
+use crate::files::LeftOver;
 use crate::open::CaseWord;
 use glam::DVec3;
 use std::collections::{BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +22,14 @@ pub struct State {
     pub history: History,
     /// Where the case came from.
     pub origin: Option<Origin>,
+    /// What was last opened or saved; `None` of work that was recovered.
+    pub saved: Option<Work>,
+    /// Asked before unsaved work would be lost.
+    pub question: Option<Question>,
+    /// Unsaved work of windows that are gone.
+    pub left_over: Vec<LeftOver>,
+    /// CASE words, newest first.
+    pub recent: Vec<String>,
     /// The plan on show, by index.
     pub plan: usize,
     pub selection: Selection,
@@ -51,6 +62,10 @@ impl Default for State {
         Self {
             history: History::default(),
             origin: None,
+            saved: None,
+            question: None,
+            left_over: Vec::new(),
+            recent: Vec::new(),
             plan: 0,
             selection: Selection::Nothing,
             workspace: Workspace::Plan,
@@ -125,10 +140,25 @@ impl State {
 /// Where a case came from, and what its files held.
 #[derive(Clone, Debug)]
 pub struct Origin {
+    /// The CASE itself, of a session that which it is of.
     pub word: CaseWord,
+    /// The session file last opened or saved.
+    pub session: Option<PathBuf>,
+    /// Counts the cases shown.
+    pub number: u64,
     /// Image series of the folder.
     pub series: Vec<SeriesLine>,
     pub structures: Arc<StructureSet>,
+}
+
+impl Origin {
+    /// What the case is called: the last part of its path.
+    pub fn name(&self) -> String {
+        match &self.session {
+            Some(path) => CaseWord::Session(path.clone()).short(),
+            None => self.word.short(),
+        }
+    }
 }
 
 /// An image series as the tree lists it.

@@ -332,6 +332,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         compare: (args.workspace == Workspace::Compare).then(|| args.compare.wish(aside.path())),
         device,
         register: register(args)?,
+        state_folder: None,
     };
     let shot = picture(options, args.size, PATIENCE).map_err(|e| anyhow!(aside.unsaid(&e.to_string())))?;
     outputs.write(|| {

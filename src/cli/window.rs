@@ -9,6 +9,7 @@ use crate::app::offscreen::OffscreenError;
 use crate::app::{Options, RunError, ShotError, has_display, picture};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{Watch, Wish};
+use crate::files::{recent_cases, state_folder};
 use crate::open::{CaseWord, Wishes, open};
 use crate::physics::HuTable;
 use anyhow::{Context as _, anyhow};
@@ -34,10 +35,15 @@ pub fn run(
     device: Wish,
 ) -> Result<Option<Answer>, Failure> {
     let computing = device.resolve()?.to_string();
+    let named = case.is_some();
     let case: CaseWord =
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
     if has_display() {
-        let options = Options { case: Some(case.to_string()), device, ..Options::default() };
+        let state_folder = state_folder();
+        // Who has opened cases before is shown those.
+        let known = state_folder.as_deref().is_some_and(|folder| !recent_cases(folder).is_empty());
+        let case = (named || !known).then(|| case.to_string());
+        let options = Options { case, device, state_folder, ..Options::default() };
         match crate::app::run(options) {
             Ok(()) => return Ok(None),
             Err(RunError::NoDisplay) => {}

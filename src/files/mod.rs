@@ -7,9 +7,15 @@ pub mod pdf;
 pub mod picture;
 pub mod plan_toml;
 mod private;
+mod recent;
+mod recovery;
 mod replace;
 pub mod session;
+mod state_folder;
 
 pub use cache::cache_folder;
 pub use private::{is_private, make_private};
+pub use recent::{add_recent_case, recent_cases};
+pub use recovery::{Keeper, LeftOver};
 pub use replace::{Temporary, remove_temporaries_on_signals, replace_file, together};
+pub use state_folder::state_folder;

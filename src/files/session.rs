@@ -66,7 +66,7 @@ impl Session {
         let now = &case.structures.structures;
         let unchanged = |s: &Structure| loaded.structures.contains(s);
         let gone = |s: &Structure| now.iter().all(|n| n.number != s.number);
-        Self {
+        let mut new = Self {
             version: VERSION,
             case: word.to_owned(),
             series_uid: case.ct.as_ref().map(|ct| ct.series_uid.clone()),
@@ -75,22 +75,35 @@ impl Session {
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),
             view,
+        };
+        if new.restored(loaded) != *now {
+            // Another order, or a number used again: the structures stand here as they are.
+            new.structures.clone_from(now);
+            new.removed_structures = loaded.structures.iter().map(|s| s.number).collect();
         }
+        new
+    }
+
+    /// The structures of the files as the session has them.
+    fn restored(&self, loaded: &StructureSet) -> Vec<Structure> {
+        let removed = |s: &Structure| self.removed_structures.contains(&s.number);
+        let mut set: Vec<Structure> = loaded.structures.iter().filter(|s| !removed(s)).cloned().collect();
+        for saved in &self.structures {
+            match set.iter_mut().find(|s| s.number == saved.number && !removed(saved)) {
+                Some(there) => *there = saved.clone(),
+                None => set.push(saved.clone()),
+            }
+        }
+        set
     }
 
     /// Makes of a freshly opened case what it was when the session was saved.
     pub fn restore(&self, case: &mut Case) {
         case.plans = self.plans.iter().cloned().map(Arc::new).collect();
-        let set = Arc::make_mut(&mut case.structures);
-        set.structures.retain(|s| !self.removed_structures.contains(&s.number));
-        for saved in &self.structures {
-            match set.structures.iter_mut().find(|s| s.number == saved.number) {
-                Some(there) => *there = saved.clone(),
-                None => set.structures.push(saved.clone()),
-            }
-        }
+        let structures = self.restored(&case.structures);
+        Arc::make_mut(&mut case.structures).structures = structures;
         // A structure set that changed since may have grown a structure of the same name.
-        set.tell_apart();
+        Arc::make_mut(&mut case.structures).tell_apart();
     }
 }
 

@@ -39,8 +39,14 @@ pub enum Slot {
     BeamDose { plan: usize, beam: usize },
     /// Radiological depth from one source.
     Path,
-    /// Writing to disk.
-    Save,
+    /// Writing to disk; each asking has a number of its own.
+    Save(usize),
+    /// Unsaved work kept.
+    Autosave,
+    /// What earlier windows left.
+    Memory,
+    /// The list of recent cases.
+    Recent,
     /// A HU table read from a file.
     HuTable,
     /// X-rays read or made up; each asking has a number of its own.

@@ -13,3 +13,4 @@ mod register_kept;
 mod rois;
 mod standing;
 mod tools;
+mod unsaved;

@@ -16,7 +16,7 @@ pub(super) mod work;
 pub use crate::results::{Certainty, EndsAt, EngineChoice, Settings, Shown};
 pub use gamma::{Freshness, GammaAnswer};
 pub(in crate::app) use take::is_worth_a_line;
-pub use work::{Answer, Opened};
+pub use work::{Answer, Opened, session_of};
 
 use super::state::State;
 use crate::analysis::{Dvh, Ready, beams_left_out, is_computed};

@@ -39,6 +39,7 @@ impl App {
             _ => follow.dvh_asked,
         };
         if news.is_last() {
+            self.saves -= usize::from(matches!(slot, Slot::Save(_)));
             jobs.live.retain(|j| j.id != job);
             if slot == Slot::Dvh {
                 self.state.follow.dvh_asked = None;
@@ -92,10 +93,14 @@ impl App {
         let images = patient_grid(case).map(|(_, id)| id);
         let follow = &mut self.state.follow;
         match answer {
-            Answer::Opened(opened) => self.show_case(*opened),
+            Answer::Opened(opened) => self.take_case(*opened),
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
             }
+            Answer::SessionSaved(path, work, of_case) => self.session_saved(path, *work, of_case),
+            Answer::Remembered(remembered) => self.take_remembered(*remembered),
+            Answer::Recent(words) => self.state.recent = words,
+            Answer::Kept => {}
             Answer::Patient(inputs, patient) => {
                 if Some(inputs.ct) == ct {
                     follow.patient.have = Some((inputs, patient));
@@ -162,6 +167,13 @@ impl App {
                 }
                 return;
             }
+            Slot::Save(_) => self.save_ended(),
+            // Said once, not each minute.
+            Slot::Autosave => {
+                let text = format!("Unsaved work is not kept against a crash: {message}.");
+                self.state.notices.add_once(NoticeKind::Warning, text);
+                return;
+            }
             // Its panel says why.
             Slot::Gamma | Slot::GammaFigures => {
                 follow.gamma_failed(slot, &message);
@@ -219,6 +231,9 @@ pub(in crate::app) fn is_worth_a_line(slot: Slot) -> bool {
             | Slot::GammaFigures
             | Slot::Meter
             | Slot::MetricValue
+            | Slot::Autosave
+            | Slot::Memory
+            | Slot::Recent
     )
 }
 

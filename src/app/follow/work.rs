@@ -10,18 +10,20 @@ use crate::analysis::{
 };
 use crate::app::compare::Side;
 use crate::app::record::Record;
+use crate::app::recovery::Remembered;
 use crate::app::register::RegisterAnswer;
 use crate::app::state::{Origin, SeriesLine};
+use crate::app::unsaved::Work;
 use crate::case::{Case, Ct, Dose, DoseStatus, Normalisation, Plan, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::Watch;
 use crate::engine::cccs::Quality;
 use crate::engine::gamma::GammaResult;
 use crate::engine::mccs::{MccsDose, Next};
-use crate::files::session::{self, Session, SessionError};
+use crate::files::session::Session;
 use crate::files::{mha, plan_toml};
 use crate::geometry::{Mask, Volume, VolumeId};
-use crate::open::{CaseWord, Wishes};
+use crate::open::{CaseWord, OpenedSession, Wishes, open_session};
 use crate::physics::HuTable;
 use crate::results::{
     BeamInputs, Certainty, EngineChoice, PatientInputs, RunInputs, Settings, Shown, SumInputs,
@@ -38,6 +40,12 @@ const PREVIEW_GRID_MM: f64 = 5.0;
 pub enum Answer {
     Opened(Box<Opened>),
     Saved(PathBuf),
+    /// A session is written that holds this work, of the case with this number.
+    SessionSaved(PathBuf, Box<Work>, u64),
+    Remembered(Box<Remembered>),
+    Recent(Vec<String>),
+    /// Unsaved work is kept, or no longer needs to be.
+    Kept,
     HuTable(Arc<HuTable>),
     Patient(PatientInputs, Ready),
     Beam {
@@ -78,12 +86,17 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Opened {
     pub case: Case,
+    /// The CASE itself, of a session that which it is of.
     pub word: CaseWord,
     pub series: Vec<SeriesLine>,
     /// As the files have them.
     pub structures: Arc<StructureSet>,
     /// How a session was looked at.
     pub record: Option<Record>,
+    /// The session file that was opened.
+    pub session: Option<PathBuf>,
+    /// It is unsaved work that a window left here.
+    pub recovers: Option<PathBuf>,
 }
 
 /// A structure's DVH, or why it has none.
@@ -327,21 +340,35 @@ pub fn open(
         watch.report(done);
         !watch.is_cancelled()
     };
-    let (mut case, series) = match word {
+    let mut base = word.clone();
+    let mut record = None;
+    let (mut case, series, structures) = match word {
         CaseWord::Dicom(path) if path.exists() => {
             let catalogue = dicom::scan(path, &|done| progress(0.1 * done)).map_err(|e| e.to_string())?;
             let case = dicom::load(&catalogue, choice, &|done| progress(0.1 + 0.9 * done));
-            (case.map_err(|e| e.to_string())?, series_lines(&catalogue))
+            let case = case.map_err(|e| e.to_string())?;
+            let structures = case.structures.clone();
+            (case, series_lines(&catalogue), structures)
+        }
+        CaseWord::Session(path) => {
+            let opened = open_session(path, Wishes { choice, position: None }, &progress);
+            let OpenedSession { case, word, structures, view } = opened.map_err(|e| e.to_string())?;
+            base = word;
+            // A record that does not read is as good as none.
+            record = serde_json::from_value::<Record>(view).ok();
+            (case, Vec::new(), structures)
         }
         _ => {
             let case = crate::open::open(word, Wishes { choice, position: None }, &progress);
-            (case.map_err(|e| e.to_string())?, Vec::new())
+            let case = case.map_err(|e| e.to_string())?;
+            let structures = case.structures.clone();
+            (case, Vec::new(), structures)
         }
     };
-    let structures = case.structures.clone();
-    if let Some(ct) = case.ct.clone().filter(|_| body_of(&structures).is_none()) {
+    let wanted = !record.as_ref().is_some_and(Record::is_without_body);
+    if let Some(ct) = case.ct.clone().filter(|_| wanted && body_of(&case.structures).is_none()) {
         // Dose needs to know where the patient ends: a couch and the air around are none.
-        if let Some(made) = body_from_ct(&ct, &structures, watch).map_err(|e| e.to_string())? {
+        if let Some(made) = body_from_ct(&ct, &case.structures, watch).map_err(|e| e.to_string())? {
             Arc::make_mut(&mut case.structures).structures.push(made);
         }
     }
@@ -350,14 +377,11 @@ pub fn open(
         let plan = plan_toml::read(path, position).map_err(|e| e.to_string())?;
         case.plans.insert(0, Arc::new(plan));
     }
-    let record = record_of(word).map_err(|e| e.to_string())?;
-    Ok(Box::new(Opened { case, word: word.absolute(), series, structures, record }))
-}
-
-/// How a session was looked at; a record that does not read is as good as none.
-fn record_of(word: &CaseWord) -> Result<Option<Record>, SessionError> {
-    let CaseWord::Session(path) = word else { return Ok(None) };
-    Ok(serde_json::from_value(session::read(path)?.view).ok())
+    let session = match word {
+        CaseWord::Session(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+        _ => None,
+    };
+    Ok(Box::new(Opened { case, word: base.absolute(), series, structures, record, session, recovers: None }))
 }
 
 fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
@@ -371,34 +395,10 @@ fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
     catalogue.series.iter().enumerate().map(line).collect()
 }
 
-/// Writes what the case has become since it was opened. A session saved from a session names the same images, and
-/// keeps what the earlier one had changed.
-pub fn save_session(
-    path: &Path,
-    case: &Case,
-    origin: &Origin,
-    view: serde_json::Value,
-) -> Result<(), String> {
-    let new = match &origin.word {
-        CaseWord::Session(old_path) => {
-            let old = session::read(old_path).map_err(|e| e.to_string())?;
-            let folder = old_path.parent().unwrap_or(Path::new(""));
-            let word = if old.case.starts_with("demo:") {
-                old.case.clone()
-            } else {
-                folder.join(&old.case).display().to_string()
-            };
-            let mut new = Session::new(case, &word, &origin.structures, view);
-            for structure in &case.structures.structures {
-                let saved_then = old.structures.iter().any(|s| s.number == structure.number);
-                if saved_then && new.structures.iter().all(|s| s.number != structure.number) {
-                    new.structures.push(structure.clone());
-                }
-            }
-            new.removed_structures.extend(&old.removed_structures);
-            new
-        }
-        word => Session::new(case, &word.to_string(), &origin.structures, view),
-    };
-    session::write(path, &new).map_err(|e| e.to_string())
+/// What the case has become since it was opened, as a session.
+pub fn session_of(case: &Case, origin: &Origin, view: serde_json::Value) -> Result<Session, String> {
+    let word = origin.word.in_utf8().ok_or_else(|| {
+        format!("the name of '{}' is not UTF-8, and a session names its case: rename it", origin.word)
+    })?;
+    Ok(Session::new(case, &word, &origin.structures, view))
 }

@@ -13,6 +13,7 @@ pub mod removal;
 pub mod status;
 pub mod toolbar;
 pub mod tree;
+pub mod unsaved;
 mod widget;
 
 pub use colour::colour_button;

@@ -6,6 +6,7 @@ use crate::app::command::{Command, Commands};
 use crate::app::display::{WINDOW_PRESETS, WindowLevel};
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
+use crate::app::workspace::plan::recent;
 use crate::files::demo::DEMOS;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{Align, Button, Layout, PopupCloseBehavior, Ui};
@@ -30,7 +31,7 @@ fn menu<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) -> R) -> Optio
 /// Shows the bar.
 pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     ui.horizontal(|ui| {
-        open_menu(ui, drafts, commands);
+        open_menu(ui, state, drafts, commands);
         save_menu(ui, state, drafts, commands);
         ui.separator();
         if ui.add_enabled(state.can_undo(), Button::new("Undo")).clicked() {
@@ -88,7 +89,7 @@ fn person(name: &str) -> String {
     }
 }
 
-fn open_menu(ui: &mut Ui, drafts: &mut Drafts, commands: &mut Commands) {
+fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.open_shown;
     let shown = menu(ui, "Open", |ui| {
         ui.set_min_width(300.0);
@@ -108,6 +109,10 @@ fn open_menu(ui: &mut Ui, drafts: &mut Drafts, commands: &mut Commands) {
                 commands.push(Command::Open(word));
                 ui.close();
             }
+        }
+        if !state.recent.is_empty() {
+            ui.separator();
+            recent(ui, state, commands);
         }
         ui.separator();
         ui.weak("Folder, file or demo:NAME");

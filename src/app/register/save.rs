@@ -6,7 +6,7 @@ use crate::app::follow::Answer;
 use crate::app::state::NoticeKind;
 use crate::dicom::{Belonging, write_registration};
 use crate::registration::spatial_registration;
-use crate::worker::{Slot, Task};
+use crate::worker::Task;
 use std::path::PathBuf;
 
 impl App {
@@ -31,6 +31,6 @@ impl App {
             let object = spatial_registration(&pose, centre_mm, &image.radiograph, &ct, &case);
             write_registration(&path, &object, &ct, &Belonging::of(&case)).map(|()| Answer::Saved(path))
         });
-        self.worker.submit(Slot::Save, task);
+        self.submit_save(task);
     }
 }

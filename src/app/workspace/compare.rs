@@ -22,7 +22,7 @@ const FLICKER: Key = Key::Space;
 /// Shows the choice of layout and the views.
 pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
     if !state.is_loaded() {
-        plan::empty(ui, commands);
+        plan::empty(ui, state, commands);
         return;
     }
     egui::Panel::top("layouts").frame(theme::bar_frame()).show(ui, |ui| bar(ui, state, commands));

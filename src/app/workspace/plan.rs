@@ -17,7 +17,7 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
     let all = ui.available_rect_before_wrap();
     ui.painter().rect_filled(all, 0.0, theme::GROUND);
     if !state.is_loaded() {
-        empty(ui, commands);
+        empty(ui, state, commands);
         return;
     }
     let scene = scene(state, gpu);
@@ -124,7 +124,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
 }
 
 /// The first page: what one can open.
-pub(super) fn empty(ui: &mut Ui, commands: &mut Commands) {
+pub(super) fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.vertical_centered(|ui| {
         ui.add_space(0.3 * ui.available_height());
         ui.heading("Open a case");
@@ -136,8 +136,35 @@ pub(super) fn empty(ui: &mut Ui, commands: &mut Commands) {
         if ui.button("Open the thorax demo").clicked() {
             commands.push(Command::Open("demo:thorax".to_owned()));
         }
+        if !state.recent.is_empty() {
+            ui.add_space(14.0);
+            ui.weak("Recent");
+            ui.set_max_width(420.0);
+            recent(ui, state, commands);
+        }
     });
 }
+
+/// The cases opened last, one a line: the name, and where it lies.
+pub fn recent(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    for word in &state.recent {
+        let path = std::path::Path::new(word);
+        let name = path.file_name().map_or_else(|| word.clone(), |n| n.to_string_lossy().into_owned());
+        let folder = path.parent().map(|p| p.display().to_string()).unwrap_or_default();
+        // The end of a path tells more than its beginning.
+        let letters = folder.chars().count();
+        let end: String = folder.chars().skip(letters.saturating_sub(FOLDER_LETTERS)).collect();
+        let folder = if letters > FOLDER_LETTERS { format!("…{end}") } else { end };
+        let button = egui::Button::new(name).right_text(egui::RichText::new(folder).weak());
+        let size = egui::vec2(ui.available_width(), 0.0);
+        if ui.add(button.min_size(size).truncate()).on_hover_text(word).clicked() {
+            commands.push(Command::Open(word.clone()));
+            ui.close();
+        }
+    }
+}
+
+const FOLDER_LETTERS: usize = 34;
 
 /// A page that says what a workspace will hold.
 pub fn promise(ui: &mut Ui, title: &str, lead: &str, holds: &[&str]) {

@@ -1,0 +1,206 @@
+//! Unsaved work: what it is, and the question before it would be lost.
+
+use super::App;
+use super::files::{Ask, Opening};
+use super::follow::Opened;
+use super::state::{NoticeKind, State};
+use crate::analysis::Goal;
+use crate::case::{Plan, Pose, StructureSet};
+use crate::physics::HuTable;
+use egui::ViewportCommand;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What the user made of a case, as it stands: cheap to take and to compare. Two are equal where they share their parts,
+/// so that an undo back to what was saved is no change.
+#[derive(Clone, Debug)]
+pub struct Work {
+    plans: Vec<Arc<Plan>>,
+    structures: Arc<StructureSet>,
+    hu_table: Arc<HuTable>,
+    /// Of the Register workspace.
+    pose: Pose,
+    /// Of the Compare workspace.
+    goals: Vec<Goal>,
+}
+
+impl Work {
+    pub fn of(state: &State) -> Self {
+        let case = state.case();
+        Self {
+            plans: case.plans.clone(),
+            structures: Arc::clone(&case.structures),
+            hu_table: Arc::clone(&state.follow.settings.hu_table),
+            pose: state.register.poses.now(),
+            goals: state.compare.goals.clone(),
+        }
+    }
+}
+
+impl PartialEq for Work {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { plans, structures, hu_table, pose, goals } = self;
+        plans.len() == other.plans.len()
+            && plans.iter().zip(&other.plans).all(|(a, b)| Arc::ptr_eq(a, b))
+            && Arc::ptr_eq(structures, &other.structures)
+            && (Arc::ptr_eq(hu_table, &other.hu_table) || *hu_table == other.hu_table)
+            && *pose == other.pose
+            && *goals == other.goals
+    }
+}
+
+impl State {
+    /// Whether there is work that no session file holds: a comparison with what was opened or saved last.
+    pub fn is_unsaved(&self) -> bool {
+        self.is_loaded() && self.saved.as_ref().is_none_or(|saved| *saved != Work::of(self))
+    }
+}
+
+/// What would lose unsaved work.
+#[derive(Debug)]
+pub enum Then {
+    Close,
+    Open(Box<Opening>),
+    /// A case that is read by now; the work changed while it was.
+    Show(Box<Opened>),
+}
+
+/// Asked before work is lost.
+#[derive(Debug)]
+pub struct Question {
+    pub then: Then,
+    /// The user wants it saved first, and that is under way.
+    pub saving: bool,
+}
+
+/// The user's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Save,
+    Discard,
+    Cancel,
+}
+
+/// The window's title without a case.
+const TITLE: &str = "Beamsight (not for clinical use)";
+
+/// What the title bar says: the case, with a star where there is unsaved work.
+fn title(state: &State) -> String {
+    let Some(origin) = state.origin.as_ref().filter(|_| state.is_loaded()) else { return TITLE.to_owned() };
+    let star = if state.is_unsaved() { "* " } else { "" };
+    format!("{star}{} - {TITLE}", origin.name())
+}
+
+impl App {
+    /// What the title bar says.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub(super) fn show_title(&mut self, ctx: &egui::Context) {
+        let title = title(&self.state);
+        if title != self.title {
+            ctx.send_viewport_cmd(ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
+    }
+
+    /// Keeps the window open over unsaved work until the user has said what becomes of it, and over files being written until
+    /// they are.
+    pub(super) fn watch_closing(&mut self, ctx: &egui::Context) {
+        if ctx.input(|i| i.viewport().close_requested()) && !self.closing {
+            if self.state.is_unsaved() {
+                ctx.send_viewport_cmd(ViewportCommand::CancelClose);
+                self.state.question.get_or_insert(Question { then: Then::Close, saving: false });
+                ctx.request_repaint();
+            } else if self.saves > 0 {
+                ctx.send_viewport_cmd(ViewportCommand::CancelClose);
+                self.close_once_written = true;
+            }
+        }
+        if self.close_once_written && self.saves == 0 {
+            self.close_once_written = false;
+            self.close(ctx);
+        }
+    }
+
+    fn close(&mut self, ctx: &egui::Context) {
+        self.closing = true;
+        ctx.send_viewport_cmd(ViewportCommand::Close);
+    }
+
+    /// Opens a case at once, or asks first what becomes of unsaved work.
+    pub(super) fn open_or_ask(&mut self, opening: Opening) {
+        if self.state.is_unsaved() {
+            self.state.question = Some(Question { then: Then::Open(Box::new(opening)), saving: false });
+        } else {
+            self.begin_opening(opening);
+        }
+    }
+
+    /// Takes a case that was read: puts it on show, or asks first where there is work that was made while it was read.
+    pub(super) fn take_case(&mut self, opened: Opened) {
+        if self.state.is_unsaved() && self.may_go.as_ref() != Some(&Work::of(&self.state)) {
+            self.state.question = Some(Question { then: Then::Show(Box::new(opened)), saving: false });
+        } else {
+            self.show_case(opened);
+        }
+    }
+
+    /// The user has answered what becomes of unsaved work.
+    pub(super) fn reply(&mut self, reply: Reply) {
+        match reply {
+            Reply::Cancel => self.state.question = None,
+            Reply::Discard => self.go_on(),
+            Reply::Save => {
+                if let Some(question) = &mut self.state.question {
+                    question.saving = true;
+                    self.save();
+                }
+            }
+        }
+    }
+
+    fn go_on(&mut self) {
+        let Some(question) = self.state.question.take() else { return };
+        match question.then {
+            Then::Close => self.close(&self.ctx.clone()),
+            Then::Open(opening) => self.begin_opening(*opening),
+            Then::Show(opened) => self.show_case(*opened),
+        }
+    }
+
+    /// Saves the session where it was last saved, else asks where.
+    pub(super) fn save(&mut self) {
+        match self.state.origin.as_ref().map(|o| o.session.clone()) {
+            None => {}
+            Some(Some(path)) => self.save_session(path),
+            Some(None) => self.pick(Ask::SaveSession),
+        }
+    }
+
+    /// A session is written: what it holds is saved, unless another case is on show by now.
+    pub(super) fn session_saved(&mut self, path: PathBuf, work: Work, of_case: u64) {
+        self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
+        self.remember_case(path.to_str());
+        let Some(origin) = self.state.origin.as_mut().filter(|o| o.number == of_case) else { return };
+        origin.session = Some(path);
+        self.state.saved = Some(work);
+        if self.state.question.as_ref().is_some_and(|q| q.saving) {
+            if self.state.is_unsaved() {
+                // Changed while it was written: asked anew.
+                self.save_ended();
+            } else {
+                self.go_on();
+            }
+        }
+    }
+
+    /// Nothing was saved after all: the question stands again.
+    pub(super) fn save_ended(&mut self) {
+        self.close_once_written = false;
+        if let Some(question) = &mut self.state.question {
+            question.saving = false;
+        }
+    }
+}

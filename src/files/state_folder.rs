@@ -1,0 +1,92 @@
+//! The user's own folder for what the program remembers from run to run: unsaved work, recent cases.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Names another folder; empty: nothing is remembered.
+const VARIABLE: &str = "BEAMSIGHT_STATE";
+
+/// The program's own folder within the platform's for state; it need not exist yet. `None` where there is no such, or
+/// `BEAMSIGHT_STATE` is set to nothing. Other than a cache, no cleaner may empty it.
+pub fn state_folder() -> Option<PathBuf> {
+    folder_of(&|name| std::env::var_os(name))
+}
+
+fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if let Some(own) = variable(VARIABLE) {
+        return (!own.is_empty()).then(|| PathBuf::from(own));
+    }
+    // The XDG rules: a path that is not absolute is to be ignored.
+    let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if cfg!(target_os = "windows") {
+        named("LOCALAPPDATA").map(|local| local.join("beamsight").join("state"))
+    } else if cfg!(target_os = "macos") {
+        named("HOME").map(|home| home.join("Library/Application Support/beamsight"))
+    } else {
+        let state = named("XDG_STATE_HOME").or_else(|| named("HOME").map(|home| home.join(".local/state")));
+        state.map(|state| state.join("beamsight"))
+    }
+}
+
+/// Makes a folder that only its owner may look into, with the folders on the way; one that is there is closed to others.
+///
+/// # Errors
+/// What the file system says; where it is a link, or another user's.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    let mut make = fs::DirBuilder::new();
+    make.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+        make.mode(0o700);
+        make.create(path)?;
+        if !fs::symlink_metadata(path)?.is_dir() {
+            return Err(io::Error::other("it is a link, not a folder"));
+        }
+        // Of another user's folder this is refused.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+    }
+    #[cfg(not(unix))]
+    make.create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_word_goes_first() {
+        let set = |name: &str| (name == VARIABLE).then(|| OsString::from("/tmp/somewhere"));
+        assert_eq!(folder_of(&set), Some(PathBuf::from("/tmp/somewhere")));
+        assert_eq!(folder_of(&|name| (name == VARIABLE).then(OsString::new)), None);
+        assert_eq!(folder_of(&|_| None), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn on_linux_it_is_where_xdg_says_and_closed_to_others() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let of = |xdg: &'static str| {
+            folder_of(&move |name| match name {
+                "XDG_STATE_HOME" => Some(xdg.into()),
+                "HOME" => Some("/home/p".into()),
+                _ => None,
+            })
+        };
+        assert_eq!(of("/var/s"), Some(PathBuf::from("/var/s/beamsight")));
+        assert_eq!(of("relative"), Some(PathBuf::from("/home/p/.local/state/beamsight")));
+
+        let folder = std::env::temp_dir().join(format!("beamsight-private-{}", std::process::id()));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        private_folder(&folder.join("a/b")).unwrap();
+        assert_eq!([mode(&folder.join("a")), mode(&folder.join("a/b"))], [0o700; 2]);
+        fs::set_permissions(folder.join("a/b"), fs::Permissions::from_mode(0o755)).unwrap();
+        private_folder(&folder.join("a/b")).unwrap();
+        assert_eq!(mode(&folder.join("a/b")), 0o700);
+        symlink(folder.join("a"), folder.join("link")).unwrap();
+        assert!(private_folder(&folder.join("link")).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

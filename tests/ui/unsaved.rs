@@ -1,0 +1,382 @@
+//! Nothing lost: the mark of unsaved work, the questions before it goes, and what a kill leaves.
+
+use crate::harness::{Window, folder, said, small_case, until, window};
+use beamsight::app::command::Command;
+use beamsight::app::unsaved::Reply;
+use beamsight::app::{App, Options};
+use beamsight::case::{Case, Edit};
+use beamsight::files::session;
+use eframe::egui::{DroppedFile, Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
+use egui_kittest::kittest::Queryable as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn fresh(name: &str) -> PathBuf {
+    let path = folder(name);
+    std::fs::remove_dir_all(&path).expect("an empty folder");
+    folder(name)
+}
+
+fn opened(options: Options) -> Window {
+    let mut w = window(options);
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    w
+}
+
+/// A window on the small case that remembers in a folder of its own.
+fn remembering(name: &str) -> (Window, PathBuf) {
+    let state = fresh(&format!("{name}_state"));
+    (opened(Options { state_folder: Some(state.clone()), ..small_case(name) }), state)
+}
+
+fn turn(w: &mut Window, gantry_deg: f64) {
+    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg, gesture: None });
+    w.run_steps(2);
+}
+
+fn gantry(case: &Case) -> f64 {
+    case.plans[0].beams[0].control_points[0].gantry_deg
+}
+
+fn starred(w: &Window) -> bool {
+    w.state().title().starts_with("* ")
+}
+
+/// The user closes the window; what the window says to that.
+fn ask_to_close(w: &mut Window) -> Vec<ViewportCommand> {
+    let events = |w: &mut Window, events: Vec<ViewportEvent>| {
+        w.input_mut().viewports.entry(ViewportId::ROOT).or_default().events = events;
+    };
+    events(w, vec![ViewportEvent::Close]);
+    w.step();
+    let said = w.output().viewport_output[&ViewportId::ROOT].commands.clone();
+    events(w, Vec::new());
+    w.run_steps(2);
+    said
+}
+
+/// Clicks a button of the question and returns what the window was told in that frame.
+fn answer(w: &mut Window, button: &str) -> Vec<ViewportCommand> {
+    w.get_by_label(button).click();
+    let mut said = Vec::new();
+    for _ in 0..4 {
+        w.step();
+        said.extend(w.output().viewport_output[&ViewportId::ROOT].commands.clone());
+    }
+    said
+}
+
+fn unsaved_files(state: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(state.join("unsaved")).into_iter().flatten().flatten();
+    files.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect()
+}
+
+/// Waits until the kept work has that gantry angle.
+fn until_kept(w: &mut Window, state: &Path, gantry_deg: f64) {
+    let state = state.to_owned();
+    until(w, "kept work", move |app| {
+        app.is_settled()
+            && unsaved_files(&state).iter().any(|path| {
+                session::read(path)
+                    .is_ok_and(|s| s.plans[0].beams[0].control_points[0].gantry_deg == gantry_deg)
+            })
+    });
+}
+
+#[test]
+fn the_title_marks_what_is_not_saved_and_ctrl_s_saves_it() {
+    let out = fresh("title_out").join("mine.json");
+    let mut w = opened(small_case("title"));
+    assert!(w.state().title().starts_with("cube.mha - Beamsight"), "{}", w.state().title());
+    turn(&mut w, 10.0);
+    assert!(starred(&w));
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    w.run_steps(2);
+    assert!(!starred(&w), "undone, the case is what was opened");
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Y);
+    w.run_steps(2);
+    assert!(starred(&w));
+    // How it is looked at is no work.
+    w.state_mut().command(Command::SaveSession(out.clone()));
+    until(&mut w, "saved session", |app| !app.state.is_unsaved());
+    assert!(w.state().title().starts_with("mine.json - "), "{}", w.state().title());
+    w.key_press(Key::B);
+    w.key_press(Key::Num3);
+    w.run_steps(2);
+    assert!(!starred(&w));
+    turn(&mut w, 20.0);
+    assert!(starred(&w));
+    w.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    until(&mut w, "saved session", |app| !app.state.is_unsaved());
+    assert_eq!(session::read(&out).expect("a session").plans[0].beams[0].control_points[0].gantry_deg, 20.0);
+}
+
+#[test]
+fn a_window_with_unsaved_work_asks_before_it_closes() {
+    let mut w = opened(small_case("closing"));
+    assert!(!ask_to_close(&mut w).contains(&ViewportCommand::CancelClose), "nothing to lose");
+    turn(&mut w, 10.0);
+    assert!(ask_to_close(&mut w).contains(&ViewportCommand::CancelClose));
+    let told = answer(&mut w, "Cancel");
+    assert!(!told.contains(&ViewportCommand::Close) && w.state().state.question.is_none());
+    // A shortcut is none of the question's.
+    ask_to_close(&mut w);
+    w.key_press(Key::B);
+    w.run_steps(2);
+    assert!(w.state().state.show_beams);
+    w.key_press(Key::Escape);
+    w.run_steps(3);
+    assert!(w.state().state.question.is_none(), "Escape is cancel");
+    ask_to_close(&mut w);
+    assert!(answer(&mut w, "Close without saving").contains(&ViewportCommand::Close));
+    assert!(!ask_to_close(&mut w).contains(&ViewportCommand::CancelClose), "the user has said it");
+}
+
+#[test]
+fn closing_may_save_first() {
+    let out = fresh("closing_saves_out").join("kept");
+    let mut w = opened(small_case("closing_saves"));
+    turn(&mut w, 33.0);
+    let answer_to_pick = Arc::new(std::sync::Mutex::new(None));
+    let dialog = Arc::clone(&answer_to_pick);
+    w.state_mut().set_dialog(Arc::new(move |_| {
+        std::thread::sleep(Duration::from_millis(400));
+        dialog.lock().expect("an answer").clone()
+    }));
+    // A dialog that is closed brings the question back.
+    ask_to_close(&mut w);
+    answer(&mut w, "Save as…");
+    until(&mut w, "question", |app| app.state.question.as_ref().is_some_and(|q| !q.saving));
+    // A place one may not write to, too.
+    *answer_to_pick.lock().expect("an answer") = Some(PathBuf::from("/no/such/folder/x.json"));
+    answer(&mut w, "Save as…");
+    until(&mut w, "question", |app| app.state.question.as_ref().is_some_and(|q| !q.saving));
+    assert!(said(&w).contains("/no/such/folder"), "{}", said(&w));
+    *answer_to_pick.lock().expect("an answer") = Some(out.clone());
+    answer(&mut w, "Save as…");
+    until(&mut w, "saved work", |app| app.state.question.is_none());
+    assert!(!ask_to_close(&mut w).contains(&ViewportCommand::CancelClose));
+    let saved = session::read(&out.with_extension("json")).expect("a session");
+    assert_eq!(saved.plans[0].beams[0].control_points[0].gantry_deg, 33.0);
+}
+
+#[derive(Debug)]
+struct Dropped(PathBuf);
+
+impl DroppedFile for Dropped {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(&self.0).map_err(|e| e.to_string())
+    }
+}
+
+#[test]
+fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
+    let other = small_case("asked_other").case.expect("a case");
+    let mut w = opened(small_case("asked"));
+    turn(&mut w, 10.0);
+    let ways: [(&str, Box<dyn Fn(&mut Window)>); 3] = [
+        ("path", Box::new(|w| w.state_mut().command(Command::Open(other.clone())))),
+        ("series", Box::new(|w| w.state_mut().command(Command::OpenSeries(0)))),
+        ("drop", Box::new(|w| w.input_mut().dropped_files.push(Arc::new(Dropped(PathBuf::from(&other)))))),
+    ];
+    for (name, way) in &ways {
+        way(&mut w);
+        w.run_steps(3);
+        assert!(w.query_by_label("Open another case?").is_some(), "{name} asks");
+        answer(&mut w, "Cancel");
+        until(&mut w, "rest", App::is_settled);
+        assert_eq!(gantry(w.state().state.case()), 10.0, "{name}");
+    }
+    ways[2].1(&mut w);
+    w.run_steps(3);
+    answer(&mut w, "Open without saving");
+    until(&mut w, "other case", |app| app.state.case().source.contains("asked_other") && app.is_settled());
+    assert!(!starred(&w));
+    // Nothing to lose, nothing to ask.
+    w.state_mut().open("demo:nonsense");
+    w.state_mut().command(Command::Open(small_case("asked").case.expect("a case")));
+    until(&mut w, "first case", |app| !app.state.case().source.contains("asked_other") && app.is_settled());
+}
+
+/// Reading a case takes a while: what is done meanwhile is asked for, too.
+#[test]
+fn work_made_while_a_case_is_read_is_not_lost_to_it() {
+    let other = small_case("meanwhile_other").case.expect("a case");
+    let mut w = opened(small_case("meanwhile"));
+    w.state_mut().command(Command::Open(other));
+    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 77.0, gesture: None });
+    until(&mut w, "question", |app| app.state.question.is_some());
+    assert_eq!(gantry(w.state().state.case()), 77.0);
+    w.state_mut().command(Command::Reply(Reply::Discard));
+    until(&mut w, "other case", |app| app.state.case().source.contains("meanwhile_other"));
+}
+
+/// Angles whose decimals are not to be had in binary, another order of the structures, a number used twice, no body.
+fn work_hard(w: &mut Window) -> Case {
+    w.get_by_label("New structure").click();
+    w.run_steps(3);
+    w.get_by_label("Sphere").click();
+    until(w, "volume", |app| app.state.follow.volume_cm3(2).is_some());
+    let app = w.state_mut();
+    let case = app.state.case().clone();
+    let mut beam = case.plans[0].beams[0].clone();
+    (beam.mu, beam.isocentre_mm.x) = (100.0 / 3.0, 0.1 + 0.2);
+    for point in &mut beam.control_points {
+        point.jaws.x = [-10.0 / 3.0, std::f64::consts::PI];
+    }
+    let mut sphere = case.structures.structures[1].clone();
+    sphere.name = "tümor µ \"3\"".to_owned();
+    for point in sphere.contours.iter_mut().flat_map(|c| &mut c.points_mm) {
+        *point /= 3.0;
+    }
+    for edit in [
+        Edit::SetBeam { plan: 0, beam: 0, value: beam },
+        Edit::SetStructure { index: 1, value: sphere },
+        Edit::RemoveStructure { index: 0 },
+    ] {
+        app.command(Command::Edit { edit, gesture: None });
+    }
+    turn(w, 200.0 / 7.0);
+    w.state().state.case().clone()
+}
+
+#[test]
+fn unsaved_work_comes_back_exactly_after_a_kill() {
+    let (mut w, state) = remembering("killed");
+    let left = work_hard(&mut w);
+    until_kept(&mut w, &state, 200.0 / 7.0);
+    // Not closed: gone, as after a kill.
+    drop(w);
+
+    let mut again = window(Options { state_folder: Some(state.clone()), ..Options::default() });
+    until(&mut again, "offer", |app| !app.state.left_over.is_empty());
+    again.get_by_label("Recover cube.mha").click();
+    until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
+    let found = again.state().state.case();
+    assert_eq!(found.plans, left.plans, "to the last bit");
+    assert_eq!(found.structures.structures, left.structures.structures, "to the last bit, in order");
+    assert!(starred(&again), "it is still not saved");
+    assert!(again.state().state.left_over.is_empty());
+    // Killed once more, before anything was done: there is one copy.
+    until_kept(&mut again, &state, 200.0 / 7.0);
+    drop(again);
+    assert_eq!(unsaved_files(&state).len(), 1);
+
+    let mut third = opened(Options { state_folder: Some(state.clone()), ..small_case("killed") });
+    until(&mut third, "offer", |app| !app.state.left_over.is_empty());
+    third.get_by_label("Recover cube.mha").click();
+    until(&mut third, "case", |app| app.state.is_unsaved() && app.is_settled());
+    let out = fresh("killed_out").join("mine.json");
+    third.state_mut().command(Command::SaveSession(out.clone()));
+    until(&mut third, "saved session", |app| !app.state.is_unsaved() && app.is_settled());
+    drop(third);
+    assert_eq!(unsaved_files(&state).len(), 0, "saved, there is nothing to recover");
+
+    // The session itself opens as it was left; work on it goes back to its own file.
+    let session_word = Some(out.display().to_string());
+    let mut fourth =
+        opened(Options { case: session_word, state_folder: Some(state.clone()), ..Options::default() });
+    assert_eq!(fourth.state().state.case().structures.structures, left.structures.structures);
+    turn(&mut fourth, 5.0);
+    until_kept(&mut fourth, &state, 5.0);
+    drop(fourth);
+    let mut fifth = window(Options { state_folder: Some(state), ..Options::default() });
+    until(&mut fifth, "offer", |app| !app.state.left_over.is_empty());
+    fifth.get_by_label("Recover cube.mha").click();
+    until(&mut fifth, "case", |app| app.state.is_loaded() && app.is_settled());
+    assert!(fifth.state().title().starts_with("* mine.json"), "{}", fifth.state().title());
+    fifth.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    until(&mut fifth, "saved session", |app| !app.state.is_unsaved());
+    assert_eq!(session::read(&out).expect("a session").plans[0].beams[0].control_points[0].gantry_deg, 5.0);
+}
+
+#[test]
+fn two_windows_do_not_take_each_others_work() {
+    let (mut first, state) = remembering("two_windows");
+    turn(&mut first, 40.0);
+    until_kept(&mut first, &state, 40.0);
+    let mut second = opened(Options { state_folder: Some(state.clone()), ..small_case("two_windows") });
+    assert!(second.state().state.left_over.is_empty(), "the first window lives");
+    turn(&mut second, 50.0);
+    until_kept(&mut second, &state, 50.0);
+    assert_eq!(unsaved_files(&state).len(), 2);
+    // Closed by the user's word, a window leaves nothing; the other's work stays.
+    ask_to_close(&mut second);
+    answer(&mut second, "Close without saving");
+    eframe::App::on_exit(second.state_mut());
+    drop(second);
+    assert_eq!(unsaved_files(&state).len(), 1);
+    assert_eq!(gantry(first.state().state.case()), 40.0);
+}
+
+#[test]
+fn damaged_work_and_a_case_that_is_gone_are_said() {
+    let (mut w, state) = remembering("damaged_work");
+    turn(&mut w, 40.0);
+    until_kept(&mut w, &state, 40.0);
+    drop(w);
+    let whole = unsaved_files(&state).remove(0);
+    let text = std::fs::read(&whole).expect("a file");
+    std::fs::write(whole.with_file_name("1-1-1.json"), &text[..text.len() / 2]).expect("a damaged file");
+    // A write that was cut short lies beside it.
+    std::fs::write(whole.with_file_name(".1-1-1.json.7-0.tmp"), &text[..9]).expect("an unfinished file");
+    let case = folder("damaged_work").join("cube.mha");
+    std::fs::rename(&case, case.with_extension("away")).expect("a case that goes");
+
+    let mut again = window(Options { state_folder: Some(state.clone()), ..Options::default() });
+    until(&mut again, "offer", |app| app.state.left_over.len() == 2);
+    assert!(again.query_by_label_contains("is not a session of this program").is_some(), "damage is said");
+    again.get_by_label("Recover cube.mha").click();
+    until(&mut again, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("cube.mha")));
+    assert!(said(&again).contains("there is no"), "{}", said(&again));
+    assert_eq!(again.state().state.left_over.len(), 2, "it is still offered");
+    // The case is back, and so is the work.
+    std::fs::rename(case.with_extension("away"), &case).expect("a case that comes back");
+    again.get_by_label("Recover cube.mha").click();
+    until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
+    assert_eq!(gantry(again.state().state.case()), 40.0);
+    again.get_by_label("Discard").click();
+    until(&mut again, "one copy", |app| app.state.left_over.is_empty() && app.is_settled());
+    until_kept(&mut again, &state, 40.0);
+    assert_eq!(unsaved_files(&state).len(), 1, "the window's own");
+}
+
+#[test]
+fn where_nothing_can_be_kept_the_window_says_so() {
+    let file = fresh("no_state").join("file");
+    std::fs::write(&file, "no folder").expect("a file");
+    let w = opened(Options { state_folder: Some(file), ..small_case("no_state_case") });
+    assert!(said(&w).contains("Unsaved work is not kept"), "{}", said(&w));
+}
+
+#[test]
+fn recent_cases_are_on_the_first_page() {
+    let (w, state) = remembering("recent");
+    drop(w);
+    let mut again = window(Options { state_folder: Some(state), ..Options::default() });
+    until(&mut again, "recent cases", |app| !app.state.recent.is_empty());
+    again.get_by_label_contains("cube.mha").click();
+    until(&mut again, "case", |app| app.state.is_loaded());
+}
+
+/// Files saved one after the other are all written, and before the window closes.
+#[test]
+fn no_save_takes_the_place_of_another() {
+    let out = fresh("saves");
+    let mut w = opened(small_case("saves_case"));
+    w.state_mut().command(Command::SavePlan(out.join("a.toml")));
+    w.state_mut().command(Command::SaveHuTable(out.join("b.toml")));
+    w.state_mut().command(Command::SaveSession(out.join("c.json")));
+    w.state_mut().command(Command::SavePlan(out.join("d.toml")));
+    assert!(ask_to_close(&mut w).contains(&ViewportCommand::CancelClose), "files are being written");
+    until(&mut w, "rest", App::is_settled);
+    for name in ["a.toml", "b.toml", "c.json", "d.toml"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+    assert!(!ask_to_close(&mut w).contains(&ViewportCommand::CancelClose));
+}
