@@ -23,7 +23,7 @@ pub enum DicomError {
     Broken { path: PathBuf, reason: String },
     #[error("{} has no {attribute}; export it again with that attribute", path.display())]
     Missing { path: PathBuf, attribute: &'static str },
-    #[error("{}: {source}; export it again with that attribute", path.display())]
+    #[error("{}: {source}; export it again", path.display())]
     Attribute { path: PathBuf, source: AttributeError },
     #[error(
         "{} does not say where it was taken: no {}; give what is missing (--gantry, --isocentre, --sad, --sid, --pixel, or in the \

@@ -56,7 +56,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     let sequence = if plan.ion { tags::ION_CONTROL_POINT_SEQUENCE } else { tags::CONTROL_POINT_SEQUENCE };
     let points = item.items(sequence);
     let Some(first) = points.first() else {
-        return Err(format!("beam '{name}' has no control points"));
+        return Err(format!("beam '{name}' has no control points ({})", keyword(sequence)));
     };
     let mut refusal = Refusal::default();
     let mut not_modelled = plan.not_modelled.clone();

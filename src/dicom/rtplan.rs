@@ -28,7 +28,8 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     let ion = object.items(tags::ION_BEAM_SEQUENCE);
     let beams = if ion.is_empty() { object.items(tags::BEAM_SEQUENCE) } else { ion };
     if beams.is_empty() {
-        let what = "it has no external beams (a brachytherapy plan, or an empty one)".to_owned();
+        let what =
+            "it has no external beams (BeamSequence): a brachytherapy plan, or an empty one".to_owned();
         return Err(DicomError::Unsupported { path: path.to_owned(), what });
     }
     let groups = object.items(tags::FRACTION_GROUP_SEQUENCE);
@@ -99,7 +100,11 @@ pub(super) struct PlanFacts<'a> {
 impl PlanFacts<'_> {
     /// Monitor units per fraction, or why there are none.
     pub(super) fn meterset_of(&self, number: u32) -> Result<f64, String> {
-        let none = || Err("no fraction group gives it monitor units (ReferencedBeamNumber)".to_owned());
+        let none = || {
+            Err("no fraction group gives it monitor units (FractionGroupSequence, ReferencedBeamSequence, \
+                 ReferencedBeamNumber)"
+                .to_owned())
+        };
         self.metersets.get(&i64::from(number)).cloned().unwrap_or_else(none)
     }
 

@@ -372,15 +372,16 @@ fn read_devices(item: &Item, first: bool, devices: &Devices, now: &mut ControlPo
         }
         told.push(kind);
     }
+    let where_they_are = keyword(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE);
     let lacks = |names: [&str; 2]| !names.iter().any(|name| told.iter().any(|kind| kind == name));
     if first {
         for (has, names) in [(devices.x, ["X", "ASYMX"]), (devices.y, ["Y", "ASYMY"])] {
             if has && lacks(names) {
-                refusal.because(format!("it has no {positions} of the {} jaws", names[0]));
+                refusal.because(format!("it has no {positions} of the {} jaws ({where_they_are})", names[0]));
             }
         }
         if devices.mlc.is_some() && now.leaves_mm.is_empty() {
-            refusal.because(format!("it has no {positions} of the leaves"));
+            refusal.because(format!("it has no {positions} of the leaves ({where_they_are})"));
         }
     }
     for wedge in item.items(tags::WEDGE_POSITION_SEQUENCE) {

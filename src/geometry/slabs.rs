@@ -83,7 +83,7 @@ fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
 
 /// The polygons that overlap any of the others, with the holes in them.
 fn overlapping(own: &Polygons, others: &Polygons) -> Polygons {
-    let [own_thin, others] = [own, others].map(|side| side.iter().map(|p| thinned(p)).collect::<Polygons>());
+    let [own_thin, others] = [own, others].map(|side| side.iter().map(thinned).collect::<Polygons>());
     let goes_on: Vec<bool> = own_thin.iter().map(|p| others.iter().any(|other| overlap(p, other))).collect();
     let belongs = |n: usize| {
         let inside = |m: usize| m != n && goes_on[m] && holds(&own_thin[m], own_thin[n][0]);

@@ -1,7 +1,7 @@
 //! A plan or a beam among the files that cannot be computed: the reason is what the user reads.
 
 use crate::program::{refused, text};
-use crate::synthetic::{Folder, fixed, plan, set, slice};
+use crate::synthetic::{Folder, fixed, plan, set, set_items, slice};
 use dicom_core::VR;
 use dicom_dictionary_std::tags;
 
@@ -16,7 +16,7 @@ fn dose_gives_the_reason_why_there_is_no_plan_or_no_beam() {
     nameless.remove_element(tags::BEAM_NUMBER);
     set(&mut nameless, tags::BEAM_NUMBER, VR::IS, "one");
     let mut object = plan(vec![fixed("1", &[])]);
-    crate::synthetic::set_items(&mut object, tags::BEAM_SEQUENCE, vec![nameless]);
+    set_items(&mut object, tags::BEAM_SEQUENCE, vec![nameless]);
     folder.put("rp.dcm", &object);
     refused(&["dose", text(&folder.0)], &["rp.dcm", "its BeamNumber is 'one', which is no number", "--plan"]);
 

@@ -11,6 +11,7 @@ fn sound() -> InMemDicomObject {
 }
 
 const ROWS: &[Row] = &[
+    Row("PixelData", &[(Missing, FileRefused)]),
     Row(
         "DoseUnits",
         &[

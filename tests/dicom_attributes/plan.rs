@@ -72,6 +72,14 @@ const SECOND_GROUP: [(&str, &str); 2] = [
 ];
 
 const PLAN_ROWS: &[Row] = &[
+    Row("BeamSequence", &[(Missing, FileRefused)]),
+    Row(beam!("ControlPointSequence"), &[(Missing, FileRefused)]),
+    Row(beam!("BeamLimitingDeviceSequence"), &[(Missing, LeftOut)]),
+    Row(point!("0", "BeamLimitingDevicePositionSequence"), &[(Missing, LeftOut)]),
+    Row("FractionGroupSequence", &[(Missing, LeftOut)]),
+    Row("FractionGroupSequence[0].ReferencedBeamSequence", &[(Missing, LeftOut)]),
+    Row("DoseReferenceSequence", &[(Missing, Meant)]),
+    Row("PatientSetupSequence", &[(Missing, NotModelled("position of the patient not told, HFS taken"))]),
     Row(
         "FractionGroupSequence[0].NumberOfFractionsPlanned",
         &[

@@ -8,9 +8,12 @@ mod hu;
 mod keyboard;
 mod monte_carlo;
 mod open;
+mod refused_plans;
 mod register;
 mod register_kept;
 mod rois;
 mod standing;
+#[path = "../common/synthetic.rs"]
+mod synthetic;
 mod tools;
 mod unsaved;
