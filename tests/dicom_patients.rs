@@ -4,7 +4,7 @@ mod common;
 #[path = "common/opened.rs"]
 mod opened;
 
-use beamsight::case::{DoseStatus, Radiation, Remark, StructureKind};
+use beamsight::case::{DoseStatus, Radiation, Remark, Severity, StructureKind};
 use beamsight::dicom::{Choice, load, scan};
 use common::patient_case;
 use opened::open;
@@ -208,4 +208,43 @@ fn the_catalogue_is_a_json_object() {
     assert_eq!(json["patients"][0]["id"], "999999");
     assert_eq!(json["doses"].as_array().map(Vec::len), Some(4));
     assert_eq!(json["others"][0]["modality"], "RTIMAGE");
+}
+
+/// What a user is warned of on opening real files: nothing where they are sound.
+#[test]
+fn warnings_are_no_noise() {
+    for (name, wanted) in [
+        ("lung1-001", &[][..]),
+        ("openkbp-pt200", &[]),
+        ("box-phantom", &[]),
+        ("eclipse-rando-breast", &[]),
+        ("oncentra-phantom", &["the dose is zero everywhere"]),
+        ("sts-001", &["32 contour(s) name images that are not of this CT"]),
+        (
+            "breast-imrt",
+            &[
+                "a single plane",
+                "structure 'Scar' was planned with another ROIPhysicalProperty than the CT gives (REL_ELEC_DENSITY",
+                "437 contour(s) lie wholly or partly outside the CT",
+                "437 contour(s) name images that are not of this CT",
+                "the isocentre of",
+                "the middle of the plan dose lies outside the CT",
+            ],
+        ),
+    ] {
+        let Some(case) = open(name) else { continue };
+        let ct = case.ct.iter().flat_map(|ct| &ct.remarks);
+        let plans = case.plans.iter().flat_map(|plan| &plan.remarks);
+        let all = ct.chain(&case.structures.remarks).chain(plans).chain(&case.remarks);
+        let warnings: Vec<&str> =
+            all.filter(|r| r.severity == Severity::Warning).map(|r| r.message.as_str()).collect();
+        assert_eq!(warnings.len(), wanted.len(), "{name}: {warnings:#?}");
+        for (warning, words) in warnings.iter().zip(wanted) {
+            assert!(warning.contains(words), "{name}: '{words}' in '{warning}'");
+        }
+        let computed = case.plans.iter().flat_map(|p| &p.beams).filter(|b| b.radiation == Radiation::Photon);
+        assert!(computed.clone().all(|b| b.read_only.is_none()), "{name}");
+        let odd: Vec<&String> = computed.flat_map(|b| &b.not_modelled).collect();
+        assert_eq!(odd.is_empty(), name != "breast-imrt", "{name}: {odd:?}");
+    }
 }

@@ -256,6 +256,26 @@ fn a_plan_without_frame_is_tied_by_its_structure_set_and_its_dose() {
     }
 }
 
+/// The dose of a plan made with another density than the CT's says so.
+#[test]
+fn a_density_given_to_a_structure_stands_with_the_dose() {
+    let folder = Folder::new("density");
+    folder.put("ct", &slice(1, 0.0, 0));
+    folder.put("rp", &plan(vec![fixed("1", &[])]));
+    let mut rs = structures();
+    let mut observation = item(&[(tags::REFERENCED_ROI_NUMBER, VR::IS, "7")]);
+    let property = item(&[
+        (tags::ROI_PHYSICAL_PROPERTY, VR::CS, "REL_ELEC_DENSITY"),
+        (tags::ROI_PHYSICAL_PROPERTY_VALUE, VR::DS, "0.6"),
+    ]);
+    set_items(&mut observation, tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE, vec![property]);
+    set_items(&mut rs, tags::RTROI_OBSERVATIONS_SEQUENCE, vec![observation]);
+    folder.put("rs", &rs);
+    let case = open(&folder).unwrap();
+    assert_eq!(case.plans[0].beams[0].not_modelled, ["density given to 'Heart'"]);
+    said(&case.structures.remarks, "REL_ELEC_DENSITY: ROIPhysicalPropertyValue 0.6");
+}
+
 #[test]
 fn structure_sets_with_everything_odd() {
     let folder = Folder::new("structures");
@@ -310,7 +330,7 @@ fn structure_sets_with_everything_odd() {
         "1 contour(s) left out: its ContourData are 8 values",
         "1 contour(s) left out: its ContourData is 'x', which is no number",
         "1 contour(s) with another number of points",
-        "1 structure(s) have no contours: Nothing",
+        "1 structure(s) have no contours (ROIContourSequence, ContourSequence): Nothing",
     ] {
         said(&set.remarks, words);
     }

@@ -14,6 +14,8 @@ pub struct StructureSet {
     pub structures: Vec<Structure>,
     pub uid: Option<String>,
     pub remarks: Vec<super::Remark>,
+    /// What the plans made on it count and no engine does, a few words each: doses of such plans carry them.
+    pub not_modelled: Vec<String>,
 }
 
 /// One region of interest.

@@ -47,7 +47,8 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     // A plan without a frame is known through the doses computed for it.
     let doses = assembly.accepted(&catalogue.doses);
     assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
-    let plans = assembly.plans(catalogue, ct.as_ref());
+    let densities = structures.as_ref().map_or(&[][..], |set| &set.not_modelled);
+    let plans = assembly.plans(catalogue, ct.as_ref(), densities);
     if catalogue.plans.is_empty() {
         // One of these may be the plan.
         let said = catalogue.unreadable.iter().map(|u| format!("a file could not be read: {}", u.reason));
@@ -338,7 +339,8 @@ impl Assembly {
         late
     }
 
-    fn plans(&mut self, catalogue: &Catalogue, ct: Option<&Ct>) -> Vec<Arc<Plan>> {
+    /// With what the structures ask for that their doses do not count.
+    fn plans(&mut self, catalogue: &Catalogue, ct: Option<&Ct>, not_modelled: &[String]) -> Vec<Arc<Plan>> {
         let mut plans = Vec::new();
         let patient = self.patient;
         for entry in catalogue.plans.iter().filter(|e| e.patient == patient) {
@@ -352,6 +354,7 @@ impl Assembly {
                 if let Some(ct) = ct {
                     self.check_position(&mut plan, ct, entry);
                 }
+                plan.beams.iter_mut().for_each(|b| b.not_modelled.extend_from_slice(not_modelled));
                 self.linked.extend(plan.uid.clone());
                 plans.push(Arc::new(plan));
             }

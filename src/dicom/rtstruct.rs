@@ -22,7 +22,7 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         return Err(DicomError::Missing { path: path.to_owned(), attribute: "StructureSetROISequence" });
     }
     let frame = frame_of(&object);
-    let mut reader = Reader { file: file_name(path), remarks: Vec::new() };
+    let mut reader = Reader { file: file_name(path), remarks: Vec::new(), not_modelled: Vec::new() };
     let drawn = reader.by_number(object.items(tags::ROI_CONTOUR_SEQUENCE));
     let observed = reader.by_number(object.items(tags::RTROI_OBSERVATIONS_SEQUENCE));
 
@@ -97,7 +97,11 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         .map(|s| s.name.as_str())
         .collect();
     if !empty.is_empty() {
-        let message = format!("{} structure(s) have no contours: {}", empty.len(), empty.join(", "));
+        let message = format!(
+            "{} structure(s) have no contours (ROIContourSequence, ContourSequence): {}",
+            empty.len(),
+            empty.join(", ")
+        );
         reader.remarks.push(Remark::note(message, vec![reader.file.clone()]));
     }
     let mut set = StructureSet {
@@ -109,6 +113,7 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         structures,
         uid: object.text(tags::SOP_INSTANCE_UID),
         remarks: reader.remarks,
+        not_modelled: reader.not_modelled,
     };
     for name in set.tell_apart() {
         let message = format!(
@@ -138,6 +143,7 @@ fn colour_of(item: &Item) -> Option<Rgb> {
 struct Reader {
     file: String,
     remarks: Vec<Remark>,
+    not_modelled: Vec<String>,
 }
 
 impl Reader {
@@ -159,14 +165,21 @@ impl Reader {
 
     /// A density that the planner gave a structure, in place of that of the CT.
     fn properties(&mut self, observed: &Item, name: &str) {
-        for property in observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE) {
+        let told = |property: &Item| {
             let what = property.text(tags::ROI_PHYSICAL_PROPERTY).unwrap_or_else(|| "a property".to_owned());
             let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
             let value = value.map_or_else(|e| e.to_string(), |v| format!("ROIPhysicalPropertyValue {v}"));
+            format!("{what}: {value}")
+        };
+        let told: Vec<String> =
+            observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE).iter().map(told).collect();
+        if !told.is_empty() {
             self.warn(format!(
-                "structure '{name}' was planned with another ROIPhysicalProperty than the CT gives ({what}; {value}), \
-                 which is not modelled"
+                "structure '{name}' was planned with another ROIPhysicalProperty than the CT gives ({}), which is not \
+                 modelled",
+                told.join("; ")
             ));
+            self.not_modelled.push(format!("density given to '{name}'"));
         }
     }
 

@@ -23,6 +23,9 @@ fn sound() -> InMemDicomObject {
 }
 
 const ROWS: &[Row] = &[
+    Row("StructureSetROISequence", &[(Missing, FileRefused)]),
+    Row("ROIContourSequence", &[(Missing, LeftOut)]),
+    Row("ROIContourSequence[0].ContourSequence", &[(Missing, LeftOut)]),
     Row(
         "StructureSetROISequence[0].ROINumber",
         &[
@@ -113,17 +116,13 @@ fn every_attribute_that_structures_depend_on() {
             Err(error) => return (FileRefused, error.to_string()),
             Ok(set) => set,
         };
-        let said: Vec<&str> = set
-            .remarks
-            .iter()
-            .filter(|r| r.severity == Severity::Warning)
-            .map(|r| r.message.as_str())
-            .collect();
+        let said: Vec<&str> = set.remarks.iter().map(|r| r.message.as_str()).collect();
+        let warned = set.remarks.iter().any(|r| r.severity == Severity::Warning);
         let whole = set.structures.iter().any(|s| s.contours.iter().any(|c| c.points_mm.len() == 4));
-        let outcome = match (whole, said.is_empty()) {
+        let outcome = match (whole, warned) {
             (false, _) => LeftOut,
-            (true, true) => Meant,
-            (true, false) => Remarked,
+            (true, false) => Meant,
+            (true, true) => Remarked,
         };
         (outcome, said.join("; "))
     };

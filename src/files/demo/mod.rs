@@ -140,6 +140,7 @@ impl Phantom {
             structures,
             uid: Some(uid("structures")),
             remarks: Vec::new(),
+            not_modelled: Vec::new(),
         };
         Case {
             patient: PatientInfo {
