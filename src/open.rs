@@ -1,6 +1,6 @@
 //! CASE: a folder, a file, a `.mha` volume, a session or a demo -> a case.
 
-use crate::case::{Case, Ct, Remark, StructureSet, derived_uid};
+use crate::case::{Case, Ct, Remark, StructureSet, beyond_16_bits, derived_uid};
 use crate::dicom::{self, Belonging, Choice, DicomError, Progress, WriteError};
 use crate::files::demo::{self, UnknownDemo};
 use crate::files::mha::{self, MhaError};
@@ -175,16 +175,13 @@ fn open_dicom(path: &Path, choice: Choice, progress: Progress) -> Result<Case, O
 fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
     let hu = mha::read(path)?;
     let lowest = hu.data().iter().copied().fold(f32::INFINITY, f32::min);
+    let highest = hu.data().iter().copied().fold(f32::NEG_INFINITY, f32::max);
     // Air is about -1000 HU; an image without any is something else, or cut out of the inside of a body.
-    let remarks = if lowest > -200.0 {
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        vec![Remark::warning(
-            format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?"),
-            vec![file],
-        )]
-    } else {
-        Vec::new()
-    };
+    let airless = (lowest > -200.0)
+        .then(|| format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?"));
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let said = airless.into_iter().chain(beyond_16_bits(lowest, highest));
+    let remarks = said.map(|message| Remark::warning(message, vec![file.clone()])).collect();
     let source = path.display().to_string();
     let uid = |what: &str| derived_uid(&format!("{source} {what}"));
     let ct = Ct {
@@ -340,6 +337,7 @@ pub fn write_demo(name: &str, folder: &Path, progress: Progress) -> Result<usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Volume;
 
     fn go_on(_: f32) -> bool {
         true
@@ -383,13 +381,17 @@ mod tests {
         let path = folder.join("ct.mha");
         let ct = demo::build("water").unwrap().ct.unwrap();
         mha::write(&path, &ct.hu).unwrap();
-        let word = CaseWord::Mha(path);
+        let word = CaseWord::Mha(path.clone());
         let case = open(&word, Wishes::default(), &go_on).unwrap();
         let read = case.ct.unwrap();
         assert_eq!((read.position, read.hu.data()), (PatientPosition::Hfs, ct.hu.data()));
         assert!(read.remarks.is_empty());
         let wishes = Wishes { position: Some(PatientPosition::Ffp), ..Wishes::default() };
         assert_eq!(open(&word, wishes, &go_on).unwrap().ct.unwrap().position, PatientPosition::Ffp);
+        let bright = ct.hu.data().iter().map(|hu| hu * 50.0).collect();
+        mha::write(&path, &Volume::new(Arc::clone(ct.hu.grid()), bright)).unwrap();
+        let remarks = &open(&word, Wishes::default(), &go_on).unwrap().ct.unwrap().remarks;
+        assert!(remarks[0].message.contains("more than 16 bits hold"), "{remarks:?}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

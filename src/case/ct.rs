@@ -37,6 +37,14 @@ impl Ct {
     }
 }
 
+/// What to say of HU that 16 bits do not hold, where they do not: values of another unit, most likely.
+pub fn beyond_16_bits(lowest_hu: f32, highest_hu: f32) -> Option<String> {
+    let beyond = lowest_hu < f32::from(i16::MIN) || highest_hu > f32::from(i16::MAX);
+    beyond.then(|| {
+        format!("HU from {lowest_hu} to {highest_hu} are more than 16 bits hold: are they in another unit?")
+    })
+}
+
 /// One thing worth knowing about how a series or file deviates from the usual.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {

@@ -12,7 +12,7 @@ mod structure;
 mod uid;
 
 pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
-pub use ct::{Ct, Remark, Severity};
+pub use ct::{Ct, Remark, Severity, beyond_16_bits};
 pub use dose::{Dose, DoseStatus, Receipt, worth};
 pub use edit::{Edit, EditError, History};
 pub use placement::{Placement, opened};

@@ -5,7 +5,7 @@ use super::object::{Attributes, IfSaid, Object, file_name, open_header};
 use super::pixels::read_samples;
 use super::planes::{Stack, stack};
 use super::{DicomError, Progress};
-use crate::case::{Ct, Remark};
+use crate::case::{Ct, Remark, beyond_16_bits};
 use crate::geometry::{Grid, PatientPosition, Volume};
 use dicom_dictionary_std::tags;
 use rayon::prelude::*;
@@ -255,14 +255,10 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
         let message = format!("HU go down to {lowest}: values below -1024 count as air");
         remarks.push(Remark::note(message, those(&|f| f.lowest_hu < -1024.5)));
     }
-    let beyond = |f: &Facts| f.lowest_hu < f32::from(i16::MIN) || f.highest_hu > f32::from(i16::MAX);
-    let files = those(&beyond);
-    if !files.is_empty() {
-        let highest = facts.iter().map(|f| f.highest_hu).fold(f32::NEG_INFINITY, f32::max);
-        let message = format!(
-            "HU from {lowest} to {highest} are more than 16 bits hold: is the RescaleSlope that of another unit?"
-        );
-        remarks.push(Remark::warning(message, files));
+    let highest = facts.iter().map(|f| f.highest_hu).fold(f32::NEG_INFINITY, f32::max);
+    if let Some(message) = beyond_16_bits(lowest, highest) {
+        remarks
+            .push(Remark::warning(message, those(&|f| beyond_16_bits(f.lowest_hu, f.highest_hu).is_some())));
     }
 }
 
