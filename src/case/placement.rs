@@ -44,6 +44,31 @@ impl Placement {
         }
     }
 
+    /// Where it contradicts what the image's file says, by more than angles and distances are rounded.
+    pub fn against(&self, told: &Self) -> Vec<String> {
+        let mut said = Vec::new();
+        let mut compare =
+            |what: &str, given: Option<f64>, told: Option<f64>, off: &dyn Fn(f64, f64) -> bool| {
+                if let (Some(given), Some(told)) = (given, told)
+                    && off(given, told)
+                {
+                    said.push(format!("{what} is given as {given}, and the file says {told}"));
+                }
+            };
+        let turned = |a: f64, b: f64| ((a - b + 180.0).rem_euclid(360.0) - 180.0).abs() > 0.5;
+        let apart = |a: f64, b: f64| (a - b).abs() > 0.5;
+        let scaled = |a: f64, b: f64| (a / b - 1.0).abs() > 0.01;
+        compare("the gantry angle (degrees)", self.gantry_deg, told.gantry_deg, &turned);
+        compare("the couch angle (degrees)", self.couch_deg, told.couch_deg, &turned);
+        compare("the source to axis distance (mm)", self.sad_mm, told.sad_mm, &apart);
+        compare("the source to image distance (mm)", self.sid_mm, told.sid_mm, &apart);
+        for axis in 0..2 {
+            let [given, told] = [self, told].map(|p| p.pixel_mm.map(|mm| mm[axis]));
+            compare("the distance of pixels (mm)", given, told, &scaled);
+        }
+        said
+    }
+
     /// The setup of an image of so many columns and rows; couch 0, no shift and a supine patient, head first, where nothing
     /// is said of them.
     ///
@@ -91,6 +116,29 @@ pub fn opened(setup: &ImagingSetup, field_mm: [f64; 2]) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn contradictions_are_named_and_roundings_are_none() {
+        let file = Placement {
+            gantry_deg: Some(359.9),
+            sad_mm: Some(1000.0),
+            sid_mm: Some(1500.0),
+            pixel_mm: Some([0.4, 0.5]),
+            ..Placement::default()
+        };
+        let same = Placement { gantry_deg: Some(-0.1), sid_mm: Some(1500.2), ..Placement::default() };
+        assert_eq!(same.against(&file), Vec::<String>::new());
+        assert!(
+            Placement::default().against(&file).is_empty() && file.against(&Placement::default()).is_empty()
+        );
+        let other = Placement { gantry_deg: Some(90.0), pixel_mm: Some([0.4; 2]), ..Placement::default() };
+        let said = other.against(&file).join("; ");
+        assert!(
+            said.contains("given as 90, and the file says 359.9") && said.contains("given as 0.4"),
+            "{said}"
+        );
+        assert_eq!(other.against(&file).len(), 2);
+    }
 
     #[test]
     fn what_is_missing_is_named_and_what_is_given_goes_first() {

@@ -37,7 +37,7 @@ pub struct Args {
     cases: Vec<String>,
 
     /// Timed runs of a case; left out: 15 on a card, 3 on the CPU, 100 starts of register
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = runs)]
     runs: Option<u32>,
 
     /// For cccs on a card, how lines find their way: lattice (all of a direction together), original or nc (each by itself,
@@ -67,6 +67,13 @@ fn job(word: &str) -> Result<String, String> {
         return Ok(word.to_owned());
     }
     Err(format!("there is a bench of {}", known.join(", ")))
+}
+
+fn runs(word: &str) -> Result<u32, String> {
+    super::words::count(word)
+        .ok()
+        .filter(|n| *n <= 10_000)
+        .ok_or_else(|| "it must be from 1 to 10000".to_owned())
 }
 
 fn walk(word: &str) -> Result<Walk, String> {

@@ -36,7 +36,7 @@ pub struct Args {
     xray: Option<PathBuf>,
 
     /// Which hidden pose the X-rays show; the same number shows the same
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = super::words::whole::<u64>)]
     seed: u64,
 
     #[command(flatten)]

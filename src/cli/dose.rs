@@ -45,7 +45,7 @@ pub struct Args {
     engine: Engine,
 
     /// Spacing of the dose grid, mm
-    #[arg(long, value_name = "MM", default_value_t = DEFAULT_GRID_MM, value_parser = words::positive)]
+    #[arg(long, value_name = "MM", default_value_t = DEFAULT_GRID_MM, value_parser = words::grid)]
     grid: f64,
 
     /// Directions of the kernels: full 384, standard 128, fast 48
@@ -92,15 +92,15 @@ struct Histories {
     histories: Option<u64>,
 
     /// Run until the mean standard deviation of voxels above half the maximum is this, percent [default: 1]
-    #[arg(long, value_name = "PERCENT", value_parser = words::positive)]
+    #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 100.0))]
     uncertainty: Option<f64>,
 
     /// Equal seeds give equal doses, whatever the number of threads or cards
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = words::whole::<u64>)]
     seed: u64,
 
     /// Directions that a photon is split over, 1 to 24
-    #[arg(long, value_name = "N", default_value_t = DIRECTIONS)]
+    #[arg(long, value_name = "N", default_value_t = DIRECTIONS, value_parser = directions)]
     directions: u32,
 
     /// own, or paper: sampled as Zhou 2010 does
@@ -139,6 +139,10 @@ pub fn histories(word: &str) -> Result<u64, String> {
     let n = words::positive(word)?;
     let whole = n.fract() == 0.0 && n <= MOST_HISTORIES as f64;
     if whole { Ok(n as u64) } else { Err("it is a whole number up to 1e11, like 5e7".to_owned()) }
+}
+
+fn directions(word: &str) -> Result<u32, String> {
+    words::whole(word).ok().filter(|n| (1..=24).contains(n)).ok_or_else(|| "it must be from 1 to 24".to_owned())
 }
 
 fn variant(word: &str) -> Result<Variant, String> {

@@ -5,7 +5,7 @@ mod out;
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
-use crate::case::{Pose, Radiograph};
+use crate::case::{Ct, Pose, Radiograph};
 use crate::dicom::Belonging;
 use crate::engine::drr::{Drr, DrrRequest, Integrator, Pixels, Region, Spread, drr};
 use crate::engine::{Watch, Wish};
@@ -27,6 +27,8 @@ use std::sync::Arc;
 --pose moves the patient in front of source and image, which stay: turned about the isocentre by rx about x, then ry about y, \
 then rz about z (degrees, right-handed), then shifted by tx,ty,tz (mm); x to the patient's left, y to his back, z to his \
 head (DICOM patient axes). assets/drr/pose.svg shows it.\n\
+Where --isocentre is left out and the case has no beam, the isocentre is the middle of the volume. Trilinear values are held \
+from the outermost voxel centres to the voxels' faces, beyond which there is nothing.\n\
 --out .mha holds 32-bit floats (one plane, its place in patient axes; NaN where --pixels left a pixel out), .png a window of \
 them, .dcm an RT image of 16 bits with its geometry.\n\n\
 Examples:\n  \
@@ -44,7 +46,7 @@ pub struct Args {
     source: SourceArgs,
 
     /// Source to image distance, mm
-    #[arg(long, value_name = "MM", default_value = "1500", value_parser = words::positive)]
+    #[arg(long, value_name = "MM", default_value = "1500", value_parser = words::distance)]
     sid: f64,
 
     /// Columns x rows of the image
@@ -56,17 +58,17 @@ pub struct Args {
     pixel: [f64; 2],
 
     /// How far the image's middle lies from the beam axis, to the right and up as seen from the source, mm
-    #[arg(long, value_name = "X,Y", default_value = "0,0", value_parser = shift, allow_hyphen_values = true)]
+    #[arg(long, value_name = "X,Y", default_value = "0,0", value_parser = shift)]
     shift: [f64; 2],
 
     /// In place of the angles, distances and pixel: a 3x4 matrix row by row, (x,y,z,1) -> w (column,row,1); --sid says how far
     /// the image is
-    #[arg(long, value_name = "12 NUMBERS", value_parser = matrix, allow_hyphen_values = true,
+    #[arg(long, value_name = "12 NUMBERS", value_parser = matrix,
           conflicts_with_all = ["gantry", "couch", "sad", "pixel", "shift"])]
     matrix: Option<Matrix>,
 
     /// Where the patient is: six numbers, mm and degrees
-    #[arg(long, value_name = "TX,TY,TZ,RX,RY,RZ", default_value = "0,0,0,0,0,0", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TX,TY,TZ,RX,RY,RZ", default_value = "0,0,0,0,0,0")]
     pose: Pose,
 
     /// How attenuation is summed; texture: trilinear by a card's 8-bit filter, for pictures
@@ -74,7 +76,7 @@ pub struct Args {
     integrator: Way,
 
     /// Longest step of trilinear, mm; left out: half the smallest side of a voxel
-    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    #[arg(long, value_name = "MM", value_parser = words::within(0.01, 1000.0))]
     step: Option<f64>,
 
     /// What the volume holds: HU, or attenuation in 1/mm (a .mha)
@@ -85,20 +87,20 @@ pub struct Args {
     #[arg(long, value_name = "CURVE", default_value = "water")]
     curve: CurveKind,
 
-    /// Photon energy, MeV
-    #[arg(long, value_name = "MEV", default_value_t = AttenuationCurve::KILOVOLT_MEV, value_parser = words::positive)]
-    energy: f64,
+    /// Photon energy of the attenuation, MeV
+    #[arg(long, value_name = "MEV", default_value_t = AttenuationCurve::KILOVOLT_MEV, value_parser = words::energy_mev)]
+    energy_mev: f64,
 
     /// HU to density for --curve tissue: the name of a shipped table or a file
     #[arg(long, value_name = "TABLE", default_value = HuTable::DEFAULT)]
     hu_table: String,
 
     /// What is below so many HU counts as nothing
-    #[arg(long, value_name = "HU", value_parser = words::finite, allow_negative_numbers = true)]
+    #[arg(long, value_name = "HU", value_parser = words::finite)]
     threshold: Option<f64>,
 
     /// Bone emphasis: what attenuates more than 150 HU does so FACTOR times as much beyond
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = words::positive)]
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = words::within(0.01, 100.0))]
     bone: f64,
 
     /// integral: of attenuation along the ray; intensity: exp(-integral)
@@ -110,7 +112,7 @@ pub struct Args {
     region: Option<Region>,
 
     /// Only so many pixels of it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::count::<usize>)]
     pixels: Option<usize>,
 
     /// How they are spread over it: random, or low-discrepancy (a Sobol sequence: no heaps, no holes)
@@ -118,15 +120,15 @@ pub struct Args {
     spread: Spread,
 
     /// Which of such pixels
-    #[arg(long, value_name = "SEED", default_value = "0", requires = "pixels")]
+    #[arg(long, value_name = "SEED", default_value = "0", value_parser = words::whole::<u64>, requires = "pixels")]
     seed: u64,
 
     /// Values shown black and white in a .png; left out: the least and the greatest
-    #[arg(long, value_name = "LOW,HIGH", value_parser = window, allow_hyphen_values = true)]
+    #[arg(long, value_name = "LOW,HIGH", value_parser = window)]
     window: Option<[f64; 2]>,
 
     /// Bits of a .png's pixel: 8 or 16
-    #[arg(long, value_name = "BITS", default_value = "8", value_parser = clap::value_parser!(u8).range(8..=16))]
+    #[arg(long, value_name = "BITS", default_value = "8", value_parser = bits)]
     bits: u8,
 
     /// File for the image (.png, .mha, .dcm)
@@ -171,12 +173,16 @@ fn size(word: &str) -> Result<[usize; 2], String> {
 }
 
 fn pixel(word: &str) -> Result<[f64; 2], String> {
-    let what = "it is one number above 0 in mm, or two with a comma between";
-    let pair = match words::finite(word) {
-        Ok(both) => [both, both],
-        Err(_) => numbers(word, what)?,
-    };
-    if pair.iter().all(|&mm| mm > 0.0) { Ok(pair) } else { Err(what.to_owned()) }
+    let each: Option<Vec<f64>> = word.split(',').map(|mm| words::pixel(mm).ok()).collect();
+    match each.as_deref() {
+        Some(&[both]) => Ok([both, both]),
+        Some(&[columns, rows]) => Ok([columns, rows]),
+        _ => Err("it is one number from 0.001 to 1000 in mm, or two with a comma between".to_owned()),
+    }
+}
+
+fn bits(word: &str) -> Result<u8, String> {
+    words::whole(word).ok().filter(|n| matches!(n, 8 | 16)).ok_or_else(|| "it is 8 or 16".to_owned())
 }
 
 fn shift(word: &str) -> Result<[f64; 2], String> {
@@ -203,6 +209,8 @@ struct Subject {
     belonging: Belonging,
     /// How HU were read, in words.
     curve: String,
+    /// The images, where HU were read, and the attenuation of water, 1/mm.
+    ct: Option<(Arc<Ct>, f64)>,
 }
 
 /// # Errors
@@ -223,9 +231,6 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     outputs.check()?;
     if args.integrator == Way::Exact && args.step.is_some() {
         return Err(Failure::Words("--integrator exact takes no steps: leave --step out".to_owned()));
-    }
-    if !matches!(args.bits, 8 | 16) {
-        return Err(Failure::Words("--bits is 8 or 16".to_owned()));
     }
     let device = device.resolve()?;
     let subject = subject(args)?;
@@ -257,11 +262,60 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         return Err(anyhow!("{}: {why}", subject.name).into());
     }
     let region = args.region.unwrap_or(Region::whole(&projection));
+    check_meets(&subject, &request, isocentre_mm, region, &answer)?;
     let image = out::image(&answer, &projection, region, args.quantity == Quantity::Intensity, setup)?;
     if let Some(path) = &args.out {
         outputs.write(|| out::write(path, &image, args, &subject.belonging))?;
     }
     Ok(say(args, &subject, isocentre_mm, &projection, &answer, &image))
+}
+
+/// What is thinner than this in water may be the air about a patient, mm.
+const AIR_MM: f64 = 20.0;
+
+/// The skin of a patient.
+const SKIN_HU: f32 = -350.0;
+
+/// A picture of nothing but air is no picture of the patient.
+fn check_meets(
+    subject: &Subject,
+    request: &DrrRequest,
+    isocentre_mm: DVec3,
+    region: Region,
+    answer: &Drr,
+) -> anyhow::Result<()> {
+    let most = f64::from(answer.integrals.iter().copied().fold(0.0, f32::max));
+    let met = match &subject.ct {
+        Some((ct, water)) if most > 0.0 => {
+            most > AIR_MM * water || is_seen(&ct.hu, request, isocentre_mm, region)
+        }
+        _ => most > 0.0,
+    };
+    anyhow::ensure!(
+        met,
+        "{}: the picture misses the patient, no ray meets more than air; look at --isocentre, angles, --pose, --shift and \
+         the size of the picture (and --threshold, where it is given)",
+        subject.name
+    );
+    Ok(())
+}
+
+/// Whether any voxel denser than skin lies before a part of the image.
+fn is_seen(hu: &Volume<f32>, request: &DrrRequest, isocentre_mm: DVec3, region: Region) -> bool {
+    let grid = hu.grid();
+    let [nx, ny, _] = grid.size();
+    let between =
+        |at: f64, first: usize, count: usize| at >= first as f64 - 0.5 && at <= (first + count) as f64 - 0.5;
+    let dense = hu.data().iter().enumerate().filter(|(_, hu)| **hu > SKIN_HU);
+    dense.map(|(n, _)| grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny))).any(|ct_mm| {
+        request
+            .poses
+            .iter()
+            .filter_map(|pose| request.projection.project(pose.apply(ct_mm, isocentre_mm)))
+            .any(|[column, row]| {
+                between(column, region.column, region.columns) && between(row, region.row, region.rows)
+            })
+    })
 }
 
 fn subject(args: &Args) -> Result<Subject, Failure> {
@@ -277,17 +331,11 @@ fn subject(args: &Args) -> Result<Subject, Failure> {
             first_beam_mm: None,
             belonging: Belonging::of(&crate::case::Case::default()),
             curve: "attenuation as given".to_owned(),
+            ct: None,
         });
     }
-    let [low, high] = AttenuationCurve::ENERGIES_MEV;
-    if !(low..=high).contains(&args.energy) {
-        return Err(Failure::Words(format!(
-            "--energy {} is outside the tables, {low} to {high} MeV",
-            args.energy
-        )));
-    }
     let table = HuTable::resolve(&args.hu_table)?;
-    let curve = AttenuationCurve::new(args.curve, &table, args.energy)
+    let curve = AttenuationCurve::new(args.curve, &table, args.energy_mev)
         .with_threshold(args.threshold)
         .with_bone(args.bone);
     let case = args.case.open()?;
@@ -297,8 +345,9 @@ fn subject(args: &Args) -> Result<Subject, Failure> {
         position: ct.position,
         first_beam_mm: words::first_isocentre(&case),
         belonging: Belonging::of(&case),
-        curve: format!("{} at {} MeV", args.curve.word(), args.energy),
+        curve: format!("{} at {} MeV", args.curve.word(), args.energy_mev),
         name: case.source,
+        ct: Some((ct, f64::from(curve.at(0.0)))),
     })
 }
 

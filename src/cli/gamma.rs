@@ -4,8 +4,8 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::analysis::{GammaReport, mask_of, stricter};
-use crate::case::{Case, Dose, DoseStatus, StructureSet};
-use crate::dicom::read_dose;
+use crate::case::{Case, Dose, DoseStatus, PatientInfo, StructureSet};
+use crate::dicom::{read_dose, read_patient};
 use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface, gamma};
 use crate::engine::{Watch, Wish};
 use crate::files::{mha, replace_file};
@@ -57,7 +57,7 @@ pub struct Args {
     threshold: f64,
 
     /// What 100 % is: max (of REF), rx (the prescription of --case) or a dose in Gy
-    #[arg(long, value_name = "NORM", default_value = "max", value_parser = norm)]
+    #[arg(long, value_name = "NORM", default_value = "max", value_parser = norm, allow_hyphen_values = true)]
     norm: Norm,
 
     /// Do not look farther than this gamma; left out: as far as it takes
@@ -76,12 +76,16 @@ pub struct Args {
     #[arg(long, value_name = "CASE")]
     case: Option<CaseWord>,
 
+    /// Compare doses of patients with different IDs, too
+    #[arg(long)]
+    any_patient: bool,
+
     /// Only so many points, chosen at random
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = words::count::<u32>)]
     subset: Option<u32>,
 
     /// Which random points
-    #[arg(long, value_name = "N", default_value = "1", requires = "subset")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = words::whole::<u64>, requires = "subset")]
     seed: u64,
 
     /// Look for the trilinear surface of each cell in place of its tetrahedra; on the CPU
@@ -127,8 +131,7 @@ fn dims(word: &str) -> Result<Dims, String> {
 }
 
 fn percent(word: &str) -> Result<f64, String> {
-    let percent = words::finite(word)?;
-    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("it must be 0 to 100".to_owned()) }
+    words::within(0.0, 100.0)(word)
 }
 
 /// # Errors
@@ -152,12 +155,18 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         ));
     }
     let device = device.resolve()?;
-    let [reference, evaluated] = [read(&args.reference)?, read(&args.evaluated)?];
+    let [(reference, first), (evaluated, second)] = [read(&args.reference)?, read(&args.evaluated)?];
+    let [a, b] = [&args.reference, &args.evaluated].map(|path| format!("'{}'", path.display()));
+    check_patient(args, [&a, &b], [&first, &second])?;
     check_outs(&files, &reference)?;
     let case = match &args.case {
         Some(word) => {
             let case = CaseArgs { case: word.clone(), series: None, position: None };
-            Some(case.open()?)
+            let case = case.open()?;
+            for (dose, patient) in [(&a, &first), (&b, &second)] {
+                check_patient(args, [dose, "--case"], [patient, &case.patient])?;
+            }
+            Some(case)
         }
         None => None,
     };
@@ -198,8 +207,21 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     Ok(Answer { json, text })
 }
 
-/// A dose from a file; a `.mha` knows nothing of frames.
-fn read(path: &Path) -> anyhow::Result<Dose> {
+/// Doses of two patients are not compared unasked.
+fn check_patient(args: &Args, names: [&str; 2], patients: [&PatientInfo; 2]) -> anyhow::Result<()> {
+    let [a, b] = patients.map(|patient| patient.id.trim());
+    if args.any_patient || a.is_empty() || b.is_empty() || a == b {
+        return Ok(());
+    }
+    let [one, other] = names;
+    bail!(
+        "{one} is of patient {a}, {other} of patient {b}: gamma compares doses of one patient; where both IDs are his, add \
+         --any-patient"
+    )
+}
+
+/// A dose from a file and whose it is; a `.mha` knows nothing of frames and patients.
+fn read(path: &Path) -> anyhow::Result<(Dose, PatientInfo)> {
     if !path.exists() {
         bail!("there is no '{}'; name a .mha volume in Gy or an RTDOSE file", path.display());
     }
@@ -208,16 +230,17 @@ fn read(path: &Path) -> anyhow::Result<Dose> {
     }
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mha")) {
         let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(Dose {
+        let dose = Dose {
             gy: Arc::new(mha::read(path)?),
             status: DoseStatus::Imported,
             label,
             frame_of_reference_uid: String::new(),
             receipt: None,
             caveats: Vec::new(),
-        });
+        };
+        return Ok((dose, PatientInfo::default()));
     }
-    Ok(read_dose(path)?.0)
+    Ok((read_dose(path)?.0, read_patient(path)?))
 }
 
 /// A `.mha` has even planes: said before the work is done.

@@ -22,9 +22,13 @@ mod selftest;
 mod window;
 mod words;
 
+use crate::case::Pose;
 use crate::engine::Wish;
+use crate::engine::drr::Region;
 use crate::files::remove_temporaries_on_signals;
-use clap::{Parser, Subcommand};
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use glam::DVec3;
+use std::any::TypeId;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -125,7 +129,8 @@ struct Answer {
 
 /// Runs the program with the given words (the first is the program's name).
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(words) {
+    let parsed = signed(Cli::command()).try_get_matches_from(words);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing is left to do when even this cannot be printed.
@@ -162,6 +167,27 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// Options that take numbers take those with a sign too, so that `--dose -1` is told what is wrong with -1.
+fn signed(command: Command) -> Command {
+    let numbers = [
+        TypeId::of::<f64>(),
+        TypeId::of::<u8>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<[f64; 2]>(),
+        TypeId::of::<[[f64; 4]; 3]>(),
+        TypeId::of::<DVec3>(),
+        TypeId::of::<Pose>(),
+        TypeId::of::<Region>(),
+    ];
+    let sign = |arg: Arg| {
+        let of_numbers = numbers.iter().any(|number| arg.get_value_parser().type_id() == *number);
+        if of_numbers && arg.get_action().takes_values() { arg.allow_hyphen_values(true) } else { arg }
+    };
+    command.mut_args(sign).mut_subcommands(signed)
 }
 
 fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
@@ -223,8 +249,7 @@ mod tests {
 
     #[test]
     fn the_words_are_consistent() {
-        use clap::CommandFactory as _;
-        Cli::command().debug_assert();
+        signed(Cli::command()).debug_assert();
     }
 
     #[test]

@@ -4,15 +4,16 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::case::{Case, Ct, Placement, Pose, Radiograph, Remark};
-use crate::dicom::{Belonging, read_radiograph, write_registration};
+use crate::dicom::{Belonging, read_placement, read_radiograph, write_registration};
 use crate::engine::drr::Region;
 use crate::engine::{Watch, Wish};
 use crate::files::picture;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use crate::registration::{
-    Found, Method, Metric, RegistrationError, Request, View, check_belongs, register, spatial_registration,
+    AXIS_WORDS, Found, Method, Metric, RegistrationError, Request, View, check_belongs, register,
+    spatial_registration,
 };
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -24,6 +25,8 @@ use std::sync::Arc;
     after_help = "The pose moves the CT within the room of the X-rays: tx,ty,tz in mm along patient x (left), y (back), z (head), \
 rx,ry,rz in degrees about them, x first, right-handed, about the isocentre. The matrix takes positions of the CT to where they \
 lie in the room; the registration object holds the same one, from the CT's frame of reference into that of the X-rays.\n\n\
+A search that stops at the end of --reach, or whose pictures are as unlike as those of two things, found no match: exit 1, and \
+--out is not written.\n\
 X-rays are RT images, DX, CR or XA, or grey PNG and TIFF with a file beside them (xray.toml for xray.png: gantry_deg, \
 isocentre_mm, sad_mm, sid_mm, pixel_mm). Words go before files; --gantry and --region are given once for each image, in their order.\n\n\
 Examples:\n  \
@@ -42,7 +45,7 @@ pub struct Args {
     images: Vec<PathBuf>,
 
     /// Where the search starts: tx,ty,tz,rx,ry,rz
-    #[arg(long, value_name = "POSE", default_value = "0,0,0,0,0,0", allow_hyphen_values = true)]
+    #[arg(long, value_name = "POSE", default_value = "0,0,0,0,0,0")]
     start: Pose,
 
     /// How alike pictures are: ncc, local-ncc, gradient-ncc, gradient, mi, rank
@@ -61,36 +64,36 @@ pub struct Args {
     #[arg(long, value_name = "MM,DEG", default_value = "40,25", value_parser = two)]
     reach: [f64; 2],
 
-    /// Share of the pixels looked at, above 0 to 1
-    #[arg(long, value_name = "PART", default_value = "1", value_parser = words::positive)]
+    /// Share of the pixels looked at, 0.001 to 1
+    #[arg(long, value_name = "PART", default_value = "1", value_parser = words::within(0.001, 1.0))]
     share: f64,
 
     /// Seed of the search; the same seed leads the same way
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = words::whole::<u64>)]
     seed: u64,
 
-    /// Photon energy of the DRRs' attenuation, keV
-    #[arg(long, value_name = "KEV", default_value = "70", value_parser = words::positive)]
-    energy: f64,
+    /// Photon energy of the DRRs' attenuation, MeV
+    #[arg(long, value_name = "MEV", default_value_t = AttenuationCurve::KILOVOLT_MEV, value_parser = words::energy_mev)]
+    energy_mev: f64,
 
     /// Gantry angle of an image, degrees; once for each
-    #[arg(long, value_name = "DEG", value_parser = words::finite, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DEG", value_parser = words::angle)]
     gantry: Vec<f64>,
 
     /// Isocentre, patient LPS, mm
-    #[arg(long, value_name = "X,Y,Z", value_parser = words::position, allow_hyphen_values = true)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = words::position)]
     isocentre: Option<DVec3>,
 
     /// Source to axis distance, mm
-    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    #[arg(long, value_name = "MM", value_parser = words::distance)]
     sad: Option<f64>,
 
     /// Source to image distance, mm
-    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    #[arg(long, value_name = "MM", value_parser = words::distance)]
     sid: Option<f64>,
 
     /// Size of a pixel in the image's own plane, mm
-    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    #[arg(long, value_name = "MM", value_parser = words::pixel)]
     pixel: Option<f64>,
 
     /// Opening of the jaws at the axis, mm; beside it the pictures say nothing
@@ -121,12 +124,10 @@ pub struct Args {
 #[derive(Clone, Copy, Debug)]
 struct Axes([bool; 6]);
 
-const AXES: [&str; 6] = ["tx", "ty", "tz", "rx", "ry", "rz"];
-
 fn axes(word: &str) -> Result<Axes, String> {
     let mut locked = [false; 6];
     for name in word.split(',') {
-        let axis = AXES.iter().position(|a| *a == name.trim());
+        let axis = AXIS_WORDS.iter().position(|a| *a == name.trim());
         locked[axis.ok_or_else(|| "it is some of tx,ty,tz,rx,ry,rz".to_owned())?] = true;
     }
     Ok(Axes(locked))
@@ -171,7 +172,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         .or_else(|| words::first_isocentre(&case))
         .ok_or_else(|| anyhow!("where the isocentre is, is not known; give it with --isocentre x,y,z"))?;
     let table = HuTable::shipped_default();
-    let curve = AttenuationCurve::new(CurveKind::Water, &table, args.energy / 1000.0);
+    let curve = AttenuationCurve::new(CurveKind::Water, &table, args.energy_mev);
     let attenuation = Arc::new(curve.with_threshold(Some(-900.0)).attenuation(&ct.hu));
     let view = |(n, image): (usize, &Arc<Radiograph>)| match args.region.get(n) {
         Some(&Region { column, row, columns, rows }) => View::new(Arc::clone(image))
@@ -191,11 +192,26 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         ..Request::new(attenuation, views, centre_mm)
     };
     let found = register(&request, &device, &Watch::new(), &|_| ())?;
-    if let Some(out) = &args.out {
+    let doubt = found.doubt(args.metric);
+    if let (Some(out), None) = (&args.out, &doubt) {
         let object = spatial_registration(&found.pose, centre_mm, &images[0], &ct, &case);
         outputs.write(|| Ok(write_registration(out, &object, &ct, &Belonging::of(&case))?))?;
     }
-    Ok(answer(args, &case, &request, &found, &remarks))
+    let answer = answer(args, &case, &request, &found, doubt.as_deref(), &remarks);
+    if doubt.is_some() { Err(Failure::Checks(answer)) } else { Ok(answer) }
+}
+
+/// Refuses words that the image's own file contradicts: one of them is wrong, and the pose would be.
+fn check_given(path: &Path, given: &Placement) -> anyhow::Result<()> {
+    let told = if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? };
+    let said = given.against(&told);
+    ensure!(
+        said.is_empty(),
+        "{}: {}; leave out what the file says, or, where the file is wrong, save the picture as PNG with its geometry beside it",
+        path.display(),
+        said.join("; ")
+    );
+    Ok(())
 }
 
 /// Reads an X-ray. Where its file places it in another frame of reference, or nowhere, the plan's isocentre is taken.
@@ -217,6 +233,7 @@ fn image(
         bone_is_bright: args.bone_dark.then_some(false),
         ..Placement::default()
     };
+    check_given(path, &given)?;
     // Nothing but the CT says how the patient lies where the image does not.
     let placed = |isocentre_mm| {
         let (image, said) = read(path, &given.or(&Placement { isocentre_mm, ..Placement::default() }), ct)?;
@@ -262,7 +279,14 @@ fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(Radiograph, 
     Ok(read_radiograph(path, given)?)
 }
 
-fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &[Remark]) -> Answer {
+fn answer(
+    args: &Args,
+    case: &Case,
+    request: &Request,
+    found: &Found,
+    doubt: Option<&str>,
+    remarks: &[Remark],
+) -> Answer {
     let pose = found.pose;
     let (t, r) = (pose.translation_mm, pose.rotation_deg);
     let matrix = pose.matrix(request.centre_mm).transpose().to_cols_array();
@@ -296,18 +320,15 @@ fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &
         found.seconds,
         found.device
     );
-    let stopped: Vec<&str> = AXES.into_iter().zip(found.at_bound).filter(|b| b.1).map(|b| b.0).collect();
-    if !stopped.is_empty() {
-        let _ = writeln!(
-            text,
-            "warning: {} stopped at the end of --reach: this is no match; widen it or start nearer",
-            stopped.join(", ")
-        );
+    let stopped: Vec<&str> =
+        AXIS_WORDS.into_iter().zip(found.at_bound).filter(|b| b.1).map(|b| b.0).collect();
+    if let Some(why) = doubt {
+        let _ = writeln!(text, "error: this is no match: {why}");
     }
     for remark in remarks {
         let _ = writeln!(text, "{}: {}", remark.files.join(", "), remark.message);
     }
-    if let Some(out) = &args.out {
+    if let (Some(out), None) = (&args.out, doubt) {
         let _ = writeln!(text, "written to {}", out.display());
     }
     let phases: Vec<Value> = found.phases_ms.iter().map(|(n, ms)| json!({ "phase": n, "ms": ms })).collect();
@@ -322,12 +343,14 @@ fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &
         "metric_before": found.before,
         "metric_after": found.after,
         "stopped_at_reach": stopped,
+        "match": doubt.is_none(),
+        "no_match": doubt,
         "drrs": found.drrs,
         "seconds": found.seconds,
         "phases": phases,
         "device": found.device,
         "remarks": remarks,
-        "out": args.out,
+        "out": args.out.as_ref().filter(|_| doubt.is_none()),
     });
     Answer { json, text }
 }

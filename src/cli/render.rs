@@ -59,7 +59,7 @@ pub struct Args {
     made_up: bool,
 
     /// With register: where the patient is, tx,ty,tz,rx,ry,rz in mm and degrees
-    #[arg(long, value_name = "POSE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "POSE")]
     pose: Option<Pose>,
 
     /// With register: blend, colours, checkerboard, swipe, spyglass, difference, edges, xray or drr
@@ -104,15 +104,15 @@ struct DoseArgs {
     histories: Option<u64>,
 
     /// With mccs: run until the mean standard deviation of voxels above half the maximum is this, percent [default: 1]
-    #[arg(long, value_name = "PERCENT", value_parser = words::positive)]
+    #[arg(long, value_name = "PERCENT", value_parser = words::within(0.1, 10.0))]
     uncertainty: Option<f64>,
 
     /// With mccs: equal seeds give equal doses
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole::<u64>)]
     seed: Option<u64>,
 
     /// Spacing of the dose grid, mm [default: 2.5]
-    #[arg(long, value_name = "MM", value_parser = words::positive)]
+    #[arg(long, value_name = "MM", value_parser = words::grid)]
     grid: Option<f64>,
 
     /// What the colourwash shows: the dose, or with mccs its uncertainty
@@ -174,7 +174,7 @@ struct CompareArgs {
     plane: Option<ViewKind>,
 
     /// Where the planes meet, patient LPS, mm
-    #[arg(long, value_name = "X,Y,Z", value_parser = words::position, allow_hyphen_values = true)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = words::position)]
     at: Option<DVec3>,
 
     /// Report to write beside the picture (.pdf, .csv, .json)

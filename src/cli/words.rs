@@ -6,6 +6,7 @@ use crate::dicom::Choice;
 use crate::engine::drr::Region;
 use crate::geometry::PatientPosition;
 use crate::open::{CaseWord, Wishes, open};
+use crate::physics::AttenuationCurve;
 use anyhow::{anyhow, bail};
 use glam::DVec3;
 use std::path::Path;
@@ -19,7 +20,7 @@ pub struct CaseArgs {
     pub case: CaseWord,
 
     /// Which image series, by its number in `beamsight info` (from 1), where a folder has several
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
     pub series: Option<usize>,
 
     /// How the patient of a .mha lies: HFS HFP FFS FFP HFDL HFDR FFDL FFDR
@@ -33,10 +34,7 @@ impl CaseArgs {
     /// # Errors
     /// As [`open`]; a `--position` that contradicts the files.
     pub fn open(&self) -> Result<Case, Failure> {
-        let series = match self.series {
-            Some(0) => return Err(Failure::Words("--series counts from 1".to_owned())),
-            other => other.map(|n| n - 1),
-        };
+        let series = self.series.map(|n| n - 1);
         let choice = Choice { series, ..Choice::default() };
         let case = open(&self.case, Wishes { choice, position: self.position }, &|_| true)?;
         if let (Some(told), Some(ct)) = (self.position, &case.ct)
@@ -57,19 +55,19 @@ impl CaseArgs {
 #[derive(Debug, clap::Args)]
 pub struct SourceArgs {
     /// Gantry angle, degrees
-    #[arg(long, value_name = "DEG", default_value = "0", value_parser = finite, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DEG", default_value = "0", value_parser = angle)]
     pub gantry: f64,
 
     /// Couch angle, degrees
-    #[arg(long, value_name = "DEG", default_value = "0", value_parser = finite, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DEG", default_value = "0", value_parser = angle)]
     pub couch: f64,
 
     /// Isocentre, patient LPS, mm; left out: that of the case's first beam
-    #[arg(long, value_name = "X,Y,Z", value_parser = position, allow_hyphen_values = true)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = position)]
     pub isocentre: Option<DVec3>,
 
     /// Source to axis distance, mm
-    #[arg(long, value_name = "MM", default_value = "1000", value_parser = positive)]
+    #[arg(long, value_name = "MM", default_value = "1000", value_parser = distance)]
     pub sad: f64,
 }
 
@@ -127,6 +125,53 @@ pub fn region(word: &str) -> Result<Region, String> {
 /// A number that is one.
 pub fn finite(word: &str) -> Result<f64, String> {
     word.trim().parse().ok().filter(|v: &f64| v.is_finite()).ok_or_else(|| "it is not a number".to_owned())
+}
+
+/// A number from `low` to `high`.
+pub fn within(low: f64, high: f64) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static {
+    move |word| {
+        let inside = |v: &f64| (low..=high).contains(v);
+        finite(word)
+            .and_then(|v| Some(v).filter(inside).ok_or_else(|| format!("it must be from {low} to {high}")))
+    }
+}
+
+/// A whole number, not negative, that its place has room for.
+pub fn whole<T: TryFrom<u64>>(word: &str) -> Result<T, String> {
+    let number = word.trim().parse::<u64>().ok().and_then(|n| T::try_from(n).ok());
+    number.ok_or_else(|| "it must be a whole number, 0 or more".to_owned())
+}
+
+/// As [`whole`], from 1 on.
+pub fn count<T: TryFrom<u64> + PartialOrd + From<u8>>(word: &str) -> Result<T, String> {
+    let least = |n: &T| *n >= T::from(1);
+    whole(word).ok().filter(least).ok_or_else(|| "it must be a whole number, 1 or more".to_owned())
+}
+
+/// Degrees; a full turn either way.
+pub fn angle(word: &str) -> Result<f64, String> {
+    within(-360.0, 360.0)(word)
+}
+
+/// Millimetres of a treatment or imaging room.
+pub fn distance(word: &str) -> Result<f64, String> {
+    within(1.0, 100_000.0)(word)
+}
+
+/// Millimetres between the pixels of an image.
+pub fn pixel(word: &str) -> Result<f64, String> {
+    within(0.001, 1000.0)(word)
+}
+
+/// Millimetres between the voxels of a dose grid: what is finer no memory holds, what is coarser says nothing of a patient.
+pub fn grid(word: &str) -> Result<f64, String> {
+    within(0.5, 100.0)(word)
+}
+
+/// MeV that the tables of attenuation hold.
+pub fn energy_mev(word: &str) -> Result<f64, String> {
+    let [low, high] = AttenuationCurve::ENERGIES_MEV;
+    within(low, high)(word).map_err(|why| format!("{why} MeV"))
 }
 
 /// A number above zero.

@@ -250,15 +250,29 @@ impl Header {
             references: references_of(kind, object.item()),
             modality,
         };
-        let patient = PatientInfo {
-            name: text(tags::PATIENT_NAME),
-            id: text(tags::PATIENT_ID),
-            birth_date: text(tags::PATIENT_BIRTH_DATE),
-            sex: text(tags::PATIENT_SEX),
-        };
+        let patient = patient_of(object.item());
         let image = (kind == Kind::Image).then(|| ImageHeader::read(path, &class, object.item()));
         Ok(Self { patient, kind, entry, image })
     }
+}
+
+/// Whom a file is about.
+pub(super) fn patient_of(item: &Item) -> PatientInfo {
+    let text = |tag| item.text(tag).unwrap_or_default();
+    PatientInfo {
+        name: text(tags::PATIENT_NAME),
+        id: text(tags::PATIENT_ID),
+        birth_date: text(tags::PATIENT_BIRTH_DATE),
+        sex: text(tags::PATIENT_SEX),
+    }
+}
+
+/// Whom a single file is about.
+///
+/// # Errors
+/// [`DicomError`] where it cannot be read.
+pub fn read_patient(path: &Path) -> Result<PatientInfo, DicomError> {
+    Ok(patient_of(open_header(path)?.item()))
 }
 
 impl ImageHeader {

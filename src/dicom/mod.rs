@@ -21,11 +21,11 @@ mod rtstruct;
 mod write;
 
 pub use assemble::{Choice, load};
-pub use catalogue::{Catalogue, Entry, Image, Series, Unreadable, scan};
+pub use catalogue::{Catalogue, Entry, Image, Series, Unreadable, read_patient, scan};
 pub use ct::read_ct;
 pub use error::DicomError;
 pub use object::AttributeError;
-pub use radiograph::read_radiograph;
+pub use radiograph::{read_placement, read_radiograph};
 pub use registration::{Registration, read_registration};
 pub use rtdose::read_dose;
 pub use rtplan::read_plan;

@@ -1,11 +1,11 @@
 //! RT image, DX, CR, XA -> radiograph: where it was taken, and pixels that grow or fall with what was in the way.
 
 use super::DicomError;
-use super::catalogue::{frame_of, size_of};
+use super::catalogue::{frame_of, patient_of, size_of};
 use super::object::{Attributes, Item, Object, file_name, open_header};
 use super::pixels::read_samples;
 use super::rtimage;
-use crate::case::{PatientInfo, PixelMeaning, Placement, Radiograph, Remark, opened};
+use crate::case::{PixelMeaning, Placement, Radiograph, Remark, opened};
 use crate::geometry::{BeamFrame, ImagingSetup, Projection};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
@@ -57,21 +57,25 @@ pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Ve
     };
     let (meaning, values) = sense(item, values, given.bone_is_bright, &mut say);
     let frame = if given.isocentre_mm.is_some() { String::new() } else { frame_of(item) };
-    let text = |tag| object.text(tag).unwrap_or_default();
     let radiograph = Radiograph {
         setup,
         label: file_name(path),
         frame_of_reference_uid: frame,
-        patient: PatientInfo {
-            name: text(tags::PATIENT_NAME),
-            id: text(tags::PATIENT_ID),
-            birth_date: text(tags::PATIENT_BIRTH_DATE),
-            sex: text(tags::PATIENT_SEX),
-        },
+        patient: patient_of(item),
         open: open.map(Arc::new),
         ..Radiograph::new(values, meaning, projection, "")
     };
     Ok((radiograph, remarks))
+}
+
+/// What the file of an X-ray says of where it was taken.
+///
+/// # Errors
+/// [`DicomError`] where the file cannot be read.
+pub fn read_placement(path: &Path) -> Result<Placement, DicomError> {
+    let object = open_header(path)?;
+    let is_rt = object.text(tags::MODALITY).as_deref() == Some("RTIMAGE");
+    Ok(if is_rt { rtimage::placement(object.item()) } else { placement(object.item()) })
 }
 
 /// Stored values with the modality's rescale; padding becomes the least value.

@@ -109,7 +109,11 @@ pub fn write(path: &Path, image: &Radiograph, field_mm: Option<[f64; 2]>) -> Res
         .map_err(|source| PictureError::Write { path: beside.clone(), source })
 }
 
-fn beside(path: &Path) -> Result<Placement, PictureError> {
+/// What the file beside a picture says of where it was taken; nothing where there is none.
+///
+/// # Errors
+/// [`PictureError`] where it cannot be read.
+pub fn beside(path: &Path) -> Result<Placement, PictureError> {
     let path = sidecar(path);
     match std::fs::read_to_string(&path) {
         Ok(text) => {

@@ -23,5 +23,5 @@ pub use meter::Meter;
 pub use metric::Metric;
 pub use object::spatial_registration;
 pub use random::Random;
-pub use search::{Found, Method, Request, SIDES_MM, Step, register};
+pub use search::{AXIS_WORDS, Found, Method, Request, SIDES_MM, Step, register};
 pub use view::View;

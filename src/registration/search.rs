@@ -133,6 +133,30 @@ pub struct Found {
     pub device: String,
 }
 
+impl Found {
+    /// Why this is no match, though the search came to its end; `None` where it may be one.
+    pub fn doubt(&self, metric: Metric) -> Option<String> {
+        let stopped =
+            AXIS_WORDS.into_iter().zip(self.at_bound).filter(|b| b.1).map(|b| b.0).collect::<Vec<_>>();
+        if !stopped.is_empty() {
+            let axes = stopped.join(", ");
+            return Some(format!("{axes} stopped at the end of the reach; widen it or start nearer"));
+        }
+        let least = metric.least_of_a_match();
+        (self.after.is_nan() || self.after < least).then(|| {
+            format!(
+                "{} comes to {:.3}, as of pictures of two things (a match has {least} or more); look at the X-ray, \
+                 its angles, the isocentre and the region",
+                metric.name(),
+                self.after
+            )
+        })
+    }
+}
+
+/// The numbers of a pose in words, in their order.
+pub const AXIS_WORDS: [&str; AXES] = ["tx", "ty", "tz", "rx", "ry", "rz"];
+
 /// Finds the pose. `on_step` is called with each better pose, on the thread that searches; it must be quick.
 ///
 /// Level by level ([`SIDES_MM`]) CT and X-rays become finer. The same seed leads the same way.

@@ -142,8 +142,13 @@ fn what_cannot_be_seen_is_said() {
     refused(&more(&["--pose", "0,1200,0,0,0,0"]), &["beyond the image"]);
     refused(&more(&["--region", "740,0,20,20"]), &["region", "750 x 750"]);
     refused(&more(&["--region", "0,0,0,20"]), &["not empty"]);
-    refused(&more(&["--pixels", "0"]), &["at least one"]);
     refused(&more(&["--pixels", "600000"]), &["562500"]);
-    refused(&more(&["--step", "1e-9"]), &["step"]);
+    // Beside the patient, or through the air about him.
+    refused(&more(&["--shift", "5000,0"]), &["box.mha", "misses the patient", "--shift"]);
+    let chest = ["drr", "demo:thorax", "--size", "50x50", "--device", "cpu"];
+    let out = folder.join("air.png");
+    let air = [&chest[..], &["--pixel", "0.4", "--shift", "0,-900", "--out", text(&out)]].concat();
+    refused(&air, &["demo:thorax", "misses the patient"]);
+    assert!(!out.exists());
     refused(&more(&["--out", "/nowhere/drr.mha"]), &["/nowhere"]);
 }

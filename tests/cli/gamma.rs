@@ -174,6 +174,16 @@ fn doses_of_dicom_files() {
     assert_eq!((&same["pass_rate_percent"], &same["max"]), (&100.0.into(), &0.0.into()), "{same}");
     refused(&["gamma", text(&plain), text(&other)], &["frames of reference", "1.2.3.999"]);
     refused(&["gamma", text(&plain), text(&relative)], &["relative.dcm", "relative"]);
+    // Two patients, unless told.
+    let mut other = synthetic::dose(16, &planes);
+    set(&mut other, tags::PATIENT_ID, VR::LO, "SOMEBODY");
+    let other = folder.put("somebody.dcm", &other);
+    refused(
+        &["gamma", text(&plain), text(&other)],
+        &["plain.dcm", "somebody.dcm", "SOMEBODY", "--any-patient"],
+    );
+    let all = ["gamma", text(&plain), text(&other), "--threshold", "0", "--any-patient"];
+    assert_eq!(beamsight(&all).status.code(), Some(0));
     // Uneven planes are no .mha.
     let out = folder.0.join("gamma.mha");
     refused(&["gamma", text(&plain), text(&plain), "--out", text(&out)], &["uneven", ".csv"]);

@@ -107,6 +107,24 @@ fn what_cannot_be_matched_is_said() {
         refused(&words.iter().map(String::as_str).collect::<Vec<_>>(), said);
     };
     let placed_and = |more: &[&'static str]| [&placed[..], more].concat();
+    // What the picture's own file contradicts.
+    let told = folder.join("told.png");
+    grey_png(&told, |x, y| (2 * x + y) as u8);
+    let beside = "gantry_deg = 90.0\nisocentre_mm = [0.0, 0.0, 0.0]\nsad_mm = 1000.0\nsid_mm = 1500.0\npixel_mm = [4.0, 4.0]\n";
+    std::fs::write(told.with_extension("toml"), beside).expect("written");
+    say(&told, &["--gantry", "0"], &["told.png", "given as 0", "says 90"]);
+    say(&told, &["--sid", "1400"], &["told.png", "given as 1400", "says 1500"]);
+    // A picture of something else: no match, no file, exit 1, the numbers all the same.
+    let (noise, out) = (folder.join("noise.png"), folder.join("reg.dcm"));
+    grey_png(&noise, |x, y| {
+        (x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503).rotate_left(7)).to_le_bytes()[2]
+    });
+    let words = with(&noise, &[&placed[..], &["--out", text(&out), "--json"]].concat());
+    let output = beamsight(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let (json, said) = (json_of(&output), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no match") && json["match"] == false && json["pose"].is_object(), "{said}");
+    assert!(!out.exists(), "a registration was written");
     say(&picture, &[], &["xray.png", "gantry"]);
     say(&flat, &placed, &["flat.png", "same value"]);
     say(&picture, &placed_and(&["--start", "0,-1500,0,0,0,0"]), &["behind the source"]);

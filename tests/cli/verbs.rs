@@ -57,13 +57,71 @@ fn wrong_words_exit_with_2() {
         "drr demo:water --values attenuation",
         "drr demo:water --pixels 10 --out drr.dcm",
         "drr demo:water --out drr.jpg",
-        "drr demo:water --energy 50",
     ] {
         let output = words(command);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{command}: {message}");
         assert!(message.starts_with("error:") && output.stdout.is_empty(), "{command}: {message}");
     }
+}
+
+/// A number out of range is told what is wrong with it, also one with a sign, before anything is opened.
+#[test]
+fn numbers_that_cannot_be_are_told_what_is_wrong() {
+    for (words, said) in [
+        ("gamma a b --dose -1", "it must be above 0"),
+        ("gamma a b --dose nan", "it is not a number"),
+        ("gamma a b --dta -inf", "it is not a number"),
+        ("gamma a b --threshold -1", "from 0 to 100"),
+        ("gamma a b --norm -3", "above 0"),
+        ("gamma a b --max-gamma 0", "above 0"),
+        ("gamma a b --subset -1", "whole number, 1 or more"),
+        ("gamma a b --subset 5 --seed -1", "whole number"),
+        ("dose a --grid 0", "from 0.5 to 100"),
+        ("dose a --grid -2.5", "from 0.5 to 100"),
+        ("dose a --grid inf", "not a number"),
+        ("dose a --engine mccs --histories -5", "above 0"),
+        ("dose a --engine mccs --uncertainty 0", "from 0.01 to 100"),
+        ("dose a --engine mccs --seed 1.5", "whole number"),
+        ("dose a --engine mccs --directions 0", "from 1 to 24"),
+        ("drr a --energy-mev 50", "from 0.01 to 20 MeV"),
+        ("drr a --energy-mev -0.07", "from 0.01 to 20 MeV"),
+        ("drr a --sad -1000", "from 1 to 100000"),
+        ("drr a --sid 0", "from 1 to 100000"),
+        ("drr a --gantry 400", "from -360 to 360"),
+        ("drr a --couch nan", "not a number"),
+        ("drr a --step 1e-9", "from 0.01 to 1000"),
+        ("drr a --pixel -0.4", "0.001 to 1000"),
+        ("drr a --pixels 0", "1 or more"),
+        ("drr a --bone -2", "from 0.01 to 100"),
+        ("drr a --bits 12", "8 or 16"),
+        ("drr a --pose nan,0,0,0,0,0", "six numbers"),
+        ("drr a --isocentre -1,nan,0", "three numbers"),
+        ("path a --series -1", "1 or more"),
+        ("register a --image b --energy-mev 70", "from 0.01 to 20 MeV"),
+        ("register a --image b --share 2", "from 0.001 to 1"),
+        ("register a --image b --reach -1,5", "above 0"),
+        ("register a --image b --pixel 0", "from 0.001 to 1000"),
+        ("render a --out b.png --grid 0", "from 0.5 to 100"),
+        ("render a --out b.png --uncertainty -1", "from 0.1 to 10"),
+        ("bench path --runs -1", "from 1 to 10000"),
+        ("demo thorax --xray x --seed -1", "whole number"),
+    ] {
+        let output = self::words(words);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words}: {message}");
+        assert!(message.starts_with("error: invalid value") && message.contains(said), "{words}: {message}");
+    }
+    // One unit everywhere, in the name.
+    for verb in ["drr", "register"] {
+        let text = String::from_utf8_lossy(&words(&format!("help {verb}")).stdout).into_owned();
+        assert!(text.contains("--energy-mev <MEV>") && text.contains("[default: 0.07]"), "{text}");
+    }
+    let text = String::from_utf8_lossy(&words("help drr").stdout).into_owned();
+    assert!(
+        text.contains("the isocentre is the middle of the volume") && text.contains("voxels' faces"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -74,6 +74,16 @@ impl Metric {
         !matches!(self, Self::MutualInformation | Self::RankCorrelation)
     }
 
+    /// Pictures of which less is alike show two things: noise, ramps and discs against a chest stay below it.
+    pub fn least_of_a_match(self) -> f64 {
+        match self {
+            Self::Ncc | Self::RankCorrelation => 0.3,
+            Self::LocalNcc | Self::GradientNcc => 0.2,
+            Self::GradientCorrelation => 0.16,
+            Self::MutualInformation => 0.1,
+        }
+    }
+
     fn looks_at_differences(self) -> bool {
         matches!(self, Self::GradientNcc | Self::GradientCorrelation)
     }
