@@ -328,7 +328,7 @@ pub fn write_demo(name: &str, folder: &Path, progress: Progress) -> Result<usize
     }
     dicom::write_structures(&folder.join("RS.dcm"), &case.structures, case.ct.as_deref(), &belonging)?;
     for plan in &case.plans {
-        dicom::write_plan(&folder.join("RP.dcm"), plan, &belonging)?;
+        dicom::write_plan(&folder.join("RP.dcm"), plan, &[], &belonging)?;
         files += 1;
     }
     Ok(files + 1)

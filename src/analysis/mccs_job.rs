@@ -131,7 +131,8 @@ pub fn mccs_of_plan(
         histories_per_s: answer.histories as f64 / seconds.max(1e-9),
     };
     let dose = as_whole_plan(&job.plan, dose);
-    Ok(PlanDose { dose, factor: 1.0, receipts: vec![receipt], warnings, certainty: Some(certainty) })
+    let (receipts, certainty) = (vec![receipt], Some(certainty));
+    Ok(PlanDose { dose, factor: 1.0, receipts, warnings, certainty, beam_doses: Vec::new() })
 }
 
 /// All values times a factor.

@@ -10,7 +10,8 @@ use super::{
     Dvh, DvhError, Part, PlanFigures, SumError, as_whole_plan, normalisation_factor, plan_dose, target_of,
 };
 use crate::case::{
-    Beam, Contour, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureKind, StructureSet,
+    Beam, BeamDose, Contour, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureKind,
+    StructureSet,
 };
 use crate::engine::cccs::{DoseError, DoseTo, Quality};
 use crate::engine::mccs::Next;
@@ -64,6 +65,8 @@ pub struct PlanResult {
     pub receipts: Vec<Arc<Receipt>>,
     /// Of a Monte Carlo dose.
     pub certainty: Option<Certainty>,
+    /// Of each beam where its dose is known by itself and reaches its isocentre.
+    pub beam_doses: Vec<BeamDose>,
     /// What to know about how it was computed.
     pub remarks: Vec<String>,
 }
@@ -139,7 +142,8 @@ pub fn compute_plan(
     remarks.extend(warnings.map(|r| r.message.clone()));
 
     remarks.extend(why_left_out(&job.plan).into_iter().map(|why| format!("left out: {why}")));
-    let PlanDose { dose, factor, receipts, warnings, certainty } = dose_of_plan(job, &ready, watch, tell)?;
+    let PlanDose { dose, factor, receipts, warnings, certainty, beam_doses } =
+        dose_of_plan(job, &ready, watch, tell)?;
     remarks.extend(warnings);
     let mut plan = job.plan.clone();
     plan.beams.iter_mut().for_each(|b| b.mu *= factor);
@@ -147,7 +151,7 @@ pub fn compute_plan(
     let target = target_of(&plan, &job.structures);
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
     let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), d)));
-    Ok(PlanResult { dose, plan, factor, figures, dvhs, receipts, certainty, remarks })
+    Ok(PlanResult { dose, plan, factor, figures, dvhs, receipts, certainty, beam_doses, remarks })
 }
 
 /// The dose of a plan in a patient that is made ready.
@@ -163,6 +167,8 @@ pub struct PlanDose {
     pub warnings: Vec<String>,
     /// Of a Monte Carlo dose.
     pub certainty: Option<Certainty>,
+    /// Of each beam at its isocentre, normalised; none of beams that were computed together.
+    pub beam_doses: Vec<BeamDose>,
 }
 
 /// The part of [`compute_plan`] that follows the densities: beams, sum, normalisation.
@@ -192,17 +198,22 @@ fn collapsed_cone(
     let mut parts = Vec::new();
     let mut receipts = Vec::new();
     let mut warnings = Vec::new();
+    let mut beam_doses = Vec::new();
     let beams: Vec<&Beam> = job.plan.beams.iter().filter(|b| is_computed(b)).collect();
     for (dose, beam) in each_beam(job, &beams, ready, watch, tell)?.into_iter().zip(&beams) {
         for receipt in dose.receipt.iter() {
             warnings.extend(receipt.warnings.iter().map(|w| format!("beam '{}': {w}", beam.name)));
             receipts.push(receipt.clone());
         }
+        let point_mm = beam.isocentre_mm;
+        let there = dose.gy.trilinear(point_mm).map(f64::from).filter(|gy| gy.is_finite());
+        beam_doses.extend(there.map(|gy| BeamDose { beam: beam.number, point_mm, gy }));
         parts.push(Part { dose: Arc::new(dose), scale: f64::from(job.plan.fractions) });
     }
     let (dose, factor) = normalised(job, parts, watch)?;
     let dose = as_whole_plan(&job.plan, dose);
-    Ok(PlanDose { dose, factor, receipts, warnings, certainty: None })
+    beam_doses.iter_mut().for_each(|b| b.gy *= factor);
+    Ok(PlanDose { dose, factor, receipts, warnings, certainty: None, beam_doses })
 }
 
 /// All beams in one run.

@@ -1,17 +1,13 @@
 //! What to know about a beam before its dose is believed: where plan and machine differ, and what cannot be meant.
 
 use crate::case::Beam;
-use crate::physics::{Calibration, Machine};
+use crate::physics::Machine;
 
 /// More monitor units than any beam is delivered with.
 pub const MOST_MU: f64 = 100_000.0;
 
 /// A beam and a machine of nominal energies further apart than this are not the same quality, MV.
 const SAME_ENERGY_MV: f64 = 0.5;
-
-/// A beam whose fluence falls below this share of the axis 15 cm off it has no flattening filter: published profiles
-/// of flattened beams stay above 0.9 there, those of unflattened ones of 6 MV and more fall below 0.8.
-const FLAT_AT_150_MM: f64 = 0.85;
 
 /// Leaf sides that differ by no more than this are the same, mm at the isocentre.
 const SAME_SIDE_MM: f64 = 0.05;
@@ -56,9 +52,7 @@ fn other_energy_mv(beam: &Beam, machine: &Machine) -> Option<f64> {
 
 /// Whether a beam without flattening filter is computed with one.
 fn lacks_filter(beam: &Beam, machine: &Machine) -> bool {
-    // An ideal point source has neither filter nor profile.
-    let ideal = machine.calibration == Calibration::PhotonFluence;
-    beam.unflattened && machine.off_axis.at(150.0) > FLAT_AT_150_MM && !ideal
+    beam.unflattened && machine.is_flattened() == Some(true)
 }
 
 /// The engine takes the plan's leaf sides with the machine's leaf ends and transmission.

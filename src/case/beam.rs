@@ -20,6 +20,9 @@ pub struct Beam {
     /// Whether the plan asks for a beam without flattening filter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unflattened: bool,
+    /// Source-axis distance that the plan was made for, mm, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_axis_mm: Option<f64>,
     /// Monitor units per fraction.
     pub mu: f64,
     /// Patient LPS, mm.
@@ -101,6 +104,7 @@ impl Beam {
             radiation: Radiation::Photon,
             energy_mv: None,
             unflattened: false,
+            source_axis_mm: None,
             mu,
             isocentre_mm,
             mlc: None,

@@ -1,6 +1,7 @@
 //! A dose and what it is worth.
 
 use crate::geometry::Volume;
+use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -74,6 +75,16 @@ impl Dose {
     pub fn max_gy(&self) -> f32 {
         self.gy.data().iter().copied().fold(0.0, f32::max)
     }
+}
+
+/// What one beam of a plan gives to a point in one fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BeamDose {
+    /// Its number in the plan.
+    pub beam: u32,
+    /// Patient LPS, mm.
+    pub point_mm: DVec3,
+    pub gy: f64,
 }
 
 /// A status with all that limits it.

@@ -13,7 +13,7 @@ mod uid;
 
 pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
 pub use ct::{Ct, Remark, Severity, beyond_16_bits};
-pub use dose::{Dose, DoseStatus, Receipt, worth};
+pub use dose::{BeamDose, Dose, DoseStatus, Receipt, worth};
 pub use edit::{Edit, EditError, History};
 pub use placement::{Placement, opened};
 pub use plan::{Normalisation, Plan};

@@ -6,15 +6,15 @@ use super::{Answer, Failure};
 use crate::analysis::{
     self, DEFAULT_GRID_MM, MonteCarlo, PlanJob, PlanResult, StructureFigures, compute_plan,
 };
-use crate::case::{Case, Plan, new_uid};
-use crate::dicom::{Belonging, DoseBits, write_dose, write_plan};
+use crate::case::{Case, Dose, DoseStatus, Plan, new_uid};
+use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::mccs::{DIRECTIONS, Until, Variant};
 use crate::engine::{Watch, Wish};
 use crate::files::{mha, plan_toml, replace_file};
 use crate::geometry::PatientPosition;
-use crate::physics::HuTable;
-use anyhow::{Context as _, anyhow};
+use crate::physics::{HuTable, Machine};
+use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -25,7 +25,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The plan file is described in assets/plans/README.md. What --out ends in decides what is written: \
-.mha the dose in Gy, .dcm an RTDOSE with its RTPLAN beside it, .csv the DVHs, .json the figures and receipts.\n\n\
+.mha the dose in Gy, .dcm an RTDOSE with its RTPLAN beside it, .csv the DVHs, .json the figures and receipts. As DICOM \
+only a final dose leaves, and only of a plan that the machine computing it can say (energy, filter, source-axis distance).\n\n\
 Examples:\n  \
 beamsight dose demo:thorax --grid 5 --quality fast\n  \
 beamsight dose demo:water --plan assets/plans/ap-water.toml --grid 2.5 --out dose.mha\n  \
@@ -142,7 +143,10 @@ pub fn histories(word: &str) -> Result<u64, String> {
 }
 
 fn directions(word: &str) -> Result<u32, String> {
-    words::whole(word).ok().filter(|n| (1..=24).contains(n)).ok_or_else(|| "it must be from 1 to 24".to_owned())
+    words::whole(word)
+        .ok()
+        .filter(|n| (1..=24).contains(n))
+        .ok_or_else(|| "it must be from 1 to 24".to_owned())
 }
 
 fn variant(word: &str) -> Result<Variant, String> {
@@ -189,8 +193,18 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     if let Some(path) = &args.plan {
         plan_toml::read(path, PatientPosition::default())?;
     }
+    let dicom = matches!(ending, Some((_, "dcm")));
+    if dicom && (args.grid > DEFAULT_GRID_MM || args.quality != Quality::default()) {
+        return Err(Failure::Words(format!(
+            "--out .dcm is the dose of a plan, which only a final dose is: leave --quality out, and --grid or give it as \
+             {DEFAULT_GRID_MM} or less; or write a .mha, which says what it is"
+        )));
+    }
     let case = args.case.open()?;
     let plan = plan(args, &case)?;
+    if dicom {
+        check_leaves(&as_written(args, &plan)?, &case)?;
+    }
     let start = Instant::now();
     let result = compute(args, &case, plan, engine, device)?;
     let seconds = start.elapsed().as_secs_f64();
@@ -208,16 +222,20 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let written = outputs.write(|| {
         let mut written = Vec::new();
         if let (Some(path), Some(certainty)) = (&args.histories.sigma, &result.certainty) {
-            mha::write(path, &certainty.sigma_gy)?;
+            let comment = comment("standard deviation", &result.dose);
+            mha::write_with_comment(path, &certainty.sigma_gy, &comment)?;
             written.push(path.clone());
         }
         if let Some((out, ending)) = ending {
-            written.extend(write(out, ending, &case, &result, &json)?);
+            match ending {
+                "dcm" => written.extend(write_dicom(out, args, &case, &result)?),
+                _ => write(out, ending, &result, &json).map(|()| written.push(out.to_owned()))?,
+            }
         }
         Ok(written)
     })?;
     for file in written {
-        let _ = writeln!(text, "written to {}", file.display());
+        let _ = writeln!(text, "written to {} ({})", file.display(), result.dose.worth());
     }
     Ok(Answer { json, text })
 }
@@ -318,6 +336,7 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
         "seconds": seconds,
         "status": result.dose.status,
         "caveats": result.dose.caveats,
+        "beam_doses": result.beam_doses,
         "figures": result.figures,
         "normalisation_factor": result.factor,
         "structures": structures,
@@ -334,24 +353,51 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
     })
 }
 
-/// Writes the file, and what belongs beside it; returns all.
-fn write(
-    out: &Path,
-    ending: &str,
-    case: &Case,
-    result: &PlanResult,
-    json: &Value,
-) -> anyhow::Result<Vec<PathBuf>> {
+fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow::Result<()> {
     let unwritable = || format!("cannot write {}", out.display());
     match ending {
-        "mha" => mha::write(out, &result.dose.gy)?,
+        "mha" => mha::write_with_comment(out, &result.dose.gy, &comment("dose", &result.dose))?,
         "csv" => {
             replace_file(out, |file| file.write_all(dvh_table(result).as_bytes())).with_context(unwritable)?
         }
-        "json" => replace_file(out, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
-        _ => return write_dicom(out, case, result),
+        _ => replace_file(out, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
     }
-    Ok(vec![out.to_owned()])
+    Ok(())
+}
+
+/// What a volume says of itself to whoever opens it elsewhere.
+fn comment(what: &str, dose: &Dose) -> String {
+    format!("Beamsight {what} in Gy of '{}', {}, not for clinical use", dose.label, dose.worth())
+}
+
+/// The plan as it is written beside its dose: what `--machine` names takes the place of the plan's own energy and filter.
+fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
+    // Scaled monitor units, or a plan from a file, make it another object than the one the case has.
+    let mut plan = Plan { uid: Some(new_uid()), ..plan.clone() };
+    if args.machine.is_some() {
+        let flattened = Machine::resolve(&plan.machine)?.is_flattened();
+        for beam in &mut plan.beams {
+            beam.energy_mv = None;
+            beam.unflattened &= flattened.is_none();
+        }
+    }
+    Ok(plan)
+}
+
+/// Refuses, before it is computed, a plan whose dose could not be written as a plan's.
+fn check_leaves(plan: &Plan, case: &Case) -> anyhow::Result<()> {
+    let partial = analysis::beams_left_out(plan)
+        .and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
+    let faults = partial.into_iter().chain(plan_faults(plan)).collect::<Vec<_>>();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "{}: the plan '{}' does not leave as DICOM: {}. Compute it with a machine of its own (--machine FILE), or write a .mha",
+        case.source,
+        plan.name,
+        faults.join("; ")
+    )
 }
 
 /// Where the plan of a dose is written.
@@ -360,13 +406,13 @@ fn plan_beside(out: &Path) -> PathBuf {
 }
 
 /// A plan dose must name its plan: the plan as it was computed is written beside the dose.
-fn write_dicom(out: &Path, case: &Case, result: &PlanResult) -> anyhow::Result<Vec<PathBuf>> {
-    // Scaled monitor units, or a plan from a file, make it another object than the one the case has.
-    let plan = Plan { uid: Some(new_uid()), ..result.plan.clone() };
-    let belonging = Belonging { plan_uid: plan.uid.clone(), ..Belonging::of(case) };
+fn write_dicom(out: &Path, args: &Args, case: &Case, result: &PlanResult) -> anyhow::Result<Vec<PathBuf>> {
+    let plan = as_written(args, &result.plan)?;
+    let source_plan_uid = result.plan.uid.clone();
+    let belonging = Belonging { plan_uid: plan.uid.clone(), source_plan_uid, ..Belonging::of(case) };
     let beside = plan_beside(out);
     write_dose(out, &result.dose, &belonging, DoseBits::ThirtyTwo)?;
-    write_plan(&beside, &plan, &belonging)?;
+    write_plan(&beside, &plan, &result.beam_doses, &belonging)?;
     Ok(vec![out.to_owned(), beside])
 }
 
@@ -374,7 +420,10 @@ fn write_dicom(out: &Path, case: &Case, result: &PlanResult) -> anyhow::Result<V
 fn dvh_table(result: &PlanResult) -> String {
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let names: Vec<String> = result.dvhs.iter().map(|(s, _)| quoted(&format!("{} (%)", s.name))).collect();
-    let mut text = format!("dose (Gy),{}\n", names.join(","));
+    let whole = matches!(result.dose.status, DoseStatus::Final) && result.dose.caveats.is_empty();
+    let dose =
+        if whole { "dose (Gy)".to_owned() } else { quoted(&format!("dose (Gy), {}", result.dose.worth())) };
+    let mut text = format!("{dose},{}\n", names.join(","));
     let rows = (result.figures.max_gy * 10.0).ceil().clamp(0.0, 1e5) as u32 + 1;
     for row in 0..=rows {
         let gy = f64::from(row) * 0.1;

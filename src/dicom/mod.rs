@@ -31,8 +31,8 @@ pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
 pub use write::{
-    Belonging, DoseBits, WriteError, write_ct, write_dose, write_plan, write_radiograph, write_registration,
-    write_structures,
+    Belonging, DoseBits, WriteError, plan_faults, why_no_plan_dose, write_ct, write_dose, write_plan,
+    write_radiograph, write_registration, write_structures,
 };
 
 pub use crate::geometry::Progress;

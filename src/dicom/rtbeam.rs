@@ -110,6 +110,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         radiation,
         energy_mv,
         unflattened,
+        source_axis_mm: item.try_number(tags::SOURCE_AXIS_DISTANCE).ok(),
         mu: if setup { 0.0 } else { told_mu.unwrap_or(0.0) },
         isocentre_mm: isocentre.unwrap_or(DVec3::ZERO),
         mlc: devices.mlc.filter(|_| walk.has_leaves()).map(|(_, mlc)| mlc),

@@ -112,6 +112,20 @@ pub fn read(path: &Path) -> Result<Volume<f32>, MhaError> {
 /// # Errors
 /// [`MhaError::Uneven`] where the planes are uneven, [`MhaError::Write`] from the file system.
 pub fn write(path: &Path, volume: &Volume<f32>) -> Result<(), MhaError> {
+    write_with_comment(path, volume, "")
+}
+
+/// Other programs keep a comment in a buffer of 255 bytes.
+const LONGEST_COMMENT: usize = 200;
+
+/// As [`write()`], with a line in the header that says what the volume is.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_with_comment(path: &Path, volume: &Volume<f32>, comment: &str) -> Result<(), MhaError> {
+    let plain = |c: &char| c.is_ascii() && !c.is_ascii_control();
+    let comment: String = comment.chars().filter(plain).take(LONGEST_COMMENT).collect();
+    let comment = if comment.is_empty() { comment } else { format!("Comment = {comment}\n") };
     let grid = volume.grid();
     let dz = grid.even_plane_spacing_mm().ok_or_else(|| MhaError::Uneven { path: path.to_owned() })?;
     let [nx, ny, nz] = grid.size();
@@ -119,7 +133,7 @@ pub fn write(path: &Path, volume: &Volume<f32>) -> Result<(), MhaError> {
     let o = grid.origin_mm();
     let axes: Vec<String> = grid.axes().iter().map(|a| format!("{} {} {}", a.x, a.y, a.z)).collect();
     let header = format!(
-        "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n\
+        "ObjectType = Image\nNDims = 3\n{comment}BinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n\
          TransformMatrix = {}\nOffset = {} {} {}\nCenterOfRotation = 0 0 0\nAnatomicalOrientation = RAI\n\
          ElementSpacing = {dx} {dy} {dz}\nDimSize = {nx} {ny} {nz}\nElementType = MET_FLOAT\nElementDataFile = LOCAL\n",
         axes.join(" "),

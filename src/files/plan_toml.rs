@@ -62,6 +62,9 @@ struct BeamFile {
     energy_mv: Option<f64>,
     #[serde(default)]
     unflattened: bool,
+    source_axis_mm: Option<f64>,
+    #[serde(default)]
+    not_modelled: Vec<String>,
     isocentre_mm: Option<[f64; 3]>,
     gantry_deg: f64,
     #[serde(default)]
@@ -215,12 +218,13 @@ fn beam_from(
         radiation: Radiation::Photon,
         energy_mv: file.energy_mv,
         unflattened: file.unflattened,
+        source_axis_mm: file.source_axis_mm,
         mu: file.mu,
         isocentre_mm: DVec3::from(isocentre),
         mlc,
         control_points,
         read_only: None,
-        not_modelled: Vec::new(),
+        not_modelled: file.not_modelled,
         setup: false,
     };
     check_beam(&beam)?;
@@ -241,6 +245,9 @@ fn check_beam(beam: &Beam) -> Result<(), String> {
     }
     if let Some(mv) = beam.energy_mv.filter(|mv| !(mv.is_finite() && *mv > 0.0)) {
         return Err(format!("energy_mv = {mv} must be a positive number"));
+    }
+    if let Some(mm) = beam.source_axis_mm.filter(|mm| !(mm.is_finite() && *mm > 0.0)) {
+        return Err(format!("source_axis_mm = {mm} must be a positive number"));
     }
     if let Some(mlc) = &beam.mlc {
         let ascending = mlc.boundaries_mm.windows(2).all(|w| w[1] > w[0]);
@@ -379,6 +386,13 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     }
     if beam.unflattened {
         writeln!(out, "unflattened = true")?;
+    }
+    if let Some(mm) = beam.source_axis_mm {
+        writeln!(out, "source_axis_mm = {mm:?}")?;
+    }
+    if !beam.not_modelled.is_empty() {
+        let all: Vec<String> = beam.not_modelled.iter().map(|what| quoted(what)).collect();
+        writeln!(out, "not_modelled = [{}]", all.join(", "))?;
     }
     writeln!(out, "isocentre_mm = {:?}", beam.isocentre_mm.to_array())?;
     writeln!(out, "mu = {:?}", beam.mu)?;

@@ -1,7 +1,6 @@
 //! `beamsight dose`, on a coarse grid and with the machine that needs no calibration, to be quick.
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
-use beamsight::dicom::{Choice, load, scan};
 use beamsight::files::mha;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,20 +27,11 @@ fn plan_in(folder: &Path, change: [&str; 2]) -> PathBuf {
 }
 
 fn dose(plan: &Path, out: &Path) -> serde_json::Value {
-    let words = [
-        "dose",
-        "demo:water",
-        "--plan",
-        text(plan),
-        "--grid",
-        "10",
-        "--quality",
-        "fast",
-        "--out",
-        text(out),
-        "--json",
-    ];
-    let output = beamsight(&words);
+    dose_of(&["demo:water", "--plan", text(plan), "--grid", "10", "--quality", "fast"], out)
+}
+
+fn dose_of(words: &[&str], out: &Path) -> serde_json::Value {
+    let output = beamsight(&[&["dose"][..], words, &["--out", text(out), "--json"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(out.is_file());
     json_of(&output)
@@ -67,15 +57,12 @@ fn a_normalised_plan_gives_what_it_asks_for_in_every_format() {
     let at = |x: f64, y: f64| volume.trilinear([x, y, 0.0].into()).unwrap();
     assert!(at(0.0, -120.0) > 2.0 * at(0.0, 100.0) && at(0.0, -50.0) > 20.0 * at(120.0, -50.0));
 
-    let dicom = folder.join("dicom");
-    fs::create_dir(&dicom).unwrap();
-    dose(&plan, &dicom.join("rd.dcm"));
-    let case = load(&scan(&dicom, &|_| true).unwrap(), Choice::default(), &|_| true).unwrap();
-    assert_eq!((case.doses.len(), case.plans.len()), (1, 1), "{:?}", case.remarks);
-    assert!((f64::from(case.doses[0].max_gy()) / max - 1.0).abs() < 1e-6);
-    let beam = &case.plans[0].beams[0];
-    assert!((beam.mu / mu - 1.0).abs() < 1e-6 && case.plans[0].fractions == 5);
-    assert_eq!(beam.isocentre_mm.to_array(), [0.0, -50.0, 0.0]);
+    let header = fs::read(&volume_file).unwrap();
+    let header = String::from_utf8_lossy(&header[..600]).into_owned();
+    assert!(
+        header.contains("Comment = Beamsight dose in Gy of 'AP', coarse, not for clinical use"),
+        "{header}"
+    );
 
     let table = folder.join("dvh.csv");
     dose(&plan, &table);
@@ -84,10 +71,119 @@ fn a_normalised_plan_gives_what_it_asks_for_in_every_format() {
         .lines()
         .map(|l| l.split(',').map(str::to_owned).collect())
         .collect();
-    assert_eq!(rows[0], ["dose (Gy)", "\"BODY (%)\"", "\"PTV (%)\""]);
+    assert_eq!(rows[0], ["\"dose (Gy)", " coarse\"", "\"BODY (%)\"", "\"PTV (%)\""]);
     assert_eq!(rows[1][1..], ["100.000", "100.000"]);
     let at_10 = rows.iter().find(|r| r[0] == "10.0").unwrap();
     assert!((at_10[2].parse::<f64>().unwrap() - 95.0).abs() < 0.5, "{at_10:?}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A folder of the water cube with a plan as another system sends it: its one beam changed as told.
+fn source(folder: &Path, sad: &str, energy: &str, boli: &str) -> PathBuf {
+    use crate::synthetic::{control_point, device, item, plan, set, set_items};
+    use dicom_core::VR;
+    use dicom_dictionary_std::{tags, uids};
+    let case = folder.join("source");
+    if !case.exists() {
+        assert!(beamsight(&["demo", "water", "--out", text(&case)]).status.success());
+        fs::remove_file(case.join("plan.toml")).unwrap();
+    }
+    let mut beam = item(&[
+        (tags::BEAM_NUMBER, VR::IS, "7"),
+        (tags::BEAM_NAME, VR::LO, "Front"),
+        (tags::RADIATION_TYPE, VR::CS, "PHOTON"),
+        (tags::TREATMENT_DELIVERY_TYPE, VR::CS, "TREATMENT"),
+        (tags::TREATMENT_MACHINE_NAME, VR::SH, "LINAC7"),
+        (tags::PRIMARY_DOSIMETER_UNIT, VR::CS, "MU"),
+        (tags::SOURCE_AXIS_DISTANCE, VR::DS, sad),
+        (tags::NUMBER_OF_BOLI, VR::IS, boli),
+        (tags::FINAL_CUMULATIVE_METERSET_WEIGHT, VR::DS, "1"),
+    ]);
+    let point = |weight: &str| {
+        let values = [
+            (tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, weight),
+            (tags::NOMINAL_BEAM_ENERGY, VR::DS, energy),
+            (tags::GANTRY_ANGLE, VR::DS, "0"),
+            (tags::BEAM_LIMITING_DEVICE_ANGLE, VR::DS, "0"),
+            (tags::PATIENT_SUPPORT_ANGLE, VR::DS, "0"),
+            (tags::ISOCENTER_POSITION, VR::DS, "0\\-50\\0"),
+        ];
+        control_point(&values, vec![device("ASYMX", &[-20.0, 20.0]), device("ASYMY", &[-20.0, 20.0])])
+    };
+    let jaw = |kind| item(&[(tags::RT_BEAM_LIMITING_DEVICE_TYPE, VR::CS, kind)]);
+    set_items(&mut beam, tags::BEAM_LIMITING_DEVICE_SEQUENCE, vec![jaw("ASYMX"), jaw("ASYMY")]);
+    set_items(&mut beam, tags::CONTROL_POINT_SEQUENCE, vec![point("0"), point("1")]);
+    let mut object = plan(vec![beam]);
+    let ct = dicom_object::open_file(case.join("CT0001.dcm")).unwrap();
+    for tag in [tags::PATIENT_ID, tags::PATIENT_NAME, tags::STUDY_INSTANCE_UID, tags::FRAME_OF_REFERENCE_UID]
+    {
+        let (vr, value) = (ct.element(tag).unwrap().vr(), ct.element(tag).unwrap().to_str().unwrap());
+        set(&mut object, tag, vr, &value);
+    }
+    let meta = dicom_object::FileMetaTableBuilder::new().transfer_syntax(uids::EXPLICIT_VR_LITTLE_ENDIAN);
+    let file = case.join("RP.dcm");
+    let _ = fs::remove_file(&file);
+    object.with_meta(meta).unwrap().write_to_file(&file).unwrap();
+    case
+}
+
+/// A plan and a dose leave as they were computed, together, or not at all.
+#[test]
+fn a_written_plan_says_what_was_computed() {
+    use dicom_core::Tag;
+    use dicom_dictionary_std::tags;
+    let folder = scratch("dose-dicom");
+    let out = folder.join("rd.dcm");
+    // What the source asks for and is not computed: refused before anything is, and nothing is written.
+    for (source, words) in [
+        (["800", "6", "0"], &["Front", "800 mm", "1000 mm"][..]),
+        (["1050", "6", "0"], &["Front", "1050 mm", "1000 mm"]),
+        (["1000", "6", "1"], &["Front", "bolus"]),
+        (["1000", "18", "0"], &["Front", "18 MV", "15 MV"]),
+    ] {
+        let [sad, energy, boli] = source;
+        let case = self::source(&folder, sad, energy, boli);
+        refused(&["dose", text(&case), "--out", text(&out)], words);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "{words:?}: something was written");
+    }
+    for words in [&["--grid", "5"][..], &["--quality", "fast"]] {
+        let output = beamsight(&[&["dose", "demo:water", "--out", text(&out)], words].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains("only a final dose"), "{said}");
+    }
+    // What it asks for and is computed.
+    let case = self::source(&folder, "1000", "6", "0");
+    let figures = dose_of(&[text(&case)], &out);
+    assert_eq!(figures["status"], "final");
+    let [dose, plan] = [&out, &folder.join("rd.plan.dcm")].map(|file| dicom_object::open_file(file).unwrap());
+    let uid = |o: &dicom_object::DefaultDicomObject| {
+        o.element(tags::SOP_INSTANCE_UID).unwrap().to_str().unwrap().into_owned()
+    };
+    let item =
+        |o: &dicom_object::InMemDicomObject, tag: Tag| o.element(tag).unwrap().items().unwrap()[0].clone();
+    let words =
+        |o: &dicom_object::InMemDicomObject, tag: Tag| o.element(tag).unwrap().to_str().unwrap().into_owned();
+    let named = item(&dose, tags::REFERENCED_RT_PLAN_SEQUENCE);
+    assert_eq!(words(&named, tags::REFERENCED_SOP_INSTANCE_UID), uid(&plan));
+    let made_from = item(&plan, tags::REFERENCED_RT_PLAN_SEQUENCE);
+    assert_eq!(words(&made_from, tags::REFERENCED_SOP_INSTANCE_UID), "1.2.3.500");
+    let beam = item(&plan, tags::BEAM_SEQUENCE);
+    assert_eq!(words(&beam, tags::SOURCE_AXIS_DISTANCE), "1000");
+    assert_eq!(words(&beam, tags::TREATMENT_MACHINE_NAME), "generic-6mv");
+    assert_eq!(words(&item(&beam, tags::CONTROL_POINT_SEQUENCE), tags::NOMINAL_BEAM_ENERGY), "6");
+    // The dose of the one beam at its point, times the fractions, is what the grid holds there.
+    let given = item(&item(&plan, tags::FRACTION_GROUP_SEQUENCE), tags::REFERENCED_BEAM_SEQUENCE);
+    let at: Vec<f64> = given.element(Tag(0x300A, 0x0082)).unwrap().to_multi_float64().unwrap();
+    assert_eq!(at, [0.0, -50.0, 0.0]);
+    let gy: f64 = words(&given, tags::BEAM_DOSE).trim().parse().unwrap();
+    let grid = beamsight::dicom::read_dose(&out).unwrap().0;
+    let there = f64::from(grid.gy.trilinear([0.0, -50.0, 0.0].into()).unwrap());
+    assert!(there > 1.0 && (25.0 * gy / there - 1.0).abs() < 1e-5, "{gy} Gy a fraction, {there} Gy in all");
+    // Nothing of either where the second of two cannot be put there.
+    let again = folder.join("again.dcm");
+    fs::create_dir(folder.join("again.plan.dcm")).unwrap();
+    refused(&["dose", text(&case), "--out", text(&again)], &["again.plan.dcm", "folder"]);
+    assert!(!again.exists());
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -11,9 +11,9 @@ mod rtstruct;
 
 pub use ct::write_ct;
 pub use registration::write_registration;
-pub use rtdose::{DoseBits, write_dose};
+pub use rtdose::{DoseBits, why_no_plan_dose, write_dose};
 pub use rtimage::write_radiograph;
-pub use rtplan::write_plan;
+pub use rtplan::{plan_faults, write_plan};
 pub use rtstruct::write_structures;
 
 use crate::case::{Case, PatientInfo, new_uid};
@@ -44,6 +44,8 @@ pub struct Belonging {
     pub structure_set_uid: Option<String>,
     /// The plan a dose is of.
     pub plan_uid: Option<String>,
+    /// The plan that another was made from.
+    pub source_plan_uid: Option<String>,
 }
 
 impl Belonging {
@@ -63,6 +65,7 @@ impl Belonging {
             frame_of_reference_uid: if frame.is_empty() { new_uid() } else { frame },
             structure_set_uid: case.structures.uid.clone(),
             plan_uid: case.plans.first().and_then(|p| p.uid.clone()),
+            source_plan_uid: None,
         }
     }
 }

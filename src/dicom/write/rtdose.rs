@@ -29,15 +29,32 @@ impl DoseBits {
     }
 }
 
+/// Why a dose does not leave as that of a plan; `None` where it may.
+pub fn why_no_plan_dose(status: DoseStatus, caveats: &[String]) -> Option<String> {
+    let remedy = match status {
+        DoseStatus::Final | DoseStatus::Imported if caveats.is_empty() => return None,
+        DoseStatus::Final | DoseStatus::Imported | DoseStatus::Partial => {
+            "what is missing is not computed here: take it out of the plan"
+        }
+        DoseStatus::Coarse => "compute it with the default grid or a finer one, and all directions",
+        DoseStatus::Preview | DoseStatus::Stale => "compute it to its end",
+        DoseStatus::Failed => "look at why it failed and compute it again",
+    };
+    let worth = crate::case::worth(status, caveats);
+    Some(format!(
+        "the dose is {worth}; only a final dose leaves as the dose of a plan: {remedy}, or write a .mha, which says what it is"
+    ))
+}
+
 /// Writes the dose of a plan: Gy, physical, the full range of the stored integers.
 ///
 /// # Errors
-/// [`WriteError`]; refused are a dose that is no whole answer (preview, stale, failed), values that are not finite, and
-/// a dose whose plan is not named.
+/// [`WriteError`]; refused are a dose that is not final or imported, one that does not count all of its plan, values that
+/// are not finite, and a dose whose plan is not named.
 pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBits) -> Result<(), WriteError> {
     let content = |what: String| WriteError::Content { path: path.to_owned(), what };
-    if matches!(dose.status, DoseStatus::Preview | DoseStatus::Stale | DoseStatus::Failed) {
-        return Err(content(format!("the dose is {}; compute it in full first", dose.status)));
+    if let Some(why) = why_no_plan_dose(dose.status, &dose.caveats) {
+        return Err(content(why));
     }
     let Some(plan_uid) = &belonging.plan_uid else {
         return Err(content("a plan dose must name its plan, and this plan has no UID".to_owned()));
@@ -74,7 +91,7 @@ pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBit
     set.whole(tags::PIXEL_REPRESENTATION, 0);
     set.text(tags::DOSE_UNITS, "GY");
     set.text(tags::DOSE_TYPE, "PHYSICAL");
-    set.text(tags::DOSE_COMMENT, &shortened(&format!("{} dose, not for clinical use", dose.status), 1024));
+    set.text(tags::DOSE_COMMENT, &shortened(&format!("{} dose, not for clinical use", dose.worth()), 1024));
     set.text(tags::DOSE_SUMMATION_TYPE, "PLAN");
     set.numbers(tags::GRID_FRAME_OFFSET_VECTOR, grid.planes_mm());
     set.text(tags::DOSE_GRID_SCALING, &scaling);

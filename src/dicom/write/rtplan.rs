@@ -2,30 +2,95 @@
 
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
-use crate::case::{Beam, ControlPoint, Jaws, MlcAxis, Plan, Radiation, new_uid};
+use crate::case::{Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, new_uid};
+use crate::physics::Machine;
+use dicom_core::Tag;
 use dicom_dictionary_std::{tags, uids};
 use std::path::Path;
 
-/// Source to axis of the machines this program models, mm.
-const SAD_MM: f64 = 1000.0;
+/// Where a beam dose is given. Retired without another attribute in its place; planning systems write and read it.
+const BEAM_DOSE_SPECIFICATION_POINT: Tag = Tag(0x300A, 0x0082);
 
-/// Writes a photon plan. A static beam becomes two equal control points, as the standard wants at least two.
+/// A plan and a machine of nominal energies further apart than this are not the same quality, MV.
+const SAME_ENERGY_MV: f64 = 0.5;
+
+/// Distances from source to axis that differ by no more are the same, mm.
+const SAME_AXIS_MM: f64 = 0.5;
+
+/// What keeps a plan from being written as it is computed, a sentence each: what it asks for and no engine counts, and
+/// where it and the machine that computes it differ.
+pub fn plan_faults(plan: &Plan) -> Vec<String> {
+    let mut faults = Vec::new();
+    for beam in delivered(plan) {
+        let mut fault = |what: String| faults.push(format!("beam '{}': {what}", beam.name));
+        if let Some(why) = &beam.read_only {
+            fault(why.clone());
+        } else if beam.radiation != Radiation::Photon {
+            fault("it is not a photon beam".to_owned());
+        } else if beam.control_points.is_empty() {
+            fault("it has no control points".to_owned());
+        } else if !beam.not_modelled.is_empty() {
+            fault(format!("{}, and cannot be written either", beam.not_modelled.join(", ")));
+        }
+        match Machine::resolve(plan.machine_of(beam)) {
+            Ok(machine) => {
+                machine_faults(beam, &machine).into_iter().for_each(fault);
+            }
+            Err(error) => fault(error.to_string()),
+        }
+    }
+    if delivered(plan).next().is_none() {
+        faults.push("it has no beams that are delivered".to_owned());
+    }
+    faults
+}
+
+fn machine_faults(beam: &Beam, machine: &Machine) -> Vec<String> {
+    let mut faults = Vec::new();
+    let Machine { name, nominal_mv, sad_mm, .. } = machine;
+    if let Some(mv) = beam.energy_mv.filter(|mv| !((mv - nominal_mv).abs() <= SAME_ENERGY_MV)) {
+        faults.push(format!("it is planned with {mv} MV and computed with {name}, whose is {nominal_mv} MV"));
+    }
+    if let Some(mm) = beam.source_axis_mm.filter(|mm| !((mm - sad_mm).abs() <= SAME_AXIS_MM)) {
+        faults.push(format!(
+            "it is planned for a source-axis distance of {mm} mm and computed with {name}, whose is {sad_mm} mm"
+        ));
+    }
+    if beam.unflattened && machine.is_flattened() == Some(true) {
+        faults
+            .push(format!("it is planned without flattening filter and computed with {name}, which has one"));
+    }
+    faults
+}
+
+/// Setup fields are no part of what was computed.
+fn delivered(plan: &Plan) -> impl Iterator<Item = &Beam> {
+    plan.beams.iter().filter(|beam| !beam.setup)
+}
+
+/// Writes a photon plan as it is computed: energies and distances are those of the machines, `doses` what its beams were
+/// found to give. A static beam becomes two equal control points, as the standard wants at least two. Setup fields are left
+/// out.
 ///
 /// # Errors
-/// [`WriteError`]; beams other than photons, beams without control points and plans without beams are refused.
-pub fn write_plan(path: &Path, plan: &Plan, belonging: &Belonging) -> Result<(), WriteError> {
+/// [`WriteError`]; refused is a plan with [`plan_faults`].
+pub fn write_plan(
+    path: &Path,
+    plan: &Plan,
+    doses: &[BeamDose],
+    belonging: &Belonging,
+) -> Result<(), WriteError> {
     let content = |what: String| WriteError::Content { path: path.to_owned(), what };
-    if plan.beams.is_empty() {
-        return Err(content("the plan has no beams".to_owned()));
+    let faults = plan_faults(plan);
+    if !faults.is_empty() {
+        return Err(content(faults.join("; ")));
     }
-    for beam in &plan.beams {
-        if beam.radiation != Radiation::Photon || beam.read_only.is_some() {
-            return Err(content(format!("beam '{}' is read-only", beam.name)));
-        }
-        if beam.control_points.is_empty() {
-            return Err(content(format!("beam '{}' has no control points", beam.name)));
-        }
-    }
+    let beams = delivered(plan)
+        .map(|beam| {
+            let machine = Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()))?;
+            Ok(beam_item(beam, &machine))
+        })
+        .collect::<Result<Vec<_>, WriteError>>()?;
     let series = new_series("RTPLAN", 3, &plan.name);
     let uid = plan.uid.clone().unwrap_or_else(new_uid);
     let mut set = DataSet::object(uids::RT_PLAN_STORAGE, &uid, belonging, &series);
@@ -46,8 +111,13 @@ pub fn write_plan(path: &Path, plan: &Plan, belonging: &Belonging) -> Result<(),
     if let Some(dose) = plan.prescription_gy {
         set.items(tags::DOSE_REFERENCE_SEQUENCE, vec![dose_reference(plan, dose)]);
     }
-    set.items(tags::FRACTION_GROUP_SEQUENCE, vec![fraction_group(plan)]);
-    set.items(tags::BEAM_SEQUENCE, plan.beams.iter().map(|b| beam_item(plan, b)).collect());
+    if let Some(uid) = &belonging.source_plan_uid {
+        let mut source = DataSet::reference(uids::RT_PLAN_STORAGE, uid);
+        source.text(tags::RT_PLAN_RELATIONSHIP, "PREDECESSOR");
+        set.items(tags::REFERENCED_RT_PLAN_SEQUENCE, vec![source]);
+    }
+    set.items(tags::FRACTION_GROUP_SEQUENCE, vec![fraction_group(plan, doses)]);
+    set.items(tags::BEAM_SEQUENCE, beams);
     let mut setup = DataSet::new();
     setup.text(tags::PATIENT_POSITION, plan.position.code());
     setup.whole(tags::PATIENT_SETUP_NUMBER, 1);
@@ -67,18 +137,17 @@ fn dose_reference(plan: &Plan, dose_gy: f64) -> DataSet {
     item
 }
 
-fn fraction_group(plan: &Plan) -> DataSet {
+fn fraction_group(plan: &Plan, doses: &[BeamDose]) -> DataSet {
     let mut group = DataSet::new();
     group.whole(tags::FRACTION_GROUP_NUMBER, 1);
     group.whole(tags::NUMBER_OF_FRACTIONS_PLANNED, i64::from(plan.fractions));
-    group.whole(tags::NUMBER_OF_BEAMS, plan.beams.len() as i64);
+    group.whole(tags::NUMBER_OF_BEAMS, delivered(plan).count() as i64);
     group.whole(tags::NUMBER_OF_BRACHY_APPLICATION_SETUPS, 0);
-    let total = plan.mu();
-    let beams = plan.beams.iter().map(|beam| {
+    let beams = delivered(plan).map(|beam| {
         let mut item = DataSet::new();
-        // The beam's share of the prescribed dose of a fraction, by monitor units: a nominal figure.
-        if let Some(dose) = plan.prescription_gy.filter(|_| total > 0.0) {
-            item.numbers(tags::BEAM_DOSE, &[dose / f64::from(plan.fractions.max(1)) * beam.mu / total]);
+        if let Some(dose) = doses.iter().find(|dose| dose.beam == beam.number) {
+            item.numbers(BEAM_DOSE_SPECIFICATION_POINT, &dose.point_mm.to_array());
+            item.numbers(tags::BEAM_DOSE, &[dose.gy]);
         }
         item.numbers(tags::BEAM_METERSET, &[beam.mu]);
         item.whole(tags::REFERENCED_BEAM_NUMBER, i64::from(beam.number));
@@ -88,7 +157,7 @@ fn fraction_group(plan: &Plan) -> DataSet {
     group
 }
 
-fn beam_item(plan: &Plan, beam: &Beam) -> DataSet {
+fn beam_item(beam: &Beam, machine: &Machine) -> DataSet {
     let points = two_or_more(beam);
     let mut item = DataSet::new();
     item.whole(tags::BEAM_NUMBER, i64::from(beam.number));
@@ -99,15 +168,15 @@ fn beam_item(plan: &Plan, beam: &Beam) -> DataSet {
         .any(|w| ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() } != w[1]);
     item.text(tags::BEAM_TYPE, if moves { "DYNAMIC" } else { "STATIC" });
     item.text(tags::RADIATION_TYPE, "PHOTON");
-    if beam.unflattened {
+    if beam.unflattened || machine.is_flattened() == Some(false) {
         let mut mode = DataSet::new();
         mode.text(tags::FLUENCE_MODE, "NON_STANDARD");
         mode.text(tags::FLUENCE_MODE_ID, "FFF");
         item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE, vec![mode]);
     }
-    item.text(tags::TREATMENT_MACHINE_NAME, &shortened(plan.machine_of(beam), 16));
+    item.text(tags::TREATMENT_MACHINE_NAME, &shortened(&machine.name, 16));
     item.text(tags::PRIMARY_DOSIMETER_UNIT, "MU");
-    item.numbers(tags::SOURCE_AXIS_DISTANCE, &[SAD_MM]);
+    item.numbers(tags::SOURCE_AXIS_DISTANCE, &[machine.sad_mm]);
     item.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE, devices(beam));
     item.whole(tags::REFERENCED_PATIENT_SETUP_NUMBER, 1);
     item.text(tags::TREATMENT_DELIVERY_TYPE, "TREATMENT");
@@ -118,7 +187,10 @@ fn beam_item(plan: &Plan, beam: &Beam) -> DataSet {
     }
     item.numbers(tags::FINAL_CUMULATIVE_METERSET_WEIGHT, &[1.0]);
     item.whole(tags::NUMBER_OF_CONTROL_POINTS, points.len() as i64);
-    let controls = points.iter().enumerate().map(|(n, p)| control_point(beam, n, p, points.get(n + 1)));
+    let controls = points.iter().enumerate().map(|(n, p)| {
+        let energy_mv = (n == 0).then_some(machine.nominal_mv);
+        control_point(beam, energy_mv, n, p, points.get(n + 1))
+    });
     item.items(tags::CONTROL_POINT_SEQUENCE, controls.collect());
     item
 }
@@ -153,14 +225,17 @@ fn devices(beam: &Beam) -> Vec<DataSet> {
     all
 }
 
-fn control_point(beam: &Beam, index: usize, point: &ControlPoint, next: Option<&ControlPoint>) -> DataSet {
+fn control_point(
+    beam: &Beam,
+    energy_mv: Option<f64>,
+    index: usize,
+    point: &ControlPoint,
+    next: Option<&ControlPoint>,
+) -> DataSet {
     let mut item = DataSet::new();
     item.whole(tags::CONTROL_POINT_INDEX, index as i64);
-    if index == 0 {
-        match beam.energy_mv {
-            Some(mv) => item.numbers(tags::NOMINAL_BEAM_ENERGY, &[mv]),
-            None => item.text(tags::NOMINAL_BEAM_ENERGY, ""),
-        }
+    if let Some(mv) = energy_mv {
+        item.numbers(tags::NOMINAL_BEAM_ENERGY, &[mv]);
     }
     item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE, positions(beam, point));
     let turn = |now: f64, next: Option<f64>| match next.map(|n| (n - now + 540.0).rem_euclid(360.0) - 180.0) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::case::{Dose, DoseStatus};
+use crate::case::{BeamDose, Dose, DoseStatus};
 use crate::dicom::object::{Attributes as _, open};
 use crate::dicom::{Choice, load, scan};
 use crate::files::demo;
@@ -90,6 +90,7 @@ fn belonging() -> Belonging {
         frame_of_reference_uid: new_uid(),
         structure_set_uid: Some(new_uid()),
         plan_uid: Some(new_uid()),
+        source_plan_uid: None,
     }
 }
 
@@ -139,10 +140,15 @@ fn doses_use_the_full_range_of_their_bits() {
 fn a_dose_that_is_not_final_leaves_no_file() {
     let folder = folder("refused");
     let path = folder.join("d.dcm");
-    for status in [DoseStatus::Preview, DoseStatus::Stale, DoseStatus::Failed] {
+    use DoseStatus::{Coarse, Failed, Partial, Preview, Stale};
+    for status in [Coarse, Partial, Preview, Stale, Failed] {
         let error = write_dose(&path, &dose(1.0, status), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
-        assert!(error.to_string().contains(status.word()), "{error}");
+        assert!(error.to_string().contains(status.word()) && error.to_string().contains(".mha"), "{error}");
     }
+    let caveats = vec!["bolus not modelled".to_owned()];
+    let limited = Dose { caveats, ..dose(1.0, DoseStatus::Final) };
+    let error = write_dose(&path, &limited, &belonging(), DoseBits::ThirtyTwo).unwrap_err();
+    assert!(error.to_string().contains("final: bolus not modelled"), "{error}");
     let error =
         write_dose(&path, &dose(f32::NAN, DoseStatus::Final), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
     assert!(error.to_string().contains("NaN"), "{error}");
@@ -160,14 +166,14 @@ fn a_beam_without_flattening_filter_comes_back_as_one() {
     let folder = folder("fff");
     let case = demo::build("water").unwrap();
     let mut plan = (*case.plans[0]).clone();
+    plan.machine = "generic-6mv-fff".to_owned();
     plan.beams[0].unflattened = true;
-    plan.beams[0].energy_mv = Some(10.0);
     let path = folder.join("fff.dcm");
-    write_plan(&path, &plan, &Belonging::of(&case)).unwrap();
+    write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap();
     assert_clean(&path);
     let read = crate::dicom::read_plan(&path, None).unwrap();
     assert!(read.beams[0].unflattened);
-    assert_eq!(read.machine_of(&read.beams[0]), "generic-10mv");
+    assert_eq!(read.machine_of(&read.beams[0]), "generic-6mv-fff");
 }
 
 #[test]
@@ -176,7 +182,7 @@ fn plans_have_what_other_systems_ask_for() {
     for name in ["water", "tg119"] {
         let case = demo::build(name).unwrap();
         let path = folder.join(format!("{name}.dcm"));
-        write_plan(&path, &case.plans[0], &Belonging::of(&case)).unwrap();
+        write_plan(&path, &case.plans[0], &[], &Belonging::of(&case)).unwrap();
         assert_clean(&path);
         let object = open(&path).unwrap();
         let beams = object.items(tags::BEAM_SEQUENCE);
@@ -184,6 +190,7 @@ fn plans_have_what_other_systems_ask_for() {
         for (item, beam) in beams.iter().zip(&case.plans[0].beams) {
             let points = item.items(tags::CONTROL_POINT_SEQUENCE);
             assert_eq!(points.len(), beam.control_points.len().max(2));
+            assert_eq!(points[0].number(tags::NOMINAL_BEAM_ENERGY), Some(6.0), "that of generic-6mv");
             let weights: Vec<_> = points.iter().map(|p| p.number(tags::CUMULATIVE_METERSET_WEIGHT)).collect();
             assert_eq!((weights[0], weights[points.len() - 1]), (Some(0.0), Some(1.0)));
         }
@@ -195,6 +202,79 @@ fn plans_have_what_other_systems_ask_for() {
             .sum();
         assert!((mu - case.plans[0].mu()).abs() < 1e-9);
     }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// What the file says, attribute by attribute, against what its beams were computed with.
+#[test]
+fn a_plan_says_what_was_computed_and_from_which_it_was_made() {
+    let folder = folder("computed");
+    let case = demo::build("water").unwrap();
+    let mut plan = (*case.plans[0]).clone();
+    // A machine of 6.3 MV at 800 mm from a file, for a plan of 6 MV and 800 mm.
+    let file = folder.join("near.toml");
+    let near = include_str!("../../../assets/machines/point-6mv.toml");
+    let near =
+        near.replace("sad_mm = 1000.0", "sad_mm = 800.0").replace("nominal_mv = 6.0", "nominal_mv = 6.3");
+    let near = near.replace("name = \"point-6mv\"", "name = \"near\"");
+    std::fs::write(&file, near).unwrap();
+    plan.machine = file.display().to_string();
+    plan.beams[0].energy_mv = Some(6.0);
+    plan.beams[0].source_axis_mm = Some(800.0);
+    let mut setup = plan.beams[0].clone();
+    setup.number = 99;
+    setup.setup = true;
+    setup.read_only = Some("it is a setup field".to_owned());
+    plan.beams.push(setup);
+    let beam = plan.beams[0].number;
+    let doses = [BeamDose { beam, point_mm: DVec3::new(1.5, -2.0, 3.0), gy: 1.234_5 }];
+    let belonging = Belonging { source_plan_uid: Some("1.2.3.4".to_owned()), ..Belonging::of(&case) };
+    let path = folder.join("plan.dcm");
+    write_plan(&path, &plan, &doses, &belonging).unwrap();
+    assert_clean(&path);
+    let object = open(&path).unwrap();
+    let beams = object.items(tags::BEAM_SEQUENCE);
+    assert_eq!(beams.len(), plan.beams.len() - 1, "setup fields were not computed");
+    assert_eq!(beams[0].text(tags::TREATMENT_MACHINE_NAME).as_deref(), Some("near"));
+    assert_eq!(beams[0].number(tags::SOURCE_AXIS_DISTANCE), Some(800.0));
+    let point = &beams[0].items(tags::CONTROL_POINT_SEQUENCE)[0];
+    assert_eq!(point.number(tags::NOMINAL_BEAM_ENERGY), Some(6.3));
+    let source = &object.items(tags::REFERENCED_RT_PLAN_SEQUENCE)[0];
+    assert_eq!(source.text(tags::REFERENCED_SOP_INSTANCE_UID).as_deref(), Some("1.2.3.4"));
+    assert_eq!(source.text(tags::RT_PLAN_RELATIONSHIP).as_deref(), Some("PREDECESSOR"));
+    let group = &object.items(tags::FRACTION_GROUP_SEQUENCE)[0];
+    let given = group.items(tags::REFERENCED_BEAM_SEQUENCE);
+    assert_eq!(group.whole(tags::NUMBER_OF_BEAMS), Some(given.len() as i64));
+    assert_eq!(given[0].number(tags::BEAM_DOSE), Some(1.2345));
+    assert_eq!(given[0].numbers(dicom_core::Tag(0x300A, 0x0082)), [1.5, -2.0, 3.0]);
+    assert!(given[1..].iter().all(|b| b.number(tags::BEAM_DOSE).is_none()), "what is not known is not said");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_plan_that_was_computed_otherwise_is_refused() {
+    let folder = folder("otherwise");
+    let case = demo::build("water").unwrap();
+    let path = folder.join("plan.dcm");
+    let refused = |change: &dyn Fn(&mut crate::case::Beam)| {
+        let mut plan = (*case.plans[0]).clone();
+        change(&mut plan.beams[0]);
+        let error = write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap_err().to_string();
+        assert!(!path.exists() && error.contains(&plan.beams[0].name), "{error}");
+        error
+    };
+    let error = refused(&|b| b.source_axis_mm = Some(1050.0));
+    assert!(
+        error.contains("1050 mm") && error.contains("generic-6mv") && error.contains("1000 mm"),
+        "{error}"
+    );
+    assert!(refused(&|b| b.source_axis_mm = Some(f64::NAN)).contains("NaN"));
+    let error = refused(&|b| b.energy_mv = Some(18.0));
+    assert!(error.contains("18 MV") && error.contains("6 MV"), "{error}");
+    assert!(refused(&|b| b.unflattened = true).contains("flattening filter"));
+    assert!(refused(&|b| b.not_modelled = vec!["bolus not modelled".to_owned()]).contains("bolus"));
+    assert!(refused(&|b| b.read_only = Some("it has a wedge".to_owned())).contains("wedge"));
+    assert!(refused(&|b| b.machine = Some("linac-7".to_owned())).contains("linac-7"));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
