@@ -78,7 +78,7 @@ fn lung_patient_is_outlined_without_the_couch() {
     let Some(case) = open("lung1-001") else { return };
     let ct = case.ct.unwrap();
     let grid = ct.hu.grid();
-    let body = mask(grid, &body_contours(&ct.hu, -350.0, &|_| true).unwrap());
+    let body = mask(grid, &body_contours(&ct.hu, -350.0, &|_| true).unwrap().contours);
     for (index, weight) in mask(grid, &points(case.structures.by_name("Lung-Left").unwrap())).iter() {
         let [nx, ny, _] = grid.size();
         let inside = body.coverage_at(index % nx, index / nx % ny, index / (nx * ny));

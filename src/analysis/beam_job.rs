@@ -1,7 +1,9 @@
 //! The dose of one beam: the one place where a request to the engine is put together, for the window, which asks for
 //! beams as they change, and for whole plans.
 
-use crate::case::{Beam, Ct, Dose, DoseStatus, Plan, Radiation, Structure, StructureKind, StructureSet};
+use super::body::Body;
+use super::outside::{Outside, meets_matter, outside_caveat};
+use crate::case::{Beam, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
 use crate::engine::{CudaError, Watch, Wish};
 use crate::geometry::{Grid, GridError, Mask, MaskError};
@@ -23,6 +25,9 @@ pub struct Ready {
     /// Of the box that doses are computed in, patient LPS, mm.
     corners_mm: [DVec3; 2],
     frame_of_reference_uid: String,
+    /// Where there is a body.
+    outside: Option<Outside>,
+    remarks: Vec<String>,
 }
 
 impl Ready {
@@ -30,9 +35,12 @@ impl Ready {
     ///
     /// # Errors
     /// [`BodyMismatch`].
-    pub fn new(ct: &Ct, table: &HuTable, body: Option<&Mask>) -> Result<Self, BodyMismatch> {
-        let patient = Patient::new(ct, table, body)?;
+    pub fn new(ct: &Ct, table: &HuTable, body: Body) -> Result<Self, BodyMismatch> {
+        let patient = Patient::new(ct, table, body.mask.as_ref())?;
+        let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask) };
         Ok(Self {
+            outside: body.mask.map(outside),
+            remarks: body.remarks,
             corners_mm: matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3),
             patient: Arc::new(patient),
             frame_of_reference_uid: ct.frame_of_reference_uid.clone(),
@@ -50,6 +58,15 @@ impl Ready {
 
     pub fn frame_of_reference_uid(&self) -> &str {
         &self.frame_of_reference_uid
+    }
+
+    /// What to know about the body.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    pub(super) fn outside(&self) -> Option<&Outside> {
+        self.outside.as_ref()
     }
 }
 
@@ -102,8 +119,12 @@ pub fn dose_of_beam(
     let machine = Machine::resolve(machine)?;
     let image = ready.patient.mass_density_g_cm3.grid();
     let grid = Arc::new(dose_grid(image, ready.corners_mm, how.grid_mm)?);
-    let remarks = super::beam_remarks(beam, &machine);
     let caveats = super::beam_caveats(beam, &machine);
+    let mut remarks = super::beam_remarks(beam, &machine);
+    remarks.extend(isocentre_remark(image, beam));
+    // A preview is not worth the rays: it says of itself that it is no dose to go by.
+    let full = how.quality != Quality::Preview;
+    let outside = if full { outside_caveat(ready, beam, machine.sad_mm) } else { None };
     let request = DoseRequest {
         patient: Arc::clone(&ready.patient),
         machine,
@@ -116,15 +137,19 @@ pub fn dose_of_beam(
     let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);
+    let counted = if outside.is_some() { DoseStatus::Partial } else { DoseStatus::Final };
     Ok(Dose {
         gy: answer.gy,
-        status: answer.status.worst(on_this_grid),
+        status: answer.status.worst(on_this_grid).worst(counted),
         label: beam.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
         receipt: Some(Arc::new(receipt)),
-        caveats,
+        caveats: caveats.into_iter().chain(outside).collect(),
     })
 }
+
+/// The distance from source to isocentre of nearly all machines, mm: near enough for what a beam meets at all.
+const USUAL_SAD_MM: f64 = 1000.0;
 
 /// Plan and CT that cannot belong together.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -134,7 +159,7 @@ pub enum Contradiction {
     )]
     Position { plan: String, plan_position: &'static str, ct_position: &'static str },
     #[error(
-        "the isocentre {x:.1},{y:.1},{z:.1} of beam '{beam}' lies outside the CT, which reaches from {low} to {high} mm (patient LPS): plan and CT do not belong together, or the axes are mixed up"
+        "the isocentre {x:.1},{y:.1},{z:.1} of beam '{beam}' lies outside the CT, which reaches from {low} to {high} mm (patient LPS), and the beam meets nothing in it: plan and CT do not belong together, or the axes are mixed up"
     )]
     Isocentre { beam: String, x: f64, y: f64, z: f64, low: String, high: String },
 }
@@ -148,15 +173,36 @@ pub fn contradiction(plan: &Plan, beam: &Beam, ct: &Ct) -> Option<Contradiction>
             ct_position: ct.position.code(),
         });
     }
-    if ct.hu.nearest(beam.isocentre_mm).is_some() {
+    let inside = ct.hu.grid().contains(beam.isocentre_mm);
+    if inside || meets_matter(&ct.hu, ct.position, beam, USUAL_SAD_MM) {
         return None;
     }
     let [x, y, z] = beam.isocentre_mm.to_array();
-    let corners = ct.hu.grid().corners_mm();
-    let place = |p: DVec3| format!("{:.1},{:.1},{:.1}", p.x, p.y, p.z);
-    let low = place(corners.into_iter().fold(DVec3::INFINITY, DVec3::min));
-    let high = place(corners.into_iter().fold(DVec3::NEG_INFINITY, DVec3::max));
+    let [low, high] = reach(ct.hu.grid());
     Some(Contradiction::Isocentre { beam: beam.name.clone(), x, y, z, low, high })
+}
+
+/// What to say of a beam whose isocentre lies outside the image.
+pub fn isocentre_remark(image: &Grid, beam: &Beam) -> Option<String> {
+    (!image.contains(beam.isocentre_mm)).then(|| {
+        let [low, high] = reach(image);
+        format!(
+            "the isocentre {} lies outside the CT, which reaches from {low} to {high} mm (patient LPS), though the beam meets the patient: make sure that plan and CT belong together",
+            place(beam.isocentre_mm)
+        )
+    })
+}
+
+fn place(p: DVec3) -> String {
+    format!("{:.1},{:.1},{:.1}", p.x, p.y, p.z)
+}
+
+/// Lowest and highest coordinates of an image.
+fn reach(image: &Grid) -> [String; 2] {
+    let corners = image.corners_mm();
+    let low = corners.into_iter().fold(DVec3::INFINITY, DVec3::min);
+    let high = corners.into_iter().fold(DVec3::NEG_INFINITY, DVec3::max);
+    [place(low), place(high)]
 }
 
 /// Whether the engine computes a beam: photons, and nothing that makes it read-only.
@@ -188,11 +234,6 @@ pub fn why_left_out(plan: &Plan) -> Vec<String> {
         }
     }
     reasons.into_iter().map(|(why, beams)| format!("beam '{}': {why}", beams.join("', '"))).collect()
-}
-
-/// The structure outside of which nothing counts.
-pub fn body_of(set: &StructureSet) -> Option<&Structure> {
-    set.structures.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
 }
 
 /// The mask of a structure on the grid of the images.

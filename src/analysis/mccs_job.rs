@@ -1,6 +1,8 @@
 //! The Monte Carlo dose of a whole plan: one run for all its beams, histories shared out over them.
 
 use super::beam_job::{BeamJobError, DEFAULT_GRID_MM, Ready, is_computed};
+use super::isocentre_remark;
+use super::outside::outside_caveat;
 use super::plan_job::{PlanDose, PlanJob, PlanJobError};
 use super::plan_sum::{as_whole_plan, caveats_of};
 use crate::case::{Beam, Dose, DoseStatus};
@@ -102,11 +104,19 @@ pub fn mccs_of_plan(
         DoseError::Stopped(stopped) => PlanJobError::Stopped(stopped),
         error => PlanJobError::Dose(error),
     })?;
+    let image = ready.patient().mass_density_g_cm3.grid();
     let warnings = request.beams.iter().flat_map(|(beam, machine)| {
-        super::beam_remarks(beam, machine).into_iter().map(|w| format!("beam '{}': {w}", beam.name))
+        let remarks = super::beam_remarks(beam, machine).into_iter().chain(isocentre_remark(image, beam));
+        remarks.map(|w| format!("beam '{}': {w}", beam.name))
     });
     let caveats: Vec<Vec<String>> =
         request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
+    let outside: Vec<String> = request
+        .beams
+        .iter()
+        .filter_map(|(beam, machine)| outside_caveat(ready, beam, machine.sad_mm))
+        .collect();
+    let counted = if outside.is_empty() { DoseStatus::Final } else { DoseStatus::Partial };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
     let warnings = receipt.warnings.clone();
@@ -117,11 +127,11 @@ pub fn mccs_of_plan(
     let on_this_grid = if job.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let dose = Dose {
         gy: scaled(&answer.gy, times),
-        status: answer.status.worst(on_this_grid),
+        status: answer.status.worst(on_this_grid).worst(counted),
         label: job.plan.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
         receipt: Some(Arc::clone(&receipt)),
-        caveats: caveats_of(&caveats),
+        caveats: caveats_of(caveats.iter().chain([&outside])),
     };
     let certainty = Certainty {
         sigma_gy: scaled(&answer.sigma_gy, times),

@@ -1,6 +1,7 @@
 //! What a dose means for the structures: DVH, plan sums and plan figures.
 
 mod beam_job;
+mod body;
 mod clusters;
 mod compare;
 mod dvh;
@@ -8,6 +9,7 @@ mod figures;
 mod gamma_report;
 mod goals;
 mod mccs_job;
+mod outside;
 mod plan_job;
 mod plan_sum;
 mod remarks;
@@ -15,9 +17,10 @@ mod sampler;
 mod spread;
 
 pub use beam_job::{
-    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, beams_left_out, body_of, computed_mu,
-    contradiction, dose_of_beam, is_computed, mask_of, why_left_out,
+    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, beams_left_out, computed_mu,
+    contradiction, dose_of_beam, is_computed, isocentre_remark, mask_of, why_left_out,
 };
+pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
 pub use dvh::{Dvh, DvhError};
@@ -27,9 +30,7 @@ pub use gamma_report::{
 };
 pub use goals::{Goal, GoalError, Metric, MetricUnit};
 pub use mccs_job::{Certainty, MonteCarlo, mccs_of_plan, mccs_request};
-pub use plan_job::{
-    Engine, PlanDose, PlanJob, PlanJobError, PlanResult, body_from_ct, compute_plan, dose_of_plan,
-};
+pub use plan_job::{Engine, PlanDose, PlanJob, PlanJobError, PlanResult, compute_plan, dose_of_plan};
 pub use plan_sum::{Part, SumError, as_whole_plan, normalisation_factor, plan_dose};
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

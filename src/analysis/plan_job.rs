@@ -2,21 +2,20 @@
 //! steps, so that it can keep what has not changed.
 
 use super::beam_job::{
-    BeamJobError, Computation, Contradiction, Ready, body_of, contradiction, dose_of_beam, is_computed,
-    mask_of, why_left_out,
+    BeamJobError, Computation, Contradiction, Ready, contradiction, dose_of_beam, is_computed, mask_of,
+    why_left_out,
 };
+use super::body::{Body, BodyChoice, BodyError};
 use super::mccs_job::{Certainty, MonteCarlo, mccs_of_plan, scaled};
 use super::{
     Dvh, DvhError, Part, PlanFigures, SumError, as_whole_plan, normalisation_factor, plan_dose, target_of,
 };
 use crate::case::{
-    Beam, BeamDose, Contour, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureKind,
-    StructureSet,
+    Beam, BeamDose, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureSet,
 };
 use crate::engine::cccs::{DoseError, DoseTo, Quality};
 use crate::engine::mccs::Next;
 use crate::engine::{CudaError, Stopped, Watch, Wish};
-use crate::geometry::{MaskError, body_contours};
 use crate::physics::{BodyMismatch, HuTable};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,6 +27,8 @@ pub struct PlanJob {
     pub ct: Arc<Ct>,
     pub structures: Arc<StructureSet>,
     pub plan: Plan,
+    /// What counts of the CT.
+    pub body: BodyChoice,
     /// Name or path.
     pub hu_table: String,
     /// Spacing of the dose grid, mm.
@@ -82,8 +83,8 @@ pub enum PlanJobError {
     NoBeams { plan: String, why: Vec<String> },
     #[error(transparent)]
     HuTable(#[from] crate::physics::HuTableError),
-    #[error("the body '{structure}': {source}")]
-    Body { structure: String, source: MaskError },
+    #[error(transparent)]
+    Body(#[from] BodyError),
     #[error(transparent)]
     BodyMismatch(#[from] BodyMismatch),
     #[error("beam '{beam}': {source}")]
@@ -121,22 +122,9 @@ pub fn compute_plan(
     check(job)?;
     let mut remarks = Vec::new();
     let table = HuTable::resolve(&job.hu_table)?;
-    let drawn = body_of(&job.structures);
-    let made = if drawn.is_none() { body_from_ct(&job.ct, &job.structures, watch)? } else { None };
-    let body = drawn.or(made.as_ref());
-    let mask = body.map(|b| mask_of(job.ct.hu.grid(), b, watch)).transpose().map_err(|source| {
-        PlanJobError::Body { structure: body.map(|b| b.name.clone()).unwrap_or_default(), source }
-    })?;
-    match (&made, body) {
-        (Some(_), _) => remarks.push(format!(
-            "no body contour: one was made from the CT (skin at {SKIN_HU} HU); what lies outside it does not count"
-        )),
-        (None, None) => {
-            remarks.push("no body contour and none to find: everything in the image counts".to_owned());
-        }
-        (None, Some(_)) => {}
-    }
-    let ready = Ready::new(&job.ct, &table, mask.as_ref())?;
+    let body = Body::new(&job.ct, &job.structures, job.body, watch)?;
+    let ready = Ready::new(&job.ct, &table, body)?;
+    remarks.extend_from_slice(ready.remarks());
     watch.check()?;
     let warnings = job.plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
@@ -145,6 +133,9 @@ pub fn compute_plan(
     let PlanDose { dose, factor, receipts, warnings, certainty, beam_doses } =
         dose_of_plan(job, &ready, watch, tell)?;
     remarks.extend(warnings);
+    if !dose.caveats.is_empty() {
+        remarks.push(format!("the dose is {}", dose.worth()));
+    }
     let mut plan = job.plan.clone();
     plan.beams.iter_mut().for_each(|b| b.mu *= factor);
     let dvhs = dvhs(job, &dose, watch)?;
@@ -241,29 +232,6 @@ fn monte_carlo(
         }
     }
     Ok(made)
-}
-
-/// Skin is found at this CT number.
-const SKIN_HU: f32 = -350.0;
-
-/// A body for a set without one, found in the CT; `None` where nothing in it is dense enough.
-///
-/// # Errors
-/// [`Stopped`].
-pub fn body_from_ct(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<Option<Structure>, Stopped> {
-    let outlines = body_contours(&ct.hu, SKIN_HU, &|_| !watch.is_cancelled()).ok_or(Stopped)?;
-    let contours: Vec<Contour> =
-        outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
-    let kind = StructureKind::External;
-    let (number, name) = (set.free_number(), set.free_name("BODY"));
-    Ok((!contours.is_empty()).then(|| Structure {
-        name,
-        number,
-        kind,
-        colour: kind.default_colour(),
-        contours,
-        points_mm: Vec::new(),
-    }))
 }
 
 /// What contradicts itself is refused before anything is computed.

@@ -8,7 +8,7 @@ use super::record::Record;
 use super::roi;
 use super::state::{NoticeKind, Origin, Selection};
 use super::unsaved::Work;
-use crate::analysis::{combined, contradiction, is_computed};
+use crate::analysis::{BodyChoice, combined, contradiction, is_computed};
 use crate::case::{Case, Dose, Edit, Placement, Remark, Severity, Structure};
 use crate::dicom::Choice;
 use crate::files::{plan_toml, replace_file, session};
@@ -129,9 +129,10 @@ impl App {
     /// Gives a case to the worker to be read, over work that may go.
     pub(super) fn begin_opening(&mut self, opening: Opening) {
         let Opening { word, choice, plan, recovers } = opening;
+        let body = self.body_wish.take();
         self.may_go = Some(Work::of(&self.state));
         let task = Task::new(format!("Opening {}", word.short()), move |watch| {
-            let opened = work::open(&word, choice, plan.as_deref(), watch)?;
+            let opened = work::open(&word, choice, plan.as_deref(), body.as_ref(), watch)?;
             Ok::<_, String>(Answer::Opened(Box::new(Opened { recovers, ..*opened })))
         });
         self.worker.submit(Slot::Open, task);
@@ -140,7 +141,7 @@ impl App {
 
     /// Puts a new case on show.
     pub(super) fn show_case(&mut self, opened: Opened) {
-        let Opened { mut case, word, series, structures, mut record, mut session, recovers } = opened;
+        let Opened { mut case, word, series, structures, mut record, body, mut session, recovers } = opened;
         if recovers.is_some() {
             // The file of a window that is gone is no session of the user's.
             session = record.as_mut().and_then(Record::take_session_file);
@@ -156,6 +157,8 @@ impl App {
             state.notices.add(NoticeKind::Warning, notice_of(remark));
         }
         state.follow.reset(state.plan, &self.worker);
+        // Numbers of structures mean nothing in another case.
+        state.follow.settings.body = BodyChoice::default();
         state.hidden.clear();
         state.shapes = Default::default();
         state.hu_draft = None;
@@ -194,6 +197,9 @@ impl App {
         self.reset_register();
         if let Some(register) = register {
             self.restore_register(register);
+        }
+        if let Some(body) = body {
+            self.state.follow.settings.body = body;
         }
         if let Some(engine) = self.engine_wish.take() {
             self.state.follow.engines.insert(0, engine);
@@ -384,16 +390,20 @@ impl App {
     pub(super) fn add_body(&mut self) {
         let Some(ct) = self.state.case().ct.clone() else { return };
         let set = self.state.case().structures.clone();
-        let task = Task::new("Body from CT", move |watch| work::body(&ct, &set, watch).map(Answer::Body));
+        let task = Task::new("Body from CT", move |watch| {
+            let (structure, remark) = work::body(&ct, &set, watch)?;
+            Ok::<_, String>(Answer::Body(structure, remark))
+        });
         self.worker.submit(Slot::Body, task);
     }
 
     /// Adds the body that was found.
-    pub(super) fn take_body(&mut self, found: Structure) {
+    pub(super) fn take_body(&mut self, found: Structure, remark: String) {
         // Structures may have come since the CT was searched.
         let set = &self.state.case().structures;
         let (number, name) = (set.free_number(), set.free_name("BODY"));
         let structure = Structure { number, name, ..found };
+        self.state.notices.add(NoticeKind::Info, format!("{}: {remark}.", structure.name));
         self.apply(super::command::Command::Edit { edit: Edit::AddStructure(structure), gesture: None });
         self.state.selection = Selection::Structure(number);
     }

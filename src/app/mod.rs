@@ -33,6 +33,7 @@ pub use files::{Ask, Dialog};
 pub use picture::{Compared, Shot, ShotError, picture};
 pub use run::{Options, RunError, has_display, run};
 
+use crate::analysis::BodyWord;
 use crate::worker::Worker;
 use command::Commands;
 use crossbeam_channel::{Receiver, Sender};
@@ -69,6 +70,8 @@ pub struct App {
     wish: Option<CompareWish>,
     /// What the first plan of the next case that opens is computed with.
     engine_wish: Option<follow::EngineChoice>,
+    /// What counts of the next case that opens.
+    body_wish: Option<BodyWord>,
     /// A report to be written once everything is computed.
     report: Option<PathBuf>,
     /// What the next case that opens is to be registered with.
@@ -114,6 +117,7 @@ impl App {
             new_xrays: 0,
             wish: None,
             engine_wish: None,
+            body_wish: None,
             report: None,
             register_wish: None,
             idle_frames: 0,
@@ -142,6 +146,7 @@ impl App {
         app.state.dose_display.wash_of = options.wash_of;
         app.wish = options.compare;
         app.engine_wish = options.engine;
+        app.body_wish = options.body;
         app.register_wish = options.register;
         if let Some(folder) = options.state_folder {
             app.begin_memory(folder);

@@ -6,7 +6,7 @@ use super::follow::{EngineChoice, Settings};
 use super::register::RegisterRecord;
 use super::roi::Shape;
 use super::state::State;
-use crate::analysis::body_of;
+use crate::analysis::{BodyChoice, body_of};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::physics::HuTable;
 use glam::DVec3;
@@ -28,6 +28,8 @@ pub struct Record {
     quality: Option<Quality>,
     dose_to: Option<DoseTo>,
     grid_mm: Option<f64>,
+    /// What counts of the CT.
+    body: Option<BodyChoice>,
     /// By index of the plan.
     engines: Vec<(usize, EngineChoice)>,
     /// The whole table as TOML: dose depends on it, and its file may be gone.
@@ -55,6 +57,7 @@ impl Record {
             quality: Some(settings.quality),
             dose_to: Some(settings.dose_to),
             grid_mm: Some(settings.grid_mm),
+            body: Some(settings.body),
             engines: state.follow.engines.iter().map(|(plan, choice)| (*plan, *choice)).collect(),
             hu_table: Some(settings.hu_table.to_toml()),
             compare: Some(state.compare.clone()),
@@ -106,7 +109,8 @@ impl Record {
         state.follow.engines =
             self.engines.into_iter().map(|(plan, choice)| (plan, choice.sound())).collect();
         let settings = &mut state.follow.settings;
-        let Settings { quality, dose_to, grid_mm, hu_table, .. } = settings;
+        let Settings { quality, dose_to, grid_mm, hu_table, body, .. } = settings;
+        *body = self.body.unwrap_or_default();
         *quality = self.quality.filter(|q| Quality::NAMED.contains(q)).unwrap_or(*quality);
         *dose_to = self.dose_to.unwrap_or(*dose_to);
         *grid_mm = self.grid_mm.filter(|mm| (1.0..=10.0).contains(mm)).unwrap_or(*grid_mm);

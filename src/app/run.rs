@@ -6,6 +6,7 @@ use super::register::RegisterWish;
 use super::render;
 use super::state::Workspace;
 use super::{App, CompareWish};
+use crate::analysis::BodyWord;
 use crate::engine::Wish;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -20,6 +21,8 @@ pub struct Options {
     pub workspace: Workspace,
     /// What the first plan is computed with; what the case itself says where there is none.
     pub engine: Option<EngineChoice>,
+    /// What counts of the CT.
+    pub body: Option<BodyWord>,
     /// Spacing of the dose grid, mm.
     pub grid_mm: Option<f64>,
     pub wash_of: WashOf,

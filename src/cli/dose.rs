@@ -4,7 +4,7 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::analysis::{
-    self, DEFAULT_GRID_MM, MonteCarlo, PlanJob, PlanResult, StructureFigures, compute_plan,
+    self, BodyWord, DEFAULT_GRID_MM, MonteCarlo, PlanJob, PlanResult, StructureFigures, compute_plan,
 };
 use crate::case::{Case, Dose, DoseStatus, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
@@ -64,6 +64,11 @@ pub struct Args {
     /// HU to density: the name of a shipped table or a file
     #[arg(long, value_name = "TABLE", default_value = HuTable::DEFAULT)]
     hu_table: String,
+
+    /// Outside of it nothing counts: auto (found in the CT), none (everything counts) or the name of a structure; left
+    /// out: the body that is drawn, else auto
+    #[arg(long, value_name = "BODY")]
+    body: Option<BodyWord>,
 
     /// File to write (.mha, .dcm, .csv, .json)
     #[arg(long, value_name = "FILE")]
@@ -275,10 +280,12 @@ fn compute(
     engine: analysis::Engine,
     device: Wish,
 ) -> anyhow::Result<PlanResult> {
+    let body = args.body.as_ref().map(|word| word.choice(&case.structures)).transpose()?.unwrap_or_default();
     let job = PlanJob {
         ct: words::ct_of(case)?,
         structures: Arc::clone(&case.structures),
         plan,
+        body,
         hu_table: args.hu_table.clone(),
         grid_mm: args.grid,
         quality: args.quality,

@@ -4,6 +4,7 @@ use super::dose::{Engine, histories};
 use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Answer, Failure};
+use crate::analysis::BodyWord;
 use crate::app::compare::Layout;
 use crate::app::display::WashOf;
 use crate::app::follow::{EndsAt, EngineChoice};
@@ -114,6 +115,11 @@ struct DoseArgs {
     /// Spacing of the dose grid, mm [default: 2.5]
     #[arg(long, value_name = "MM", value_parser = words::grid)]
     grid: Option<f64>,
+
+    /// Outside of it nothing counts: auto (found in the CT), none (everything counts) or the name of a structure; left
+    /// out: the body that is drawn, else auto
+    #[arg(long, value_name = "BODY")]
+    body: Option<BodyWord>,
 
     /// What the colourwash shows: the dose, or with mccs its uncertainty
     #[arg(long, value_name = "WHAT", default_value = "dose", value_parser = wash_of)]
@@ -327,6 +333,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         plan: args.plan.clone(),
         workspace: args.workspace,
         engine: args.dose.engine()?,
+        body: args.dose.body.clone(),
         grid_mm: args.dose.grid,
         wash_of: args.dose.wash,
         compare: (args.workspace == Workspace::Compare).then(|| args.compare.wish(aside.path())),

@@ -4,7 +4,7 @@ use super::outputs::{OutputArgs, Outputs};
 use super::render::{PATIENCE, write_png};
 use super::words;
 use super::{Answer, Failure};
-use crate::analysis::{DEFAULT_GRID_MM, PlanFigures, PlanJob, compute_plan};
+use crate::analysis::{BodyChoice, DEFAULT_GRID_MM, PlanFigures, PlanJob, compute_plan};
 use crate::app::offscreen::OffscreenError;
 use crate::app::{Options, RunError, ShotError, has_display, picture};
 use crate::engine::cccs::{DoseTo, Quality};
@@ -119,6 +119,7 @@ fn figures(case: &CaseWord, device: Wish) -> anyhow::Result<PlanFigures> {
         ct: words::ct_of(&case)?,
         structures: Arc::clone(&case.structures),
         plan: (**plan).clone(),
+        body: BodyChoice::default(),
         hu_table: HuTable::DEFAULT.to_owned(),
         grid_mm: DEFAULT_GRID_MM,
         quality: Quality::default(),

@@ -199,6 +199,15 @@ impl Grid {
         inside.then(|| voxel.map(|v| v as usize))
     }
 
+    /// Whether a patient position lies in the box of all voxels, its faces among it (to a thousandth of a mm).
+    pub fn contains(&self, patient_mm: DVec3) -> bool {
+        let local = self.local_from_patient(patient_mm).to_array();
+        (0..3).all(|axis| {
+            let edges = self.edges_mm(axis);
+            (edges[0] - 1e-3..=edges[self.size[axis]] + 1e-3).contains(&local[axis])
+        })
+    }
+
     /// Continuous voxel index -> patient position (LPS, mm).
     pub fn patient_from_voxel(&self, voxel: DVec3) -> DVec3 {
         let n = self.planes_mm.len();

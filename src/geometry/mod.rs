@@ -12,10 +12,11 @@ mod runs;
 mod shapes;
 mod sheets;
 mod slabs;
+mod stacked;
 mod volume;
 pub mod walk;
 
-pub use body::body_contours;
+pub use body::{BodyOutline, LeftOut, body_contours};
 pub use grid::{Grid, GridError};
 pub use iec::{BeamFrame, PatientPosition};
 pub use mask::{Mask, MaskError, Progress};

@@ -13,7 +13,7 @@ pub(super) fn of_row(row: &[bool], value: bool) -> impl Iterator<Item = Range<us
     })
 }
 
-/// A run and the part it belongs to.
+/// A run of pixels of one row.
 struct Run {
     x: Range<usize>,
     row: usize,
@@ -65,8 +65,18 @@ fn rows_of(plane: &[bool], width: usize, value: bool, runs: &mut Vec<Run>) -> Ve
     first
 }
 
-/// Keeps the largest part of a stack of planes; pixels hang together by their sides, planes by pixels over each other.
-pub(super) fn largest_part(planes: &[Vec<bool>], size: [usize; 2]) -> Vec<Vec<bool>> {
+/// A run of pixels with its plane and the part it belongs to.
+pub(super) struct PartRun {
+    /// From 0, in the order of the parts' first runs.
+    pub part: usize,
+    pub plane: usize,
+    pub row: usize,
+    pub x: Range<usize>,
+}
+
+/// The runs of a stack of planes with the connected parts they make up; pixels hang together by their sides, planes by
+/// pixels over each other.
+pub(super) fn parts_of(planes: &[Vec<bool>], size: [usize; 2]) -> Vec<PartRun> {
     let mut runs = Vec::new();
     let first: Vec<Vec<usize>> = planes.iter().map(|p| rows_of(p, size[0], true, &mut runs)).collect();
     let mut parts = Parts::new(runs.len());
@@ -81,21 +91,22 @@ pub(super) fn largest_part(planes: &[Vec<bool>], size: [usize; 2]) -> Vec<Vec<bo
             }
         }
     }
-    let mut pixels = vec![0_usize; runs.len()];
-    for n in 0..runs.len() {
-        pixels[parts.find(n)] += runs[n].x.len();
-    }
-    // The first of the largest, so that equal parts make no odds.
-    let largest = (0..runs.len()).rev().max_by_key(|&n| pixels[n]);
-    let mut kept: Vec<Vec<bool>> = planes.iter().map(|p| vec![false; p.len()]).collect();
-    for (k, plane) in kept.iter_mut().enumerate() {
-        for n in first[k][0]..first[k][size[1]] {
-            if Some(parts.find(n)) == largest {
-                plane[runs[n].row * size[0]..][runs[n].x.clone()].fill(true);
-            }
+    // The root of a part is its first run: it is met before the others.
+    let mut numbers = vec![0; runs.len()];
+    let mut count = 0;
+    let mut plane = 0;
+    let mut of_part = |n: usize, run: Run| {
+        let root = parts.find(n);
+        if root == n {
+            numbers[n] = count;
+            count += 1;
         }
-    }
-    kept
+        while n >= first[plane][size[1]] {
+            plane += 1;
+        }
+        PartRun { part: numbers[root], plane, row: run.row, x: run.x }
+    };
+    runs.into_iter().enumerate().map(|(n, run)| of_part(n, run)).collect()
 }
 
 /// Unsets the parts of a plane (hanging together by their sides) that hold no pixel of `seeds`.
@@ -181,12 +192,22 @@ mod tests {
 
     /// Two parts of one plane that meet through another, and one that only touches by a corner.
     #[test]
-    fn the_largest_part_goes_through_planes() {
+    fn parts_go_through_planes() {
         let a = plane(&["##..#", "....#", "#....", ".####"]);
         let b = plane(&["#...#", "#####", ".....", "....."]);
-        let kept = largest_part(&[a, b], [5, 4]);
-        assert_eq!(kept[0], plane(&["##..#", "....#", ".....", "....."]));
-        assert_eq!(kept[1], plane(&["#...#", "#####", ".....", "....."]));
-        assert_eq!(largest_part(&[plane(&["...", "..."])], [3, 2]), [plane(&["...", "..."])]);
+        let runs = parts_of(&[a, b], [5, 4]);
+        let listed: Vec<_> = runs.iter().map(|r| (r.part, r.plane, r.row, r.x.clone())).collect();
+        let want = [
+            (0, 0, 0, 0..2),
+            (0, 0, 0, 4..5),
+            (0, 0, 1, 4..5),
+            (1, 0, 2, 0..1),
+            (2, 0, 3, 1..5),
+            (0, 1, 0, 0..1),
+            (0, 1, 0, 4..5),
+            (0, 1, 1, 0..5),
+        ];
+        assert_eq!(listed, want);
+        assert!(parts_of(&[vec![false; 4], vec![false; 4]], [2, 2]).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! What results are made from: equal inputs give equal results.
 
-use crate::analysis::{Computation, body_of};
+use crate::analysis::{BodyChoice, Computation, body_of};
 use crate::case::{Beam, Case, Plan};
 use crate::engine::Wish;
 use crate::engine::cccs::{DoseTo, Quality};
@@ -21,12 +21,14 @@ pub struct Settings {
     pub grid_mm: f64,
     pub device: Wish,
     pub hu_table: Arc<HuTable>,
+    pub body: BodyChoice,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let Computation { quality, dose_to, grid_mm, device } = Computation::default();
-        Self { quality, dose_to, grid_mm, device, hu_table: Arc::new(HuTable::shipped_default()) }
+        let hu_table = Arc::new(HuTable::shipped_default());
+        Self { quality, dose_to, grid_mm, device, hu_table, body: BodyChoice::default() }
     }
 }
 
@@ -54,7 +56,8 @@ pub enum Shown {
 pub struct PatientInputs {
     pub ct: VolumeId,
     pub hu_table: Arc<HuTable>,
-    /// Fingerprint of the body's contours, where there is a body.
+    pub choice: BodyChoice,
+    /// Fingerprint of the body's contours, where the choice is of one that is drawn.
     pub body: Option<u64>,
 }
 
@@ -62,8 +65,14 @@ impl PatientInputs {
     /// `prints` are the fingerprints of the structures, by number.
     pub fn of(case: &Case, settings: &Settings, prints: &BTreeMap<u32, u64>) -> Option<Self> {
         let ct = case.ct.as_ref()?.hu.id();
-        let body = body_of(&case.structures).and_then(|b| prints.get(&b.number).copied());
-        Some(Self { ct, hu_table: settings.hu_table.clone(), body })
+        let choice = settings.body;
+        let drawn = match choice {
+            BodyChoice::Drawn => body_of(&case.structures).map(|b| b.number),
+            BodyChoice::Structure(number) => Some(number),
+            BodyChoice::Auto | BodyChoice::Everything => None,
+        };
+        let body = drawn.and_then(|number| prints.get(&number).copied());
+        Some(Self { ct, hu_table: settings.hu_table.clone(), choice, body })
     }
 }
 

@@ -2,8 +2,11 @@
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
 use beamsight::files::mha;
+use beamsight::geometry::{Grid, Volume};
+use glam::DVec3;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const PLAN: &str = r#"
 name = "AP"
@@ -221,6 +224,46 @@ fn plans_that_cannot_be_computed_are_refused() {
         assert!(!out.exists(), "a dose was written");
     }
     refused(&["dose", "demo:water", "--plan", "nosuch.toml"], &["nosuch.toml"]);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Water, aluminium, lung and water from face to face of the image, air in front and behind.
+#[test]
+fn the_body_of_a_stack_is_found_chosen_or_none() {
+    let folder = scratch("body");
+    let grid = Grid::axis_aligned(DVec3::splat(-95.0), DVec3::splat(10.0), [20; 3]).unwrap();
+    let layers =
+        [-1000.0, 0.0, 0.0, 0.0, 2200.0, 2200.0, -780.0, -780.0, -780.0, -780.0, -780.0, -780.0, 0.0];
+    let hu = |n: usize| *layers.get(n / 20 % 20).unwrap_or(if n / 20 % 20 < 18 { &0.0 } else { &-1000.0 });
+    let case = folder.join("stack.mha");
+    mha::write(&case, &Volume::new(Arc::new(grid), (0..8000).map(hu).collect())).unwrap();
+    let plan = folder.join("plan.toml");
+    let text_of = |isocentre: &str| {
+        let plan = PLAN.replace("[0.0, -50.0, 0.0]", isocentre);
+        plan.lines().filter(|l| !l.starts_with("normalisation")).collect::<Vec<_>>().join("\n")
+    };
+    let run = |isocentre: &str, body: &[&str]| {
+        fs::write(&plan, text_of(isocentre)).unwrap();
+        let words =
+            ["dose", text(&case), "--plan", text(&plan), "--grid", "10", "--quality", "fast", "--json"];
+        let output = beamsight(&[&words[..], body].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let answer = json_of(&output);
+        (answer["figures"]["max_gy"].as_f64().unwrap(), answer["remarks"].to_string())
+    };
+    let centre = "[0.0, 0.0, 0.0]";
+    let (found, said) = run(centre, &[]);
+    assert!(said.contains("made from the CT") && said.contains("nothing as dense"), "{said}");
+    assert_eq!(run(centre, &["--body", "auto"]), (found, said));
+    // Air in front takes next to nothing off the beam.
+    let (all, said) = run(centre, &["--body", "none"]);
+    assert!((all / found - 1.0).abs() < 0.005, "{all} and {found} Gy");
+    assert!(said.contains("everything in the image counts"), "{said}");
+    // On the face of the image, and beyond it with the stack in the beam's way.
+    assert!(!run("[0.0, 100.0, 0.0]", &[]).1.contains("outside the CT"));
+    assert!(run("[0.0, 110.0, 0.0]", &[]).1.contains("outside the CT"));
+    fs::write(&plan, text_of(centre)).unwrap();
+    refused(&["dose", text(&case), "--plan", text(&plan), "--body", "Skin"], &["Skin", "no structure"]);
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -1,7 +1,9 @@
 //! Dose follows the gantry, and says what it is worth.
 
 use crate::harness::{cube_case, said, small_case, until, window};
+use beamsight::analysis::BodyChoice;
 use beamsight::app::App;
+use beamsight::app::command::Command;
 use beamsight::case::DoseStatus;
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers};
@@ -72,4 +74,28 @@ fn monitor_units_scale_the_dose_without_a_computation() {
     until(&mut w, "scaled dose", |app| is_final(app) && max(app) > 1.01 * before);
     assert!((max(w.state()) / before - 2.5).abs() < 1e-5);
     assert_eq!(w.state().state.jobs.finished.len(), receipts, "nothing was computed");
+}
+
+/// What counts of the CT is part of what a dose is made from; a choice that is gone is no dose.
+#[test]
+fn the_body_is_a_choice_that_the_dose_follows() {
+    let mut w = window(small_case("body"));
+    until(&mut w, "final dose", is_final);
+    assert!(said(&w).contains("made from the CT"), "{}", said(&w));
+    let made = |app: &App| app.state.jobs.finished.len();
+    let choose = |w: &mut crate::harness::Window, body| {
+        let settings = beamsight::app::follow::Settings { body, ..w.state().state.follow.settings.clone() };
+        w.state_mut().command(Command::Compute(settings));
+        w.run_steps(1);
+    };
+    let before = made(w.state());
+    choose(&mut w, BodyChoice::Everything);
+    assert_ne!(w.state().state.follow.shown_status(), Some(DoseStatus::Final), "another patient");
+    until(&mut w, "dose in everything", |app| is_final(app) && made(app) > before);
+    assert!(w.state().state.follow.body_remarks()[0].contains("everything in the image counts"));
+    choose(&mut w, BodyChoice::Structure(99));
+    until(&mut w, "failure", |app| {
+        app.state.follow.shown_status() == Some(DoseStatus::Failed) && app.is_settled()
+    });
+    assert!(said(&w).contains("number 99"), "{}", said(&w));
 }

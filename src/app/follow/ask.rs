@@ -3,7 +3,7 @@
 use super::sum::{ask_sum, sum_work};
 use super::work::{self, Answer, DvhWork, RunWork};
 use super::{Follow, compare};
-use crate::analysis::{Dvh, body_of, contradiction, is_computed, mask_of};
+use crate::analysis::{Dvh, contradiction, is_computed, mask_of};
 use crate::app::App;
 use crate::app::roi::fingerprint;
 use crate::app::state::{State, Workspace};
@@ -126,9 +126,9 @@ fn patient(state: &mut State, worker: &Worker<Answer>) {
         return;
     };
     if follow.patient.wants(inputs.clone()) {
-        let (ct, body) = (ct.clone(), body_of(&case.structures).cloned());
+        let (ct, set) = (ct.clone(), case.structures.clone());
         let task = Task::new("Densities of the patient", move |watch| {
-            let patient = work::patient(&ct, &inputs.hu_table, body.as_ref(), watch)?;
+            let patient = work::patient(&ct, &inputs.hu_table, &set, inputs.choice, watch)?;
             Ok::<_, String>(Answer::Patient(inputs, patient))
         });
         worker.submit(Slot::Patient, task);

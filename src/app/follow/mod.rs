@@ -207,6 +207,11 @@ impl Follow {
         self.machine(machine).map_or(1000.0, |m| m.sad_mm)
     }
 
+    /// What to know about the body that doses are computed in.
+    pub fn body_remarks(&self) -> &[String] {
+        self.patient.current().map(Ready::remarks).unwrap_or_default()
+    }
+
     /// Where doses are computed.
     pub fn device_name(&self) -> String {
         let run = self.run.wanted.latest().filter(|_| self.run.on).and_then(|r| r.dose.receipt.clone());

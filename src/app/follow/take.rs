@@ -143,7 +143,7 @@ impl App {
             Answer::GammaFigures(inputs, figures) => follow.take_gamma_figures(inputs, figures),
             Answer::NewDose { dose, remarks, side } => self.take_dose(dose, &remarks, side),
             Answer::HuTable(table) => self.take_hu_table(table),
-            Answer::Body(structure) => self.take_body(structure),
+            Answer::Body(structure, remark) => self.take_body(structure, remark),
             Answer::Register(answer) => self.take_register(answer),
         }
     }

@@ -5,8 +5,9 @@ use super::compare::OtherPlanInputs;
 use super::gamma::{FiguresInputs, GammaAnswer, GammaEstimate, GammaInputs};
 use super::monte_carlo::RunResult;
 use crate::analysis::{
-    Computation, Dvh, Engine, Part, PlanDose, PlanJob, Ready, Spread, as_whole_plan, body_from_ct, body_of,
-    dose_of_beam, dose_of_plan, mask_of, mccs_of_plan, normalisation_factor, plan_dose,
+    Body, BodyChoice, BodyWord, Computation, Dvh, Engine, Part, PlanDose, PlanJob, Ready, Spread,
+    as_whole_plan, body_from_ct, body_of, dose_of_beam, dose_of_plan, mccs_of_plan, normalisation_factor,
+    plan_dose,
 };
 use crate::app::compare::Side;
 use crate::app::record::Record;
@@ -14,7 +15,7 @@ use crate::app::recovery::Remembered;
 use crate::app::register::RegisterAnswer;
 use crate::app::state::{Origin, SeriesLine};
 use crate::app::unsaved::Work;
-use crate::case::{Case, Ct, Dose, DoseStatus, Normalisation, Plan, Remark, Structure, StructureSet};
+use crate::case::{Beam, Case, Ct, Dose, DoseStatus, Normalisation, Plan, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::Watch;
 use crate::engine::cccs::Quality;
@@ -76,8 +77,8 @@ pub enum Answer {
         remarks: Vec<Remark>,
         side: Option<Side>,
     },
-    /// The body found in the CT.
-    Body(Structure),
+    /// The body found in the CT, and what to know about it.
+    Body(Structure, String),
     /// For the Register workspace.
     Register(RegisterAnswer),
 }
@@ -91,6 +92,8 @@ pub struct Opened {
     pub series: Vec<SeriesLine>,
     /// As the files have them.
     pub structures: Arc<StructureSet>,
+    /// What counts of the CT, where somebody said it.
+    pub body: Option<BodyChoice>,
     /// How a session was looked at.
     pub record: Option<Record>,
     /// The session file that was opened.
@@ -110,11 +113,16 @@ pub struct DvhAnswer {
 }
 
 /// Densities and materials of a CT.
-pub fn patient(ct: &Ct, table: &HuTable, body: Option<&Structure>, watch: &Watch) -> Result<Ready, String> {
-    let mask = |b: &Structure| mask_of(ct.hu.grid(), b, watch).map_err(|e| format!("{}: {e}", b.name));
-    let body = body.map(mask).transpose()?;
+pub fn patient(
+    ct: &Ct,
+    table: &HuTable,
+    set: &StructureSet,
+    body: BodyChoice,
+    watch: &Watch,
+) -> Result<Ready, String> {
+    let body = Body::new(ct, set, body, watch).map_err(|e| e.to_string())?;
     watch.check().map_err(|e| e.to_string())?;
-    Ready::new(ct, table, body.as_ref()).map_err(|e| e.to_string())
+    Ready::new(ct, table, body).map_err(|e| e.to_string())
 }
 
 /// What the dose on show is made of.
@@ -188,7 +196,7 @@ pub fn dvhs(work: &[DvhWork], dose: &Dose, watch: &Watch) -> Result<Vec<DvhAnswe
 }
 
 /// The body found in a CT.
-pub fn body(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<Structure, String> {
+pub fn body(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<(Structure, String), String> {
     let found = body_from_ct(ct, set, watch).map_err(|e| e.to_string())?;
     found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
 }
@@ -205,8 +213,8 @@ pub fn beam(
     if preview {
         how = Computation { quality: Quality::Preview, grid_mm: how.grid_mm.max(PREVIEW_GRID_MM), ..how };
     }
-    let dose =
-        dose_of_beam(ready, &inputs.beam, &inputs.machine, how, watch).map_err(|e| format!("{name}: {e}"))?;
+    let beam = Beam { name: name.to_owned(), ..inputs.beam.clone() };
+    let dose = dose_of_beam(ready, &beam, &inputs.machine, how, watch).map_err(|e| format!("{name}: {e}"))?;
     let dose = Dose { label: name.to_owned(), ..dose };
     let max_gy = f64::from(dose.max_gy());
     Ok(Answer::Beam { inputs: Box::new(inputs.clone()), dose: Arc::new(dose), max_gy })
@@ -276,6 +284,7 @@ fn plan_job(
         ct: ct.clone(),
         structures: structures.clone(),
         plan,
+        body: settings.body,
         hu_table: settings.hu_table.name.clone(),
         grid_mm: settings.grid_mm,
         quality: settings.quality,
@@ -334,6 +343,7 @@ pub fn open(
     word: &CaseWord,
     choice: Choice,
     plan: Option<&Path>,
+    body: Option<&BodyWord>,
     watch: &Watch,
 ) -> Result<Box<Opened>, String> {
     let progress = |done: f32| {
@@ -369,9 +379,20 @@ pub fn open(
     if let Some(ct) = case.ct.clone().filter(|_| wanted && body_of(&case.structures).is_none()) {
         // Dose needs to know where the patient ends: a couch and the air around are none.
         if let Some(made) = body_from_ct(&ct, &case.structures, watch).map_err(|e| e.to_string())? {
-            Arc::make_mut(&mut case.structures).structures.push(made);
+            let (made, remark) = made;
+            let set = Arc::make_mut(&mut case.structures);
+            set.structures.push(made);
+            let remark = Remark::warning(remark, Vec::new());
+            set.remarks.push(remark.clone());
+            case.remarks.push(remark);
         }
     }
+    let body = match body {
+        // The one that has just been made, where there was none.
+        Some(BodyWord::Auto) if body_of(&structures).is_none() => Some(BodyChoice::Drawn),
+        Some(word) => Some(word.choice(&case.structures).map_err(|e| e.to_string())?),
+        None => None,
+    };
     if let Some(path) = plan {
         let position = case.ct.as_ref().map(|ct| ct.position).unwrap_or_default();
         let plan = plan_toml::read(path, position).map_err(|e| e.to_string())?;
@@ -381,7 +402,16 @@ pub fn open(
         CaseWord::Session(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
         _ => None,
     };
-    Ok(Box::new(Opened { case, word: base.absolute(), series, structures, record, session, recovers: None }))
+    Ok(Box::new(Opened {
+        case,
+        word: base.absolute(),
+        series,
+        structures,
+        body,
+        record,
+        session,
+        recovers: None,
+    }))
 }
 
 fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {

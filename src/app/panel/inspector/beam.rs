@@ -2,7 +2,7 @@
 
 use super::dial::{dial, wrapped};
 use super::{field, fields, title};
-use crate::analysis::{MOST_MU, beam_remarks};
+use crate::analysis::{MOST_MU, beam_remarks, isocentre_remark};
 use crate::app::command::{Command, Commands};
 use crate::app::panel::{angle, number, section, status_chip};
 use crate::app::state::{Selection, State};
@@ -244,7 +244,9 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
     let name = form.beam.machine.as_deref().unwrap_or(of_plan);
     match state.follow.machine(name) {
         Some(machine) => {
-            for remark in beam_remarks(form.beam, machine) {
+            let image = state.case().ct.as_ref().map(|ct| ct.hu.grid());
+            let outside = image.and_then(|image| isocentre_remark(image, form.beam));
+            for remark in beam_remarks(form.beam, machine).into_iter().chain(outside) {
                 ui.colored_label(theme::WARNING, format!("Warning: {remark}."));
             }
             ui.add(egui::Label::new(egui::RichText::new(&machine.description).small().weak()).wrap());

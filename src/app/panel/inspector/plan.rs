@@ -1,7 +1,7 @@
 //! A plan: prescription, fractions, normalisation; and how its dose is computed.
 
 use super::{field, fields, remarks, title};
-use crate::analysis::{beams_left_out, computed_mu, why_left_out};
+use crate::analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
 use crate::app::command::{Command, Commands};
 use crate::app::follow::{EndsAt, EngineChoice, Settings};
 use crate::app::panel::{number, section, worth_chip};
@@ -253,6 +253,33 @@ fn quality(ui: &mut Ui, next: &mut Settings) {
     });
 }
 
+/// What counts of the CT.
+fn body(ui: &mut Ui, state: &State, next: &mut Settings) {
+    let set = &state.case().structures.structures;
+    let drawn = body_of(&state.case().structures).map(|b| b.name.as_str());
+    let name = |choice: BodyChoice| match choice {
+        BodyChoice::Drawn => drawn.map_or("found in the CT".to_owned(), |name| format!("{name} (drawn)")),
+        BodyChoice::Auto => "found in the CT".to_owned(),
+        BodyChoice::Everything => "none: all counts".to_owned(),
+        BodyChoice::Structure(number) => {
+            set.iter().find(|s| s.number == number).map_or("gone".to_owned(), |s| s.name.clone())
+        }
+    };
+    field(ui, "Body", |ui| {
+        let combo = ComboBox::from_id_salt("body").selected_text(name(next.body)).width(150.0);
+        let response = combo.show_ui(ui, |ui| {
+            let own = set.iter().filter(|s| !s.contours.is_empty()).map(|s| BodyChoice::Structure(s.number));
+            let found = drawn.map(|_| BodyChoice::Auto);
+            for choice in
+                [BodyChoice::Drawn].into_iter().chain(found).chain([BodyChoice::Everything]).chain(own)
+            {
+                ui.selectable_value(&mut next.body, choice, name(choice));
+            }
+        });
+        response.response.accessible_name("Body").on_hover_text("Outside the body nothing counts");
+    });
+}
+
 fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Computation");
     let mut next = state.follow.settings.clone();
@@ -269,6 +296,7 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
         field(ui, "Dose grid", |ui| {
             number("Dose grid", &mut next.grid_mm, " mm").speed(0.1).decimals(2).range(1.0..=10.0).show(ui)
         });
+        body(ui, state, &mut next);
         field(ui, "Device", |ui| {
             let combo =
                 ComboBox::from_id_salt("device").selected_text(state.follow.device_name()).width(150.0);
@@ -282,6 +310,9 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
             response.response.accessible_name("Device");
         });
     });
+    for remark in state.follow.body_remarks() {
+        ui.add(egui::Label::new(egui::RichText::new(remark).small().weak()).wrap());
+    }
     if ui.small_button("Compute again").on_hover_text("What was cancelled or failed").clicked() {
         commands.push(Command::Recompute);
     }

@@ -1,0 +1,173 @@
+//! The body: outside of it nothing counts. Which one is chosen, and how one is found in a CT.
+
+use super::beam_job::mask_of;
+use crate::case::{Contour, Ct, Structure, StructureKind, StructureSet};
+use crate::engine::{Stopped, Watch};
+use crate::geometry::{BodyOutline, LeftOut, Mask, MaskError, body_contours};
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Skin is found at this CT number.
+pub const SKIN_HU: f32 = -350.0;
+
+/// So many of the parts outside a body are listed one by one.
+const MOST_LISTED: usize = 3;
+
+/// What counts of a CT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BodyChoice {
+    /// The body that is drawn; where there is none, as [`Self::Auto`].
+    #[default]
+    Drawn,
+    /// The body found in the CT.
+    Auto,
+    /// All of the image.
+    Everything,
+    /// A structure, by number.
+    Structure(u32),
+}
+
+/// The same in a person's words: `auto`, `none`, or the name of a structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyWord {
+    Auto,
+    None,
+    Named(String),
+}
+
+impl FromStr for BodyWord {
+    type Err = Infallible;
+
+    fn from_str(word: &str) -> Result<Self, Infallible> {
+        Ok(match word {
+            "auto" => Self::Auto,
+            "none" => Self::None,
+            name => Self::Named(name.to_owned()),
+        })
+    }
+}
+
+impl BodyWord {
+    /// What it means for these structures.
+    ///
+    /// # Errors
+    /// [`BodyError::Unknown`].
+    pub fn choice(&self, set: &StructureSet) -> Result<BodyChoice, BodyError> {
+        match self {
+            Self::Auto => Ok(BodyChoice::Auto),
+            Self::None => Ok(BodyChoice::Everything),
+            Self::Named(name) => match set.by_name(name) {
+                Some(structure) => Ok(BodyChoice::Structure(structure.number)),
+                None => {
+                    let names: Vec<&str> = set.structures.iter().map(|s| s.name.as_str()).collect();
+                    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                    Err(BodyError::Unknown { name: name.clone(), names })
+                }
+            },
+        }
+    }
+}
+
+/// Why there is no body.
+#[derive(Debug, Error)]
+pub enum BodyError {
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    #[error("the body is to be '{name}', which is no structure of this case; it has {names}")]
+    Unknown { name: String, names: String },
+    #[error("the structure that was chosen as the body (number {0}) is gone: choose another")]
+    Gone(u32),
+    #[error("the body '{structure}': {source}")]
+    Mask { structure: String, source: MaskError },
+}
+
+/// What counts of a CT, and what to know about it.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    /// `None`: everything in the image counts.
+    pub mask: Option<Mask>,
+    pub remarks: Vec<String>,
+}
+
+impl Body {
+    /// The body that is chosen, on the voxels of the CT.
+    ///
+    /// # Errors
+    /// [`BodyError`].
+    pub fn new(ct: &Ct, set: &StructureSet, choice: BodyChoice, watch: &Watch) -> Result<Self, BodyError> {
+        let masked = |structure: &Structure, remarks| {
+            let mask = mask_of(ct.hu.grid(), structure, watch)
+                .map_err(|source| BodyError::Mask { structure: structure.name.clone(), source })?;
+            Ok(Self { mask: Some(mask), remarks })
+        };
+        let all =
+            |why: &str| Self { mask: None, remarks: vec![format!("{why}: everything in the image counts")] };
+        let drawn = match choice {
+            BodyChoice::Everything => return Ok(all("no body")),
+            BodyChoice::Structure(number) => {
+                Some(set.structures.iter().find(|s| s.number == number).ok_or(BodyError::Gone(number))?)
+            }
+            BodyChoice::Drawn => body_of(set),
+            BodyChoice::Auto => None,
+        };
+        if let Some(structure) = drawn {
+            return masked(structure, Vec::new());
+        }
+        match body_from_ct(ct, set, watch)? {
+            Some((made, remark)) => masked(&made, vec![remark]),
+            None => Ok(all("no body contour and none to find")),
+        }
+    }
+}
+
+/// The structure that is drawn as the body.
+pub fn body_of(set: &StructureSet) -> Option<&Structure> {
+    set.structures.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
+}
+
+/// A body for a set without one, found in the CT, with what to know about it; `None` where nothing in it is dense enough.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn body_from_ct(
+    ct: &Ct,
+    set: &StructureSet,
+    watch: &Watch,
+) -> Result<Option<(Structure, String)>, Stopped> {
+    let found = body_contours(&ct.hu, SKIN_HU, &|_| !watch.is_cancelled()).ok_or(Stopped)?;
+    let remark = remark_on(&found);
+    let contours: Vec<Contour> =
+        found.contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
+    let kind = StructureKind::External;
+    let (number, name) = (set.free_number(), set.free_name("BODY"));
+    let made =
+        Structure { name, number, kind, colour: kind.default_colour(), contours, points_mm: Vec::new() };
+    Ok((!made.contours.is_empty()).then_some((made, remark)))
+}
+
+/// That a body was made, and what of the image is outside of it.
+fn remark_on(found: &BodyOutline) -> String {
+    let made = format!(
+        "the body was made from the CT (denser than {SKIN_HU} HU, couch and small things cut off); nothing outside it counts"
+    );
+    if found.left_out.is_empty() {
+        return format!("{made}, and nothing as dense is");
+    }
+    let place = |part: &LeftOut| {
+        let [low, high] = part.z_mm;
+        format!("{:.0} cm3 {} of it (z {low:.0} to {high:.0} mm)", part.volume_cm3, part.side)
+    };
+    let mut places: Vec<String> = found.left_out.iter().take(MOST_LISTED).map(place).collect();
+    let rest = found.left_out.get(MOST_LISTED..).unwrap_or_default();
+    if !rest.is_empty() {
+        let cm3: f64 = rest.iter().map(|part| part.volume_cm3).sum();
+        places.push(format!("{} smaller parts of {cm3:.0} cm3 together", rest.len()));
+    }
+    format!("{made}: left out are {}", places.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+use super::*;
+use crate::analysis::{
+    Contradiction, Engine, MonteCarlo, PlanJob, PlanResult, compute_plan, contradiction, isocentre_remark,
+};
+use crate::case::{Beam, DoseStatus, Jaws, Plan};
+use crate::engine::Wish;
+use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::mccs::Until;
+use crate::geometry::{Grid, PatientPosition, Volume, box_contours};
+use crate::physics::HuTable;
+use glam::DVec3;
+use std::sync::Arc;
+
+const VOXEL_MM: f64 = 4.0;
+
+/// 60 voxels of 4 mm a side, -120 to 120 mm, by HU.
+fn ct(hu: impl Fn(DVec3) -> f32) -> Arc<Ct> {
+    let grid = Grid::axis_aligned(DVec3::splat(-118.0), DVec3::splat(VOXEL_MM), [60; 3]).unwrap();
+    let voxels = (0..grid.len()).map(|n| grid.centre_mm(n % 60, n / 60 % 60, n / 3600));
+    let data = voxels.map(hu).collect();
+    Arc::new(Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), data)), PatientPosition::Hfs))
+}
+
+/// A structure that is a box.
+fn drawn(ct: &Ct, low: DVec3, high: DVec3) -> Arc<StructureSet> {
+    let boxes = box_contours(ct.hu.grid(), 0.5 * (low + high), high - low);
+    let contours = boxes.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
+    let kind = StructureKind::External;
+    let name = "Outline".to_owned();
+    let colour = kind.default_colour();
+    let structures = vec![Structure { name, number: 7, kind, colour, contours, points_mm: Vec::new() }];
+    Arc::new(StructureSet { structures, ..StructureSet::default() })
+}
+
+fn plan(isocentre_mm: DVec3) -> Plan {
+    let mut plan = Plan::new("AP", "point-6mv");
+    plan.beams = vec![Beam::fixed("Front", 1, 0.0, isocentre_mm, Jaws::symmetric(80.0, 80.0), 100.0)];
+    plan
+}
+
+fn job(ct: &Arc<Ct>, structures: &Arc<StructureSet>, body: BodyChoice) -> PlanJob {
+    PlanJob {
+        ct: Arc::clone(ct),
+        structures: Arc::clone(structures),
+        plan: plan(DVec3::ZERO),
+        body,
+        hu_table: HuTable::DEFAULT.to_owned(),
+        grid_mm: 8.0,
+        quality: Quality::Fast,
+        dose_to: DoseTo::Medium,
+        device: Wish::Cpu,
+        engine: Engine::Cccs,
+    }
+}
+
+fn computed(job: &PlanJob) -> PlanResult {
+    compute_plan(job, &Watch::new(), &|_| {}).expect("a dose")
+}
+
+/// Water 4 cm, aluminium 2 cm, lung 8 cm, water 6 cm, each as wide as the image; air in front and behind.
+fn stack() -> Arc<Ct> {
+    ct(|p| match p.y + 100.0 {
+        y if y < 0.0 => -1000.0,
+        y if y < 40.0 => 0.0,
+        y if y < 60.0 => 2200.0,
+        y if y < 140.0 => -780.0,
+        y if y < 200.0 => 0.0,
+        _ => -1000.0,
+    })
+}
+
+#[test]
+fn the_dose_in_a_stack_with_lung_is_the_same_in_the_body_that_is_found_and_in_one_that_is_drawn() {
+    let ct = stack();
+    let set = drawn(&ct, DVec3::new(-120.0, -100.0, -120.0), DVec3::new(120.0, 100.0, 120.0));
+    let want = computed(&job(&ct, &set, BodyChoice::Drawn));
+    assert!(want.remarks.is_empty() && want.dose.caveats.is_empty(), "{:?}", want.remarks);
+    for (set, choice) in
+        [(&set, BodyChoice::Auto), (&Arc::default(), BodyChoice::Drawn), (&set, BodyChoice::Structure(7))]
+    {
+        let got = computed(&job(&ct, set, choice));
+        assert_eq!(got.dose.gy.grid(), want.dose.gy.grid());
+        let limit = 0.005 * want.dose.max_gy();
+        let pairs = got.dose.gy.data().iter().zip(want.dose.gy.data());
+        let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst <= limit, "{choice:?}: {worst} Gy of {}", want.dose.max_gy());
+        assert_eq!(
+            got.remarks.iter().any(|r| r.contains("made from the CT")),
+            choice != BodyChoice::Structure(7)
+        );
+    }
+}
+
+/// A cube of 12 cm with a slab `above` mm thick before it, 20 mm off.
+fn cube_and_slab(above: f64) -> Arc<Ct> {
+    ct(move |p| {
+        let cube = p.abs().max_element() < 60.0;
+        let slab = p.x.abs() < 60.0 && p.z.abs() < 60.0 && (-80.0 - above..-80.0).contains(&p.y);
+        if cube || slab { 0.0 } else { -1000.0 }
+    })
+}
+
+#[test]
+fn what_a_beam_meets_outside_the_body_is_said_and_its_dose_is_partial() {
+    let cube = |ct: &Ct, half: f64| drawn(ct, DVec3::splat(-half), DVec3::splat(half));
+    let thick = cube_and_slab(32.0);
+    let set = cube(&thick, 60.0);
+    let monte_carlo = MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() };
+    for engine in [Engine::Cccs, Engine::Mccs(monte_carlo)] {
+        let got = computed(&PlanJob { engine, ..job(&thick, &set, BodyChoice::Drawn) });
+        assert_eq!(got.dose.status, DoseStatus::Partial, "{engine:?}");
+        let [caveat] = &got.dose.caveats[..] else { panic!("{:?}", got.dose.caveats) };
+        assert!(caveat.contains("32 mm denser than -350 HU outside the body"), "{caveat}");
+        assert!(caveat.contains("beam 'Front'"), "{caveat}");
+        assert!(got.remarks.iter().any(|r| r.contains(caveat)), "{:?}", got.remarks);
+    }
+    let whole = |ct: &Arc<Ct>, set: &Arc<StructureSet>, choice| {
+        let dose = computed(&job(ct, set, choice)).dose;
+        assert_eq!(
+            (dose.status, dose.caveats.len()),
+            (DoseStatus::Coarse, 0),
+            "{choice:?}: {:?}",
+            dose.caveats
+        );
+    };
+    // The slab is a part of the body that is found, and of everything.
+    whole(&thick, &set, BodyChoice::Auto);
+    whole(&thick, &set, BodyChoice::Everything);
+    // A sheet of 4 mm; and a contour that cuts the outermost voxels off all round.
+    let thin = cube_and_slab(4.0);
+    whole(&thin, &cube(&thin, 60.0), BodyChoice::Drawn);
+    let bare = cube_and_slab(0.0);
+    whole(&bare, &cube(&bare, 56.0), BodyChoice::Drawn);
+    // Beside the field it is in nobody's way.
+    let beside = ct(|p| {
+        let cube = p.abs().max_element() < 60.0;
+        let block = (72.0..120.0).contains(&p.x) && p.y < 0.0;
+        if cube || block { 0.0 } else { -1000.0 }
+    });
+    whole(&beside, &cube(&beside, 60.0), BodyChoice::Drawn);
+}
+
+/// The sides of a field that its leaves close are no way of the beam.
+#[test]
+fn rays_go_through_the_open_part_of_the_field() {
+    let block = ct(|p| {
+        let cube = p.abs().max_element() < 60.0;
+        let block = (16.0..60.0).contains(&p.x) && (-100.0..-72.0).contains(&p.y);
+        if cube || block { 0.0 } else { -1000.0 }
+    });
+    let set = drawn(&block, DVec3::splat(-60.0), DVec3::splat(60.0));
+    let status = |tips: [f64; 2]| {
+        let mut job = job(&block, &set, BodyChoice::Drawn);
+        job.plan.machine = "generic-6mv".to_owned();
+        let beam = &mut job.plan.beams[0];
+        let boundaries_mm = (0..=20).map(|n| f64::from(n) * 10.0 - 100.0).collect();
+        beam.mlc = Some(crate::case::Mlc { axis: crate::case::MlcAxis::X, boundaries_mm });
+        beam.control_points[0].leaves_mm = vec![tips; 20];
+        computed(&job).dose.status
+    };
+    assert_eq!(status([-40.0, 40.0]), DoseStatus::Partial);
+    assert_eq!(status([-40.0, 12.0]), DoseStatus::Coarse);
+}
+
+#[test]
+fn an_isocentre_on_the_rim_is_inside_and_one_beyond_is_said_where_the_beam_meets_the_patient() {
+    let ct = cube_and_slab(0.0);
+    let at = |x: f64, y: f64, z: f64| {
+        let plan = plan(DVec3::new(x, y, z));
+        let refused = contradiction(&plan, &plan.beams[0], &ct);
+        (refused, isocentre_remark(ct.hu.grid(), &plan.beams[0]))
+    };
+    for corner in ct.hu.grid().corners_mm() {
+        assert_eq!(at(corner.x, corner.y, corner.z), (None, None), "{corner}");
+    }
+    // Below the image, on the axis of the cube: the beam goes through it.
+    let (refused, said) = at(0.0, 130.0, 0.0);
+    assert_eq!(refused, None);
+    assert!(said.is_some_and(|s| s.contains("0.0,130.0,0.0") && s.contains("-120.0,-120.0,-120.0")));
+    // A field of 8 cm passes the cube by.
+    let (refused, _) = at(0.0, 0.0, 130.0);
+    assert!(matches!(refused, Some(Contradiction::Isocentre { .. })), "{refused:?}");
+    let outside =
+        PlanJob { plan: plan(DVec3::new(0.0, 130.0, 0.0)), ..job(&ct, &Arc::default(), BodyChoice::Drawn) };
+    let got = computed(&outside);
+    assert!(got.dose.max_gy() > 0.0);
+    assert!(got.remarks.iter().any(|r| r.contains("outside the CT")), "{:?}", got.remarks);
+}
+
+#[test]
+fn words_of_a_body_are_found_or_refused() {
+    let set = drawn(&stack(), DVec3::splat(-50.0), DVec3::splat(50.0));
+    let choice = |word: &str| word.parse::<BodyWord>().unwrap().choice(&set);
+    assert_eq!(choice("auto").unwrap(), BodyChoice::Auto);
+    assert_eq!(choice("none").unwrap(), BodyChoice::Everything);
+    assert_eq!(choice("outline").unwrap(), BodyChoice::Structure(7));
+    assert!(choice("Skin").unwrap_err().to_string().contains("Outline"));
+    let gone = Body::new(&stack(), &set, BodyChoice::Structure(8), &Watch::new());
+    assert!(matches!(gone, Err(BodyError::Gone(8))));
+}

@@ -1,0 +1,164 @@
+//! What a beam meets outside the body and where it goes: rays through the open part of its field.
+
+use super::beam_job::Ready;
+use super::body::SKIN_HU;
+use crate::case::{Beam, ControlPoint, MlcAxis};
+use crate::geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume, walk};
+use glam::DVec3;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// A beam may pass so much outside the body without a word, mm: the rim of skin that a contour cuts off, clothes.
+const MOST_MM: f64 = 5.0;
+
+/// Rays across the open part of a field: rows (of leaf pairs), and rays a row.
+const ROWS: usize = 9;
+const RAYS: [f64; 7] = [0.02, 0.18, 0.34, 0.5, 0.66, 0.82, 0.98];
+
+/// Of an arc so many control points are looked at, the first and the last among them.
+const MOST_POINTS: usize = 24;
+
+/// What of a CT does not count.
+#[derive(Clone, Debug)]
+pub(super) struct Outside {
+    pub hu: Arc<Volume<f32>>,
+    pub body: Arc<Mask>,
+}
+
+impl Outside {
+    fn holds(&self, [i, j, k]: [usize; 3]) -> bool {
+        self.body.coverage_at(i, j, k) >= 0.5
+    }
+
+    /// The longest way of any ray of the beam through what is as dense as skin outside the body, mm.
+    fn most_mm(&self, frames_and_rays: &[(BeamFrame, Vec<[f64; 2]>)]) -> f64 {
+        let grid = self.hu.grid();
+        let of_point = |(frame, rays): &(BeamFrame, Vec<[f64; 2]>)| {
+            let planes = walk::Planes::<f64>::seen_from(grid, frame.source_mm);
+            let far = |ray: &[f64; 2]| self.along(&planes, &far_end(frame, grid, *ray));
+            rays.iter().map(far).fold(0.0, f64::max)
+        };
+        frames_and_rays.par_iter().map(of_point).reduce(|| 0.0, f64::max)
+    }
+
+    fn along(&self, planes: &walk::Planes<f64>, to_mm: &DVec3) -> f64 {
+        let [nx, ny, _] = self.hu.grid().size();
+        let hu = self.hu.data();
+        let mut all_mm = 0.0;
+        // A stretch that nowhere leaves the voxels next to the body is the body's own rim.
+        let (mut stretch_mm, mut leaves) = (0.0, false);
+        walk::nested(planes, *to_mm, |voxel, mm| {
+            let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
+            if hu[voxel] > SKIN_HU && !self.holds(at) {
+                stretch_mm += mm;
+                leaves = leaves || !self.is_next_to_body(at);
+                return;
+            }
+            if leaves {
+                all_mm += stretch_mm;
+            }
+            (stretch_mm, leaves) = (0.0, false);
+        });
+        if leaves { all_mm + stretch_mm } else { all_mm }
+    }
+
+    fn is_next_to_body(&self, [i, j, k]: [usize; 3]) -> bool {
+        let beside = [[i.wrapping_sub(1), j], [i + 1, j], [i, j.wrapping_sub(1)], [i, j + 1]];
+        beside.into_iter().any(|[i, j]| self.holds([i, j, k]))
+    }
+}
+
+/// What to say of the dose of a beam whose rays pass matter outside the body, a few words; `None` where they do not. A
+/// treatment couch outside the body is such matter, be it behind the patient.
+///
+/// Some tenths of a millisecond a control point: too much for previews, nothing beside a full dose.
+pub(super) fn outside_caveat(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<String> {
+    let outside = ready.outside()?;
+    let mm = outside.most_mm(&bundles(ready.patient().position, beam, sad_mm));
+    let of = if beam.name.is_empty() { String::new() } else { format!(" of beam '{}'", beam.name) };
+    (mm > MOST_MM).then(|| {
+        format!(
+            "up to {mm:.0} mm denser than {SKIN_HU} HU outside the body in the way{of} (a couch, a bolus, a part of the patient?): not counted"
+        )
+    })
+}
+
+/// Whether a beam meets anything as dense as skin in an image.
+pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &Beam, sad_mm: f64) -> bool {
+    let grid = hu.grid();
+    bundles(position, beam, sad_mm).iter().any(|(frame, rays)| {
+        let planes = walk::Planes::<f64>::seen_from(grid, frame.source_mm);
+        rays.iter().any(|ray| {
+            let mut met = false;
+            walk::nested(&planes, far_end(frame, grid, *ray), |voxel, _| met |= hu.data()[voxel] > SKIN_HU);
+            met
+        })
+    })
+}
+
+/// Where a ray through a point of the isocentre plane ends: beyond the grid, in the grid's frame from the source, mm.
+fn far_end(frame: &BeamFrame, grid: &Grid, [x, y]: [f64; 2]) -> DVec3 {
+    let through = frame.isocentre_mm + frame.axes[0] * x + frame.axes[1] * y - frame.source_mm;
+    let corners = grid.corners_mm().into_iter();
+    let farthest = corners.map(|c| c.distance(frame.source_mm)).fold(0.0, f64::max);
+    grid.local_direction(through.normalize() * (farthest + 1.0))
+}
+
+/// Rays of some control points: points of the isocentre plane (device x and y, mm) that the field leaves open.
+fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<(BeamFrame, Vec<[f64; 2]>)> {
+    let points = &beam.control_points;
+    let last = points.len().saturating_sub(1);
+    let count = points.len().min(MOST_POINTS);
+    let picked = (0..count).map(|n| &points[(n * last).div_ceil(count.max(2) - 1)]);
+    picked
+        .map(|point| {
+            let frame = BeamFrame::new(
+                position,
+                point.gantry_deg,
+                point.collimator_deg,
+                point.couch_deg,
+                beam.isocentre_mm,
+                sad_mm,
+            );
+            (frame, open_points(beam, point))
+        })
+        .collect()
+}
+
+/// Points of the isocentre plane that jaws and leaves leave open; none where the field is closed.
+fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
+    let jaws = point.jaws;
+    let within = |a: [f64; 2], b: [f64; 2]| {
+        let both = [a[0].max(b[0]), a[1].min(b[1])];
+        (both[1] > both[0]).then_some(both)
+    };
+    let at = |[low, high]: [f64; 2], share: f64| low + share * (high - low);
+    // Along the leaves and across them.
+    let (along, across, swapped) = match beam.mlc.as_ref().map(|mlc| mlc.axis) {
+        Some(MlcAxis::Y) => (jaws.y, jaws.x, true),
+        _ => (jaws.x, jaws.y, false),
+    };
+    let rows: Vec<([f64; 2], [f64; 2])> = match beam.mlc.as_ref().filter(|_| !point.leaves_mm.is_empty()) {
+        Some(mlc) => {
+            let sides = mlc.boundaries_mm.windows(2).zip(&point.leaves_mm);
+            let open = sides.filter_map(|(side, tips)| {
+                Some((within([side[0], side[1]], across)?, within(*tips, along)?))
+            });
+            open.collect()
+        }
+        None if jaws.is_open() => {
+            let share = |n: usize| at(across, n as f64 / ROWS as f64);
+            (0..ROWS).map(|n| ([share(n), share(n + 1)], along)).collect()
+        }
+        None => Vec::new(),
+    };
+    // Of many leaf pairs some, the outermost among them.
+    let count = rows.len().min(2 * ROWS);
+    let picked = (0..count).map(|n| &rows[(n * (rows.len() - 1)).div_ceil(count.max(2) - 1)]);
+    picked
+        .flat_map(|(side, tips)| {
+            let v = at(*side, 0.5);
+            RAYS.map(|share| if swapped { [v, at(*tips, share)] } else { [at(*tips, share), v] })
+        })
+        .collect()
+}
