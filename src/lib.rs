@@ -2,6 +2,7 @@
 //!
 //! The map, from the ground up; each room may use those above it in this list and never one below:
 //!
+//! * [`input`]: what comes from outside: regular files alone, a budget of memory, decoders fenced in, words without controls.
 //! * [`geometry`]: grids, volumes, rays, the voxel walk, IEC 61217 and the patient frame.
 //! * [`case`]: what a planner works on: CT, structures, plan, dose; edits as values.
 //! * [`files`]: case <-> everything on disk but DICOM (MetaImage, plan.toml, PNG, demo cases). [`dicom`]: case <-> DICOM.
@@ -35,6 +36,7 @@ pub mod dicom;
 pub mod engine;
 pub mod files;
 pub mod geometry;
+pub mod input;
 pub mod open;
 pub mod physics;
 pub mod registration;

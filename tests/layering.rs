@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Rooms and the floor each stands on; a room uses only floors below its own. `open` is the one file that puts
 /// readers together; `lib` and `main` see everything.
-const FLOORS: [(&str, u32); 13] = [
+const FLOORS: [(&str, u32); 14] = [
+    ("input", 0),
     ("geometry", 1),
     ("case", 2),
     ("files", 3),

@@ -293,7 +293,7 @@ fn compute(
         device,
         engine,
     };
-    Ok(compute_plan(&job, &Watch::new(), &|line| eprintln!("{line}"))?)
+    Ok(compute_plan(&job, &Watch::new(), &super::tell)?)
 }
 
 fn describe(result: &PlanResult) -> String {

@@ -26,6 +26,8 @@ use crate::case::Pose;
 use crate::engine::Wish;
 use crate::engine::drr::Region;
 use crate::files::remove_temporaries_on_signals;
+use crate::input::plain_lines;
+use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use glam::DVec3;
 use std::any::TypeId;
@@ -129,10 +131,15 @@ struct Answer {
 
 /// Runs the program with the given words (the first is the program's name).
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = signed(Cli::command()).try_get_matches_from(words);
+    let words: Vec<OsString> = words.into_iter().collect();
+    let parsed = signed(Cli::command()).try_get_matches_from(&words);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
+            if let Some(message) = no_verb(&words, &error) {
+                tell(&format!("error: {message}"));
+                return ExitCode::from(2);
+            }
             // Nothing is left to do when even this cannot be printed.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
@@ -163,7 +170,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             if json {
                 print_line(&serde_json::json!({ "error": message }).to_string());
             }
-            eprintln!("error: {message}");
+            tell(&format!("error: {message}"));
             ExitCode::from(code)
         }
     }
@@ -218,7 +225,7 @@ fn log_to_standard_error() {
 
 fn say(answer: &Answer, json: bool) {
     if json {
-        eprintln!("{}", answer.text.trim_end());
+        tell(answer.text.trim_end());
         print_line(&answer.json.to_string());
     } else {
         print_line(answer.text.trim_end());
@@ -228,7 +235,29 @@ fn say(answer: &Answer, json: bool) {
 /// As `println!`, but a reader that goes away (`| head`) is no reason to panic.
 fn print_line(line: &str) {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stdout(), "{line}");
+    let _ = writeln!(std::io::stdout(), "{}", plain_lines(line));
+}
+
+/// Tells people something; what came from files must not command their terminal.
+fn tell(line: &str) {
+    eprintln!("{}", plain_lines(line));
+}
+
+/// What is wrong with two words of which the first is no verb. The parser would speak of subcommands.
+fn no_verb(words: &[OsString], error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::ArgumentConflict {
+        return None;
+    }
+    let is_option = |word: &OsString| word.to_string_lossy().starts_with('-');
+    let with_value = |word: &OsString| word == "--device" || word == "--out";
+    let first = (1..words.len()).find(|&n| !is_option(&words[n]) && !with_value(&words[n - 1]))?;
+    let first = words[first].to_string_lossy();
+    let verbs: Vec<String> =
+        Cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    Some(format!(
+        "there is no verb '{first}': the verbs are {}; or name a single CASE to open it in the window",
+        verbs.join(", ")
+    ))
 }
 
 /// An error and its causes in one line, none said twice: messages here often quote their source already.

@@ -127,5 +127,5 @@ fn figures(case: &CaseWord, device: Wish) -> anyhow::Result<PlanFigures> {
         device,
         engine: crate::analysis::Engine::default(),
     };
-    Ok(compute_plan(&job, &Watch::new(), &|line| eprintln!("{line}"))?.figures)
+    Ok(compute_plan(&job, &Watch::new(), &super::tell)?.figures)
 }

@@ -83,9 +83,15 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
 }
 
 fn nothing_to_show(catalogue: &Catalogue) -> DicomError {
+    if let Some(first) = catalogue.imageless.first() {
+        return DicomError::NoImage { path: first.clone(), files: catalogue.imageless.len() };
+    }
     let mut found: Vec<String> =
         catalogue.series.iter().map(|s| format!("{} {} image(s)", s.planes, s.modality)).collect();
-    found.extend(catalogue.others.iter().map(|e| e.modality.clone()));
+    let modality = |e: &Entry| {
+        if e.modality.is_empty() { "an object of no modality".to_owned() } else { e.modality.clone() }
+    };
+    found.extend(catalogue.others.iter().map(modality));
     DicomError::NothingToShow {
         place: catalogue.place.clone(),
         what: format!("it holds only {}", found.join(", ")),

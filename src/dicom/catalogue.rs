@@ -1,15 +1,16 @@
 //! What a folder holds: image series told apart, structure sets, plans, doses, and what is none of these.
 
-use super::object::{Attributes, Item, file_name, open_header};
+use super::object::{Attributes, Item, file_name, open, open_told};
 use super::phases::{self, Moment};
 use super::planes::NoSlice;
 use super::{DicomError, Progress};
 use crate::case::{PatientInfo, Remark};
+use crate::input::{FILES_MOST, odd_kind};
 use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use rayon::prelude::*;
 use serde::Serialize;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -31,6 +32,12 @@ pub struct Catalogue {
     pub not_dicom: Vec<String>,
     pub unreadable: Vec<Unreadable>,
     pub remarks: Vec<Remark>,
+    /// What is unusual about how files are written, and which.
+    #[serde(skip)]
+    oddities: BTreeMap<String, Vec<String>>,
+    /// CT files of which there is no image: cut short before it, or written without.
+    #[serde(skip)]
+    pub(super) imageless: Vec<PathBuf>,
 }
 
 /// Images of one series UID with one modality, frame of reference, orientation, size and pixel spacing; of a 4D CT, one phase.
@@ -65,7 +72,7 @@ pub struct Image {
     pub path: PathBuf,
     pub sop_uid: String,
     pub instance: Option<i64>,
-    /// Centre of the first voxel, patient LPS; `None` where the file has none.
+    /// Centre of the first voxel, patient LPS; `None` where the file has none, NaN where its values are no numbers.
     pub position_mm: Option<DVec3>,
     /// SliceThickness: compared with the positions, never used in their place.
     pub thickness_mm: Option<f64>,
@@ -107,11 +114,13 @@ pub struct Unreadable {
 /// [`DicomError::EmptyFolder`], [`DicomError::NoDicom`], [`DicomError::NotDicom`] or the reason why the only
 /// file(s) could not be read; [`DicomError::Stopped`]. Single files that cannot be read are no error among others.
 pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
-    let files = files_under(path)?;
+    let found = files_under(path)?;
+    let files = &found.files;
     if files.is_empty() {
-        return Err(DicomError::EmptyFolder { folder: path.to_owned() });
+        let besides = found.remarks().into_iter().map(|r| format!(" ({})", r.message)).collect();
+        return Err(DicomError::EmptyFolder { folder: path.to_owned(), besides });
     }
-    let headers = read_headers(&files, progress)?;
+    let headers = read_headers(files, progress)?;
     let mut catalogue = Catalogue { place: path.display().to_string(), ..Catalogue::default() };
     let mut first_failure = None;
     for (file, header) in files.iter().zip(headers) {
@@ -133,37 +142,77 @@ pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
         }));
     }
     catalogue.finish();
+    catalogue.remarks.extend(found.remarks());
     Ok(catalogue)
 }
 
-/// All files under a path, sorted; the path itself where it is a file. Folders reached twice are read once.
-fn files_under(path: &Path) -> Result<Vec<PathBuf>, DicomError> {
+/// What lies under a path.
+#[derive(Default)]
+struct Found {
+    files: Vec<PathBuf>,
+    /// Links to what lies elsewhere.
+    links: Vec<String>,
+    /// Neither files nor folders nor links.
+    odd: Vec<String>,
+}
+
+impl Found {
+    fn remarks(&self) -> Vec<Remark> {
+        let mut remarks = Vec::new();
+        if !self.links.is_empty() {
+            let message = format!(
+                "{} link(s) lead out of the folder and are not followed; open what they lead to, or copy it here",
+                self.links.len()
+            );
+            remarks.push(Remark::warning(message, self.links.clone()));
+        }
+        if !self.odd.is_empty() {
+            let message = format!("{} pipes, sockets or devices were passed over", self.odd.len());
+            remarks.push(Remark::note(message, self.odd.clone()));
+        }
+        remarks
+    }
+}
+
+/// All files under a path, sorted; the path itself where it is a file. No link is followed: one to another place of the folder
+/// leads to what is found there anyway, and others lead out of what was asked for.
+fn files_under(path: &Path) -> Result<Found, DicomError> {
     let io = |path: &Path| {
         let path = path.to_owned();
         move |source| DicomError::Io { path, source }
     };
+    let mut found = Found::default();
     if !std::fs::metadata(path).map_err(io(path))?.is_dir() {
-        return Ok(vec![path.to_owned()]);
+        found.files.push(path.to_owned());
+        return Ok(found);
     }
-    let mut files = Vec::new();
-    let mut seen = HashSet::new();
+    let root = path.canonicalize().map_err(io(path))?;
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
-        if !seen.insert(folder.canonicalize().map_err(io(&folder))?) {
-            continue;
-        }
         for entry in std::fs::read_dir(&folder).map_err(io(&folder))? {
-            let entry = entry.map_err(io(&folder))?.path();
-            // A dangling link is neither file nor folder.
-            match std::fs::metadata(&entry) {
-                Ok(kind) if kind.is_dir() => folders.push(entry),
-                Ok(kind) if kind.is_file() => files.push(entry),
-                _ => {}
+            let entry = entry.map_err(io(&folder))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(io(&path))?;
+            if kind.is_symlink() {
+                // One that leads nowhere is passed over.
+                if path.canonicalize().is_ok_and(|target| !target.starts_with(&root)) {
+                    found.links.push(file_name(&path));
+                }
+            } else if kind.is_dir() {
+                folders.push(path);
+            } else if odd_kind(kind).is_some() {
+                found.odd.push(file_name(&path));
+            } else {
+                found.files.push(path);
             }
         }
+        if found.files.len() > FILES_MOST {
+            let what = format!("it holds more than {FILES_MOST} files; name the folder of one patient");
+            return Err(DicomError::Unsupported { path: path.to_owned(), what });
+        }
     }
-    files.sort();
-    Ok(files)
+    found.files.sort();
+    Ok(found)
 }
 
 fn read_headers(
@@ -191,6 +240,8 @@ fn read_headers(
 
 /// What one file's header says.
 struct Header {
+    oddities: Vec<String>,
+    imageless: bool,
     patient: PatientInfo,
     kind: Kind,
     entry: Entry,
@@ -218,7 +269,7 @@ struct ImageHeader {
 
 impl Header {
     fn read(path: &Path) -> Result<Self, DicomError> {
-        let object = open_header(path)?;
+        let (object, oddities) = open_told(path)?;
         let class = object
             .text(tags::SOP_CLASS_UID)
             .unwrap_or_else(|| object.meta().media_storage_sop_class_uid().trim_end_matches('\0').to_owned());
@@ -252,7 +303,8 @@ impl Header {
         };
         let patient = patient_of(object.item());
         let image = (kind == Kind::Image).then(|| ImageHeader::read(path, &class, object.item()));
-        Ok(Self { patient, kind, entry, image })
+        let imageless = kind == Kind::Other && class == uids::CT_IMAGE_STORAGE;
+        Ok(Self { oddities, imageless, patient, kind, entry, image })
     }
 }
 
@@ -272,7 +324,7 @@ pub(super) fn patient_of(item: &Item) -> PatientInfo {
 /// # Errors
 /// [`DicomError`] where it cannot be read.
 pub fn read_patient(path: &Path) -> Result<PatientInfo, DicomError> {
-    Ok(patient_of(open_header(path)?.item()))
+    Ok(patient_of(open(path)?.item()))
 }
 
 impl ImageHeader {
@@ -293,7 +345,7 @@ impl ImageHeader {
                 path: path.to_owned(),
                 sop_uid: item.text(tags::SOP_INSTANCE_UID).unwrap_or_default(),
                 instance: item.whole(tags::INSTANCE_NUMBER),
-                position_mm: item.vector(tags::IMAGE_POSITION_PATIENT),
+                position_mm: item.vector_or_nan(tags::IMAGE_POSITION_PATIENT),
                 thickness_mm: item.number(tags::SLICE_THICKNESS),
                 moment: Moment::of(item),
                 no_slice: NoSlice::of(item),
@@ -418,7 +470,13 @@ impl Catalogue {
     }
 
     fn add(&mut self, header: Header) {
-        let Header { patient, kind, mut entry, image } = header;
+        let Header { oddities, imageless, patient, kind, mut entry, image } = header;
+        for oddity in oddities {
+            self.oddities.entry(oddity).or_default().push(file_name(&entry.path));
+        }
+        if imageless {
+            self.imageless.push(entry.path.clone());
+        }
         entry.patient = self.patient_index(patient);
         match (kind, image) {
             (Kind::Image, Some(image)) => self.add_image(entry, image),
@@ -477,6 +535,15 @@ impl Catalogue {
                 format!("{} file(s) are not DICOM and were passed over", self.not_dicom.len()),
                 self.not_dicom.clone(),
             ));
+        }
+        for (oddity, files) in &self.oddities {
+            self.remarks.push(Remark::note(oddity.clone(), files.clone()));
+        }
+        let imageless: Vec<String> = self.imageless.iter().map(|path| file_name(path)).collect();
+        if !imageless.is_empty() {
+            let message =
+                format!("{} CT file(s) hold no image and are left out: cut short?", imageless.len());
+            self.remarks.push(Remark::warning(message, imageless));
         }
         let mut split: Vec<&str> = self.series.iter().map(|s| s.uid.as_str()).collect();
         split.sort_unstable();

@@ -7,6 +7,7 @@ use super::planes::{Stack, stack};
 use super::{DicomError, Progress};
 use crate::case::{Ct, Remark, beyond_16_bits};
 use crate::geometry::{Grid, PatientPosition, Volume};
+use crate::input::check_unpacked;
 use dicom_dictionary_std::tags;
 use rayon::prelude::*;
 use std::path::Path;
@@ -75,6 +76,10 @@ fn read_planes(
     let mut first = Vec::new();
     let mut facts = Vec::with_capacity(nz);
     facts.push(read_plane(&images[0].path, area, &mut first)?);
+    // Each image may claim a size that its file does not have.
+    let files = images.iter().filter_map(|i| i.path.metadata().ok()).map(|m| m.len()).sum();
+    check_unpacked(files, (area as u64).saturating_mul(4 * nz as u64))
+        .map_err(|source| DicomError::OverBudget { path: images[0].path.clone(), source })?;
     let mut hu: Vec<f32> = Vec::new();
     hu.try_reserve_exact(area * nz).map_err(|_| DicomError::Unsupported {
         path: images[0].path.clone(),

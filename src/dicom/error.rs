@@ -2,6 +2,7 @@
 
 use super::AttributeError;
 use crate::geometry::{GridError, ProjectionError};
+use crate::input::OverBudget;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -10,8 +11,8 @@ use thiserror::Error;
 pub enum DicomError {
     #[error("cannot read {}: {source}; check that it exists and that you may read it", path.display())]
     Io { path: PathBuf, source: std::io::Error },
-    #[error("{} holds no files; name a folder with DICOM files (it is searched with its subfolders)", folder.display())]
-    EmptyFolder { folder: PathBuf },
+    #[error("{} holds no files{besides}; name a folder with DICOM files (it is searched with its subfolders)", folder.display())]
+    EmptyFolder { folder: PathBuf, besides: String },
     #[error(
         "none of the {files} files in {} is DICOM (the first is '{first}'); name a folder with a DICOM export, or try demo:thorax",
         folder.display()
@@ -21,6 +22,8 @@ pub enum DicomError {
     NotDicom { path: PathBuf },
     #[error("{} is damaged or truncated ({reason}); copy or export it again", path.display())]
     Broken { path: PathBuf, reason: String },
+    #[error("{}: {source}; it is not read", path.display())]
+    OverBudget { path: PathBuf, source: OverBudget },
     #[error("{} has no {attribute}; export it again with that attribute", path.display())]
     Missing { path: PathBuf, attribute: &'static str },
     #[error("{}: {source}; export it again", path.display())]
@@ -45,6 +48,12 @@ pub enum DicomError {
     NothingToShow { place: String, what: String },
     #[error("there is no {what} number {index} in {place}; it has {count}")]
     NoSuchChoice { place: String, what: &'static str, index: usize, count: usize },
+    #[error(
+        "{files} CT file(s), the first of them {}, hold no image (no Rows, no PixelData): they were cut short, or written \
+         without pixels; copy or export them again",
+        path.display()
+    )]
+    NoImage { path: PathBuf, files: usize },
     #[error("stopped")]
     Stopped,
 }

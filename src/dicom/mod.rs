@@ -2,10 +2,10 @@
 
 mod assemble;
 mod catalogue;
+mod codestream;
 mod contour_places;
 mod ct;
 mod error;
-mod lengths;
 mod object;
 mod phases;
 mod pixels;
@@ -18,6 +18,8 @@ mod rtimage;
 mod rtplan;
 mod rtpoints;
 mod rtstruct;
+mod source;
+mod walk;
 mod write;
 
 pub use assemble::{Choice, load};

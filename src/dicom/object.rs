@@ -1,16 +1,16 @@
 //! Opening a DICOM file, and reading its attributes without surprises.
 
-use super::{DicomError, lengths};
+use super::DicomError;
+use super::source::{self, Encoding};
+use super::walk::walk;
+use crate::input::{fenced, plain};
 use dicom_core::dictionary::{DataDictionary, DataDictionaryEntry};
 use dicom_core::{PrimitiveValue, Tag, value::Value};
 use dicom_dictionary_std::{StandardDataDictionary, tags};
-use dicom_object::file::ReadPreamble;
-use dicom_object::{DefaultDicomObject, FileMetaTableBuilder, InMemDicomObject, OpenFileOptions};
+use dicom_object::{DefaultDicomObject, FileMetaTableBuilder, InMemDicomObject};
 use dicom_transfer_syntax_registry::entries;
 use glam::DVec3;
 use std::error::Error;
-use std::fs::File;
-use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use thiserror::Error;
@@ -20,106 +20,42 @@ pub type Object = DefaultDicomObject;
 /// A data set, also an item of a sequence.
 pub type Item = InMemDicomObject;
 
-/// How a file starts, which tells whether and how it is DICOM.
-enum Start {
-    Preamble,
-    /// The meta group, after the letters DICM or without them.
-    Meta {
-        letters: bool,
-    },
-    /// A data set without meta group, explicit VR or not.
-    Bare {
-        explicit: bool,
-    },
-    Other,
-}
-
-/// Opens a whole file.
+/// Opens a file up to its pixel data: works for images whose pixels are truncated, and is quick.
 ///
 /// # Errors
-/// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`].
+/// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`], [`DicomError::OverBudget`].
 pub fn open(path: &Path) -> Result<Object, DicomError> {
-    open_until(path, None)
+    Ok(open_told(path)?.0)
 }
 
-/// Opens a file up to the pixel data: works for images whose pixels are truncated, and is quick.
+pub use self::open as open_header;
+
+/// As [`open`], with what is unusual about how the file is written.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_header(path: &Path) -> Result<Object, DicomError> {
-    open_until(path, Some(tags::PIXEL_DATA))
-}
-
-fn open_until(path: &Path, until: Option<Tag>) -> Result<Object, DicomError> {
-    let broken = |e: &dyn Error| DicomError::Broken { path: path.to_owned(), reason: root_cause(e) };
-    let mut options = OpenFileOptions::new();
-    if let Some(tag) = until {
-        options = options.read_until(tag);
+pub fn open_told(path: &Path) -> Result<(Object, Vec<String>), DicomError> {
+    let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
+    let mut source = source::open(path)?;
+    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.of(path))?;
+    if source.bytes.position == 0 {
+        return Err(broken("it has no data set".to_owned()));
     }
-    let start = start_of(path)?;
-    check_lengths(path, &start, until.is_none())?;
-    match start {
-        Start::Preamble => {
-            options.read_preamble(ReadPreamble::Always).open_file(path).map_err(|e| broken(&e))
-        }
-        Start::Meta { letters } => {
-            let file = File::open(path).map_err(|source| DicomError::Io { path: path.to_owned(), source })?;
-            // The parser wants the letters.
-            let missing: &[u8] = if letters { b"" } else { b"DICM" };
-            let source = missing.chain(file);
-            options.read_preamble(ReadPreamble::Never).from_reader(source).map_err(|e| broken(&e))
-        }
-        Start::Bare { explicit } => open_bare(path, explicit),
-        Start::Other => Err(DicomError::NotDicom { path: path.to_owned() }),
-    }
-}
-
-fn check_lengths(path: &Path, start: &Start, whole: bool) -> Result<(), DicomError> {
-    let (at, explicit) = match *start {
-        Start::Preamble => (132, None),
-        Start::Meta { letters } => (if letters { 4 } else { 0 }, None),
-        Start::Bare { explicit } => (0, Some(explicit)),
-        Start::Other => return Ok(()),
+    let syntax = match source.encoding {
+        Encoding::Implicit => entries::IMPLICIT_VR_LITTLE_ENDIAN.erased(),
+        Encoding::Explicit => entries::EXPLICIT_VR_LITTLE_ENDIAN.erased(),
+        Encoding::ExplicitBig => entries::EXPLICIT_VR_BIG_ENDIAN.erased(),
     };
-    // A bare data set is always read whole.
-    let whole = whole || explicit.is_some();
-    lengths::check(path, at, explicit, whole)
-        .map_err(|source| DicomError::Io { path: path.to_owned(), source })?
-        .map_err(|reason| DicomError::Broken { path: path.to_owned(), reason })
-}
-
-/// A bare data set is always read whole.
-fn open_bare(path: &Path, explicit: bool) -> Result<Object, DicomError> {
-    let broken = |e: &dyn Error| DicomError::Broken { path: path.to_owned(), reason: root_cause(e) };
-    let syntax = if explicit {
-        entries::EXPLICIT_VR_LITTLE_ENDIAN.erased()
-    } else {
-        entries::IMPLICIT_VR_LITTLE_ENDIAN.erased()
-    };
-    let file = File::open(path).map_err(|source| DicomError::Io { path: path.to_owned(), source })?;
-    let item = InMemDicomObject::read_dataset_with_ts(std::io::BufReader::new(file), &syntax)
-        .map_err(|e| broken(&e))?;
+    let read = || Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e));
+    let item = fenced(read).and_then(|read| read).map_err(broken)?;
+    let or =
+        |own: &str, tag| if own.is_empty() { item.text(tag).unwrap_or_default() } else { own.to_owned() };
     let meta = FileMetaTableBuilder::new()
-        .transfer_syntax(syntax.uid())
-        .media_storage_sop_class_uid(item.text(tags::SOP_CLASS_UID).unwrap_or_default())
-        .media_storage_sop_instance_uid(item.text(tags::SOP_INSTANCE_UID).unwrap_or_default());
-    item.with_meta(meta).map_err(|e| broken(&e))
-}
-
-fn start_of(path: &Path) -> Result<Start, DicomError> {
-    let io = |source| DicomError::Io { path: path.to_owned(), source };
-    let mut head = Vec::with_capacity(132);
-    File::open(path).map_err(io)?.take(132).read_to_end(&mut head).map_err(io)?;
-    let group = |g: u8| head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0;
-    Ok(if head.len() == 132 && &head[128..] == b"DICM" {
-        Start::Preamble
-    } else if head.starts_with(b"DICM") || group(2) {
-        Start::Meta { letters: head.starts_with(b"DICM") }
-    } else if group(8) {
-        Start::Bare { explicit: head[4].is_ascii_uppercase() && head[5].is_ascii_uppercase() }
-    } else {
-        Start::Other
-    })
+        .transfer_syntax(&source.syntax)
+        .media_storage_sop_class_uid(or(&source.class, tags::SOP_CLASS_UID))
+        .media_storage_sop_instance_uid(or(&source.instance, tags::SOP_INSTANCE_UID));
+    let object = item.with_meta(meta).map_err(|e| broken(root_cause(&e)))?;
+    Ok((object, source.oddities))
 }
 
 /// The innermost message of an error: the outer ones of the DICOM crates only say that reading failed.
@@ -131,9 +67,9 @@ pub fn root_cause(error: &dyn Error) -> String {
     innermost.to_string()
 }
 
-/// The file's name without its folder.
+/// The file's name without its folder, as one may print it.
 pub fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    plain(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned()
 }
 
 /// Why an attribute gives no value: absent or empty, not what it should be, or not where it can be. Each names the
@@ -189,11 +125,11 @@ pub trait Attributes {
     /// The data set itself.
     fn item(&self) -> &Item;
 
-    /// Text without padding; `None` where the attribute is absent or empty.
+    /// Text without padding and control characters; `None` where the attribute is absent or empty.
     fn text(&self, tag: Tag) -> Option<String> {
         let text = self.item().get(tag)?.to_str().ok()?;
-        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-        (!text.is_empty()).then(|| text.to_owned())
+        let text = plain(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'));
+        (!text.is_empty()).then(|| text.into_owned())
     }
 
     /// All values as numbers, NaN for a value that is none; empty where the attribute is absent or empty.
@@ -267,6 +203,14 @@ pub trait Attributes {
     fn vector(&self, tag: Tag) -> Option<DVec3> {
         match self.numbers(tag)[..] {
             [x, y, z] => Some(DVec3::new(x, y, z)).filter(|v| v.is_finite()),
+            _ => None,
+        }
+    }
+
+    /// As [`Attributes::vector`], with NaN for a value that is no number.
+    fn vector_or_nan(&self, tag: Tag) -> Option<DVec3> {
+        match self.numbers(tag)[..] {
+            [x, y, z] => Some(DVec3::new(x, y, z)),
             _ => None,
         }
     }

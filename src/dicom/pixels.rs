@@ -1,16 +1,21 @@
 //! Stored pixel values, compressed or not.
 
 use super::DicomError;
-use super::object::{Attributes, Object, open, root_cause};
-use dicom_core::value::Value;
+use super::catalogue;
+use super::codestream::{Frame, check_jpeg, check_jpeg_2000, decode_rle};
+use super::object::{Attributes, Item, Object, root_cause};
+use super::source::{self, Encoding};
+use super::walk::{Fragments, fragments, walk};
+use crate::input::{check_unpacked, fenced};
+use dicom_core::value::{PixelFragmentSequence, Value};
+use dicom_core::{DataElement, PrimitiveValue, VR};
 use dicom_dictionary_std::{tags, uids};
+use dicom_object::FileMetaTableBuilder;
 use dicom_pixeldata::PixelDecoder;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Explicit VR Big Endian: retired, still found in archives.
-const BIG_ENDIAN: &str = "1.2.840.10008.1.2.2";
+/// A stored value, whatever its width in the file.
+const SAMPLE_BYTES: u64 = size_of::<u32>() as u64;
 
 /// How a stored value lies in its sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,89 +69,194 @@ impl Layout {
 /// # Errors
 /// [`DicomError`] where there are none, fewer than expected, several per pixel, or the compression is unknown.
 pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Samples, DicomError> {
-    match samples_at_end(header, path, expected)? {
-        Some(samples) => Ok(samples),
-        None => parsed_samples(&open(path)?, path, expected),
-    }
-}
-
-/// Uncompressed pixels that end the file, as they nearly always do, are taken from there as they are: parsing them
-/// value by value takes several times as long. `None` where the file is otherwise.
-fn samples_at_end(header: &Object, path: &Path, expected: usize) -> Result<Option<Samples>, DicomError> {
-    // Tag, in explicit VR also the VR with two reserved bytes; then 32 bits of length.
-    let starts: [&[u8]; 2] = match syntax(header) {
-        uids::EXPLICIT_VR_LITTLE_ENDIAN => [b"\xe0\x7f\x10\x00OW\0\0", b"\xe0\x7f\x10\x00OB\0\0"],
-        uids::IMPLICIT_VR_LITTLE_ENDIAN => [b"\xe0\x7f\x10\x00"; 2],
-        _ => return Ok(None),
-    };
-    if header.whole(tags::SAMPLES_PER_PIXEL).is_some_and(|n| n != 1) {
-        return Ok(None);
-    }
-    let layout = Layout::of(header, path)?;
-    let bytes = expected.saturating_mul(layout.allocated as usize / 8);
-    let Ok(length) = u32::try_from(bytes + bytes % 2) else { return Ok(None) };
-    let front = starts[0].len() + 4;
-    let io = |source| DicomError::Io { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(io)?;
-    let whole = file.metadata().map_err(io)?.len();
-    let Some(at) = whole.checked_sub(u64::from(length) + front as u64) else { return Ok(None) };
-    file.seek(SeekFrom::Start(at)).map_err(io)?;
-    let mut element = Vec::with_capacity(front + length as usize);
-    file.read_to_end(&mut element).map_err(io)?;
-    let fits = element.len() == front + length as usize
-        && starts.iter().any(|start| element.starts_with(start))
-        && element[front - 4..front] == length.to_le_bytes();
-    Ok(fits.then(|| Samples { raw: unpack(&element[front..front + bytes], layout.allocated), layout }))
-}
-
-fn parsed_samples(object: &Object, path: &Path, expected: usize) -> Result<Samples, DicomError> {
-    let Some(element) = object.get(tags::PIXEL_DATA) else {
-        return Err(DicomError::Missing { path: path.to_owned(), attribute: "PixelData" });
-    };
-    if let Some(per_pixel) = object.whole(tags::SAMPLES_PER_PIXEL).filter(|&n| n != 1) {
+    if let Some(per_pixel) = header.whole(tags::SAMPLES_PER_PIXEL).filter(|&n| n != 1) {
         let what =
             format!("{per_pixel} samples per pixel: this is a colour picture, not an image of density");
         return Err(DicomError::Unsupported { path: path.to_owned(), what });
     }
-    let mut layout = Layout::of(object, path)?;
-    let raw = match element.value() {
-        Value::Primitive(value) => unpack(&value.to_bytes(), layout.allocated),
-        _ => {
-            let decoded = object.decode_pixel_data().map_err(|e| DicomError::Unsupported {
-                path: path.to_owned(),
-                what: match syntax(object) {
-                    uids::JPEGLS_LOSSLESS | uids::JPEGLS_NEAR_LOSSLESS => {
-                        "its pixels are compressed as JPEG-LS, which is not read; export it uncompressed, or as JPEG or RLE \
-                         lossless"
-                            .to_owned()
-                    }
-                    other => format!(
-                        "its compressed pixels ({other}) cannot be decoded ({}); export it uncompressed",
-                        root_cause(&e)
-                    ),
-                },
-            })?;
-            layout.allocated = u32::from(decoded.bits_allocated());
-            unpack(decoded.data(), layout.allocated)
+    let layout = Layout::of(header, path)?;
+    let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
+    let mut source = source::open(path)?;
+    let wanted = (expected as u64).saturating_mul(SAMPLE_BYTES);
+    check_unpacked(source.bytes.file, wanted)
+        .map_err(|source| DicomError::OverBudget { path: path.to_owned(), source })?;
+    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.of(path))?;
+    let Some(pixels) = walked.pixels else {
+        return Err(DicomError::Missing { path: path.to_owned(), attribute: "PixelData" });
+    };
+    let raw = match pixels.length {
+        Some(length) => {
+            let bytes = (expected as u64).saturating_mul(u64::from(layout.allocated / 8));
+            let mut value = Vec::new();
+            source.bytes.copy(u64::from(length).min(bytes), &mut value).map_err(|fault| fault.of(path))?;
+            if source.encoding == Encoding::ExplicitBig {
+                little_endian(&mut value, layout.allocated, pixels.words);
+            }
+            unpack(&value, layout.allocated)
+        }
+        None => {
+            let frames = fragments(&mut source.bytes).map_err(|fault| fault.of(path))?;
+            decompress(header, path, &source.syntax, frames, expected)?
         }
     };
-    let big_endian = syntax(object) == BIG_ENDIAN;
-    let mut raw = raw;
-    if big_endian && layout.allocated == 32 {
-        // The parser swaps the bytes of each 16-bit word; the words are still high first.
-        raw.iter_mut().for_each(|v| *v = v.rotate_left(16));
-    }
     if raw.len() < expected {
-        let reason = format!("{} pixels where {expected} belong", raw.len());
-        return Err(DicomError::Broken { path: path.to_owned(), reason });
+        return Err(broken(format!("{} pixels where {expected} belong", raw.len())));
     }
-    raw.truncate(expected);
     Ok(Samples { raw, layout })
 }
 
-/// Transfer syntax UID without padding.
-fn syntax(object: &Object) -> &str {
-    object.meta().transfer_syntax().trim_end_matches(['\0', ' '])
+/// Turns the bytes of big endian samples round. Samples of 8 bits in words lie in pairs.
+fn little_endian(value: &mut [u8], allocated: u32, words: bool) {
+    let width = match (allocated, words) {
+        (8, true) => 2,
+        _ => allocated as usize / 8,
+    };
+    value.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+}
+
+/// Decodes as many frames as there are `expected` samples, one after the other.
+fn decompress(
+    header: &Object,
+    path: &Path,
+    syntax: &str,
+    pixels: Fragments,
+    expected: usize,
+) -> Result<Vec<u32>, DicomError> {
+    let missing = |attribute| DicomError::Missing { path: path.to_owned(), attribute };
+    let [columns, rows] = catalogue::size_of(header).ok_or_else(|| missing("Rows and Columns"))?;
+    let layout = Layout::of(header, path)?;
+    let frame = Frame { columns, rows, bytes: layout.allocated as usize / 8 };
+    let decoder =
+        Decoder::of(syntax).map_err(|what| DicomError::Unsupported { path: path.to_owned(), what })?;
+    let wanted = expected / frame.pixels().max(1);
+    let total = header.whole(tags::NUMBER_OF_FRAMES).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+    let streams = streams(pixels, total.max(1))
+        .map_err(|what| DicomError::Contradiction { path: path.to_owned(), what })?;
+    let mut raw = Vec::new();
+    for stream in streams.into_iter().take(wanted) {
+        let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
+        let stream = decoder.checked(stream, frame).map_err(broken)?;
+        let samples = decoder
+            .decode(stream, header, syntax)
+            .map_err(|what| DicomError::Unsupported { path: path.to_owned(), what })?;
+        raw.extend(unpack(&samples, layout.allocated));
+    }
+    Ok(raw)
+}
+
+/// The stream of each frame: of one frame all fragments, of several one each or as the table of offsets says.
+fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
+    let Fragments { offsets, fragments } = pixels;
+    if frames == 1 {
+        return Ok(vec![fragments.concat()]);
+    }
+    if fragments.len() == frames {
+        return Ok(fragments);
+    }
+    let (count, told) = (fragments.len(), offsets.len());
+    let unclear = || format!("it has {frames} frames in {count} fragments, and offsets of {told}");
+    if told != frames || offsets.first() != Some(&0) {
+        return Err(unclear());
+    }
+    let mut streams: Vec<Vec<u8>> = Vec::new();
+    let mut at: u64 = 0;
+    for fragment in fragments {
+        let begins = offsets.get(streams.len()).is_some_and(|&offset| u64::from(offset) == at);
+        // Offsets count the eight bytes of each fragment's header.
+        at += 8 + fragment.len() as u64;
+        match streams.last_mut() {
+            Some(stream) if !begins => stream.extend(fragment),
+            _ => streams.push(fragment),
+        }
+    }
+    if streams.len() == frames { Ok(streams) } else { Err(unclear()) }
+}
+
+/// What turns a stream into samples.
+#[derive(Clone, Copy)]
+enum Decoder {
+    AsItIs,
+    Rle,
+    Jpeg,
+    Jpeg2000,
+}
+
+impl Decoder {
+    /// By transfer syntax; of one that is not read its name and what to do.
+    fn of(syntax: &str) -> Result<Self, String> {
+        let name = match syntax {
+            uids::ENCAPSULATED_UNCOMPRESSED_EXPLICIT_VR_LITTLE_ENDIAN => return Ok(Self::AsItIs),
+            uids::RLE_LOSSLESS => return Ok(Self::Rle),
+            uids::JPEG_BASELINE8_BIT
+            | uids::JPEG_EXTENDED12_BIT
+            | uids::JPEG_LOSSLESS
+            | uids::JPEG_LOSSLESS_SV1 => return Ok(Self::Jpeg),
+            uids::JPEG2000_LOSSLESS
+            | uids::JPEG2000
+            | uids::HTJ2K_LOSSLESS
+            | uids::HTJ2K_LOSSLESS_RPCL
+            | uids::HTJ2K => return Ok(Self::Jpeg2000),
+            uids::JPEGLS_LOSSLESS | uids::JPEGLS_NEAR_LOSSLESS => "JPEG-LS",
+            // Retired in 2001; processes 10 and 12, and their arithmetic siblings.
+            "1.2.840.10008.1.2.4.53" | "1.2.840.10008.1.2.4.54" => "JPEG spectral selection",
+            "1.2.840.10008.1.2.4.55" | "1.2.840.10008.1.2.4.56" => "JPEG full progression",
+            _ => "a kind that is not known here",
+        };
+        Err(format!(
+            "its pixels are compressed as {name} ({syntax}), which is not read; export it uncompressed, or as JPEG or RLE lossless"
+        ))
+    }
+
+    /// The stream of a frame, where it is what its file says.
+    fn checked(self, stream: Vec<u8>, frame: Frame) -> Result<Vec<u8>, String> {
+        match self {
+            Self::AsItIs => {}
+            Self::Rle => return decode_rle(&stream, frame),
+            Self::Jpeg => check_jpeg(&stream, frame)?,
+            Self::Jpeg2000 => check_jpeg_2000(&stream, frame)?,
+        }
+        Ok(stream)
+    }
+
+    /// Samples of a checked stream, little endian.
+    fn decode(self, stream: Vec<u8>, header: &Object, syntax: &str) -> Result<Vec<u8>, String> {
+        if matches!(self, Self::AsItIs | Self::Rle) {
+            return Ok(stream);
+        }
+        let one = one_frame(header, syntax, stream)?;
+        fenced(|| one.decode_pixel_data().map(|decoded| decoded.into_data()).map_err(|e| root_cause(&e)))
+            .and_then(|decoded| decoded)
+            .map_err(|reason| {
+                format!(
+                    "its compressed pixels ({syntax}) cannot be decoded ({reason}); export it uncompressed"
+                )
+            })
+    }
+}
+
+/// An object of a single frame in a single fragment: all that the decoders are shown.
+fn one_frame(header: &Object, syntax: &str, stream: Vec<u8>) -> Result<Object, String> {
+    let mut one = Item::new_empty();
+    let shape = [tags::COLUMNS, tags::ROWS, tags::BITS_ALLOCATED];
+    for element in shape.into_iter().filter_map(|tag| header.get(tag)) {
+        one.put(element.clone());
+    }
+    let mut put = |tag, vr, value: PrimitiveValue| {
+        one.put(DataElement::new(tag, vr, value));
+    };
+    let allocated = header.whole(tags::BITS_ALLOCATED).unwrap_or_default() as u16;
+    put(tags::SAMPLES_PER_PIXEL, VR::US, 1u16.into());
+    put(tags::BITS_STORED, VR::US, allocated.into());
+    put(tags::HIGH_BIT, VR::US, allocated.saturating_sub(1).into());
+    put(tags::PIXEL_REPRESENTATION, VR::US, 0u16.into());
+    put(tags::PHOTOMETRIC_INTERPRETATION, VR::CS, "MONOCHROME2".into());
+    let fragments = PixelFragmentSequence::new_fragments(vec![stream]);
+    one.put(DataElement::new(tags::PIXEL_DATA, VR::OB, Value::PixelSequence(fragments)));
+    let meta = FileMetaTableBuilder::new()
+        .transfer_syntax(syntax)
+        .media_storage_sop_class_uid(uids::CT_IMAGE_STORAGE)
+        .media_storage_sop_instance_uid("");
+    one.with_meta(meta).map_err(|e| root_cause(&e))
 }
 
 fn unpack(bytes: &[u8], allocated: u32) -> Vec<u32> {

@@ -44,6 +44,10 @@ pub fn stack<'a>(
             path: image.path.clone(),
             attribute: "ImagePositionPatient",
         })?;
+        if !position.is_finite() {
+            let what = "its ImagePositionPatient has a value that is no number".to_owned();
+            return Err(DicomError::Contradiction { path: image.path.clone(), what });
+        }
         planes.push(Plane { image, position, height: position.dot(normal) });
     }
     planes.sort_by(|a, b| {

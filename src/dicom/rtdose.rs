@@ -6,7 +6,7 @@ use super::object::{AttributeError, Attributes, IfSaid, Object, file_name, keywo
 use super::pixels::read_samples;
 use crate::case::{Dose, DoseStatus, Remark};
 use crate::geometry::{Grid, GridError, Volume};
-use dicom_dictionary_std::tags;
+use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use std::path::Path;
 use std::sync::Arc;
@@ -112,6 +112,10 @@ const SUMMATIONS: [&str; 12] = [
 
 fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
     let refuse = |what: &str| Err(DicomError::Unsupported { path: path.to_owned(), what: what.to_owned() });
+    let modality = object.text(tags::MODALITY).unwrap_or_else(|| "of no modality".to_owned());
+    if modality != "RTDOSE" && object.text(tags::SOP_CLASS_UID).as_deref() != Some(uids::RT_DOSE_STORAGE) {
+        return refuse(&format!("it is {modality}, not a dose; name an RTDOSE file"));
+    }
     match object.text(tags::DOSE_UNITS).as_deref() {
         Some("GY") => {}
         Some("RELATIVE") => {

@@ -2,10 +2,10 @@
 
 use super::replace_file;
 use crate::geometry::{Grid, GridError, Volume};
+use crate::input::{self, OverBudget, check_unpacked};
 use flate2::read::ZlibDecoder;
 use glam::DVec3;
 use rayon::prelude::*;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub enum MhaError {
          from where it came"
     )]
     Size { path: PathBuf, promised: u64, found: u64 },
+    #[error("'{path}': {source}; it is not read: write it uncompressed")]
+    OverBudget { path: PathBuf, source: OverBudget },
     #[error("'{path}' does not say where its voxels are: {source}")]
     Grid { path: PathBuf, source: GridError },
     #[error("cannot write '{path}': {source}; choose a folder you may write to with --out")]
@@ -66,8 +68,7 @@ const LONGEST_HEADER: u64 = 64 * 1024;
 /// not agree with the file (found before anything is allocated).
 pub fn read(path: &Path) -> Result<Volume<f32>, MhaError> {
     let io_error = |source| MhaError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(io_error)?;
-    let length = file.metadata().map_err(io_error)?.len();
+    let (file, length) = input::open(path).map_err(io_error)?;
     let mut reader = BufReader::new(file);
     let fields = header_fields(&mut reader).map_err(|e| e.named(path))?;
     let header =
@@ -81,10 +82,14 @@ pub fn read(path: &Path) -> Result<Volume<f32>, MhaError> {
     let size_error = |found| MhaError::Size { path: path.to_owned(), promised, found };
     let mut data = Vec::new();
     if header.compressed {
-        // Zlib cannot squeeze by more than 1032: what promises more is not worth an allocation.
+        // Zlib cannot squeeze by more than 1032: what promises more is damaged, not only large.
         if promised / 1032 > left {
             return Err(size_error(left));
         }
+        let wanted = (promised / header.bytes_each as u64).saturating_mul(size_of::<f32>() as u64);
+        check_unpacked(length, wanted.max(promised))
+            .map_err(|source| MhaError::OverBudget { path: path.to_owned(), source })?;
+        data.reserve_exact(promised as usize);
         ZlibDecoder::new(reader).take(promised + 1).read_to_end(&mut data).map_err(io_error)?;
     } else {
         if left < promised {

@@ -3,6 +3,7 @@
 use super::replace_file;
 use crate::case::{PixelMeaning, Placement, Radiograph, opened};
 use crate::geometry::ProjectionError;
+use crate::input::{self, SIDECAR_BYTES, check_unpacked, fenced, read_text, unpacked_bytes};
 use std::fs::File;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -115,7 +116,7 @@ pub fn write(path: &Path, image: &Radiograph, field_mm: Option<[f64; 2]>) -> Res
 /// [`PictureError`] where it cannot be read.
 pub fn beside(path: &Path) -> Result<Placement, PictureError> {
     let path = sidecar(path);
-    match std::fs::read_to_string(&path) {
+    match read_text(&path, SIDECAR_BYTES) {
         Ok(text) => {
             toml::from_str(&text).map_err(|e| PictureError::Sidecar { path, message: e.message().to_owned() })
         }
@@ -126,11 +127,13 @@ pub fn beside(path: &Path) -> Result<Placement, PictureError> {
 
 /// Grey values and columns, rows. Of a colour picture the mean of red, green and blue.
 fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
-    let file = File::open(path).map_err(|source| PictureError::Io { path: path.to_owned(), source })?;
+    let (file, length) =
+        input::open(path).map_err(|source| PictureError::Io { path: path.to_owned(), source })?;
     let png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
-    let read = if png { from_png(BufReader::new(file)) } else { from_tiff(BufReader::new(file)) };
+    let file = BufReader::new(file);
+    let read = fenced(|| if png { from_png(file, length) } else { from_tiff(file, length) });
     let refuse = |reason: String| PictureError::Format { path: path.to_owned(), reason };
-    let (samples, size, per_pixel) = read.map_err(refuse)?;
+    let (samples, size, per_pixel) = read.and_then(|read| read).map_err(refuse)?;
     let count = size[0] * size[1];
     if count == 0 || samples.len() < count * per_pixel {
         return Err(refuse("it holds fewer pixels than it says".to_owned()));
@@ -143,10 +146,20 @@ fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
 
 type Samples = (Vec<f32>, [usize; 2], usize);
 
-fn from_png(file: BufReader<File>) -> Result<Samples, String> {
-    let mut decoder = png::Decoder::new(file);
+/// Whether a picture of so many samples may be taken from a file of `length` bytes.
+fn check_size(length: u64, columns: u32, rows: u32, per_pixel: usize) -> Result<(), String> {
+    let samples = u64::from(columns).saturating_mul(u64::from(rows)).saturating_mul(per_pixel as u64);
+    check_unpacked(length, samples.saturating_mul(size_of::<f32>() as u64)).map_err(|e| e.to_string())
+}
+
+fn from_png(file: BufReader<File>, length: u64) -> Result<Samples, String> {
+    // What else a picture carries, such as its colour profile, is unpacked, too.
+    const BESIDE_BYTES: usize = 16 << 20;
+    let mut decoder = png::Decoder::new_with_limits(file, png::Limits { bytes: BESIDE_BYTES });
     decoder.set_transformations(png::Transformations::EXPAND);
     let mut reader = decoder.read_info().map_err(|e| e.to_string())?;
+    let (columns, rows) = (reader.info().width, reader.info().height);
+    check_size(length, columns, rows, reader.output_color_type().0.samples())?;
     let bytes = reader.output_buffer_size().ok_or("it is too large")?;
     let mut buffer = vec![0; bytes];
     let frame = reader.next_frame(&mut buffer).map_err(|e| e.to_string())?;
@@ -160,9 +173,12 @@ fn from_png(file: BufReader<File>) -> Result<Samples, String> {
     Ok((samples, [frame.width as usize, frame.height as usize], frame.color_type.samples()))
 }
 
-fn from_tiff(file: BufReader<File>) -> Result<Samples, String> {
-    use tiff::decoder::{Decoder, DecodingResult as D};
-    let mut decoder = Decoder::new(file).map_err(|e| e.to_string())?;
+fn from_tiff(file: BufReader<File>, length: u64) -> Result<Samples, String> {
+    use tiff::decoder::{Decoder, DecodingResult as D, Limits};
+    let mut limits = Limits::default();
+    let most = usize::try_from(unpacked_bytes(length)).unwrap_or(usize::MAX);
+    (limits.decoding_buffer_size, limits.intermediate_buffer_size) = (most, most);
+    let mut decoder = Decoder::new(file).map_err(|e| e.to_string())?.with_limits(limits);
     let (columns, rows) = decoder.dimensions().map_err(|e| e.to_string())?;
     let per_pixel = match decoder.colortype().map_err(|e| e.to_string())? {
         tiff::ColorType::Gray(_) => 1,
@@ -171,6 +187,7 @@ fn from_tiff(file: BufReader<File>) -> Result<Samples, String> {
         tiff::ColorType::RGBA(_) => 4,
         other => return Err(format!("its colours are {other:?}")),
     };
+    check_size(length, columns, rows, per_pixel)?;
     let samples = match decoder.read_image().map_err(|e| e.to_string())? {
         D::U8(v) => v.into_iter().map(f32::from).collect(),
         D::U16(v) => v.into_iter().map(f32::from).collect(),

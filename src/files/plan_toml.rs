@@ -3,6 +3,7 @@
 use crate::case::{Bank, Beam, ControlPoint, Jaws, Mlc, Normalisation, Plan, Radiation};
 use crate::files::replace_file;
 use crate::geometry::PatientPosition;
+use crate::input::{PLAN_BYTES, beginning, read_text};
 use glam::DVec3;
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -97,7 +98,7 @@ struct ControlPointFile {
 /// [`PlanError`], naming the file, the line and what is wrong.
 pub fn read(path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
     let text =
-        std::fs::read_to_string(path).map_err(|source| PlanError::Read { path: path.to_owned(), source })?;
+        read_text(path, PLAN_BYTES).map_err(|source| PlanError::Read { path: path.to_owned(), source })?;
     let mut plan = parse(&text, path, position)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     plan.machine = beside(plan.machine, folder);
@@ -120,7 +121,7 @@ fn beside(machine: String, folder: &Path) -> String {
 pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
     let file: PlanFile = toml::from_str(text).map_err(|e| PlanError::Toml {
         path: path.to_owned(),
-        message: e.to_string().trim_end().to_owned(),
+        message: beginning(e.to_string().trim_end()),
     })?;
     let fault = |at: usize, problem: String| PlanError::Value {
         path: path.to_owned(),

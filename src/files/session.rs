@@ -3,9 +3,11 @@
 
 use super::replace_file;
 use crate::case::{Case, Plan, Structure, StructureSet};
-use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::{self, BufReader, Write as _};
+use crate::input::{SESSION_BYTES, VIEW_BYTES, read_text};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -50,8 +52,20 @@ pub struct Session {
     #[serde(default)]
     pub removed_structures: Vec<u32>,
     /// How it was looked at: the window's own record, kept as it is.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "small_value")]
     pub view: serde_json::Value,
+}
+
+/// Values of no known form take many times the memory of their text.
+fn small_value<'de, D: Deserializer<'de>>(from: D) -> Result<serde_json::Value, D::Error> {
+    let text = <&RawValue>::deserialize(from)?.get();
+    if text.len() > VIEW_BYTES {
+        return Err(D::Error::custom(format!(
+            "`view` has {} bytes, at most {VIEW_BYTES} are read",
+            text.len()
+        )));
+    }
+    serde_json::from_str(text).map_err(D::Error::custom)
 }
 
 /// Only the version, read first: another version may look different everywhere else.
@@ -114,13 +128,12 @@ impl Session {
 pub fn read(path: &Path) -> Result<Session, SessionError> {
     let read = |source| SessionError::Read { path: path.to_owned(), source };
     let json = |source| SessionError::Json { path: path.to_owned(), source };
-    let file = File::open(path).map_err(read)?;
-    let value: serde_json::Value = serde_json::from_reader(BufReader::new(file)).map_err(json)?;
-    let VersionOnly { version } = VersionOnly::deserialize(&value).map_err(json)?;
+    let text = read_text(path, SESSION_BYTES).map_err(read)?;
+    let VersionOnly { version } = serde_json::from_str(&text).map_err(json)?;
     if version != VERSION {
         return Err(SessionError::Version { path: path.to_owned(), found: version });
     }
-    serde_json::from_value(value).map_err(json)
+    serde_json::from_str(&text).map_err(json)
 }
 
 /// Writes a session file; what was there stays until the new one is whole.

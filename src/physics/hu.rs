@@ -1,6 +1,7 @@
 //! Hounsfield units -> what attenuates: named, editable tables. Format and sources: `assets/hu/README.md`.
 
 use super::Material;
+use crate::input::{HU_TABLE_BYTES, beginning, read_text};
 use serde::Deserialize;
 use std::path::Path;
 use thiserror::Error;
@@ -86,7 +87,7 @@ impl HuTable {
             let shipped = Self::shipped().collect::<Vec<_>>().join(", ");
             return Err(HuTableError::Unknown { name: name_or_path.to_owned(), shipped });
         }
-        let text = std::fs::read_to_string(path)
+        let text = read_text(path, HU_TABLE_BYTES)
             .map_err(|source| HuTableError::Read { file: name_or_path.to_owned(), source })?;
         Self::parse(&text, name_or_path)
     }
@@ -97,7 +98,7 @@ impl HuTable {
     /// [`HuTableError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, HuTableError> {
         let raw: File = toml::from_str(text)
-            .map_err(|e| HuTableError::Syntax { file: file.to_owned(), detail: e.to_string() })?;
+            .map_err(|e| HuTableError::Syntax { file: file.to_owned(), detail: beginning(&e.to_string()) })?;
         let fault = |problem: String| HuTableError::Value { file: file.to_owned(), problem };
         let material = |(from, name): (f64, String)| {
             let known = || Material::ALL.iter().map(|m| m.name()).collect::<Vec<_>>().join(", ");

@@ -2,6 +2,7 @@
 
 use super::machine::{Calibration, Electrons, ExtraFocal, JawModel, Leaves, Machine};
 use super::{Curve, Spectrum};
+use crate::input::{MACHINE_BYTES, beginning, read_text};
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ impl Machine {
             let shipped = Self::shipped().join(", ");
             return Err(MachineError::Unknown { name: name_or_path.to_owned(), shipped });
         }
-        let text = std::fs::read_to_string(path)
+        let text = read_text(path, MACHINE_BYTES)
             .map_err(|source| MachineError::Read { file: name_or_path.to_owned(), source })?;
         Self::parse(&text, name_or_path).map(Arc::new)
     }
@@ -92,7 +93,7 @@ impl Machine {
     /// [`MachineError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, MachineError> {
         let raw: File = toml::from_str(text)
-            .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: e.to_string() })?;
+            .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: beginning(&e.to_string()) })?;
         let check = Check { file };
         let spectrum =
             Spectrum::new(raw.spectrum.energies_mev, raw.spectrum.photons).map_err(|(key, problem)| {

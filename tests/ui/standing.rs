@@ -89,6 +89,7 @@ fn computed(app: &App, plan: Plan) -> PlanResult {
         dose_to: settings.dose_to,
         device: settings.device,
         engine: Engine::Cccs,
+        body: settings.body,
     };
     compute_plan(&job, &Watch::default(), &|_| {}).expect("a dose")
 }

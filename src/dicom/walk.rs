@@ -1,0 +1,363 @@
+//! A walk over the elements of a data set before the parser sees them. The parser takes memory for whatever length it reads
+//! and calls itself for each sequence in a sequence; what it is given has lengths that fit, a depth, and a cost.
+
+use super::source::{Bytes, Encoding, Fault, is_long};
+use crate::input::{SEQUENCE_DEPTH, check_unpacked};
+use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
+use dicom_core::{Tag, VR};
+use dicom_dictionary_std::{StandardDataDictionary, tags};
+
+const ITEM: Tag = Tag(0xfffe, 0xe000);
+const ITEM_END: Tag = Tag(0xfffe, 0xe00d);
+const SEQUENCE_END: Tag = Tag(0xfffe, 0xe0dd);
+const UNDEFINED: u32 = u32::MAX;
+/// What the parser takes for an element, for an item with its tree of elements, and for each of several values of a text,
+/// beside their bytes.
+const ELEMENT_BYTES: u64 = 256;
+const ITEM_BYTES: u64 = 1536;
+const VALUE_BYTES: u64 = 56;
+
+/// Elements of a data set before its pixels, ready for the parser.
+pub struct Walked {
+    /// In the encoding of the file; all sequences and items end with delimiters, private elements are left out, and what is of
+    /// unknown VR has that of the dictionary.
+    pub elements: Vec<u8>,
+    /// The pixel data, whose value is the next to be read.
+    pub pixels: Option<PixelData>,
+}
+
+/// The header of a pixel data element.
+#[derive(Clone, Copy)]
+pub struct PixelData {
+    /// Whether the value is in words of 16 bits (OW), not in bytes.
+    pub words: bool,
+    /// `None`: fragments follow.
+    pub length: Option<u32>,
+}
+
+/// Walks a data set as far as its pixel data.
+///
+/// # Errors
+/// [`Fault`]: lengths that do not fit, sequences nested too deep, more elements than the file's budget holds.
+pub fn walk(bytes: &mut Bytes, encoding: Encoding) -> Result<Walked, Fault> {
+    Walk { bytes, encoding, levels: Vec::new(), out: Vec::new(), cost: 0 }.run()
+}
+
+/// A sequence or an item that has begun.
+struct Level {
+    tag: Tag,
+    item: bool,
+    /// Where it ends; `None`: where its delimiter is.
+    end: Option<u64>,
+    /// Where the innermost level of a known end ends.
+    limit: u64,
+    keep: bool,
+    /// A sequence of unknown VR: implicit VR little endian inside, whatever is outside (PS3.5 6.2.2).
+    implicit: bool,
+}
+
+struct Walk<'a> {
+    bytes: &'a mut Bytes,
+    encoding: Encoding,
+    levels: Vec<Level>,
+    out: Vec<u8>,
+    cost: u64,
+}
+
+/// An element's header as the file has it.
+struct Head {
+    tag: Tag,
+    vr: Option<VR>,
+    length: u32,
+}
+
+impl Walk<'_> {
+    fn run(mut self) -> Result<Walked, Fault> {
+        loop {
+            while self.levels.last().is_some_and(|level| level.end == Some(self.bytes.position)) {
+                self.close();
+            }
+            let Some(head) = self.head()? else {
+                return match self.levels.iter().rev().find(|level| !level.item) {
+                    Some(level) => {
+                        Err(Fault::Broken(format!("it ends inside the sequence {}", words(level.tag))))
+                    }
+                    None => Ok(Walked { elements: self.out, pixels: None }),
+                };
+            };
+            match self.levels.last() {
+                Some(level) if !level.item => self.item(&head)?,
+                None if is_pixels(head.tag) => {
+                    let length = (head.length != UNDEFINED).then_some(head.length);
+                    let words = !matches!(head.vr, Some(VR::OB));
+                    let pixels = (head.tag == tags::PIXEL_DATA).then_some(PixelData { words, length });
+                    return Ok(Walked { elements: self.out, pixels });
+                }
+                // Zeros that fill up a file's last block.
+                None if head.tag == Tag(0, 0) => return Ok(Walked { elements: self.out, pixels: None }),
+                _ => self.element(&head)?,
+            }
+            check_unpacked(self.bytes.file, self.cost).map_err(Fault::Budget)?;
+        }
+    }
+
+    /// How what comes next is encoded.
+    fn encoding(&self) -> Encoding {
+        if self.levels.last().is_some_and(|level| level.implicit) {
+            Encoding::Implicit
+        } else {
+            self.encoding
+        }
+    }
+
+    /// The next header; `None` where the data set ends, as far as too few bytes are left for one.
+    fn head(&mut self) -> Result<Option<Head>, Fault> {
+        let encoding = self.encoding();
+        let big = encoding == Encoding::ExplicitBig;
+        let u16_of = |b: [u8; 2]| if big { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) };
+        let u32_of = |b: [u8; 4]| if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
+        let Some([a, b, c, d, e, f, g, h]) = self.bytes.next::<8>()? else { return Ok(None) };
+        let tag = Tag(u16_of([a, b]), u16_of([c, d]));
+        // Items and their ends have no VR.
+        if encoding == Encoding::Implicit || tag.0 == ITEM.0 {
+            return Ok(Some(Head { tag, vr: None, length: u32_of([e, f, g, h]) }));
+        }
+        let vr = Some(VR::from_binary([e, f]).unwrap_or(VR::UN));
+        if !is_long([e, f]) {
+            return Ok(Some(Head { tag, vr, length: u32::from(u16_of([g, h])) }));
+        }
+        match self.bytes.next::<4>()? {
+            Some(length) => Ok(Some(Head { tag, vr, length: u32_of(length) })),
+            None => Err(Fault::Broken(format!("it ends inside the element {}", words(tag)))),
+        }
+    }
+
+    /// Whether a value of this length fits what it lies in; where it ends.
+    fn end_of(&self, head: &Head) -> Result<Option<u64>, Fault> {
+        if head.length == UNDEFINED {
+            return Ok(None);
+        }
+        let (at, length) = (self.bytes.position, u64::from(head.length));
+        let limit = self.levels.last().map_or(u64::MAX, |level| level.limit);
+        let left = self.bytes.left().min(limit.saturating_sub(at));
+        if length > left {
+            let tag = words(head.tag);
+            return Err(Fault::Broken(format!("element {tag} claims {length} bytes where {left} are left")));
+        }
+        Ok(Some(at + length))
+    }
+
+    /// Inside a sequence: an item, or its end.
+    fn item(&mut self, head: &Head) -> Result<(), Fault> {
+        match (head.tag, self.levels.last().and_then(|level| level.end)) {
+            (ITEM, _) => {
+                let end = self.end_of(head)?;
+                self.open_level(ITEM, true, end, false)
+            }
+            (SEQUENCE_END, None) => {
+                self.close();
+                Ok(())
+            }
+            // Both a length and a delimiter, which agree.
+            (SEQUENCE_END, Some(end)) if end == self.bytes.position => Ok(()),
+            (tag, _) => Err(Fault::Broken(format!("element {} stands where an item belongs", words(tag)))),
+        }
+    }
+
+    /// Outside all sequences, or inside an item.
+    fn element(&mut self, head: &Head) -> Result<(), Fault> {
+        let Head { tag, vr, length } = *head;
+        if tag.0 == ITEM.0 {
+            return match (tag, self.levels.last().map(|level| level.end)) {
+                // A delimiter that delimits nothing.
+                (_, None) => Ok(()),
+                (ITEM_END, Some(None)) => {
+                    self.close();
+                    Ok(())
+                }
+                (ITEM_END, Some(Some(end))) if end == self.bytes.position => Ok(()),
+                _ => Err(Fault::Broken(format!("element {} stands where none belongs", words(tag)))),
+            };
+        }
+        let end = self.end_of(head)?;
+        if tag == tags::PIXEL_DATA && end.is_none() {
+            // An icon's, compressed.
+            return self.skip_fragments();
+        }
+        let known = match vr {
+            None | Some(VR::UN) => StandardDataDictionary.by_tag(tag).map(|entry| entry.vr().relaxed()),
+            Some(vr) => Some(vr),
+        };
+        let is_sequence = match vr {
+            Some(VR::SQ) => true,
+            Some(VR::UN) => end.is_none(),
+            Some(_) => false,
+            None => end.is_none() || known == Some(VR::SQ),
+        };
+        if is_sequence {
+            return self.open_level(tag, false, end, vr == Some(VR::UN));
+        }
+        if end.is_none() {
+            return Err(Fault::Broken(format!("element {} has no end", words(tag))));
+        }
+        if !self.keeps(tag) {
+            let whole = self.bytes.skip(u64::from(length))?;
+            return if whole { Ok(()) } else { Err(cut_short(tag)) };
+        }
+        // A value of unknown VR is little endian (PS3.5 6.2.2), which only this encoding's are, too.
+        let told = match (vr, known) {
+            (Some(VR::UN), Some(known)) if self.encoding == Encoding::Explicit && known != VR::SQ => known,
+            (Some(vr), _) => vr,
+            (None, known) => known.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
+        };
+        // The parser leaves what is less than a whole number unread, and takes it for the next element.
+        let rest = length % width(told);
+        let length = length - rest;
+        self.put_header(tag, told, length);
+        self.cost += ELEMENT_BYTES + u64::from(length);
+        check_unpacked(self.bytes.file, self.cost).map_err(Fault::Budget)?;
+        let start = self.out.len();
+        if !self.bytes.copy(u64::from(length), &mut self.out)? {
+            return Err(cut_short(tag));
+        }
+        self.bytes.skip(u64::from(rest))?;
+        if has_values(told) {
+            let more = self.out[start..].iter().filter(|&&b| b == b'\\').count();
+            self.cost += VALUE_BYTES * more as u64;
+        }
+        Ok(())
+    }
+
+    /// Private elements are read by nobody here.
+    fn keeps(&self, tag: Tag) -> bool {
+        tag.0.is_multiple_of(2) && self.levels.last().is_none_or(|level| level.keep)
+    }
+
+    fn open_level(&mut self, tag: Tag, item: bool, end: Option<u64>, unknown: bool) -> Result<(), Fault> {
+        if self.levels.len() >= 2 * SEQUENCE_DEPTH {
+            let words = format!("its sequences are nested more than {SEQUENCE_DEPTH} deep");
+            return Err(Fault::Broken(words));
+        }
+        let outer = self.levels.last();
+        let limit = end.or(outer.map(|level| level.limit)).unwrap_or(u64::MAX);
+        let implicit = unknown || outer.is_some_and(|level| level.implicit);
+        // Little endian values cannot stand among big endian ones.
+        let keep = self.keeps(tag) && !(implicit && self.encoding == Encoding::ExplicitBig);
+        self.levels.push(Level { tag, item, end, limit, keep, implicit });
+        if keep {
+            self.put_header(tag, VR::SQ, UNDEFINED);
+        }
+        // What is not kept costs its bytes in the file alone.
+        self.cost += if item && keep { ITEM_BYTES } else { 0 };
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if let Some(level) = self.levels.pop().filter(|level| level.keep) {
+            self.put_header(if level.item { ITEM_END } else { SEQUENCE_END }, VR::SQ, 0);
+        }
+    }
+
+    fn put_header(&mut self, tag: Tag, vr: VR, length: u32) {
+        let big = self.encoding == Encoding::ExplicitBig;
+        let two = |v: u16| if big { v.to_be_bytes() } else { v.to_le_bytes() };
+        let four = |v: u32| if big { v.to_be_bytes() } else { v.to_le_bytes() };
+        self.out.extend(two(tag.0));
+        self.out.extend(two(tag.1));
+        if self.encoding == Encoding::Implicit || tag.0 == ITEM.0 {
+            self.out.extend(four(length));
+            return;
+        }
+        let short = u16::try_from(length).ok().filter(|_| !is_long(vr.to_bytes()));
+        // What does not fit 16 bits was of unknown VR, and stays so.
+        let vr = if short.is_none() && !is_long(vr.to_bytes()) { VR::UN } else { vr };
+        self.out.extend(vr.to_bytes());
+        match short {
+            Some(length) => self.out.extend(two(length)),
+            None => {
+                self.out.extend([0, 0]);
+                self.out.extend(four(length));
+            }
+        }
+    }
+
+    fn skip_fragments(&mut self) -> Result<(), Fault> {
+        while let Some(head) = self.head()? {
+            match head.tag {
+                SEQUENCE_END => return Ok(()),
+                ITEM if self.end_of(&head)?.is_some() => {
+                    self.bytes.skip(u64::from(head.length))?;
+                }
+                _ => break,
+            }
+        }
+        Err(Fault::Broken("the fragments of an icon's pixels have no end".to_owned()))
+    }
+}
+
+/// What compressed pixels hold: the table of where frames begin, and the fragments.
+pub struct Fragments {
+    pub offsets: Vec<u32>,
+    pub fragments: Vec<Vec<u8>>,
+}
+
+/// Reads the fragments after a [`PixelData`] without length. The delimiter may be missing.
+///
+/// # Errors
+/// [`Fault`]: lengths that do not fit.
+pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
+    let mut all = Vec::new();
+    while let Some(head) = bytes.next::<8>()? {
+        let [a, b, c, d, length @ ..] = head;
+        let (tag, length) =
+            (Tag(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])), u32::from_le_bytes(length));
+        if tag == SEQUENCE_END {
+            break;
+        }
+        let left = bytes.left();
+        if tag != ITEM || u64::from(length) > left {
+            let words =
+                format!("fragment {} of its pixels claims {length} bytes where {left} are left", all.len());
+            return Err(Fault::Broken(words));
+        }
+        let mut fragment = Vec::new();
+        if !bytes.copy(u64::from(length), &mut fragment)? {
+            return Err(cut_short(tags::PIXEL_DATA));
+        }
+        all.push(fragment);
+    }
+    if all.is_empty() {
+        return Ok(Fragments { offsets: Vec::new(), fragments: all });
+    }
+    let table = all.remove(0);
+    let offsets = table.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    Ok(Fragments { offsets, fragments: all })
+}
+
+fn is_pixels(tag: Tag) -> bool {
+    [tags::PIXEL_DATA, tags::FLOAT_PIXEL_DATA, tags::DOUBLE_FLOAT_PIXEL_DATA].contains(&tag)
+}
+
+/// Bytes of each number of a binary value.
+fn width(vr: VR) -> u32 {
+    match vr {
+        VR::OW | VR::SS | VR::US => 2,
+        VR::AT | VR::FL | VR::OF | VR::OL | VR::SL | VR::UL => 4,
+        VR::FD | VR::OD | VR::OV | VR::SV | VR::UV => 8,
+        _ => 1,
+    }
+}
+
+/// Texts that the parser takes apart at each backslash.
+fn has_values(vr: VR) -> bool {
+    use VR::{AE, AS, CS, DA, DS, DT, IS, LO, PN, SH, TM, UC, UI};
+    [AE, AS, CS, DA, DS, DT, IS, LO, PN, SH, TM, UC, UI].contains(&vr)
+}
+
+fn words(tag: Tag) -> String {
+    format!("({:04X},{:04X})", tag.0, tag.1)
+}
+
+fn cut_short(tag: Tag) -> Fault {
+    Fault::Broken(format!("it ends inside the element {}", words(tag)))
+}

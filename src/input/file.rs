@@ -1,0 +1,89 @@
+//! Regular files alone: a pipe hangs whoever opens it, a device never ends.
+
+use super::budget::in_words;
+use std::fs::{File, FileType, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What a path is that is neither a file nor a folder.
+pub fn odd_kind(kind: FileType) -> Option<&'static str> {
+    if kind.is_file() || kind.is_dir() {
+        return None;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        if kind.is_fifo() {
+            return Some("a named pipe");
+        }
+        if kind.is_socket() {
+            return Some("a socket");
+        }
+        if kind.is_char_device() || kind.is_block_device() {
+            return Some("a device");
+        }
+    }
+    Some("no regular file")
+}
+
+/// Opens a file for reading, and says how long it is. What is no regular file is refused without being opened.
+///
+/// # Errors
+/// What the file system says, or what the path is.
+pub fn open(path: &Path) -> io::Result<(File, u64)> {
+    let about = |metadata: &Metadata| {
+        let kind = metadata.file_type();
+        let odd = if kind.is_dir() { Some("a folder") } else { odd_kind(kind) };
+        odd.map(|odd| io::Error::new(io::ErrorKind::InvalidInput, format!("it is {odd}, not a file")))
+    };
+    if let Some(refusal) = about(&std::fs::metadata(path)?) {
+        return Err(refusal);
+    }
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    match about(&metadata) {
+        Some(refusal) => Err(refusal),
+        None => Ok((file, metadata.len())),
+    }
+}
+
+/// Reads a text of at most `most` bytes.
+///
+/// # Errors
+/// As [`open`]; a text that is longer, or none.
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    let (file, length) = open(path)?;
+    let mut text = String::new();
+    // Some files of the system say that they are empty: what is read counts, not what was said.
+    file.take(most + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        let (length, most) = (in_words(length.max(text.len() as u64)), in_words(most));
+        let words = format!("it has {length} where {most} are the most for a text of its kind");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_end_somewhere() {
+        let path = std::env::temp_dir().join(format!("beamsight-text-{}", std::process::id()));
+        std::fs::write(&path, "0123456789").unwrap();
+        assert_eq!(read_text(&path, 10).unwrap(), "0123456789");
+        let error = read_text(&path, 9).unwrap_err().to_string();
+        assert!(error.contains("10 bytes") && error.contains("9 bytes"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        assert!(open(&std::env::temp_dir()).unwrap_err().to_string().contains("a folder"));
+        assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_not_opened() {
+        let error = open(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.contains("a device"), "{error}");
+    }
+}
