@@ -1,0 +1,102 @@
+//! Every reader on damaged files of `corpus/`, the same damage in every run: none panics, none takes much memory.
+//!
+//! `BEAMSIGHT_FUZZ=SEED,COUNT` tries COUNT files a file of the corpus, from another seed; `libfuzzer/run` looks for new paths
+//! by coverage. What fails is kept in `target/tmp`; mended, it goes into the corpus under a name that says what it was.
+
+mod mutate;
+mod readers;
+mod seeds;
+mod tree;
+
+use mutate::Dice;
+use readers::{TARGETS, Target, target};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// A reader may hold what a small file may unpack to (256 MiB) a few times over, in several tests at once.
+const MOST_KB: u64 = 2 << 20;
+
+fn corpus(target: &Target) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(target.name);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{}", folder.display());
+    files
+}
+
+/// Reads each file of the corpus as it is, then `count` of it damaged.
+fn fuzz(name: &str, count: usize, damage: &[fn(Vec<u8>, &mut Dice) -> Vec<u8>]) {
+    let target = target(name);
+    let told = std::env::var("BEAMSIGHT_FUZZ").ok();
+    let told = told.as_deref().and_then(|t| t.split_once(',')).map(|(a, b)| (a.parse(), b.parse()));
+    let (seed, count) = match told {
+        Some((Ok(seed), Ok(count))) => (seed, count),
+        _ => (1, count),
+    };
+    let folder =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let victim = folder.join(format!("victim.{}", target.ending));
+    for (n, file) in corpus(target).iter().enumerate() {
+        let whole = std::fs::read(file).unwrap();
+        let mut dice = Dice::new(seed + 1000 * n as u64);
+        for turn in 0..=count {
+            let bytes = match turn {
+                0 => whole.clone(),
+                _ => damage[turn % damage.len()](whole.clone(), &mut dice),
+            };
+            std::fs::write(&victim, &bytes).unwrap();
+            if catch_unwind(AssertUnwindSafe(|| (target.read)(&victim))).is_err() {
+                let kept = folder.with_file_name(format!("fuzz-{name}-{turn}.{}", target.ending));
+                std::fs::write(&kept, &bytes).unwrap();
+                panic!("{} of {}: kept as {}", turn, file.display(), kept.display());
+            }
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status
+        .lines()
+        .find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    assert!(peak.unwrap_or(0) < MOST_KB, "{peak:?} kB");
+}
+
+#[test]
+fn dicom() {
+    fuzz("dicom", 300, &[mutate::bytes, mutate::elements, mutate::elements]);
+}
+
+#[test]
+fn pictures() {
+    fuzz("png", 300, &[mutate::bytes]);
+    fuzz("tiff", 300, &[mutate::bytes]);
+    fuzz("sidecar", 200, &[mutate::text]);
+}
+
+#[test]
+fn volumes() {
+    fuzz("mha", 500, &[mutate::bytes, mutate::text]);
+}
+
+#[test]
+fn texts() {
+    for name in ["session", "plan", "machine", "hu"] {
+        fuzz(name, 300, &[mutate::text]);
+    }
+}
+
+/// All targets are run above, and the corpus is what `seeds` makes, with what was found beside it.
+#[test]
+fn the_corpus_is_whole() {
+    let of = |name| corpus(target(name)).len();
+    assert!(TARGETS.iter().all(|t| of(t.name) > 0));
+    assert!(of("dicom") >= seeds::dicom().len());
+}
+
+/// Writes the sound files of the corpus anew: `cargo test --test fuzz write_corpus -- --ignored`.
+#[test]
+#[ignore = "writes into the repository"]
+fn write_corpus() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
+    seeds::write(&folder);
+}

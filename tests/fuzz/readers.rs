@@ -1,0 +1,90 @@
+//! Each reader as a fuzz target: a file of its own, read as the program reads it.
+
+use beamsight::case::Placement;
+use beamsight::dicom;
+use beamsight::files::{mha, picture, plan_toml, session};
+use beamsight::geometry::PatientPosition;
+use beamsight::physics::{HuTable, Machine};
+use glam::DVec3;
+use std::path::Path;
+
+/// A target: its folder in the corpus, what its files end in, and the reader.
+pub struct Target {
+    pub name: &'static str,
+    pub ending: &'static str,
+    pub read: fn(&Path),
+}
+
+pub const TARGETS: [Target; 9] = [
+    Target { name: "dicom", ending: "dcm", read: read_dicom },
+    Target { name: "png", ending: "png", read: read_picture },
+    Target { name: "tiff", ending: "tif", read: read_picture },
+    Target { name: "sidecar", ending: "toml", read: read_sidecar },
+    Target { name: "mha", ending: "mha", read: read_mha },
+    Target { name: "session", ending: "json", read: read_session },
+    Target { name: "plan", ending: "toml", read: read_plan },
+    Target { name: "machine", ending: "toml", read: read_machine },
+    Target { name: "hu", ending: "toml", read: read_hu },
+];
+
+/// The target of this name.
+#[allow(dead_code, reason = "the targets of libFuzzer name theirs")]
+pub fn target(name: &str) -> &'static Target {
+    TARGETS.iter().find(|t| t.name == name).expect("a target's name")
+}
+
+// What a reader answers is not looked at: it may refuse everything, in words, but must come back.
+
+fn read_dicom(path: &Path) {
+    if let Ok(found) = dicom::scan(path, &|_| true) {
+        let _ = dicom::load(&found, dicom::Choice::default(), &|_| true).map_err(|e| e.to_string());
+    }
+    let _ = dicom::read_dose(path);
+    let _ = dicom::read_plan(path, None);
+    let _ = dicom::read_structures(path);
+    let _ = dicom::read_registration(path);
+    let _ = dicom::read_radiograph(path, &placed());
+}
+
+fn placed() -> Placement {
+    Placement {
+        gantry_deg: Some(90.0),
+        isocentre_mm: Some(DVec3::new(1.0, 2.0, 3.0)),
+        sad_mm: Some(1000.0),
+        sid_mm: Some(1500.0),
+        pixel_mm: Some([0.5, 0.5]),
+        ..Placement::default()
+    }
+}
+
+fn read_picture(path: &Path) {
+    let _ = picture::read(path, &placed()).map_err(|e| e.to_string());
+}
+
+/// The text beside a sound picture.
+fn read_sidecar(path: &Path) {
+    let beside = path.with_extension("png");
+    if std::fs::write(&beside, include_bytes!("corpus/png/grey.png")).is_ok() {
+        let _ = picture::read(&beside, &Placement::default()).map_err(|e| e.to_string());
+    }
+}
+
+fn read_mha(path: &Path) {
+    let _ = mha::read(path).map_err(|e| e.to_string());
+}
+
+fn read_session(path: &Path) {
+    let _ = session::read(path).map_err(|e| e.to_string());
+}
+
+fn read_plan(path: &Path) {
+    let _ = plan_toml::read(path, PatientPosition::Hfs).map_err(|e| e.to_string());
+}
+
+fn read_machine(path: &Path) {
+    let _ = Machine::resolve(&path.to_string_lossy()).map_err(|e| e.to_string());
+}
+
+fn read_hu(path: &Path) {
+    let _ = HuTable::resolve(&path.to_string_lossy()).map_err(|e| e.to_string());
+}
