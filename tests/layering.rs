@@ -24,7 +24,7 @@ const FLOORS: [(&str, u32); 14] = [
 
 /// Crates (whole names, or beginnings that end in `_`) and the only folder that may name them.
 const CRATES: [(&[&str], &str); 4] = [
-    (&["egui", "egui_", "eframe", "epaint", "wgpu", "winit", "rfd"], "app"),
+    (&["egui", "egui_", "eframe", "epaint", "wgpu", "winit", "rfd", "zbus"], "app"),
     (&["cudarc"], "engine/cuda"),
     (&["dicom_"], "dicom"),
     (&["clap"], "cli"),

@@ -1,8 +1,8 @@
 //! What panels ask for: they push commands, [`App`](super::App) applies them in one place.
 
 use super::compare::Compare;
+use super::dialog::Ask;
 use super::display::{DoseDisplay, WindowLevel};
-use super::files::Ask;
 use super::hu_draft::HuDraft;
 use super::register::RegisterAction;
 use super::roi::Shape;

@@ -1,7 +1,9 @@
 //! Opening and saving: words to jobs, dialogs on threads of their own.
 
 use super::App;
+use super::browser::{self, Browser, Outcome};
 use super::compare::{Compare, Side, Source};
+use super::dialog::{Ask, Picked};
 use super::display::DoseReference;
 use super::follow::{Answer, Opened, Shown, work};
 use super::record::Record;
@@ -17,63 +19,8 @@ use crate::physics::HuTable;
 use crate::results::patient_grid;
 use crate::worker::{Slot, Task};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// What a file dialog is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
-    OpenFolder,
-    OpenFile,
-    OpenHuTable,
-    OpenDose,
-    OpenXray,
-    SavePlan,
-    SaveSession,
-    SaveHuTable,
-    SaveReport,
-    SaveRegistration,
-}
-
-/// Asks for a file or folder; `None` where the user thought better of it. Called on a thread of its own.
-pub type Dialog = Arc<dyn Fn(Ask) -> Option<PathBuf> + Send + Sync>;
-
-/// What a dialog was opened for, its answer, and how long that took.
-pub(super) type Picked = (Ask, Option<PathBuf>, Duration);
-
-/// Nobody closes a dialog as soon as this: there was none.
-const NO_DIALOG: Duration = Duration::from_millis(300);
-
-/// The desktop's own dialogs.
-pub(super) fn desktop_dialog() -> Dialog {
-    Arc::new(|ask| {
-        let dialog = rfd::FileDialog::new();
-        let save = |title: &str, name: &str, kind: &str, ending: &str| {
-            rfd::FileDialog::new()
-                .set_title(title)
-                .set_file_name(name)
-                .add_filter(kind, &[ending])
-                .save_file()
-        };
-        match ask {
-            Ask::OpenFolder => dialog.set_title("Open a folder in Beamsight").pick_folder(),
-            Ask::OpenFile => dialog.set_title("Open a file in Beamsight").pick_file(),
-            Ask::OpenHuTable => {
-                dialog.set_title("Open a HU table").add_filter("HU table", &["toml"]).pick_file()
-            }
-            Ask::OpenDose => dialog.set_title("Open a dose (RTDOSE, or .mha in Gy)").pick_file(),
-            Ask::OpenXray => dialog.set_title("Open an X-ray").pick_file(),
-            Ask::SavePlan => save("Save the plan", "plan.toml", "Plan", "toml"),
-            Ask::SaveSession => save("Save the session", "session.json", "Session", "json"),
-            Ask::SaveReport => {
-                save("Write the report (.pdf, .csv or .json)", "comparison.pdf", "Report", "pdf")
-            }
-            Ask::SaveRegistration => save("Save the registration", "registration.dcm", "DICOM", "dcm"),
-            Ask::SaveHuTable => save("Save the HU table", "hu-table.toml", "HU table", "toml"),
-        }
-    })
-}
 
 /// A case to be opened.
 #[derive(Clone, Debug)]
@@ -222,45 +169,69 @@ impl App {
         let sender = self.picked.0.clone();
         let (ctx, dialog) = (self.ctx.clone(), Arc::clone(&self.dialog));
         let wait = move || {
-            let since = Instant::now();
-            let path = dialog(ask);
             // The window may be gone by now.
-            if sender.send((ask, path, since.elapsed())).is_ok() {
+            if sender.send((ask, dialog(ask))).is_ok() {
                 ctx.request_repaint();
             }
         };
         if std::thread::Builder::new().name("dialog".to_owned()).spawn(wait).is_err() {
-            self.no_dialog();
+            self.browse(ask);
         }
     }
 
-    fn no_dialog(&mut self) {
-        let text =
-            "No file dialog opened on this desktop: type the path into the field of the same menu instead.";
-        self.state.notices.add(NoticeKind::Warning, text);
+    /// Opens the window's own file browser, where it was last used, else beside the last case.
+    fn browse(&mut self, ask: Ask) {
+        let known = self.browsed.clone().or_else(|| self.places().into_iter().next());
+        let folder = known.or_else(|| std::env::current_dir().ok()).or_else(browser::home);
+        self.browser = Some(Browser::new(ask, folder.unwrap_or_else(|| PathBuf::from("/")), &self.ctx));
+    }
+
+    /// The folders of the recent cases.
+    fn places(&self) -> Vec<PathBuf> {
+        let mut places: Vec<PathBuf> = Vec::new();
+        for folder in self.state.recent.iter().filter_map(|word| Path::new(word).parent()) {
+            if !places.iter().any(|p| p == folder) {
+                places.push(folder.to_owned());
+            }
+        }
+        places
+    }
+
+    pub(super) fn show_browser(&mut self, ctx: &egui::Context) {
+        let places = if self.browser.is_some() { self.places() } else { Vec::new() };
+        let Some(browser) = &mut self.browser else { return };
+        let Some(outcome) = browser.show(ctx, &places) else { return };
+        let (ask, folder) = (browser.ask, browser.folder().to_owned());
+        (self.browsed, self.browser) = (Some(folder), None);
+        match outcome {
+            Outcome::Path(path) => self.take_path(ask, path),
+            Outcome::Cancelled => self.save_ended(),
+        }
     }
 
     /// What the dialogs answered since the last frame.
     pub(super) fn take_picked(&mut self) {
-        let picked: Vec<Picked> = self.picked.1.try_iter().collect();
-        for (ask, path, took) in picked {
-            match (ask, path) {
-                (_, None) if took < NO_DIALOG => {
-                    self.save_ended();
-                    self.no_dialog();
-                }
-                (Ask::SaveSession, None) => self.save_ended(),
-                (_, None) => {}
-                (Ask::OpenFolder | Ask::OpenFile, Some(path)) => self.open_path(path),
-                (Ask::OpenXray, Some(path)) => self.open_xray(path, Placement::default(), None),
-                (Ask::OpenHuTable, Some(path)) => self.open_hu_table(path),
-                (Ask::OpenDose, Some(path)) => self.open_dose(path, None),
-                (Ask::SavePlan, Some(path)) => self.save_plan(path),
-                (Ask::SaveSession, Some(path)) => self.save_session(path),
-                (Ask::SaveReport, Some(path)) => self.save_report(path),
-                (Ask::SaveRegistration, Some(path)) => self.save_registration(path),
-                (Ask::SaveHuTable, Some(path)) => self.save_hu_table(path),
+        let picked: Vec<(Ask, Picked)> = self.picked.1.try_iter().collect();
+        for (ask, answer) in picked {
+            match answer {
+                Picked::NoDialog => self.browse(ask),
+                Picked::Nothing => self.save_ended(),
+                Picked::Path(path) => self.take_path(ask, path),
             }
+        }
+    }
+
+    fn take_path(&mut self, ask: Ask, path: PathBuf) {
+        match ask {
+            Ask::OpenFolder | Ask::OpenFile => self.open_path(path),
+            Ask::OpenXray => self.open_xray(path, Placement::default(), None),
+            Ask::OpenHuTable => self.open_hu_table(path),
+            Ask::OpenDose => self.open_dose(path, None),
+            Ask::SavePlan => self.save_plan(path),
+            Ask::SaveSession => self.save_session(path),
+            Ask::SaveReport => self.save_report(path),
+            Ask::SaveRegistration => self.save_registration(path),
+            Ask::SaveHuTable => self.save_hu_table(path),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The keyboard map.
 
 use super::command::{Command, Commands};
+use super::dialog::Ask;
 use super::display::WINDOW_PRESETS;
-use super::files::Ask;
 use super::state::{State, Workspace};
 use super::view::page_mm;
 use crate::geometry::Grid;

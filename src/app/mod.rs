@@ -4,9 +4,11 @@
 //! views, which push [`command::Command`]s; `apply` carries them out). Nothing here computes or waits.
 
 mod apply;
+mod browser;
 pub mod command;
 pub mod compare;
 mod compare_wish;
+mod dialog;
 pub mod display;
 mod files;
 pub mod follow;
@@ -29,16 +31,16 @@ pub mod view;
 pub mod workspace;
 
 pub use compare_wish::{CompareWish, DoseWord};
-pub use files::{Ask, Dialog};
+pub use dialog::{Ask, Dialog, Picked};
 pub use picture::{Compared, Shot, ShotError, picture};
 pub use run::{Options, RunError, has_display, run};
 
 use crate::analysis::BodyWord;
 use crate::worker::Worker;
+use browser::Browser;
 use command::Commands;
 use crossbeam_channel::{Receiver, Sender};
 use egui::{CentralPanel, Frame, Panel, Ui};
-use files::Picked;
 use follow::Answer;
 use state::{State, Workspace};
 use std::path::PathBuf;
@@ -58,7 +60,10 @@ pub struct App {
     /// Asks the desktop for a file.
     dialog: Dialog,
     /// Its answers.
-    picked: (Sender<Picked>, Receiver<Picked>),
+    picked: (Sender<(Ask, Picked)>, Receiver<(Ask, Picked)>),
+    /// In place of a dialog, where the desktop has none, and the folder it was last in.
+    browser: Option<Browser>,
+    browsed: Option<PathBuf>,
     ctx: egui::Context,
     /// Counts finished gestures: a drag of the same widget later is a new step of the history.
     gestures: u64,
@@ -109,8 +114,10 @@ impl App {
             views: ViewKind::ALL.map(ViewState::new),
             radiographs: Default::default(),
             drafts: panel::toolbar::Drafts::default(),
-            dialog: files::desktop_dialog(),
+            dialog: dialog::desktop_dialog(),
             picked: crossbeam_channel::unbounded(),
+            browser: None,
+            browsed: None,
             ctx: cc.egui_ctx.clone(),
             gestures: 0,
             new_doses: 0,
@@ -255,6 +262,7 @@ impl eframe::App for App {
         let keyboard = keys::Keyboard::of(ui.ctx());
         self.panels(ui, &mut commands);
         keys::commands(ui.ctx(), keyboard, &self.state, &mut commands);
+        self.show_browser(ui.ctx());
         self.take_dropped(ui.ctx());
         for command in commands.take() {
             self.apply(command);

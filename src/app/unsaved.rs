@@ -1,7 +1,8 @@
 //! Unsaved work: what it is, and the question before it would be lost.
 
 use super::App;
-use super::files::{Ask, Opening};
+use super::dialog::Ask;
+use super::files::Opening;
 use super::follow::Opened;
 use super::state::{NoticeKind, State};
 use crate::analysis::Goal;

@@ -1,11 +1,12 @@
 //! Files: several series in one folder, sessions, dialogs, what is unusual about a series, and bad input.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
+use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::follow::EngineChoice;
 use beamsight::app::roi::Shape;
 use beamsight::app::state::State;
-use beamsight::app::{Ask, Options};
+use beamsight::app::{Ask, Options, Picked};
 use beamsight::case::{Case, Ct, derived_uid};
 use beamsight::dicom::{Belonging, write_ct};
 use beamsight::geometry::{Grid, PatientPosition, Volume};
@@ -185,7 +186,7 @@ fn a_session_saved_from_the_window_opens_as_it_was_left() {
 }
 
 #[test]
-fn dialogs_answer_and_where_there_is_none_the_window_says_what_to_do() {
+fn dialogs_answer_and_where_there_is_none_the_window_has_its_own() {
     let case = small_case("dialogs").case.expect("a case");
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&asked);
@@ -195,14 +196,10 @@ fn dialogs_answer_and_where_there_is_none_the_window_says_what_to_do() {
     w.state_mut().set_dialog(Arc::new(move |ask| {
         log.lock().expect("a log").push(ask);
         match ask {
-            Ask::OpenFile => Some(case.clone().into()),
-            Ask::SavePlan => Some(answer.clone()),
-            // A human closes a dialog after a while.
-            Ask::SaveSession => {
-                std::thread::sleep(Duration::from_millis(400));
-                None
-            }
-            _ => None,
+            Ask::OpenFile => Picked::Path(case.clone().into()),
+            Ask::SavePlan => Picked::Path(answer.clone()),
+            Ask::SaveSession => Picked::Nothing,
+            _ => Picked::NoDialog,
         }
     }));
     w.run_steps(2);
@@ -225,13 +222,15 @@ fn dialogs_answer_and_where_there_is_none_the_window_says_what_to_do() {
     w.run_steps(3);
     w.get_by_label("Save session").click();
     w.run_steps(3);
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(Duration::from_millis(100));
     w.run_steps(3);
     assert_eq!(said(&w), "", "a dialog that was closed says nothing");
     w.get_by_label("Open").click();
     w.run_steps(3);
     w.get_by_label("Folder…").click();
-    until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("type the path")));
+    w.run_steps(2);
+    until(&mut w, "rest", App::is_settled);
+    assert!(w.query_by_label("Open a folder in Beamsight").is_some(), "the window's own browser");
     let asked = asked.lock().expect("a log").clone();
     assert_eq!(asked, [Ask::OpenFile, Ask::SavePlan, Ask::SaveSession, Ask::OpenFolder]);
 }

@@ -3,7 +3,7 @@
 use beamsight::app::{App, Options};
 use beamsight::files::mha;
 use beamsight::geometry::{Grid, Volume};
-use egui_kittest::Harness;
+use egui_kittest::{Harness, HarnessBuilder};
 use glam::DVec3;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,13 +13,25 @@ pub type Window = Harness<'static, App>;
 
 /// A window that opens what the options say.
 pub fn window(options: Options) -> Window {
+    begun(builder(), options)
+}
+
+/// As [`window`], where names are shown that no font has all letters of.
+pub fn window_of_any_letters(options: Options) -> Window {
+    begun(builder().allow_missing_glyphs(), options)
+}
+
+fn builder() -> HarnessBuilder<App> {
     Harness::builder()
         .with_size(eframe::egui::vec2(1400.0, 900.0))
         .with_pixels_per_point(1.0)
         .with_render_cursor(false)
         .with_accessibility_check(false)
         .wgpu()
-        .build_eframe(move |cc| App::with_options(cc, options).expect("a worker"))
+}
+
+fn begun(builder: HarnessBuilder<App>, options: Options) -> Window {
+    builder.build_eframe(move |cc| App::with_options(cc, options).expect("a worker"))
 }
 
 /// Runs frames until `done` says so.

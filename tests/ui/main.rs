@@ -1,5 +1,6 @@
 //! The window, driven by accessible names without a display.
 
+mod browser;
 mod compare;
 mod dose;
 mod files;

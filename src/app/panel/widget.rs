@@ -11,6 +11,9 @@ use std::ops::RangeInclusive;
 /// Height of a row of the tree.
 const ROW_HEIGHT: f32 = 22.0;
 
+/// Of the words below an angle.
+const ANGLE_WIDTH: f32 = 76.0;
+
 /// A heading inside a panel, with a hairline.
 pub fn section(ui: &mut Ui, title: &str) {
     ui.add_space(6.0);
@@ -68,6 +71,18 @@ impl Number<'_> {
     /// Shows it. A number typed outside its range is refused in words, not bent into it; one that came with a file
     /// stays what it is until it is changed.
     pub fn show(self, ui: &mut Ui) -> Response {
+        if !self.goes_round {
+            return self.show_here(ui);
+        }
+        // Beside the dial there is room for words below the number only.
+        let below = |ui: &mut Ui| {
+            ui.set_max_width(ANGLE_WIDTH);
+            self.show_here(ui)
+        };
+        ui.vertical(below).inner
+    }
+
+    fn show_here(self, ui: &mut Ui) -> Response {
         let said = Cell::new(None);
         let range = if self.goes_round { -360.0..=360.0 } else { self.range.clone() };
         let goes_round = self.goes_round;
@@ -103,7 +118,8 @@ impl Number<'_> {
             ui.data_mut(|d| d.insert_temp(id, said));
         }
         if let Some((colour, text)) = ui.data(|d| d.get_temp::<(Color32, String)>(id)) {
-            ui.colored_label(colour, egui::RichText::new(text).small());
+            let label = egui::Label::new(egui::RichText::new(text).small().color(colour));
+            ui.add(if goes_round { label.wrap() } else { label });
         }
         response
     }
