@@ -72,7 +72,7 @@ struct Lines {
 };
 
 // For which voxels what is sent is kept: those with as much more or less of the deep channel are another matter.
-constexpr float MIX_KEPT = 0.015f;
+constexpr float MIX_KEPT = 0.02f;
 
 // Finds what is sent along lines that come into a slab by a cell, in the middle of the steps for which it is kept.
 template <bool FAINT>

@@ -26,7 +26,8 @@ struct Field {
     float extra_distance_mm, extra_sigma_mm, extra_share;
     float scale;
     float tilt_reach;
-    float depth_step_cm;
+    float first_depth_cm, depth_step_cm;
+    float softening_step_mm;
     float surface_gy, surface_scale, surface_range_mm, surface_falloff_per_mm, surface_sigma_mm;
     float leaf_distance_mm;
     Picture focal, surface;

@@ -8,19 +8,18 @@ struct __align__(16) Release {
     float channel[4];
 };
 
-// The factor on attenuation at an angle from the axis: straight lines between points, level beyond them.
-__device__ inline float softening_at(const Field& field, const float* __restrict__ numbers, float deg)
+// The spectrum at a distance from the axis, as Layer of physics/softening.rs: straight lines between points, level beyond them.
+struct Layer {
+    float less_cm, kept;
+};
+
+__device__ inline Layer softening_at(const Field& field, const float* __restrict__ numbers, float radius_mm)
 {
-    const float* points = numbers + field.softening_at;
-    int i = 0;
-    while (i < field.softenings && points[2 * i] <= deg) {
-        i += 1;
-    }
-    if (i == 0 || i == field.softenings) {
-        return points[2 * (i == 0 ? 0 : i - 1) + 1];
-    }
-    const float* p = points + 2 * (i - 1);
-    return p[1] + (p[3] - p[1]) * (deg - p[0]) / (p[2] - p[0]);
+    float place = fminf(radius_mm / field.softening_step_mm, field.softenings - 1);
+    int i = min((int)place, field.softenings - 2);
+    const float* p = numbers + field.softening_at + 2 * i;
+    float part = place - i;
+    return {p[0] + (p[2] - p[0]) * part, p[1] + (p[3] - p[1]) * part};
 }
 
 // TiltNorm::at of engine/cccs/angles.rs: bilinear.
@@ -72,9 +71,9 @@ release_all(const Field field, const float* __restrict__ numbers, const double* 
             float depth = depth_mm[index];
             float fluence = fluence_at(field, numbers, sums, at, distance_mm);
             if (fluence > 0.0f) {
-                float off_axis_deg = atanf(hypotf(at[0], at[1]) / sad) * 57.295779513082323f;
-                float softening = softening_at(field, numbers, off_axis_deg);
-                float place = clamp(depth / 10.0f * softening / field.depth_step_cm, 0.0f, field.releases - 2);
+                Layer layer = softening_at(field, numbers, hypotf(at[0], at[1]));
+                float depth_cm = depth / 10.0f - layer.less_cm;
+                float place = clamp((depth_cm - field.first_depth_cm) / field.depth_step_cm, 0.0f, field.releases - 2);
                 int step = (int)place;
                 float part = place - step;
                 float norm[4];
@@ -83,7 +82,7 @@ release_all(const Field field, const float* __restrict__ numbers, const double* 
                 const float* table = numbers + field.release_at + 4 * step;
                 for (int c = 0; c < 4; ++c) {
                     float released = table[c] * (1.0f - part) + table[4 + c] * part;
-                    out.channel[c] = released * fluence * inverse_square * norm[c];
+                    out.channel[c] = released * layer.kept * fluence * inverse_square * norm[c];
                 }
             }
             if (field.surface_gy > 0.0f && depth < field.surface_range_mm) {

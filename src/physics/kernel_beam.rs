@@ -7,13 +7,16 @@
 
 use super::kernel::{CONES, ConeTable, KernelClass, KernelTable, SHELLS};
 use super::kernel_fit::{ExponentialKernel, TERMS};
+use super::softening::MOST_LAYER_CM;
 
 /// Primary near, primary deep, scatter near, scatter deep.
 pub const CHANNELS: usize = 4;
 /// Depths (g/cm2) whose spectra span the others.
 const ANCHORS_CM: [f64; 2] = [3.0, 30.0];
-/// Step and end of the release table, g/cm2. Beyond its end the last slope goes on as zero release.
+/// Step, beginning and end of the release table, g/cm2. Above the surface is where the softer beam off the axis begins
+/// ([`Softening`](super::Softening)). Beyond its end the last slope goes on as zero release.
 const STEP_CM: f64 = 0.1;
+const FIRST_CM: f64 = -MOST_LAYER_CM;
 const DEEPEST_CM: f64 = 120.0;
 /// Gy per MeV/g.
 pub const GY_G_PER_MEV: f64 = 1.602_176_634e-10;
@@ -44,10 +47,10 @@ impl BeamKernel {
             let class = &classes[c / 2];
             ExponentialKernel::fit(class.class, &class.anchors[c % 2], table.outer_radii_cm(), 1.0)
         });
-        let steps = (DEEPEST_CM / STEP_CM) as usize + 2;
+        let steps = ((DEEPEST_CM - FIRST_CM) / STEP_CM) as usize + 2;
         let release = (0..steps)
             .map(|i| {
-                let depth = i as f64 * STEP_CM;
+                let depth = FIRST_CM + i as f64 * STEP_CM;
                 let [p, s] = classes.each_ref().map(|c| c.release(&bins, depth));
                 [p[0], p[1], s[0], s[1]].map(|mev_per_g| mev_per_g * GY_G_PER_MEV)
             })
@@ -57,17 +60,18 @@ impl BeamKernel {
     }
 
     /// Energy released per mass and per photon fluence, Gy cm2, by channel, at a depth in g/cm2 (attenuation only,
-    /// no inverse square). A channel may be negative; the two of a class sum to a positive release.
+    /// no inverse square). A channel may be negative; the two of a class sum to a positive release. Negative depths are of the
+    /// spectrum with so much water taken away in front.
     pub fn release(&self, depth_cm: f64) -> [f64; CHANNELS] {
-        let x = (depth_cm / STEP_CM).clamp(0.0, (self.release.len() - 2) as f64);
+        let x = ((depth_cm - FIRST_CM) / STEP_CM).clamp(0.0, (self.release.len() - 2) as f64);
         let i = x as usize;
         let t = x - i as f64;
         std::array::from_fn(|c| self.release[i][c] * (1.0 - t) + self.release[i + 1][c] * t)
     }
 
-    /// The table behind [`Self::release`] and its step in g/cm2.
-    pub fn releases(&self) -> (&[[f64; CHANNELS]], f64) {
-        (&self.release, STEP_CM)
+    /// The table behind [`Self::release`], the depth of its beginning and its step in g/cm2.
+    pub fn releases(&self) -> (&[[f64; CHANNELS]], [f64; 2]) {
+        (&self.release, [FIRST_CM, STEP_CM])
     }
 
     /// Amplitudes of a channel per sr at an angle from the photon's direction: linear between the cones' middles, level

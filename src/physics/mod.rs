@@ -19,6 +19,7 @@ mod material;
 mod normal;
 mod patient;
 mod scatter;
+mod softening;
 mod spectrum;
 
 pub use attenuation_curve::{AttenuationCurve, CurveKind};
@@ -31,4 +32,5 @@ pub use machine_file::MachineError;
 pub use material::{Attenuation, Material};
 pub use normal::normal_tables;
 pub use patient::{BodyMismatch, Patient};
+pub use softening::{Layer, Softening};
 pub use spectrum::Spectrum;

@@ -4,6 +4,7 @@
 mod axis;
 mod behaviour;
 mod delivery;
+mod direct;
 mod energy;
 mod kernel;
 mod kernel_sets;
@@ -11,3 +12,4 @@ mod machines;
 mod phantom;
 mod superposition;
 mod water;
+mod wide;

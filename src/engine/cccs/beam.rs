@@ -7,7 +7,7 @@ use super::medium::Medium;
 use super::{DoseTo, Quality};
 use crate::geometry::{BeamFrame, Grid, Volume};
 use crate::physics::kernel_beam::BeamKernel;
-use crate::physics::{Fluence, Machine, Spectrum};
+use crate::physics::{Curve, Fluence, Machine, Softening, Spectrum};
 use glam::{DMat3, DVec3};
 use std::sync::Arc;
 
@@ -42,9 +42,11 @@ pub struct Field<'a> {
     pub electrons_gy: f64,
 }
 
-/// Kernels and directions of a spectrum.
+/// Kernels and directions of a machine's spectrum.
 pub struct Superposition {
     pub kernel: BeamKernel,
+    /// The spectrum off the axis.
+    pub softening: Softening,
     pub table: AngleTable,
     pub directions: Vec<Direction>,
     /// Those of what is released faintly; none where all directions are as few.
@@ -56,21 +58,23 @@ pub struct Superposition {
 }
 
 impl Superposition {
-    /// Kept for spectra lately used.
-    pub fn of(spectrum: &Spectrum, quality: Quality) -> Arc<Self> {
-        static KEPT: Kept<(Spectrum, Quality), Superposition> = Kept::new(8);
-        let made = KEPT.get((spectrum.clone(), quality), || {
-            Ok::<_, std::convert::Infallible>(Self::new(spectrum, quality))
-        });
+    /// Kept for machines lately used.
+    pub fn of(machine: &Machine, quality: Quality) -> Arc<Self> {
+        type Key = (Spectrum, Curve, f64, Quality);
+        static KEPT: Kept<Key, Superposition> = Kept::new(8);
+        let key = (machine.spectrum.clone(), machine.softening.clone(), machine.sad_mm, quality);
+        let made = KEPT.get(key, || Ok::<_, std::convert::Infallible>(Self::new(machine, quality)));
         match made {
             Ok(made) => made,
         }
     }
 
-    fn new(spectrum: &Spectrum, quality: Quality) -> Self {
+    fn new(machine: &Machine, quality: Quality) -> Self {
         // Where the equal shares of energy are taken: the middle of what is treated.
         const DEPTH_CM: f64 = 10.0;
+        let spectrum = &machine.spectrum;
         let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
+        let softening = Softening::new(machine);
         let table = AngleTable::new(&kernel);
         let spiral = |count| equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), count);
         let directions = spiral(quality.directions());
@@ -78,7 +82,8 @@ impl Superposition {
         let faint = if directions.len() > few { spiral(few) } else { Vec::new() };
         let [near, deep, ..] = kernel.release(DEPTH_CM);
         let primary_mix = [near, deep].map(|r| r / (near + deep));
-        Self { kernel, table, directions, faint, primary_mix, near: quality != Quality::Preview }
+        let near = quality != Quality::Preview;
+        Self { kernel, softening, table, directions, faint, primary_mix, near }
     }
 
     /// Normalises the tilts of the rays of a beam on a grid.

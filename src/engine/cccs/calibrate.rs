@@ -9,8 +9,9 @@ use crate::geometry::{BeamFrame, Grid, PatientPosition};
 use crate::physics::{Calibration, Fluence, Machine, exposures};
 use glam::DVec3;
 
-/// Voxels of the reference phantom, mm.
+/// Voxels of the reference phantom across the beam, and along it at most, mm.
 const SPACING_MM: f64 = 5.0;
+const THICKEST_MM: f64 = 3.0;
 /// Water beyond the field's edge and below the point of calibration, mm.
 const MARGIN_MM: f64 = 100.0;
 
@@ -75,15 +76,18 @@ impl Reference {
         let Self { field_mm, ssd_mm, depth_mm } = *self;
         // The field on the surface of the phantom's far side is the widest.
         let widest = field_mm[0].max(field_mm[1]) * (ssd_mm + depth_mm + MARGIN_MM) / machine.sad_mm;
-        // An odd number across puts a voxel's centre on the axis; a whole one down puts one's face on the surface.
+        // An odd number across puts a voxel's centre on the axis, their thickness one at the depth of calibration. Dose curves most
+        // there: voxels of 5 mm that meet at its maximum are 0.7 % short of it at 6 MV, and every dose would be as much too high.
         let across = 2 * ((0.5 * widest + MARGIN_MM) / SPACING_MM).ceil() as usize + 1;
-        let down = ((depth_mm + MARGIN_MM) / SPACING_MM).ceil() as usize;
+        let above = (depth_mm / THICKEST_MM - 0.5).ceil().max(0.0);
+        let thickness_mm = depth_mm / (above + 0.5);
+        let down = ((depth_mm + MARGIN_MM) / thickness_mm).ceil() as usize;
         let half = (across - 1) as f64 * 0.5 * SPACING_MM;
         // Gantry 0, head first supine: the beam goes along +y. The surface lies at y = ssd - sad.
         let surface = ssd_mm - machine.sad_mm;
-        let origin = DVec3::new(-half, surface + 0.5 * SPACING_MM, -half);
-        let grid = Grid::axis_aligned(origin, DVec3::splat(SPACING_MM), [across, down, across])
-            .map_err(DoseError::from)?;
+        let origin = DVec3::new(-half, surface + 0.5 * thickness_mm, -half);
+        let spacing = DVec3::new(SPACING_MM, thickness_mm, SPACING_MM);
+        let grid = Grid::axis_aligned(origin, spacing, [across, down, across]).map_err(DoseError::from)?;
         let medium = Medium::water(grid);
         let beam =
             Beam::fixed("reference", 1, 0.0, DVec3::ZERO, Jaws::symmetric(field_mm[0], field_mm[1]), 1.0);
@@ -91,14 +95,9 @@ impl Reference {
         let fluence = Fluence::new(machine, &beam, &shares[0]).map_err(DoseError::from)?;
         let frame = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::ZERO, machine.sad_mm);
         let field = Field { machine, frame: &frame, fluence: &fluence, electrons_gy: 0.0 };
-        let superposition = Superposition::of(&machine.spectrum, quality);
+        let superposition = Superposition::of(machine, quality);
         let energy = energy(&superposition, &field, &medium)?;
-        let at = |j: usize| f64::from(energy[medium.grid.index(across / 2, j, across / 2)]);
-        // Linear between the two voxels round the depth.
-        let place = (depth_mm / SPACING_MM - 0.5).clamp(0.0, (down - 1) as f64);
-        let j = (place as usize).min(down - 2);
-        let t = place - j as f64;
-        let dose = at(j) * (1.0 - t) + at(j + 1) * t;
+        let dose = f64::from(energy[medium.grid.index(across / 2, above as usize, across / 2)]);
         if dose > 0.0 {
             Ok(dose)
         } else {

@@ -13,7 +13,6 @@ pub(super) mod philox;
 mod rows;
 mod shared;
 pub(super) mod simulation;
-mod soften;
 pub(super) mod tables;
 pub(super) mod tally;
 

@@ -2,8 +2,7 @@
 
 use super::heads::{Heads, MachineHead};
 use super::rows::{KernelRows, electron_row};
-use super::soften::softened;
-use super::tables::{CLASSES, ELECTRON, Group, PHOTON, RADII};
+use super::tables::{CLASSES, ELECTRON, Group, PHOTON, RADII, RADIUS_STEP_MM};
 use super::{MccsRequest, Variant};
 use crate::engine::Watch;
 use crate::engine::cccs::DoseError;
@@ -12,7 +11,7 @@ use crate::engine::cccs::medium::{Medium, attenuation_over_water};
 use crate::geometry::Grid;
 use crate::physics::kernel::KernelTable;
 use crate::physics::kernel_beam::GY_G_PER_MEV;
-use crate::physics::{Material, Patient};
+use crate::physics::{Material, Patient, Softening};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -85,7 +84,8 @@ impl Simulation {
                 Variant::Paper => photons,
             };
             let sum: f64 = m.machine.spectrum.bins().map(|(e, w)| importance(e, w)).sum();
-            for ((mev, photons), softening) in m.machine.spectrum.bins().zip(softened(&m.machine)) {
+            let softening = Softening::new(&m.machine);
+            for (mev, photons) in m.machine.spectrum.bins() {
                 if photons <= 0.0 {
                     continue;
                 }
@@ -107,7 +107,10 @@ impl Simulation {
                 });
                 self.cones.extend(&kernel.cones);
                 self.rows.extend(&kernel.rows);
-                self.softening.push(softening);
+                let mu = KernelTable::water().mu_over_rho_cm2_g(mev);
+                self.softening.push(std::array::from_fn(|n| {
+                    softening.at(n as f64 * RADIUS_STEP_MM).photons(mu) as f32
+                }));
             }
             if let (Some(cells), Some(electrons)) = (m.electrons, &m.machine.electrons) {
                 let chance = share * electron_share;

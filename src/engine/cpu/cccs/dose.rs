@@ -29,7 +29,7 @@ pub fn beam_dose(request: &DoseRequest, watch: &Watch) -> Result<BeamDose, DoseE
         energy(beam, field, water, &mut Clock::start(), &aside).map_err(DoseError::from)
     })?;
     clock.phase("calibration");
-    let beam = Superposition::of(&request.machine.spectrum, request.quality);
+    let beam = Superposition::of(&request.machine, request.quality);
     let mut sum = vec![0.0_f32; medium.grid.len()];
     // Of several fields none is the whole.
     let within = if request.beam.control_points.len() > 1 { aside } else { watch.clone() };
@@ -83,7 +83,7 @@ fn energy(
     let tilt = beam.tilt_norm(frame, grid);
     let depth_mm = radiological_depth(&medium.equivalent_g_cm3, frame.source_mm, watch)?;
     clock.phase("path");
-    let incident = Incident { machine, kernel: &beam.kernel, frame, fluence, tilt: &tilt };
+    let incident = Incident { machine, beam, frame, fluence, tilt: &tilt };
     let source = terma(&incident, &medium.equivalent_g_cm3, &depth_mm, watch)?;
     clock.phase("terma");
     let released = Released {

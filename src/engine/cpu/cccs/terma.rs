@@ -1,9 +1,10 @@
 //! TERMA: what each voxel releases, by channel of the kernel.
 
 use crate::engine::cccs::angles::TiltNorm;
+use crate::engine::cccs::beam::Superposition;
 use crate::engine::{Stopped, Watch};
 use crate::geometry::{BeamFrame, Volume};
-use crate::physics::kernel_beam::{BeamKernel, CHANNELS};
+use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::{Fluence, Machine};
 use rayon::prelude::*;
 
@@ -13,7 +14,7 @@ pub type Source = [Vec<f32>; CHANNELS];
 /// Where the beam is and how much of it.
 pub struct Incident<'a> {
     pub machine: &'a Machine,
-    pub kernel: &'a BeamKernel,
+    pub beam: &'a Superposition,
     pub frame: &'a BeamFrame,
     pub fluence: &'a Fluence,
     pub tilt: &'a TiltNorm,
@@ -57,12 +58,12 @@ impl Incident<'_> {
         }
         let sad = self.frame.sad_mm;
         let inverse_square = sad * sad / patient_mm.distance_squared(self.frame.source_mm);
-        // Softening acts on the way in only: the off-axis factor of the fluence is that of the dose in air, which holds
-        // already what a softer beam releases.
-        let softening = self.machine.softening(self.machine.off_axis_deg(x, y));
-        let released = self.kernel.release(f64::from(depth_mm) / 10.0 * softening);
+        // The spectrum off the axis is that of the axis some centimetres of water earlier.
+        let layer = self.beam.softening.at((x * x + y * y).sqrt());
+        let released = self.beam.kernel.release(f64::from(depth_mm) / 10.0 - layer.less_cm);
+        let incident = layer.kept * fluence * inverse_square;
         let norm = self.tilt.at([x / sad, y / sad]);
-        std::array::from_fn(|c| (released[c] * fluence * inverse_square) as f32 * norm[c])
+        std::array::from_fn(|c| (released[c] * incident) as f32 * norm[c])
     }
 
     /// Adds the energy per volume that contaminant electrons leave (`physics.md` 9): `surface_gy` on the axis of the

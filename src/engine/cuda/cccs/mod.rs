@@ -63,7 +63,7 @@ pub fn beam_dose_by(
         Ok::<_, Failure>(work.energy()?)
     })?;
     clock.phase("calibration");
-    let beam = Superposition::of(&request.machine.spectrum, request.quality);
+    let beam = Superposition::of(&request.machine, request.quality);
     let mut work = Work::new(device, &beam, &medium, walk)?;
     clock.phase("upload");
     let fields =
@@ -122,7 +122,7 @@ impl<'a> Work<'a> {
         };
         let voxels = Voxels { medium, density: &self.density, depth_mm: &path.depth_mm };
         card.mark(session, "prepare")?;
-        let release = release(session, field, &beam.kernel, &tilt, &voxels, factor, &self.energy)?;
+        let release = release(session, field, beam, &tilt, &voxels, factor, &self.energy)?;
         card.mark(session, "release")?;
         let released = Released {
             placement: Placement {

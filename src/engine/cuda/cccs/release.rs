@@ -5,7 +5,6 @@ use crate::engine::cccs::angles::TiltNorm;
 use crate::engine::cccs::beam;
 use crate::engine::cccs::medium::Medium;
 use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape, int};
-use crate::physics::kernel_beam::BeamKernel;
 use crate::physics::{FluenceTables, Picture as Values, normal_tables};
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
@@ -39,7 +38,9 @@ pub struct Field {
     extra_share: f32,
     scale: f32,
     tilt_reach: f32,
+    first_depth_cm: f32,
     depth_step_cm: f32,
+    softening_step_mm: f32,
     surface_gy: f32,
     surface_scale: f32,
     surface_range_mm: f32,
@@ -106,7 +107,7 @@ fn described_picture<T>(picture: &Values<'_, T>, first: i32) -> Picture {
 /// A field for the kernels, and the numbers that it points into.
 fn described(
     field: &beam::Field<'_>,
-    kernel: &BeamKernel,
+    beam: &beam::Superposition,
     tilt: &TiltNorm,
     medium: &Medium,
 ) -> (Field, Numbers) {
@@ -132,9 +133,9 @@ fn described(
         field.frame.axes.map(|device_axis| step.dot(device_axis))
     });
     let (normal, integral) = normal_tables();
-    let (releases, depth_step_cm) = kernel.releases();
+    let (releases, [first_depth_cm, depth_step_cm]) = beam.kernel.releases();
     let (tilts, tilt_reach) = tilt.factors();
-    let softening = field.machine.softening.points();
+    let (softening, softening_step_mm) = beam.softening.layers();
     let mut out = Field {
         voxel_mm: in_device(grid.centre_mm(0, 0, 0)).map(|mm| mm as f32),
         step_mm: steps.map(|step| step.map(|mm| mm as f32)),
@@ -145,14 +146,16 @@ fn described(
         jaw_transmission: jaw_transmission as f32,
         scale: scale as f32,
         tilt_reach: tilt_reach as f32,
+        first_depth_cm: first_depth_cm as f32,
         depth_step_cm: depth_step_cm as f32,
+        softening_step_mm: softening_step_mm as f32,
         size: grid.size().map(int),
         openings: int(openings.len()),
         openings_at: numbers.add(openings.into_iter().flatten()),
         horns: int(horn.len()),
         horn_at: numbers.add(horn.iter().copied()),
         softenings: int(softening.len()),
-        softening_at: numbers.add(softening.iter().flatten().copied()),
+        softening_at: numbers.add(softening.iter().flat_map(|l| [l.less_cm, l.kept])),
         normal_at: numbers.add(normal.iter().copied()),
         integral_at: numbers.add(integral.iter().copied()),
         releases: int(releases.len()),
@@ -198,13 +201,13 @@ pub struct Voxels<'a> {
 pub fn release(
     session: &mut Session<'_>,
     field: &beam::Field<'_>,
-    kernel: &BeamKernel,
+    beam: &beam::Superposition,
     tilt: &TiltNorm,
     voxels: &Voxels<'_>,
     factor: f32,
     energy: &Buffer<f32>,
 ) -> Result<Buffer<Release>, CudaError> {
-    let (field, numbers) = described(field, kernel, tilt, voxels.medium);
+    let (field, numbers) = described(field, beam, tilt, voxels.medium);
     let (numbers, sums) = (session.upload(&numbers.numbers)?, session.upload(&numbers.sums)?);
     let released = session.alloc(voxels.medium.grid.len())?;
     let args = [
