@@ -10,6 +10,7 @@ mod kernel;
 mod kernel_sets;
 mod machines;
 mod phantom;
+mod photons;
 mod superposition;
 mod water;
 mod wide;
