@@ -8,6 +8,7 @@ mod phantom;
 mod refused;
 mod spread;
 mod water;
+mod wide;
 
 use beamsight::case::Beam;
 use beamsight::engine::cccs::DoseTo;

@@ -5,7 +5,6 @@ use crate::{request, run};
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::cccs::Quality;
 use beamsight::geometry::Volume;
-use beamsight::physics::{Curve, Machine};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -84,33 +83,4 @@ fn gamma_against_collapsed_cone() {
     let percent = crate::gamma::passing(cone, got);
     println!("gamma 1 %/1 mm: {percent:.2} % pass");
     assert!(percent >= 99.0, "{percent}");
-}
-
-/// Wide fields, on the axis and off it. Without softening the engines agree; with it, Monte Carlo has a softer spectrum off the axis, of which
-/// more of the energy is scattered (at equal collision kerma), where collapsed cone changes the attenuation alone: up to 3 % more
-/// dose, everywhere in a wide field.
-#[test]
-fn a_wide_field() {
-    let water = block(DVec3::new(-180.0, -100.0, -180.0), DVec3::splat(8.0), [45, 30, 45], |_| 1.0);
-    let soft: Arc<Machine> = machine("generic-6mv");
-    let mut level = (*soft).clone();
-    level.softening = Curve::constant(1.0);
-    for (machine, bounds) in [(Arc::new(level), [-0.01, 0.015]), (soft, [-0.01, 0.035])] {
-        let got = run(&request(&water, vec![(square(300.0), Arc::clone(&machine))], 3_000_000));
-        let cone = dose(&crate::phantom::request(&water, &machine, 300.0, Quality::Full));
-        let [got, cone] = [&got.gy, &cone.gy].map(|d| Volume::new(Arc::clone(d.grid()), symmetric(d)));
-        for depth in [40.0, 100.0] {
-            for off in [0.0, 60.0, 120.0] {
-                let mean = |d: &Volume<f32>| -> f64 {
-                    let at = |x: f64, z: f64| {
-                        f64::from(d.trilinear(DVec3::new(x, depth - 100.0, z)).expect("inside"))
-                    };
-                    (-3..=3).map(|n| at(off, 8.0 * f64::from(n)) + at(off - 8.0, 8.0 * f64::from(n))).sum()
-                };
-                let more = mean(&got) / mean(&cone) - 1.0;
-                println!("{depth} mm deep, {off} mm off: {:.2} %", 100.0 * more);
-                assert!((bounds[0]..bounds[1]).contains(&more), "{depth} mm deep, {off} mm off: {more}");
-            }
-        }
-    }
 }
