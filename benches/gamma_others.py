@@ -54,7 +54,7 @@ def cpu_seconds(who=resource.RUSAGE_SELF):
 def beamsight(program, paths, folder, normal_gy):
     out = folder / "beamsight.mha"
     words = [program, "gamma", *map(str, paths), "--dose", DOSE_PERCENT, "--dta", DTA_MM, "--threshold", THRESHOLD_PERCENT]
-    words += ["--norm", normal_gy, "--max-gamma", MOST, "--device", "cpu", "--out", out]
+    words += ["--norm", normal_gy, "--max-gamma", MOST, "--device", "cpu", "--out", out, "--overwrite"]
     before = cpu_seconds(resource.RUSAGE_CHILDREN)
     subprocess.run([str(w) for w in words], capture_output=True, text=True, check=True)
     return read_mha(out), cpu_seconds(resource.RUSAGE_CHILDREN) - before

@@ -31,6 +31,6 @@ pub use gamma_report::{
 pub use goals::{Goal, GoalError, Metric, MetricUnit};
 pub use mccs_job::{Certainty, MonteCarlo, mccs_of_plan, mccs_request};
 pub use plan_job::{Engine, PlanDose, PlanJob, PlanJobError, PlanResult, compute_plan, dose_of_plan};
-pub use plan_sum::{Part, SumError, as_whole_plan, normalisation_factor, plan_dose};
+pub use plan_sum::{Part, SumError, as_whole_plan, caveats_of, normalisation_factor, plan_dose};
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

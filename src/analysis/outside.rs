@@ -18,6 +18,9 @@ const RAYS: [f64; 7] = [0.02, 0.18, 0.34, 0.5, 0.66, 0.82, 0.98];
 /// Of an arc so many control points are looked at, the first and the last among them.
 const MOST_POINTS: usize = 24;
 
+/// The rays of a control point: its frame, and where they pass the isocentre plane (device x and y, mm).
+type Bundle = (BeamFrame, Vec<[f64; 2]>);
+
 /// What of a CT does not count.
 #[derive(Clone, Debug)]
 pub(super) struct Outside {
@@ -31,23 +34,23 @@ impl Outside {
     }
 
     /// The longest way of any ray of the beam through what is as dense as skin outside the body, mm.
-    fn most_mm(&self, frames_and_rays: &[(BeamFrame, Vec<[f64; 2]>)]) -> f64 {
+    fn most_mm(&self, bundles: &[Bundle]) -> f64 {
         let grid = self.hu.grid();
-        let of_point = |(frame, rays): &(BeamFrame, Vec<[f64; 2]>)| {
+        let of_point = |(frame, rays): &Bundle| {
             let planes = walk::Planes::<f64>::seen_from(grid, frame.source_mm);
-            let far = |ray: &[f64; 2]| self.along(&planes, &far_end(frame, grid, *ray));
-            rays.iter().map(far).fold(0.0, f64::max)
+            let of_ray = |ray: &[f64; 2]| self.along(&planes, far_end(frame, grid, *ray));
+            rays.iter().map(of_ray).fold(0.0, f64::max)
         };
-        frames_and_rays.par_iter().map(of_point).reduce(|| 0.0, f64::max)
+        bundles.par_iter().map(of_point).reduce(|| 0.0, f64::max)
     }
 
-    fn along(&self, planes: &walk::Planes<f64>, to_mm: &DVec3) -> f64 {
+    fn along(&self, planes: &walk::Planes<f64>, to_mm: DVec3) -> f64 {
         let [nx, ny, _] = self.hu.grid().size();
         let hu = self.hu.data();
         let mut all_mm = 0.0;
         // A stretch that nowhere leaves the voxels next to the body is the body's own rim.
         let (mut stretch_mm, mut leaves) = (0.0, false);
-        walk::nested(planes, *to_mm, |voxel, mm| {
+        walk::nested(planes, to_mm, |voxel, mm| {
             let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
             if hu[voxel] > SKIN_HU && !self.holds(at) {
                 stretch_mm += mm;
@@ -104,8 +107,8 @@ fn far_end(frame: &BeamFrame, grid: &Grid, [x, y]: [f64; 2]) -> DVec3 {
     grid.local_direction(through.normalize() * (farthest + 1.0))
 }
 
-/// Rays of some control points: points of the isocentre plane (device x and y, mm) that the field leaves open.
-fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<(BeamFrame, Vec<[f64; 2]>)> {
+/// Rays of some control points through what the field leaves open.
+fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Bundle> {
     let points = &beam.control_points;
     let last = points.len().saturating_sub(1);
     let count = points.len().min(MOST_POINTS);

@@ -174,6 +174,7 @@ impl Browser {
             });
             outcome.or(self.foot(ui))
         });
+        self.is_new = false;
         let escaped = modal.should_close().then_some(Outcome::Cancelled);
         modal.inner.or(escaped)
     }
@@ -219,7 +220,7 @@ impl Browser {
         let field =
             TextEdit::singleline(&mut self.filter).hint_text("type to find").desired_width(f32::INFINITY);
         let response = ui.add(field).accessible_name("Find");
-        if std::mem::take(&mut self.is_new) {
+        if self.is_new && self.ask.file_name().is_none() {
             response.request_focus();
         }
         if response.changed() {
@@ -284,6 +285,9 @@ impl Browser {
                 ui.label("Name");
                 let response = ui.add(TextEdit::singleline(&mut self.name).desired_width(300.0));
                 let response = response.accessible_name("File name");
+                if self.is_new {
+                    response.request_focus();
+                }
                 if response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter)) {
                     outcome = self.save_named();
                 }

@@ -70,6 +70,9 @@ pub enum Picked {
     NoDialog,
 }
 
+/// What a dialog was opened for, and its answer.
+pub(super) type Answered = (Ask, Picked);
+
 /// Asks for a file or folder. Called on a thread of its own.
 pub type Dialog = Arc<dyn Fn(Ask) -> Picked + Send + Sync>;
 

@@ -3,7 +3,7 @@
 use super::App;
 use super::browser::{self, Browser, Outcome};
 use super::compare::{Compare, Side, Source};
-use super::dialog::{Ask, Picked};
+use super::dialog::{Answered, Ask, Picked};
 use super::display::DoseReference;
 use super::follow::{Answer, Opened, Shown, work};
 use super::record::Record;
@@ -211,7 +211,7 @@ impl App {
 
     /// What the dialogs answered since the last frame.
     pub(super) fn take_picked(&mut self) {
-        let picked: Vec<(Ask, Picked)> = self.picked.1.try_iter().collect();
+        let picked: Vec<Answered> = self.picked.1.try_iter().collect();
         for (ask, answer) in picked {
             match answer {
                 Picked::NoDialog => self.browse(ask),

@@ -50,14 +50,16 @@ fn paged_grid(state: &State) -> Option<&Grid> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keyboard {
     widget: Option<Id>,
-    /// A text field, an open menu or a box.
+    /// A text field or a box has it.
     taken: bool,
+    /// A menu is open: single keys are not for what lies under it.
+    menu: bool,
 }
 
 impl Keyboard {
     pub fn of(ctx: &egui::Context) -> Self {
         let (widget, modal) = ctx.memory(|m| (m.focused(), m.top_modal_layer().is_some()));
-        Self { widget, taken: modal || ctx.text_edit_focused() || Popup::is_any_open(ctx) }
+        Self { widget, taken: modal || ctx.text_edit_focused(), menu: Popup::is_any_open(ctx) }
     }
 }
 
@@ -69,14 +71,6 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     if before.taken || now.taken || given {
         return;
     }
-    if state.workspace == Workspace::Register {
-        super::workspace::register::keys(ctx, state, commands);
-    }
-    // The arrows turn the selected beam, unless a widget has the keyboard.
-    let free = before.widget.is_none() && now.widget.is_none();
-    let turns = free && state.workspace != Workspace::Register;
-    let beam = state.selected_beam().filter(|(_, b)| turns && b.read_only.is_none());
-    let turning = beam.and_then(|(index, b)| Some((index, b.start()?.gantry_deg)));
     ctx.input_mut(|i| {
         if i.consume_shortcut(&REDO_SHIFT) || i.consume_shortcut(&REDO) {
             commands.push(Command::Redo);
@@ -87,6 +81,19 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
         } else if i.consume_shortcut(&SAVE) {
             commands.push(Command::Save);
         }
+    });
+    if before.menu || now.menu {
+        return;
+    }
+    if state.workspace == Workspace::Register {
+        super::workspace::register::keys(ctx, state, commands);
+    }
+    // The arrows turn the selected beam, unless a widget has the keyboard.
+    let free = before.widget.is_none() && now.widget.is_none();
+    let turns = free && state.workspace != Workspace::Register;
+    let beam = state.selected_beam().filter(|(_, b)| turns && b.read_only.is_none());
+    let turning = beam.and_then(|(index, b)| Some((index, b.start()?.gantry_deg)));
+    ctx.input_mut(|i| {
         if i.consume_key(Modifiers::NONE, Key::F1) {
             commands.push(Command::About(true));
         }

@@ -40,6 +40,7 @@ use crate::worker::Worker;
 use browser::Browser;
 use command::Commands;
 use crossbeam_channel::{Receiver, Sender};
+use dialog::Answered;
 use egui::{CentralPanel, Frame, Panel, Ui};
 use follow::Answer;
 use state::{State, Workspace};
@@ -60,7 +61,7 @@ pub struct App {
     /// Asks the desktop for a file.
     dialog: Dialog,
     /// Its answers.
-    picked: (Sender<(Ask, Picked)>, Receiver<(Ask, Picked)>),
+    picked: (Sender<Answered>, Receiver<Answered>),
     /// In place of a dialog, where the desktop has none, and the folder it was last in.
     browser: Option<Browser>,
     browsed: Option<PathBuf>,

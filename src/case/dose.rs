@@ -32,6 +32,13 @@ impl DoseStatus {
         self.max(other)
     }
 
+    /// The status that a word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        use DoseStatus::{Coarse, Failed, Final, Imported, Partial, Preview, Stale};
+        let all = [Final, Imported, Coarse, Partial, Preview, Stale, Failed];
+        all.into_iter().find(|status| status.word() == word)
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Final => "final",

@@ -6,12 +6,12 @@ use super::{Answer, Failure};
 use crate::analysis::{
     self, BodyWord, DEFAULT_GRID_MM, MonteCarlo, PlanJob, PlanResult, StructureFigures, compute_plan,
 };
-use crate::case::{Case, Dose, DoseStatus, Plan, new_uid};
+use crate::case::{Case, DoseStatus, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::mccs::{DIRECTIONS, Until, Variant};
 use crate::engine::{Watch, Wish};
-use crate::files::{mha, plan_toml, replace_file};
+use crate::files::{plan_toml, replace_file, write_dose_volume};
 use crate::geometry::PatientPosition;
 use crate::physics::{HuTable, Machine};
 use anyhow::{Context as _, anyhow, bail};
@@ -227,8 +227,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
     let written = outputs.write(|| {
         let mut written = Vec::new();
         if let (Some(path), Some(certainty)) = (&args.histories.sigma, &result.certainty) {
-            let comment = comment("standard deviation", &result.dose);
-            mha::write_with_comment(path, &certainty.sigma_gy, &comment)?;
+            write_dose_volume(path, "standard deviation", &certainty.sigma_gy, &result.dose)?;
             written.push(path.clone());
         }
         if let Some((out, ending)) = ending {
@@ -363,18 +362,13 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
 fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow::Result<()> {
     let unwritable = || format!("cannot write {}", out.display());
     match ending {
-        "mha" => mha::write_with_comment(out, &result.dose.gy, &comment("dose", &result.dose))?,
+        "mha" => write_dose_volume(out, "dose", &result.dose.gy, &result.dose)?,
         "csv" => {
             replace_file(out, |file| file.write_all(dvh_table(result).as_bytes())).with_context(unwritable)?
         }
         _ => replace_file(out, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
     }
     Ok(())
-}
-
-/// What a volume says of itself to whoever opens it elsewhere.
-fn comment(what: &str, dose: &Dose) -> String {
-    format!("Beamsight {what} in Gy of '{}', {}, not for clinical use", dose.label, dose.worth())
 }
 
 /// The plan as it is written beside its dose: what `--machine` names takes the place of the plan's own energy and filter.

@@ -4,11 +4,11 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
 use crate::analysis::{GammaReport, mask_of, stricter};
-use crate::case::{Case, Dose, DoseStatus, PatientInfo, StructureSet};
+use crate::case::{Case, Dose, PatientInfo, StructureSet};
 use crate::dicom::{read_dose, read_patient};
 use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface, gamma};
 use crate::engine::{Watch, Wish};
-use crate::files::{mha, replace_file};
+use crate::files::{mha, read_dose_volume, replace_file};
 use crate::geometry::Mask;
 use crate::open::CaseWord;
 use anyhow::{Context as _, anyhow, bail};
@@ -229,16 +229,7 @@ fn read(path: &Path) -> anyhow::Result<(Dose, PatientInfo)> {
         bail!("'{}' is a folder; name one RTDOSE file or a .mha volume in Gy", path.display());
     }
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mha")) {
-        let label = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let dose = Dose {
-            gy: Arc::new(mha::read(path)?),
-            status: DoseStatus::Imported,
-            label,
-            frame_of_reference_uid: String::new(),
-            receipt: None,
-            caveats: Vec::new(),
-        };
-        return Ok((dose, PatientInfo::default()));
+        return Ok((read_dose_volume(path)?, PatientInfo::default()));
     }
     Ok((read_dose(path)?.0, read_patient(path)?))
 }

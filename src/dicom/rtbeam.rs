@@ -68,11 +68,11 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     plan.refuse_position(item, &mut refusal);
     let told_mu = plan.meterset_of(number);
     if setup {
-        // A setup field is never delivered, whatever its file says; a portal image is, but not counted.
+        // A setup field is never delivered, whatever its file says; a portal image is, and not counted.
         if let Ok(mu) = told_mu
             && mu > 0.0
         {
-            notes.warn_beam(&name, &format!("takes an image with {mu} MU, whose dose is not counted"));
+            notes.warn_beam(&name, &format!("a setup field with {mu} MU, whose dose is not counted"));
         }
     } else if let Err(why) = &told_mu {
         refusal.because(why.clone());
@@ -91,17 +91,19 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     for (angle, deg) in &walk.not_modelled_deg {
         not_modelled.push(format!("{angle} {deg} degrees"));
     }
-    if walk.moves_while_static {
-        notes.warn_beam(
-            &name,
-            "its BeamType is STATIC but it moves while it delivers; it is computed as moving",
-        );
-    }
-    for what in not_modelled.iter().filter(|what| !plan.not_modelled.contains(what)) {
-        notes.warn_beam(&name, &format!("{what}: not modelled"));
-    }
-    if let Some(reason) = &refusal.0 {
-        notes.note_beam(&name, &format!("shown but not computed: {reason}"));
+    match refusal.reason() {
+        Some(reason) => notes.note_beam(&name, &format!("shown but not computed: {reason}")),
+        None => {
+            if walk.moves_while_static {
+                notes.warn_beam(
+                    &name,
+                    "its BeamType is STATIC but it moves while it delivers; it is computed as moving",
+                );
+            }
+            for what in not_modelled.iter().filter(|what| !plan.not_modelled.contains(what)) {
+                notes.warn_beam(&name, &format!("{what}: not modelled"));
+            }
+        }
     }
     let is_treated = radiation == Radiation::Photon && !setup;
     Ok(Beam {

@@ -67,6 +67,14 @@ const LONGEST_HEADER: u64 = 64 * 1024;
 /// [`MhaError`]: a header that is not understood, numbers that make no grid (NaN or zero spacing), sizes that do
 /// not agree with the file (found before anything is allocated).
 pub fn read(path: &Path) -> Result<Volume<f32>, MhaError> {
+    Ok(read_with_comment(path)?.0)
+}
+
+/// As [`read`], with the header's comment; empty where there is none.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_comment(path: &Path) -> Result<(Volume<f32>, String), MhaError> {
     let io_error = |source| MhaError::Read { path: path.to_owned(), source };
     let (file, length) = input::open(path).map_err(io_error)?;
     let mut reader = BufReader::new(file);
@@ -109,7 +117,8 @@ pub fn read(path: &Path) -> Result<Volume<f32>, MhaError> {
         let problem = format!("voxel {n} is {}; every voxel must be a finite number", values[n]);
         return Err(MhaError::Header { path: path.to_owned(), problem });
     }
-    Ok(Volume::new(Arc::new(grid), values))
+    let comment = fields.text("Comment").unwrap_or_default().to_owned();
+    Ok((Volume::new(Arc::new(grid), values), comment))
 }
 
 /// Writes a volume as 32-bit floats, uncompressed.

@@ -2,6 +2,7 @@
 
 mod cache;
 pub mod demo;
+mod dose_volume;
 pub mod mha;
 pub mod pdf;
 pub mod picture;
@@ -14,6 +15,7 @@ pub mod session;
 mod state_folder;
 
 pub use cache::cache_folder;
+pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
 pub use private::{is_private, make_private};
 pub use recent::{add_recent_case, recent_cases};
 pub use recovery::{Keeper, LeftOver};

@@ -98,12 +98,13 @@ pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -
     keep_attached(&mut classes, hu.grid());
     classes.bridge(&classes.bridges());
 
-    let planes: Option<Vec<(Vec<bool>, Vec<Vec<DVec3>>)>> = (0..nz)
+    /// The body's pixels and their outlines.
+    type Plane = (Vec<bool>, Vec<Vec<DVec3>>);
+    let planes: Option<Vec<Plane>> = (0..nz)
         .into_par_iter()
         .map(|k| {
             let of = &classes.of[k * nx * ny..][..nx * ny];
-            let all: Vec<bool> = of.iter().map(|&c| c >= KEPT).collect();
-            let mut body = all;
+            let mut body: Vec<bool> = of.iter().map(|&c| c >= KEPT).collect();
             if of.contains(&BRIDGE) {
                 // Thin strips between parts, such as a couch's shell between two legs, are no layers.
                 let thick = opening(&body, [nx, ny], reach);

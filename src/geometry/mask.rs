@@ -384,7 +384,7 @@ mod tests {
     fn a_plane_not_drawn_is_bridged_by_what_goes_on_over_it() {
         let grid = even(DVec3::new(2.0, 2.0, 3.0), [80, 40, 21]);
         let square = |x: f64, z: f64, half: f64| -> Vec<DVec3> {
-            [(-half, -half), (half, -half), (half, half), (-half, half)]
+            [(half, half), (-half, half), (-half, -half), (half, -half)]
                 .map(|(dx, dy)| DVec3::new(x + dx, dy, z))
                 .to_vec()
         };

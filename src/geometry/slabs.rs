@@ -107,9 +107,14 @@ fn overlap(a: &Polygon, b: &Polygon) -> bool {
         let ((a_low, a_high), (b_low, b_high)) = (bounds(a, axis), bounds(b, axis));
         a_high < b_low || b_high < a_low
     });
-    let sides = |p: &'_ Polygon| (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])).collect::<Vec<_>>();
-    let cross = || sides(a).iter().any(|s| sides(b).iter().any(|t| cross(*s, *t)));
-    !apart && (holds(a, b[0]) || holds(b, a[0]) || cross())
+    let sides = |p: &Polygon| -> Vec<Side> { (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])).collect() };
+    let crossing = || {
+        let others = sides(b);
+        sides(a).iter().any(|side| others.iter().any(|other| cross(*side, *other)))
+    };
+    // Equal polygons cross nowhere, and not every corner of one lies in the other.
+    let any_of = |of: &Polygon, inside: &Polygon| of.iter().any(|corner| holds(inside, *corner));
+    !apart && (any_of(a, b) || any_of(b, a) || crossing())
 }
 
 /// Whether a point lies in a polygon (even-odd).

@@ -63,7 +63,7 @@ fn a_normalised_plan_gives_what_it_asks_for_in_every_format() {
     let header = fs::read(&volume_file).unwrap();
     let header = String::from_utf8_lossy(&header[..600]).into_owned();
     assert!(
-        header.contains("Comment = Beamsight dose in Gy of 'AP', coarse, not for clinical use"),
+        header.contains("Comment = Beamsight: coarse | dose in Gy of 'AP', not for clinical use"),
         "{header}"
     );
 

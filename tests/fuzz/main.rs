@@ -24,8 +24,11 @@ fn corpus(target: &Target) -> Vec<PathBuf> {
     files
 }
 
+/// A way of damaging a file.
+type Damage = fn(Vec<u8>, &mut Dice) -> Vec<u8>;
+
 /// Reads each file of the corpus as it is, then `count` of it damaged.
-fn fuzz(name: &str, count: usize, damage: &[fn(Vec<u8>, &mut Dice) -> Vec<u8>]) {
+fn fuzz(name: &str, count: usize, damage: &[Damage]) {
     let target = target(name);
     let told = std::env::var("BEAMSIGHT_FUZZ").ok();
     let told = told.as_deref().and_then(|t| t.split_once(',')).map(|(a, b)| (a.parse(), b.parse()));

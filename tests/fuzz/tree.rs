@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
 
     fn tag(&mut self) -> Option<u32> {
         let word = self.word()?;
-        Some(word << 16 | word >> 16)
+        Some(word.rotate_right(16))
     }
 
     fn element(&mut self) -> Option<Element> {
@@ -171,7 +171,7 @@ pub fn write(elements: &[Element], explicit: bool, out: &mut Vec<u8>) {
 }
 
 fn mark(tag: u32, length: u32, out: &mut Vec<u8>) {
-    out.extend((tag << 16 | tag >> 16).to_le_bytes());
+    out.extend(tag.rotate_right(16).to_le_bytes());
     out.extend(length.to_le_bytes());
 }
 

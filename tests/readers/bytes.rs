@@ -12,7 +12,7 @@ pub const UNDEFINED: u32 = u32::MAX;
 
 /// A tag, then a length of 32 bits: an element of implicit VR, an item, a delimiter.
 pub fn bare(tag: u32, length: u32) -> Vec<u8> {
-    let mut bytes = Vec::from([(tag >> 16) as u16, tag as u16].map(u16::to_le_bytes).concat());
+    let mut bytes = [(tag >> 16) as u16, tag as u16].map(u16::to_le_bytes).concat();
     bytes.extend(length.to_le_bytes());
     bytes
 }

@@ -182,7 +182,7 @@ fn two_mlc_layers_of_one_name() {
     set_items(&mut beam, tags::CONTROL_POINT_SEQUENCE, points);
     let read = read_plan(&folder.put("rp.dcm", &plan(vec![beam])), None).unwrap();
     let refusal = read.beams[0].read_only.as_deref().unwrap_or_default();
-    assert!(refusal.contains("several layers"), "{refusal}");
+    assert!(refusal.contains("MLC of 2 layers"), "{refusal}");
 }
 
 #[test]

@@ -179,7 +179,8 @@ fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
     let other = small_case("asked_other").case.expect("a case");
     let mut w = opened(small_case("asked"));
     turn(&mut w, 10.0);
-    let ways: [(&str, Box<dyn Fn(&mut Window)>); 3] = [
+    type Way<'a> = Box<dyn Fn(&mut Window) + 'a>;
+    let ways: [(&str, Way<'_>); 3] = [
         ("path", Box::new(|w| w.state_mut().command(Command::Open(other.clone())))),
         ("series", Box::new(|w| w.state_mut().command(Command::OpenSeries(0)))),
         ("drop", Box::new(|w| w.input_mut().dropped_files.push(Arc::new(Dropped(PathBuf::from(&other)))))),

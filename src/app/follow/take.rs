@@ -39,7 +39,7 @@ impl App {
             _ => follow.dvh_asked,
         };
         if news.is_last() {
-            self.saves -= usize::from(matches!(slot, Slot::Save(_)));
+            self.saves = self.saves.saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
             jobs.live.retain(|j| j.id != job);
             if slot == Slot::Dvh {
                 self.state.follow.dvh_asked = None;

@@ -6,8 +6,8 @@ use super::gamma::{FiguresInputs, GammaAnswer, GammaEstimate, GammaInputs};
 use super::monte_carlo::RunResult;
 use crate::analysis::{
     Body, BodyChoice, BodyWord, Computation, Dvh, Engine, Part, PlanDose, PlanJob, Ready, Spread,
-    as_whole_plan, body_from_ct, body_of, dose_of_beam, dose_of_plan, mccs_of_plan, normalisation_factor,
-    plan_dose,
+    as_whole_plan, body_from_ct, body_of, caveats_of, dose_of_beam, dose_of_plan, mccs_of_plan,
+    normalisation_factor, plan_dose,
 };
 use crate::app::compare::Side;
 use crate::app::record::Record;
@@ -15,14 +15,14 @@ use crate::app::recovery::Remembered;
 use crate::app::register::RegisterAnswer;
 use crate::app::state::{Origin, SeriesLine};
 use crate::app::unsaved::Work;
-use crate::case::{Beam, Case, Ct, Dose, DoseStatus, Normalisation, Plan, Remark, Structure, StructureSet};
+use crate::case::{Beam, Case, Ct, Dose, Normalisation, Plan, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::Watch;
 use crate::engine::cccs::Quality;
 use crate::engine::gamma::GammaResult;
 use crate::engine::mccs::{MccsDose, Next};
 use crate::files::session::Session;
-use crate::files::{mha, plan_toml};
+use crate::files::{plan_toml, read_dose_volume};
 use crate::geometry::{Mask, Volume, VolumeId};
 use crate::open::{CaseWord, OpenedSession, Wishes, open_session};
 use crate::physics::HuTable;
@@ -249,7 +249,7 @@ pub fn monte_carlo(
             label: name.clone(),
             frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
             receipt: Some(Arc::clone(&so_far.receipt)),
-            caveats: Vec::new(),
+            caveats: caveats_of(inputs.beams.iter().map(|b| &b.not_modelled)),
         };
         partial(answer(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories));
         Next::GoOn
@@ -318,23 +318,7 @@ pub fn read_dose(path: &Path) -> Result<(Arc<Dose>, Vec<Remark>), String> {
         let (dose, remarks) = dicom::read_dose(path).map_err(|e| e.to_string())?;
         return Ok((Arc::new(dose), remarks));
     }
-    let gy = mha::read(path).map_err(|e| e.to_string())?;
-    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let lowest = gy.data().iter().copied().fold(f32::INFINITY, f32::min);
-    if lowest < -100.0 {
-        return Err(format!(
-            "'{}' has values down to {lowest}: this is no dose in Gy; is it a CT?",
-            path.display()
-        ));
-    }
-    let dose = Dose {
-        gy: Arc::new(gy),
-        status: DoseStatus::Imported,
-        label: name,
-        frame_of_reference_uid: String::new(),
-        receipt: None,
-        caveats: Vec::new(),
-    };
+    let dose = read_dose_volume(path).map_err(|e| e.to_string())?;
     Ok((Arc::new(dose), Vec::new()))
 }
 

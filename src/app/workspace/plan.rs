@@ -7,7 +7,7 @@ use crate::app::render::Gpu;
 use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::app::view::{self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
-use egui::{Rect, Ui, UiBuilder, pos2, vec2};
+use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 
 /// Points between two views.
 const GAP: f32 = 2.0;
@@ -139,8 +139,8 @@ pub(super) fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if !state.recent.is_empty() {
             ui.add_space(14.0);
             ui.weak("Recent");
-            ui.set_max_width(420.0);
-            recent(ui, state, commands);
+            let lines = |ui: &mut Ui| recent(ui, state, commands);
+            ui.allocate_ui_with_layout(vec2(420.0, 0.0), Layout::top_down(Align::Min), lines);
         }
     });
 }

@@ -48,10 +48,10 @@ pub fn plan_faults(plan: &Plan) -> Vec<String> {
 fn machine_faults(beam: &Beam, machine: &Machine) -> Vec<String> {
     let mut faults = Vec::new();
     let Machine { name, nominal_mv, sad_mm, .. } = machine;
-    if let Some(mv) = beam.energy_mv.filter(|mv| !((mv - nominal_mv).abs() <= SAME_ENERGY_MV)) {
+    if let Some(mv) = beam.energy_mv.filter(|mv| mv.is_nan() || (mv - nominal_mv).abs() > SAME_ENERGY_MV) {
         faults.push(format!("it is planned with {mv} MV and computed with {name}, whose is {nominal_mv} MV"));
     }
-    if let Some(mm) = beam.source_axis_mm.filter(|mm| !((mm - sad_mm).abs() <= SAME_AXIS_MM)) {
+    if let Some(mm) = beam.source_axis_mm.filter(|mm| mm.is_nan() || (mm - sad_mm).abs() > SAME_AXIS_MM) {
         faults.push(format!(
             "it is planned for a source-axis distance of {mm} mm and computed with {name}, whose is {sad_mm} mm"
         ));

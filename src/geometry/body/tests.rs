@@ -226,7 +226,8 @@ fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
 #[test]
 fn couches_stay_out_however_they_lie() {
     let (sin, cos) = 8.0_f64.to_radians().sin_cos();
-    let shapes: [(&str, fn() -> Paint); 5] = [
+    type Make = fn() -> Paint;
+    let shapes: [(&str, Make); 5] = [
         ("hollow", || couch(|p| [p.y - 70.0, p.x], AIR_HU)),
         ("touching", || couch(|p| [p.y - 58.0, p.x], FOAM)),
         ("above", || couch(|p| [-p.y - 62.0, p.x], FOAM)),

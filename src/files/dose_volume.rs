@@ -1,0 +1,101 @@
+//! A dose as a `.mha` volume in Gy that says of itself what it is worth, so that a partial dose or a preview is not taken for
+//! more once it is read again.
+
+use super::mha::{self, MhaError};
+use crate::case::{Dose, DoseStatus};
+use crate::geometry::Volume;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How the comment of a volume written here begins; the worth of the dose follows.
+const MARK: &str = "Beamsight: ";
+/// What ends the worth: no status and no caveat has it.
+const END: &str = " | ";
+
+/// Why a volume is no dose.
+#[derive(Debug, Error)]
+pub enum DoseVolumeError {
+    #[error(transparent)]
+    Mha(#[from] MhaError),
+    #[error("'{path}' has values down to {lowest}: this is no dose in Gy; is it a CT?")]
+    NoDose { path: PathBuf, lowest: f32 },
+}
+
+/// Writes a volume that belongs to a dose (`what`: the dose itself, its standard deviation) with what the dose is worth.
+///
+/// # Errors
+/// [`MhaError`].
+pub fn write_dose_volume(path: &Path, what: &str, volume: &Volume<f32>, dose: &Dose) -> Result<(), MhaError> {
+    let comment =
+        format!("{MARK}{}{END}{what} in Gy of '{}', not for clinical use", dose.worth(), dose.label);
+    mha::write_with_comment(path, volume, &comment)
+}
+
+/// Reads a dose in Gy: imported, or what it says of itself where that is less.
+///
+/// # Errors
+/// [`DoseVolumeError`].
+pub fn read_dose_volume(path: &Path) -> Result<Dose, DoseVolumeError> {
+    let (gy, comment) = mha::read_with_comment(path)?;
+    let lowest = gy.data().iter().copied().fold(f32::INFINITY, f32::min);
+    if lowest < -100.0 {
+        return Err(DoseVolumeError::NoDose { path: path.to_owned(), lowest });
+    }
+    let (own, caveats) = worth_of(&comment);
+    Ok(Dose {
+        gy: Arc::new(gy),
+        status: DoseStatus::Imported.worst(own),
+        label: path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        frame_of_reference_uid: String::new(),
+        receipt: None,
+        caveats,
+    })
+}
+
+/// What a comment says a dose is worth; final where it is another program's.
+fn worth_of(comment: &str) -> (DoseStatus, Vec<String>) {
+    let Some(rest) = comment.strip_prefix(MARK) else { return (DoseStatus::Final, Vec::new()) };
+    let worth = rest.split(END).next().unwrap_or(rest);
+    let (word, caveats) = worth.split_once(": ").unwrap_or((worth, ""));
+    let caveats = caveats.split(", ").filter(|c| !c.is_empty()).map(str::to_owned).collect();
+    // A word of a later version is no reason to trust the dose.
+    (DoseStatus::from_word(word).unwrap_or(DoseStatus::Failed), caveats)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Grid;
+    use glam::DVec3;
+
+    #[test]
+    fn a_dose_read_again_is_worth_no_more_than_it_was() {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [3, 3, 3]).expect("a grid");
+        let gy = Arc::new(Volume::new(Arc::new(grid), vec![1.0; 27]));
+        let path = std::env::temp_dir().join(format!("beamsight-dose-volume-{}.mha", std::process::id()));
+        let read_back = |status, caveats: &[&str]| {
+            let dose = Dose {
+                gy: Arc::clone(&gy),
+                status,
+                label: "Plan 'a | b'".to_owned(),
+                frame_of_reference_uid: String::new(),
+                receipt: None,
+                caveats: caveats.iter().map(|c| (*c).to_owned()).collect(),
+            };
+            write_dose_volume(&path, "dose", &dose.gy, &dose).expect("written");
+            read_dose_volume(&path).expect("read").worth()
+        };
+        assert_eq!(read_back(DoseStatus::Final, &[]), "imported");
+        assert_eq!(read_back(DoseStatus::Final, &["bolus"]), "imported: bolus");
+        assert_eq!(read_back(DoseStatus::Coarse, &[]), "coarse");
+        assert_eq!(
+            read_back(DoseStatus::Partial, &["2 of 3 beams", "table pitch 3 degrees"]),
+            "partial: 2 of 3 beams, table pitch 3 degrees"
+        );
+        assert_eq!(read_back(DoseStatus::Preview, &[&"long ".repeat(60)]).split(':').next(), Some("preview"));
+        mha::write(&path, &gy).expect("written");
+        assert_eq!(read_dose_volume(&path).expect("read").worth(), "imported");
+        std::fs::remove_file(&path).expect("removed");
+    }
+}
