@@ -1,7 +1,7 @@
 //! The body: outside of it nothing counts. Which one is chosen, and how one is found in a CT.
 
 use super::beam_job::mask_of;
-use crate::case::{Contour, Ct, Structure, StructureKind, StructureSet};
+use crate::case::{Contour, Ct, Remark, Structure, StructureKind, StructureSet};
 use crate::engine::{Stopped, Watch};
 use crate::geometry::{BodyOutline, LeftOut, Mask, MaskError, body_contours};
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ impl Body {
             return masked(structure, Vec::new());
         }
         match body_from_ct(ct, set, watch)? {
-            Some((made, remark)) => masked(&made, vec![remark]),
+            Some((made, remark)) => masked(&made, vec![remark.message]),
             None => Ok(all("no body contour and none to find")),
         }
     }
@@ -136,7 +136,7 @@ pub fn body_from_ct(
     ct: &Ct,
     set: &StructureSet,
     watch: &Watch,
-) -> Result<Option<(Structure, String)>, Stopped> {
+) -> Result<Option<(Structure, Remark)>, Stopped> {
     let found = body_contours(&ct.hu, SKIN_HU, &|_| !watch.is_cancelled()).ok_or(Stopped)?;
     let remark = remark_on(&found);
     let contours: Vec<Contour> =
@@ -149,12 +149,12 @@ pub fn body_from_ct(
 }
 
 /// That a body was made, and what of the image is outside of it.
-fn remark_on(found: &BodyOutline) -> String {
+fn remark_on(found: &BodyOutline) -> Remark {
     let made = format!(
         "the body was made from the CT (denser than {SKIN_HU} HU, couch and small things cut off); nothing outside it counts"
     );
     if found.left_out.is_empty() {
-        return format!("{made}, and nothing as dense is");
+        return Remark::note(format!("{made}, and nothing as dense lies there"), Vec::new());
     }
     let place = |part: &LeftOut| {
         let [low, high] = part.z_mm;
@@ -166,7 +166,7 @@ fn remark_on(found: &BodyOutline) -> String {
         let cm3: f64 = rest.iter().map(|part| part.volume_cm3).sum();
         places.push(format!("{} smaller parts of {cm3:.0} cm3 together", rest.len()));
     }
-    format!("{made}: left out are {}", places.join(", "))
+    Remark::warning(format!("{made}: left out are {}", places.join(", ")), Vec::new())
 }
 
 #[cfg(test)]

@@ -369,12 +369,12 @@ impl App {
     }
 
     /// Adds the body that was found.
-    pub(super) fn take_body(&mut self, found: Structure, remark: String) {
+    pub(super) fn take_body(&mut self, found: Structure, remark: Remark) {
         // Structures may have come since the CT was searched.
         let set = &self.state.case().structures;
         let (number, name) = (set.free_number(), set.free_name("BODY"));
         let structure = Structure { number, name, ..found };
-        self.state.notices.add(NoticeKind::Info, format!("{}: {remark}.", structure.name));
+        self.state.notices.add(NoticeKind::Info, format!("{}: {}.", structure.name, remark.message));
         self.apply(super::command::Command::Edit { edit: Edit::AddStructure(structure), gesture: None });
         self.state.selection = Selection::Structure(number);
     }

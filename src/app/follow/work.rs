@@ -78,7 +78,7 @@ pub enum Answer {
         side: Option<Side>,
     },
     /// The body found in the CT, and what to know about it.
-    Body(Structure, String),
+    Body(Structure, Remark),
     /// For the Register workspace.
     Register(RegisterAnswer),
 }
@@ -196,7 +196,7 @@ pub fn dvhs(work: &[DvhWork], dose: &Dose, watch: &Watch) -> Result<Vec<DvhAnswe
 }
 
 /// The body found in a CT.
-pub fn body(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<(Structure, String), String> {
+pub fn body(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<(Structure, Remark), String> {
     let found = body_from_ct(ct, set, watch).map_err(|e| e.to_string())?;
     found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
 }
@@ -366,7 +366,6 @@ pub fn open(
             let (made, remark) = made;
             let set = Arc::make_mut(&mut case.structures);
             set.structures.push(made);
-            let remark = Remark::warning(remark, Vec::new());
             set.remarks.push(remark.clone());
             case.remarks.push(remark);
         }
