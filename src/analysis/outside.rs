@@ -78,12 +78,8 @@ impl Outside {
 pub(super) fn outside_caveat(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<String> {
     let outside = ready.outside()?;
     let mm = outside.most_mm(&bundles(ready.patient().position, beam, sad_mm));
-    let of = if beam.name.is_empty() { String::new() } else { format!(" of beam '{}'", beam.name) };
-    (mm > MOST_MM).then(|| {
-        format!(
-            "up to {mm:.0} mm denser than {SKIN_HU} HU outside the body in the way{of} (a couch, a bolus, a part of the patient?): not counted"
-        )
-    })
+    let of = if beam.name.is_empty() { String::new() } else { format!(" (beam '{}')", beam.name) };
+    (mm > MOST_MM).then(|| format!("{mm:.0} mm of matter outside the body not counted{of}"))
 }
 
 /// Whether a beam meets anything as dense as skin in an image.

@@ -81,7 +81,8 @@ fn monitor_units_scale_the_dose_without_a_computation() {
 fn the_body_is_a_choice_that_the_dose_follows() {
     let mut w = window(small_case("body"));
     until(&mut w, "final dose", is_final);
-    assert!(said(&w).contains("made from the CT"), "{}", said(&w));
+    let remarks = &w.state().state.case().remarks;
+    assert!(remarks.iter().any(|r| r.message.contains("made from the CT")), "{remarks:?}");
     let made = |app: &App| app.state.jobs.finished.len();
     let choose = |w: &mut crate::harness::Window, body| {
         let settings = beamsight::app::follow::Settings { body, ..w.state().state.follow.settings.clone() };

@@ -124,7 +124,19 @@ fn check(app: &App, checked: &mut Vec<String>, context: &str) {
         assert_eq!(**want.grid(), **dose.gy.grid(), "{context}");
         let off = want.data().iter().zip(dose.gy.data()).map(|(a, b)| f64::from((a - b).abs()));
         let off = off.fold(0.0, f64::max) / most;
-        assert!(off < 1e-5, "{context}: a final dose is {:.3} % of the maximum off", 100.0 * off);
+        let what = format!(
+            "{:?} of {:?}, factor {:?}",
+            follow.shown,
+            plan.normalisation,
+            follow.normalisation_factor()
+        );
+        let max = f64::from(dose.max_gy());
+        assert!(
+            off < 1e-5,
+            "{context}: a final dose is {:.3} % of the maximum off ({most} Gy computed, {max} shown; {} by the command line): {what}",
+            100.0 * off,
+            whole.factor
+        );
         if plan.normalisation.is_some() {
             let (factor, _) = follow.normalisation_factor().expect("a factor");
             assert!((factor / whole.factor - 1.0).abs() < 1e-5, "{context}: {factor}, not {}", whole.factor);

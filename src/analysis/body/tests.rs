@@ -110,7 +110,7 @@ fn what_a_beam_meets_outside_the_body_is_said_and_its_dose_is_partial() {
         let got = computed(&PlanJob { engine, ..job(&thick, &set, BodyChoice::Drawn) });
         assert_eq!(got.dose.status, DoseStatus::Partial, "{engine:?}");
         let [caveat] = &got.dose.caveats[..] else { panic!("{:?}", got.dose.caveats) };
-        assert!(caveat.contains("32 mm denser than -350 HU outside the body"), "{caveat}");
+        assert!(caveat.contains("32 mm of matter outside the body not counted"), "{caveat}");
         assert!(caveat.contains("beam 'Front'"), "{caveat}");
         assert!(got.remarks.iter().any(|r| r.contains(caveat)), "{:?}", got.remarks);
     }

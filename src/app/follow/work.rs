@@ -15,7 +15,7 @@ use crate::app::recovery::Remembered;
 use crate::app::register::RegisterAnswer;
 use crate::app::state::{Origin, SeriesLine};
 use crate::app::unsaved::Work;
-use crate::case::{Beam, Case, Ct, Dose, Normalisation, Plan, Remark, Structure, StructureSet};
+use crate::case::{Beam, Case, Ct, Dose, DoseStatus, Normalisation, Plan, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::Watch;
 use crate::engine::cccs::Quality;
@@ -149,12 +149,16 @@ pub fn shown(work: &ShownWork, watch: &Watch) -> Result<ShownResult, String> {
     }
     let mut parts = work.parts.clone();
     let mut factor = 1.0;
+    // Of a beam by itself the normalisation makes what the whole plan is worth.
+    let mut normalised = (DoseStatus::Final, Vec::new());
     if let Some((wanted, mask)) = &work.normalisation {
         let sum = plan_dose(&work.label, &parts).map_err(|e| e.to_string())?;
         let dvh = Dvh::new(mask, &sum.gy, watch)
             .map_err(|e| format!("normalisation to {}: {e}", wanted.structure))?;
         factor = normalisation_factor(wanted, &dvh)
             .map_err(|e| format!("normalisation to {}: {e}", wanted.structure))?;
+        let whole = work.plan.iter().fold(sum, |sum, plan| as_whole_plan(plan, sum));
+        normalised = (whole.status, whole.caveats);
     }
     if let Some(index) = work.only {
         parts = vec![parts.swap_remove(index)];
@@ -164,10 +168,12 @@ pub fn shown(work: &ShownWork, watch: &Watch) -> Result<ShownResult, String> {
     }
     watch.check().map_err(|e| e.to_string())?;
     let dose = plan_dose(&work.label, &parts).map_err(|e| e.to_string())?;
-    let dose = match &work.plan {
+    let mut dose = match &work.plan {
         Some(plan) if work.only.is_none() => as_whole_plan(plan, dose),
         _ => dose,
     };
+    dose.status = dose.status.worst(normalised.0);
+    dose.caveats = caveats_of([&dose.caveats, &normalised.1]);
     let certainty = work.certainty.clone();
     Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor, certainty })
 }

@@ -189,6 +189,9 @@ fn round_length_mm(most: f64) -> f64 {
     step * power
 }
 
+/// So many of the things that limit a dose are named in a view.
+const MOST_LIMITS: usize = 2;
+
 /// What the dose on show is worth, and what 100 % means or that the colours are no dose. In every view that shows dose.
 pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
     let status = layer.dose.status;
@@ -206,8 +209,9 @@ pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
     };
     text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
     // What limits the dose stands over its status, as far as the view is wide; all of it is in the inspector.
-    let limits = layer.dose.caveats.iter().chain(&layer.trouble);
-    for (n, limit) in limits.enumerate() {
+    let limits: Vec<&String> = layer.trouble.iter().chain(&layer.dose.caveats).collect();
+    let more = (limits.len() > MOST_LIMITS).then(|| format!("and {} more", limits.len() - MOST_LIMITS));
+    for (n, limit) in limits.into_iter().take(MOST_LIMITS).chain(&more).enumerate() {
         let at = low - vec2(0.0, 32.0 + 15.0 * n as f32);
         let limit = elided(limit, ((rect.width() - 2.0 * MARGIN) / 6.5) as usize);
         text(painter, at, Anchor::Right, &limit, SMALL, colour);
