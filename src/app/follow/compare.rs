@@ -124,7 +124,7 @@ impl Follow {
             if index == on_show && plan.beams.len() > 1 && !self.is_monte_carlo() {
                 sources.extend(plan.beams.iter().filter(|b| is_computed(b)).map(|beam| {
                     let label = format!("Beam {} of {}", beam.name, plan.name);
-                    (Source::Beam(beam.number), label, self.beam_status(beam.number))
+                    (Source::Beam(beam.number), label, self.alone_status(plan, beam.number))
                 }));
             }
         }

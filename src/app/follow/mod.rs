@@ -148,9 +148,19 @@ impl Follow {
             (None, Some(_)) => DoseStatus::Partial,
             (None, None) => DoseStatus::Final,
         };
+        // The sum on show may be behind the beams.
+        let sum = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan);
+        let whole = sum.map_or(whole, |dose| whole.worst(dose.status));
         beams
             .map(|b| self.beam_status(b.number))
             .try_fold(whole, |worst, status| status.map(|s| worst.worst(s)))
+    }
+
+    /// What the dose of a beam by itself is worth: where the plan is normalised, no more than the plan.
+    pub(super) fn alone_status(&self, plan: &Plan, beam: u32) -> Option<DoseStatus> {
+        let own = self.beam_status(beam)?;
+        let plan = plan.normalisation.as_ref().map(|_| self.plan_status(plan).unwrap_or(DoseStatus::Stale));
+        Some(plan.map_or(own, |plan| own.worst(plan)))
     }
 
     /// Why the plan on show has no dose of its own.
@@ -228,7 +238,7 @@ impl Follow {
             if plan.beams.len() > 1 && !self.run.on {
                 for beam in plan.beams.iter().filter(|b| is_computed(b)) {
                     let label = format!("Beam {}", beam.name);
-                    choices.push((Shown::Beam(beam.number), label, self.beam_status(beam.number)));
+                    choices.push((Shown::Beam(beam.number), label, self.alone_status(plan, beam.number)));
                 }
             }
         }
