@@ -124,7 +124,7 @@ impl RunInputs {
 /// How sure a Monte Carlo dose is.
 #[derive(Clone, Debug)]
 pub struct Certainty {
-    /// Which run of this session.
+    /// Which run since the window was opened.
     pub run: u64,
     pub spread: Spread,
     /// Mean relative standard deviation where the dose is above half its maximum; none before the second batch.

@@ -74,7 +74,8 @@ impl Metric {
         !matches!(self, Self::MutualInformation | Self::RankCorrelation)
     }
 
-    /// Pictures of which less is alike show two things: noise, ramps and discs against a chest stay below it.
+    /// Pictures of which less is alike show two things. Right matches of the built-in chest gave 0.98 to 1.99, noise at most
+    /// 0.03; a ramp or a disc can be above it, and is mostly told by a search that stops at the end of its reach.
     pub fn least_of_a_match(self) -> f64 {
         match self {
             Self::Ncc | Self::RankCorrelation => 0.3,
