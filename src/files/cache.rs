@@ -13,19 +13,42 @@ pub fn cache_folder() -> Option<PathBuf> {
 }
 
 fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    if let Some(own) = variable(VARIABLE) {
-        return (!own.is_empty()).then(|| PathBuf::from(own));
+    PLACE.folder(variable)
+}
+
+const PLACE: OwnFolder =
+    OwnFolder { variable: VARIABLE, windows: "", macos: "Library/Caches", xdg: ["XDG_CACHE_HOME", ".cache"] };
+
+/// Where a folder of the program's own lies on each platform.
+pub(super) struct OwnFolder {
+    /// Names another folder; empty: there is none.
+    pub variable: &'static str,
+    /// Within the program's folder of local data.
+    pub windows: &'static str,
+    /// Within the home folder.
+    pub macos: &'static str,
+    /// The variable of the XDG rules, and what stands within the home folder for it.
+    pub xdg: [&'static str; 2],
+}
+
+impl OwnFolder {
+    pub fn folder(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+        if let Some(own) = variable(self.variable) {
+            return (!own.is_empty()).then(|| PathBuf::from(own));
+        }
+        // The XDG rules: a path that is not absolute is to be ignored.
+        let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        if cfg!(target_os = "windows") {
+            let local = named("LOCALAPPDATA")?.join("beamsight");
+            return Some(if self.windows.is_empty() { local } else { local.join(self.windows) });
+        }
+        let home = |within: &str| named("HOME").map(|home| home.join(within));
+        let platform = match cfg!(target_os = "macos") {
+            true => home(self.macos),
+            false => named(self.xdg[0]).or_else(|| home(self.xdg[1])),
+        };
+        platform.map(|folder| folder.join("beamsight"))
     }
-    // The XDG rules: a path that is not absolute is to be ignored.
-    let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let platform = if cfg!(target_os = "windows") {
-        named("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        named("HOME").map(|home| home.join("Library/Caches"))
-    } else {
-        named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))
-    };
-    platform.map(|folder| folder.join("beamsight"))
 }
 
 #[cfg(test)]

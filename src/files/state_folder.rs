@@ -1,5 +1,6 @@
 //! The user's own folder for what the program remembers from run to run: unsaved work, recent cases.
 
+use super::cache::OwnFolder;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -15,19 +16,13 @@ pub fn state_folder() -> Option<PathBuf> {
 }
 
 fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    if let Some(own) = variable(VARIABLE) {
-        return (!own.is_empty()).then(|| PathBuf::from(own));
-    }
-    // The XDG rules: a path that is not absolute is to be ignored.
-    let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if cfg!(target_os = "windows") {
-        named("LOCALAPPDATA").map(|local| local.join("beamsight").join("state"))
-    } else if cfg!(target_os = "macos") {
-        named("HOME").map(|home| home.join("Library/Application Support/beamsight"))
-    } else {
-        let state = named("XDG_STATE_HOME").or_else(|| named("HOME").map(|home| home.join(".local/state")));
-        state.map(|state| state.join("beamsight"))
-    }
+    let place = OwnFolder {
+        variable: VARIABLE,
+        windows: "state",
+        macos: "Library/Application Support",
+        xdg: ["XDG_STATE_HOME", ".local/state"],
+    };
+    place.folder(variable)
 }
 
 /// Makes a folder that only its owner may look into, with the folders on the way; one that is there is closed to others.

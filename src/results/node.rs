@@ -91,6 +91,11 @@ impl<I: Clone + PartialEq, R> Node<I, R> {
         ask
     }
 
+    /// Whether there is nothing to find out about these inputs: they were asked for last, or are known to fail.
+    pub fn is_settled_for(&self, inputs: &I) -> bool {
+        self.asked.as_ref() == Some(inputs) || self.failure.as_ref().is_some_and(|(i, _)| i == inputs)
+    }
+
     /// The request made last has failed.
     pub fn failed(&mut self, why: &str) {
         if let Some(inputs) = self.asked.clone() {

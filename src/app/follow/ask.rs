@@ -155,6 +155,10 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
         let full = BeamInputs::of(&patient_inputs, plan, beam, &follow.settings);
         let has_full = wanted.have.as_ref().is_some_and(|(have, _)| *have == full);
         let now = BeamInputs { preview: preview && !has_full, ..full };
+        if wanted.is_settled_for(&now) {
+            wanted.now = Some(now);
+            continue;
+        }
         if let Some(why) = contradiction(plan, beam, ct) {
             wanted.failure = Some((now.clone(), format!("Not computed: {why}.")));
             wanted.now = Some(now);
@@ -212,6 +216,10 @@ fn run(state: &mut State, worker: &Worker<Answer>, moving: bool) {
         return;
     }
     let wanted = &mut follow.run.wanted;
+    if wanted.is_settled_for(&now) {
+        wanted.now = Some(now);
+        return;
+    }
     let contradicts = |beam: &Beam| Some(format!("Not computed: {}.", contradiction(plan, beam, ct)?));
     let wrong = plan.beams.iter().filter(|b| is_computed(b)).find_map(contradicts);
     if let Some(why) = wrong.or_else(|| follow.patient.failure().map(str::to_owned)) {

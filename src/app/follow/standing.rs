@@ -2,7 +2,7 @@
 //! change and every report, in this one place.
 
 use super::{Follow, ShownResult, fingerprints};
-use crate::analysis::{contradiction, is_computed};
+use crate::analysis::is_computed;
 use crate::app::compare::Side;
 use crate::app::state::State;
 use crate::case::Dose;
@@ -96,15 +96,12 @@ impl State {
                     .then(|| "The case has no such dose any more.".to_owned());
             }
         };
-        let (plan, ct) = (self.plan()?, case.ct.as_ref()?);
+        let plan = self.plan().filter(|_| case.ct.is_some())?;
         if let Some(why) = follow.patient.failure() {
             return Some(why.to_owned());
         }
         let counts = |number| plan.normalisation.is_some() || only.is_none_or(|n| n == number);
         for beam in plan.beams.iter().filter(|b| is_computed(b) && counts(b.number)) {
-            if let Some(why) = contradiction(plan, beam, ct) {
-                return Some(format!("Not computed: {why}."));
-            }
             let failure = follow.beams.get(&beam.number).and_then(|n| n.failure());
             if let Some(why) = failure.filter(|_| !follow.run.on) {
                 return Some(why.to_owned());
