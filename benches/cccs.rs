@@ -4,7 +4,7 @@
 //! no line with energy passes) times the directions. A GPU of 2012 needed 3.4 to 4.2 (Xiao 2012).
 
 use beamsight::case::{Beam, Jaws};
-use beamsight::engine::Watch;
+use beamsight::engine::JobControl;
 use beamsight::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
 use beamsight::engine::cpu::cccs::beam_dose;
 use beamsight::geometry::{Grid, PatientPosition, Volume};
@@ -46,7 +46,7 @@ fn main() {
 /// (ms of transport, ms in all, the dose).
 fn run(request: &DoseRequest) -> (f64, f64, BeamDose) {
     let start = Instant::now();
-    let dose = beam_dose(request, &Watch::new()).expect("a dose");
+    let dose = beam_dose(request, &JobControl::new()).expect("a dose");
     let all = start.elapsed().as_secs_f64() * 1000.0;
     let transport = dose.receipt.phases_ms.iter().filter(|(n, _)| n == "transport").map(|(_, ms)| ms).sum();
     (transport, all, dose)

@@ -90,12 +90,12 @@ __device__ inline void find_sends(Lines& lines, const March& march, const Headin
         square = fmaf(ray[axis], ray[axis], square);
     }
     float steps = steps_of(along * rsqrtf(fmaxf(square, 1e-12f)));
-    bool known = own.primary != NO_MIX;
+    bool known = has_mix(own);
     Mix mix = {known ? own.primary : 0.0f, known ? own.scatter : 0.0f};
     if (!FAINT) {
         // That of the middle, where it is much the same.
         int far_cell = slab.far_slab + round_ring(entry + slab.far, march.plane);
-        if (density_list[far_cell] < 0.0f) {
+        if (is_releasing(density_list[far_cell])) {
             Mix far = source_list[far_cell].mix;
             mix = fabsf(far.primary - mix.primary) <= MIX_KEPT ? far : mix;
         }
@@ -168,7 +168,7 @@ __device__ inline void transport(const March* __restrict__ marches, const int mo
             if (expected) {
                 early = source_list[cell[0]];
             }
-            if (any_lane(fminf(fminf(here[0], here[1]), here[2]) < 0.0f)) {
+            if (any_lane(is_releasing(fminf(fminf(here[0], here[1]), here[2])))) {
 #pragma unroll
                 for (int n = 0; n < MOST_VISITS; ++n) {
                     if (n > 0 && n >= slab.visits) {
@@ -176,26 +176,26 @@ __device__ inline void transport(const March* __restrict__ marches, const int mo
                     }
                     // Nothing was written down for others.
                     Source source = nothing;
-                    if (here[n] < 0.0f) {
+                    if (is_releasing(here[n])) {
                         source = n == 0 && expected ? early : source_list[cell[n]];
                     }
                     bool kept_for = step < lines.until && (FAINT || fabsf(source.mix.primary - lines.mix) <= MIX_KEPT);
                     bool thin = false;
-                    if (any_lane(here[n] < 0.0f && (!kept_for || (THIN && is_thin(source))))) {
+                    if (any_lane(is_releasing(here[n]) && (!kept_for || (THIN && is_thin(source))))) {
                         if (THIN) {
                             thin = any_lane(is_thin(source));
-                            source.scatter = fabsf(source.scatter);
+                            source.scatter = scatter_of(source);
                         }
-                        if (!THIN || any_lane(source.mix.primary != NO_MIX && !kept_for)) {
+                        if (!THIN || any_lane(has_mix(source.mix) && !kept_for)) {
                             // Behind a wall a line is elsewhere.
-                            int entry = (here[0] == WALL ? cell[n] : cell[0]) - slab_cell;
+                            int entry = (is_wall(here[0]) ? cell[n] : cell[0]) - slab_cell;
                             // Not the slab at hand: what else stands there is read only now.
                             find_sends<FAINT>(lines, march, heading, *way, table, density_list, source_list, source.mix, entry,
                                               *scale);
                         }
                     }
-                    lines.until = here[n] == WALL ? 0 : lines.until;
-                    float exponent = fabsf(here[n]) * slab.exponent[n];
+                    lines.until = is_wall(here[n]) ? 0 : lines.until;
+                    float exponent = density_of(here[n]) * slab.exponent[n];
                     float stays = thin ? carry_through_thin(lines.line, exponent, source, lines.sends)
                                        : carry(lines.line, exponent, source, lines.sends);
                     deposit_at(deposit_list + cell[n], __float2int_rn(stays));

@@ -13,7 +13,7 @@ constexpr int TERMS = 9;
 constexpr float SLOWEST_PER_CM = 0.04f;
 constexpr int SCATTER_END = 5;   // terms 0 to 4 are the scatter's,
 constexpr int PRIMARY_FIRST = 3; // 3 to 8 the primary's
-// As in engine/cccs/angles.rs.
+// As in engine/jobs/cccs/angles.rs.
 constexpr int ANGLES = 97;
 constexpr float STEP_DEG = 1.875f;
 // Rows of the table for each step of that.
@@ -35,10 +35,14 @@ struct March {
     float from_mm[3];    // the radiation source, from the centre of voxel (0, 0, 0)
 };
 
-// Nothing gets through a wall. Voxels that release have their density negated.
+// What a laid-out density says besides its size: nothing gets through a wall, and a voxel that releases has its density negated.
 constexpr float WALL = 1e30f;
+__device__ inline bool is_wall(float laid) { return laid == WALL; }
+__device__ inline bool is_releasing(float laid) { return laid < 0.0f; }
+__device__ inline float density_of(float laid) { return fabsf(laid); }
+__device__ inline float laid_density(float density, bool releasing) { return releasing ? -density : density; }
 
-// What a channel sends along a line at one angle, per sr (engine/cccs/angles.rs), near and deep: the sum of amplitudes over
+// What a channel sends along a line at one angle, per sr (engine/jobs/cccs/angles.rs), near and deep: the sum of amplitudes over
 // EXPONENT_PER_CM, then amplitudes over decay constants. From step to step by straight lines.
 struct __align__(16) Coefficients {
     float primary_sum[2];
@@ -62,6 +66,7 @@ struct Mix {
 };
 // Where nothing is released.
 constexpr float NO_MIX = 1e30f;
+__device__ inline bool has_mix(const Mix& mix) { return mix.primary != NO_MIX; }
 
 // What a voxel releases as lines meet it: all of the primary and all of the scatter, which has a minus sign, zero or not, where the
 // voxel is thin.
@@ -108,6 +113,8 @@ struct Scale {
 };
 
 __device__ inline bool is_thin(const Source& source) { return __float_as_int(source.scatter) < 0; }
+__device__ inline float scatter_of(const Source& source) { return fabsf(source.scatter); }
+__device__ inline float laid_scatter(float scatter, bool thin) { return thin ? -scatter : scatter; }
 
 // What stays is added up in units of the greatest release x a density over a 32-bit integer's range: the greatest density, with as much
 // again to spare, but no less than this, so that what is little in water is as little beside bone and metal.
@@ -201,7 +208,7 @@ __device__ inline void add_piece(Pieces& pieces, const int cell[2], double from,
     }
 }
 
-// As LatticeWalk of engine/cccs/walk.rs.
+// As LatticeWalk of engine/jobs/cccs/walk.rs.
 __device__ inline void walk_slab(Pieces& pieces, const double start[2], const double per_slab[2], int step, double path_cm)
 {
     int cell[2];

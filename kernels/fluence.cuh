@@ -48,7 +48,7 @@ constexpr int STEPS_PER_SIGMA = 128;
 constexpr int NORMAL_STEPS = 2 * 6 * STEPS_PER_SIGMA;
 constexpr float FIRST_PLANE_MM = -200.0f, PLANE_STEP_MM = 200.0f;
 constexpr int PLANES = 3;
-// Of fluence.rs and of engine/cccs/angles.rs.
+// Of fluence.rs and of engine/jobs/cccs/angles.rs.
 constexpr float COARSE_MM = 4.0f;
 constexpr int TILTS = 17;
 

@@ -30,7 +30,7 @@ struct Criterion {
     int local;
 };
 
-// NaNs that say why: as in engine/gamma/result.rs.
+// NaNs that say why: as in engine/jobs/gamma/result.rs.
 #define LEFT_OUT 0x7fc00000
 #define OUTSIDE 0x7fc00001
 #define UNDEFINED 0x7fc00002

@@ -1,5 +1,5 @@
 // Gamma's geometry: squared distances from a point to the simplices of a cell of doses (Ju 2008), that of
-// engine/gamma/simplex.rs function for function, and of engine/cpu/gamma/star.rs: the same answer to rounding.
+// engine/jobs/gamma/simplex.rs function for function, and of engine/cpu/gamma/star.rs: the same answer to rounding.
 
 #pragma once
 

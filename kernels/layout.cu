@@ -6,7 +6,7 @@
 
 #include "cccs.cuh"
 
-// Tilts of rays for which there are factors, each way: TILTS of engine/cccs/angles.rs.
+// Tilts of rays for which there are factors, each way: TILTS of engine/jobs/cccs/angles.rs.
 constexpr int TILTS = 17;
 
 // Finds the greatest release and density.
@@ -61,7 +61,7 @@ struct Laid {
 __device__ inline Laid laid_of(float density, float thin, float primary, float scatter)
 {
     bool is_thin = density < thin;
-    return {is_thin || primary + scatter > 0.0f ? -density : density, primary, is_thin ? -scatter : scatter};
+    return {laid_density(density, is_thin || primary + scatter > 0.0f), primary, laid_scatter(scatter, is_thin)};
 }
 
 // The two parts of what a voxel releases. The faint one has factors by tilt, which make it as much along its directions as
@@ -97,7 +97,7 @@ __device__ inline void lay(const Part& part, int to, const Laid& laid, const Mix
 {
     part.density[to] = laid.density;
     // Nobody reads others.
-    if (laid.density < 0.0f) {
+    if (is_releasing(laid.density)) {
         part.source[to] = {laid.primary, laid.scatter, mix};
     }
 }
@@ -189,7 +189,7 @@ layout_releasing(const March march, const float thin, const Source* __restrict__
 #pragma unroll
         for (int n = 0; n < CELLS; ++n) {
             of[n] = n < voxels ? of[n] : WALL;
-            bool releases = of[n] < 0.0f;
+            bool releases = is_releasing(of[n]);
             if (releases && of[n] > -thin) {
                 releases = source[cell + n].primary - source[cell + n].scatter > 0.0f;
             }

@@ -1,6 +1,6 @@
 // What is counted, not summed: the joint histogram of X-ray and DRR with its mutual information, and the ranks of the DRR's
 // values with the products that a rank correlation is made of. For the pose search, of DRRs that never leave the card.
-// `src/engine/slopes/{information,rank}.rs` is the same on the CPU.
+// `src/engine/jobs/slopes/{information,rank}.rs` is the same on the CPU.
 //
 // All counts are whole numbers, so that equal runs are equal to the bit whatever the order of the threads.
 

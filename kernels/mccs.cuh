@@ -1,4 +1,4 @@
-// What the kernels of Monte Carlo convolution/superposition share: tables as `engine/mccs/tables.rs` has them, field for field,
+// What the kernels of Monte Carlo convolution/superposition share: tables of `engine/jobs/mccs/tables.rs`, field for field,
 // random numbers, and the walk of an even lattice (`geometry/even_walk.rs`).
 
 #pragma once
@@ -72,7 +72,7 @@ struct __align__(16) Ray {
     unsigned what; // group << 16 | cone << 8 | what its energy is multiplied by beyond the near radius
 };
 
-// Philox4x32-10 (engine/mccs/philox.rs).
+// Philox4x32-10 (engine/jobs/mccs/philox.rs).
 __device__ inline uint4 philox(uint4 counter, unsigned key0, unsigned key1)
 {
 #pragma unroll

@@ -1,8 +1,8 @@
-// What thin lines of the collapsed cone misplace next to where energy is released: engine/cccs/near.rs.
+// What thin lines of the collapsed cone misplace next to where energy is released: engine/jobs/cccs/near.rs.
 
 #include "cccs.cuh"
 
-// As in engine/cccs/near.rs: voxels to each side; voxels on the way of an offset, at most; what is denser counts as this
+// As in engine/jobs/cccs/near.rs: voxels to each side; voxels on the way of an offset, at most; what is denser counts as this
 // dense; powers of the density; offsets within reach; offsets that never get more than this part are left out; places to each
 // side of a voxel's face over which the mean is taken.
 constexpr int NEAR_REACH = 3;
@@ -320,15 +320,15 @@ __device__ inline float received_over(const March& march, const Receiver& to, co
                          && (unsigned)(to.column + entry.from[0]) < (unsigned)march.columns
                          && (unsigned)(to.row + entry.from[1]) < (unsigned)march.across);
         float from = there ? __ldg(density + from_cell) : 0.0f;
-        if (!any_lane(from < 0.0f)) {
+        if (!any_lane(is_releasing(from))) {
             continue;
         }
-        if (from < 0.0f) {
+        if (is_releasing(from)) {
             // The ends count half.
             float mean = 0.5f * (to.density - from);
 #pragma unroll
             for (int step = 1; step < STEPS; ++step) {
-                mean += fabsf(__ldg(density + to.at + entry.way[step]));
+                mean += density_of(__ldg(density + to.at + entry.way[step]));
             }
             mean = fminf(mean * (1.0f / STEPS), NEAR_DENSEST);
             float4 powers = table[to.table_row + entry.table_row];

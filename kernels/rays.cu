@@ -73,12 +73,12 @@ __device__ inline void send_ray(const RayVoxels& voxels, const Heading& heading,
     Line line = {};
     auto visit = [&](int voxel, float from_alpha, float to_alpha) {
         float here = __ldg(density + voxel);
-        bool releases = here < 0.0f;
+        bool releases = is_releasing(here);
         // A ray without energy is only walked.
         if (here == 0.0f || !(releases || line.sum > 0.0f)) {
             return;
         }
-        float exponent = fabsf(here) * (to_alpha - from_alpha) * exponent_per_alpha;
+        float exponent = density_of(here) * (to_alpha - from_alpha) * exponent_per_alpha;
         float stays;
         if (releases) {
             int in_plane = voxel % voxels.grid.stride_z;

@@ -1,5 +1,13 @@
-// The voxel walk on the GPU: which voxels a straight ray passes, and between which alphas. The one definition for every
-// CUDA kernel; `src/geometry/walk.rs` is the same on the CPU.
+// The walk of a ray from a point source on a card: which voxels it passes, and between which alphas.
+//
+//   walk                        kernels            why
+//   walk_nested, all axes       drr.cu, path.cu    exact, any grid with uneven planes
+//   walk_nested, two axes       path.cu            rays of a column cross its planes at the same alphas (columns)
+//   walk_*, a line by itself    rays.cu            the walks that Xiao 2012 compares; `bench cccs --walk`
+//   EvenWalk (mccs.cuh)         mccs.cu            rays from anywhere, on an even lattice: no table of planes
+//   pieces of a slab (cccs.cuh) cccs.cu, near.cu   parallel lines are alike: one walk does for a direction
+//
+// `src/geometry/walk.rs` has the table of the CPU's.
 //
 // It is the 3D-DDA of Xiao et al., Med. Phys. 2012 (Algorithm 1, `walk_nested`; Algorithm 2, `walk_branch_free`) on grids
 // whose z planes may be uneven, stepping as in de Greef et al., Med. Phys. 36:4095, 2009 (appendix), planes in constant

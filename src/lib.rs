@@ -1,19 +1,4 @@
-//! Beamsight: a radiotherapy viewer in which the dose follows the gantry. Not for clinical use.
-//!
-//! The map, from the ground up; each room may use those above it in this list and never one below:
-//!
-//! * [`input`]: what comes from outside: regular files alone, a budget of memory, decoders fenced in, words without controls.
-//! * [`geometry`]: grids, volumes, rays, the voxel walk, IEC 61217 and the patient frame.
-//! * [`case`]: what a planner works on: CT, structures, plan, dose; edits as values.
-//! * [`files`]: case <-> everything on disk but DICOM (MetaImage, plan.toml, PNG, demo cases). [`dicom`]: case <-> DICOM.
-//! * [`open`]: CASE (a folder, a file, a volume, a session, a demo) -> a case, from these two.
-//! * [`physics`]: why dose lands where it does: density, attenuation, spectrum, kernels, machine, fluence.
-//! * [`engine`]: the jobs over a patient's voxels, each written once per device.
-//! * [`worker`]: the thread that owns the devices: jobs, slots, progress, cancellation.
-//! * [`analysis`]: DVH and plan figures.
-//! * [`registration`]: X-rays against DRRs: metrics and the pose search.
-//! * [`results`]: what follows from a case, and what each result answers.
-//! * [`app`]: the window. [`cli`]: the same jobs without one.
+#![doc = include_str!("../ARCHITECTURE.md")]
 //!
 //! # Invariants
 //!
@@ -42,3 +27,10 @@ pub mod physics;
 pub mod registration;
 pub mod results;
 pub mod worker;
+
+#[cfg(test)]
+#[path = "../tests/common/conforms.rs"]
+mod conforms;
+#[cfg(test)]
+#[path = "../tests/common/skip.rs"]
+mod skip;

@@ -139,7 +139,7 @@ impl OpenError {
     /// Whether it is no fault but the answer to a wish to stop.
     pub fn is_stop(&self) -> bool {
         match self {
-            Self::Dicom(DicomError::Stopped) | Self::DemoWrite(WriteError::Stopped) => true,
+            Self::Dicom(DicomError::Cancelled) | Self::DemoWrite(WriteError::Cancelled) => true,
             Self::SessionCase { source, .. } => source.is_stop(),
             _ => false,
         }

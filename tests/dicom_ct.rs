@@ -587,7 +587,7 @@ fn a_read_stops_when_told() {
     for k in 0..4u32 {
         folder.put(&format!("s{k}"), &slice(k, f64::from(k), 0));
     }
-    assert!(matches!(scan(&folder.0, &|_| false), Err(DicomError::Stopped)));
+    assert!(matches!(scan(&folder.0, &|_| false), Err(DicomError::Cancelled)));
     let catalogue = catalogue(&folder);
-    assert!(matches!(load(&catalogue, Choice::default(), &|_| false), Err(DicomError::Stopped)));
+    assert!(matches!(load(&catalogue, Choice::default(), &|_| false), Err(DicomError::Cancelled)));
 }

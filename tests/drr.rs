@@ -2,7 +2,7 @@
 
 use beamsight::case::Pose;
 use beamsight::engine::drr::{DrrRequest, Integrator, Pixels, Region, Spread, drr};
-use beamsight::engine::{Compute, Watch};
+use beamsight::engine::{Compute, JobControl};
 use beamsight::geometry::walk::{self, Planes};
 use beamsight::geometry::{Grid, ImagingSetup, PatientPosition, Projection, Volume};
 use glam::{DMat3, DVec3, EulerRot};
@@ -41,7 +41,7 @@ fn request(attenuation: &Arc<Volume<f32>>, projection: Projection, integrator: I
 }
 
 fn integrals(request: &DrrRequest) -> Vec<f64> {
-    let answer = drr(request, &Compute::Cpu, &Watch::new()).expect("an image");
+    let answer = drr(request, &Compute::Cpu, &JobControl::new()).expect("an image");
     answer.integrals.into_iter().map(f64::from).collect()
 }
 
@@ -288,10 +288,11 @@ fn some_pixels_are_those_of_the_whole_image_bit_for_bit() {
         Pixels::List(Arc::new(vec![2490, 0, 77, 77, 1200])),
     ];
     for integrator in [Integrator::Exact, TRILINEAR, steps_of(0.77)] {
-        let whole = drr(&request(&volume, p, integrator), &Compute::Cpu, &Watch::new()).expect("an image");
+        let whole =
+            drr(&request(&volume, p, integrator), &Compute::Cpu, &JobControl::new()).expect("an image");
         for pixels in &parts {
             let some = DrrRequest { pixels: pixels.clone(), ..request(&volume, p, integrator) };
-            let some = drr(&some, &Compute::Cpu, &Watch::new()).expect("an image");
+            let some = drr(&some, &Compute::Cpu, &JobControl::new()).expect("an image");
             assert_eq!(some.indices.len(), some.integrals.len());
             for (&pixel, got) in some.indices.iter().zip(&some.integrals) {
                 assert_eq!(got.to_bits(), whole.integrals[pixel as usize].to_bits(), "{pixels:?} {pixel}");
@@ -374,8 +375,9 @@ fn what_cannot_be_asked_for_is_said() {
     let volume = speckled();
     let p = setup(0.0, 0.0).projection().expect("a geometry");
     let good = request(&volume, p, Integrator::Exact);
-    let error =
-        |request: DrrRequest| drr(&request, &Compute::Cpu, &Watch::new()).expect_err("refused").to_string();
+    let error = |request: DrrRequest| {
+        drr(&request, &Compute::Cpu, &JobControl::new()).expect_err("refused").to_string()
+    };
     assert!(error(DrrRequest { poses: Vec::new(), ..good.clone() }).contains("pose"));
     assert!(
         error(DrrRequest { poses: vec![Pose::new([f64::NAN; 3], [0.0; 3])], ..good.clone() })
@@ -385,9 +387,9 @@ fn what_cannot_be_asked_for_is_said() {
     assert!(error(DrrRequest { integrator: steps_of(1e-9), ..good.clone() }).contains("step"));
     let region = Region { column: 53, row: 0, columns: 1, rows: 1 };
     assert!(error(DrrRequest { pixels: Pixels::Region(region), ..good.clone() }).contains("53 x 47"));
-    let watch = Watch::new();
-    watch.cancel();
-    assert!(drr(&good, &Compute::Cpu, &watch).is_err());
+    let control = JobControl::new();
+    control.cancel();
+    assert!(drr(&good, &Compute::Cpu, &control).is_err());
 }
 
 /// Nothing is seen of a volume behind the source or beyond the image, and the receipt says so.
@@ -404,7 +406,7 @@ fn a_volume_out_of_sight_is_remarked_on() {
         for integrator in [Integrator::Exact, TRILINEAR] {
             let request =
                 DrrRequest { poses: vec![Pose::new(pose, [0.0; 3])], ..request(&volume, p, integrator) };
-            let answer = drr(&request, &Compute::Cpu, &Watch::new()).expect("an image");
+            let answer = drr(&request, &Compute::Cpu, &JobControl::new()).expect("an image");
             assert!(
                 answer.receipt.warnings.iter().any(|w| w.contains(words)),
                 "{:?}",

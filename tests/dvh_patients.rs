@@ -6,7 +6,7 @@ mod opened;
 
 use beamsight::analysis::Dvh;
 use beamsight::case::Structure;
-use beamsight::engine::Watch;
+use beamsight::engine::JobControl;
 use beamsight::geometry::{Grid, Mask};
 use glam::DVec3;
 use opened::open;
@@ -38,7 +38,7 @@ fn openkbp_doses_are_the_published_ones() {
     assert!((dose.max_gy() - 73.769).abs() < 6e-4, "{}", dose.max_gy());
     let dvh = |name: &str| {
         let mask = whole_voxels(case.structures.by_name(name).unwrap(), grid);
-        Dvh::new(&mask, &dose.gy, &Watch::new()).unwrap()
+        Dvh::new(&mask, &dose.gy, &JobControl::new()).unwrap()
     };
     for (name, cm3, mean_gy) in [
         ("PTV70", 281.18, 70.699),
@@ -71,7 +71,7 @@ fn the_greatest_dose_of_thick_planes_is_read() {
     let grid = case.ct.as_ref().unwrap().hu.grid();
     let big = whole_voxels(case.structures.by_name("Big").unwrap(), grid);
     for dose in case.doses.iter().filter(|dose| dose.max_gy() > 0.0) {
-        let d = Dvh::new(&big, &dose.gy, &Watch::new()).unwrap();
+        let d = Dvh::new(&big, &dose.gy, &JobControl::new()).unwrap();
         println!(
             "greatest voxel {:.3} Gy, Dmax {:.3} Gy, mean {:.3} Gy",
             dose.max_gy(),

@@ -5,7 +5,7 @@ mod common;
 use beamsight::case::{PixelMeaning, Placement, Pose, Radiograph};
 use beamsight::dicom::{Choice, DicomError, load, read_radiograph, scan};
 use beamsight::engine::drr::{DrrRequest, Integrator, Pixels, drr};
-use beamsight::engine::{Compute, Watch};
+use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::{AttenuationCurve, CurveKind, HuTable};
 use common::patient_case;
 use glam::DVec3;
@@ -148,7 +148,7 @@ fn drrs_of_a_planning_system_lie_where_ours_do() {
             integrator: Integrator::Trilinear { step_mm: Some(1.0) },
             pixels: Pixels::All,
         };
-        let ours = drr(&request, &Compute::Cpu, &Watch::new()).expect("a DRR").integrals;
+        let ours = drr(&request, &Compute::Cpu, &JobControl::new()).expect("a DRR").integrals;
         let size = [projection.columns(), projection.rows()];
         let (theirs, ours) = (edges(&image.values, size), edges(&ours, size));
         println!("front and back of the block at columns {theirs:?} there, {ours:?} here");

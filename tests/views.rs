@@ -10,7 +10,7 @@ use beamsight::app::view::{
 use beamsight::case::{Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, StructureKind, StructureSet};
 use beamsight::engine::cccs::DoseTo;
 use beamsight::engine::mccs::{DIRECTIONS, MccsRequest, Next, Until, Variant, refine};
-use beamsight::engine::{Compute, Watch};
+use beamsight::engine::{Compute, JobControl};
 use beamsight::geometry::{Grid, Mask, PatientPosition, Volume};
 use beamsight::physics::{Machine, Material, Patient};
 use eframe::egui;
@@ -220,7 +220,7 @@ fn sphere_set(grid: &Arc<Grid>, centre: DVec3, radius: f64) -> (Arc<StructureSet
         number: 1,
         kind: StructureKind::Ptv,
         colour: Rgb([0, 255, 0]),
-        contours,
+        contours: contours.into(),
         points_mm: Vec::new(),
     };
     let set = StructureSet { structures: vec![structure], ..StructureSet::default() };
@@ -438,7 +438,7 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         variant: Variant::Own,
         show_every: Duration::from_secs(3600),
     };
-    let run = refine(&request, &Compute::Cpu, &Watch::new(), &mut |_| Next::GoOn).expect("a dose");
+    let run = refine(&request, &Compute::Cpu, &JobControl::new(), &mut |_| Next::GoOn).expect("a dose");
     let dose = Dose {
         gy: run.gy.clone(),
         status: run.status,

@@ -5,12 +5,26 @@ use super::body::Body;
 use super::outside::{Outside, meets_matter, outside_caveat};
 use crate::case::{Beam, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
-use crate::engine::{CudaError, Watch, Wish};
+use crate::engine::{CudaError, DeviceChoice, JobControl};
 use crate::geometry::{Grid, GridError, Mask, MaskError};
 use crate::physics::{BodyMismatch, HuTable, Machine, MachineError, Patient};
 use glam::DVec3;
 use std::sync::Arc;
 use thiserror::Error;
+
+/// Beam doses are computed for so many monitor units and scaled, so that changing the monitor units needs no
+/// computation.
+pub const UNIT_MU: f64 = 100.0;
+
+/// The beam that is computed for a beam of a plan: with the unit monitor units and its machine.
+pub fn unit_beam(plan: &Plan, beam: &Beam) -> Beam {
+    Beam { mu: UNIT_MU, machine: Some(plan.machine_of(beam).to_owned()), ..beam.clone() }
+}
+
+/// How often a beam's dose for [`UNIT_MU`] counts in the dose of all fractions.
+pub fn times(plan: &Plan, beam: &Beam) -> f64 {
+    f64::from(plan.fractions) * beam.mu / UNIT_MU
+}
 
 /// A dose on a coarser grid than this is no final one, mm.
 pub const DEFAULT_GRID_MM: f64 = 2.5;
@@ -78,7 +92,7 @@ pub struct Computation {
     /// Spacing of the dose grid, mm.
     pub grid_mm: f64,
     /// Where it is computed.
-    pub device: Wish,
+    pub device: DeviceChoice,
 }
 
 impl Default for Computation {
@@ -87,7 +101,7 @@ impl Default for Computation {
             quality: Quality::default(),
             dose_to: DoseTo::default(),
             grid_mm: DEFAULT_GRID_MM,
-            device: Wish::Auto,
+            device: DeviceChoice::Auto,
         }
     }
 }
@@ -114,7 +128,7 @@ pub fn dose_of_beam(
     beam: &Beam,
     machine: &str,
     how: Computation,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Dose, BeamJobError> {
     let machine = Machine::resolve(machine)?;
     let image = ready.patient.mass_density_g_cm3.grid();
@@ -133,7 +147,7 @@ pub fn dose_of_beam(
         quality: how.quality,
         dose_to: how.dose_to,
     };
-    let answer = beam_dose(&request, &how.device.resolve()?, watch)?;
+    let answer = beam_dose(&request, &how.device.resolve()?, control)?;
     let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);
@@ -240,11 +254,11 @@ pub fn why_left_out(plan: &Plan) -> Vec<String> {
 ///
 /// # Errors
 /// [`MaskError`].
-pub fn mask_of(grid: &Arc<Grid>, structure: &Structure, watch: &Watch) -> Result<Mask, MaskError> {
+pub fn mask_of(grid: &Arc<Grid>, structure: &Structure, control: &JobControl) -> Result<Mask, MaskError> {
     let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
     let progress = |done: f32| {
-        watch.report(done);
-        !watch.is_cancelled()
+        control.report(done);
+        !control.is_cancelled()
     };
     Mask::from_contours(grid, &contours, &progress)
 }

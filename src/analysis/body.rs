@@ -1,8 +1,8 @@
 //! The body: outside of it nothing counts. Which one is chosen, and how one is found in a CT.
 
 use super::beam_job::mask_of;
-use crate::case::{Contour, Ct, Remark, Structure, StructureKind, StructureSet};
-use crate::engine::{Stopped, Watch};
+use crate::case::{Contour, Contours, Ct, Remark, Structure, StructureKind, StructureSet};
+use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{BodyOutline, LeftOut, Mask, MaskError, body_contours};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -75,7 +75,7 @@ impl BodyWord {
 #[derive(Debug, Error)]
 pub enum BodyError {
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Cancelled(#[from] Cancelled),
     #[error("the body is to be '{name}', which is no structure of this case; it has {names}")]
     Unknown { name: String, names: String },
     #[error("the structure that was chosen as the body (number {0}) is gone: choose another")]
@@ -97,9 +97,14 @@ impl Body {
     ///
     /// # Errors
     /// [`BodyError`].
-    pub fn new(ct: &Ct, set: &StructureSet, choice: BodyChoice, watch: &Watch) -> Result<Self, BodyError> {
+    pub fn new(
+        ct: &Ct,
+        set: &StructureSet,
+        choice: BodyChoice,
+        control: &JobControl,
+    ) -> Result<Self, BodyError> {
         let masked = |structure: &Structure, remarks| {
-            let mask = mask_of(ct.hu.grid(), structure, watch)
+            let mask = mask_of(ct.hu.grid(), structure, control)
                 .map_err(|source| BodyError::Mask { structure: structure.name.clone(), source })?;
             Ok(Self { mask: Some(mask), remarks })
         };
@@ -116,7 +121,7 @@ impl Body {
         if let Some(structure) = drawn {
             return masked(structure, Vec::new());
         }
-        match body_from_ct(ct, set, watch)? {
+        match body_from_ct(ct, set, control)? {
             Some((made, remark)) => masked(&made, vec![remark.message]),
             None => Ok(all("no body contour and none to find")),
         }
@@ -131,15 +136,15 @@ pub fn body_of(set: &StructureSet) -> Option<&Structure> {
 /// A body for a set without one, found in the CT, with what to know about it; `None` where nothing in it is dense enough.
 ///
 /// # Errors
-/// [`Stopped`].
+/// [`Cancelled`].
 pub fn body_from_ct(
     ct: &Ct,
     set: &StructureSet,
-    watch: &Watch,
-) -> Result<Option<(Structure, Remark)>, Stopped> {
-    let found = body_contours(&ct.hu, SKIN_HU, &|_| !watch.is_cancelled()).ok_or(Stopped)?;
+    control: &JobControl,
+) -> Result<Option<(Structure, Remark)>, Cancelled> {
+    let found = body_contours(&ct.hu, SKIN_HU, &|_| !control.is_cancelled()).ok_or(Cancelled)?;
     let remark = remark_on(&found);
-    let contours: Vec<Contour> =
+    let contours: Contours =
         found.contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
     let kind = StructureKind::External;
     let (number, name) = (set.free_number(), set.free_name("BODY"));

@@ -1,7 +1,7 @@
 //! Where gamma fails: failing voxels that touch, as clusters with their size, their worst voxel and the structure they lie
 //! in.
 
-use crate::engine::{Stopped, Watch};
+use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Mask, Volume};
 use glam::DVec3;
 use serde::Serialize;
@@ -31,8 +31,12 @@ impl Cluster {
 /// All clusters of a map of gamma (NaN where there is none), the worst first.
 ///
 /// # Errors
-/// [`Stopped`].
-pub fn clusters(gamma: &Volume<f32>, masks: &[&Mask], watch: &Watch) -> Result<Vec<Cluster>, Stopped> {
+/// [`Cancelled`].
+pub fn clusters(
+    gamma: &Volume<f32>,
+    masks: &[&Mask],
+    control: &JobControl,
+) -> Result<Vec<Cluster>, Cancelled> {
     let fails = |n: usize| gamma.data()[n] > 1.0;
     let mut seen = vec![false; gamma.data().len()];
     let mut found = Vec::new();
@@ -40,7 +44,7 @@ pub fn clusters(gamma: &Volume<f32>, masks: &[&Mask], watch: &Watch) -> Result<V
         if seen[start] || !fails(start) {
             continue;
         }
-        watch.check()?;
+        control.check()?;
         found.push(cluster(gamma, masks, grown(gamma, start, &mut seen)));
     }
     found.sort_by(|a, b| b.excess_cm3.total_cmp(&a.excess_cm3));
@@ -140,7 +144,7 @@ mod tests {
                 ([5, 7, 0], 1.0),
             ],
         );
-        let found = clusters(&gamma, &[], &Watch::new()).unwrap();
+        let found = clusters(&gamma, &[], &JobControl::new()).unwrap();
         assert_eq!(found.len(), 2);
         // 0.02 cm3 a voxel: the lone one has 2.5 beyond 1, the chain 0.5 + 1 + 0.25 + 0.25 = 2.
         assert_eq!([found[0].voxels, found[1].voxels], [1, 4]);
@@ -163,12 +167,15 @@ mod tests {
             Mask::from_contours(&grid, &contours, &|_| true).unwrap()
         };
         let (part, all) = (mask(5.0), mask(20.0));
-        let of = |masks: &[&Mask]| clusters(&gamma, masks, &Watch::new()).unwrap()[0].structure;
+        let of = |masks: &[&Mask]| clusters(&gamma, masks, &JobControl::new()).unwrap()[0].structure;
         assert_eq!(of(&[&part, &all]), Some((1, 1.0)));
         assert!(of(&[&part]).is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9));
         // Both hold all of a smaller one: the smaller structure is named.
         let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5)]);
-        assert_eq!(clusters(&gamma, &[&all, &part], &Watch::new()).unwrap()[0].structure, Some((1, 1.0)));
-        assert_eq!(clusters(&gamma, &[], &Watch::new()).unwrap()[0].structure, None);
+        assert_eq!(
+            clusters(&gamma, &[&all, &part], &JobControl::new()).unwrap()[0].structure,
+            Some((1, 1.0))
+        );
+        assert_eq!(clusters(&gamma, &[], &JobControl::new()).unwrap()[0].structure, None);
     }
 }

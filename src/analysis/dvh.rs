@@ -1,7 +1,7 @@
 //! Dose-volume histograms.
 
 use super::sampler::{Cell, Sampler};
-use crate::engine::{Stopped, Watch};
+use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -52,7 +52,7 @@ pub enum DvhError {
     #[error("the dose is not a number anywhere in the structure; compute or export it again")]
     NotANumber,
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Cancelled(#[from] Cancelled),
 }
 
 impl Dvh {
@@ -60,10 +60,10 @@ impl Dvh {
     ///
     /// # Errors
     /// [`DvhError`].
-    pub fn new(mask: &Mask, dose_gy: &Volume<f32>, watch: &Watch) -> Result<Self, DvhError> {
+    pub fn new(mask: &Mask, dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, DvhError> {
         let source = Source::new(mask, dose_gy);
         let mut sums = Sums::default();
-        for plane in source.planes(watch, 0.0, Source::sums)? {
+        for plane in source.planes(control, 0.0, Source::sums)? {
             sums.add(&plane);
         }
         let volume_cm3 = sums.inside_cm3 + sums.outside_cm3 + sums.not_a_number_cm3;
@@ -75,7 +75,7 @@ impl Dvh {
         }
         let (min_gy, max_gy) = (f64::from(sums.min_gy), f64::from(sums.max_gy));
         let mut bins = vec![0.0; BINS];
-        for plane in source.planes(watch, 0.5, |s, k| s.bins(k, min_gy, max_gy))? {
+        for plane in source.planes(control, 0.5, |s, k| s.bins(k, min_gy, max_gy))? {
             bins.iter_mut().zip(plane).for_each(|(bin, more)| *bin += more);
         }
         let mut at_least_cm3 = vec![0.0; BINS + 1];
@@ -338,17 +338,17 @@ impl<'a> Source<'a> {
     /// Something of every plane of the mask's box: computed in parallel, returned in order.
     fn planes<T: Send>(
         &self,
-        watch: &Watch,
+        control: &JobControl,
         done_before: f32,
         each: impl Fn(&Self, usize) -> T + Sync,
-    ) -> Result<Vec<T>, Stopped> {
+    ) -> Result<Vec<T>, Cancelled> {
         let count = self.mask.size()[2];
         let done = AtomicUsize::new(0);
         let one = |plane| {
-            watch.check()?;
+            control.check()?;
             let answer = each(self, plane);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            watch.report(done_before + 0.5 * done as f32 / count as f32);
+            control.report(done_before + 0.5 * done as f32 / count as f32);
             Ok(answer)
         };
         (0..count).into_par_iter().map(one).collect()

@@ -197,7 +197,7 @@ impl FromStr for Goal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Watch;
+    use crate::engine::JobControl;
     use crate::geometry::{Grid, Mask, Volume};
     use glam::DVec3;
     use std::sync::Arc;
@@ -212,7 +212,7 @@ mod tests {
             (0..20).map(|k| square.map(|[x, y]| DVec3::new(x, y, f64::from(k) + 0.5)).to_vec()).collect();
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
         let mask = Mask::from_contours(&grid, &contours, &|_| true).unwrap();
-        Dvh::new(&mask, &Volume::new(grid, data), &Watch::new()).unwrap()
+        Dvh::new(&mask, &Volume::new(grid, data), &JobControl::new()).unwrap()
     }
 
     #[test]

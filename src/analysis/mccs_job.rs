@@ -4,9 +4,9 @@ use super::beam_job::{BeamJobError, DEFAULT_GRID_MM, Ready, is_computed};
 use super::isocentre_remark;
 use super::outside::outside_caveat;
 use super::plan_job::{PlanDose, PlanJob, PlanJobError};
-use super::plan_sum::{as_whole_plan, caveats_of};
+use super::plan_sum::caveats_of;
 use crate::case::{Beam, Dose, DoseStatus};
-use crate::engine::Watch;
+use crate::engine::JobControl;
 use crate::engine::cccs::{DoseError, dose_grid};
 use crate::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
 use crate::geometry::Volume;
@@ -86,7 +86,7 @@ pub fn mccs_request(job: &PlanJob, ready: &Ready, how: MonteCarlo) -> Result<Mcc
     })
 }
 
-/// The dose of a plan, all fractions, before any normalisation; `show` is given every answer on the way for one fraction.
+/// The dose of a plan, one fraction, before any normalisation; `show` is given every answer on the way.
 ///
 /// # Errors
 /// [`PlanJobError`].
@@ -94,14 +94,14 @@ pub fn mccs_of_plan(
     job: &PlanJob,
     ready: &Ready,
     how: MonteCarlo,
-    watch: &Watch,
+    control: &JobControl,
     show: &mut dyn FnMut(&MccsDose) -> Next,
 ) -> Result<PlanDose, PlanJobError> {
     let request = mccs_request(job, ready, how)?;
     let many = matches!(how.until, Until::Histories(n) if n >= WORTH_ALL_CARDS);
     let devices = job.device.resolve_all(many)?;
-    let answer = refine_over(&request, &devices, watch, show).map_err(|error| match error {
-        DoseError::Stopped(stopped) => PlanJobError::Stopped(stopped),
+    let answer = refine_over(&request, &devices, control, show).map_err(|error| match error {
+        DoseError::Cancelled(stopped) => PlanJobError::Cancelled(stopped),
         error => PlanJobError::Dose(error),
     })?;
     let image = ready.patient().mass_density_g_cm3.grid();
@@ -123,10 +123,9 @@ pub fn mccs_of_plan(
     let seconds =
         receipt.phases_ms.iter().find(|(phase, _)| phase == "histories").map_or(0.0, |p| p.1 * 1e-3);
     let receipt = Arc::new(receipt);
-    let times = job.plan.fractions as f32;
     let on_this_grid = if job.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let dose = Dose {
-        gy: scaled(&answer.gy, times),
+        gy: answer.gy,
         status: answer.status.worst(on_this_grid).worst(counted),
         label: job.plan.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
@@ -134,13 +133,12 @@ pub fn mccs_of_plan(
         caveats: caveats_of(caveats.iter().chain([&outside])),
     };
     let certainty = Certainty {
-        sigma_gy: scaled(&answer.sigma_gy, times),
+        sigma_gy: answer.sigma_gy,
         uncertainty_percent: answer.uncertainty_percent,
         histories: answer.histories,
         batches: answer.batches,
         histories_per_s: answer.histories as f64 / seconds.max(1e-9),
     };
-    let dose = as_whole_plan(&job.plan, dose);
     let (receipts, certainty) = (vec![receipt], Some(certainty));
     Ok(PlanDose { dose, factor: 1.0, receipts, warnings, certainty, beam_doses: Vec::new() })
 }

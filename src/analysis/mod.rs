@@ -17,8 +17,8 @@ mod sampler;
 mod spread;
 
 pub use beam_job::{
-    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, beams_left_out, computed_mu,
-    contradiction, dose_of_beam, is_computed, isocentre_remark, mask_of, why_left_out,
+    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
+    contradiction, dose_of_beam, is_computed, isocentre_remark, mask_of, times, unit_beam, why_left_out,
 };
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
 pub use clusters::{Cluster, clusters};
@@ -31,6 +31,6 @@ pub use gamma_report::{
 pub use goals::{Goal, GoalError, Metric, MetricUnit};
 pub use mccs_job::{Certainty, MonteCarlo, mccs_of_plan, mccs_request};
 pub use plan_job::{Engine, PlanDose, PlanJob, PlanJobError, PlanResult, compute_plan, dose_of_plan};
-pub use plan_sum::{Part, SumError, as_whole_plan, caveats_of, normalisation_factor, plan_dose};
+pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

@@ -11,6 +11,14 @@ use std::sync::Arc;
 /// A beam may pass so much outside the body without a word, mm: the rim of skin that a contour cuts off, clothes.
 const MOST_MM: f64 = 5.0;
 
+/// Lighter matter against the body, such as a layer of cork or lung at the end of a stack, counts from here on: beneath lie the
+/// cushions and blankets of real patients (-1000 to -800 HU).
+const SOLID_HU: f32 = -800.0;
+/// Half the side of the square of it that must fit into a plane, mm: no blurred skin, no fold of cloth is as thick.
+const SOLID_MM: f64 = 3.0;
+/// It hangs on the body through so much air at the most, mm: layers do not lie flat.
+const GAP_MM: f64 = 6.0;
+
 /// Rays across the open part of a field: rows (of leaf pairs), and rays a row.
 const ROWS: usize = 9;
 const RAYS: [f64; 7] = [0.02, 0.18, 0.34, 0.5, 0.66, 0.82, 0.98];
@@ -33,7 +41,7 @@ impl Outside {
         self.body.coverage_at(i, j, k) >= 0.5
     }
 
-    /// The longest way of any ray of the beam through what is as dense as skin outside the body, mm.
+    /// The longest way of any ray of the beam outside the body through what is as dense as skin, or solid and hangs on it, mm.
     fn most_mm(&self, bundles: &[Bundle]) -> f64 {
         let grid = self.hu.grid();
         let of_point = |(frame, rays): &Bundle| {
@@ -50,9 +58,18 @@ impl Outside {
         let mut all_mm = 0.0;
         // A stretch that nowhere leaves the voxels next to the body is the body's own rim.
         let (mut stretch_mm, mut leaves) = (0.0, false);
+        let mut hanging = Hanging::default();
         walk::nested(planes, to_mm, |voxel, mm| {
             let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
-            if hu[voxel] > SKIN_HU && !self.holds(at) {
+            let inside = self.holds(at);
+            if inside {
+                hanging.meet_body();
+            } else if hu[voxel] > SOLID_HU {
+                hanging.pass_matter(mm, || self.is_solid(at));
+            } else {
+                hanging.pass_air(mm);
+            }
+            if hu[voxel] > SKIN_HU && !inside {
                 stretch_mm += mm;
                 leaves = leaves || !self.is_next_to_body(at);
                 return;
@@ -62,12 +79,64 @@ impl Outside {
             }
             (stretch_mm, leaves) = (0.0, false);
         });
-        if leaves { all_mm + stretch_mm } else { all_mm }
+        hanging.end();
+        let dense_mm = if leaves { all_mm + stretch_mm } else { all_mm };
+        hanging.all_mm.max(dense_mm)
+    }
+
+    /// Whether a voxel is the middle of a square on its plane that is matter and no part of the body.
+    fn is_solid(&self, [i, j, k]: [usize; 3]) -> bool {
+        let [nx, ny, _] = self.hu.grid().size();
+        let [rx, ry] = self.hu.grid().spacing_xy_mm().map(|d| (SOLID_MM / d).round() as usize);
+        let mut rows = j.saturating_sub(ry)..=(j + ry).min(ny - 1);
+        rows.all(|j| {
+            let mut row = i.saturating_sub(rx)..=(i + rx).min(nx - 1);
+            row.all(|i| self.hu.at(i, j, k) > SOLID_HU && !self.holds([i, j, k]))
+        })
     }
 
     fn is_next_to_body(&self, [i, j, k]: [usize; 3]) -> bool {
         let beside = [[i.wrapping_sub(1), j], [i + 1, j], [i, j.wrapping_sub(1)], [i, j + 1]];
         beside.into_iter().any(|[i, j]| self.holds([i, j, k]))
+    }
+}
+
+/// Matter that a ray passes outside the body, as far as it is solid and hangs on the body behind it or in front.
+#[derive(Default)]
+struct Hanging {
+    /// Of the stretch under way.
+    mm: f64,
+    gap_mm: f64,
+    solid: bool,
+    /// The body lies behind it, with little air between.
+    follows_body: bool,
+    all_mm: f64,
+}
+
+impl Hanging {
+    fn pass_matter(&mut self, mm: f64, is_solid: impl FnOnce() -> bool) {
+        self.mm += mm;
+        self.gap_mm = 0.0;
+        self.solid = self.solid || is_solid();
+    }
+
+    fn pass_air(&mut self, mm: f64) {
+        self.gap_mm += mm;
+        if self.gap_mm > GAP_MM {
+            self.end();
+        }
+    }
+
+    fn meet_body(&mut self) {
+        self.follows_body = true;
+        self.end();
+        self.follows_body = true;
+    }
+
+    fn end(&mut self) {
+        let counts = self.solid && self.follows_body;
+        let all_mm = self.all_mm + if counts { self.mm } else { 0.0 };
+        *self = Self { all_mm, ..Self::default() };
     }
 }
 

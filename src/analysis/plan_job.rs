@@ -1,21 +1,20 @@
-//! The dose of a whole plan in one call: densities, grid, beams, sum, normalisation, DVHs. The window does the same in
-//! steps, so that it can keep what has not changed.
+//! The dose of a whole plan in one call: densities, grid, beams, sum, normalisation, DVHs. The window runs
+//! the same functions one by one, so that it can keep what has not changed: a dose is the same to the bit from both.
 
 use super::beam_job::{
-    BeamJobError, Computation, Contradiction, Ready, contradiction, dose_of_beam, is_computed, mask_of,
-    why_left_out,
+    BeamJobError, Computation, Contradiction, Ready, UNIT_MU, contradiction, dose_of_beam, is_computed,
+    mask_of, times, unit_beam, why_left_out,
 };
 use super::body::{Body, BodyChoice, BodyError};
 use super::mccs_job::{Certainty, MonteCarlo, mccs_of_plan, scaled};
-use super::{
-    Dvh, DvhError, Part, PlanFigures, SumError, as_whole_plan, normalisation_factor, plan_dose, target_of,
-};
+use super::remarks::most_mu_remark;
+use super::{Dvh, DvhError, Part, PlanFigures, PlanSumError, sum_of_beams, target_of};
 use crate::case::{
     Beam, BeamDose, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureSet,
 };
 use crate::engine::cccs::{DoseError, DoseTo, Quality};
 use crate::engine::mccs::Next;
-use crate::engine::{CudaError, Stopped, Watch, Wish};
+use crate::engine::{Cancelled, CudaError, DeviceChoice, JobControl};
 use crate::physics::{BodyMismatch, HuTable};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +35,7 @@ pub struct PlanJob {
     pub quality: Quality,
     pub dose_to: DoseTo,
     /// Where it is computed.
-    pub device: Wish,
+    pub device: DeviceChoice,
     pub engine: Engine,
 }
 
@@ -76,7 +75,7 @@ pub struct PlanResult {
 #[derive(Debug, Error)]
 pub enum PlanJobError {
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Cancelled(#[from] Cancelled),
     #[error(transparent)]
     Contradiction(#[from] Contradiction),
     #[error("the plan '{plan}' has no beam that can be computed{}", because(.why))]
@@ -95,9 +94,16 @@ pub enum PlanJobError {
     #[error(transparent)]
     Dose(DoseError),
     #[error(transparent)]
-    Sum(#[from] SumError),
-    #[error("the plan is normalised to '{structure}': {why}")]
-    Normalisation { structure: String, why: String },
+    Sum(PlanSumError),
+}
+
+impl From<PlanSumError> for PlanJobError {
+    fn from(error: PlanSumError) -> Self {
+        match error {
+            PlanSumError::Cancelled(stopped) => Self::Cancelled(stopped),
+            other => Self::Sum(other),
+        }
+    }
 }
 
 impl PlanJobError {
@@ -116,29 +122,29 @@ fn because(why: &[String]) -> String {
 /// [`PlanJobError`].
 pub fn compute_plan(
     job: &PlanJob,
-    watch: &Watch,
+    control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanResult, PlanJobError> {
     check(job)?;
     let mut remarks = Vec::new();
     let table = HuTable::resolve(&job.hu_table)?;
-    let body = Body::new(&job.ct, &job.structures, job.body, watch)?;
+    let body = Body::new(&job.ct, &job.structures, job.body, control)?;
     let ready = Ready::new(&job.ct, &table, body)?;
     remarks.extend_from_slice(ready.remarks());
-    watch.check()?;
+    control.check()?;
     let warnings = job.plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
 
     remarks.extend(why_left_out(&job.plan).into_iter().map(|why| format!("left out: {why}")));
     let PlanDose { dose, factor, receipts, warnings, certainty, beam_doses } =
-        dose_of_plan(job, &ready, watch, tell)?;
+        dose_of_plan(job, &ready, control, tell)?;
     remarks.extend(warnings);
     if !dose.caveats.is_empty() {
         remarks.push(format!("the dose is {}", dose.worth()));
     }
     let mut plan = job.plan.clone();
     plan.beams.iter_mut().for_each(|b| b.mu *= factor);
-    let dvhs = dvhs(job, &dose, watch)?;
+    let dvhs = dvhs(job, &dose, control)?;
     let target = target_of(&plan, &job.structures);
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
     let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), d)));
@@ -169,13 +175,13 @@ pub struct PlanDose {
 pub fn dose_of_plan(
     job: &PlanJob,
     ready: &Ready,
-    watch: &Watch,
+    control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDose, PlanJobError> {
     check(job)?;
     match job.engine {
-        Engine::Cccs => collapsed_cone(job, ready, watch, tell),
-        Engine::Mccs(how) => monte_carlo(job, ready, how, watch, tell),
+        Engine::Cccs => collapsed_cone(job, ready, control, tell),
+        Engine::Mccs(how) => monte_carlo(job, ready, how, control, tell),
     }
 }
 
@@ -183,7 +189,7 @@ pub fn dose_of_plan(
 fn collapsed_cone(
     job: &PlanJob,
     ready: &Ready,
-    watch: &Watch,
+    control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDose, PlanJobError> {
     let mut parts = Vec::new();
@@ -191,18 +197,20 @@ fn collapsed_cone(
     let mut warnings = Vec::new();
     let mut beam_doses = Vec::new();
     let beams: Vec<&Beam> = job.plan.beams.iter().filter(|b| is_computed(b)).collect();
-    for (dose, beam) in each_beam(job, &beams, ready, watch, tell)?.into_iter().zip(&beams) {
+    for (dose, beam) in each_beam(job, &beams, ready, control, tell)?.into_iter().zip(&beams) {
         for receipt in dose.receipt.iter() {
             warnings.extend(receipt.warnings.iter().map(|w| format!("beam '{}': {w}", beam.name)));
             receipts.push(receipt.clone());
         }
+        warnings.extend(most_mu_remark(beam).map(|w| format!("beam '{}': {w}", beam.name)));
+        let scale = times(&job.plan, beam);
         let point_mm = beam.isocentre_mm;
         let there = dose.gy.trilinear(point_mm).map(f64::from).filter(|gy| gy.is_finite());
-        beam_doses.extend(there.map(|gy| BeamDose { beam: beam.number, point_mm, gy }));
-        parts.push(Part { dose: Arc::new(dose), scale: f64::from(job.plan.fractions) });
+        let gy_a_mu = |gy: f64| gy * beam.mu / UNIT_MU;
+        beam_doses.extend(there.map(|gy| BeamDose { beam: beam.number, point_mm, gy: gy_a_mu(gy) }));
+        parts.push(Part { dose: Arc::new(dose), scale });
     }
-    let (dose, factor) = normalised(job, parts, watch)?;
-    let dose = as_whole_plan(&job.plan, dose);
+    let (dose, factor) = normalised(job, &parts, control)?;
     beam_doses.iter_mut().for_each(|b| b.gy *= factor);
     Ok(PlanDose { dose, factor, receipts, warnings, certainty: None, beam_doses })
 }
@@ -212,10 +220,10 @@ fn monte_carlo(
     job: &PlanJob,
     ready: &Ready,
     how: MonteCarlo,
-    watch: &Watch,
+    control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDose, PlanJobError> {
-    let mut made = mccs_of_plan(job, ready, how, watch, &mut |dose| {
+    let mut made = mccs_of_plan(job, ready, how, control, &mut |dose| {
         let uncertainty = dose.uncertainty_percent.map_or_else(String::new, |u| format!(", {u:.2} %"));
         tell(&format!(
             "{:.1} million histories{uncertainty} ({})",
@@ -224,12 +232,11 @@ fn monte_carlo(
         ));
         Next::GoOn
     })?;
-    if let Some(wanted) = &job.plan.normalisation {
-        made.factor = factor(job, wanted, &made.dose, watch)?;
-        made.dose.gy = scaled(&made.dose.gy, made.factor as f32);
-        if let Some(certainty) = &mut made.certainty {
-            certainty.sigma_gy = scaled(&certainty.sigma_gy, made.factor as f32);
-        }
+    let scale = f64::from(job.plan.fractions);
+    let parts = [Part { dose: Arc::new(made.dose), scale }];
+    (made.dose, made.factor) = normalised(job, &parts, control)?;
+    if let Some(certainty) = &mut made.certainty {
+        certainty.sigma_gy = scaled(&certainty.sigma_gy, (scale * made.factor) as f32);
     }
     Ok(made)
 }
@@ -248,17 +255,17 @@ fn each_beam(
     job: &PlanJob,
     beams: &[&Beam],
     ready: &Ready,
-    watch: &Watch,
+    control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<Dose>, PlanJobError> {
     let next = AtomicUsize::new(0);
-    let take = |device: Wish| {
+    let take = |device: DeviceChoice| {
         let mut mine = Vec::new();
         while let n = next.fetch_add(1, Ordering::Relaxed)
             && let Some(beam) = beams.get(n)
         {
             tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.name));
-            let dose = one_beam(job, beam, device, ready, watch);
+            let dose = one_beam(job, beam, device, ready, control);
             let failed = dose.is_err();
             mine.push((n, dose));
             if failed {
@@ -288,14 +295,15 @@ fn each_beam(
 fn one_beam(
     job: &PlanJob,
     beam: &Beam,
-    device: Wish,
+    device: DeviceChoice,
     ready: &Ready,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Dose, PlanJobError> {
     let PlanJob { quality, dose_to, grid_mm, .. } = *job;
     let how = Computation { quality, dose_to, grid_mm, device };
-    dose_of_beam(ready, beam, job.plan.machine_of(beam), how, watch).map_err(|source| match source {
-        BeamJobError::Dose(DoseError::Stopped(stopped)) => PlanJobError::Stopped(stopped),
+    let unit = unit_beam(&job.plan, beam);
+    dose_of_beam(ready, &unit, job.plan.machine_of(beam), how, control).map_err(|source| match source {
+        BeamJobError::Dose(DoseError::Cancelled(stopped)) => PlanJobError::Cancelled(stopped),
         BeamJobError::Dose(named @ (DoseError::Beam { .. } | DoseError::Fluence(_))) => {
             PlanJobError::Dose(named)
         }
@@ -304,33 +312,26 @@ fn one_beam(
 }
 
 /// The sum of the beams, scaled to what the plan is normalised to, and by how much.
-fn normalised(job: &PlanJob, mut parts: Vec<Part>, watch: &Watch) -> Result<(Dose, f64), PlanJobError> {
-    let sum = plan_dose(&job.plan.name, &parts)?;
-    let Some(wanted) = &job.plan.normalisation else { return Ok((sum, 1.0)) };
-    let factor = factor(job, wanted, &sum, watch)?;
-    parts.iter_mut().for_each(|p| p.scale *= factor);
-    Ok((plan_dose(&job.plan.name, &parts)?, factor))
+fn normalised(job: &PlanJob, parts: &[Part], control: &JobControl) -> Result<(Dose, f64), PlanJobError> {
+    let PlanJob { plan, structures, ct, .. } = job;
+    let mask = |wanted: &Normalisation| {
+        let fault = |why: String| PlanSumError::Normalisation { structure: wanted.structure.clone(), why };
+        let structure = structures.normalised_to(wanted).map_err(|e| fault(e.to_string()))?;
+        mask_of(ct.hu.grid(), structure, control).map_err(|e| fault(e.to_string()))
+    };
+    let mask = plan.normalisation.as_ref().map(mask).transpose()?;
+    let to = plan.normalisation.as_ref().zip(mask.as_ref());
+    Ok(sum_of_beams(&plan.name, Some(plan), parts, None, to, control)?)
 }
 
-fn factor(job: &PlanJob, wanted: &Normalisation, sum: &Dose, watch: &Watch) -> Result<f64, PlanJobError> {
-    let fault = |why: String| PlanJobError::Normalisation { structure: wanted.structure.clone(), why };
-    let structure = job.structures.normalised_to(wanted).map_err(|e| fault(e.to_string()))?;
-    let mask = mask_of(job.ct.hu.grid(), structure, watch).map_err(|e| fault(e.to_string()))?;
-    let dvh = Dvh::new(&mask, &sum.gy, watch).map_err(|e| match e {
-        DvhError::Stopped(stopped) => PlanJobError::Stopped(stopped),
-        other => fault(other.to_string()),
-    })?;
-    normalisation_factor(wanted, &dvh).map_err(|e| fault(e.to_string()))
-}
-
-fn dvhs(job: &PlanJob, dose: &Dose, watch: &Watch) -> Result<Vec<(Structure, Dvh)>, PlanJobError> {
+fn dvhs(job: &PlanJob, dose: &Dose, control: &JobControl) -> Result<Vec<(Structure, Dvh)>, PlanJobError> {
     let mut all = Vec::new();
     for structure in job.structures.structures.iter().filter(|s| !s.contours.is_empty()) {
-        watch.check()?;
-        let Ok(mask) = mask_of(job.ct.hu.grid(), structure, watch) else { continue };
-        match Dvh::new(&mask, &dose.gy, watch) {
+        control.check()?;
+        let Ok(mask) = mask_of(job.ct.hu.grid(), structure, control) else { continue };
+        match Dvh::new(&mask, &dose.gy, control) {
             Ok(dvh) => all.push((structure.clone(), dvh)),
-            Err(DvhError::Stopped(stopped)) => return Err(stopped.into()),
+            Err(DvhError::Cancelled(stopped)) => return Err(stopped.into()),
             // Without volume or dose there is nothing to show of it.
             Err(_) => {}
         }

@@ -1,8 +1,9 @@
 //! The dose of a plan: the sum of its beams.
 
-use super::{Dvh, sampler::Sampler};
+use super::{Dvh, DvhError, sampler::Sampler};
 use crate::case::{Dose, DoseStatus, Normalisation, Plan, Receipt};
-use crate::geometry::{Grid, Volume};
+use crate::engine::{Cancelled, JobControl};
+use crate::geometry::{Grid, Mask, Volume};
 use rayon::prelude::*;
 use std::sync::Arc;
 use thiserror::Error;
@@ -30,6 +31,17 @@ pub enum SumError {
     Frames(String, String),
     #[error("the dose of {0} counts {1} times, which is not a number of zero or more")]
     Scale(String, f64),
+}
+
+/// Why the beams of a plan have no sum.
+#[derive(Debug, Error)]
+pub enum PlanSumError {
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    #[error(transparent)]
+    Sum(#[from] SumError),
+    #[error("the plan is normalised to '{structure}': {why}")]
+    Normalisation { structure: String, why: String },
 }
 
 /// Why a plan cannot be normalised.
@@ -71,6 +83,46 @@ pub fn plan_dose(label: &str, parts: &[Part]) -> Result<Dose, SumError> {
         receipt: Some(Arc::new(receipt(parts))),
         caveats: caveats_of(parts.iter().map(|p| &p.dose.caveats)),
     })
+}
+
+/// The sum of beams, normalised, and the factor of that on all monitor units; of one part alone, by index, where `only` says
+/// so. `plan` is that which the parts are of; window and command line make their doses here.
+///
+/// # Errors
+/// [`PlanSumError`].
+pub fn sum_of_beams(
+    label: &str,
+    plan: Option<&Plan>,
+    parts: &[Part],
+    only: Option<usize>,
+    normalisation: Option<(&Normalisation, &Mask)>,
+    control: &JobControl,
+) -> Result<(Dose, f64), PlanSumError> {
+    let whole = |dose| plan.into_iter().fold(dose, |dose, plan| as_whole_plan(plan, dose));
+    let mut factor = 1.0;
+    // Of a beam by itself the normalisation makes what the whole plan is worth.
+    let mut normalised = (DoseStatus::Final, Vec::new());
+    if let Some((wanted, mask)) = normalisation {
+        let fault = |why: String| PlanSumError::Normalisation { structure: wanted.structure.clone(), why };
+        let sum = plan_dose(label, parts)?;
+        let dvh = Dvh::new(mask, &sum.gy, control).map_err(|e| match e {
+            DvhError::Cancelled(stopped) => PlanSumError::Cancelled(stopped),
+            other => fault(other.to_string()),
+        })?;
+        factor = normalisation_factor(wanted, &dvh).map_err(|e| fault(e.to_string()))?;
+        let sum = whole(sum);
+        normalised = (sum.status, sum.caveats);
+    }
+    let mut parts = only.map_or_else(|| parts.to_vec(), |index| vec![parts[index].clone()]);
+    parts.iter_mut().for_each(|part| part.scale *= factor);
+    control.check()?;
+    let mut dose = plan_dose(label, &parts)?;
+    if only.is_none() {
+        dose = whole(dose);
+    }
+    dose.status = dose.status.worst(normalised.0);
+    dose.caveats = caveats_of([&dose.caveats, &normalised.1]);
+    Ok((dose, factor))
 }
 
 /// The factor on all monitor units of a plan that gives the structure what the normalisation asks for; `dvh` is the

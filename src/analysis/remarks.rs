@@ -14,13 +14,7 @@ const SAME_SIDE_MM: f64 = 0.05;
 
 /// What to say about computing `beam` with `machine`, a sentence each; empty where all is as it should be.
 pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if beam.mu > MOST_MU {
-        remarks.push(format!(
-            "{:.3e} MU in one fraction is more than any machine delivers: correct the monitor units",
-            beam.mu
-        ));
-    }
+    let mut remarks: Vec<String> = most_mu_remark(beam).into_iter().collect();
     if let Some(mv) = other_energy_mv(beam, machine) {
         remarks.push(format!(
             "the plan asks for {mv} MV and is computed with {} ({} MV): choose a machine of its energy",
@@ -36,6 +30,15 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
     }
     remarks.extend(leaf_remark(beam, machine));
     remarks
+}
+
+/// What to say of monitor units that cannot be meant.
+pub(super) fn most_mu_remark(beam: &Beam) -> Option<String> {
+    let said = || {
+        let mu = beam.mu;
+        format!("{mu:.3e} MU in one fraction is more than any machine delivers: correct the monitor units")
+    };
+    (beam.mu > MOST_MU).then(said)
 }
 
 /// What is asked of `beam` and not computed with `machine`, a few words each: its dose carries them.

@@ -2,6 +2,7 @@
 
 use super::App;
 use super::command::{Command, NewShape};
+use super::dialog::Ask;
 use super::display::DoseReference;
 use super::files::Opening;
 use super::follow::Shown;
@@ -74,8 +75,7 @@ impl App {
             Command::ShowDose(shown) => state.follow.shown = shown,
             Command::Workspace(workspace) => state.workspace = workspace,
             Command::Compare(compare) => state.compare = compare,
-            Command::OpenDose(path) => self.open_dose(path, None),
-            Command::SaveReport(path) => self.save_report(path),
+            Command::SaveReport(path) => self.write(Ask::SaveReport, path, false),
             Command::MakeDose(weights) => self.make_dose(weights),
             Command::Register(action) => self.register(action),
             Command::ToggleMaximise(kind) => {
@@ -116,16 +116,17 @@ impl App {
             Command::Recompute => state.follow.forget_failures(),
             Command::Pick(ask) => self.pick(ask),
             Command::OpenHuTable(path) => self.open_hu_table(path),
-            Command::SaveHuTable(path) => self.save_hu_table(path),
+            Command::SaveHuTable(path) => self.write(Ask::SaveHuTable, path, false),
             Command::HuDraft(draft) => state.hu_draft = draft,
             Command::UseHuDraft => self.use_hu_draft(),
             Command::Save => self.save(),
             Command::Reply(reply) => self.reply(reply),
+            Command::Replace(sure) => self.replace(sure),
             Command::Recover(path) => self.recover(path),
             Command::DiscardLeftOver(path) => self.discard_left_over(path),
             Command::LeaveLeftOvers => state.left_over.clear(),
-            Command::SavePlan(path) => self.save_plan(path),
-            Command::SaveSession(path) => self.save_session(path),
+            Command::SavePlan(path) => self.write(Ask::SavePlan, path, false),
+            Command::SaveSession(path) => self.write(Ask::SaveSession, path, false),
         }
     }
 
@@ -200,7 +201,7 @@ impl App {
             NewShape::Sphere => Shape::Sphere { centre_mm, radius_mm: 20.0 },
             NewShape::Box => Shape::Box { centre_mm, size_mm: DVec3::splat(40.0) },
         };
-        let mut structure = roi::new_structure(&state.case().structures, shape.name(), StructureKind::Other);
+        let mut structure = roi::new_structure(state.case(), shape.name(), StructureKind::Other);
         structure.contours = shape.contours(ct.hu.grid());
         let number = structure.number;
         self.state.shapes.remember(&structure, shape);

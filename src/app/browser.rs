@@ -40,8 +40,6 @@ pub struct Browser {
     path_text: String,
     filter: String,
     name: String,
-    /// A file that is there already, and that the user is asked about.
-    replaces: Option<PathBuf>,
     is_new: bool,
 }
 
@@ -64,7 +62,6 @@ impl Browser {
             path_text: String::new(),
             filter: String::new(),
             name: ask.file_name().unwrap_or_default().to_owned(),
-            replaces: None,
             is_new: true,
         };
         browser.go(folder, ctx);
@@ -80,7 +77,7 @@ impl Browser {
         self.path_text = folder.to_string_lossy().into_owned();
         self.folder = folder.clone();
         self.filter.clear();
-        (self.listing, self.visible, self.at, self.replaces) = (Ok(Vec::new()), Vec::new(), None, None);
+        (self.listing, self.visible, self.at) = (Ok(Vec::new()), Vec::new(), None);
         let (sender, receiver) = bounded(1);
         let (ask, ctx) = (self.ask, ctx.clone());
         let read = move || {
@@ -116,21 +113,6 @@ impl Browser {
             self.go(path, ctx);
             return None;
         }
-        if self.ask.file_name().is_some() {
-            self.name.clone_from(&entry.shown);
-            return self.save(path);
-        }
-        Some(Outcome::Path(path))
-    }
-
-    /// Takes a file to be written; one that is there already is asked about first.
-    fn save(&mut self, path: PathBuf) -> Option<Outcome> {
-        let name = path.file_name().map(OsString::from);
-        let there = self.listing.iter().flatten().any(|e| Some(&e.name) == name.as_ref());
-        if there && self.replaces.as_ref() != Some(&path) {
-            self.replaces = Some(path);
-            return None;
-        }
         Some(Outcome::Path(path))
     }
 
@@ -148,7 +130,7 @@ impl Browser {
             self.go(path, ctx);
             return None;
         }
-        if self.ask.file_name().is_some() { self.save(path) } else { Some(Outcome::Path(path)) }
+        Some(Outcome::Path(path))
     }
 
     /// Shows it; `places` are folders worth going to.
@@ -293,15 +275,10 @@ impl Browser {
                 }
             });
         }
-        if let Some(path) = &self.replaces {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            ui.colored_label(theme::WARNING, format!("{name} is there already: it would be replaced."));
-        }
         ui.horizontal(|ui| {
             let entry = self.entry_at().cloned();
             if self.ask.file_name().is_some() {
-                let word = if self.replaces.is_some() { "Replace" } else { "Save here" };
-                if ui.add_enabled(!self.name.trim().is_empty(), Button::new(word)).clicked() {
+                if ui.add_enabled(!self.name.trim().is_empty(), Button::new("Save here")).clicked() {
                     outcome = self.save_named();
                 }
             } else if self.ask == Ask::OpenFolder {
@@ -325,7 +302,7 @@ impl Browser {
         // A name that was taken from a line may not be UTF-8: the line knows.
         let line = self.entry_at().filter(|e| e.shown == name).map(|e| e.name.clone());
         let name = line.unwrap_or_else(|| OsString::from(name));
-        if name.is_empty() { None } else { self.save(self.folder.join(name)) }
+        (!name.is_empty()).then(|| Outcome::Path(self.folder.join(name)))
     }
 }
 

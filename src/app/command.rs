@@ -26,6 +26,8 @@ pub enum Command {
     Save,
     /// What becomes of unsaved work.
     Reply(Reply),
+    /// Whether the file that is there already goes.
+    Replace(bool),
     /// Opens, throws away or (`None`) leaves for later what an earlier window left.
     Recover(PathBuf),
     DiscardLeftOver(PathBuf),
@@ -91,8 +93,6 @@ pub enum Command {
     Workspace(Workspace),
     /// Sets the Compare workspace.
     Compare(Compare),
-    /// Reads an RTDOSE or a `.mha` in Gy as a dose of the case.
-    OpenDose(PathBuf),
     /// Writes the report of the comparison; its ending says in which form.
     SaveReport(PathBuf),
     /// Makes a dose of the case from A and B by their weights; 1 and 0 keep a copy of A.

@@ -2,13 +2,13 @@
 
 use super::App;
 use super::compare::{Layout, Side, Source};
-use super::files::with_ending;
+use super::dialog::Ask;
 use super::follow::Answer;
 use super::report;
+use super::save::Target;
 use super::state::NoticeKind;
 use super::view::ViewKind;
 use crate::case::Case;
-use crate::worker::Task;
 use glam::DVec3;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -85,12 +85,13 @@ impl App {
     pub(super) fn report_when_settled(&mut self) {
         if self.report.is_some() && self.state.is_loaded() && self.is_settled() {
             let path = self.report.take();
-            path.into_iter().for_each(|path| self.save_report(path));
+            // Whether the file may be replaced, the command line has asked.
+            path.into_iter().for_each(|path| self.write(Ask::SaveReport, path, true));
         }
     }
 
     /// Writes what the comparison on show says; nothing stale.
-    pub(super) fn save_report(&mut self, path: PathBuf) {
+    pub(super) fn save_report(&mut self, target: Target) {
         let report = match report::gather(&self.state) {
             Ok(report) => report,
             Err(why) => {
@@ -98,13 +99,9 @@ impl App {
                 return;
             }
         };
-        let known =
-            path.extension().is_some_and(|e| report::ENDINGS.iter().any(|k| e.eq_ignore_ascii_case(k)));
-        let path = if known { path } else { with_ending(path, report::ENDINGS[0]) };
-        let task = Task::new(format!("Writing {}", path.display()), move |_| {
-            report::write(&report, &path).map(|()| Answer::Saved(path))
+        self.submit_write(target, move |path| {
+            report::write(&report, path).map(|()| Answer::Saved(path.to_owned()))
         });
-        self.submit_save(task);
         self.idle_frames = 0;
     }
 }

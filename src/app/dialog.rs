@@ -1,5 +1,6 @@
 //! Asking for a file or folder: the desktop's own dialogs, where it has any.
 
+use super::report;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,9 +55,21 @@ impl Ask {
             Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
             Self::SavePlan => Some(("Plan", &["toml"])),
             Self::SaveSession => Some(("Session", &["json"])),
-            Self::SaveReport => Some(("Report", &["pdf", "csv", "json"])),
+            Self::SaveReport => Some(("Report", &report::ENDINGS)),
             Self::SaveRegistration => Some(("DICOM", &["dcm"])),
         }
+    }
+
+    /// The path with an ending that its kind of file is known by; where it has none, the first.
+    pub fn with_ending(self, path: PathBuf) -> PathBuf {
+        let Some((_, endings)) = self.endings() else { return path };
+        if path.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known))) {
+            return path;
+        }
+        let mut name = path.into_os_string();
+        name.push(".");
+        name.push(endings[0]);
+        name.into()
     }
 }
 
@@ -128,4 +141,24 @@ fn has_portal() -> bool {
 #[cfg(not(target_os = "linux"))]
 fn has_portal() -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_get_the_ending_they_are_opened_by() {
+        for (ask, path, want) in [
+            (Ask::SaveSession, "a", "a.json"),
+            (Ask::SaveSession, "a.json", "a.json"),
+            (Ask::SaveSession, "a.JSON", "a.JSON"),
+            (Ask::SaveSession, "a.b", "a.b.json"),
+            (Ask::SaveReport, "a.csv", "a.csv"),
+            (Ask::SaveReport, "a.doc", "a.doc.pdf"),
+            (Ask::OpenFile, "a", "a"),
+        ] {
+            assert_eq!(ask.with_ending(path.into()), PathBuf::from(want));
+        }
+    }
 }

@@ -8,6 +8,7 @@ use super::display::DoseReference;
 use super::follow::{Answer, Opened, Shown, work};
 use super::record::Record;
 use super::roi;
+use super::save::Target;
 use super::state::{NoticeKind, Origin, Selection};
 use super::unsaved::Work;
 use crate::analysis::{BodyChoice, combined, contradiction, is_computed};
@@ -39,17 +40,6 @@ impl Opening {
     }
 }
 
-/// A path with the ending that its kind of file is known by.
-pub(super) fn with_ending(path: PathBuf, ending: &str) -> PathBuf {
-    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending)) {
-        return path;
-    }
-    let mut name = path.into_os_string();
-    name.push(".");
-    name.push(ending);
-    name.into()
-}
-
 impl App {
     /// Opens a CASE word; what is loaded stays until the new case is whole.
     pub fn open(&mut self, word: &str) {
@@ -78,8 +68,14 @@ impl App {
         let Opening { word, choice, plan, recovers } = opening;
         let body = self.body_wish.take();
         self.may_go = Some(Work::of(&self.state));
-        let task = Task::new(format!("Opening {}", word.short()), move |watch| {
-            let opened = work::open(&word, choice, plan.as_deref(), body.as_ref(), watch)?;
+        let gpu = self.gpu.clone();
+        let task = Task::new(format!("Opening {}", word.short()), move |control| {
+            let opened = work::open(&word, choice, plan.as_deref(), body.as_ref(), control)?;
+            // The case before closes: the engines keep nothing of its volumes.
+            crate::engine::empty_caches();
+            if let Some(ct) = &opened.case.ct {
+                gpu.prepare_ct(&ct.hu);
+            }
             Ok::<_, String>(Answer::Opened(Box::new(Opened { recovers, ..*opened })))
         });
         self.worker.submit(Slot::Open, task);
@@ -96,6 +92,8 @@ impl App {
                 session.as_ref().map_or_else(|| word.to_string(), |path| path.display().to_string());
         }
         self.cases += 1;
+        // What was to be written was another case's.
+        self.state.replacing.clear();
         let remembered =
             session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
         let state = &mut self.state;
@@ -147,6 +145,10 @@ impl App {
         }
         if let Some(body) = body {
             self.state.follow.settings.body = body;
+        }
+        if let BodyChoice::Structure(number) = self.state.follow.settings.body {
+            // In a session the structure may be gone.
+            self.state.history.spend(number);
         }
         if let Some(engine) = self.engine_wish.take() {
             self.state.follow.engines.insert(0, engine);
@@ -204,7 +206,7 @@ impl App {
         let (ask, folder) = (browser.ask, browser.folder().to_owned());
         (self.browsed, self.browser) = (Some(folder), None);
         match outcome {
-            Outcome::Path(path) => self.take_path(ask, path),
+            Outcome::Path(path) => self.take_path(ask, path, false),
             Outcome::Cancelled => self.save_ended(),
         }
     }
@@ -216,22 +218,20 @@ impl App {
             match answer {
                 Picked::NoDialog => self.browse(ask),
                 Picked::Nothing => self.save_ended(),
-                Picked::Path(path) => self.take_path(ask, path),
+                // Desktops ask themselves.
+                Picked::Path(path) => self.take_path(ask, path, true),
             }
         }
     }
 
-    fn take_path(&mut self, ask: Ask, path: PathBuf) {
+    /// `replaces`: what is there was asked about.
+    fn take_path(&mut self, ask: Ask, path: PathBuf, replaces: bool) {
         match ask {
             Ask::OpenFolder | Ask::OpenFile => self.open_path(path),
             Ask::OpenXray => self.open_xray(path, Placement::default(), None),
             Ask::OpenHuTable => self.open_hu_table(path),
             Ask::OpenDose => self.open_dose(path, None),
-            Ask::SavePlan => self.save_plan(path),
-            Ask::SaveSession => self.save_session(path),
-            Ask::SaveReport => self.save_report(path),
-            Ask::SaveRegistration => self.save_registration(path),
-            Ask::SaveHuTable => self.save_hu_table(path),
+            _ => self.write(ask, path, replaces),
         }
     }
 
@@ -248,36 +248,25 @@ impl App {
         }
     }
 
-    pub(super) fn save_plan(&mut self, path: PathBuf) {
+    pub(super) fn save_plan(&mut self, target: Target) {
         let Some(plan) = self.state.plan().cloned() else { return };
-        let path = with_ending(path, "toml");
-        let task = Task::new(format!("Saving {}", path.display()), move |_| {
-            plan_toml::write(&path, &plan).map(|()| Answer::Saved(path))
+        self.submit_write(target, move |path| {
+            plan_toml::write(path, &plan).map_err(|e| e.to_string())?;
+            Ok(Answer::Saved(path.to_owned()))
         });
-        self.submit_save(task);
     }
 
-    /// Files are written one by one: none takes the place of another.
-    pub(super) fn submit_save(&mut self, task: Task<Answer>) {
-        self.new_saves += 1;
-        self.saves += 1;
-        self.worker.submit(Slot::Save(self.new_saves), task);
-    }
-
-    pub(super) fn save_session(&mut self, path: PathBuf) {
+    pub(super) fn save_session(&mut self, target: Target) {
         let state = &self.state;
         let Some(origin) = state.origin.clone() else { return };
-        let path = with_ending(path, "json");
         let case = state.case().clone();
         let (record, work) = (Record::of(state), Work::of(state));
-        let path = std::path::absolute(&path).unwrap_or(path);
-        let task = Task::new(format!("Saving {}", path.display()), move |_| {
+        self.submit_write(target, move |path| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
             let session = work::session_of(&case, &origin, view)?;
-            session::write(&path, &session).map_err(|e| e.to_string())?;
-            Ok::<_, String>(Answer::SessionSaved(path, Box::new(work), origin.number))
+            session::write(path, &session).map_err(|e| e.to_string())?;
+            Ok(Answer::SessionSaved(path.to_owned(), Box::new(work), origin.number))
         });
-        self.submit_save(task);
     }
 
     /// Reads a HU table and puts it in force.
@@ -294,7 +283,7 @@ impl App {
     }
 
     /// Saves the table being edited, if it is sound, else the one in force.
-    pub(super) fn save_hu_table(&mut self, path: PathBuf) {
+    pub(super) fn save_hu_table(&mut self, target: Target) {
         let text = match &self.state.hu_draft {
             None => self.state.follow.settings.hu_table.to_toml(),
             Some(draft) => match draft.table() {
@@ -305,14 +294,12 @@ impl App {
                 }
             },
         };
-        let path = with_ending(path, "toml");
-        let task = Task::new(format!("Saving {}", path.display()), move |_| {
-            replace_file(&path, |out| out.write_all(text.as_bytes())).map_err(|e| {
+        self.submit_write(target, move |path| {
+            replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|e| {
                 format!("cannot write {}: {e}; choose a folder you may write to", path.display())
             })?;
-            Ok::<_, String>(Answer::Saved(path))
+            Ok(Answer::Saved(path.to_owned()))
         });
-        self.submit_save(task);
     }
 
     /// Reads a dose from a file into the case, for a side of the comparison where one is named.
@@ -361,8 +348,8 @@ impl App {
     pub(super) fn add_body(&mut self) {
         let Some(ct) = self.state.case().ct.clone() else { return };
         let set = self.state.case().structures.clone();
-        let task = Task::new("Body from CT", move |watch| {
-            let (structure, remark) = work::body(&ct, &set, watch)?;
+        let task = Task::new("Body from CT", move |control| {
+            let (structure, remark) = work::body(&ct, &set, control)?;
             Ok::<_, String>(Answer::Body(structure, remark))
         });
         self.worker.submit(Slot::Body, task);
@@ -372,7 +359,7 @@ impl App {
     pub(super) fn take_body(&mut self, found: Structure, remark: Remark) {
         // Structures may have come since the CT was searched.
         let set = &self.state.case().structures;
-        let (number, name) = (set.free_number(), set.free_name("BODY"));
+        let (number, name) = (self.state.case().free_number(), set.free_name("BODY"));
         let structure = Structure { number, name, ..found };
         self.state.notices.add(NoticeKind::Info, format!("{}: {}.", structure.name, remark.message));
         self.apply(super::command::Command::Edit { edit: Edit::AddStructure(structure), gesture: None });
@@ -419,18 +406,5 @@ fn notice_of(remark: &Remark) -> String {
         [] => remark.message.clone(),
         [file] => format!("{} ({file})", remark.message),
         [file, rest @ ..] => format!("{} ({file} and {} more)", remark.message, rest.len()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::with_ending;
-
-    #[test]
-    fn files_get_the_ending_they_are_opened_by() {
-        for (path, want) in [("a", "a.json"), ("a.json", "a.json"), ("a.JSON", "a.JSON"), ("a.b", "a.b.json")]
-        {
-            assert_eq!(with_ending(path.into(), "json"), std::path::PathBuf::from(want));
-        }
     }
 }

@@ -18,12 +18,13 @@ pub mod offscreen;
 pub mod panel;
 mod picture;
 mod record;
-mod recovery;
+pub mod recovery;
 pub mod register;
 pub mod render;
 pub mod report;
 pub mod roi;
 mod run;
+pub mod save;
 pub mod state;
 pub mod theme;
 pub mod unsaved;
@@ -170,9 +171,25 @@ impl App {
         self.dialog = dialog;
     }
 
+    /// Goes by another clock when unsaved work is kept.
+    pub fn set_clock(&mut self, clock: recovery::Clock) {
+        self.memory.clock = Some(clock);
+    }
+
     /// Carries out what a panel might have asked for.
     pub fn command(&mut self, command: command::Command) {
         self.apply(command);
+        self.ask();
+    }
+
+    /// Jobs asked of the worker so far.
+    pub fn jobs_asked(&self) -> u64 {
+        self.worker.submitted()
+    }
+
+    /// Jobs waiting or running.
+    pub fn live_jobs(&self) -> usize {
+        self.worker.live_jobs()
     }
 
     /// Whether everything the case needs is there: for two frames no job waited or ran, and none had reported.
@@ -241,6 +258,7 @@ impl App {
         panel::about::show(ui.ctx(), state, &facts, commands);
         panel::removal::show(ui.ctx(), state, commands);
         panel::unsaved::question(ui.ctx(), state, commands);
+        panel::replace::show(ui.ctx(), state, commands);
     }
 }
 
@@ -265,8 +283,12 @@ impl eframe::App for App {
         keys::commands(ui.ctx(), keyboard, &self.state, &mut commands);
         self.show_browser(ui.ctx());
         self.take_dropped(ui.ctx());
-        for command in commands.take() {
-            self.apply(command);
+        let commands = commands.take();
+        let changed = !commands.is_empty();
+        commands.into_iter().for_each(|command| self.apply(command));
+        if changed {
+            // In the frame of the change, not in the next.
+            self.ask();
         }
         if ui.input(|i| i.pointer.any_released()) {
             self.gestures += 1;

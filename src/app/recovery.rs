@@ -18,14 +18,19 @@ const AT_LEAST: Duration = Duration::from_secs(60);
 /// Edits by key come faster than files are written.
 const AT_MOST: Duration = Duration::from_millis(500);
 
+/// Says what time it is.
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
 /// The window's memory from run to run. Without a folder it has none.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Memory {
     folder: Option<PathBuf>,
     keeper: Option<Arc<Keeper>>,
     /// What was last given to be kept.
     kept: Option<Work>,
     since: Option<Instant>,
+    /// In place of the system's.
+    pub(super) clock: Option<Clock>,
     /// What a kill left and is on show again: goes once the window keeps it as its own.
     taken_up: Option<PathBuf>,
 }
@@ -80,7 +85,8 @@ impl App {
         }
         let now = Work::of(&self.state);
         let changed = self.memory.kept.as_ref() != Some(&now);
-        let age = self.memory.since.map_or(AT_LEAST, |since| since.elapsed());
+        let time = self.memory.clock.as_ref().map_or_else(Instant::now, |clock| clock());
+        let age = self.memory.since.map_or(AT_LEAST, |since| time.saturating_duration_since(since));
         let at_rest = !ctx.input(|i| i.pointer.any_down());
         let wait = if changed && at_rest { AT_MOST } else { AT_LEAST };
         if let Some(left) = wait.checked_sub(age).filter(|left| !left.is_zero()) {
@@ -88,7 +94,7 @@ impl App {
             return;
         }
         let Some(origin) = self.state.origin.clone() else { return };
-        (self.memory.kept, self.memory.since) = (Some(now), Some(Instant::now()));
+        (self.memory.kept, self.memory.since) = (Some(now), Some(time));
         ctx.request_repaint_after(AT_LEAST);
         let case = self.state.case().clone();
         let record = Record::of_unsaved(&self.state);

@@ -3,7 +3,7 @@
 //! A structure is its contours, as in a file. The shape it was made from is remembered beside it, keyed by those
 //! contours, so that undo brings back the shape that belongs to them.
 
-use crate::case::{Case, Contour, Rgb, Structure, StructureKind, StructureSet};
+use crate::case::{Case, Contour, Contours, Rgb, Structure, StructureKind};
 use crate::geometry::{Grid, box_contours, sphere_contours};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ impl Shape {
     }
 
     /// Closed contours where the planes of `grid` cut the shape.
-    pub fn contours(&self, grid: &Grid) -> Vec<Contour> {
+    pub fn contours(&self, grid: &Grid) -> Contours {
         let outlines = match *self {
             Self::Sphere { centre_mm, radius_mm } => sphere_contours(grid, centre_mm, radius_mm),
             Self::Box { centre_mm, size_mm } => box_contours(grid, centre_mm, size_mm),
@@ -63,34 +63,19 @@ impl Shape {
 /// The shapes behind structures made here.
 #[derive(Debug, Default)]
 pub struct Shapes {
+    /// By the identity of their contours.
     by_contours: HashMap<u64, Shape>,
 }
 
 impl Shapes {
     /// The shape a structure was made from, if it still is that shape.
     pub fn of(&self, structure: &Structure) -> Option<Shape> {
-        self.by_contours.get(&fingerprint(structure)).copied()
+        self.by_contours.get(&structure.contours.id()).copied()
     }
 
     pub fn remember(&mut self, structure: &Structure, shape: Shape) {
-        self.by_contours.insert(fingerprint(structure), shape);
+        self.by_contours.insert(structure.contours.id(), shape);
     }
-}
-
-/// Equal contours have equal fingerprints (FNV-1a over the bits of the coordinates).
-pub fn fingerprint(structure: &Structure) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut mix = |word: u64| hash = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
-    mix(u64::from(structure.number));
-    for contour in &structure.contours {
-        mix(contour.points_mm.len() as u64);
-        for p in &contour.points_mm {
-            mix(p.x.to_bits());
-            mix(p.y.to_bits());
-            mix(p.z.to_bits());
-        }
-    }
-    hash
 }
 
 /// Middle of the box round all contours, patient LPS, mm.
@@ -122,14 +107,14 @@ pub const NEW_COLOURS: [Rgb; 8] = [
 ];
 
 /// A new structure with a number and a name of its own.
-pub fn new_structure(set: &StructureSet, base_name: &str, kind: StructureKind) -> Structure {
-    let (number, name) = (set.free_number(), set.free_name(base_name));
+pub fn new_structure(case: &Case, base_name: &str, kind: StructureKind) -> Structure {
+    let (number, name) = (case.free_number(), case.structures.free_name(base_name));
     let colour = if kind == StructureKind::Other {
         NEW_COLOURS[number as usize % NEW_COLOURS.len()]
     } else {
         kind.default_colour()
     };
-    Structure { name, number, kind, colour, contours: Vec::new(), points_mm: Vec::new() }
+    Structure { name, number, kind, colour, contours: Contours::default(), points_mm: Vec::new() }
 }
 
 #[cfg(test)]
@@ -150,23 +135,25 @@ mod tests {
     fn a_structure_finds_its_shape_until_its_contours_change() {
         let grid = grid();
         let shape = Shape::Sphere { centre_mm: DVec3::new(0.0, 0.0, 20.0), radius_mm: 20.0 };
-        let mut s = new_structure(&StructureSet::default(), "ROI", StructureKind::Other);
+        let mut s = new_structure(&Case::default(), "ROI", StructureKind::Other);
         s.contours = shape.contours(&grid);
         let mut shapes = Shapes::default();
         shapes.remember(&s, shape);
         assert_eq!(shapes.of(&s), Some(shape));
-        s.contours[3].points_mm[5].x += 0.5;
+        let mut moved = s.contours.to_vec();
+        moved[3].points_mm[5].x += 0.5;
+        s.contours = moved.into();
         assert_eq!(shapes.of(&s), None);
     }
 
     #[test]
     fn new_structures_get_names_and_numbers_of_their_own() {
-        let mut set = StructureSet::default();
+        let mut case = Case::default();
         for want in ["ROI", "ROI 2", "ROI 3"] {
-            let s = new_structure(&set, "ROI", StructureKind::Other);
+            let s = new_structure(&case, "ROI", StructureKind::Other);
             assert_eq!(s.name, want);
-            assert!(set.structures.iter().all(|t| t.number != s.number));
-            set.structures.push(s);
+            assert!(case.structures.structures.iter().all(|t| t.number != s.number));
+            std::sync::Arc::make_mut(&mut case.structures).structures.push(s);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::render;
 use super::state::Workspace;
 use super::{App, CompareWish};
 use crate::analysis::BodyWord;
-use crate::engine::Wish;
+use crate::engine::DeviceChoice;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -29,7 +29,7 @@ pub struct Options {
     /// What the Compare workspace shows.
     pub compare: Option<CompareWish>,
     /// Where doses are computed.
-    pub device: Wish,
+    pub device: DeviceChoice,
     /// X-rays to register, and how.
     pub register: Option<RegisterWish>,
     /// Where unsaved work and recent cases are remembered; nowhere without one.

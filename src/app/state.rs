@@ -6,6 +6,7 @@ use super::follow::Follow;
 use super::hu_draft::HuDraft;
 use super::register::Register;
 use super::roi::Shapes;
+use super::save::Target;
 use super::unsaved::{Question, Work};
 use crate::case::{Beam, Case, History, Plan, Receipt, Structure, StructureSet};
 use crate::files::LeftOver;
@@ -26,6 +27,8 @@ pub struct State {
     pub saved: Option<Work>,
     /// Asked before unsaved work would be lost.
     pub question: Option<Question>,
+    /// Files to be written that are there already, until the user has said whether they go.
+    pub replacing: Vec<Target>,
     /// Unsaved work of windows that are gone.
     pub left_over: Vec<LeftOver>,
     /// CASE words, newest first.
@@ -64,6 +67,7 @@ impl Default for State {
             origin: None,
             saved: None,
             question: None,
+            replacing: Vec::new(),
             left_over: Vec::new(),
             recent: Vec::new(),
             plan: 0,

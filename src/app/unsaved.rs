@@ -114,9 +114,9 @@ impl App {
                 ctx.send_viewport_cmd(ViewportCommand::CancelClose);
                 self.state.question.get_or_insert(Question { then: Then::Close, saving: false });
                 ctx.request_repaint();
-            } else if self.saves > 0 {
+            } else if self.saves > 0 || !self.state.replacing.is_empty() {
                 ctx.send_viewport_cmd(ViewportCommand::CancelClose);
-                self.close_once_written = true;
+                self.close_once_written = self.state.replacing.is_empty();
             }
         }
         if self.close_once_written && self.saves == 0 {
@@ -175,7 +175,7 @@ impl App {
     pub(super) fn save(&mut self) {
         match self.state.origin.as_ref().map(|o| o.session.clone()) {
             None => {}
-            Some(Some(path)) => self.save_session(path),
+            Some(Some(path)) => self.write(Ask::SaveSession, path, true),
             Some(None) => self.pick(Ask::SaveSession),
         }
     }

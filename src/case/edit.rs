@@ -1,6 +1,6 @@
 //! Edits as values, with undo.
 
-use super::{Beam, Case, Ct, Dose, Normalisation, Plan, Structure, StructureSet};
+use super::{Beam, Case, Dose, Normalisation, Plan, Structure};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -35,8 +35,6 @@ pub enum Edit {
     RemoveStructure {
         index: usize,
     },
-    SetStructures(StructureSet),
-    SetCt(Arc<Ct>),
     AddDose(Arc<Dose>),
 }
 
@@ -83,6 +81,7 @@ impl History {
     pub fn apply(&mut self, edit: Edit, gesture: Option<u64>) -> Result<(), EditError> {
         if let Edit::Load(mut case) = edit {
             case.bind_references();
+            case.spend(0);
             *self = Self::new(*case);
             return Ok(());
         }
@@ -105,6 +104,7 @@ impl History {
     pub fn undo(&mut self) -> bool {
         let Some(before) = self.past.pop() else { return false };
         self.future.push(std::mem::replace(&mut self.now, before));
+        self.spend(self.future.last().map_or(0, |c| c.spent_number));
         self.gesture = None;
         true
     }
@@ -113,8 +113,14 @@ impl History {
     pub fn redo(&mut self) -> bool {
         let Some(after) = self.future.pop() else { return false };
         self.past.push(std::mem::replace(&mut self.now, after));
+        self.spend(self.past.last().map_or(0, |c| c.spent_number));
         self.gesture = None;
         true
+    }
+
+    /// A number of a structure that is never given again in this case, whatever is undone.
+    pub fn spend(&mut self, number: u32) {
+        self.now.spend(number);
     }
 
     pub fn can_undo(&self) -> bool {
@@ -128,6 +134,7 @@ impl History {
 
 impl Case {
     fn change(&mut self, edit: Edit) -> Result<(), EditError> {
+        self.spend(0);
         match edit {
             Edit::Load(case) => *self = *case,
             Edit::AddPlan(plan) => self.plans.push(Arc::new(plan)),
@@ -160,12 +167,17 @@ impl Case {
                 }
                 structures.remove(index);
             }
-            Edit::SetStructures(set) => self.structures = Arc::new(set),
-            Edit::SetCt(ct) => self.ct = Some(ct),
             Edit::AddDose(dose) => self.doses.push(dose),
         }
         self.bind_references();
+        self.spend(0);
         Ok(())
+    }
+
+    /// Neither `number` nor those of the structures are given again.
+    fn spend(&mut self, number: u32) {
+        let highest = self.structures.structures.iter().map(|s| s.number).max().unwrap_or(0);
+        self.spent_number = self.spent_number.max(highest).max(number);
     }
 
     /// Structures are told apart by number and by name: no two may share either.
@@ -222,7 +234,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Jaws;
+    use crate::case::{Jaws, StructureSet};
     use glam::DVec3;
 
     fn beam(gantry: f64) -> Beam {
@@ -246,6 +258,38 @@ mod tests {
         assert_eq!(gantry(&h), 0.0);
         assert!(h.redo());
         assert_eq!(gantry(&h), 5.0);
+    }
+
+    /// A body that was chosen by number, say, meets no other structure.
+    #[test]
+    fn the_number_of_a_structure_that_is_gone_is_not_given_again() {
+        let structure = |number: u32| Structure {
+            name: format!("S{number}"),
+            number,
+            kind: crate::case::StructureKind::Other,
+            colour: crate::case::Rgb([0; 3]),
+            contours: Vec::new().into(),
+            points_mm: Vec::new(),
+        };
+        let structures = vec![structure(3), structure(7)];
+        let set = StructureSet { structures, ..StructureSet::default() };
+        let mut h = History::default();
+        let case = Case { structures: Arc::new(set), ..Case::default() };
+        h.apply(Edit::Load(Box::new(case)), None).unwrap();
+        h.apply(Edit::RemoveStructure { index: 1 }, None).unwrap();
+        assert_eq!(h.case().free_number(), 8);
+        h.apply(Edit::AddStructure(structure(8)), None).unwrap();
+        assert!(h.undo());
+        assert_eq!(h.case().free_number(), 9, "made, and undone");
+        assert!(h.undo());
+        assert_eq!(h.case().structures.by_number(7), Some(&structure(7)), "undone, it is back as it was");
+        assert_eq!(h.case().free_number(), 9);
+        assert!(h.redo() && h.redo());
+        assert_eq!(h.case().structures.structures, [structure(3), structure(8)]);
+        h.spend(20);
+        assert_eq!(h.case().free_number(), 21);
+        h.apply(Edit::Load(Box::default()), None).unwrap();
+        assert_eq!(h.case().free_number(), 1, "another case");
     }
 
     #[test]

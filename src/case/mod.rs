@@ -1,6 +1,7 @@
 //! What a planner works on: CT, structures, plan, doses; edits as values with their undo history.
 
 mod beam;
+mod contours;
 mod ct;
 mod dose;
 mod edit;
@@ -12,6 +13,7 @@ mod structure;
 mod uid;
 
 pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
+pub use contours::Contours;
 pub use ct::{Ct, Remark, Severity, beyond_16_bits};
 pub use dose::{BeamDose, Dose, DoseStatus, Receipt, worth};
 pub use edit::{Edit, EditError, History};
@@ -41,9 +43,16 @@ pub struct Case {
     pub remarks: Vec<Remark>,
     /// Why plans among the files are not here, a sentence each.
     pub refused_plans: Vec<String>,
+    /// The highest number that any structure of this case has had: what refers to one that is gone meets no other.
+    pub spent_number: u32,
 }
 
 impl Case {
+    /// A number that no structure has or had.
+    pub fn free_number(&self) -> u32 {
+        self.structures.free_number().max(self.spent_number.saturating_add(1))
+    }
+
     /// Why there is no plan: what was said of those among the files, else that there is none.
     pub fn no_plan(&self) -> String {
         match &self.refused_plans[..] {

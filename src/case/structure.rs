@@ -1,6 +1,6 @@
 //! Structures: regions of interest as planar contours.
 
-use super::Normalisation;
+use super::{Contours, Normalisation};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -27,7 +27,7 @@ pub struct Structure {
     pub kind: StructureKind,
     pub colour: Rgb,
     /// Closed planar polygons. On one plane they combine by exclusive-or, so an inner one is a hole.
-    pub contours: Vec<Contour>,
+    pub contours: Contours,
     /// Points of interest (POINT contours).
     pub points_mm: Vec<DVec3>,
 }
@@ -191,7 +191,7 @@ mod tests {
             number: n as u32 + 1,
             kind: StructureKind::Other,
             colour: StructureKind::Other.default_colour(),
-            contours: Vec::new(),
+            contours: Contours::default(),
             points_mm: Vec::new(),
         };
         let structures = names.iter().enumerate().map(structure).collect();

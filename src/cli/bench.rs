@@ -2,8 +2,8 @@
 
 use super::{Answer, Failure};
 use crate::engine::bench::{self, Options, Report};
-use crate::engine::cccs::Walk;
-use crate::engine::{Compute, Watch, Wish};
+use crate::engine::cccs::Traversal;
+use crate::engine::{Compute, DeviceChoice, JobControl};
 use crate::open::CaseWord;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -23,12 +23,13 @@ beamsight bench drr slices --runs 200 --device cuda\n  \
 beamsight bench gamma table1 --device cuda\n  \
 beamsight bench mccs phantom linear --device cuda\n  \
 beamsight bench live --runs 5\n  \
+beamsight bench memory\n  \
 beamsight bench register two part --runs 100\n  \
 beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path, cccs, mccs, drr, gamma, live, register
+    /// The job: path, cccs, mccs, drr, gamma, live, memory, register
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
@@ -43,7 +44,7 @@ pub struct Args {
     /// For cccs on a card, how lines find their way: lattice (all of a direction together), original or nc (each by itself,
     /// Algorithms 1 and 2 of Xiao 2012)
     #[arg(long, value_name = "WALK", default_value = "lattice", value_parser = walk)]
-    walk: Walk,
+    walk: Traversal,
 
     /// For register: the case whose CT is taken
     #[arg(long, value_name = "CASE", default_value = "demo:thorax")]
@@ -58,11 +59,13 @@ const GAMMA: &str = "gamma";
 const MCCS: &str = "mccs";
 /// A gantry drag through the worker.
 const LIVE: &str = "live";
+/// What is held from job to job.
+const MEMORY: &str = "memory";
 /// Poses found from random starts.
 const REGISTER: &str = "register";
 
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> = bench::jobs().chain([LIVE, DRR, GAMMA, MCCS, REGISTER]).collect();
+    let known: Vec<&str> = bench::jobs().chain([LIVE, DRR, GAMMA, MCCS, MEMORY, REGISTER]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -76,20 +79,26 @@ fn runs(word: &str) -> Result<u32, String> {
         .ok_or_else(|| "it must be from 1 to 10000".to_owned())
 }
 
-fn walk(word: &str) -> Result<Walk, String> {
-    Walk::ALL.into_iter().find(|w| w.word() == word).ok_or_else(|| "it is lattice, original or nc".to_owned())
+fn walk(word: &str) -> Result<Traversal, String> {
+    Traversal::ALL
+        .into_iter()
+        .find(|w| w.word() == word)
+        .ok_or_else(|| "it is lattice, original or nc".to_owned())
 }
 
 /// # Errors
 /// A device that gives no answer; cases there are none of.
-pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
+pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     if args.job == REGISTER {
-        return super::bench_register::run(&args.ct, &args.cases, args.runs.unwrap_or(100) as usize, wish);
+        return super::bench_register::run(&args.ct, &args.cases, args.runs.unwrap_or(100) as usize, choice);
     }
-    let device = wish.resolve()?;
+    let device = choice.resolve()?;
     let few = if matches!(device, Compute::Cpu) { 3 } else { 15 };
     if args.job == LIVE {
-        return super::live::run(args.runs.unwrap_or(few) as usize, wish);
+        return super::live::run(args.runs.unwrap_or(few) as usize, choice);
+    }
+    if args.job == MEMORY {
+        return super::bench_memory::run(&device);
     }
     let options =
         Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize, walk: args.walk };
@@ -100,9 +109,9 @@ pub fn run(args: &Args, wish: Wish) -> Result<Answer, Failure> {
         return super::bench_gamma::run(&options, &device);
     }
     if args.job == MCCS {
-        return super::bench_mccs::run(&options, &wish.resolve_all(true)?);
+        return super::bench_mccs::run(&options, &choice.resolve_all(true)?);
     }
-    let report = bench::run(&args.job, &device, &options, &Watch::new())?
+    let report = bench::run(&args.job, &device, &options, &JobControl::new())?
         .filter(|report| !report.rows.is_empty())
         .ok_or_else(|| {
             Failure::Words(format!("no case of {} is named {}", args.job, args.cases.join(", ")))

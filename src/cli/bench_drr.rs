@@ -5,14 +5,14 @@ use crate::engine::bench::Options;
 use crate::engine::bench::drr::{Block, Line, Report, report};
 use crate::engine::cuda::drr::Launch;
 use crate::engine::drr::Integrator;
-use crate::engine::{Compute, Watch};
+use crate::engine::{Compute, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// # Errors
 /// A device that gives no answer; cases there are none of.
 pub fn run(device: &Compute, options: &Options) -> Result<Answer, Failure> {
-    let report = report(device, options, &Watch::new())?;
+    let report = report(device, options, &JobControl::new())?;
     if report.lines.is_empty() && report.blocks.is_empty() {
         let words = format!(
             "no case of drr is named {}; there are slices, ap, gantry30, gold, blocks",

@@ -4,7 +4,7 @@ use super::{Answer, Failure};
 use crate::engine::bench::Options;
 use crate::engine::bench::gamma::{Line, lines};
 use crate::engine::gamma::Method;
-use crate::engine::{Compute, Watch};
+use crate::engine::{Compute, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 /// A device that gives no answer; cases there are none of.
 pub fn run(options: &Options, device: &Compute) -> Result<Answer, Failure> {
     let told = |line: &Line| eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms);
-    let lines = lines(device, options, &Watch::new(), &told)?;
+    let lines = lines(device, options, &JobControl::new(), &told)?;
     if lines.is_empty() {
         let known = "table1-L1 ... table1-H4, table2-, table3-H2, figure2-H2";
         let asked = options.cases.join(", ");

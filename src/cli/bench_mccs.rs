@@ -4,7 +4,7 @@ use super::{Answer, Failure};
 use crate::engine::bench::Options;
 use crate::engine::bench::mccs::{Line, PAPER_BATCH, lines};
 use crate::engine::mccs::Variant;
-use crate::engine::{Compute, Watch};
+use crate::engine::{Compute, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 pub fn run(options: &Options, devices: &[Compute]) -> Result<Answer, Failure> {
     let on = devices.iter().map(Compute::to_string).collect::<Vec<_>>().join(", ");
     let told = |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);
-    let lines = lines(devices, options, &Watch::new(), &told)?;
+    let lines = lines(devices, options, &JobControl::new(), &told)?;
     if lines.is_empty() {
         let asked = options.cases.join(", ");
         let known = "phantom, lung1, lung2, linear";

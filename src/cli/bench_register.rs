@@ -1,7 +1,7 @@
 //! `beamsight bench register`: how well, from how far and how fast poses are found.
 
 use super::{Answer, Failure};
-use crate::engine::{Watch, Wish};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::open::{CaseWord, Wishes, open};
 use crate::registration::bench::{Bench, Line, Run, TRIALS, Trial};
 use serde_json::json;
@@ -13,18 +13,18 @@ const BINS: [[f64; 2]; 6] =
 
 /// # Errors
 /// A CASE without CT; trials there are none of; a device that gives no answer.
-pub fn run(ct: &CaseWord, names: &[String], starts: usize, wish: Wish) -> Result<Answer, Failure> {
+pub fn run(ct: &CaseWord, names: &[String], starts: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
     let wanted = |t: &&Trial| names.is_empty() || names.iter().any(|n| n == t.name);
     let trials: Vec<Trial> = TRIALS.iter().filter(wanted).copied().collect();
     if trials.is_empty() {
         let known: Vec<&str> = TRIALS.iter().map(|t| t.name).collect();
         return Err(Failure::Words(format!("the cases of register are {}", known.join(", "))));
     }
-    let device = wish.resolve()?;
+    let device = choice.resolve()?;
     let case = open(ct, Wishes::default(), &|_| true)?;
     let ct = super::words::ct_of(&case)?;
-    let watch = Watch::new();
-    let bench = Bench::new(&ct, &device, &watch).map_err(anyhow::Error::from)?;
+    let control = JobControl::new();
+    let bench = Bench::new(&ct, &device, &control).map_err(anyhow::Error::from)?;
     let mut text = format!(
         "2D/3D registration of {} on {device}: {starts} random starts round hidden poses; mTRE over targets of the body within \
          100 mm, found below 2 mm\n{:<13} {:>5} {:>9} {:>6} {:>7} {:>8} {:>8} {:>8} {:>6}  found of starts by mTRE at the start, mm\n",
@@ -33,8 +33,8 @@ pub fn run(ct: &CaseWord, names: &[String], starts: usize, wish: Wish) -> Result
     let mut rows = Vec::new();
     for trial in trials {
         // On the warm device: the first search also pays for what is made once.
-        bench.run(trial, 1, &device, &watch, &|_| ()).map_err(anyhow::Error::from)?;
-        let line = bench.run(trial, starts, &device, &watch, &|_| ()).map_err(anyhow::Error::from)?;
+        bench.run(trial, 1, &device, &control, &|_| ()).map_err(anyhow::Error::from)?;
+        let line = bench.run(trial, starts, &device, &control, &|_| ()).map_err(anyhow::Error::from)?;
         text += &in_words(&line);
         rows.push(as_json(&line));
     }

@@ -3,7 +3,7 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::{Answer, Failure};
 use crate::case::{Plan, Pose};
-use crate::engine::{Compute, Watch};
+use crate::engine::{Compute, JobControl};
 use crate::files::{Temporary, demo, picture, plan_toml, replace_file};
 use crate::open::write_demo;
 use crate::registration::Random;
@@ -87,7 +87,7 @@ fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<Answer, 
     for gantry in [0.0, 90.0] {
         let exposure = Exposure { seed: 2 * seed + u64::from(gantry > 0.0), ..Exposure::default() };
         let setup = simulate::imager(gantry, ct.position, isocentre);
-        let image = simulate::xray(&attenuation, setup, pose, &exposure, &Compute::Cpu, &Watch::new())?;
+        let image = simulate::xray(&attenuation, setup, pose, &exposure, &Compute::Cpu, &JobControl::new())?;
         images.push((image, exposure.within_mm()));
     }
     outputs.write(|| {

@@ -10,7 +10,7 @@ use crate::case::{Case, DoseStatus, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::mccs::{DIRECTIONS, Until, Variant};
-use crate::engine::{Watch, Wish};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{plan_toml, replace_file, write_dose_volume};
 use crate::geometry::PatientPosition;
 use crate::physics::{HuTable, Machine};
@@ -179,7 +179,7 @@ fn dose_to(word: &str) -> Result<DoseTo, String> {
 
 /// # Errors
 /// Whatever opening, the plan, computing or writing says.
-pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let ending = match &args.out {
         Some(out) => {
             let ending = words::ending(out, &["mha", "dcm", "csv", "json"])?;
@@ -277,7 +277,7 @@ fn compute(
     case: &Case,
     plan: Plan,
     engine: analysis::Engine,
-    device: Wish,
+    device: DeviceChoice,
 ) -> anyhow::Result<PlanResult> {
     let body = args.body.as_ref().map(|word| word.choice(&case.structures)).transpose()?.unwrap_or_default();
     let job = PlanJob {
@@ -292,7 +292,7 @@ fn compute(
         device,
         engine,
     };
-    Ok(compute_plan(&job, &Watch::new(), &super::tell)?)
+    Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
 }
 
 fn describe(result: &PlanResult) -> String {

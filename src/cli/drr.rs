@@ -8,7 +8,7 @@ use super::{Answer, Failure};
 use crate::case::{Ct, Pose, Radiograph};
 use crate::dicom::Belonging;
 use crate::engine::drr::{Drr, DrrRequest, Integrator, Pixels, Region, Spread, drr};
-use crate::engine::{Watch, Wish};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::files::mha;
 use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
 use crate::open::CaseWord;
@@ -215,7 +215,7 @@ struct Subject {
 
 /// # Errors
 /// Whatever opening, the geometry or writing says; an image that nothing of the volume falls on.
-pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         let ending = words::ending(out, &["png", "mha", "dcm"])?;
         if ending == "dcm" && (args.matrix.is_some() || args.pixels.is_some()) {
@@ -257,7 +257,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
             (None, None) => Pixels::All,
         },
     };
-    let answer = drr(&request, &device, &Watch::new())?;
+    let answer = drr(&request, &device, &JobControl::new())?;
     if let Some(why) = answer.receipt.warnings.iter().find(|w| w.contains("nothing is seen")) {
         return Err(anyhow!("{}: {why}", subject.name).into());
     }

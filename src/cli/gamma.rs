@@ -7,7 +7,7 @@ use crate::analysis::{GammaReport, mask_of, stricter};
 use crate::case::{Case, Dose, PatientInfo, StructureSet};
 use crate::dicom::{read_dose, read_patient};
 use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface, gamma};
-use crate::engine::{Watch, Wish};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{mha, read_dose_volume, replace_file};
 use crate::geometry::Mask;
 use crate::open::CaseWord;
@@ -136,7 +136,7 @@ fn percent(word: &str) -> Result<f64, String> {
 
 /// # Errors
 /// Doses that cannot be read or compared; a structure or prescription the case does not have; files that cannot be written.
-pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let mut files = Vec::new();
     for out in &args.out {
         files.push((out.as_path(), words::ending(out, &["mha", "csv", "json"])?));
@@ -190,7 +190,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         let named = masks.iter().find(|(own, _)| own.eq_ignore_ascii_case(name.trim()));
         request.region = named.map(|(_, mask)| Arc::clone(mask));
     }
-    let result = gamma(&request, &device, &Watch::new())?;
+    let result = gamma(&request, &device, &JobControl::new())?;
     let labels = [&args.reference, &args.evaluated].map(|path| path.display().to_string());
     let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
     let report =
@@ -263,7 +263,7 @@ fn masks(args: &Args, case: &Case, reference: &Dose) -> anyhow::Result<Vec<(Stri
     for structure in &set.structures {
         let wanted =
             args.structure.as_ref().is_some_and(|name| structure.name.eq_ignore_ascii_case(name.trim()));
-        match mask_of(reference.gy.grid(), structure, &Watch::new()) {
+        match mask_of(reference.gy.grid(), structure, &JobControl::new()) {
             Ok(mask) => masks.push((structure.name.clone(), Arc::new(mask))),
             Err(error) if wanted => {
                 return Err(error)

@@ -1,13 +1,21 @@
-//! `beamsight bench live`: a gantry turned through the worker, as the window does it.
+//! `beamsight bench live`: a gantry turned through the worker as the window does it, from the request to sum, normalisation
+//! and DVHs on the host; beside it the engine alone.
 
 use super::Answer;
 use super::Failure;
+use crate::analysis::{BodyChoice, Ready, mask_of};
+use crate::case::{
+    Beam, Case, Contour, Ct, Jaws, Normalisation, Plan, Structure, StructureKind, StructureSet,
+};
 use crate::engine::bench::cccs::water;
-use crate::engine::cccs::{BeamDose, Quality, beam_dose};
-use crate::engine::{Compute, Wish};
+use crate::engine::cccs::{Quality, beam_dose};
+use crate::engine::{Compute, DeviceChoice, JobControl};
+use crate::geometry::{Grid, PatientPosition, Volume, sphere_contours};
+use crate::results::{BeamInputs, Board, Followed, PatientInputs, Settings, Shown, Wanted, beam, patient};
 use crate::worker::{Lane, News, Slot, Task, Worker};
 use anyhow::{Context as _, anyhow};
-use serde_json::json;
+use glam::DVec3;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,73 +24,194 @@ const ANGLES: usize = 21;
 const SIZE: [usize; 3] = [200, 120, 120];
 const SPACING_MM: f64 = 2.5;
 const FIELD_MM: f64 = 100.0;
+const STRUCTURES: u32 = 10;
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Turns over the arc `runs` times after once to warm up: ms from the request to the final dose on the host.
+/// Turns over the arc `runs` times after once to warm up.
 ///
 /// # Errors
 /// A device that gives no answer.
-pub fn run(runs: usize, wish: Wish) -> Result<Answer, Failure> {
-    let device = wish.resolve()?;
-    let request = water(SIZE, [SPACING_MM; 3], FIELD_MM, Quality::Standard).map_err(anyhow::Error::from)?;
-    let (tell, told) = crossbeam_channel::unbounded();
-    let worker: Worker<BeamDose> = Worker::start(Arc::new(move || {
-        // Nobody listens once the bench is over.
-        let _ = tell.send(());
-    }))
-    .context("starting the worker")?;
-    let mut times_ms = Vec::new();
-    for turn in 0..=runs {
-        for angle in 0..ANGLES {
-            let start = Instant::now();
-            let (mut request, device) = (request.clone(), device.clone());
-            request.beam.control_points.iter_mut().for_each(|p| p.gantry_deg = angle as f64);
-            let work = move |watch: &crate::engine::Watch| beam_dose(&request, &device, watch);
-            worker.submit(Slot::BeamDose { plan: 0, beam: 0 }, Task::new("live", work).on(Lane::Device));
-            answer(&worker, &told)?;
-            if turn > 0 {
-                times_ms.push(start.elapsed().as_secs_f64() * 1e3);
-            }
-        }
-    }
-    Ok(summary(times_ms, &device))
-}
-
-/// Waits for the job's end.
-fn answer(worker: &Worker<BeamDose>, told: &crossbeam_channel::Receiver<()>) -> anyhow::Result<BeamDose> {
-    loop {
-        told.recv_timeout(PATIENCE).context("waiting for the dose")?;
-        for report in worker.drain() {
-            match report.news {
-                News::Done(dose, _) => return Ok(dose),
-                News::Failed { message } => return Err(anyhow!(message)),
-                _ => {}
-            }
-        }
-    }
-}
-
-fn summary(mut times_ms: Vec<f64>, device: &Compute) -> Answer {
-    times_ms.sort_by(f64::total_cmp);
-    let at = |part: f64| times_ms[((times_ms.len() - 1) as f64 * part).ceil() as usize];
-    let (median, high, worst) = (at(0.5), at(0.95), at(1.0));
-    let text = format!(
-        "live on {device}: {} doses, gantry 0 to {}, 10x10 on {}x{}x{} voxels of {SPACING_MM} mm, {} directions\n\
-         from the request to the final dose on the host: median {median:.2} ms, 95th percentile {high:.2} ms, worst {worst:.2} ms\n",
-        times_ms.len(),
-        ANGLES - 1,
+pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
+    let device = choice.resolve()?;
+    let mut text = format!(
+        "live on {device}: gantry turned over {ANGLES} angles, {runs} times; 10x10 on {}x{}x{} voxels of {SPACING_MM} mm, {} \
+         directions\n",
         SIZE[0],
         SIZE[1],
         SIZE[2],
         Quality::Standard.directions(),
     );
+    let mut rows = vec![summary("engine alone, one beam", engine_alone(runs, &device)?)];
+    for beams in [1, 5] {
+        let name = format!("{beams} beam(s), sum, normalisation, {STRUCTURES} DVHs");
+        rows.push(summary(&name, Patient::new(beams, choice)?.turned(runs)?));
+    }
+    for (line, _) in &rows {
+        text += line;
+    }
+    let rows: Vec<Value> = rows.into_iter().map(|(_, json)| json).collect();
+    Ok(Answer { json: json!({ "job": "live", "device": device.to_string(), "rows": rows }), text })
+}
+
+fn engine_alone(runs: usize, device: &Compute) -> anyhow::Result<Vec<f64>> {
+    let mut request = water(SIZE, [SPACING_MM; 3], FIELD_MM, Quality::Standard)?;
+    let mut times_ms = Vec::new();
+    for turn in 0..=runs {
+        for angle in 0..ANGLES {
+            request.beam.control_points.iter_mut().for_each(|p| p.gantry_deg = angle as f64);
+            let start = Instant::now();
+            beam_dose(&request, device, &JobControl::new())?;
+            times_ms.extend((turn > 0).then(|| start.elapsed().as_secs_f64() * 1e3));
+        }
+    }
+    Ok(times_ms)
+}
+
+/// A block of water with structures and a plan, and the threads that compute it.
+struct Patient {
+    case: Case,
+    ready: Ready,
+    settings: Settings,
+    board: Arc<Board>,
+    worker: Worker<Option<Followed>>,
+    told: crossbeam_channel::Receiver<()>,
+}
+
+impl Patient {
+    fn new(beams: u32, device: DeviceChoice) -> anyhow::Result<Self> {
+        let extent = DVec3::new(SIZE[0] as f64 - 1.0, SIZE[1] as f64 - 1.0, SIZE[2] as f64 - 1.0);
+        let grid = Arc::new(Grid::axis_aligned(-0.5 * SPACING_MM * extent, DVec3::splat(SPACING_MM), SIZE)?);
+        let hu = Volume::new(Arc::clone(&grid), vec![0.0; grid.len()]);
+        let ct = Arc::new(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs));
+        let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(&grid, number)).collect();
+        let mut plan = Plan::new("live", "generic-6mv");
+        plan.beams = (1..=beams).map(beam_of).collect();
+        plan.normalisation = Some(Normalisation::to_named("Ball 1", 95.0, 2.0));
+        let set = StructureSet { structures, ..StructureSet::default() };
+        let settings = Settings {
+            quality: Quality::Standard,
+            grid_mm: SPACING_MM,
+            device,
+            body: BodyChoice::Everything,
+            ..Settings::default()
+        };
+        let ready = patient(&ct, &settings.hu_table, &set, settings.body, &JobControl::new())
+            .map_err(|e| anyhow!(e))?;
+        let (tell, told) = crossbeam_channel::unbounded();
+        let worker = Worker::start(Arc::new(move || {
+            // Nobody listens once the bench is over.
+            let _ = tell.send(());
+        }))
+        .context("starting the worker")?;
+        let (plans, structures) = (vec![Arc::new(plan)], Arc::new(set));
+        let case = Case { ct: Some(ct), structures, plans, ..Case::default() };
+        Ok(Self { case, ready, settings, board: Arc::default(), worker, told })
+    }
+
+    /// From the request for all beams, turned by a degree each time, to the last answer of the last of them: ms.
+    fn turned(mut self, runs: usize) -> anyhow::Result<Vec<f64>> {
+        let mut masks = std::collections::BTreeMap::new();
+        for s in &self.case.structures.structures {
+            masks.insert(
+                s.number,
+                Arc::new(mask_of(self.ready.patient().mass_density_g_cm3.grid(), s, &JobControl::new())?),
+            );
+        }
+        let dvhs: Vec<(u32, u64)> =
+            self.case.structures.structures.iter().map(|s| (s.number, s.contours.id())).collect();
+        let mut times_ms = Vec::new();
+        for turn in 0..=runs {
+            for angle in 0..ANGLES {
+                let start = Instant::now();
+                let plan = Arc::make_mut(&mut self.case.plans[0]);
+                for beam in &mut plan.beams {
+                    let at = 72.0 * f64::from(beam.number - 1) + angle as f64;
+                    beam.control_points.iter_mut().for_each(|p| p.gantry_deg = at);
+                }
+                let wanted = Wanted {
+                    case: self.case.clone(),
+                    plan: 0,
+                    what: Shown::Plan,
+                    masks: masks.clone(),
+                    dvhs: dvhs.clone(),
+                };
+                self.board.post(Some(wanted));
+                let beams = self.ask()?;
+                let followed = self.answers(beams)?;
+                anyhow::ensure!(followed.dvhs.len() == dvhs.len(), "{} DVHs came", followed.dvhs.len());
+                times_ms.extend((turn > 0).then(|| start.elapsed().as_secs_f64() * 1e3));
+            }
+        }
+        Ok(times_ms)
+    }
+
+    /// Asks for all beams; how many there are.
+    fn ask(&self) -> anyhow::Result<usize> {
+        let plan = &self.case.plans[0];
+        let patient = PatientInputs::of(&self.case, &self.settings).context("a CT")?;
+        for own in &plan.beams {
+            let inputs = BeamInputs::of(&patient, plan, own, &self.settings);
+            let (ready, board) = (self.ready.clone(), Arc::clone(&self.board));
+            let work = move |control: &JobControl| {
+                let result = beam("live", &inputs, &ready, false, control)?;
+                Ok::<_, String>(board.follow(inputs, result, control))
+            };
+            let slot = Slot::BeamDose { plan: 0, beam: own.number as usize };
+            self.worker.submit(slot, Task::new("live", work).on(Lane::Device));
+        }
+        Ok(plan.beams.len())
+    }
+
+    /// Waits for the end of so many jobs: what followed from the last.
+    fn answers(&self, mut left: usize) -> anyhow::Result<Followed> {
+        let mut last = None;
+        while left > 0 {
+            self.told.recv_timeout(PATIENCE).context("waiting for the dose")?;
+            for report in self.worker.drain() {
+                match report.news {
+                    News::Done(followed, _) => (left, last) = (left - 1, followed),
+                    News::Failed { message } => return Err(anyhow!(message)),
+                    _ => {}
+                }
+            }
+        }
+        last.context("no sum followed from the beams")
+    }
+}
+
+fn beam_of(number: u32) -> Beam {
+    Beam::fixed(&format!("B{number}"), number, 0.0, DVec3::ZERO, Jaws::symmetric(FIELD_MM, FIELD_MM), 100.0)
+}
+
+/// Balls of 2 to 6.5 cm round the isocentre, one in the other.
+fn ball(grid: &Grid, number: u32) -> Structure {
+    let outlines = sphere_contours(grid, DVec3::ZERO, 15.0 + 5.0 * f64::from(number));
+    let contours = outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
+    let kind = StructureKind::Other;
+    Structure {
+        name: format!("Ball {number}"),
+        number,
+        kind,
+        colour: kind.default_colour(),
+        contours,
+        points_mm: Vec::new(),
+    }
+}
+
+fn summary(name: &str, mut times_ms: Vec<f64>) -> (String, Value) {
+    times_ms.sort_by(f64::total_cmp);
+    let at = |part: f64| times_ms[((times_ms.len() - 1) as f64 * part).ceil() as usize];
+    let (median, high, worst) = (at(0.5), at(0.95), at(1.0));
+    let text = format!(
+        "  {name}: median {median:.2} ms, 95th percentile {high:.2} ms, worst {worst:.2} ms ({} times)\n",
+        times_ms.len()
+    );
     let json = json!({
-        "job": "live",
-        "device": device.to_string(),
-        "doses": times_ms.len(),
+        "what": name,
+        "times": times_ms.len(),
         "median_ms": median,
         "percentile_95_ms": high,
         "worst_ms": worst,
     });
-    Answer { json, text }
+    (text, json)
 }

@@ -7,6 +7,7 @@ mod bench;
 mod bench_drr;
 mod bench_gamma;
 mod bench_mccs;
+mod bench_memory;
 mod bench_register;
 mod demo;
 mod dose;
@@ -23,7 +24,7 @@ mod window;
 mod words;
 
 use crate::case::Pose;
-use crate::engine::Wish;
+use crate::engine::DeviceChoice;
 use crate::engine::drr::Region;
 use crate::files::remove_temporaries_on_signals;
 use crate::input::plain_lines;
@@ -74,7 +75,7 @@ struct Cli {
 struct Common {
     /// Where to compute: auto, cpu, cuda (the beams of a plan, or the histories of Monte Carlo, spread over all cards) or cuda:N (that card alone)
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
-    device: Wish,
+    device: DeviceChoice,
 
     /// Print one JSON object on standard output
     #[arg(long, global = true)]

@@ -5,7 +5,7 @@ use super::words::{self, CaseArgs, SourceArgs};
 use super::{Answer, Failure};
 use crate::case::{Case, Ct};
 use crate::engine::path::{DepthMap, PathRequest, trace};
-use crate::engine::{Watch, Wish};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::files::mha;
 use crate::geometry::{BeamFrame, Grid};
 use crate::physics::{HuTable, Patient};
@@ -46,7 +46,7 @@ pub struct Args {
 
 /// # Errors
 /// Whatever opening, the table or writing says; an isocentre outside the CT.
-pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["mha"])?;
     }
@@ -69,7 +69,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         source_mm: frame.source_mm,
         targets: targets(&ct)?,
     };
-    let DepthMap { depth_mm: depth, receipt } = trace(&request, &device, &Watch::new())?;
+    let DepthMap { depth_mm: depth, receipt } = trace(&request, &device, &JobControl::new())?;
     let ms = receipt.total_ms();
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);

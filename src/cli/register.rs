@@ -6,7 +6,7 @@ use super::{Answer, Failure};
 use crate::case::{Case, Ct, Placement, Pose, Radiograph, Remark};
 use crate::dicom::{Belonging, read_placement, read_radiograph, write_registration};
 use crate::engine::drr::Region;
-use crate::engine::{Watch, Wish};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::files::picture;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use crate::registration::{
@@ -141,7 +141,7 @@ fn two(word: &str) -> Result<[f64; 2], String> {
 
 /// # Errors
 /// Whatever opening, reading, the search or writing says.
-pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["dcm"])?;
     }
@@ -191,7 +191,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         seed: args.seed,
         ..Request::new(attenuation, views, centre_mm)
     };
-    let found = register(&request, &device, &Watch::new(), &|_| ())?;
+    let found = register(&request, &device, &JobControl::new(), &|_| ())?;
     let doubt = found.doubt(args.metric);
     if let (Some(out), None) = (&args.out, &doubt) {
         let object = spatial_registration(&found.pose, centre_mm, &images[0], &ct, &case);

@@ -14,7 +14,7 @@ use crate::app::state::Workspace;
 use crate::app::view::ViewKind;
 use crate::app::{CompareWish, Compared, DoseWord, Options, picture};
 use crate::case::{Pose, worth};
-use crate::engine::Wish;
+use crate::engine::DeviceChoice;
 use crate::files::{Temporary, plan_toml, replace_file};
 use crate::geometry::PatientPosition;
 use crate::open::CaseWord;
@@ -190,7 +190,7 @@ struct CompareArgs {
 
 impl CompareArgs {
     /// `report` is where the window is to write it.
-    fn wish(&self, report: Option<PathBuf>) -> CompareWish {
+    fn choice(&self, report: Option<PathBuf>) -> CompareWish {
         CompareWish {
             sides: [self.a.clone(), self.b.clone()],
             layout: self.layout.unwrap_or_default(),
@@ -240,7 +240,7 @@ fn size(word: &str) -> Result<[u32; 2], String> {
 
 /// What the Register workspace is to begin with.
 fn register(args: &Args) -> anyhow::Result<Option<RegisterWish>> {
-    let wish = RegisterWish {
+    let choice = RegisterWish {
         images: args.image.clone(),
         made_up: args.made_up,
         pose: args.pose,
@@ -250,14 +250,14 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterWish>> {
     };
     if args.workspace != Workspace::Register {
         anyhow::ensure!(
-            wish == RegisterWish::default(),
+            choice == RegisterWish::default(),
             "--image, --made-up, --pose, --overlay, --pair and --bone-dark belong to --workspace register"
         );
         return Ok(None);
     }
     let most = crate::app::register::MOST_IMAGES;
     anyhow::ensure!(args.image.len() <= most, "--image is given {} times; {most} at most", args.image.len());
-    Ok(Some(wish))
+    Ok(Some(choice))
 }
 
 fn outputs(args: &Args) -> Outputs {
@@ -311,7 +311,7 @@ impl ReportAside {
 
 /// # Errors
 /// A case or plan that does not open, no graphics driver, a file that cannot be written.
-pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     words::ending(&args.out, &["png"])?;
     if args.workspace != Workspace::Compare && args.compare.is_used() {
         let text = "--a, --b, --layout, --plane, --at and --report belong to --workspace compare";
@@ -336,7 +336,7 @@ pub fn run(args: &Args, device: Wish) -> Result<Answer, Failure> {
         body: args.dose.body.clone(),
         grid_mm: args.dose.grid,
         wash_of: args.dose.wash,
-        compare: (args.workspace == Workspace::Compare).then(|| args.compare.wish(aside.path())),
+        compare: (args.workspace == Workspace::Compare).then(|| args.compare.choice(aside.path())),
         device,
         register: register(args)?,
         state_folder: None,

@@ -2,7 +2,7 @@
 
 use super::{Answer, Failure};
 use crate::engine::selftest::{self, Row};
-use crate::engine::{Compute, Watch, Wish, cuda};
+use crate::engine::{Compute, DeviceChoice, JobControl, cuda};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -21,15 +21,15 @@ pub struct Args {}
 
 /// # Errors
 /// A device that gives no answer; [`Failure::Checks`] with the table where a case fails.
-pub fn run(_: &Args, wish: Wish) -> Result<Answer, Failure> {
+pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     let mut rows = Vec::new();
     let mut text = String::new();
-    let devices = devices(wish, &mut text)?;
+    let devices = devices(choice, &mut text)?;
     for device in &devices {
-        rows.extend(selftest::run(device, &Watch::new())?);
+        rows.extend(selftest::run(device, &JobControl::new())?);
     }
     let cards: Vec<Compute> = devices.into_iter().filter(|d| matches!(d, Compute::Cuda(_))).collect();
-    rows.extend(selftest::run_together(&cards, &Watch::new())?);
+    rows.extend(selftest::run_together(&cards, &JobControl::new())?);
     text += &table(&rows);
     let failed = rows.iter().filter(|row| !row.passes()).count();
     let _ = match failed {
@@ -41,16 +41,16 @@ pub fn run(_: &Args, wish: Wish) -> Result<Answer, Failure> {
     if failed == 0 { Ok(answer) } else { Err(Failure::Checks(answer)) }
 }
 
-fn devices(wish: Wish, text: &mut String) -> Result<Vec<Compute>, Failure> {
-    if wish != Wish::Auto {
-        let each = wish.spread().into_iter().map(Wish::resolve);
+fn devices(choice: DeviceChoice, text: &mut String) -> Result<Vec<Compute>, Failure> {
+    if choice != DeviceChoice::Auto {
+        let each = choice.spread().into_iter().map(DeviceChoice::resolve);
         return Ok(each.collect::<Result<_, _>>()?);
     }
     let mut devices = vec![Compute::Cpu];
     match cuda::cards() {
         Ok(cards) => {
             for card in cards {
-                devices.push(Wish::Cuda(card.ordinal).resolve()?);
+                devices.push(DeviceChoice::Cuda(card.ordinal).resolve()?);
             }
         }
         Err(error) => *text += &format!("no card is tested: {error}\n"),

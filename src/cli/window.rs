@@ -8,8 +8,8 @@ use crate::analysis::{BodyChoice, DEFAULT_GRID_MM, PlanFigures, PlanJob, compute
 use crate::app::offscreen::OffscreenError;
 use crate::app::{Options, RunError, ShotError, has_display, picture};
 use crate::engine::cccs::{DoseTo, Quality};
-use crate::engine::{Watch, Wish};
-use crate::files::{recent_cases, state_folder};
+use crate::engine::{DeviceChoice, JobControl};
+use crate::files::{is_taken, recent_cases, state_folder};
 use crate::open::{CaseWord, Wishes, open};
 use crate::physics::HuTable;
 use anyhow::{Context as _, anyhow};
@@ -32,7 +32,7 @@ pub fn run(
     case: Option<String>,
     out: Option<PathBuf>,
     output: OutputArgs,
-    device: Wish,
+    device: DeviceChoice,
 ) -> Result<Option<Answer>, Failure> {
     let computing = device.resolve()?.to_string();
     let named = case.is_some();
@@ -67,7 +67,7 @@ fn without_display(
     case: &CaseWord,
     out: &Path,
     outputs: &Outputs,
-    device: Wish,
+    device: DeviceChoice,
     computing: &str,
 ) -> Result<Answer, Failure> {
     let start = Instant::now();
@@ -108,11 +108,11 @@ fn without_display(
 fn free_name() -> PathBuf {
     let numbered = (2..10_000).map(|n| format!("beamsight-{n}.png"));
     let mut names = std::iter::once("beamsight.png".to_owned()).chain(numbered).map(PathBuf::from);
-    names.find(|name| name.symlink_metadata().is_err()).unwrap_or_else(|| PathBuf::from("beamsight.png"))
+    names.find(|name| !is_taken(name)).unwrap_or_else(|| PathBuf::from("beamsight.png"))
 }
 
 /// The figures of the case's first plan, computed without the window's renderer.
-fn figures(case: &CaseWord, device: Wish) -> anyhow::Result<PlanFigures> {
+fn figures(case: &CaseWord, device: DeviceChoice) -> anyhow::Result<PlanFigures> {
     let case = open(case, Wishes::default(), &|_| true)?;
     let plan = case.plans.first().with_context(|| case.no_plan())?;
     let job = PlanJob {
@@ -127,5 +127,5 @@ fn figures(case: &CaseWord, device: Wish) -> anyhow::Result<PlanFigures> {
         device,
         engine: crate::analysis::Engine::default(),
     };
-    Ok(compute_plan(&job, &Watch::new(), &super::tell)?.figures)
+    Ok(compute_plan(&job, &JobControl::new(), &super::tell)?.figures)
 }

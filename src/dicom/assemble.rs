@@ -42,7 +42,7 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     }
     let structures = assembly.structures(catalogue, choice)?;
     if !progress(0.94) {
-        return Err(DicomError::Stopped);
+        return Err(DicomError::Cancelled);
     }
     // A plan without a frame is known through the doses computed for it.
     let doses = assembly.accepted(&catalogue.doses);
@@ -57,7 +57,7 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     let late = assembly.accepted_late(&catalogue.doses, &doses);
     let doses = assembly.doses(doses.into_iter().chain(late), &plans);
     if !progress(1.0) {
-        return Err(DicomError::Stopped);
+        return Err(DicomError::Cancelled);
     }
     let mut case = Case {
         patient: catalogue.patients.get(patient).cloned().unwrap_or_default(),
@@ -68,6 +68,7 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         doses,
         remarks: assembly.remarks,
         refused_plans: assembly.refused_plans,
+        spent_number: 0,
     };
     let empty = case.ct.is_none()
         && case.structures.structures.is_empty()

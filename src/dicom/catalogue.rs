@@ -112,7 +112,7 @@ pub struct Unreadable {
 ///
 /// # Errors
 /// [`DicomError::EmptyFolder`], [`DicomError::NoDicom`], [`DicomError::NotDicom`] or the reason why the only
-/// file(s) could not be read; [`DicomError::Stopped`]. Single files that cannot be read are no error among others.
+/// file(s) could not be read; [`DicomError::Cancelled`]. Single files that cannot be read are no error among others.
 pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
     let found = files_under(path)?;
     let files = &found.files;
@@ -225,7 +225,7 @@ fn read_headers(
         .par_iter()
         .map(|path| {
             if stopped.load(Ordering::Relaxed) {
-                return Err(DicomError::Stopped);
+                return Err(DicomError::Cancelled);
             }
             let header = Header::read(path);
             let share = (done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / files.len() as f32;
@@ -235,7 +235,7 @@ fn read_headers(
             header
         })
         .collect();
-    if stopped.into_inner() { Err(DicomError::Stopped) } else { Ok(headers) }
+    if stopped.into_inner() { Err(DicomError::Cancelled) } else { Ok(headers) }
 }
 
 /// What one file's header says.

@@ -94,7 +94,7 @@ fn read_planes(
         .zip(&images[1..])
         .map_init(Vec::new, |plane, (out, image)| {
             if stopped.load(Ordering::Relaxed) {
-                return Err(DicomError::Stopped);
+                return Err(DicomError::Cancelled);
             }
             let facts = read_plane(&image.path, area, plane)?;
             out.copy_from_slice(plane);

@@ -55,5 +55,5 @@ pub enum DicomError {
     )]
     NoImage { path: PathBuf, files: usize },
     #[error("stopped")]
-    Stopped,
+    Cancelled,
 }

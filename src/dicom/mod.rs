@@ -11,7 +11,6 @@ mod phases;
 mod pixels;
 mod planes;
 mod radiograph;
-mod registration;
 mod rtbeam;
 mod rtdose;
 mod rtimage;
@@ -28,13 +27,12 @@ pub use ct::read_ct;
 pub use error::DicomError;
 pub use object::AttributeError;
 pub use radiograph::{read_placement, read_radiograph};
-pub use registration::{Registration, read_registration};
 pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
 pub use write::{
-    Belonging, DoseBits, WriteError, plan_faults, why_no_plan_dose, write_ct, write_dose, write_plan,
-    write_radiograph, write_registration, write_structures,
+    Belonging, DoseBits, Registration, WriteError, plan_faults, why_no_plan_dose, write_ct, write_dose,
+    write_plan, write_radiograph, write_registration, write_structures,
 };
 
 pub use crate::geometry::Progress;

@@ -3,7 +3,7 @@
 use super::DicomError;
 use super::catalogue::frame_of;
 use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
-use crate::case::{Contour, Remark, Rgb, Structure, StructureKind, StructureSet};
+use crate::case::{Contour, Contours, Remark, Rgb, Structure, StructureKind, StructureSet};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
@@ -62,7 +62,7 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
             number,
             kind,
             colour: kind.default_colour(),
-            contours: Vec::new(),
+            contours: Contours::default(),
             points_mm: Vec::new(),
         };
         match drawn.get(&number).map(Vec::as_slice) {
@@ -187,6 +187,7 @@ impl Reader {
         // What was said of how many contours.
         let mut said: Vec<(String, usize)> = Vec::new();
         let mut more = 0;
+        let mut closed = Vec::new();
         let mut say = |what: String| match said.iter().position(|(w, _)| *w == what) {
             Some(n) => said[n].1 += 1,
             None if said.len() < MOST_KINDS => said.push((what, 1)),
@@ -224,10 +225,11 @@ impl Reader {
                     }
                     let image = contour.items(tags::CONTOUR_IMAGE_SEQUENCE).first();
                     let image_uid = image.and_then(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID));
-                    structure.contours.push(Contour { points_mm, image_uid });
+                    closed.push(Contour { points_mm, image_uid });
                 }
             }
         }
+        structure.contours = closed.into();
         for (what, count) in said {
             self.warn(format!("structure '{}': {count} contour(s) {what}", structure.name));
         }

@@ -1,5 +1,6 @@
 //! Where a job runs: what was asked for, and what that is on this machine.
 
+use super::cache::cache;
 use super::cuda::{self, CudaError};
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Where to compute, as a user says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wish {
+pub enum DeviceChoice {
     /// A card where there is one, else the CPU; all cards where the work is worth it.
     #[default]
     Auto,
@@ -18,7 +19,7 @@ pub enum Wish {
     Cuda(usize),
 }
 
-impl FromStr for Wish {
+impl FromStr for DeviceChoice {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
@@ -45,7 +46,7 @@ pub enum Compute {
 /// What [`card_trouble`] tells.
 static TROUBLE: OnceLock<CudaError> = OnceLock::new();
 
-/// The first reason in this run of the program why the CPU was taken although there is a card: by [`Wish::Auto`], or by a job
+/// The first reason in this run of the program why the CPU was taken although there is a card: by [`DeviceChoice::Auto`], or by a job
 /// without a receipt to say so.
 pub fn card_trouble() -> Option<&'static CudaError> {
     TROUBLE.get()
@@ -57,7 +58,29 @@ pub fn note_card_trouble(what: &str, error: CudaError) {
     let _ = TROUBLE.set(error);
 }
 
-impl Wish {
+/// What the engine holds from job to job, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Of this process.
+    pub host_bytes: usize,
+    /// Of all cards.
+    pub card_bytes: usize,
+}
+
+/// What is held from job to job at this moment.
+pub fn memory() -> Memory {
+    let on_cards = cuda::opened().iter().map(|card| card.kept_bytes()).sum();
+    Memory { host_bytes: cache().bytes(), card_bytes: on_cards }
+}
+
+/// Gives all of [`memory`] back: for a case that is closed. Waits for the jobs that have cards, so it is no call for the window's
+/// own thread.
+pub fn empty_caches() {
+    cache().empty();
+    cuda::opened().iter().for_each(|card| card.empty());
+}
+
+impl DeviceChoice {
     /// The device that will compute. Opens a card at the first asking, which takes some tenths of a second.
     ///
     /// # Errors
@@ -126,32 +149,32 @@ mod tests {
 
     #[test]
     fn words() {
-        assert_eq!("cuda:3".parse(), Ok(Wish::Cuda(3)));
-        assert_eq!("cuda".parse(), Ok(Wish::Cards));
-        assert_eq!("cuda:0".parse(), Ok(Wish::Cuda(0)));
-        assert_eq!("auto".parse(), Ok(Wish::Auto));
-        assert!("cuda:x".parse::<Wish>().is_err() && "gpu".parse::<Wish>().is_err());
+        assert_eq!("cuda:3".parse(), Ok(DeviceChoice::Cuda(3)));
+        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cards));
+        assert_eq!("cuda:0".parse(), Ok(DeviceChoice::Cuda(0)));
+        assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
+        assert!("cuda:x".parse::<DeviceChoice>().is_err() && "gpu".parse::<DeviceChoice>().is_err());
     }
 
     #[test]
     fn what_names_one_device_is_not_spread() {
-        for one in [Wish::Cpu, Wish::Cuda(1)] {
+        for one in [DeviceChoice::Cpu, DeviceChoice::Cuda(1)] {
             assert_eq!(one.spread(), [one]);
         }
         let cards = cuda::cards().map_or(0, <[cuda::Card]>::len);
-        assert_eq!(Wish::Cards.spread().len(), cards.max(1));
-        assert_eq!(Wish::Auto.spread().len(), cards.max(1));
-        assert_eq!(Wish::Cards.spread_if(false).len(), cards.max(1));
-        assert_eq!(Wish::Auto.spread_if(false), [Wish::Auto]);
+        assert_eq!(DeviceChoice::Cards.spread().len(), cards.max(1));
+        assert_eq!(DeviceChoice::Auto.spread().len(), cards.max(1));
+        assert_eq!(DeviceChoice::Cards.spread_if(false).len(), cards.max(1));
+        assert_eq!(DeviceChoice::Auto.spread_if(false), [DeviceChoice::Auto]);
     }
 
     #[test]
     fn auto_always_finds_a_device() {
-        assert!(Wish::Auto.resolve().is_ok());
-        assert!(Wish::Auto.resolve_all(true).is_ok_and(|all| !all.is_empty()));
-        assert!(matches!(Wish::Cpu.resolve_all(true).as_deref(), Ok([Compute::Cpu])));
-        assert!(matches!(Wish::Cpu.resolve(), Ok(Compute::Cpu)));
-        let absent = Wish::Cuda(1000).resolve().expect_err("no machine has so many");
+        assert!(DeviceChoice::Auto.resolve().is_ok());
+        assert!(DeviceChoice::Auto.resolve_all(true).is_ok_and(|all| !all.is_empty()));
+        assert!(matches!(DeviceChoice::Cpu.resolve_all(true).as_deref(), Ok([Compute::Cpu])));
+        assert!(matches!(DeviceChoice::Cpu.resolve(), Ok(Compute::Cpu)));
+        let absent = DeviceChoice::Cuda(1000).resolve().expect_err("no machine has so many");
         assert!(
             absent.to_string().contains("--device cpu") || absent.to_string().contains("this machine has")
         );

@@ -1,10 +1,11 @@
 //! Digests of what was asked: equal requests have equal ones.
 
-use crate::geometry::{Grid, Volume, VolumeId};
+use super::cache::{Weighed, cache};
+use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
+use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 /// The Fowler-Noll-Vo hash (FNV-1a), a word at a time; written as 16 hexadecimal digits.
 pub(super) struct Digest(u64);
@@ -48,20 +49,21 @@ impl Digest {
     }
 }
 
-/// A hash of a volume's values; those of the last few volumes are kept, as a gantry drag asks for the same one every time.
+/// The hash of a volume's values.
+struct OfContent(u64);
+
+impl Weighed for OfContent {}
+
+/// A hash of a volume's values; kept, as a gantry drag asks for the same one every time.
 fn content(volume: &Volume<f32>) -> u64 {
-    const MOST: usize = 8;
-    static KEPT: Mutex<Vec<(VolumeId, u64)>> = Mutex::new(Vec::new());
-    let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, hash)) = kept().iter().find(|(id, _)| *id == volume.id()) {
-        return *hash;
-    }
+    let Ok(hash) = cache().get(volume.id(), || Ok::<_, Infallible>(OfContent(hashed(volume))));
+    hash.0
+}
+
+fn hashed(volume: &Volume<f32>) -> u64 {
     let [nx, ny, _] = volume.grid().size();
     let planes: Vec<u64> = volume.data().par_chunks(nx * ny).map(Digest::of).collect();
     let mut hash = Digest::default();
     planes.into_iter().for_each(|plane| hash.add(plane));
-    let mut kept = kept();
-    kept.insert(0, (volume.id(), hash.0));
-    kept.truncate(MOST);
     hash.0
 }

@@ -1,20 +1,25 @@
-//! The jobs over a patient's voxels, each written once per device: `cpu/` is the reference.
+//! The jobs over a patient's voxels, each written once per device: `cpu/` is the reference. ARCHITECTURE.md has the floors.
 
 pub mod bench;
+mod cache;
 pub mod cccs;
 pub mod cpu;
 pub mod cuda;
 mod device;
 mod digest;
+mod dispatch;
 pub mod drr;
 pub mod gamma;
+mod job_control;
+mod jobs;
 pub mod mccs;
 pub mod path;
 mod phantom;
+pub mod reference;
 pub mod selftest;
 pub mod slopes;
-mod watch;
 
 pub use cuda::CudaError;
-pub use device::{Compute, Wish, card_trouble, note_card_trouble};
-pub use watch::{Stopped, Watch};
+pub use device::{Compute, DeviceChoice, Memory, card_trouble, empty_caches, memory, note_card_trouble};
+pub use dispatch::else_cpu;
+pub use job_control::{Cancelled, JobControl};

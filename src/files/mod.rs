@@ -6,6 +6,7 @@ mod dose_volume;
 pub mod mha;
 pub mod pdf;
 pub mod picture;
+mod place;
 pub mod plan_toml;
 mod private;
 mod recent;
@@ -16,6 +17,7 @@ mod state_folder;
 
 pub use cache::cache_folder;
 pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
+pub use place::{Inputs, Obstacle, Place, is_taken};
 pub use private::{is_private, make_private};
 pub use recent::{add_recent_case, recent_cases};
 pub use recovery::{Keeper, LeftOver};

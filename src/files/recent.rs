@@ -2,7 +2,7 @@
 
 use super::replace_file;
 use super::state_folder::private_folder;
-use std::fs;
+use crate::input::{RECENT_BYTES, read_text};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const FILE: &str = "recent.json";
 /// The recent cases that a folder for state remembers. None where there is no list, or one that does not read: it is made
 /// anew with the next case.
 pub fn recent_cases(folder: &Path) -> Vec<String> {
-    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+    let text = read_text(&folder.join(FILE), RECENT_BYTES).unwrap_or_default();
     let mut words: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
     words.truncate(MOST_RECENT);
     words
@@ -38,6 +38,7 @@ pub fn add_recent_case(folder: &Path, word: &str) -> io::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_newest_goes_first_and_once() {

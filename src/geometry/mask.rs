@@ -48,7 +48,7 @@ pub enum MaskError {
     #[error("the structure lies wholly outside the image")]
     Outside,
     #[error("cancelled")]
-    Stopped,
+    Cancelled,
 }
 
 /// Told how far a piece of work is (0 to 1), from any thread; answers `false` to stop it.
@@ -218,7 +218,7 @@ fn planes(
             *out = (fraction * 255.0).round() as u8;
         }
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if progress(done as f32 / size[2] as f32) { Ok(()) } else { Err(MaskError::Stopped) }
+        if progress(done as f32 / size[2] as f32) { Ok(()) } else { Err(MaskError::Cancelled) }
     })?;
     Ok(coverage)
 }
@@ -428,6 +428,6 @@ mod tests {
         let sagittal = circle(DVec3::ZERO, DVec3::Y, DVec3::Z, 2.0);
         assert_eq!(mask(&grid, &[disc.clone(), sagittal]), Err(MaskError::NotParallel(1)));
         let stopped = Mask::from_contours(&grid, &[&disc], &|_| false);
-        assert_eq!(stopped, Err(MaskError::Stopped));
+        assert_eq!(stopped, Err(MaskError::Cancelled));
     }
 }

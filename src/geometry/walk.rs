@@ -1,5 +1,16 @@
-//! The voxel walk: which voxels a straight ray passes, and for how many mm each. The one definition for every job
-//! on the CPU.
+//! The voxel walk of a ray from a point source: which voxels it passes, and for how many mm each.
+//!
+//! The walks on the CPU (those on a card: `kernels/walk.cuh`):
+//!
+//! | walk | job | why |
+//! | --- | --- | --- |
+//! | [`nested`] | radiological depth where rays are not steep along columns, the body's outline, selftest | exact, uneven planes |
+//! | [`pieces`] | radiological depth by columns | a row of rays crosses the columns' planes at the same `alpha` |
+//! | [`branch_free`] | none; tested beside [`nested`] | Algorithm 2 of Xiao 2012, as on a card |
+//! | `engine::cpu::drr::exact` | exact radiographs | layer by layer: a processor foresees the next plane, half the time of [`nested`] |
+//! | [`even_walk`](super::even_walk) | Monte Carlo | rays from anywhere on an even lattice: no table of planes |
+//! | `engine::jobs::cccs::walk` | collapsed cone | parallel lines are alike: one walk does for a direction |
+//! | `engine::reference::cccs` | the reference of collapsed cone | plain, and shared with nobody |
 //!
 //! It is the 3D digital differential analyser (3D-DDA) in two forms, [`nested`] and [`branch_free`]: Algorithms 1 and
 //! 2 of Xiao et al., "Efficient implementation of the 3D-DDA ray traversal algorithm on GPU", Med. Phys. 2012, on

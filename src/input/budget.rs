@@ -19,6 +19,10 @@ pub const FILES_MOST: usize = 500_000;
 pub const PLAN_BYTES: u64 = 16 << 20;
 pub const MACHINE_BYTES: u64 = 4 << 20;
 pub const HU_TABLE_BYTES: u64 = 1 << 20;
+/// Layouts of DRRs kept from run to run: those of a card have 100 kB at most.
+pub const LAYOUTS_BYTES: u64 = 4 << 20;
+/// Recent cases: a few paths.
+pub const RECENT_BYTES: u64 = 1 << 20;
 /// The geometry beside a picture.
 pub const SIDECAR_BYTES: u64 = 1 << 20;
 /// Drawn structures are kept in sessions, each number of a contour on a line of its own.

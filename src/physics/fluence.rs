@@ -1,7 +1,7 @@
 //! Photon fluence through the aperture: the part of each source that a point sees.
 //!
-//! Sources and their shares: `physics.md` 8 and 9; two-source models: Ahnesjo, Med. Phys. 21, 225 (1994); Yang et al.,
-//! Med. Phys. 29, 1900 (2002). Positions are in the beam limiting device frame, scaled to the isocentre plane.
+//! Two-source models: Ahnesjo, Med. Phys. 21, 225 (1994); Yang et al., Med. Phys. 29, 1900 (2002); numbers:
+//! `assets/PHYSICS.md`. Positions are in the beam limiting device frame, scaled to the isocentre plane.
 
 mod tables;
 
@@ -444,3 +444,6 @@ fn raster_over(openings: &[Opening], along_y: bool, margin_mm: f64, step_mm: f64
 fn horn_table(off_axis: &Curve) -> Vec<f64> {
     (0..=WIDEST_MM as usize * 2).map(|r| off_axis.at(r as f64)).collect()
 }
+
+#[cfg(test)]
+mod tests;

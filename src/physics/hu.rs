@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(HuTable::shipped_default().name, HuTable::DEFAULT);
     }
 
-    /// The published columns: data/physics/ct as they were measured.
+    /// The columns as they were published (`source` of each file).
     #[test]
     fn tables_hold_the_published_values() {
         let t = HuTable::resolve(HuTable::DEFAULT).expect("shipped");

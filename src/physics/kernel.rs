@@ -97,12 +97,6 @@ impl KernelTable {
         [cone as f64 * width, (cone + 1) as f64 * width]
     }
 
-    /// Solid angle of a cone, sr.
-    pub fn cone_solid_angle_sr(cone: usize) -> f64 {
-        let [inner, outer] = Self::cone_edges_deg(cone).map(|d| d.to_radians().cos());
-        2.0 * std::f64::consts::PI * (inner - outer)
-    }
-
     /// Total attenuation of water without coherent scattering, as the Monte Carlo used it, cm2/g; log-log between
     /// the energies of the table, which bound it.
     pub fn mu_over_rho_cm2_g(&self, energy_mev: f64) -> f64 {

@@ -342,7 +342,7 @@ mod tests {
         assert!(e.contains("no/such/file.toml"), "{e}");
     }
 
-    /// The layout of the leaves against the table of data/physics/machine/mlc_leaves.csv, in its own terms.
+    /// The makers' layouts: pairs, half width, narrow leaves.
     #[test]
     fn leaf_sides_are_those_of_the_makers() {
         for (name, pairs, half, narrow) in [("millennium120", 60, 200.0, 5.0), ("hd120", 60, 110.0, 2.5)] {

@@ -2,7 +2,7 @@
 //!
 //! Coherent (Rayleigh) scattering is left out of the attenuation coefficients that dose is computed with: it turns
 //! photons by a degree or so and moves no energy, and the energy deposition kernels are computed without it (Mackie 1988;
-//! `edk_water_egsnrc`), so TERMA and the primary beam must do without it too. Pictures are computed with it.
+//! `assets/kernels/README.md`), so TERMA and the primary beam must do without it too. Pictures are computed with it.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ pub enum Material {
     Titanium,
 }
 
-/// The Compton column of XCOM lacks the radiative correction that NISTIR 5632 includes (SOURCES.md, "Checks made").
+/// The Compton column of XCOM lacks the radiative correction that NISTIR 5632 includes (`assets/PHYSICS.md`).
 const RADIATIVE_COMPTON: f64 = 1.002;
 
 impl Material {
@@ -67,11 +67,6 @@ impl Material {
     /// takes a photon out of a picture.
     pub fn total_mu_over_rho_cm2_g(self, energy_mev: f64) -> f64 {
         self.mixed(energy_mev, |t| &t.total)
-    }
-
-    /// Mass energy-absorption coefficient, cm2/g (NISTIR 5632), 10 keV to 20 MeV (clamped outside).
-    pub fn mu_en_over_rho_cm2_g(self, energy_mev: f64) -> f64 {
-        self.mixed(energy_mev, |t| &t.absorption)
     }
 
     /// Electrons per gram relative to water, from the Z/A of the composition (ICRU 44; water 0.5551).
@@ -128,7 +123,6 @@ impl Attenuation {
 struct Tables {
     attenuation: LogLog,
     total: LogLog,
-    absorption: LogLog,
 }
 
 /// Log-log interpolated table; repeated energies are absorption edges.
@@ -185,7 +179,6 @@ static TABLES: LazyLock<Vec<Option<Tables>>> = LazyLock::new(|| {
                 rows(partial).map(|(e, v)| (e, v[1] * RADIATIVE_COMPTON + v[2] + v[3] + v[4])),
             ),
             total: LogLog::new(rows(nist).map(|(e, v)| (e, v[0]))),
-            absorption: LogLog::new(rows(nist).map(|(e, v)| (e, v[1]))),
         })
     };
     Material::ALL.into_iter().map(load).collect()
@@ -226,7 +219,6 @@ mod tests {
         // NIST water at 1 MeV: 0.07072 with coherent, of which 0.0000133 is coherent (XCOM).
         let mu = Material::Water.mu_over_rho_cm2_g(1.0);
         assert!((mu / 0.07070 - 1.0).abs() < 0.001, "{mu}");
-        assert!((Material::Water.mu_en_over_rho_cm2_g(2.0) - 0.02608).abs() < 1e-5);
     }
 
     #[test]

@@ -5,8 +5,6 @@ mod attenuation_curve;
 mod curve;
 mod exposure;
 mod fluence;
-#[cfg(test)]
-mod fluence_tests;
 mod focal;
 mod hu;
 pub mod kernel;

@@ -9,7 +9,7 @@ use super::simulate::{Exposure, attenuation, imager, xray};
 use super::view::View;
 use crate::case::{Ct, Pose};
 use crate::engine::drr::DrrError;
-use crate::engine::{Compute, Watch};
+use crate::engine::{Compute, JobControl};
 use crate::geometry::Volume;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use glam::DVec3;
@@ -126,7 +126,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`BenchError`].
-    pub fn new(ct: &Ct, device: &Compute, watch: &Watch) -> Result<Self, BenchError> {
+    pub fn new(ct: &Ct, device: &Compute, control: &JobControl) -> Result<Self, BenchError> {
         let curve = AttenuationCurve::new(
             CurveKind::Water,
             &HuTable::shipped_default(),
@@ -145,7 +145,7 @@ impl Bench {
             for (side, gantry) in [0.0, 90.0].into_iter().enumerate() {
                 let exposure = Exposure { seed: (2 * n + side) as u64, ..Exposure::default() };
                 let setup = imager(gantry, ct.position, centre_mm);
-                views.push(View::new(Arc::new(xray(&others, setup, pose, &exposure, device, watch)?)));
+                views.push(View::new(Arc::new(xray(&others, setup, pose, &exposure, device, control)?)));
             }
             hidden.push((pose, views));
         }
@@ -167,7 +167,7 @@ impl Bench {
         trial: Trial,
         starts: usize,
         device: &Compute,
-        watch: &Watch,
+        control: &JobControl,
         told: &dyn Fn(&Run),
     ) -> Result<Line, BenchError> {
         let mut random = Random::new(94);
@@ -186,7 +186,7 @@ impl Bench {
                 seed: n as u64,
                 ..Request::new(self.attenuation.clone(), views, self.centre_mm)
             };
-            let found = register(&request, device, watch, &|_| ())?;
+            let found = register(&request, device, control, &|_| ())?;
             let run = Run {
                 start_mm: self.error_mm(&start, pose),
                 end_mm: self.error_mm(&found.pose, pose),

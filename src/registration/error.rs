@@ -1,6 +1,6 @@
 //! Why there is no registration.
 
-use crate::engine::Stopped;
+use crate::engine::Cancelled;
 use thiserror::Error;
 
 /// What is wrong with X-ray, CT or settings; nothing that was loaded is changed.
@@ -44,5 +44,5 @@ pub enum RegistrationError {
     )]
     NoSlopes { metric: &'static str },
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Cancelled(#[from] Cancelled),
 }

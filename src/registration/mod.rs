@@ -7,8 +7,8 @@
 pub mod bench;
 mod check;
 mod error;
-mod meter;
 pub mod metric;
+mod metric_evaluator;
 mod object;
 pub mod optimise;
 mod random;
@@ -19,8 +19,8 @@ mod view;
 
 pub use check::{check_belongs, check_place};
 pub use error::RegistrationError;
-pub use meter::Meter;
 pub use metric::Metric;
+pub use metric_evaluator::MetricEvaluator;
 pub use object::spatial_registration;
 pub use random::Random;
 pub use search::{AXIS_WORDS, Found, Method, Request, SIDES_MM, Step, register};

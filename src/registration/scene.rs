@@ -1,31 +1,31 @@
 //! CT and X-rays at one level of a search: what a pose is worth, on a card or on the CPU.
 
 use super::error::RegistrationError;
-use super::metric::{self, Likeness, Metric, MetricError, Sample};
+use super::metric::{self, Metric, MetricError, Sample, Similarity};
 use super::view::Picture;
 use crate::case::Pose;
 use crate::engine::cuda::slopes::Work;
 use crate::engine::cuda::{CudaError, Device};
 use crate::engine::slopes::{AXES, Compared, Features, Level, Slopes, Sums};
-use crate::engine::{Compute, Stopped, Watch, cpu, note_card_trouble};
+use crate::engine::{Cancelled, Compute, JobControl, cpu, else_cpu, note_card_trouble};
 use crate::geometry::{Projection, Volume};
 use glam::DVec3;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The CT and the X-rays, coarse.
-pub struct Scene {
+pub struct PyramidLevel {
     level: Arc<Level>,
-    views: Vec<Seen>,
+    views: Vec<LevelView>,
     centre_mm: DVec3,
     step_mm: f64,
     /// `None` on the CPU, also once a card has failed.
     card: RefCell<Option<(Arc<Device>, Work)>>,
 }
 
-struct Seen {
+struct LevelView {
     projection: Projection,
-    likeness: Likeness,
+    similarity: Similarity,
 }
 
 /// How coarse a level is, and what is looked at.
@@ -39,7 +39,7 @@ pub struct Coarseness {
     pub pixels: [usize; 2],
 }
 
-impl Scene {
+impl PyramidLevel {
     /// # Errors
     /// [`RegistrationError`]: views in which nothing counts or all is flat.
     pub fn new(
@@ -52,7 +52,7 @@ impl Scene {
         let level = Level::kept(attenuation, coarseness.side_mm);
         let views = pictures
             .iter()
-            .map(|(image, picture)| Seen::new(image, picture, centre_mm, coarseness))
+            .map(|(image, picture)| LevelView::new(image, picture, centre_mm, coarseness))
             .collect::<Result<Vec<_>, RegistrationError>>()?;
         let step_mm = level.side_mm();
         let card = match device {
@@ -79,44 +79,41 @@ impl Scene {
     }
 
     /// Mean of the views' metrics, of each pose; `None` where one is undefined.
-    pub fn values(&self, poses: &[Pose], watch: &Watch) -> Result<Vec<Option<f64>>, Stopped> {
-        match self.by_card(|device, work| self.card_values(device, work, poses, watch))? {
-            Some(values) => Ok(values),
-            None => poses.iter().map(|pose| self.cpu_value(pose, watch)).collect(),
-        }
+    pub fn values(&self, poses: &[Pose], control: &JobControl) -> Result<Vec<Option<f64>>, Cancelled> {
+        self.answer(
+            |device, work| self.card_values(device, work, poses, control),
+            || poses.iter().map(|pose| self.cpu_value(pose, control)).collect(),
+        )
     }
 
-    /// As [`Scene::values`] of one pose.
-    pub fn value(&self, pose: &Pose, watch: &Watch) -> Result<Option<f64>, Stopped> {
-        Ok(self.values(std::slice::from_ref(pose), watch)?.pop().flatten())
+    /// As [`PyramidLevel::values`] of one pose.
+    pub fn value(&self, pose: &Pose, control: &JobControl) -> Result<Option<f64>, Cancelled> {
+        Ok(self.values(std::slice::from_ref(pose), control)?.pop().flatten())
     }
 
-    /// As [`Scene::value`] with its slopes by the six numbers; `None` also where the metric has none.
-    pub fn slopes(&self, pose: &Pose, watch: &Watch) -> Result<Option<Slopes>, Stopped> {
-        match self.by_card(|device, work| self.card_slopes(device, work, pose, watch))? {
-            Some(slopes) => Ok(slopes),
-            None => self.cpu_slopes(pose, watch),
-        }
+    /// As [`PyramidLevel::value`] with its slopes by the six numbers; `None` also where the metric has none.
+    pub fn slopes(&self, pose: &Pose, control: &JobControl) -> Result<Option<Slopes>, Cancelled> {
+        self.answer(
+            |device, work| self.card_slopes(device, work, pose, control),
+            || self.cpu_slopes(pose, control),
+        )
     }
 
-    /// What a card answers; `None` where there is none, or from now on where it fails.
-    fn by_card<T>(
+    /// What the card answers, or the CPU where there is none; from now on the CPU alone where the card fails.
+    fn answer<T>(
         &self,
-        ask: impl FnOnce(&Device, &Work) -> Result<T, CudaError>,
-    ) -> Result<Option<T>, Stopped> {
-        let answer = match &*self.card.borrow() {
-            Some((device, work)) => ask(device, work),
-            None => return Ok(None),
+        on_card: impl FnOnce(&Device, &Work) -> Result<T, CudaError>,
+        on_cpu: impl FnOnce() -> Result<T, Cancelled>,
+    ) -> Result<T, Cancelled> {
+        let by_card = match &*self.card.borrow() {
+            Some((device, work)) => on_card(device, work),
+            None => return on_cpu(),
         };
-        match answer {
-            Ok(answer) => Ok(Some(answer)),
-            Err(CudaError::Stopped(stopped)) => Err(stopped),
-            Err(error) => {
-                note_card_trouble("registering", error);
-                *self.card.borrow_mut() = None;
-                Ok(None)
-            }
-        }
+        else_cpu(by_card, |why| {
+            note_card_trouble("registering", why);
+            *self.card.borrow_mut() = None;
+            on_cpu()
+        })
     }
 
     fn card_values(
@@ -124,13 +121,13 @@ impl Scene {
         device: &Device,
         work: &Work,
         poses: &[Pose],
-        watch: &Watch,
+        control: &JobControl,
     ) -> Result<Vec<Option<f64>>, CudaError> {
         if !self.is_correlation() {
-            let values = work.likeness(device, poses, watch)?;
+            let values = work.likeness(device, poses, control)?;
             return Ok(values.chunks_exact(self.views.len()).map(mean_value).collect());
         }
-        let sums = work.sums(device, poses, watch)?;
+        let sums = work.sums(device, poses, control)?;
         let groups = sums.len() / poses.len().max(1);
         Ok(sums.chunks_exact(groups.max(1)).map(|sums| self.mean_of(sums)).collect())
     }
@@ -140,12 +137,12 @@ impl Scene {
         device: &Device,
         work: &Work,
         pose: &Pose,
-        watch: &Watch,
+        control: &JobControl,
     ) -> Result<Option<Slopes>, CudaError> {
-        let sums = work.products(device, pose, watch)?;
+        let sums = work.products(device, pose, control)?;
         let mut sums = sums.as_slice();
         let each = self.views.iter().map(|view| {
-            let correlation = view.likeness.correlation()?;
+            let correlation = view.similarity.correlation()?;
             let (own, rest) = sums.split_at_checked(correlation.features().groups.len())?;
             sums = rest;
             correlation.slopes_of(own)
@@ -154,16 +151,16 @@ impl Scene {
     }
 
     fn is_correlation(&self) -> bool {
-        self.views.iter().all(|view| view.likeness.correlation().is_some())
+        self.views.iter().all(|view| view.similarity.correlation().is_some())
     }
 
     /// Of DRRs one after the other.
     fn mean(&self, mut drrs: &[f32]) -> Option<f64> {
         let mut sum = 0.0;
         for view in &self.views {
-            let (own, rest) = drrs.split_at_checked(view.likeness.pixels().len())?;
+            let (own, rest) = drrs.split_at_checked(view.similarity.pixels().len())?;
             drrs = rest;
-            sum += view.likeness.value(own)?;
+            sum += view.similarity.value(own)?;
         }
         Some(sum / self.views.len() as f64)
     }
@@ -172,7 +169,7 @@ impl Scene {
     fn mean_of(&self, mut sums: &[Sums]) -> Option<f64> {
         let mut sum = 0.0;
         for view in &self.views {
-            let correlation = view.likeness.correlation()?;
+            let correlation = view.similarity.correlation()?;
             let (own, rest) = sums.split_at_checked(correlation.features().groups.len())?;
             sums = rest;
             sum += correlation.value_of(own)?;
@@ -180,31 +177,31 @@ impl Scene {
         Some(sum / self.views.len() as f64)
     }
 
-    fn cpu_value(&self, pose: &Pose, watch: &Watch) -> Result<Option<f64>, Stopped> {
+    fn cpu_value(&self, pose: &Pose, control: &JobControl) -> Result<Option<f64>, Cancelled> {
         let mut drrs = Vec::new();
         for view in &self.views {
             let shot = self.level.shot(&view.projection, pose, self.centre_mm);
-            let pixels = view.likeness.pixels();
-            drrs.extend(cpu::slopes::integrals(&self.level, &shot, pixels, self.step_mm, watch)?);
+            let pixels = view.similarity.pixels();
+            drrs.extend(cpu::slopes::integrals(&self.level, &shot, pixels, self.step_mm, control)?);
         }
         Ok(self.mean(&drrs))
     }
 
-    fn cpu_slopes(&self, pose: &Pose, watch: &Watch) -> Result<Option<Slopes>, Stopped> {
+    fn cpu_slopes(&self, pose: &Pose, control: &JobControl) -> Result<Option<Slopes>, Cancelled> {
         let mut each = Vec::new();
         for view in &self.views {
             let shot = self.level.shot(&view.projection, pose, self.centre_mm);
             let motion = self.level.motion(&view.projection, pose, self.centre_mm);
-            let pixels = view.likeness.pixels();
-            let drr = cpu::slopes::with_slopes(&self.level, &shot, &motion, pixels, self.step_mm, watch)?;
+            let pixels = view.similarity.pixels();
+            let drr = cpu::slopes::with_slopes(&self.level, &shot, &motion, pixels, self.step_mm, control)?;
             let derivatives = std::array::from_fn(|axis| drr.slopes[axis].as_slice());
-            each.push(view.likeness.correlation().and_then(|c| c.slopes(&drr.integrals, &derivatives)));
+            each.push(view.similarity.correlation().and_then(|c| c.slopes(&drr.integrals, &derivatives)));
         }
         Ok(mean_slopes(each.into_iter()))
     }
 }
 
-impl Seen {
+impl LevelView {
     fn new(
         image: &str,
         picture: &Picture,
@@ -217,40 +214,40 @@ impl Seen {
         let count = coarse.mask.iter().filter(|m| **m).count().max(1) as f64;
         let share = sample.share.max(least as f64 / count).min(most as f64 / count).min(1.0);
         let image = || image.to_owned();
-        let likeness = Likeness::new(metric, seen, Sample { share, ..sample }).map_err(|e| match e {
+        let similarity = Similarity::new(metric, seen, Sample { share, ..sample }).map_err(|e| match e {
             MetricError::NoPixels => RegistrationError::NothingCounts { image: image() },
             MetricError::Flat => RegistrationError::Flat { image: image() },
         })?;
-        Ok(Self { projection: coarse.projection, likeness })
+        Ok(Self { projection: coarse.projection, similarity })
     }
 }
 
 fn on_card(
     device: &Device,
     level: &Arc<Level>,
-    views: &[Seen],
+    views: &[LevelView],
     centre_mm: DVec3,
     step_mm: f64,
 ) -> Result<Work, CudaError> {
     let looked_at: Vec<(Projection, &[u32])> =
-        views.iter().map(|v| (v.projection, v.likeness.pixels())).collect();
+        views.iter().map(|v| (v.projection, v.similarity.pixels())).collect();
     Work::prepare(device, level, &looked_at, centre_mm, step_mm, compared(views).as_ref())
 }
 
 /// What DRRs are compared with: the same measure in all views.
-fn compared(views: &[Seen]) -> Option<Compared<'_>> {
-    let likenesses = || views.iter().map(|view| &view.likeness);
-    if let Some(all) = likenesses().map(Likeness::information).collect() {
+fn compared(views: &[LevelView]) -> Option<Compared<'_>> {
+    let likenesses = || views.iter().map(|view| &view.similarity);
+    if let Some(all) = likenesses().map(Similarity::information).collect() {
         return Some(Compared::Information(all));
     }
-    if let Some(all) = likenesses().map(Likeness::rank).collect() {
+    if let Some(all) = likenesses().map(Similarity::rank).collect() {
         return Some(Compared::Rank(all));
     }
     let mut features = Features::default();
     let mut rays = 0;
-    for likeness in likenesses() {
-        features.extend(likeness.correlation()?.features(), rays);
-        rays += likeness.pixels().len() as u32;
+    for similarity in likenesses() {
+        features.extend(similarity.correlation()?.features(), rays);
+        rays += similarity.pixels().len() as u32;
     }
     Some(Compared::Correlation(features))
 }

@@ -4,11 +4,11 @@ use super::check::check_place;
 use super::error::RegistrationError;
 use super::metric::{Metric, Sample};
 use super::optimise::{Cma, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine};
-use super::scene::{Coarseness, Scene};
+use super::scene::{Coarseness, PyramidLevel};
 use super::view::{Picture, View};
 use crate::case::Pose;
 use crate::engine::slopes::{AXES, Slopes, numbers, pose_of};
-use crate::engine::{Compute, Stopped, Watch};
+use crate::engine::{Cancelled, Compute, JobControl};
 use crate::geometry::Volume;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -166,14 +166,14 @@ pub const AXIS_WORDS: [&str; AXES] = ["tx", "ty", "tz", "rx", "ry", "rz"];
 pub fn register(
     request: &Request,
     device: &Compute,
-    watch: &Watch,
+    control: &JobControl,
     on_step: &dyn Fn(&Step),
 ) -> Result<Found, RegistrationError> {
     let begin = Instant::now();
     check(request)?;
-    let mut search = Search::new(request, watch, on_step)?;
+    let mut search = Search::new(request, control, on_step)?;
     search.run(device)?;
-    watch.report(1.0);
+    control.report(1.0);
     Ok(search.found(begin, device))
 }
 
@@ -224,7 +224,7 @@ fn check(request: &Request) -> Result<(), RegistrationError> {
 
 struct Search<'a> {
     request: &'a Request,
-    watch: &'a Watch,
+    control: &'a JobControl,
     on_step: &'a dyn Fn(&Step),
     pictures: Vec<(String, Picture)>,
     free: Vec<usize>,
@@ -240,7 +240,7 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(
         request: &'a Request,
-        watch: &'a Watch,
+        control: &'a JobControl,
         on_step: &'a dyn Fn(&Step),
     ) -> Result<Self, RegistrationError> {
         let pictures = request
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
         let phases_ms = Vec::new();
         Ok(Self {
             request,
-            watch,
+            control,
             on_step,
             pictures,
             free,
@@ -269,8 +269,8 @@ impl<'a> Search<'a> {
     fn run(&mut self, device: &Compute) -> Result<(), RegistrationError> {
         let request = self.request;
         for (n, side_mm) in SIDES_MM.into_iter().enumerate() {
-            self.watch.check()?;
-            self.watch.report(n as f32 / SIDES_MM.len() as f32);
+            self.control.check()?;
+            self.control.report(n as f32 / SIDES_MM.len() as f32);
             let mut started = Instant::now();
             let coarseness = Coarseness {
                 side_mm,
@@ -278,21 +278,26 @@ impl<'a> Search<'a> {
                 sample: Sample { share: request.share, seed: request.seed },
                 pixels: [LEAST_PIXELS, MOST_PIXELS],
             };
-            let scene =
-                Scene::new(&request.attenuation, &self.pictures, request.centre_mm, coarseness, device)?;
+            let scene = PyramidLevel::new(
+                &request.attenuation,
+                &self.pictures,
+                request.centre_mm,
+                coarseness,
+                device,
+            )?;
             self.phase("prepare", side_mm, &mut started);
             let finest = n == SIDES_MM.len() - 1;
             if finest {
                 self.before = self.worth(&scene, request.start)?;
             }
             match request.method {
-                Method::Auto if n == 0 => self.evolve(&scene, side_mm)?,
-                Method::Cma => self.evolve(&scene, side_mm)?,
+                Method::Auto if n == 0 => self.run_cma_es(&scene, side_mm)?,
+                Method::Cma => self.run_cma_es(&scene, side_mm)?,
                 _ => {}
             }
             match request.method {
-                Method::Gradient => self.follow_slopes(&scene, side_mm)?,
-                Method::Auto if request.metric.has_slopes() => self.follow_slopes(&scene, side_mm)?,
+                Method::Gradient => self.run_gauss_newton(&scene, side_mm)?,
+                Method::Auto if request.metric.has_slopes() => self.run_gauss_newton(&scene, side_mm)?,
                 Method::Auto | Method::Powell => self.powell(&scene, side_mm)?,
                 Method::Cma => {}
             }
@@ -310,9 +315,9 @@ impl<'a> Search<'a> {
         *started = Instant::now();
     }
 
-    fn worth(&mut self, scene: &Scene, pose: Pose) -> Result<f64, RegistrationError> {
+    fn worth(&mut self, scene: &PyramidLevel, pose: Pose) -> Result<f64, RegistrationError> {
         self.drrs += scene.views();
-        match scene.value(&pose, self.watch)? {
+        match scene.value(&pose, self.control)? {
             Some(value) => Ok(value),
             None => Err(RegistrationError::NotSeen { image: self.pictures[0].0.clone() }),
         }
@@ -344,7 +349,7 @@ impl<'a> Search<'a> {
         self.free.iter().map(|&a| self.range(a)).collect()
     }
 
-    fn evolve(&mut self, scene: &Scene, side_mm: f64) -> Result<(), RegistrationError> {
+    fn run_cma_es(&mut self, scene: &PyramidLevel, side_mm: f64) -> Result<(), RegistrationError> {
         let first = side_mm == SIDES_MM[0];
         let alone = self.request.method == Method::Cma;
         let settings = CmaSettings {
@@ -357,7 +362,7 @@ impl<'a> Search<'a> {
         let mut cma = Cma::new(&self.here(), &self.ranges(), settings);
         while let Some(points) = cma.ask() {
             let poses: Vec<Pose> = points.iter().map(|p| self.pose_at(p)).collect();
-            let values = scene.values(&poses, self.watch)?;
+            let values = scene.values(&poses, self.control)?;
             self.drrs += poses.len() * scene.views();
             cma.tell(&values.into_iter().map(|v| v.map_or(f64::NAN, |v| -v)).collect::<Vec<_>>());
             if let Some(best) = cma.best() {
@@ -373,20 +378,20 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn follow_slopes(&mut self, scene: &Scene, side_mm: f64) -> Result<(), RegistrationError> {
+    fn run_gauss_newton(&mut self, scene: &PyramidLevel, side_mm: f64) -> Result<(), RegistrationError> {
         let settings = GaussNewton { steps: 30, tolerance: 0.003 * side_mm, longest: 4.0 * side_mm };
         let mut drrs = self.drrs;
         let mut best = f64::INFINITY;
         let found = refine(&self.here(), &self.ranges(), settings, |x| {
             drrs += scene.views();
             let pose = self.pose_at(x);
-            let Some(slopes) = scene.slopes(&pose, self.watch)? else { return Ok(None) };
+            let Some(slopes) = scene.slopes(&pose, self.control)? else { return Ok(None) };
             let quadratic = self.quadratic(&slopes);
             if quadratic.value < best {
                 best = quadratic.value;
                 (self.on_step)(&Step { pose, metric: slopes.value, side_mm, drrs });
             }
-            Ok::<_, Stopped>(Some(quadratic))
+            Ok::<_, Cancelled>(Some(quadratic))
         })?;
         self.drrs = drrs;
         if let Some(best) = found {
@@ -395,7 +400,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What is missing to full likeness, in the numbers of the optimiser.
+    /// What is missing to full similarity, in the numbers of the optimiser.
     fn quadratic(&self, slopes: &Slopes) -> Quadratic {
         let s: Vec<f64> = self.free.iter().map(|&a| scale(a)).collect();
         let gradient = self.free.iter().zip(&s).map(|(&a, s)| -slopes.gradient[a] * s).collect();
@@ -405,19 +410,19 @@ impl<'a> Search<'a> {
         Quadratic { value: 1.0 - slopes.value, gradient, matrix: self.free.iter().zip(&s).map(row).collect() }
     }
 
-    fn powell(&mut self, scene: &Scene, side_mm: f64) -> Result<(), RegistrationError> {
+    fn powell(&mut self, scene: &PyramidLevel, side_mm: f64) -> Result<(), RegistrationError> {
         let settings = PowellSettings { step: side_mm, tolerance: 0.02 * side_mm, rounds: 8 };
         let mut drrs = self.drrs;
         let mut least = f64::INFINITY;
         let best = powell(&self.here(), &self.ranges(), settings, |x| {
             drrs += scene.views();
             let pose = self.pose_at(x);
-            let cost = scene.value(&pose, self.watch)?.map_or(f64::NAN, |v| -v);
+            let cost = scene.value(&pose, self.control)?.map_or(f64::NAN, |v| -v);
             if cost < least {
                 least = cost;
                 (self.on_step)(&Step { pose, metric: -cost, side_mm, drrs });
             }
-            Ok::<_, Stopped>(cost)
+            Ok::<_, Cancelled>(cost)
         })?;
         self.drrs = drrs;
         self.pose = numbers(&self.pose_at(&best.point));

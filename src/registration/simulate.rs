@@ -4,7 +4,7 @@
 use super::random::Random;
 use crate::case::{PixelMeaning, Pose, Radiograph, opened};
 use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, drr};
-use crate::engine::{Compute, Watch};
+use crate::engine::{Compute, JobControl};
 use crate::geometry::{ImagingSetup, Volume};
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use glam::DVec3;
@@ -71,7 +71,7 @@ pub fn xray(
     pose: Pose,
     exposure: &Exposure,
     device: &Compute,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Radiograph, DrrError> {
     let projection = setup.projection().map_err(|e| DrrError::Pose(e.to_string()))?;
     let request = DrrRequest {
@@ -82,7 +82,7 @@ pub fn xray(
         integrator: Integrator::Exact,
         pixels: Pixels::All,
     };
-    let integrals = drr(&request, device, watch)?.integrals;
+    let integrals = drr(&request, device, control)?.integrals;
     let size = [setup.columns, setup.rows];
     let primary: Vec<f32> = integrals.iter().map(|l| (-l).exp()).collect();
     let source: Vec<f32> = primary.iter().zip(&integrals).map(|(i, l)| i * l).collect();

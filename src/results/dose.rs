@@ -1,12 +1,9 @@
 //! What a dose on show answers, and what it is worth.
 
-use super::{
-    BeamInputs, EngineChoice, PatientInputs, RunInputs, Settings, Shown, Standing, UNIT_MU, patient_grid,
-};
-use crate::analysis::{beams_left_out, is_computed};
+use super::{BeamInputs, EngineChoice, PatientInputs, RunInputs, Settings, Shown, Standing, patient_grid};
+use crate::analysis::{beams_left_out, is_computed, times};
 use crate::case::{Beam, Case, Normalisation, Plan};
 use crate::geometry::VolumeId;
-use std::collections::BTreeMap;
 
 /// All of a case and its settings that bears on a dose on show: equal inputs give equal doses.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,15 +42,14 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormalisedTo {
     wanted: Normalisation,
-    /// Fingerprint of the structure's contours and the images they lie on; `None` where there is no such structure.
+    /// Identity of the structure's contours and the images they lie on; `None` where there is no such structure.
     structure: Option<(u64, VolumeId)>,
 }
 
 impl NormalisedTo {
-    /// `prints` are the fingerprints of the structures, by number.
-    fn of(case: &Case, wanted: &Normalisation, prints: &BTreeMap<u32, u64>) -> Self {
+    fn of(case: &Case, wanted: &Normalisation) -> Self {
         let structure = case.structures.normalised_to(wanted).ok();
-        let print = structure.and_then(|s| prints.get(&s.number).copied());
+        let print = structure.map(|s| s.contours.id());
         // The name is for people: a structure renamed is the same structure.
         let name = if structure.is_some() { String::new() } else { wanted.structure.clone() };
         Self {
@@ -63,27 +59,20 @@ impl NormalisedTo {
     }
 }
 
-/// How often a beam's dose for [`UNIT_MU`] counts in the dose of all fractions.
-pub fn times(plan: &Plan, beam: &Beam) -> f64 {
-    f64::from(plan.fractions) * beam.mu / UNIT_MU
-}
-
 impl DoseInputs {
     /// What the case as it stands gives for a dose on show; `None` where there is nothing to compute or show.
-    /// `prints` are the fingerprints of the structures, by number.
     pub fn of(
         case: &Case,
         plan: usize,
         what: Shown,
         settings: &Settings,
         engine: EngineChoice,
-        prints: &BTreeMap<u32, u64>,
     ) -> Option<Self> {
         if let Shown::Imported(index) = what {
             return Some(Self::Imported(case.doses.get(index)?.gy.id()));
         }
         let plan = case.plans.get(plan)?;
-        let patient = PatientInputs::of(case, settings, prints)?;
+        let patient = PatientInputs::of(case, settings)?;
         let only = match what {
             Shown::Beam(number) => Some(number),
             _ => None,
@@ -108,19 +97,13 @@ impl DoseInputs {
                 Source::CollapsedCone(parts)
             }
         };
-        Some(Self::computed(case, plan, only, source, prints))
+        Some(Self::computed(case, plan, only, source))
     }
 
     /// What a sum of these beam doses answers. `source` says what the doses at hand were made from, be it of an earlier
     /// state; the rest is the case's as it stands, with which the sum is made.
-    pub fn computed(
-        case: &Case,
-        plan: &Plan,
-        only: Option<u32>,
-        source: Source,
-        prints: &BTreeMap<u32, u64>,
-    ) -> Self {
-        let normalisation = plan.normalisation.as_ref().map(|n| NormalisedTo::of(case, n, prints));
+    pub fn computed(case: &Case, plan: &Plan, only: Option<u32>, source: Source) -> Self {
+        let normalisation = plan.normalisation.as_ref().map(|n| NormalisedTo::of(case, n));
         Self::Computed { only, source, left_out: beams_left_out(plan), normalisation }
     }
 }

@@ -1,17 +1,12 @@
 //! What results are made from: equal inputs give equal results.
 
-use crate::analysis::{BodyChoice, Computation, body_of};
+use crate::analysis::{BodyChoice, Computation, body_of, unit_beam};
 use crate::case::{Beam, Case, Plan};
-use crate::engine::Wish;
+use crate::engine::DeviceChoice;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::geometry::{Grid, PatientPosition, VolumeId};
 use crate::physics::HuTable;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Beam doses are computed for so many monitor units and scaled, so that changing the monitor units needs no
-/// computation.
-pub const UNIT_MU: f64 = 100.0;
 
 /// How doses are computed.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +14,7 @@ pub struct Settings {
     pub quality: Quality,
     pub dose_to: DoseTo,
     pub grid_mm: f64,
-    pub device: Wish,
+    pub device: DeviceChoice,
     pub hu_table: Arc<HuTable>,
     pub body: BodyChoice,
 }
@@ -57,13 +52,12 @@ pub struct PatientInputs {
     pub ct: VolumeId,
     pub hu_table: Arc<HuTable>,
     pub choice: BodyChoice,
-    /// Fingerprint of the body's contours, where the choice is of one that is drawn.
+    /// Identity of the body's contours, where the choice is of one that is drawn.
     pub body: Option<u64>,
 }
 
 impl PatientInputs {
-    /// `prints` are the fingerprints of the structures, by number.
-    pub fn of(case: &Case, settings: &Settings, prints: &BTreeMap<u32, u64>) -> Option<Self> {
+    pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
         let ct = case.ct.as_ref()?.hu.id();
         let choice = settings.body;
         let drawn = match choice {
@@ -71,7 +65,7 @@ impl PatientInputs {
             BodyChoice::Structure(number) => Some(number),
             BodyChoice::Auto | BodyChoice::Everything => None,
         };
-        let body = drawn.and_then(|number| prints.get(&number).copied());
+        let body = drawn.and_then(|number| contours_of(case, number));
         Some(Self { ct, hu_table: settings.hu_table.clone(), choice, body })
     }
 }
@@ -87,6 +81,11 @@ pub fn patient_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
         (ct, dose) => ct.or(dose)?,
     };
     Some((Arc::clone(grid), id))
+}
+
+/// Identity of the contours of a structure, by its number.
+pub fn contours_of(case: &Case, number: u32) -> Option<u64> {
+    case.structures.by_number(number).map(|s| s.contours.id())
 }
 
 /// What a beam's dose is made from.
@@ -105,7 +104,7 @@ pub struct BeamInputs {
 impl BeamInputs {
     pub fn of(patient: &PatientInputs, plan: &Plan, beam: &Beam, settings: &Settings) -> Self {
         let machine = plan.machine_of(beam).to_owned();
-        let beam = Beam { mu: UNIT_MU, name: String::new(), machine: Some(machine.clone()), ..beam.clone() };
+        let beam = Beam { name: String::new(), ..unit_beam(plan, beam) };
         let (patient, settings) = (patient.clone(), settings.clone());
         Self { patient, beam, machine, position: plan.position, settings, preview: false }
     }

@@ -96,6 +96,16 @@ impl<I: Clone + PartialEq, R> Node<I, R> {
         self.asked.as_ref() == Some(inputs) || self.failure.as_ref().is_some_and(|(i, _)| i == inputs)
     }
 
+    /// Takes a result over where it is what was asked for last; says whether.
+    pub fn answered(&mut self, inputs: I, result: R) -> bool {
+        let is_asked = self.asked.as_ref() == Some(&inputs);
+        if is_asked {
+            self.failure = None;
+            self.have = Some((inputs, result));
+        }
+        is_asked
+    }
+
     /// The request made last has failed.
     pub fn failed(&mut self, why: &str) {
         if let Some(inputs) = self.asked.clone() {

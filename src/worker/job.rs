@@ -1,6 +1,6 @@
 //! What can be asked of the worker.
 
-use crate::engine::Watch;
+use crate::engine::JobControl;
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub enum Slot {
     /// The CT's attenuation, for DRRs.
     Attenuation,
     /// The metric made ready for X-rays.
-    Meter,
+    MetricEvaluator,
     /// The metric of the pose on show.
     MetricValue,
     /// The pose looked for.
@@ -98,13 +98,13 @@ pub(super) enum Step<T> {
     Refining(Refining<T>),
 }
 
-type Once<T> = Box<dyn FnOnce(&Watch) -> Result<T, String> + Send>;
-type Refining<T> = Box<dyn FnOnce(&Watch, &mut dyn FnMut(T)) -> Result<T, String> + Send>;
-type Again<T> = Arc<dyn Fn(&Watch) -> Result<T, String> + Send + Sync>;
+type Once<T> = Box<dyn FnOnce(&JobControl) -> Result<T, String> + Send>;
+type Refining<T> = Box<dyn FnOnce(&JobControl, &mut dyn FnMut(T)) -> Result<T, String> + Send>;
+type Again<T> = Arc<dyn Fn(&JobControl) -> Result<T, String> + Send + Sync>;
 
 impl<T> Step<T> {
-    fn once<E: Display>(work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static) -> Self {
-        Self::Once(Box::new(move |watch| work(watch).map_err(|error| format!("{error:#}"))))
+    fn once<E: Display>(work: impl FnOnce(&JobControl) -> Result<T, E> + Send + 'static) -> Self {
+        Self::Once(Box::new(move |control| work(control).map_err(|error| format!("{error:#}"))))
     }
 
     /// The same work once more, where it may be done again.
@@ -116,21 +116,21 @@ impl<T> Step<T> {
     }
 
     /// `partial` is given the answers on the way.
-    pub fn run(self, watch: &Watch, partial: &mut dyn FnMut(T)) -> Result<T, String> {
+    pub fn run(self, control: &JobControl, partial: &mut dyn FnMut(T)) -> Result<T, String> {
         match self {
-            Self::Refining(work) => work(watch, partial),
-            Self::Once(work) => work(watch),
-            Self::Again(work) => work(watch),
+            Self::Refining(work) => work(control, partial),
+            Self::Once(work) => work(control),
+            Self::Again(work) => work(control),
         }
     }
 }
 
 impl<T> Task<T> {
     /// Work for the host lane. `name` says what it does, in words (`opening demo:thorax`). It should ask
-    /// `watch` every few ms of work and may return any error once that says stop.
+    /// `control` every few ms of work and may return any error once that says stop.
     pub fn new<E: Display>(
         name: impl Into<String>,
-        work: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static,
+        work: impl FnOnce(&JobControl) -> Result<T, E> + Send + 'static,
     ) -> Self {
         Self::of(name, Step::once(work))
     }
@@ -139,9 +139,9 @@ impl<T> Task<T> {
     /// again: a beam that is dragged does not wait for the full dose of the others.
     pub fn restartable<E: Display>(
         name: impl Into<String>,
-        work: impl Fn(&Watch) -> Result<T, E> + Send + Sync + 'static,
+        work: impl Fn(&JobControl) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
-        let work = move |watch: &Watch| work(watch).map_err(|error| format!("{error:#}"));
+        let work = move |control: &JobControl| work(control).map_err(|error| format!("{error:#}"));
         Self::of(name, Step::Again(Arc::new(work)))
     }
 
@@ -149,10 +149,10 @@ impl<T> Task<T> {
     /// [`News::Partial`](super::News::Partial).
     pub fn refining<E: Display>(
         name: impl Into<String>,
-        work: impl FnOnce(&Watch, &mut dyn FnMut(T)) -> Result<T, E> + Send + 'static,
+        work: impl FnOnce(&JobControl, &mut dyn FnMut(T)) -> Result<T, E> + Send + 'static,
     ) -> Self {
-        let work = |watch: &Watch, partial: &mut dyn FnMut(T)| {
-            work(watch, partial).map_err(|error| format!("{error:#}"))
+        let work = |control: &JobControl, partial: &mut dyn FnMut(T)| {
+            work(control, partial).map_err(|error| format!("{error:#}"))
         };
         Self::of(name, Step::Refining(Box::new(work)))
     }
@@ -174,7 +174,7 @@ impl<T> Task<T> {
     #[must_use]
     pub fn after_preview<E: Display>(
         mut self,
-        preview: impl FnOnce(&Watch) -> Result<T, E> + Send + 'static,
+        preview: impl FnOnce(&JobControl) -> Result<T, E> + Send + 'static,
     ) -> Self {
         self.preview = Some(Step::once(preview));
         self

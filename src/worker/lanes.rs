@@ -4,7 +4,7 @@ use super::Notify;
 use super::job::{Lane, Slot, Step, Task};
 use super::report::{JobId, News, Report};
 use crate::case::Receipt;
-use crate::engine::Watch;
+use crate::engine::JobControl;
 use crossbeam_channel::Sender;
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -60,7 +60,7 @@ struct Who {
 /// The job a lane is busy with.
 struct Running<T> {
     who: Arc<Who>,
-    watch: Watch,
+    control: JobControl,
     /// Its preview runs: a newer job lets that finish.
     previewing: bool,
     /// The full work, where it may be stopped for a preview of another slot.
@@ -108,7 +108,7 @@ impl<T> Outbox<T> {
 struct Turn<T> {
     who: Arc<Who>,
     step: Step<T>,
-    watch: Watch,
+    control: JobControl,
     first: bool,
     /// The rest of the job, where this is its preview.
     rest: Option<Step<T>>,
@@ -166,7 +166,7 @@ impl<T: Send + 'static> Lanes<T> {
         let waiting = state.take_waiting(slot);
         for running in state.running.iter_mut().flatten().filter(|r| r.who.slot == slot) {
             running.ended = true;
-            running.watch.cancel();
+            running.control.cancel();
         }
         if let Some((_, _, old)) = &waiting {
             self.outbox.post(&old.who, News::Cancelled);
@@ -181,12 +181,16 @@ impl<T: Send + 'static> Lanes<T> {
         let waiting = std::mem::take(&mut state.waiting);
         for running in state.running.iter_mut().flatten() {
             running.ended = true;
-            running.watch.cancel();
+            running.control.cancel();
         }
         drop(state);
         // What the closures hold is dropped here, outside the lock.
         drop(waiting);
         self.wake.iter().for_each(Condvar::notify_all);
+    }
+
+    pub fn submitted(&self) -> u64 {
+        self.lock().next - 1
     }
 
     pub fn live_jobs(&self) -> usize {
@@ -209,7 +213,7 @@ impl<T: Send + 'static> Lanes<T> {
     /// What a lane's thread does: takes turns until the end.
     pub fn run(&self, lane: Lane) {
         while let Some(turn) = self.next_turn(lane as usize) {
-            let Turn { who, step, watch, first, rest } = turn;
+            let Turn { who, step, control, first, rest } = turn;
             if first {
                 self.outbox.post(&who, News::Started);
                 self.outbox.tell();
@@ -219,7 +223,7 @@ impl<T: Send + 'static> Lanes<T> {
                 self.outbox.post(&who, News::Partial(value));
                 self.outbox.tell();
             };
-            let answer = catch_unwind(AssertUnwindSafe(|| step.run(&watch, &mut partial)))
+            let answer = catch_unwind(AssertUnwindSafe(|| step.run(&control, &mut partial)))
                 .unwrap_or_else(|payload| Err(format!("the program made a mistake: {}", words_of(&*payload))))
                 .map_err(|why| format!("{}: {why}", who.name));
             let receipt = Receipt {
@@ -255,21 +259,21 @@ impl<T: Send + 'static> Lanes<T> {
             Some(preview) => (preview, Some(full)),
             None => (full, None),
         };
-        let watch = if rest.is_some() {
+        let control = if rest.is_some() {
             // A preview is over before a bar could be read.
-            Watch::new()
+            JobControl::new()
         } else {
             let (outbox, who) = (self.outbox.clone(), who.clone());
-            Watch::with_listener(move |done| outbox.progress(&who, done))
+            JobControl::with_listener(move |done| outbox.progress(&who, done))
         };
         state.running[lane] = Some(Running {
             who: who.clone(),
-            watch: watch.clone(),
+            control: control.clone(),
             previewing: rest.is_some() || quick,
             again: if rest.is_some() { None } else { step.another() },
             ended: false,
         });
-        Turn { who, step, watch, first: !started, rest }
+        Turn { who, step, control, first: !started, rest }
     }
 
     /// Tells what came of a stretch of work and queues what is left of the job: the full work after a preview, or
@@ -283,11 +287,11 @@ impl<T: Send + 'static> Lanes<T> {
         rest: Option<Step<T>>,
     ) {
         let mut state = self.lock();
-        let Some(Running { watch, ended, again, .. }) = state.running[lane].take() else { return };
+        let Some(Running { control, ended, again, .. }) = state.running[lane].take() else { return };
         let post = |news| self.outbox.post(who, news);
         let left = |full| Entry { who: who.clone(), preview: None, full, quick: false, started: true };
         match (answer, rest, again) {
-            _ if ended && watch.is_cancelled() => post(News::Cancelled),
+            _ if ended && control.is_cancelled() => post(News::Cancelled),
             (Ok(value), None, _) => post(News::Done(value, Arc::new(receipt))),
             (Ok(value), Some(full), _) => {
                 post(News::Partial(value));
@@ -297,7 +301,7 @@ impl<T: Send + 'static> Lanes<T> {
                     state.waiting[lane].push_back(left(full));
                 }
             }
-            (Err(_), None, Some(again)) if watch.is_cancelled() => {
+            (Err(_), None, Some(again)) if control.is_cancelled() => {
                 state.waiting[lane].push_front(left(again))
             }
             (Err(message), ..) => post(News::Failed { message }),
@@ -319,7 +323,7 @@ impl<T> State<T> {
     /// Stops full work that may be begun again, for the preview that is about to wait.
     fn make_way(&mut self, lane: usize) {
         if let Some(running) = self.running[lane].as_ref().filter(|r| r.again.is_some()) {
-            running.watch.cancel();
+            running.control.cancel();
         }
     }
 
@@ -327,7 +331,7 @@ impl<T> State<T> {
         for running in self.running.iter_mut().flatten().filter(|r| r.who.slot == slot) {
             running.ended = true;
             if !running.previewing {
-                running.watch.cancel();
+                running.control.cancel();
             }
         }
     }

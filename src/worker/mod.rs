@@ -5,7 +5,7 @@
 //! submitted, reports are drained once a frame.
 //!
 //! * A job answers to a [`Slot`]. A newer job for the slot takes the older one's place: one that waits is
-//!   dropped at once, one that runs is stopped through its [`Watch`](crate::engine::Watch).
+//!   dropped at once, one that runs is stopped through its [`JobControl`](crate::engine::JobControl).
 //! * A job may have a quick answer before its full one ([`Task::after_preview`]). Previews go before all full
 //!   answers of their lane, and a newer job does not interrupt a preview that already runs: while a handle is
 //!   dragged faster than previews can follow, the picture still follows, and the last position is answered in full.
@@ -71,6 +71,11 @@ impl<T: Send + 'static> Worker<T> {
         let mut reports: Vec<_> = self.reports.try_iter().collect();
         self.lanes.mark_superseded(&mut reports);
         reports
+    }
+
+    /// Jobs submitted so far.
+    pub fn submitted(&self) -> u64 {
+        self.lanes.submitted()
     }
 
     /// Jobs waiting or running.

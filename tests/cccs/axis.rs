@@ -4,7 +4,7 @@
 //! everywhere upstream of them, with the TERMA in closed form.
 
 use crate::kernel_sets::KernelSet;
-use crate::phantom::{block, csv, cube, dose, machine, on_axis, point_source, request};
+use crate::phantom::{block, cone_solid_angle_sr, csv, cube, dose, machine, on_axis, point_source, request};
 use beamsight::engine::cccs::Quality;
 use beamsight::physics::Spectrum;
 use beamsight::physics::kernel::{CONES, KernelTable};
@@ -156,7 +156,7 @@ impl Kernels {
             let within: Vec<[f64; CONES]> = edges.iter().map(|r| within(kind, *r)).collect();
             for (cell, ends) in cells.iter_mut().zip(within.windows(2)) {
                 for (cone, cell) in cell.iter_mut().enumerate() {
-                    cell.push((ends[1][cone] - ends[0][cone]) / KernelTable::cone_solid_angle_sr(cone));
+                    cell.push((ends[1][cone] - ends[0][cone]) / cone_solid_angle_sr(cone));
                 }
             }
         }
@@ -176,7 +176,7 @@ impl Kernels {
         let mut sum = 0.0;
         for cone in 0..CONES {
             let [near, far] = KernelTable::cone_edges_deg(cone).map(|d| d.to_radians().cos());
-            let sr = KernelTable::cone_solid_angle_sr(cone) / WITHIN_CONE as f64;
+            let sr = cone_solid_angle_sr(cone) / WITHIN_CONE as f64;
             for n in 0..WITHIN_CONE {
                 let angle = (near + (far - near) * (n as f64 + 0.5) / WITHIN_CONE as f64).acos();
                 for (length, cells) in self.middles_cm.iter().zip(&self.cells) {
@@ -275,7 +275,7 @@ fn tabulated_kernels_against_monte_carlo() {
     assert!(parallel[0] - 1.0 > 0.015 && parallel[1] > 0.005, "{parallel:?}");
 }
 
-/// The depth-dose figures of physics.md: of parallel kernels. Turned with the ray, as they must be, the same data give 0.7 %
+/// The depth-dose figures of `assets/PHYSICS.md`: of parallel kernels. Turned with the ray, as they must be, the same data give 0.7 %
 /// less, which is where the engine stands.
 #[test]
 fn published_figures_are_of_parallel_kernels() {

@@ -3,6 +3,7 @@
 //! Knows nothing of voxels, directions, exponentials or channels: each energy of the spectrum has a TERMA and a kernel of its
 //! own, on the axis and, softened, off it; kernels turn with the ray; the fluence is that of the sources seen through the jaws.
 
+use crate::phantom::cone_solid_angle_sr;
 use beamsight::case::Jaws;
 use beamsight::physics::kernel::{CONES, ConeTable, KernelClass, KernelTable, SHELLS};
 use beamsight::physics::kernel_beam::GY_G_PER_MEV;
@@ -78,7 +79,7 @@ impl Direct {
             let ends: Vec<[f64; CONES]> = edges.iter().map(|r| within(&kernel, *r)).collect();
             for (cell, ends) in cells.iter_mut().zip(ends.windows(2)) {
                 for (cone, cell) in cell.iter_mut().enumerate() {
-                    cell.push((ends[1][cone] - ends[0][cone]) / KernelTable::cone_solid_angle_sr(cone));
+                    cell.push((ends[1][cone] - ends[0][cone]) / cone_solid_angle_sr(cone));
                 }
             }
         }
@@ -114,7 +115,7 @@ impl Direct {
         let mut sum = 0.0;
         for cone in 0..CONES {
             let [near, far] = KernelTable::cone_edges_deg(cone).map(|d| d.to_radians().cos());
-            let sr = KernelTable::cone_solid_angle_sr(cone) / WITHIN_CONE as f64;
+            let sr = cone_solid_angle_sr(cone) / WITHIN_CONE as f64;
             for n in 0..WITHIN_CONE {
                 let cos = near + (far - near) * (n as f64 + 0.5) / WITHIN_CONE as f64;
                 let sin = (1.0 - cos * cos).sqrt();

@@ -1,24 +1,14 @@
 //! The shipped kernels: equal to the data they come from, conserving energy, well fitted.
 
+use crate::common::physics_data;
 use beamsight::physics::kernel::{CONES, ConeTable, KernelClass, KernelTable, SHELLS};
 use beamsight::physics::kernel_beam::BeamKernel;
 use beamsight::physics::kernel_fit::ExponentialKernel;
 use std::path::{Path, PathBuf};
 
-fn data() -> Option<PathBuf> {
-    let root = std::env::var_os("BEAMSIGHT_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let folder = root.join("physics/edk_water_egsnrc");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("SKIPPED: no kernel data at {}", folder.display());
-    None
-}
-
 #[test]
 fn asset_equals_the_data_it_comes_from() {
-    let Some(folder) = data() else { return };
+    let Some(folder) = physics_data("edk_water_egsnrc") else { return };
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .expect("a folder")
         .map(|e| e.expect("an entry").path())
@@ -49,7 +39,7 @@ fn asset_equals_the_data_it_comes_from() {
     let each = |f: &dyn Fn(&serde_json::Value) -> f64| list(all.iter().map(f).collect());
     let radii = all[0]["radii_cm"].as_array().expect("radii").iter().skip(1).map(number).collect();
     let head = format!(
-        "# Header of edk_water.f32; both made by tests/cccs_kernel.rs from data/physics/edk_water_egsnrc (EGSnrc, see README.md).\n\
+        "# Header of edk_water.f32; both made by tests/cccs/kernel.rs from the EGSnrc data set edk_water_egsnrc (README.md).\n\
          energies_mev = {}\n# Without coherent scattering, as the Monte Carlo used it.\nmu_over_rho_cm2_g = {}\n\
          # Energy deposited beyond the last shell, part of 1.\nbeyond_last_shell = {}\nouter_radii_cm = {}\n",
         each(&|f| number(&f["energy_MeV"])),
@@ -78,7 +68,7 @@ fn primary_class_sums_to_energy_absorption() {
     }
 }
 
-/// physics.md, "known to be right": sums inside the 60 cm sphere.
+/// Sums inside the 60 cm sphere: the kernels of Mackie 1988 (`assets/PHYSICS.md`).
 #[test]
 fn kernels_conserve_energy() {
     let k = KernelTable::water();

@@ -1,7 +1,8 @@
-//! The shipped kernels against the sets of others: Mackie 1988 (EGS3) and EGSnrc 2022, data/physics/kernels.
+//! The shipped kernels against the sets of others: Mackie 1988 (EGS3) and EGSnrc 2022 (`assets/PHYSICS.md`).
 
 use crate::axis::{Field, Kernels};
-use crate::phantom::{machine, physics_data};
+use crate::common::physics_data;
+use crate::phantom::machine;
 use beamsight::physics::kernel::{CONES, KernelClass, KernelTable};
 
 /// Cumulative energy in a class by `[energy][shell][cone]`.
@@ -37,7 +38,7 @@ impl KernelSet {
         }
     }
 
-    /// A set of data/physics/kernels: header `FILE.json`, values `FILE.f32` by `[energy][cone][shell][component]`. The total is the
+    /// A set of the data folder `physics/kernels`: header `FILE.json`, values `FILE.f32` by `[energy][cone][shell][component]`. The total is the
     /// sum of the components, or the first of two (total, primary).
     fn read(name: &'static str, file: &str) -> Option<Self> {
         let header =

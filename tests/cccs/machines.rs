@@ -1,8 +1,9 @@
 //! The shipped machines: numbers equal to the data that their files name, depth doses of the energies they are called by.
 
 use crate::axis::{Field, Kernels};
+use crate::common::physics_data;
 use crate::kernel_sets::KernelSet;
-use crate::phantom::{csv, machine, physics_data};
+use crate::phantom::{csv, machine};
 
 /// Largest relative difference of two lists.
 fn off(a: &[f64], b: &[f64]) -> f64 {

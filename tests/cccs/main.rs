@@ -3,6 +3,10 @@
 
 mod axis;
 mod behaviour;
+#[path = "../common/cancelling.rs"]
+mod cancelling;
+#[path = "../common/mod.rs"]
+mod common;
 mod delivery;
 mod direct;
 mod energy;
@@ -11,6 +15,7 @@ mod kernel_sets;
 mod machines;
 mod phantom;
 mod photons;
+mod reference;
 mod superposition;
 mod water;
 mod wide;

@@ -1,25 +1,20 @@
 //! What the tests compute on.
 
+use crate::common::physics_data;
 use beamsight::case::{Beam, Jaws};
-use beamsight::engine::Watch;
+use beamsight::engine::JobControl;
 use beamsight::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality};
 use beamsight::engine::cpu::cccs::beam_dose;
 use beamsight::geometry::{Grid, PatientPosition, Volume};
+use beamsight::physics::kernel::KernelTable;
 use beamsight::physics::{Machine, Material, Patient};
 use glam::DVec3;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// `data/physics/...`; `None`, with a loud line, where the data are absent.
-pub fn physics_data(path: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("BEAMSIGHT_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let found = root.join("physics").join(path);
-    if found.exists() {
-        return Some(found);
-    }
-    println!("SKIPPED: no {} (set BEAMSIGHT_DATA)", found.display());
-    None
+/// Solid angle of a cone of the kernels, sr.
+pub fn cone_solid_angle_sr(cone: usize) -> f64 {
+    let [inner, outer] = KernelTable::cone_edges_deg(cone).map(|d| d.to_radians().cos());
+    std::f64::consts::TAU * (inner - outer)
 }
 
 /// The lines of numbers of a table of the data.
@@ -94,7 +89,7 @@ pub fn request(
 }
 
 pub fn dose(request: &DoseRequest) -> BeamDose {
-    beam_dose(request, &Watch::new()).expect("a dose")
+    beam_dose(request, &JobControl::new()).expect("a dose")
 }
 
 /// Trilinear dose on the axis of a gantry 0 beam at a depth below the surface at `y = surface_mm`.

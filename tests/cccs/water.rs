@@ -55,7 +55,7 @@ fn spectrum(file: &str) -> Option<Arc<Machine>> {
     Some(point_source(&column(0), &column(1)))
 }
 
-/// D20/D10 and D10/D1.5 of a point source at SSD 100 cm, 10 x 10 cm2: physics.md, "known to be right". All come out 0.4 to 1 % lower, because
+/// D20/D10 and D10/D1.5 of a point source at SSD 100 cm, 10 x 10 cm2 (`assets/PHYSICS.md`). All come out 0.4 to 1 % lower, because
 /// those figures are of parallel kernels (axis.rs).
 #[test]
 fn depth_dose_of_published_spectra() {
@@ -70,7 +70,7 @@ fn depth_dose_of_published_spectra() {
     }
 }
 
-/// A published measurement: Elekta 6 MV, SSD 90 cm, 10 x 10 cm2 at the isocentre.
+/// A measured beam, its paper not known (`assets/PHYSICS.md`): Elekta 6 MV, SSD 90 cm, 10 x 10 cm2 at the isocentre.
 #[test]
 fn depth_dose_of_a_measured_beam() {
     let Some(machine) = spectrum("sb_elekta_6MV.csv") else { return };

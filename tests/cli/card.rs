@@ -1,6 +1,7 @@
 //! A card that fails: the CPU answers, and says why. Driven by a driver of our own (`fake_driver.c`), so that it needs no card.
 
 use crate::program::{json_of, scratch, text};
+use crate::skip::{Missing, skip, skip_drawing};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -11,7 +12,7 @@ fn driver(folder: &Path) -> Option<PathBuf> {
     let library = folder.join("libcuda.so.1");
     let built = Command::new("cc").args(["-shared", "-fPIC", "-w", "-o", text(&library), DRIVER]).status();
     if !built.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: no C compiler (apt-get install gcc libc6-dev)");
+        skip(Missing::Program, "no C compiler (apt-get install gcc libc6-dev)");
         return None;
     }
     std::fs::copy(&library, folder.join("libcuda.so")).unwrap();
@@ -108,7 +109,7 @@ fn the_window_says_that_the_card_fails() {
         let output = with_card(&driver, what, &all);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if said.contains("no graphics device") {
-            println!("SKIPPED: no graphics driver (apt-get install libvulkan1 mesa-vulkan-drivers)");
+            skip_drawing();
             return;
         }
         assert_eq!(output.status.code(), Some(0), "{said}");

@@ -9,6 +9,10 @@ mod outputs;
 mod program;
 mod refused_plans;
 mod register;
+#[path = "../common/registration.rs"]
+mod registration;
+#[path = "../common/skip.rs"]
+mod skip;
 #[path = "../common/synthetic.rs"]
 mod synthetic;
 mod verbs;

@@ -121,6 +121,7 @@ fn a_stopped_program_leaves_nothing_behind() {
             .unwrap();
         let hidden = || fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some());
         let begin = Instant::now();
+        // The limit only ends a test that would hang.
         while !hidden() && begin.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -1,6 +1,7 @@
 //! Pictures, and the main job where there is no display.
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
+use crate::skip::{Missing, skip, skip_drawing};
 use beamsight::case::{Beam, Case, Contour, Jaws, Plan, Rgb, Structure, StructureKind, StructureSet};
 use beamsight::files::{mha, session};
 use beamsight::geometry::{Grid, Volume, sphere_contours};
@@ -58,7 +59,7 @@ fn without_a_display_the_figures_are_printed_and_the_workspace_is_drawn() {
     assert!(said.contains("No display was found"), "{said}");
     let run = json_of(&output);
     if let Some(why) = run["no_picture"].as_str() {
-        println!("SKIPPED: no graphics driver for the picture: {why}");
+        skip(Missing::Graphics, why);
     } else {
         assert_eq!(png_size(&picture), [1600, 1000]);
     }
@@ -81,7 +82,7 @@ fn render_draws_at_the_size_asked_for() {
     let output =
         beamsight(&["render", text(&volume), "--size", "800x600", "--out", text(&picture), "--json"]);
     if String::from_utf8_lossy(&output.stderr).contains("no graphics device") {
-        println!("SKIPPED: no graphics driver (apt-get install libvulkan1 mesa-vulkan-drivers)");
+        skip_drawing();
     } else {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(json_of(&output)["dose_status"], serde_json::Value::Null);
@@ -143,7 +144,7 @@ fn render_draws_a_dose_by_histories() {
         let output = beamsight(&[&all[..], &how, words].concat());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if said.contains("no graphics device") {
-            println!("SKIPPED: no graphics driver (apt-get install libvulkan1 mesa-vulkan-drivers)");
+            skip_drawing();
             return None;
         }
         assert_eq!(output.status.code(), Some(0), "{said}");

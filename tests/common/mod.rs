@@ -1,5 +1,9 @@
-//! What several test files share: the real patient data, unpacked once.
+//! What several test files share: the data beside the repository, patients unpacked once.
+#![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod skip;
+
+use skip::{Missing, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +14,17 @@ pub fn data_folder() -> PathBuf {
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from)
 }
 
-/// Folder of one real case (`lung1-001`, ...), unpacked once into `target/patients`. `None`, with a loud line, where
+/// `data/physics/...`; `None`, said so, where the data are absent.
+pub fn physics_data(path: &str) -> Option<PathBuf> {
+    let found = data_folder().join("physics").join(path);
+    if found.exists() {
+        return Some(found);
+    }
+    skip(Missing::Data, &format!("no {} (set BEAMSIGHT_DATA)", found.display()));
+    None
+}
+
+/// Folder of one real case (`lung1-001`, ...), unpacked once into `target/patients`. `None`, said so, where
 /// the data or the tools (`tar`, `zstd`) are absent.
 pub fn patient_case(name: &str) -> Option<PathBuf> {
     let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("patients");
@@ -20,7 +34,7 @@ pub fn patient_case(name: &str) -> Option<PathBuf> {
     }
     let archive = data_folder().join("patients").join(format!("{name}.tar.zst"));
     if !archive.is_file() {
-        eprintln!("SKIPPED: no {} (set BEAMSIGHT_DATA)", archive.display());
+        skip(Missing::Data, &format!("no {} (set BEAMSIGHT_DATA)", archive.display()));
         return None;
     }
     // Several tests may be here at once: each unpacks into a folder of its own, the first to rename wins.
@@ -38,6 +52,7 @@ pub fn patient_case(name: &str) -> Option<PathBuf> {
     if case.is_dir() {
         return Some(case);
     }
-    eprintln!("SKIPPED: {} cannot be unpacked (apt-get install tar zstd)", archive.display());
+    let why = format!("{} cannot be unpacked (apt-get install tar zstd)", archive.display());
+    skip(Missing::Program, &why);
     None
 }

@@ -5,6 +5,8 @@
 
 mod mutate;
 mod readers;
+#[path = "../common/registration.rs"]
+mod registration;
 mod seeds;
 mod tree;
 
@@ -86,6 +88,19 @@ fn texts() {
     for name in ["session", "plan", "machine", "hu"] {
         fuzz(name, 300, &[mutate::text]);
     }
+}
+
+/// What damage is done to leads somewhere: undamaged, the X-ray and the registration are read.
+#[test]
+fn x_rays_and_registrations_of_the_corpus_are_sound() {
+    let file = |name: &str| corpus(target("dicom")).into_iter().find(|p| p.ends_with(name)).unwrap();
+    let (image, _) =
+        beamsight::dicom::read_radiograph(&file("rtimage.dcm"), &beamsight::case::Placement::default())
+            .unwrap();
+    assert_eq!([image.projection.columns(), image.projection.rows()], [3, 2]);
+    let registration = registration::read_registration(&file("registration.dcm"));
+    let moved = registration.matrix.transform_point3(glam::DVec3::new(1.0, 2.0, 3.0));
+    assert!((moved - glam::DVec3::new(1.5, -3.0, 8.25)).length() < 1e-9, "{moved}");
 }
 
 /// All targets are run above, and the corpus is what `seeds` makes, with what was found beside it.

@@ -42,7 +42,6 @@ fn read_dicom(path: &Path) {
     let _ = dicom::read_dose(path);
     let _ = dicom::read_plan(path, None);
     let _ = dicom::read_structures(path);
-    let _ = dicom::read_registration(path);
     let _ = dicom::read_radiograph(path, &placed());
 }
 

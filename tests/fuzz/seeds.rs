@@ -10,7 +10,10 @@ use dicom_core::{DataElement, VR};
 use dicom_dictionary_std::{tags, uids};
 use dicom_object::InMemDicomObject;
 use std::path::Path;
-use synthetic::{Folder, arc, dose, fixed, plan, slice, structures};
+use synthetic::{
+    Folder, arc, dose, fixed, item, numbers, object, plan, set, set_items, set_u16, set_words, slice,
+    structures,
+};
 
 /// Names and contents of DICOM files.
 pub fn dicom() -> Vec<(String, Vec<u8>)> {
@@ -20,7 +23,7 @@ pub fn dicom() -> Vec<(String, Vec<u8>)> {
     let fragments = PixelFragmentSequence::new_fragments(vec![stream]);
     rle.put(DataElement::new(tags::PIXEL_DATA, VR::OB, Value::PixelSequence(fragments)));
     let little = uids::EXPLICIT_VR_LITTLE_ENDIAN;
-    let objects: [(&str, InMemDicomObject, &str); 10] = [
+    let objects: [(&str, InMemDicomObject, &str); 12] = [
         ("ct", slice(1, 0.0, 5), little),
         ("ct-implicit", slice(1, 0.0, 5), uids::IMPLICIT_VR_LITTLE_ENDIAN),
         ("ct-big", slice(1, 0.0, 5), "1.2.840.10008.1.2.2"),
@@ -31,6 +34,8 @@ pub fn dicom() -> Vec<(String, Vec<u8>)> {
         ("plan-implicit", plan(vec![fixed("9", &[])]), uids::IMPLICIT_VR_LITTLE_ENDIAN),
         ("dose-16", dose(16, &[0.0, 2.0, 4.0]), little),
         ("dose-32", dose(32, &[0.0, 2.0]), little),
+        ("rtimage", radiograph(), little),
+        ("registration", registration(), little),
     ];
     let folder = Folder::new("seeds");
     let made = |(name, object, syntax): (&str, InMemDicomObject, &str)| {
@@ -38,6 +43,72 @@ pub fn dicom() -> Vec<(String, Vec<u8>)> {
         (format!("{name}.dcm"), std::fs::read(path).unwrap())
     };
     objects.into_iter().map(made).collect()
+}
+
+/// An X-ray of 3 x 2 pixels, with all of its geometry.
+fn radiograph() -> InMemDicomObject {
+    let mut o = object(uids::RT_IMAGE_STORAGE, "RTIMAGE", "1.2.3.700");
+    for (tag, vr, text) in [
+        (tags::PATIENT_POSITION, VR::CS, "HFS"),
+        (tags::RT_IMAGE_LABEL, VR::SH, "AP"),
+        (tags::RT_IMAGE_PLANE, VR::CS, "NORMAL"),
+        (tags::RT_IMAGE_ORIENTATION, VR::DS, "1\\0\\0\\0\\-1\\0"),
+        (tags::RT_IMAGE_POSITION, VR::DS, "-0.8\\0.4"),
+        (tags::IMAGE_PLANE_PIXEL_SPACING, VR::DS, "0.8\\0.8"),
+        (tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION, VR::DS, "1\\2\\-500"),
+        (tags::X_RAY_IMAGE_RECEPTOR_ANGLE, VR::DS, "5"),
+        (tags::RADIATION_MACHINE_SAD, VR::DS, "1000"),
+        (tags::RT_IMAGE_SID, VR::DS, "1500"),
+        (tags::GANTRY_ANGLE, VR::DS, "90"),
+        (tags::PATIENT_SUPPORT_ANGLE, VR::DS, "0"),
+        (tags::ISOCENTER_POSITION, VR::DS, "1\\2\\3"),
+        (tags::PHOTOMETRIC_INTERPRETATION, VR::CS, "MONOCHROME2"),
+        (tags::PIXEL_INTENSITY_RELATIONSHIP, VR::CS, "LIN"),
+    ] {
+        set(&mut o, tag, vr, text);
+    }
+    let jaw = |kind: &str| {
+        let kind = (tags::RT_BEAM_LIMITING_DEVICE_TYPE, VR::CS, kind);
+        item(&[kind, (tags::LEAF_JAW_POSITIONS, VR::DS, "-50\\60")])
+    };
+    let mut exposure = item(&[(tags::KVP, VR::DS, "120")]);
+    set_items(&mut exposure, tags::BEAM_LIMITING_DEVICE_SEQUENCE, vec![jaw("X"), jaw("ASYMY")]);
+    set_items(&mut o, tags::EXPOSURE_SEQUENCE, vec![exposure]);
+    for (tag, value) in [
+        (tags::SAMPLES_PER_PIXEL, 1),
+        (tags::ROWS, 2),
+        (tags::COLUMNS, 3),
+        (tags::BITS_ALLOCATED, 16),
+        (tags::BITS_STORED, 12),
+        (tags::HIGH_BIT, 11),
+        (tags::PIXEL_REPRESENTATION, 0),
+    ] {
+        set_u16(&mut o, tag, value);
+    }
+    set_words(&mut o, &[0, 100, 200, 4000, 4095, 7]);
+    o
+}
+
+/// A pose as a spatial registration of two frames.
+fn registration() -> InMemDicomObject {
+    let mut o = object(uids::SPATIAL_REGISTRATION_STORAGE, "REG", "1.2.3.800");
+    set(&mut o, tags::CONTENT_LABEL, VR::CS, "POSE");
+    let of = |frame: &str, rows: [f64; 16]| {
+        let rows = numbers(&rows);
+        let matrix = item(&[
+            (tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX_TYPE, VR::CS, "RIGID"),
+            (tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX, VR::DS, &rows),
+        ]);
+        let mut step = item(&[]);
+        set_items(&mut step, tags::MATRIX_SEQUENCE, vec![matrix]);
+        let mut of = item(&[(tags::FRAME_OF_REFERENCE_UID, VR::UI, frame)]);
+        set_items(&mut of, tags::MATRIX_REGISTRATION_SEQUENCE, vec![step]);
+        of
+    };
+    let own = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0];
+    let turned = [0.0, -1.0, 0.0, 3.5, 1.0, 0.0, 0.0, -4.0, 0.0, 0.0, 1.0, 5.25, 0.0, 0.0, 0.0, 1.0];
+    set_items(&mut o, tags::REGISTRATION_SEQUENCE, vec![of(synthetic::FRAME, own), of("1.2.3.101", turned)]);
+    o
 }
 
 fn png(colour: png::ColorType, depth: png::BitDepth, bytes: &[u8]) -> Vec<u8> {
@@ -104,8 +175,11 @@ fn texts() -> Vec<(String, Vec<u8>)> {
     let loaded = case.structures.clone();
     let set = std::sync::Arc::make_mut(&mut case.structures);
     if let Some(first) = set.structures.first_mut() {
-        first.contours.truncate(2);
-        first.contours.iter_mut().for_each(|c| c.points_mm.truncate(4));
+        let four = |mut c: beamsight::case::Contour| {
+            c.points_mm.truncate(4);
+            c
+        };
+        first.contours = first.contours.iter().take(2).cloned().map(four).collect();
     }
     set.structures.truncate(1);
     let view = serde_json::json!({"window": [400, 40], "list": [1, 2, {"a": null}]});

@@ -1,7 +1,7 @@
 //! Doses made on the spot.
 
 use beamsight::engine::gamma::{Criterion, GammaRequest, GammaResult, gamma};
-use beamsight::engine::{Compute, Watch};
+use beamsight::engine::{Compute, JobControl};
 use beamsight::geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub fn everywhere(
 }
 
 pub fn on_cpu(request: &GammaRequest) -> GammaResult {
-    gamma(request, &Compute::Cpu, &Watch::new()).unwrap()
+    gamma(request, &Compute::Cpu, &JobControl::new()).unwrap()
 }
 
 /// Deterministic numbers, 0 to 1.

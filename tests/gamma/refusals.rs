@@ -5,7 +5,7 @@ use beamsight::case::{Dose, DoseStatus};
 use beamsight::engine::gamma::{
     Criterion, Dims, GammaError, GammaRequest, Normalisation, Role, Subset, gamma,
 };
-use beamsight::engine::{Compute, Stopped, Watch};
+use beamsight::engine::{Cancelled, Compute, JobControl};
 use beamsight::geometry::{Grid, Mask, Volume};
 use glam::{DMat3, DVec3};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn request() -> GammaRequest {
 }
 
 fn error(request: &GammaRequest) -> GammaError {
-    gamma(request, &Compute::Cpu, &Watch::new()).expect_err("it makes no sense")
+    gamma(request, &Compute::Cpu, &JobControl::new()).expect_err("it makes no sense")
 }
 
 fn with(value: f32) -> Arc<Volume<f32>> {
@@ -130,8 +130,8 @@ fn regions_with_nothing_in_them() {
 
 #[test]
 fn a_cancelled_watch_stops_it() {
-    let watch = Watch::new();
-    watch.cancel();
-    let found = gamma(&request(), &Compute::Cpu, &watch).expect_err("it was cancelled");
-    assert_eq!(found, GammaError::Stopped(Stopped));
+    let control = JobControl::new();
+    control.cancel();
+    let found = gamma(&request(), &Compute::Cpu, &control).expect_err("it was cancelled");
+    assert_eq!(found, GammaError::Cancelled(Cancelled));
 }

@@ -1,5 +1,7 @@
 //! Monte Carlo convolution/superposition: against collapsed cone, Monte Carlo and itself.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod delivery;
 mod gamma;
 #[allow(dead_code, reason = "shared with the tests of collapsed cone, which use the rest")]
@@ -13,7 +15,7 @@ mod wide;
 use beamsight::case::Beam;
 use beamsight::engine::cccs::DoseTo;
 use beamsight::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
-use beamsight::engine::{Compute, Watch};
+use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::{Machine, Patient};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,5 +37,9 @@ fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: 
 }
 
 fn run(request: &MccsRequest) -> MccsDose {
-    refine(request, &Compute::Cpu, &Watch::new(), &mut |_| Next::GoOn).expect("a dose")
+    run_on(request, &Compute::Cpu)
+}
+
+fn run_on(request: &MccsRequest, device: &Compute) -> MccsDose {
+    refine(request, device, &JobControl::new(), &mut |_| Next::GoOn).expect("a dose")
 }

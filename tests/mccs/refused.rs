@@ -4,7 +4,7 @@ use crate::phantom::{block, machine};
 use crate::request;
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::mccs::{MccsRequest, Next, refine};
-use beamsight::engine::{Compute, Watch};
+use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::Machine;
 use glam::DVec3;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ fn asked(change: impl FnOnce(&mut Beam, &mut Machine)) -> MccsRequest {
 
 fn refusal(request: &MccsRequest) -> String {
     let mut histories = 0;
-    let watch = Watch::new();
-    let refused = refine(request, &Compute::Cpu, &watch, &mut |dose| {
+    let control = JobControl::new();
+    let refused = refine(request, &Compute::Cpu, &control, &mut |dose| {
         histories = dose.histories;
         Next::GoOn
     });
-    assert!(histories == 0 && watch.done() == 0.0, "histories were run");
+    assert!(histories == 0 && control.done() == 0.0, "histories were run");
     refused.expect_err("refused").to_string()
 }
 
 #[test]
 fn what_cannot_be_is_said_before_any_history() {
-    assert!(refine(&asked(|_, _| {}), &Compute::Cpu, &Watch::new(), &mut |_| Next::GoOn).is_ok());
+    assert!(refine(&asked(|_, _| {}), &Compute::Cpu, &JobControl::new(), &mut |_| Next::GoOn).is_ok());
     let told = |words: &[&str], change: fn(&mut Beam, &mut Machine)| {
         let said = refusal(&asked(change));
         assert!(words.iter().all(|w| said.contains(w)), "{said}");

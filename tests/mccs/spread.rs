@@ -4,7 +4,7 @@ use crate::phantom::{block, machine};
 use crate::{request, run};
 use beamsight::case::{Beam, DoseStatus, Jaws};
 use beamsight::engine::mccs::{MccsDose, MccsRequest, Next, Until, refine};
-use beamsight::engine::{Compute, Watch};
+use beamsight::engine::{Compute, JobControl};
 use glam::DVec3;
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn it_refines_until_the_wish_is_met_or_it_is_kept() {
     let until = Until::Uncertainty { percent: 8.0, most: 10_000_000 };
     let asked = MccsRequest { until, batch: 4_000, show_every: Duration::ZERO, ..small(0) };
     let mut seen = Vec::new();
-    let dose = refine(&asked, &Compute::Cpu, &Watch::new(), &mut |dose| {
+    let dose = refine(&asked, &Compute::Cpu, &JobControl::new(), &mut |dose| {
         seen.push((dose.histories, dose.uncertainty_percent, dose.status));
         Next::GoOn
     })
@@ -66,14 +66,14 @@ fn it_refines_until_the_wish_is_met_or_it_is_kept() {
     assert!(dose.uncertainty_percent.is_some_and(|u| u <= 8.0 && u > 6.0), "{:?}", dose.uncertainty_percent);
     assert!(seen.iter().all(|s| s.2 == DoseStatus::Preview) && seen.len() >= 9);
     assert_eq!((seen[0].0, seen[0].1), (4_000, None));
-    let kept = refine(&asked, &Compute::Cpu, &Watch::new(), &mut |dose| {
+    let kept = refine(&asked, &Compute::Cpu, &JobControl::new(), &mut |dose| {
         if dose.batches >= 3 { Next::Keep } else { Next::GoOn }
     })
     .expect("a dose");
     assert_eq!((kept.histories, kept.status), (12_000, DoseStatus::Preview));
-    let watch = Watch::new();
-    watch.cancel();
-    let stopped = refine(&asked, &Compute::Cpu, &watch, &mut |_| Next::GoOn).expect_err("cancelled");
+    let control = JobControl::new();
+    control.cancel();
+    let stopped = refine(&asked, &Compute::Cpu, &control, &mut |_| Next::GoOn).expect_err("cancelled");
     assert_eq!(stopped.to_string(), "cancelled");
     // Few histories are no final dose.
     assert_eq!(run(&small(2_000)).status, DoseStatus::Coarse);

@@ -158,8 +158,14 @@ fn a_file_that_is_there_is_not_replaced_without_a_word() {
     go(&mut w, &outer);
     see(&mut w, "plan.toml");
     assert_eq!(w.get_by_label("File name").value().as_deref(), Some("plan.toml"));
+    // Without its ending it is the same file.
+    w.get_by_label("File name").focus();
+    w.run_steps(2);
+    w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+    w.get_by_label("File name").type_text("plan");
+    w.run_steps(2);
     w.get_by_label("Save here").click();
-    w.run_steps(3);
+    until(&mut w, "question", |app| !app.state.replacing.is_empty());
     assert!(w.query_by_label_contains("is there already").is_some());
     assert_eq!(std::fs::read_to_string(outer.join("plan.toml")).expect("a file"), "mine");
     w.get_by_label("Replace").click();

@@ -366,6 +366,11 @@ fn the_report_says_what_the_window_shows() {
         w.run_steps(2);
         until(&mut w, "report", |app| file.is_file() && app.is_settled());
     }
+    // Once more to the same place: asked first.
+    w.get_by_label("Write report").click();
+    until(&mut w, "question", |app| !app.state.replacing.is_empty());
+    w.get_by_label("Keep it").click();
+    w.run_steps(3);
     let read = |ending: &str| std::fs::read(folder.join(format!("report.{ending}"))).expect("a file");
     let pdf = read("pdf");
     let pictures = pdf.windows(15).filter(|w| w == b"/Subtype /Image").count();

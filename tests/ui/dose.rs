@@ -29,16 +29,16 @@ fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
     w.run_steps(2);
     w.key_press(Key::ArrowRight);
     w.key_press_modifiers(Modifiers::SHIFT, Key::ArrowRight);
-    let mut seen = Vec::new();
+    // A computation of many frames: what stands on show meanwhile is named for what it is.
+    let mut between = 0;
     until(&mut w, "final dose after the turn", |app| {
-        seen.push(app.state.follow.shown_status());
+        let own = app.state.follow.shown_dose().is_some_and(|d| d.gy.id() != before.gy.id());
+        let finals = app.state.follow.shown_status() == Some(DoseStatus::Final);
+        assert!(gantry(app) == 0.0 || own || !finals, "the dose of gantry 0 is final at {}", gantry(app));
+        between += usize::from(!finals);
         gantry(app) == 11.0 && is_final(app)
     });
-    let mut seen: Vec<DoseStatus> = seen.into_iter().flatten().collect();
-    seen.dedup();
-    assert!(seen.contains(&DoseStatus::Preview), "statuses seen: {seen:?}");
-    assert!(seen.contains(&DoseStatus::Stale), "statuses seen: {seen:?}");
-    assert_eq!(seen.last(), Some(&DoseStatus::Final));
+    assert!(between > 0, "no frame without a final dose");
     // What is on the screen says so too: in the tree, the inspector, the DVH and the status line.
     assert!(w.query_all_by_label("Dose status final").count() >= 2);
     let after = w.state().state.follow.shown_dose().expect("a dose").clone();

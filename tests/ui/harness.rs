@@ -34,7 +34,7 @@ fn begun(builder: HarnessBuilder<App>, options: Options) -> Window {
     builder.build_eframe(move |cc| App::with_options(cc, options).expect("a worker"))
 }
 
-/// Runs frames until `done` says so.
+/// Runs frames until `done` says so. The limit only ends a test that would hang.
 pub fn until(window: &mut Window, what: &str, mut done: impl FnMut(&App) -> bool) {
     let start = Instant::now();
     while !done(window.state()) {

@@ -12,6 +12,9 @@ mod open;
 mod refused_plans;
 mod register;
 mod register_kept;
+#[path = "../common/registration.rs"]
+mod registration;
+mod replacing;
 mod rois;
 mod standing;
 #[path = "../common/synthetic.rs"]

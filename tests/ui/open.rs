@@ -3,6 +3,7 @@
 use crate::harness::{folder, said, small_case, until, window};
 use beamsight::app::{App, Options};
 use egui_kittest::kittest::Queryable as _;
+use std::path::Path;
 
 #[test]
 fn the_empty_window_offers_what_to_open() {
@@ -18,6 +19,33 @@ fn the_empty_window_offers_what_to_open() {
         w.get_by_label(tab).click();
         w.run_steps(2);
     }
+}
+
+/// The guide is in the window's help, page by page, and its pages are those of the repository.
+#[test]
+fn the_guide_opens_from_the_help() {
+    let mut w = window(Options::default());
+    w.run_steps(3);
+    w.get_by_label("About").click();
+    w.run_steps(3);
+    assert_eq!(w.query_all_by_label("Not for clinical use").count(), 2, "in the bar and in the help");
+    for (title, file, line) in [
+        ("Planning", "plan", "The Plan workspace shows a CT"),
+        ("Comparing", "compare", "The Compare workspace sets two doses"),
+        ("Registration", "register", "The Register workspace finds where"),
+        ("Command line", "command-line", "each verb does one job without it"),
+    ] {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("assets/guide/{file}.md"));
+        assert!(std::fs::read_to_string(page).expect("a page").contains(line), "{file}");
+        w.get_by_label(title).click();
+        w.run_steps(3);
+        assert_eq!(w.query_all_by_label_contains(line).count(), 1, "{title}");
+    }
+    w.get_by_label("Program").click();
+    w.run_steps(3);
+    w.get_by_label("Close").click();
+    w.run_steps(3);
+    assert!(w.query_by_label("Planning").is_none());
 }
 
 #[test]

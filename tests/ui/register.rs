@@ -10,7 +10,7 @@ use beamsight::app::{App, Options};
 use beamsight::case::{PixelMeaning, Pose, Radiograph};
 use beamsight::dicom::{Belonging, write_radiograph};
 use beamsight::engine::drr::{DrrRequest, Integrator, Pixels, drr};
-use beamsight::engine::{Compute, Watch};
+use beamsight::engine::{Compute, JobControl};
 use beamsight::files::mha;
 use beamsight::geometry::{Grid, ImagingSetup, PatientPosition, Volume};
 use beamsight::physics::{AttenuationCurve, CurveKind, HuTable};
@@ -401,7 +401,7 @@ fn overlays_look_as_they_did() {
         integrator: Integrator::Trilinear { step_mm: None },
         pixels: Pixels::All,
     };
-    let values = drr(&request, &Compute::Cpu, &Watch::default()).expect("a DRR").integrals;
+    let values = drr(&request, &Compute::Cpu, &JobControl::default()).expect("a DRR").integrals;
     let xray = Radiograph::new(values, PixelMeaning::Attenuation, request.projection, "golden");
     let image = Image::new(xray).expect("an image");
     let mut results = SnapshotResults::new();

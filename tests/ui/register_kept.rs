@@ -3,11 +3,11 @@
 
 use crate::harness::{Window, folder, said, until, window};
 use crate::register::{grey_png, phantom, pose, with_pair};
+use crate::registration::read_registration;
 use beamsight::app::command::Command;
 use beamsight::app::register::{Display, Mode, Pair, Reading, Region, RegisterAction, Search};
 use beamsight::app::{App, Options};
 use beamsight::case::Pose;
-use beamsight::dicom::read_registration;
 use beamsight::physics::CurveKind;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
@@ -136,7 +136,10 @@ fn the_pose_is_written_as_a_registration() {
     w.state_mut().command(Command::Register(RegisterAction::Save(path.clone())));
     let path = path.with_extension("dcm");
     until(&mut w, "file", |app| app.state.jobs.live.is_empty() && path.is_file());
-    let back = read_registration(&path).expect("a registration");
+    w.state_mut().command(Command::Register(RegisterAction::Save(path.clone())));
+    until(&mut w, "question", |app| !app.state.replacing.is_empty());
+    w.state_mut().command(Command::Replace(false));
+    let back = read_registration(&path);
     let centre_mm = w.state().state.register.centre_mm(w.state().state.case());
     let off = (back.matrix - set.matrix(centre_mm)).to_cols_array();
     assert!(off.iter().all(|v| v.abs() < 1e-6), "{off:?}");
@@ -200,6 +203,7 @@ fn a_session_brings_back_the_x_rays_and_the_pose() {
     }
     w.run_steps(2);
     let session = folder.join("kept.json");
+    let _ = std::fs::remove_file(&session);
     w.state_mut().command(Command::SaveSession(session.clone()));
     until(&mut w, "file", |app| app.state.jobs.live.is_empty() && session.is_file());
     drop(w);
@@ -228,6 +232,7 @@ fn a_session_brings_back_the_x_rays_and_the_pose() {
     let mut w = with_pair("register-session-made-up");
     let hidden = w.state().state.register.hidden();
     let session = folder.join("made-up.json");
+    let _ = std::fs::remove_file(&session);
     w.state_mut().command(Command::SaveSession(session.clone()));
     until(&mut w, "file", |app| app.state.jobs.live.is_empty() && session.is_file());
     let mut w = window(Options { case: Some(session.display().to_string()), ..Options::default() });

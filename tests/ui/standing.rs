@@ -8,7 +8,7 @@ use beamsight::app::command::Command;
 use beamsight::app::follow::Shown;
 use beamsight::app::roi::Shape;
 use beamsight::case::{Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure};
-use beamsight::engine::Watch;
+use beamsight::engine::JobControl;
 use beamsight::engine::cccs::DoseTo;
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
@@ -91,7 +91,7 @@ fn computed(app: &App, plan: Plan) -> PlanResult {
         engine: Engine::Cccs,
         body: settings.body,
     };
-    compute_plan(&job, &Watch::default(), &|_| {}).expect("a dose")
+    compute_plan(&job, &JobControl::default(), &|_| {}).expect("a dose")
 }
 
 /// Fails where something shown as final is not what the case as it stands gives. `checked` remembers what has been.
@@ -124,6 +124,10 @@ fn check(app: &App, checked: &mut Vec<String>, context: &str) {
         assert_eq!(**want.grid(), **dose.gy.grid(), "{context}");
         let off = want.data().iter().zip(dose.gy.data()).map(|(a, b)| f64::from((a - b).abs()));
         let off = off.fold(0.0, f64::max) / most;
+        if follow.shown == Shown::Plan {
+            let bits = |gy: &[f32]| gy.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert!(bits(want.data()) == bits(dose.gy.data()), "{context}: not the same to the bit, {off}");
+        }
         let what = format!(
             "{:?} of {:?}, factor {:?}",
             follow.shown,
@@ -369,4 +373,53 @@ fn another_plan_never_shows_doses_of_the_one_before() {
         is_final(app) && dose.is_some_and(|d| d.label == "Plan Other")
     });
     assert!(!checked.is_empty());
+}
+
+/// Waits, without a frame of the window, until the worker has nothing left to do.
+fn let_the_worker_end(w: &Window) {
+    let start = std::time::Instant::now();
+    while w.state().live_jobs() > 0 {
+        assert!(start.elapsed() < std::time::Duration::from_secs(120), "the worker does not end");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_turned_gantry_reaches_sum_and_dvh_in_one_trip() {
+    let mut w = normalised("standing_one_trip");
+    rest(&mut w);
+    let before = w.state().state.follow.shown_dose().expect("a dose").gy.id();
+    let asked = w.state().jobs_asked();
+    turn(&mut w, 0, 137.0);
+    assert_eq!(w.state().jobs_asked(), asked + 1, "the beam is all that is asked for");
+    let_the_worker_end(&w);
+    w.step();
+    let follow = &w.state().state.follow;
+    assert_ne!(follow.shown_dose().expect("a dose").gy.id(), before);
+    assert_eq!(
+        (follow.shown_status(), follow.dvh_status()),
+        (Some(DoseStatus::Final), Some(DoseStatus::Final))
+    );
+    assert!(follow.normalisation_factor().is_some());
+    assert_eq!(w.state().jobs_asked(), asked + 1, "nothing was asked for a second time");
+    check(w.state(), &mut Vec::new(), "one trip");
+}
+
+#[test]
+fn the_worker_is_asked_in_the_frame_of_the_edit() {
+    let mut w = normalised("standing_same_frame");
+    command(&mut w, Command::Select(beamsight::app::state::Selection::Beam(2)));
+    rest(&mut w);
+    w.get_by_role_and_label(egui::accesskit::Role::Slider, "Gantry").focus();
+    w.run_steps(3);
+    let (asked, beams) = (w.state().jobs_asked(), plan(&w).beams);
+    w.key_press(egui::Key::ArrowRight);
+    let mut frames = 0;
+    while plan(&w).beams == beams {
+        assert_eq!(w.state().jobs_asked(), asked, "nothing to compute yet");
+        w.step();
+        frames += 1;
+        assert!(frames < 10, "the key turns the gantry");
+    }
+    assert_eq!(w.state().jobs_asked(), asked + 1, "asked at the end of the frame that changed the beam");
 }

@@ -4,12 +4,14 @@ use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::command::Command;
 use beamsight::app::unsaved::Reply;
 use beamsight::app::{App, Options, Picked};
-use beamsight::case::{Case, Edit};
+use beamsight::case::{Case, Contour, Edit};
 use beamsight::files::session;
 use eframe::egui::{DroppedFile, Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 fn fresh(name: &str) -> PathBuf {
     let path = folder(name);
@@ -180,10 +182,20 @@ fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
     let mut w = opened(small_case("asked"));
     turn(&mut w, 10.0);
     type Way<'a> = Box<dyn Fn(&mut Window) + 'a>;
-    let ways: [(&str, Way<'_>); 3] = [
+    w.state_mut().state.recent = vec![other.clone()];
+    let ways: [(&str, Way<'_>); 5] = [
         ("path", Box::new(|w| w.state_mut().command(Command::Open(other.clone())))),
         ("series", Box::new(|w| w.state_mut().command(Command::OpenSeries(0)))),
         ("drop", Box::new(|w| w.input_mut().dropped_files.push(Arc::new(Dropped(PathBuf::from(&other)))))),
+        (
+            "recent case",
+            Box::new(|w| {
+                w.get_by_label("Open").click();
+                w.run_steps(3);
+                w.get_by_label_contains("asked_other").click();
+            }),
+        ),
+        ("left over work", Box::new(|w| w.state_mut().command(Command::Recover(PathBuf::from("left.json"))))),
     ];
     for (name, way) in &ways {
         way(&mut w);
@@ -232,9 +244,9 @@ fn work_hard(w: &mut Window) -> Case {
     }
     let mut sphere = case.structures.structures[1].clone();
     sphere.name = "tümor µ \"3\"".to_owned();
-    for point in sphere.contours.iter_mut().flat_map(|c| &mut c.points_mm) {
-        *point /= 3.0;
-    }
+    let third =
+        |c: &Contour| Contour { points_mm: c.points_mm.iter().map(|p| p / 3.0).collect(), ..c.clone() };
+    sphere.contours = sphere.contours.iter().map(third).collect();
     for edit in [
         Edit::SetBeam { plan: 0, beam: 0, value: beam },
         Edit::SetStructure { index: 1, value: sphere },
@@ -295,6 +307,38 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     until(&mut fifth, "saved session", |app| !app.state.is_unsaved());
     let saved = session::read(&out).expect("a session");
     assert_eq!(saved.plans[0], *fifth.state().state.case().plans[0]);
+}
+
+/// At each edit's end, and each minute how the work is looked at; by a clock of the test's own.
+#[test]
+fn work_is_kept_at_once_and_its_looks_each_minute() {
+    let (mut w, state) = remembering("minute");
+    let begin = Instant::now();
+    let passed = Arc::new(AtomicU64::new(0));
+    let clock = Arc::clone(&passed);
+    w.state_mut().set_clock(Arc::new(move || begin + Duration::from_millis(clock.load(Ordering::Relaxed))));
+    let kept = |w: &mut Window, ms: u64| {
+        passed.store(ms, Ordering::Relaxed);
+        w.run_steps(3);
+        until(w, "rest", App::is_settled);
+        session::read(&unsaved_files(&state)[0]).expect("kept work")
+    };
+    let looks = |s: &session::Session| s.view["crosshair_mm"].clone();
+    turn(&mut w, 40.0);
+    let first = kept(&mut w, 0);
+    assert_eq!(first.plans[0].beams[0].control_points[0].gantry_deg, 40.0, "at once");
+    // Of edits that follow fast only the last is written, half a second after.
+    turn(&mut w, 41.0);
+    assert_eq!(kept(&mut w, 499), first);
+    let second = kept(&mut w, 500);
+    assert_eq!(second.plans[0].beams[0].control_points[0].gantry_deg, 41.0);
+    w.state_mut().command(Command::CentreOn(glam::DVec3::new(5.0, 0.0, 0.0)));
+    assert_eq!(kept(&mut w, 500 + 59_999), second, "looks alone wait");
+    let third = kept(&mut w, 500 + 60_000);
+    assert!(third.plans == second.plans && looks(&third) != looks(&second), "after a minute");
+    w.state_mut().command(Command::CentreOn(glam::DVec3::new(-5.0, 0.0, 0.0)));
+    assert_eq!(kept(&mut w, 500 + 119_999), third, "and a minute later again");
+    assert_ne!(looks(&kept(&mut w, 500 + 120_000)), looks(&third));
 }
 
 #[test]

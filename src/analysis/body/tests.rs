@@ -3,7 +3,7 @@ use crate::analysis::{
     Contradiction, Engine, MonteCarlo, PlanJob, PlanResult, compute_plan, contradiction, isocentre_remark,
 };
 use crate::case::{Beam, DoseStatus, Jaws, Plan};
-use crate::engine::Wish;
+use crate::engine::DeviceChoice;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::mccs::Until;
 use crate::geometry::{Grid, PatientPosition, Volume, box_contours};
@@ -48,13 +48,13 @@ fn job(ct: &Arc<Ct>, structures: &Arc<StructureSet>, body: BodyChoice) -> PlanJo
         grid_mm: 8.0,
         quality: Quality::Fast,
         dose_to: DoseTo::Medium,
-        device: Wish::Cpu,
+        device: DeviceChoice::Cpu,
         engine: Engine::Cccs,
     }
 }
 
 fn computed(job: &PlanJob) -> PlanResult {
-    compute_plan(job, &Watch::new(), &|_| {}).expect("a dose")
+    compute_plan(job, &JobControl::new(), &|_| {}).expect("a dose")
 }
 
 /// Water 4 cm, aluminium 2 cm, lung 8 cm, water 6 cm, each as wide as the image; air in front and behind.
@@ -195,6 +195,41 @@ fn words_of_a_body_are_found_or_refused() {
     assert_eq!(choice("none").unwrap(), BodyChoice::Everything);
     assert_eq!(choice("outline").unwrap(), BodyChoice::Structure(7));
     assert!(choice("Skin").unwrap_err().to_string().contains("Outline"));
-    let gone = Body::new(&stack(), &set, BodyChoice::Structure(8), &Watch::new());
+    let gone = Body::new(&stack(), &set, BodyChoice::Structure(8), &JobControl::new());
     assert!(matches!(gone, Err(BodyError::Gone(8))));
+}
+
+/// A last layer with nothing dense beyond it is no part of the body that is found: said of the dose. Cushions are not.
+#[test]
+fn light_layers_that_hang_on_the_body_outside_it_are_said() {
+    // Water 12 cm, air of 4 mm, a layer of 4 cm in front of or behind it.
+    let layered = |layer_hu: f32, side: f64| {
+        ct(move |p| match p.y * side {
+            y if y.abs() < 60.0 => 0.0,
+            y if (64.0..104.0).contains(&y) => layer_hu,
+            _ => -1000.0,
+        })
+    };
+    let caveats = |ct: &Arc<Ct>| computed(&job(ct, &Arc::default(), BodyChoice::Auto)).dose.caveats.clone();
+    for side in [-1.0, 1.0] {
+        for (name, hu) in [("cork", -760.0), ("lung", -700.0)] {
+            let said = caveats(&layered(hu, side)).join("; ");
+            let mm: f64 = said.split(' ').next().and_then(|w| w.parse().ok()).unwrap_or_default();
+            assert!(said.contains("outside the body") && (40.0..44.0).contains(&mm), "{name}: '{said}'");
+        }
+        for (name, hu) in [("blanket", -950.0), ("cushion", -850.0)] {
+            assert_eq!(caveats(&layered(hu, side)), Vec::<String>::new(), "{name}");
+        }
+    }
+    // 2 cm off, it does not hang on the body.
+    let off = ct(|p| {
+        if p.y.abs() < 60.0 {
+            0.0
+        } else if (80.0..110.0).contains(&p.y) {
+            -760.0
+        } else {
+            -1000.0
+        }
+    });
+    assert_eq!(caveats(&off), Vec::<String>::new());
 }

@@ -1,27 +1,27 @@
 //! What the case needs now and does not have is asked of the worker.
 
 use super::sum::{ask_sum, sum_work};
-use super::work::{self, Answer, DvhWork, RunWork};
+use super::work::{self, Answer, RunWork};
 use super::{Follow, compare};
 use crate::analysis::{Dvh, contradiction, is_computed, mask_of};
 use crate::app::App;
-use crate::app::roi::fingerprint;
 use crate::app::state::{State, Workspace};
 use crate::case::{Beam, Dose};
-use crate::engine::Watch;
+use crate::engine::JobControl;
 use crate::geometry::VolumeId;
 use crate::physics::Machine;
-use crate::results::{BeamInputs, Node, PatientInputs, RunInputs, Standing, patient_grid};
+use crate::results::{
+    self, BeamInputs, DvhWork, Node, PatientInputs, RunInputs, Shown, Standing, Wanted, patient_grid,
+};
 use crate::worker::{Lane, Slot, Task, Worker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl App {
     /// Asks for everything that the case as it stands lacks. Cheap where nothing changed.
-    pub(super) fn ask(&mut self) {
+    pub(in crate::app) fn ask(&mut self) {
         // While something is dragged collapsed cone follows it; Monte Carlo begins where it rests.
         let moving = self.ctx.dragged_id().is_some();
-        fingerprints(&mut self.state);
         leave_other_plan(&mut self.state, &self.worker);
         machines(&mut self.state);
         masks(&mut self.state, &self.worker);
@@ -33,6 +33,7 @@ impl App {
         }
         let own = compare::plan_matters(&self.state);
         patient(&mut self.state, &self.worker);
+        post(&self.state, own);
         if own {
             beams(&mut self.state, &self.worker);
             run(&mut self.state, &self.worker, moving);
@@ -48,16 +49,6 @@ impl App {
     }
 }
 
-/// Fingerprints of all structures, anew only when some structure changed.
-pub(super) fn fingerprints(state: &mut State) {
-    let set = &state.history.case().structures;
-    let follow = &mut state.follow;
-    if follow.printed.as_ref().is_none_or(|printed| !Arc::ptr_eq(printed, set)) {
-        follow.printed = Some(set.clone());
-        follow.prints = set.structures.iter().map(|s| (s.number, fingerprint(s))).collect();
-    }
-}
-
 /// Doses of a plan that is no longer on show go: beams of two plans share numbers, and no sum may mix them.
 fn leave_other_plan(state: &mut State, worker: &Worker<Answer>) {
     let follow = &mut state.follow;
@@ -67,6 +58,7 @@ fn leave_other_plan(state: &mut State, worker: &Worker<Answer>) {
             worker.cancel(Slot::BeamDose { plan: left, beam: *number as usize });
         }
         follow.beams.clear();
+        follow.board = Arc::default();
         stop_run(follow, worker);
         follow.drop_run();
         follow.on_show = Node::default();
@@ -98,13 +90,12 @@ fn masks(state: &mut State, worker: &Worker<Answer>) {
     masks.retain(|number, _| numbers.contains(number));
     for structure in case.structures.structures.iter().filter(|s| !s.contours.is_empty()) {
         let number = structure.number;
-        let Some(&print) = state.follow.prints.get(&number) else { continue };
-        let inputs = (print, images);
+        let inputs = (structure.contours.id(), images);
         if masks.entry(number).or_default().wants(inputs) {
             let (grid, structure) = (grid.clone(), structure.clone());
-            let task = Task::new(format!("Mask of {}", structure.name), move |watch| {
+            let task = Task::new(format!("Mask of {}", structure.name), move |control| {
                 let mask =
-                    mask_of(&grid, &structure, watch).map_err(|e| format!("{}: {e}", structure.name))?;
+                    mask_of(&grid, &structure, control).map_err(|e| format!("{}: {e}", structure.name))?;
                 Ok::<_, String>(Answer::Mask { structure: number, inputs, mask: Arc::new(mask) })
             });
             worker.submit(Slot::Mask(number as usize), task);
@@ -119,16 +110,15 @@ fn patient(state: &mut State, worker: &Worker<Answer>) {
     let follow = &mut state.follow;
     let mut plans = other.chain(own).filter_map(|p| case.plans.get(p));
     let computed = plans.any(|p| p.beams.iter().any(is_computed));
-    let (Some(inputs), Some(ct), true) =
-        (PatientInputs::of(case, &follow.settings, &follow.prints), &case.ct, computed)
+    let (Some(inputs), Some(ct), true) = (PatientInputs::of(case, &follow.settings), &case.ct, computed)
     else {
         follow.patient.now = None;
         return;
     };
     if follow.patient.wants(inputs.clone()) {
         let (ct, set) = (ct.clone(), case.structures.clone());
-        let task = Task::new("Densities of the patient", move |watch| {
-            let patient = work::patient(&ct, &inputs.hu_table, &set, inputs.choice, watch)?;
+        let task = Task::new("Densities of the patient", move |control| {
+            let patient = results::patient(&ct, &inputs.hu_table, &set, inputs.choice, control)?;
             Ok::<_, String>(Answer::Patient(inputs, patient))
         });
         worker.submit(Slot::Patient, task);
@@ -164,7 +154,7 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
             wanted.now = Some(now);
             continue;
         }
-        let Some(patient) = &patient else {
+        let Some(patient) = patient.clone() else {
             // Known to be wanted, so that what is there counts as stale; asked for once the densities are made.
             if let Some(why) = follow.patient.failure() {
                 wanted.failure = Some((now.clone(), why.to_owned()));
@@ -175,20 +165,36 @@ fn beams(state: &mut State, worker: &Worker<Answer>) {
         if wanted.wants(now.clone()) {
             let slot = Slot::BeamDose { plan: state.plan, beam: beam.number as usize };
             let only_preview = now.preview;
-            let preview = (beam.name.clone(), now, patient.clone());
-            let full = preview.clone();
-            let preview = move |watch: &Watch| work::beam(&preview.0, &preview.1, &preview.2, true, watch);
+            let (name, board) = (beam.name.clone(), Arc::clone(&follow.board));
+            let job = Arc::new(move |preview: bool, control: &JobControl| {
+                work::beam_and_what_follows(&name, &now, &patient, preview, &board, control)
+            });
+            let quick = Arc::clone(&job);
+            let preview = move |control: &JobControl| quick(true, control);
             let task = if only_preview {
                 Task::new(format!("Preview of {}", beam.name), preview).quick()
             } else {
-                Task::restartable(format!("Dose of {}", beam.name), move |watch| {
-                    work::beam(&full.0, &full.1, &full.2, false, watch)
-                })
-                .after_preview(preview)
+                Task::restartable(format!("Dose of {}", beam.name), move |control| job(false, control))
+                    .after_preview(preview)
             };
             worker.submit(slot, task.on(Lane::Device));
         }
     }
+}
+
+/// Says what hangs on the beams: the jobs that compute them make it as well.
+fn post(state: &State, own: bool) {
+    let follow = &state.follow;
+    let of_beams = own && !follow.run.on && !matches!(follow.shown, Shown::Imported(_));
+    let wanted = || {
+        let case = state.case().clone();
+        let current = |(number, mask): (&u32, &Node<_, Arc<_>>)| Some((*number, Arc::clone(mask.current()?)));
+        let shown = case.structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
+        let dvhs = shown.map(|s| (s.number, s.contours.id())).collect();
+        let masks = follow.masks.iter().filter_map(current).collect();
+        Wanted { case, plan: state.plan, what: follow.shown, masks, dvhs }
+    };
+    follow.board.post(of_beams.then(wanted));
 }
 
 /// Asks for a run of the plan on show where it is computed by Monte Carlo.
@@ -242,8 +248,8 @@ fn run(state: &mut State, worker: &Worker<Answer>, moving: bool) {
             name: plan.name.clone(),
             number: follow.run.number,
         };
-        let task = Task::refining(format!("Monte Carlo of {}", plan.name), move |watch, partial| {
-            work::monte_carlo(&work, &keep, watch, partial)
+        let task = Task::refining(format!("Monte Carlo of {}", plan.name), move |control, partial| {
+            work::monte_carlo(&work, &keep, control, partial)
         });
         worker.submit(Slot::MonteCarlo, task.on(Lane::Device));
     }
@@ -270,7 +276,7 @@ fn dvhs(state: &mut State, worker: &Worker<Answer>) {
         return;
     }
     follow.dvh_asked = Some(dose.gy.id());
-    let task = Task::new("DVH", move |watch| work::dvhs(&missing, &dose, watch).map(Answer::Dvhs));
+    let task = Task::new("DVH", move |control| results::dvhs(&missing, &dose, control).map(Answer::Dvhs));
     worker.submit(Slot::Dvh, task);
 }
 
@@ -288,13 +294,9 @@ pub(super) fn missing_dvhs(state: &State, dose: &Dose, known: &mut Dvhs) -> Vec<
     let mut numbers = BTreeSet::new();
     let mut missing = Vec::new();
     for structure in set.iter().filter(|s| !state.hidden.contains(&s.number)) {
-        let (Some(mask), Some(print)) =
-            (state.follow.masks.get(&structure.number), state.follow.prints.get(&structure.number))
-        else {
-            continue;
-        };
+        let Some(mask) = state.follow.masks.get(&structure.number) else { continue };
         numbers.insert(structure.number);
-        let inputs = (*print, dose.gy.id());
+        let inputs = (structure.contours.id(), dose.gy.id());
         let wanted = known.entry(structure.number).or_default();
         wanted.now = Some(inputs);
         if let Some(mask) = mask.current().filter(|_| wanted.standing().is_none_or(|s| s == Standing::Stale))

@@ -1,16 +1,18 @@
 //! What the Compare workspace follows: the doses A and B, whether they can be compared, their DVHs.
 
+use super::Follow;
 use super::ask::missing_dvhs;
 use super::standing::{OnView, with_standing};
 use super::sum::{ask_sum, sum_work};
-use super::work::{self, Answer, DvhAnswer};
-use super::{Follow, ShownResult};
+use super::work::{self, Answer};
 use crate::analysis::{Dvh, check_pair, is_computed};
 use crate::app::compare::{Compare, Side, Source};
 use crate::app::state::{State, Workspace};
 use crate::case::{Case, Dose, DoseStatus, Plan};
 use crate::geometry::VolumeId;
-use crate::results::{EngineChoice, Node, PatientInputs, Settings, Shown, Standing, SumInputs};
+use crate::results::{
+    self, DvhAnswer, EngineChoice, Node, PatientInputs, Settings, Shown, Standing, SumInputs, Summed,
+};
 use crate::worker::{Lane, Slot, Task, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ type PairKey = [(VolumeId, String, String); 2];
 struct SideState {
     /// What it is, and the plan on show where it belongs to that.
     source: Option<(Source, usize)>,
-    sum: Node<SumInputs, ShownResult>,
+    sum: Node<SumInputs, Summed>,
     /// The dose as it stands to the case.
     view: OnView,
     /// By structure number; the inputs are the mask's and the dose's.
@@ -49,7 +51,7 @@ pub struct OtherPlanInputs {
     plan: Arc<Plan>,
     settings: Settings,
     engine: EngineChoice,
-    /// Fingerprint of the structure it is normalised to.
+    /// Identity of the contours of the structure it is normalised to.
     normalised_to: Option<u64>,
 }
 
@@ -141,18 +143,13 @@ impl Follow {
             .chain([Slot::Gamma, Slot::GammaFigures])
     }
 
-    pub(super) fn take_side(&mut self, side: usize, inputs: SumInputs, result: ShownResult) {
-        let sum = &mut self.pair.sides[side].sum;
-        if sum.asked.as_ref() == Some(&inputs) {
-            sum.failure = None;
-            sum.have = Some((inputs, result));
-        }
+    pub(super) fn take_side(&mut self, side: usize, inputs: SumInputs, result: Summed) {
+        self.pair.sides[side].sum.answered(inputs, result);
     }
 
     pub(super) fn take_other_plan(&mut self, plan: usize, inputs: OtherPlanInputs, dose: (Arc<Dose>, f64)) {
-        if let Some(wanted) = self.pair.plans.get_mut(&plan).filter(|w| w.asked.as_ref() == Some(&inputs)) {
-            wanted.failure = None;
-            wanted.have = Some((inputs, dose));
+        if let Some(wanted) = self.pair.plans.get_mut(&plan) {
+            wanted.answered(inputs, dose);
         }
     }
 
@@ -280,9 +277,9 @@ fn other_plans(state: &mut State, worker: &Worker<Answer>) {
         if entry.wants(inputs.clone()) {
             let (ct, structures) = (ct.clone(), case.structures.clone());
             let name = format!("Dose of plan {}", inputs.plan.name);
-            let task = Task::restartable(name, move |watch| {
+            let task = Task::restartable(name, move |control| {
                 let OtherPlanInputs { plan, settings, engine, .. } = &inputs;
-                let dose = work::other_plan(&ct, &structures, plan, settings, *engine, &ready, watch)?;
+                let dose = work::other_plan(&ct, &structures, plan, settings, *engine, &ready, control)?;
                 Ok::<_, String>(Answer::OtherPlan(index, Box::new(inputs.clone()), dose))
             });
             worker.submit(Slot::OtherPlan(index), task.on(Lane::Device));
@@ -317,7 +314,7 @@ impl OtherPlanInputs {
             plan: plan_now.clone(),
             settings: follow.settings.clone(),
             engine: follow.engines.get(&plan).copied().unwrap_or_default(),
-            normalised_to: structure.and_then(|s| follow.prints.get(&s.number).copied()),
+            normalised_to: structure.map(|s| s.contours.id()),
         })
     }
 }
@@ -325,7 +322,7 @@ impl OtherPlanInputs {
 impl State {
     fn other_plan_inputs(&self, plan: usize) -> Option<OtherPlanInputs> {
         let follow = &self.follow;
-        let patient = PatientInputs::of(self.case(), &follow.settings, &follow.prints)?;
+        let patient = PatientInputs::of(self.case(), &follow.settings)?;
         OtherPlanInputs::of(self, plan, patient)
     }
 
@@ -410,8 +407,8 @@ fn dvhs(state: &mut State, side: Side, worker: &Worker<Answer>) {
         return;
     }
     own.dvh_asked = Some(dose.gy.id());
-    let task = Task::new(format!("DVH of {}", side.name()), move |watch| {
-        work::dvhs(&missing, &dose, watch).map(|answers| Answer::SideDvhs(n, answers))
+    let task = Task::new(format!("DVH of {}", side.name()), move |control| {
+        results::dvhs(&missing, &dose, control).map(|answers| Answer::SideDvhs(n, answers))
     });
     worker.submit(Slot::SideDvh(n), task);
 }

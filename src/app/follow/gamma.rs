@@ -11,7 +11,7 @@ use crate::case::StructureKind;
 use crate::engine::gamma::{
     Counts, Criterion, GammaMap, GammaRequest, GammaResult, Normalisation, Subset, gamma,
 };
-use crate::engine::{Watch, Wish};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::geometry::{Grid, Mask, Volume, VolumeId};
 use crate::results::Node;
 use crate::worker::{Lane, Slot, Task, Worker};
@@ -27,7 +27,7 @@ pub struct GammaInputs {
     pub normalisation: Normalisation,
     pub threshold_percent: f64,
     pub max_gamma: f64,
-    pub device: Wish,
+    pub device: DeviceChoice,
 }
 
 /// Gamma before all of it is there.
@@ -106,10 +106,7 @@ impl Follow {
     }
 
     pub(super) fn take_gamma(&mut self, inputs: GammaInputs, result: Arc<GammaResult>) {
-        let full = &mut self.gamma.full;
-        if full.asked.as_ref() == Some(&inputs) {
-            full.failure = None;
-            full.have = Some((inputs, result));
+        if self.gamma.full.answered(inputs, result) {
             self.gamma.estimate = None;
         }
     }
@@ -119,11 +116,7 @@ impl Follow {
     }
 
     pub(super) fn take_gamma_figures(&mut self, inputs: FiguresInputs, figures: Arc<GammaAnswer>) {
-        let wanted = &mut self.gamma.figures;
-        if wanted.asked.as_ref() == Some(&inputs) {
-            wanted.failure = None;
-            wanted.have = Some((inputs, figures));
-        }
+        self.gamma.figures.answered(inputs, figures);
     }
 
     pub(super) fn gamma_failed(&mut self, slot: Slot, why: &str) {
@@ -157,26 +150,26 @@ pub(super) fn ask(state: &mut State, worker: &Worker<Answer>) {
         return;
     };
     let settings = state.compare.gamma;
-    let wish = state.follow.settings.device;
+    let choice = state.follow.settings.device;
     let inputs = GammaInputs {
         doses: [request.reference.id(), request.evaluated.id()],
         criteria: request.criteria.clone(),
         normalisation: request.normalisation,
         threshold_percent: request.threshold_percent,
         max_gamma: settings.max_gamma,
-        device: wish,
+        device: choice,
     };
     let asked = request.clone();
     if state.follow.gamma.full.wants(inputs.clone()) {
         let plane = (state.compare.plane == ViewKind::Axial).then_some(state.crosshair_mm);
         let first = (inputs.clone(), request.clone());
-        let task = Task::restartable("Gamma", move |watch| {
-            let device = wish.resolve().map_err(|e| e.to_string())?;
-            let result = gamma(&request, &device, watch).map_err(|e| e.to_string())?;
+        let task = Task::restartable("Gamma", move |control| {
+            let device = choice.resolve().map_err(|e| e.to_string())?;
+            let result = gamma(&request, &device, control).map_err(|e| e.to_string())?;
             Ok::<_, String>(Answer::Gamma(inputs.clone(), Arc::new(result)))
         });
-        let task = task.after_preview(move |watch| {
-            let estimate = estimate(&first.1, plane, wish, watch)?;
+        let task = task.after_preview(move |control| {
+            let estimate = estimate(&first.1, plane, choice, control)?;
             Ok::<_, String>(Answer::GammaEstimate(first.0, estimate))
         });
         worker.submit(Slot::Gamma, task.on(Lane::Device));
@@ -206,17 +199,17 @@ fn request(state: &State) -> Option<GammaRequest> {
 fn estimate(
     request: &GammaRequest,
     plane: Option<DVec3>,
-    wish: Wish,
-    watch: &Watch,
+    choice: DeviceChoice,
+    control: &JobControl,
 ) -> Result<GammaEstimate, String> {
-    let device = wish.resolve().map_err(|e| e.to_string())?;
+    let device = choice.resolve().map_err(|e| e.to_string())?;
     let subset = Subset { count: ESTIMATE_POINTS, seed: ESTIMATE_SEED };
     let some = GammaRequest { subset: Some(subset), ..request.clone() };
-    let result = gamma(&some, &device, watch).map_err(|e| e.to_string())?;
+    let result = gamma(&some, &device, control).map_err(|e| e.to_string())?;
     let plane = plane.and_then(|at| {
         let (cut, k) = plane_of(request, at, result.normalisation_gy)?;
         // A plane without any point to analyse has no map.
-        let map = gamma(&cut, &device, watch).ok()?.maps.into_iter().next()?;
+        let map = gamma(&cut, &device, control).ok()?.maps.into_iter().next()?;
         Some(Arc::new(in_place(request.reference.grid(), k, map.gamma.data())))
     });
     Ok(GammaEstimate { counts: result.maps.iter().map(|m| m.counts).collect(), plane })
@@ -286,9 +279,9 @@ fn figures(state: &mut State, request: GammaRequest, worker: &Worker<Answer>) {
     let prints = masks.iter().map(|(n, print, _)| (*n, *print)).collect();
     let inputs: FiguresInputs = (map.gamma.id(), prints, signed.is_some());
     if follow.gamma.figures.wants(inputs.clone()) {
-        let task = Task::new("Gamma by structure", move |watch| {
+        let task = Task::new("Gamma by structure", move |control| {
             let masks: Vec<(u32, Arc<Mask>)> = masks.into_iter().map(|(n, _, mask)| (n, mask)).collect();
-            let figures = figures_of(&map, &masks, &bodies, signed.as_ref(), watch)?;
+            let figures = figures_of(&map, &masks, &bodies, signed.as_ref(), control)?;
             Ok::<_, String>(Answer::GammaFigures(inputs, Arc::new(figures)))
         });
         worker.submit(Slot::GammaFigures, task);
@@ -300,14 +293,14 @@ fn figures_of(
     masks: &[(u32, Arc<Mask>)],
     bodies: &[u32],
     signed: Option<&GammaRequest>,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<GammaAnswer, String> {
     let places: Vec<&(u32, Arc<Mask>)> = masks.iter().filter(|(n, _)| !bodies.contains(n)).collect();
     let organs: Vec<&Mask> = places.iter().map(|(_, m)| m.as_ref()).collect();
-    let clusters = clusters(&map.gamma, &organs, watch).map_err(|e| e.to_string())?;
+    let clusters = clusters(&map.gamma, &organs, control).map_err(|e| e.to_string())?;
     let mut structures = Vec::new();
     for (number, mask) in masks {
-        watch.check().map_err(|e| e.to_string())?;
+        control.check().map_err(|e| e.to_string())?;
         let figures = GammaFigures::inside(&map.gamma, mask);
         structures.extend((figures.points > 0).then_some((*number, figures)));
     }

@@ -19,13 +19,12 @@ pub(in crate::app) use take::is_worth_a_line;
 pub use work::{Answer, Opened, session_of};
 
 use super::state::State;
-use crate::analysis::{Dvh, Ready, beams_left_out, is_computed};
-use crate::case::{Case, Dose, DoseStatus, Plan, StructureSet};
+use crate::analysis::{Dvh, Ready, UNIT_MU, beams_left_out, is_computed};
+use crate::case::{Case, DoseStatus, Plan};
 use crate::geometry::{Mask, VolumeId};
 use crate::physics::Machine;
-use crate::results::{BeamInputs, Node, PatientInputs, Standing, SumInputs, UNIT_MU};
+use crate::results::{BeamInputs, BeamResult, Board, Node, PatientInputs, Standing, SumInputs, Summed};
 use crate::worker::{Slot, Worker};
-use ask::fingerprints;
 use compare::Pair;
 use gamma::GammaState;
 use monte_carlo::Run;
@@ -48,12 +47,14 @@ pub struct Follow {
     patient: Node<PatientInputs, Ready>,
     /// By beam number.
     beams: BTreeMap<u32, Node<BeamInputs, BeamResult>>,
-    on_show: Node<SumInputs, ShownResult>,
+    /// Shared with the jobs that compute beams.
+    board: Arc<Board>,
+    on_show: Node<SumInputs, Summed>,
     /// The dose on show as it stands to the case.
     view: OnView,
     /// Why the plan on show has no dose of its own.
     plan_trouble: Option<String>,
-    /// By structure number; the inputs are the fingerprint of the contours and the CT they lie on.
+    /// By structure number; the inputs are the identity of the contours and the CT they lie on.
     masks: BTreeMap<u32, Node<(u64, VolumeId), Arc<Mask>>>,
     /// By structure number; the inputs are the mask's and the dose's.
     dvhs: BTreeMap<u32, Node<(u64, VolumeId), Arc<Dvh>>>,
@@ -62,29 +63,8 @@ pub struct Follow {
     uncertainties: BTreeMap<u32, (u64, Option<f64>)>,
     /// The dose of the DVH job under way.
     dvh_asked: Option<VolumeId>,
-    /// Fingerprints of the structures by number, and the set they are of.
-    prints: BTreeMap<u32, u64>,
-    printed: Option<Arc<StructureSet>>,
     /// By name, as far as they could be read.
     machines: BTreeMap<String, Option<Arc<Machine>>>,
-}
-
-/// A beam's dose, Gy for one fraction of [`UNIT_MU`] monitor units.
-#[derive(Clone, Debug)]
-struct BeamResult {
-    dose: Arc<Dose>,
-    max_gy: f64,
-}
-
-/// The dose on show.
-#[derive(Clone, Debug)]
-pub struct ShownResult {
-    dose: Arc<Dose>,
-    max_gy: f64,
-    /// Of the normalisation, on all monitor units; 1 without one.
-    factor: f64,
-    /// Of a Monte Carlo dose.
-    certainty: Option<Arc<Certainty>>,
 }
 
 impl Follow {

@@ -38,9 +38,8 @@ impl Run {
     }
 
     pub fn take(&mut self, inputs: RunInputs, result: RunResult) {
-        if self.wanted.asked.as_ref() == Some(&inputs) && !self.dropped {
-            self.wanted.failure = None;
-            self.wanted.have = Some((inputs, result));
+        if !self.dropped {
+            self.wanted.answered(inputs, result);
         }
     }
 

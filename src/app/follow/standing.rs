@@ -1,13 +1,13 @@
 //! What is on view and what it is worth: derived from what each dose answers and what the case gives now, after every
 //! change and every report, in this one place.
 
-use super::{Follow, ShownResult, fingerprints};
+use super::Follow;
 use crate::analysis::is_computed;
 use crate::app::compare::Side;
 use crate::app::state::State;
 use crate::case::Dose;
 use crate::results::{
-    BeamInputs, DoseInputs, EngineChoice, Node, PatientInputs, RunInputs, Shown, Standing, SumInputs,
+    BeamInputs, DoseInputs, EngineChoice, Node, PatientInputs, RunInputs, Shown, Standing, SumInputs, Summed,
     standing_of,
 };
 use std::sync::Arc;
@@ -25,7 +25,6 @@ pub struct OnView {
 impl State {
     /// Derives what everything on view is worth. To be called whenever the case, the settings or the results have changed.
     pub(in crate::app) fn derive_standing(&mut self) {
-        fingerprints(self);
         self.note_what_is_wanted();
         let view = self.view_of(self.follow.shown, &self.follow.on_show);
         let plan_trouble = self.trouble(Shown::Plan);
@@ -39,7 +38,7 @@ impl State {
     fn note_what_is_wanted(&mut self) {
         let case = self.history.case();
         let follow = &mut self.follow;
-        let patient = PatientInputs::of(case, &follow.settings, &follow.prints);
+        let patient = PatientInputs::of(case, &follow.settings);
         let (Some(plan), Some(patient)) = (case.plans.get(self.plan), patient) else { return };
         for beam in &plan.beams {
             if let Some(now) = follow.beams.get_mut(&beam.number).and_then(|node| node.now.as_mut()) {
@@ -54,11 +53,11 @@ impl State {
     }
 
     /// A sum of the plan on show, of one of its beams, or a dose of a file.
-    pub(super) fn view_of(&self, what: Shown, sum: &Node<SumInputs, ShownResult>) -> OnView {
+    pub(super) fn view_of(&self, what: Shown, sum: &Node<SumInputs, Summed>) -> OnView {
         let case = self.case();
         let follow = &self.follow;
         let engine = follow.engines.get(&self.plan).copied().unwrap_or_default();
-        let of = |engine| DoseInputs::of(case, self.plan, what, &follow.settings, engine, &follow.prints);
+        let of = |engine| DoseInputs::of(case, self.plan, what, &follow.settings, engine);
         let now = of(engine);
         let trouble = self.trouble(what).or_else(|| sum.failure().map(str::to_owned));
         // Without beams or images an old sum means nothing.

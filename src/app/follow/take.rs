@@ -1,14 +1,15 @@
 //! The worker's reports taken into the state.
 
-use super::BeamResult;
-use super::work::{Answer, DvhAnswer};
+use super::Follow;
+use super::sum::sum_work;
+use super::work::Answer;
 use crate::analysis::Dvh;
 use crate::app::App;
-use crate::app::state::{About, JobEnd, LiveJob, NoticeKind};
+use crate::app::state::{About, JobEnd, LiveJob, NoticeKind, State};
 use crate::case::Receipt;
 use crate::engine::card_trouble;
 use crate::geometry::VolumeId;
-use crate::results::{Node, patient_grid};
+use crate::results::{DvhAnswer, Followed, Node, patient_grid};
 use crate::worker::{News, Report, Slot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,6 +98,7 @@ impl App {
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
             }
+            Answer::IsThere(target) => self.ask_to_replace(target),
             Answer::SessionSaved(path, work, of_case) => self.session_saved(path, *work, of_case),
             Answer::Remembered(remembered) => self.take_remembered(*remembered),
             Answer::Recent(words) => self.state.recent = words,
@@ -106,19 +108,19 @@ impl App {
                     follow.patient.have = Some((inputs, patient));
                 }
             }
-            Answer::Beam { inputs, dose, max_gy } => {
-                if let Some(wanted) =
-                    follow.beams.get_mut(&inputs.beam.number).filter(|_| Some(inputs.patient.ct) == ct)
-                {
+            Answer::Beam { inputs, result, followed, board } => {
+                let own = Arc::ptr_eq(&board, &follow.board);
+                let node = follow.beams.get_mut(&inputs.beam.number);
+                if let Some(wanted) = node.filter(|_| own && Some(inputs.patient.ct) == ct) {
                     wanted.failure = None;
-                    wanted.have = Some((*inputs, BeamResult { dose, max_gy }));
+                    wanted.have = Some((*inputs, result));
+                }
+                if let Some(followed) = followed.filter(|_| own) {
+                    self.state.take_followed(*followed);
                 }
             }
             Answer::Shown(inputs, result) => {
-                if follow.on_show.asked.as_ref() == Some(&inputs) {
-                    follow.on_show.failure = None;
-                    follow.on_show.have = Some((inputs, result));
-                }
+                follow.on_show.answered(inputs, result);
             }
             Answer::MonteCarlo(inputs, result) => follow.run.take(*inputs, result),
             Answer::Mask { structure, inputs, mask } => {
@@ -126,15 +128,7 @@ impl App {
                     wanted.have = Some((inputs, mask));
                 }
             }
-            Answer::Dvhs(answers) => {
-                for answer in answers.iter().filter(|a| Some(a.inputs.1) == dvh_asked) {
-                    match answer.run {
-                        Some(run) => follow.uncertainties.insert(answer.structure, run),
-                        None => follow.uncertainties.remove(&answer.structure),
-                    };
-                }
-                take_dvhs(&mut follow.dvhs, dvh_asked, answers);
-            }
+            Answer::Dvhs(answers) => follow.take_own_dvhs(dvh_asked, answers),
             Answer::Side(side, inputs, result) => follow.take_side(side, inputs, result),
             Answer::OtherPlan(plan, inputs, dose) => follow.take_other_plan(plan, *inputs, dose),
             Answer::SideDvhs(side, answers) => follow.take_side_dvhs(side, dvh_asked, answers),
@@ -179,7 +173,7 @@ impl App {
                 follow.gamma_failed(slot, &message);
                 return;
             }
-            Slot::Xray(_) | Slot::Attenuation | Slot::Meter | Slot::MetricValue | Slot::Search => {
+            Slot::Xray(_) | Slot::Attenuation | Slot::MetricEvaluator | Slot::MetricValue | Slot::Search => {
                 if !self.fail_register(slot, &message) {
                     return;
                 }
@@ -197,6 +191,33 @@ impl App {
             self.state.follow.on_show.asked = None;
         }
         self.cancelled_register(slot);
+    }
+}
+
+impl State {
+    /// Takes over what the job that has made a beam's dose has made of it, where it is what the doses at hand still give.
+    fn take_followed(&mut self, followed: Followed) {
+        let now = sum_work(self, self.follow.shown);
+        if now.is_none_or(|work| work.inputs != followed.inputs) {
+            return;
+        }
+        let (of, sum) = (followed.of(), &mut self.follow.on_show);
+        sum.now = Some(followed.inputs.clone());
+        sum.asked = Some(followed.inputs.clone());
+        sum.answered(followed.inputs, followed.result);
+        self.follow.take_own_dvhs(Some(of), followed.dvhs);
+    }
+}
+
+impl Follow {
+    fn take_own_dvhs(&mut self, of: Option<VolumeId>, answers: Vec<DvhAnswer>) {
+        for answer in answers.iter().filter(|a| Some(a.inputs.1) == of) {
+            match answer.run {
+                Some(run) => self.uncertainties.insert(answer.structure, run),
+                None => self.uncertainties.remove(&answer.structure),
+            };
+        }
+        take_dvhs(&mut self.dvhs, of, answers);
     }
 }
 
@@ -229,7 +250,7 @@ pub(in crate::app) fn is_worth_a_line(slot: Slot) -> bool {
             | Slot::Side(_)
             | Slot::SideDvh(_)
             | Slot::GammaFigures
-            | Slot::Meter
+            | Slot::MetricEvaluator
             | Slot::MetricValue
             | Slot::Autosave
             | Slot::Memory
@@ -240,7 +261,7 @@ pub(in crate::app) fn is_worth_a_line(slot: Slot) -> bool {
 /// A dose's own receipt says more than the worker's.
 fn own_receipt(answer: &Answer) -> Option<Arc<Receipt>> {
     match answer {
-        Answer::Beam { dose, .. } => dose.receipt.clone(),
+        Answer::Beam { result, .. } => result.dose.receipt.clone(),
         Answer::MonteCarlo(_, result) => result.dose.receipt.clone(),
         Answer::Gamma(_, result) => Some(result.receipt.clone()),
         _ => None,

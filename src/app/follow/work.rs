@@ -1,24 +1,22 @@
 //! What runs on the worker's threads for the window.
 
-use super::ShownResult;
 use super::compare::OtherPlanInputs;
 use super::gamma::{FiguresInputs, GammaAnswer, GammaEstimate, GammaInputs};
 use super::monte_carlo::RunResult;
 use crate::analysis::{
-    Body, BodyChoice, BodyWord, Computation, Dvh, Engine, Part, PlanDose, PlanJob, Ready, Spread,
-    as_whole_plan, body_from_ct, body_of, caveats_of, dose_of_beam, dose_of_plan, mccs_of_plan,
-    normalisation_factor, plan_dose,
+    BodyChoice, BodyWord, Engine, PlanDose, PlanJob, Ready, Spread, body_from_ct, body_of, caveats_of,
+    dose_of_plan, mccs_of_plan,
 };
 use crate::app::compare::Side;
 use crate::app::record::Record;
 use crate::app::recovery::Remembered;
 use crate::app::register::RegisterAnswer;
+use crate::app::save::Target;
 use crate::app::state::{Origin, SeriesLine};
 use crate::app::unsaved::Work;
-use crate::case::{Beam, Case, Ct, Dose, DoseStatus, Normalisation, Plan, Remark, Structure, StructureSet};
+use crate::case::{Case, Ct, Dose, Plan, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
-use crate::engine::Watch;
-use crate::engine::cccs::Quality;
+use crate::engine::JobControl;
 use crate::engine::gamma::GammaResult;
 use crate::engine::mccs::{MccsDose, Next};
 use crate::files::session::Session;
@@ -27,20 +25,20 @@ use crate::geometry::{Mask, Volume, VolumeId};
 use crate::open::{CaseWord, OpenedSession, Wishes, open_session};
 use crate::physics::HuTable;
 use crate::results::{
-    BeamInputs, Certainty, EngineChoice, PatientInputs, RunInputs, Settings, Shown, SumInputs,
+    BeamInputs, BeamResult, Board, Certainty, DvhAnswer, EngineChoice, Followed, PatientInputs, RunInputs,
+    Settings, SumInputs, Summed, beam,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Spacing of the dose grid while something moves, mm.
-const PREVIEW_GRID_MM: f64 = 5.0;
 
 /// What the worker's jobs answer to the window.
 #[derive(Debug)]
 pub enum Answer {
     Opened(Box<Opened>),
     Saved(PathBuf),
+    /// Nothing is written: the file is there already, and the user has not been asked.
+    IsThere(Target),
     /// A session is written that holds this work, of the case with this number.
     SessionSaved(PathBuf, Box<Work>, u64),
     Remembered(Box<Remembered>),
@@ -49,12 +47,14 @@ pub enum Answer {
     Kept,
     HuTable(Arc<HuTable>),
     Patient(PatientInputs, Ready),
+    /// A beam's dose, and all that follows from it where the user looks.
     Beam {
         inputs: Box<BeamInputs>,
-        dose: Arc<Dose>,
-        max_gy: f64,
+        result: BeamResult,
+        followed: Option<Box<Followed>>,
+        board: Arc<Board>,
     },
-    Shown(SumInputs, ShownResult),
+    Shown(SumInputs, Summed),
     /// As far as a run has come.
     MonteCarlo(Box<RunInputs>, RunResult),
     Mask {
@@ -64,7 +64,7 @@ pub enum Answer {
     },
     Dvhs(Vec<DvhAnswer>),
     /// The sum that is A (0) or B (1).
-    Side(usize, SumInputs, ShownResult),
+    Side(usize, SumInputs, Summed),
     /// Dose of a plan that is not on show, by index, with its maximum.
     OtherPlan(usize, Box<OtherPlanInputs>, (Arc<Dose>, f64)),
     SideDvhs(usize, Vec<DvhAnswer>),
@@ -102,128 +102,24 @@ pub struct Opened {
     pub recovers: Option<PathBuf>,
 }
 
-/// A structure's DVH, or why it has none.
-#[derive(Debug)]
-pub struct DvhAnswer {
-    pub structure: u32,
-    pub inputs: (u64, VolumeId),
-    pub dvh: Result<Arc<Dvh>, String>,
-    /// Of a Monte Carlo dose: which run, and the mean relative standard deviation in the structure.
-    pub run: Option<(u64, Option<f64>)>,
-}
-
-/// Densities and materials of a CT.
-pub fn patient(
-    ct: &Ct,
-    table: &HuTable,
-    set: &StructureSet,
-    body: BodyChoice,
-    watch: &Watch,
-) -> Result<Ready, String> {
-    let body = Body::new(ct, set, body, watch).map_err(|e| e.to_string())?;
-    watch.check().map_err(|e| e.to_string())?;
-    Ready::new(ct, table, body).map_err(|e| e.to_string())
-}
-
-/// What the dose on show is made of.
-pub struct ShownWork {
-    pub inputs: SumInputs,
-    pub label: String,
-    /// None for an imported dose.
-    pub plan: Option<Arc<Plan>>,
-    /// All parts of the plan; of one beam where the normalisation asks for no more.
-    pub parts: Vec<Part>,
-    /// The part on show alone, by index.
-    pub only: Option<usize>,
-    /// With the mask of its structure.
-    pub normalisation: Option<(Normalisation, Arc<Mask>)>,
-    /// Of a Monte Carlo dose.
-    pub certainty: Option<Arc<Certainty>>,
-}
-
-/// Adds, normalises, and finds the maximum.
-pub fn shown(work: &ShownWork, watch: &Watch) -> Result<ShownResult, String> {
-    if let Shown::Imported(_) = work.inputs.what {
-        let dose = work.parts.first().ok_or("there is no dose")?.dose.clone();
-        return Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose, factor: 1.0, certainty: None });
-    }
-    let mut parts = work.parts.clone();
-    let mut factor = 1.0;
-    // Of a beam by itself the normalisation makes what the whole plan is worth.
-    let mut normalised = (DoseStatus::Final, Vec::new());
-    if let Some((wanted, mask)) = &work.normalisation {
-        let sum = plan_dose(&work.label, &parts).map_err(|e| e.to_string())?;
-        let dvh = Dvh::new(mask, &sum.gy, watch)
-            .map_err(|e| format!("normalisation to {}: {e}", wanted.structure))?;
-        factor = normalisation_factor(wanted, &dvh)
-            .map_err(|e| format!("normalisation to {}: {e}", wanted.structure))?;
-        let whole = work.plan.iter().fold(sum, |sum, plan| as_whole_plan(plan, sum));
-        normalised = (whole.status, whole.caveats);
-    }
-    if let Some(index) = work.only {
-        parts = vec![parts.swap_remove(index)];
-    }
-    for part in &mut parts {
-        part.scale *= factor;
-    }
-    watch.check().map_err(|e| e.to_string())?;
-    let dose = plan_dose(&work.label, &parts).map_err(|e| e.to_string())?;
-    let mut dose = match &work.plan {
-        Some(plan) if work.only.is_none() => as_whole_plan(plan, dose),
-        _ => dose,
-    };
-    dose.status = dose.status.worst(normalised.0);
-    dose.caveats = caveats_of([&dose.caveats, &normalised.1]);
-    let certainty = work.certainty.clone();
-    Ok(ShownResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor, certainty })
-}
-
-/// One structure of a DVH job.
-pub struct DvhWork {
-    pub structure: u32,
-    pub inputs: (u64, VolumeId),
-    pub mask: Arc<Mask>,
-    /// Of a Monte Carlo dose.
-    pub certainty: Option<Arc<Certainty>>,
-}
-
-/// The DVHs of several structures in one dose.
-pub fn dvhs(work: &[DvhWork], dose: &Dose, watch: &Watch) -> Result<Vec<DvhAnswer>, String> {
-    work.iter()
-        .enumerate()
-        .map(|(n, w)| {
-            let dvh = Dvh::new(&w.mask, &dose.gy, &watch.aside()).map(Arc::new).map_err(|e| e.to_string());
-            watch.check().map_err(|e| e.to_string())?;
-            watch.report((n + 1) as f32 / work.len() as f32);
-            let run = w.certainty.as_ref().map(|c| (c.run, c.spread.mean_percent(&w.mask)));
-            Ok(DvhAnswer { structure: w.structure, inputs: w.inputs, dvh, run })
-        })
-        .collect()
-}
-
 /// The body found in a CT.
-pub fn body(ct: &Ct, set: &StructureSet, watch: &Watch) -> Result<(Structure, Remark), String> {
-    let found = body_from_ct(ct, set, watch).map_err(|e| e.to_string())?;
+pub fn body(ct: &Ct, set: &StructureSet, control: &JobControl) -> Result<(Structure, Remark), String> {
+    let found = body_from_ct(ct, set, control).map_err(|e| e.to_string())?;
     found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
 }
 
-/// The dose of one beam on a grid round the patient.
-pub fn beam(
+/// A beam's dose, and what hangs on it where the user looks.
+pub fn beam_and_what_follows(
     name: &str,
     inputs: &BeamInputs,
     ready: &Ready,
     preview: bool,
-    watch: &Watch,
+    board: &Arc<Board>,
+    control: &JobControl,
 ) -> Result<Answer, String> {
-    let mut how = inputs.settings.computation();
-    if preview {
-        how = Computation { quality: Quality::Preview, grid_mm: how.grid_mm.max(PREVIEW_GRID_MM), ..how };
-    }
-    let beam = Beam { name: name.to_owned(), ..inputs.beam.clone() };
-    let dose = dose_of_beam(ready, &beam, &inputs.machine, how, watch).map_err(|e| format!("{name}: {e}"))?;
-    let dose = Dose { label: name.to_owned(), ..dose };
-    let max_gy = f64::from(dose.max_gy());
-    Ok(Answer::Beam { inputs: Box::new(inputs.clone()), dose: Arc::new(dose), max_gy })
+    let result = beam(name, inputs, ready, preview, control)?;
+    let followed = board.follow(inputs.clone(), result.clone(), control).map(Box::new);
+    Ok(Answer::Beam { inputs: Box::new(inputs.clone()), result, followed, board: Arc::clone(board) })
 }
 
 /// A run of the plan on show, for one fraction and before any normalisation. `partial` is given the doses on the way; `keep`
@@ -231,7 +127,7 @@ pub fn beam(
 pub fn monte_carlo(
     work: &RunWork,
     keep: &AtomicBool,
-    watch: &Watch,
+    control: &JobControl,
     partial: &mut dyn FnMut(Answer),
 ) -> Result<Answer, String> {
     let RunWork { inputs, ready, ct, structures, name, number } = work;
@@ -260,7 +156,7 @@ pub fn monte_carlo(
         partial(answer(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories));
         Next::GoOn
     };
-    let made = mccs_of_plan(&job, ready, inputs.how, watch, &mut show).map_err(|e| e.to_string())?;
+    let made = mccs_of_plan(&job, ready, inputs.how, control, &mut show).map_err(|e| e.to_string())?;
     let PlanDose { dose, certainty: Some(certainty), .. } = made else {
         return Err("the run has no uncertainty".to_owned());
     };
@@ -308,10 +204,10 @@ pub fn other_plan(
     settings: &Settings,
     engine: EngineChoice,
     ready: &Ready,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<(Arc<Dose>, f64), String> {
     let job = plan_job(ct, structures, plan.clone(), settings, engine.engine());
-    let made = dose_of_plan(&job, ready, watch, &|_| {}).map_err(|e| format!("plan {}: {e}", plan.name))?;
+    let made = dose_of_plan(&job, ready, control, &|_| {}).map_err(|e| format!("plan {}: {e}", plan.name))?;
     let dose = Dose { label: format!("Plan {}", plan.name), ..made.dose };
     let max_gy = f64::from(dose.max_gy());
     Ok((Arc::new(dose), max_gy))
@@ -334,11 +230,11 @@ pub fn open(
     choice: Choice,
     plan: Option<&Path>,
     body: Option<&BodyWord>,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Box<Opened>, String> {
     let progress = |done: f32| {
-        watch.report(done);
-        !watch.is_cancelled()
+        control.report(done);
+        !control.is_cancelled()
     };
     let mut base = word.clone();
     let mut record = None;
@@ -368,7 +264,7 @@ pub fn open(
     let wanted = !record.as_ref().is_some_and(Record::is_without_body);
     if let Some(ct) = case.ct.clone().filter(|_| wanted && body_of(&case.structures).is_none()) {
         // Dose needs to know where the patient ends: a couch and the air around are none.
-        if let Some(made) = body_from_ct(&ct, &case.structures, watch).map_err(|e| e.to_string())? {
+        if let Some(made) = body_from_ct(&ct, &case.structures, control).map_err(|e| e.to_string())? {
             let (made, remark) = made;
             let set = Arc::make_mut(&mut case.structures);
             set.structures.push(made);

@@ -1,5 +1,6 @@
-//! What this program is, and what it is not.
+//! Help: what this program is and is not, its keys, the pages of its guide.
 
+use super::guide;
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;
 use crate::app::theme;
@@ -16,26 +17,51 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
         return;
     }
     let modal = egui::Modal::new(egui::Id::unique("about")).show(ctx, |ui| {
-        ui.set_width(420.0);
-        ui.heading(format!("Beamsight {}", env!("CARGO_PKG_VERSION")));
-        ui.label("A radiotherapy viewer in which the dose follows the gantry.");
-        ui.add_space(6.0);
-        ui.colored_label(theme::WARNING, egui::RichText::new("Not for clinical use").strong());
-        ui.label(
-            "For research and teaching. It is not a medical device: no decision on the treatment of a patient may \
-             rest on what it shows.",
-        );
-        ui.add_space(6.0);
-        ui.weak(format!("Graphics: {}", facts.graphics.as_deref().unwrap_or("none")));
-        ui.weak(concat!("Licence: ", env!("CARGO_PKG_LICENSE")));
-        ui.add_space(8.0);
-        keys(ui);
+        // The page on show is the box's own affair: 0, the program; then the guide's.
+        let id = egui::Id::unique("page of the help");
+        let mut page: usize = ui.data(|d| d.get_temp(id)).unwrap_or_default();
+        ui.horizontal(|ui| {
+            let titles = std::iter::once("Program").chain(guide::PAGES.map(|p| p.0));
+            for (n, title) in titles.enumerate() {
+                ui.selectable_value(&mut page, n, title);
+            }
+        });
+        ui.data_mut(|d| d.insert_temp(id, page));
+        ui.separator();
+        match page.checked_sub(1).and_then(|n| guide::PAGES.get(n)) {
+            None => program(ui, facts),
+            Some((title, text)) => {
+                ui.set_width(700.0);
+                let height = (ctx.content_rect().height() - 160.0).max(120.0);
+                egui::ScrollArea::vertical()
+                    .id_salt(title)
+                    .max_height(height)
+                    .show(ui, |ui| guide::show(ui, text));
+            }
+        }
         ui.add_space(8.0);
         ui.vertical_centered(|ui| ui.button("Close").clicked()).inner
     });
     if modal.inner || modal.should_close() {
         commands.push(Command::About(false));
     }
+}
+
+fn program(ui: &mut egui::Ui, facts: &Facts) {
+    ui.set_width(420.0);
+    ui.heading(format!("Beamsight {}", env!("CARGO_PKG_VERSION")));
+    ui.label("A radiotherapy viewer in which the dose follows the gantry.");
+    ui.add_space(6.0);
+    ui.colored_label(theme::WARNING, egui::RichText::new("Not for clinical use").strong());
+    ui.label(
+            "For research and teaching. It is not a medical device: no decision on the treatment of a patient may \
+             rest on what it shows.",
+        );
+    ui.add_space(6.0);
+    ui.weak(format!("Graphics: {}", facts.graphics.as_deref().unwrap_or("none")));
+    ui.weak(concat!("Licence: ", env!("CARGO_PKG_LICENSE")));
+    ui.add_space(8.0);
+    keys(ui);
 }
 
 fn keys(ui: &mut egui::Ui) {

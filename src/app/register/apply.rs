@@ -6,6 +6,7 @@ use super::{
     Display, MOST_IMAGES, Poses, Proposal, Reading, RegisterAnswer, RegisterWish, Search, demo, held,
 };
 use crate::app::App;
+use crate::app::Ask;
 use crate::app::follow::Answer;
 use crate::app::state::{About, NoticeKind, State, Workspace};
 use crate::case::{Placement, Pose};
@@ -64,7 +65,7 @@ impl App {
         match action {
             RegisterAction::OpenImage(path) => self.open_xray(path, Placement::default(), None),
             RegisterAction::Reading(reading) => register.reading = reading.sound(),
-            RegisterAction::Save(path) => self.save_registration(path),
+            RegisterAction::Save(path) => self.write(Ask::SaveRegistration, path, false),
             RegisterAction::Draft(draft) => register.draft = draft,
             RegisterAction::UseGeometry(draft) => {
                 register.draft = None;
@@ -169,8 +170,8 @@ impl App {
         let patient = state.case().patient.clone();
         let number = state.register.made_up;
         state.register.made_up += 1;
-        let task = Task::new("Making up X-rays", move |watch| {
-            demo::made_up(&ct, isocentre_mm, &patient, number, watch)
+        let task = Task::new("Making up X-rays", move |control| {
+            demo::made_up(&ct, isocentre_mm, &patient, number, control)
                 .map(|(images, hidden)| Answer::Register(RegisterAnswer::MadeUp(images, hidden)))
         });
         self.submit_xray(task);

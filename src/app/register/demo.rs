@@ -2,7 +2,7 @@
 
 use super::image::Image;
 use crate::case::{Ct, PatientInfo, Pose, Radiograph};
-use crate::engine::{Compute, Watch};
+use crate::engine::{Compute, JobControl};
 use crate::registration::{Random, simulate};
 use glam::DVec3;
 
@@ -19,7 +19,7 @@ pub fn made_up(
     isocentre_mm: DVec3,
     patient: &PatientInfo,
     number: u64,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<(Vec<Image>, Pose), String> {
     let attenuation = simulate::attenuation(&ct.hu);
     let mut random = Random::new(0x6d61_6465 + number);
@@ -29,7 +29,7 @@ pub fn made_up(
     let image = |(side, gantry_deg): (u64, f64)| {
         let setup = simulate::imager(gantry_deg, ct.position, isocentre_mm);
         let exposure = simulate::Exposure { seed: 2 * number + side, ..simulate::Exposure::default() };
-        let shot = simulate::xray(&attenuation, setup, pose, &exposure, &Compute::Cpu, watch)
+        let shot = simulate::xray(&attenuation, setup, pose, &exposure, &Compute::Cpu, control)
             .map_err(|e| e.to_string())?;
         let radiograph = Radiograph {
             label: format!("made up, gantry {gantry_deg:.0}°"),

@@ -8,10 +8,10 @@ use crate::app::follow::Answer;
 use crate::app::state::Workspace;
 use crate::case::Pose;
 use crate::engine::drr::{DrrRequest, Integrator, Pixels, Spread, drr};
-use crate::engine::{Compute, Watch, Wish};
+use crate::engine::{Compute, DeviceChoice, JobControl};
 use crate::geometry::{Projection, Volume, VolumeId};
 use crate::physics::{AttenuationCurve, HuTable};
-use crate::registration::{self, Found, Meter, Metric, Request, Step};
+use crate::registration::{self, Found, Metric, MetricEvaluator, Request, Step};
 use crate::worker::{Lane, Slot, Task};
 use glam::DVec3;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,7 +36,7 @@ pub struct MeterInputs {
     version: u64,
     centre_mm: DVec3,
     metric: Metric,
-    device: Wish,
+    device: DeviceChoice,
 }
 
 /// How far a search is, written by its thread and read by the window's.
@@ -138,11 +138,11 @@ impl App {
         }
         register.meter_asked = Some(inputs.clone());
         let images = register.images.clone();
-        let task = Task::new("Metric", move |watch| {
-            prepared(inputs, &attenuation, &images, watch)
+        let task = Task::new("Metric", move |control| {
+            prepared(inputs, &attenuation, &images, control)
                 .map(|p| Answer::Register(RegisterAnswer::Prepared(Box::new(p))))
         });
-        self.worker.submit(Slot::Meter, on_lane_of(device, task));
+        self.worker.submit(Slot::MetricEvaluator, on_lane_of(device, task));
     }
 
     fn ask_value(&mut self) {
@@ -159,9 +159,12 @@ impl App {
         }
         let (meter, device) = (Arc::clone(&prepared.meter), prepared.inputs.device);
         register.value_asked = Some(wanted.clone());
-        let task = Task::new("Metric of a pose", move |watch| {
-            let value = meter.value(&wanted.1, watch)?;
-            Ok::<_, crate::engine::Stopped>(Answer::Register(RegisterAnswer::Value(Box::new(wanted), value)))
+        let task = Task::new("Metric of a pose", move |control| {
+            let value = meter.value(&wanted.1, control)?;
+            Ok::<_, crate::engine::Cancelled>(Answer::Register(RegisterAnswer::Value(
+                Box::new(wanted),
+                value,
+            )))
         });
         self.worker.submit(Slot::MetricValue, on_lane_of(device, task));
     }
@@ -187,13 +190,14 @@ impl App {
         register.search = Search::Running(Arc::clone(&trace));
         register.curve.clear();
         let ctx = self.ctx.clone();
-        let task = Task::new("Finding the pose", move |watch| {
+        let task = Task::new("Finding the pose", move |control| {
             let note = |step: &Step| {
                 trace.note(*step);
                 ctx.request_repaint();
             };
             let device = device.resolve().map_err(|e| e.to_string())?;
-            let found = registration::register(&request, &device, watch, &note).map_err(|e| e.to_string())?;
+            let found =
+                registration::register(&request, &device, control, &note).map_err(|e| e.to_string())?;
             Ok::<_, String>(Answer::Register(RegisterAnswer::Found(Box::new(found))))
         });
         self.worker.submit(Slot::Search, task.on(Lane::Device));
@@ -240,7 +244,7 @@ impl App {
     pub(in crate::app) fn fail_register(&mut self, slot: Slot, message: &str) -> bool {
         let register = &mut self.state.register;
         match slot {
-            Slot::Meter => {
+            Slot::MetricEvaluator => {
                 register.meter_failure =
                     register.meter_asked.clone().map(|inputs| (inputs, message.to_owned()));
                 return false;
@@ -263,7 +267,7 @@ impl App {
                 };
             }
             Slot::MetricValue => register.value_asked = None,
-            Slot::Meter => register.meter_asked = None,
+            Slot::MetricEvaluator => register.meter_asked = None,
             Slot::Attenuation => register.attenuation_asked = None,
             _ => {}
         }
@@ -272,7 +276,7 @@ impl App {
     /// Another case comes: what is under way for this one ends.
     pub(in crate::app) fn reset_register(&mut self) {
         let xrays = (0..self.new_xrays).map(Slot::Xray);
-        for slot in xrays.chain([Slot::Attenuation, Slot::Meter, Slot::MetricValue, Slot::Search]) {
+        for slot in xrays.chain([Slot::Attenuation, Slot::MetricEvaluator, Slot::MetricValue, Slot::Search]) {
             self.worker.cancel(slot);
         }
         self.state.register.reset();
@@ -280,7 +284,7 @@ impl App {
 }
 
 /// What is quick goes before the card's full work; without a card it has the other thread to itself.
-fn on_lane_of(device: Wish, task: Task<Answer>) -> Task<Answer> {
+fn on_lane_of(device: DeviceChoice, task: Task<Answer>) -> Task<Answer> {
     if device.is_for_a_card() { task.quick().on(Lane::Device) } else { task }
 }
 
@@ -289,16 +293,16 @@ fn prepared(
     inputs: MeterInputs,
     attenuation: &Arc<Volume<f32>>,
     images: &[Arc<Image>],
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Prepared, String> {
     let range = |image: &Arc<Image>| {
         let projection = image.radiograph.projection;
-        range(attenuation, projection, inputs.centre_mm, watch)
+        range(attenuation, projection, inputs.centre_mm, control)
     };
     let ranges = images.iter().map(range).collect::<Result<_, _>>()?;
     let views: Vec<_> = images.iter().map(|i| i.view()).collect();
     let device = inputs.device.resolve().map_err(|e| e.to_string())?;
-    let meter = Meter::new(attenuation, &views, inputs.centre_mm, inputs.metric, &device)
+    let meter = MetricEvaluator::new(attenuation, &views, inputs.centre_mm, inputs.metric, &device)
         .map_err(|e| e.to_string())?;
     Ok(Prepared { inputs, meter: Arc::new(meter), ranges })
 }
@@ -307,7 +311,7 @@ fn range(
     attenuation: &Arc<Volume<f32>>,
     projection: Projection,
     centre_mm: DVec3,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<[f32; 2], String> {
     let count = RANGE_PIXELS.min(projection.pixels());
     let request = DrrRequest {
@@ -318,5 +322,5 @@ fn range(
         integrator: Integrator::Trilinear { step_mm: Some(RANGE_STEP_MM) },
         pixels: Pixels::Subset { region: None, count, spread: Spread::LowDiscrepancy, seed: 1 },
     };
-    drr(&request, &Compute::Cpu, watch).map(|d| range_of(d.integrals)).map_err(|e| e.to_string())
+    drr(&request, &Compute::Cpu, control).map(|d| range_of(d.integrals)).map_err(|e| e.to_string())
 }

@@ -27,7 +27,7 @@ use crate::case::{Case, Pose};
 use crate::engine::slopes::AXES;
 use crate::geometry::Volume;
 use crate::physics::{AttenuationCurve, CurveKind};
-use crate::registration::{Found, Meter, Method, Metric, Step, check_place};
+use crate::registration::{Found, Method, Metric, MetricEvaluator, Step, check_place};
 use follow::{AttenuationInputs, MeterInputs, Trace};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,7 @@ type Valued = (MeterInputs, Pose);
 #[derive(Clone, Debug)]
 pub struct Prepared {
     inputs: MeterInputs,
-    meter: Arc<Meter>,
+    meter: Arc<MetricEvaluator>,
     ranges: Vec<[f32; 2]>,
 }
 

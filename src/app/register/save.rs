@@ -1,17 +1,15 @@
 //! The pose as a DICOM registration for other systems.
 
 use crate::app::App;
-use crate::app::files::with_ending;
 use crate::app::follow::Answer;
+use crate::app::save::Target;
 use crate::app::state::NoticeKind;
 use crate::dicom::{Belonging, write_registration};
 use crate::registration::spatial_registration;
-use crate::worker::Task;
-use std::path::PathBuf;
 
 impl App {
     /// Writes the pose as it is by hand, or was accepted; what the search proposes is not yet one.
-    pub(in crate::app) fn save_registration(&mut self, path: PathBuf) {
+    pub(in crate::app) fn save_registration(&mut self, target: Target) {
         let state = &mut self.state;
         let (Some(ct), Some(image)) = (state.case().ct.clone(), state.register.images.first().cloned())
         else {
@@ -26,11 +24,10 @@ impl App {
         }
         let case = state.case().clone();
         let (pose, centre_mm) = (state.register.poses.now(), state.register.centre_mm(&case));
-        let path = with_ending(path, "dcm");
-        let task = Task::new(format!("Saving {}", path.display()), move |_| {
+        self.submit_write(target, move |path| {
             let object = spatial_registration(&pose, centre_mm, &image.radiograph, &ct, &case);
-            write_registration(&path, &object, &ct, &Belonging::of(&case)).map(|()| Answer::Saved(path))
+            write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())?;
+            Ok(Answer::Saved(path.to_owned()))
         });
-        self.submit_save(task);
     }
 }

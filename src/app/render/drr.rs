@@ -215,5 +215,4 @@ impl DrrCaster {
 }
 
 #[cfg(test)]
-#[path = "drr_tests.rs"]
 mod tests;

@@ -130,6 +130,14 @@ impl Gpu {
         self.parts.as_ref()?.textures.lock().failure(volume)
     }
 
+    /// Makes a CT ready to be put on the device: work for the thread that opens it.
+    pub fn prepare_ct(&self, hu: &Volume<f32>) {
+        if let Some(parts) = &self.parts {
+            let voxels = textures::halves(hu.data());
+            parts.textures.lock().prepare(hu.id(), voxels);
+        }
+    }
+
     /// What draws one plane: uploads the volumes not yet there, once each. `None` without a device.
     pub fn slice_callback(
         &self,

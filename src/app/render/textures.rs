@@ -82,6 +82,8 @@ pub(super) struct Textures {
     held: HashMap<Key, Held>,
     failures: HashMap<Key, TextureError>,
     empty: HashMap<Kind, Bound>,
+    /// The CT that is about to be shown, as its texture holds it.
+    prepared: Option<(VolumeId, Vec<f16>)>,
     frame: u64,
     uploads: u64,
 }
@@ -157,6 +159,7 @@ impl Textures {
             held: HashMap::new(),
             failures: HashMap::new(),
             empty: HashMap::new(),
+            prepared: None,
             frame: 0,
             uploads: 0,
         }
@@ -210,14 +213,25 @@ impl Textures {
         (group, there)
     }
 
+    /// Keeps the voxels of a CT as its texture holds them until that is uploaded.
+    pub(super) fn prepare(&mut self, volume: VolumeId, voxels: Vec<f16>) {
+        self.prepared = Some((volume, voxels));
+    }
+
     fn bound(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<Bound> {
+        let is_new = |(of, _): &mut (VolumeId, _)| kind == Kind::Ct && *of == volume.id();
+        let prepared = self.prepared.take_if(is_new).map(|(_, voxels)| voxels);
         self.get(Key::Volume(volume.id(), kind), |textures| {
             let grid = volume.grid();
             let group = textures.upload(grid.size(), kind, grid.planes_mm(), |texture, planes| {
                 let [nx, ny, _] = grid.size();
-                let data = &volume.data()[planes.start * nx * ny..planes.end * nx * ny];
-                match kind {
-                    Kind::Ct => {
+                let range = planes.start * nx * ny..planes.end * nx * ny;
+                let data = &volume.data()[range.clone()];
+                match (kind, &prepared) {
+                    (Kind::Ct, Some(voxels)) => {
+                        textures.write(texture, planes, [nx, ny], bytemuck::cast_slice(&voxels[range]))
+                    }
+                    (Kind::Ct, None) => {
                         textures.write(texture, planes, [nx, ny], bytemuck::cast_slice(&halves(data)))
                     }
                     _ => textures.write(texture, planes, [nx, ny], bytemuck::cast_slice(data)),
@@ -406,7 +420,8 @@ impl Textures {
     }
 }
 
-fn halves(data: &[f32]) -> Vec<f16> {
+/// The voxels of a CT as its texture holds them.
+pub(super) fn halves(data: &[f32]) -> Vec<f16> {
     let mut out = vec![f16::ZERO; data.len()];
     let chunk = 1 << 16;
     out.par_chunks_mut(chunk).zip(data.par_chunks(chunk)).for_each(|(to, from)| {

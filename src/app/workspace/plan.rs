@@ -165,27 +165,3 @@ pub fn recent(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 const FOLDER_LETTERS: usize = 34;
-
-/// A page that says what a workspace will hold.
-pub fn promise(ui: &mut Ui, title: &str, lead: &str, holds: &[&str]) {
-    const WIDTH: f32 = 440.0;
-    ui.add_space(0.24 * ui.available_height());
-    let margin = (0.5 * (ui.available_width() - WIDTH)).max(0.0);
-    ui.horizontal_top(|ui| {
-        ui.add_space(margin);
-        ui.vertical(|ui| {
-            ui.set_max_width(WIDTH);
-            ui.heading(title);
-            ui.add(egui::Label::new(lead).wrap());
-            ui.add_space(6.0);
-            for line in holds {
-                ui.horizontal_top(|ui| {
-                    ui.weak("·");
-                    ui.add(egui::Label::new(egui::RichText::new(*line).color(theme::WEAK)).wrap());
-                });
-            }
-            ui.add_space(6.0);
-            ui.colored_label(theme::WARNING, "Not in this version.");
-        });
-    });
-}

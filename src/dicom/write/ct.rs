@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Writes a CT as `CT0001.dcm`, `CT0002.dcm`, ... into a folder that exists: whole Hounsfield units, signed 16 bits.
 ///
 /// # Errors
-/// [`WriteError`]; [`WriteError::Stopped`] when `progress` says so. Files already written stay.
+/// [`WriteError`]; [`WriteError::Cancelled`] when `progress` says so. Files already written stay.
 pub fn write_ct(
     folder: &Path,
     ct: &Ct,
@@ -28,7 +28,7 @@ pub fn write_ct(
             let path = folder.join(format!("CT{:04}.dcm", k + 1));
             plane(ct, k, belonging).write(&path)?;
             let done = written.fetch_add(1, Ordering::Relaxed) + 1;
-            if progress(done as f32 / planes as f32) { Ok(path) } else { Err(WriteError::Stopped) }
+            if progress(done as f32 / planes as f32) { Ok(path) } else { Err(WriteError::Cancelled) }
         })
         .collect()
 }

@@ -10,7 +10,7 @@ mod rtplan;
 mod rtstruct;
 
 pub use ct::write_ct;
-pub use registration::write_registration;
+pub use registration::{Registration, write_registration};
 pub use rtdose::{DoseBits, why_no_plan_dose, write_dose};
 pub use rtimage::write_radiograph;
 pub use rtplan::{plan_faults, write_plan};
@@ -30,7 +30,7 @@ pub enum WriteError {
     #[error("cannot write {}: {what}", path.display())]
     Content { path: PathBuf, what: String },
     #[error("stopped")]
-    Stopped,
+    Cancelled,
 }
 
 /// What an object says about where it belongs.

@@ -3,10 +3,20 @@
 use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
 use crate::case::{Ct, new_uid};
-use crate::dicom::Registration;
 use dicom_dictionary_std::{tags, uids};
 use glam::DMat4;
 use std::path::Path;
+
+/// A rigid registration of two frames of reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Registration {
+    /// The frame positions are taken from, and the one they are taken to.
+    pub source_frame_uid: String,
+    pub registered_frame_uid: String,
+    /// Takes `(x, y, z, 1)` of the source frame, mm, into the registered one.
+    pub matrix: DMat4,
+    pub label: String,
+}
 
 /// Writes a rigid registration: of the CT's frame (the source) into that of the room of an X-ray. The CT's planes are named
 /// where they have UIDs.

@@ -1,39 +1,18 @@
 use super::*;
 use crate::case::{BeamDose, Dose, DoseStatus};
+use crate::conforms::assert_conforms;
 use crate::dicom::object::{Attributes as _, open};
 use crate::dicom::{Choice, load, scan};
 use crate::files::demo;
 use crate::geometry::{Grid, Volume};
 use dicom_dictionary_std::tags;
 use glam::DVec3;
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("beamsight-write-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder
-}
-
-/// The errors `dciodvfy` (Debian's dicom3tools) finds, `None` where it is not installed.
-fn faults(path: &Path) -> Option<Vec<String>> {
-    let Ok(output) = Command::new("dciodvfy").arg("-new").arg(path).output() else {
-        println!(
-            "SKIPPED: dciodvfy is not installed (apt install dicom3tools): {} is not checked",
-            path.display()
-        );
-        return None;
-    };
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    Some(text.lines().filter(|l| l.starts_with("Error")).map(str::to_owned).collect())
-}
-
-fn assert_clean(path: &Path) {
-    if let Some(faults) = faults(path) {
-        assert!(faults.is_empty(), "{}: {faults:#?}", path.display());
-    }
 }
 
 fn go_on(_: f32) -> bool {
@@ -48,8 +27,8 @@ fn a_demo_comes_back_through_the_reader() {
     let files = write_ct(&folder, ct, &belonging, &go_on).unwrap();
     assert_eq!(files.len(), 80);
     write_structures(&folder.join("RS.dcm"), &case.structures, Some(ct), &belonging).unwrap();
-    assert_clean(&files[0]);
-    assert_clean(&folder.join("RS.dcm"));
+    assert_conforms(&files[0]);
+    assert_conforms(&folder.join("RS.dcm"));
 
     let back = load(&scan(&folder, &go_on).unwrap(), Choice::default(), &go_on).unwrap();
     let read = back.ct.unwrap();
@@ -130,7 +109,7 @@ fn doses_use_the_full_range_of_their_bits() {
             assert_eq!(object.numbers(tags::PIXEL_SPACING), [2.5, 2.0]);
             assert_eq!(object.text(tags::PATIENT_NAME).as_deref(), Some("Müller^Grün"));
             if bits == DoseBits::Sixteen {
-                assert_clean(&path);
+                assert_conforms(&path);
             }
         }
     }
@@ -171,7 +150,7 @@ fn a_beam_without_flattening_filter_comes_back_as_one() {
     plan.beams[0].unflattened = true;
     let path = folder.join("fff.dcm");
     write_plan(&path, &plan, &[], &Belonging::of(&case)).unwrap();
-    assert_clean(&path);
+    assert_conforms(&path);
     let read = crate::dicom::read_plan(&path, None).unwrap();
     assert!(read.beams[0].unflattened);
     assert_eq!(read.machine_of(&read.beams[0]), "generic-6mv-fff");
@@ -184,7 +163,7 @@ fn plans_have_what_other_systems_ask_for() {
         let case = demo::build(name).unwrap();
         let path = folder.join(format!("{name}.dcm"));
         write_plan(&path, &case.plans[0], &[], &Belonging::of(&case)).unwrap();
-        assert_clean(&path);
+        assert_conforms(&path);
         let object = open(&path).unwrap();
         let beams = object.items(tags::BEAM_SEQUENCE);
         assert_eq!(beams.len(), case.plans[0].beams.len());
@@ -232,7 +211,7 @@ fn a_plan_says_what_was_computed_and_from_which_it_was_made() {
     let belonging = Belonging { source_plan_uid: Some("1.2.3.4".to_owned()), ..Belonging::of(&case) };
     let path = folder.join("plan.dcm");
     write_plan(&path, &plan, &doses, &belonging).unwrap();
-    assert_clean(&path);
+    assert_conforms(&path);
     let object = open(&path).unwrap();
     let beams = object.items(tags::BEAM_SEQUENCE);
     assert_eq!(beams.len(), plan.beams.len() - 1, "setup fields were not computed");
@@ -305,7 +284,7 @@ fn a_radiograph_keeps_its_geometry_and_values() {
     let refused = write_radiograph(&path, &image, &belonging()).unwrap_err().to_string();
     assert!(refused.contains("angles") && !path.exists(), "{refused}");
     write_radiograph(&path, &Radiograph { setup: Some(setup), ..image }, &belonging()).unwrap();
-    assert_clean(&path);
+    assert_conforms(&path);
     let object = open(&path).unwrap();
     assert_eq!(object.numbers(tags::RT_IMAGE_POSITION), [-0.8, 0.5]);
     assert_eq!(object.numbers(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION), [4.0, -6.0, -500.0]);

@@ -1,10 +1,10 @@
 //! Collapsed cone: a clinical grid, and the geometries of Xiao et al. 2012 (Table 1) as blocks of water.
 
-use super::{Options, Row, median, timed};
+use super::{Options, Row, card_error, median, timed};
 use crate::case::{Beam, Jaws};
-use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Walk};
-use crate::engine::cuda::{CudaError, cccs::Failure};
-use crate::engine::{Compute, Watch, cpu, cuda, phantom};
+use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Traversal};
+use crate::engine::cuda::{CudaError, Failure};
+use crate::engine::{Compute, JobControl, cpu, cuda, phantom};
 use crate::geometry::GridError;
 use crate::physics::{Machine, MachineError, Material};
 use glam::DVec3;
@@ -32,7 +32,7 @@ pub fn water(
     spacing_mm: [f64; 3],
     side_mm: f64,
     quality: Quality,
-) -> Result<DoseRequest, Failure> {
+) -> Result<DoseRequest, CudaError> {
     let failed = |what: String| CudaError::Call { kernel: "cccs".to_owned(), what };
     let patient = phantom::patient(DVec3::from(spacing_mm), size, |_| (1.0, Material::Water))
         .map_err(|e: GridError| failed(e.to_string()))?;
@@ -46,21 +46,21 @@ pub fn water(
     })
 }
 
-pub(super) fn rows(device: &Compute, options: &Options, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(device: &Compute, options: &Options, control: &JobControl) -> Result<Vec<Row>, CudaError> {
     let mut rows = Vec::new();
     let clinical = [200, 120, 120];
     for (side, name) in [(100.0, "clinical-10"), (200.0, "clinical-20")] {
         for quality in [Quality::Fast, Quality::Standard, Quality::Full] {
             let name = format!("{name}-{}", quality.directions());
             if options.wants(&name) {
-                let request = water(clinical, [2.5; 3], side, quality).map_err(on_card)?;
-                rows.push(time(name, &request, None, device, options, watch)?);
+                let request = water(clinical, [2.5; 3], side, quality)?;
+                rows.push(time(name, &request, None, device, options, control)?);
             }
         }
     }
     for (name, size, spacing_mm, side_mm) in XIAO {
         if options.wants(name) {
-            let request = water(size, spacing_mm, side_mm, Quality::Full).map_err(on_card)?;
+            let request = water(size, spacing_mm, side_mm, Quality::Full)?;
             let work = (request.grid.len() * Quality::Full.directions()) as f64;
             let paper = 0.5 * (PAPER_NS[0] + PAPER_NS[1]) * work * 1e-6;
             rows.push(time(
@@ -69,19 +69,11 @@ pub(super) fn rows(device: &Compute, options: &Options, watch: &Watch) -> Result
                 Some((paper, "Tesla C2050, 3D-DDA-nc")),
                 device,
                 options,
-                watch,
+                control,
             )?);
         }
     }
     Ok(rows)
-}
-
-/// What a bench says of a failure that is no card's.
-fn on_card(failure: Failure) -> CudaError {
-    match failure {
-        Failure::Card(error) => error,
-        Failure::Dose(error) => CudaError::Call { kernel: "cccs".to_owned(), what: error.to_string() },
-    }
 }
 
 fn time(
@@ -90,16 +82,16 @@ fn time(
     paper: Option<(f64, &'static str)>,
     device: &Compute,
     options: &Options,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Row, CudaError> {
     let run = || match device {
-        Compute::Cpu => cpu::cccs::beam_dose(request, watch).map_err(Failure::from),
-        Compute::Cuda(card) => cuda::cccs::beam_dose_by(options.walk, request, card, watch),
+        Compute::Cpu => cpu::cccs::beam_dose(request, control).map_err(Failure::from),
+        Compute::Cuda(card) => cuda::cccs::beam_dose_by(options.walk, request, card, control),
     };
     let (mut times, mut calls) = (Vec::new(), Vec::new());
     for n in 0..=options.runs {
         let (dose, call_ms) = timed(run);
-        let dose = dose.map_err(on_card)?;
+        let dose = dose.map_err(|e| card_error("cccs", e))?;
         tracing::info!("{case}: {:?}", dose.receipt.phases_ms);
         // The first run loads the kernels, brings the patient there and calibrates the machine.
         if n > 0 {
@@ -110,7 +102,7 @@ fn time(
     let (voxels, directions) = (request.grid.len(), request.quality.directions());
     Ok(Row {
         case,
-        way: if options.walk == Walk::Lattice { request.quality.word() } else { options.walk.word() },
+        way: if options.walk == Traversal::Lattice { request.quality.word() } else { options.walk.word() },
         voxels,
         directions,
         ms: median(times),

@@ -6,9 +6,10 @@ use super::{Options, median};
 use crate::case::Pose;
 use crate::engine::cuda::CudaError;
 use crate::engine::cuda::drr::{Launch, Work};
-use crate::engine::drr::content::Content;
-use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Rays, Region, Spread};
-use crate::engine::{Compute, Watch, cpu, cuda};
+use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
+use crate::engine::jobs::drr::Rays;
+use crate::engine::jobs::drr::content::Content;
+use crate::engine::{Compute, JobControl, cpu, cuda};
 use crate::geometry::{Grid, ImagingSetup, PatientPosition, Projection, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -127,7 +128,7 @@ fn failed(why: &dyn std::error::Error) -> CudaError {
     CudaError::Call { kernel: "drr".to_owned(), what: why.to_string() }
 }
 
-fn projection(view: View) -> Result<Projection, CudaError> {
+pub(super) fn projection(view: View) -> Result<Projection, CudaError> {
     if view == View::Slices {
         let (right, down) = (DVec3::X * PIXEL_MM, DVec3::Y * PIXEL_MM);
         let first = DVec3::Z * 500.0 - (right + down) * (0.5 * (IMAGE as f64 - 1.0));
@@ -196,7 +197,7 @@ impl Case {
 ///
 /// # Errors
 /// [`CudaError`]; cancelled among them.
-pub fn report(device: &Compute, options: &Options, watch: &Watch) -> Result<Report, CudaError> {
+pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, CudaError> {
     let small = trunk(SMALL)?;
     let looked = Instant::now();
     let _ = Content::of(&small);
@@ -209,9 +210,9 @@ pub fn report(device: &Compute, options: &Options, watch: &Watch) -> Result<Repo
         matches!(device, Compute::Cuda(_)) || options.cases.iter().any(|c| "gold".starts_with(c.as_str()));
     let gold = if gold && options.wants("gold") { gold_cases(&trunk(GOLD)?) } else { Vec::new() };
     for case in cases.iter().chain(&gold).filter(|case| options.wants(case.name)) {
-        watch.check()?;
+        control.check()?;
         report.lines.push(match device {
-            Compute::Cpu => line_on_cpu(case, options.runs, watch)?,
+            Compute::Cpu => line_on_cpu(case, options.runs, control)?,
             Compute::Cuda(card) => line_on_card(case, card, options.runs.max(2))?,
         });
     }
@@ -339,14 +340,14 @@ fn line(case: &Case, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
 
 /// `us` on one thread: the processor's time where the system tells (Linux), else the clock's. `call_us` on all threads, by
 /// the clock.
-fn line_on_cpu(case: &Case, runs: usize, watch: &Watch) -> Result<Line, CudaError> {
+fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, CudaError> {
     let mut random = Random(1);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|why| failed(&why))?;
     let mut time = |run: usize, alone: bool| {
         let rays = rays(case, &mut random, run)?;
         let integrate = || {
             let (start, busy) = (Instant::now(), busy_us());
-            let answer = cpu::drr::integrals(&rays, watch);
+            let answer = cpu::drr::integrals(&rays, control);
             let clock = start.elapsed().as_secs_f64() * 1e6;
             let busy = busy.and_then(|busy| Some(busy_us()? - busy));
             (answer, busy.filter(|&us| alone && us > LEAST_US).unwrap_or(clock))
@@ -354,7 +355,7 @@ fn line_on_cpu(case: &Case, runs: usize, watch: &Watch) -> Result<Line, CudaErro
         let (answer, us) = if alone { one.install(integrate) } else { integrate() };
         match answer {
             Ok(_) => Ok((us, rays)),
-            Err(DrrError::Stopped(stopped)) => Err(stopped.into()),
+            Err(DrrError::Cancelled(stopped)) => Err(stopped.into()),
             Err(why) => Err(failed(&why)),
         }
     };

@@ -9,7 +9,7 @@ use crate::case::{Beam, Jaws};
 use crate::engine::cccs::{DoseError, DoseTo};
 use crate::engine::cuda::CudaError;
 use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
-use crate::engine::{Compute, Watch, phantom};
+use crate::engine::{Compute, JobControl, phantom};
 use crate::geometry::GridError;
 use crate::physics::{Machine, Material, Patient};
 use glam::DVec3;
@@ -84,7 +84,7 @@ impl Line {
 pub fn lines(
     devices: &[Compute],
     options: &Options,
-    watch: &Watch,
+    control: &JobControl,
     told: &dyn Fn(&Line),
 ) -> Result<Vec<Line>, CudaError> {
     let failed = |why: String| CudaError::Call { kernel: "mccs".to_owned(), what: why };
@@ -102,7 +102,7 @@ pub fn lines(
         let mut one = |case, variant, histories, two_runs: bool| -> Result<(), CudaError> {
             let asked = request(&patient, &beams, variant, histories);
             let line =
-                time(case, &asked, devices, watch, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
+                time(case, &asked, devices, control, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
             told(&line);
             lines.push(line);
             Ok(())
@@ -126,18 +126,19 @@ fn time(
     case: &'static str,
     asked: &MccsRequest,
     devices: &[Compute],
-    watch: &Watch,
+    control: &JobControl,
     two_runs: bool,
     paper_s: [f64; 2],
 ) -> Result<Line, DoseError> {
     // Loads the kernels and calibrates the machine.
-    run(&MccsRequest { until: Until::Histories(1000), ..asked.clone() }, devices, watch)?;
-    let (dose, call_ms) = timed(|| run(asked, devices, watch));
+    run(&MccsRequest { until: Until::Histories(1000), ..asked.clone() }, devices, control)?;
+    let (dose, call_ms) = timed(|| run(asked, devices, control));
     let dose = dose?;
     let apart = match two_runs {
-        true => {
-            Some(apart(&dose, &run(&MccsRequest { seed: asked.seed + 1, ..asked.clone() }, devices, watch)?))
-        }
+        true => Some(apart(
+            &dose,
+            &run(&MccsRequest { seed: asked.seed + 1, ..asked.clone() }, devices, control)?,
+        )),
         false => None,
     };
     let on_card = dose.receipt.phases_ms.iter().filter(|(phase, _)| phase.starts_with("card: "));
@@ -160,8 +161,8 @@ fn time(
     })
 }
 
-fn run(asked: &MccsRequest, devices: &[Compute], watch: &Watch) -> Result<MccsDose, DoseError> {
-    refine_over(asked, devices, watch, &mut |_| Next::GoOn)
+fn run(asked: &MccsRequest, devices: &[Compute], control: &JobControl) -> Result<MccsDose, DoseError> {
+    refine_over(asked, devices, control, &mut |_| Next::GoOn)
 }
 
 fn apart(a: &MccsDose, b: &MccsDose) -> Apart {

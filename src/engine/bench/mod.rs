@@ -5,11 +5,12 @@ pub mod degreef;
 pub mod drr;
 pub mod gamma;
 pub mod mccs;
+pub mod memory;
 mod path;
 
-use super::cccs::Walk;
-use super::cuda::{Buffer, CudaError, Device, Session};
-use super::{Compute, Watch};
+use super::cccs::Traversal;
+use super::cuda::{Buffer, CardLock, CudaError, Device, Failure};
+use super::{Cancelled, Compute, JobControl};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -21,7 +22,7 @@ pub struct Options {
     /// Timed runs of a case, after one or more that are not timed.
     pub runs: usize,
     /// How the lines of cccs find their way, on a card.
-    pub walk: Walk,
+    pub walk: Traversal,
 }
 
 impl Options {
@@ -71,7 +72,7 @@ pub struct Report {
     pub rows: Vec<Row>,
 }
 
-type Bench = fn(&Compute, &Options, &Watch) -> Result<Vec<Row>, CudaError>;
+type Bench = fn(&Compute, &Options, &JobControl) -> Result<Vec<Row>, CudaError>;
 
 /// The jobs and their benches.
 const BENCHES: [(&str, Bench); 2] = [("path", path::rows), ("cccs", cccs::rows)];
@@ -89,15 +90,26 @@ pub fn run(
     job: &str,
     device: &Compute,
     options: &Options,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Option<Report>, CudaError> {
     let Some((job, bench)) = BENCHES.iter().find(|(name, _)| *name == job) else { return Ok(None) };
-    let rows = bench(device, options, watch)?;
+    let rows = bench(device, options, control)?;
     let copy_gb_per_s = match device {
         Compute::Cpu => copy_on_cpu(),
         Compute::Cuda(device) => copy_on_card(device)?,
     };
     Ok(Some(Report { job, device: device.to_string(), copy_gb_per_s, rows }))
+}
+
+/// What a bench says of a failure, the card's or not.
+fn card_error<E: std::fmt::Display + From<Cancelled>>(
+    job: &str,
+    failure: impl Into<Failure<E>>,
+) -> CudaError {
+    match failure.into() {
+        Failure::Card(error) => error,
+        Failure::Job(error) => CudaError::Call { kernel: job.to_owned(), what: error.to_string() },
+    }
 }
 
 /// The middle of some times.
@@ -129,7 +141,7 @@ fn copy_on_card(device: &Device) -> Result<f64, CudaError> {
 }
 
 /// A GiB each, or as much as there is.
-fn two_large_buffers(session: &mut Session<'_>) -> Result<(Buffer<f32>, Buffer<f32>), CudaError> {
+fn two_large_buffers(session: &mut CardLock<'_>) -> Result<(Buffer<f32>, Buffer<f32>), CudaError> {
     let mut count = 256 << 20;
     loop {
         let both = session.alloc(count).and_then(|from| Ok((from, session.alloc(count)?)));

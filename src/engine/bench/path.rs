@@ -4,7 +4,7 @@ use super::degreef::{CASES, GEOMETRIES, Geometry, TestCase};
 use super::{Options, Row, median, timed};
 use crate::engine::cuda::path::{Way, Work, radiological_depth_at};
 use crate::engine::cuda::{CudaError, Device};
-use crate::engine::{Compute, Watch, cpu};
+use crate::engine::{Compute, JobControl, cpu};
 use crate::geometry::Volume;
 use glam::DVec3;
 
@@ -29,7 +29,7 @@ struct Case<'a> {
     paper: Option<(f64, &'static str)>,
 }
 
-pub(super) fn rows(device: &Compute, options: &Options, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(device: &Compute, options: &Options, control: &JobControl) -> Result<Vec<Row>, CudaError> {
     let mut rows = Vec::new();
     for (geometry, paper) in GEOMETRIES.iter().zip(PAPER_S) {
         for (case, paper) in CASES.iter().zip(paper) {
@@ -41,7 +41,8 @@ pub(super) fn rows(device: &Compute, options: &Options, watch: &Watch) -> Result
             let density = geometry.density(case.resampling);
             let sources_mm = vec![case.source_mm(density.grid().middle_mm())];
             let paper = paper.map(|seconds| (seconds * 1e3, "GTX 280"));
-            rows.extend(time(&Case { name, density: &density, sources_mm, paper }, device, options, watch)?);
+            let case = Case { name, density: &density, sources_mm, paper };
+            rows.extend(time(&case, device, options, control)?);
         }
     }
     for (letter, resampling, first_deg, seconds) in ARCS {
@@ -50,7 +51,8 @@ pub(super) fn rows(device: &Compute, options: &Options, watch: &Watch) -> Result
         if options.wants(&name) {
             let (density, sources_mm) = arc(geometry, resampling, first_deg);
             let paper = Some((seconds * 1e3, "GTX 280, whole doses"));
-            rows.extend(time(&Case { name, density: &density, sources_mm, paper }, device, options, watch)?);
+            let case = Case { name, density: &density, sources_mm, paper };
+            rows.extend(time(&case, device, options, control)?);
         }
     }
     Ok(rows)
@@ -66,7 +68,12 @@ fn arc(geometry: &Geometry, resampling: usize, first_deg: f64) -> (Volume<f32>, 
     (density, sources)
 }
 
-fn time(case: &Case<'_>, device: &Compute, options: &Options, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+fn time(
+    case: &Case<'_>,
+    device: &Compute,
+    options: &Options,
+    control: &JobControl,
+) -> Result<Vec<Row>, CudaError> {
     let row = |way: &'static str, ms: f64, call_ms: f64| Row {
         case: case.name.clone(),
         way,
@@ -79,15 +86,15 @@ fn time(case: &Case<'_>, device: &Compute, options: &Options, watch: &Watch) -> 
     };
     match device {
         Compute::Cpu => {
-            let ms = on_cpu(case, options, watch)?;
+            let ms = on_cpu(case, options, control)?;
             Ok(vec![row(Way::Columns.word(), ms, ms)])
         }
         Compute::Cuda(card) => {
             let mut rows = Vec::new();
             for way in [Way::Voxels, Way::Columns] {
-                let (done, ms) = on_card(case, card, way, options, watch)?;
+                let (done, ms) = on_card(case, card, way, options, control)?;
                 if done == way {
-                    rows.push(row(way.word(), ms, call(case, card, way, options, watch)?));
+                    rows.push(row(way.word(), ms, call(case, card, way, options, control)?));
                 }
             }
             Ok(rows)
@@ -95,12 +102,12 @@ fn time(case: &Case<'_>, device: &Compute, options: &Options, watch: &Watch) -> 
     }
 }
 
-fn on_cpu(case: &Case<'_>, options: &Options, watch: &Watch) -> Result<f64, CudaError> {
+fn on_cpu(case: &Case<'_>, options: &Options, control: &JobControl) -> Result<f64, CudaError> {
     let mut times = Vec::new();
     for _ in 0..=options.runs {
         let mut all = 0.0;
         for &source_mm in &case.sources_mm {
-            let (depth, ms) = timed(|| cpu::path::radiological_depth(case.density, source_mm, watch));
+            let (depth, ms) = timed(|| cpu::path::radiological_depth(case.density, source_mm, control));
             depth?;
             all += ms;
         }
@@ -115,7 +122,7 @@ fn on_card(
     card: &Device,
     way: Way,
     options: &Options,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<(Way, f64), CudaError> {
     let mut session = card.session();
     let mut works = Vec::new();
@@ -124,7 +131,7 @@ fn on_card(
     }
     let mut times = Vec::new();
     for run in 0..options.runs + 3 {
-        watch.check()?;
+        control.check()?;
         let mut clock = session.clock()?;
         for work in &works {
             work.queue(&mut session)?;
@@ -145,7 +152,7 @@ fn call(
     card: &Device,
     way: Way,
     options: &Options,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<f64, CudaError> {
     let mut times = Vec::new();
     for _ in 0..options.runs.min(5) {
@@ -153,7 +160,7 @@ fn call(
         for &source_mm in &case.sources_mm {
             let grid = case.density.grid();
             let (answer, ms) =
-                timed(|| radiological_depth_at(card, case.density, source_mm, grid, way, watch));
+                timed(|| radiological_depth_at(card, case.density, source_mm, grid, way, control));
             answer?;
             all += ms;
         }

@@ -1,6 +1,6 @@
 //! Density summed along columns of voxels: what makes a row of rays cheap.
 
-use crate::engine::{Stopped, Watch};
+use crate::engine::{Cancelled, JobControl};
 use crate::geometry::walk::{self, Planes};
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
@@ -50,15 +50,15 @@ impl Columns {
     /// finite number counts as air.
     ///
     /// # Errors
-    /// [`Stopped`] when the watch was cancelled.
+    /// [`Cancelled`] when the job was cancelled.
     pub fn new(
         density: &Volume<f32>,
         source_mm: DVec3,
         along: usize,
-        watch: &Watch,
-    ) -> Result<Option<Self>, Stopped> {
+        control: &JobControl,
+    ) -> Result<Option<Self>, Cancelled> {
         let grid = density.grid();
-        let Some((dense, highest)) = dense_box(density, watch)? else { return Ok(None) };
+        let Some((dense, highest)) = dense_box(density, control)? else { return Ok(None) };
         let across = 1 - along;
         let height = dense[along].len();
         // Neither a sum nor a difference of two may overflow. A power of two, so that water (1) is exact.
@@ -68,7 +68,7 @@ impl Columns {
         let mut sums = vec![0_i32; (count + 1) * stride];
         let planes = sums[..count * stride].par_chunks_mut(dense[across].len() * stride);
         planes.zip(dense[2].clone()).try_for_each(|(sums, k)| {
-            watch.check()?;
+            control.check()?;
             let plane = density.plane(k);
             let voxel = |column: usize, n: usize| {
                 let mut at = [0; 2];
@@ -139,10 +139,10 @@ impl Columns {
 type DenseBox = ([Range<usize>; 3], f32);
 
 /// The box of voxels that hold anything.
-fn dense_box(density: &Volume<f32>, watch: &Watch) -> Result<Option<DenseBox>, Stopped> {
+fn dense_box(density: &Volume<f32>, control: &JobControl) -> Result<Option<DenseBox>, Cancelled> {
     let [nx, _, nz] = density.grid().size();
     let of_plane = |k: usize| {
-        watch.check()?;
+        control.check()?;
         let (mut low, mut high, mut highest) = ([usize::MAX; 2], [0; 2], 0.0_f32);
         for (j, row) in density.plane(k).chunks_exact(nx).enumerate() {
             let dense = |v: &f32| v.is_finite() && *v != 0.0;
@@ -155,7 +155,7 @@ fn dense_box(density: &Volume<f32>, watch: &Watch) -> Result<Option<DenseBox>, S
         }
         Ok((high[1] > 0).then_some((low, high, highest)))
     };
-    let planes: Vec<_> = (0..nz).into_par_iter().map(of_plane).collect::<Result<_, Stopped>>()?;
+    let planes: Vec<_> = (0..nz).into_par_iter().map(of_plane).collect::<Result<_, Cancelled>>()?;
     let first = planes.iter().position(Option::is_some).unwrap_or(0);
     let last = planes.iter().rposition(Option::is_some).unwrap_or(0);
     let all = planes.into_iter().flatten().reduce(|a, b| {

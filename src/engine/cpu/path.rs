@@ -6,8 +6,8 @@
 
 use super::columns::{self, Columns};
 use crate::case::Receipt;
-use crate::engine::path::{DepthMap, PathRequest};
-use crate::engine::{Stopped, Watch};
+use crate::engine::jobs::path::{DepthMap, PathRequest};
+use crate::engine::{Cancelled, JobControl};
 use crate::geometry::walk::{self, Planes};
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
@@ -22,10 +22,10 @@ const ACROSS_MM: f64 = 1e-3;
 /// Answers a request, with its receipt.
 ///
 /// # Errors
-/// [`Stopped`] when the watch was cancelled.
-pub fn trace(request: &PathRequest, watch: &Watch) -> Result<DepthMap, Stopped> {
+/// [`Cancelled`] when the job was cancelled.
+pub fn trace(request: &PathRequest, control: &JobControl) -> Result<DepthMap, Cancelled> {
     let start = Instant::now();
-    let depth = radiological_depth_at(&request.density, request.source_mm, &request.targets, watch)?;
+    let depth = radiological_depth_at(&request.density, request.source_mm, &request.targets, control)?;
     let traced_ms = start.elapsed().as_secs_f64() * 1e3;
     let receipt = Receipt {
         job: "path".to_owned(),
@@ -42,26 +42,26 @@ pub fn trace(request: &PathRequest, watch: &Watch) -> Result<DepthMap, Stopped> 
 /// mm of water, on the same grid. A density that is no finite number counts as air.
 ///
 /// # Errors
-/// [`Stopped`] when the watch was cancelled.
+/// [`Cancelled`] when the job was cancelled.
 pub fn radiological_depth(
     density: &Volume<f32>,
     source_mm: DVec3,
-    watch: &Watch,
-) -> Result<Volume<f32>, Stopped> {
-    radiological_depth_at(density, source_mm, density.grid(), watch)
+    control: &JobControl,
+) -> Result<Volume<f32>, Cancelled> {
+    radiological_depth_at(density, source_mm, density.grid(), control)
 }
 
 /// As [`radiological_depth`], to the voxel centres of another grid in the same patient. Outside the density's grid
 /// there is nothing to pass.
 ///
 /// # Errors
-/// [`Stopped`] when the watch was cancelled.
+/// [`Cancelled`] when the job was cancelled.
 pub fn radiological_depth_at(
     density: &Volume<f32>,
     source_mm: DVec3,
     targets: &Arc<Grid>,
-    watch: &Watch,
-) -> Result<Volume<f32>, Stopped> {
+    control: &JobControl,
+) -> Result<Volume<f32>, Cancelled> {
     let rays = Rays {
         density,
         targets,
@@ -72,14 +72,14 @@ pub fn radiological_depth_at(
     let way = density.grid().local_from_patient(targets.middle_mm()) - rays.source;
     let along = usize::from(way.y.abs() > way.x.abs());
     let depth = if !columns::parallel(density.grid(), targets) {
-        rays.by_rows(along, watch, |row, depths| rays.walk_row(along, row, depths))?
-    } else if let Some(columns) = Columns::new(density, source_mm, along, watch)? {
-        rays.by_rows(along, watch, |row, depths| rays.row(&columns, along, row, depths))?
+        rays.by_rows(along, control, |row, depths| rays.walk_row(along, row, depths))?
+    } else if let Some(columns) = Columns::new(density, source_mm, along, control)? {
+        rays.by_rows(along, control, |row, depths| rays.row(&columns, along, row, depths))?
     } else {
         // Nothing but air.
         vec![0.0; targets.len()]
     };
-    watch.report(1.0);
+    control.report(1.0);
     Ok(Volume::new(targets.clone(), depth))
 }
 
@@ -97,9 +97,9 @@ impl Rays<'_> {
     fn by_rows(
         &self,
         along: usize,
-        watch: &Watch,
+        control: &JobControl,
         fill: impl Fn([usize; 2], &mut [f64]) + Sync,
-    ) -> Result<Vec<f32>, Stopped> {
+    ) -> Result<Vec<f32>, Cancelled> {
         let size = self.targets.size();
         let (length, rows) = (size[along], size[1 - along]);
         let mut depths = vec![0.0_f32; self.targets.len()];
@@ -107,15 +107,15 @@ impl Rays<'_> {
         depths.par_chunks_mut(length).enumerate().try_for_each_init(
             || vec![0.0; length],
             |exact, (row, out)| {
-                watch.check()?;
+                control.check()?;
                 fill([row % rows, row / rows], exact);
                 out.iter_mut().zip(exact).for_each(|(out, exact)| *out = *exact as f32);
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                watch.report(done as f32 / (rows * size[2]) as f32);
+                control.report(done as f32 / (rows * size[2]) as f32);
                 Ok(())
             },
         )?;
-        if along == 0 { Ok(depths) } else { transposed(&depths, size, watch) }
+        if along == 0 { Ok(depths) } else { transposed(&depths, size, control) }
     }
 
     /// A row of targets through columns parallel to it.
@@ -158,11 +158,11 @@ impl Rays<'_> {
 }
 
 /// `[z][x][y]` -> `[z][y][x]`, square by square.
-fn transposed(data: &[f32], [nx, ny, _]: [usize; 3], watch: &Watch) -> Result<Vec<f32>, Stopped> {
+fn transposed(data: &[f32], [nx, ny, _]: [usize; 3], control: &JobControl) -> Result<Vec<f32>, Cancelled> {
     const SIDE: usize = 32;
     let mut out = vec![0.0; data.len()];
     out.par_chunks_mut(nx * ny).zip(data.par_chunks(nx * ny)).try_for_each(|(out, plane)| {
-        watch.check()?;
+        control.check()?;
         for (j0, i0) in (0..ny).step_by(SIDE).flat_map(|j| (0..nx).step_by(SIDE).map(move |i| (j, i))) {
             for j in j0..(j0 + SIDE).min(ny) {
                 for i in i0..(i0 + SIDE).min(nx) {
@@ -191,7 +191,7 @@ mod tests {
     fn depth_in_a_water_cube_is_the_way_from_its_surface() {
         let water = cube(20);
         let source = DVec3::new(0.3, -100.0, 0.2);
-        let depth = radiological_depth(&water, source, &Watch::new()).expect("not cancelled");
+        let depth = radiological_depth(&water, source, &JobControl::new()).expect("not cancelled");
         for (i, j, k) in [(3, 4, 5), (10, 19, 12), (16, 10, 2)] {
             let ray = water.grid().centre_mm(i, j, k) - source;
             let want = ray.length() * (ray.y - 90.0) / ray.y;
@@ -206,7 +206,7 @@ mod tests {
             PathRequest { targets: density.grid().clone(), density, source_mm }
         };
         let source = DVec3::NEG_Y * 50.0;
-        let map = trace(&request(source, 4), &Watch::new()).expect("not cancelled");
+        let map = trace(&request(source, 4), &JobControl::new()).expect("not cancelled");
         assert_eq!((map.receipt.job.as_str(), map.receipt.work), ("path", 64));
         assert_eq!(map.receipt.digest, request(source, 4).digest(), "equal requests, equal digests");
         assert_ne!(map.receipt.digest, request(source, 5).digest());
@@ -224,7 +224,8 @@ mod tests {
             Volume::new(grid.clone(), data)
         };
         for source in [DVec3::new(0.1, -90.0, 0.2), DVec3::new(0.5, 0.5, -90.0)] {
-            let depth = |hole| radiological_depth(&with(hole), source, &Watch::new()).expect("not cancelled");
+            let depth =
+                |hole| radiological_depth(&with(hole), source, &JobControl::new()).expect("not cancelled");
             assert_eq!(depth(f32::NAN).data(), depth(0.0).data());
             assert_eq!(depth(f32::INFINITY).data(), depth(0.0).data());
         }
@@ -232,8 +233,8 @@ mod tests {
 
     #[test]
     fn a_cancelled_watch_stops_it() {
-        let watch = Watch::new();
-        watch.cancel();
-        assert_eq!(radiological_depth(&cube(4), DVec3::NEG_Y * 50.0, &watch).err(), Some(Stopped));
+        let control = JobControl::new();
+        control.cancel();
+        assert_eq!(radiological_depth(&cube(4), DVec3::NEG_Y * 50.0, &control).err(), Some(Cancelled));
     }
 }

@@ -1,7 +1,7 @@
 //! DRRs and their derivatives by pose on the CPU.
 
-use crate::engine::slopes::{AXES, Level, Shot};
-use crate::engine::{Stopped, Watch};
+use crate::engine::jobs::slopes::{AXES, Level, Shot};
+use crate::engine::{Cancelled, JobControl};
 use glam::{DVec3, Vec3};
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -21,17 +21,17 @@ pub struct Sloped {
 /// Line integrals along the rays to `pixels`, in steps of `step_mm` at most.
 ///
 /// # Errors
-/// [`Stopped`] when the watch was cancelled.
+/// [`Cancelled`] when the job was cancelled.
 pub fn integrals(
     level: &Level,
     shot: &Shot,
     pixels: &[u32],
     step_mm: f64,
-    watch: &Watch,
-) -> Result<Vec<f32>, Stopped> {
+    control: &JobControl,
+) -> Result<Vec<f32>, Cancelled> {
     let mut out = vec![0.0; pixels.len()];
     pixels.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
-        watch.check()?;
+        control.check()?;
         for (&pixel, out) in pixels.iter().zip(out) {
             *out = March::new(level, shot, pixel, step_mm).map_or(0.0, |march| integral(level, &march));
         }
@@ -43,15 +43,15 @@ pub fn integrals(
 /// As [`integrals`], with their derivatives; `motion` is how the rays move ([`Level::motion`]).
 ///
 /// # Errors
-/// [`Stopped`] when the watch was cancelled.
+/// [`Cancelled`] when the job was cancelled.
 pub fn with_slopes(
     level: &Level,
     shot: &Shot,
     motion: &[Shot; AXES],
     pixels: &[u32],
     step_mm: f64,
-    watch: &Watch,
-) -> Result<Sloped, Stopped> {
+    control: &JobControl,
+) -> Result<Sloped, Cancelled> {
     let one = |pixel: u32| {
         let mut out = [0.0f32; 1 + AXES];
         let Some(march) = March::new(level, shot, pixel, step_mm) else { return out };
@@ -64,10 +64,10 @@ pub fn with_slopes(
         }
         out
     };
-    let rows: Result<Vec<Vec<[f32; 1 + AXES]>>, Stopped> = pixels
+    let rows: Result<Vec<Vec<[f32; 1 + AXES]>>, Cancelled> = pixels
         .par_chunks(CHUNK)
         .map(|pixels| {
-            watch.check()?;
+            control.check()?;
             Ok(pixels.iter().map(|&pixel| one(pixel)).collect())
         })
         .collect();

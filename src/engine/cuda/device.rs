@@ -1,5 +1,6 @@
 //! Finding cards, opening them, and one job's hold on one.
 
+use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
 use super::kernels;
 use super::memory::{Buffer, Kept, Key, Pool, Resident, Source};
@@ -85,7 +86,8 @@ pub struct Device {
 struct State {
     modules: HashMap<&'static str, Module>,
     kept: Kept,
-    staging: super::landing::Staging,
+    staging: super::staging::Staging,
+    layouts: HashMap<Class, Launch>,
 }
 
 struct Module {
@@ -107,13 +109,20 @@ impl fmt::Debug for Device {
     }
 }
 
+/// The cards opened so far.
+static OPEN: Mutex<Vec<Arc<Device>>> = Mutex::new(Vec::new());
+
+/// The cards opened so far.
+pub fn opened() -> Vec<Arc<Device>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
 impl Device {
     /// The card of that number, opened at the first asking and then kept open.
     ///
     /// # Errors
     /// As [`cards`]; a number there is none of; what the driver says on opening.
     pub fn open(ordinal: usize) -> Result<Arc<Self>, CudaError> {
-        static OPEN: Mutex<Vec<Arc<Device>>> = Mutex::new(Vec::new());
         let cards = cards()?;
         let card = cards.get(ordinal).ok_or(CudaError::NoSuchCard { asked: ordinal, count: cards.len() })?;
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,10 +146,20 @@ impl Device {
         &self.card
     }
 
+    /// What is kept on the card for volumes, bytes.
+    pub fn kept_bytes(&self) -> usize {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).kept.bytes()
+    }
+
+    /// Forgets what is kept for volumes and gives free memory back to the driver. Waits for the job that has the card.
+    pub fn empty(&self) {
+        while self.session().make_room() {}
+    }
+
     /// Takes the card for one job, waiting for another to be through: constants and kept volumes are the job's until
     /// the session is dropped.
-    pub fn session(&self) -> Session<'_> {
-        Session { device: self, state: self.state.lock().unwrap_or_else(PoisonError::into_inner) }
+    pub fn session(&self) -> CardLock<'_> {
+        CardLock { device: self, state: self.state.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 }
 
@@ -210,7 +229,7 @@ impl Arg {
     }
 }
 
-/// A size or index as a C `int`: exact for what was checked with [`Session::fits_int`].
+/// A size or index as a C `int`: exact for what was checked with [`CardLock::fits_int`].
 pub fn int(value: usize) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
 }
@@ -223,12 +242,12 @@ impl<T> From<&Buffer<T>> for Arg {
 
 /// A job's hold on a card: allocates, copies, launches. Everything is queued on one stream, in order; only what hands
 /// numbers to the host waits.
-pub struct Session<'a> {
+pub struct CardLock<'a> {
     pub(super) device: &'a Device,
     state: MutexGuard<'a, State>,
 }
 
-impl Deref for Session<'_> {
+impl Deref for CardLock<'_> {
     type Target = Card;
 
     fn deref(&self) -> &Card {
@@ -236,7 +255,7 @@ impl Deref for Session<'_> {
     }
 }
 
-impl Session<'_> {
+impl CardLock<'_> {
     pub(super) fn failed(&self, doing: &str) -> impl FnOnce(DriverError) -> CudaError + use<> {
         let (device, doing) = (self.device.card.to_string(), doing.to_owned());
         move |error| CudaError::failed(&device, &doing, error)
@@ -251,8 +270,13 @@ impl Session<'_> {
     }
 
     /// Where downloads land first; put it back when done.
-    pub(super) fn staging(&mut self) -> &mut super::landing::Staging {
+    pub(super) fn staging(&mut self) -> &mut super::staging::Staging {
         &mut self.state.staging
+    }
+
+    /// Layouts of launches found for this card.
+    pub(super) fn layouts(&mut self) -> &mut HashMap<Class, Launch> {
+        &mut self.state.layouts
     }
 
     /// Memory for so many values, which hold anything. Where the card is full, what was kept longest without use makes

@@ -1,10 +1,10 @@
 //! Copies from a card: they come into the landing, and threads take them out as they come.
 
-use super::device::Session;
+use super::device::CardLock;
 use super::error::CudaError;
-use super::landing::{LEAST_PART_BYTES, Landing, Said, in_order};
 use super::memory::Buffer;
-use super::pages::Room;
+use super::pages::HostBuffer;
+use super::staging::{LEAST_PART_BYTES, Said, StagingBuffer, in_order};
 use super::transfer::Milestone;
 use bytemuck::Pod;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, result};
@@ -20,7 +20,7 @@ const TURN_PART_BYTES: usize = 1 << 20;
 /// What a thread is worth waking for.
 const THREAD_BYTES: usize = 1 << 20;
 
-impl Session<'_> {
+impl CardLock<'_> {
     /// The values of a buffer, once everything queued before is done.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Session<'_> {
         soon: Option<Milestone>,
         meanwhile: impl FnOnce(&Self) -> Result<R, CudaError>,
     ) -> Result<(Vec<T>, R), CudaError> {
-        let room = Room::Later(buffer.count());
+        let room = HostBuffer::Later(buffer.count());
         let (values, _, done) = self.read_staged(buffer, room, &|_| (), soon, meanwhile)?;
         Ok((values, done))
     }
@@ -52,7 +52,7 @@ impl Session<'_> {
     pub fn download_seen<T: Pod + Send + Sync, S: Send>(
         &mut self,
         buffer: &Buffer<T>,
-        room: Room<T>,
+        room: HostBuffer<T>,
         see: impl Fn(&[T]) -> S + Sync,
     ) -> Result<(Vec<T>, Vec<S>), CudaError> {
         let see = |piece: &[u8]| see(bytemuck::cast_slice(piece));
@@ -63,7 +63,7 @@ impl Session<'_> {
     fn read_staged<T: Pod + Send + Sync, S: Send, R>(
         &mut self,
         buffer: &Buffer<T>,
-        room: Room<T>,
+        room: HostBuffer<T>,
         see: &(impl Fn(&[u8]) -> S + Sync),
         soon: Option<Milestone>,
         meanwhile: impl FnOnce(&Self) -> Result<R, CudaError>,
@@ -83,8 +83,8 @@ impl Session<'_> {
     fn read_pieces<T: Pod + Send + Sync, S: Send, R>(
         &mut self,
         buffer: &Buffer<T>,
-        landing: &mut Landing,
-        room: Room<T>,
+        landing: &mut StagingBuffer,
+        room: HostBuffer<T>,
         see: &(impl Fn(&[u8]) -> S + Sync),
         soon: Option<Milestone>,
         meanwhile: impl FnOnce(&Self) -> Result<R, CudaError>,

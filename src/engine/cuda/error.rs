@@ -1,6 +1,8 @@
 //! What can go wrong on a card. The jobs' callers turn every one of these into an answer of the CPU with a notice.
 
-use crate::engine::Stopped;
+use crate::engine::Cancelled;
+use crate::engine::jobs::cccs::DoseError;
+use crate::engine::jobs::gamma::GammaError;
 use cudarc::driver::{DriverError, sys::CUresult};
 use thiserror::Error;
 
@@ -31,13 +33,49 @@ pub enum CudaError {
     #[error("kernel {kernel} is not called as it is declared: {what}; this is a bug, please report it")]
     Call { kernel: String, what: String },
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Cancelled(#[from] Cancelled),
 }
 
 impl CudaError {
     /// What the driver said of a call.
     pub(super) fn failed(device: &str, doing: &str, error: DriverError) -> Self {
         Self::Failed { device: device.to_owned(), doing: doing.to_owned(), code: words(error) }
+    }
+}
+
+/// Why a card gave no answer to a job that fails with `E` on every device.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure<E> {
+    /// No device has one: the request is at fault, or it was cancelled.
+    Job(E),
+    /// The card is at fault: the CPU has one.
+    Card(CudaError),
+}
+
+impl<E: From<Cancelled>> From<CudaError> for Failure<E> {
+    fn from(error: CudaError) -> Self {
+        match error {
+            CudaError::Cancelled(stopped) => Self::Job(stopped.into()),
+            other => Self::Card(other),
+        }
+    }
+}
+
+impl<E: From<Cancelled>> From<Cancelled> for Failure<E> {
+    fn from(stopped: Cancelled) -> Self {
+        Self::Job(stopped.into())
+    }
+}
+
+impl From<DoseError> for Failure<DoseError> {
+    fn from(error: DoseError) -> Self {
+        Self::Job(error)
+    }
+}
+
+impl From<GammaError> for Failure<GammaError> {
+    fn from(error: GammaError) -> Self {
+        Self::Job(error)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Gamma on a card (`kernels/gamma.cu`): the points of each step of the search together, as Gu 2010 has its like points together.
 
-use super::device::{Arg, Device, Session, Shape, int};
-use super::error::CudaError;
+use super::device::{Arg, CardLock, Device, Shape, int};
+use super::error::{CudaError, Failure};
 use super::memory::{Buffer, Key, Resident};
-use super::pages::Room;
+use super::pages::HostBuffer;
 use crate::case::Receipt;
-use crate::engine::Watch;
-use crate::engine::gamma::{
+use crate::engine::JobControl;
+use crate::engine::jobs::gamma::{
     Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Locate,
     Method, ROUNDING, look, paper, remember, select,
 };
@@ -14,7 +14,6 @@ use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
 use std::sync::Arc;
 use std::time::Instant;
-use thiserror::Error;
 
 /// Threads of a block of the search, and the most blocks of a launch: each takes several points in turn.
 const THREADS: u32 = 128;
@@ -29,25 +28,6 @@ const LISTED: usize = 1024;
 const RANGED: u32 = 12;
 /// `BINS` of the kernels.
 const BINS: usize = 256;
-
-/// Why a card has no answer.
-#[derive(Debug, Error)]
-pub enum Failure {
-    /// No device would have one.
-    #[error(transparent)]
-    Gamma(#[from] GammaError),
-    #[error(transparent)]
-    Card(CudaError),
-}
-
-impl From<CudaError> for Failure {
-    fn from(error: CudaError) -> Self {
-        match error {
-            CudaError::Stopped(stopped) => Self::Gamma(stopped.into()),
-            other => Self::Card(other),
-        }
-    }
-}
 
 /// `struct Pair` of the kernels, field for field.
 #[repr(C)]
@@ -87,7 +67,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn room(session: &mut Session<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
+    fn room(session: &mut CardLock<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
         Ok(Self { range: session.alloc(voxels)?, quads: session.alloc(if flat { 0 } else { voxels })? })
     }
 
@@ -110,16 +90,20 @@ impl Resident for Cells {
 ///
 /// # Errors
 /// [`Failure`].
-pub fn gamma(request: &GammaRequest, device: &Device, watch: &Watch) -> Result<GammaResult, Failure> {
+pub fn gamma(
+    request: &GammaRequest,
+    device: &Device,
+    control: &JobControl,
+) -> Result<GammaResult, Failure<GammaError>> {
     let start = Instant::now();
     let layers = Layers::new(request)?;
     let mut session = device.session();
-    watch.check().map_err(GammaError::from)?;
+    control.check().map_err(GammaError::from)?;
     let mut clock = session.clock()?;
     // With an upload to wait for, the system has the time to find pages for the answer meanwhile.
     let voxels = request.reference.data().len();
     let waits = !(session.holds(&request.reference) && session.holds(&layers.values));
-    let mut room = waits.then(|| Room::begin(voxels));
+    let mut room = waits.then(|| HostBuffer::begin(voxels));
     let doses = Doses::upload(&mut session, request, &layers)?;
     let checked = request.check()?;
     // Where all voxels may be points the card finds those over the threshold itself.
@@ -136,15 +120,15 @@ pub fn gamma(request: &GammaRequest, device: &Device, watch: &Watch) -> Result<G
     clock.mark(&session, "prepare")?;
     let mut found = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
-        watch.check().map_err(GammaError::from)?;
+        control.check().map_err(GammaError::from)?;
         work.queue_search(&mut session, request, checked, &layers, criterion)?;
         clock.mark(&session, "search")?;
-        let room = room.take().unwrap_or(Room::Later(voxels));
+        let room = room.take().unwrap_or(HostBuffer::Later(voxels));
         let (gamma, counts) = session.download_seen(&work.gamma, room, Counts::of_part)?;
         clock.mark(&session, "download")?;
         let gamma = Volume::new(Arc::clone(request.reference.grid()), gamma);
         found.push(GammaMap::counted(*criterion, gamma, counts.into_iter().sum()));
-        watch.report((n + 1) as f32 / request.criteria.len() as f32);
+        control.report((n + 1) as f32 / request.criteria.len() as f32);
     }
     let mut phases_ms = clock.finish(&session)?;
     drop(session);
@@ -174,7 +158,11 @@ struct Doses {
 }
 
 impl Doses {
-    fn upload(session: &mut Session<'_>, request: &GammaRequest, layers: &Layers) -> Result<Self, CudaError> {
+    fn upload(
+        session: &mut CardLock<'_>,
+        request: &GammaRequest,
+        layers: &Layers,
+    ) -> Result<Self, CudaError> {
         session.fits_int("a reference dose", request.reference.data().len())?;
         session.fits_int("an evaluated dose", layers.values.data().len())?;
         // Both doses are looked at while they pass.
@@ -214,7 +202,7 @@ struct Work {
 
 impl Work {
     fn new(
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         request: &GammaRequest,
         layers: &Layers,
         doses: Doses,
@@ -269,7 +257,7 @@ impl Work {
     /// Queues the list of points, and what stands where there is none.
     fn queue_list(
         &self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         request: &GammaRequest,
         checked: Checked,
     ) -> Result<(), CudaError> {
@@ -295,7 +283,7 @@ impl Work {
     }
 
     /// Queues what makes the cells, where they are not kept.
-    fn queue_cells(&mut self, session: &mut Session<'_>) -> Result<(), CudaError> {
+    fn queue_cells(&mut self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
         if self.made {
             return Ok(());
         }
@@ -311,14 +299,14 @@ impl Work {
     }
 
     /// What makes the cells has been queued.
-    fn keep_cells(&mut self, session: &mut Session<'_>) {
+    fn keep_cells(&mut self, session: &mut CardLock<'_>) {
         session.keep(self.cells_key, Arc::clone(&self.cells));
         self.made = true;
     }
 
     fn queue_search(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         request: &GammaRequest,
         checked: Checked,
         layers: &Layers,
@@ -393,7 +381,7 @@ impl Work {
         shape
     }
 
-    fn queue_plane(&self, session: &mut Session<'_>, limits: &Limits) -> Result<(), CudaError> {
+    fn queue_plane(&self, session: &mut CardLock<'_>, limits: &Limits) -> Result<(), CudaError> {
         let args = [
             Arg::value(&self.pair),
             Arg::value(limits),
@@ -412,7 +400,7 @@ impl Work {
     /// The search of the paper.
     fn queue_paper(
         &self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         limits: &Limits,
         by_difference: bool,
         offsets: &Buffer<paper::Offset>,
@@ -430,7 +418,7 @@ impl Work {
     }
 
     /// The list by dose difference.
-    fn sorted(&self, session: &mut Session<'_>, limits: &Limits) -> Result<Buffer<u32>, CudaError> {
+    fn sorted(&self, session: &mut CardLock<'_>, limits: &Limits) -> Result<Buffer<u32>, CudaError> {
         let bins: Buffer<i32> = session.alloc(BINS)?;
         session.fill(&bins, 0)?;
         let sorted = session.alloc(self.list.count())?;

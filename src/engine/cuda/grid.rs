@@ -1,7 +1,7 @@
 //! A grid as `kernels/walk.cuh` walks it.
 
 use super::device::int;
-use crate::engine::drr::Image;
+use crate::engine::jobs::drr::Image;
 use crate::geometry::Grid;
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;

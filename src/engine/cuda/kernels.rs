@@ -65,10 +65,13 @@ mod tests {
     #[test]
     fn the_path_kernels_are_called_as_declared() {
         let ptx = ptx("path").unwrap();
-        assert_eq!(signature(ptx, "path_step"), Some(vec![size_of::<super::super::path::Rays>(), 8, 8]));
+        assert_eq!(
+            signature(ptx, "path_step"),
+            Some(vec![size_of::<crate::engine::cuda::path::Rays>(), 8, 8])
+        );
         assert_eq!(
             signature(ptx, "path_columns"),
-            Some(vec![size_of::<super::super::path::Rays>(), 8, 4, 8])
+            Some(vec![size_of::<crate::engine::cuda::path::Rays>(), 8, 4, 8])
         );
         assert_eq!(signature(ptx, "path_edges"), Some(vec![8, 4, 4, 4, 8]));
         assert_eq!(signature(ptx, "path_matter"), Some(vec![8, 4, 4, 4, 8]));
@@ -79,7 +82,7 @@ mod tests {
     #[test]
     fn the_slopes_kernels_are_called_as_declared() {
         let ptx = ptx("slopes").unwrap();
-        let scene = size_of::<super::super::slopes::CardScene>();
+        let scene = size_of::<crate::engine::cuda::slopes::CardScene>();
         assert_eq!(signature(ptx, "slopes_integrals"), Some(vec![scene, 8, 8, 8, 8]));
         assert_eq!(signature(ptx, "slopes_with"), Some(vec![scene, 8, 8, 8, 8, 8]));
         assert_eq!(signature(ptx, "slopes_sums"), Some(vec![8, 4, 8, 8, 4, 8]));
@@ -88,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_drr_kernels_are_called_as_declared() {
-        use super::super::drr::{CardImage, CardPlanes, CardSpace, Wanted};
+        use crate::engine::cuda::drr::{CardImage, CardPlanes, CardSpace, Wanted};
         let ptx = ptx("drr").unwrap();
         let [space, wanted] = [size_of::<CardSpace>(), size_of::<Wanted>()];
         assert_eq!((space, wanted, size_of::<CardImage>()), (96, 24, 96));
@@ -99,7 +102,7 @@ mod tests {
                 assert_eq!(signature(ptx, &name), Some(vec![space, wanted, 8, 8, planes, 8, 8, 8]), "{name}");
             }
         }
-        let grid = size_of::<super::super::grid::WalkGrid>();
+        let grid = size_of::<crate::engine::cuda::grid::WalkGrid>();
         assert_eq!(signature(ptx, "drr_exact"), Some(vec![grid, space, wanted, 8, 8, 8, 8]));
     }
 }

@@ -1,9 +1,9 @@
 //! Mutual information and rank correlation of DRRs that are on a card (`kernels/likeness.cu`).
 
-use super::device::{Arg, Session, Shape};
+use super::device::{Arg, CardLock, Shape};
 use super::error::CudaError;
 use super::memory::Buffer;
-use crate::engine::slopes::{BINS, Information, Rank};
+use crate::engine::jobs::slopes::{BINS, Information, Rank};
 
 /// Threads that share a pixel's rank, and those of a block, as in the kernels.
 const LANES: usize = 8;
@@ -26,13 +26,13 @@ enum Form {
 }
 
 impl Likeness {
-    pub fn information(session: &mut Session<'_>, views: &[&Information]) -> Result<Self, CudaError> {
+    pub fn information(session: &mut CardLock<'_>, views: &[&Information]) -> Result<Self, CudaError> {
         let (ranges, most) = ranges(session, views.iter().map(|view| view.fixed().len()))?;
         let fixed: Vec<f32> = views.iter().flat_map(|view| view.fixed()).copied().collect();
         Ok(Self { views: ranges, most, form: Form::Information(session.upload(&fixed)?) })
     }
 
-    pub fn rank(session: &mut Session<'_>, views: &[&Rank]) -> Result<Self, CudaError> {
+    pub fn rank(session: &mut CardLock<'_>, views: &[&Rank]) -> Result<Self, CudaError> {
         let (ranges, most) = ranges(session, views.iter().map(|view| view.fixed().len()))?;
         let fixed: Vec<i32> = views.iter().flat_map(|view| view.fixed()).copied().collect();
         let own = views.iter().map(|&view| view.clone()).collect();
@@ -42,7 +42,7 @@ impl Likeness {
     /// The measure of each view at each pose, view after view, pose after pose; `None` where it is undefined.
     pub fn values(
         &self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         integrals: &Buffer<f32>,
         rays: i32,
         poses: usize,
@@ -80,7 +80,7 @@ impl Likeness {
 
 /// Where views of so many rays each begin and end, on the card, and the rays of the largest.
 fn ranges(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     counts: impl Iterator<Item = usize> + Clone,
 ) -> Result<(Buffer<[u32; 2]>, usize), CudaError> {
     let most = counts.clone().max().unwrap_or(0);

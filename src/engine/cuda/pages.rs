@@ -13,14 +13,14 @@ const LARGE_PAGE_BYTES: usize = 2 << 20;
 const FINDING: usize = 3;
 
 /// Host memory for a download.
-pub enum Room<T> {
+pub enum HostBuffer<T> {
     /// Zeros whose pages are found when the download is queued, while the card still works.
     Later(usize),
     /// ... which threads of their own find.
     Coming(usize, JoinHandle<Vec<T>>),
 }
 
-impl<T: Pod + Send> Room<T> {
+impl<T: Pod + Send> HostBuffer<T> {
     /// Has the pages of so many values found while the caller does other things.
     pub fn begin(count: usize) -> Self {
         let find = move || {

@@ -1,12 +1,12 @@
 //! Radiological depth on a card (de Greef 2009; `kernels/path.cu`).
 
-use super::device::{Arg, Device, Session, Shape, int};
+use super::device::{Arg, CardLock, Device, Shape, int};
 use super::error::CudaError;
 use super::grid::{Exact, Frame, WalkGrid};
 use super::memory::{Buffer, Resident};
 use crate::case::Receipt;
-use crate::engine::Watch;
-use crate::engine::path::{DepthMap, PathRequest};
+use crate::engine::JobControl;
+use crate::engine::jobs::path::{DepthMap, PathRequest};
 use crate::geometry::{Grid, Volume};
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
@@ -38,10 +38,10 @@ pub type Phases = Vec<(String, f64)>;
 ///
 /// # Errors
 /// [`CudaError`]; cancelled among them.
-pub fn trace(request: &PathRequest, device: &Device, watch: &Watch) -> Result<DepthMap, CudaError> {
+pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Result<DepthMap, CudaError> {
     let PathRequest { density, source_mm, targets } = request;
     let (depth, phases_ms) =
-        radiological_depth_at(device, density, *source_mm, targets, Way::default(), watch)?;
+        radiological_depth_at(device, density, *source_mm, targets, Way::default(), control)?;
     let receipt = Receipt {
         job: "path".to_owned(),
         digest: request.digest(),
@@ -64,20 +64,20 @@ pub fn radiological_depth_at(
     source_mm: DVec3,
     targets: &Arc<Grid>,
     way: Way,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<(Volume<f32>, Phases), CudaError> {
     let mut session = device.session();
-    watch.check()?;
+    control.check()?;
     let mut clock = session.clock()?;
     let work = Work::prepare(&mut session, density, source_mm, targets, way)?;
     clock.mark(&session, "upload")?;
-    watch.check()?;
+    control.check()?;
     work.queue(&mut session)?;
     clock.mark(&session, "trace")?;
     let depth = session.download(&work.depth_mm)?;
     clock.mark(&session, "download")?;
     let phases = clock.finish(&session)?;
-    watch.report(1.0);
+    control.report(1.0);
     Ok((Volume::new(targets.clone(), depth), phases))
 }
 
@@ -157,7 +157,7 @@ impl Work {
     /// # Errors
     /// [`CudaError`].
     pub fn prepare(
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         density: &Volume<f32>,
         source_mm: DVec3,
         targets: &Grid,
@@ -175,13 +175,13 @@ impl Work {
         let rays = match &matter.0 {
             Some((part, highest)) if way == Way::Columns && steep(&frame, source_mm, targets) => {
                 let name = if swapped { "edges along x" } else { "edges along y" };
-                let make = |session: &mut Session<'_>| edges(session, density, swapped, *highest);
+                let make = |session: &mut CardLock<'_>| edges(session, density, swapped, *highest);
                 let edges = session.kept((density.id(), name), make)?;
                 Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), Source::Edges(edges)))
             }
             Some((part, _)) => {
                 let name = if swapped { "density, x and y exchanged" } else { "density" };
-                let make = |session: &mut Session<'_>| oriented(session, density, swapped).map(Density);
+                let make = |session: &mut CardLock<'_>| oriented(session, density, swapped).map(Density);
                 let density = session.kept((density.id(), name), make)?;
                 Some((rays(&frame, part, ny, source_mm, targets), Source::Density(density)))
             }
@@ -196,7 +196,7 @@ impl Work {
     ///
     /// # Errors
     /// [`CudaError`].
-    pub fn queue(&self, session: &mut Session<'_>) -> Result<(), CudaError> {
+    pub fn queue(&self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
         let Some((rays, source)) = &self.rays else { return session.fill(&self.depth_mm, 0) };
         session.set_constant("path", "plane_edges_mm", &self.plane_edges_mm)?;
         session.set_constant("path", "target_planes_mm", &self.target_planes_mm)?;
@@ -252,7 +252,7 @@ fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], rows: usize, source_mm: DVe
 }
 
 /// Finds where a density holds anything.
-fn matter(session: &mut Session<'_>, density: &Volume<f32>) -> Result<Matter, CudaError> {
+fn matter(session: &mut CardLock<'_>, density: &Volume<f32>) -> Result<Matter, CudaError> {
     let values = session.uploaded(density)?;
     let found = session.upload(&[i32::MAX, i32::MAX, i32::MAX, 0, 0, 0, 0])?;
     let [nx, ny, nz] = density.grid().size();
@@ -268,7 +268,7 @@ fn matter(session: &mut Session<'_>, density: &Volume<f32>) -> Result<Matter, Cu
 
 /// A copy in which what is no finite number is air, x and y exchanged where asked.
 fn oriented(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     density: &Volume<f32>,
     swapped: bool,
 ) -> Result<Buffer<f32>, CudaError> {
@@ -284,7 +284,7 @@ fn oriented(
 }
 
 fn edges(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     density: &Volume<f32>,
     swapped: bool,
     highest: f32,

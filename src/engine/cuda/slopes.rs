@@ -1,13 +1,13 @@
 //! DRRs with derivatives by pose, and what compares them with X-rays, on a card (`kernels/slopes.cu`, `likeness.cu`): a
 //! generation of poses in one launch, pictures that never leave the card.
 
-use super::device::{Arg, Device, Session, Shape, int};
+use super::device::{Arg, CardLock, Device, Shape, int};
 use super::error::CudaError;
 use super::likeness::Likeness;
 use super::memory::Buffer;
 use crate::case::Pose;
-use crate::engine::Watch;
-use crate::engine::slopes::{AXES, Compared, Features, Level, PRODUCTS, Shot, Sums};
+use crate::engine::JobControl;
+use crate::engine::jobs::slopes::{AXES, Compared, Features, Level, PRODUCTS, Shot, Sums};
 use crate::geometry::Projection;
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
@@ -110,7 +110,7 @@ impl Work {
             pixels.extend(of.iter().map(|n| [view as u16, (n % columns) as u16, (n / columns) as u16, 0]));
         }
         session.fits_int("a list of rays", pixels.len() * LANES)?;
-        let upload = |session: &mut Session<'_>| session.upload(level.values());
+        let upload = |session: &mut CardLock<'_>| session.upload(level.values());
         let values = match level.key() {
             Some(key) => session.kept(key, upload)?,
             None => Arc::new(upload(&mut session)?),
@@ -147,8 +147,13 @@ impl Work {
     ///
     /// # Errors
     /// [`CudaError`]; cancelled among them.
-    pub fn integrals(&self, device: &Device, poses: &[Pose], watch: &Watch) -> Result<Vec<f32>, CudaError> {
-        watch.check()?;
+    pub fn integrals(
+        &self,
+        device: &Device,
+        poses: &[Pose],
+        control: &JobControl,
+    ) -> Result<Vec<f32>, CudaError> {
+        control.check()?;
         let mut session = device.session();
         let integrals = self.queue_integrals(&mut session, poses)?;
         session.download(&integrals)
@@ -163,9 +168,9 @@ impl Work {
         &self,
         device: &Device,
         poses: &[Pose],
-        watch: &Watch,
+        control: &JobControl,
     ) -> Result<Vec<Option<f64>>, CudaError> {
-        watch.check()?;
+        control.check()?;
         let Some(OnCard::Likeness(likeness)) = &self.compared else { return Ok(Vec::new()) };
         let mut session = device.session();
         let integrals = self.queue_integrals(&mut session, poses)?;
@@ -176,8 +181,13 @@ impl Work {
     ///
     /// # Errors
     /// [`CudaError`]; cancelled among them.
-    pub fn sums(&self, device: &Device, poses: &[Pose], watch: &Watch) -> Result<Vec<Sums>, CudaError> {
-        watch.check()?;
+    pub fn sums(
+        &self,
+        device: &Device,
+        poses: &[Pose],
+        control: &JobControl,
+    ) -> Result<Vec<Sums>, CudaError> {
+        control.check()?;
         let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
         let mut session = device.session();
         let integrals = self.queue_integrals(&mut session, poses)?;
@@ -203,8 +213,13 @@ impl Work {
     ///
     /// # Errors
     /// [`CudaError`]; cancelled among them.
-    pub fn products(&self, device: &Device, pose: &Pose, watch: &Watch) -> Result<Vec<Sums>, CudaError> {
-        watch.check()?;
+    pub fn products(
+        &self,
+        device: &Device,
+        pose: &Pose,
+        control: &JobControl,
+    ) -> Result<Vec<Sums>, CudaError> {
+        control.check()?;
         let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
         let mut session = device.session();
         let mut shots = Vec::new();
@@ -241,7 +256,7 @@ impl Work {
         Ok(groups.map(|(parts, &n)| Sums::of_products(n, &added(parts))).collect())
     }
 
-    fn queue_integrals(&self, session: &mut Session<'_>, poses: &[Pose]) -> Result<Buffer<f32>, CudaError> {
+    fn queue_integrals(&self, session: &mut CardLock<'_>, poses: &[Pose]) -> Result<Buffer<f32>, CudaError> {
         let shot = |pose: &Pose, p: &Projection| CardShot::from(&self.level.shot(p, pose, self.centre_mm));
         let shots: Vec<CardShot> =
             poses.iter().flat_map(|pose| self.projections.iter().map(move |p| shot(pose, p))).collect();
@@ -264,7 +279,7 @@ impl Work {
 }
 
 impl Correlation {
-    fn upload(session: &mut Session<'_>, features: &Features) -> Result<Self, CudaError> {
+    fn upload(session: &mut CardLock<'_>, features: &Features) -> Result<Self, CudaError> {
         let one = |n: usize| CardFeature {
             plus: features.plus[n],
             minus: features.minus.get(n).copied().unwrap_or(features.plus[n]),

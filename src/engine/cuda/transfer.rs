@@ -1,9 +1,9 @@
 //! Copies to a card and on it, and the time things take there.
 
-use super::device::Session;
+use super::device::CardLock;
 use super::error::CudaError;
-use super::landing::{Landing, Said, in_order};
 use super::memory::Buffer;
+use super::staging::{Said, StagingBuffer, in_order};
 use crate::geometry::Volume;
 use bytemuck::Pod;
 use cudarc::driver::{CudaEvent, DriverError, result, sys::CUevent_flags};
@@ -21,7 +21,7 @@ const STAGED_BYTES: usize = 2 << 20;
 /// What volumes are kept under.
 const VOLUME: &str = "the volume";
 
-impl Session<'_> {
+impl CardLock<'_> {
     /// The values of a volume on the card, copied there once for its identity.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Session<'_> {
     fn write_pieces<S: Send>(
         &mut self,
         pieces: &[(u64, &[u8])],
-        landing: &mut Landing,
+        landing: &mut StagingBuffer,
         see: &(impl Fn(&[u8]) -> S + Sync),
     ) -> Result<Vec<S>, CudaError> {
         let (context, stream) = (self.context().clone(), self.stream().clone());
@@ -255,7 +255,7 @@ impl Clock {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn mark(&mut self, session: &Session<'_>, phase: &str) -> Result<(), CudaError> {
+    pub fn mark(&mut self, session: &CardLock<'_>, phase: &str) -> Result<(), CudaError> {
         self.marks.push((phase.to_owned(), session.event()?));
         Ok(())
     }
@@ -264,7 +264,7 @@ impl Clock {
     ///
     /// # Errors
     /// What the driver says of the work timed.
-    pub fn finish(self, session: &Session<'_>) -> Result<Vec<(String, f64)>, CudaError> {
+    pub fn finish(self, session: &CardLock<'_>) -> Result<Vec<(String, f64)>, CudaError> {
         let mut from = &self.start;
         let mut phases = Vec::with_capacity(self.marks.len());
         for (phase, until) in &self.marks {

@@ -1,77 +1,134 @@
-//! Collapsed cone: phantoms and fields of every kind, a card against the CPU.
+//! Collapsed cone: phantoms and fields of every kind, a card against the CPU, and both against the plain reference.
 
 use super::{Row, differences};
 use crate::case::{Beam, Jaws};
 use crate::engine::bench::degreef::Random;
-use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Walk};
-use crate::engine::cuda::{CudaError, cccs::Failure};
+use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal};
+use crate::engine::cuda::{CudaError, Failure};
 use crate::engine::phantom::patient;
-use crate::engine::{Compute, Watch, cpu, cuda};
+use crate::engine::{Compute, JobControl, cpu, cuda, reference};
 use crate::geometry::Grid;
-use crate::physics::{Machine, Material, Patient};
+use crate::physics::{Calibration, Machine, Material, Patient};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
 
 /// Of the greatest dose, percent.
 const TOLERANCE: f64 = 0.1;
+/// ... of the plain reference, in the worst voxel of small cases: next to air and bone, where few lines tell.
+const OF_REFERENCE: f64 = 1.5;
 
 struct Case {
     name: String,
     request: DoseRequest,
 }
 
-pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
-    let cases = match cases() {
-        Ok(cases) => cases,
-        Err(why) => return Err(CudaError::Call { kernel: "cccs".to_owned(), what: why.to_string() }),
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+    let failed = |why: Box<dyn std::error::Error>| CudaError::Call {
+        kernel: "cccs".to_owned(),
+        what: why.to_string(),
     };
+    let cases = cases().map_err(failed)?;
     let mut rows = Vec::with_capacity(cases.len());
     for case in &cases {
-        watch.check()?;
+        control.check()?;
         // The CPU is the reference: it is only looked at for its repeating itself, once.
         if matches!(device, Compute::Cuda(_)) || rows.is_empty() {
-            rows.push(compare(case, Walk::Lattice, device, watch)?);
+            rows.push(compare(case, Traversal::Lattice, device, control)?);
         }
+    }
+    for case in &small_cases().map_err(failed)? {
+        control.check()?;
+        rows.push(judge(case, device, control)?);
     }
     // Lines that find their own way need the card's time, not the CPU's: two cases do.
     if let (Compute::Cuda(_), [water, .., last]) = (device, &cases[..]) {
-        for walk in [Walk::Original, Walk::Nc] {
-            rows.push(compare(water, walk, device, watch)?);
-            rows.push(compare(last, walk, device, watch)?);
+        for walk in [Traversal::Original, Traversal::BranchFree] {
+            rows.push(compare(water, walk, device, control)?);
+            rows.push(compare(last, walk, device, control)?);
         }
     }
     Ok(rows)
 }
 
-fn compare(case: &Case, walk: Walk, device: &Compute, watch: &Watch) -> Result<Row, CudaError> {
-    let want = cpu::cccs::beam_dose(&case.request, watch).map_err(Failure::from);
+/// A dose beside that of the CPU.
+fn compare(case: &Case, walk: Traversal, device: &Compute, control: &JobControl) -> Result<Row, CudaError> {
+    let want = cpu::cccs::beam_dose(&case.request, control);
+    let want = want.map(|dose| dose.gy.data().iter().map(|gy| f64::from(*gy)).collect());
+    beside(want, ("CPU", TOLERANCE), case, walk, device, control)
+}
+
+/// A dose beside that of the plain reference, by as many lines as leave nothing of the lattice's own to speak of.
+fn judge(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, CudaError> {
+    const LINES: usize = 3;
+    let want = reference::cccs::beam_dose(&case.request, LINES, control);
+    beside(want, ("reference", OF_REFERENCE), case, Traversal::Lattice, device, control)
+}
+
+fn beside(
+    want: Result<Vec<f64>, DoseError>,
+    (against, tolerance): (&'static str, f64),
+    case: &Case,
+    walk: Traversal,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<Row, CudaError> {
     let run = || match device {
-        Compute::Cpu => cpu::cccs::beam_dose(&case.request, watch).map_err(Failure::from),
-        Compute::Cuda(card) => cuda::cccs::beam_dose_by(walk, &case.request, card, watch),
+        Compute::Cpu => cpu::cccs::beam_dose(&case.request, control).map_err(Failure::from),
+        Compute::Cuda(card) => cuda::cccs::beam_dose_by(walk, &case.request, card, control),
     };
     let row = |worst: f64, mean: f64, repeats: bool| Row {
         job: "cccs",
         case: case.name.clone(),
         device: device.to_string(),
-        way: if walk == Walk::Lattice { case.request.quality.word() } else { walk.word() },
-        against: "CPU",
+        way: if walk == Traversal::Lattice { case.request.quality.word() } else { walk.word() },
+        against,
         worst,
         mean,
-        tolerance: TOLERANCE,
+        tolerance,
         unit: "%",
         repeats,
     };
-    let answers = want.and_then(|want| Ok((want, run()?, run()?)));
+    let answers = want.map_err(Failure::from).and_then(|want| Ok((want, run()?, run()?)));
     let (want, got, again) = match answers {
         Ok(answers) => answers,
         Err(Failure::Card(error)) => return Err(error),
-        Err(Failure::Dose(_)) => return Ok(row(f64::INFINITY, f64::INFINITY, false)),
+        Err(Failure::Job(_)) => return Ok(row(f64::INFINITY, f64::INFINITY, false)),
     };
-    let reference: Vec<f64> = want.gy.data().iter().map(|gy| f64::from(*gy)).collect();
-    let most = reference.iter().copied().fold(0.0, f64::max);
-    let (worst, mean) = differences(got.gy.data(), &reference);
+    let most = want.iter().copied().fold(0.0, f64::max);
+    let (worst, mean) = differences(got.gy.data(), &want);
     let bits = |dose: &BeamDose| dose.gy.data().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
     Ok(row(100.0 * worst / most, 100.0 * mean / most, bits(&got) == bits(&again)))
+}
+
+/// Small ones, of a machine without calibration: the reference has none.
+fn small_cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
+    let machine = (*Machine::resolve("generic-6mv")?).clone();
+    let machine = Arc::new(Machine { calibration: Calibration::PhotonFluence, ..machine });
+    let slab = |p: DVec3| if p.y.abs() < 15.0 { (0.26, Material::Lung) } else { (1.0, Material::Water) };
+    let bone_and_air = |p: DVec3| match p {
+        p if p.distance(DVec3::new(8.0, -10.0, 0.0)) < 12.0 => (1.8, Material::CorticalBone),
+        p if p.distance(DVec3::new(-10.0, 8.0, 4.0)) < 9.0 => (0.0012, Material::Air),
+        _ => (1.0, Material::Water),
+    };
+    type Of<'a> = &'a dyn Fn(DVec3) -> (f32, Material);
+    let media: [(&str, Of<'_>, f64); 3] = [
+        ("small water", &|_| (1.0, Material::Water), 0.0),
+        ("small slab of lung", &slab, 37.0),
+        ("small bone and air", &bone_and_air, 20.0),
+    ];
+    let case = |(name, of, gantry_deg): (&str, Of<'_>, f64)| {
+        let patient = patient(DVec3::new(4.0, 5.0, 4.5), [16, 14, 12], of)?;
+        let request = DoseRequest {
+            grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+            patient,
+            machine: Arc::clone(&machine),
+            beam: field(Jaws::symmetric(32.0, 28.0), gantry_deg, 0.0, 0.0),
+            quality: Quality::Full,
+            dose_to: DoseTo::Medium,
+        };
+        Ok(Case { name: name.to_owned(), request })
+    };
+    media.into_iter().map(case).collect()
 }
 
 pub(super) fn field(jaws: Jaws, gantry_deg: f64, collimator_deg: f64, couch_deg: f64) -> Beam {

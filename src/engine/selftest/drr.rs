@@ -5,8 +5,9 @@ use super::{Row, differences};
 use crate::case::Pose;
 use crate::engine::bench::degreef::Random;
 use crate::engine::cuda::{self, CudaError};
-use crate::engine::drr::{DrrError, DrrRequest, Image, Integrator, Pixels, Rays, Region, Spread};
-use crate::engine::{Compute, Watch, cpu};
+use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
+use crate::engine::jobs::drr::{Image, Rays};
+use crate::engine::{Compute, JobControl, cpu};
 use crate::geometry::{Grid, Projection, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use rayon::prelude::*;
@@ -25,7 +26,7 @@ struct Case {
     uniform: Option<f64>,
 }
 
-pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
     let mut rows = Vec::new();
     for case in cases().map_err(|why| call(&*why))? {
         for integrator in [
@@ -34,11 +35,11 @@ pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaErro
             Integrator::Trilinear { step_mm: Some(3.3) },
             Integrator::Texture { step_mm: None },
         ] {
-            watch.check()?;
+            control.check()?;
             let request = DrrRequest { integrator, ..case.request.clone() };
             let on_card = matches!(device, Compute::Cuda(_));
             if on_card || !matches!(integrator, Integrator::Texture { .. }) {
-                rows.extend(compare(&case, &request, device, watch)?);
+                rows.extend(compare(&case, &request, device, control)?);
             }
         }
     }
@@ -49,18 +50,18 @@ fn call(why: &dyn std::error::Error) -> CudaError {
     CudaError::Call { kernel: "drr".to_owned(), what: why.to_string() }
 }
 
-fn integrals(request: &DrrRequest, device: &Compute, watch: &Watch) -> Result<Vec<f32>, CudaError> {
+fn integrals(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Vec<f32>, CudaError> {
     let rays = Rays::new(request).map_err(|why| call(&why))?;
     match device {
-        Compute::Cpu => on_cpu(&rays, watch),
-        Compute::Cuda(card) => cuda::drr::integrals(&rays, card, watch).map(|(integrals, _)| integrals),
+        Compute::Cpu => on_cpu(&rays, control),
+        Compute::Cuda(card) => cuda::drr::integrals(&rays, card, control).map(|(integrals, _)| integrals),
     }
 }
 
-fn on_cpu(rays: &Rays, watch: &Watch) -> Result<Vec<f32>, CudaError> {
-    match cpu::drr::integrals(rays, watch) {
+fn on_cpu(rays: &Rays, control: &JobControl) -> Result<Vec<f32>, CudaError> {
+    match cpu::drr::integrals(rays, control) {
         Ok((integrals, _)) => Ok(integrals),
-        Err(DrrError::Stopped(stopped)) => Err(stopped.into()),
+        Err(DrrError::Cancelled(stopped)) => Err(stopped.into()),
         Err(why) => Err(call(&why)),
     }
 }
@@ -69,18 +70,18 @@ fn compare(
     case: &Case,
     request: &DrrRequest,
     device: &Compute,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Vec<Row>, CudaError> {
     let rays = Rays::new(request).map_err(|why| call(&why))?;
-    let got = integrals(request, device, watch)?;
-    let repeats = bits(&got) == bits(&integrals(request, device, watch)?)
-        && parts_are_the_whole(request, &got, device, watch)?;
+    let got = integrals(request, device, control)?;
+    let repeats = bits(&got) == bits(&integrals(request, device, control)?)
+        && parts_are_the_whole(request, &got, device, control)?;
     let exact = rays.step_mm.is_none();
     let tolerance = if rays.texture { TEXTURE } else { TOLERANCE };
     let mut wanted: Vec<(&'static str, f64, Vec<f64>)> = Vec::new();
     match device {
         Compute::Cuda(_) => {
-            let cpu = on_cpu(&rays, watch)?.iter().map(|&v| f64::from(v)).collect();
+            let cpu = on_cpu(&rays, control)?.iter().map(|&v| f64::from(v)).collect();
             wanted.push(("cpu", tolerance, cpu));
         }
         Compute::Cpu if !exact => wanted.push(("samples in f64", TOLERANCE, sampled(&rays))),
@@ -122,7 +123,7 @@ fn parts_are_the_whole(
     request: &DrrRequest,
     whole: &[f32],
     device: &Compute,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<bool, CudaError> {
     let [columns, rows] = [request.projection.columns(), request.projection.rows()];
     let region = Region { column: columns / 3, row: rows / 4, columns: columns / 2, rows: rows / 3 };
@@ -137,7 +138,7 @@ fn parts_are_the_whole(
     for (pixels, poses) in parts {
         let indices = pixels.indices(&request.projection).map_err(|why| call(&why))?;
         let part = DrrRequest { pixels, poses: request.poses[poses.clone()].to_vec(), ..request.clone() };
-        let got = integrals(&part, device, watch)?;
+        let got = integrals(&part, device, control)?;
         let image = |pose: usize| &whole[pose * columns * rows..][..columns * rows];
         let want = poses.flat_map(|pose| indices.iter().map(move |&n| image(pose)[n as usize].to_bits()));
         if !bits(&got).into_iter().eq(want) {

@@ -2,11 +2,11 @@
 
 use super::Row;
 use crate::engine::bench::degreef::Random;
-use crate::engine::cuda::{CudaError, gamma::Failure};
+use crate::engine::cuda::{CudaError, Failure};
 use crate::engine::gamma::{
     Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset,
 };
-use crate::engine::{Compute, Watch, cpu, cuda};
+use crate::engine::{Compute, JobControl, cpu, cuda};
 use crate::geometry::{Grid, GridError, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
@@ -22,19 +22,19 @@ struct Case {
     known: Option<f64>,
 }
 
-pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
     let cases = cases().map_err(|e| CudaError::Call { kernel: "gamma".to_owned(), what: e.to_string() })?;
     let mut rows = Vec::new();
     for case in &cases {
-        watch.check()?;
-        let (got, again) = match run(&case.request, device, watch).and_then(|got| {
-            let again = run(&case.request, device, watch)?;
+        control.check()?;
+        let (got, again) = match run(&case.request, device, control).and_then(|got| {
+            let again = run(&case.request, device, control)?;
             Ok((got, again))
         }) {
             Ok(both) => both,
             Err(Failure::Card(error)) => return Err(error),
-            Err(Failure::Gamma(GammaError::Stopped(stopped))) => return Err(stopped.into()),
-            Err(Failure::Gamma(_)) => {
+            Err(Failure::Job(GammaError::Cancelled(stopped))) => return Err(stopped.into()),
+            Err(Failure::Job(_)) => {
                 rows.push(row(case, device, "CPU", TOLERANCE, (f64::INFINITY, f64::INFINITY), false));
                 continue;
             }
@@ -45,23 +45,27 @@ pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaErro
             rows.push(row(case, device, "closed form", CLOSED_FORM, off, repeats));
         }
         if matches!(device, Compute::Cuda(_)) {
-            let off = match cpu::gamma::gamma(&case.request, watch) {
+            let off = match cpu::gamma::gamma(&case.request, control) {
                 Ok(want) => compare(&got, &want),
                 Err(_) => (f64::INFINITY, f64::INFINITY),
             };
             rows.push(row(case, device, "CPU", TOLERANCE, off, repeats));
         } else if case.known.is_none() {
-            let off = part_against_whole(case, &got, watch);
+            let off = part_against_whole(case, &got, control);
             rows.push(row(case, device, "a random part", 0.0, off, repeats));
         }
     }
     Ok(rows)
 }
 
-fn run(request: &GammaRequest, device: &Compute, watch: &Watch) -> Result<GammaResult, Failure> {
+fn run(
+    request: &GammaRequest,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<GammaResult, Failure<GammaError>> {
     match device {
-        Compute::Cpu => Ok(cpu::gamma::gamma(request, watch)?),
-        Compute::Cuda(card) => cuda::gamma::gamma(request, card, watch),
+        Compute::Cpu => Ok(cpu::gamma::gamma(request, control)?),
+        Compute::Cuda(card) => cuda::gamma::gamma(request, card, control),
     }
 }
 
@@ -118,10 +122,10 @@ fn compare(got: &GammaResult, want: &GammaResult) -> (f64, f64) {
 }
 
 /// A random part has the values of the whole, bit for bit.
-fn part_against_whole(case: &Case, got: &GammaResult, watch: &Watch) -> (f64, f64) {
+fn part_against_whole(case: &Case, got: &GammaResult, control: &JobControl) -> (f64, f64) {
     // Where the case is a part the whole is to be found, else a part.
     let subset = case.request.subset.is_none().then_some(Subset { count: 200, seed: 5 });
-    let Ok(other) = cpu::gamma::gamma(&GammaRequest { subset, ..case.request.clone() }, watch) else {
+    let Ok(other) = cpu::gamma::gamma(&GammaRequest { subset, ..case.request.clone() }, control) else {
         return (f64::INFINITY, f64::INFINITY);
     };
     let (part, whole) = if subset.is_some() { (&other, got) } else { (got, &other) };

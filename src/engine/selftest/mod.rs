@@ -7,11 +7,8 @@ mod mccs;
 mod path;
 mod slopes;
 
-pub use mccs::kept_in_half_space;
-pub use path::EDGES_AND_CORNERS_MM;
-
 use super::cuda::CudaError;
-use super::{Compute, Watch};
+use super::{Compute, JobControl};
 use serde::Serialize;
 
 /// A line of the table.
@@ -39,7 +36,7 @@ impl Row {
     }
 }
 
-type Test = fn(&Compute, &Watch) -> Result<Vec<Row>, CudaError>;
+type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, CudaError>;
 
 /// The jobs and their tests.
 const TESTS: [(&str, Test); 6] = [
@@ -55,13 +52,13 @@ const TESTS: [(&str, Test); 6] = [
 ///
 /// # Errors
 /// [`CudaError`] where a device gives no answer at all; cancelled among them.
-pub fn run(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
     let mut rows = Vec::new();
     for (n, (_, test)) in TESTS.iter().enumerate() {
-        watch.report(n as f32 / TESTS.len() as f32);
-        rows.extend(test(device, watch)?);
+        control.report(n as f32 / TESTS.len() as f32);
+        rows.extend(test(device, control)?);
     }
-    watch.report(1.0);
+    control.report(1.0);
     Ok(rows)
 }
 
@@ -69,8 +66,8 @@ pub fn run(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_together(cards: &[Compute], watch: &Watch) -> Result<Vec<Row>, CudaError> {
-    if cards.len() > 1 { mccs::shared_rows(cards, watch) } else { Ok(Vec::new()) }
+pub fn run_together(cards: &[Compute], control: &JobControl) -> Result<Vec<Row>, CudaError> {
+    if cards.len() > 1 { mccs::shared_rows(cards, control) } else { Ok(Vec::new()) }
 }
 
 /// Largest and mean difference of two lists of one length; a NaN on either side is infinitely wrong.
@@ -90,6 +87,8 @@ fn differences<T: Copy + Into<f64>>(got: &[T], want: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{DeviceChoice, cuda};
+    use crate::skip::{Missing, skip};
 
     #[test]
     fn differences_miss_nothing() {
@@ -99,11 +98,32 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_cpu_passes() {
-        let rows = run(&Compute::Cpu, &Watch::new()).expect("nobody cancels it");
+    fn assert_passes(rows: &[Row]) {
         assert!(rows.len() > 20, "{}", rows.len());
         let wrong: Vec<_> = rows.iter().filter(|row| !row.passes()).collect();
         assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn the_cpu_passes() {
+        assert_passes(&run(&Compute::Cpu, &JobControl::new()).expect("nobody cancels it"));
+    }
+
+    /// A driver that is there and does not work is a failure.
+    #[test]
+    fn every_card_passes() {
+        let cards = match cuda::cards() {
+            Err(error @ (CudaError::NoDriver | CudaError::NoCard)) => {
+                return skip(Missing::Card, &format!("no kernel is tested: {error}"));
+            }
+            found => found.expect("the cards of this machine"),
+        };
+        let open = |card: &cuda::Card| DeviceChoice::Cuda(card.ordinal).resolve().expect("a card that opens");
+        let cards: Vec<Compute> = cards.iter().map(open).collect();
+        for card in &cards {
+            assert_passes(&run(card, &JobControl::new()).expect("an answer"));
+        }
+        let together = run_together(&cards, &JobControl::new()).expect("an answer");
+        assert!(together.iter().all(Row::passes), "{together:#?}");
     }
 }

@@ -4,7 +4,7 @@
 use super::{Row, differences};
 use crate::engine::bench::degreef::{CASES, GEOMETRIES, Random};
 use crate::engine::cuda::{self, CudaError, path::Way};
-use crate::engine::{Compute, Watch, cpu};
+use crate::engine::{Compute, JobControl, cpu};
 use crate::geometry::walk::{self, Planes};
 use crate::geometry::{Grid, Volume};
 use glam::{DMat3, DVec3, EulerRot};
@@ -36,29 +36,29 @@ impl Case {
     }
 }
 
-pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
     let mut rows = Vec::new();
     let small = closed_forms().into_iter().chain(random_grids()).chain(edges_and_corners());
     for case in small {
-        watch.check()?;
-        rows.extend(try_case(&case, device, watch)?);
+        control.check()?;
+        rows.extend(try_case(&case, device, control)?);
     }
     if matches!(device, Compute::Cuda(_)) {
         for (geometry, case) in GEOMETRIES.iter().flat_map(|g| CASES.iter().map(move |c| (g, c))) {
-            watch.check()?;
+            control.check()?;
             let density = geometry.density(case.resampling);
             let source_mm = case.source_mm(density.grid().middle_mm());
             let name = format!("de Greef {}-{}", geometry.name, case.name);
             let case = Case { large: true, ..Case::new(name, density, source_mm, None) };
-            rows.extend(try_case(&case, device, watch)?);
+            rows.extend(try_case(&case, device, control)?);
         }
     }
     Ok(rows)
 }
 
 /// A case in every way there is on the device, against everything there is to compare with.
-fn try_case(case: &Case, device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
-    let on_cpu = || cpu::path::radiological_depth_at(&case.density, case.source_mm, &case.targets, watch);
+fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+    let on_cpu = || cpu::path::radiological_depth_at(&case.density, case.source_mm, &case.targets, control);
     let mut answers = Vec::new();
     let mut wanted = Vec::new();
     match device {
@@ -76,7 +76,7 @@ fn try_case(case: &Case, device: &Compute, watch: &Watch) -> Result<Vec<Row>, Cu
                     case.source_mm,
                     &case.targets,
                     way,
-                    watch,
+                    control,
                 )
                 .map(|(depth, _)| depth)
             };
@@ -255,7 +255,7 @@ fn random_grids() -> Vec<Case> {
 
 /// Sources (mm) from which rays to the voxels of a cube of 16 mm round the origin, 1 mm each, go along the axes, and along
 /// diagonals exactly through edges and corners.
-pub const EDGES_AND_CORNERS_MM: [[f64; 3]; 8] = [
+const EDGES_AND_CORNERS_MM: [[f64; 3]; 8] = [
     [-100.5, 0.5, 0.5],
     [0.5, 100.5, -3.5],
     [0.5, 0.5, -100.5],

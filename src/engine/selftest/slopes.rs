@@ -6,8 +6,9 @@ use crate::case::Pose;
 use crate::engine::bench::degreef::Random;
 use crate::engine::cuda::slopes::Work;
 use crate::engine::cuda::{CudaError, Device};
-use crate::engine::slopes::{AXES, Compared, Features, Information, Level, Rank, Shot, Slopes, Sums};
-use crate::engine::{Compute, Watch, cpu};
+use crate::engine::jobs::slopes::Shot;
+use crate::engine::slopes::{AXES, Compared, Features, Information, Level, Rank, Slopes, Sums};
+use crate::engine::{Compute, JobControl, cpu};
 use crate::geometry::{Grid, ImagingSetup, PatientPosition, Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -18,16 +19,16 @@ const TOLERANCE: f64 = 100.0;
 const SAME_INTEGRALS: f64 = 0.001;
 const STEP_MM: f64 = 3.0;
 
-pub(super) fn rows(device: &Compute, watch: &Watch) -> Result<Vec<Row>, CudaError> {
-    let case = Case::new(watch).map_err(|why| call(&*why))?;
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+    let case = Case::new(control).map_err(|why| call(&*why))?;
     match device {
         Compute::Cpu => Ok(vec![case.row(device, "integral", "samples in f64", TOLERANCE, {
             let want: Vec<f64> = case.poses.iter().flat_map(|pose| case.sampled(pose)).collect();
-            let got = [case.integrals(watch)?, case.integrals(watch)?];
+            let got = [case.integrals(control)?, case.integrals(control)?];
             let repeats = bits(&got[0]) == bits(&got[1]);
             (got[0].iter().map(|v| f64::from(*v)).collect(), want, repeats)
         })]),
-        Compute::Cuda(card) => case.on_card(device, card, watch),
+        Compute::Cuda(card) => case.on_card(device, card, control),
     }
 }
 
@@ -49,7 +50,7 @@ struct Case {
 type Compare = (Vec<f64>, Vec<f64>, bool);
 
 impl Case {
-    fn new(watch: &Watch) -> Result<Self, Box<dyn std::error::Error>> {
+    fn new(control: &JobControl) -> Result<Self, Box<dyn std::error::Error>> {
         // As many voxels along each axis as make an even number: else the middle samples of rays from face to opposite face lie in
         // a plane of voxel centres, where slopes are those of either side.
         let level = Arc::new(Level::new(&balls()?, 3.9));
@@ -78,7 +79,7 @@ impl Case {
         let mut case = Self { level, views, centre_mm: DVec3::new(3.0, -2.0, 5.0), poses, xrays: Vec::new() };
         let hidden = Pose::new([3.0, 2.0, -5.0], [-4.0, 6.0, 2.0]);
         let mut random = Random(5);
-        for drr in case.drrs(&hidden, watch)? {
+        for drr in case.drrs(&hidden, control)? {
             case.xrays.push(drr.iter().map(|v| v.powf(0.8) + 0.05 * random.unit() as f32).collect());
         }
         Ok(case)
@@ -91,16 +92,16 @@ impl Case {
     }
 
     /// A DRR of each view by the CPU.
-    fn drrs(&self, pose: &Pose, watch: &Watch) -> Result<Vec<Vec<f32>>, CudaError> {
-        let of = |(shot, pixels)| cpu::slopes::integrals(&self.level, &shot, pixels, STEP_MM, watch);
+    fn drrs(&self, pose: &Pose, control: &JobControl) -> Result<Vec<Vec<f32>>, CudaError> {
+        let of = |(shot, pixels)| cpu::slopes::integrals(&self.level, &shot, pixels, STEP_MM, control);
         Ok(self.shots(pose).map(of).collect::<Result<_, _>>()?)
     }
 
     /// By the CPU: ray after ray, pose after pose.
-    fn integrals(&self, watch: &Watch) -> Result<Vec<f32>, CudaError> {
+    fn integrals(&self, control: &JobControl) -> Result<Vec<f32>, CudaError> {
         let mut all = Vec::new();
         for pose in &self.poses {
-            all.extend(self.drrs(pose, watch)?.concat());
+            all.extend(self.drrs(pose, control)?.concat());
         }
         Ok(all)
     }
@@ -149,16 +150,22 @@ impl Case {
         Work::prepare(card, &self.level, &views, self.centre_mm, STEP_MM, Some(compared))
     }
 
-    fn on_card(&self, device: &Compute, card: &Device, watch: &Watch) -> Result<Vec<Row>, CudaError> {
+    fn on_card(&self, device: &Compute, card: &Device, control: &JobControl) -> Result<Vec<Row>, CudaError> {
         let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|v| f64::from(*v)).collect() };
         let features = self.features();
         let work = self.work(card, &Compared::Correlation(features.clone()))?;
-        let on_cpu = self.integrals(watch)?;
-        let got = [work.integrals(card, &self.poses, watch)?, work.integrals(card, &self.poses, watch)?];
+        let on_cpu = self.integrals(control)?;
+        let got = [work.integrals(card, &self.poses, control)?, work.integrals(card, &self.poses, control)?];
         let repeats = bits(&got[0]) == bits(&got[1]);
         let mut rows =
             vec![self.row(device, "integral", "cpu", TOLERANCE, (wide(&got[0]), wide(&on_cpu), repeats))];
-        rows.push(self.row(device, "slopes", "cpu", TOLERANCE, self.slopes(card, &work, &features, watch)?));
+        rows.push(self.row(
+            device,
+            "slopes",
+            "cpu",
+            TOLERANCE,
+            self.slopes(card, &work, &features, control)?,
+        ));
         let groups = features.groups.len();
         let on_card = &got[0];
         let correlations = |integrals: &[f32]| -> Vec<f64> {
@@ -167,7 +174,7 @@ impl Case {
             };
             integrals.chunks_exact(integrals.len() / self.poses.len()).flat_map(of).collect()
         };
-        let sums = || work.sums(card, &self.poses, watch);
+        let sums = || work.sums(card, &self.poses, control);
         let got: Vec<f64> = sums()?.iter().map(|sums| value(sums.correlation())).collect();
         let again: Vec<f64> = sums()?.iter().map(|sums| value(sums.correlation())).collect();
         let compare = (got.clone(), correlations(&on_cpu), got == again);
@@ -176,12 +183,12 @@ impl Case {
         let information: Vec<Information> = self.xrays.iter().filter_map(|x| Information::new(x)).collect();
         let work = self.work(card, &Compared::Information(information.iter().collect()))?;
         let cpu = |integrals: &[f32]| self.each_view(integrals, |view, drr| information[view].value(drr));
-        rows.extend(self.likeness(device, card, "mi", &work, [cpu(&on_cpu), cpu(on_card)], watch)?);
+        rows.extend(self.likeness(device, card, "mi", &work, [cpu(&on_cpu), cpu(on_card)], control)?);
 
         let ranks: Vec<Rank> = self.xrays.iter().filter_map(|x| Rank::new(x)).collect();
         let work = self.work(card, &Compared::Rank(ranks.iter().collect()))?;
         let cpu = |integrals: &[f32]| self.each_view(integrals, |view, drr| ranks[view].value(drr));
-        rows.extend(self.likeness(device, card, "rank", &work, [cpu(&on_cpu), cpu(on_card)], watch)?);
+        rows.extend(self.likeness(device, card, "rank", &work, [cpu(&on_cpu), cpu(on_card)], control)?);
         Ok(rows)
     }
 
@@ -193,12 +200,12 @@ impl Case {
         way: &'static str,
         work: &Work,
         [of_cpu, of_card]: [Vec<f64>; 2],
-        watch: &Watch,
+        control: &JobControl,
     ) -> Result<[Row; 2], CudaError> {
-        let got: Vec<f64> = work.likeness(card, &self.poses, watch)?.into_iter().map(value).collect();
+        let got: Vec<f64> = work.likeness(card, &self.poses, control)?.into_iter().map(value).collect();
         let mut alone = Vec::new();
         for pose in &self.poses {
-            alone.extend(work.likeness(card, std::slice::from_ref(pose), watch)?.into_iter().map(value));
+            alone.extend(work.likeness(card, std::slice::from_ref(pose), control)?.into_iter().map(value));
         }
         let repeats = got == alone;
         Ok([
@@ -251,17 +258,17 @@ impl Case {
         card: &Device,
         work: &Work,
         features: &Features,
-        watch: &Watch,
+        control: &JobControl,
     ) -> Result<Compare, CudaError> {
         let (mut got, mut want, mut repeats) = (Vec::new(), Vec::new(), true);
         for pose in &self.poses {
-            let of_card = work.products(card, pose, watch)?;
-            repeats &= of_card == work.products(card, pose, watch)?;
+            let of_card = work.products(card, pose, control)?;
+            repeats &= of_card == work.products(card, pose, control)?;
             let mut all: [Vec<f32>; AXES] = Default::default();
             let mut integrals = Vec::new();
             for ((shot, pixels), (view, _)) in self.shots(pose).zip(&self.views) {
                 let motion = self.level.motion(view, pose, self.centre_mm);
-                let drr = cpu::slopes::with_slopes(&self.level, &shot, &motion, pixels, STEP_MM, watch)?;
+                let drr = cpu::slopes::with_slopes(&self.level, &shot, &motion, pixels, STEP_MM, control)?;
                 integrals.extend(drr.integrals);
                 all.iter_mut().zip(drr.slopes).for_each(|(all, own)| all.extend(own));
             }

@@ -1,6 +1,9 @@
 use super::*;
-use crate::engine::{Watch, cpu};
-use crate::geometry::{ImagingSetup, PatientPosition};
+use crate::case::Pose;
+use crate::engine::jobs::slopes::moved;
+use crate::engine::{JobControl, cpu};
+use crate::geometry::{Grid, ImagingSetup, PatientPosition, Projection, Volume};
+use glam::DVec3;
 use std::sync::Arc;
 
 /// Three blurred balls in air, on a turned grid with uneven planes.
@@ -47,7 +50,7 @@ fn all() -> Vec<u32> {
 
 fn drr(level: &Level, gantry_deg: f64, pose: &Pose, step_mm: f64) -> Vec<f32> {
     let shot = level.shot(&view(gantry_deg), pose, DVec3::ZERO);
-    cpu::slopes::integrals(level, &shot, &all(), step_mm, &Watch::new()).expect("not cancelled")
+    cpu::slopes::integrals(level, &shot, &all(), step_mm, &JobControl::new()).expect("not cancelled")
 }
 
 /// Averaging keeps the mass: the sum of attenuation times volume.
@@ -59,7 +62,7 @@ fn a_coarse_level_holds_as_much() {
     let mass: f64 = (0..grid.size()[2]).map(plane).sum();
     for side in [2.0, 4.0, 8.0, 17.0] {
         let level = Level::new(&volume, side);
-        let voxel = level.spacing_mm.element_product() / 1000.0;
+        let voxel = level.spacing_mm().element_product() / 1000.0;
         let got = level.values().iter().map(|v| f64::from(*v)).sum::<f64>() * voxel;
         assert!((got / mass - 1.0).abs() < 1e-4, "{side} mm: {got} for {mass}");
         assert!(level.side_mm() <= side + 1e-9 || level.side_mm() >= 2.0);
@@ -69,7 +72,7 @@ fn a_coarse_level_holds_as_much() {
 /// The reference of another room: the exact walk through the CT's own voxels.
 #[test]
 fn the_integrals_are_those_of_the_exact_walk() {
-    use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr as exact};
+    use crate::engine::jobs::drr::{DrrRequest, Integrator, Pixels, Rays};
     let volume = Arc::new(balls());
     let pose = Pose::new([5.0, -8.0, 3.0], [4.0, -6.0, 9.0]);
     for gantry in [0.0, 90.0, 215.0] {
@@ -81,7 +84,8 @@ fn the_integrals_are_those_of_the_exact_walk() {
             integrator: Integrator::Exact,
             pixels: Pixels::All,
         };
-        let want = exact(&request, &crate::engine::Compute::Cpu, &Watch::new()).expect("an image").integrals;
+        let rays = Rays::new(&request).expect("a request");
+        let (want, _) = cpu::drr::integrals(&rays, &JobControl::new()).expect("an image");
         let most = want.iter().copied().fold(0.0, f32::max);
         for (side, within) in [(2.0, 0.01), (4.0, 0.03)] {
             let got = drr(&Level::new(&volume, side), gantry, &pose, side);
@@ -101,7 +105,7 @@ fn slopes_are_those_of_finite_differences() {
         let projection = view(gantry);
         let shot = level.shot(&projection, &pose, DVec3::ZERO);
         let motion = level.motion(&projection, &pose, DVec3::ZERO);
-        let got = cpu::slopes::with_slopes(&level, &shot, &motion, &all(), 0.25, &Watch::new());
+        let got = cpu::slopes::with_slopes(&level, &shot, &motion, &all(), 0.25, &JobControl::new());
         let got = got.expect("not cancelled");
         assert_eq!(got.integrals, drr(&level, gantry, &pose, 0.25));
         let across = got.slopes[2].iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();

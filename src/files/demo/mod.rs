@@ -120,7 +120,7 @@ impl Phantom {
                 number: n as u32 + 1,
                 kind: roi.kind,
                 colour: Rgb(roi.colour),
-                contours: contours(roi, &grid, &plane_uids),
+                contours: contours(roi, &grid, &plane_uids).into(),
                 points_mm: Vec::new(),
             })
             .collect();
@@ -156,6 +156,7 @@ impl Phantom {
             doses: Vec::new(),
             remarks: Vec::new(),
             refused_plans: Vec::new(),
+            spent_number: 0,
         }
     }
 }

@@ -65,9 +65,9 @@ fn the_slab_phantom_has_its_layers() {
     assert_eq!(layers, [0.0, 1000.0, 0.0, -750.0, 0.0]);
 }
 
-/// Volumes from the published radii and lengths: core pi r² l, target (1 - opening) pi (R² - r²) l.
+/// Volumes from the radii and lengths: core pi r² l, target (1 - opening) pi (R² - r²) l.
 #[test]
-fn tg119_has_the_published_volumes() {
+fn tg119_has_the_volumes_of_its_dimensions() {
     let case = build("tg119").unwrap();
     let core = std::f64::consts::PI * 100.0 * 100.0 / 1000.0;
     let target = 240.0 / 360.0 * std::f64::consts::PI * (37.0f64.powi(2) - 15.0f64.powi(2)) * 80.0 / 1000.0;

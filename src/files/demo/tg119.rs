@@ -1,8 +1,9 @@
 //! The C-shape test of AAPM Task Group 119 (Ezzell et al., Med. Phys. 36:5359, 2009, "IMRT commissioning"): a core
-//! cylinder of 1.0 cm radius, 10 cm long; the target bent round it from 1.5 cm (0.5 cm of gap) to 3.7 cm, 8 cm
-//! long (from memory; a TG-119 C-shape plan of data/patients, RP.TG119.CS_TB_2A_1, with its leaves along z, agrees: leaf pairs within
-//! 10 mm of the axis close half of the time, others open to 50 mm aside and 43 mm along z with margins). The size of the body and the angle of the opening are not in the text of the report: here an oval body of
-//! 32 x 24 cm and an opening of 120 degrees towards the back.
+//! cylinder of 1.0 cm radius, 10 cm long; the target bent round it from 1.5 cm (0.5 cm of gap) to 3.7 cm, 8 cm long; an
+//! oval body of 32 x 24 cm and an opening of 120 degrees towards the back.
+//!
+//! The dimensions are assumed. A plan of that test (RP.TG119.CS_TB_2A_1 of the test data) agrees: leaf pairs within 10 mm
+//! of the axis close half of the time, others open to 50 mm aside and 43 mm along z with margins.
 
 use super::aperture::millennium_120;
 use super::shape::{slab, superellipse};

@@ -1,6 +1,6 @@
 //! How alike an X-ray and a DRR are: greater is more alike.
 //!
-//! A metric looks at some pixels of one view. [`Likeness`] is its X-ray's side, made once; then every DRR is a list of
+//! A metric looks at some pixels of one view. [`Similarity`] is its X-ray's side, made once; then every DRR is a list of
 //! values at those pixels. The correlations ([`Metric::has_slopes`]) also give their slopes by pose.
 
 mod correlation;
@@ -141,7 +141,7 @@ impl Sample {
 
 /// The X-ray's side of a metric, ready for many DRRs.
 #[derive(Clone, Debug)]
-pub struct Likeness {
+pub struct Similarity {
     /// Where a DRR is needed: `row * columns + column`, ascending.
     pixels: Vec<u32>,
     form: Form,
@@ -157,7 +157,7 @@ enum Form {
 /// Patches along each side of the picture for the local correlation.
 const PATCHES: usize = 6;
 
-impl Likeness {
+impl Similarity {
     /// # Errors
     /// [`MetricError`]: no pixels, or nothing but one value.
     pub fn new(metric: Metric, picture: Picture<'_>, sample: Sample) -> Result<Self, MetricError> {
@@ -201,7 +201,7 @@ impl Likeness {
         &self.pixels
     }
 
-    /// How alike a DRR is, given at [`Likeness::pixels`]. `None` where it is undefined: the DRR has one value only.
+    /// How alike a DRR is, given at [`Similarity::pixels`]. `None` where it is undefined: the DRR has one value only.
     pub fn value(&self, drr: &[f32]) -> Option<f64> {
         match &self.form {
             Form::Correlation(correlation) => correlation.value(drr),

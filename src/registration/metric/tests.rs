@@ -13,18 +13,18 @@ fn picture(seed: u64) -> Vec<f32> {
     noise(seed).iter().enumerate().map(|(n, v)| 3.0 + at(n) + 0.2 * v).collect()
 }
 
-fn likeness(metric: Metric, fixed: &[f32]) -> Likeness {
+fn similarity(metric: Metric, fixed: &[f32]) -> Similarity {
     let mask = vec![true; fixed.len()];
-    Likeness::new(metric, Picture { size: SIZE, values: fixed, mask: &mask }, Sample::ALL).unwrap()
+    Similarity::new(metric, Picture { size: SIZE, values: fixed, mask: &mask }, Sample::ALL).unwrap()
 }
 
-fn taken(likeness: &Likeness, picture: &[f32]) -> Vec<f32> {
-    likeness.pixels().iter().map(|&n| picture[n as usize]).collect()
+fn taken(similarity: &Similarity, picture: &[f32]) -> Vec<f32> {
+    similarity.pixels().iter().map(|&n| picture[n as usize]).collect()
 }
 
 fn value(metric: Metric, fixed: &[f32], drr: &[f32]) -> f64 {
-    let likeness = likeness(metric, fixed);
-    likeness.value(&taken(&likeness, drr)).unwrap()
+    let similarity = similarity(metric, fixed);
+    similarity.value(&taken(&similarity, drr)).unwrap()
 }
 
 /// Pearson's correlation straight from its definition.
@@ -138,12 +138,12 @@ fn what_has_one_value_is_undefined() {
     for metric in Metric::ALL {
         let flat = vec![2.5; a.len()];
         let likeness_of = |values: &[f32], mask: &[bool]| {
-            Likeness::new(metric, Picture { size: SIZE, values, mask }, Sample::ALL).map(|_| ())
+            Similarity::new(metric, Picture { size: SIZE, values, mask }, Sample::ALL).map(|_| ())
         };
         assert_eq!(likeness_of(&flat, &mask), Err(MetricError::Flat), "{metric}");
         assert_eq!(likeness_of(&a, &vec![false; a.len()]), Err(MetricError::NoPixels), "{metric}");
-        let likeness = likeness(metric, &a);
-        assert_eq!(likeness.value(&taken(&likeness, &flat)), None, "{metric}");
+        let similarity = similarity(metric, &a);
+        assert_eq!(similarity.value(&taken(&similarity, &flat)), None, "{metric}");
     }
 }
 
@@ -154,11 +154,11 @@ fn only_pixels_of_the_mask_and_the_sample_count() {
     let mask: Vec<bool> = (0..a.len()).map(|n| n % SIZE[0] < 12).collect();
     for metric in Metric::ALL {
         let picture = Picture { size: SIZE, values: &a, mask: &mask };
-        let likeness = Likeness::new(metric, picture, Sample::ALL).unwrap();
-        let before = likeness.value(&taken(&likeness, &b));
+        let similarity = Similarity::new(metric, picture, Sample::ALL).unwrap();
+        let before = similarity.value(&taken(&similarity, &b));
         b.iter_mut().enumerate().filter(|(n, _)| !mask[*n]).for_each(|(_, v)| *v = 1e3);
-        assert_eq!(before, likeness.value(&taken(&likeness, &b)), "{metric}");
-        let part = Likeness::new(metric, picture, Sample { share: 0.5, seed: 1 }).unwrap();
+        assert_eq!(before, similarity.value(&taken(&similarity, &b)), "{metric}");
+        let part = Similarity::new(metric, picture, Sample { share: 0.5, seed: 1 }).unwrap();
         let share = part.pixels().len() as f64 / mask.iter().filter(|m| **m).count() as f64;
         assert!((0.3..0.55).contains(&share), "{metric}: {share}");
         assert!(part.pixels().iter().all(|&n| mask[n as usize]), "{metric}");
@@ -172,29 +172,29 @@ fn slopes_are_those_of_finite_differences() {
     let drr = wide(&picture(2));
     let ways: Vec<Vec<f32>> = (10..16).map(picture).collect();
     for metric in Metric::ALL.into_iter().filter(|m| m.has_slopes()) {
-        let likeness = likeness(metric, &fixed);
-        let correlation = likeness.correlation().unwrap();
+        let similarity = similarity(metric, &fixed);
+        let correlation = similarity.correlation().unwrap();
         let at = |steps: [f64; 6]| -> Vec<f32> {
             let moved = |n: usize| drr[n] + (0..6).map(|a| steps[a] * f64::from(ways[a][n])).sum::<f64>();
-            likeness.pixels().iter().map(|&n| moved(n as usize) as f32).collect()
+            similarity.pixels().iter().map(|&n| moved(n as usize) as f32).collect()
         };
-        let derivatives: Vec<Vec<f32>> = ways.iter().map(|w| taken(&likeness, w)).collect();
+        let derivatives: Vec<Vec<f32>> = ways.iter().map(|w| taken(&similarity, w)).collect();
         let slices = std::array::from_fn(|a| derivatives[a].as_slice());
         let slopes = correlation.slopes(&at([0.0; 6]), &slices).unwrap();
-        assert!((slopes.value - likeness.value(&at([0.0; 6])).unwrap()).abs() < 1e-12);
+        assert!((slopes.value - similarity.value(&at([0.0; 6])).unwrap()).abs() < 1e-12);
         for a in 0..6 {
             let mut step = [0.0; 6];
             step[a] = 1e-2;
-            let up = likeness.value(&at(step)).unwrap();
-            let down = likeness.value(&at(step.map(|s| -s))).unwrap();
+            let up = similarity.value(&at(step)).unwrap();
+            let down = similarity.value(&at(step.map(|s| -s))).unwrap();
             let want = (up - down) / 2e-2;
             assert!((slopes.gradient[a] - want).abs() < 1e-3, "{metric} {a}: {} {want}", slopes.gradient[a]);
         }
         // At a perfect match the Gauss-Newton matrix is the whole of the curvature: -d2(value).
-        let own = correlation.slopes(&taken(&likeness, &fixed), &slices).unwrap();
+        let own = correlation.slopes(&taken(&similarity, &fixed), &slices).unwrap();
         let along = |step: f64| {
             let moved: Vec<f32> = fixed.iter().zip(&ways[0]).map(|(f, w)| f + step as f32 * w).collect();
-            likeness.value(&taken(&likeness, &moved)).unwrap()
+            similarity.value(&taken(&similarity, &moved)).unwrap()
         };
         let curvature = (along(0.05) - 2.0 * along(0.0) + along(-0.05)) / 0.05f64.powi(2);
         let matrix = own.matrix[0][0];

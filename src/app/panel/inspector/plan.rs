@@ -9,7 +9,7 @@ use crate::app::state::State;
 use crate::app::theme;
 use crate::case::{Case, Edit, Normalisation, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
-use crate::engine::{Wish, cuda};
+use crate::engine::{DeviceChoice, cuda};
 use crate::results::Standing;
 use egui::{ComboBox, Ui};
 
@@ -301,10 +301,10 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let combo =
                 ComboBox::from_id_salt("device").selected_text(state.follow.device_name()).width(150.0);
             let response = combo.show_ui(ui, |ui| {
-                ui.selectable_value(&mut next.device, Wish::Auto, "a card where there is one");
-                ui.selectable_value(&mut next.device, Wish::Cpu, "cpu");
+                ui.selectable_value(&mut next.device, DeviceChoice::Auto, "a card where there is one");
+                ui.selectable_value(&mut next.device, DeviceChoice::Cpu, "cpu");
                 for card in cuda::cards().unwrap_or_default() {
-                    ui.selectable_value(&mut next.device, Wish::Cuda(card.ordinal), card.to_string());
+                    ui.selectable_value(&mut next.device, DeviceChoice::Cuda(card.ordinal), card.to_string());
                 }
             });
             response.response.accessible_name("Device");

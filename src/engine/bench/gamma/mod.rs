@@ -3,10 +3,10 @@
 
 mod pairs;
 
-use super::{Options, median, timed};
-use crate::engine::cuda::{CudaError, gamma::Failure};
-use crate::engine::gamma::{Criterion, GammaError, GammaRequest, GammaResult, Method};
-use crate::engine::{Compute, Watch, cpu, cuda};
+use super::{Options, card_error, median, timed};
+use crate::engine::cuda::{CudaError, Failure};
+use crate::engine::gamma::{Criterion, GammaRequest, GammaResult, Method};
+use crate::engine::{Compute, JobControl, cpu, cuda};
 use crate::geometry::Volume;
 use pairs::{CASES, Case};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ struct Ask {
 pub fn lines(
     device: &Compute,
     options: &Options,
-    watch: &Watch,
+    control: &JobControl,
     told: &dyn Fn(&Line),
 ) -> Result<Vec<Line>, CudaError> {
     let mut lines = Vec::new();
@@ -99,7 +99,7 @@ pub fn lines(
         }
         let computed = match &computed {
             Some(dose) => dose,
-            None => computed.insert(pairs::computed(watch)?),
+            None => computed.insert(pairs::computed(control)?),
         };
         let mut kept: Option<([usize; 3], Pair)> = None;
         for ask in asks {
@@ -107,7 +107,7 @@ pub fn lines(
                 Some((_, pair)) => pair,
                 None => case.pair(computed, ask.size)?,
             };
-            let line = time(&case, &ask, &pair, device, options, watch)?;
+            let line = time(&case, &ask, &pair, device, options, control)?;
             told(&line);
             lines.push(line);
             kept = Some((ask.size, pair));
@@ -159,13 +159,13 @@ fn time(
     [reference, evaluated]: &Pair,
     device: &Compute,
     options: &Options,
-    watch: &Watch,
+    control: &JobControl,
 ) -> Result<Line, CudaError> {
     // Another identity: what the device keeps of the first is not used.
     let fresh = |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().to_vec()));
     let run = |request: &GammaRequest| match device {
-        Compute::Cpu => cpu::gamma::gamma(request, watch).map_err(Failure::Gamma),
-        Compute::Cuda(card) => cuda::gamma::gamma(request, card, watch),
+        Compute::Cpu => cpu::gamma::gamma(request, control).map_err(Failure::Job),
+        Compute::Cuda(card) => cuda::gamma::gamma(request, card, control),
     };
     let [mut times, mut searches, mut calls, mut again, mut cpu] = <[Vec<f64>; 5]>::default();
     let mut last = None;
@@ -180,7 +180,7 @@ fn time(
         let before = cpu_seconds();
         let (result, call_ms) = timed(|| run(&request));
         let spent_us = 1e6 * (cpu_seconds() - before);
-        let result = result.map_err(on_card)?;
+        let result = result.map_err(|e| card_error("gamma", e))?;
         tracing::info!("{} {}: {:?}", ask.table, case.name, result.receipt.phases_ms);
         // The first run loads the kernels and takes memory.
         if n > 0 || options.runs == 0 {
@@ -246,14 +246,5 @@ impl Summary {
             most: known().copied().fold(0.0, f32::max),
             sum_of_cubes: known().map(|gamma| f64::from(*gamma).powi(3)).sum(),
         }
-    }
-}
-
-/// What a bench says of a failure that is no card's.
-fn on_card(failure: Failure) -> CudaError {
-    match failure {
-        Failure::Card(error) => error,
-        Failure::Gamma(GammaError::Stopped(stopped)) => stopped.into(),
-        Failure::Gamma(error) => CudaError::Call { kernel: "gamma".to_owned(), what: error.to_string() },
     }
 }

@@ -1,10 +1,11 @@
 //! Pairs of doses of the sizes of Gu 2010, Table 1: a computed dose, and the same changed, shifted and scaled.
 
 use crate::case::{Beam, Jaws};
+use crate::engine::bench::card_error;
 use crate::engine::bench::cccs::water;
 use crate::engine::cccs::Quality;
-use crate::engine::cuda::{CudaError, cccs::Failure};
-use crate::engine::{Watch, cpu};
+use crate::engine::cuda::CudaError;
+use crate::engine::{JobControl, cpu};
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -62,27 +63,20 @@ pub const CASES: [Case; 8] = [
 ///
 /// # Errors
 /// As a dose on the CPU.
-pub fn computed(watch: &Watch) -> Result<Volume<f32>, CudaError> {
+pub fn computed(control: &JobControl) -> Result<Volume<f32>, CudaError> {
     let extent = COARSE_MM.to_array();
-    let mut request = water(COARSE_SIZE, extent, 100.0, Quality::Fast).map_err(no_dose)?;
+    let mut request = water(COARSE_SIZE, extent, 100.0, Quality::Fast)?;
     let mut sum = vec![0.0_f32; request.grid.len()];
     for gantry_deg in GANTRIES {
         for (x, y, weight) in SEGMENTS {
             request.beam = Beam::fixed("bench", 1, gantry_deg, DVec3::ZERO, Jaws { x, y }, 100.0);
-            let dose = cpu::cccs::beam_dose(&request, watch).map_err(|e| no_dose(Failure::Dose(e)))?;
+            let dose = cpu::cccs::beam_dose(&request, control).map_err(|e| card_error("gamma", e))?;
             sum.par_iter_mut().zip(dose.gy.data()).for_each(|(sum, gy)| *sum += weight * gy.max(0.0));
         }
     }
     let most = sum.iter().copied().fold(0.0, f32::max);
     sum.par_iter_mut().for_each(|gy| *gy *= PRESCRIBED_GY / most);
     Ok(Volume::new(Arc::clone(&request.grid), sum))
-}
-
-fn no_dose(failure: Failure) -> CudaError {
-    match failure {
-        Failure::Card(error) => error,
-        Failure::Dose(error) => CudaError::Call { kernel: "gamma".to_owned(), what: error.to_string() },
-    }
 }
 
 impl Case {

@@ -1,10 +1,10 @@
 //! Voxels laid out for the lines: one axis contiguous, rows padded to whole strips.
 
-use super::lanes::{LANES, Lanes};
+use super::lanes::{F32x16, LANES};
 use super::terma::Source;
-use crate::engine::cccs::lattice::Lattice;
-use crate::engine::cccs::medium::is_thin;
-use crate::engine::{Stopped, Watch};
+use crate::engine::jobs::cccs::lattice::Lattice;
+use crate::engine::jobs::cccs::medium::is_thin;
+use crate::engine::{Cancelled, JobControl};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -53,14 +53,14 @@ impl Block {
     /// Lays out x-fastest data along `order`; `source_mm` is the radiation source in the lattice's frame.
     ///
     /// # Errors
-    /// [`Stopped`] when cancelled.
+    /// [`Cancelled`] when cancelled.
     pub fn new(
         lattice: &Lattice,
         order: [usize; 3],
         density: &[f32],
         source_mm: DVec3,
-        watch: &Watch,
-    ) -> Result<Self, Stopped> {
+        control: &JobControl,
+    ) -> Result<Self, Cancelled> {
         let size = order.map(|a| lattice.size[a]);
         let spacing_mm = order.map(|a| lattice.spacing_mm[a]);
         // An odd number of cache lines: rows and slabs above each other would else want the same places of the cache.
@@ -75,7 +75,7 @@ impl Block {
             thin: Vec::new(),
             from_mm: order.map(|a| source_mm[a] as f32),
         };
-        block.density = block.laid_out(lattice, [density], 1.0, watch)?;
+        block.density = block.laid_out(lattice, [density], 1.0, control)?;
         block.matter = block.density.par_chunks(stride).map(used_range).collect();
         block.thin = block.density.par_chunks(stride).map(|row| row.iter().any(is_thin)).collect();
         Ok(block)
@@ -84,15 +84,15 @@ impl Block {
     /// Lays out x-fastest releases, multiplied by `scale`.
     ///
     /// # Errors
-    /// [`Stopped`] when cancelled.
+    /// [`Cancelled`] when cancelled.
     pub fn sources(
         &self,
         lattice: &Lattice,
         source: &Source,
         scale: f32,
-        watch: &Watch,
-    ) -> Result<Sources, Stopped> {
-        let values = self.laid_out(lattice, source.each_ref().map(Vec::as_slice), scale, watch)?;
+        control: &JobControl,
+    ) -> Result<Sources, Cancelled> {
+        let values = self.laid_out(lattice, source.each_ref().map(Vec::as_slice), scale, control)?;
         let mut sources = Sources { stride: self.stride, values, releasing: Vec::new() };
         let releasing = |row| {
             let released = (0..CHANNELS).map(|c| used_range(sources.row(row, c)));
@@ -118,7 +118,7 @@ impl Block {
 
     /// Cosines of the angles between the rays to places of a row, in voxels, and a direction.
     #[inline(always)]
-    pub fn cosines(&self, along: Lanes, rest: [usize; 2], direction: [f32; 3]) -> Lanes {
+    pub fn cosines(&self, along: F32x16, rest: [usize; 2], direction: [f32; 3]) -> F32x16 {
         let [dx, dy, dz] = direction;
         let y = rest[0] as f32 * self.spacing_mm[1] as f32 - self.from_mm[1];
         let z = rest[1] as f32 * self.spacing_mm[2] as f32 - self.from_mm[2];
@@ -141,14 +141,14 @@ impl Block {
         lattice: &Lattice,
         data: [&[f32]; KINDS],
         scale: f32,
-        watch: &Watch,
-    ) -> Result<Vec<f32>, Stopped> {
+        control: &JobControl,
+    ) -> Result<Vec<f32>, Cancelled> {
         let mut out = vec![0.0; KINDS * self.padded_len()];
         let [to_next, to_row, to_slab] = self.steps(lattice);
         // Slabs side by side share the cache lines of data whose fastest axis they lie across.
         let slab = KINDS * self.size[1] * self.stride;
         out.par_chunks_mut(LANES * slab).enumerate().try_for_each(|(group, out)| {
-            watch.check()?;
+            control.check()?;
             let slabs = out.len() / slab;
             for (j, k) in (0..self.size[1]).flat_map(|j| (0..slabs).map(move |k| (j, k))) {
                 let first = j * to_row + (group * LANES + k) * to_slab;

@@ -3,9 +3,9 @@
 
 use super::superpose::Released;
 use super::terma::Source;
-use crate::engine::cccs::angles::TiltNorm;
-use crate::engine::cccs::beam::FAINTEST;
-use crate::engine::{Stopped, Watch};
+use crate::engine::jobs::cccs::angles::TiltNorm;
+use crate::engine::jobs::cccs::beam::LOW_TERMA_FRACTION;
+use crate::engine::{Cancelled, JobControl};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -14,17 +14,21 @@ use rayon::prelude::*;
 /// of the bright one.
 ///
 /// # Errors
-/// [`Stopped`] when cancelled.
-pub fn split(released: &Released<'_>, norm: &TiltNorm, watch: &Watch) -> Result<[Source; 2], Stopped> {
+/// [`Cancelled`] when cancelled.
+pub fn split(
+    released: &Released<'_>,
+    norm: &TiltNorm,
+    control: &JobControl,
+) -> Result<[Source; 2], Cancelled> {
     let source = released.source;
     let total = |at: usize| source.iter().map(|s| s[at]).sum::<f32>();
     let voxels = released.lattice.voxels();
     let greatest = (0..voxels).into_par_iter().map(total).reduce(|| 0.0, f32::max);
-    watch.check()?;
+    control.check()?;
     // How much of a voxel's release is faint.
     let share = |at: usize| {
         let total = total(at);
-        if total > 0.0 { (FAINTEST * greatest / total).min(1.0) } else { 0.0 }
+        if total > 0.0 { (LOW_TERMA_FRACTION * greatest / total).min(1.0) } else { 0.0 }
     };
     let kernel_from_lattice = released.lattice_from_kernel.transpose();
     let [nx, ny, _] = released.lattice.size;
@@ -36,17 +40,17 @@ pub fn split(released: &Released<'_>, norm: &TiltNorm, watch: &Watch) -> Result<
         norm.next_to(tangents.map(|t| t as f32))
     };
     let shares: Vec<f32> = (0..voxels).into_par_iter().map(share).collect();
-    watch.check()?;
+    control.check()?;
     let faint: Vec<[f32; CHANNELS]> = (0..voxels)
         .into_par_iter()
         .map(|at| if shares[at] > 0.0 { factors(at).map(|f| f * shares[at]) } else { [0.0; CHANNELS] })
         .collect();
-    watch.check()?;
+    control.check()?;
     let part = |factor: &(dyn Fn(usize, usize) -> f32 + Sync)| {
         let mut part: Source = std::array::from_fn(|_| Vec::new());
         for (c, (part, source)) in part.iter_mut().zip(source).enumerate() {
             *part = source.par_iter().enumerate().map(|(at, s)| s * factor(at, c)).collect();
-            watch.check()?;
+            control.check()?;
         }
         Ok(part)
     };
@@ -56,11 +60,11 @@ pub fn split(released: &Released<'_>, norm: &TiltNorm, watch: &Watch) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cccs::Quality;
-    use crate::engine::cccs::beam::Superposition;
-    use crate::engine::cccs::lattice::Lattice;
-    use crate::engine::cccs::near::Tilts;
     use crate::engine::cpu::cccs::superpose::superpose;
+    use crate::engine::jobs::cccs::Quality;
+    use crate::engine::jobs::cccs::beam::Superposition;
+    use crate::engine::jobs::cccs::lattice::Lattice;
+    use crate::engine::jobs::cccs::near::Tilts;
     use crate::physics::Machine;
     use glam::DMat3;
 
@@ -107,7 +111,8 @@ mod tests {
             faint_norm: None,
         };
         let cut = Released { faint_norm: beam.faint_norm(&tilt), ..whole.clone() };
-        let [whole, cut] = [whole, cut].map(|r| superpose(&r, &beam, &Watch::new()).expect("not stopped"));
+        let [whole, cut] =
+            [whole, cut].map(|r| superpose(&r, &beam, &JobControl::new()).expect("not stopped"));
         let most = whole.iter().copied().fold(0.0, f32::max);
         let off = whole.iter().zip(&cut).map(|(w, c)| f64::from((w - c).abs() / most));
         let worst = off.clone().fold(0.0, f64::max);

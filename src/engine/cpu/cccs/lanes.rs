@@ -7,9 +7,9 @@ pub const LANES: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub struct Lanes(pub [f32; LANES]);
+pub struct F32x16(pub [f32; LANES]);
 
-impl Lanes {
+impl F32x16 {
     pub const ZERO: Self = Self([0.0; LANES]);
 
     #[inline(always)]
@@ -65,7 +65,7 @@ impl Lanes {
 
 macro_rules! lane_wise {
     ($trait:ident, $name:ident, $op:tt) => {
-        impl $trait for Lanes {
+        impl $trait for F32x16 {
             type Output = Self;
             #[inline(always)]
             fn $name(self, other: Self) -> Self {
@@ -82,7 +82,7 @@ lane_wise!(Add, add, +=);
 lane_wise!(Sub, sub, -=);
 lane_wise!(Mul, mul, *=);
 
-impl AddAssign for Lanes {
+impl AddAssign for F32x16 {
     #[inline(always)]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;

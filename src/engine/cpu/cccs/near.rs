@@ -1,9 +1,9 @@
-//! Adds what thin lines misplace next to where energy is released (`engine::cccs::near`).
+//! Adds what thin lines misplace next to where energy is released (`engine::jobs::cccs::near`).
 
 use super::block::{Block, LEAD, Sources, used_range};
-use super::lanes::{LANES, Lanes};
-use crate::engine::cccs::near::{DENSEST, POWERS, Stencil, WAY};
-use crate::engine::{Stopped, Watch};
+use super::lanes::{F32x16, LANES};
+use crate::engine::jobs::cccs::near::{DENSEST, POWERS, Stencil, WAY};
+use crate::engine::{Cancelled, JobControl};
 use glam::DMat3;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
@@ -29,8 +29,8 @@ pub fn add_near(
     stencil: &Stencil,
     lattice_from_kernel: DMat3,
     deposit: &mut [f32],
-    watch: &Watch,
-) -> Result<(), Stopped> {
+    control: &JobControl,
+) -> Result<(), Cancelled> {
     let kernel_from_lattice = lattice_from_kernel.transpose();
     let mut near = Near {
         block,
@@ -50,7 +50,7 @@ pub fn add_near(
     });
     near.releasing = rows.collect();
     deposit.par_chunks_mut(block.stride * block.size[1]).enumerate().try_for_each(|(slab, deposit)| {
-        watch.check()?;
+        control.check()?;
         let mut sum = vec![0.0; block.stride];
         (0..block.size[1]).for_each(|across| near.add_row([across, slab], &mut sum, deposit));
         Ok(())
@@ -140,20 +140,20 @@ fn add_shares(shares: &[Share<'_>], density: &[f32], released: &[f32], sum: &mut
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     for Share { powers, parts, way, cells } in shares {
         for step in (0..cells.len()).step_by(LANES) {
-            let mut mean = Lanes::load(&density[way[0] + step..]) * Lanes::splat(parts[0]);
+            let mut mean = F32x16::load(&density[way[0] + step..]) * F32x16::splat(parts[0]);
             for n in 1..WAY {
-                let here = Lanes::load(&density[way[n] + step..]);
-                mean = here.mul_add::<FUSED>(Lanes::splat(parts[n]), mean);
+                let here = F32x16::load(&density[way[n] + step..]);
+                mean = here.mul_add::<FUSED>(F32x16::splat(parts[n]), mean);
             }
             let mean = mean.min(DENSEST);
-            let h = Lanes::splat(powers[2]).mul_add::<FUSED>(mean, Lanes::splat(powers[1]));
-            let h = h.mul_add::<FUSED>(mean, Lanes::splat(powers[0]));
+            let h = F32x16::splat(powers[2]).mul_add::<FUSED>(mean, F32x16::splat(powers[1]));
+            let h = h.mul_add::<FUSED>(mean, F32x16::splat(powers[0]));
             let to = &mut sum[cells.start + step..];
-            let mut share = Lanes::load(&released[way[0] + step..]);
+            let mut share = F32x16::load(&released[way[0] + step..]);
             if step + LANES > cells.len() {
                 share.0[cells.len() - step..].fill(0.0);
             }
-            h.mul_add::<FUSED>(share, Lanes::load(to)).store(to);
+            h.mul_add::<FUSED>(share, F32x16::load(to)).store(to);
         }
     }
 }

@@ -5,12 +5,12 @@ use super::faint::split;
 use super::near::add_near;
 use super::terma::Source;
 use super::transport::{Lines, transport};
-use crate::engine::cccs::angles::{AngleTable, TiltNorm};
-use crate::engine::cccs::beam::Superposition;
-use crate::engine::cccs::directions::{Direction, start};
-use crate::engine::cccs::lattice::{Lattice, dominant_axis};
-use crate::engine::cccs::near::{Stencil, Tilts};
-use crate::engine::{Stopped, Watch};
+use crate::engine::jobs::cccs::angles::{AngleTable, TiltNorm};
+use crate::engine::jobs::cccs::beam::Superposition;
+use crate::engine::jobs::cccs::directions::{Direction, start};
+use crate::engine::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::engine::jobs::cccs::near::{Stencil, Tilts};
+use crate::engine::{Cancelled, JobControl};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -65,14 +65,14 @@ fn forward_cos(directions: &[Direction]) -> f64 {
 fn parts<'a>(
     released: &Released<'a>,
     beam: &'a Superposition,
-    watch: &Watch,
-) -> Result<Vec<Part<'a>>, Stopped> {
+    control: &JobControl,
+) -> Result<Vec<Part<'a>>, Cancelled> {
     let Superposition { directions, faint, .. } = beam;
     let forward_cos = forward_cos(directions);
     match &released.faint_norm {
         None => Ok(vec![Part { source: Cow::Borrowed(released.source), directions, forward_cos }]),
         Some(norm) => {
-            let [bright, dim] = split(released, norm, watch)?.map(Cow::Owned);
+            let [bright, dim] = split(released, norm, control)?.map(Cow::Owned);
             let dim = Part { source: dim, directions: faint, forward_cos: f64::INFINITY };
             Ok(vec![dim, Part { source: bright, directions, forward_cos }])
         }
@@ -106,8 +106,12 @@ fn goes_forward(lines: &Lines) -> bool {
 /// Energy deposited per volume of water of unit density (Gy g/cm3), x fastest.
 ///
 /// # Errors
-/// [`Stopped`] when cancelled.
-pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -> Result<Vec<f32>, Stopped> {
+/// [`Cancelled`] when cancelled.
+pub fn superpose(
+    released: &Released<'_>,
+    beam: &Superposition,
+    control: &JobControl,
+) -> Result<Vec<f32>, Cancelled> {
     let lattice = &released.lattice;
     let mut sum = vec![0.0; lattice.voxels()];
     // Transport works on releases of order 1, whatever their unit.
@@ -115,32 +119,32 @@ pub fn superpose(released: &Released<'_>, beam: &Superposition, watch: &Watch) -
     if most == 0.0 {
         return Ok(sum);
     }
-    let parts = parts(released, beam, watch)?;
+    let parts = parts(released, beam, control)?;
     let directions: usize = parts.iter().map(|part| part.directions.len()).sum();
     let done = AtomicUsize::new(0);
     let mut deposits: Vec<Vec<f32>> = vec![Vec::new(); CHUNKS];
     // One layout for each dominant axis: a slab across it is a plane of contiguous memory, which lines pass one by one.
     for order in [[0, 1, 2], [0, 2, 1], [1, 2, 0]] {
-        let block = Block::new(lattice, order, released.density, released.source_mm, watch)?;
+        let block = Block::new(lattice, order, released.density, released.source_mm, control)?;
         let laid: Vec<(Sources, Vec<Lines>)> = parts
             .iter()
             .map(|part| {
-                let sources = block.sources(lattice, &part.source, 1.0 / most, watch)?;
+                let sources = block.sources(lattice, &part.source, 1.0 / most, control)?;
                 Ok((sources, lines_along(order, part, released)))
             })
-            .collect::<Result<_, Stopped>>()?;
+            .collect::<Result<_, Cancelled>>()?;
         let progress = |lines: usize| {
             let finished = done.fetch_add(lines, Ordering::Relaxed) + lines;
-            watch.report(finished as f32 / directions as f32);
+            control.report(finished as f32 / directions as f32);
         };
-        let Some(all) = carried(&block, &laid, &beam.table, &mut deposits, progress, watch)? else {
+        let Some(all) = carried(&block, &laid, &beam.table, &mut deposits, progress, control)? else {
             continue;
         };
-        watch.check()?;
+        control.check()?;
         if let Some((sources, _)) = laid.last().filter(|_| beam.near) {
             let Released { lattice, lattice_from_kernel, tilts, .. } = *released;
             let stencil = Stencil::new(&lattice, order, beam, lattice_from_kernel, tilts);
-            add_near(&block, sources, &stencil, lattice_from_kernel, all, watch)?;
+            add_near(&block, sources, &stencil, lattice_from_kernel, all, control)?;
         }
         block.add_onto(lattice, all, &mut sum);
     }
@@ -156,8 +160,8 @@ fn carried<'a>(
     table: &AngleTable,
     deposits: &'a mut [Vec<f32>],
     progress: impl Fn(usize) + Sync,
-    watch: &Watch,
-) -> Result<Option<&'a mut [f32]>, Stopped> {
+    control: &JobControl,
+) -> Result<Option<&'a mut [f32]>, Cancelled> {
     let chunk_len = |lines: &[Lines]| lines.len().div_ceil(CHUNKS).max(LEAST_TOGETHER);
     let used = parts.iter().map(|(_, lines)| lines.len().div_ceil(chunk_len(lines))).max().unwrap_or(0);
     deposits[..used].par_iter_mut().enumerate().try_for_each(|(chunk, deposit)| {
@@ -168,7 +172,7 @@ fn carried<'a>(
             let mine = lines.chunks(chunk_len(lines)).nth(chunk).unwrap_or_default();
             let same_way = mine.chunk_by(|a, b| goes_forward(a) == goes_forward(b));
             for lines in same_way.flat_map(|lines| lines.chunks(TOGETHER)) {
-                transport((block, sources), table, lines, deposit, watch)?;
+                transport((block, sources), table, lines, deposit, control)?;
                 progress(lines.len());
             }
         }

@@ -1,8 +1,8 @@
 //! TERMA: what each voxel releases, by channel of the kernel.
 
-use crate::engine::cccs::angles::TiltNorm;
-use crate::engine::cccs::beam::Superposition;
-use crate::engine::{Stopped, Watch};
+use crate::engine::jobs::cccs::angles::TiltNorm;
+use crate::engine::jobs::cccs::beam::Superposition;
+use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{BeamFrame, Volume};
 use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::{Fluence, Machine};
@@ -27,14 +27,14 @@ pub fn terma(
     incident: &Incident<'_>,
     equivalent_g_cm3: &Volume<f32>,
     depth_mm: &Volume<f32>,
-    watch: &Watch,
-) -> Result<Source, Stopped> {
+    control: &JobControl,
+) -> Result<Source, Cancelled> {
     let grid = equivalent_g_cm3.grid();
     let [nx, ny, _] = grid.size();
     let mut source: Source = std::array::from_fn(|_| vec![0.0; grid.len()]);
     let [a, b, c, d] = source.each_mut().map(|channel| channel.par_chunks_mut(nx));
     a.zip(b).zip(c.zip(d)).enumerate().try_for_each(|(row, ((a, b), (c, d)))| {
-        watch.check()?;
+        control.check()?;
         let (j, k) = (row % ny, row / ny);
         for i in 0..nx {
             let at = row * nx + i;
@@ -66,7 +66,7 @@ impl Incident<'_> {
         std::array::from_fn(|c| (released[c] * incident) as f32 * norm[c])
     }
 
-    /// Adds the energy per volume that contaminant electrons leave (`physics.md` 9): `surface_gy` on the axis of the
+    /// Adds the energy per volume that contaminant electrons leave: `surface_gy` on the axis of the
     /// reference field at the isocentre distance, falling off with depth in water and as the square of the distance.
     pub fn add_electrons(
         &self,

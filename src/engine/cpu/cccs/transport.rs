@@ -1,10 +1,10 @@
 //! Energy carried along lines: the exponential recursion, sixteen lines at a time.
 
 use super::block::{Block, LEAD, PHASE_STEP, Sources, union};
-use super::lanes::{LANES, Lanes};
-use crate::engine::cccs::angles::{AngleTable, Coefficients, PRIMARY, SCATTER, place_of, row_of};
-use crate::engine::cccs::walk::{LatticeWalk, Piece};
-use crate::engine::{Stopped, Watch};
+use super::lanes::{F32x16, LANES};
+use crate::engine::jobs::cccs::angles::{AngleTable, Coefficients, PRIMARY, SCATTER, place_of, row_of};
+use crate::engine::jobs::cccs::walk::{LatticeWalk, Piece};
+use crate::engine::{Cancelled, JobControl};
 use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 use glam::DVec3;
@@ -43,13 +43,13 @@ pub fn transport(
     table: &AngleTable,
     lines: &[Lines],
     deposit: &mut [f32],
-    watch: &Watch,
-) -> Result<(), Stopped> {
+    control: &JobControl,
+) -> Result<(), Cancelled> {
     let bundle = |lines| Rows::new((block, sources), table, lines);
     let mut bundles: Vec<Rows<'_>> = lines.iter().map(bundle).collect();
     let groups = bundles.iter().map(Rows::groups).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
     for group in groups.unwrap_or_default() {
-        watch.check()?;
+        control.check()?;
         bundles.iter_mut().for_each(|rows| rows.begin(group));
         for number in 0..block.size[2] {
             bundles.iter_mut().for_each(|rows| pass_slab(rows, number, deposit));
@@ -143,9 +143,9 @@ struct Rows<'a> {
     base: i32,
     turn: i32,
     /// Where the nodes of the strips are that are looked up together, in voxels from the first strip's first one on.
-    node_at: Lanes,
+    node_at: F32x16,
     /// How much of what is sent by the voxels of a strip is as at each node.
-    shares: Vec<Lanes>,
+    shares: Vec<F32x16>,
     /// The rows of lines with a voxel in the block: first, one past the last.
     all_rows: Range<i32>,
     /// The row of lines that meets the first voxel row halfway through the slabs.
@@ -182,7 +182,7 @@ impl<'a> Rows<'a> {
             weight: (weight / walk.slab_path_cm) as f32,
             base: most + LEAD as i32,
             turn,
-            node_at: Lanes(std::array::from_fn(|i| {
+            node_at: F32x16(std::array::from_fn(|i| {
                 nodes[i % nodes.len()] + (i / nodes.len() * LANES) as f32
             })),
             shares: shares(&nodes),
@@ -268,7 +268,8 @@ impl<'a> Rows<'a> {
         let mut missing = (strips[1] - strips[0]) as usize * per_strip;
         let mut begin = LANES as i32 * strips[0] - phase;
         while missing > 0 {
-            let cosines = self.block.cosines(self.node_at + Lanes::splat(begin as f32), rest, self.direction);
+            let cosines =
+                self.block.cosines(self.node_at + F32x16::splat(begin as f32), rest, self.direction);
             let (mut rows, mut parts) = ([0; LANES], [0.0; LANES]);
             for i in 0..LANES {
                 (rows[i], parts[i]) = row_of(place_of(cosines.0[i]));
@@ -304,49 +305,50 @@ impl<'a> Rows<'a> {
             let begin = lanes * strip - phase;
             let within = (begin + LEAD as i32) as usize;
             let cell = row * block.stride + within;
-            let density = Lanes::load(&block.density[cell..]);
+            let density = F32x16::load(&block.density[cell..]);
             let release = if strip >= releasing[0] && strip < releasing[1] {
-                let source: [Lanes; CHANNELS] =
-                    std::array::from_fn(|c| Lanes::load(&sources.row(row, c)[within..]));
+                let source: [F32x16; CHANNELS] =
+                    std::array::from_fn(|c| F32x16::load(&sources.row(row, c)[within..]));
                 let (number, per_strip) = ((strip - releasing[0]) as usize, self.shares.len());
                 release::<FUSED>(&source, &self.shares, &self.nodes[per_strip * number..][..per_strip])
             } else {
                 Release::NONE
             };
-            let mut stays = Lanes::ZERO;
+            let mut stays = F32x16::ZERO;
             for visit in &self.visits[crossing.visits.clone()] {
                 if begin >= visit.active[1] || begin + lanes <= visit.active[0] {
                     continue;
                 }
-                let path = density * Lanes::splat(visit.length_cm);
+                let path = density * F32x16::splat(visit.length_cm);
                 let state = &mut self.state[visit.lines * TERMS * width..][..TERMS * width];
                 let line = (begin + visit.to_line) as usize;
                 stays += carry::<FUSED, THIN>(path, &release, state, width, line);
             }
             let to = &mut deposit[cell..];
-            stays.mul_add::<FUSED>(Lanes::splat(self.weight), Lanes::load(to)).store(to);
+            stays.mul_add::<FUSED>(F32x16::splat(self.weight), F32x16::load(to)).store(to);
         }
     }
 }
 
 /// `1 - exp(-a y)` of the slowest term.
 #[inline(always)]
-fn slowest_loss(path: Lanes) -> Lanes {
-    let x = path * Lanes::splat(SLOWEST_PER_CM as f32);
-    let one = Lanes::splat(1.0);
-    x * (one - x * Lanes::splat(0.5) * (one - x * Lanes::splat(1.0 / 3.0) * (one - x * Lanes::splat(0.25))))
+fn slowest_loss(path: F32x16) -> F32x16 {
+    let x = path * F32x16::splat(SLOWEST_PER_CM as f32);
+    let one = F32x16::splat(1.0);
+    x * (one
+        - x * F32x16::splat(0.5) * (one - x * F32x16::splat(1.0 / 3.0) * (one - x * F32x16::splat(0.25))))
 }
 
 /// What a voxel releases along a line, whatever the line's length in it.
 struct Release {
     /// Energy per length.
-    all: Lanes,
+    all: F32x16,
     /// What each term would settle at: `S / a`.
-    full: [Lanes; TERMS],
+    full: [F32x16; TERMS],
 }
 
 impl Release {
-    const NONE: Self = Self { all: Lanes::ZERO, full: [Lanes([FLOOR; LANES]); TERMS] };
+    const NONE: Self = Self { all: F32x16::ZERO, full: [F32x16([FLOOR; LANES]); TERMS] };
 }
 
 /// Strips longer than this have three nodes, others two; for lines that go much as the beam does, eight and four.
@@ -367,17 +369,17 @@ fn nodes(strip_mm: f64, forward: bool) -> Vec<f32> {
 }
 
 /// How much of what is sent by the voxels of a strip is as at each node: Lagrange's polynomials.
-fn shares(nodes: &[f32]) -> Vec<Lanes> {
+fn shares(nodes: &[f32]) -> Vec<F32x16> {
     let share =
         |own: f32, x: f32| nodes.iter().filter(|n| **n != own).map(|n| (x - n) / (own - n)).product::<f32>();
-    nodes.iter().map(|own| Lanes(std::array::from_fn(|lane| share(*own, lane as f32)))).collect()
+    nodes.iter().map(|own| F32x16(std::array::from_fn(|lane| share(*own, lane as f32)))).collect()
 }
 
 /// What a strip sends, each voxel its shares of the nodes.
 #[inline(always)]
 fn release<const FUSED: bool>(
-    source: &[Lanes; CHANNELS],
-    shares: &[Lanes],
+    source: &[F32x16; CHANNELS],
+    shares: &[F32x16],
     nodes: &[Coefficients],
 ) -> Release {
     let mut sent = Release::NONE;
@@ -391,7 +393,7 @@ fn release<const FUSED: bool>(
 
 /// Adds what is sent as at a node.
 #[inline(always)]
-fn add_node<const FUSED: bool>(sent: &mut Release, source: &[Lanes; CHANNELS], node: &Coefficients) {
+fn add_node<const FUSED: bool>(sent: &mut Release, source: &[F32x16; CHANNELS], node: &Coefficients) {
     let [p_near, p_deep, s_near, s_deep] = *source;
     let (primary, scatter) = ([p_near, p_deep], [s_near, s_deep]);
     sent.all = add::<FUSED>(sent.all, primary, &[node.sums[0], node.sums[1]]);
@@ -410,13 +412,13 @@ fn add_node<const FUSED: bool>(sent: &mut Release, source: &[Lanes; CHANNELS], n
 /// the voxels are, and `e` does not tell how much stays in them.
 #[inline(always)]
 fn carry<const FUSED: bool, const THIN: bool>(
-    path: Lanes,
+    path: F32x16,
     release: &Release,
     state: &mut [f32],
     width: usize,
     line: usize,
-) -> Lanes {
-    let one = Lanes::splat(1.0);
+) -> F32x16 {
+    let one = F32x16::splat(1.0);
     // Each term decays twice as fast as the one before. A chain of one product a term: that of `1 - exp(-a y)` itself would be
     // twice as long, and waiting for it is what takes the time.
     let mut loss = slowest_loss(path);
@@ -433,15 +435,15 @@ fn carry<const FUSED: bool, const THIN: bool>(
 
 /// `to` and what the two channels of a class release along a term.
 #[inline(always)]
-fn add<const FUSED: bool>(to: Lanes, source: [Lanes; 2], a: &[f32; 2]) -> Lanes {
-    let near = source[0].mul_add::<FUSED>(Lanes::splat(a[0]), to);
-    source[1].mul_add::<FUSED>(Lanes::splat(a[1]), near)
+fn add<const FUSED: bool>(to: F32x16, source: [F32x16; 2], a: &[f32; 2]) -> F32x16 {
+    let near = source[0].mul_add::<FUSED>(F32x16::splat(a[0]), to);
+    source[1].mul_add::<FUSED>(F32x16::splat(a[1]), near)
 }
 
 /// One term through one voxel: what the lines carry moves towards `full` by `loss`, and what they gain does not stay.
 #[inline(always)]
-fn pass<const FUSED: bool>(lines: &mut [f32], full: Lanes, loss: Lanes, stays: &mut Lanes) {
-    let carried = Lanes::load(lines);
+fn pass<const FUSED: bool>(lines: &mut [f32], full: F32x16, loss: F32x16, stays: &mut F32x16) {
+    let carried = F32x16::load(lines);
     let missing = full - carried;
     loss.mul_add::<FUSED>(missing, carried).store(lines);
     *stays = loss.mul_sub_from::<FUSED>(missing, *stays);
@@ -450,7 +452,7 @@ fn pass<const FUSED: bool>(lines: &mut [f32], full: Lanes, loss: Lanes, stays: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cccs::medium::THIN_G_CM3;
+    use crate::engine::jobs::cccs::medium::THIN_G_CM3;
 
     /// What stays in a voxel and what goes on, against exponentials in f64: where next to nothing stays as well.
     #[test]
@@ -462,8 +464,8 @@ mod tests {
                 let full = |term: usize| 1.0 + 0.2 * term as f64;
                 let a = |term: usize| SLOWEST_PER_CM * f64::from(1 << term);
                 let release = Release {
-                    all: Lanes::splat((0..TERMS).map(|t| a(t) * full(t)).sum::<f64>() as f32),
-                    full: std::array::from_fn(|t| Lanes::splat(full(t) as f32)),
+                    all: F32x16::splat((0..TERMS).map(|t| a(t) * full(t)).sum::<f64>() as f32),
+                    full: std::array::from_fn(|t| F32x16::splat(full(t) as f32)),
                 };
                 let mut state: Vec<f32> = (0..TERMS * LANES).map(|i| carried(i / LANES) as f32).collect();
                 // What single precision knows of `e` is a part of what is lost.
@@ -472,7 +474,7 @@ mod tests {
                 } else {
                     (carry::<true, false>, 2e-7 / (SLOWEST_PER_CM * path))
                 };
-                let stays: Lanes = carry(Lanes::splat(path as f32), &release, &mut state[..], LANES, 0);
+                let stays: F32x16 = carry(F32x16::splat(path as f32), &release, &mut state[..], LANES, 0);
                 let loses = |term: usize| -(-a(term) * path).exp_m1();
                 let gone =
                     |term: usize| loses(term) * (carried(term) - full(term)) + a(term) * path * full(term);

@@ -1,11 +1,12 @@
 //! The voxels that samples are taken from, laid out for them.
 
-use crate::engine::drr::Rays;
-use crate::geometry::{Volume, VolumeId};
+use crate::engine::cache::{Weighed, cache};
+use crate::engine::jobs::drr::Rays;
+use crate::geometry::Volume;
 use glam::Vec4;
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The box of voxels that hold anything, with a voxel of nothing around where there is one: whoever looks beyond it and is
 /// led back to its edge finds the same as in the whole volume.
@@ -38,7 +39,6 @@ pub(super) struct Voxels<'a> {
 
 /// Each voxel with the one above it, so that four neighbours lie side by side: half the time, twice the memory.
 pub(super) struct Pairs {
-    of: (VolumeId, [usize; 3]),
     values: Vec<f32>,
     size: [usize; 3],
 }
@@ -98,18 +98,23 @@ impl Neighbours for Voxels<'_> {
     }
 }
 
+impl Weighed for Pairs {
+    fn bytes(&self) -> usize {
+        size_of_val(self.values.as_slice())
+    }
+}
+
 impl Pairs {
-    /// The pairs of a box of a volume: those kept, which are the last made, or new ones where it is `worth` it.
+    /// The pairs of a box of a volume: those kept, or new ones where it is `worth` it.
     fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], worth: bool) -> Option<Arc<Self>> {
-        static KEPT: Mutex<Option<Arc<Pairs>>> = Mutex::new(None);
-        let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = (volume.id(), [0, 1, 2].map(|a| part[a].start));
-        if let Some(pairs) = kept().as_ref().filter(|pairs| pairs.of == of) {
-            return Some(Arc::clone(pairs));
+        let key = (volume.id(), [0, 1, 2].map(|a| part[a].start));
+        match cache().find(&key) {
+            None if worth => Some(cache().put(key, Self::new(volume, part))),
+            found => found,
         }
-        if !worth {
-            return None;
-        }
+    }
+
+    fn new(volume: &Volume<f32>, part: &[Range<usize>; 3]) -> Self {
         let size = [0, 1, 2].map(|a| part[a].len());
         let plane = size[0] * size[1] * 2;
         let mut values = vec![0.0; plane * (size[2] - 1).max(1)];
@@ -125,9 +130,7 @@ impl Pairs {
                     .for_each(|(pair, (low, high))| pair.copy_from_slice(&[*low, *high]));
             }
         });
-        let pairs = Arc::new(Self { of, values, size });
-        *kept() = Some(Arc::clone(&pairs));
-        Some(pairs)
+        Self { values, size }
     }
 }
 

@@ -5,7 +5,7 @@
 //! planes across, if any. The inner loop mostly does nothing, which a processor foresees: half the time of one loop that
 //! asks at each step which axis is next.
 
-use crate::engine::drr::{Image, Rays};
+use crate::engine::jobs::drr::{Image, Rays};
 use glam::DVec3;
 
 pub(super) struct Walk<'a> {

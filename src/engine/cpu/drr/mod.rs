@@ -7,8 +7,8 @@ mod exact;
 mod trilinear;
 
 use crate::case::Receipt;
-use crate::engine::Watch;
-use crate::engine::drr::{DrrError, Image, Rays};
+use crate::engine::JobControl;
+use crate::engine::jobs::drr::{DrrError, Image, Rays};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -40,21 +40,21 @@ impl<'a> Way<'a> {
 ///
 /// # Errors
 /// Cancelled.
-pub fn integrals(rays: &Rays, watch: &Watch) -> Result<(Vec<f32>, Receipt), DrrError> {
+pub fn integrals(rays: &Rays, control: &JobControl) -> Result<(Vec<f32>, Receipt), DrrError> {
     let start = Instant::now();
     let mut integrals = vec![0.0; rays.count()];
     let done = AtomicUsize::new(0);
     for (image, out) in rays.images.iter().zip(integrals.chunks_mut(rays.indices.len())) {
         let way = Way::new(rays, image);
         rays.indices.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
-            watch.check()?;
+            control.check()?;
             match &way {
                 Way::None => out.fill(0.0),
                 Way::Exact(walk) => walk.fill(pixels, out),
                 Way::Trilinear(march) => march.fill(pixels, out),
             }
             let done = done.fetch_add(out.len(), Ordering::Relaxed) + out.len();
-            watch.report(done as f32 / rays.count() as f32);
+            control.report(done as f32 / rays.count() as f32);
             Ok::<_, DrrError>(())
         })?;
     }

@@ -2,9 +2,9 @@
 //! looked at.
 
 use super::block::{Block, Neighbours, Pairs, Voxels, WHOLE};
-use crate::engine::drr::content::{CELL, TOGETHER};
-use crate::engine::drr::space::Space;
-use crate::engine::drr::{Image, Ray, Rays};
+use crate::engine::jobs::drr::content::{CELL, TOGETHER};
+use crate::engine::jobs::drr::space::Space;
+use crate::engine::jobs::drr::{Image, Ray, Rays};
 use glam::{DVec3, Vec4};
 use multiversion::multiversion;
 use multiversion::target::{target_cfg, target_cfg_f};

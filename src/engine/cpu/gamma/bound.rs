@@ -9,8 +9,8 @@
 //! By duality that is no less than, for any `v`, `v (2 off - v) + sum gap^2 - sum max(0, v fall - gap)^2`, and equal for the `v`
 //! that is left of `off`, to which two steps of Newton's method come near.
 
-use crate::engine::gamma::lanes::Lanes;
-use crate::engine::gamma::simplex::ON_FACE;
+use crate::engine::jobs::gamma::lanes::F32xN;
+use crate::engine::jobs::gamma::simplex::ON_FACE;
 
 /// Where a point is along an axis of a cell that begins `q` sides from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,21 +36,21 @@ impl Where {
 /// Cells side by side along x, seen from the point.
 pub struct Row<'a, const N: usize> {
     /// Where the cells begin along x, in sides; where the point is along y and z.
-    pub q_x: Lanes<N>,
+    pub q_x: F32xN<N>,
     pub y: Where,
     pub z: Where,
-    pub gap: [Lanes<N>; 3],
+    pub gap: [F32xN<N>; 3],
     /// Inverse of the cells' sides in DTA.
     pub per: [f32; 3],
     /// At the corners of the cells (bit 0: x, 1: y, 2: z), less that of the point, in dose differences.
-    pub dose: &'a [Lanes<N>; 8],
+    pub dose: &'a [F32xN<N>; 8],
 }
 
 impl<const N: usize> Row<'_, N> {
     /// No point of the cells is nearer, squared.
     #[inline(always)]
-    pub fn bound(&self) -> Lanes<N> {
-        let (zero, one) = (Lanes::splat(0.0), Lanes::splat(1.0));
+    pub fn bound(&self) -> F32xN<N> {
+        let (zero, one) = (F32xN::splat(0.0), F32xN::splat(1.0));
         let d = self.dose;
         // The dose where the cell is nearest, from ... to ...
         let (mut least, mut most) = ([zero; 4], [zero; 4]);
@@ -80,7 +80,7 @@ impl<const N: usize> Row<'_, N> {
             }
             (up, down)
         });
-        let towards = |place: Where, (up, down): (Lanes<N>, Lanes<N>)| match place {
+        let towards = |place: Where, (up, down): (F32xN<N>, F32xN<N>)| match place {
             Where::Below => sign.above(zero, down, up),
             Where::Above => sign.above(zero, up, down),
             Where::Within => up.max(down),
@@ -107,8 +107,8 @@ impl<const N: usize> Row<'_, N> {
 
     /// By where the point is along x.
     #[inline(always)]
-    fn along_x(&self, below: Lanes<N>, above: Lanes<N>, within: Lanes<N>) -> Lanes<N> {
-        let not_above = self.q_x.above(Lanes::splat(-ON_FACE), below, within);
-        self.q_x.above(Lanes::splat(ON_FACE - 1.0), not_above, above)
+    fn along_x(&self, below: F32xN<N>, above: F32xN<N>, within: F32xN<N>) -> F32xN<N> {
+        let not_above = self.q_x.above(F32xN::splat(-ON_FACE), below, within);
+        self.q_x.above(F32xN::splat(ON_FACE - 1.0), not_above, above)
     }
 }

@@ -1,6 +1,6 @@
 //! The evaluated dose with the range of dose in each of its cells.
 
-use crate::engine::gamma::Layers;
+use crate::engine::jobs::gamma::Layers;
 use rayon::prelude::*;
 
 /// What is searched. A cell lies between eight voxels, in two dimensions between four, and has the index of its lowest.

@@ -6,10 +6,10 @@ mod search;
 mod star;
 
 use crate::case::Receipt;
-use crate::engine::gamma::{
+use crate::engine::jobs::gamma::{
     GammaError, GammaMap, GammaRequest, GammaResult, Layers, Locate, Method, Surface, paper, select,
 };
-use crate::engine::{Stopped, Watch};
+use crate::engine::{Cancelled, JobControl};
 use crate::geometry::Volume;
 use lattice::Lattice;
 use rayon::prelude::*;
@@ -25,12 +25,12 @@ const PART: usize = 1024;
 ///
 /// # Errors
 /// [`GammaError`].
-pub fn gamma(request: &GammaRequest, watch: &Watch) -> Result<GammaResult, GammaError> {
+pub fn gamma(request: &GammaRequest, control: &JobControl) -> Result<GammaResult, GammaError> {
     let start = Instant::now();
     let checked = request.check()?;
     let layers = Layers::new(request)?;
     let points = select(request, checked)?;
-    watch.check()?;
+    control.check()?;
     let job = Job {
         request,
         normalisation_gy: checked.normalisation_gy,
@@ -45,7 +45,7 @@ pub fn gamma(request: &GammaRequest, watch: &Watch) -> Result<GammaResult, Gamma
     };
     let prepared_ms = start.elapsed().as_secs_f64() * 1e3;
     let start = Instant::now();
-    let values = search(&job, &points, watch)?;
+    let values = search(&job, &points, control)?;
     let searched_ms = start.elapsed().as_secs_f64() * 1e3;
     let receipt = Receipt {
         job: "gamma".to_owned(),
@@ -59,15 +59,15 @@ pub fn gamma(request: &GammaRequest, watch: &Watch) -> Result<GammaResult, Gamma
 }
 
 /// Gamma of the points, `[point][criterion]`.
-fn search(job: &Job<'_>, points: &[u32], watch: &Watch) -> Result<Vec<f32>, Stopped> {
+fn search(job: &Job<'_>, points: &[u32], control: &JobControl) -> Result<Vec<f32>, Cancelled> {
     let criteria = job.request.criteria.len();
     let mut values = vec![0.0; points.len() * criteria];
     let done = AtomicUsize::new(0);
     values.par_chunks_mut(PART * criteria).zip(points.par_chunks(PART)).try_for_each(|(out, part)| {
-        watch.check()?;
+        control.check()?;
         job.part(part, out);
         let done = done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
-        watch.report(done as f32 / points.len() as f32);
+        control.report(done as f32 / points.len() as f32);
         Ok(())
     })?;
     Ok(values)

@@ -5,10 +5,10 @@
 use super::bound::{Row, Where};
 use super::lattice::Lattice;
 use super::star::Star;
-use crate::engine::gamma::lanes::Lanes;
-use crate::engine::gamma::paper::Offset;
-use crate::engine::gamma::simplex::{self, NEARER, ON_FACE, Way};
-use crate::engine::gamma::{
+use crate::engine::jobs::gamma::lanes::F32xN;
+use crate::engine::jobs::gamma::paper::Offset;
+use crate::engine::jobs::gamma::simplex::{self, NEARER, ON_FACE, Way};
+use crate::engine::jobs::gamma::{
     Criterion, GammaRequest, Locate, OUTSIDE, Place, Surface, UNDEFINED, settled, trilinear,
 };
 
@@ -24,7 +24,7 @@ pub struct Job<'a> {
     pub normalisation_gy: f64,
     pub locate: Locate<'a>,
     pub lattice: Lattice<'a>,
-    /// For [`Method::Paper`](crate::engine::gamma::Method), of each criterion: cells by distance.
+    /// For [`Method::Paper`](crate::engine::jobs::gamma::Method), of each criterion: cells by distance.
     pub offsets: Vec<Vec<Offset>>,
 }
 
@@ -116,10 +116,10 @@ impl Job<'_> {
         criterion: &Criterion,
     ) -> [f32; POINTS] {
         let [nx, ny, _] = self.lattice.size;
-        let dose = Lanes::<POINTS>::load(self.request.reference.data(), voxel);
-        let per_gy = Lanes(dose.0.map(|gy| (1.0 / self.dose_gy(criterion, gy)) as f32));
+        let dose = F32xN::<POINTS>::load(self.request.reference.data(), voxel);
+        let per_gy = F32xN(dose.0.map(|gy| (1.0 / self.dose_gy(criterion, gy)) as f32));
         let at = (k * ny + j) * nx + i;
-        let Lanes(mut squares) = star.squares(self.lattice.values, at, [1, nx, nx * ny], dose, per_gy);
+        let F32xN(mut squares) = star.squares(self.lattice.values, at, [1, nx, nx * ny], dose, per_gy);
         for (n, square) in squares.iter_mut().enumerate() {
             if i + n == 0 || i + n + 1 >= nx {
                 *square = f32::INFINITY;
@@ -346,15 +346,15 @@ impl Search<'_> {
     fn row(&self, [i, j, k]: [usize; 3], cells: usize, far: [f32; 3], done: [usize; 3], best: &mut f32) {
         let [nx, ny, _] = self.lattice.size;
         let at = (k * ny + j) * nx + i;
-        let zero = Lanes::<CELLS>::splat(0.0);
-        let begins = Lanes(std::array::from_fn(|n| self.edge(0, i + n)));
-        let ends = Lanes(std::array::from_fn(|n| self.edge(0, i + n + 1)));
+        let zero = F32xN::<CELLS>::splat(0.0);
+        let begins = F32xN(std::array::from_fn(|n| self.edge(0, i + n)));
+        let ends = F32xN(std::array::from_fn(|n| self.edge(0, i + n + 1)));
         let gap_x = begins.max(-ends).max(zero);
         let [low, high] =
-            [&self.lattice.low, &self.lattice.high].map(|range| Lanes::<CELLS>::load(range, at));
-        let dose = Lanes::splat(self.dose);
+            [&self.lattice.low, &self.lattice.high].map(|range| F32xN::<CELLS>::load(range, at));
+        let dose = F32xN::splat(self.dose);
         let gap_dose = ((low - dose).max(dose - high) * self.per_gy).max(zero);
-        let apart = Lanes::splat(far[0]) + gap_x * gap_x + gap_dose * gap_dose;
+        let apart = F32xN::splat(far[0]) + gap_x * gap_x + gap_dose * gap_dose;
         let may = |n: usize, best: f32| n < cells && apart.0[n] < best && [i + n, j, k] != done;
         if !(0..CELLS).any(|n| may(n, *best)) {
             return;
@@ -364,11 +364,11 @@ impl Search<'_> {
         } else {
             let doses = std::array::from_fn(|c: usize| {
                 let step = (c & 1) + (c >> 1 & 1) * nx + (c >> 2) * nx * ny;
-                (Lanes::<CELLS>::load(self.lattice.values, at + step) - dose) * self.per_gy
+                (F32xN::<CELLS>::load(self.lattice.values, at + step) - dose) * self.per_gy
             });
             let (y, z) = (self.way(1, j), self.way(2, k));
             let per = [1.0 / self.sides[0], 1.0 / self.sides[1], z.per_l.sqrt()];
-            let gap = [gap_x, Lanes::splat(far[1]), Lanes::splat(far[2])];
+            let gap = [gap_x, F32xN::splat(far[1]), F32xN::splat(far[2])];
             let (y, z) = (Where::of(y.q), Where::of(z.q));
             Row { q_x: begins * per[0], y, z, gap, per, dose: &doses }.bound()
         };

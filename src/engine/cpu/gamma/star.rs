@@ -12,7 +12,7 @@
 //!
 //! What is not in these tetrahedra is no nearer than their nearest face opposite the voxel: an answer below that is final.
 
-use crate::engine::gamma::lanes::Lanes;
+use crate::engine::jobs::gamma::lanes::F32xN;
 
 /// An answer within this part of the squared distance to the nearest face that the voxel is not on is final.
 const FINAL: f32 = 0.999;
@@ -36,15 +36,15 @@ impl Steps {
 
     /// Squared projection of the falls of a chain of one step.
     #[inline(always)]
-    fn one<const N: usize>(&self, a: usize, fall: Lanes<N>) -> Lanes<N> {
-        let fall = fall.max(Lanes::splat(0.0));
+    fn one<const N: usize>(&self, a: usize, fall: F32xN<N>) -> F32xN<N> {
+        let fall = fall.max(F32xN::splat(0.0));
         fall * fall * self.per[a]
     }
 
     /// ... of two.
     #[inline(always)]
-    fn two<const N: usize>(&self, [a, b]: [usize; 2], fall: [Lanes<N>; 2]) -> Lanes<N> {
-        let zero = Lanes::splat(0.0);
+    fn two<const N: usize>(&self, [a, b]: [usize; 2], fall: [F32xN<N>; 2]) -> F32xN<N> {
+        let zero = F32xN::splat(0.0);
         let mean = (fall[0] + fall[1]) * self.per_two[3 - a - b];
         let first = (fall[0] * self.per[a]).max(mean).max(zero);
         let second = (fall[1] * self.per[b]).min(mean).max(zero);
@@ -53,8 +53,8 @@ impl Steps {
 
     /// ... of three.
     #[inline(always)]
-    fn three<const N: usize>(&self, [a, b, c]: [usize; 3], fall: [Lanes<N>; 3]) -> Lanes<N> {
-        let zero = Lanes::splat(0.0);
+    fn three<const N: usize>(&self, [a, b, c]: [usize; 3], fall: [F32xN<N>; 3]) -> F32xN<N> {
+        let zero = F32xN::splat(0.0);
         let early = (fall[0] + fall[1]) * self.per_two[c];
         let late = (fall[1] + fall[2]) * self.per_two[a];
         let all = (fall[0] + fall[1] + fall[2]) * self.per_all;
@@ -67,8 +67,8 @@ impl Steps {
 
     /// The longest, for each set of axes. `fall`: from the voxel to its neighbours (bit 0: x, 1: y, 2: z).
     #[inline(always)]
-    fn longest<const N: usize>(&self, fall: &[Lanes<N>; 8]) -> [Lanes<N>; 8] {
-        let mut longest = [Lanes::splat(0.0); 8];
+    fn longest<const N: usize>(&self, fall: &[F32xN<N>; 8]) -> [F32xN<N>; 8] {
+        let mut longest = [F32xN::splat(0.0); 8];
         for a in 0..3 {
             longest[1 << a] = self.one(a, fall[1 << a]);
             for b in (0..3).filter(|b| *b != a) {
@@ -112,22 +112,22 @@ impl Star {
         values: &[f32],
         at: usize,
         strides: [usize; 3],
-        dose: Lanes<N>,
-        per_gy: Lanes<N>,
-    ) -> Lanes<N> {
-        let zero = Lanes::splat(0.0);
-        let here = Lanes::load(values, at);
+        dose: F32xN<N>,
+        per_gy: F32xN<N>,
+    ) -> F32xN<N> {
+        let zero = F32xN::splat(0.0);
+        let here = F32xN::load(values, at);
         let off = (here - dose) * per_gy;
         let scale = zero.above(off, -per_gy, per_gy);
         let (mut up, mut down) = ([zero; 8], [zero; 8]);
         for c in 1..8_usize {
             let step: usize = (0..3).filter(|axis| c >> axis & 1 == 1).map(|axis| strides[axis]).sum();
-            up[c] = (here - Lanes::load(values, at + step)) * scale;
-            down[c] = (here - Lanes::before(values, at, step)) * scale;
+            up[c] = (here - F32xN::load(values, at + step)) * scale;
+            down[c] = (here - F32xN::before(values, at, step)) * scale;
         }
         let (up, down) = (self.up.longest(&up), self.down.longest(&down));
         let longest = (0..8).fold(zero, |most, set| most.max(up[set] + down[7 - set]));
-        let square = (off * off).divided_by(Lanes::splat(1.0) + longest);
-        square.above(Lanes::splat(self.most), Lanes::splat(f32::INFINITY), square)
+        let square = (off * off).divided_by(F32xN::splat(1.0) + longest);
+        square.above(F32xN::splat(self.most), F32xN::splat(f32::INFINITY), square)
     }
 }

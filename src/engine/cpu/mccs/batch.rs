@@ -3,13 +3,13 @@
 use super::deposit::{Numbers, deposit, deposit_electrons, ray};
 use super::flight::{entry, interactions};
 use super::head::{PLACE_PATIENT, draw};
-use crate::engine::cccs::DoseError;
-use crate::engine::mccs::philox::{Stream, unit};
-use crate::engine::mccs::simulation::Simulation;
-use crate::engine::mccs::tables::ELECTRON;
-use crate::engine::mccs::tally::Tally;
-use crate::engine::mccs::{Runner, Variant};
-use crate::engine::{Stopped, Watch};
+use crate::engine::jobs::cccs::DoseError;
+use crate::engine::jobs::mccs::philox::{Stream, unit};
+use crate::engine::jobs::mccs::simulation::Simulation;
+use crate::engine::jobs::mccs::tables::ELECTRON;
+use crate::engine::jobs::mccs::tally::Tally;
+use crate::engine::jobs::mccs::{Runner, Variant};
+use crate::engine::{Cancelled, JobControl};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,13 @@ pub struct Histories {
 impl Runner for Histories {
     type Error = DoseError;
 
-    fn run(&mut self, run: &Simulation, first: u64, batch: u64, watch: &Watch) -> Result<(), DoseError> {
+    fn run(
+        &mut self,
+        run: &Simulation,
+        first: u64,
+        batch: u64,
+        control: &JobControl,
+    ) -> Result<(), DoseError> {
         let voxels = run.lattice.voxels();
         if self.parts.is_empty() {
             let parts = rayon::current_num_threads().min(MOST_BYTES / (8 * voxels)).max(1);
@@ -37,10 +43,10 @@ impl Runner for Histories {
         let next = AtomicU64::new(0);
         self.parts.par_iter_mut().with_max_len(1).try_for_each(|quanta| {
             loop {
-                watch.check()?;
+                control.check()?;
                 let begin = next.fetch_add(CHUNK, Ordering::Relaxed);
                 if begin >= batch {
-                    return Ok::<_, Stopped>(());
+                    return Ok::<_, Cancelled>(());
                 }
                 for n in begin..(begin + CHUNK).min(batch) {
                     history(run, first + n, n, batch, quanta);
@@ -61,7 +67,7 @@ impl Runner for Histories {
 }
 
 #[cfg(test)]
-impl crate::engine::mccs::Sharing for Histories {
+impl crate::engine::jobs::mccs::Sharing for Histories {
     fn hand_over(&mut self, to: &mut Self) -> Result<(), DoseError> {
         let Some(from) = self.tally.take() else { return Ok(()) };
         let to = to.tally.get_or_insert_with(|| Tally::new(from.sum.len()));

@@ -2,18 +2,14 @@
 
 use super::flight::in_voxels;
 use super::head::{PLACE_RAYS, Particle};
-use crate::engine::mccs::Variant;
-use crate::engine::mccs::philox::{Stream, unit};
-use crate::engine::mccs::simulation::Simulation;
-use crate::engine::mccs::tables::{Group, LAST_CM, NODES};
+use crate::engine::jobs::mccs::Variant;
+use crate::engine::jobs::mccs::philox::{Stream, unit};
+use crate::engine::jobs::mccs::simulation::Simulation;
+use crate::engine::jobs::mccs::tables::{FAR_ONE_IN, Group, LAST_CM, NODES};
 use crate::geometry::even_walk::EvenWalk;
 use crate::physics::kernel::CONES;
 use multiversion::multiversion;
 use std::sync::LazyLock;
-
-/// Beyond the range of its first charged particles a photon's energy is carried on by one direction in so many, at so many times
-/// its weight: what is left there is spread wide and thin, and half of the way would be spent on it.
-pub const FAR_ONE_IN: u32 = 6;
 
 /// A direction of deposition.
 pub struct Ray {

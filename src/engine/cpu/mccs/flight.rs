@@ -1,8 +1,8 @@
 //! Through the patient to the first interaction.
 
 use super::head::Particle;
-use crate::engine::mccs::simulation::Simulation;
-use crate::engine::mccs::tables::{CLASSES, MOST_DIRECTIONS};
+use crate::engine::jobs::mccs::simulation::Simulation;
+use crate::engine::jobs::mccs::tables::{CLASSES, MOST_DIRECTIONS};
 use crate::geometry::even_walk::{EvenWalk, within};
 use multiversion::multiversion;
 

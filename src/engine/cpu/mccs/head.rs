@@ -1,8 +1,8 @@
 //! From the source to the lattice: what a history is and where it flies.
 
-use crate::engine::mccs::philox::{Stream, unit};
-use crate::engine::mccs::simulation::Simulation;
-use crate::engine::mccs::tables::{Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment, Stand};
+use crate::engine::jobs::mccs::philox::{Stream, unit};
+use crate::engine::jobs::mccs::simulation::Simulation;
+use crate::engine::jobs::mccs::tables::{Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment, Stand};
 use crate::physics::Leaves;
 
 /// Places in a history's numbers (`kernels/mccs.cuh` uses the same).

@@ -6,41 +6,28 @@ mod release;
 mod superpose;
 
 use super::path::{self, Way};
-use super::{Buffer, CudaError, Device, Session};
-use crate::engine::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
-use crate::engine::cccs::calibrate::calibration;
-use crate::engine::cccs::job::{Clock, answer, check, digest, each_field};
-use crate::engine::cccs::medium::{Medium, THIN_G_CM3};
-use crate::engine::cccs::near::Tilts;
-use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, Walk};
-use crate::engine::{Stopped, Watch};
+use super::{Buffer, CardLock, CudaError, Device, Failure};
+use crate::engine::JobControl;
+use crate::engine::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
+use crate::engine::jobs::cccs::calibrate::calibration;
+use crate::engine::jobs::cccs::job::{Clock, answer, check, digest, each_field};
+use crate::engine::jobs::cccs::medium::{Medium, THIN_G_CM3};
+use crate::engine::jobs::cccs::near::Tilts;
+use crate::engine::jobs::cccs::{BeamDose, DoseError, DoseRequest, Traversal};
 use release::{Voxels, crop, release};
 use std::sync::Arc;
 use superpose::{Placement, Released, coefficients, superpose};
-use thiserror::Error;
-
-/// Why a card gave no dose.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum Failure {
-    /// No device would.
-    #[error(transparent)]
-    Dose(#[from] DoseError),
-    #[error(transparent)]
-    Card(#[from] CudaError),
-}
-
-impl From<Stopped> for Failure {
-    fn from(stopped: Stopped) -> Self {
-        Self::Dose(stopped.into())
-    }
-}
 
 /// The dose of one beam for its monitor units.
 ///
 /// # Errors
 /// [`Failure`].
-pub fn beam_dose(request: &DoseRequest, device: &Device, watch: &Watch) -> Result<BeamDose, Failure> {
-    beam_dose_by(Walk::Lattice, request, device, watch)
+pub fn beam_dose(
+    request: &DoseRequest,
+    device: &Device,
+    control: &JobControl,
+) -> Result<BeamDose, Failure<DoseError>> {
+    beam_dose_by(Traversal::Lattice, request, device, control)
 }
 
 /// As [`beam_dose`], the lines finding their way in one of several ways, for comparison.
@@ -48,26 +35,27 @@ pub fn beam_dose(request: &DoseRequest, device: &Device, watch: &Watch) -> Resul
 /// # Errors
 /// [`Failure`].
 pub fn beam_dose_by(
-    walk: Walk,
+    walk: Traversal,
     request: &DoseRequest,
     device: &Device,
-    watch: &Watch,
-) -> Result<BeamDose, Failure> {
+    control: &JobControl,
+) -> Result<BeamDose, Failure<DoseError>> {
     check(&request.beam)?;
     let mut clock = Clock::start();
-    let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, watch)?;
+    let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
     let per_mu = calibration(&request.machine, request.quality, "cuda", |beam, field, water| {
-        let mut work = Work::new(device, beam, water, Walk::Lattice)?;
+        let mut work = Work::new(device, beam, water, Traversal::Lattice)?;
         work.add(field, 1.0)?;
-        Ok::<_, Failure>(work.energy()?)
+        Ok::<_, Failure<DoseError>>(work.energy()?)
     })?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine, request.quality);
     let mut work = Work::new(device, &beam, &medium, walk)?;
     clock.phase("upload");
-    let fields =
-        each_field(request, &per_mu, watch, |field, factor| Ok::<_, Failure>(work.add(field, factor)?))?;
+    let fields = each_field(request, &per_mu, control, |field, factor| {
+        Ok::<_, Failure<DoseError>>(work.add(field, factor)?)
+    })?;
     clock.phase("queue");
     let (gy, on_card, digest) = work.dose(request)?;
     clock.phase("wait and download");
@@ -77,14 +65,14 @@ pub fn beam_dose_by(
 
 /// A medium on a card, and the energy that fields add up to there.
 struct Work<'a> {
-    session: Session<'a>,
+    session: CardLock<'a>,
     beam: &'a Superposition,
     medium: &'a Medium,
     density: Arc<Buffer<f32>>,
     /// Brought there while the first rays are traced.
     table: Option<Buffer<superpose::Coefficients>>,
     energy: Buffer<f32>,
-    walk: Walk,
+    walk: Traversal,
     card: super::Clock,
     /// Behind it there is little left to do.
     soon: Option<super::Milestone>,
@@ -96,7 +84,7 @@ impl<'a> Work<'a> {
         device: &'a Device,
         beam: &'a Superposition,
         medium: &'a Medium,
-        walk: Walk,
+        walk: Traversal,
     ) -> Result<Self, CudaError> {
         let mut session = device.session();
         let density = session.uploaded(&medium.equivalent_g_cm3)?;
@@ -134,11 +122,11 @@ impl<'a> Work<'a> {
             density: &self.density,
             release: &release,
             faint_norm: match self.walk {
-                Walk::Lattice => beam.faint_norm(&tilt),
-                Walk::Original | Walk::Nc => None,
+                Traversal::Lattice => beam.faint_norm(&tilt),
+                Traversal::Original | Traversal::BranchFree => None,
             },
             thin_g_cm3: match self.walk {
-                Walk::Lattice if medium.thin_matter => THIN_G_CM3,
+                Traversal::Lattice if medium.thin_matter => THIN_G_CM3,
                 // The paper's walks know nothing of it.
                 _ => 0.0,
             },
@@ -169,8 +157,8 @@ impl<'a> Work<'a> {
 mod tests {
     use super::super::kernels::{ptx, signature};
     use super::{near, rays, release, superpose};
-    use crate::engine::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
-    use crate::engine::cccs::near::{DENSEST, LEAST, PLACES, POWERS, REACH};
+    use crate::engine::jobs::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
+    use crate::engine::jobs::cccs::near::{DENSEST, LEAST, PLACES, POWERS, REACH};
     use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
     /// The kernels write down again what the kernel fit and the angle table are made of: a change on one side alone would

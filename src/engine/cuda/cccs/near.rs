@@ -1,9 +1,11 @@
 //! What thin lines misplace next to where energy is released, on a card (`kernels/near.cu`).
 
 use super::superpose::{Coefficients, Heading, LANES, Laid, March, ORDERS, Placement};
-use crate::engine::cccs::beam::Superposition;
-use crate::engine::cccs::near::{Ball, DENSITIES, Offset, PLACES, POWERS, Tilts, WAY, powers_of_density};
-use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape};
+use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
+use crate::engine::jobs::cccs::beam::Superposition;
+use crate::engine::jobs::cccs::near::{
+    Ball, DENSITIES, Offset, PLACES, POWERS, Tilts, WAY, powers_of_density,
+};
 use bytemuck::{Pod, Zeroable};
 use std::sync::LazyLock;
 
@@ -54,7 +56,7 @@ static BALL: LazyLock<Ball> = LazyLock::new(Ball::new);
 /// Queues the stencils of every layout: first they are made, then added. `headings` are the lines, those of a layout
 /// neighbours.
 pub fn add_near(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     placement: &Placement,
     laid: &Laid,
     beam: &Superposition,
@@ -102,7 +104,7 @@ struct Stencil {
 }
 
 fn make(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     march: &March,
     near: &Near,
     lines: &Lines<'_>,
@@ -150,7 +152,7 @@ fn make(
 impl Stencil {
     fn add(
         &self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         march: &March,
         near: &Near,
         laid: &Laid,

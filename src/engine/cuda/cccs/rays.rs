@@ -1,10 +1,10 @@
 //! Lines that each find their own way, as in Xiao 2012, on a card (`kernels/rays.cu`): for comparison, the dose is the same.
 
 use super::superpose::{Coefficients, Heading, Laid, ORDERS, Placement};
-use crate::engine::cccs::Walk;
-use crate::engine::cccs::lattice::Lattice;
 use crate::engine::cuda::grid::{Exact, WalkGrid};
-use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape, int};
+use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, Shape, int};
+use crate::engine::jobs::cccs::Traversal;
+use crate::engine::jobs::cccs::lattice::Lattice;
 use bytemuck::{Pod, Zeroable};
 
 /// `struct RayVoxels` of `kernels/rays.cu`, field for field.
@@ -24,8 +24,8 @@ const THREADS: u32 = 128;
 
 /// Queues all lines. They pass the voxels as they are laid out for lines along z.
 pub fn send(
-    session: &mut Session<'_>,
-    walk: Walk,
+    session: &mut CardLock<'_>,
+    walk: Traversal,
     placement: &Placement,
     laid: &Laid,
     headings: &[Heading],
@@ -55,7 +55,7 @@ pub fn send(
         Arg::from(&laid.scale),
         Arg::from(&laid.deposit),
     ];
-    let kernel = if walk == Walk::Original { "rays_original" } else { "rays_nc" };
+    let kernel = if walk == Traversal::Original { "rays_original" } else { "rays_nc" };
     session.launch("rays", kernel, Shape::covering([most, headings.len(), 1], [THREADS, 1, 1]), &args)
 }
 

@@ -1,10 +1,10 @@
 //! What a field releases in every voxel, on a card (`kernels/release.cu`).
 
 use super::superpose::Release;
-use crate::engine::cccs::angles::TiltNorm;
-use crate::engine::cccs::beam;
-use crate::engine::cccs::medium::Medium;
-use crate::engine::cuda::{Arg, Buffer, CudaError, Session, Shape, int};
+use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, Shape, int};
+use crate::engine::jobs::cccs::angles::TiltNorm;
+use crate::engine::jobs::cccs::beam;
+use crate::engine::jobs::cccs::medium::Medium;
 use crate::physics::{FluenceTables, Picture as Values, normal_tables};
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
@@ -199,7 +199,7 @@ pub struct Voxels<'a> {
 /// # Errors
 /// [`CudaError`].
 pub fn release(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     field: &beam::Field<'_>,
     beam: &beam::Superposition,
     tilt: &TiltNorm,
@@ -230,7 +230,7 @@ pub fn release(
 /// # Errors
 /// [`CudaError`].
 pub fn crop(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     medium: &Medium,
     size: [usize; 3],
     energy: &Buffer<f32>,

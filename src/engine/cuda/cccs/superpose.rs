@@ -2,13 +2,13 @@
 
 use super::near::add_near;
 use super::rays;
-use crate::engine::cccs::Walk;
-use crate::engine::cccs::angles::{ANGLES, AngleTable, PRIMARY, SCATTER, TiltNorm};
-use crate::engine::cccs::beam::{FAINTEST, Superposition};
-use crate::engine::cccs::directions::{Direction, start};
-use crate::engine::cccs::lattice::{Lattice, dominant_axis};
-use crate::engine::cccs::near::Tilts;
-use crate::engine::cuda::{Arg, Buffer, CudaError, Milestone, Session, Shape, int};
+use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, Milestone, Shape, int};
+use crate::engine::jobs::cccs::Traversal;
+use crate::engine::jobs::cccs::angles::{ANGLES, AngleTable, PRIMARY, SCATTER, TiltNorm};
+use crate::engine::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
+use crate::engine::jobs::cccs::directions::{Direction, start};
+use crate::engine::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::engine::jobs::cccs::near::Tilts;
 use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::kernel_fit::SLOWEST_PER_CM;
 use bytemuck::{Pod, Zeroable};
@@ -227,7 +227,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn new(session: &mut Session<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
+    fn new(session: &mut CardLock<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
         Ok(Self {
             density: session.alloc(layouts.cells)?,
             source: session.alloc(layouts.cells)?,
@@ -250,7 +250,7 @@ pub struct Laid {
 }
 
 impl Laid {
-    fn new(session: &mut Session<'_>, released: &Released<'_>) -> Result<Self, CudaError> {
+    fn new(session: &mut CardLock<'_>, released: &Released<'_>) -> Result<Self, CudaError> {
         let layouts = Layouts::new(&released.placement);
         session.fits_int("the voxels of a dose", layouts.cells)?;
         let faint = released.faint_norm.as_ref();
@@ -278,7 +278,7 @@ impl Laid {
         Ok(laid)
     }
 
-    fn lay_out(&self, session: &mut Session<'_>, released: &Released<'_>) -> Result<(), CudaError> {
+    fn lay_out(&self, session: &mut CardLock<'_>, released: &Released<'_>) -> Result<(), CudaError> {
         let whole = (&[[1.0; CHANNELS]][..], 1.0);
         let (factors, reach) = released.faint_norm.as_ref().map_or(whole, TiltNorm::factors);
         let factors = session.upload(factors)?;
@@ -292,7 +292,7 @@ impl Laid {
         args.extend([
             Arg::value(&rays),
             Arg::int(split),
-            Arg::value(&FAINTEST),
+            Arg::value(&LOW_TERMA_FRACTION),
             Arg::value(&released.thin_g_cm3),
             Arg::from(&factors),
             Arg::from(released.density),
@@ -326,7 +326,7 @@ impl Laid {
 
     fn transport(
         &self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         part: &Part,
         faint: bool,
         headings: &[Heading],
@@ -371,7 +371,7 @@ impl Laid {
 
     fn gather(
         &self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         size: [usize; 3],
         factor: f32,
         energy: &Buffer<f32>,
@@ -399,11 +399,11 @@ fn tiles(size: [usize; 3]) -> Shape {
 /// # Errors
 /// [`CudaError`].
 pub fn superpose(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     released: &Released<'_>,
     table: &Buffer<Coefficients>,
     beam: &Superposition,
-    walk: Walk,
+    walk: Traversal,
     factor: f32,
     energy: &Buffer<f32>,
 ) -> Result<Milestone, CudaError> {
@@ -414,8 +414,10 @@ pub fn superpose(
     }
     let headings = headings(placement, &beam.directions);
     match walk {
-        Walk::Lattice => laid.transport(session, &laid.bright, false, &headings, table)?,
-        Walk::Original | Walk::Nc => rays::send(session, walk, placement, &laid, &headings, table)?,
+        Traversal::Lattice => laid.transport(session, &laid.bright, false, &headings, table)?,
+        Traversal::Original | Traversal::BranchFree => {
+            rays::send(session, walk, placement, &laid, &headings, table)?
+        }
     }
     if beam.near {
         add_near(session, placement, &laid, beam, &headings, table)?;

@@ -4,21 +4,20 @@ mod remembered;
 mod texture;
 mod tune;
 
-pub use tune::Launch;
+pub use tune::{Class, Launch};
 
-use super::device::{Arg, Device, Session, Shape, int};
+use super::device::{Arg, CardLock, Device, Shape, int};
 use super::error::CudaError;
 use super::grid::{Frame, WalkGrid};
 use super::memory::{Buffer, Resident};
 use crate::case::Receipt;
-use crate::engine::Watch;
-use crate::engine::drr::space::Space;
-use crate::engine::drr::{Image, Rays};
+use crate::engine::JobControl;
+use crate::engine::jobs::drr::space::Space;
+use crate::engine::jobs::drr::{Image, Rays};
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
 use std::sync::Arc;
 use texture::Texture;
-use tune::Class;
 
 /// Poses of one launch at most: blocks along y.
 const MOST_IMAGES: usize = 65_535;
@@ -78,14 +77,18 @@ pub(super) struct CardPlanes([u64; 3]);
 ///
 /// # Errors
 /// [`CudaError`]; cancelled among them.
-pub fn integrals(rays: &Rays, device: &Device, watch: &Watch) -> Result<(Vec<f32>, Receipt), CudaError> {
+pub fn integrals(
+    rays: &Rays,
+    device: &Device,
+    control: &JobControl,
+) -> Result<(Vec<f32>, Receipt), CudaError> {
     let mut session = device.session();
-    watch.check()?;
+    control.check()?;
     let mut clock = session.clock()?;
     let work = Work::prepare(&mut session, rays)?;
     clock.mark(&session, "upload")?;
     let launch = work.launch(&mut session)?;
-    watch.check()?;
+    control.check()?;
     clock.mark(&session, "layout")?;
     work.queue(&mut session, launch)?;
     clock.mark(&session, "integrate")?;
@@ -99,7 +102,7 @@ pub fn integrals(rays: &Rays, device: &Device, watch: &Watch) -> Result<(Vec<f32
         warnings: Vec::new(),
         work: rays.count() as u64,
     };
-    watch.report(1.0);
+    control.report(1.0);
     Ok((integrals, receipt))
 }
 
@@ -156,7 +159,7 @@ impl Work {
     ///
     /// # Errors
     /// [`CudaError`].
-    pub fn prepare(session: &mut Session<'_>, rays: &Rays) -> Result<Self, CudaError> {
+    pub fn prepare(session: &mut CardLock<'_>, rays: &Rays) -> Result<Self, CudaError> {
         session.fits_int("images of line integrals", rays.count())?;
         let volume = &rays.attenuation;
         session.fits_int("a volume", volume.data().len())?;
@@ -224,7 +227,7 @@ impl Work {
     ///
     /// # Errors
     /// Other numbers of them; what the driver says.
-    pub fn change(&mut self, session: &mut Session<'_>, rays: &Rays) -> Result<(), CudaError> {
+    pub fn change(&mut self, session: &mut CardLock<'_>, rays: &Rays) -> Result<(), CudaError> {
         let grid = rays.attenuation.grid();
         let (space, walk_frame) = (Space::new(grid), Frame::new(grid, false));
         let place = |image: &Image| match rays.step_mm {
@@ -243,7 +246,7 @@ impl Work {
     ///
     /// # Errors
     /// [`CudaError`].
-    pub fn launch(&self, session: &mut Session<'_>) -> Result<Launch, CudaError> {
+    pub fn launch(&self, session: &mut CardLock<'_>) -> Result<Launch, CudaError> {
         if self.values.is_none() { Ok(Launch::PLAIN) } else { tune::best(session, self) }
     }
 
@@ -251,7 +254,7 @@ impl Work {
     ///
     /// # Errors
     /// [`CudaError`].
-    pub fn queue(&self, session: &mut Session<'_>, launch: Launch) -> Result<(), CudaError> {
+    pub fn queue(&self, session: &mut CardLock<'_>, launch: Launch) -> Result<(), CudaError> {
         let Some(values) = &self.values else { return session.fill(&self.integrals, 0) };
         let pixels = self.wanted.size.map(i32::unsigned_abs);
         let rays = (launch.threads / launch.lanes).max(1);
@@ -343,7 +346,7 @@ fn samples(rays: &Rays, space: &Space) -> u32 {
     (length_mm / rays.step_mm.unwrap_or(space.mm().min_element())) as u32
 }
 
-fn values(session: &mut Session<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<Option<Values>, CudaError> {
+fn values(session: &mut CardLock<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<Option<Values>, CudaError> {
     let volume: &Volume<f32> = &rays.attenuation;
     let Some(part) = &rays.content.part else { return Ok(None) };
     if rays.step_mm.is_none() {
@@ -353,14 +356,14 @@ fn values(session: &mut Session<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<O
     let occupied = session
         .kept((volume.id(), "occupied"), |session| session.upload(&rays.content.occupied).map(Occupied))?;
     if rays.texture {
-        let make = |session: &mut Session<'_>| Texture::new(session, volume, &rays.content);
+        let make = |session: &mut CardLock<'_>| Texture::new(session, volume, &rays.content);
         let texture = session.kept((volume.id(), "texture"), make)?;
         return Ok(Some(Values::Texture(texture, occupied)));
     }
     Ok(Some(Values::Voxels(session.uploaded(volume)?, occupied)))
 }
 
-fn planes(session: &mut Session<'_>, space: &Space) -> Result<Planes, CudaError> {
+fn planes(session: &mut CardLock<'_>, space: &Space) -> Result<Planes, CudaError> {
     let none = || CudaError::Call { kernel: "drr".to_owned(), what: "even planes as uneven".to_owned() };
     let uneven = space.uneven.as_ref().ok_or_else(none)?;
     Ok(Planes {

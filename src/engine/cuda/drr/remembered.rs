@@ -5,6 +5,7 @@
 
 use super::tune::{Class, Launch};
 use crate::files::{cache_folder, replace_file};
+use crate::input::{LAYOUTS_BYTES, read_text};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +58,7 @@ fn file() -> Option<PathBuf> {
 }
 
 fn all(path: &Path) -> Kept {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = read_text(path, LAYOUTS_BYTES).unwrap_or_default();
     let kept: Kept = serde_json::from_str(&text).unwrap_or_default();
     if kept.version == VERSION { kept } else { Kept::default() }
 }
@@ -137,6 +138,12 @@ mod tests {
             write(&path, CARD, &class(10), found).expect("written");
             assert_eq!(read(&path, CARD, &class(10)), Some(found), "{text}");
         }
+        // Sound, and longer than anything that this program writes: not read, and small again after.
+        let blank = " ".repeat(LAYOUTS_BYTES as usize);
+        fs::write(&path, whole.clone() + &blank).expect("written");
+        assert_eq!(read(&path, CARD, &class(10)), None, "too long");
+        write(&path, CARD, &class(10), found).expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("there"), whole);
         // Not a folder one may write to: an error, no panic.
         assert!(write(&path.join("no-folder").join("x"), CARD, &class(10), found).is_err());
         fs::remove_dir_all(folder).expect("written");

@@ -1,10 +1,10 @@
 //! A volume as a three-dimensional texture: texels of 16 bits, read as fractions, filtered by the card (Tornai 2012, rules 1
 //! and 2).
 
-use super::super::device::Session;
+use super::super::device::CardLock;
 use super::super::error::{CudaError, is_out_of_memory};
 use super::super::memory::Resident;
-use crate::engine::drr::content::Content;
+use crate::engine::jobs::drr::content::Content;
 use crate::geometry::Volume;
 use cudarc::driver::{CudaContext, DriverError, sys};
 use rayon::prelude::*;
@@ -37,7 +37,7 @@ impl Texture {
     /// # Errors
     /// No memory; what the driver says.
     pub fn new(
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         volume: &Volume<f32>,
         content: &Content,
     ) -> Result<Self, CudaError> {
@@ -93,7 +93,7 @@ impl Drop for Texture {
 
 #[expect(unsafe_code, reason = "cuArray3DCreate; the caller owns what it gives")]
 fn take_array(
-    session: &mut Session<'_>,
+    session: &mut CardLock<'_>,
     [width, height, depth]: [usize; 3],
     format: sys::CUarray_format,
 ) -> Result<sys::CUarray, CudaError> {
@@ -125,7 +125,7 @@ fn take_array(
 
 #[expect(unsafe_code, reason = "cuMemcpy3DAsync of as many texels as the array has")]
 fn fill(
-    session: &Session<'_>,
+    session: &CardLock<'_>,
     array: sys::CUarray,
     [width, height, depth]: [usize; 3],
     texels: &[u16],
@@ -156,7 +156,7 @@ fn fill(
 }
 
 #[expect(unsafe_code, reason = "cuTexObjectCreate over an array that the caller owns")]
-fn object(session: &Session<'_>, array: sys::CUarray) -> Result<u64, CudaError> {
+fn object(session: &CardLock<'_>, array: sys::CUarray) -> Result<u64, CudaError> {
     let clamp = sys::CUaddress_mode_enum::CU_TR_ADDRESS_MODE_CLAMP;
     let linear = sys::CUfilter_mode_enum::CU_TR_FILTER_MODE_LINEAR;
     let how = sys::CUDA_TEXTURE_DESC_st {

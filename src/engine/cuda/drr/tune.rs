@@ -1,14 +1,12 @@
 //! How the threads of a launch are laid out: a small search, remembered for the device, on disk too (Tornai 2012, section II.C: the
 //! best block is 8 to 192 threads, and with another the same image takes up to 2.4 times as long).
 
-use super::super::device::Session;
+use super::super::device::CardLock;
 use super::super::error::CudaError;
 use super::super::kernels;
 use super::{Work, remembered};
 use crate::engine::digest::Digest;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 /// The layout of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +21,7 @@ pub struct Launch {
 
 /// Works that like the same layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Class {
+pub struct Class {
     pub kernel: &'static str,
     pub listed: bool,
     /// Powers of two: rays, samples to a ray.
@@ -69,13 +67,9 @@ impl Launch {
 }
 
 /// The best layout for a work: remembered from before, in this run of the program or another, or found by running it.
-pub(super) fn best(session: &mut Session<'_>, work: &Work) -> Result<Launch, CudaError> {
-    type Known = HashMap<(usize, Class), Launch>;
-    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+pub(super) fn best(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
     let class = work.class();
-    let key = (session.ordinal, class);
-    if let Some(launch) = known().as_ref().and_then(|known| known.get(&key)) {
+    if let Some(launch) = session.layouts().get(&class) {
         return Ok(*launch);
     }
     let card = name(session)?;
@@ -88,18 +82,18 @@ pub(super) fn best(session: &mut Session<'_>, work: &Work) -> Result<Launch, Cud
         }
     };
     tracing::debug!("{class:?}: {launch:?}");
-    known().get_or_insert_default().insert(key, launch);
+    session.layouts().insert(class, launch);
     Ok(launch)
 }
 
 /// What a layout is good for: the card, its driver and these kernels.
-fn name(session: &Session<'_>) -> Result<String, CudaError> {
+fn name(session: &CardLock<'_>) -> Result<String, CudaError> {
     let mut kernels_of = Digest::default();
     kernels::ptx("drr")?.bytes().for_each(|byte| kernels_of.add(u64::from(byte)));
     Ok(format!("{}, driver {}, kernels {kernels_of}", session.name, session.driver))
 }
 
-fn search(session: &mut Session<'_>, work: &Work) -> Result<Launch, CudaError> {
+fn search(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
     work.queue(session, Launch::PLAIN)?;
     let mut best = (Launch::PLAIN, time(session, work, Launch::PLAIN, 1)?);
     if best.1 > LONGEST_MS {
@@ -115,7 +109,7 @@ fn search(session: &mut Session<'_>, work: &Work) -> Result<Launch, CudaError> {
 }
 
 /// The least time of some runs, ms.
-fn time(session: &mut Session<'_>, work: &Work, launch: Launch, runs: usize) -> Result<f64, CudaError> {
+fn time(session: &mut CardLock<'_>, work: &Work, launch: Launch, runs: usize) -> Result<f64, CudaError> {
     let mut clock = session.clock()?;
     for _ in 0..runs {
         work.queue(session, launch)?;

@@ -4,12 +4,12 @@
 
 mod work;
 
-use super::cccs::Failure;
-use super::{Device, Milestone};
-use crate::engine::Watch;
-use crate::engine::cccs::job::add_phase;
-use crate::engine::mccs::simulation::Simulation;
-use crate::engine::mccs::{Runner, Sharing};
+use super::{Device, Failure, Milestone};
+use crate::engine::JobControl;
+use crate::engine::jobs::cccs::DoseError;
+use crate::engine::jobs::cccs::job::add_phase;
+use crate::engine::jobs::mccs::simulation::Simulation;
+use crate::engine::jobs::mccs::{Runner, Sharing};
 use std::collections::VecDeque;
 use work::Work;
 
@@ -35,9 +35,15 @@ impl<'a> Histories<'a> {
 }
 
 impl Runner for Histories<'_> {
-    type Error = Failure;
+    type Error = Failure<DoseError>;
 
-    fn run(&mut self, run: &Simulation, first: u64, batch: u64, watch: &Watch) -> Result<(), Failure> {
+    fn run(
+        &mut self,
+        run: &Simulation,
+        first: u64,
+        batch: u64,
+        control: &JobControl,
+    ) -> Result<(), Failure<DoseError>> {
         if self.queued.len() >= QUEUED
             && let Some(oldest) = self.queued.pop_front()
         {
@@ -49,19 +55,19 @@ impl Runner for Histories<'_> {
             Some(work) => work,
             none => none.insert(Work::new(run, batch, &mut session)?),
         };
-        work.batch(&mut session, first, batch, watch)?;
+        work.batch(&mut session, first, batch, control)?;
         self.queued.push_back(session.milestone()?);
         self.batches += 1;
         self.histories += batch;
         Ok(())
     }
 
-    fn wait(&mut self) -> Result<(), Failure> {
+    fn wait(&mut self) -> Result<(), Failure<DoseError>> {
         self.queued.drain(..).try_for_each(Milestone::wait)?;
         Ok(())
     }
 
-    fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), Failure> {
+    fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), Failure<DoseError>> {
         let Some(work) = &mut self.work else { return Ok(Default::default()) };
         let mut session = self.device.session();
         let means = work.means(&mut session, self.batches, self.histories)?;
@@ -81,7 +87,7 @@ impl Runner for Histories<'_> {
 }
 
 impl Sharing for Histories<'_> {
-    fn hand_over(&mut self, to: &mut Self) -> Result<(), Failure> {
+    fn hand_over(&mut self, to: &mut Self) -> Result<(), Failure<DoseError>> {
         // A runner that had no turn yet has no sums; the first, which takes them, has had one.
         let (Some(own), Some(other)) = (&mut self.work, &to.work) else { return Ok(()) };
         let sums = {

@@ -1,12 +1,11 @@
 //! What a run of histories has on a card, and the kernels in their order.
 
 use super::CHUNK;
-use crate::engine::Watch;
-use crate::engine::cpu::mccs::FAR_ONE_IN;
-use crate::engine::cuda::{Arg, Buffer, Clock, CudaError, Session, Shape, int};
-use crate::engine::mccs::Variant;
-use crate::engine::mccs::simulation::Simulation;
-use crate::engine::mccs::tables::{Cell, Group, Head, Segment, Stand};
+use crate::engine::JobControl;
+use crate::engine::cuda::{Arg, Buffer, CardLock, Clock, CudaError, Shape, int};
+use crate::engine::jobs::mccs::Variant;
+use crate::engine::jobs::mccs::simulation::Simulation;
+use crate::engine::jobs::mccs::tables::{Cell, FAR_ONE_IN, Group, Head, Segment, Stand};
 use bytemuck::{Pod, Zeroable};
 
 const THREADS: u32 = 128;
@@ -72,7 +71,7 @@ impl Sums {
         Arg::value(&SumsAt(self.0.each_ref().map(Buffer::address)))
     }
 
-    fn empty(&self, session: &mut Session<'_>) -> Result<(), CudaError> {
+    fn empty(&self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
         self.0.iter().try_for_each(|words| session.fill(words, 0))
     }
 }
@@ -89,7 +88,7 @@ struct Held {
 }
 
 impl Work {
-    pub fn new(run: &Simulation, batch: u64, session: &mut Session<'_>) -> Result<Self, CudaError> {
+    pub fn new(run: &Simulation, batch: u64, session: &mut CardLock<'_>) -> Result<Self, CudaError> {
         let voxels = run.lattice.voxels();
         session.fits_int("a dose lattice", voxels)?;
         let heads = &run.heads;
@@ -148,10 +147,10 @@ impl Work {
     /// Queues a batch.
     pub fn batch(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         first: u64,
         batch: u64,
-        watch: &Watch,
+        control: &JobControl,
     ) -> Result<(), CudaError> {
         let slots = u64::from(self.tables.directions.next_multiple_of(FAR_ONE_IN));
         let mut clock = match self.clock.take() {
@@ -160,7 +159,7 @@ impl Work {
         };
         let mut begin = 0;
         while begin < batch {
-            watch.check()?;
+            control.check()?;
             let histories = (batch - begin).min(CHUNK);
             let args = [
                 Arg::value(&self.tables),
@@ -194,7 +193,7 @@ impl Work {
     /// Mean quanta of a history, by voxel, and the standard deviation of that mean, of so many batches and histories.
     pub fn means(
         &self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         batches: u64,
         histories: u64,
     ) -> Result<(Vec<f32>, Vec<f32>), CudaError> {
@@ -212,7 +211,7 @@ impl Work {
     }
 
     /// The sums, brought to the host; none are left here.
-    pub fn take_sums(&self, session: &mut Session<'_>) -> Result<[Vec<u64>; 3], CudaError> {
+    pub fn take_sums(&self, session: &mut CardLock<'_>) -> Result<[Vec<u64>; 3], CudaError> {
         let [quanta, low, high] = &self.sums.0;
         let taken = [session.download(quanta)?, session.download(low)?, session.download(high)?];
         self.sums.empty(session)?;
@@ -220,21 +219,21 @@ impl Work {
     }
 
     /// Adds what another card has summed up.
-    pub fn add_sums(&self, session: &mut Session<'_>, sums: &[Vec<u64>; 3]) -> Result<(), CudaError> {
+    pub fn add_sums(&self, session: &mut CardLock<'_>, sums: &[Vec<u64>; 3]) -> Result<(), CudaError> {
         let [quanta, low, high] = sums;
         let from = Sums([session.upload(quanta)?, session.upload(low)?, session.upload(high)?]);
         self.over_voxels(session, "mccs_add", &[from.arg(), self.sums.arg()])
     }
 
     /// Times on the card since they were last asked for.
-    pub fn times(&mut self, session: &Session<'_>) -> Result<Vec<(String, f64)>, CudaError> {
+    pub fn times(&mut self, session: &CardLock<'_>) -> Result<Vec<(String, f64)>, CudaError> {
         self.clock.take().map_or(Ok(Vec::new()), |clock| clock.finish(session))
     }
 
     /// Queues a kernel with a thread a voxel, whose first argument is their number.
     fn over_voxels(
         &self,
-        session: &mut Session<'_>,
+        session: &mut CardLock<'_>,
         kernel: &'static str,
         args: &[Arg],
     ) -> Result<(), CudaError> {
@@ -248,7 +247,9 @@ impl Work {
 mod tests {
     use super::{Ray, SumsAt, Tables};
     use crate::engine::cuda::kernels::{ptx, signature};
-    use crate::engine::mccs::tables::{CLASSES, LAST_CM, MOST_DIRECTIONS, NODES, RADII, RADIUS_STEP_MM};
+    use crate::engine::jobs::mccs::tables::{
+        CLASSES, LAST_CM, MOST_DIRECTIONS, NODES, RADII, RADIUS_STEP_MM,
+    };
     use crate::physics::kernel::CONES;
 
     /// The kernels write down again what the tables are made of.

@@ -1,0 +1,65 @@
+//! Memory of this process and of the cards, at rest and at the peak of a case's jobs.
+
+use super::cccs::water;
+use super::drr::{View, projection};
+use crate::case::Pose;
+use crate::engine::cccs::{DoseError, Quality, beam_dose};
+use crate::engine::cuda::{CudaError, Failure};
+use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, drr};
+use crate::engine::gamma::{Criterion, GammaError, GammaRequest, gamma};
+use crate::engine::{Compute, JobControl, Memory, empty_caches, memory};
+use crate::geometry::Volume;
+use glam::DVec3;
+use std::sync::Arc;
+
+/// Memory after a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    pub step: &'static str,
+    /// Of the process, bytes, and the most there has been so far; none where the system does not tell.
+    pub resident: Option<[u64; 2]>,
+    pub kept: Memory,
+}
+
+fn line(step: &'static str) -> Line {
+    let told = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = |name: &str| -> Option<u64> {
+        let line = told.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let resident = kib("VmRSS:").zip(kib("VmHWM:")).map(|(now, most)| [now, most].map(|n| n << 10));
+    Line { step, resident, kept: memory() }
+}
+
+/// A plan of a day: the dose of a beam on 2.5 mm, its radiograph, its gamma; then the case is closed.
+///
+/// # Errors
+/// [`CudaError`]; cancelled among them.
+pub fn lines(device: &Compute, control: &JobControl) -> Result<Vec<Line>, CudaError> {
+    empty_caches();
+    let mut lines = vec![line("at rest")];
+    let request = water([200, 120, 120], [2.5; 3], 100.0, Quality::Standard)?;
+    let dose = beam_dose(&request, device, control)
+        .map_err(|e| super::card_error("memory", Failure::<DoseError>::Job(e)))?;
+    lines.push(line("dose of a beam"));
+    let radiograph = DrrRequest {
+        attenuation: Arc::clone(&request.patient.mass_density_g_cm3),
+        projection: projection(View::Ap)?,
+        poses: vec![Pose::default()],
+        pose_centre_mm: DVec3::ZERO,
+        integrator: Integrator::Trilinear { step_mm: None },
+        pixels: Pixels::All,
+    };
+    drr(&radiograph, device, control)
+        .map_err(|e| super::card_error("memory", Failure::<DrrError>::Job(e)))?;
+    lines.push(line("radiograph"));
+    let more = dose.gy.data().iter().map(|gy| 1.01 * gy).collect();
+    let more = Arc::new(Volume::new(Arc::clone(dose.gy.grid()), more));
+    let pair = GammaRequest::new(Arc::clone(&dose.gy), more, vec![Criterion::global(3.0, 3.0)]);
+    gamma(&pair, device, control).map_err(|e| super::card_error("memory", Failure::<GammaError>::Job(e)))?;
+    lines.push(line("gamma"));
+    drop((request, dose, radiograph, pair));
+    empty_caches();
+    lines.push(line("case closed"));
+    Ok(lines)
+}

@@ -1,0 +1,145 @@
+//! What was computed lately and may be asked for again: while a beam is dragged only the beam changes. One cache for all jobs,
+//! with a budget in bytes; what was asked for longest ago goes first.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of all values together: an image in pairs of voxels (1 GiB at most) beside the densities of two dose grids.
+const BUDGET_BYTES: usize = 2 << 30;
+/// No entry counts less, so that they stay few enough to look through.
+const LEAST_BYTES: usize = 1 << 20;
+
+static KEPT: Cache = Cache::new(BUDGET_BYTES);
+
+/// The cache of this process.
+pub fn cache() -> &'static Cache {
+    &KEPT
+}
+
+/// A value that can be kept.
+pub trait Weighed: Any + Send + Sync {
+    /// Memory it holds; the default is for values of less than a MiB.
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Values by what they were made from, the one asked for last at the end.
+pub struct Cache {
+    entries: Mutex<Vec<Entry>>,
+    budget: usize,
+}
+
+struct Entry {
+    key: Box<dyn Any + Send>,
+    value: Arc<dyn Any + Send + Sync>,
+    bytes: usize,
+}
+
+impl Cache {
+    const fn new(budget: usize) -> Self {
+        Self { entries: Mutex::new(Vec::new()), budget }
+    }
+
+    /// The value of a key, made where it is not kept. Two that ask at once may both make it.
+    ///
+    /// # Errors
+    /// What `make` returns; then nothing is kept.
+    pub fn get<K: PartialEq + Any + Send, V: Weighed, E>(
+        &self,
+        key: K,
+        make: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Arc<V>, E> {
+        match self.find(&key) {
+            Some(value) => Ok(value),
+            None => Ok(self.put(key, make()?)),
+        }
+    }
+
+    /// The value of a key where it is kept.
+    pub fn find<K: PartialEq + Any + Send, V: Weighed>(&self, key: &K) -> Option<Arc<V>> {
+        let mut entries = self.entries();
+        let is_it = |e: &Entry| e.value.is::<V>() && e.key.downcast_ref::<K>() == Some(key);
+        let at = entries.iter().position(is_it)?;
+        let entry = entries.remove(at);
+        let value = Arc::clone(&entry.value).downcast().ok();
+        entries.push(entry);
+        value
+    }
+
+    /// Keeps a value. It stays whatever its size; others make way for it.
+    pub fn put<K: PartialEq + Any + Send, V: Weighed>(&self, key: K, value: V) -> Arc<V> {
+        let (bytes, value) = (value.bytes().max(LEAST_BYTES), Arc::new(value));
+        let mut entries = self.entries();
+        entries.push(Entry { key: Box::new(key), value: Arc::<V>::clone(&value), bytes });
+        let mut all: usize = entries.iter().map(|e| e.bytes).sum();
+        let fits = |e: &Entry| {
+            let fits = all <= self.budget;
+            all -= if fits { 0 } else { e.bytes };
+            fits
+        };
+        let go = entries.iter().position(fits).unwrap_or(entries.len()).min(entries.len() - 1);
+        entries.drain(..go);
+        value
+    }
+
+    /// Forgets everything: the case is closed.
+    pub fn empty(&self) {
+        self.entries().clear();
+    }
+
+    /// What is kept in all.
+    pub fn bytes(&self) -> usize {
+        self.entries().iter().map(|e| e.bytes).sum()
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Mib(usize);
+
+    impl Weighed for Mib {
+        fn bytes(&self) -> usize {
+            self.0 << 20
+        }
+    }
+
+    #[derive(Debug, PartialEq)]
+    struct Small(u8);
+
+    impl Weighed for Small {}
+
+    #[test]
+    fn what_was_asked_for_longest_ago_makes_way() {
+        let kept = Cache::new(10 << 20);
+        let made = |key: u8, mib: usize| kept.get(key, || Ok::<_, ()>(Mib(mib))).map(|v| v.0);
+        assert_eq!((made(1, 4), made(2, 5)), (Ok(4), Ok(5)));
+        assert_eq!(made(1, 9), Ok(4), "it is kept");
+        assert_eq!(made(3, 6), Ok(6));
+        assert!(kept.find::<u8, Mib>(&2).is_none(), "asked for longest ago");
+        assert_eq!((made(1, 9), kept.bytes()), (Ok(4), 10 << 20));
+        assert_eq!((made(4, 90), kept.bytes()), (Ok(90), 90 << 20), "one stays whatever its size");
+        assert_eq!((made(5, 1), kept.bytes()), (Ok(1), 1 << 20));
+        kept.empty();
+        assert!(kept.bytes() == 0 && kept.find::<u8, Mib>(&5).is_none());
+    }
+
+    #[test]
+    fn one_key_may_stand_for_values_of_several_kinds() {
+        let kept = Cache::new(10 << 20);
+        kept.put(1_u8, Small(7));
+        assert!(kept.find::<u8, Mib>(&1).is_none() && kept.find::<u16, Small>(&1).is_none());
+        assert_eq!(kept.find::<u8, Small>(&1).as_deref(), Some(&Small(7)));
+        assert_eq!(kept.get(2_u8, || Err::<Small, _>("no")), Err("no"));
+        for n in 0..200_u8 {
+            kept.put(u32::from(n), Small(n));
+        }
+        assert_eq!(kept.entries().len(), 10, "small values are few, too");
+    }
+}

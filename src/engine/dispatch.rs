@@ -1,0 +1,58 @@
+//! The one rule of every job: a card where one was chosen, the CPU where the card fails, and the receipt says so.
+
+use super::Compute;
+use super::cuda::{CudaError, Device, Failure};
+use crate::case::Receipt;
+use std::sync::Arc;
+
+/// What a job answers, with a receipt.
+pub(super) trait Answer {
+    fn receipt(&mut self) -> &mut Receipt;
+}
+
+/// Answers on a device. Where a card fails, the CPU answers and the receipt says why.
+///
+/// # Errors
+/// The job's own: no device has an answer, or it was cancelled.
+pub(super) fn answer<A: Answer, E, F: Into<Failure<E>>>(
+    device: &Compute,
+    on_card: impl FnOnce(&Device) -> Result<A, F>,
+    on_cpu: impl FnOnce() -> Result<A, E>,
+) -> Result<A, E> {
+    let Compute::Cuda(card) = device else { return on_cpu() };
+    else_cpu(on_card(card), |why| {
+        let mut answer = on_cpu()?;
+        let receipt = answer.receipt();
+        *receipt = Arc::unwrap_or_clone(receipt.instead_of_a_card(&why));
+        Ok(answer)
+    })
+}
+
+/// What a card answered, or what the CPU answers where the card failed, told why.
+///
+/// # Errors
+/// The job's own.
+pub fn else_cpu<A, E, F: Into<Failure<E>>>(
+    by_card: Result<A, F>,
+    on_cpu: impl FnOnce(CudaError) -> Result<A, E>,
+) -> Result<A, E> {
+    match by_card.map_err(F::into) {
+        Ok(answer) => Ok(answer),
+        Err(Failure::Job(error)) => Err(error),
+        Err(Failure::Card(why)) => on_cpu(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Cancelled;
+
+    #[test]
+    fn only_a_card_at_fault_is_stood_in_for() {
+        let ask = |by_card: Result<u8, CudaError>| else_cpu::<u8, Cancelled, _>(by_card, |_| Ok(2));
+        assert_eq!(ask(Ok(1)), Ok(1));
+        assert_eq!(ask(Err(CudaError::NoCard)), Ok(2));
+        assert_eq!(ask(Err(Cancelled.into())), Err(Cancelled));
+    }
+}

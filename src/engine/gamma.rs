@@ -1,0 +1,31 @@
+//! Gamma index of two doses.
+
+use super::dispatch::{Answer, answer};
+pub use super::jobs::gamma::{
+    Checked, Counts, Criterion, Dims, GammaError, GammaMap, GammaRequest, GammaResult, Method, Normalisation,
+    Role, Subset, Surface,
+};
+use super::{Compute, JobControl, cpu, cuda};
+use crate::case::Receipt;
+use std::sync::Arc;
+
+impl Answer for GammaResult {
+    fn receipt(&mut self) -> &mut Receipt {
+        Arc::make_mut(&mut self.receipt)
+    }
+}
+
+/// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why. The trilinear surface is the
+/// CPU's alone.
+///
+/// # Errors
+/// [`GammaError`]: a request or doses that make no sense, doses that do not meet, nothing to analyse; cancelled.
+pub fn gamma(
+    request: &GammaRequest,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<GammaResult, GammaError> {
+    let device = if request.surface == Surface::Trilinear { &Compute::Cpu } else { device };
+    let on_card = |card: &cuda::Device| cuda::gamma::gamma(request, card, control);
+    answer(device, on_card, || cpu::gamma::gamma(request, control))
+}

@@ -1,0 +1,214 @@
+//! What a volume of attenuation holds, found once: where it is empty, how large it gets.
+
+use crate::engine::cache::{Weighed, cache};
+use crate::geometry::Volume;
+use rayon::prelude::*;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Voxels to a side of a cell of occupancy.
+pub const CELL: usize = 8;
+/// Samples that are looked at together: where a cell is empty, none of so many around a place in it, a voxel apart at most
+/// along each axis, touches anything.
+pub const TOGETHER: usize = 8;
+/// What they reach beyond the cell: half of `TOGETHER`, the two voxels each lies between, and one for rounding.
+const REACH_LOW: usize = TOGETHER / 2 + 1;
+const REACH_HIGH: usize = TOGETHER / 2 + 2;
+
+/// What a volume holds.
+#[derive(Debug)]
+pub struct Content {
+    /// A copy in which what is no finite number is nothing; only where there is such.
+    cleaned: Option<Arc<Volume<f32>>>,
+    /// The box of voxels that are not 0; `None` where all are.
+    pub part: Option<[Range<usize>; 3]>,
+    /// Lowest (0 at most) and highest (0 at least) value.
+    pub range: [f32; 2],
+    /// For each cell of [`CELL`] voxels to a side, `[z][y][x]`: 1 where it or its surroundings hold anything, else 0.
+    pub occupied: Vec<u8>,
+    /// Cells along x, y, z.
+    pub cells: [usize; 3],
+}
+
+impl Weighed for Content {
+    fn bytes(&self) -> usize {
+        self.occupied.len() + self.cleaned.as_ref().map_or(0, |clean| size_of_val(clean.data()))
+    }
+}
+
+impl Content {
+    /// Looks through a volume, or remembers.
+    pub fn of(volume: &Volume<f32>) -> Arc<Self> {
+        let Ok(content) = cache().get(volume.id(), || Ok::<_, Infallible>(Self::new(volume)));
+        content
+    }
+
+    fn new(volume: &Volume<f32>) -> Self {
+        let [nx, ny, nz] = volume.grid().size();
+        let cells = [nx, ny, nz].map(|n| n.div_ceil(CELL));
+        // Which cells along x hold anything, row by row of voxels: x is where voxels are many and side by side.
+        let mut rows = vec![0_u8; cells[0] * ny * nz];
+        let looked: Vec<[f32; 2]> = rows
+            .par_chunks_mut(cells[0] * ny)
+            .zip(volume.data().par_chunks(nx * ny))
+            .map(|(rows, plane)| {
+                let ranges =
+                    rows.chunks_mut(cells[0]).zip(plane.chunks(nx)).map(|(cells, row)| look(row, cells));
+                ranges.fold([0.0_f32, 0.0], |a, b| [a[0].min(b[0]), a[1].max(b[1])])
+            })
+            .collect();
+        let range = looked.iter().fold([0.0_f32, 0.0], |a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+        let part = part_of(volume, &rows, cells[0]);
+        let planes = spread(&rows, [cells[0], ny, nz], 1);
+        let all = spread(&planes, [cells[0], cells[1], nz], 2);
+        let occupied = spread_cells(&all, cells);
+        let finite = range.iter().all(|v| v.is_finite());
+        let mut content = Self { cleaned: None, part, range, occupied, cells };
+        if !finite {
+            let clean = |v: &f32| if v.is_finite() { *v } else { 0.0 };
+            let values = volume.data().par_iter().map(clean).collect();
+            let cleaned = Volume::new(Arc::clone(volume.grid()), values);
+            let own = Self::new(&cleaned);
+            content = Self { cleaned: Some(Arc::new(cleaned)), ..own };
+        }
+        content
+    }
+
+    /// The volume, or its copy without what is no number.
+    pub fn clean(&self, volume: &Arc<Volume<f32>>) -> Arc<Volume<f32>> {
+        Arc::clone(self.cleaned.as_ref().unwrap_or(volume))
+    }
+}
+
+/// Lowest and highest value of a row, infinite where there is a NaN; marks its cells that hold anything.
+fn look(row: &[f32], cells: &mut [u8]) -> [f32; 2] {
+    let mut range = [0.0_f32; 2];
+    for (cell, values) in cells.iter_mut().zip(row.chunks(CELL)) {
+        let (mut low, mut high, mut bits) = (0.0_f32, 0.0_f32, 0_u32);
+        let mut sum = 0.0_f32;
+        for &v in values {
+            low = low.min(v);
+            high = high.max(v);
+            bits |= v.to_bits() << 1;
+            sum += v * 0.0;
+        }
+        *cell = u8::from(bits != 0);
+        // Not a number: 0 times it is none either.
+        range = if sum == 0.0 {
+            [range[0].min(low), range[1].max(high)]
+        } else {
+            [f32::NEG_INFINITY, f32::INFINITY]
+        };
+    }
+    range
+}
+
+/// The box of voxels that are not 0.
+fn part_of(volume: &Volume<f32>, rows: &[u8], cells_x: usize) -> Option<[Range<usize>; 3]> {
+    let [nx, ny, _] = volume.grid().size();
+    let (mut low, mut high) = ([usize::MAX; 3], [0_usize; 3]);
+    for (n, cells) in rows.chunks(cells_x).enumerate() {
+        let Some(first) = cells.iter().position(|&c| c != 0) else { continue };
+        let last = cells.iter().rposition(|&c| c != 0).unwrap_or(first);
+        let row = &volume.data()[n * nx..(n + 1) * nx];
+        let at = [n % ny, n / ny];
+        let anything = |v: &f32| *v != 0.0;
+        let begin = (low[0] > first * CELL)
+            .then(|| row[first * CELL..].iter().position(anything).map_or(nx, |i| first * CELL + i));
+        let until = (last + 1) * CELL;
+        let end =
+            (high[0] < until).then(|| row[..until.min(nx)].iter().rposition(anything).map_or(0, |i| i + 1));
+        low = [low[0].min(begin.unwrap_or(nx)), low[1].min(at[0]), low[2].min(at[1])];
+        high = [high[0].max(end.unwrap_or(0)), high[1].max(at[0] + 1), high[2].max(at[1] + 1)];
+    }
+    (high[2] > 0).then(|| [0, 1, 2].map(|a| low[a]..high[a]))
+}
+
+/// Along y (axis 1) or z (2): cells out of voxels, each with what is within reach.
+fn spread(marks: &[u8], size: [usize; 3], axis: usize) -> Vec<u8> {
+    let stride: usize = size[..axis].iter().product();
+    let outer: usize = size[axis + 1..].iter().product();
+    let cells = size[axis].div_ceil(CELL);
+    let mut out = vec![0_u8; stride * cells * outer];
+    for (o, out) in out.chunks_mut(stride * cells).enumerate() {
+        for (cell, out) in out.chunks_mut(stride).enumerate() {
+            let from = (cell * CELL).saturating_sub(REACH_LOW);
+            let until = ((cell + 1) * CELL + REACH_HIGH).min(size[axis]);
+            for n in from..until {
+                let marks = &marks[(o * size[axis] + n) * stride..][..stride];
+                out.iter_mut().zip(marks).for_each(|(out, mark)| *out |= mark);
+            }
+        }
+    }
+    out
+}
+
+/// Along x, where only cells are known: a cell with its neighbours.
+fn spread_cells(marks: &[u8], cells: [usize; 3]) -> Vec<u8> {
+    let spread = |row: &[u8]| {
+        let all =
+            (0..row.len()).map(|n| row[n.saturating_sub(1)..(n + 2).min(row.len())].iter().any(|&m| m != 0));
+        all.map(u8::from).collect::<Vec<_>>()
+    };
+    marks.chunks(cells[0]).flat_map(spread).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Grid;
+    use glam::DVec3;
+
+    fn volume(size: [usize; 3], set: &[([usize; 3], f32)]) -> Volume<f32> {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, size).expect("a grid");
+        let mut data = vec![0.0; grid.len()];
+        set.iter().for_each(|(at, value)| data[grid.index(at[0], at[1], at[2])] = *value);
+        Volume::new(Arc::new(grid), data)
+    }
+
+    /// Wherever eight samples around a place touch a voxel that holds something, the place's cell is marked.
+    #[test]
+    fn no_sample_is_missed() {
+        let size = [37, 50, 29];
+        for at in [[0, 0, 0], [36, 49, 28], [17, 23, 8], [16, 24, 7], [15, 25, 16]] {
+            let content = Content::of(&volume(size, &[(at, 0.5)]));
+            assert_eq!(content.part, Some(at.map(|n| n..n + 1)));
+            let cell = |p: [usize; 3]| {
+                let [x, y, z] = p.map(|n| n / CELL);
+                content.occupied[(z * content.cells[1] + y) * content.cells[0] + x]
+            };
+            // A voxel `at` is touched by samples less than a voxel from its centre, these lie less than four from the place.
+            let near = |axis: usize| at[axis].saturating_sub(4)..(at[axis] + 5).min(size[axis]);
+            for (z, y, x) in near(2).flat_map(|z| near(1).flat_map(move |y| near(0).map(move |x| (z, y, x))))
+            {
+                assert_eq!(cell([x, y, z]), 1, "{at:?} from {x} {y} {z}");
+            }
+            let marked = content.occupied.iter().filter(|&&m| m == 1).count();
+            assert!(marked <= 27, "{marked} of {} for one voxel", content.occupied.len());
+        }
+    }
+
+    #[test]
+    fn box_and_range_are_those_of_the_values() {
+        let content =
+            Content::of(&volume([20, 9, 5], &[([3, 7, 1], -0.25), ([19, 2, 4], 2.0), ([11, 8, 1], 1.0)]));
+        assert_eq!(content.part, Some([3..20, 2..9, 1..5]));
+        assert_eq!(content.range, [-0.25, 2.0]);
+        let nothing = Content::of(&volume([20, 9, 5], &[]));
+        assert!(nothing.part.is_none() && nothing.occupied.iter().all(|&m| m == 0));
+    }
+
+    #[test]
+    fn what_is_no_number_becomes_nothing() {
+        let dirty = Arc::new(volume(
+            [9, 9, 9],
+            &[([4, 4, 4], f32::NAN), ([5, 4, 4], f32::INFINITY), ([6, 4, 4], 1.0)],
+        ));
+        let content = Content::of(&dirty);
+        let clean = content.clean(&dirty);
+        assert_eq!((clean.at(4, 4, 4), clean.at(5, 4, 4), clean.at(6, 4, 4)), (0.0, 0.0, 1.0));
+        assert_eq!(content.part, Some([6..7, 4..5, 4..5]));
+        assert_eq!(content.range, [0.0, 1.0]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Gamma index: how far each point of a reference dose is from an evaluated one, in dose and distance together (Low 1998;
+//! Gu 2010, section 2.1).
+//!
+//! `gamma(r)^2` is the least of `|r - e|^2 / DTA^2 + (De(e) - Dr(r))^2 / DD^2` over every position `e` of the evaluated
+//! dose. That dose is not sampled: it is the continuous surface through its voxels, each cell between eight of them divided
+//! into six tetrahedra, and the least distance to tetrahedra, faces, edges and vertices is computed in closed form (Ju
+//! 2008; [`simplex`]). Cells are visited outward from the point (Wendling 2007) until the next one is farther than the best
+//! found, and skipped where their distance, the range of their dose and its slopes show that they cannot be nearer. A point
+//! at a voxel of the evaluated dose whose gamma is small needs no search: one formula tells the least distance to the
+//! tetrahedra that meet there (`cpu::gamma::star`).
+//!
+//! The evaluated dose stays on its own grid, whatever its spacing, planes, origin and orientation: positions of reference
+//! voxels are brought into its frame. It is defined between the centres of its outermost voxels; a reference voxel outside
+//! is counted as such, has no gamma, and neither passes nor fails.
+//!
+//! # Tetrahedra and trilinear interpolation
+//!
+//! Both agree at voxels and on the edges of cells. Elsewhere the tetrahedra leave out the mixed terms of the trilinear
+//! polynomial and have folds along the diagonals in their place: in the middle of a face they differ by a quarter of its
+//! mixed difference `d00 + d11 - d01 - d10`, in the middle of the cell by the mean of its eight corners less that of the two on
+//! the diagonal. That is nothing where the dose is linear, and of the second order in the spacing elsewhere.
+//! [`Surface::Trilinear`] finds the least distance to the trilinear surface instead, on the CPU, at several times the work.
+
+mod error;
+pub mod lanes;
+mod layers;
+pub mod paper;
+mod points;
+mod request;
+mod result;
+mod scan;
+pub mod simplex;
+pub mod trilinear;
+
+pub use error::{GammaError, Role};
+pub use layers::Layers;
+pub use points::{HULL_MM, Locate, Place, select};
+pub use request::{Checked, Criterion, Dims, GammaRequest, Method, Normalisation, Subset, Surface};
+pub use result::{Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};
+pub use scan::{look, remember};

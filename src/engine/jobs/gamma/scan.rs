@@ -1,0 +1,96 @@
+//! What is known of a dose from looking at every voxel once.
+
+use crate::engine::cache::{Weighed, cache};
+use crate::geometry::Volume;
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+/// What a look at every voxel says; kept, as sliders ask for the same ones again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scan {
+    /// Of the values' bits.
+    pub hash: u64,
+    /// The greatest value, 0 where there is none above.
+    pub most: f32,
+    /// The first voxel that is no finite number or below 0.
+    pub first_bad: Option<usize>,
+}
+
+/// A dose is looked at in pieces of this many values.
+const PIECE: usize = 1 << 16;
+
+impl Weighed for Scan {}
+
+/// Looks at a dose, or remembers.
+pub fn scan(dose: &Volume<f32>) -> Scan {
+    if let Some(scan) = cache().find::<_, Scan>(&dose.id()) {
+        return *scan;
+    }
+    remember(dose, dose.data().par_chunks(PIECE).map(look).collect())
+}
+
+/// Keeps what [`look`] said of a dose's values, 65536 at a time.
+pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>) -> Scan {
+    let mut whole = Scan { hash: SEED, most: 0.0, first_bad: None };
+    for (n, piece) in pieces.into_iter().enumerate() {
+        whole.hash = mixed(whole.hash, piece.hash);
+        whole.most = whole.most.max(piece.most);
+        whole.first_bad = whole.first_bad.or(piece.first_bad.map(|m| n * PIECE + m));
+    }
+    *cache().put(dose.id(), whole)
+}
+
+/// Chains of the hash that go side by side.
+const CHAINS: usize = 32;
+
+/// Looks at some values.
+#[multiversion(targets("x86_64+avx2"))]
+pub fn look(values: &[f32]) -> Scan {
+    let bits: &[u32] = bytemuck::cast_slice(values);
+    // A chain waits for its multiplication and has one value in so many: the compiler does several at once.
+    let mut chains = [SEED_32; CHAINS];
+    // The bits of numbers from 0 up order as the numbers do; those of all others are higher.
+    let mut highest = [0; CHAINS];
+    let (rows, rest) = bits.as_chunks::<CHAINS>();
+    for row in rows {
+        for n in 0..CHAINS {
+            chains[n] = (chains[n] ^ row[n]).wrapping_mul(PRIME_32);
+            highest[n] = highest[n].max(row[n]);
+        }
+    }
+    let hash = rest.iter().chain(&chains).fold(SEED, |hash, word| mixed(hash, u64::from(*word)));
+    let highest = rest.iter().chain(&highest).copied().fold(0, u32::max);
+    if highest < f32::INFINITY.to_bits() {
+        return Scan { hash, most: f32::from_bits(highest), first_bad: None };
+    }
+    let first_bad = values.iter().position(|value| !(0.0..f32::INFINITY).contains(value));
+    Scan { hash, most: values.iter().copied().fold(0.0, f32::max), first_bad }
+}
+
+/// The Fowler-Noll-Vo hash (FNV-1a), a word at a time: of 32 bits within the chains, of 64 over them.
+const SEED_32: u32 = 0x811c_9dc5;
+const PRIME_32: u32 = 0x0100_0193;
+const SEED: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn mixed(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_look_finds() {
+        let mut values: Vec<f32> = (0..37).map(|n| n as f32 * 0.5).collect();
+        let plain = look(&values);
+        assert_eq!((plain.most, plain.first_bad), (18.0, None));
+        values[0] = -0.0;
+        assert_eq!(look(&values).first_bad, None, "minus nothing is nothing");
+        for (n, bad) in [(36, -1.0), (20, f32::NAN), (9, f32::INFINITY)] {
+            values[n] = bad;
+            assert_eq!(look(&values).first_bad, Some(n));
+            assert_ne!(look(&values).hash, plain.hash);
+        }
+    }
+}

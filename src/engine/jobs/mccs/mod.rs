@@ -1,0 +1,99 @@
+//! Monte Carlo convolution/superposition: what is asked of the job and what it answers.
+//!
+//! Zhou, Yu, Chen and Hu, "GPU-accelerated Monte Carlo convolution/superposition implementation for dose calculation", Med.
+//! Phys. 37, 5593 (2010). Photons are drawn from the sources, followed through the head as weights and to their first interaction
+//! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and the
+//! worth of a monitor unit are those of [`cccs`](super::cccs).
+
+mod alias;
+mod check;
+mod heads;
+mod job;
+pub mod philox;
+mod rows;
+mod shared;
+pub mod simulation;
+pub mod tables;
+pub mod tally;
+
+use super::cccs::DoseTo;
+use crate::case::{Beam, DoseStatus, Receipt};
+use crate::geometry::{Grid, Volume};
+use crate::physics::{Machine, Patient};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use job::{Job, Runner};
+pub use shared::{Shared, Sharing};
+
+/// When enough histories have been run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Until {
+    /// At this number.
+    Histories(u64),
+    /// When the mean relative standard deviation of the voxels with more than half the greatest dose is this, percent, but at
+    /// `most` histories.
+    Uncertainty { percent: f64, most: u64 },
+}
+
+/// How it is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Energies by their share of the energy, directions by equal energy, few of them followed beyond the primary's range.
+    #[default]
+    Own,
+    /// As Zhou 2010: energies by their share of the photons, directions even over the sphere, all followed to the end.
+    Paper,
+}
+
+/// Directions that a photon is split over, as in the paper.
+pub const DIRECTIONS: u32 = 6;
+/// Histories of a batch: a quarter of the paper's.
+pub const BATCH: u64 = 168_000;
+
+/// Asks for the dose of a plan's beams together: histories are shared out over beams and control points by what they send.
+#[derive(Clone, Debug)]
+pub struct MccsRequest {
+    pub patient: Arc<Patient>,
+    pub beams: Vec<(Beam, Arc<Machine>)>,
+    /// Where the dose is wanted: evenly spaced, any orientation.
+    pub grid: Arc<Grid>,
+    pub dose_to: DoseTo,
+    pub until: Until,
+    /// Equal seeds give equal doses, whatever the number of threads or cards.
+    pub seed: u64,
+    /// Directions that a photon is split over, 1 to 24.
+    pub directions: u32,
+    /// Histories of a batch, at most; there are ten batches at least.
+    pub batch: u64,
+    pub variant: Variant,
+    /// How long to wait between two answers on the way.
+    pub show_every: Duration,
+}
+
+/// A dose as it stands after so many histories.
+#[derive(Clone, Debug)]
+pub struct MccsDose {
+    /// Gy for the beams' monitor units (one fraction), on the grid of the request.
+    pub gy: Arc<Volume<f32>>,
+    /// One standard deviation of each voxel's dose, Gy.
+    pub sigma_gy: Arc<Volume<f32>>,
+    /// Mean relative standard deviation where the dose is above half its maximum, percent; none before the second batch.
+    pub uncertainty_percent: Option<f64>,
+    pub histories: u64,
+    pub batches: u64,
+    /// Preview until what was wished for is reached; then final, or coarse where that leaves more than 2 % of uncertainty.
+    pub status: DoseStatus,
+    pub receipt: Arc<Receipt>,
+}
+
+/// What to do after an answer on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    GoOn,
+    /// Stop and keep what there is, as it stands.
+    Keep,
+}

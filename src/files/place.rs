@@ -1,0 +1,137 @@
+//! Where a file may be written: never over what is read, nor among it.
+
+use super::picture;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a file may not be written where it is to be.
+#[derive(Debug, Error)]
+pub enum Obstacle {
+    #[error("it is a folder; name a file in it")]
+    Folder,
+    #[error("there is no folder {}; make it first", .0.display())]
+    NoFolder(PathBuf),
+    #[error("it is no ordinary file; name another")]
+    Odd,
+    #[error("this is {what} itself ({}); name another file", .input.display())]
+    Input { what: &'static str, input: PathBuf },
+    #[error(
+        "it lies among the files of {what} ({}), which are not written to; name a file outside it",
+        .input.display()
+    )]
+    Among { what: &'static str, input: PathBuf },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Where a file is to be: its folder without links, and its name.
+#[derive(Debug)]
+pub struct Place(PathBuf);
+
+/// What is read: how it is called, and a file or folder.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs(Vec<(&'static str, PathBuf)>);
+
+impl Inputs {
+    /// Of a picture also the file of its geometry.
+    pub fn add(&mut self, what: &'static str, path: PathBuf) {
+        if picture::is_picture(&path) {
+            self.0.push((what, picture::sidecar(&path)));
+        }
+        self.0.push((what, path));
+    }
+}
+
+impl Place {
+    /// # Errors
+    /// A folder, or a file in a folder that is not there.
+    pub fn of(path: &Path) -> Result<Self, Obstacle> {
+        let Some(name) = path.file_name().filter(|_| !path.is_dir()) else { return Err(Obstacle::Folder) };
+        let folder = folder_of(path);
+        if !folder.is_dir() {
+            return Err(Obstacle::NoFolder(folder.to_owned()));
+        }
+        Ok(Self(folder.canonicalize()?.join(name)))
+    }
+
+    pub fn folder(&self) -> &Path {
+        folder_of(&self.0)
+    }
+
+    pub fn is_taken(&self) -> bool {
+        is_taken(&self.0)
+    }
+
+    /// Whether another path leads to this file, there already or not.
+    pub fn is_at(&self, other: &Path) -> bool {
+        let Self(place) = self;
+        let by_name = || {
+            folder_of(other).canonicalize().is_ok_and(|folder| folder == self.folder())
+                && place.file_name() == other.file_name()
+        };
+        let by_target = || place.canonicalize().is_ok_and(|p| other.canonicalize().is_ok_and(|o| p == o));
+        let by_number = || place.metadata().is_ok_and(|p| other.metadata().is_ok_and(|o| is_one(&p, &o)));
+        by_name() || by_target() || by_number()
+    }
+
+    /// # Errors
+    /// [`Obstacle::Input`], [`Obstacle::Among`].
+    pub fn check_against(&self, Inputs(inputs): &Inputs) -> Result<(), Obstacle> {
+        inputs.iter().try_for_each(|(what, input)| self.check_one(what, input))
+    }
+
+    fn check_one(&self, what: &'static str, input: &Path) -> Result<(), Obstacle> {
+        let Self(place) = self;
+        let Ok(read) = input.canonicalize() else { return Ok(()) };
+        let input = input.to_owned();
+        if !read.is_dir() {
+            return if self.is_at(&read) { Err(Obstacle::Input { what, input }) } else { Ok(()) };
+        }
+        let within =
+            place.starts_with(&read) || place.canonicalize().is_ok_and(|target| target.starts_with(&read));
+        let by_number = || place.metadata().is_ok_and(|m| m.is_file() && holds(&read, &m, 0));
+        if within || by_number() { Err(Obstacle::Among { what, input }) } else { Ok(()) }
+    }
+
+    /// What is there may be replaced.
+    ///
+    /// # Errors
+    /// [`Obstacle::Odd`].
+    pub fn check_replaceable(&self) -> Result<(), Obstacle> {
+        if self.0.metadata().is_ok_and(|m| !m.is_file()) { Err(Obstacle::Odd) } else { Ok(()) }
+    }
+}
+
+/// Whether anything is there. A link to nothing is something, too.
+pub fn is_taken(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether a folder, with its subfolders, holds a file under another name.
+fn holds(folder: &Path, file: &Metadata, depth: u32) -> bool {
+    const DEEPEST: u32 = 32;
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().any(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => depth < DEEPEST && holds(&entry.path(), file, depth + 1),
+        _ => entry.path().metadata().is_ok_and(|m| is_one(&m, file)),
+    })
+}
+
+/// Two names of one file have one device and one number.
+#[cfg(unix)]
+fn is_one(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    a.is_file() && b.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Elsewhere paths without links tell.
+#[cfg(not(unix))]
+fn is_one(_: &Metadata, _: &Metadata) -> bool {
+    false
+}
