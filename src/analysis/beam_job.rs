@@ -106,6 +106,14 @@ impl Default for Computation {
     }
 }
 
+/// Why a plan that has no beam to compute has no dose.
+pub fn no_beams(plan: &Plan) -> String {
+    let why = why_left_out(plan);
+    let because =
+        if why.is_empty() { "; it has none at all".to_owned() } else { format!(": {}", why.join("; ")) };
+    format!("the plan '{}' has no beam that can be computed{because}", plan.name)
+}
+
 /// Why a beam has no dose.
 #[derive(Debug, Error)]
 pub enum BeamJobError {

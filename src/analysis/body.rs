@@ -173,6 +173,3 @@ fn remark_on(found: &BodyOutline) -> Remark {
     }
     Remark::warning(format!("{made}: left out are {}", places.join(", ")), Vec::new())
 }
-
-#[cfg(test)]
-mod tests;

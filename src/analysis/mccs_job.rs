@@ -1,22 +1,32 @@
 //! The Monte Carlo dose of a whole plan: one run for all its beams, histories shared out over them.
 
-use super::beam_job::{BeamJobError, DEFAULT_GRID_MM, Ready, is_computed};
+use super::beam_job::{BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_computed, no_beams};
 use super::isocentre_remark;
 use super::outside::outside_caveat;
-use super::plan_job::{PlanDose, PlanJob, PlanJobError};
 use super::plan_sum::caveats_of;
-use crate::case::{Beam, Dose, DoseStatus};
-use crate::engine::JobControl;
+use crate::case::{Beam, Dose, DoseStatus, Plan};
 use crate::engine::cccs::{DoseError, dose_grid};
 use crate::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
+use crate::engine::{CudaError, JobControl};
 use crate::geometry::Volume;
 use crate::physics::Machine;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
+use thiserror::Error;
 
 /// From so many histories on `auto` takes all cards: each sets itself up first.
 const WORTH_ALL_CARDS: u64 = 100_000_000;
+
+/// What computes a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Engine {
+    /// Collapsed cone, beam by beam.
+    #[default]
+    Cccs,
+    /// Monte Carlo convolution/superposition, all beams together.
+    Mccs(MonteCarlo),
+}
 
 /// How long and how histories are run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,28 +65,53 @@ pub struct Certainty {
     pub histories_per_s: f64,
 }
 
+/// The dose of a run, one fraction, before any normalisation.
+#[derive(Debug)]
+pub struct RunDose {
+    pub dose: Dose,
+    pub certainty: Certainty,
+}
+
+/// Why a plan has no Monte Carlo dose.
+#[derive(Debug, Error)]
+pub enum RunError {
+    #[error("{}", no_beams(.0))]
+    NoBeams(Box<Plan>),
+    #[error("beam '{beam}': {source}")]
+    Beam { beam: String, source: BeamJobError },
+    #[error(transparent)]
+    Device(#[from] CudaError),
+    #[error(transparent)]
+    Dose(#[from] DoseError),
+}
+
 /// The request for a plan's beams.
 ///
 /// # Errors
 /// Machines there are none of, and grids that cannot be.
-pub fn mccs_request(job: &PlanJob, ready: &Ready, how: MonteCarlo) -> Result<MccsRequest, PlanJobError> {
-    let fault = |beam: &Beam, source: BeamJobError| PlanJobError::Beam { beam: beam.name.clone(), source };
+pub fn mccs_request(
+    plan: &Plan,
+    ready: &Ready,
+    computation: Computation,
+    how: MonteCarlo,
+) -> Result<MccsRequest, RunError> {
+    let fault = |beam: &Beam, source: BeamJobError| RunError::Beam { beam: beam.name.clone(), source };
     let mut beams = Vec::new();
-    for beam in job.plan.beams.iter().filter(|b| is_computed(b)) {
+    for beam in plan.beams.iter().filter(|b| is_computed(b)) {
         let machine =
-            Machine::resolve(job.plan.machine_of(beam)).map_err(|e| fault(beam, BeamJobError::Machine(e)))?;
+            Machine::resolve(plan.machine_of(beam)).map_err(|e| fault(beam, BeamJobError::Machine(e)))?;
         beams.push((beam.clone(), machine));
     }
-    let Some((first, _)) = beams.first() else { return Err(PlanJobError::no_beams(&job.plan)) };
+    let Some((first, _)) = beams.first() else { return Err(RunError::NoBeams(Box::new(plan.clone()))) };
     let image = ready.patient().mass_density_g_cm3.grid();
-    let grid =
-        dose_grid(image, ready.corners_mm(), job.grid_mm).map_err(|e| fault(first, BeamJobError::Grid(e)))?;
+    let grid = dose_grid(image, ready.corners_mm(), computation.grid_mm)
+        .map_err(|e| fault(first, BeamJobError::Grid(e)))?;
     let MonteCarlo { until, seed, directions, variant, show_every } = how;
     Ok(MccsRequest {
         patient: Arc::clone(ready.patient()),
         beams,
         grid: Arc::new(grid),
-        dose_to: job.dose_to,
+        dose_to: computation.dose_to,
         until,
         seed,
         directions,
@@ -86,24 +121,22 @@ pub fn mccs_request(job: &PlanJob, ready: &Ready, how: MonteCarlo) -> Result<Mcc
     })
 }
 
-/// The dose of a plan, one fraction, before any normalisation; `show` is given every answer on the way.
+/// The dose of a plan; `show` is given every answer on the way.
 ///
 /// # Errors
-/// [`PlanJobError`].
+/// [`RunError`].
 pub fn mccs_of_plan(
-    job: &PlanJob,
+    plan: &Plan,
     ready: &Ready,
+    computation: Computation,
     how: MonteCarlo,
     control: &JobControl,
     show: &mut dyn FnMut(&MccsDose) -> Next,
-) -> Result<PlanDose, PlanJobError> {
-    let request = mccs_request(job, ready, how)?;
+) -> Result<RunDose, RunError> {
+    let request = mccs_request(plan, ready, computation, how)?;
     let many = matches!(how.until, Until::Histories(n) if n >= WORTH_ALL_CARDS);
-    let devices = job.device.resolve_all(many)?;
-    let answer = refine_over(&request, &devices, control, show).map_err(|error| match error {
-        DoseError::Cancelled(stopped) => PlanJobError::Cancelled(stopped),
-        error => PlanJobError::Dose(error),
-    })?;
+    let devices = computation.device.resolve_all(many)?;
+    let answer = refine_over(&request, &devices, control, show)?;
     let image = ready.patient().mass_density_g_cm3.grid();
     let warnings = request.beams.iter().flat_map(|(beam, machine)| {
         let remarks = super::beam_remarks(beam, machine).into_iter().chain(isocentre_remark(image, beam));
@@ -119,17 +152,16 @@ pub fn mccs_of_plan(
     let counted = if outside.is_empty() { DoseStatus::Final } else { DoseStatus::Partial };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
-    let warnings = receipt.warnings.clone();
     let seconds =
         receipt.phases_ms.iter().find(|(phase, _)| phase == "histories").map_or(0.0, |p| p.1 * 1e-3);
-    let receipt = Arc::new(receipt);
-    let on_this_grid = if job.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
+    let is_coarse = computation.grid_mm > DEFAULT_GRID_MM;
+    let on_this_grid = if is_coarse { DoseStatus::Coarse } else { DoseStatus::Final };
     let dose = Dose {
         gy: answer.gy,
         status: answer.status.worst(on_this_grid).worst(counted),
-        label: job.plan.name.clone(),
+        label: plan.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
-        receipt: Some(Arc::clone(&receipt)),
+        receipt: Some(Arc::new(receipt)),
         caveats: caveats_of(caveats.iter().chain([&outside])),
     };
     let certainty = Certainty {
@@ -139,8 +171,7 @@ pub fn mccs_of_plan(
         batches: answer.batches,
         histories_per_s: answer.histories as f64 / seconds.max(1e-9),
     };
-    let (receipts, certainty) = (vec![receipt], Some(certainty));
-    Ok(PlanDose { dose, factor: 1.0, receipts, warnings, certainty, beam_doses: Vec::new() })
+    Ok(RunDose { dose, certainty })
 }
 
 /// All values times a factor.

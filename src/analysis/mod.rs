@@ -10,7 +10,6 @@ mod gamma_report;
 mod goals;
 mod mccs_job;
 mod outside;
-mod plan_job;
 mod plan_sum;
 mod remarks;
 mod sampler;
@@ -18,7 +17,8 @@ mod spread;
 
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
-    contradiction, dose_of_beam, is_computed, isocentre_remark, mask_of, times, unit_beam, why_left_out,
+    contradiction, dose_of_beam, is_computed, isocentre_remark, mask_of, no_beams, times, unit_beam,
+    why_left_out,
 };
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
 pub use clusters::{Cluster, clusters};
@@ -29,8 +29,7 @@ pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
 pub use goals::{Goal, GoalError, Metric, MetricUnit};
-pub use mccs_job::{Certainty, MonteCarlo, mccs_of_plan, mccs_request};
-pub use plan_job::{Engine, PlanDose, PlanJob, PlanJobError, PlanResult, compute_plan, dose_of_plan};
+pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
-pub use remarks::{MOST_MU, beam_caveats, beam_remarks};
+pub use remarks::{MOST_MU, beam_caveats, beam_remarks, most_mu_remark};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

@@ -33,7 +33,7 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
 }
 
 /// What to say of monitor units that cannot be meant.
-pub(super) fn most_mu_remark(beam: &Beam) -> Option<String> {
+pub fn most_mu_remark(beam: &Beam) -> Option<String> {
     let said = || {
         let mu = beam.mu;
         format!("{mu:.3e} MU in one fraction is more than any machine delivers: correct the monitor units")

@@ -10,9 +10,9 @@ use super::panel::wrapped;
 use super::roi::{self, Shape};
 use super::state::{NoticeKind, Selection, Workspace};
 use super::view::ViewState;
+use crate::app::slot::Slot;
 use crate::case::{Beam, Edit, Jaws, Plan, StructureKind};
 use crate::dicom::Choice;
-use crate::worker::Slot;
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -28,8 +28,12 @@ impl App {
         match command {
             Command::Undo if !state.can_undo() => {}
             Command::Redo if !state.can_redo() => {}
-            Command::Undo if state.workspace == Workspace::Register => state.register.poses.undo(),
-            Command::Redo if state.workspace == Workspace::Register => state.register.poses.redo(),
+            Command::Undo if state.workspace == Workspace::Register => {
+                state.register.poses.undo();
+            }
+            Command::Redo if state.workspace == Workspace::Register => {
+                state.register.poses.redo();
+            }
             Command::Undo => {
                 state.history.undo();
             }
@@ -97,8 +101,8 @@ impl App {
                 }
             }
             Command::Cancel(slot) => {
-                if slot == Slot::MonteCarlo {
-                    state.follow.drop_run();
+                if let Slot::Result(place) = slot {
+                    state.follow.cancelled(place);
                 }
                 self.worker.cancel(slot);
             }

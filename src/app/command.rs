@@ -9,8 +9,8 @@ use super::roi::Shape;
 use super::state::{DvhDisplay, NoticeKind, Selection, Workspace};
 use super::unsaved::Reply;
 use super::view::ViewKind;
+use crate::app::slot::Slot;
 use crate::case::Edit;
-use crate::worker::Slot;
 use std::path::PathBuf;
 
 /// One thing the user asked for.

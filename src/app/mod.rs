@@ -12,6 +12,7 @@ mod dialog;
 pub mod display;
 mod files;
 pub mod follow;
+pub mod frames;
 mod hu_draft;
 mod keys;
 pub mod offscreen;
@@ -25,6 +26,7 @@ pub mod report;
 pub mod roi;
 mod run;
 pub mod save;
+pub mod slot;
 pub mod state;
 pub mod theme;
 pub mod unsaved;
@@ -37,13 +39,12 @@ pub use picture::{Compared, Shot, ShotError, picture};
 pub use run::{Options, RunError, has_display, run};
 
 use crate::analysis::BodyWord;
-use crate::worker::Worker;
 use browser::Browser;
 use command::Commands;
 use crossbeam_channel::{Receiver, Sender};
 use dialog::Answered;
 use egui::{CentralPanel, Frame, Panel, Ui};
-use follow::Answer;
+use slot::Worker;
 use state::{State, Workspace};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ use view::{ViewKind, ViewState};
 /// The window.
 pub struct App {
     pub state: State,
-    worker: Worker<Answer>,
+    worker: Worker,
     gpu: render::Gpu,
     views: [ViewState; 4],
     /// Of the X-rays.
@@ -194,7 +195,7 @@ impl App {
 
     /// Whether everything the case needs is there: for two frames no job waited or ran, and none had reported.
     pub fn is_settled(&self) -> bool {
-        self.idle_frames >= 2
+        self.idle_frames >= 2 && self.worker.live_jobs() == 0
     }
 
     fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {

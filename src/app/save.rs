@@ -4,9 +4,10 @@
 use super::App;
 use super::dialog::Ask;
 use super::follow::Answer;
+use crate::app::slot::Slot;
 use crate::files::{Inputs, Place};
 use crate::open::paths_of;
-use crate::worker::{Slot, Task};
+use crate::worker::Task;
 use std::path::{Path, PathBuf};
 
 /// A file to be written.

@@ -326,7 +326,7 @@ pub struct Jobs {
 #[derive(Debug)]
 pub struct LiveJob {
     pub id: crate::worker::JobId,
-    pub slot: crate::worker::Slot,
+    pub slot: crate::app::slot::Slot,
     pub name: Arc<str>,
     /// 0 to 1.
     pub done: f32,

@@ -32,7 +32,7 @@ impl Work {
             plans: case.plans.clone(),
             structures: Arc::clone(&case.structures),
             hu_table: Arc::clone(&state.follow.settings.hu_table),
-            pose: state.register.poses.now(),
+            pose: *state.register.poses.now(),
             goals: state.compare.goals.clone(),
         }
     }

@@ -1,6 +1,6 @@
 //! Edits as values, with undo.
 
-use super::{Beam, Case, Dose, Normalisation, Plan, Structure};
+use super::{Beam, Case, Dose, Normalisation, Plan, Steps, Structure};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -53,25 +53,19 @@ pub enum EditError {
     NumberTaken(u32),
 }
 
-/// A case with its past and its undone future. Cases are cheap to clone, so a step is a whole case.
+/// A case with what undoes its edits. Cases are cheap to clone, so a step is a whole case.
 #[derive(Debug, Default)]
 pub struct History {
-    now: Case,
-    past: Vec<Case>,
-    future: Vec<Case>,
-    /// Steps of one drag share a key and undo together.
-    gesture: Option<u64>,
+    steps: Steps<Case>,
 }
-
-const MOST_STEPS: usize = 200;
 
 impl History {
     pub fn new(case: Case) -> Self {
-        Self { now: case, ..Self::default() }
+        Self { steps: Steps::at(case) }
     }
 
     pub fn case(&self) -> &Case {
-        &self.now
+        self.steps.now()
     }
 
     /// Applies an edit as one undoable step; edits with the same `gesture` (a drag) undo together.
@@ -85,50 +79,35 @@ impl History {
             *self = Self::new(*case);
             return Ok(());
         }
-        let mut next = self.now.clone();
+        let mut next = self.case().clone();
         next.change(edit)?;
-        let goes_on = gesture.is_some() && gesture == self.gesture;
-        let before = std::mem::replace(&mut self.now, next);
-        if !goes_on {
-            self.past.push(before);
-            if self.past.len() > MOST_STEPS {
-                self.past.remove(0);
-            }
-        }
-        self.gesture = gesture;
-        self.future.clear();
+        self.steps.set(next, gesture);
         Ok(())
     }
 
     /// Takes the last step back; `false` when there is none.
     pub fn undo(&mut self) -> bool {
-        let Some(before) = self.past.pop() else { return false };
-        self.future.push(std::mem::replace(&mut self.now, before));
-        self.spend(self.future.last().map_or(0, |c| c.spent_number));
-        self.gesture = None;
-        true
+        let spent = self.steps.undo().map(|undone| undone.spent_number);
+        spent.map(|number| self.spend(number)).is_some()
     }
 
     /// Takes the last undo back; `false` when there is none.
     pub fn redo(&mut self) -> bool {
-        let Some(after) = self.future.pop() else { return false };
-        self.past.push(std::mem::replace(&mut self.now, after));
-        self.spend(self.past.last().map_or(0, |c| c.spent_number));
-        self.gesture = None;
-        true
+        let spent = self.steps.redo().map(|before| before.spent_number);
+        spent.map(|number| self.spend(number)).is_some()
     }
 
     /// A number of a structure that is never given again in this case, whatever is undone.
     pub fn spend(&mut self, number: u32) {
-        self.now.spend(number);
+        self.steps.now_mut().spend(number);
     }
 
     pub fn can_undo(&self) -> bool {
-        !self.past.is_empty()
+        self.steps.can_undo()
     }
 
     pub fn can_redo(&self) -> bool {
-        !self.future.is_empty()
+        self.steps.can_redo()
     }
 }
 

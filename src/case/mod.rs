@@ -9,6 +9,7 @@ mod placement;
 mod plan;
 mod pose;
 mod radiograph;
+mod steps;
 mod structure;
 mod uid;
 
@@ -21,6 +22,7 @@ pub use placement::{Placement, opened};
 pub use plan::{Normalisation, Plan};
 pub use pose::Pose;
 pub use radiograph::{PixelMeaning, Radiograph};
+pub use steps::Steps;
 pub use structure::{Contour, ReferenceError, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
 

@@ -23,13 +23,14 @@ beamsight bench drr slices --runs 200 --device cuda\n  \
 beamsight bench gamma table1 --device cuda\n  \
 beamsight bench mccs phantom linear --device cuda\n  \
 beamsight bench live --runs 5\n  \
+beamsight bench frame\n  \
 beamsight bench memory\n  \
 beamsight bench register two part --runs 100\n  \
 beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path, cccs, mccs, drr, gamma, live, memory, register
+    /// The job: path, cccs, mccs, drr, frame, gamma, live, memory, register
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
@@ -59,13 +60,15 @@ const GAMMA: &str = "gamma";
 const MCCS: &str = "mccs";
 /// A gantry drag through the worker.
 const LIVE: &str = "live";
+/// The window's own work.
+const FRAME: &str = "frame";
 /// What is held from job to job.
 const MEMORY: &str = "memory";
 /// Poses found from random starts.
 const REGISTER: &str = "register";
 
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> = bench::jobs().chain([LIVE, DRR, GAMMA, MCCS, MEMORY, REGISTER]).collect();
+    let known: Vec<&str> = bench::jobs().chain([LIVE, FRAME, DRR, GAMMA, MCCS, MEMORY, REGISTER]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -96,6 +99,9 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     let few = if matches!(device, Compute::Cpu) { 3 } else { 15 };
     if args.job == LIVE {
         return super::live::run(args.runs.unwrap_or(few) as usize, choice);
+    }
+    if args.job == FRAME {
+        return super::frame::run(choice);
     }
     if args.job == MEMORY {
         return super::bench_memory::run(&device);

@@ -3,9 +3,7 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::analysis::{
-    self, BodyWord, DEFAULT_GRID_MM, MonteCarlo, PlanJob, PlanResult, StructureFigures, compute_plan,
-};
+use crate::analysis::{self, BodyWord, DEFAULT_GRID_MM, MonteCarlo, StructureFigures};
 use crate::case::{Case, DoseStatus, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use crate::engine::cccs::{DoseTo, Quality};
@@ -14,6 +12,7 @@ use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{plan_toml, replace_file, write_dose_volume};
 use crate::geometry::PatientPosition;
 use crate::physics::{HuTable, Machine};
+use crate::results::{PlanJob, PlanResult, compute_plan};
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::fmt::Write as _;

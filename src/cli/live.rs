@@ -3,7 +3,7 @@
 
 use super::Answer;
 use super::Failure;
-use crate::analysis::{BodyChoice, Ready, mask_of};
+use crate::analysis::BodyChoice;
 use crate::case::{
     Beam, Case, Contour, Ct, Jaws, Normalisation, Plan, Structure, StructureKind, StructureSet,
 };
@@ -11,8 +11,11 @@ use crate::engine::bench::cccs::water;
 use crate::engine::cccs::{Quality, beam_dose};
 use crate::engine::{Compute, DeviceChoice, JobControl};
 use crate::geometry::{Grid, PatientPosition, Volume, sphere_contours};
-use crate::results::{BeamInputs, Board, Followed, PatientInputs, Settings, Shown, Wanted, beam, patient};
-use crate::worker::{Lane, News, Slot, Task, Worker};
+use crate::results::{
+    At, Delivery, Densities, DoseOfBeam, DoseOfPlan, DvhOf, Grade, MaskOf, Place, Query, Results, Settings,
+    Shared, Standing,
+};
+use crate::worker::{News, Worker};
 use anyhow::{Context as _, anyhow};
 use glam::DVec3;
 use serde_json::{Value, json};
@@ -44,7 +47,9 @@ pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
     let mut rows = vec![summary("engine alone, one beam", engine_alone(runs, &device)?)];
     for beams in [1, 5] {
         let name = format!("{beams} beam(s), sum, normalisation, {STRUCTURES} DVHs");
-        rows.push(summary(&name, Patient::new(beams, choice)?.turned(runs)?));
+        let times = Patient::new(beams, choice)?.turned(runs)?;
+        rows.push(summary(&format!("{name}, preview"), times.preview_ms));
+        rows.push(summary(&name, times.final_ms));
     }
     for (line, _) in &rows {
         text += line;
@@ -70,11 +75,19 @@ fn engine_alone(runs: usize, device: &Compute) -> anyhow::Result<Vec<f64>> {
 /// A block of water with structures and a plan, and the threads that compute it.
 struct Patient {
     case: Case,
-    ready: Ready,
     settings: Settings,
-    board: Arc<Board>,
-    worker: Worker<Option<Followed>>,
+    results: Results,
+    worker: Worker<Place, Delivery>,
     told: crossbeam_channel::Receiver<()>,
+}
+
+/// From a turn of all beams to what follows from it, ms.
+#[derive(Default)]
+struct Times {
+    /// Until dose and DVHs of the preview.
+    preview_ms: Vec<f64>,
+    /// Until the final ones.
+    final_ms: Vec<f64>,
 }
 
 impl Patient {
@@ -95,8 +108,6 @@ impl Patient {
             body: BodyChoice::Everything,
             ..Settings::default()
         };
-        let ready = patient(&ct, &settings.hu_table, &set, settings.body, &JobControl::new())
-            .map_err(|e| anyhow!(e))?;
         let (tell, told) = crossbeam_channel::unbounded();
         let worker = Worker::start(Arc::new(move || {
             // Nobody listens once the bench is over.
@@ -105,21 +116,12 @@ impl Patient {
         .context("starting the worker")?;
         let (plans, structures) = (vec![Arc::new(plan)], Arc::new(set));
         let case = Case { ct: Some(ct), structures, plans, ..Case::default() };
-        Ok(Self { case, ready, settings, board: Arc::default(), worker, told })
+        Ok(Self { case, settings, results: Results::default(), worker, told })
     }
 
-    /// From the request for all beams, turned by a degree each time, to the last answer of the last of them: ms.
-    fn turned(mut self, runs: usize) -> anyhow::Result<Vec<f64>> {
-        let mut masks = std::collections::BTreeMap::new();
-        for s in &self.case.structures.structures {
-            masks.insert(
-                s.number,
-                Arc::new(mask_of(self.ready.patient().mass_density_g_cm3.grid(), s, &JobControl::new())?),
-            );
-        }
-        let dvhs: Vec<(u32, u64)> =
-            self.case.structures.structures.iter().map(|s| (s.number, s.contours.id())).collect();
-        let mut times_ms = Vec::new();
+    /// Turns all beams by a degree each time.
+    fn turned(mut self, runs: usize) -> anyhow::Result<Times> {
+        let mut times = Times::default();
         for turn in 0..=runs {
             for angle in 0..ANGLES {
                 let start = Instant::now();
@@ -128,54 +130,80 @@ impl Patient {
                     let at = 72.0 * f64::from(beam.number - 1) + angle as f64;
                     beam.control_points.iter_mut().for_each(|p| p.gantry_deg = at);
                 }
-                let wanted = Wanted {
-                    case: self.case.clone(),
-                    plan: 0,
-                    what: Shown::Plan,
-                    masks: masks.clone(),
-                    dvhs: dvhs.clone(),
-                };
-                self.board.post(Some(wanted));
-                let beams = self.ask()?;
-                let followed = self.answers(beams)?;
-                anyhow::ensure!(followed.dvhs.len() == dvhs.len(), "{} DVHs came", followed.dvhs.len());
-                times_ms.extend((turn > 0).then(|| start.elapsed().as_secs_f64() * 1e3));
+                self.ask()?;
+                let preview_ms = self.wait(start, |standing| {
+                    matches!(standing, Some(Standing::StandIn | Standing::Current))
+                })?;
+                let final_ms = self.wait(start, |standing| standing == Some(Standing::Current))?;
+                if turn > 0 {
+                    times.preview_ms.push(preview_ms);
+                    times.final_ms.push(final_ms);
+                }
             }
         }
-        Ok(times_ms)
+        Ok(times)
     }
 
-    /// Asks for all beams; how many there are.
-    fn ask(&self) -> anyhow::Result<usize> {
-        let plan = &self.case.plans[0];
-        let patient = PatientInputs::of(&self.case, &self.settings).context("a CT")?;
-        for own in &plan.beams {
-            let inputs = BeamInputs::of(&patient, plan, own, &self.settings);
-            let (ready, board) = (self.ready.clone(), Arc::clone(&self.board));
-            let work = move |control: &JobControl| {
-                let result = beam("live", &inputs, &ready, false, control)?;
-                Ok::<_, String>(board.follow(inputs, result, control))
-            };
-            let slot = Slot::BeamDose { plan: 0, beam: own.number as usize };
-            self.worker.submit(slot, Task::new("live", work).on(Lane::Device));
+    /// Asks for beams, dose and DVHs as the window does.
+    fn ask(&mut self) -> anyhow::Result<()> {
+        let (case, settings, results) = (&self.case, &self.settings, &mut self.results);
+        let densities = Densities::of(case, settings).context("a CT")?;
+        let plan = &case.plans[0];
+        let beams: Vec<DoseOfBeam> =
+            plan.beams.iter().map(|b| DoseOfBeam::of(&densities, plan, b, settings, None)).collect();
+        let dose = DoseOfPlan::of_plan(case, plan, None, &beams, None, None).context("a dose")?;
+        let shared = Shared::new(dose.clone(), None);
+        results.entry((0, 0)).set(Some(densities));
+        results.entry((0, 0)).set(Some(dose));
+        for beam in beams {
+            results.entry((0, beam.inputs().beam.number)).set(Some(beam));
         }
-        Ok(plan.beams.len())
+        for structure in &case.structures.structures {
+            let mask = MaskOf::of(case, structure).context("a mask")?;
+            results.entry((0, structure.number)).set(Some(mask.clone()));
+            results.entry((0, structure.number)).set(Some(DvhOf { mask, dose: shared.clone() }));
+        }
+        self.submit::<MaskOf>(Grade::Full);
+        self.submit::<Densities>(Grade::Full);
+        for grade in [Grade::Preview, Grade::Full] {
+            self.submit::<DoseOfBeam>(grade);
+            self.submit::<DoseOfPlan>(grade);
+            self.submit::<DvhOf>(grade);
+        }
+        self.results.tidy();
+        Ok(())
     }
 
-    /// Waits for the end of so many jobs: what followed from the last.
-    fn answers(&self, mut left: usize) -> anyhow::Result<Followed> {
-        let mut last = None;
-        while left > 0 {
+    fn submit<Q: Query>(&mut self, grade: Grade) {
+        let at: Vec<At> = self.results.each::<Q>().map(|(at, _)| at).collect();
+        for at in at {
+            if let Some((place, task)) = self.results.job::<Q, Delivery>(at, grade, |delivery| delivery) {
+                self.worker.submit(place, task);
+            }
+        }
+    }
+
+    /// Waits until dose and DVHs are as good as that: ms since `start`.
+    fn wait(&mut self, start: Instant, is_enough: fn(Option<Standing>) -> bool) -> anyhow::Result<f64> {
+        loop {
+            let dose = self.results.each::<DoseOfPlan>().all(|(_, node)| is_enough(node.standing()));
+            if dose && self.results.each::<DvhOf>().all(|(_, node)| is_enough(node.standing())) {
+                return Ok(start.elapsed().as_secs_f64() * 1e3);
+            }
             self.told.recv_timeout(PATIENCE).context("waiting for the dose")?;
             for report in self.worker.drain() {
                 match report.news {
-                    News::Done(followed, _) => (left, last) = (left - 1, followed),
+                    News::Done(delivery, _) => {
+                        if let Some((why, _)) = &delivery.failure {
+                            return Err(anyhow!(why.clone()));
+                        }
+                        self.results.take(delivery);
+                    }
                     News::Failed { message } => return Err(anyhow!(message)),
                     _ => {}
                 }
             }
         }
-        last.context("no sum followed from the beams")
     }
 }
 
@@ -183,9 +211,9 @@ fn beam_of(number: u32) -> Beam {
     Beam::fixed(&format!("B{number}"), number, 0.0, DVec3::ZERO, Jaws::symmetric(FIELD_MM, FIELD_MM), 100.0)
 }
 
-/// Balls of 2 to 6.5 cm round the isocentre, one in the other.
-fn ball(grid: &Grid, number: u32) -> Structure {
-    let outlines = sphere_contours(grid, DVec3::ZERO, 15.0 + 5.0 * f64::from(number));
+/// Balls of 1.5 to 11 cm round the isocentre, one in the other.
+pub(super) fn ball(grid: &Grid, number: u32) -> Structure {
+    let outlines = sphere_contours(grid, DVec3::ZERO, 15.0 + 5.0 * f64::from(number % 20));
     let contours = outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
     let kind = StructureKind::Other;
     Structure {
@@ -198,7 +226,7 @@ fn ball(grid: &Grid, number: u32) -> Structure {
     }
 }
 
-fn summary(name: &str, mut times_ms: Vec<f64>) -> (String, Value) {
+pub(super) fn summary(name: &str, mut times_ms: Vec<f64>) -> (String, Value) {
     times_ms.sort_by(f64::total_cmp);
     let at = |part: f64| times_ms[((times_ms.len() - 1) as f64 * part).ceil() as usize];
     let (median, high, worst) = (at(0.5), at(0.95), at(1.0));

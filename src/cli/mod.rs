@@ -12,6 +12,7 @@ mod bench_register;
 mod demo;
 mod dose;
 mod drr;
+mod frame;
 mod gamma;
 mod info;
 mod live;

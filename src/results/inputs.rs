@@ -65,7 +65,7 @@ impl PatientInputs {
             BodyChoice::Structure(number) => Some(number),
             BodyChoice::Auto | BodyChoice::Everything => None,
         };
-        let body = drawn.and_then(|number| contours_of(case, number));
+        let body = drawn.and_then(|number| case.structures.by_number(number)).map(|s| s.contours.id());
         Some(Self { ct, hu_table: settings.hu_table.clone(), choice, body })
     }
 }
@@ -83,11 +83,6 @@ pub fn patient_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
     Some((Arc::clone(grid), id))
 }
 
-/// Identity of the contours of a structure, by its number.
-pub fn contours_of(case: &Case, number: u32) -> Option<u64> {
-    case.structures.by_number(number).map(|s| s.contours.id())
-}
-
 /// What a beam's dose is made from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeamInputs {
@@ -97,8 +92,6 @@ pub struct BeamInputs {
     pub machine: String,
     pub position: PatientPosition,
     pub settings: Settings,
-    /// A preview will do: the plan is computed by Monte Carlo.
-    pub preview: bool,
 }
 
 impl BeamInputs {
@@ -106,7 +99,7 @@ impl BeamInputs {
         let machine = plan.machine_of(beam).to_owned();
         let beam = Beam { name: String::new(), ..unit_beam(plan, beam) };
         let (patient, settings) = (patient.clone(), settings.clone());
-        Self { patient, beam, machine, position: plan.position, settings, preview: false }
+        Self { patient, beam, machine, position: plan.position, settings }
     }
 }
 

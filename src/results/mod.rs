@@ -1,22 +1,37 @@
-//! What follows from a case, and what each result answers.
+//! What follows from a case: a graph of results, each asked for by all that it is made from.
 //!
-//! A result keeps the inputs it was made from: all of the case and the settings that bears on it. Its standing is derived by
-//! comparing those with the inputs that the case as it stands gives, never assigned: a dose whose inputs are not those of
-//! the case is stale, or failed where the case cannot be answered. Inputs are compared field by field, so that a field
-//! added to a beam or a plan bears on the standing without a line here.
+//! A [`Query`] is a result's key: all of the case and the settings that bears on it. Its answer is made of the answers of
+//! other queries ([`Graph`]), once, by whoever asks first: a job of the window, or the command line. A [`Node`] holds what
+//! the window has of a result; its standing is derived by comparing the query answered with the one that the case gives
+//! now, never assigned. To add a result: a query here, and where the window shows it a line in `app/follow/wanted.rs`.
 
-mod board;
+mod beam;
 mod dose;
+mod dvh;
+mod gamma;
+mod graph;
 mod inputs;
+mod machine;
 mod monte_carlo;
 mod node;
-mod nodes;
-mod sum;
+mod patient;
+mod plan_dose;
+mod plan_job;
+mod run;
+mod shared;
+mod store;
 
-pub use board::{Board, Followed, Wanted};
-pub use dose::{DoseInputs, Source, SumInputs, standing_of};
-pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, contours_of, patient_grid};
+pub use beam::{BeamResult, DoseOfBeam};
+pub use dvh::{DvhAnswer, DvhOf};
+pub use gamma::{EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair};
+pub use graph::{Access, Failure, Grade, Graph, Query};
+pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};
+pub use machine::MachineOf;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
-pub use nodes::{BeamResult, DvhAnswer, DvhWork, SumWork, Summed, beam, dvhs, patient, sum};
-pub use sum::{AtHand, sum_work};
+pub use patient::{Densities, MaskOf};
+pub use plan_dose::{DoseOfPlan, Summed};
+pub use plan_job::{PlanJob, PlanResult, compute_plan};
+pub use run::{RunOfPlan, RunResult};
+pub use shared::Shared;
+pub use store::{At, Delivery, Place, Results};

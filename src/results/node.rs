@@ -1,17 +1,29 @@
-//! A result with the inputs it answers.
+//! A result that the case asks for, with what it answers.
 
+use super::graph::{Grade, Query};
 use crate::case::DoseStatus;
 
-/// A result that is wanted for certain inputs.
+/// A result as the case as it stands asks for it, and as it is at hand.
 #[derive(Debug)]
-pub struct Node<I, R> {
+pub struct Node<Q: Query> {
     /// What the case gives now.
-    pub now: Option<I>,
-    /// What was last asked of the worker.
-    pub asked: Option<I>,
-    pub have: Option<(I, R)>,
-    /// Why the worker could not, for these inputs.
-    pub failure: Option<(I, String)>,
+    now: Option<Q>,
+    /// What was last asked of the worker, by grade.
+    asked: [Option<Q>; 2],
+    have: Option<Have<Q>>,
+    /// Why the worker could not.
+    failure: Option<(Q, String)>,
+    /// The user has cancelled it: answers still on their way are not taken.
+    cancelled: Option<Q>,
+}
+
+#[derive(Debug)]
+struct Have<Q: Query> {
+    query: Q,
+    grade: Grade,
+    answer: Q::Answer,
+    /// What it is made from has become better.
+    outdated: bool,
 }
 
 /// How a result stands to the case.
@@ -39,77 +51,135 @@ impl Standing {
     }
 }
 
-impl<I, R> Default for Node<I, R> {
+impl<Q: Query> Default for Node<Q> {
     fn default() -> Self {
-        Self { now: None, asked: None, have: None, failure: None }
+        Self { now: None, asked: [None, None], have: None, failure: None, cancelled: None }
     }
 }
 
-impl<I: PartialEq, R> Node<I, R> {
-    /// The result, where it belongs to the case as it stands.
-    pub fn current(&self) -> Option<&R> {
-        self.have.as_ref().filter(|(inputs, _)| Some(inputs) == self.now.as_ref()).map(|(_, r)| r)
+impl<Q: Query> Node<Q> {
+    /// What the case gives now.
+    pub fn now(&self) -> Option<&Q> {
+        self.now.as_ref()
+    }
+
+    /// The result, where it belongs to the case as it stands, be it a preview.
+    pub fn current(&self) -> Option<&Q::Answer> {
+        self.have.as_ref().filter(|have| Some(&have.query) == self.now.as_ref()).map(|have| &have.answer)
     }
 
     /// Any result, be it of an earlier state.
-    pub fn latest(&self) -> Option<&R> {
-        self.have.as_ref().map(|(_, r)| r)
+    pub fn latest(&self) -> Option<&Q::Answer> {
+        self.have.as_ref().map(|have| &have.answer)
+    }
+
+    /// Any result, with what it answers.
+    pub fn latest_with_query(&self) -> Option<(&Q, &Q::Answer)> {
+        self.have.as_ref().map(|have| (&have.query, &have.answer))
     }
 
     /// Why there is no result for the case as it stands.
     pub fn failure(&self) -> Option<&str> {
-        let (inputs, why) = self.failure.as_ref()?;
-        (Some(inputs) == self.now.as_ref()).then_some(why.as_str())
+        let (query, why) = self.failure.as_ref()?;
+        (Some(query) == self.now.as_ref()).then_some(why.as_str())
     }
 
     /// How the result stands to the case; `None` where there is neither a result nor a failure.
     pub fn standing(&self) -> Option<Standing> {
-        match (self.failure(), self.current(), self.latest()) {
-            (Some(_), ..) => Some(Standing::Failed),
-            (None, Some(_), _) => Some(Standing::Current),
-            (None, None, Some(_)) => Some(Standing::Stale),
-            (None, None, None) => None,
+        if self.failure().is_some() {
+            return Some(Standing::Failed);
         }
+        let have = self.have.as_ref()?;
+        Some(match have.grade {
+            _ if Some(&have.query) != self.now.as_ref() => Standing::Stale,
+            Grade::Preview => Standing::StandIn,
+            Grade::Full => Standing::Current,
+        })
+    }
+
+    /// Sets what the case gives now.
+    pub fn set(&mut self, now: Option<Q>) {
+        self.now = now;
+    }
+
+    /// Whether the worker has to be asked for what the case gives now; notes that it will be.
+    pub fn ask(&mut self, grade: Grade) -> Option<Q> {
+        let now = self.now.as_ref()?;
+        let have = self.have.as_ref().filter(|have| have.query == *now);
+        let enough = have.is_some_and(|have| match grade {
+            Grade::Preview => !have.outdated,
+            Grade::Full => have.grade == Grade::Full,
+        });
+        let asked = &mut self.asked[grade as usize];
+        if enough
+            || self.failure.as_ref().is_some_and(|(query, _)| query == now)
+            || asked.as_ref() == Some(now)
+        {
+            return None;
+        }
+        *asked = Some(now.clone());
+        asked.clone()
+    }
+
+    /// Takes an answer over unless there is a better one.
+    pub fn take(&mut self, query: Q, grade: Grade, answer: Q::Answer) {
+        let is_now = Some(&query) == self.now.as_ref();
+        let better = self
+            .have
+            .as_ref()
+            .is_some_and(|have| Some(&have.query) == self.now.as_ref() && (!is_now || have.grade > grade));
+        if !better && self.cancelled.as_ref() != Some(&query) {
+            self.failure = self.failure.take().filter(|(failed, _)| *failed != query);
+            self.have = Some(Have { query, grade, answer, outdated: false });
+        }
+    }
+
+    /// The worker could not answer a query.
+    pub fn fail(&mut self, query: Q, why: String) {
+        self.failure = Some((query, why));
+    }
+
+    /// What a preview is made from has become better: it is asked for again.
+    pub fn outdate(&mut self) {
+        if let Some(have) = self.have.as_mut().filter(|have| have.grade == Grade::Preview) {
+            have.outdated = true;
+            self.asked[Grade::Preview as usize] = None;
+        }
+    }
+
+    /// The result counts as a preview: a better one is asked for.
+    fn demote(&mut self) {
+        if let Some(have) = &mut self.have {
+            have.grade = Grade::Preview;
+        }
+        self.asked[Grade::Full as usize] = None;
+    }
+
+    /// The user has cancelled its job. As far as a result came that refines, the user has no use for it.
+    pub fn cancel(&mut self) {
+        self.cancelled = self.now.clone();
+        if Q::REFINES {
+            self.have = None;
+        }
+    }
+
+    /// Whether its full job answers what the case does not give any more; it is then as if it had not been asked.
+    pub fn leave(&mut self) -> bool {
+        let asked = &mut self.asked[Grade::Full as usize];
+        let left = asked.is_some() && *asked != self.now;
+        if left {
+            *asked = None;
+        }
+        left
     }
 
     /// What was cancelled or failed may be asked for again.
     pub fn forget_failure(&mut self) {
-        self.asked = None;
+        self.asked = [None, None];
         self.failure = None;
-    }
-}
-
-impl<I: Clone + PartialEq, R> Node<I, R> {
-    /// Sets what is wanted; says whether the worker has to be asked for it, and notes that it will be.
-    pub fn wants(&mut self, inputs: I) -> bool {
-        let ask = self.asked.as_ref() != Some(&inputs)
-            && (self.asked.is_none() || self.have.as_ref().is_none_or(|(have, _)| *have != inputs));
-        if ask {
-            self.asked = Some(inputs.clone());
-        }
-        self.now = Some(inputs);
-        ask
-    }
-
-    /// Whether there is nothing to find out about these inputs: they were asked for last, or are known to fail.
-    pub fn is_settled_for(&self, inputs: &I) -> bool {
-        self.asked.as_ref() == Some(inputs) || self.failure.as_ref().is_some_and(|(i, _)| i == inputs)
-    }
-
-    /// Takes a result over where it is what was asked for last; says whether.
-    pub fn answered(&mut self, inputs: I, result: R) -> bool {
-        let is_asked = self.asked.as_ref() == Some(&inputs);
-        if is_asked {
-            self.failure = None;
-            self.have = Some((inputs, result));
-        }
-        is_asked
-    }
-
-    /// The request made last has failed.
-    pub fn failed(&mut self, why: &str) {
-        if let Some(inputs) = self.asked.clone() {
-            self.failure = Some((inputs, why.to_owned()));
+        self.cancelled = None;
+        if self.latest().is_some_and(|answer| !Q::is_whole(answer)) {
+            self.demote();
         }
     }
 }

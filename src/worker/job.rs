@@ -1,70 +1,19 @@
 //! What can be asked of the worker.
 
 use crate::engine::JobControl;
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
+use std::hash::Hash;
 use std::sync::Arc;
 
-/// What a job answers to. A newer job for a slot takes the place of the older one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Slot {
-    /// The case on show.
-    Open,
-    /// Densities and materials of the CT on show.
-    Patient,
-    /// Masks of all structures.
-    Masks,
-    /// Mask of the structure with this index (while it is placed or dragged).
-    Mask(usize),
-    /// The body looked for in the CT.
-    Body,
-    /// The dose on show, made of the beams' doses.
-    Shown,
-    /// The sum that is dose A (0) or B (1) of a comparison.
-    Side(usize),
-    /// Dose of a plan that is not on show, by index.
-    OtherPlan(usize),
-    /// Gamma of A and B.
-    Gamma,
-    /// Histogram, structures and clusters of a gamma.
-    GammaFigures,
-    /// DVHs of dose A (0) or B (1).
-    SideDvh(usize),
-    /// A dose made or read for the case; each has a number of its own.
-    NewDose(usize),
-    /// DVHs of what is on show.
-    Dvh,
-    /// Monte Carlo dose of the plan on show.
-    MonteCarlo,
-    /// Dose of one beam, by the indices of plan and beam.
-    BeamDose { plan: usize, beam: usize },
-    /// Radiological depth from one source.
-    Path,
-    /// Writing to disk; each asking has a number of its own.
-    Save(usize),
-    /// Unsaved work kept.
-    Autosave,
-    /// What earlier windows left.
-    Memory,
-    /// The list of recent cases.
-    Recent,
-    /// A HU table read from a file.
-    HuTable,
-    /// X-rays read or made up; each asking has a number of its own.
-    Xray(usize),
-    /// The CT's attenuation, for DRRs.
-    Attenuation,
-    /// The metric made ready for X-rays.
-    MetricEvaluator,
-    /// The metric of the pose on show.
-    MetricValue,
-    /// The pose looked for.
-    Search,
-}
+/// What a job answers to: a value of the floors above. A newer job for a slot takes the place of the older one.
+pub trait Slot: Copy + Eq + Hash + Debug + Send + Sync + 'static {}
+
+impl<S: Copy + Eq + Hash + Debug + Send + Sync + 'static> Slot for S {}
 
 /// Which of the two threads does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Owns the devices: doses, paths.
+    /// Owns the devices: doses, gamma, registration.
     Device,
     /// Everything else: files, masks, DVHs.
     Host,
@@ -83,16 +32,15 @@ impl Lane {
 pub struct Task<T> {
     pub(super) name: Arc<str>,
     pub(super) lane: Lane,
-    pub(super) preview: Option<Step<T>>,
-    pub(super) full: Step<T>,
-    /// The full work is as quick as a preview, and is treated like one.
+    pub(super) step: Step<T>,
+    /// It goes before other work, and a newer job of the slot lets it finish.
     pub(super) quick: bool,
 }
 
-/// One stretch of work: a preview or the full job.
+/// How work is done.
 pub(super) enum Step<T> {
     Once(Once<T>),
-    /// May be stopped for the preview of another slot and begun again.
+    /// May be stopped for a quick job and begun again.
     Again(Again<T>),
     /// Gives answers on the way, each better than the one before.
     Refining(Refining<T>),
@@ -135,7 +83,7 @@ impl<T> Task<T> {
         Self::of(name, Step::once(work))
     }
 
-    /// As [`Task::new`], for long work that may be stopped while the preview of another slot has its turn, and begun
+    /// As [`Task::new`], for long work that may be stopped while a quick job has its turn, and begun
     /// again: a beam that is dragged does not wait for the full dose of the others.
     pub fn restartable<E: Display>(
         name: impl Into<String>,
@@ -157,26 +105,15 @@ impl<T> Task<T> {
         Self::of(name, Step::Refining(Box::new(work)))
     }
 
-    fn of(name: impl Into<String>, full: Step<T>) -> Self {
-        Self { name: name.into().into(), lane: Lane::Host, preview: None, full, quick: false }
+    fn of(name: impl Into<String>, step: Step<T>) -> Self {
+        Self { name: name.into().into(), lane: Lane::Host, step, quick: false }
     }
 
-    /// Says that there is no more to it than a preview: it goes before full work, and a newer job of the slot lets it
-    /// finish.
+    /// Says that it is a preview, or as quick as one: it goes before other work of its lane, and a newer job of the slot
+    /// lets it finish.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.quick = true;
-        self
-    }
-
-    /// Answers `preview` first, as [`News::Partial`](super::News::Partial). A newer job of the slot lets a running
-    /// preview finish, and cancels the full work.
-    #[must_use]
-    pub fn after_preview<E: Display>(
-        mut self,
-        preview: impl FnOnce(&JobControl) -> Result<T, E> + Send + 'static,
-    ) -> Self {
-        self.preview = Some(Step::once(preview));
         self
     }
 

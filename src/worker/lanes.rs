@@ -14,72 +14,62 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Shared by the worker's handle and its two threads.
-pub(super) struct Lanes<T> {
-    state: Mutex<State<T>>,
+pub(super) struct Lanes<S, T> {
+    state: Mutex<State<S, T>>,
     /// One a lane: something to do, or the end.
     wake: [Condvar; 2],
-    outbox: Arc<Outbox<T>>,
+    outbox: Arc<Outbox<S, T>>,
 }
 
-struct State<T> {
-    waiting: [VecDeque<Entry<T>>; 2],
-    running: [Option<Running<T>>; 2],
+struct State<S, T> {
+    waiting: [VecDeque<Entry<S, T>>; 2],
+    running: [Option<Running<S, T>>; 2],
     /// The newest job of every slot ever used.
-    newest: HashMap<Slot, JobId>,
+    newest: HashMap<S, JobId>,
     next: u64,
     closing: bool,
 }
 
 /// A job in the queue.
-struct Entry<T> {
-    who: Arc<Who>,
-    /// `None` once it has run, or where the job has none.
-    preview: Option<Step<T>>,
-    full: Step<T>,
-    /// The full work is treated like a preview.
+struct Entry<S, T> {
+    who: Arc<Who<S>>,
+    step: Step<T>,
     quick: bool,
     started: bool,
 }
 
-impl<T> Entry<T> {
-    /// Whether its next stretch is quick.
-    fn is_quick(&self) -> bool {
-        self.preview.is_some() || self.quick
-    }
-}
-
 /// Whose news it is.
-struct Who {
+struct Who<S> {
     job: JobId,
-    slot: Slot,
+    slot: S,
     name: Arc<str>,
     /// Greatest share reported.
     progress: Mutex<f32>,
 }
 
 /// The job a lane is busy with.
-struct Running<T> {
-    who: Arc<Who>,
+struct Running<S, T> {
+    who: Arc<Who<S>>,
     control: JobControl,
-    /// Its preview runs: a newer job lets that finish.
-    previewing: bool,
-    /// The full work, where it may be stopped for a preview of another slot.
+    /// A newer job lets it finish.
+    quick: bool,
+    /// The same work, where it may be stopped for a quick job and begun again.
     again: Option<Step<T>>,
     /// A newer job waits, or somebody cancelled.
     ended: bool,
 }
 
 /// The way to the drain.
-struct Outbox<T> {
-    sender: Sender<Report<T>>,
+struct Outbox<S, T> {
+    sender: Sender<Report<S, T>>,
     notify: Notify,
     /// Whether `notify` was called since the last drain.
     told: AtomicBool,
 }
 
-impl<T> Outbox<T> {
+impl<S: Slot, T> Outbox<S, T> {
     /// Leaves news for the next drain; [`Self::tell`] is to follow, without the lock.
-    fn post(&self, who: &Who, news: News<T>) {
+    fn post(&self, who: &Who<S>, news: News<T>) {
         let report = Report { job: who.job, slot: who.slot, name: who.name.clone(), superseded: false, news };
         // Nobody listens any more while the worker is being dropped.
         let _ = self.sender.send(report);
@@ -92,7 +82,7 @@ impl<T> Outbox<T> {
     }
 
     /// Passes on a share done: never a fall, never less than a percent. Called by many threads.
-    fn progress(&self, who: &Who, done: f32) {
+    fn progress(&self, who: &Who<S>, done: f32) {
         // Whoever finds it locked has the same to tell as whoever locked it.
         let Ok(mut last) = who.progress.try_lock() else { return };
         let done = done.min(1.0);
@@ -104,18 +94,16 @@ impl<T> Outbox<T> {
     }
 }
 
-/// What a lane takes from its queue: one stretch of one job.
-struct Turn<T> {
-    who: Arc<Who>,
+/// What a lane takes from its queue.
+struct Turn<S, T> {
+    who: Arc<Who<S>>,
     step: Step<T>,
     control: JobControl,
     first: bool,
-    /// The rest of the job, where this is its preview.
-    rest: Option<Step<T>>,
 }
 
-impl<T: Send + 'static> Lanes<T> {
-    pub fn new(sender: Sender<Report<T>>, notify: Notify) -> Self {
+impl<S: Slot, T: Send + 'static> Lanes<S, T> {
+    pub fn new(sender: Sender<Report<S, T>>, notify: Notify) -> Self {
         let state = State {
             waiting: [VecDeque::new(), VecDeque::new()],
             running: [None, None],
@@ -128,21 +116,21 @@ impl<T: Send + 'static> Lanes<T> {
     }
 
     /// No job runs under the lock, so a poisoned one still holds a whole state.
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, State<S, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn submit(&self, slot: Slot, task: Task<T>) -> JobId {
-        let Task { name, lane, preview, full, quick } = task;
+    pub fn submit(&self, slot: S, task: Task<T>) -> JobId {
+        let Task { name, lane, step, quick } = task;
         let mut state = self.lock();
         let job = JobId(state.next);
         state.next += 1;
         state.newest.insert(slot, job);
         let who = Arc::new(Who { job, slot, name, progress: Mutex::new(0.0) });
-        let entry = Entry { who, preview, full, quick, started: false };
+        let entry = Entry { who, step, quick, started: false };
         let replaced = state.take_waiting(slot);
         state.supersede_running(slot);
-        if entry.is_quick() {
+        if entry.quick {
             state.make_way(lane as usize);
         }
         let queue = &mut state.waiting[lane as usize];
@@ -161,7 +149,7 @@ impl<T: Send + 'static> Lanes<T> {
         job
     }
 
-    pub fn cancel(&self, slot: Slot) {
+    pub fn cancel(&self, slot: S) {
         let mut state = self.lock();
         let waiting = state.take_waiting(slot);
         for running in state.running.iter_mut().flatten().filter(|r| r.who.slot == slot) {
@@ -203,7 +191,7 @@ impl<T: Send + 'static> Lanes<T> {
         self.outbox.told.store(false, Ordering::Release);
     }
 
-    pub fn mark_superseded(&self, reports: &mut [Report<T>]) {
+    pub fn mark_superseded(&self, reports: &mut [Report<S, T>]) {
         let state = self.lock();
         for report in reports {
             report.superseded = state.newest.get(&report.slot).is_some_and(|&newest| newest > report.job);
@@ -213,7 +201,7 @@ impl<T: Send + 'static> Lanes<T> {
     /// What a lane's thread does: takes turns until the end.
     pub fn run(&self, lane: Lane) {
         while let Some(turn) = self.next_turn(lane as usize) {
-            let Turn { who, step, control, first, rest } = turn;
+            let Turn { who, step, control, first } = turn;
             if first {
                 self.outbox.post(&who, News::Started);
                 self.outbox.tell();
@@ -232,12 +220,12 @@ impl<T: Send + 'static> Lanes<T> {
                 phases_ms: vec![("work".to_owned(), 1000.0 * begin.elapsed().as_secs_f64())],
                 ..Receipt::default()
             };
-            self.settle(lane as usize, &who, answer, receipt, rest);
+            self.settle(lane as usize, &who, answer, receipt);
         }
     }
 
     /// Waits for the next stretch of work; `None` at the end.
-    fn next_turn(&self, lane: usize) -> Option<Turn<T>> {
+    fn next_turn(&self, lane: usize) -> Option<Turn<S, T>> {
         let mut state = self.lock();
         loop {
             if state.closing {
@@ -245,7 +233,7 @@ impl<T: Send + 'static> Lanes<T> {
             }
             let queue = &mut state.waiting[lane];
             // Previews first: all beams follow before the first of them is computed in full.
-            let at = queue.iter().position(Entry::is_quick).unwrap_or(0);
+            let at = queue.iter().position(|entry| entry.quick).unwrap_or(0);
             if let Some(entry) = queue.remove(at) {
                 return Some(self.turn_of(&mut state, lane, entry));
             }
@@ -253,84 +241,58 @@ impl<T: Send + 'static> Lanes<T> {
         }
     }
 
-    fn turn_of(&self, state: &mut State<T>, lane: usize, entry: Entry<T>) -> Turn<T> {
-        let Entry { who, preview, full, quick, started } = entry;
-        let (step, rest) = match preview {
-            Some(preview) => (preview, Some(full)),
-            None => (full, None),
-        };
-        let control = if rest.is_some() {
-            // A preview is over before a bar could be read.
-            JobControl::new()
-        } else {
-            let (outbox, who) = (self.outbox.clone(), who.clone());
-            JobControl::with_listener(move |done| outbox.progress(&who, done))
-        };
+    fn turn_of(&self, state: &mut State<S, T>, lane: usize, entry: Entry<S, T>) -> Turn<S, T> {
+        let Entry { who, step, quick, started } = entry;
+        let (outbox, whose) = (self.outbox.clone(), who.clone());
+        let control = JobControl::with_listener(move |done| outbox.progress(&whose, done));
         state.running[lane] = Some(Running {
             who: who.clone(),
             control: control.clone(),
-            previewing: rest.is_some() || quick,
-            again: if rest.is_some() { None } else { step.another() },
+            quick,
+            again: step.another(),
             ended: false,
         });
-        Turn { who, step, control, first: !started, rest }
+        Turn { who, step, control, first: !started }
     }
 
-    /// Tells what came of a stretch of work and queues what is left of the job: the full work after a preview, or
-    /// all of it where it made way.
-    fn settle(
-        &self,
-        lane: usize,
-        who: &Arc<Who>,
-        answer: Result<T, String>,
-        receipt: Receipt,
-        rest: Option<Step<T>>,
-    ) {
+    /// Tells what came of a job, and queues it again where it made way.
+    fn settle(&self, lane: usize, who: &Arc<Who<S>>, answer: Result<T, String>, receipt: Receipt) {
         let mut state = self.lock();
-        let Some(Running { control, ended, again, .. }) = state.running[lane].take() else { return };
+        let Some(Running { control, ended, again, quick, .. }) = state.running[lane].take() else { return };
         let post = |news| self.outbox.post(who, news);
-        let left = |full| Entry { who: who.clone(), preview: None, full, quick: false, started: true };
-        match (answer, rest, again) {
+        match (answer, again) {
             _ if ended && control.is_cancelled() => post(News::Cancelled),
-            (Ok(value), None, _) => post(News::Done(value, Arc::new(receipt))),
-            (Ok(value), Some(full), _) => {
-                post(News::Partial(value));
-                if ended {
-                    post(News::Cancelled);
-                } else {
-                    state.waiting[lane].push_back(left(full));
-                }
+            (Ok(value), _) => post(News::Done(value, Arc::new(receipt))),
+            (Err(_), Some(step)) if control.is_cancelled() => {
+                state.waiting[lane].push_front(Entry { who: who.clone(), step, quick, started: true });
             }
-            (Err(_), None, Some(again)) if control.is_cancelled() => {
-                state.waiting[lane].push_front(left(again))
-            }
-            (Err(message), ..) => post(News::Failed { message }),
+            (Err(message), _) => post(News::Failed { message }),
         }
         drop(state);
         self.outbox.tell();
     }
 }
 
-impl<T> State<T> {
+impl<S: Slot, T> State<S, T> {
     /// Takes the slot's job out of the queue: its lane, its place, and it.
-    fn take_waiting(&mut self, slot: Slot) -> Option<(usize, usize, Entry<T>)> {
+    fn take_waiting(&mut self, slot: S) -> Option<(usize, usize, Entry<S, T>)> {
         self.waiting.iter_mut().enumerate().find_map(|(lane, queue)| {
             let at = queue.iter().position(|e| e.who.slot == slot)?;
             queue.remove(at).map(|entry| (lane, at, entry))
         })
     }
 
-    /// Stops full work that may be begun again, for the preview that is about to wait.
+    /// Stops work that may be begun again, for the quick job that is about to wait.
     fn make_way(&mut self, lane: usize) {
         if let Some(running) = self.running[lane].as_ref().filter(|r| r.again.is_some()) {
             running.control.cancel();
         }
     }
 
-    fn supersede_running(&mut self, slot: Slot) {
+    fn supersede_running(&mut self, slot: S) {
         for running in self.running.iter_mut().flatten().filter(|r| r.who.slot == slot) {
             running.ended = true;
-            if !running.previewing {
+            if !running.quick {
                 running.control.cancel();
             }
         }

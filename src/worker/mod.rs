@@ -6,10 +6,9 @@
 //!
 //! * A job answers to a [`Slot`]. A newer job for the slot takes the older one's place: one that waits is
 //!   dropped at once, one that runs is stopped through its [`JobControl`](crate::engine::JobControl).
-//! * A job may have a quick answer before its full one ([`Task::after_preview`]). Previews go before all full
-//!   answers of their lane, and a newer job does not interrupt a preview that already runs: while a handle is
-//!   dragged faster than previews can follow, the picture still follows, and the last position is answered in full.
-//! * Full work that may be begun again ([`Task::restartable`]) makes way for the previews of other slots.
+//! * Quick jobs ([`Task::quick`]) go before all others of their lane, and a newer job does not interrupt one that already
+//!   runs: while a handle is dragged faster than previews can follow, the picture still follows.
+//! * Work that may be begun again ([`Task::restartable`]) makes way for quick jobs.
 //! * Every job ends in exactly one of [`News::Done`], [`News::Failed`], [`News::Cancelled`]. A panic is a failure
 //!   that names the job.
 
@@ -29,15 +28,16 @@ use std::thread::JoinHandle;
 /// Called, on a worker thread, when reports wait that were not there at the last [`Worker::drain`].
 pub type Notify = Arc<dyn Fn() + Send + Sync>;
 
-/// The threads and their queues. `T` is what the tasks of the floors above answer: an enum of theirs.
+/// The threads and their queues. `S` names the slots and `T` is what the tasks answer: both
+/// are of the floors above.
 /// Dropping it cancels everything and waits for the running jobs to stop.
-pub struct Worker<T: Send + 'static> {
-    lanes: Arc<Lanes<T>>,
-    reports: Receiver<Report<T>>,
+pub struct Worker<S: Slot, T: Send + 'static> {
+    lanes: Arc<Lanes<S, T>>,
+    reports: Receiver<Report<S, T>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl<T: Send + 'static> Worker<T> {
+impl<S: Slot, T: Send + 'static> Worker<S, T> {
     /// Starts the threads. The window passes a repaint request as `notify`, the command line nothing, tests a
     /// counter; it is called once for any number of reports between two drains.
     ///
@@ -56,17 +56,17 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// Queues a task as a job; it takes the place of any other of the same slot.
-    pub fn submit(&self, slot: Slot, task: Task<T>) -> JobId {
+    pub fn submit(&self, slot: S, task: Task<T>) -> JobId {
         self.lanes.submit(slot, task)
     }
 
     /// Cancels the slot's job, waiting or running, preview or not.
-    pub fn cancel(&self, slot: Slot) {
+    pub fn cancel(&self, slot: S) {
         self.lanes.cancel(slot);
     }
 
     /// All reports since the last time, in the order they were made.
-    pub fn drain(&self) -> Vec<Report<T>> {
+    pub fn drain(&self) -> Vec<Report<S, T>> {
         self.lanes.before_drain();
         let mut reports: Vec<_> = self.reports.try_iter().collect();
         self.lanes.mark_superseded(&mut reports);
@@ -84,7 +84,7 @@ impl<T: Send + 'static> Worker<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Worker<T> {
+impl<S: Slot, T: Send + 'static> Drop for Worker<S, T> {
     fn drop(&mut self) {
         self.lanes.close();
         for thread in self.threads.drain(..) {

@@ -1,6 +1,5 @@
 //! What the worker says about its jobs.
 
-use super::Slot;
 use crate::case::Receipt;
 use std::fmt;
 use std::sync::Arc;
@@ -17,9 +16,9 @@ impl fmt::Display for JobId {
 
 /// One piece of news about one job.
 #[derive(Debug)]
-pub struct Report<T> {
+pub struct Report<S, T> {
     pub job: JobId,
-    pub slot: Slot,
+    pub slot: S,
     /// What the job does, in words: `dose of beam AP`.
     pub name: Arc<str>,
     /// When this was drained a newer job for the slot had been submitted: what comes with it belongs to an earlier
@@ -34,7 +33,7 @@ pub enum News<T> {
     Started,
     /// Share done, 0 to 1; never falls during a job.
     Progress(f32),
-    /// A quick answer, or one of several that improve; the full one follows.
+    /// One of several answers that improve; the full one follows.
     Partial(T),
     /// The answer. Nothing more comes from this job.
     Done(T, Arc<Receipt>),

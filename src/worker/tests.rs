@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Ends a test that would hang; none waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn worker() -> (Worker<u32>, Arc<AtomicUsize>) {
+fn worker() -> (Worker<u32, u32>, Arc<AtomicUsize>) {
     let told = Arc::new(AtomicUsize::new(0));
     let counter = told.clone();
     let notify = move || {
@@ -19,7 +19,7 @@ fn worker() -> (Worker<u32>, Arc<AtomicUsize>) {
 }
 
 /// All news until no job is left.
-fn settle(worker: &Worker<u32>) -> Vec<Report<u32>> {
+fn settle(worker: &Worker<u32, u32>) -> Vec<Report<u32, u32>> {
     let begin = Instant::now();
     while worker.live_jobs() > 0 {
         assert!(begin.elapsed() < PATIENCE, "the jobs do not end");
@@ -28,22 +28,22 @@ fn settle(worker: &Worker<u32>) -> Vec<Report<u32>> {
     worker.drain()
 }
 
-fn last_news(reports: &[Report<u32>], job: JobId) -> &News<u32> {
+fn last_news(reports: &[Report<u32, u32>], job: JobId) -> &News<u32> {
     let last: Vec<_> = reports.iter().filter(|r| r.job == job && r.news.is_last()).collect();
     assert_eq!(last.len(), 1, "job {job} has one end: {last:?}");
     &last[0].news
 }
 
 /// What was answered, previews and full answers alike, in order.
-fn answers(reports: &[Report<u32>]) -> Vec<u32> {
-    let answer = |r: &Report<u32>| match r.news {
+fn answers(reports: &[Report<u32, u32>]) -> Vec<u32> {
+    let answer = |r: &Report<u32, u32>| match r.news {
         News::Partial(value) | News::Done(value, _) => Some(value),
         _ => None,
     };
     reports.iter().filter_map(answer).collect()
 }
 
-fn quick(value: u32) -> Task<u32> {
+fn task(value: u32) -> Task<u32> {
     Task::new(format!("task {value}"), move |_: &JobControl| Ok::<_, String>(value))
 }
 
@@ -59,9 +59,8 @@ fn endless(started: mpsc::Sender<()>) -> Task<u32> {
 }
 
 #[test]
-fn of_a_hundred_requests_the_first_and_the_last_are_answered() {
+fn of_a_hundred_previews_the_first_and_the_last_are_answered() {
     let (worker, _) = worker();
-    let slot = Slot::BeamDose { plan: 0, beam: 0 };
     let held = Arc::new(());
     let (started, first_runs) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
@@ -83,25 +82,23 @@ fn of_a_hundred_requests_the_first_and_the_last_are_answered() {
             drop(b);
             Ok::<_, String>(1000 + n)
         };
-        jobs.push(worker.submit(slot, Task::new("dose", full).after_preview(preview).on(Lane::Device)));
+        let preview = worker.submit(0, Task::new("preview", preview).quick().on(Lane::Device));
         if is_first {
             first_runs.recv_timeout(PATIENCE).unwrap();
         }
+        jobs.push((preview, worker.submit(1, Task::new("dose", full).on(Lane::Device))));
     }
     go.send(()).unwrap();
     let reports = settle(&worker);
-    let partials: Vec<_> = reports
-        .iter()
-        .filter_map(|r| match r.news {
-            News::Partial(value) => Some((r.job, value, r.superseded)),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(partials, [(jobs[0], 0, true), (jobs[99], 99, false)]);
-    for &job in &jobs[..99] {
-        assert!(matches!(last_news(&reports, job), News::Cancelled));
+    let done = |r: &Report<u32, u32>| match r.news {
+        News::Done(value, _) => Some((r.job, value, r.superseded)),
+        _ => None,
+    };
+    let done: Vec<_> = reports.iter().filter_map(done).collect();
+    assert_eq!(done, [(jobs[0].0, 0, true), (jobs[99].0, 99, false), (jobs[99].1, 1099, false)]);
+    for (preview, full) in &jobs[1..99] {
+        assert!([preview, full].iter().all(|job| matches!(last_news(&reports, **job), News::Cancelled)));
     }
-    assert!(matches!(last_news(&reports, jobs[99]), News::Done(1099, _)));
     assert_eq!(worker.live_jobs(), 0);
     assert_eq!(Arc::strong_count(&held), 1, "a dropped job keeps nothing");
 }
@@ -110,9 +107,9 @@ fn of_a_hundred_requests_the_first_and_the_last_are_answered() {
 fn a_running_job_stops_when_a_newer_one_comes() {
     let (worker, _) = worker();
     let (started, runs) = mpsc::channel();
-    let old = worker.submit(Slot::Dvh, endless(started));
+    let old = worker.submit(1, endless(started));
     runs.recv_timeout(PATIENCE).unwrap();
-    let new = worker.submit(Slot::Dvh, quick(7));
+    let new = worker.submit(1, task(7));
     let reports = settle(&worker);
     assert!(matches!(last_news(&reports, old), News::Cancelled));
     assert!(matches!(last_news(&reports, new), News::Done(7, _)));
@@ -129,9 +126,9 @@ fn cancel_stops_a_preview_too() {
         }
         Err::<u32, _>("stopped")
     };
-    let job = worker.submit(Slot::Path, quick(1).after_preview(preview));
+    let job = worker.submit(2, Task::new("preview", preview).quick());
     runs.recv_timeout(PATIENCE).unwrap();
-    worker.cancel(Slot::Path);
+    worker.cancel(2);
     assert!(matches!(last_news(&settle(&worker), job), News::Cancelled));
 }
 
@@ -139,10 +136,10 @@ fn cancel_stops_a_preview_too() {
 fn a_panic_and_an_error_are_failures_and_the_next_job_runs() {
     let (worker, _) = worker();
     let panics: fn(&JobControl) -> Result<u32, String> = |_| panic!("index 7 of 3");
-    let a = worker.submit(Slot::Open, Task::new("opening X", panics));
+    let a = worker.submit(0, Task::new("opening X", panics));
     let fails = |_: &JobControl| Err::<u32, _>("no such folder");
-    let b = worker.submit(Slot::Masks, Task::new("masks of Y", fails));
-    let c = worker.submit(Slot::Dvh, quick(3));
+    let b = worker.submit(3, Task::new("masks of Y", fails));
+    let c = worker.submit(1, task(3));
     let reports = settle(&worker);
     let message = |job| match last_news(&reports, job) {
         News::Failed { message } => message.clone(),
@@ -164,7 +161,7 @@ fn progress_never_falls_and_is_not_a_flood() {
         });
         Ok::<_, String>(0)
     };
-    worker.submit(Slot::Dvh, Task::new("counting", counts));
+    worker.submit(1, Task::new("counting", counts));
     let reports = settle(&worker);
     let shares: Vec<f32> = reports
         .iter()
@@ -173,7 +170,7 @@ fn progress_never_falls_and_is_not_a_flood() {
     assert!(shares.len() > 1 && shares.len() <= 101, "{} reports", shares.len());
     assert!(shares.windows(2).all(|w| w[1] > w[0]), "{shares:?}");
     assert_eq!(told.load(Ordering::SeqCst), 1, "one call for all reports between two drains");
-    worker.submit(Slot::Dvh, quick(1));
+    worker.submit(1, task(1));
     settle(&worker);
     assert_eq!(told.load(Ordering::SeqCst), 2);
 }
@@ -182,15 +179,15 @@ fn progress_never_falls_and_is_not_a_flood() {
 fn a_long_device_job_does_not_hold_up_the_host_lane() {
     let (worker, _) = worker();
     let (started, runs) = mpsc::channel();
-    let long = worker.submit(Slot::Path, endless(started).on(Lane::Device));
+    let long = worker.submit(2, endless(started).on(Lane::Device));
     runs.recv_timeout(PATIENCE).unwrap();
     let (at, answered) = mpsc::channel();
     worker.submit(
-        Slot::Open,
+        0,
         Task::new("open", move |_: &JobControl| at.send(()).map(|()| 1).map_err(|e| e.to_string())),
     );
     answered.recv_timeout(PATIENCE).expect("the host lane answers meanwhile");
-    worker.cancel(Slot::Path);
+    worker.cancel(2);
     assert!(matches!(last_news(&settle(&worker), long), News::Cancelled));
 }
 
@@ -203,19 +200,18 @@ fn previews_of_all_slots_come_before_the_first_full_answer() {
         let _ = started.send(());
         gate.recv().map(|()| 0)
     };
-    worker.submit(Slot::Masks, Task::new("holds the lane", holds));
+    worker.submit(3, Task::new("holds the lane", holds));
     runs.recv_timeout(PATIENCE).unwrap();
     for beam in 0..3 {
-        let value = u32::try_from(beam).unwrap();
-        let task = quick(10 + value).after_preview(move |_: &JobControl| Ok::<_, String>(value));
-        worker.submit(Slot::BeamDose { plan: 0, beam }, task);
+        worker.submit(10 + beam, task(10 + beam));
+        worker.submit(20 + beam, task(beam).quick());
     }
     go.send(()).unwrap();
     assert_eq!(answers(&settle(&worker)), [0, 0, 1, 2, 10, 11, 12]);
 }
 
 #[test]
-fn restartable_work_makes_way_for_the_preview_of_another_slot() {
+fn restartable_work_makes_way_for_quick_work() {
     let (worker, _) = worker();
     let (started, runs) = mpsc::channel();
     let begun = AtomicUsize::new(0);
@@ -232,10 +228,10 @@ fn restartable_work_makes_way_for_the_preview_of_another_slot() {
             std::thread::yield_now();
         }
     };
-    let other = worker.submit(Slot::BeamDose { plan: 0, beam: 0 }, Task::restartable("other beam", work));
+    let other = worker.submit(0, Task::restartable("other beam", work));
     runs.recv_timeout(PATIENCE).unwrap();
-    let dragged = quick(3).after_preview(|_: &JobControl| Ok::<_, String>(1));
-    worker.submit(Slot::BeamDose { plan: 0, beam: 1 }, dragged);
+    worker.submit(1, task(1).quick());
+    worker.submit(2, task(3));
     let reports = settle(&worker);
     assert_eq!(answers(&reports), [1, 2, 3]);
     let of_other = || reports.iter().filter(|r| r.job == other);
@@ -249,11 +245,11 @@ fn dropping_the_worker_stops_what_runs_and_frees_what_waits() {
     let (worker, _) = worker();
     let held = Arc::new(());
     let (started, runs) = mpsc::channel();
-    worker.submit(Slot::Open, endless(started));
+    worker.submit(0, endless(started));
     runs.recv_timeout(PATIENCE).unwrap();
     let keep = held.clone();
     worker.submit(
-        Slot::Dvh,
+        1,
         Task::new("waits", move |_: &JobControl| Ok::<_, String>(Arc::strong_count(&keep) as u32)),
     );
     let (dropped, ends) = mpsc::channel();
@@ -272,7 +268,7 @@ fn a_refining_task_answers_on_the_way() {
         (1..4).for_each(&mut *partial);
         Ok::<_, String>(4)
     });
-    let job = worker.submit(Slot::MonteCarlo, task.on(Lane::Device));
+    let job = worker.submit(4, task.on(Lane::Device));
     let reports = settle(&worker);
     assert_eq!(answers(&reports), [1, 2, 3, 4]);
     assert!(matches!(last_news(&reports, job), News::Done(4, _)));
@@ -285,7 +281,7 @@ fn quick_work_goes_first_and_is_let_finish() {
     let (go, gate) = mpsc::channel::<()>();
     // The lane is busy while the others are put in.
     worker.submit(
-        Slot::Path,
+        2,
         Task::new("gate", move |_: &JobControl| {
             started.send(()).unwrap();
             gate.recv().unwrap();
@@ -293,21 +289,21 @@ fn quick_work_goes_first_and_is_let_finish() {
         }),
     );
     runs.recv_timeout(PATIENCE).unwrap();
-    worker.submit(Slot::MonteCarlo, quick(1));
-    worker.submit(Slot::Shown, quick(2).quick());
+    worker.submit(4, task(1));
+    worker.submit(5, task(2).quick());
     go.send(()).unwrap();
     assert_eq!(answers(&settle(&worker)), [0, 2, 1]);
     // A newer job of the slot does not stop it.
     let (started, runs) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
-    let task = Task::new("held", move |control: &JobControl| {
+    let held = Task::new("held", move |control: &JobControl| {
         started.send(()).unwrap();
         gate.recv().unwrap();
         control.check().map(|()| 3)
     });
-    worker.submit(Slot::Shown, task.quick());
+    worker.submit(5, held.quick());
     runs.recv_timeout(PATIENCE).unwrap();
-    worker.submit(Slot::Shown, quick(4).quick());
+    worker.submit(5, task(4).quick());
     go.send(()).unwrap();
     assert_eq!(answers(&settle(&worker)), [3, 4]);
 }

@@ -6,7 +6,6 @@ use beamsight::app::command::Command;
 use beamsight::app::follow::{EndsAt, EngineChoice};
 use beamsight::app::state::Selection;
 use beamsight::case::DoseStatus;
-use beamsight::worker::Slot;
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
@@ -25,7 +24,7 @@ fn percent(app: &App) -> Option<f64> {
 }
 
 fn is_running(app: &App) -> bool {
-    app.state.jobs.live.iter().any(|job| job.slot == Slot::MonteCarlo)
+    app.state.jobs.live.iter().any(|job| job.slot.is_run())
 }
 
 fn choose(w: &mut Window, choice: EngineChoice) {

@@ -75,7 +75,7 @@ pub fn with_pair(name: &str) -> Window {
 }
 
 pub fn pose(app: &App) -> Pose {
-    app.state.register.poses.now()
+    *app.state.register.poses.now()
 }
 
 fn drag(w: &mut Window, from: Pos2, by: egui::Vec2, modifiers: Modifiers) {

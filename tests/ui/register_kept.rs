@@ -215,7 +215,7 @@ fn a_session_brings_back_the_x_rays_and_the_pose() {
     let angles: Vec<_> = register.images().iter().map(|i| i.radiograph.setup.map(|s| s.gantry_deg)).collect();
     assert_eq!(angles, [Some(0.0), Some(90.0)]);
     assert_eq!(register.images().iter().map(|i| i.region).collect::<Vec<_>>(), [None, Some(region)]);
-    assert_eq!((register.poses.now(), register.reading, register.display), (set, reading, display));
+    assert_eq!((*register.poses.now(), register.reading, register.display), (set, reading, display));
     assert_eq!((register.locked[3], register.step), (true, 5.0));
     assert!(!register.poses.can_undo());
     assert_eq!(said(&w), "");

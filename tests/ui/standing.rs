@@ -2,7 +2,7 @@
 //! that the command line computes for the case as it stands.
 
 use crate::harness::{Window, said, small_case, until, window};
-use beamsight::analysis::{Engine, PlanJob, PlanResult, compute_plan};
+use beamsight::analysis::Engine;
 use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::follow::Shown;
@@ -10,6 +10,7 @@ use beamsight::app::roi::Shape;
 use beamsight::case::{Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure};
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::DoseTo;
+use beamsight::results::{PlanJob, PlanResult, compute_plan};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
 
@@ -391,7 +392,8 @@ fn a_turned_gantry_reaches_sum_and_dvh_in_one_trip() {
     let before = w.state().state.follow.shown_dose().expect("a dose").gy.id();
     let asked = w.state().jobs_asked();
     turn(&mut w, 0, 137.0);
-    assert_eq!(w.state().jobs_asked(), asked + 1, "the beam is all that is asked for");
+    let asked_at_once = w.state().jobs_asked();
+    assert!(asked_at_once > asked, "beam, sum and DVHs are asked for together");
     let_the_worker_end(&w);
     w.step();
     let follow = &w.state().state.follow;
@@ -401,7 +403,7 @@ fn a_turned_gantry_reaches_sum_and_dvh_in_one_trip() {
         (Some(DoseStatus::Final), Some(DoseStatus::Final))
     );
     assert!(follow.normalisation_factor().is_some());
-    assert_eq!(w.state().jobs_asked(), asked + 1, "nothing was asked for a second time");
+    assert_eq!(w.state().jobs_asked(), asked_at_once, "nothing was asked for afterwards");
     check(w.state(), &mut Vec::new(), "one trip");
 }
 
@@ -421,5 +423,5 @@ fn the_worker_is_asked_in_the_frame_of_the_edit() {
         frames += 1;
         assert!(frames < 10, "the key turns the gantry");
     }
-    assert_eq!(w.state().jobs_asked(), asked + 1, "asked at the end of the frame that changed the beam");
+    assert!(w.state().jobs_asked() > asked, "asked at the end of the frame that changed the beam");
 }

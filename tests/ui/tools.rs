@@ -84,6 +84,7 @@ fn the_body_is_made_from_the_ct_and_hiding_it_takes_its_dvh_away() {
 fn a_coarser_grid_is_called_coarse() {
     let mut w = window(small_case("coarse"));
     w.state_mut().state.follow.settings = Settings { grid_mm: 5.0, ..Settings::default() };
+    w.step();
     until(&mut w, "dose", |app| app.state.follow.shown_dose().is_some() && app.is_settled());
     let status = w.state().state.follow.shown_status();
     assert_eq!(status, Some(beamsight::case::DoseStatus::Coarse));

@@ -1,36 +1,37 @@
-//! What follows an edit: doses, masks, DVHs, each with what it is worth.
+//! What follows an edit: doses, masks, DVHs, gamma, each with what it is worth.
 //!
-//! Every result is kept with the inputs it was made from. A result whose inputs are not those of the case as it
-//! stands is stale, and is shown as that until the new one is there. What is missing is asked of the worker, whose
-//! slots see to it that the latest request wins.
+//! `wanted.rs` lists what the case as it stands asks for, `ask.rs` asks the worker for what is missing of what the user looks
+//! at, `take.rs` takes the answers, `standing.rs` derives what each dose on view is worth. The rest reads.
 
 mod ask;
 mod compare;
 mod gamma;
 mod monte_carlo;
 mod standing;
-mod sum;
 mod take;
+mod wanted;
 pub(super) mod work;
 
-pub use crate::results::{Certainty, EndsAt, EngineChoice, Settings, Shown};
-pub use gamma::{Freshness, GammaAnswer};
-pub(in crate::app) use take::is_worth_a_line;
+pub use crate::results::{Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown};
+pub use gamma::Freshness;
 pub use work::{Answer, Opened, session_of};
 
+use super::slot::{Slot, Worker};
 use super::state::State;
 use crate::analysis::{Dvh, Ready, UNIT_MU, beams_left_out, is_computed};
 use crate::case::{Case, DoseStatus, Plan};
-use crate::geometry::{Mask, VolumeId};
+use crate::geometry::Mask;
 use crate::physics::Machine;
-use crate::results::{BeamInputs, BeamResult, Board, Node, PatientInputs, Standing, SumInputs, Summed};
-use crate::worker::{Slot, Worker};
-use compare::Pair;
-use gamma::GammaState;
-use monte_carlo::Run;
+use crate::results::{
+    Densities, DoseOfBeam, DoseOfPlan, DvhOf, MachineOf, MaskOf, Node, Place, Results, RunOfPlan, Standing,
+    Summed,
+};
+use compare::SideState;
 use standing::OnView;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wanted::{ON_SHOW, ONLY};
 
 /// The computed side of the state.
 #[derive(Debug, Default)]
@@ -39,59 +40,47 @@ pub struct Follow {
     pub shown: Shown,
     /// By index of the plan; collapsed cone where there is none.
     pub engines: BTreeMap<usize, EngineChoice>,
-    /// The plan, by index, that beams, run and sum are of.
+    /// The plan, by index, that beams, run and dose on show are of.
     plan: usize,
-    run: Run,
-    pair: Pair,
-    gamma: GammaState,
-    patient: Node<PatientInputs, Ready>,
-    /// By beam number.
-    beams: BTreeMap<u32, Node<BeamInputs, BeamResult>>,
-    /// Shared with the jobs that compute beams.
-    board: Arc<Board>,
-    on_show: Node<SumInputs, Summed>,
+    results: Results,
+    /// Monte Carlo runs begun so far.
+    runs: u64,
+    /// The number of the run that ends with the dose it has come to.
+    keep: Arc<AtomicU64>,
     /// The dose on show as it stands to the case.
     view: OnView,
+    sides: [SideState; 2],
+    /// Why A and B cannot be compared, or what to know where they can.
+    pair: Option<Result<Option<String>, String>>,
     /// Why the plan on show has no dose of its own.
     plan_trouble: Option<String>,
-    /// By structure number; the inputs are the identity of the contours and the CT they lie on.
-    masks: BTreeMap<u32, Node<(u64, VolumeId), Arc<Mask>>>,
-    /// By structure number; the inputs are the mask's and the dose's.
-    dvhs: BTreeMap<u32, Node<(u64, VolumeId), Arc<Dvh>>>,
-    /// Of DVHs of a Monte Carlo dose, by structure number: the run, and the structure's mean relative standard deviation,
-    /// percent.
-    uncertainties: BTreeMap<u32, (u64, Option<f64>)>,
-    /// The dose of the DVH job under way.
-    dvh_asked: Option<VolumeId>,
-    /// By name, as far as they could be read.
-    machines: BTreeMap<String, Option<Arc<Machine>>>,
 }
 
 impl Follow {
     /// Volume of a structure inside the CT; `None` while it is being found.
     pub fn volume_cm3(&self, structure: u32) -> Option<f64> {
-        self.masks.get(&structure)?.current().map(|m| m.volume_cm3())
+        self.mask_node(structure)?.current().map(|m| m.volume_cm3())
     }
 
     /// The volume as it was before the contours changed last.
     pub fn former_volume_cm3(&self, structure: u32) -> Option<f64> {
-        self.masks.get(&structure)?.latest().map(|m| m.volume_cm3())
+        self.mask_node(structure)?.latest().map(|m| m.volume_cm3())
     }
 
     /// The mask of a structure on the CT's grid; while it changes, that of a moment ago.
     pub fn mask(&self, structure: u32) -> Option<&Arc<Mask>> {
-        self.masks.get(&structure)?.latest()
+        self.mask_node(structure)?.latest()
     }
 
     /// Why a structure has no volume.
     pub fn mask_failure(&self, structure: u32) -> Option<&str> {
-        self.masks.get(&structure)?.failure()
+        self.mask_node(structure)?.failure()
     }
 
     /// What a beam's dose is worth; `None` before there is any. By Monte Carlo no beam has a dose of its own: all are worth
     /// what the plan is.
     pub fn beam_status(&self, beam: u32) -> Option<DoseStatus> {
-        match self.run.on {
+        match self.is_monte_carlo() {
             true => self.run_status(|| self.cone_status(beam)),
             false => self.cone_status(beam),
         }
@@ -99,14 +88,14 @@ impl Follow {
 
     /// What a beam's collapsed-cone dose is worth.
     fn cone_status(&self, beam: u32) -> Option<DoseStatus> {
-        let node = self.beams.get(&beam)?;
+        let node = self.beam_node(beam)?;
         let own = node.latest().map_or(DoseStatus::Failed, |r| r.dose.status);
         node.standing().map(|standing| standing.status(own))
     }
 
     /// Largest dose of a beam in one fraction of the plan as it stands, Gy; `None` where the normalisation is not known.
     pub fn beam_max_gy(&self, plan: &Plan, beam: &crate::case::Beam) -> Option<f64> {
-        let result = self.beams.get(&beam.number).filter(|_| !self.run.on)?.latest()?;
+        let result = self.beam_node(beam.number).filter(|_| !self.is_monte_carlo())?.latest()?;
         let mu = match plan.normalisation {
             Some(_) => self.delivered_mu(beam)?.0,
             None => beam.mu,
@@ -115,7 +104,7 @@ impl Follow {
     }
 
     pub fn beam_failure(&self, beam: u32) -> Option<&str> {
-        self.beams.get(&beam)?.failure()
+        self.beam_node(beam)?.failure()
     }
 
     /// What the dose of the plan on show is worth: the worst of its beams, failed where it cannot be normalised, partial
@@ -153,7 +142,7 @@ impl Follow {
     }
 
     pub fn shown_max_gy(&self) -> Option<f64> {
-        self.shown_dose().and(self.on_show.latest()).map(|r| r.max_gy)
+        self.shown_dose().and(self.on_show()?.latest()).map(|r| r.max_gy)
     }
 
     /// What a beam delivers in a fraction: its monitor units times what the plan's normalisation asks for. `None`
@@ -164,22 +153,16 @@ impl Follow {
 
     /// The DVH of a structure in the dose on show, be it of an earlier state.
     pub fn dvh(&self, structure: u32) -> Option<&Arc<Dvh>> {
-        self.dvhs.get(&structure)?.latest()
+        self.dvh_of(ON_SHOW, structure)
     }
 
     /// What the DVHs are worth: the status of the dose, stale where they have not caught up with it.
     pub fn dvh_status(&self) -> Option<DoseStatus> {
         let status = self.shown_status()?;
-        let behind =
-            || self.dvhs.iter().filter(|(_, d)| d.now.is_some() && d.have.is_some() && d.current().is_none());
-        let worth = behind().map(|(number, _)| match self.certainty() {
-            // A moment behind a run that goes on.
-            Some(c) if self.uncertainties.get(number).is_some_and(|(run, _)| *run == c.run) => {
-                DoseStatus::Preview
-            }
-            _ => DoseStatus::Stale,
-        });
-        Some(worth.fold(status, DoseStatus::worst))
+        let own =
+            self.results.each::<DvhOf>().filter(|((of, _), node)| *of == ON_SHOW && node.latest().is_some());
+        let worth = own.filter_map(|(_, node)| node.standing()).filter(|s| *s != Standing::Failed);
+        Some(worth.fold(status, |worst, standing| worst.worst(standing.status(DoseStatus::Final))))
     }
 
     /// Mass density of a CT number.
@@ -189,7 +172,9 @@ impl Follow {
 
     /// A machine by its name or path; `None` where it cannot be read.
     pub fn machine(&self, name: &str) -> Option<&Machine> {
-        self.machines.get(name)?.as_deref()
+        let of_name = |node: &&Node<MachineOf>| node.now().is_some_and(|machine| machine.name == name);
+        let node = self.results.each::<MachineOf>().map(|(_, node)| node).find(of_name)?;
+        node.current().map(|machine| &**machine)
     }
 
     /// Source-axis distance of a machine, mm; 1000 where the machine cannot be read.
@@ -199,13 +184,17 @@ impl Follow {
 
     /// What to know about the body that doses are computed in.
     pub fn body_remarks(&self) -> &[String] {
-        self.patient.current().map(Ready::remarks).unwrap_or_default()
+        self.densities().and_then(Node::current).map(Ready::remarks).unwrap_or_default()
     }
 
     /// Where doses are computed.
     pub fn device_name(&self) -> String {
-        let run = self.run.wanted.latest().filter(|_| self.run.on).and_then(|r| r.dose.receipt.clone());
-        let beams = || self.beams.values().filter_map(|b| b.latest()).find_map(|r| r.dose.receipt.clone());
+        let run = self.run().filter(|_| self.is_monte_carlo()).and_then(Node::latest);
+        let run = run.and_then(|r| r.dose.receipt.clone());
+        let beams = || {
+            let beams = self.results.each::<DoseOfBeam>().filter_map(|(_, node)| node.latest());
+            { beams }.find_map(|r| r.dose.receipt.clone())
+        };
         let computed = run.or_else(beams);
         computed.map_or_else(|| "CPU".to_owned(), |receipt| receipt.device.clone())
     }
@@ -215,7 +204,7 @@ impl Follow {
         let mut choices = Vec::new();
         if let Some(plan) = plan.filter(|p| !p.beams.is_empty()) {
             choices.push((Shown::Plan, format!("Plan {}", plan.name), self.plan_status(plan)));
-            if plan.beams.len() > 1 && !self.run.on {
+            if plan.beams.len() > 1 && !self.is_monte_carlo() {
                 for beam in plan.beams.iter().filter(|b| is_computed(b)) {
                     let label = format!("Beam {}", beam.name);
                     choices.push((Shown::Beam(beam.number), label, self.alone_status(plan, beam.number)));
@@ -230,30 +219,49 @@ impl Follow {
 
     /// What was cancelled or failed is asked for again.
     pub(super) fn forget_failures(&mut self) {
-        self.patient.forget_failure();
-        self.on_show.forget_failure();
-        self.run.wanted.forget_failure();
-        self.beams.values_mut().for_each(Node::forget_failure);
-        self.masks.values_mut().for_each(Node::forget_failure);
-        self.dvhs.values_mut().for_each(Node::forget_failure);
-        self.forget_pair_failures();
-        self.forget_gamma_failures();
+        self.keep.store(0, Ordering::Relaxed);
+        self.results.forget_failures();
+    }
+
+    /// The user has cancelled the making of a result.
+    pub(super) fn cancelled(&mut self, place: Place) {
+        self.results.cancelled(place);
     }
 
     /// Forgets all results: another case is on show. What was under way for the old one is cancelled.
-    pub(super) fn reset(&mut self, plan: usize, worker: &Worker<Answer>) {
-        let beams = self.beams.keys().map(|n| Slot::BeamDose { plan, beam: *n as usize });
-        let masks = self.masks.keys().map(|n| Slot::Mask(*n as usize));
-        for slot in beams.chain(masks).chain(self.pair_slots()).chain([
-            Slot::Patient,
-            Slot::MonteCarlo,
-            Slot::Shown,
-            Slot::Dvh,
-            Slot::Body,
-        ]) {
-            worker.cancel(slot);
-        }
+    pub(super) fn reset(&mut self, plan: usize, worker: &Worker) {
+        self.results.places().for_each(|place| worker.cancel(Slot::Result(place)));
+        worker.cancel(Slot::Body);
         *self = Self { settings: self.settings.clone(), plan, ..Self::default() };
+    }
+
+    fn densities(&self) -> Option<&Node<Densities>> {
+        self.results.node(ONLY)
+    }
+
+    fn mask_node(&self, structure: u32) -> Option<&Node<MaskOf>> {
+        self.results.node((ON_SHOW, structure))
+    }
+
+    fn beam_node(&self, beam: u32) -> Option<&Node<DoseOfBeam>> {
+        self.results.node((ON_SHOW, beam))
+    }
+
+    fn run(&self) -> Option<&Node<RunOfPlan>> {
+        self.results.node(ONLY)
+    }
+
+    fn on_show(&self) -> Option<&Node<DoseOfPlan>> {
+        self.results.node(ONLY)
+    }
+
+    fn dvh_of(&self, of: u8, structure: u32) -> Option<&Arc<Dvh>> {
+        self.results.node::<DvhOf>((of, structure))?.latest().map(|answer| &answer.dvh)
+    }
+
+    /// The sum on show, be it of an earlier state.
+    fn summed(&self) -> Option<&Summed> {
+        self.on_show()?.latest()
     }
 }
 

@@ -2,14 +2,12 @@
 //! change and every report, in this one place.
 
 use super::Follow;
-use crate::analysis::is_computed;
-use crate::app::compare::Side;
+use super::wanted::{ON_SHOW, ONLY, of_side};
+use crate::analysis::{check_pair, is_computed};
+use crate::app::compare::{Side, Source};
 use crate::app::state::State;
 use crate::case::Dose;
-use crate::results::{
-    BeamInputs, DoseInputs, EngineChoice, Node, PatientInputs, RunInputs, Shown, Standing, SumInputs, Summed,
-    standing_of,
-};
+use crate::results::{At, DoseOfPlan, Node, Shown, Standing};
 use std::sync::Arc;
 
 /// A dose as it stands to the case.
@@ -25,52 +23,60 @@ pub struct OnView {
 impl State {
     /// Derives what everything on view is worth. To be called whenever the case, the settings or the results have changed.
     pub(in crate::app) fn derive_standing(&mut self) {
-        self.note_what_is_wanted();
-        let view = self.view_of(self.follow.shown, &self.follow.on_show);
-        let plan_trouble = self.trouble(Shown::Plan);
+        self.note_wanted();
+        self.note_sides();
+        let view = self.view_of(self.follow.shown, self.plan, ONLY);
+        let plan_trouble = self.trouble(Shown::Plan, self.plan);
         let sides = Side::BOTH.map(|side| self.view_of_side(side));
         self.follow.view = view;
         self.follow.plan_trouble = plan_trouble;
-        self.follow.set_side_views(sides);
+        for (side, view) in self.follow.sides.iter_mut().zip(sides) {
+            side.view = view;
+        }
+        self.follow.pair = self.follow.checked_pair();
+        for of in [ON_SHOW, of_side(Side::A), of_side(Side::B)] {
+            self.note_dvhs(of);
+        }
+        self.note_gamma();
     }
 
-    /// Beam doses and the run are wanted for the case as it stands, whether or not they are asked for where the user looks.
-    fn note_what_is_wanted(&mut self) {
-        let case = self.history.case();
-        let follow = &mut self.follow;
-        let patient = PatientInputs::of(case, &follow.settings);
-        let (Some(plan), Some(patient)) = (case.plans.get(self.plan), patient) else { return };
-        for beam in &plan.beams {
-            if let Some(now) = follow.beams.get_mut(&beam.number).and_then(|node| node.now.as_mut()) {
-                let preview = now.preview;
-                *now = BeamInputs { preview, ..BeamInputs::of(&patient, plan, beam, &follow.settings) };
-            }
-        }
-        let how = follow.engines.get(&self.plan).and_then(EngineChoice::how);
-        if let (Some(now), Some(how)) = (&mut follow.run.wanted.now, how) {
-            *now = RunInputs::of(&patient, plan, &follow.settings, how);
-        }
-    }
-
-    /// A sum of the plan on show, of one of its beams, or a dose of a file.
-    pub(super) fn view_of(&self, what: Shown, sum: &Node<SumInputs, Summed>) -> OnView {
-        let case = self.case();
-        let follow = &self.follow;
-        let engine = follow.engines.get(&self.plan).copied().unwrap_or_default();
-        let of = |engine| DoseInputs::of(case, self.plan, what, &follow.settings, engine);
-        let now = of(engine);
-        let trouble = self.trouble(what).or_else(|| sum.failure().map(str::to_owned));
+    /// The dose at a place as it stands to the case.
+    fn view_of(&self, what: Shown, plan: usize, at: At) -> OnView {
+        let Some(node) = self.follow.results.node::<DoseOfPlan>(at) else { return OnView::default() };
+        let trouble = self.trouble(what, plan).or_else(|| node.failure().map(str::to_owned));
         // Without beams or images an old sum means nothing.
-        let have = sum.have.as_ref().filter(|(inputs, _)| inputs.what == what && now.is_some());
-        let Some((inputs, result)) = have else { return OnView { trouble, ..OnView::default() } };
-        let stand_in = engine.monte_carlo.then(|| of(EngineChoice::default())).flatten();
-        let standing = standing_of(&inputs.answers, now.as_ref(), stand_in.as_ref(), trouble.is_some());
-        let dose = with_standing(&result.dose, standing, self.label_of(what));
+        let have = node.latest_with_query().filter(|(query, _)| query.what == what && node.now().is_some());
+        let Some((_, summed)) = have else { return OnView { trouble, ..OnView::default() } };
+        let standing = match node.standing() {
+            Some(standing @ (Standing::Current | Standing::StandIn)) => standing,
+            _ if trouble.is_some() => Standing::Failed,
+            _ => Standing::Stale,
+        };
+        let dose = with_standing(&summed.dose, standing, self.label_of(what, plan));
         OnView { dose: Some(dose), standing: Some(standing), trouble }
     }
 
-    fn label_of(&self, what: Shown) -> Option<String> {
-        let plan = self.plan();
+    /// A side as it stands to the case.
+    fn view_of_side(&self, side: Side) -> OnView {
+        let source = self.compare.sides[side.index()];
+        if self.follow.sides[side.index()].source != source.map(|s| (s, self.plan)) {
+            return OnView::default();
+        }
+        let (what, plan) = match source {
+            Some(Source::Plan(plan)) => (Shown::Plan, plan),
+            Some(Source::Beam(beam)) => (Shown::Beam(beam), self.plan),
+            Some(Source::Dose(dose)) => (Shown::Imported(dose), self.plan),
+            None => return OnView::default(),
+        };
+        let mut view = self.view_of(what, plan, (of_side(side), 0));
+        if let (Shown::Imported(n), Some(dose)) = (what, &mut view.dose) {
+            *dose = with_standing(dose, Standing::Current, Some(super::compare::label_of(self.case(), n)));
+        }
+        view
+    }
+
+    fn label_of(&self, what: Shown, plan: usize) -> Option<String> {
+        let plan = self.case().plans.get(plan);
         match what {
             Shown::Plan => Some(format!("Plan {}", plan?.name)),
             Shown::Beam(number) => {
@@ -82,7 +88,7 @@ impl State {
     }
 
     /// Why the case as it stands has no such dose, as far as that is known without adding anything.
-    fn trouble(&self, what: Shown) -> Option<String> {
+    fn trouble(&self, what: Shown, plan: usize) -> Option<String> {
         let (follow, case) = (&self.follow, self.case());
         let only = match what {
             Shown::Plan => None,
@@ -95,18 +101,18 @@ impl State {
                     .then(|| "The case has no such dose any more.".to_owned());
             }
         };
-        let plan = self.plan().filter(|_| case.ct.is_some())?;
-        if let Some(why) = follow.patient.failure() {
+        let is_on_show = plan == self.plan;
+        let plan = case.plans.get(plan).filter(|_| case.ct.is_some())?;
+        if let Some(why) = follow.densities().and_then(Node::failure) {
             return Some(why.to_owned());
         }
         let counts = |number| plan.normalisation.is_some() || only.is_none_or(|n| n == number);
-        for beam in plan.beams.iter().filter(|b| is_computed(b) && counts(b.number)) {
-            let failure = follow.beams.get(&beam.number).and_then(|n| n.failure());
-            if let Some(why) = failure.filter(|_| !follow.run.on) {
+        for beam in plan.beams.iter().filter(|b| is_on_show && is_computed(b) && counts(b.number)) {
+            if let Some(why) = follow.beam_failure(beam.number).filter(|_| !follow.is_monte_carlo()) {
                 return Some(why.to_owned());
             }
         }
-        if let Some(why) = follow.run_failure() {
+        if let Some(why) = follow.run_failure().filter(|_| is_on_show) {
             return Some(why.to_owned());
         }
         let structure = case.structures.normalised_to(plan.normalisation.as_ref()?);
@@ -146,8 +152,17 @@ impl Follow {
     /// The factor that the normalisation puts on all monitor units, and how it stands to the case; `None` without a computed
     /// dose on show and where the case cannot be normalised.
     pub fn normalisation_factor(&self) -> Option<(f64, Standing)> {
-        let (inputs, result) = self.on_show.have.as_ref()?;
+        let (query, summed) = self.on_show()?.latest_with_query()?;
         let standing = self.view.standing.filter(|s| *s != Standing::Failed)?;
-        (!matches!(inputs.what, Shown::Imported(_))).then_some((result.factor, standing))
+        (!matches!(query.what, Shown::Imported(_))).then_some((summed.factor, standing))
+    }
+
+    /// Whether A and B can be compared; nothing where one of them is missing.
+    fn checked_pair(&self) -> Option<Result<Option<String>, String>> {
+        let (a, b) = (self.side(Side::A)?, self.side(Side::B)?);
+        if a.gy.id() == b.gy.id() {
+            return Some(Ok(Some("A and B are the same dose.".to_owned())));
+        }
+        Some(check_pair(a, b).map_err(|e| format!("A and B cannot be compared: {e}.")))
     }
 }

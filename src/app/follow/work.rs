@@ -1,12 +1,6 @@
 //! What runs on the worker's threads for the window.
 
-use super::compare::OtherPlanInputs;
-use super::gamma::{FiguresInputs, GammaAnswer, GammaEstimate, GammaInputs};
-use super::monte_carlo::RunResult;
-use crate::analysis::{
-    BodyChoice, BodyWord, Engine, PlanDose, PlanJob, Ready, Spread, body_from_ct, body_of, caveats_of,
-    dose_of_plan, mccs_of_plan,
-};
+use crate::analysis::{BodyChoice, BodyWord, body_from_ct, body_of};
 use crate::app::compare::Side;
 use crate::app::record::Record;
 use crate::app::recovery::Remembered;
@@ -14,23 +8,16 @@ use crate::app::register::RegisterAnswer;
 use crate::app::save::Target;
 use crate::app::state::{Origin, SeriesLine};
 use crate::app::unsaved::Work;
-use crate::case::{Case, Ct, Dose, Plan, Remark, Structure, StructureSet};
+use crate::case::{Case, Ct, Dose, Remark, Structure, StructureSet};
 use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::JobControl;
-use crate::engine::gamma::GammaResult;
-use crate::engine::mccs::{MccsDose, Next};
 use crate::files::session::Session;
 use crate::files::{plan_toml, read_dose_volume};
-use crate::geometry::{Mask, Volume, VolumeId};
 use crate::open::{CaseWord, OpenedSession, Wishes, open_session};
 use crate::physics::HuTable;
-use crate::results::{
-    BeamInputs, BeamResult, Board, Certainty, DvhAnswer, EngineChoice, Followed, PatientInputs, RunInputs,
-    Settings, SumInputs, Summed, beam,
-};
+use crate::results::Delivery;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the worker's jobs answer to the window.
 #[derive(Debug)]
@@ -46,31 +33,8 @@ pub enum Answer {
     /// Unsaved work is kept, or no longer needs to be.
     Kept,
     HuTable(Arc<HuTable>),
-    Patient(PatientInputs, Ready),
-    /// A beam's dose, and all that follows from it where the user looks.
-    Beam {
-        inputs: Box<BeamInputs>,
-        result: BeamResult,
-        followed: Option<Box<Followed>>,
-        board: Arc<Board>,
-    },
-    Shown(SumInputs, Summed),
-    /// As far as a run has come.
-    MonteCarlo(Box<RunInputs>, RunResult),
-    Mask {
-        structure: u32,
-        inputs: (u64, VolumeId),
-        mask: Arc<Mask>,
-    },
-    Dvhs(Vec<DvhAnswer>),
-    /// The sum that is A (0) or B (1).
-    Side(usize, SumInputs, Summed),
-    /// Dose of a plan that is not on show, by index, with its maximum.
-    OtherPlan(usize, Box<OtherPlanInputs>, (Arc<Dose>, f64)),
-    SideDvhs(usize, Vec<DvhAnswer>),
-    GammaEstimate(GammaInputs, GammaEstimate),
-    Gamma(GammaInputs, Arc<GammaResult>),
-    GammaFigures(FiguresInputs, Arc<GammaAnswer>),
+    /// Of the case on show.
+    Result(Delivery),
     /// A dose for the case: read from a file, or made of others.
     NewDose {
         dose: Arc<Dose>,
@@ -106,111 +70,6 @@ pub struct Opened {
 pub fn body(ct: &Ct, set: &StructureSet, control: &JobControl) -> Result<(Structure, Remark), String> {
     let found = body_from_ct(ct, set, control).map_err(|e| e.to_string())?;
     found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
-}
-
-/// A beam's dose, and what hangs on it where the user looks.
-pub fn beam_and_what_follows(
-    name: &str,
-    inputs: &BeamInputs,
-    ready: &Ready,
-    preview: bool,
-    board: &Arc<Board>,
-    control: &JobControl,
-) -> Result<Answer, String> {
-    let result = beam(name, inputs, ready, preview, control)?;
-    let followed = board.follow(inputs.clone(), result.clone(), control).map(Box::new);
-    Ok(Answer::Beam { inputs: Box::new(inputs.clone()), result, followed, board: Arc::clone(board) })
-}
-
-/// A run of the plan on show, for one fraction and before any normalisation. `partial` is given the doses on the way; `keep`
-/// ends the run with the dose it has come to.
-pub fn monte_carlo(
-    work: &RunWork,
-    keep: &AtomicBool,
-    control: &JobControl,
-    partial: &mut dyn FnMut(Answer),
-) -> Result<Answer, String> {
-    let RunWork { inputs, ready, ct, structures, name, number } = work;
-    let mut plan =
-        Plan::new(name, inputs.beams.first().and_then(|b| b.machine.as_deref()).unwrap_or_default());
-    (plan.position, plan.beams) = (inputs.position, inputs.beams.clone());
-    let job = plan_job(ct, structures, plan, &inputs.settings, Engine::Mccs(inputs.how));
-    let answer = |dose: Dose, sigma_gy: &Arc<Volume<f32>>, uncertainty_percent, histories| {
-        let spread = Spread::new(Arc::clone(&dose.gy), Arc::clone(sigma_gy));
-        let certainty = Arc::new(Certainty { run: *number, spread, uncertainty_percent, histories });
-        let result = RunResult { dose: Arc::new(dose), certainty };
-        Answer::MonteCarlo(Box::new(inputs.clone()), result)
-    };
-    let mut show = |so_far: &MccsDose| {
-        if keep.load(Ordering::Relaxed) {
-            return Next::Keep;
-        }
-        let dose = Dose {
-            gy: Arc::clone(&so_far.gy),
-            status: so_far.status,
-            label: name.clone(),
-            frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
-            receipt: Some(Arc::clone(&so_far.receipt)),
-            caveats: caveats_of(inputs.beams.iter().map(|b| &b.not_modelled)),
-        };
-        partial(answer(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories));
-        Next::GoOn
-    };
-    let made = mccs_of_plan(&job, ready, inputs.how, control, &mut show).map_err(|e| e.to_string())?;
-    let PlanDose { dose, certainty: Some(certainty), .. } = made else {
-        return Err("the run has no uncertainty".to_owned());
-    };
-    Ok(answer(dose, &certainty.sigma_gy, certainty.uncertainty_percent, certainty.histories))
-}
-
-/// What a run needs beside its inputs.
-pub struct RunWork {
-    pub inputs: RunInputs,
-    pub ready: Ready,
-    pub ct: Arc<Ct>,
-    pub structures: Arc<StructureSet>,
-    /// Of the plan.
-    pub name: String,
-    /// Of the run.
-    pub number: u64,
-}
-
-fn plan_job(
-    ct: &Arc<Ct>,
-    structures: &Arc<StructureSet>,
-    plan: Plan,
-    settings: &Settings,
-    engine: Engine,
-) -> PlanJob {
-    PlanJob {
-        ct: ct.clone(),
-        structures: structures.clone(),
-        plan,
-        body: settings.body,
-        hu_table: settings.hu_table.name.clone(),
-        grid_mm: settings.grid_mm,
-        quality: settings.quality,
-        dose_to: settings.dose_to,
-        device: settings.device,
-        engine,
-    }
-}
-
-/// The dose of a plan that is not on show, with its maximum.
-pub fn other_plan(
-    ct: &Arc<Ct>,
-    structures: &Arc<StructureSet>,
-    plan: &Plan,
-    settings: &Settings,
-    engine: EngineChoice,
-    ready: &Ready,
-    control: &JobControl,
-) -> Result<(Arc<Dose>, f64), String> {
-    let job = plan_job(ct, structures, plan.clone(), settings, engine.engine());
-    let made = dose_of_plan(&job, ready, control, &|_| {}).map_err(|e| format!("plan {}: {e}", plan.name))?;
-    let dose = Dose { label: format!("Plan {}", plan.name), ..made.dose };
-    let max_gy = f64::from(dose.max_gy());
-    Ok((Arc::new(dose), max_gy))
 }
 
 /// A dose from a file: RTDOSE, or a `.mha` volume in Gy.

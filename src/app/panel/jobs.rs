@@ -1,11 +1,9 @@
 //! Jobs: what runs, how far it is, what the finished ones left behind.
 
 use crate::app::command::{Command, Commands};
-use crate::app::follow::is_worth_a_line;
 use crate::app::state::{JobEnd, LiveJob, State};
 use crate::app::theme;
 use crate::case::Receipt;
-use crate::worker::Slot;
 use egui::{Align, Layout, Ui};
 use std::time::Duration;
 
@@ -53,7 +51,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// What is over at once and comes again and again is not: lines that come and go push the others about.
 fn is_listed(job: &LiveJob) -> bool {
-    is_worth_a_line(job.slot) || job.began.elapsed() > SHORT
+    job.slot.is_listed() || job.began.elapsed() > SHORT
 }
 
 fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
@@ -65,7 +63,7 @@ fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
             .text(egui::RichText::new(&*job.name).small());
         ui.add(bar);
     };
-    let is_run = job.slot == Slot::MonteCarlo;
+    let is_run = job.slot.is_run();
     // Two lines: name and buttons would leave the bar no room.
     if is_run {
         bar(ui);

@@ -2,16 +2,15 @@
 
 use super::image::{Image, Region};
 use super::open::{GeometryDraft, OpenedImage};
-use super::{
-    Display, MOST_IMAGES, Poses, Proposal, Reading, RegisterAnswer, RegisterWish, Search, demo, held,
-};
+use super::{Display, MOST_IMAGES, Proposal, Reading, RegisterAnswer, RegisterWish, Search, demo, held};
 use crate::app::App;
 use crate::app::Ask;
 use crate::app::follow::Answer;
+use crate::app::slot::Slot;
 use crate::app::state::{About, NoticeKind, State, Workspace};
-use crate::case::{Placement, Pose};
+use crate::case::{Placement, Pose, Steps};
 use crate::registration::{Method, Metric, RegistrationError, check_belongs};
-use crate::worker::{Slot, Task};
+use crate::worker::Task;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -72,7 +71,7 @@ impl App {
                 self.open_xray(draft.path, draft.placement, None);
             }
             RegisterAction::MakeUp => {
-                register.poses = Poses::default();
+                register.poses = Steps::default();
                 self.state.workspace = Workspace::Register;
                 self.make_up_xrays();
             }
@@ -88,7 +87,7 @@ impl App {
             RegisterAction::Move { pose, gesture } => self.move_patient(&pose, gesture),
             RegisterAction::Reset => {
                 if register.is_free() {
-                    register.poses.set(Pose::default(), None);
+                    register.set_pose(Pose::default(), None);
                 }
             }
             RegisterAction::Lock { axis, locked } => {
@@ -109,7 +108,7 @@ impl App {
             RegisterAction::Stop => self.worker.cancel(Slot::Search),
             RegisterAction::Accept => {
                 if let Search::Ended(Proposal { pose, .. }) = std::mem::take(&mut register.search) {
-                    register.poses.set(pose, None);
+                    register.set_pose(pose, None);
                 }
             }
             RegisterAction::Reject => {
@@ -126,8 +125,8 @@ impl App {
         let register = &mut self.state.register;
         let finite = pose.translation_mm.is_finite() && pose.rotation_deg.is_finite();
         if register.is_free() && finite {
-            let pose = held(&register.poses.now(), pose, register.locked);
-            register.poses.set(pose, gesture);
+            let pose = held(register.poses.now(), pose, register.locked);
+            register.set_pose(pose, gesture);
         }
     }
 
@@ -151,7 +150,7 @@ impl App {
         display.pair = pair.unwrap_or(display.pair);
         display.bone_dark |= bone_dark;
         if let Some(pose) = pose {
-            register.poses.set(pose, None);
+            register.set_pose(pose, None);
         }
         if made_up {
             self.make_up_xrays();

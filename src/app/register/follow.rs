@@ -5,6 +5,7 @@ use super::open::{GeometryDraft, OpenedImage};
 use super::{Prepared, Proposal, Reading, Search};
 use crate::app::App;
 use crate::app::follow::Answer;
+use crate::app::slot::Slot;
 use crate::app::state::Workspace;
 use crate::case::Pose;
 use crate::engine::drr::{DrrRequest, Integrator, Pixels, Spread, drr};
@@ -12,7 +13,7 @@ use crate::engine::{Compute, DeviceChoice, JobControl};
 use crate::geometry::{Projection, Volume, VolumeId};
 use crate::physics::{AttenuationCurve, HuTable};
 use crate::registration::{self, Found, Metric, MetricEvaluator, Request, Step};
-use crate::worker::{Lane, Slot, Task};
+use crate::worker::{Lane, Task};
 use glam::DVec3;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -180,7 +181,7 @@ impl App {
         }
         let views = register.images.iter().map(|i| i.view()).collect();
         let request = Request {
-            start: register.poses.now(),
+            start: *register.poses.now(),
             metric: register.metric,
             method: register.method,
             locked: register.locked,

@@ -19,11 +19,11 @@ pub use couch::CouchShift;
 pub use display::{Display, Mode, Pair};
 pub use follow::RegisterAnswer;
 pub use image::{Image, Region};
-pub use moves::{Poses, held, seen_axes, shifted, turned};
+pub use moves::{held, seen_axes, shifted, turned};
 pub use open::GeometryDraft;
 pub use record::RegisterRecord;
 
-use crate::case::{Case, Pose};
+use crate::case::{Case, Pose, Steps};
 use crate::engine::slopes::AXES;
 use crate::geometry::Volume;
 use crate::physics::{AttenuationCurve, CurveKind};
@@ -90,7 +90,8 @@ pub struct Register {
     version: u64,
     /// Made-up pairs so far.
     made_up: u64,
-    pub poses: Poses,
+    /// Where the hand has put the patient.
+    pub poses: Steps<Pose>,
     /// In the order of a pose.
     pub locked: [bool; AXES],
     pub step: f64,
@@ -152,7 +153,7 @@ impl Default for Register {
             images: Vec::new(),
             version: 0,
             made_up: 0,
-            poses: Poses::default(),
+            poses: Steps::default(),
             locked: [false; AXES],
             step: STEPS[1],
             display: Display::default(),
@@ -200,11 +201,18 @@ impl Register {
         trace.best()
     }
 
+    /// Puts the patient where the hand says.
+    pub(super) fn set_pose(&mut self, pose: Pose, gesture: Option<u64>) {
+        if pose != *self.poses.now() {
+            self.poses.set(pose, gesture);
+        }
+    }
+
     /// What the views show: what the search proposes, else where the hand has put the patient.
     pub fn shown_pose(&self) -> Pose {
         match &self.search {
-            Search::Idle => self.poses.now(),
-            Search::Running(trace) => trace.best().map_or_else(|| self.poses.now(), |step| step.pose),
+            Search::Idle => *self.poses.now(),
+            Search::Running(trace) => trace.best().map_or_else(|| *self.poses.now(), |step| step.pose),
             Search::Ended(proposal) => proposal.pose,
         }
     }

@@ -41,67 +41,6 @@ pub fn seen_axes(image: &Projection) -> [DVec3; 3] {
     [right, -down, normal * normal.dot(towards).signum()]
 }
 
-/// A pose with its past and its undone future.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Poses {
-    now: Pose,
-    past: Vec<Pose>,
-    future: Vec<Pose>,
-    gesture: Option<u64>,
-}
-
-/// Steps kept.
-const MOST: usize = 1000;
-
-impl Poses {
-    /// With nothing to undo.
-    pub fn at(now: Pose) -> Self {
-        Self { now, ..Self::default() }
-    }
-
-    pub fn now(&self) -> Pose {
-        self.now
-    }
-
-    /// Sets the pose; those of one gesture (a drag) undo together.
-    pub fn set(&mut self, pose: Pose, gesture: Option<u64>) {
-        if pose == self.now {
-            return;
-        }
-        if gesture.is_none() || gesture != self.gesture {
-            self.past.push(self.now);
-            if self.past.len() > MOST {
-                self.past.remove(0);
-            }
-        }
-        self.gesture = gesture;
-        self.future.clear();
-        self.now = pose;
-    }
-
-    pub fn undo(&mut self) {
-        if let Some(before) = self.past.pop() {
-            self.future.push(std::mem::replace(&mut self.now, before));
-            self.gesture = None;
-        }
-    }
-
-    pub fn redo(&mut self) {
-        if let Some(after) = self.future.pop() {
-            self.past.push(std::mem::replace(&mut self.now, after));
-            self.gesture = None;
-        }
-    }
-
-    pub fn can_undo(&self) -> bool {
-        !self.past.is_empty()
-    }
-
-    pub fn can_redo(&self) -> bool {
-        !self.future.is_empty()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,27 +65,5 @@ mod tests {
         assert_eq!(locked.rotation_deg.x, 10.0);
         assert_eq!(locked.rotation_deg.z, 35.0);
         assert_ne!(locked.rotation_deg.y, -20.0);
-    }
-
-    #[test]
-    fn a_gesture_undoes_as_one_and_a_nudge_by_itself() {
-        let mut poses = Poses::default();
-        let at = |x: f64| Pose::new([x, 0.0, 0.0], [0.0; 3]);
-        poses.set(at(1.0), None);
-        poses.set(at(2.0), Some(7));
-        poses.set(at(3.0), Some(7));
-        poses.set(at(4.0), Some(8));
-        poses.set(at(4.0), None);
-        let mut seen = vec![];
-        while poses.can_undo() {
-            poses.undo();
-            seen.push(poses.now().translation_mm.x);
-        }
-        assert_eq!(seen, [3.0, 1.0, 0.0]);
-        poses.redo();
-        poses.redo();
-        assert_eq!(poses.now(), at(3.0));
-        poses.set(at(9.0), None);
-        assert!(!poses.can_redo());
     }
 }

@@ -4,11 +4,12 @@ use super::RegisterAnswer;
 use super::image::{Image, Region};
 use crate::app::App;
 use crate::app::follow::Answer;
+use crate::app::slot::Slot;
 use crate::app::state::{About, NoticeKind};
 use crate::case::{Case, Placement, Radiograph, Remark};
 use crate::dicom::{DicomError, read_radiograph};
 use crate::files::picture::{self, PictureError};
-use crate::worker::{Slot, Task};
+use crate::worker::Task;
 use std::path::{Path, PathBuf};
 
 /// An X-ray whose file does not say all of its geometry, with what the user says of it.

@@ -1,8 +1,8 @@
 //! The Register workspace as a session keeps it: which X-rays, the pose, how both are shown and matched.
 
-use super::{Display, Poses, Reading, Region, Register, STEPS};
+use super::{Display, Reading, Region, Register, STEPS};
 use crate::app::App;
-use crate::case::{Placement, Pose};
+use crate::case::{Placement, Pose, Steps};
 use crate::engine::slopes::AXES;
 use crate::registration::{Method, Metric};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl RegisterRecord {
         Self {
             images: kept.collect(),
             made_up: register.hidden.and(register.made_up.checked_sub(1)),
-            pose: register.poses.now(),
+            pose: *register.poses.now(),
             locked: register.locked,
             step: Some(register.step),
             display: Some(register.display),
@@ -62,7 +62,7 @@ impl App {
         let RegisterRecord { images, made_up, pose, locked, step, display, reading, metric, method } = record;
         let register = &mut self.state.register;
         if pose.translation_mm.is_finite() && pose.rotation_deg.is_finite() {
-            register.poses = Poses::at(pose);
+            register.poses = Steps::at(pose);
         }
         register.locked = locked;
         register.step = step.filter(|s| STEPS.contains(s)).unwrap_or(register.step);

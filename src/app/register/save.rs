@@ -23,7 +23,7 @@ impl App {
             return;
         }
         let case = state.case().clone();
-        let (pose, centre_mm) = (state.register.poses.now(), state.register.centre_mm(&case));
+        let (pose, centre_mm) = (*state.register.poses.now(), state.register.centre_mm(&case));
         self.submit_write(target, move |path| {
             let object = spatial_registration(&pose, centre_mm, &image.radiograph, &ct, &case);
             write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())?;

@@ -78,7 +78,7 @@ fn part(all: Rect, wide: bool, index: usize, count: usize) -> Rect {
 }
 
 fn answer(register: &Register, image: usize, event: RadiographEvent, commands: &mut Commands) {
-    let pose = register.poses.now();
+    let pose = *register.poses.now();
     let gesture = Some(GESTURE);
     let action = match event {
         RadiographEvent::Shift(by) => RegisterAction::Move { pose: shifted(&pose, by), gesture },
@@ -162,7 +162,7 @@ pub fn keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let free = ctx.memory(|m| m.focused().is_none());
     let [right, up, towards] = seen_axes(&image.radiograph.projection);
     let step = register.step;
-    let start = register.poses.now();
+    let start = *register.poses.now();
     let mut pose = start;
     ctx.input_mut(|i| {
         let mut count = |modifiers, key| i.count_and_consume_key(modifiers, key) as f64;

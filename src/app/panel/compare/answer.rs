@@ -4,7 +4,7 @@ use super::dvh::{change_gy, difference, rows};
 use crate::analysis::{Cluster, GammaHistogram, Metric};
 use crate::app::command::{Command, Commands};
 use crate::app::compare::{GammaSettings, Side, gamma_colour};
-use crate::app::follow::{Freshness, GammaAnswer};
+use crate::app::follow::{Freshness, GammaByStructure};
 use crate::app::panel::section;
 use crate::app::state::{Selection, State};
 use crate::app::theme;
@@ -187,7 +187,7 @@ fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: boo
 }
 
 /// Where it fails; a click goes there.
-fn clusters(ui: &mut Ui, state: &State, figures: &GammaAnswer, commands: &mut Commands) {
+fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &mut Commands) {
     let count = figures.clusters.len();
     section(ui, &format!("Where it fails ({count})"));
     if count == 0 {
@@ -229,7 +229,7 @@ fn place(state: &State, held: Option<(u32, f64)>) -> (Option<&Structure>, String
 }
 
 /// Pass rate by structure, the worst first.
-fn structures(ui: &mut Ui, state: &State, figures: &GammaAnswer, commands: &mut Commands) {
+fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &mut Commands) {
     section(ui, "By structure");
     let set = &state.case().structures.structures;
     let mut rows: Vec<_> = figures
@@ -251,7 +251,7 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaAnswer, commands: &mut 
 }
 
 /// How many points have which gamma.
-fn histogram(ui: &mut Ui, state: &State, figures: &GammaAnswer) {
+fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
     let (all, GammaHistogram { bin, counts, above }) = (&figures.report.figures, &figures.report.histogram);
     let [mean, max] = [all.mean, all.max].map(Option::unwrap_or_default);
     section(ui, &format!("Histogram  (mean {mean:.2}, max {max:.2})"));

@@ -108,7 +108,8 @@ fn hidden(ui: &mut Ui, state: &State) {
 }
 
 fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let done = state.jobs.live.iter().find(|j| j.slot == crate::worker::Slot::Search).map_or(0.0, |j| j.done);
+    let done =
+        state.jobs.live.iter().find(|j| j.slot == crate::app::slot::Slot::Search).map_or(0.0, |j| j.done);
     ui.horizontal(|ui| {
         let text = match state.register.best() {
             Some(step) => format!("{:.0} mm, {} DRRs", step.side_mm, step.drrs),

@@ -1,15 +1,12 @@
+//! What counts of a CT, seen in the dose of a plan.
+
 use super::*;
-use crate::analysis::{
-    Contradiction, Engine, MonteCarlo, PlanJob, PlanResult, compute_plan, contradiction, isocentre_remark,
-};
-use crate::case::{Beam, DoseStatus, Jaws, Plan};
-use crate::engine::DeviceChoice;
-use crate::engine::cccs::{DoseTo, Quality};
+use crate::analysis::{Body, BodyError, BodyWord, Contradiction, MonteCarlo, isocentre_remark};
+use crate::case::{Beam, Contour, DoseStatus, Jaws, StructureKind};
 use crate::engine::mccs::Until;
 use crate::geometry::{Grid, PatientPosition, Volume, box_contours};
 use crate::physics::HuTable;
 use glam::DVec3;
-use std::sync::Arc;
 
 const VOXEL_MM: f64 = 4.0;
 

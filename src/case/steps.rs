@@ -1,0 +1,105 @@
+//! Undo: a value with its past and its undone future.
+
+/// A value that is changed step by step, each of which can be taken back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps<T> {
+    now: T,
+    past: Vec<T>,
+    future: Vec<T>,
+    /// Steps of one drag share a key and undo together.
+    gesture: Option<u64>,
+}
+
+/// Values of the past that are kept.
+const MOST_STEPS: usize = 200;
+
+impl<T> Steps<T> {
+    /// With nothing to undo.
+    pub fn at(now: T) -> Self {
+        Self { now, past: Vec::new(), future: Vec::new(), gesture: None }
+    }
+
+    pub fn now(&self) -> &T {
+        &self.now
+    }
+
+    /// The value as it stands, for what is no step of its own.
+    pub fn now_mut(&mut self) -> &mut T {
+        &mut self.now
+    }
+
+    /// Sets the value; steps with the same `gesture` (a drag) undo together.
+    pub fn set(&mut self, value: T, gesture: Option<u64>) {
+        let goes_on = gesture.is_some() && gesture == self.gesture;
+        let before = std::mem::replace(&mut self.now, value);
+        if !goes_on {
+            self.past.push(before);
+            if self.past.len() > MOST_STEPS {
+                self.past.remove(0);
+            }
+        }
+        self.gesture = gesture;
+        self.future.clear();
+    }
+
+    /// Takes the last step back; the value that was undone, `None` where there is no step.
+    pub fn undo(&mut self) -> Option<&T> {
+        let before = self.past.pop()?;
+        self.future.push(std::mem::replace(&mut self.now, before));
+        self.gesture = None;
+        self.future.last()
+    }
+
+    /// Takes the last undo back; the value before it, `None` where there is none.
+    pub fn redo(&mut self) -> Option<&T> {
+        let after = self.future.pop()?;
+        self.past.push(std::mem::replace(&mut self.now, after));
+        self.gesture = None;
+        self.past.last()
+    }
+
+    pub fn can_undo(&self) -> bool {
+        !self.past.is_empty()
+    }
+
+    pub fn can_redo(&self) -> bool {
+        !self.future.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gesture_undoes_as_one_and_a_step_by_itself() {
+        let mut steps = Steps::at(0);
+        for (value, gesture) in [(1, None), (2, Some(7)), (3, Some(7)), (4, Some(8))] {
+            steps.set(value, gesture);
+        }
+        let mut seen = vec![];
+        while steps.undo().is_some() {
+            seen.push(*steps.now());
+        }
+        assert_eq!(seen, [3, 1, 0]);
+        assert_eq!(steps.redo(), Some(&0));
+        assert_eq!(steps.redo(), Some(&1));
+        assert_eq!(*steps.now(), 3);
+        // A drag that is begun anew under the same key is a step of its own.
+        steps.set(9, Some(7));
+        assert!(!steps.can_redo());
+        assert_eq!(steps.undo(), Some(&9));
+        assert_eq!(*steps.now(), 3);
+    }
+
+    #[test]
+    fn the_past_does_not_grow_without_end() {
+        let mut steps = Steps::at(0);
+        (1..=MOST_STEPS + 5).for_each(|value| steps.set(value, None));
+        let mut count = 0;
+        while steps.undo().is_some() {
+            count += 1;
+        }
+        assert_eq!((count, *steps.now()), (MOST_STEPS, 5));
+    }
+}

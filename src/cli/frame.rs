@@ -1,0 +1,55 @@
+//! `beamsight bench frame`: what the window itself does in a frame, on a large CT with many structures.
+
+use super::live::{ball, summary};
+use super::{Answer, Failure};
+use crate::app::frames::frame_times;
+use crate::case::{Beam, Case, Ct, Jaws, Plan, Structure, StructureSet};
+use crate::engine::DeviceChoice;
+use crate::geometry::{Grid, PatientPosition, Volume};
+use glam::DVec3;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A CT as they are: 512 x 512 x 300 voxels of 1 x 1 x 2 mm.
+const SIZE: [usize; 3] = [512, 512, 300];
+const SPACING_MM: DVec3 = DVec3::new(1.0, 1.0, 2.0);
+const STRUCTURES: u32 = 30;
+
+/// # Errors
+/// No graphics device, or a dose that is not there in time.
+pub fn run(choice: DeviceChoice) -> Result<Answer, Failure> {
+    let mut text = format!(
+        "frame: the window's own work without drawing, CT {}x{}x{}, {STRUCTURES} structures, one beam\n",
+        SIZE[0], SIZE[1], SIZE[2]
+    );
+    let mut rows = Vec::new();
+    for frames in frame_times(case()?, choice)? {
+        let (line, json) = summary(frames.what, frames.times_ms);
+        text += &line;
+        rows.push(json);
+    }
+    Ok(Answer { json: json!({ "job": "frame", "rows": Value::from(rows) }), text })
+}
+
+/// A cylinder of water in air, with balls in it.
+fn case() -> anyhow::Result<Case> {
+    let extent = DVec3::from([0, 1, 2].map(|axis| SIZE[axis] as f64 - 1.0));
+    let grid = Arc::new(Grid::axis_aligned(-0.5 * SPACING_MM * extent, SPACING_MM, SIZE)?);
+    let [nx, ny, _] = SIZE;
+    let hu = |n: usize| {
+        let [x, y] = [n % nx, n / nx % ny].map(|index| index as f64 - 255.5);
+        if (x / 190.0).powi(2) + (y / 130.0).powi(2) < 1.0 { 0.0 } else { -1000.0 }
+    };
+    let hu = Volume::new(Arc::clone(&grid), (0..grid.len()).map(hu).collect());
+    let ct = Arc::new(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs));
+    let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(&grid, number)).collect();
+    let mut plan = Plan::new("frame", "generic-6mv");
+    plan.beams = vec![Beam::fixed("B1", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0)];
+    Ok(Case {
+        source: "bench frame".to_owned(),
+        ct: Some(ct),
+        structures: Arc::new(StructureSet { structures, ..StructureSet::default() }),
+        plans: vec![Arc::new(plan)],
+        ..Case::default()
+    })
+}

@@ -1,0 +1,110 @@
+//! The dose of one beam.
+
+use super::graph::{Access, Failure, Grade, Query};
+use super::inputs::{BeamInputs, Settings};
+use super::patient::Densities;
+use super::shared::Shared;
+use crate::analysis::{Computation, contradiction, dose_of_beam};
+use crate::case::{Beam, Dose, Plan};
+use crate::engine::DeviceChoice;
+use crate::engine::cccs::Quality;
+use crate::worker::Lane;
+use std::sync::Arc;
+
+/// Spacing of the dose grid while something moves, mm.
+const PREVIEW_GRID_MM: f64 = 5.0;
+
+/// The dose of a beam by itself, Gy for one fraction of [`UNIT_MU`](crate::analysis::UNIT_MU) monitor units.
+#[derive(Clone, Debug)]
+pub struct DoseOfBeam {
+    name: String,
+    inputs: Shared<BeamInputs>,
+    densities: Densities,
+    plan: Arc<Plan>,
+    /// One of the devices asked for, where each is to take some of the beams.
+    on: Option<DeviceChoice>,
+}
+
+#[derive(Clone, Debug)]
+pub struct BeamResult {
+    pub dose: Arc<Dose>,
+    pub max_gy: f64,
+}
+
+impl DoseOfBeam {
+    /// Of a beam of the plan; `known` is what was asked for before.
+    pub fn of(
+        densities: &Densities,
+        plan: &Arc<Plan>,
+        beam: &Beam,
+        settings: &Settings,
+        known: Option<&Self>,
+    ) -> Self {
+        let inputs = BeamInputs::of(&densities.inputs, plan, beam, settings);
+        Self {
+            name: beam.name.clone(),
+            inputs: Shared::new(inputs, known.map(|known| &known.inputs)),
+            densities: densities.clone(),
+            plan: Arc::clone(plan),
+            on: None,
+        }
+    }
+
+    /// The same, computed on one of the devices asked for.
+    #[must_use]
+    pub fn on(&self, device: DeviceChoice) -> Self {
+        Self { on: Some(device), ..self.clone() }
+    }
+
+    pub fn beam_name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn inputs(&self) -> &Shared<BeamInputs> {
+        &self.inputs
+    }
+}
+
+impl PartialEq for DoseOfBeam {
+    fn eq(&self, other: &Self) -> bool {
+        self.inputs == other.inputs
+    }
+}
+
+impl Query for DoseOfBeam {
+    type Answer = BeamResult;
+
+    const LISTED: bool = true;
+
+    fn name(&self) -> String {
+        format!("Dose of {}", self.name)
+    }
+
+    fn lane(&self, _: Grade) -> Lane {
+        Lane::Device
+    }
+
+    fn receipt(answer: &BeamResult) -> Option<Arc<crate::case::Receipt>> {
+        answer.dose.receipt.clone()
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<BeamResult, Failure> {
+        let Self { name, inputs: own, densities, plan, on } = self;
+        let ready = inputs.get(densities)?;
+        let in_plan = plan.beams.iter().find(|b| b.number == own.beam.number);
+        if let Some(why) = in_plan.and_then(|beam| contradiction(plan, beam, densities.ct())) {
+            return Err(Failure::Here(format!("Not computed: {why}.")));
+        }
+        let how = own.settings.computation();
+        let mut how = Computation { device: on.unwrap_or(how.device), ..how };
+        if inputs.grade() == Grade::Preview {
+            how = Computation { quality: Quality::Preview, grid_mm: how.grid_mm.max(PREVIEW_GRID_MM), ..how };
+        }
+        let beam = Beam { name: name.clone(), ..own.beam.clone() };
+        let dose = dose_of_beam(&ready, &beam, &own.machine, how, inputs.control());
+        inputs.control().check()?;
+        let dose = dose.map_err(|e| Failure::Here(format!("Dose of {name}: {e}")))?;
+        let dose = Dose { label: name.clone(), ..dose };
+        Ok(BeamResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose) })
+    }
+}

@@ -1,0 +1,225 @@
+//! Gamma of two doses on show: an estimate from some of the points, all of them, and what that says of structures and
+//! places.
+
+use super::graph::{Access, Failure, Grade, Query};
+use super::patient::MaskOf;
+use super::plan_dose::DoseOfPlan;
+use super::shared::Shared;
+use crate::analysis::{Cluster, CriterionReport, GammaFigures, check_pair, clusters};
+use crate::case::Receipt;
+use crate::engine::gamma::{Counts, Criterion, GammaRequest, GammaResult, Normalisation, Subset, gamma};
+use crate::engine::{Compute, DeviceChoice};
+use crate::geometry::{Grid, Mask, Volume};
+use crate::worker::Lane;
+use glam::DVec3;
+use std::sync::Arc;
+
+/// Points of an estimate: enough that a pass rate of 95 % is known to 0.2 % (one standard deviation).
+const ESTIMATE_POINTS: usize = 12_000;
+const ESTIMATE_SEED: u64 = 20_100_105;
+
+/// Gamma at every point of the reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GammaOfPair {
+    pub reference: Shared<DoseOfPlan>,
+    pub evaluated: Shared<DoseOfPlan>,
+    pub criteria: Vec<Criterion>,
+    pub normalisation: Normalisation,
+    pub threshold_percent: f64,
+    pub max_gamma: f64,
+    pub device: DeviceChoice,
+}
+
+impl GammaOfPair {
+    fn request(&self, inputs: &Access<'_>) -> Result<(GammaRequest, Compute), Failure> {
+        let [reference, evaluated] = [inputs.get(&*self.reference)?.dose, inputs.get(&*self.evaluated)?.dose];
+        check_pair(&reference, &evaluated).map_err(Failure::here)?;
+        let criteria = self.criteria.clone();
+        let request = GammaRequest {
+            normalisation: self.normalisation,
+            threshold_percent: self.threshold_percent,
+            max_gamma: Some(self.max_gamma as f32),
+            ..GammaRequest::new(Arc::clone(&reference.gy), Arc::clone(&evaluated.gy), criteria)
+        };
+        Ok((request, self.device.resolve().map_err(Failure::here)?))
+    }
+}
+
+impl Query for GammaOfPair {
+    type Answer = Arc<GammaResult>;
+
+    const LISTED: bool = true;
+    const NOTICED: bool = false;
+
+    fn name(&self) -> String {
+        "Gamma".to_owned()
+    }
+
+    fn lane(&self, _: Grade) -> Lane {
+        Lane::Device
+    }
+
+    fn receipt(answer: &Arc<GammaResult>) -> Option<Arc<Receipt>> {
+        Some(Arc::clone(&answer.receipt))
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<Arc<GammaResult>, Failure> {
+        let (request, device) = self.request(inputs)?;
+        let result = gamma(&request, &device, inputs.control());
+        inputs.control().check()?;
+        result.map(Arc::new).map_err(Failure::here)
+    }
+}
+
+/// Gamma of some points, and of the plane on show.
+#[derive(Clone, Debug)]
+pub struct EstimateOfGamma {
+    pub gamma: GammaOfPair,
+    /// A place in the plane on show; another one asks for no other estimate.
+    pub plane_mm: Option<DVec3>,
+}
+
+#[derive(Clone, Debug)]
+pub struct GammaEstimate {
+    /// Of a random subset, one for each criterion.
+    pub counts: Vec<Counts>,
+    /// Gamma on the plane on show, NaN elsewhere.
+    pub plane: Option<Arc<Volume<f32>>>,
+}
+
+impl PartialEq for EstimateOfGamma {
+    fn eq(&self, other: &Self) -> bool {
+        self.gamma == other.gamma
+    }
+}
+
+impl Query for EstimateOfGamma {
+    type Answer = GammaEstimate;
+
+    const NOTICED: bool = false;
+
+    fn name(&self) -> String {
+        "Estimate of gamma".to_owned()
+    }
+
+    fn lane(&self, _: Grade) -> Lane {
+        Lane::Device
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<GammaEstimate, Failure> {
+        let (request, device) = self.gamma.request(inputs)?;
+        let subset = Subset { count: ESTIMATE_POINTS, seed: ESTIMATE_SEED };
+        let some = GammaRequest { subset: Some(subset), ..request.clone() };
+        let result = gamma(&some, &device, inputs.control());
+        inputs.control().check()?;
+        let result = result.map_err(Failure::here)?;
+        let plane = self.plane_mm.and_then(|at| {
+            let (cut, k) = plane_of(&request, at, result.normalisation_gy)?;
+            // A plane without any point to analyse has no map.
+            let map = gamma(&cut, &device, inputs.control()).ok()?.maps.into_iter().next()?;
+            Some(Arc::new(in_place(request.reference.grid(), k, map.gamma.data())))
+        });
+        Ok(GammaEstimate { counts: result.maps.iter().map(|m| m.counts).collect(), plane })
+    }
+}
+
+/// The same request for the reference's plane at a place alone, and which plane that is.
+fn plane_of(request: &GammaRequest, at_mm: DVec3, normalisation_gy: f64) -> Option<(GammaRequest, usize)> {
+    let grid = request.reference.grid();
+    let [nx, ny, nz] = grid.size();
+    let k = grid.voxel_from_patient(at_mm).z.round();
+    if !(k >= 0.0 && k < nz as f64) {
+        return None;
+    }
+    let k = k as usize;
+    let [row, column, _] = grid.axes();
+    let origin = grid.centre_mm(0, 0, k);
+    let flat = Grid::new(origin, row, column, grid.spacing_xy_mm(), [nx, ny], &[0.0]).ok()?;
+    let data = request.reference.plane(k).to_vec();
+    let cut = GammaRequest {
+        reference: Arc::new(Volume::new(Arc::new(flat), data)),
+        normalisation: Normalisation::Typed(normalisation_gy),
+        criteria: request.criteria.first().copied().into_iter().collect(),
+        ..request.clone()
+    };
+    Some((cut, k))
+}
+
+/// One plane of values in an otherwise unknown volume.
+fn in_place(grid: &Arc<Grid>, k: usize, values: &[f32]) -> Volume<f32> {
+    let area = values.len();
+    let mut data = vec![f32::NAN; grid.len()];
+    data[k * area..(k + 1) * area].copy_from_slice(values);
+    Volume::new(grid.clone(), data)
+}
+
+/// What gamma says of structures and places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FiguresOfGamma {
+    pub gamma: GammaOfPair,
+    /// By ROI number.
+    pub masks: Vec<(u32, MaskOf)>,
+    /// ROI numbers of bodies: that a place lies in one says nothing.
+    pub bodies: Vec<u32>,
+    /// Whether the map with its sign is wanted.
+    pub signed: bool,
+}
+
+/// What gamma says, and of structures and places.
+#[derive(Clone, Debug)]
+pub struct GammaByStructure {
+    /// Of the first criterion, without structures.
+    pub report: CriterionReport,
+    /// The worst first, each with the ROI number of the structure that holds most of it, and the share it holds.
+    pub clusters: Vec<(Option<(u32, f64)>, Cluster)>,
+    /// By ROI number, of those that have points.
+    pub structures: Vec<(u32, GammaFigures)>,
+    /// The map with the sign of evaluated minus reference, where that is wanted.
+    pub signed: Option<Arc<Volume<f32>>>,
+}
+
+impl Query for FiguresOfGamma {
+    type Answer = Arc<GammaByStructure>;
+
+    const NOTICED: bool = false;
+
+    fn name(&self) -> String {
+        "Gamma by structure".to_owned()
+    }
+
+    /// After the gamma that it is of.
+    fn lane(&self, _: Grade) -> Lane {
+        Lane::Device
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<Arc<GammaByStructure>, Failure> {
+        let gamma = inputs.get(&self.gamma)?;
+        let Some(map) = gamma.maps.first() else {
+            return Err(Failure::Here("gamma has no criterion".to_owned()));
+        };
+        let control = inputs.control();
+        // Of structures whose contours make no volume gamma says nothing.
+        let masks: Vec<(u32, Arc<Mask>)> =
+            self.masks.iter().filter_map(|(n, mask)| Some((*n, inputs.get(mask).ok()?))).collect();
+        control.check()?;
+        let places: Vec<&(u32, Arc<Mask>)> = masks.iter().filter(|(n, _)| !self.bodies.contains(n)).collect();
+        let organs: Vec<&Mask> = places.iter().map(|(_, m)| m.as_ref()).collect();
+        let clusters = clusters(&map.gamma, &organs, control)?;
+        let mut structures = Vec::new();
+        for (number, mask) in &masks {
+            control.check()?;
+            let figures = GammaFigures::inside(&map.gamma, mask);
+            structures.extend((figures.points > 0).then_some((*number, figures)));
+        }
+        let signed = self.signed.then(|| self.gamma.request(inputs)).transpose()?;
+        Ok(Arc::new(GammaByStructure {
+            report: CriterionReport::new(map, &[]),
+            clusters: clusters
+                .into_iter()
+                .map(|c| (c.structure.map(|(index, share)| (places[index].0, share)), c))
+                .collect(),
+            structures,
+            signed: signed.map(|(request, _)| Arc::new(map.signed(&request))),
+        }))
+    }
+}

@@ -1,0 +1,26 @@
+//! A treatment machine, as the views draw it.
+
+use super::graph::{Access, Failure, Query};
+use crate::physics::Machine;
+use std::sync::Arc;
+
+/// A machine by its name or path: a small file, read once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineOf {
+    pub name: String,
+}
+
+impl Query for MachineOf {
+    type Answer = Arc<Machine>;
+
+    /// The beam that needs it says so.
+    const NOTICED: bool = false;
+
+    fn name(&self) -> String {
+        format!("Machine {}", self.name)
+    }
+
+    fn answer(&self, _: &Access<'_>) -> Result<Arc<Machine>, Failure> {
+        Machine::resolve(&self.name).map_err(Failure::here)
+    }
+}

@@ -1,0 +1,95 @@
+//! The patient: densities inside the body, and structures as voxels.
+
+use super::graph::{Access, Failure, Query};
+use super::inputs::{PatientInputs, Settings, patient_grid};
+use crate::analysis::{Body, Ready, mask_of};
+use crate::case::{Case, Ct, Structure, StructureSet};
+use crate::geometry::{Grid, Mask, VolumeId};
+use std::sync::Arc;
+
+/// Densities and materials of a CT.
+#[derive(Clone, Debug)]
+pub struct Densities {
+    pub inputs: PatientInputs,
+    ct: Arc<Ct>,
+    structures: Arc<StructureSet>,
+}
+
+impl Densities {
+    /// Of the case as it stands; `None` without a CT.
+    pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
+        let inputs = PatientInputs::of(case, settings)?;
+        Some(Self { inputs, ct: case.ct.clone()?, structures: Arc::clone(&case.structures) })
+    }
+
+    pub fn ct(&self) -> &Arc<Ct> {
+        &self.ct
+    }
+
+    pub fn structures(&self) -> &Arc<StructureSet> {
+        &self.structures
+    }
+}
+
+impl PartialEq for Densities {
+    fn eq(&self, other: &Self) -> bool {
+        self.inputs == other.inputs
+    }
+}
+
+impl Query for Densities {
+    type Answer = Ready;
+
+    const LISTED: bool = true;
+
+    fn name(&self) -> String {
+        "Densities of the patient".to_owned()
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<Ready, Failure> {
+        let Self { inputs: PatientInputs { hu_table, choice, .. }, ct, structures } = self;
+        let fault = |why: String| Failure::Here(format!("{}: {why}", self.name()));
+        let body = Body::new(ct, structures, *choice, inputs.control()).map_err(|e| fault(e.to_string()));
+        inputs.control().check()?;
+        Ready::new(ct, hu_table, body?).map_err(|e| fault(e.to_string()))
+    }
+}
+
+/// The voxels of a structure on the patient's grid.
+#[derive(Clone, Debug)]
+pub struct MaskOf {
+    structure: Structure,
+    grid: Arc<Grid>,
+    /// The volume that the grid is of.
+    images: VolumeId,
+}
+
+impl MaskOf {
+    /// `None` where there are no images, or the structure has no contours.
+    pub fn of(case: &Case, structure: &Structure) -> Option<Self> {
+        let (grid, images) = patient_grid(case)?;
+        (!structure.contours.is_empty()).then(|| Self { structure: structure.clone(), grid, images })
+    }
+}
+
+impl PartialEq for MaskOf {
+    fn eq(&self, other: &Self) -> bool {
+        self.images == other.images && self.structure.contours.id() == other.structure.contours.id()
+    }
+}
+
+impl Query for MaskOf {
+    type Answer = Arc<Mask>;
+
+    const NOTICED: bool = false;
+
+    fn name(&self) -> String {
+        format!("Mask of {}", self.structure.name)
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Mask>, Failure> {
+        let mask = mask_of(&self.grid, &self.structure, inputs.control());
+        inputs.control().check()?;
+        mask.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.structure.name)))
+    }
+}

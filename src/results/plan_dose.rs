@@ -1,0 +1,198 @@
+//! The dose on show: a plan's, one of its beams', or that of a file.
+
+use super::beam::DoseOfBeam;
+use super::dose::{DoseInputs, Source};
+use super::graph::{Access, Failure, Grade, Query};
+use super::inputs::Shown;
+use super::monte_carlo::Certainty;
+use super::patient::MaskOf;
+use super::run::{RunOfPlan, RunResult};
+use super::shared::Shared;
+use crate::analysis::{Part, is_computed, sum_of_beams, times};
+use crate::case::{Beam, Case, Dose, DoseStatus, Normalisation, Plan};
+use crate::worker::Lane;
+use std::sync::Arc;
+
+/// A dose as one looks at it, of all fractions and normalised.
+#[derive(Clone, Debug)]
+pub struct DoseOfPlan {
+    pub what: Shown,
+    inputs: Shared<DoseInputs>,
+    made_of: MadeOf,
+}
+
+#[derive(Clone, Debug)]
+enum MadeOf {
+    File(Arc<Dose>),
+    Plan {
+        plan: Arc<Plan>,
+        label: String,
+        /// All beams that count, each with the times it does.
+        beams: Vec<(DoseOfBeam, f64)>,
+        /// The beam on show alone, by index.
+        only: Option<usize>,
+        run: Option<RunOfPlan>,
+        /// A run's dose that differs from the one asked for by its noise alone.
+        like_it: Option<RunResult>,
+        normalisation: Option<(Normalisation, Result<MaskOf, String>)>,
+    },
+}
+
+/// A sum of beams, or a dose of a file.
+#[derive(Clone, Debug)]
+pub struct Summed {
+    pub dose: Arc<Dose>,
+    pub max_gy: f64,
+    /// Of the normalisation, on all monitor units; 1 without one.
+    pub factor: f64,
+    /// Of a Monte Carlo dose.
+    pub certainty: Option<Arc<Certainty>>,
+}
+
+impl DoseOfPlan {
+    /// A dose that the case has; `None` where it has none of that number.
+    pub fn of_file(case: &Case, index: usize, known: Option<&Self>) -> Option<Self> {
+        let dose = Arc::clone(case.doses.get(index)?);
+        let inputs = Shared::new(DoseInputs::Imported(dose.gy.id()), known.map(|known| &known.inputs));
+        Some(Self { what: Shown::Imported(index), inputs, made_of: MadeOf::File(dose) })
+    }
+
+    /// Of a plan, or of one of its beams: `beams` has all that are computed, in the order of the plan. `None` where there is
+    /// nothing to add. `known` is what was asked for before.
+    pub fn of_plan(
+        case: &Case,
+        plan: &Arc<Plan>,
+        only: Option<u32>,
+        beams: &[DoseOfBeam],
+        run: Option<(RunOfPlan, Option<RunResult>)>,
+        known: Option<&Self>,
+    ) -> Option<Self> {
+        // A beam by itself hangs on the others only through the normalisation.
+        let counts = |b: &&Beam| plan.normalisation.is_some() || only.is_none_or(|n| n == b.number);
+        let computed = plan.beams.iter().filter(|b| is_computed(b)).filter(counts);
+        let beams: Vec<(DoseOfBeam, f64)> = computed
+            .filter_map(|beam| {
+                let dose = beams.iter().find(|dose| dose.inputs().beam.number == beam.number)?;
+                Some((dose.clone(), times(plan, beam)))
+            })
+            .collect();
+        let at = |number| beams.iter().position(|(dose, _)| dose.inputs().beam.number == number);
+        let (index, label, what) = match only {
+            Some(number) => {
+                let beam = plan.beams.iter().find(|b| b.number == number)?;
+                (Some(at(number)?), format!("Beam {}", beam.name), Shown::Beam(number))
+            }
+            None => (None, format!("Plan {}", plan.name), Shown::Plan),
+        };
+        if beams.is_empty() {
+            return None;
+        }
+        let normalisation = plan.normalisation.as_ref().map(|n| (n.clone(), mask_of(case, n)));
+        let (run, like_it) = run.unzip();
+        let source = match &run {
+            Some(run) => Source::MonteCarlo(run.inputs().clone(), plan.fractions),
+            None => {
+                let part = |(dose, times): &(DoseOfBeam, f64)| (dose.inputs().clone(), *times);
+                Source::CollapsedCone(beams.iter().map(part).collect())
+            }
+        };
+        let inputs = DoseInputs::computed(case, plan, only, source);
+        Some(Self {
+            what,
+            inputs: Shared::new(inputs, known.map(|known| &known.inputs)),
+            made_of: MadeOf::Plan {
+                plan: Arc::clone(plan),
+                label,
+                beams,
+                only: index,
+                run,
+                like_it: like_it.flatten(),
+                normalisation,
+            },
+        })
+    }
+
+    pub fn is_monte_carlo(&self) -> bool {
+        matches!(self.made_of, MadeOf::Plan { run: Some(_), .. })
+    }
+
+    /// The doses that are added, and how sure the sum is.
+    fn parts(&self, inputs: &Access<'_>) -> Result<(Vec<Part>, Option<Arc<Certainty>>), Failure> {
+        let MadeOf::Plan { plan, beams, run, like_it, .. } = &self.made_of else {
+            return Ok((Vec::new(), None));
+        };
+        if let Some(run) = run {
+            let made = match inputs.grade() {
+                Grade::Full => Some(inputs.get(run)?),
+                Grade::Preview => inputs.so_far(run).or_else(|| like_it.clone()),
+            };
+            if let Some(RunResult { dose, certainty, .. }) = made {
+                return Ok((vec![Part { dose, scale: f64::from(plan.fractions) }], Some(certainty)));
+            }
+            // Before the first histories collapsed cone stands in.
+        }
+        let part =
+            |(beam, scale): &(DoseOfBeam, f64)| Ok(Part { dose: inputs.get(beam)?.dose, scale: *scale });
+        Ok((beams.iter().map(part).collect::<Result<_, Failure>>()?, None))
+    }
+}
+
+/// The voxels of the structure that a plan is normalised to.
+fn mask_of(case: &Case, wanted: &Normalisation) -> Result<MaskOf, String> {
+    let structure = case.structures.normalised_to(wanted).map_err(|e| e.to_string())?;
+    MaskOf::of(case, structure).ok_or_else(|| format!("{} has no contours", structure.name))
+}
+
+impl PartialEq for DoseOfPlan {
+    fn eq(&self, other: &Self) -> bool {
+        self.what == other.what && self.inputs == other.inputs
+    }
+}
+
+impl Query for DoseOfPlan {
+    type Answer = Summed;
+
+    fn name(&self) -> String {
+        match &self.made_of {
+            MadeOf::File(dose) => dose.label.clone(),
+            MadeOf::Plan { label, .. } => format!("Dose of {label}"),
+        }
+    }
+
+    /// What moves is added beside the transport; the full sum comes after the beams it is of.
+    fn lane(&self, grade: Grade) -> Lane {
+        match (grade, &self.made_of) {
+            (Grade::Full, MadeOf::Plan { .. }) => Lane::Device,
+            _ => Lane::Host,
+        }
+    }
+
+    fn is_whole(answer: &Summed) -> bool {
+        answer.certainty.is_none() || answer.dose.status != DoseStatus::Preview
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<Summed, Failure> {
+        let (plan, label, only, normalisation) = match &self.made_of {
+            MadeOf::File(dose) => {
+                let (max_gy, dose) = (f64::from(dose.max_gy()), Arc::clone(dose));
+                return Ok(Summed { max_gy, dose, factor: 1.0, certainty: None });
+            }
+            MadeOf::Plan { plan, label, only, normalisation, .. } => (plan, label, *only, normalisation),
+        };
+        let fault = |why: &str| format!("The plan cannot be normalised: {why}.");
+        let mask = match normalisation {
+            Some((_, Err(why))) => return Err(Failure::Here(fault(why))),
+            Some((_, Ok(mask))) => Some(inputs.get(mask).map_err(|failure| match failure {
+                Failure::Below(why) => Failure::Below(fault(&why)),
+                other => other,
+            })?),
+            None => None,
+        };
+        let (parts, certainty) = self.parts(inputs)?;
+        let normalisation = normalisation.as_ref().map(|(wanted, _)| wanted).zip(mask.as_deref());
+        let summed = sum_of_beams(label, Some(plan), &parts, only, normalisation, &inputs.control().child());
+        inputs.control().check()?;
+        let (dose, factor) = summed.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
+        Ok(Summed { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor, certainty })
+    }
+}

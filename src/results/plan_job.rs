@@ -1,0 +1,245 @@
+//! The dose of a whole plan in one call, for the command line: the window's queries answered to the end, so that a dose is
+//! the same to the bit from both.
+
+use super::beam::{BeamResult, DoseOfBeam};
+use super::dvh::DvhOf;
+use super::graph::{Failure, Grade, Graph, Query};
+use super::inputs::Settings;
+use super::patient::{Densities, MaskOf};
+use super::plan_dose::DoseOfPlan;
+use super::run::RunOfPlan;
+use super::shared::Shared;
+use crate::analysis::{
+    BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, is_computed, most_mu_remark,
+    no_beams, scaled, target_of, why_left_out,
+};
+use crate::case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
+use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::{DeviceChoice, JobControl};
+use crate::physics::HuTable;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Asks for the dose of a plan.
+#[derive(Clone, Debug)]
+pub struct PlanJob {
+    pub ct: Arc<Ct>,
+    pub structures: Arc<StructureSet>,
+    pub plan: Plan,
+    /// What counts of the CT.
+    pub body: BodyChoice,
+    /// Name or path.
+    pub hu_table: String,
+    /// Spacing of the dose grid, mm.
+    pub grid_mm: f64,
+    pub quality: Quality,
+    pub dose_to: DoseTo,
+    /// Where it is computed.
+    pub device: DeviceChoice,
+    pub engine: Engine,
+}
+
+/// The answer to a [`PlanJob`].
+#[derive(Clone, Debug)]
+pub struct PlanResult {
+    /// All fractions, Gy.
+    pub dose: Dose,
+    /// As asked for, its monitor units scaled to the normalisation.
+    pub plan: Plan,
+    /// What the monitor units were scaled by.
+    pub factor: f64,
+    pub figures: PlanFigures,
+    /// Structures with their DVHs; structures without volume in the image or the dose are left out.
+    pub dvhs: Vec<(Structure, Arc<Dvh>)>,
+    /// One a beam, in order; one for all where they were computed together.
+    pub receipts: Vec<Arc<Receipt>>,
+    /// Of a Monte Carlo dose.
+    pub certainty: Option<Certainty>,
+    /// Of each beam where its dose is known by itself and reaches its isocentre.
+    pub beam_doses: Vec<BeamDose>,
+    /// What to know about how it was computed.
+    pub remarks: Vec<String>,
+}
+
+/// Computes a plan. `tell` is given a line before each beam, and on the way of a run.
+///
+/// # Errors
+/// [`Failure`]: why the plan has no dose.
+pub fn compute_plan(
+    job: &PlanJob,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<PlanResult, Failure> {
+    let plan = Arc::new(job.plan.clone());
+    let computed: Vec<_> = plan.beams.iter().filter(|b| is_computed(b)).collect();
+    if computed.is_empty() {
+        return Err(Failure::Here(no_beams(&plan)));
+    }
+    // What contradicts itself is refused before anything is computed.
+    if let Some(why) = computed.iter().find_map(|beam| contradiction(&plan, beam, &job.ct)) {
+        return Err(Failure::here(why));
+    }
+    let settings = Settings {
+        quality: job.quality,
+        dose_to: job.dose_to,
+        grid_mm: job.grid_mm,
+        device: job.device,
+        hu_table: HuTable::resolve(&job.hu_table).map(Arc::new).map_err(Failure::here)?,
+        body: job.body,
+    };
+    let case = Case {
+        ct: Some(Arc::clone(&job.ct)),
+        structures: Arc::clone(&job.structures),
+        plans: vec![Arc::clone(&plan)],
+        ..Case::default()
+    };
+    let asked = Asked { graph: Graph::default(), control };
+    let densities = Densities::of(&case, &settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
+    let mut remarks = asked.answer(&densities)?.remarks().to_vec();
+    let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
+    remarks.extend(warnings.map(|r| r.message.clone()));
+    remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));
+    let of = |beam| DoseOfBeam::of(&densities, &plan, beam, &settings, None);
+    let beams: Vec<DoseOfBeam> = { computed.iter() }.map(|beam| of(beam)).collect();
+    let (run, mut made) = match job.engine {
+        Engine::Cccs => (None, asked.beams(&plan, &beams, job.device, tell)?),
+        Engine::Mccs(how) => {
+            let keep = Arc::default();
+            let run = RunOfPlan::of(&densities, &plan, &settings, Some(how), (1, &keep), None);
+            let run = run.ok_or_else(|| Failure::Here(no_beams(&plan)))?;
+            let made = asked.run(&run, tell)?;
+            (Some((run, None)), made)
+        }
+    };
+    let dose_of = DoseOfPlan::of_plan(&case, &plan, None, &beams, run, None);
+    let dose_of = Shared::new(dose_of.ok_or_else(|| Failure::Here(no_beams(&plan)))?, None);
+    let summed = asked.answer(&*dose_of)?;
+    let dose = Dose { label: plan.name.clone(), ..Dose::clone(&summed.dose) };
+    made.beam_doses.iter_mut().for_each(|b| b.gy *= summed.factor);
+    if let Some(certainty) = &mut made.certainty {
+        let times = f64::from(plan.fractions) * summed.factor;
+        certainty.sigma_gy = scaled(&certainty.sigma_gy, times as f32);
+    }
+    remarks.extend(made.warnings);
+    if !dose.caveats.is_empty() {
+        remarks.push(format!("the dose is {}", dose.worth()));
+    }
+    let mut plan = Arc::unwrap_or_clone(plan);
+    plan.beams.iter_mut().for_each(|b| b.mu *= summed.factor);
+    let dvhs = asked.dvhs(&case, &dose_of)?;
+    let target = target_of(&plan, &job.structures);
+    let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
+    let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), &**d)));
+    Ok(PlanResult {
+        dose,
+        plan,
+        factor: summed.factor,
+        figures,
+        dvhs,
+        receipts: made.receipts,
+        certainty: made.certainty,
+        beam_doses: made.beam_doses,
+        remarks,
+    })
+}
+
+/// What is known of the doses that are added.
+#[derive(Default)]
+struct Made {
+    receipts: Vec<Arc<Receipt>>,
+    /// Each with the name of its beam.
+    warnings: Vec<String>,
+    certainty: Option<Certainty>,
+    beam_doses: Vec<BeamDose>,
+}
+
+struct Asked<'a> {
+    graph: Graph,
+    control: &'a JobControl,
+}
+
+impl Asked<'_> {
+    fn answer<Q: Query>(&self, query: &Q) -> Result<Q::Answer, Failure> {
+        self.graph.answer(query, Grade::Full, self.control, &mut |_| {}).map(|(answer, _)| answer)
+    }
+
+    /// The beams one by one. Where several cards are asked for each takes the next beam that nobody has.
+    fn beams(
+        &self,
+        plan: &Plan,
+        beams: &[DoseOfBeam],
+        choice: DeviceChoice,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<Made, Failure> {
+        let next = AtomicUsize::new(0);
+        let take = |device: DeviceChoice| {
+            while let n = next.fetch_add(1, Ordering::Relaxed)
+                && let Some(beam) = beams.get(n)
+            {
+                tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.beam_name()));
+                if self.answer(&beam.on(device)).is_err() {
+                    // Nobody needs the others.
+                    next.store(beams.len(), Ordering::Relaxed);
+                }
+            }
+        };
+        // Each card needs the density and the kernels first: more than most plans take on one.
+        match choice.spread_if(false)[..] {
+            [device] => take(device),
+            ref devices => std::thread::scope(|scope| {
+                devices.iter().take(beams.len()).for_each(|device| {
+                    scope.spawn(|| take(*device));
+                });
+            }),
+        }
+        let mut made = Made::default();
+        for query in beams {
+            let BeamResult { dose, .. } = self.answer(query)?;
+            let Some(beam) = plan.beams.iter().find(|b| b.number == query.inputs().beam.number) else {
+                continue;
+            };
+            let named = |warning: String| format!("beam '{}': {warning}", beam.name);
+            if let Some(receipt) = &dose.receipt {
+                made.warnings.extend(receipt.warnings.iter().cloned().map(named));
+                made.receipts.push(Arc::clone(receipt));
+            }
+            made.warnings.extend(most_mu_remark(beam).map(named));
+            let point_mm = beam.isocentre_mm;
+            let there = dose.gy.trilinear(point_mm).map(f64::from).filter(|gy| gy.is_finite());
+            let at_mu = |gy: f64| BeamDose { beam: beam.number, point_mm, gy: gy * beam.mu / UNIT_MU };
+            made.beam_doses.extend(there.map(at_mu));
+        }
+        Ok(made)
+    }
+
+    /// All beams in one run.
+    fn run(&self, run: &RunOfPlan, tell: &(dyn Fn(&str) + Sync)) -> Result<Made, Failure> {
+        let (result, _) = self.graph.answer(run, Grade::Full, self.control, &mut |so_far| {
+            let certainty = &so_far.certainty;
+            let uncertainty =
+                certainty.uncertainty_percent.map_or_else(String::new, |u| format!(", {u:.2} %"));
+            let million = certainty.histories as f64 * 1e-6;
+            tell(&format!("{million:.1} million histories{uncertainty} ({})", so_far.dose.status));
+        })?;
+        let receipts: Vec<Arc<Receipt>> = result.dose.receipt.clone().into_iter().collect();
+        let warnings = receipts.iter().flat_map(|r| r.warnings.iter().cloned()).collect();
+        Ok(Made { receipts, warnings, certainty: result.ended.as_deref().cloned(), beam_doses: Vec::new() })
+    }
+
+    fn dvhs(&self, case: &Case, dose: &Shared<DoseOfPlan>) -> Result<Vec<(Structure, Arc<Dvh>)>, Failure> {
+        let mut all = Vec::new();
+        for structure in &case.structures.structures {
+            let Some(mask) = MaskOf::of(case, structure) else { continue };
+            match self.answer(&DvhOf { mask, dose: dose.clone() }) {
+                Ok(answer) => all.push((structure.clone(), answer.dvh)),
+                Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),
+                // Without volume or dose there is nothing to show of it.
+                Err(_) => {}
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests;

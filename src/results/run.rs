@@ -1,0 +1,149 @@
+//! A Monte Carlo run of a plan.
+
+use super::graph::{Access, Failure, Grade, Query};
+use super::inputs::Settings;
+use super::monte_carlo::{Certainty, RunInputs};
+use super::patient::Densities;
+use super::shared::Shared;
+use crate::analysis::{
+    Certainty as Certain, MonteCarlo, RunDose, Spread, caveats_of, contradiction, is_computed, mccs_of_plan,
+};
+use crate::case::{Beam, Dose, DoseStatus, Plan, Receipt};
+use crate::engine::mccs::{MccsDose, Next};
+use crate::geometry::Volume;
+use crate::worker::Lane;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The dose of a plan by Monte Carlo, for one fraction and before any normalisation.
+#[derive(Clone, Debug)]
+pub struct RunOfPlan {
+    inputs: Shared<RunInputs>,
+    densities: Densities,
+    plan: Arc<Plan>,
+    /// Of the run, by which it is told to end.
+    number: u64,
+    /// The number of the run that ends with the dose it has come to.
+    keep: Arc<AtomicU64>,
+}
+
+/// A dose of a run, for one fraction, as it stands after so many histories.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    pub dose: Arc<Dose>,
+    pub certainty: Arc<Certainty>,
+    /// Of a run that has ended.
+    pub ended: Option<Arc<Certain>>,
+}
+
+impl RunOfPlan {
+    /// `None` where the plan is computed by the other engine, or has no beam to compute. `number` and `keep` are of the run that
+    /// would begin now; `known` is what was asked for before.
+    pub fn of(
+        densities: &Densities,
+        plan: &Arc<Plan>,
+        settings: &Settings,
+        how: Option<MonteCarlo>,
+        (number, keep): (u64, &Arc<AtomicU64>),
+        known: Option<&Self>,
+    ) -> Option<Self> {
+        let inputs = RunInputs::of(&densities.inputs, plan, settings, how?);
+        let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
+        let number = known.filter(|known| known.inputs == inputs).map_or(number, |known| known.number);
+        (!inputs.beams.is_empty()).then(|| Self {
+            inputs,
+            densities: densities.clone(),
+            plan: Arc::clone(plan),
+            number,
+            keep: Arc::clone(keep),
+        })
+    }
+
+    pub fn inputs(&self) -> &Shared<RunInputs> {
+        &self.inputs
+    }
+
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn result(
+        &self,
+        dose: Dose,
+        sigma_gy: &Arc<Volume<f32>>,
+        percent: Option<f64>,
+        histories: u64,
+    ) -> RunResult {
+        let spread = Spread::new(Arc::clone(&dose.gy), Arc::clone(sigma_gy));
+        let certainty = Certainty { run: self.number, spread, uncertainty_percent: percent, histories };
+        RunResult { dose: Arc::new(dose), certainty: Arc::new(certainty), ended: None }
+    }
+}
+
+impl PartialEq for RunOfPlan {
+    fn eq(&self, other: &Self) -> bool {
+        self.inputs == other.inputs
+    }
+}
+
+impl Query for RunOfPlan {
+    type Answer = RunResult;
+
+    const LISTED: bool = true;
+    const REFINES: bool = true;
+
+    fn name(&self) -> String {
+        format!("Monte Carlo of {}", self.plan.name)
+    }
+
+    fn lane(&self, _: Grade) -> Lane {
+        Lane::Device
+    }
+
+    fn receipt(answer: &RunResult) -> Option<Arc<Receipt>> {
+        answer.dose.receipt.clone()
+    }
+
+    /// A run that was ended before it was whole may be begun again.
+    fn is_whole(answer: &RunResult) -> bool {
+        answer.dose.status != DoseStatus::Preview
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<RunResult, Failure> {
+        let Self { inputs: own, densities, plan, number, keep } = self;
+        let ready = inputs.get(densities)?;
+        let computed = plan.beams.iter().filter(|b| is_computed(b));
+        let contradicts = |beam| contradiction(plan, beam, densities.ct());
+        if let Some(why) = { computed }.find_map(contradicts) {
+            return Err(Failure::Here(format!("Not computed: {why}.")));
+        }
+        let mut plan =
+            Plan::new(&plan.name, own.beams.first().and_then(|b| b.machine.as_deref()).unwrap_or_default());
+        let name_of = |number| self.plan.beams.iter().find(|b| b.number == number).map(|b| b.name.clone());
+        let named = |beam: &Beam| Beam { name: name_of(beam.number).unwrap_or_default(), ..beam.clone() };
+        (plan.position, plan.beams) = (own.position, own.beams.iter().map(named).collect());
+        let mut show = |so_far: &MccsDose| {
+            if keep.load(Ordering::Relaxed) == *number {
+                return Next::Keep;
+            }
+            let dose = Dose {
+                gy: Arc::clone(&so_far.gy),
+                status: so_far.status,
+                label: plan.name.clone(),
+                frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
+                receipt: Some(Arc::clone(&so_far.receipt)),
+                caveats: caveats_of(own.beams.iter().map(|b| &b.not_modelled)),
+            };
+            let result = self.result(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories);
+            inputs.publish(self, result);
+            Next::GoOn
+        };
+        let computation = own.settings.computation();
+        let made = mccs_of_plan(&plan, &ready, computation, own.how, inputs.control(), &mut show);
+        inputs.control().check()?;
+        let RunDose { dose, certainty } = made.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
+        let Certain { sigma_gy, uncertainty_percent, histories, .. } = &certainty;
+        let result = self.result(dose, sigma_gy, *uncertainty_percent, *histories);
+        Ok(RunResult { ended: Some(Arc::new(certainty)), ..result })
+    }
+}

@@ -1,0 +1,36 @@
+//! A part of a query that many queries share.
+
+use std::fmt::Debug;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Compared by place first: a plan of many control points is the same plan without a look at each of them.
+#[derive(Debug)]
+pub struct Shared<T>(Arc<T>);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: PartialEq> Shared<T> {
+    /// `known` itself where it is equal: comparisons with it are quick from then on.
+    pub fn new(value: T, known: Option<&Self>) -> Self {
+        known.filter(|known| *known.0 == value).cloned().unwrap_or_else(|| Self(Arc::new(value)))
+    }
+}
+
+impl<T: PartialEq> PartialEq for Shared<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

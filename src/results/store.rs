@@ -1,0 +1,253 @@
+//! The results that the window has, by kind and place, and how they reach it.
+
+use super::graph::{Failure, Grade, Graph, Query};
+use super::node::Node;
+use crate::case::Receipt;
+use crate::worker::{Lane, Task};
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Which of several results of a kind: what it belongs to, and a number there.
+pub type At = (u8, u32);
+
+/// Of which result, and how good: what a job of the worker answers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    kind: TypeId,
+    at: At,
+    grade: Grade,
+    /// Whether its job is listed with its receipt.
+    pub listed: bool,
+}
+
+impl Place {
+    pub fn of<Q: Query>(at: At, grade: Grade) -> Self {
+        Self { kind: TypeId::of::<Q>(), at, grade, listed: Q::LISTED && grade == Grade::Full }
+    }
+
+    pub fn is<Q: Query>(&self) -> bool {
+        self.kind == TypeId::of::<Q>()
+    }
+}
+
+/// The results of a case.
+#[derive(Debug, Default)]
+pub struct Results {
+    graph: Arc<Graph>,
+    nodes: BTreeMap<(TypeId, At), Box<dyn AnyNode>>,
+    /// Places whose jobs nobody waits for any more.
+    left: Vec<Place>,
+}
+
+/// A node of any kind of query.
+trait AnyNode: Any + Debug + Send {
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    fn outdate(&mut self);
+    fn forget_failure(&mut self);
+    fn cancel(&mut self, graph: &Graph);
+    fn leave(&mut self) -> bool;
+    fn tidy(&self, results: &Results);
+    fn place(&self, at: At, grade: Grade) -> Place;
+}
+
+impl<Q: Query> AnyNode for Node<Q> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn outdate(&mut self) {
+        Self::outdate(self);
+    }
+
+    fn forget_failure(&mut self) {
+        Self::forget_failure(self);
+    }
+
+    fn cancel(&mut self, graph: &Graph) {
+        if let Some(query) = self.now() {
+            graph.withhold(query);
+        }
+        Self::cancel(self);
+    }
+
+    fn leave(&mut self) -> bool {
+        Self::leave(self)
+    }
+
+    fn tidy(&self, results: &Results) {
+        let wanted: Vec<&Q> = results.each::<Q>().filter_map(|(_, node)| node.now()).collect();
+        results.graph.retain(|query: &Q| wanted.contains(&query));
+    }
+
+    fn place(&self, at: At, grade: Grade) -> Place {
+        Place::of::<Q>(at, grade)
+    }
+}
+
+/// What a job brings home.
+pub struct Delivery {
+    /// The graph that it was made with: of the case on show then.
+    graph: Arc<Graph>,
+    place: Place,
+    /// An answer on the way to a better one.
+    pub is_partial: bool,
+    /// Why there is none, and whether a notice is to say so.
+    pub failure: Option<(String, bool)>,
+    pub receipt: Option<Arc<Receipt>>,
+    take: Box<dyn FnOnce(&mut Results) + Send>,
+}
+
+impl Debug for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Delivery").field("place", &self.place).field("failure", &self.failure).finish()
+    }
+}
+
+impl Results {
+    pub fn node<Q: Query>(&self, at: At) -> Option<&Node<Q>> {
+        self.nodes.get(&(TypeId::of::<Q>(), at))?.as_any().downcast_ref()
+    }
+
+    /// The node at a place, a new one where there is none.
+    pub fn entry<Q: Query>(&mut self, at: At) -> &mut Node<Q> {
+        let node =
+            self.nodes.entry((TypeId::of::<Q>(), at)).or_insert_with(|| Box::new(Node::<Q>::default()));
+        node.as_any_mut().downcast_mut().expect("nodes lie under the type of their query")
+    }
+
+    /// All nodes of a kind.
+    pub fn each<Q: Query>(&self) -> impl Iterator<Item = (At, &Node<Q>)> {
+        let kind = TypeId::of::<Q>();
+        let nodes = self.nodes.range((kind, (0, 0))..=(kind, (u8::MAX, u32::MAX)));
+        nodes.filter_map(|((_, at), node)| Some((*at, node.as_any().downcast_ref()?)))
+    }
+
+    /// Nodes of a kind that nothing asks for any more go.
+    pub fn keep_only<Q: Query>(&mut self, keep: impl Fn(At) -> bool) {
+        let gone: Vec<At> = self.each::<Q>().map(|(at, _)| at).filter(|at| !keep(*at)).collect();
+        for at in gone {
+            self.nodes.remove(&(TypeId::of::<Q>(), at));
+            self.left.extend([Grade::Preview, Grade::Full].map(|grade| Place::of::<Q>(at, grade)));
+        }
+    }
+
+    /// Answers that no node asks for go out of the graph.
+    pub fn tidy(&self) {
+        let mut last = None;
+        for ((kind, _), node) in &self.nodes {
+            if last.replace(kind) != Some(kind) {
+                node.tidy(self);
+            }
+        }
+    }
+
+    /// Places of jobs that nobody waits for any more: of what is gone, and full ones that answer what the case does not give
+    /// now.
+    pub fn left_behind(&mut self) -> Vec<Place> {
+        let left =
+            |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| node.leave().then(|| node.place(at, Grade::Full));
+        self.left.extend(self.nodes.iter_mut().filter_map(left));
+        std::mem::take(&mut self.left)
+    }
+
+    /// The job that answers a node, where it has to be asked for; noted as asked for.
+    pub fn job<Q: Query, T: Send + 'static>(
+        &mut self,
+        at: At,
+        grade: Grade,
+        wrap: fn(Delivery) -> T,
+    ) -> Option<(Place, Task<T>)> {
+        let query = self.entry::<Q>(at).ask(grade)?;
+        let (graph, place) = (Arc::clone(&self.graph), Place::of::<Q>(at, grade));
+        let (name, lane) = (query.name(), query.lane(grade));
+        let work = move |control: &crate::engine::JobControl, partial: &mut dyn FnMut(T)| {
+            let delivery = |answer: Result<(Q::Answer, Grade), Failure>, is_partial| {
+                let query = query.clone();
+                Delivery {
+                    graph: Arc::clone(&graph),
+                    place,
+                    is_partial,
+                    failure: match &answer {
+                        Err(Failure::Here(why)) => Some((why.clone(), Q::NOTICED)),
+                        Err(Failure::Below(why)) => Some((why.clone(), false)),
+                        _ => None,
+                    },
+                    receipt: answer.as_ref().ok().and_then(|(answer, _)| Q::receipt(answer)),
+                    take: Box::new(move |results: &mut Results| match answer {
+                        Ok((answer, grade)) => {
+                            results.entry::<Q>(place.at).take(query, grade, answer);
+                        }
+                        Err(Failure::Here(why) | Failure::Below(why)) => {
+                            results.entry::<Q>(place.at).fail(query, why);
+                        }
+                        Err(Failure::Cancelled(_) | Failure::Withheld) => {}
+                    }),
+                }
+            };
+            let mut on_the_way = |answer: &Q::Answer| {
+                partial(wrap(delivery(Ok((answer.clone(), Grade::Preview)), true)));
+            };
+            let answer = graph.answer(&query, grade, control, &mut on_the_way);
+            if let Err(Failure::Cancelled(cancelled)) = &answer {
+                return Err(*cancelled);
+            }
+            Ok(wrap(delivery(answer, false)))
+        };
+        let task = match grade {
+            Grade::Preview => Task::new(name, move |control| work(control, &mut |_| {})).quick(),
+            Grade::Full if Q::REFINES => Task::refining(name, work),
+            // What previews hang on as well is let finish.
+            Grade::Full if lane == Lane::Host => Task::new(name, move |control| work(control, &mut |_| {})),
+            Grade::Full => Task::restartable(name, move |control| work(control, &mut |_| {})),
+        };
+        Some((place, task.on(lane)))
+    }
+
+    /// Takes over what a job has brought home, unless it is of another case.
+    pub fn take(&mut self, delivery: Delivery) {
+        if !Arc::ptr_eq(&delivery.graph, &self.graph)
+            || !self.nodes.contains_key(&(delivery.place.kind, delivery.place.at))
+        {
+            return;
+        }
+        (delivery.take)(self);
+        if delivery.is_partial {
+            self.outdate();
+        }
+    }
+
+    /// The user has cancelled a job: what it was to make is not made until it is asked for again.
+    pub fn cancelled(&mut self, place: Place) {
+        if let Some(node) = self.nodes.get_mut(&(place.kind, place.at)).filter(|_| place.grade == Grade::Full)
+        {
+            node.cancel(&self.graph);
+            self.outdate();
+        }
+    }
+
+    /// Previews are made anew: what they are made from has become better, or has gone.
+    fn outdate(&mut self) {
+        self.nodes.values_mut().for_each(|node| node.outdate());
+    }
+
+    /// What was cancelled or failed is asked for again.
+    pub fn forget_failures(&mut self) {
+        self.graph.forget_failures();
+        self.nodes.values_mut().for_each(|node| node.forget_failure());
+    }
+
+    /// Places of all jobs that may be under way.
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let both = |(&(_, at), node): (&_, &Box<dyn AnyNode>)| {
+            [Grade::Preview, Grade::Full].map(|grade| node.place(at, grade))
+        };
+        self.nodes.iter().flat_map(both)
+    }
+}
