@@ -8,7 +8,7 @@ use super::beam_job::{
 use super::body::{Body, BodyChoice, BodyError};
 use super::mccs_job::{Certainty, MonteCarlo, mccs_of_plan, scaled};
 use super::remarks::most_mu_remark;
-use super::{Dvh, DvhError, Part, PlanFigures, PlanSumError, sum_of_beams, target_of};
+use super::{Dvh, Part, PlanFigures, PlanSumError, dvhs_of, sum_of_beams, target_of};
 use crate::case::{
     Beam, BeamDose, Ct, Dose, Normalisation, Plan, Receipt, Severity, Structure, StructureSet,
 };
@@ -325,16 +325,8 @@ fn normalised(job: &PlanJob, parts: &[Part], control: &JobControl) -> Result<(Do
 }
 
 fn dvhs(job: &PlanJob, dose: &Dose, control: &JobControl) -> Result<Vec<(Structure, Dvh)>, PlanJobError> {
-    let mut all = Vec::new();
-    for structure in job.structures.structures.iter().filter(|s| !s.contours.is_empty()) {
-        control.check()?;
-        let Ok(mask) = mask_of(job.ct.hu.grid(), structure, control) else { continue };
-        match Dvh::new(&mask, &dose.gy, control) {
-            Ok(dvh) => all.push((structure.clone(), dvh)),
-            Err(DvhError::Cancelled(stopped)) => return Err(stopped.into()),
-            // Without volume or dose there is nothing to show of it.
-            Err(_) => {}
-        }
-    }
-    Ok(all)
+    let drawn = job.structures.structures.iter().filter(|s| !s.contours.is_empty());
+    let all = dvhs_of(drawn, job.ct.hu.grid(), dose, control)?;
+    // Without volume or dose there is nothing to show of a structure.
+    Ok(all.into_iter().filter_map(|(structure, dvh)| Some((structure.clone(), dvh.ok()?))).collect())
 }
