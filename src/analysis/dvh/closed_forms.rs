@@ -157,7 +157,8 @@ fn a_gaussian_round_a_sphere() {
     }
 }
 
-/// The isodose of a Gaussian dose is a sphere: of a few voxels or of many, its volume is that of the closed form.
+/// The isodose of a Gaussian dose is a sphere: of a few voxels or of many, its volume is that of the closed form. Lines between
+/// voxels cut a narrow peak, by a share of (spacing / width)^2.
 #[test]
 fn an_isodose_has_the_volume_of_its_sphere() {
     for sigma in [4.0, 8.0, 15.0] {
@@ -167,7 +168,10 @@ fn an_isodose_has_the_volume_of_its_sphere() {
             let radius = sigma * (-2.0 * f64::ln(share)).sqrt();
             let want = 4.0 / 3.0 * PI * radius.powi(3) / 1000.0;
             let got = d.isodose_cm3(60.0 * share).unwrap();
-            assert!((got / want - 1.0).abs() < 0.03, "{share} of {sigma} mm: {got} cm3 for {want}");
+            assert!(
+                (got / want - 1.0).abs() < 0.01 + 1.7 / (sigma * sigma),
+                "{share} of {sigma} mm: {got} cm3 for {want}"
+            );
         }
         assert_eq!(d.isodose_cm3(10.0), None, "a sixth of the greatest dose is not counted");
         assert_eq!(d.isodose_cm3(61.0), Some(0.0));

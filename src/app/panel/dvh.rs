@@ -283,7 +283,7 @@ fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, pointer: egu
             let dose = (0.0..=100.0).contains(&percent).then(|| dvh.dose_at_percent(percent) * axes.per_gy);
             dose.map_or("D –".to_owned(), |dose| format!("D {dose:.2} {unit}"))
         };
-        let mark = if Some(n) == nearest { "▸ " } else { "   " };
+        let mark = if Some(n) == nearest { "> " } else { "   " };
         lines.push((format!("{mark}{name}:  {volume},  {other}"), theme::colour(structure.colour)));
     }
     let painter = ui.painter();
