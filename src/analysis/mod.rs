@@ -5,10 +5,12 @@ mod body;
 mod clusters;
 mod compare;
 mod dvh;
+mod dvh_table;
 mod figures;
 mod gamma_report;
 mod goals;
 mod mccs_job;
+mod metric;
 mod outside;
 mod plan_sum;
 mod remarks;
@@ -24,12 +26,14 @@ pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, bod
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
 pub use dvh::{Dvh, DvhError};
+pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
-pub use goals::{Goal, GoalError, Metric, MetricUnit};
+pub use goals::{Goal, GoalError};
 pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
+pub use metric::{Metric, MetricError, MetricUnit, NoValue};
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks, most_mu_remark};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

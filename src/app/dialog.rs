@@ -17,6 +17,7 @@ pub enum Ask {
     SaveSession,
     SaveHuTable,
     SaveReport,
+    SaveDvhs,
     SaveRegistration,
 }
 
@@ -30,6 +31,7 @@ impl Ask {
             Self::OpenXray => "Open an X-ray",
             Self::SavePlan => "Save the plan",
             Self::SaveSession => "Save the session",
+            Self::SaveDvhs => "Save the DVHs (.csv)",
             Self::SaveReport => "Write the report (.pdf, .csv or .json)",
             Self::SaveRegistration => "Save the registration",
             Self::SaveHuTable => "Save the HU table",
@@ -43,6 +45,7 @@ impl Ask {
             Self::SavePlan => Some("plan.toml"),
             Self::SaveSession => Some("session.json"),
             Self::SaveReport => Some("comparison.pdf"),
+            Self::SaveDvhs => Some("dvh.csv"),
             Self::SaveRegistration => Some("registration.dcm"),
             Self::SaveHuTable => Some("hu-table.toml"),
         }
@@ -55,6 +58,7 @@ impl Ask {
             Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
             Self::SavePlan => Some(("Plan", &["toml"])),
             Self::SaveSession => Some(("Session", &["json"])),
+            Self::SaveDvhs => Some(("CSV", &["csv"])),
             Self::SaveReport => Some(("Report", &report::ENDINGS)),
             Self::SaveRegistration => Some(("DICOM", &["dcm"])),
         }

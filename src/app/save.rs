@@ -4,10 +4,13 @@
 use super::App;
 use super::dialog::Ask;
 use super::follow::Answer;
-use crate::app::slot::Slot;
-use crate::files::{Inputs, Place};
+use super::panel;
+use super::slot::Slot;
+use super::state::NoticeKind;
+use crate::files::{Inputs, Place, replace_file};
 use crate::open::paths_of;
 use crate::worker::Task;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// A file to be written.
@@ -44,6 +47,7 @@ impl App {
             Ask::SavePlan => self.save_plan(target),
             Ask::SaveSession => self.save_session(target),
             Ask::SaveReport => self.save_report(target),
+            Ask::SaveDvhs => self.save_dvhs(target),
             Ask::SaveRegistration => self.save_registration(target),
             Ask::SaveHuTable => self.save_hu_table(target),
             Ask::OpenFolder | Ask::OpenFile | Ask::OpenHuTable | Ask::OpenDose | Ask::OpenXray => {}
@@ -61,6 +65,19 @@ impl App {
             if target.is_free(&inputs)? { write(&target.path) } else { Ok(Answer::IsThere(target)) }
         });
         self.submit_save(task);
+    }
+
+    /// Writes the DVHs on show; nothing stale.
+    fn save_dvhs(&mut self, target: Target) {
+        match panel::dvh::csv(&self.state) {
+            Ok(text) => self.submit_write(target, move |path| {
+                replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| {
+                    format!("cannot write {}: {e}; choose a folder you may write to", path.display())
+                })?;
+                Ok(Answer::Saved(path.to_owned()))
+            }),
+            Err(why) => self.state.notices.add(NoticeKind::Error, format!("No DVHs are saved: {why}.")),
+        }
     }
 
     /// Files are written one by one: none takes the place of another.

@@ -1,24 +1,23 @@
 //! `beamsight dose`: the dose of a plan, its figures and its files.
 
 use super::outputs::{OutputArgs, Outputs};
+use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::analysis::{self, BodyWord, DEFAULT_GRID_MM, MonteCarlo, StructureFigures};
+use crate::analysis::{self, DEFAULT_GRID_MM, Dvh, MonteCarlo, StructureFigures, dvh_csv};
 use crate::case::{Case, DoseStatus, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
-use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::DeviceChoice;
+use crate::engine::cccs::Quality;
 use crate::engine::mccs::{DIRECTIONS, Until, Variant};
-use crate::engine::{DeviceChoice, JobControl};
-use crate::files::{plan_toml, replace_file, write_dose_volume};
-use crate::geometry::PatientPosition;
-use crate::physics::{HuTable, Machine};
-use crate::results::{PlanJob, PlanResult, compute_plan};
-use anyhow::{Context as _, anyhow, bail};
+use crate::files::{replace_file, write_dose_volume};
+use crate::physics::Machine;
+use crate::results::PlanResult;
+use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, clap::Args)]
@@ -36,38 +35,12 @@ pub struct Args {
     #[command(flatten)]
     case: CaseArgs,
 
-    /// Plan file (.toml); left out: the case's own first plan
-    #[arg(long, value_name = "FILE")]
-    plan: Option<PathBuf>,
+    #[command(flatten)]
+    plan: PlanArgs,
 
     /// How the dose is computed
     #[arg(long, value_name = "ENGINE", default_value = "cccs")]
     engine: Engine,
-
-    /// Spacing of the dose grid, mm
-    #[arg(long, value_name = "MM", default_value_t = DEFAULT_GRID_MM, value_parser = words::grid)]
-    grid: f64,
-
-    /// Directions of the kernels: full 384, standard 128, fast 48
-    #[arg(long, value_name = "QUALITY", default_value = "full", value_parser = quality)]
-    quality: Quality,
-
-    /// Dose to the medium that is there, or to water
-    #[arg(long, value_name = "WHAT", default_value = "medium", value_parser = dose_to)]
-    dose_to: DoseTo,
-
-    /// Machine for all beams: a shipped name or a file; left out: what the plan names
-    #[arg(long, value_name = "MACHINE")]
-    machine: Option<String>,
-
-    /// HU to density: the name of a shipped table or a file
-    #[arg(long, value_name = "TABLE", default_value = HuTable::DEFAULT)]
-    hu_table: String,
-
-    /// Outside of it nothing counts: auto (found in the CT), none (everything counts) or the name of a structure; left
-    /// out: the body that is drawn, else auto
-    #[arg(long, value_name = "BODY")]
-    body: Option<BodyWord>,
 
     /// File to write (.mha, .dcm, .csv, .json)
     #[arg(long, value_name = "FILE")]
@@ -161,21 +134,6 @@ fn variant(word: &str) -> Result<Variant, String> {
     }
 }
 
-fn quality(word: &str) -> Result<Quality, String> {
-    Quality::NAMED
-        .into_iter()
-        .find(|q| q.word() == word)
-        .ok_or_else(|| "it is full, standard or fast".to_owned())
-}
-
-fn dose_to(word: &str) -> Result<DoseTo, String> {
-    match word {
-        "medium" => Ok(DoseTo::Medium),
-        "water" => Ok(DoseTo::Water),
-        _ => Err("it is medium or water".to_owned()),
-    }
-}
-
 /// # Errors
 /// Whatever opening, the plan, computing or writing says.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
@@ -193,24 +151,21 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let outputs = outputs(args);
     outputs.check()?;
     let computing = device.resolve()?.to_string();
-    // A plan that cannot be read is said before a large CT is.
-    if let Some(path) = &args.plan {
-        plan_toml::read(path, PatientPosition::default())?;
-    }
+    args.plan.check()?;
     let dicom = matches!(ending, Some((_, "dcm")));
-    if dicom && (args.grid > DEFAULT_GRID_MM || args.quality != Quality::default()) {
+    if dicom && (args.plan.grid_mm() > DEFAULT_GRID_MM || args.plan.quality() != Quality::default()) {
         return Err(Failure::Words(format!(
             "--out .dcm is the dose of a plan, which only a final dose is: leave --quality out, and --grid or give it as \
              {DEFAULT_GRID_MM} or less; or write a .mha, which says what it is"
         )));
     }
     let case = args.case.open()?;
-    let plan = plan(args, &case)?;
+    let plan = args.plan.plan(&case)?;
     if dicom {
         check_leaves(&as_written(args, &plan)?, &case)?;
     }
     let start = Instant::now();
-    let result = compute(args, &case, plan, engine, device)?;
+    let result = args.plan.compute(&case, plan, engine, device)?;
     let seconds = start.elapsed().as_secs_f64();
     // Where it was computed, which is not where it was asked for if the CPU stood in for a card.
     let mut devices: Vec<&str> = Vec::new();
@@ -250,48 +205,8 @@ fn outputs(args: &Args) -> Outputs {
     outputs.file("--out", &args.out.as_ref().filter(dicom).map(|out| plan_beside(out)));
     outputs.file("--sigma", &args.histories.sigma);
     outputs.reads_case(&args.case.case);
-    outputs.reads("the plan", &args.plan);
-    outputs.reads_word("the HU table", &args.hu_table);
-    outputs.reads_word("the machine", args.machine.as_deref().unwrap_or_default());
+    args.plan.reads(&mut outputs);
     outputs
-}
-
-fn plan(args: &Args, case: &Case) -> anyhow::Result<Plan> {
-    let ct = words::ct_of(case)?;
-    let mut plan = match &args.plan {
-        Some(path) => plan_toml::read(path, ct.position)?,
-        None => case.plans.first().map(|p| (**p).clone()).ok_or_else(|| {
-            anyhow!("{}; give one with --plan FILE (assets/plans/README.md)", case.no_plan())
-        })?,
-    };
-    if let Some(machine) = &args.machine {
-        plan.machine.clone_from(machine);
-        plan.beams.iter_mut().for_each(|b| b.machine = None);
-    }
-    Ok(plan)
-}
-
-fn compute(
-    args: &Args,
-    case: &Case,
-    plan: Plan,
-    engine: analysis::Engine,
-    device: DeviceChoice,
-) -> anyhow::Result<PlanResult> {
-    let body = args.body.as_ref().map(|word| word.choice(&case.structures)).transpose()?.unwrap_or_default();
-    let job = PlanJob {
-        ct: words::ct_of(case)?,
-        structures: Arc::clone(&case.structures),
-        plan,
-        body,
-        hu_table: args.hu_table.clone(),
-        grid_mm: args.grid,
-        quality: args.quality,
-        dose_to: args.dose_to,
-        device,
-        engine,
-    };
-    Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
 }
 
 fn describe(result: &PlanResult) -> String {
@@ -324,7 +239,7 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
     json!({
         "case": case.source,
         "engine": if args.engine == Engine::Cccs { "cccs" } else { "mccs" },
-        "quality": (args.engine == Engine::Cccs).then_some(args.quality),
+        "quality": (args.engine == Engine::Cccs).then_some(args.plan.quality()),
         "monte_carlo": result.certainty.as_ref().map(|c| json!({
             "histories": c.histories,
             "batches": c.batches,
@@ -336,7 +251,7 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
             "sigma": args.histories.sigma,
             "receipt": result.receipts.first().map(|r| (**r).clone()),
         })),
-        "dose_to": args.dose_to,
+        "dose_to": args.plan.dose_to(),
         "device": device,
         "seconds": seconds,
         "status": result.dose.status,
@@ -350,7 +265,7 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
         })).collect::<Vec<_>>(),
         "grid": {
             "size": grid.size(),
-            "spacing_mm": args.grid,
+            "spacing_mm": args.plan.grid_mm(),
             "origin_mm": grid.origin_mm().to_array(),
         },
         "remarks": result.remarks,
@@ -374,7 +289,7 @@ fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow:
 fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
     // Scaled monitor units, or a plan from a file, make it another object than the one the case has.
     let mut plan = Plan { uid: Some(new_uid()), ..plan.clone() };
-    if args.machine.is_some() {
+    if args.plan.machine.is_some() {
         let flattened = Machine::resolve(&plan.machine)?.is_flattened();
         for beam in &mut plan.beams {
             beam.energy_mv = None;
@@ -416,20 +331,8 @@ fn write_dicom(out: &Path, args: &Args, case: &Case, result: &PlanResult) -> any
     Ok(vec![out.to_owned(), beside])
 }
 
-/// Cumulative DVHs: a row each 0.1 Gy, a column of percent a structure.
+/// The DVHs of all structures.
 fn dvh_table(result: &PlanResult) -> String {
-    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-    let names: Vec<String> = result.dvhs.iter().map(|(s, _)| quoted(&format!("{} (%)", s.name))).collect();
-    let whole = matches!(result.dose.status, DoseStatus::Final) && result.dose.caveats.is_empty();
-    let dose =
-        if whole { "dose (Gy)".to_owned() } else { quoted(&format!("dose (Gy), {}", result.dose.worth())) };
-    let mut text = format!("{dose},{}\n", names.join(","));
-    let rows = (result.figures.max_gy * 10.0).ceil().clamp(0.0, 1e5) as u32 + 1;
-    for row in 0..=rows {
-        let gy = f64::from(row) * 0.1;
-        let values: Vec<String> =
-            result.dvhs.iter().map(|(_, d)| format!("{:.3}", d.percent_at(gy))).collect();
-        let _ = writeln!(text, "{gy:.1},{}", values.join(","));
-    }
-    text
+    let dvhs: Vec<(&str, &Dvh)> = result.dvhs.iter().map(|(s, dvh)| (s.name.as_str(), &**dvh)).collect();
+    dvh_csv(&result.dose.worth(), &dvhs)
 }

@@ -2,13 +2,12 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
-use super::{Answer, Failure};
+use super::{Answer, Failure, doses};
 use crate::analysis::{GammaReport, mask_of, stricter};
-use crate::case::{Case, Dose, PatientInfo, StructureSet};
-use crate::dicom::{read_dose, read_patient};
+use crate::case::{Case, Dose};
 use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface, gamma};
 use crate::engine::{DeviceChoice, JobControl};
-use crate::files::{mha, read_dose_volume, replace_file};
+use crate::files::{mha, replace_file};
 use crate::geometry::Mask;
 use crate::open::CaseWord;
 use anyhow::{Context as _, anyhow, bail};
@@ -155,16 +154,17 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         ));
     }
     let device = device.resolve()?;
-    let [(reference, first), (evaluated, second)] = [read(&args.reference)?, read(&args.evaluated)?];
+    let [(reference, first), (evaluated, second)] =
+        [doses::read(&args.reference)?, doses::read(&args.evaluated)?];
     let [a, b] = [&args.reference, &args.evaluated].map(|path| format!("'{}'", path.display()));
-    check_patient(args, [&a, &b], [&first, &second])?;
+    doses::check_patient(args.any_patient, [&a, &b], [&first, &second])?;
     check_outs(&files, &reference)?;
     let case = match &args.case {
         Some(word) => {
             let case = CaseArgs { case: word.clone(), series: None, position: None };
             let case = case.open()?;
             for (dose, patient) in [(&a, &first), (&b, &second)] {
-                check_patient(args, [dose, "--case"], [patient, &case.patient])?;
+                doses::check_patient(args.any_patient, [dose, "--case"], [patient, &case.patient])?;
             }
             Some(case)
         }
@@ -207,33 +207,6 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     Ok(Answer { json, text })
 }
 
-/// Doses of two patients are not compared unasked.
-fn check_patient(args: &Args, names: [&str; 2], patients: [&PatientInfo; 2]) -> anyhow::Result<()> {
-    let [a, b] = patients.map(|patient| patient.id.trim());
-    if args.any_patient || a.is_empty() || b.is_empty() || a == b {
-        return Ok(());
-    }
-    let [one, other] = names;
-    bail!(
-        "{one} is of patient {a}, {other} of patient {b}: gamma compares doses of one patient; where both IDs are his, add \
-         --any-patient"
-    )
-}
-
-/// A dose from a file and whose it is; a `.mha` knows nothing of frames and patients.
-fn read(path: &Path) -> anyhow::Result<(Dose, PatientInfo)> {
-    if !path.exists() {
-        bail!("there is no '{}'; name a .mha volume in Gy or an RTDOSE file", path.display());
-    }
-    if path.is_dir() {
-        bail!("'{}' is a folder; name one RTDOSE file or a .mha volume in Gy", path.display());
-    }
-    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mha")) {
-        return Ok((read_dose_volume(path)?, PatientInfo::default()));
-    }
-    Ok((read_dose(path)?.0, read_patient(path)?))
-}
-
 /// A `.mha` has even planes: said before the work is done.
 fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
     if reference.gy.grid().even_plane_spacing_mm().is_some() {
@@ -252,7 +225,7 @@ fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
 /// Structures of the case on the reference's grid, those with something in it; all names that matter.
 fn masks(args: &Args, case: &Case, reference: &Dose) -> anyhow::Result<Vec<(String, Arc<Mask>)>> {
     let set = &case.structures;
-    check_frame(set, reference)?;
+    doses::check_frame(set, reference, "the reference dose")?;
     if let Some(name) = &args.structure
         && set.by_name(name).is_none()
     {
@@ -273,17 +246,6 @@ fn masks(args: &Args, case: &Case, reference: &Dose) -> anyhow::Result<Vec<(Stri
         }
     }
     Ok(masks)
-}
-
-fn check_frame(set: &StructureSet, reference: &Dose) -> anyhow::Result<()> {
-    let (structures, dose) = (&set.frame_of_reference_uid, &reference.frame_of_reference_uid);
-    if !structures.is_empty() && !dose.is_empty() && structures != dose {
-        bail!(
-            "the structures of --case have the frame of reference {structures} and the reference dose {dose}; name the case \
-             that the dose belongs to"
-        );
-    }
-    Ok(())
 }
 
 fn prescription(case: Option<&Case>) -> anyhow::Result<f64> {

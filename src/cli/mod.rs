@@ -11,13 +11,16 @@ mod bench_memory;
 mod bench_register;
 mod demo;
 mod dose;
+mod doses;
 mod drr;
+mod dvh;
 mod frame;
 mod gamma;
 mod info;
 mod live;
 mod outputs;
 mod path;
+mod plan_args;
 mod register;
 mod render;
 mod selftest;
@@ -93,6 +96,8 @@ enum Verb {
     Path(path::Args),
     /// Compute the dose of a plan, its figures and DVHs
     Dose(dose::Args),
+    /// Read metrics and curves off the DVHs of structures in a dose
+    Dvh(Box<dvh::Args>),
     /// Compute a digitally reconstructed radiograph
     Drr(Box<drr::Args>),
     /// Compare two doses by the gamma index
@@ -206,6 +211,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Demo(args)) => demo::run(&args),
         Some(Verb::Path(args)) => path::run(&args, common.device),
         Some(Verb::Dose(args)) => dose::run(&args, common.device),
+        Some(Verb::Dvh(args)) => dvh::run(&args, common.device),
         Some(Verb::Drr(args)) => drr::run(&args, common.device),
         Some(Verb::Register(args)) => register::run(&args, common.device),
         Some(Verb::Gamma(args)) => gamma::run(&args, common.device),

@@ -1,6 +1,7 @@
 //! Case <-> everything on disk that is not DICOM.
 
 mod cache;
+mod csv;
 pub mod demo;
 mod dose_volume;
 pub mod mha;
@@ -16,6 +17,7 @@ pub mod session;
 mod state_folder;
 
 pub use cache::cache_folder;
+pub use csv::csv_cell;
 pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
 pub use place::{Inputs, Obstacle, Place, is_taken};
 pub use private::{is_private, make_private};

@@ -4,6 +4,7 @@ mod bad_input;
 mod card;
 mod dose;
 mod drr;
+mod dvh;
 mod gamma;
 mod outputs;
 mod program;

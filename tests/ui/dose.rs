@@ -1,13 +1,14 @@
 //! Dose follows the gantry, and says what it is worth.
 
-use crate::harness::{cube_case, said, small_case, until, window};
+use crate::harness::{cube_case, folder, said, small_case, until, window};
 use beamsight::analysis::BodyChoice;
-use beamsight::app::App;
 use beamsight::app::command::Command;
+use beamsight::app::{App, Picked};
 use beamsight::case::DoseStatus;
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
+use std::sync::Arc;
 
 fn gantry(app: &App) -> f64 {
     app.state.plan().expect("a plan").beams[0].control_points[0].gantry_deg
@@ -99,4 +100,30 @@ fn the_body_is_a_choice_that_the_dose_follows() {
         app.state.follow.shown_status() == Some(DoseStatus::Failed) && app.is_settled()
     });
     assert!(said(&w).contains("number 99"), "{}", said(&w));
+}
+
+/// The DVH is drawn either way, and leaves as CSV with what the dose is worth.
+#[test]
+fn dvhs_switch_to_differential_and_are_saved() {
+    let mut w = window(small_case("dvh_curves"));
+    until(&mut w, "final dose", is_final);
+    w.state_mut().command(Command::AddShape(beamsight::app::command::NewShape::Sphere));
+    until(&mut w, "DVH", |app| app.state.follow.dvh_status() == Some(DoseStatus::Final) && app.is_settled());
+    let kinds = |w: &crate::harness::Window| w.state().state.dvh_display.differential;
+    assert!(!kinds(&w));
+    w.get_by_label("Differential").click();
+    w.run_steps(3);
+    assert!(kinds(&w));
+    w.get_by_label("Cumulative").click();
+    w.run_steps(3);
+    assert!(!kinds(&w));
+    let out = folder("dvh_curves").join("curves");
+    let written = out.with_extension("csv");
+    let _ = std::fs::remove_file(&written);
+    w.state_mut().set_dialog(Arc::new(move |_| Picked::Path(out.clone())));
+    w.get_by_label("Save the DVHs as CSV").click();
+    until(&mut w, "file", |app| written.is_file() && app.is_settled());
+    let csv = std::fs::read_to_string(&written).expect("text");
+    let head = csv.lines().next().expect("a heading");
+    assert!(head.starts_with("\"dose (Gy), final") && head.contains("(% per Gy)"), "{head}");
 }

@@ -1,10 +1,12 @@
 //! DVHs against closed forms: boxes and spheres in doses that are functions.
 
+use super::samples::{Source, Sums};
 use super::*;
 use crate::analysis::PlanFigures;
 use crate::analysis::plan_sum::normalisation_factor;
 use crate::case::{Dose, DoseStatus, Normalisation, Plan};
 use crate::geometry::Grid;
+use glam::DVec3;
 use std::f64::consts::PI;
 use std::sync::Arc;
 

@@ -1,28 +1,18 @@
 //! Dose-volume histograms.
 
 use super::worth_chip;
-use crate::analysis::Dvh;
+use crate::analysis::{Dvh, Metric, dvh_csv};
 use crate::app::command::{Command, Commands};
+use crate::app::dialog::Ask;
 use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
 use crate::app::theme;
-use crate::case::{Structure, StructureKind};
+use crate::case::{DoseStatus, Structure, StructureKind, worth};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, GridMark, HPlacement, Line, LineStyle, Plot, PlotPoint, VLine};
 
 /// Shows the DVHs of the structures on show.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let mut curves: Vec<Curve<'_>> = state
-        .case()
-        .structures
-        .structures
-        .iter()
-        .filter(|s| !state.hidden.contains(&s.number))
-        .filter_map(|structure| {
-            Some(Curve { structure, dvh: state.follow.dvh(structure.number)?, dashed: false })
-        })
-        .collect();
-    // In the order of the tree.
-    curves.sort_by_key(|c| c.structure.kind.min(StructureKind::Organ));
+    let curves = curves(state);
     header(ui, state, commands);
     if curves.is_empty() {
         let why = match (state.follow.shown_failure(), state.follow.shown_dose()) {
@@ -44,6 +34,16 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     egui::CentralPanel::default().frame(egui::Frame::new()).show(ui, |ui| plot(ui, state, &axes, &curves));
 }
 
+/// The structures on show that have a DVH, in the order of the tree.
+fn curves(state: &State) -> Vec<Curve<'_>> {
+    let shown = state.case().structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
+    let curve =
+        |structure| Some(Curve { structure, dvh: state.follow.dvh(structure.number)?, dashed: false });
+    let mut curves: Vec<Curve<'_>> = shown.filter_map(curve).collect();
+    curves.sort_by_key(|c| c.structure.kind.min(StructureKind::Organ));
+    curves
+}
+
 /// A structure with its DVH.
 pub(super) struct Curve<'a> {
     pub structure: &'a Structure,
@@ -63,14 +63,36 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let caveats = state.follow.shown_dose().map(|d| d.caveats.as_slice()).unwrap_or_default();
             worth_chip(ui, status, caveats);
         }
+        if state.follow.shown_dose().is_some() {
+            let save = ui.add(Button::new(RichText::new("CSV…").small()));
+            if save.accessible_name("Save the DVHs as CSV").clicked() {
+                commands.push(Command::Pick(Ask::SaveDvhs));
+            }
+        }
         axes_choice(ui, state, commands);
     });
+}
+
+/// The curves on show as CSV.
+///
+/// # Errors
+/// Why there are none, in words: nothing stale is written.
+pub fn csv(state: &State) -> Result<String, String> {
+    let dose = state.follow.shown_dose().ok_or("there is no dose on show")?;
+    let curves = curves(state);
+    if curves.is_empty() {
+        return Err("no structure on show has a DVH in this dose yet".to_owned());
+    }
+    let status = state.follow.dvh_status().filter(|status| *status < DoseStatus::Stale);
+    let status = status.ok_or("the DVHs are of an earlier state")?;
+    let named: Vec<(&str, &Dvh)> = curves.iter().map(|c| (c.structure.name.as_str(), c.dvh)).collect();
+    Ok(dvh_csv(&worth(status, &dose.caveats), &named))
 }
 
 /// What the axes show, at the right edge where there is room.
 pub(super) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.dvh_display;
-    if ui.available_width() >= 320.0 {
+    if ui.available_width() >= 380.0 {
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let mut choice = |ui: &mut Ui, on: bool, word: &str, to: DvhDisplay| {
                 if ui.add(Button::selectable(on, RichText::new(word).small())).clicked() {
@@ -78,12 +100,9 @@ pub(super) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             };
             let now = state.dvh_display;
-            choice(
-                ui,
-                now.differential,
-                "Differential",
-                DvhDisplay { differential: !now.differential, ..now },
-            );
+            for (differential, word) in [(true, "Differential"), (false, "Cumulative")] {
+                choice(ui, now.differential == differential, word, DvhDisplay { differential, ..now });
+            }
             ui.separator();
             for (volume, word) in [(DvhVolume::Cm3, "cm³"), (DvhVolume::Percent, "% volume")] {
                 choice(ui, now.volume == volume, word, DvhDisplay { volume, ..now });
@@ -135,17 +154,28 @@ impl Axes {
         }
     }
 
+    /// What the height of a curve is in.
+    fn height_unit(&self) -> String {
+        let dose_unit = self.dose_unit.split(' ').next().unwrap_or("Gy");
+        let per = if self.display.differential { format!(" per {dose_unit}") } else { String::new() };
+        format!("{}{per}", self.volume_unit())
+    }
+
+    /// Height units of one percent of a structure, or of one percent a Gy.
+    fn per_height(&self, dvh: &Dvh) -> f64 {
+        self.per_percent(dvh) / if self.display.differential { self.per_gy } else { 1.0 }
+    }
+
     fn points(&self, dvh: &Dvh) -> Vec<[f64; 2]> {
-        let volume = self.per_percent(dvh);
-        if self.display.differential {
-            // Percent a Gy become volume units an axis unit.
-            dvh.differential()
-                .into_iter()
-                .map(|[gy, v]| [gy * self.per_gy, v * volume / self.per_gy])
-                .collect()
-        } else {
-            dvh.cumulative().into_iter().map(|[gy, v]| [gy * self.per_gy, v * volume]).collect()
-        }
+        let height = self.per_height(dvh);
+        let curve = if self.display.differential { dvh.differential() } else { dvh.cumulative() };
+        curve.into_iter().map(|[gy, v]| [gy * self.per_gy, v * height]).collect()
+    }
+
+    /// Height of the curve at a dose.
+    fn height(&self, dvh: &Dvh, gy: f64) -> f64 {
+        let value = if self.display.differential { dvh.percent_per_gy_at(gy) } else { dvh.percent_at(gy) };
+        value * self.per_height(dvh)
     }
 }
 
@@ -154,11 +184,7 @@ pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
         Selection::Structure(number) => Some(number),
         _ => None,
     };
-    let mut y_label = format!("Volume ({})", axes.volume_unit());
-    if axes.display.differential {
-        let dose_unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
-        y_label = format!("Volume ({} per {dose_unit})", axes.volume_unit());
-    }
+    let y_label = format!("Volume ({})", axes.height_unit());
     // New axes are a new plot: it fits itself to them.
     let id = format!("dvh {:?}", axes.display);
     let x_unit = axes.dose_unit.clone();
@@ -203,8 +229,8 @@ pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
         plot.pointer_coordinate()
     });
     let Some((at, pointer)) = response.inner.zip(response.response.hover_pos()) else { return };
-    if !axes.display.differential {
-        hover(ui, axes, curves, at, response.transform.frame().contains(pointer), pointer);
+    if response.transform.frame().contains(pointer) && at.x >= 0.0 {
+        hover(ui, axes, curves, at, pointer);
     }
 }
 
@@ -227,42 +253,65 @@ fn mark_text(mark: GridMark) -> String {
     format!("{:.digits$}", mark.value)
 }
 
-/// D and V at the pointer, for the curve nearest to it.
-fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, inside: bool, pointer: egui::Pos2) {
-    if !inside || at.x < 0.0 {
-        return;
-    }
+/// Most structures whose values are told at the pointer.
+const MOST_TOLD: usize = 10;
+
+/// What the curves say at the pointer, those nearest to it, in their order: of each the volume at its dose and, where the axes are
+/// cumulative, the dose at its volume; else the height of the curve.
+fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, pointer: egui::Pos2) {
     let gy = at.x / axes.per_gy;
-    let volume_of = |c: &Curve<'_>| c.dvh.percent_at(gy) * axes.per_percent(c.dvh);
-    let Some(curve) =
-        curves.iter().min_by(|a, b| (volume_of(a) - at.y).abs().total_cmp(&(volume_of(b) - at.y).abs()))
-    else {
-        return;
-    };
-    let percent = (at.y / axes.per_percent(curve.dvh)).clamp(0.0, 100.0);
-    let dose = curve.dvh.dose_at_percent(percent);
+    let height = |c: &Curve<'_>| axes.height(c.dvh, gy);
+    let mut near: Vec<usize> = (0..curves.len()).collect();
+    let distance = |n: usize| (height(&curves[n]) - at.y).abs();
+    near.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+    near.truncate(MOST_TOLD);
+    let nearest = near.first().copied();
+    near.sort_unstable();
     let unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
-    let text = format!(
-        "{}{}\nV({:.2} {unit}) = {:.1} % = {:.2} cm³\nD({percent:.1} %) = {:.2} {unit}",
-        curve.structure.name,
-        if curve.dashed { " (B, dashed)" } else { "" },
-        at.x,
-        curve.dvh.percent_at(gy),
-        curve.dvh.cm3_at(gy),
-        dose * axes.per_gy,
-    );
     let font = egui::FontId::proportional(12.0);
-    let galley = ui.painter().layout_no_wrap(text, font, theme::TEXT);
-    let size = galley.size() + egui::vec2(12.0, 8.0);
+    let head = format!("at {:.2} {unit}, {:.2} {}", at.x, at.y.max(0.0), axes.height_unit());
+    let mut lines = vec![(head, theme::WEAK)];
+    for n in near {
+        let Curve { structure, dvh, dashed } = &curves[n];
+        let name = format!("{}{}", structure.name, if *dashed { " (B, dashed)" } else { "" });
+        let volume = format!("V {:.1} % = {:.2} cm³", dvh.percent_at(gy), dvh.cm3_at(gy));
+        let other = if axes.display.differential {
+            format!("{:.2} {}", height(&curves[n]), axes.height_unit())
+        } else {
+            let percent = at.y / axes.per_percent(dvh);
+            // Above the whole structure and below nothing no dose stands.
+            let dose = (0.0..=100.0).contains(&percent).then(|| dvh.dose_at_percent(percent) * axes.per_gy);
+            dose.map_or("D –".to_owned(), |dose| format!("D {dose:.2} {unit}"))
+        };
+        let mark = if Some(n) == nearest { "> " } else { "   " };
+        lines.push((format!("{mark}{name}:  {volume},  {other}"), theme::colour(structure.colour)));
+    }
+    let painter = ui.painter();
+    let galleys: Vec<_> =
+        lines.into_iter().map(|(text, colour)| painter.layout_no_wrap(text, font.clone(), colour)).collect();
+    let width = galleys.iter().map(|g| g.size().x).fold(0.0, f32::max);
+    let height = galleys.iter().map(|g| g.size().y).sum::<f32>();
+    let size = egui::vec2(width + 12.0, height + 8.0);
     let mut min = pointer + egui::vec2(12.0, -size.y - 4.0);
     let room = ui.max_rect();
     min.x = min.x.min(room.right() - size.x).max(room.left());
     min.y = min.y.max(room.top());
     let rect = egui::Rect::from_min_size(min, size);
-    let colour = theme::colour(curve.structure.colour);
-    let stroke = egui::Stroke::new(1.0, colour);
-    ui.painter().rect(rect, 4.0, Color32::from_black_alpha(220), stroke, egui::StrokeKind::Inside);
-    ui.painter().galley(rect.min + egui::vec2(6.0, 4.0), galley, theme::TEXT);
+    let stroke = egui::Stroke::new(1.0, theme::LINE);
+    painter.rect(rect, 4.0, Color32::from_black_alpha(220), stroke, egui::StrokeKind::Inside);
+    let mut place = rect.min + egui::vec2(6.0, 4.0);
+    for galley in galleys {
+        let below = galley.size().y;
+        painter.galley(place, galley, theme::TEXT);
+        place.y += below;
+    }
+}
+
+/// The metrics of the table.
+const TABLE: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
+
+fn heading(metric: Metric) -> String {
+    format!("{metric} {}", metric.unit().symbol())
 }
 
 /// Figures of the structures, a row each.
@@ -272,10 +321,11 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
         ui.spacing_mut().interact_size.y = 15.0;
         ui.spacing_mut().item_spacing.x = 5.0;
         let certain = state.follow.certainty().is_some();
-        let grid = egui::Grid::new("dvh figures").num_columns(6).striped(true).spacing([9.0, 3.0]);
+        let hundred_gy = state.reference().map(|(gy, _)| gy);
+        let grid = egui::Grid::new("dvh figures").num_columns(TABLE.len() + 2).striped(true).spacing([9.0, 3.0]);
         grid.show(ui, |ui| {
-            for heading in ["", "cm³", "Mean Gy", "D95 Gy", "D2 Gy", "Max Gy"] {
-                ui.label(small(heading.to_owned()).color(theme::WEAK));
+            for heading in ["".to_owned(), "cm³".to_owned()].into_iter().chain(TABLE.map(heading)) {
+                ui.label(small(heading).color(theme::WEAK));
             }
             if certain {
                 ui.label(small("± %".to_owned()).color(theme::WEAK)).on_hover_text(
@@ -315,8 +365,13 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 if !flags.is_empty() {
                     cell.on_hover_text(flags.join("\n"));
                 }
-                for gy in [d.mean_gy(), d.dose_at_percent(95.0), d.dose_at_percent(2.0), d.max_gy()] {
-                    ui.label(small(format!("{gy:.2}")));
+                for metric in TABLE {
+                    let value = metric.value(d, hundred_gy);
+                    let text = value.map_or("–".to_owned(), |v| format!("{v:.2}"));
+                    let cell = ui.label(small(text));
+                    if let Err(why) = value {
+                        cell.on_hover_text(why.to_string());
+                    }
                 }
                 if certain {
                     let percent = state.follow.structure_uncertainty_percent(number);
@@ -334,7 +389,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
             }
         }
         ui.label(
-            small("Doses of all fractions. D95: dose that 95 % of the volume get at least.".to_owned())
+            small(format!("Doses of all fractions. {}: {}.", Metric::D95, Metric::D95.means()))
                 .color(theme::WEAK),
         );
     });

@@ -281,7 +281,7 @@ fn cluster_facts(state: &State) -> Vec<ClusterFacts> {
 
 fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> StructureFacts {
     let metric = |metric: Metric| {
-        let [a, b] = row.dvhs.map(|dvh| metric.of(dvh, reference_gy));
+        let [a, b] = row.dvhs.map(|dvh| metric.value(dvh, reference_gy).ok());
         MetricFacts {
             metric: metric.to_string(),
             unit: metric.unit().symbol(),
@@ -308,7 +308,8 @@ fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> S
 
 fn goal_facts(state: &State, goal: &crate::analysis::Goal, reference_gy: Option<f64>) -> GoalFacts {
     let structure = state.case().structures.by_name(&goal.structure).map(|s| s.number);
-    let doses = Side::BOTH.map(|side| goal.check(state.follow.side_dvh(side, structure?)?, reference_gy));
+    let doses =
+        Side::BOTH.map(|side| goal.check(state.follow.side_dvh(side, structure?)?, reference_gy).ok());
     GoalFacts { goal: goal.to_string(), unit: goal.metric.unit().symbol(), doses }
 }
 

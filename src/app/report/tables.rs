@@ -1,6 +1,7 @@
 //! The report as JSON, and as CSV for spreadsheets.
 
 use super::Report;
+use crate::files::csv_cell;
 
 /// One object, indented.
 ///
@@ -14,7 +15,7 @@ pub fn json(report: &Report) -> Result<String, String> {
 pub fn csv(report: &Report) -> String {
     let mut lines = vec!["what,structure,unit,A,B,B-A".to_owned()];
     let mut line = |cells: [String; 6]| {
-        lines.push(cells.iter().map(|c| quoted(c)).collect::<Vec<_>>().join(","));
+        lines.push(cells.iter().map(|c| csv_cell(c)).collect::<Vec<_>>().join(","));
     };
     let [a, b] = &report.doses;
     let none = String::new;
@@ -77,31 +78,4 @@ pub fn csv(report: &Report) -> String {
 
 fn number(value: f64) -> String {
     format!("{value:.4}")
-}
-
-/// RFC 4180. A name that a spreadsheet would take for a formula gets a quote before it.
-fn quoted(cell: &str) -> String {
-    let formula =
-        cell.starts_with(['=', '+', '@']) || (cell.starts_with('-') && cell.parse::<f64>().is_err());
-    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn cells_are_quoted_where_they_must_be() {
-        for (cell, want) in [
-            ("PTV 70", "PTV 70"),
-            ("a,b", "\"a,b\""),
-            ("say \"x\"", "\"say \"\"x\"\"\""),
-            ("=1+1", "'=1+1"),
-            ("-0.5", "-0.5"),
-            ("-x", "'-x"),
-        ] {
-            assert_eq!(quoted(cell), want);
-        }
-    }
 }

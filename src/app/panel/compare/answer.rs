@@ -1,6 +1,6 @@
 //! Where the doses differ and whether it matters: pass rate, worst places, structures.
 
-use super::dvh::{change_gy, difference, rows};
+use super::dvh::{CHANGES, change_gy, difference, rows};
 use crate::analysis::{Cluster, GammaHistogram, Metric};
 use crate::app::command::{Command, Commands};
 use crate::app::compare::{GammaSettings, Side, gamma_colour};
@@ -161,12 +161,11 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     for row in rows.iter().take(3) {
         // Of the three metrics, the one that changed most.
-        let metrics = [Metric::Mean, Metric::DosePercent(95.0), Metric::DosePercent(2.0)];
         let change = |m: &Metric| difference(*m, row, None).unwrap_or(0.0);
-        let Some(metric) = metrics.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs())) else {
+        let Some(metric) = CHANGES.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs())) else {
             continue;
         };
-        let [a, b] = row.dvhs.map(|dvh| metric.of(dvh, None).unwrap_or_default());
+        let [a, b] = row.dvhs.map(|dvh| metric.value(dvh, None).unwrap_or_default());
         let detail = format!("{metric}  {a:.1} to {b:.1} Gy  ({:+.2})", b - a);
         let weak = change_gy(row) < 0.01 * state.compare_reference().map_or(10.0, |(gy, _)| gy);
         if line(ui, Some(row.structure), &row.structure.name, &detail, weak).clicked() {

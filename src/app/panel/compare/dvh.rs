@@ -1,6 +1,6 @@
 //! DVHs of both doses, and their figures side by side with differences.
 
-use crate::analysis::{Dvh, Goal, Metric, target_of};
+use crate::analysis::{Dvh, Goal, Metric, MetricUnit, target_of};
 use crate::app::command::{Command, Commands};
 use crate::app::compare::{Side, difference_colour};
 use crate::app::panel::dvh::{Axes, Curve, axes_choice, plot};
@@ -30,19 +30,18 @@ pub fn rows(state: &State) -> Vec<Row<'_>> {
     rows
 }
 
-/// How much a structure's dose changed: the largest of the changes of mean, D95 and D2, Gy. The maximum is one voxel's
-/// and left out.
+/// What tells how much a structure's dose changed. The maximum is one voxel's and left out.
+pub const CHANGES: [Metric; 3] = [Metric::MEAN, Metric::D95, Metric::D2];
+
+/// How much a structure's dose changed: the largest of its changes, Gy.
 pub fn change_gy(row: &Row<'_>) -> f64 {
-    [Metric::Mean, Metric::DosePercent(95.0), Metric::DosePercent(2.0)]
-        .into_iter()
-        .filter_map(|m| difference(m, row, None).map(f64::abs))
-        .fold(0.0, f64::max)
+    CHANGES.into_iter().filter_map(|m| difference(m, row, None).map(f64::abs)).fold(0.0, f64::max)
 }
 
 /// A metric's change from A to B, in its own unit.
 pub fn difference(metric: Metric, row: &Row<'_>, reference_gy: Option<f64>) -> Option<f64> {
     let [a, b] = row.dvhs;
-    Some(metric.of(b, reference_gy)? - metric.of(a, reference_gy)?)
+    Some(metric.value(b, reference_gy).ok()? - metric.value(a, reference_gy).ok()?)
 }
 
 /// Shows the curves and the tables.
@@ -101,9 +100,9 @@ fn difference_text(value: f64, matters_from: f64, digits: usize) -> RichText {
 
 /// The metrics of the table.
 pub fn metrics(reference_gy: Option<f64>) -> Vec<Metric> {
-    let mut metrics = vec![Metric::Mean, Metric::DosePercent(95.0), Metric::DosePercent(2.0), Metric::Max];
+    let mut metrics = vec![Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
     if reference_gy.is_some() {
-        metrics.push(Metric::VolumePercent(95.0));
+        metrics.push(Metric::V95);
     }
     metrics
 }
@@ -124,14 +123,15 @@ fn table(ui: &mut Ui, state: &State, rows: &[Row<'_>], commands: &mut Commands) 
         for row in rows {
             name(ui, state, row.structure, commands);
             for metric in &metrics {
-                let [a, b] = row.dvhs.map(|dvh| metric.of(dvh, reference_gy));
+                let [a, b] = row.dvhs.map(|dvh| metric.value(dvh, reference_gy).ok());
                 for value in [a, b] {
                     ui.label(small(value.map_or("-".to_owned(), |v| format!("{v:.2}"))));
                 }
                 // A fiftieth of a Gy in two columns of the same size is noise; a percent of 100 % is not.
                 let matters = match metric.unit() {
-                    crate::analysis::MetricUnit::Gy => reference_gy.unwrap_or(10.0) * 0.01,
-                    crate::analysis::MetricUnit::Percent => 1.0,
+                    MetricUnit::Gy => reference_gy.unwrap_or(10.0) * 0.01,
+                    MetricUnit::Percent | MetricUnit::Cm3 => 1.0,
+                    MetricUnit::One => 0.01,
                 };
                 match a.zip(b) {
                     Some((a, b)) => ui.label(difference_text(b - a, matters, 2)),
@@ -179,7 +179,7 @@ pub fn goals_of(state: &State) -> Vec<Goal> {
     };
     let prescribed = state.plan().is_some_and(|p| p.prescription_gy.is_some());
     let target = target.or_else(first).filter(|_| prescribed);
-    target.map(|t| Goal::of_target(&t.name).to_vec()).unwrap_or_default()
+    target.map(|t| Goal::of_target(&t.name)).unwrap_or_default()
 }
 
 /// Goals of both doses side by side.
@@ -200,20 +200,23 @@ fn goals(ui: &mut Ui, state: &State) {
             let structure = state.case().structures.by_name(&goal.structure);
             let met = Side::BOTH.map(|side| {
                 let dvh = state.follow.side_dvh(side, structure?.number)?;
-                goal.check(dvh, reference_gy)
+                Some(goal.check(dvh, reference_gy))
             });
             for result in &met {
                 match result {
-                    Some((value, true)) => {
+                    Some(Ok((value, true))) => {
                         let text = format!("{value:.2} {} met", goal.metric.unit().symbol());
                         ui.label(small(text).color(theme::GOOD));
                     }
-                    Some((value, false)) => {
+                    Some(Ok((value, false))) => {
                         let text = format!("{value:.2} {} NOT met", goal.metric.unit().symbol());
                         ui.label(small(text).color(theme::ERROR));
                     }
                     None if structure.is_none() => {
                         ui.label(small("no such structure").color(theme::WARNING));
+                    }
+                    Some(Err(why)) => {
+                        ui.label(small("no value").color(theme::WARNING)).on_hover_text(why.to_string());
                     }
                     None => {
                         ui.label(small("no value").color(theme::WARNING));
@@ -221,8 +224,8 @@ fn goals(ui: &mut Ui, state: &State) {
                 }
             }
             ui.label(match met {
-                [Some((_, true)), Some((_, false))] => small("lost in B").color(theme::ERROR),
-                [Some((_, false)), Some((_, true))] => small("won in B").color(theme::GOOD),
+                [Some(Ok((_, true))), Some(Ok((_, false)))] => small("lost in B").color(theme::ERROR),
+                [Some(Ok((_, false))), Some(Ok((_, true)))] => small("won in B").color(theme::GOOD),
                 _ => small(""),
             });
             ui.end_row();

@@ -1,7 +1,7 @@
 //! A structure: what it is called, what it is, how large it is.
 
 use super::{field, fields, title};
-use crate::analysis::StructureFigures;
+use crate::analysis::Metric;
 use crate::app::command::{Command, Commands};
 use crate::app::panel::tree::format_cm3;
 use crate::app::panel::{colour_button, number, section, status_chip};
@@ -133,25 +133,19 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
 fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
     let Some(dvh) = state.follow.dvh(structure.number) else { return };
     section(ui, "Dose");
-    let figures = StructureFigures::new(&structure.name, dvh);
     fields(ui, "dose figures", |ui| {
         field(ui, "Status", |ui| {
             if let Some(status) = state.follow.dvh_status() {
                 status_chip(ui, status);
             }
         });
-        for (caption, gy) in [
-            ("Mean", figures.mean_gy),
-            ("Maximum", figures.max_gy),
-            ("D2 %", figures.d2_gy),
-            ("D95 %", figures.d95_gy),
-            ("D98 %", figures.d98_gy),
-            ("Minimum", figures.min_gy),
-        ] {
-            field(ui, caption, |ui| ui.label(format!("{gy:.2} Gy")));
+        for metric in Metric::USUAL {
+            if let Ok(gy) = metric.value(dvh, None) {
+                field(ui, &metric.to_string(), |ui| ui.label(format!("{gy:.2} Gy")));
+            }
         }
     });
-    for remark in figures.remarks {
+    for remark in dvh.remarks() {
         ui.colored_label(crate::app::theme::WARNING, remark);
     }
 }

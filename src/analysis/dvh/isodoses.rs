@@ -1,0 +1,119 @@
+//! Volumes of the isodoses of a whole dose, which say how much dose lies outside a structure.
+
+use super::super::sampler::Sampler;
+use super::histogram::{Bins, Histogram};
+use crate::engine::{Cancelled, JobControl};
+use crate::geometry::{Volume, VolumeId};
+use glam::DVec3;
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Isodoses are counted from this share of the greatest dose on: no prescription lies lower, and most of a dose does.
+const LEAST_SHARE: f32 = 0.25;
+
+/// Voxels above are sampled at several places each, until there are about so many samples: an isodose may be a few voxels.
+const ENOUGH_SAMPLES: usize = 60_000;
+
+/// Most samples along each axis of a voxel.
+const MOST_PER_AXIS: usize = 8;
+
+/// Blocks of planes that are counted at a time, and added in their order: equal for any number of threads.
+const BLOCKS: usize = 64;
+
+/// Voxels looked at together: most are all low.
+const FEW: usize = 64;
+
+/// How much of a dose gets at least which dose.
+#[derive(Debug, PartialEq)]
+pub struct Isodoses {
+    /// `None` of a dose that is above 0 Gy nowhere.
+    histogram: Option<Histogram>,
+}
+
+/// Those of the doses whose DVHs are held: the structures of a dose share them.
+static KEPT: Mutex<Vec<(VolumeId, Weak<Isodoses>)>> = Mutex::new(Vec::new());
+
+impl Isodoses {
+    /// Of a dose in Gy, made once while any DVH in it is held.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn of(dose_gy: &Volume<f32>, control: &JobControl) -> Result<Arc<Self>, Cancelled> {
+        let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = kept().iter().find(|(id, _)| *id == dose_gy.id()).and_then(|(_, held)| held.upgrade());
+        if let Some(held) = held {
+            return Ok(held);
+        }
+        control.check()?;
+        let made = Arc::new(Self { histogram: histogram(dose_gy) });
+        let mut kept = kept();
+        kept.retain(|(id, held)| *id != dose_gy.id() && held.strong_count() > 0);
+        kept.push((dose_gy.id(), Arc::downgrade(&made)));
+        Ok(made)
+    }
+
+    /// Volume that gets at least `gy`, cm3; `None` where that is too low to be counted.
+    pub fn cm3_at(&self, gy: f64) -> Option<f64> {
+        let Some(histogram) = &self.histogram else { return Some(0.0).filter(|_| gy > 0.0) };
+        (gy >= histogram.min_gy).then(|| histogram.cm3_at(gy))
+    }
+}
+
+fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
+    let grid = dose_gy.grid();
+    let [nx, ny, nz] = grid.size();
+    let block = nz.div_ceil(BLOCKS) * nx * ny;
+    // Branch-free, and past what is no number.
+    let greater = |most: f32, &gy: &f32| if gy > most && gy < f32::INFINITY { gy } else { most };
+    let greatest = |gy: &[f32]| gy.iter().fold(0.0, greater);
+    let max_gy = dose_gy.data().par_chunks(block).map(greatest).reduce(|| 0.0, f32::max);
+    if max_gy <= 0.0 {
+        return None;
+    }
+    let least_gy = LEAST_SHARE * max_gy;
+    let counts = |gy: f32| gy >= least_gy && gy < f32::INFINITY;
+    // The voxels from the least dose on, block by block.
+    let voxels = |(n, gy): (usize, &[f32])| {
+        let mut high: Vec<usize> = Vec::new();
+        for (first, few) in (n * block..).step_by(FEW).zip(gy.chunks(FEW)) {
+            if few.iter().fold(false, |any, gy| any | (*gy >= least_gy)) {
+                high.extend((first..).zip(few).filter(|(_, gy)| counts(**gy)).map(|(at, _)| at));
+            }
+        }
+        high
+    };
+    let blocks: Vec<Vec<usize>> = dose_gy.data().par_chunks(block).enumerate().map(voxels).collect();
+    let count: usize = blocks.iter().map(Vec::len).sum();
+    let per_axis = (1..MOST_PER_AXIS).find(|s| count * s.pow(3) >= ENOUGH_SAMPLES).unwrap_or(MOST_PER_AXIS);
+    let samples = per_axis.pow(3);
+    let (sampler, edges_z_mm, [dx, dy]) = (Sampler::new(dose_gy), grid.edges_mm(2), grid.spacing_xy_mm());
+    let part = |s: usize| (s as f64 + 0.5) / per_axis as f64;
+    let (low, high) = (f64::from(least_gy), f64::from(max_gy));
+    let fill = |voxels: &Vec<usize>| {
+        let mut bins = Bins::new(low, high);
+        for &n in voxels {
+            let (i, j, k) = (n % nx, n / nx % ny, n / (nx * ny));
+            let cm3 = grid.voxel_cm3(k) / samples as f64;
+            if per_axis == 1 {
+                bins.add(dose_gy.data()[n], cm3);
+                continue;
+            }
+            let (bottom, top) = (edges_z_mm[k], edges_z_mm[k + 1]);
+            for s in 0..samples {
+                let [x, y, z] = [s % per_axis, s / per_axis % per_axis, s / (per_axis * per_axis)].map(part);
+                let place = DVec3::new(
+                    (i as f64 - 0.5 + x) * dx,
+                    (j as f64 - 0.5 + y) * dy,
+                    bottom + (top - bottom) * z,
+                );
+                if let Some(gy) = sampler.at_local(place).filter(|gy| counts(*gy)) {
+                    bins.add(gy, cm3);
+                }
+            }
+        }
+        bins
+    };
+    let mut bins = Bins::new(low, high);
+    blocks.par_iter().map(fill).collect::<Vec<_>>().iter().for_each(|block| bins.merge(block));
+    Some(Histogram::new(low, high, &bins))
+}

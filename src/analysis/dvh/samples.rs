@@ -1,0 +1,333 @@
+//! The samples of a structure: places in the voxels of its mask, read in a dose of another grid.
+
+use super::super::sampler::{Cell, Sampler};
+use super::histogram::Bins;
+use crate::engine::{Cancelled, JobControl};
+use crate::geometry::{Grid, Mask, Volume};
+use glam::DVec3;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A structure of few voxels is sampled at several places in each, until it has about so many samples.
+const ENOUGH_SAMPLES: usize = 60_000;
+
+/// Most samples along each axis of a voxel.
+const MOST_PER_AXIS: usize = 8;
+
+/// Most samples across a thick plane.
+const MOST_ACROSS: usize = 65;
+
+/// Most samples that are held at once; more are read twice.
+const MOST_HELD: usize = 1_000_000;
+
+/// From this volume on a structure drawn on the voxels of the dose is read at their centres alone, cm3.
+const LARGE_CM3: f64 = 5.0;
+
+/// Samples are no further apart than this across the planes: between thick ones a dose falls to little, and its greatest value stands
+/// in the plane itself. mm.
+const MOST_APART_MM: f64 = 5.0;
+
+/// Where the samples come from: the voxels of a mask, read in a dose of another grid.
+pub struct Source<'a> {
+    mask: &'a Mask,
+    sampler: Sampler<'a>,
+    /// Centre of voxel (0,0,0) of the mask's grid, and its axes, in the dose grid's frame.
+    origin: DVec3,
+    axes: [DVec3; 3],
+    /// Plane boundaries of the mask's grid.
+    edges_z_mm: Vec<f64>,
+    /// Samples along each axis of a voxel that is not thick.
+    per_axis: usize,
+    /// Whether the dose is read at the centres of its own voxels alone.
+    centres: bool,
+    /// Whether all samples can be held at once.
+    few: bool,
+    /// Where both grids have the same axes: for each sample along a row of the mask's box, the dose's columns.
+    pub(super) columns: Option<Columns>,
+}
+
+/// The dose's columns round each sample along a row of the mask's box.
+pub struct Columns {
+    /// `None` outside the dose grid.
+    cells: Vec<Option<Cell>>,
+    /// The columns that occur; the cells count from the first of them.
+    used: Range<usize>,
+}
+
+/// The dose of a sample, `None` outside the dose grid, and the volume it stands for, cm3.
+pub type Sample = (Option<f32>, f64);
+
+/// What a first look at some samples gives.
+#[derive(Clone, Copy)]
+pub struct Sums {
+    pub inside_cm3: f64,
+    pub outside_cm3: f64,
+    pub not_a_number_cm3: f64,
+    pub gy_cm3: f64,
+    pub min_gy: f32,
+    pub max_gy: f32,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self {
+            inside_cm3: 0.0,
+            outside_cm3: 0.0,
+            not_a_number_cm3: 0.0,
+            gy_cm3: 0.0,
+            min_gy: f32::INFINITY,
+            max_gy: f32::NEG_INFINITY,
+        }
+    }
+}
+
+impl Sums {
+    pub fn count(&mut self, gy: Option<f32>, cm3: f64) {
+        match gy {
+            None => self.outside_cm3 += cm3,
+            Some(gy) if !gy.is_finite() => self.not_a_number_cm3 += cm3,
+            Some(gy) => {
+                self.inside_cm3 += cm3;
+                self.gy_cm3 += f64::from(gy) * cm3;
+                self.min_gy = self.min_gy.min(gy);
+                self.max_gy = self.max_gy.max(gy);
+            }
+        }
+    }
+
+    pub fn add(&mut self, more: &Self) {
+        self.inside_cm3 += more.inside_cm3;
+        self.outside_cm3 += more.outside_cm3;
+        self.not_a_number_cm3 += more.not_a_number_cm3;
+        self.gy_cm3 += more.gy_cm3;
+        self.min_gy = self.min_gy.min(more.min_gy);
+        self.max_gy = self.max_gy.max(more.max_gy);
+    }
+}
+
+/// Whether two grids have their voxels in the same places (to a thousandth of a mm, as files round them).
+fn same_voxels(a: &Grid, b: &Grid) -> bool {
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
+    let places = || a.corners_mm().into_iter().zip(b.corners_mm());
+    let planes = || a.planes_mm().iter().zip(b.planes_mm());
+    a.size() == b.size()
+        && places().all(|(a, b)| near(a.distance(b), 0.0))
+        && planes().all(|(&a, &b)| near(a, b))
+}
+
+impl<'a> Source<'a> {
+    pub fn new(mask: &'a Mask, dose_gy: &'a Volume<f32>) -> Self {
+        let (from, to) = (mask.grid(), dose_gy.grid());
+        let covered = mask.coverage().iter().filter(|&&c| c > 0).count();
+        let enough = |&s: &usize| covered * s * s * s >= ENOUGH_SAMPLES;
+        let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
+        // Where both are the same voxels the dose is known at their centres: reading between them only blurs it, unless they are few.
+        let centres = same_voxels(from, to) && mask.volume_cm3() >= LARGE_CM3;
+        let mut source = Self {
+            mask,
+            sampler: Sampler::new(dose_gy),
+            origin: to.local_from_patient(from.origin_mm()),
+            axes: from.axes().map(|axis| to.local_direction(axis)),
+            edges_z_mm: from.edges_mm(2),
+            per_axis: if centres { 1 } else { sampled() },
+            centres,
+            few: false,
+            columns: None,
+        };
+        let planes = source.edges_z_mm.windows(2).map(|edges| source.across(edges[1] - edges[0]));
+        let in_a_voxel = source.per_axis * source.per_axis * planes.max().unwrap_or(1);
+        source.few = covered.saturating_mul(in_a_voxel) <= MOST_HELD;
+        source.columns = source.columns();
+        source
+    }
+
+    /// The columns of each sample along a row, where rows of the mask run along rows of the dose.
+    fn columns(&self) -> Option<Columns> {
+        let along = self.axes.iter().zip([DVec3::X, DVec3::Y, DVec3::Z]);
+        // Over the largest grids the ends of the rows then differ by less than a thousandth of a mm.
+        if along.into_iter().any(|(axis, own)| axis.distance(own) > 1e-6) {
+            return None;
+        }
+        let x_mm = |n: usize| self.origin.x + self.x_mm(n / self.per_axis, n % self.per_axis);
+        let count = self.mask.size()[0] * self.per_axis;
+        let mut cells: Vec<Option<Cell>> = (0..count).map(|n| self.sampler.columns_at(x_mm(n))).collect();
+        let first = cells.iter().flatten().map(|c| c.0).min().unwrap_or(0);
+        let end = cells.iter().flatten().map(|c| c.1 + 1).max().unwrap_or(first);
+        cells.iter_mut().flatten().for_each(|c| *c = (c.0 - first, c.1 - first, c.2));
+        Some(Columns { cells, used: first..end })
+    }
+
+    /// Place of sample `s` of the box's column `x` along the rows of the mask's grid, mm.
+    fn x_mm(&self, x: usize, s: usize) -> f64 {
+        let dx = self.mask.grid().spacing_xy_mm()[0];
+        ((self.mask.offset()[0] + x) as f64 - 0.5 + (s as f64 + 0.5) / self.per_axis as f64) * dx
+    }
+
+    /// Samples across a plane: of a thick one an odd number, so that its middle is read.
+    fn across(&self, thickness_mm: f64) -> usize {
+        let fine = (thickness_mm / MOST_APART_MM - 1e-6).ceil() as usize;
+        if !self.centres && fine > 1 { self.per_axis.max((fine | 1).min(MOST_ACROSS)) } else { self.per_axis }
+    }
+
+    /// Something of every plane of the mask's box: computed in parallel, returned in order.
+    pub fn planes<T: Send>(
+        &self,
+        control: &JobControl,
+        done_before: f32,
+        each: impl Fn(&Self, usize) -> T + Sync,
+    ) -> Result<Vec<T>, Cancelled> {
+        let count = self.mask.size()[2];
+        let done = AtomicUsize::new(0);
+        let one = |plane| {
+            control.check()?;
+            let answer = each(self, plane);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            control.report(done_before + 0.5 * done as f32 / count as f32);
+            Ok(answer)
+        };
+        (0..count).into_par_iter().map(one).collect()
+    }
+
+    /// Visits all samples of one plane of the mask's box: the dose, `None` outside its grid, and the volume it stands
+    /// for, cm3.
+    fn visit(&self, plane: usize, mut each: impl FnMut(Option<f32>, f64)) {
+        let [sx, sy, _] = self.mask.size();
+        let [_, j0, k0] = self.mask.offset();
+        let [dx, dy] = self.mask.grid().spacing_xy_mm();
+        let k = k0 + plane;
+        let (bottom, top) = (self.edges_z_mm[k], self.edges_z_mm[k + 1]);
+        let (n, across) = (self.per_axis, self.across(top - bottom));
+        let sample_cm3 = dx * dy * (top - bottom) / 1000.0 / (n * n * across) as f64;
+        let box_plane = &self.mask.coverage()[plane * sx * sy..(plane + 1) * sx * sy];
+        let (mut values, mut firsts, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        for (y, row) in box_plane.chunks_exact(sx).enumerate() {
+            if row.iter().all(|c| *c == 0) {
+                continue;
+            }
+            let covered = || row.iter().enumerate().filter(|(_, c)| **c > 0);
+            // One sample stands for all that is covered of its voxel; of several each has its own share.
+            if n > 1 {
+                firsts.clear();
+                shares.clear();
+                for (x, _) in covered().filter(|(_, c)| **c < 255) {
+                    firsts.push(shares.len());
+                    self.add_shares([x, y, plane], across, &mut shares);
+                }
+            }
+            for sub in 0..n * across {
+                let z_mm = bottom + (top - bottom) * part(sub / n, across);
+                let y_mm = ((j0 + y) as f64 - 0.5 + part(sub % n, n)) * dy;
+                let start = self.origin + self.axes[1] * y_mm + self.axes[2] * z_mm;
+                let there = self.columns.as_ref().is_some_and(|columns| {
+                    self.sampler.row_at(start.y, start.z, columns.used.clone(), &mut values)
+                });
+                // One sample a voxel, whose place along the row is known: the loop that large structures take.
+                if let (1, Some(columns)) = (n, &self.columns) {
+                    for (x, &coverage) in covered() {
+                        let gy = columns.cells[x].filter(|_| there).map(|c| between(&values, c));
+                        each(gy, f64::from(coverage) * (sample_cm3 / 255.0));
+                    }
+                    continue;
+                }
+                let mut parted = firsts.iter().map(|first| first + sub * n);
+                for (x, &coverage) in covered() {
+                    let by_sample = if n > 1 && coverage < 255 { parted.next() } else { None };
+                    for s in 0..n {
+                        let share = by_sample
+                            .map_or(f64::from(coverage) / 255.0, |first| f64::from(shares[first + s]));
+                        if share <= 0.0 {
+                            continue;
+                        }
+                        let gy = match &self.columns {
+                            Some(columns) => {
+                                columns.cells[x * n + s].filter(|_| there).map(|c| between(&values, c))
+                            }
+                            None => self.sampler.at_local(start + self.axes[0] * self.x_mm(x, s)),
+                        };
+                        each(gy, share * sample_cm3);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds how much of each sample of a voxel that is covered in part belongs to the structure: its surface in the voxel is taken
+    /// as the plane across the gradient of coverage that cuts off the part covered (Youngs 1982, "Time-dependent multi-material
+    /// flow with large fluid distortion"; there for fluids).
+    fn add_shares(&self, [x, y, z]: [usize; 3], across: usize, shares: &mut Vec<f32>) {
+        let (size, coverage, n) = (self.mask.size(), self.mask.coverage(), self.per_axis);
+        let at = |[x, y, z]: [usize; 3]| coverage[(z * size[1] + y) * size[0] + x];
+        // Per voxel, as the places of samples are: the voxel's sides cancel.
+        let mut gradient = [0.0_f32; 3];
+        for around in 0..27 {
+            let step = [around % 3, around / 3 % 3, around / 9];
+            let place: [usize; 3] = std::array::from_fn(|a| ([x, y, z][a] + step[a]).wrapping_sub(1));
+            if (0..3).any(|a| place[a] >= size[a]) {
+                continue;
+            }
+            let weight = step.map(|s| if s == 1 { 2.0 } else { 1.0 }).iter().product::<f32>();
+            let covered = weight * f32::from(at(place));
+            (0..3).for_each(|a| gradient[a] += covered * (step[a] as f32 - 1.0));
+        }
+        let depth = |i: usize| {
+            let [sx, sy, sz] = [part(i % n, n), part(i / n % n, n), part(i / (n * n), across)];
+            gradient[0] * sx as f32 + gradient[1] * sy as f32 + gradient[2] * sz as f32
+        };
+        let count = n * n * across;
+        let inside = f32::from(at([x, y, z])) / 255.0 * count as f32;
+        let first = shares.len();
+        shares.extend((0..count).map(depth));
+        let mut sorted = shares[first..].to_vec();
+        let last = (inside as usize).min(count - 1);
+        let (_, &mut surface, _) = sorted.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+        let deeper = sorted.iter().filter(|d| **d > surface).count() as f32;
+        let level = sorted.iter().filter(|d| **d == surface).count() as f32;
+        // Samples on the surface share what is left.
+        let left = (inside - deeper) / level;
+        for d in &mut shares[first..] {
+            *d = if *d > surface {
+                1.0
+            } else if *d < surface {
+                0.0
+            } else {
+                left
+            };
+        }
+    }
+
+    /// Whether the samples are few enough to be held.
+    pub fn is_few(&self) -> bool {
+        self.per_axis > 1 && self.few
+    }
+
+    /// The samples of a plane, as they are visited.
+    pub fn samples(&self, plane: usize) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        self.visit(plane, |gy, cm3| samples.push((gy, cm3)));
+        samples
+    }
+
+    pub fn sums(&self, plane: usize) -> Sums {
+        let mut sums = Sums::default();
+        self.visit(plane, |gy, cm3| sums.count(gy, cm3));
+        sums
+    }
+
+    pub fn bins(&self, plane: usize, min_gy: f64, max_gy: f64) -> Bins {
+        let mut bins = Bins::new(min_gy, max_gy);
+        self.visit(plane, |gy, cm3| bins.count(gy, cm3));
+        bins
+    }
+}
+
+/// Place of sample `s` of `n` along a side of a voxel, as a share of it.
+fn part(s: usize, n: usize) -> f64 {
+    (s as f64 + 0.5) / n as f64
+}
+
+/// The value between two columns; a neighbour of weight nothing does not count, even if it is no number.
+fn between(values: &[f32], (a, b, t): Cell) -> f32 {
+    let low = values[a];
+    if t == 0.0 { low } else { low + (values[b] - low) * t as f32 }
+}

@@ -1,0 +1,132 @@
+//! Metrics of doses whose DVH is a closed form, and their words.
+
+use super::*;
+use crate::engine::JobControl;
+use crate::geometry::{Grid, Mask, Volume};
+use glam::DVec3;
+use std::sync::Arc;
+
+/// A cube of 10 x 2 x 2 cm with a dose of 1 Gy a cm along x, from 0 to 10 Gy, in a grid of that size:
+/// D(v %) = 10 - v / 10, V(x Gy) = 100 - 10 x.
+pub fn ramp() -> Dvh {
+    let size = 100;
+    let grid = Arc::new(Grid::axis_aligned(DVec3::splat(0.5), DVec3::ONE, [size, 20, 20]).unwrap());
+    let data = (0..grid.len()).map(|n| (n % size) as f32 * 0.1 + 0.05).collect();
+    let square = [[0.0, 0.0], [100.0, 0.0], [100.0, 20.0], [0.0, 20.0]];
+    let contours: Vec<Vec<DVec3>> =
+        (0..20).map(|k| square.map(|[x, y]| DVec3::new(x, y, f64::from(k) + 0.5)).to_vec()).collect();
+    let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+    let mask = Mask::from_contours(&grid, &contours, &|_| true).unwrap();
+    Dvh::new(&mask, &Volume::new(grid, data), &JobControl::new()).unwrap()
+}
+
+fn metric(word: &str) -> Metric {
+    word.parse().unwrap_or_else(|e| panic!("{word}: {e}"))
+}
+
+#[test]
+fn metrics_of_a_ramp_are_those_of_its_closed_form() {
+    let dvh = ramp();
+    for (word, want, within) in [
+        ("Dmax", 9.95, 0.051),
+        ("mean", 5.0, 0.001),
+        ("Dmin", 0.05, 0.051),
+        ("D95%", 0.5, 0.11),
+        ("D2", 9.8, 0.11),
+        ("D4cc", 9.0, 0.11),
+        ("V3Gy", 70.0, 1.1),
+        ("V3Gy[cc]", 28.0, 0.5),
+        ("V50%", 60.0, 1.1),
+        ("Dmean[%]", 62.5, 0.1),
+        ("HI", (9.8 - 0.2) / 5.0, 0.03),
+        // The mean of x^a over 0 to 10 is 10^a / (a + 1).
+        ("gEUD(a=1)", 5.0, 0.001),
+        ("gEUD(a=8)", 10.0 / 9.0_f64.powf(0.125), 0.01),
+        ("gEUD(a=0.5)", 10.0 / 2.25, 0.01),
+        // The mean of ln x is ln 10 - 1.
+        ("gEUD(a=0)", 10.0 / std::f64::consts::E, 0.05),
+        // What gets 8 Gy is a fifth of the structure, and lies in it whole: 0.2^2 / (1 x 0.2).
+        ("CI", 0.2, 0.011),
+    ] {
+        let got = metric(word).value(&dvh, Some(8.0)).unwrap();
+        assert!((got - want).abs() < within, "{word}: {got}, not {want}");
+    }
+}
+
+#[test]
+fn what_cannot_be_said_has_a_reason_and_no_number() {
+    let dvh = ramp();
+    for word in ["V95%", "CI", "D95%[%]", "Dmean[%]"] {
+        assert_eq!(metric(word).value(&dvh, None), Err(NoValue::NoHundred), "{word}");
+        assert_eq!(metric(word).value(&dvh, Some(0.0)), Err(NoValue::NoHundred), "{word}");
+    }
+    let smaller = metric("D41cc").value(&dvh, None).unwrap_err().to_string();
+    assert!(smaller.contains("40.000 cm3") && smaller.contains("41 cm3"), "{smaller}");
+    assert!(matches!(metric("CI").value(&dvh, Some(11.0)), Err(NoValue::Undefined(_))));
+}
+
+#[test]
+fn words_are_read_in_any_case_with_spaces_and_written_in_one_way() {
+    for (word, want) in [
+        ("d95%", "D95%"),
+        (" D 95 % ", "D95%"),
+        ("D95", "D95%"),
+        ("d0.03CC", "D0.03cc"),
+        ("D2 cm3", "D2cc"),
+        ("D2cm³[Gy]", "D2cc"),
+        ("D95%[%]", "D95%[%]"),
+        ("v20gy", "V20Gy"),
+        ("V20Gy[%]", "V20Gy"),
+        ("V20Gy [cm3]", "V20Gy[cc]"),
+        ("V95.5%", "V95.5%"),
+        ("MEAN", "Dmean"),
+        ("ci", "CI"),
+        ("CI(Paddick)", "CI"),
+        ("hi", "HI"),
+        ("geud(A = 8)", "gEUD(a=8)"),
+        ("gEUD(-10)", "gEUD(a=-10)"),
+        ("gEUD0.5", "gEUD(a=0.5)"),
+    ] {
+        assert_eq!(metric(word).to_string(), want);
+        assert_eq!(metric(want), metric(word));
+    }
+}
+
+#[test]
+fn words_that_name_no_metric_are_refused_with_what_is_wrong() {
+    for (word, says) in [
+        ("", "D#cc"),
+        ("D", "gEUD(a=#)"),
+        ("V20", "V#Gy"),
+        ("Dx%", "is no metric"),
+        ("Dinf%", "is no metric"),
+        ("DnanGy", "is no metric"),
+        ("é", "is no metric"),
+        ("D0,03cc", "decimal comma"),
+        ("gEUD(a=0,5)", "decimal comma"),
+        ("D101%", "from 0 to 100"),
+        ("D-1%", "from 0 to 100"),
+        ("gEUD(a=101)", "from -100 to 100"),
+        ("V20Gy[Gy]", "% or cc"),
+        ("D95%[cc]", "Gy or %"),
+        ("Dmax[", "is no metric"),
+    ] {
+        let why = word.parse::<Metric>().unwrap_err().to_string();
+        assert!(why.contains(says), "{word}: {why}");
+    }
+}
+
+/// Every kind reads what it writes; a session keeps the words.
+#[test]
+fn every_kind_is_read_back_as_it_is_written() {
+    for kind in &KINDS {
+        let word = kind.form.replace('#', "7");
+        assert_eq!(metric(&word).to_string(), word);
+        assert!(!metric(&word).means().is_empty());
+        for also in kind.also {
+            assert_eq!(metric(&also.replace('#', "7")).to_string(), word, "{also}");
+        }
+        let kept = serde_json::to_string(&metric(&word)).unwrap();
+        assert_eq!(serde_json::from_str::<Metric>(&kept).unwrap(), metric(&word));
+    }
+}

@@ -1,0 +1,300 @@
+//! `beamsight dvh`: metrics and curves of the structures of a case in a dose.
+
+use super::outputs::{OutputArgs, Outputs};
+use super::plan_args::PlanArgs;
+use super::words::{self, CaseArgs};
+use super::{Answer, Failure, doses};
+use crate::analysis::{Dvh, DvhError, Engine, Metric, dvh_csv, dvhs_of};
+use crate::case::{Case, Dose, Structure};
+use crate::engine::{DeviceChoice, JobControl};
+use crate::files::replace_file;
+use crate::results::patient_grid;
+use anyhow::{Context as _, anyhow};
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Metrics: Dmin, Dmean, Dmax; D95% and D0.03cc, the dose that the hottest 95 % or 0.03 cm3 get at least, Gy; V20Gy and \
+V95%, the volume that gets 20 Gy or 95 % of the prescription, in percent of the structure; CI, the conformity index of Paddick (2000); HI, \
+the homogeneity index (D2% - D98%) / D50% of ICRU 83; gEUD(a=8), the generalised equivalent uniform dose of Niemierko (1999), Gy. A \
+volume in cm3 is V20Gy[cc], a dose in percent of the prescription D95%[%]. What cannot be said is null, with the reason in a remark. \
+Percent are of the volume that lies inside the dose grid; how much does not is told.\n\n\
+Examples:\n  \
+beamsight dvh demo:thorax --dose plan --grid 5 --quality fast\n  \
+beamsight dvh ~/ct/patient-7 --dose RD.1.dcm --structure PTV --metrics D95%,D0.03cc,CI --json\n  \
+beamsight dvh demo:tg119 --dose dose.mha --prescription 50 --metrics V95%,HI --out dvh.csv"
+)]
+pub struct Args {
+    #[command(flatten)]
+    case: CaseArgs,
+
+    /// The dose: an RTDOSE file, a .mha in Gy, or `plan`: that of the case's plan is computed
+    #[arg(long, value_name = "FILE|plan")]
+    dose: PathBuf,
+
+    /// Only this structure; may be given several times; left out: all
+    #[arg(long, value_name = "NAME")]
+    structure: Vec<String>,
+
+    /// Metrics with commas between [default: D98%,D95%,D50%,D2%,Dmean,Dmin,Dmax]
+    #[arg(long, value_name = "LIST", value_parser = metrics)]
+    metrics: Option<Asked>,
+
+    /// The 100 % dose, Gy; left out: what the plan prescribes
+    #[arg(long, value_name = "GY", value_parser = words::positive)]
+    prescription: Option<f64>,
+
+    /// Take a dose of a patient with another ID, too
+    #[arg(long)]
+    any_patient: bool,
+
+    #[command(flatten)]
+    plan: PlanArgs,
+
+    /// File to write: .csv the curves, .json the metrics
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Metrics with the words they were asked for by.
+#[derive(Clone, Debug)]
+struct Asked(Vec<(String, Metric)>);
+
+fn metrics(list: &str) -> Result<Asked, String> {
+    let words = || list.split(',').map(str::trim);
+    // No metric begins with a digit: it is what a decimal comma has cut off.
+    if let Some(rest) = words().skip(1).find(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err(format!(
+            "',{rest}' follows a decimal comma; numbers of metrics have a point, like D0.03cc, and commas stand between metrics"
+        ));
+    }
+    let metric = |word: &str| Ok((word.to_owned(), word.parse::<Metric>().map_err(|e| e.to_string())?));
+    words().map(metric).collect::<Result<_, String>>().map(Asked)
+}
+
+/// A structure with its DVH and what is told of it.
+struct Told<'a> {
+    structure: &'a Structure,
+    dvh: Result<Dvh, DvhError>,
+    /// In the order asked for.
+    values: Vec<Option<f64>>,
+    remarks: Vec<String>,
+}
+
+/// # Errors
+/// Words that contradict each other and structures that the case does not have; doses that cannot be read or computed; files
+/// that cannot be written.
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+    let ending = args.out.as_deref().map(|out| words::ending(out, &["csv", "json"])).transpose()?;
+    let computes = args.dose.as_os_str() == "plan";
+    if let Some(option) = args.plan.of_computing().filter(|_| !computes) {
+        return Err(Failure::Words(format!(
+            "{option} says how --dose plan is computed; leave it out with a file"
+        )));
+    }
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", &args.out);
+    outputs.reads_case(&args.case.case);
+    outputs.reads("--dose", (!computes).then_some(&args.dose));
+    args.plan.reads(&mut outputs);
+    outputs.check()?;
+    device.resolve()?;
+    args.plan.check()?;
+    let file = if computes { None } else { Some(doses::read(&args.dose)?) };
+    let case = args.case.open()?;
+    let structures = structures(args, &case)?;
+    let mut remarks = Vec::new();
+    let (dose, prescription) = match file {
+        Some((dose, patient)) => {
+            let name = format!("'{}'", args.dose.display());
+            doses::check_patient(args.any_patient, [&name, "the case"], [&patient, &case.patient])?;
+            doses::check_frame(&case.structures, &dose, &name)?;
+            (dose, args.plan.prescription_gy(&case)?)
+        }
+        None => {
+            let plan = args.plan.plan(&case)?;
+            let result = args.plan.compute(&case, plan, Engine::Cccs, device)?;
+            remarks.extend(result.remarks);
+            (result.dose, result.plan.prescription_gy.ok_or("the plan does not say what is prescribed"))
+        }
+    };
+    let prescription = args.prescription.map_or(prescription, Ok);
+    let grid = match patient_grid(&case) {
+        Some((grid, _)) => grid,
+        None => {
+            remarks.push(
+                "the case has no images: of the structures only what lies in the dose grid counts".to_owned(),
+            );
+            Arc::clone(dose.gy.grid())
+        }
+    };
+    let asked = args.metrics.clone().unwrap_or_else(|| {
+        Asked(Metric::USUAL.into_iter().map(|metric| (metric.to_string(), metric)).collect())
+    });
+    let dvhs = dvhs_of(structures, &grid, &dose, &JobControl::new())?;
+    let told: Vec<Told<'_>> =
+        dvhs.into_iter().map(|(structure, dvh)| tell_of(structure, dvh, &asked, prescription)).collect();
+    let json = json!({
+        "case": case.source,
+        "dose": dose.label,
+        "status": dose.status,
+        "caveats": dose.caveats,
+        "prescription_gy": prescription.ok(),
+        "units": asked.0.iter().map(|(word, m)| (word.clone(), m.unit().symbol().into())).collect::<Map<_, _>>(),
+        "structures": told.iter().map(|told| told.json(&asked)).collect::<Vec<_>>(),
+        "remarks": remarks,
+        "out": args.out,
+    });
+    let mut text = table(&dose, prescription.ok(), &asked, &told);
+    remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
+    if told.iter().all(|told| told.dvh.is_err()) {
+        return Err(Failure::Checks(Answer {
+            json,
+            text: text + "error: no structure has a DVH in this dose\n",
+        }));
+    }
+    if let (Some(out), Some(ending)) = (&args.out, ending) {
+        let content = if ending == "csv" { curves(&dose, &told) } else { format!("{json:#}\n") };
+        outputs.write(|| {
+            replace_file(out, |file| file.write_all(content.as_bytes()))
+                .with_context(|| format!("cannot write {}", out.display()))
+        })?;
+        let _ = writeln!(text, "written to {} ({})", out.display(), dose.worth());
+    }
+    Ok(Answer { json, text })
+}
+
+/// The structures asked for, else all that are drawn.
+fn structures<'a>(args: &Args, case: &'a Case) -> Result<Vec<&'a Structure>, Failure> {
+    let set = &case.structures;
+    let drawn = || set.structures.iter().filter(|s| !s.contours.is_empty());
+    if drawn().next().is_none() {
+        return Err(anyhow!(
+            "{} has no structure with contours; add the folder with its RTSTRUCT",
+            case.source
+        )
+        .into());
+    }
+    if args.structure.is_empty() {
+        return Ok(drawn().collect());
+    }
+    let mut named: Vec<&Structure> = Vec::new();
+    for name in &args.structure {
+        let structure = set.by_name(name).ok_or_else(|| {
+            let names: Vec<&str> = drawn().map(|s| s.name.as_str()).collect();
+            Failure::Words(format!("{} has no structure '{name}'; it has {}", case.source, names.join(", ")))
+        })?;
+        if !named.iter().any(|known| known.number == structure.number) {
+            named.push(structure);
+        }
+    }
+    Ok(named)
+}
+
+/// The metrics of a structure; of what has no value, the reason.
+fn tell_of<'a>(
+    structure: &'a Structure,
+    dvh: Result<Dvh, DvhError>,
+    asked: &Asked,
+    prescription: Result<f64, &str>,
+) -> Told<'a> {
+    let mut remarks = match &dvh {
+        Ok(dvh) => dvh.remarks(),
+        Err(why) => vec![why.to_string()],
+    };
+    let mut value =
+        |(word, metric): &(String, Metric)| match metric.value(dvh.as_ref().ok()?, prescription.ok()) {
+            Ok(value) => Some(value),
+            Err(crate::analysis::NoValue::NoHundred) => {
+                let why = prescription.err().unwrap_or("there is no prescription");
+                remarks.push(format!("{word}: {why}; give it with --prescription GY"));
+                None
+            }
+            Err(why) => {
+                remarks.push(format!("{word}: {why}"));
+                None
+            }
+        };
+    let values = asked.0.iter().map(&mut value).collect();
+    Told { structure, dvh, values, remarks }
+}
+
+impl Told<'_> {
+    fn json(&self, asked: &Asked) -> Value {
+        let metrics: Map<String, Value> =
+            asked.0.iter().zip(&self.values).map(|((word, _), value)| (word.clone(), json!(value))).collect();
+        let dvh = self.dvh.as_ref().ok();
+        json!({
+            "name": self.structure.name,
+            "volume_cm3": dvh.map(Dvh::volume_cm3),
+            "outside_percent": dvh.map(Dvh::outside_percent)
+                .or((self.dvh == Err(DvhError::Outside)).then_some(100.0)),
+            "metrics": metrics,
+            "remarks": self.remarks,
+        })
+    }
+}
+
+/// The metrics for people, a row a structure.
+fn table(dose: &Dose, prescription_gy: Option<f64>, asked: &Asked, told: &[Told<'_>]) -> String {
+    let hundred = prescription_gy.map_or(String::new(), |gy| format!(", 100 % is {gy:.2} Gy"));
+    let mut text = format!("{} ({}){hundred}\n", dose.label, dose.worth());
+    let mut rows = vec![vec!["structure".to_owned(), "cm3".to_owned()]];
+    let head = |(word, metric): &(String, Metric)| {
+        format!("{word} {}", metric.unit().symbol()).trim_end().to_owned()
+    };
+    rows[0].extend(asked.0.iter().map(head));
+    for told in told {
+        let dash = || "-".to_owned();
+        let cm3 = told.dvh.as_ref().map_or(dash(), |dvh| format!("{:.2}", dvh.volume_cm3()));
+        let mut row = vec![told.structure.name.clone(), cm3];
+        row.extend(told.values.iter().map(|value| value.map_or(dash(), |v| format!("{v:.3}"))));
+        rows.push(row);
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    for row in &rows {
+        let _ = write!(text, "  {:<width$}", row[0], width = widths[0]);
+        row.iter().zip(&widths).skip(1).for_each(|(cell, width)| _ = write!(text, "  {cell:>width$}"));
+        text.push('\n');
+    }
+    for told in told {
+        told.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {}: {remark}", told.structure.name));
+    }
+    text
+}
+
+/// The curves of those that have one.
+fn curves(dose: &Dose, told: &[Told<'_>]) -> String {
+    let with = told.iter().filter_map(|told| Some((told.structure.name.as_str(), told.dvh.as_ref().ok()?)));
+    dvh_csv(&dose.worth(), &with.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_metrics() {
+        let words = |list: &str| {
+            metrics(list).map(|asked| asked.0.into_iter().map(|(word, _)| word).collect::<Vec<_>>())
+        };
+        assert_eq!(words("d95 %, V20Gy[cc]").unwrap(), ["d95 %", "V20Gy[cc]"]);
+        for (list, says) in [
+            ("D0,03cc", "decimal comma"),
+            ("Dmean,gEUD(a=0,5)", "decimal comma"),
+            ("Dmean,", "'' is no metric"),
+            ("D95%;Dmean", "is no metric"),
+        ] {
+            let why = words(list).unwrap_err();
+            assert!(why.contains(says), "{list}: {why}");
+        }
+    }
+}

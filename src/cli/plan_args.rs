@@ -1,0 +1,176 @@
+//! The plan of a case, and how its dose is computed: words that the verbs share that compute one.
+
+use super::outputs::Outputs;
+use super::words;
+use crate::analysis::{BodyWord, DEFAULT_GRID_MM, Engine};
+use crate::case::{Case, Plan};
+use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::{DeviceChoice, JobControl};
+use crate::files::plan_toml;
+use crate::geometry::PatientPosition;
+use crate::physics::HuTable;
+use crate::results::{PlanJob, PlanResult, compute_plan};
+use anyhow::anyhow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+pub struct PlanArgs {
+    /// Plan file (.toml); left out: the case's own first plan
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+
+    /// Spacing of the dose grid, mm [default: 2.5]
+    #[arg(long, value_name = "MM", value_parser = words::grid)]
+    grid: Option<f64>,
+
+    /// Directions of the kernels: full 384, standard 128, fast 48 [default: full]
+    #[arg(long, value_name = "QUALITY", value_parser = quality)]
+    quality: Option<Quality>,
+
+    /// Dose to the medium that is there, or to water [default: medium]
+    #[arg(long, value_name = "WHAT", value_parser = dose_to)]
+    dose_to: Option<DoseTo>,
+
+    /// Machine for all beams: a shipped name or a file; left out: what the plan names
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
+
+    /// HU to density: the name of a shipped table or a file [default: matrad-default]
+    #[arg(long, value_name = "TABLE")]
+    hu_table: Option<String>,
+
+    /// Outside of it nothing counts: auto (found in the CT), none (everything counts) or the name of a structure; left
+    /// out: the body that is drawn, else auto
+    #[arg(long, value_name = "BODY")]
+    body: Option<BodyWord>,
+}
+
+fn quality(word: &str) -> Result<Quality, String> {
+    Quality::NAMED
+        .into_iter()
+        .find(|q| q.word() == word)
+        .ok_or_else(|| "it is full, standard or fast".to_owned())
+}
+
+fn dose_to(word: &str) -> Result<DoseTo, String> {
+    match word {
+        "medium" => Ok(DoseTo::Medium),
+        "water" => Ok(DoseTo::Water),
+        _ => Err("it is medium or water".to_owned()),
+    }
+}
+
+impl PlanArgs {
+    pub fn grid_mm(&self) -> f64 {
+        self.grid.unwrap_or(DEFAULT_GRID_MM)
+    }
+
+    pub fn quality(&self) -> Quality {
+        self.quality.unwrap_or_default()
+    }
+
+    pub fn dose_to(&self) -> DoseTo {
+        self.dose_to.unwrap_or(DoseTo::Medium)
+    }
+
+    fn hu_table(&self) -> &str {
+        self.hu_table.as_deref().unwrap_or(HuTable::DEFAULT)
+    }
+
+    /// The first option given that only a dose to be computed has.
+    pub fn of_computing(&self) -> Option<&'static str> {
+        let given = [
+            (self.grid.is_some(), "--grid"),
+            (self.quality.is_some(), "--quality"),
+            (self.dose_to.is_some(), "--dose-to"),
+            (self.machine.is_some(), "--machine"),
+            (self.hu_table.is_some(), "--hu-table"),
+            (self.body.is_some(), "--body"),
+        ];
+        given.into_iter().find_map(|(is, option)| is.then_some(option))
+    }
+
+    /// Names the files that are read.
+    pub fn reads(&self, outputs: &mut Outputs) {
+        outputs.reads("the plan", &self.plan);
+        outputs.reads_word("the HU table", self.hu_table());
+        outputs.reads_word("the machine", self.machine.as_deref().unwrap_or_default());
+    }
+
+    /// A plan that cannot be read is said before a large CT is.
+    ///
+    /// # Errors
+    /// What its reader says.
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.plan
+            .as_ref()
+            .map_or(Ok(()), |path| Ok(plan_toml::read(path, PatientPosition::default()).map(|_| ())?))
+    }
+
+    /// The plan of a file, else the case's first.
+    ///
+    /// # Errors
+    /// A case without any; what the reader says.
+    pub fn plan(&self, case: &Case) -> anyhow::Result<Plan> {
+        let ct = words::ct_of(case)?;
+        let mut plan = match &self.plan {
+            Some(path) => plan_toml::read(path, ct.position)?,
+            None => case.plans.first().map(|p| (**p).clone()).ok_or_else(|| {
+                anyhow!("{}; give one with --plan FILE (assets/plans/README.md)", case.no_plan())
+            })?,
+        };
+        if let Some(machine) = &self.machine {
+            plan.machine.clone_from(machine);
+            plan.beams.iter_mut().for_each(|b| b.machine = None);
+        }
+        Ok(plan)
+    }
+
+    /// The dose prescribed by the plan of a file, else by the plans of the case where they agree, and why there is none.
+    ///
+    /// # Errors
+    /// What the reader of the file says.
+    pub fn prescription_gy(&self, case: &Case) -> anyhow::Result<Result<f64, &'static str>> {
+        let mut prescribed: Vec<f64> = match &self.plan {
+            Some(path) => {
+                plan_toml::read(path, PatientPosition::default())?.prescription_gy.into_iter().collect()
+            }
+            None => case.plans.iter().filter_map(|plan| plan.prescription_gy).collect(),
+        };
+        prescribed.dedup();
+        Ok(match prescribed[..] {
+            [gy] => Ok(gy),
+            [] => Err("no plan says what is prescribed"),
+            _ => Err("the plans of the case prescribe different doses"),
+        })
+    }
+
+    /// Computes a plan of a case.
+    ///
+    /// # Errors
+    /// [`crate::results::Failure`]; a body that the case does not have.
+    pub fn compute(
+        &self,
+        case: &Case,
+        plan: Plan,
+        engine: Engine,
+        device: DeviceChoice,
+    ) -> anyhow::Result<PlanResult> {
+        let body =
+            self.body.as_ref().map(|word| word.choice(&case.structures)).transpose()?.unwrap_or_default();
+        let job = PlanJob {
+            ct: words::ct_of(case)?,
+            structures: Arc::clone(&case.structures),
+            plan,
+            body,
+            hu_table: self.hu_table().to_owned(),
+            grid_mm: self.grid_mm(),
+            quality: self.quality(),
+            dose_to: self.dose_to(),
+            device,
+            engine,
+        };
+        Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
+    }
+}
