@@ -1,4 +1,4 @@
-//! Where a job runs: what was asked for, and what that is on this machine.
+//! The device of a job: the user's choice, and what it is on this machine.
 
 use super::cache::cache;
 use super::cuda::{self, CudaError};

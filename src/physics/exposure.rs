@@ -10,7 +10,7 @@ pub struct Exposure<'a> {
     pub couch_deg: f64,
     /// Part of the beam's monitor units; the shares of a beam sum to 1.
     pub share: f64,
-    /// What the collimators do meanwhile.
+    /// Motion of the collimators during it.
     pub segments: Vec<Segment<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! Finding cards, opening them, and one job's hold on one.
+//! Cards of this machine, opening them, and a job's lock on one.
 
 use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
@@ -269,7 +269,7 @@ impl CardLock<'_> {
         &self.device.context
     }
 
-    /// Where downloads land first; put it back when done.
+    /// The staging buffer; put it back when done.
     pub(super) fn staging(&mut self) -> &mut super::staging::Staging {
         &mut self.state.staging
     }
@@ -279,8 +279,8 @@ impl CardLock<'_> {
         &mut self.state.layouts
     }
 
-    /// Memory for so many values, which hold anything. Where the card is full, what was kept longest without use makes
-    /// way.
+    /// Memory for so many values, which hold anything. Where the card is full, the least recently used is
+    /// evicted.
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`] when that does not help.

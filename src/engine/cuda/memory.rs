@@ -1,4 +1,4 @@
-//! Device memory: blocks that are used again, and what is kept on the card from job to job.
+//! Device memory: a pool of blocks, and the card's cache from job to job.
 
 use super::error::CudaError;
 use crate::geometry::VolumeId;
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn free_blocks_make_way_for_another_size() {
+    fn free_blocks_are_given_back_for_another_size() {
         let card = Card::new(10_240);
         let pool = Pool::new(Box::new(card.clone()));
         drop(pool.block(6000).unwrap().expect("there is room"));

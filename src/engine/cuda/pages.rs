@@ -1,4 +1,4 @@
-//! Host memory whose pages the system has found before they are written.
+//! Host memory with pre-faulted pages: page faults at the first write take several times as long as the copy from the card.
 
 use bytemuck::Pod;
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! The voxels that samples are taken from, laid out for them.
+//! Voxels laid out for trilinear samples.
 
 use crate::engine::cache::{Weighed, cache};
 use crate::engine::jobs::drr::Rays;
@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The box of voxels that hold anything, with a voxel of nothing around where there is one: whoever looks beyond it and is
-/// led back to its edge finds the same as in the whole volume.
+/// The box of voxels that are not 0, with an empty voxel around where there is one: samples clamped to its edge are those of the
+/// whole volume.
 pub(super) struct Block<'a> {
     pub low: [usize; 3],
     pub size: [usize; 3],
@@ -105,7 +105,7 @@ impl Weighed for Pairs {
 }
 
 impl Pairs {
-    /// The pairs of a box of a volume: those kept, or new ones where it is `worth` it.
+    /// The pairs of a box of a volume: cached, or new where it is `worth` it.
     fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], worth: bool) -> Option<Arc<Self>> {
         let key = (volume.id(), [0, 1, 2].map(|a| part[a].start));
         match cache().find(&key) {

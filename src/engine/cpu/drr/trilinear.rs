@@ -1,5 +1,4 @@
-//! Equal steps through the trilinear attenuation, eight samples at a time; where a cell of occupancy is empty none is
-//! looked at.
+//! Equal steps through the trilinear attenuation, eight samples at a time; samples of empty cells are skipped.
 
 use super::block::{Block, Neighbours, Pairs, Voxels, WHOLE};
 use crate::engine::jobs::drr::content::{CELL, TOGETHER};

@@ -1,4 +1,4 @@
-//! What a voxel sends along a line, by the angle between the line and the voxel's own ray.
+//! Kernel coefficients of a direction, by its angle to the voxel's own ray.
 
 use crate::engine::jobs::cccs::directions::Direction;
 use crate::physics::kernel::KernelClass;
@@ -19,15 +19,15 @@ pub const TILTS: usize = 17;
 pub const PRIMARY: std::ops::Range<usize> = terms_of(KernelClass::Primary);
 pub const SCATTER: std::ops::Range<usize> = terms_of(KernelClass::Scatter);
 
-/// What a channel sends along a line at one angle, per sr.
+/// Kernel coefficients at one angle, per sr.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Coefficients {
     /// `sum A_k` of every channel.
     pub sums: [f32; CHANNELS],
-    /// `A_k / a_k` of the primary's terms: near and deep channel.
+    /// `A_k / a_k` of the primary's terms: shallow and deep channel.
     pub primary: [[f32; 2]; PRIMARY.end - PRIMARY.start],
-    /// `A_k / a_k` of the scatter's terms: near and deep channel.
+    /// `A_k / a_k` of the scatter's terms: shallow and deep channel.
     pub scatter: [[f32; 2]; SCATTER.end - SCATTER.start],
 }
 
@@ -128,9 +128,9 @@ impl TiltNorm {
             let ray = DVec3::new(tangent(n % TILTS), tangent(n / TILTS), 1.0).normalize();
             let mut sums = [0.0; CHANNELS];
             for d in directions {
-                let sent = table.sums_at(place_of(d.axis.dot(ray) as f32));
-                for (sum, sent) in sums.iter_mut().zip(sent) {
-                    *sum += d.solid_angle_sr * f64::from(sent);
+                let coefficients = table.sums_at(place_of(d.axis.dot(ray) as f32));
+                for (sum, coefficients) in sums.iter_mut().zip(coefficients) {
+                    *sum += d.solid_angle_sr * f64::from(coefficients);
                 }
             }
             sums.map(|s| (1.0 / s) as f32)

@@ -1,4 +1,4 @@
-//! Digitally reconstructed radiographs: what is asked of the job and what it answers.
+//! Digitally reconstructed radiographs: request and answer.
 //!
 //! A pixel is the line integral of the attenuation along the ray from the source to the pixel's centre, no further:
 //! what lies behind the source or beyond the image does not count (Tornai 2012, section II.B).

@@ -1,4 +1,4 @@
-//! The frame that samples are taken in: voxels.
+//! The frame of the samples: voxels.
 
 use super::Image;
 use crate::geometry::Grid;
