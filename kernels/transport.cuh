@@ -79,7 +79,7 @@ __device__ inline void deposit_at(int* deposit, int deposited)
 #endif
 }
 
-// First of the fast terms, which decay within millimetres behind the TERMA.
+// First of the fast terms, which decay within a centimetre of water.
 constexpr int FAST_FIRST = 5;
 
 // Radiant energy of a line by term, over the term's decay constant, and its sum.

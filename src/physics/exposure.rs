@@ -19,7 +19,7 @@ pub struct Exposure<'a> {
 pub struct Segment<'a> {
     pub from: &'a ControlPoint,
     pub to: &'a ControlPoint,
-    /// Where on the way from `from` to `to` the span begins and ends, 0 to 1.
+    /// Fractions from `from` to `to` at which the span begins and ends.
     pub span: [f64; 2],
     /// Part of the exposure's monitor units; the weights of an exposure sum to 1.
     pub weight: f64,

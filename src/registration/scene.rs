@@ -28,7 +28,7 @@ struct LevelView {
     similarity: Similarity,
 }
 
-/// How coarse a level is, and what is looked at.
+/// Coarseness of a level, and its pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coarseness {
     /// Sides of voxels, and of pixels at the pose centre's depth, mm.

@@ -35,7 +35,7 @@ pub fn register(
 /// Sides of voxels and pixels, level by level, mm; a CT's own where they are longer.
 pub const SIDES_MM: [f64; 3] = [8.0, 4.0, 2.0];
 
-/// Pixels of a view looked at, at most and at least.
+/// Pixels of a view compared, at most and at least.
 const MOST_PIXELS: usize = 10_000;
 const LEAST_PIXELS: usize = 256;
 

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 /// Pixels that a thread takes at a time.
 const CHUNK: usize = 256;
-/// Samples looked at together.
+/// Samples computed together.
 const LANES: usize = 8;
 
 /// Line integrals (no unit) with their derivatives by each number of the pose (1/mm, 1/degree), one a pixel.

@@ -296,7 +296,7 @@ impl CardLock<'_> {
         }
     }
 
-    /// Gives back blocks that nobody uses and what was kept longest without use; false where there is no such.
+    /// Gives free blocks back and evicts the least recently used item; false where there is none.
     pub(super) fn make_room(&mut self) -> bool {
         let evicted = self.state.kept.evict();
         self.device.pool.give_back();

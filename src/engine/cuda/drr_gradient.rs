@@ -80,7 +80,7 @@ enum OnCard {
     Similarity(Similarity),
 }
 
-/// What a correlation looks at.
+/// Features of a correlation on the card.
 struct Correlation {
     features: Buffer<CardFeature>,
     groups: Buffer<[u32; 2]>,
@@ -89,7 +89,7 @@ struct Correlation {
 }
 
 impl Work {
-    /// Brings a level and the rays of `views` (with the pixels looked at, `row * columns + column`) to a card; with what
+    /// Uploads a level and the rays of `views` (with their pixels, `row * columns + column`) to a card; with what
     /// their DRRs are compared with.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
     let mut rows = Vec::with_capacity(cases.len());
     for case in &cases {
         control.check()?;
-        // The CPU is the reference: it is only looked at for its repeating itself, once.
+        // The CPU is compared with itself once, for equal bits.
         if matches!(device, Compute::Cuda(_)) || rows.is_empty() {
             rows.push(compare(case, Traversal::Lattice, device, control)?);
         }

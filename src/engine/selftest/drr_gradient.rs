@@ -39,7 +39,7 @@ fn call(why: &dyn std::error::Error) -> CudaError {
 
 struct Case {
     level: Arc<Level>,
-    /// With the pixels looked at.
+    /// With their pixels.
     views: Vec<(Projection, Vec<u32>)>,
     centre_mm: DVec3,
     poses: Vec<Pose>,

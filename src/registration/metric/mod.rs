@@ -1,6 +1,6 @@
 //! Similarity of an X-ray and a DRR: greater is more alike.
 //!
-//! A metric looks at some pixels of one view. [`Similarity`] is its X-ray's side, made once; then every DRR is a list of
+//! A metric compares some pixels of one view. [`Similarity`] is its X-ray's side, made once; then every DRR is a list of
 //! values at those pixels. The correlations ([`Metric::has_gradient`]) also give their gradient by pose.
 
 mod correlation;
@@ -127,7 +127,7 @@ pub struct Picture<'a> {
     pub mask: &'a [bool],
 }
 
-/// How many of the pixels are looked at.
+/// Share of the pixels compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Share of the pixels that count, above 0 to 1.

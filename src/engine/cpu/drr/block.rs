@@ -49,7 +49,7 @@ impl<'a> Block<'a> {
     /// ... where so many samples to a voxel are to be taken at least.
     const WORTH: f64 = 0.5;
 
-    /// `None` where there is nothing but air. `samples` is how many are going to be taken, about.
+    /// `None` where there is nothing but air. `samples` is about their number.
     pub fn new(rays: &'a Rays, samples: f64) -> Option<Self> {
         let volume = &rays.attenuation;
         let all = volume.grid().size();
@@ -143,7 +143,7 @@ impl Neighbours for Pairs {
 
     #[inline(always)]
     fn at(&self, place: u32) -> [Vec4; 2] {
-        // Two lists of one length: one look at it does for both.
+        // Two slices of one length: one bounds check serves both.
         let (row, place) = (2 * self.size[0], place as usize);
         let count = self.values.len() - row;
         let (low, high) = (&self.values[..count], &self.values[row..][..count]);

@@ -168,7 +168,7 @@ struct Search<'a> {
     sides: [f32; 2],
 }
 
-/// Where to begin: the voxel nearest to the point, the squared distance to it, and the cell to look at first.
+/// Start of a search: the voxel nearest to the point, the squared distance to it, and the first cell.
 struct Start {
     near: [usize; 3],
     square: f32,

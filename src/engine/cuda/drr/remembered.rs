@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-/// The layout found earlier for such works on a card, where it is one that a search would look at.
+/// The cached layout of a class of works on a card, where it is one that a search would time.
 pub(super) fn layout(card: &str, class: &Class) -> Option<Launch> {
     read(&file()?, card, class)
 }

@@ -30,7 +30,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// The layouts that a search looks at.
+    /// The layouts that a search times.
     pub fn candidates(&self) -> Vec<Launch> {
         let shared: &[u32] = match self.kernel {
             Work::EXACT => &[1],
@@ -52,7 +52,7 @@ impl Launch {
     /// Threads that may share a ray through the texture.
     pub const LANES: [u32; 4] = [1, 2, 4, 8];
 
-    /// Those that a search looks at, for as many threads a ray as `shared` says.
+    /// Those that a search times, for as many threads a ray as `shared` says.
     pub fn candidates(listed: bool, shared: &[u32]) -> Vec<Self> {
         let tiles: &[u32] = if listed { &[1] } else { &[4, 8, 16, 32] };
         let mut all = Vec::new();

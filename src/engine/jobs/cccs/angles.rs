@@ -104,7 +104,7 @@ pub fn place_of(cos: f32) -> f32 {
 /// The row below a place, not the last, and which part of the way to the next it lies.
 #[inline(always)]
 pub fn row_of(place: f32) -> (i32, f32) {
-    // Rounded by a number whose last bit is worth one: conversions are not done for many places at once.
+    // Rounded by adding a number whose last bit is 1: the compiler does not vectorise conversions.
     const ONES: f32 = 12_582_912.0;
     let row = (place - 0.5 + ONES).to_bits() as i32 - ONES.to_bits() as i32;
     let row = row.clamp(0, ANGLES as i32 - 2);

@@ -46,7 +46,7 @@ impl Quality {
         }
     }
 
-    /// What a dose of this quality is worth.
+    /// Status of a dose of this quality.
     pub fn status(self) -> DoseStatus {
         match self {
             Self::Preview => DoseStatus::Preview,

@@ -7,7 +7,7 @@ pub const BINS: usize = 32;
 /// have the same histogram of the same values.
 const WHOLE: f32 = 65536.0;
 
-/// What mutual information is of: an X-ray's pixels looked at.
+/// Histogram bins of an X-ray's listed pixels.
 #[derive(Clone, Debug)]
 pub struct Information {
     /// Where each pixel lies among the bins, 0 to `BINS - 1`.

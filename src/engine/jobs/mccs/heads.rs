@@ -337,7 +337,7 @@ impl StandOutput {
             .collect()
     }
 
-    /// Photons of a source without anything in its way through a cell, over the chance (not yet normalised) to draw it.
+    /// Unattenuated photons of a source through a cell, over the chance (not yet normalised) to draw it.
     fn first_weight(&self, chance: f64) -> f64 {
         if chance > 0.0 { self.weight / chance } else { 0.0 }
     }

@@ -1,4 +1,4 @@
-//! The run of a request: batches on a device until it has its histories or its uncertainty, with doses on the way.
+//! The run of a request: batches on a device until it has its histories or its uncertainty, with intermediate doses.
 
 use super::heads::MonitorUnitOf;
 use super::simulation::Simulation;

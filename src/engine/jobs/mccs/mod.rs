@@ -2,8 +2,8 @@
 //!
 //! Zhou, Yu, Chen and Hu, "GPU-accelerated Monte Carlo convolution/superposition implementation for dose calculation", Med.
 //! Phys. 37, 5593 (2010). Photons are drawn from the sources, followed through the head as weights and to their first interaction
-//! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and the
-//! worth of a monitor unit are those of [`cccs`](super::cccs).
+//! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and
+//! monitor unit are those of [`cccs`](super::cccs).
 
 mod alias;
 mod check;
@@ -70,7 +70,7 @@ pub struct MccsRequest {
     /// Histories of a batch, at most; there are ten batches at least.
     pub batch: u64,
     pub variant: Variant,
-    /// How long to wait between two answers on the way.
+    /// Time between two intermediate doses.
     pub show_every: Duration,
 }
 
@@ -90,7 +90,7 @@ pub struct MccsDose {
     pub receipt: Arc<Receipt>,
 }
 
-/// What to do after an answer on the way.
+/// Continuation after an intermediate dose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     GoOn,
