@@ -310,8 +310,8 @@ impl CardLock<'_> {
         CudaError::OutOfMemory { device, asked_mib: mib(bytes), free_mib: mib(free), total_mib: mib(total) }
     }
 
-    /// What is kept for a volume under a name of the job's own, made at the first asking. All that is kept stays under
-    /// half the card's memory.
+    /// Cached data of a volume under a name of the job's own, made at its first use. The cache is held under half the
+    /// card's memory.
     ///
     /// # Errors
     /// Those of `make`.

@@ -7,7 +7,7 @@
 //! its slope, or where that leads out of it, along the projection of the slope on the cone that the tetrahedron fills,
 //! seen from the voxel. Its edges are those of a chain of steps along the axes, each of which is gone at least as far as
 //! the next: of the steps' falls, each divided by its squared length, that projection is the antitonic regression (weights:
-//! squared lengths), without what is negative; for up to three steps a handful of least and greatest means. Tetrahedra are told by
+//! squared lengths), without what is negative; for up to three steps a handful of least and greatest means. Tetrahedra are named by
 //! the axes gone along upwards from the voxel and in which order, the others being gone along downwards: both chains are by
 //! themselves, and the best of each 24 is the best sum of an upward set and the downward set of the other axes.
 //!

@@ -77,7 +77,7 @@ pub enum Pixels {
 }
 
 impl Pixels {
-    /// The pixels' numbers, `row * columns + column`; ascending but for a list, which stays as it is.
+    /// The pixels' numbers, `row * columns + column`; ascending, but a list in its own order.
     ///
     /// # Errors
     /// [`DrrError`]: a region outside the image or empty, more pixels than there are, none.
