@@ -13,7 +13,7 @@ printf '%-14s %-9s %10s %10s %10s %9s %9s %9s %9s\n' \
     case walk branches divergent instr. 'read GB/s' write overall 'L2 GB/s'
 for case in xiao-water xiao-breast-a xiao-breast-b xiao-lung-a xiao-lung-b xiao-head-a xiao-head-b; do
     for walk in original nc; do
-        ncu --clock-control none --csv --page raw --print-units base -k regex:^rays_ --launch-count 1 --metrics "$metrics" \
+        ncu --clock-control none --csv --page raw --print-units base -k regex:^xiao_ --launch-count 1 --metrics "$metrics" \
             "$beamsight" bench cccs "$case" --walk "$walk" --runs 1 --device cuda |
             python3 -c '
 import csv, sys

@@ -1,55 +1,53 @@
-// Collapsed cone: energy carried along lattices of parallel lines by exponential recursion, every direction of a beam
-// at once. See cccs.cuh for the names, engine/cpu/cccs for the reference.
+// Collapsed cone: transport along lattices of parallel lines by exponential recursion, every direction of a beam at once. Names
+// are those of cccs.cuh, the reference is engine/cpu/cccs.
 //
-// A thread carries a line from the first slab to the last, its state in registers; nothing is shared between threads. Which
-// cells lines pass is the same for all of a direction but for whole cells, so that a warp takes every turn together;
-// layout.cu writes the turns down once. A warp begins where one of its lines first meets a voxel that releases, and rests again
-// when they carry nothing.
+// A thread transports a line from the first slab to the last, its state in registers; threads share nothing. Lines of a direction
+// traverse the same cells but for an offset, so that a warp does not diverge; layout.cu writes the traversals. A warp begins where
+// one of its lines first meets TERMA, and pauses when its state is negligible.
 //
-// The release comes in two parts (layout.cu): what is bright, above a small part of the greatest release, goes along all
-// directions; the faint rest, smooth and nearly everywhere, along few, by angles that are found seldom, and past the
-// shortest pieces of their way.
+// High TERMA, above a small fraction of the greatest (layout.cu), is transported along all directions. Low TERMA, smooth and nearly
+// everywhere, goes along fewer, with coefficients found less often and the shortest segments joined.
 //
-// Where voxels are thin (layout.cu), other kernels go through them with more care than the rest needs, which takes longer for all.
+// Low-density voxels (layout.cu) need the exact loss, which slows all lines: kernels of their own take grids that have them.
 //
-// What stays in a voxel is added up in integers, so that the sum does not depend on the order: equal runs are equal to
-// the bit.
+// Deposits are summed in integers: the sum does not depend on the order, so that equal runs have equal bits.
 
-#include "carry.cuh"
+#include "transport.cuh"
 
-// A line that cannot leave more than this, in units of the sum, carries nothing: 384 of them at once, a tenth of it in a voxel, would
-// be 4e-5 of the greatest release.
-constexpr float LEAST_CARRIED = 256.0f;
-// Fast terms that carry less, in units of the sum and for water, leave it where they are.
+// A state below this, in units of the deposit, is negligible: 384 such lines, each with a tenth deposited in one voxel, are 4e-5 of
+// the greatest TERMA.
+constexpr float LEAST_TRANSPORTED = 256.0f;
+// Fast terms below this, in units of the deposit and for water, are deposited at once.
 constexpr float LEAST_FAST = 512.0f;
-// Warps one above the other in a block: they meet the same cells at about the same time.
+// Warps of a block stand one above the other: they read the same cells at about the same time.
 constexpr int STACKED = 4;
 
-// The cell of the ring by which a thread's line comes in, before it is moved on.
-__device__ inline int first_line(const March& march, int thread)
+// Cell of entry of a thread's line, before its offset.
+__device__ inline int first_line(const SlabLayout& layout, int thread)
 {
     int lane = thread % LANES;
-    WarpPlace first = place_of_warp<STACKED>(march, thread / LANES);
-    return (first.row + lane / WARP_COLUMNS) * march.pitch + first.column + lane % WARP_COLUMNS;
+    WarpPlace first = place_of_warp<STACKED>(layout, thread / LANES);
+    return (first.row + lane / WARP_COLUMNS) * layout.pitch + first.column + lane % WARP_COLUMNS;
 }
 
-// The first step from one on at which a line of a warp meets a voxel that releases; `march.slabs` where none does. `number` is that
-// of the warp's first line, `windows` begin at the layout. Every lane looks at a slab of its own.
-__device__ inline int next_meeting(const March& march, const Heading& heading, const Slab* __restrict__ slabs,
-                                   const unsigned* __restrict__ windows, int number, int from)
+// The first step at or after `from` at which a line of a warp meets TERMA; `layout.slabs` where none does. `number` is the warp's
+// first line, `windows` begin at the layout. Each lane tests one slab.
+__device__ inline int next_slab_with_terma(const SlabLayout& layout, const LineDirection& direction,
+                                           const SlabTraversal* __restrict__ slabs, const unsigned* __restrict__ windows,
+                                           int number, int from)
 {
-    const int plane = march.plane;
-    for (; from < march.slabs; from += LANES) {
+    const int plane = layout.plane;
+    for (; from < layout.slabs; from += LANES) {
         int step = from + threadIdx.x % LANES;
         unsigned meets = 0u;
-        if (step < march.slabs) {
-            const unsigned* of_slab = windows + (heading.backward ? march.slabs - 1 - step : step) * (plane / LANES);
-            const Slab& slab = slabs[step];
+        if (step < layout.slabs) {
+            const unsigned* of_slab = windows + (direction.backward ? layout.slabs - 1 - step : step) * (plane / LANES);
+            const SlabTraversal& slab = slabs[step];
             int first = round_ring(number + slab.first, plane);
             meets = of_slab[first / LANES] >> first % LANES;
 #pragma unroll
-            for (int n = 1; n < MOST_VISITS; ++n) {
-                if (n < slab.visits) {
+            for (int n = 1; n < MOST_SEGMENTS; ++n) {
+                if (n < slab.segments) {
                     int cell = round_ring(first + slab.next[n - 1], plane);
                     meets |= of_slab[cell / LANES] >> cell % LANES;
                 }
@@ -60,200 +58,181 @@ __device__ inline int next_meeting(const March& march, const Heading& heading, c
             return from + __ffs(all) - 1;
         }
     }
-    return march.slabs;
+    return layout.slabs;
 }
 
-// Lines on their way, and what is sent along them where they are.
-struct Lines {
-    Line line;
-    Sends sends;
-    int until; // the step until which it is kept
-    float mix; // of the primary, that it was found with
+// A line's transport state, and the kernel coefficients where it is.
+struct Line {
+    TransportState state;
+    LineCoefficients coefficients;
+    int until; // the step until which they hold
+    float mix; // primary's mix for which they were found
 };
 
-// For which voxels what is sent is kept: those with as much more or less of the deep channel are another matter.
+// Coefficients are found anew where the share of the deep channel differs by more than this.
 constexpr float MIX_KEPT = 0.02f;
 
-// Finds what is sent along lines that come into a slab by a cell, in the middle of the steps for which it is kept.
-template <bool FAINT>
-__device__ inline void find_sends(Lines& lines, const March& march, const Heading& heading, const Slab& slab,
-                                  const Coefficients* __restrict__ table, const float* __restrict__ density_list,
-                                  const Source* __restrict__ source_list, const Mix& own, int entry, const Scale& scale)
+// Finds the coefficients of lines that enter a slab by a cell, at the middle of the steps for which they hold.
+template <bool LOW_TERMA>
+__device__ inline void find_coefficients(Line& line, const SlabLayout& layout, const LineDirection& direction,
+                                         const SlabTraversal& slab, const Coefficients* __restrict__ table,
+                                         const float* __restrict__ density_list, const CellTerma* __restrict__ terma_list,
+                                         const Mix& own, int entry, const Scale& scale)
 {
-    int row = __umulhi(entry, march.rows_of_cells);
-    const float ray[3] = {fmaf((float)(entry - row * march.pitch), march.spacing_mm[0], slab.ray[0]),
-                          fmaf((float)row, march.spacing_mm[1], slab.ray[1]), slab.ray[2]};
+    int row = __umulhi(entry, layout.rows_of_cells);
+    const float ray[3] = {fmaf((float)(entry - row * layout.pitch), layout.spacing_mm[0], slab.ray[0]),
+                          fmaf((float)row, layout.spacing_mm[1], slab.ray[1]), slab.ray[2]};
     float along = 0.0f, square = 0.0f;
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis) {
-        along = fmaf(ray[axis], heading.direction[axis], along);
+        along = fmaf(ray[axis], direction.axis[axis], along);
         square = fmaf(ray[axis], ray[axis], square);
     }
     float steps = steps_of(along * rsqrtf(fmaxf(square, 1e-12f)));
     bool known = has_mix(own);
     Mix mix = {known ? own.primary : 0.0f, known ? own.scatter : 0.0f};
-    if (!FAINT) {
-        // That of the middle, where it is much the same.
-        int far_cell = slab.far_slab + round_ring(entry + slab.far, march.plane);
-        if (is_releasing(density_list[far_cell])) {
-            Mix far = source_list[far_cell].mix;
+    if (!LOW_TERMA) {
+        // The mix in the middle of those steps, unless it differs too much.
+        int far_cell = slab.far_slab + round_ring(entry + slab.far, layout.plane);
+        if (has_entry(density_list[far_cell])) {
+            Mix far = terma_list[far_cell].mix;
             mix = fabsf(far.primary - mix.primary) <= MIX_KEPT ? far : mix;
         }
     }
-    lines.sends = mixed<FAINT>(table, steps, mix, __fdividef(heading.weight, unit_of(scale)));
-    lines.until = known ? slab.until : 0;
-    lines.mix = mix.primary;
+    line.coefficients = mixed_coefficients<LOW_TERMA>(table, steps, mix, __fdividef(direction.weight, unit_of(scale)));
+    line.until = known ? slab.until : 0;
+    line.mix = mix.primary;
 }
 
-// Lines through the voxels of a slab, which release nothing, with the first of their terms: the others carry nothing.
+// Transport through a slab without TERMA, of the terms before END; the other terms are deposited in its first cell.
 template <int END>
-__device__ inline void pass(Line& line, const Slab& slab, const unsigned cell[MOST_VISITS], const float here[MOST_VISITS],
-                            int* __restrict__ deposit_list)
+__device__ inline void decay_slab(TransportState& state, const SlabTraversal& slab, const unsigned cell[MOST_SEGMENTS],
+                                  const float here[MOST_SEGMENTS], int* __restrict__ deposit_list)
 {
 #pragma unroll
     for (int term = END; term < TERMS; ++term) {
-        line.state[term] = 0.0f;
+        state.term[term] = 0.0f;
     }
 #pragma unroll
-    for (int n = 0; n < MOST_VISITS; ++n) {
-        if (n > 0 && n >= slab.visits) {
+    for (int n = 0; n < MOST_SEGMENTS; ++n) {
+        if (n > 0 && n >= slab.segments) {
             break;
         }
-        float stays = decay<END>(line, here[n] * slab.exponent[n]);
-        deposit_at(deposit_list + cell[n], __float2int_rn(stays));
+        float deposited = decay<END>(state, here[n] * slab.exponent[n]);
+        deposit_at(deposit_list + cell[n], __float2int_rn(deposited));
     }
 }
 
-// A warp's lines of a direction (blockIdx.y). THIN: some voxels are.
-template <bool FAINT, bool THIN>
-__device__ inline void transport(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
-                                 const Slab* __restrict__ slab_list, const unsigned* __restrict__ window_list,
-                                 const Coefficients* __restrict__ table, const float* __restrict__ density_list,
-                                 const Source* __restrict__ source_list, const Scale* __restrict__ scale,
-                                 int* __restrict__ deposit_list)
+// Transport of a warp's lines of a direction (blockIdx.y). LOW_DENSITY: the grid has low-density voxels.
+template <bool LOW_TERMA, bool LOW_DENSITY>
+__device__ inline void transport(const SlabLayout* __restrict__ layouts, const int most_slabs,
+                                 const LineDirection* __restrict__ directions, const SlabTraversal* __restrict__ slab_list,
+                                 const unsigned* __restrict__ window_list, const Coefficients* __restrict__ table,
+                                 const float* __restrict__ density_list, const CellTerma* __restrict__ terma_list,
+                                 const Scale* __restrict__ scale, int* __restrict__ deposit_list)
 {
-    const Heading& heading = headings[blockIdx.y];
-    const March& march = marches[heading.march];
-    const int slabs = march.slabs, plane = march.plane;
+    const LineDirection& direction = directions[blockIdx.y];
+    const SlabLayout& layout = layouts[direction.layout];
+    const int slabs = layout.slabs, plane = layout.plane;
     const float unit = unit_of(*scale);
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= plane || !(unit > 0.0f)) {
         return;
     }
-    const int number = first_line(march, thread);
-    const Slab* ways = slab_list + blockIdx.y * most_slabs;
-    const unsigned* windows = window_list + march.first_cell / LANES;
-    // The first slab that lines come to, and from there on.
-    const int first_slab = heading.backward ? slabs - 1 : 0, next_slab = heading.backward ? -1 : 1;
-    const unsigned first_cell = march.first_cell + first_slab * plane, next_cell = next_slab * plane;
-    Lines lines = {};
-    for (int step = next_meeting(march, heading, ways, windows, __shfl_sync(ALL_LANES, number, 0), 0); step < slabs;
-         step = next_meeting(march, heading, ways, windows, __shfl_sync(ALL_LANES, number, 0), step)) {
-        const Slab* way = ways + step;
+    const int number = first_line(layout, thread);
+    const SlabTraversal* traversals = slab_list + blockIdx.y * most_slabs;
+    const unsigned* windows = window_list + layout.first_cell / LANES;
+    // The slab at which lines enter, and the step to the next.
+    const int first_slab = direction.backward ? slabs - 1 : 0, next_slab = direction.backward ? -1 : 1;
+    const unsigned first_cell = layout.first_cell + first_slab * plane, next_cell = next_slab * plane;
+    Line line = {};
+    for (int step = next_slab_with_terma(layout, direction, traversals, windows, __shfl_sync(ALL_LANES, number, 0), 0);
+         step < slabs; step = next_slab_with_terma(layout, direction, traversals, windows, __shfl_sync(ALL_LANES, number, 0),
+                                                   step)) {
+        const SlabTraversal* traversal = traversals + step;
         unsigned slab_cell = first_cell + step * next_cell;
         do {
-            const Slab slab = *way;
+            const SlabTraversal slab = *traversal;
             int first = round_ring(number + slab.first, plane);
-            unsigned cell[MOST_VISITS];
-            float here[MOST_VISITS];
+            unsigned cell[MOST_SEGMENTS];
+            float here[MOST_SEGMENTS];
 #pragma unroll
-            for (int n = 0; n < MOST_VISITS; ++n) {
+            for (int n = 0; n < MOST_SEGMENTS; ++n) {
                 cell[n] = slab_cell + (n == 0 ? first : round_ring(first + slab.next[n == 0 ? 0 : n - 1], plane));
-                here[n] = n == 0 || n < slab.visits ? __ldg(density_list + cell[n]) : 0.0f;
+                here[n] = n == 0 || n < slab.segments ? __ldg(density_list + cell[n]) : 0.0f;
             }
-            // Where they last released they most likely do: what the first does comes together with its density.
-            const Source nothing = {0.0f, 0.0f, {NO_MIX, NO_MIX}};
-            const bool expected = lines.until > 0;
-            Source early = nothing;
+            // TERMA of the first cell is prefetched beside its density where the last slab had some.
+            const CellTerma nothing = {0.0f, 0.0f, {NO_MIX, NO_MIX}};
+            const bool expected = line.until > 0;
+            CellTerma early = nothing;
             if (expected) {
-                early = source_list[cell[0]];
+                early = terma_list[cell[0]];
             }
-            if (any_lane(is_releasing(fminf(fminf(here[0], here[1]), here[2])))) {
+            if (any_lane(has_entry(fminf(fminf(here[0], here[1]), here[2])))) {
 #pragma unroll
-                for (int n = 0; n < MOST_VISITS; ++n) {
-                    if (n > 0 && n >= slab.visits) {
+                for (int n = 0; n < MOST_SEGMENTS; ++n) {
+                    if (n > 0 && n >= slab.segments) {
                         break;
                     }
-                    // Nothing was written down for others.
-                    Source source = nothing;
-                    if (is_releasing(here[n])) {
-                        source = n == 0 && expected ? early : source_list[cell[n]];
+                    // The others have no entry.
+                    CellTerma terma = nothing;
+                    if (has_entry(here[n])) {
+                        terma = n == 0 && expected ? early : terma_list[cell[n]];
                     }
-                    bool kept_for = step < lines.until && (FAINT || fabsf(source.mix.primary - lines.mix) <= MIX_KEPT);
-                    bool thin = false;
-                    if (any_lane(is_releasing(here[n]) && (!kept_for || (THIN && is_thin(source))))) {
-                        if (THIN) {
-                            thin = any_lane(is_thin(source));
-                            source.scatter = scatter_of(source);
+                    bool kept_for = step < line.until && (LOW_TERMA || fabsf(terma.mix.primary - line.mix) <= MIX_KEPT);
+                    bool low_density = false;
+                    if (any_lane(has_entry(here[n]) && (!kept_for || (LOW_DENSITY && is_low_density(terma))))) {
+                        if (LOW_DENSITY) {
+                            low_density = any_lane(is_low_density(terma));
+                            terma.scatter = scatter_of(terma);
                         }
-                        if (!THIN || any_lane(has_mix(source.mix) && !kept_for)) {
-                            // Behind a wall a line is elsewhere.
+                        if (!LOW_DENSITY || any_lane(has_mix(terma.mix) && !kept_for)) {
+                            // Behind a wall the line has entered anew.
                             int entry = (is_wall(here[0]) ? cell[n] : cell[0]) - slab_cell;
-                            // Not the slab at hand: what else stands there is read only now.
-                            find_sends<FAINT>(lines, march, heading, *way, table, density_list, source_list, source.mix, entry,
-                                              *scale);
+                            // `*traversal` is read again: its rarely used fields stay out of registers.
+                            find_coefficients<LOW_TERMA>(line, layout, direction, *traversal, table, density_list,
+                                                         terma_list, terma.mix, entry, *scale);
                         }
                     }
-                    lines.until = is_wall(here[n]) ? 0 : lines.until;
+                    line.until = is_wall(here[n]) ? 0 : line.until;
                     float exponent = density_of(here[n]) * slab.exponent[n];
-                    float stays = thin ? carry_through_thin(lines.line, exponent, source, lines.sends)
-                                       : carry(lines.line, exponent, source, lines.sends);
-                    deposit_at(deposit_list + cell[n], __float2int_rn(stays));
+                    float deposited = low_density ? transport_low_density(line.state, exponent, terma, line.coefficients)
+                                                  : transport_voxel(line.state, exponent, terma, line.coefficients);
+                    deposit_at(deposit_list + cell[n], __float2int_rn(deposited));
                 }
             } else {
-                lines.until = 0;
+                line.until = 0;
                 // Terms may be negative.
                 float fast = 0.0f;
 #pragma unroll
                 for (int term = FAST_FIRST; term < TERMS; ++term) {
-                    fast += fabsf(lines.line.state[term]);
+                    fast += fabsf(line.state.term[term]);
                 }
-                // In thin matter as much would be a greater dose.
+                // The threshold goes with the density: the same energy in less mass is a greater dose.
                 if (any_lane(fast > LEAST_FAST * here[0])) {
-                    pass<TERMS>(lines.line, slab, cell, here, deposit_list);
+                    decay_slab<TERMS>(line.state, slab, cell, here, deposit_list);
                 } else {
-                    pass<FAST_FIRST>(lines.line, slab, cell, here, deposit_list);
+                    decay_slab<FAST_FIRST>(line.state, slab, cell, here, deposit_list);
                 }
             }
             step += 1;
-            way += 1;
+            traversal += 1;
             slab_cell += next_cell;
-        } while (step < slabs && any_lane(lines.line.sum > LEAST_CARRIED));
+        } while (step < slabs && any_lane(line.state.sum > LEAST_TRANSPORTED));
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 9)
-cccs_bright(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
-            const Slab* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,
-            const float* __restrict__ density, const Source* __restrict__ source,
-            const Scale* __restrict__ scale, int* __restrict__ deposit)
-{
-    transport<false, false>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
-}
+#define CCCS_KERNEL(name, low_terma, low_density)                                                                                  \
+    extern "C" __global__ void __launch_bounds__(128, 9)                                                                           \
+    name(const SlabLayout* __restrict__ layouts, const int most_slabs, const LineDirection* __restrict__ directions,               \
+         const SlabTraversal* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,    \
+         const float* __restrict__ density, const CellTerma* __restrict__ terma, const Scale* __restrict__ scale,                  \
+         int* __restrict__ deposit)                                                                                                \
+    {                                                                                                                              \
+        transport<low_terma, low_density>(layouts, most_slabs, directions, slabs, windows, table, density, terma, scale, deposit); \
+    }
 
-extern "C" __global__ void __launch_bounds__(128, 9)
-cccs_faint(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
-           const Slab* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,
-           const float* __restrict__ density, const Source* __restrict__ source,
-           const Scale* __restrict__ scale, int* __restrict__ deposit)
-{
-    transport<true, false>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 9)
-cccs_bright_thin(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
-                 const Slab* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,
-                 const float* __restrict__ density, const Source* __restrict__ source,
-                 const Scale* __restrict__ scale, int* __restrict__ deposit)
-{
-    transport<false, true>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
-}
-
-extern "C" __global__ void __launch_bounds__(128, 9)
-cccs_faint_thin(const March* __restrict__ marches, const int most_slabs, const Heading* __restrict__ headings,
-                const Slab* __restrict__ slabs, const unsigned* __restrict__ windows, const Coefficients* __restrict__ table,
-                const float* __restrict__ density, const Source* __restrict__ source,
-                const Scale* __restrict__ scale, int* __restrict__ deposit)
-{
-    transport<true, true>(marches, most_slabs, headings, slabs, windows, table, density, source, scale, deposit);
-}
+CCCS_KERNEL(cccs_high_terma, false, false)
+CCCS_KERNEL(cccs_low_terma, true, false)
+CCCS_KERNEL(cccs_high_terma_low_density, false, true)
+CCCS_KERNEL(cccs_low_terma_low_density, true, true)

@@ -1,9 +1,9 @@
 // Line integrals of attenuation along rays from a point source to the pixels of a flat image (Tornai 2012), many poses of
 // the patient in one launch: y of a block's number is the pose.
 //
-// Trilinear: equal steps, looked at in the middle of each. Samples are summed in eight parts, sample n in part n mod 8,
-// and the parts in one fixed order, whether one thread follows the ray or two, four or eight share it, and what holds
-// nothing adds 0: a pixel has the same bits however it is computed. `src/engine/cpu/drr/trilinear.rs` is the same on the CPU.
+// Trilinear: equal steps, sampled in the middle of each. Samples are summed in eight parts, sample n in part n mod 8,
+// and the parts in one fixed order, whether one thread follows the ray or two, four or eight share it, and empty
+// cells add 0: a pixel has the same bits however it is computed. `src/engine/cpu/drr/trilinear.rs` is the same on the CPU.
 //
 // Positions are in voxels from the low edge of voxel 0, along z in mm from there where planes are uneven. Where rays
 // enter and leave is found in f64: at the source's distance f32 loses a tenth of a micrometre in each of them.

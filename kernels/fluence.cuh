@@ -1,5 +1,5 @@
 // Photon fluence through jaws and leaves: physics/fluence.rs, focal.rs, scatter.rs and normal.rs in the same steps, from the
-// same tables, in single precision, so that what comes in is the CPU's to a hundred-thousandth.
+// same tables, in single precision, equal to the CPU's to a hundred-thousandth.
 
 #pragma once
 
@@ -13,7 +13,7 @@ struct Picture {
     int here; // 0: there is none
 };
 
-// A field, as the host declares it in engine/cuda/cccs/release.rs, field for field. Positions are those of the beam limiting
+// A field, as the host declares it in engine/cuda/cccs/terma.rs, field for field. Positions are those of the beam limiting
 // device. Numbers named `..._at` are where tables begin in the list of numbers.
 struct Field {
     float voxel_mm[3]; // voxel (0, 0, 0)
@@ -37,7 +37,7 @@ struct Field {
     int horn_at, horns;
     int softening_at, softenings;
     int normal_at, integral_at;
-    int release_at, releases;
+    int terma_at, terma_rows;
     int tilt_at;
     int leaves, along_y;
 };

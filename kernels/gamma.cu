@@ -1,10 +1,9 @@
-// Gamma index (Gu 2010): a thread a point of the reference, or a warp. What a point is asked stands in gamma_search.cuh; here is in
-// which order points are taken and cells shared out. The search is that of engine/cpu/gamma/search.rs.
+// Gamma index (Gu 2010) in three passes, a thread or a warp to a point of the reference: here the order of points and the
+// distribution of cells, in gamma_search.cuh the search of one point, as in engine/cpu/gamma/search.rs.
 
-#include "gamma_cells.cuh"
 #include "gamma_search.cuh"
 
-// Appends to a list what the lanes of a warp want in it.
+// Appends the values of the lanes of a warp that want it to a list.
 __device__ inline void append(bool wanted, unsigned what, unsigned* list, int* count)
 {
     unsigned all = __ballot_sync(0xffffffffu, wanted);
@@ -21,31 +20,20 @@ __device__ inline void append(bool wanted, unsigned what, unsigned* list, int* c
     }
 }
 
-// How many points are left to gamma_boxes and to gamma_far, and how many of either have been taken.
+// Points left to gamma_boxes and to gamma_far, and how many of either have been taken.
 struct Left {
     int to_boxes, to_far, by_boxes, by_far;
 };
 
-// First look: points at a voxel of the evaluated dose whose nearest point lies in the tetrahedra around it. The others go to `next`.
-// Without a list, every voxel that reaches the threshold is a point; gamma of the others is set to say so.
-// This look reads no cells. `making` blocks, spread among the others, make them for the next: they wait for memory, the others compute.
+// Pass 1: points at a voxel of the evaluated dose whose nearest point lies in the tetrahedra around it. The others go to `next`.
+// Without a list, every voxel that reaches the threshold is a point; gamma of the others is LEFT_OUT.
 extern "C" __global__ void __launch_bounds__(128, 7)
-gamma_stars(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
+gamma_vertices(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
             const float2* __restrict__ heights, const double* __restrict__ reference_planes, const double* __restrict__ planes,
             const int* __restrict__ layer_of, const unsigned* __restrict__ list, int count, float threshold,
-            unsigned* __restrict__ next, Left* __restrict__ left, float* __restrict__ gamma, int making, float4* __restrict__ quads,
-            float2* __restrict__ range)
+            unsigned* __restrict__ next, Left* __restrict__ left, float* __restrict__ gamma)
 {
-    int block = blockIdx.x, blocks = gridDim.x - making;
-    if (making > 0) {
-        int every = gridDim.x / making, made = block / every;
-        if (block % every == every - 1 && made < making) {
-            make_cells<false>(pair.size, values, made, quads, range);
-            return;
-        }
-        block -= min(made, making);
-    }
-    for (int first = block * blockDim.x; first < count; first += blocks * blockDim.x) {
+    for (int first = blockIdx.x * blockDim.x; first < count; first += gridDim.x * blockDim.x) {
         int n = first + threadIdx.x;
         bool more = n < count;
         unsigned voxel = more && list ? list[n] : n;
@@ -61,7 +49,7 @@ gamma_stars(const Pair pair, const Criterion criterion, const float* __restrict_
             if (more) {
                 int near[3];
                 float way[3];
-                float square = search.nearest(near, way) ? search.star(near) : -1.0f;
+                float square = search.nearest(near, way) ? search.by_vertex(near) : -1.0f;
                 more = square < 0.0f;
                 answer = settled(square, criterion);
             }
@@ -77,10 +65,10 @@ gamma_stars(const Pair pair, const Criterion criterion, const float* __restrict_
 #define REACH 2
 #define WIDE (2 * REACH)
 
-// Cells that a warp deals out at a time: mostly all.
+// Cells that a warp distributes at a time: mostly all.
 #define DEALT 512
 
-// The points of a warp, for its lanes to work on each other's.
+// Points of a warp, whose lanes work on each other's.
 struct Hand {
     unsigned short dealt[DEALT];
     int near[3][32], home[3][32];
@@ -89,7 +77,7 @@ struct Hand {
     int least[32]; // bits of a squared distance: those of numbers from 0 up order as the numbers do
 };
 
-// Deals out what is set in the masks of all lanes, one to a lane at a time: `work(lane whose it is, bit)`.
+// Distributes the bits set in the masks of all lanes, one to a lane at a time: `work(owner of the bit, bit)`.
 template <typename Work>
 __device__ inline void deal(Hand& hand, unsigned long long mask, Work work)
 {
@@ -115,7 +103,7 @@ __device__ inline void deal(Hand& hand, unsigned long long mask, Work work)
     }
 }
 
-// Second look, a thread a point: the cells next to it. Points that need more go to `next`, with what they have in `gamma`.
+// Pass 2, a thread a point: the cells next to it. Points that need more go to `next`, with their best so far in `gamma`.
 extern "C" __global__ void __launch_bounds__(128, 7)
 gamma_boxes(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
             const float4* __restrict__ quads, const float2* __restrict__ range, const float2* __restrict__ heights,
@@ -148,7 +136,7 @@ gamma_boxes(const Pair pair, const Criterion criterion, const float* __restrict_
         if (search.may_hold(guessed[0], guessed[1], guessed[2], best, found)) {
             cell(found.x, found.y, found.z, found.d, best);
         }
-        // Which cells their distance and their range of dose allow, lanes in step.
+        // Cells allowed by their distance and range of dose, lanes in step.
         unsigned long long wanted = 0;
 #pragma unroll 1
         for (int z = 0; z < WIDE; ++z) {
@@ -187,7 +175,7 @@ gamma_boxes(const Pair pair, const Criterion criterion, const float* __restrict_
         hand.best[lane] = best;
         hand.holds[lane] = 0;
         hand.least[lane] = __float_as_int(best);
-        // A cell of a point of another lane; what is asked of it depends on that point alone, whoever does it.
+        // A cell of another lane's point; the result depends on that point alone.
         auto other = [&](int owner, int bit, int at[3]) {
             Space theirs = search;
 #pragma unroll
@@ -243,12 +231,12 @@ __device__ inline int quotient(int n, int by)
     return guess + ((guess + 1) * by <= n ? 1 : 0);
 }
 
-// Cells that a warp is to look at.
+// Cells queued for a warp.
 struct Queue {
     int i[64], j[64], k[64];
 };
 
-// Third look, a warp a point: beyond those cells, layer by layer round the box of them, a cell a lane.
+// Pass 3, a warp a point: beyond those cells, layer by layer round the box of them, a cell a lane.
 extern "C" __global__ void __launch_bounds__(128, 7)
 gamma_far(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
           const float4* __restrict__ quads, const float2* __restrict__ range, const float2* __restrict__ heights, const double* __restrict__ reference_planes,
@@ -365,58 +353,13 @@ gamma_far(const Pair pair, const Criterion criterion, const float* __restrict__ 
                 }
             }
         }
-        // What best has been is near enough to what it will be: looking at once would leave most lanes idle.
+        // A stale `best` is close enough: searching at once would leave most lanes idle.
         while (queued > 0) {
             work();
         }
         if (lane == 0) {
             gamma[voxel] = settled(best, criterion);
         }
-    }
-}
-
-// A cell by how far it is from that of a point, and no nearer to it than this, squared.
-struct Offset {
-    int i, j, k;
-    float far;
-};
-
-// The search of the paper (Gu 2010, algorithm A2, step 6), for its tables: a thread a point, cells by distance, all their simplices.
-extern "C" __global__ void __launch_bounds__(128)
-gamma_paper(const Pair pair, const Criterion criterion, const float* __restrict__ reference, const float* __restrict__ values,
-            const float4* __restrict__ quads,
-            const float2* __restrict__ heights, const double* __restrict__ reference_planes, const double* __restrict__ planes,
-            const int* __restrict__ layer_of, const unsigned* __restrict__ list, const int* __restrict__ count,
-            const Offset* __restrict__ offsets, int offset_count, float* __restrict__ gamma)
-{
-    int most = *count;
-    for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < most; n += gridDim.x * blockDim.x) {
-        int voxel = (int)list[n];
-        Space search;
-        float answer;
-        if (begin<false>(pair, criterion, reference, {values, quads, nullptr, heights}, reference_planes, planes, layer_of, voxel, search,
-                         answer)) {
-            int near[3];
-            float way[3];
-            search.nearest(near, way);
-            float corner = search.dose_at(near[0], near[1], near[2]);
-            float best = fmaf(way[0], way[0], fmaf(way[1], way[1], fmaf(way[2], way[2], corner * corner)));
-            best = fminf(best, criterion.most);
-            for (int m = 0; m < offset_count; ++m) {
-                int4 offset = __ldg((const int4*)offsets + m);
-                if (__int_as_float(offset.w) >= best) {
-                    break;
-                }
-                int i = search.place.cell[0] + offset.x, j = search.place.cell[1] + offset.y, k = search.place.cell[2] + offset.z;
-                if (i >= 0 && j >= 0 && k >= 0 && i + 1 < search.size[0] && j + 1 < search.size[1] && k + 1 < search.size[2]) {
-                    Cell found;
-                    search.look(i, j, k, found);
-                    cell(found.x, found.y, found.z, found.d, best);
-                }
-            }
-            answer = settled(best, criterion);
-        }
-        gamma[voxel] = answer;
     }
 }
 
@@ -468,5 +411,5 @@ gamma_plane(const Pair pair, const Criterion criterion, const float* __restrict_
     }
 }
 
-// What is found before the search, last: the order in the module is that of the files.
+// Last: the order of kernels in the module is that of the files.
 #include "gamma_prepare.cuh"

@@ -1,13 +1,47 @@
-// What gamma's search is given where it does not find it as it goes: cells, the list of points, the points sorted by dose difference. A
-// part of gamma.cu.
+// Preparation of gamma's search where pass 1 does not do it: cells, and the list of points. A part of gamma.cu.
 
 #pragma once
 
 #include "gamma_search.cuh"
 
-#define BINS 256
+// Voxels of a column that a thread goes through.
+#define RANGED 12
 
-// What the search reads of cells, by itself.
+// Least and greatest dose at the corners of each cell and, in space, each voxel with those next to it along x, y and both, so that the
+// corners of a cell come in two reads. By blocks of 128 threads, a thread a column of up to RANGED voxels; voxels on the far rims begin
+// no cell, and nothing is written for them. `FLAT`: the last axis counts layers.
+template <bool FLAT>
+__device__ inline void make_cells(const int size[3], const float* __restrict__ values, int block, float4* __restrict__ quads,
+                                  float2* __restrict__ range)
+{
+    int across = (size[0] + 31) / 32, down = (size[1] + 3) / 4;
+    int i = block % across * 32 + (threadIdx.x & 31), j = block / across % down * 4 + (threadIdx.x >> 5);
+    int k = block / (across * down) * RANGED, end = min(k + RANGED, size[2]);
+    if (i + 1 >= size[0] || j + 1 >= size[1]) {
+        return;
+    }
+    int plane = size[0] * size[1], at = k * plane + j * size[0] + i;
+    auto corners = [&](int at) {
+        const float* here = values + at;
+        return make_float4(__ldg(here), __ldg(here + 1), __ldg(here + size[0]), __ldg(here + size[0] + 1));
+    };
+    auto span = [](float4 d) {
+        return make_float2(fminf(fminf(d.x, d.y), fminf(d.z, d.w)), fmaxf(fmaxf(d.x, d.y), fmaxf(d.z, d.w)));
+    };
+    float4 own = corners(at);
+    for (; k < end; ++k, at += plane) {
+        float4 above = k + 1 < size[2] ? corners(at + plane) : own;
+        float2 has = span(own);
+        if (!FLAT) {
+            float2 next = span(above);
+            has = make_float2(fminf(has.x, next.x), fmaxf(has.y, next.y));
+            quads[at] = own;
+        }
+        range[at] = has;
+        own = above;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(128)
 gamma_cells(const float* __restrict__ values, int size_x, int size_y, int size_z, int flat, float4* __restrict__ quads,
             float2* __restrict__ range)
@@ -20,7 +54,7 @@ gamma_cells(const float* __restrict__ values, int size_x, int size_y, int size_z
     }
 }
 
-// The voxels that reach the threshold, closed up; those of a block of 1024 stay together. Gamma of the others is set to say so.
+// The voxels that reach the threshold, closed up; those of a block of 1024 stay together. Gamma of the others is LEFT_OUT.
 extern "C" __global__ void __launch_bounds__(256)
 gamma_list(const float* __restrict__ reference, int voxels, float threshold, unsigned* __restrict__ list, int* __restrict__ count,
            float* __restrict__ gamma)
@@ -60,72 +94,5 @@ gamma_list(const float* __restrict__ reference, int voxels, float threshold, uns
             list[to + __popc(found[part] & ((1u << lane) - 1))] = (unsigned)(begin + part * 32 + lane);
         }
         to += __popc(found[part]);
-    }
-}
-
-// In sixteenths of the dose difference.
-template <bool FLAT>
-__device__ inline int bin_of(const Pair& pair, const Criterion& criterion, int voxel, const float* reference,
-                             const float* values, const double* reference_planes, const double* planes, const int* layer_of)
-{
-    Place place;
-    if (!place_of<FLAT>(pair, voxel, reference_planes, planes, layer_of, place)) {
-        return 0;
-    }
-    int at = (place.cell[2] * pair.size[1] + place.cell[1]) * pair.size[0] + place.cell[0];
-    float difference = fabsf(values[at] - reference[voxel]) * criterion.per_gy;
-    return (int)fminf(difference * 16.0f, BINS - 1.0f);
-}
-
-// Sorting by dose difference (Gu 2010, section 2.2): how many points are in each bin ...
-extern "C" __global__ void __launch_bounds__(256)
-gamma_bins(const Pair pair, const Criterion criterion, int flat, const float* __restrict__ reference,
-           const float* __restrict__ values, const double* __restrict__ reference_planes, const double* __restrict__ planes,
-           const int* __restrict__ layer_of, const unsigned* __restrict__ list, const int* __restrict__ count,
-           int* __restrict__ bins)
-{
-    __shared__ int here[BINS];
-    here[threadIdx.x] = 0;
-    __syncthreads();
-    int most = *count;
-    for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < most; n += gridDim.x * blockDim.x) {
-        int voxel = (int)list[n];
-        int bin = flat ? bin_of<true>(pair, criterion, voxel, reference, values, reference_planes, planes, layer_of)
-                       : bin_of<false>(pair, criterion, voxel, reference, values, reference_planes, planes, layer_of);
-        atomicAdd(&here[bin], 1);
-    }
-    __syncthreads();
-    atomicAdd(&bins[threadIdx.x], here[threadIdx.x]);
-}
-
-// ... where each begins, by one block of BINS threads ...
-extern "C" __global__ void __launch_bounds__(256) gamma_begin(int* __restrict__ bins)
-{
-    __shared__ int sums[BINS];
-    int own = bins[threadIdx.x];
-    sums[threadIdx.x] = own;
-    __syncthreads();
-    for (int step = 1; step < BINS; step *= 2) {
-        int before = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
-        __syncthreads();
-        sums[threadIdx.x] += before;
-        __syncthreads();
-    }
-    bins[threadIdx.x] = sums[threadIdx.x] - own;
-}
-
-// ... and the points by bin, in any order within one: each is answered by itself.
-extern "C" __global__ void __launch_bounds__(256)
-gamma_sort(const Pair pair, const Criterion criterion, int flat, const float* __restrict__ reference,
-           const float* __restrict__ values, const double* __restrict__ reference_planes, const double* __restrict__ planes,
-           const int* __restrict__ layer_of, const unsigned* __restrict__ list, const int* __restrict__ count,
-           int* __restrict__ bins, unsigned* __restrict__ sorted)
-{
-    int most = *count;
-    for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < most; n += gridDim.x * blockDim.x) {
-        int voxel = (int)list[n];
-        int bin = flat ? bin_of<true>(pair, criterion, voxel, reference, values, reference_planes, planes, layer_of)
-                       : bin_of<false>(pair, criterion, voxel, reference, values, reference_planes, planes, layer_of);
-        sorted[atomicAdd(&bins[bin], 1)] = (unsigned)voxel;
     }
 }

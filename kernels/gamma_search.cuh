@@ -1,5 +1,5 @@
-// The search of gamma for one point: where it lies in the evaluated dose, the cells around it and which of them can be nearer than
-// what is found. As engine/cpu/gamma/{search,bound,star}.rs, function for function.
+// Search of gamma for one point: its place in the evaluated dose, the cells around it, and bounds of their distance. As
+// engine/cpu/gamma/{search,bound,vertex}.rs, function for function.
 
 #pragma once
 
@@ -37,7 +37,7 @@ struct Criterion {
 // A point this much of a cell's side inside it is on its face.
 #define ON_FACE 1e-6f
 // A point within this part of the squared distance to the nearest face that a voxel is not on has no other simplices near.
-#define STAR 0.999f
+#define VERTEX_FINAL 0.999f
 
 // A point's place in the evaluated dose.
 struct Place {
@@ -324,7 +324,7 @@ struct Space : Search<false> {
     }
 
     // At a voxel: the squared distance to the tetrahedra that meet there, where nothing else can be nearer; else negative.
-    __device__ inline float star(const int at[3]) const
+    __device__ inline float by_vertex(const int at[3]) const
     {
         if (at[0] < 1 || at[1] < 1 || at[2] < 1 || at[0] + 1 >= size[0] || at[1] + 1 >= size[1] || at[2] + 1 >= size[2]) {
             return -1.0f;
@@ -356,11 +356,11 @@ struct Space : Search<false> {
         // The nearest face that the vertex is not on.
         float per_z = __fdividef(1.0f, fminf(l_up, l_down)), per_x = per_side[0] * per_side[0], per_y = per_side[1] * per_side[1];
         float most_per = fmaxf(per_x + per_y, per_z + fmaxf(per_x, per_y));
-        return square * most_per <= STAR ? square : -1.0f;
+        return square * most_per <= VERTEX_FINAL ? square : -1.0f;
     }
 };
 
-// Sets up the search of a point; false where it has no answer, and then `gamma` is what says so.
+// Sets up the search of a point; false where it has no gamma, and then `gamma` is the NaN that says why.
 template <bool FLAT>
 __device__ inline bool begin(const Pair& pair, const Criterion& criterion, const float* reference, const Doses& doses,
                              const double* reference_planes, const double* planes, const int* layer_of, int voxel,

@@ -1,12 +1,12 @@
 // Monte Carlo convolution/superposition (Zhou et al., Med. Phys. 37, 5593 (2010)) in stages: `mccs_head` draws particles, follows them
-// through the head and to their first interactions and leaves rays; `mccs_rays` deposits along them; `mccs_tally` takes a batch
-// into the sums. engine/cpu/mccs is the same on the CPU, name for name.
+// through the head and to their first interactions and writes rays; `mccs_rays` deposits along them; `mccs_tally` adds a batch
+// to the sums. engine/cpu/mccs is the same on the CPU, name for name.
 //
 // Deposits are whole numbers of quanta: their sum is the same in any order, so that equal runs are equal to the bit.
 
 #include "mccs.cuh"
 
-// What a particle has on its way to the patient.
+// A particle on its way to the patient.
 struct Particle {
     float energy, from_cm[3], direction[3];
 };
@@ -215,7 +215,7 @@ __device__ inline void turned(const float axis[3], float cos, float azimuth, flo
 }
 
 // Direction k from a place (engine/cpu/mccs/deposit.rs, `ray`), and the slot of the history that it goes to: those followed to the
-// end come first, so that the threads of a warp have ways of like length.
+// end come first, so that the threads of a warp have paths of like length.
 __device__ inline Ray ray_from(const Tables& run, unsigned number, const Particle& photon, const Stream& stream, unsigned k,
                                const float at[3], unsigned& slot)
 {
@@ -269,11 +269,11 @@ __device__ inline Ray ray_from(const Tables& run, unsigned number, const Particl
         ray.direction[a] = direction[a] * run.per_cm[a];
     }
     ray.energy = share;
-    ray.what = number << 16 | (unsigned)cone << 8 | far;
+    ray.packed = packed_ray(number, (unsigned)cone, far);
     return ray;
 }
 
-// Draws `histories` from the one numbered `n` within its batch on, and leaves their rays: slot after slot, each over all histories.
+// Draws `histories` from the one numbered `n` within its batch on, and writes their rays: slot after slot, each over all histories.
 // Slots must hold no ray before.
 extern "C" __global__ void __launch_bounds__(HEAD_THREADS)
 mccs_head(const Tables run, const unsigned long long first, const unsigned begin, const unsigned histories, const float batch,
@@ -305,19 +305,18 @@ mccs_head(const Tables run, const unsigned long long first, const unsigned begin
     }
     const Group& group = run.groups[number];
     if (group.kind == ELECTRON) {
-        Ray ray = {{from[0], from[1], from[2]}, particle.energy, {direction[0], direction[1], direction[2]}, number << 16};
+        Ray ray = {{from[0], from[1], from[2]}, particle.energy, {direction[0], direction[1], direction[2]}, packed_ray(number, 0u, 0u)};
         rays[i] = ray;
         return;
     }
-    // The walk only notes how far it is to each place: were its ray made there and then, one thread of the warp would make it while the
-    // others waited.
+    // The walk only notes the distances: making rays inside it would serialise the warp.
     __shared__ float ways[MOST_DIRECTIONS][HEAD_THREADS];
     unsigned places = run.paper ? 1u : run.directions;
     float count = (float)places;
     float xi = unit(stream.words(PLACE_PATIENT).x);
     unsigned k = 0u;
     float wanted = -logf(1.0f - xi / count);
-    float gone = 0.0f;
+    float paths_so_far = 0.0f;
     EvenWalk walk(run.size, from, direction);
     while (k < places) {
         float start = walk.at, cm;
@@ -325,15 +324,15 @@ mccs_head(const Tables run, const unsigned long long first, const unsigned begin
         if (!walk.pass(voxel, cm)) {
             break;
         }
-        unsigned bits = __ldg(run.voxels + voxel);
-        float per_cm = __uint_as_float(bits) * group.mu[bits & 0xfu];
+        unsigned packed = __ldg(run.voxels + voxel);
+        float per_cm = density_of(packed) * group.mu[class_of(packed)];
         float paths = per_cm * cm;
-        while (k < places && gone + paths >= wanted && per_cm > 0.0f) {
-            ways[k][threadIdx.x] = start + (wanted - gone) / per_cm;
+        while (k < places && paths_so_far + paths >= wanted && per_cm > 0.0f) {
+            ways[k][threadIdx.x] = start + (wanted - paths_so_far) / per_cm;
             k += 1u;
             wanted = -logf(1.0f - ((float)k + xi) / count);
         }
-        gone += paths;
+        paths_so_far += paths;
     }
     for (unsigned n = 0u; n < (run.paper ? k * run.directions : k); ++n) {
         float way = ways[run.paper ? 0u : n][threadIdx.x];
@@ -348,7 +347,7 @@ mccs_head(const Tables run, const unsigned long long first, const unsigned begin
     }
 }
 
-// Deposits along rays (engine/cpu/mccs/deposit.rs, `along`), and leaves their slots empty.
+// Deposits along rays (engine/cpu/mccs/deposit.rs, `along`), and empties their slots.
 extern "C" __global__ void __launch_bounds__(128)
 mccs_rays(const Tables run, Ray* __restrict__ rays, const unsigned count, unsigned long long* __restrict__ quanta)
 {
@@ -361,23 +360,23 @@ mccs_rays(const Tables run, Ray* __restrict__ rays, const unsigned count, unsign
         return;
     }
     rays[i].energy = 0.0f;
-    const Group& group = run.groups[ray.what >> 16];
-    const float* row = run.rows + group.rows_at + (ray.what >> 8 & 0xffu) * NODES;
+    const Group& group = run.groups[group_of(ray)];
+    const float* row = run.rows + group.rows_at + cone_of(ray) * NODES;
     float near_cm = group.near_cm;
-    float more = (float)(ray.what & 0xffu);
+    float far_factor = far_factor_of(ray);
     EvenWalk walk(run.size, ray.from, ray.direction);
     float energy = ray.energy, radius = 0.0f, before = 0.0f;
     bool far = false;
     int voxel;
     float cm;
     while (walk.pass(voxel, cm)) {
-        radius += __uint_as_float(__ldg(run.voxels + voxel)) * cm;
+        radius += density_of(__ldg(run.voxels + voxel)) * cm;
         float x = sqrtf(radius * (1.0f / LAST_CM)) * (float)(NODES - 1);
         int node = min((int)x, NODES - 2);
         float low = __ldg(row + node), high = __ldg(row + node + 1);
         float inside = fminf(low + (high - low) * (x - (float)node), 1.0f);
         float deposit = (inside - before) * energy + 0.5f;
-        // A float becomes 32 bits in one instruction, 64 in several: for the few that need them, of all the energy in one direction.
+        // A float converts to 32 bits in one instruction, to 64 in several: only the few deposits that need them.
         unsigned long long left = __float2uint_rd(deposit);
         if (deposit >= 4294967296.0f) {
             left = __float2ull_rd(deposit);
@@ -391,7 +390,7 @@ mccs_rays(const Tables run, Ray* __restrict__ rays, const unsigned count, unsign
         }
         if (radius > near_cm && !far) {
             far = true;
-            energy *= more;
+            energy *= far_factor;
             if (energy == 0.0f) {
                 return;
             }
@@ -399,26 +398,7 @@ mccs_rays(const Tables run, Ray* __restrict__ rays, const unsigned count, unsign
     }
 }
 
-// Sums over batches, by voxel: of quanta, and of their squares in two words. Whole numbers: the order of batches, and which card ran
-// them, does not matter.
-struct Sums {
-    unsigned long long *quanta, *squares, *squares_high;
-};
-
-// Adds to the sums of a voxel.
-__device__ inline void add(const Sums& sums, int i, unsigned long long quanta, unsigned long long square, unsigned long long square_high)
-{
-    sums.quanta[i] += quanta;
-    unsigned long long low = sums.squares[i] + square;
-    sums.squares[i] = low;
-    square_high += low < square ? 1ull : 0ull;
-    // Seldom: what a batch leaves in a voxel is mostly under 2^32 quanta.
-    if (square_high != 0ull) {
-        sums.squares_high[i] += square_high;
-    }
-}
-
-// Takes a batch into the sums over batches, and leaves its lattice empty.
+// Adds a batch to the sums over batches, and clears its lattice.
 extern "C" __global__ void __launch_bounds__(256)
 mccs_tally(const int voxels, unsigned long long* __restrict__ quanta, const Sums sums)
 {
@@ -433,7 +413,7 @@ mccs_tally(const int voxels, unsigned long long* __restrict__ quanta, const Sums
     }
 }
 
-// Adds what another card has summed up.
+// Adds the sums of another card.
 extern "C" __global__ void __launch_bounds__(256)
 mccs_add(const int voxels, const Sums from, const Sums to)
 {

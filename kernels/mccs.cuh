@@ -1,5 +1,5 @@
-// What the kernels of Monte Carlo convolution/superposition share: tables of `engine/jobs/mccs/tables.rs`, field for field,
-// random numbers, and the walk of an even lattice (`geometry/even_walk.rs`).
+// Shared by the kernels of Monte Carlo convolution/superposition: tables of `engine/jobs/mccs/tables.rs`, field for field,
+// random numbers, and the walk of an even lattice (`geometry/walk/even.rs`).
 
 #pragma once
 
@@ -49,7 +49,7 @@ struct Segment {
     unsigned tips_at;
 };
 
-// What a run reads (engine/cuda/mccs/mod.rs).
+// Tables of a run (engine/cuda/mccs/work.rs).
 struct Tables {
     const unsigned* voxels;
     const Group* groups;
@@ -64,13 +64,21 @@ struct Tables {
     unsigned seed[2];
 };
 
-// A direction of deposition, ready to be followed.
+// A direction of deposition.
 struct __align__(16) Ray {
     float from[3]; // voxels
     float energy;  // quanta; 0: there is none
     float direction[3];
-    unsigned what; // group << 16 | cone << 8 | what its energy is multiplied by beyond the near radius
+    unsigned packed; // group, cone of its kernel, factor on its energy beyond the near radius
 };
+__device__ inline unsigned packed_ray(unsigned group, unsigned cone, unsigned far) { return group << 16 | cone << 8 | far; }
+__device__ inline unsigned group_of(const Ray& ray) { return ray.packed >> 16; }
+__device__ inline unsigned cone_of(const Ray& ray) { return ray.packed >> 8 & 0xffu; }
+__device__ inline float far_factor_of(const Ray& ray) { return (float)(ray.packed & 0xffu); }
+
+// A voxel's density with its material class in the lowest four bits (PackedVoxel of engine/jobs/mccs/tables.rs).
+__device__ inline float density_of(unsigned voxel) { return __uint_as_float(voxel); }
+__device__ inline unsigned class_of(unsigned voxel) { return voxel & 0xfu; }
 
 // Philox4x32-10 (engine/jobs/mccs/philox.rs).
 __device__ inline uint4 philox(uint4 counter, unsigned key0, unsigned key1)
@@ -101,7 +109,7 @@ __device__ inline unsigned word_of(uint4 words, unsigned k)
 
 constexpr float SLOWEST = 1e-9f;
 
-// The walk of an even lattice, in voxels and cm (geometry/even_walk.rs).
+// The walk of an even lattice, in voxels and cm (geometry/walk/even.rs).
 struct EvenWalk {
     float from[3], inverse[3], plane[3], step[3], next[3];
     int voxel, stride[3];
@@ -130,7 +138,7 @@ struct EvenWalk {
         }
     }
 
-    // Goes through the voxel it is in, which it hands out with the way through it, cm; false once it has left.
+    // Passes the voxel it is in: its index and the path in it, cm; false once outside.
     __device__ bool pass(int& passed, float& cm)
     {
         if (at >= end) {
@@ -159,7 +167,7 @@ struct EvenWalk {
     }
 };
 
-// Where a line is within the lattice (even_walk.rs, `within`).
+// Where a line is within the lattice (even.rs, `within`).
 __device__ inline bool within(const int size[3], const float from[3], const float direction[3], float& begin)
 {
     begin = 0.0f;
@@ -173,4 +181,23 @@ __device__ inline bool within(const int size[3], const float from[3], const floa
         end = fminf(end, fmaxf(low, high));
     }
     return begin < end;
+}
+
+// Sums over batches, by voxel: of quanta, and of their squares in two words. Whole numbers: the order of batches, and which card ran
+// them, does not matter.
+struct Sums {
+    unsigned long long *quanta, *squares, *squares_high;
+};
+
+// Adds to the sums of a voxel.
+__device__ inline void add(const Sums& sums, int i, unsigned long long quanta, unsigned long long square, unsigned long long square_high)
+{
+    sums.quanta[i] += quanta;
+    unsigned long long low = sums.squares[i] + square;
+    sums.squares[i] = low;
+    square_high += low < square ? 1ull : 0ull;
+    // Seldom: a batch mostly deposits under 2^32 quanta in a voxel.
+    if (square_high != 0ull) {
+        sums.squares_high[i] += square_high;
+    }
 }

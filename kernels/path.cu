@@ -69,9 +69,12 @@ path_step(const Rays rays, const float* __restrict__ density, float* __restrict_
     depth_mm[out] = sum * length_mm(rays, target);
 }
 
-// At a voxel's low edge along a column: the running sum of the densities before it, in whole quanta so that differences
-// are exact, and the voxel's own density in quanta (the bits of a float).
+// A voxel's low edge along a column: the running sum of the densities before it, in whole quanta so that differences are exact, and
+// the voxel's own density in quanta.
 typedef int2 Edge;
+__device__ inline Edge edge_at(int sum, float quanta) { return make_int2(sum, __float_as_int(quanta)); }
+__device__ inline int sum_before(Edge edge) { return edge.x; }
+__device__ inline float quanta_of(Edge edge) { return __int_as_float(edge.y); }
 
 // As path_step, but column by column: between two crossings of planes across x and z a ray stays in one column along y,
 // and what it gathers there is a difference of two running sums, however many voxels it passes.
@@ -110,8 +113,8 @@ path_columns(const Rays rays, const Edge* __restrict__ edges, float quantum, flo
             float before_part = part_of();
             go_to(until);
             Edge after = __ldg(edges + column + edge_of());
-            whole += after.x - before.x;
-            rest = fmaf(part_of(), __int_as_float(after.y), fmaf(-before_part, __int_as_float(before.y), rest));
+            whole += sum_before(after) - sum_before(before);
+            rest = fmaf(part_of(), quanta_of(after), fmaf(-before_part, quanta_of(before), rest));
         });
         depth = ((float)whole + rest) * quantum * length_mm(rays, target) / way;
     }
@@ -134,10 +137,10 @@ path_edges(const float* __restrict__ density, int size_x, int size_y, float per_
     for (int j = 0; j < size_y; ++j) {
         float value = density[j * size_x];
         int quanta = fabsf(value) < INFINITE ? __float2int_rn(value * per_quantum) : 0;
-        edges[j * size_x] = make_int2(sum, __float_as_int((float)quanta));
+        edges[j * size_x] = edge_at(sum, (float)quanta);
         sum += quanta;
     }
-    edges[size_y * size_x] = make_int2(sum, 0);
+    edges[size_y * size_x] = edge_at(sum, 0.0f);
 }
 
 // What a density holds: voxels low <= voxel < high along x, y, z, and the greatest magnitude (bits of a float >= 0 order

@@ -1,23 +1,21 @@
-// The walk of a ray from a point source on a card: which voxels it passes, and between which alphas.
+// Voxel walks on a card; `src/geometry/walk.rs` lists the CPU's.
 //
-//   walk                        kernels            why
-//   walk_nested, all axes       drr.cu, path.cu    exact, any grid with uneven planes
-//   walk_nested, two axes       path.cu            rays of a column cross its planes at the same alphas (columns)
-//   walk_*, a line by itself    rays.cu            the walks that Xiao 2012 compares; `bench cccs --walk`
-//   EvenWalk (mccs.cuh)         mccs.cu            rays from anywhere, on an even lattice: no table of planes
-//   pieces of a slab (cccs.cuh) cccs.cu, near.cu   parallel lines are alike: one walk does for a direction
+//   walk                               job                                  why
+//   walk_nested, all axes (here)       path voxel by voxel, exact DRRs      exact, any grid with uneven planes
+//   walk_nested, two axes (here)       path column by column                rays of a column cross its planes at the same alphas
+//   walk_slab (cccs.cuh)               collapsed cone, local correction     parallel lines are alike: one walk serves a direction
+//   EvenWalk (mccs.cuh)                Monte Carlo                          rays from anywhere, even lattice: no table of planes
+//   walk_branch_free (paper_xiao.cu)   `bench cccs --walk` alone            Xiao's Algorithm 2, for his table
 //
-// `src/geometry/walk.rs` has the table of the CPU's.
-//
-// It is the 3D-DDA of Xiao et al., Med. Phys. 2012 (Algorithm 1, `walk_nested`; Algorithm 2, `walk_branch_free`) on grids
-// whose z planes may be uneven, stepping as in de Greef et al., Med. Phys. 36:4095, 2009 (appendix), planes in constant
-// memory. A ray is p = from + alpha (to - from), alpha 0 to 1.
+// walk_nested is the 3D-DDA of Xiao et al., Med. Phys. 2012 (Algorithm 1) on grids whose z planes may be uneven, stepping as in
+// de Greef et al., Med. Phys. 36:4095, 2009 (appendix), planes in constant memory. A ray is p = from + alpha (to - from), alpha
+// 0 to 1.
 //
 // Positions are in voxels from the low edge of voxel 0 along x and y, so that planes are whole numbers, and in mm from the
-// middle of the grid along z. Four things differ from print, for accuracy in f32:
+// middle of the grid along z. Four things differ from the papers, for accuracy in f32:
 //
-// * alphas along x and y are not gathered but are one multiply-add of the number of planes crossed (de Greef, section
-//   IV, holds the gathering to blame for up to 0.06 mm);
+// * alphas along x and y are one multiply-add of the number of planes crossed, not a running sum (de Greef, section IV: up to
+//   0.06 mm of rounding);
 // * positions are pairs of floats: where a ray grazes a plane, the crossing moves along it by many times what the
 //   position is off;
 // * a walk should begin where alphas matter most (at the target, not at the source a metre away): a crossing is as exact
@@ -208,26 +206,6 @@ template <int AXES, class Visit> __device__ inline void walk_nested(Walk& walk, 
         } else if (walk.next[0] <= crossing) {
             cross_plane<0>(walk);
         } else {
-            cross_plane<2>(walk);
-        }
-    }
-    visit(walk.voxel, walk.alpha, walk.end);
-}
-
-// As walk_nested, with comparisons in place of branches: Algorithm 2 (3D-DDA-nc). An edge or a corner is passed in one
-// step.
-template <int AXES, class Visit> __device__ inline void walk_branch_free(Walk& walk, Visit visit)
-{
-    for (float crossing = next_plane<AXES>(walk); crossing < walk.end; crossing = next_plane<AXES>(walk)) {
-        visit(walk.voxel, walk.alpha, crossing);
-        walk.alpha = crossing;
-        if (walk.next[0] <= crossing) {
-            cross_plane<0>(walk);
-        }
-        if (takes_part(AXES, 1) && walk.next[1] <= crossing) {
-            cross_plane<1>(walk);
-        }
-        if (walk.next[2] <= crossing) {
             cross_plane<2>(walk);
         }
     }

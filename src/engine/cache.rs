@@ -1,22 +1,22 @@
-//! What was computed lately and may be asked for again: while a beam is dragged only the beam changes. One cache for all jobs,
-//! with a budget in bytes; what was asked for longest ago goes first.
+//! The cache of all jobs: least recently used values are evicted beyond a budget in bytes. While a beam is dragged only the beam
+//! changes; densities, kernels and calibrations are found here.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of all values together: an image in pairs of voxels (1 GiB at most) beside the densities of two dose grids.
+/// Budget of all values: an image in pairs of voxels (1 GiB at most) beside the densities of two dose grids.
 const BUDGET_BYTES: usize = 2 << 30;
-/// No entry counts less, so that they stay few enough to look through.
+/// An entry counts as this at least, so that entries are few enough to scan.
 const LEAST_BYTES: usize = 1 << 20;
 
-static KEPT: Cache = Cache::new(BUDGET_BYTES);
+static CACHE: Cache = Cache::new(BUDGET_BYTES);
 
 /// The cache of this process.
 pub fn cache() -> &'static Cache {
-    &KEPT
+    &CACHE
 }
 
-/// A value that can be kept.
+/// A value that can be cached.
 pub trait Weighed: Any + Send + Sync {
     /// Memory it holds; the default is for values of less than a MiB.
     fn bytes(&self) -> usize {
@@ -24,7 +24,7 @@ pub trait Weighed: Any + Send + Sync {
     }
 }
 
-/// Values by what they were made from, the one asked for last at the end.
+/// Values by key, the most recently used last.
 pub struct Cache {
     entries: Mutex<Vec<Entry>>,
     budget: usize,
@@ -41,10 +41,10 @@ impl Cache {
         Self { entries: Mutex::new(Vec::new()), budget }
     }
 
-    /// The value of a key, made where it is not kept. Two that ask at once may both make it.
+    /// The value of a key, made where it is not cached. Two requests at once may both make it.
     ///
     /// # Errors
-    /// What `make` returns; then nothing is kept.
+    /// What `make` returns; then nothing is cached.
     pub fn get<K: PartialEq + Any + Send, V: Weighed, E>(
         &self,
         key: K,
@@ -56,7 +56,7 @@ impl Cache {
         }
     }
 
-    /// The value of a key where it is kept.
+    /// The cached value of a key.
     pub fn find<K: PartialEq + Any + Send, V: Weighed>(&self, key: &K) -> Option<Arc<V>> {
         let mut entries = self.entries();
         let is_it = |e: &Entry| e.value.is::<V>() && e.key.downcast_ref::<K>() == Some(key);
@@ -67,7 +67,7 @@ impl Cache {
         value
     }
 
-    /// Keeps a value. It stays whatever its size; others make way for it.
+    /// Caches a value, whatever its size; others are evicted to keep the budget.
     pub fn put<K: PartialEq + Any + Send, V: Weighed>(&self, key: K, value: V) -> Arc<V> {
         let (bytes, value) = (value.bytes().max(LEAST_BYTES), Arc::new(value));
         let mut entries = self.entries();
@@ -83,12 +83,12 @@ impl Cache {
         value
     }
 
-    /// Forgets everything: the case is closed.
+    /// Empties the cache: the case is closed.
     pub fn empty(&self) {
         self.entries().clear();
     }
 
-    /// What is kept in all.
+    /// Bytes of all values.
     pub fn bytes(&self) -> usize {
         self.entries().iter().map(|e| e.bytes).sum()
     }
@@ -116,15 +116,15 @@ mod tests {
     impl Weighed for Small {}
 
     #[test]
-    fn what_was_asked_for_longest_ago_makes_way() {
+    fn the_least_recently_used_is_evicted() {
         let kept = Cache::new(10 << 20);
         let made = |key: u8, mib: usize| kept.get(key, || Ok::<_, ()>(Mib(mib))).map(|v| v.0);
         assert_eq!((made(1, 4), made(2, 5)), (Ok(4), Ok(5)));
-        assert_eq!(made(1, 9), Ok(4), "it is kept");
+        assert_eq!(made(1, 9), Ok(4), "it is cached");
         assert_eq!(made(3, 6), Ok(6));
-        assert!(kept.find::<u8, Mib>(&2).is_none(), "asked for longest ago");
+        assert!(kept.find::<u8, Mib>(&2).is_none(), "least recently used");
         assert_eq!((made(1, 9), kept.bytes()), (Ok(4), 10 << 20));
-        assert_eq!((made(4, 90), kept.bytes()), (Ok(90), 90 << 20), "one stays whatever its size");
+        assert_eq!((made(4, 90), kept.bytes()), (Ok(90), 90 << 20), "one is cached whatever its size");
         assert_eq!((made(5, 1), kept.bytes()), (Ok(1), 1 << 20));
         kept.empty();
         assert!(kept.bytes() == 0 && kept.find::<u8, Mib>(&5).is_none());

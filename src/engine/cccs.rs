@@ -18,7 +18,7 @@ impl Answer for BeamDose {
 ///
 /// # Errors
 /// [`DoseError`]: a beam that is no photon beam or delivers nothing, a grid that is uneven or lies outside the
-/// patient, or the job was stopped.
+/// patient, or the job was cancelled.
 pub fn beam_dose(
     request: &DoseRequest,
     device: &Compute,

@@ -1,4 +1,4 @@
-//! Where a job runs: what was asked for, and what that is on this machine.
+//! The device of a job: the user's choice, and what it is on this machine.
 
 use super::cache::cache;
 use super::cuda::{self, CudaError};
@@ -43,7 +43,7 @@ pub enum Compute {
     Cuda(Arc<cuda::Device>),
 }
 
-/// What [`card_trouble`] tells.
+/// The error of [`card_trouble`].
 static TROUBLE: OnceLock<CudaError> = OnceLock::new();
 
 /// The first reason in this run of the program why the CPU was taken although there is a card: by [`DeviceChoice::Auto`], or by a job
@@ -52,7 +52,7 @@ pub fn card_trouble() -> Option<&'static CudaError> {
     TROUBLE.get()
 }
 
-/// A job goes on without the card: [`card_trouble`] tells why.
+/// Notes that a job runs without the card, for [`card_trouble`].
 pub fn note_card_trouble(what: &str, error: CudaError) {
     tracing::warn!("{what} on the CPU: {error}");
     let _ = TROUBLE.set(error);

@@ -1,4 +1,4 @@
-//! Digests of what was asked: equal requests have equal ones.
+//! Digests of requests: equal requests have equal ones.
 
 use super::cache::{Weighed, cache};
 use crate::geometry::{Grid, Volume};

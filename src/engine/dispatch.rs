@@ -1,4 +1,4 @@
-//! The one rule of every job: a card where one was chosen, the CPU where the card fails, and the receipt says so.
+//! Dispatch of every job: a card where one was chosen, the CPU where the card fails, with a note in the receipt.
 
 use super::Compute;
 use super::cuda::{CudaError, Device, Failure};
@@ -28,7 +28,7 @@ pub(super) fn answer<A: Answer, E, F: Into<Failure<E>>>(
     })
 }
 
-/// What a card answered, or what the CPU answers where the card failed, told why.
+/// The card's answer, or where the card failed the CPU's, which receives the reason.
 ///
 /// # Errors
 /// The job's own.

@@ -1,11 +1,11 @@
-//! How a running job is watched and stopped.
+//! Progress and cancellation of a running job.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use thiserror::Error;
 
-/// Handed to a running job: it asks whether to stop and tells how far it is. Clones share one state.
+/// Given to a running job, which checks for cancellation and reports its progress. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct JobControl {
     cancelled: Arc<AtomicBool>,
@@ -16,7 +16,7 @@ pub struct JobControl {
 struct State {
     /// Fraction done, as the bits of an `f32`.
     done: AtomicU32,
-    /// Told of every fraction reported, on the thread that reports it.
+    /// Called with every fraction reported, on the thread that reports it.
     listener: Option<Listener>,
 }
 
@@ -45,13 +45,13 @@ impl JobControl {
         Self { state, ..Self::default() }
     }
 
-    /// For what a job needs done first by another: cancelled with it, but how far it is says nothing of the job.
+    /// For a job that this one needs first: cancelled with it, its progress kept apart.
     #[must_use]
     pub fn child(&self) -> Self {
         Self { cancelled: Arc::clone(&self.cancelled), ..Self::default() }
     }
 
-    /// Asks the job to stop; it does so within a few ms.
+    /// Cancels the job, which ends within a few ms.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -68,7 +68,7 @@ impl JobControl {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// Tells how far the job is, 0 to 1.
+    /// Reports the fraction done, 0 to 1.
     pub fn report(&self, done: f32) {
         self.state.done.store(done.to_bits(), Ordering::Relaxed);
         if let Some(listener) = &self.state.listener {
@@ -88,13 +88,13 @@ mod tests {
 
     #[test]
     fn a_child_is_cancelled_with_the_job_and_says_nothing_of_its_progress() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&told);
-        let control = JobControl::with_listener(move |done| heard.lock().unwrap().push(done));
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let listener = Arc::clone(&reported);
+        let control = JobControl::with_listener(move |done| listener.lock().unwrap().push(done));
         let child = control.child();
         child.report(1.0);
         control.report(0.25);
-        assert_eq!((told.lock().unwrap().as_slice(), control.done()), (&[0.25][..], 0.25));
+        assert_eq!((reported.lock().unwrap().as_slice(), control.done()), (&[0.25][..], 0.25));
         control.cancel();
         assert!(child.is_cancelled() && child.check() == Err(Cancelled));
     }

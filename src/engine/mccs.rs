@@ -20,7 +20,7 @@ pub fn refine(
     refine_over(request, std::slice::from_ref(device), control, show)
 }
 
-/// Runs histories until the request's wish is met: on the CPU, or shared out over cards, whose number does not change a bit of
+/// Runs histories until the request is met: on the CPU, or distributed over cards, whose number does not change a bit of
 /// the dose. `show` is given the dose as it improves, from the calling thread; its answer stops the run and keeps the dose.
 /// Where a card fails, the first of several runs all of it, else the CPU, and the receipt says why.
 ///

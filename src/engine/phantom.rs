@@ -1,8 +1,10 @@
-//! Patients that need no CT: boxes about the origin, for the benches and the selftest.
+//! Phantoms for the benches and the selftest: boxes about the origin.
 
+use crate::engine::Random;
 use crate::geometry::{Grid, GridError, PatientPosition, Volume};
 use crate::physics::{Material, Patient};
 use glam::DVec3;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// A box about the origin, head first supine: at each voxel's centre (mm) what `of` says, mass density in g/cm3 (also taken for the
@@ -30,6 +32,64 @@ pub fn patient(
         position: PatientPosition::Hfs,
         hu_table: "phantom".to_owned(),
     }))
+}
+
+/// Attenuation (1/mm) of three blurred balls in air, on a turned grid with uneven planes.
+///
+/// # Errors
+/// None.
+pub fn balls() -> Result<Volume<f32>, GridError> {
+    let (s, c) = 0.2_f64.sin_cos();
+    let planes: Vec<f64> = (0..50).map(|k| 2.0 * f64::from(k) + f64::from(k % 2) * 0.5).collect();
+    let origin = DVec3::new(-60.0, -40.0, -50.0);
+    let axes = [DVec3::new(c, s, 0.0), DVec3::new(-s, c, 0.0)];
+    let grid = Arc::new(Grid::new(origin, axes[0], axes[1], [2.0, 2.0], [60, 50], &planes)?);
+    let balls = [
+        (DVec3::new(-10.0, 5.0, 0.0), 25.0),
+        (DVec3::new(20.0, 30.0, 15.0), 12.0),
+        (DVec3::new(0.0, 20.0, -20.0), 8.0),
+    ];
+    let [nx, ny, _] = grid.size();
+    let at = |n: usize| {
+        let p = grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
+        let sum =
+            balls.iter().map(|(m, r)| 0.02 / (1.0 + (((p - *m).length() - r) / 2.0).exp())).sum::<f64>();
+        if sum < 1e-4 { 0.0 } else { sum as f32 }
+    };
+    let values = (0..grid.len()).map(at).collect();
+    Ok(Volume::new(grid, values))
+}
+
+/// Attenuation of a trunk, 1/mm: an ellipse of muscle, two lungs, a spine, air around; noise of a CT's order. Its ends go on
+/// beyond the grid.
+///
+/// # Errors
+/// A grid without voxels.
+pub fn trunk(size: [usize; 3], spacing_mm: [f64; 3]) -> Result<Volume<f32>, GridError> {
+    let spacing = DVec3::from(spacing_mm);
+    let half = 0.5 * DVec3::from(size.map(|n| n as f64)) * spacing;
+    let grid = Grid::axis_aligned(0.5 * spacing - half, spacing, size)?;
+    let [nx, ny, _] = size;
+    let mut data = vec![0.0_f32; grid.len()];
+    data.par_chunks_mut(nx * ny).enumerate().for_each(|(k, plane)| {
+        let mut random = Random::new(k as u64 + 1);
+        for (n, value) in plane.iter_mut().enumerate() {
+            let p = grid.local_centre_mm(n % nx, n / nx, k) + grid.origin_mm();
+            let within =
+                |x: f64, y: f64, rx: f64, ry: f64| ((p.x - x) / rx).powi(2) + ((p.y - y) / ry).powi(2) < 1.0;
+            let mu = if !within(0.0, 0.0, 125.0, 90.0) {
+                continue;
+            } else if within(0.0, 58.0, 17.0, 17.0) {
+                0.034
+            } else if within(-55.0, -5.0, 42.0, 58.0) || within(55.0, -5.0, 42.0, 58.0) {
+                0.005
+            } else {
+                0.0202
+            };
+            *value = (mu * (1.0 + 0.1 * (random.unit() - 0.5))) as f32;
+        }
+    });
+    Ok(Volume::new(Arc::new(grid), data))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
-//! Grids, volumes, rays, the voxel walk, and the frames of IEC 61217 and the DICOM patient.
+//! Grids, volumes, rays, the voxel walks, and the frames of IEC 61217 and the DICOM patient.
 
 mod body;
-pub mod even_walk;
 mod grid;
 mod iec;
 mod mask;

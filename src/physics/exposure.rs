@@ -10,7 +10,7 @@ pub struct Exposure<'a> {
     pub couch_deg: f64,
     /// Part of the beam's monitor units; the shares of a beam sum to 1.
     pub share: f64,
-    /// What the collimators do meanwhile.
+    /// Motion of the collimators during it.
     pub segments: Vec<Segment<'a>>,
 }
 
@@ -19,7 +19,7 @@ pub struct Exposure<'a> {
 pub struct Segment<'a> {
     pub from: &'a ControlPoint,
     pub to: &'a ControlPoint,
-    /// Where on the way from `from` to `to` the span begins and ends, 0 to 1.
+    /// Fractions from `from` to `to` at which the span begins and ends.
     pub span: [f64; 2],
     /// Part of the exposure's monitor units; the weights of an exposure sum to 1.
     pub weight: f64,

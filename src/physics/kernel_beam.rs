@@ -1,4 +1,4 @@
-//! The kernels of one beam's spectrum: what a voxel releases at a depth, and along which exponentials it goes.
+//! The kernels of one beam's spectrum: TERMA at a depth, and the exponentials that transport it.
 //!
 //! Primary and scatter are apart: the primary kernel is driven by the collision kerma, the scatter kernel by the rest of
 //! the TERMA. Hardening: in each class the spectrum's kernel at any depth is a mix of the kernels at two anchor depths;
@@ -9,26 +9,26 @@ use super::kernel::{CONES, ConeTable, KernelClass, KernelTable, SHELLS};
 use super::kernel_fit::{ExponentialKernel, TERMS};
 use super::softening::MOST_LAYER_CM;
 
-/// Primary near, primary deep, scatter near, scatter deep.
+/// Primary shallow and deep, scatter shallow and deep.
 pub const CHANNELS: usize = 4;
 /// Depths (g/cm2) whose spectra span the others.
 const ANCHORS_CM: [f64; 2] = [3.0, 30.0];
-/// Step, beginning and end of the release table, g/cm2. Above the surface is where the softer beam off the axis begins
-/// ([`Softening`](super::Softening)). Beyond its end the last slope goes on as zero release.
+/// Step, beginning and end of the TERMA table, g/cm2. Above the surface is where the softer beam off the axis begins
+/// ([`Softening`](super::Softening)). Beyond its end the last slope goes on as zero TERMA.
 const STEP_CM: f64 = 0.1;
 const FIRST_CM: f64 = -MOST_LAYER_CM;
 const DEEPEST_CM: f64 = 120.0;
 /// Gy per MeV/g.
 pub const GY_G_PER_MEV: f64 = 1.602_176_634e-10;
 
-/// Kernels and release of a spectrum in water.
+/// Kernels and TERMA of a spectrum in water.
 #[derive(Clone, Debug)]
 pub struct BeamKernel {
     channels: [ExponentialKernel; CHANNELS],
     /// Amplitudes per sr at the middles of the cones, between which they are linear.
     nodes: [Vec<[f64; TERMS]>; CHANNELS],
-    /// Gy cm2: energy released per mass and photon fluence, by channel, at steps of depth.
-    release: Vec<[f64; CHANNELS]>,
+    /// Gy cm2: TERMA per photon fluence, by channel, at steps of depth.
+    terma: Vec<[f64; CHANNELS]>,
 }
 
 impl BeamKernel {
@@ -48,30 +48,30 @@ impl BeamKernel {
             ExponentialKernel::fit(class.class, &class.anchors[c % 2], table.outer_radii_cm(), 1.0)
         });
         let steps = ((DEEPEST_CM - FIRST_CM) / STEP_CM) as usize + 2;
-        let release = (0..steps)
+        let terma = (0..steps)
             .map(|i| {
                 let depth = FIRST_CM + i as f64 * STEP_CM;
-                let [p, s] = classes.each_ref().map(|c| c.release(&bins, depth));
+                let [p, s] = classes.each_ref().map(|c| c.terma(&bins, depth));
                 [p[0], p[1], s[0], s[1]].map(|mev_per_g| mev_per_g * GY_G_PER_MEV)
             })
             .collect();
         let nodes = channels.each_ref().map(|kernel| keeping_cones(&kernel.amplitudes));
-        Self { channels, nodes, release }
+        Self { channels, nodes, terma }
     }
 
-    /// Energy released per mass and per photon fluence, Gy cm2, by channel, at a depth in g/cm2 (attenuation only,
-    /// no inverse square). A channel may be negative; the two of a class sum to a positive release. Negative depths are of the
+    /// TERMA per photon fluence, Gy cm2, by channel, at a depth in g/cm2 (attenuation only,
+    /// no inverse square). A channel may be negative; the two of a class sum to a positive TERMA. Negative depths are of the
     /// spectrum with so much water taken away in front.
-    pub fn release(&self, depth_cm: f64) -> [f64; CHANNELS] {
-        let x = ((depth_cm - FIRST_CM) / STEP_CM).clamp(0.0, (self.release.len() - 2) as f64);
+    pub fn terma(&self, depth_cm: f64) -> [f64; CHANNELS] {
+        let x = ((depth_cm - FIRST_CM) / STEP_CM).clamp(0.0, (self.terma.len() - 2) as f64);
         let i = x as usize;
         let t = x - i as f64;
-        std::array::from_fn(|c| self.release[i][c] * (1.0 - t) + self.release[i + 1][c] * t)
+        std::array::from_fn(|c| self.terma[i][c] * (1.0 - t) + self.terma[i + 1][c] * t)
     }
 
-    /// The table behind [`Self::release`], the depth of its beginning and its step in g/cm2.
-    pub fn releases(&self) -> (&[[f64; CHANNELS]], [f64; 2]) {
-        (&self.release, [FIRST_CM, STEP_CM])
+    /// The table behind [`Self::terma`], the depth of its beginning and its step in g/cm2.
+    pub fn terma_table(&self) -> (&[[f64; CHANNELS]], [f64; 2]) {
+        (&self.terma, [FIRST_CM, STEP_CM])
     }
 
     /// Amplitudes of a channel per sr at an angle from the photon's direction: linear between the cones' middles, level
@@ -86,10 +86,10 @@ impl BeamKernel {
 
     /// Energy by cone, all classes together, of the radiation at a depth; sums to 1.
     pub fn energy_by_cone(&self, depth_cm: f64) -> [f64; CONES] {
-        let release = self.release(depth_cm);
-        let total: f64 = release.iter().sum();
+        let terma = self.terma(depth_cm);
+        let total: f64 = terma.iter().sum();
         std::array::from_fn(|cone| {
-            let of = |c: usize| release[c] * self.channels[c].amplitudes[cone].iter().sum::<f64>();
+            let of = |c: usize| terma[c] * self.channels[c].amplitudes[cone].iter().sum::<f64>();
             (0..CHANNELS).map(of).sum::<f64>() / total
         })
     }
@@ -186,7 +186,7 @@ impl ClassMix {
     }
 
     /// MeV/g that each anchor's kernel gets at a depth.
-    fn release(&self, bins: &[Bin], depth_cm: f64) -> [f64; 2] {
+    fn terma(&self, bins: &[Bin], depth_cm: f64) -> [f64; 2] {
         let mut energy = 0.0;
         let mut shape = [0.0; SHELLS];
         for ((bin, curve), fraction) in bins.iter().zip(&self.curves).zip(&self.fractions) {
@@ -194,12 +194,12 @@ impl ClassMix {
             energy += terma * fraction;
             shape.iter_mut().zip(curve).for_each(|(s, c)| *s += terma * c);
         }
-        let [near, deep] = &self.anchor_curves;
+        let [shallow, deep] = &self.anchor_curves;
         let (mut across, mut along) = (0.0, 0.0);
         for i in 0..SHELLS {
-            let span = deep[i] - near[i];
+            let span = deep[i] - shallow[i];
             across += span * span;
-            along += span * (shape[i] / energy - near[i]);
+            along += span * (shape[i] / energy - shallow[i]);
         }
         let t = if across > 0.0 { along / across } else { 0.0 };
         [energy * (1.0 - t), energy * t]

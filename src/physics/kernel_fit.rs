@@ -2,8 +2,8 @@
 //!
 //! A cone's cumulative energy is written as `C(r) = sum_k A_k (1 - exp(-a_k r))` (the form of A. Ahnesjo, Med. Phys. 16,
 //! 577 (1989), with more terms). The constants `a_k` double from one to the next and are the same for all cones,
-//! energies and classes; the amplitudes are signed least squares. What a line carries is then linear in what is
-//! released along it, whatever the angle at which each voxel releases: tilted kernels cost nothing extra.
+//! energies and classes; the amplitudes are signed least squares. The transport state of a line is then linear
+//! in the TERMA along it, whatever the angle of each voxel's ray: tilted kernels cost nothing extra.
 
 use super::kernel::{CONES, ConeTable, KernelClass, SHELLS};
 

@@ -108,7 +108,7 @@ impl Leaves {
     }
 }
 
-/// What one monitor unit is worth.
+/// Calibration of the monitor unit.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Calibration {

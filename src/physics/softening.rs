@@ -151,7 +151,7 @@ mod tests {
             for (radius_mm, depth_cm) in [(0.0, 0.0), (75.0, 0.0), (150.0, 10.0), (240.0, 0.0), (240.0, 25.0)]
             {
                 let layer = softening.at(radius_mm);
-                let got = kernel.release(depth_cm - layer.less_cm).map(|r| r * layer.kept);
+                let got = kernel.terma(depth_cm - layer.less_cm).map(|r| r * layer.kept);
                 for (class, got) in KernelClass::ALL.into_iter().zip([got[0] + got[1], got[2] + got[3]]) {
                     let one = |(e, photons): (f64, f64)| {
                         let mu = table.mu_over_rho_cm2_g(e);

@@ -3,11 +3,12 @@
 
 use super::error::RegistrationError;
 use super::metric::Metric;
-use super::random::Random;
-use super::search::{Method, Request, register};
+use super::request::{Method, Request};
+use super::search::register;
 use super::simulate::{Exposure, attenuation, imager, xray};
 use super::view::View;
 use crate::case::{Ct, Pose};
+use crate::engine::Random;
 use crate::engine::drr::DrrError;
 use crate::engine::{Compute, JobControl};
 use crate::geometry::Volume;
@@ -158,7 +159,7 @@ impl Bench {
         self.targets_mm.iter().map(off).sum::<f64>() / self.targets_mm.len() as f64
     }
 
-    /// Searches from `starts` random starts. `told` hears of each run.
+    /// Searches from `starts` random starts. `report` is called with each run.
     ///
     /// # Errors
     /// [`BenchError`].
@@ -168,7 +169,7 @@ impl Bench {
         starts: usize,
         device: &Compute,
         control: &JobControl,
-        told: &dyn Fn(&Run),
+        report: &dyn Fn(&Run),
     ) -> Result<Line, BenchError> {
         let mut random = Random::new(94);
         let mut runs = Vec::new();
@@ -193,7 +194,7 @@ impl Bench {
                 seconds: found.seconds,
                 drrs: found.drrs,
             };
-            told(&run);
+            report(&run);
             runs.push(run);
         }
         Ok(Line { trial, runs })

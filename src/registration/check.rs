@@ -1,4 +1,4 @@
-//! Whether X-ray and CT can be matched at all.
+//! Checks before a registration: X-ray and CT belong together.
 
 use super::error::RegistrationError;
 use crate::case::{Pose, Radiograph};

@@ -1,4 +1,4 @@
-//! Why there is no registration.
+//! Errors of a registration.
 
 use crate::engine::Cancelled;
 use thiserror::Error;
@@ -40,7 +40,7 @@ pub enum RegistrationError {
     #[error("{what} is {value}; it must be {must}")]
     Setting { what: &'static str, value: f64, must: &'static str },
     #[error(
-        "{metric} has no slopes for the gradient method; choose method auto, cma or powell, or another metric"
+        "{metric} has no gradient for the gradient method; choose method auto, cma or powell, or another metric"
     )]
     NoSlopes { metric: &'static str },
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! The metric of one pose after another: what is shown while a pose is moved by hand.
+//! The metric of one pose after another, shown while a pose is moved by hand.
 
 use super::error::RegistrationError;
 use super::metric::{Metric, Sample};

@@ -1,4 +1,4 @@
-//! 2D/3D registration: how alike X-rays and DRRs are, and the search for the pose at which they are most alike.
+//! 2D/3D registration: similarity of X-rays and DRRs, and the search for the pose of greatest similarity.
 //!
 //! [`register`] answers a [`Request`]: CT (as attenuation), one or two X-rays, a start. What is found is the
 //! [`Pose`](crate::case::Pose) of the CT in the room of the X-rays, its six numbers in the order and with the signs that
@@ -11,17 +11,18 @@ pub mod metric;
 mod metric_evaluator;
 mod object;
 pub mod optimise;
-mod random;
+mod request;
 mod scene;
 mod search;
 pub mod simulate;
 mod view;
 
+pub use crate::engine::Random;
 pub use check::{check_belongs, check_place};
 pub use error::RegistrationError;
 pub use metric::Metric;
 pub use metric_evaluator::MetricEvaluator;
 pub use object::spatial_registration;
-pub use random::Random;
-pub use search::{AXIS_WORDS, Found, Method, Request, SIDES_MM, Step, register};
+pub use request::{AXIS_WORDS, Found, Method, Request, Step};
+pub use search::{SIDES_MM, register};
 pub use view::View;

@@ -1,4 +1,4 @@
-//! What is found as a spatial registration for other systems.
+//! The pose found, as a DICOM spatial registration.
 
 use crate::case::{Case, Ct, Pose, Radiograph, derived_uid};
 use crate::dicom::{Belonging, Registration};

@@ -1,12 +1,12 @@
-//! CT and X-rays at one level of a search: what a pose is worth, on a card or on the CPU.
+//! CT and X-rays at one pyramid level of a search: the metric of a pose, on a card or on the CPU.
 
 use super::error::RegistrationError;
 use super::metric::{self, Metric, MetricError, Sample, Similarity};
 use super::view::Picture;
 use crate::case::Pose;
-use crate::engine::cuda::slopes::Work;
+use crate::engine::cuda::drr_gradient::Work;
 use crate::engine::cuda::{CudaError, Device};
-use crate::engine::slopes::{AXES, Compared, Features, Level, Slopes, Sums};
+use crate::engine::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Level, Sums};
 use crate::engine::{Cancelled, Compute, JobControl, cpu, else_cpu, note_card_trouble};
 use crate::geometry::{Projection, Volume};
 use glam::DVec3;
@@ -28,7 +28,7 @@ struct LevelView {
     similarity: Similarity,
 }
 
-/// How coarse a level is, and what is looked at.
+/// Coarseness of a level, and its pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coarseness {
     /// Sides of voxels, and of pixels at the pose centre's depth, mm.
@@ -91,11 +91,15 @@ impl PyramidLevel {
         Ok(self.values(std::slice::from_ref(pose), control)?.pop().flatten())
     }
 
-    /// As [`PyramidLevel::value`] with its slopes by the six numbers; `None` also where the metric has none.
-    pub fn slopes(&self, pose: &Pose, control: &JobControl) -> Result<Option<Slopes>, Cancelled> {
+    /// As [`PyramidLevel::value`] with its gradient by the six numbers; `None` also where the metric has none.
+    pub fn correlation(
+        &self,
+        pose: &Pose,
+        control: &JobControl,
+    ) -> Result<Option<CorrelationAtPose>, Cancelled> {
         self.answer(
-            |device, work| self.card_slopes(device, work, pose, control),
-            || self.cpu_slopes(pose, control),
+            |device, work| self.card_correlation(device, work, pose, control),
+            || self.cpu_correlation(pose, control),
         )
     }
 
@@ -124,7 +128,7 @@ impl PyramidLevel {
         control: &JobControl,
     ) -> Result<Vec<Option<f64>>, CudaError> {
         if !self.is_correlation() {
-            let values = work.likeness(device, poses, control)?;
+            let values = work.similarity(device, poses, control)?;
             return Ok(values.chunks_exact(self.views.len()).map(mean_value).collect());
         }
         let sums = work.sums(device, poses, control)?;
@@ -132,22 +136,22 @@ impl PyramidLevel {
         Ok(sums.chunks_exact(groups.max(1)).map(|sums| self.mean_of(sums)).collect())
     }
 
-    fn card_slopes(
+    fn card_correlation(
         &self,
         device: &Device,
         work: &Work,
         pose: &Pose,
         control: &JobControl,
-    ) -> Result<Option<Slopes>, CudaError> {
+    ) -> Result<Option<CorrelationAtPose>, CudaError> {
         let sums = work.products(device, pose, control)?;
         let mut sums = sums.as_slice();
         let each = self.views.iter().map(|view| {
             let correlation = view.similarity.correlation()?;
             let (own, rest) = sums.split_at_checked(correlation.features().groups.len())?;
             sums = rest;
-            correlation.slopes_of(own)
+            correlation.at_pose_of(own)
         });
-        Ok(mean_slopes(each))
+        Ok(mean_correlation(each))
     }
 
     fn is_correlation(&self) -> bool {
@@ -182,22 +186,27 @@ impl PyramidLevel {
         for view in &self.views {
             let shot = self.level.shot(&view.projection, pose, self.centre_mm);
             let pixels = view.similarity.pixels();
-            drrs.extend(cpu::slopes::integrals(&self.level, &shot, pixels, self.step_mm, control)?);
+            drrs.extend(cpu::drr_gradient::integrals(&self.level, &shot, pixels, self.step_mm, control)?);
         }
         Ok(self.mean(&drrs))
     }
 
-    fn cpu_slopes(&self, pose: &Pose, control: &JobControl) -> Result<Option<Slopes>, Cancelled> {
+    fn cpu_correlation(
+        &self,
+        pose: &Pose,
+        control: &JobControl,
+    ) -> Result<Option<CorrelationAtPose>, Cancelled> {
         let mut each = Vec::new();
         for view in &self.views {
             let shot = self.level.shot(&view.projection, pose, self.centre_mm);
             let motion = self.level.motion(&view.projection, pose, self.centre_mm);
             let pixels = view.similarity.pixels();
-            let drr = cpu::slopes::with_slopes(&self.level, &shot, &motion, pixels, self.step_mm, control)?;
-            let derivatives = std::array::from_fn(|axis| drr.slopes[axis].as_slice());
-            each.push(view.similarity.correlation().and_then(|c| c.slopes(&drr.integrals, &derivatives)));
+            let drr =
+                cpu::drr_gradient::with_gradient(&self.level, &shot, &motion, pixels, self.step_mm, control)?;
+            let derivatives = std::array::from_fn(|axis| drr.gradient[axis].as_slice());
+            each.push(view.similarity.correlation().and_then(|c| c.at_pose(&drr.integrals, &derivatives)));
         }
-        Ok(mean_slopes(each.into_iter()))
+        Ok(mean_correlation(each.into_iter()))
     }
 }
 
@@ -236,16 +245,16 @@ fn on_card(
 
 /// What DRRs are compared with: the same measure in all views.
 fn compared(views: &[LevelView]) -> Option<Compared<'_>> {
-    let likenesses = || views.iter().map(|view| &view.similarity);
-    if let Some(all) = likenesses().map(Similarity::information).collect() {
+    let similarities = || views.iter().map(|view| &view.similarity);
+    if let Some(all) = similarities().map(Similarity::information).collect() {
         return Some(Compared::Information(all));
     }
-    if let Some(all) = likenesses().map(Similarity::rank).collect() {
+    if let Some(all) = similarities().map(Similarity::rank).collect() {
         return Some(Compared::Rank(all));
     }
     let mut features = Features::default();
     let mut rays = 0;
-    for similarity in likenesses() {
+    for similarity in similarities() {
         features.extend(similarity.correlation()?.features(), rays);
         rays += similarity.pixels().len() as u32;
     }
@@ -259,9 +268,11 @@ fn mean_value(each: &[Option<f64>]) -> Option<f64> {
 }
 
 /// `None` where one is.
-fn mean_slopes(each: impl ExactSizeIterator<Item = Option<Slopes>>) -> Option<Slopes> {
+fn mean_correlation(
+    each: impl ExactSizeIterator<Item = Option<CorrelationAtPose>>,
+) -> Option<CorrelationAtPose> {
     let part = (each.len() as f64).recip();
-    let mut sum = Slopes::default();
+    let mut sum = CorrelationAtPose::default();
     for own in each {
         let own = own?;
         sum.value += part * own.value;

@@ -1,161 +1,16 @@
-//! The search for the pose at which DRRs are most like the X-rays.
+//! The pose search: CMA-ES and Gauss-Newton over a pyramid of levels.
 
 use super::check::check_place;
 use super::error::RegistrationError;
-use super::metric::{Metric, Sample};
+use super::metric::Sample;
 use super::optimise::{Cma, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine};
+use super::request::{Found, Method, Request, Step};
 use super::scene::{Coarseness, PyramidLevel};
-use super::view::{Picture, View};
+use super::view::Picture;
 use crate::case::Pose;
-use crate::engine::slopes::{AXES, Slopes, numbers, pose_of};
+use crate::engine::drr_gradient::{AXES, CorrelationAtPose, numbers, pose_of};
 use crate::engine::{Cancelled, Compute, JobControl};
-use crate::geometry::Volume;
-use glam::DVec3;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Instant;
-
-/// How the pose is looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Method {
-    /// CMA-ES where all is coarse, then the gradient method; where the metric has no slopes, Powell's.
-    #[default]
-    Auto,
-    /// CMA-ES at every level.
-    Cma,
-    /// Powell's directions at every level.
-    Powell,
-    /// Gauss-Newton steps by the derivatives of the DRRs at every level.
-    Gradient,
-}
-
-impl Method {
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Cma, Self::Powell, Self::Gradient];
-
-    /// The word of the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Cma => "cma",
-            Self::Powell => "powell",
-            Self::Gradient => "gradient",
-        }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-impl FromStr for Method {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|m| m.word() == word)
-            .ok_or_else(|| "it is auto, cma, powell, gradient".to_owned())
-    }
-}
-
-/// What is asked of a search.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Linear attenuation of the CT, 1/mm.
-    pub attenuation: Arc<Volume<f32>>,
-    /// One X-ray or two; they are matched together.
-    pub views: Vec<View>,
-    /// What poses turn about, patient LPS, mm: the isocentre as a rule.
-    pub centre_mm: DVec3,
-    pub start: Pose,
-    pub metric: Metric,
-    pub method: Method,
-    /// How far from the start each shift and each turn may go.
-    pub reach_mm: f64,
-    pub reach_deg: f64,
-    /// Numbers that stay as they are, in the order of a pose.
-    pub locked: [bool; AXES],
-    /// Share of the pixels looked at, above 0 to 1.
-    pub share: f64,
-    pub seed: u64,
-}
-
-impl Request {
-    /// A search with the usual settings.
-    pub fn new(attenuation: Arc<Volume<f32>>, views: Vec<View>, centre_mm: DVec3) -> Self {
-        Self {
-            attenuation,
-            views,
-            centre_mm,
-            start: Pose::default(),
-            metric: Metric::default(),
-            method: Method::default(),
-            reach_mm: 40.0,
-            reach_deg: 25.0,
-            locked: [false; AXES],
-            share: 1.0,
-            seed: 1,
-        }
-    }
-}
-
-/// How far a search is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
-    /// The best pose so far.
-    pub pose: Pose,
-    /// Its metric at the present level.
-    pub metric: f64,
-    /// Side of the level's voxels, mm.
-    pub side_mm: f64,
-    pub drrs: usize,
-}
-
-/// The answer to a [`Request`].
-#[derive(Clone, Debug)]
-pub struct Found {
-    pub pose: Pose,
-    /// The metric at the start and at the pose found, at the finest level.
-    pub before: f64,
-    pub after: f64,
-    /// DRRs computed, those with derivatives counted once.
-    pub drrs: usize,
-    pub seconds: f64,
-    /// Named parts of that time, ms.
-    pub phases_ms: Vec<(String, f64)>,
-    /// Numbers that stopped at the end of what was allowed: the true ones may lie beyond.
-    pub at_bound: [bool; AXES],
-    /// Where it was computed.
-    pub device: String,
-}
-
-impl Found {
-    /// Why this is no match, though the search came to its end; `None` where it may be one.
-    pub fn doubt(&self, metric: Metric) -> Option<String> {
-        let stopped =
-            AXIS_WORDS.into_iter().zip(self.at_bound).filter(|b| b.1).map(|b| b.0).collect::<Vec<_>>();
-        if !stopped.is_empty() {
-            let axes = stopped.join(", ");
-            return Some(format!("{axes} stopped at the end of the reach; widen it or start nearer"));
-        }
-        let least = metric.least_of_a_match();
-        (self.after.is_nan() || self.after < least).then(|| {
-            format!(
-                "{} comes to {:.3}, as of pictures of two things (a match has {least} or more); look at the X-ray, \
-                 its angles, the isocentre and the region",
-                metric.name(),
-                self.after
-            )
-        })
-    }
-}
-
-/// The numbers of a pose in words, in their order.
-pub const AXIS_WORDS: [&str; AXES] = ["tx", "ty", "tz", "rx", "ry", "rz"];
 
 /// Finds the pose. `on_step` is called with each better pose, on the thread that searches; it must be quick.
 ///
@@ -180,7 +35,7 @@ pub fn register(
 /// Sides of voxels and pixels, level by level, mm; a CT's own where they are longer.
 pub const SIDES_MM: [f64; 3] = [8.0, 4.0, 2.0];
 
-/// Pixels of a view looked at, at most and at least.
+/// Pixels of a view compared, at most and at least.
 const MOST_PIXELS: usize = 10_000;
 const LEAST_PIXELS: usize = 256;
 
@@ -212,7 +67,7 @@ fn check(request: &Request) -> Result<(), RegistrationError> {
     if let Some(&value) = numbers(&request.start).iter().find(|v| !v.is_finite()) {
         return Err(RegistrationError::Setting { what: "a number of the start", value, must: "finite" });
     }
-    if request.method == Method::Gradient && !request.metric.has_slopes() {
+    if request.method == Method::Gradient && !request.metric.has_gradient() {
         return Err(RegistrationError::NoSlopes { metric: request.metric.name() });
     }
     let grid = request.attenuation.grid();
@@ -297,7 +152,7 @@ impl<'a> Search<'a> {
             }
             match request.method {
                 Method::Gradient => self.run_gauss_newton(&scene, side_mm)?,
-                Method::Auto if request.metric.has_slopes() => self.run_gauss_newton(&scene, side_mm)?,
+                Method::Auto if request.metric.has_gradient() => self.run_gauss_newton(&scene, side_mm)?,
                 Method::Auto | Method::Powell => self.powell(&scene, side_mm)?,
                 Method::Cma => {}
             }
@@ -385,11 +240,11 @@ impl<'a> Search<'a> {
         let found = refine(&self.here(), &self.ranges(), settings, |x| {
             drrs += scene.views();
             let pose = self.pose_at(x);
-            let Some(slopes) = scene.slopes(&pose, self.control)? else { return Ok(None) };
-            let quadratic = self.quadratic(&slopes);
+            let Some(correlation) = scene.correlation(&pose, self.control)? else { return Ok(None) };
+            let quadratic = self.quadratic(&correlation);
             if quadratic.value < best {
                 best = quadratic.value;
-                (self.on_step)(&Step { pose, metric: slopes.value, side_mm, drrs });
+                (self.on_step)(&Step { pose, metric: correlation.value, side_mm, drrs });
             }
             Ok::<_, Cancelled>(Some(quadratic))
         })?;
@@ -401,13 +256,17 @@ impl<'a> Search<'a> {
     }
 
     /// What is missing to full similarity, in the numbers of the optimiser.
-    fn quadratic(&self, slopes: &Slopes) -> Quadratic {
+    fn quadratic(&self, correlation: &CorrelationAtPose) -> Quadratic {
         let s: Vec<f64> = self.free.iter().map(|&a| scale(a)).collect();
-        let gradient = self.free.iter().zip(&s).map(|(&a, s)| -slopes.gradient[a] * s).collect();
+        let gradient = self.free.iter().zip(&s).map(|(&a, s)| -correlation.gradient[a] * s).collect();
         let row = |(&a, sa): (&usize, &f64)| {
-            self.free.iter().zip(&s).map(|(&b, sb)| slopes.matrix[a][b] * sa * sb).collect()
+            self.free.iter().zip(&s).map(|(&b, sb)| correlation.matrix[a][b] * sa * sb).collect()
         };
-        Quadratic { value: 1.0 - slopes.value, gradient, matrix: self.free.iter().zip(&s).map(row).collect() }
+        Quadratic {
+            value: 1.0 - correlation.value,
+            gradient,
+            matrix: self.free.iter().zip(&s).map(row).collect(),
+        }
     }
 
     fn powell(&mut self, scene: &PyramidLevel, side_mm: f64) -> Result<(), RegistrationError> {

@@ -1,8 +1,8 @@
-//! X-rays made up from a CT, unlike the DRRs they are matched with: an exact walk instead of steps, another curve of HU,
+//! Simulated X-rays of a CT, unlike the DRRs they are matched with: an exact walk instead of steps, another curve of HU,
 //! scatter, photon noise, and jaws that close part of the picture. The pose they hide is known.
 
-use super::random::Random;
 use crate::case::{PixelMeaning, Pose, Radiograph, opened};
+use crate::engine::Random;
 use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, drr};
 use crate::engine::{Compute, JobControl};
 use crate::geometry::{ImagingSetup, Volume};

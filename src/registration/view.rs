@@ -1,4 +1,4 @@
-//! An X-ray made ready for a search: as line integrals, and coarser for the first levels.
+//! An X-ray for a search: as line integrals, and coarser for the first levels.
 
 use super::error::RegistrationError;
 use crate::case::{PixelMeaning, Radiograph};

@@ -85,10 +85,10 @@ impl Field {
     }
 }
 
-/// Kernels between radii, per sr, of one kind or several that are released in different measure.
+/// Kernels between radii, per sr, of one kind or several of different TERMA.
 pub struct Kernels {
     /// Gy cm2 per photon fluence of 1, of each kind, at a depth in g/cm2.
-    release: Box<dyn Fn(f64) -> Vec<f64>>,
+    terma: Box<dyn Fn(f64) -> Vec<f64>>,
     middles_cm: Vec<f64>,
     /// `[interval][cone][kind]`.
     cells: Vec<Vec<Vec<f64>>>,
@@ -114,9 +114,9 @@ impl Kernels {
                 [photons * energy * mu * 1.602_176_634e-10, mu]
             })
             .collect();
-        let release = move |depth: f64| bins.iter().map(|[gy, mu]| gy * (-mu * depth).exp()).collect();
+        let terma = move |depth: f64| bins.iter().map(|[gy, mu]| gy * (-mu * depth).exp()).collect();
         let energies = spectrum.energies_mev.clone();
-        Self::from_parts(release, energies.len(), |energy, r| set.within(energies[energy], r))
+        Self::from_parts(terma, energies.len(), |energy, r| set.within(energies[energy], r))
     }
 
     /// As the engine has them: four channels of exponentials.
@@ -141,12 +141,12 @@ impl Kernels {
                 amplitudes[channel][cone].iter().enumerate().map(of).sum()
             })
         };
-        let release = move |depth: f64| beam.release(depth).to_vec();
-        Self::from_parts(release, CHANNELS, within)
+        let terma = move |depth: f64| beam.terma(depth).to_vec();
+        Self::from_parts(terma, CHANNELS, within)
     }
 
     fn from_parts(
-        release: impl Fn(f64) -> Vec<f64> + 'static,
+        terma: impl Fn(f64) -> Vec<f64> + 'static,
         kinds: usize,
         within: impl Fn(usize, f64) -> [f64; CONES],
     ) -> Self {
@@ -161,7 +161,7 @@ impl Kernels {
             }
         }
         let middles_cm = edges.windows(2).map(|w| 0.5 * (w[0] + w[1])).collect();
-        Self { release: Box::new(release), middles_cm, cells }
+        Self { terma: Box::new(terma), middles_cm, cells }
     }
 
     /// Dose (Gy cm2, per photon fluence on the axis at `reference_cm`) on the axis.
@@ -209,8 +209,8 @@ impl Kernels {
             return 0.0;
         }
         let far_cm = aside_cm.hypot(along_cm);
-        let release = (self.release)(field.water_cm(depth_cm) * far_cm / along_cm);
-        let here: f64 = cell.iter().zip(release).map(|(c, r)| c * r).sum();
+        let terma = (self.terma)(field.water_cm(depth_cm) * far_cm / along_cm);
+        let here: f64 = cell.iter().zip(terma).map(|(c, r)| c * r).sum();
         inside * here * (field.reference_cm / far_cm).powi(2)
     }
 }

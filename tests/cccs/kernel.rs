@@ -146,8 +146,8 @@ fn interpolation_in_angle_keeps_each_cone() {
     let spectrum = &crate::phantom::machine("point-6mv").spectrum;
     let beam = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
     let depth_cm = 10.0;
-    let release = beam.release(depth_cm);
-    let total: f64 = release.iter().sum();
+    let terma = beam.terma(depth_cm);
+    let total: f64 = terma.iter().sum();
     for (cone, want) in beam.energy_by_cone(depth_cm).into_iter().enumerate() {
         let [from, to] = KernelTable::cone_edges_deg(cone);
         let steps = 500;
@@ -155,9 +155,9 @@ fn interpolation_in_angle_keeps_each_cone() {
         for n in 0..steps {
             let [a, b] = [n, n + 1].map(|m| from + (to - from) * f64::from(m) / f64::from(steps));
             let sr = std::f64::consts::TAU * (a.to_radians().cos() - b.to_radians().cos());
-            for (channel, release) in release.iter().enumerate() {
+            for (channel, terma) in terma.iter().enumerate() {
                 let amplitudes = beam.amplitudes_per_sr(channel, 0.5 * (a + b));
-                sum += sr * release * amplitudes.iter().sum::<f64>() / total;
+                sum += sr * terma * amplitudes.iter().sum::<f64>() / total;
             }
         }
         assert!((sum / want - 1.0).abs() < 1e-4, "cone {cone}: {sum} for {want}");

@@ -7,6 +7,7 @@
 use crate::direct::Direct;
 use crate::phantom::machine;
 use beamsight::case::Jaws;
+use beamsight::engine::Random;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
 
@@ -77,19 +78,6 @@ fn transferred(mev: f64) -> f64 {
     given / all
 }
 
-/// Numbers in 0 to 1 (Vigna, SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 #[derive(Clone, Copy)]
 struct Photon {
     at: [f64; 3],
@@ -143,7 +131,7 @@ fn history(table: &Table, first: Photon, random: &mut Random, tally: &mut Tally)
     while let Some(mut photon) = waiting.pop() {
         while photon.mev > CUT_OFF_MEV {
             let water = table.at(photon.mev);
-            let way = -(1.0 - random.next()).ln() / water.mu;
+            let way = -(1.0 - random.unit()).ln() / water.mu;
             if !photon.has_left {
                 let inside = photon.leaves(LOW, HIGH);
                 score(&photon, inside.min(way), water.transfer, tally);
@@ -162,13 +150,13 @@ fn history(table: &Table, first: Photon, random: &mut Random, tally: &mut Tally)
                 break;
             }
             photon.scattered = true;
-            let which = random.next() * water.mu;
+            let which = random.unit() * water.mu;
             if which < water.compton {
                 let cos = scatter(&mut photon, random);
-                photon.turn(cos, random.next());
+                photon.turn(cos, random.unit());
             } else if which < water.compton + water.pair {
                 photon.mev = ELECTRON_MEV;
-                photon.turn(2.0 * random.next() - 1.0, random.next());
+                photon.turn(2.0 * random.unit() - 1.0, random.unit());
                 waiting.push(Photon { direction: photon.direction.map(|d| -d), ..photon });
             } else {
                 break;
@@ -183,13 +171,13 @@ fn scatter(photon: &mut Photon, random: &mut Random) -> f64 {
     let least = 1.0 / (1.0 + 2.0 * k);
     let (one, two) = (-least.ln(), 0.5 * (1.0 - least * least));
     loop {
-        let left = if random.next() * (one + two) < one {
-            (-one * random.next()).exp()
+        let left = if random.unit() * (one + two) < one {
+            (-one * random.unit()).exp()
         } else {
-            (least * least + (1.0 - least * least) * random.next()).sqrt()
+            (least * least + (1.0 - least * least) * random.unit()).sqrt()
         };
         let t = (1.0 - left) / (k * left);
-        if random.next() < 1.0 - left * t * (2.0 - t) / (1.0 + left * left) {
+        if random.unit() < 1.0 - left * t * (2.0 - t) / (1.0 + left * left) {
             photon.mev *= left;
             return 1.0 - t;
         }
@@ -225,10 +213,10 @@ fn kerma(side_cm: f64, histories: u64) -> Tally {
     let spectrum = machine("point-6mv").spectrum.clone();
     const PARTS: u64 = 64;
     let part = |n: u64| {
-        let mut random = Random(n << 32);
+        let mut random = Random::new(n << 32);
         let mut tally: Tally = [0, 1].map(|_| vec![0.0; VOXELS.pow(3)]);
         for _ in 0..histories / PARTS {
-            let mut place = random.next();
+            let mut place = random.unit();
             let drawn = spectrum.bins().find(|(_, photons)| {
                 place -= photons;
                 place < 0.0
@@ -236,9 +224,9 @@ fn kerma(side_cm: f64, histories: u64) -> Tally {
             let mev = drawn.map_or(spectrum.energies_mev[0], |bin| bin.0);
             // Even over solid angle.
             let (at, cos) = loop {
-                let at = [0, 1].map(|_| (random.next() - 0.5) * side_cm);
+                let at = [0, 1].map(|_| (random.unit() - 0.5) * side_cm);
                 let cos = 100.0 / (1e4 + at[0] * at[0] + at[1] * at[1]).sqrt();
-                if random.next() < cos.powi(3) {
+                if random.unit() < cos.powi(3) {
                     break (at, cos);
                 }
             };

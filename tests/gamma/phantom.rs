@@ -1,7 +1,7 @@
 //! Doses made on the spot.
 
 use beamsight::engine::gamma::{Criterion, GammaRequest, GammaResult, gamma};
-use beamsight::engine::{Compute, JobControl};
+use beamsight::engine::{Compute, JobControl, Random};
 use beamsight::geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -32,19 +32,9 @@ pub fn on_cpu(request: &GammaRequest) -> GammaResult {
     gamma(request, &Compute::Cpu, &JobControl::new()).unwrap()
 }
 
-/// Deterministic numbers, 0 to 1.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as f64) / f64::from(1_u32 << 31)
-    }
-}
-
 /// Smooth dose with noise: no closed form, every kind of nearest point.
 pub fn rough(grid: &Arc<Grid>, seed: u64, noise: f64) -> Arc<Volume<f32>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let values: Vec<f64> = (0..grid.len()).map(|_| random.unit()).collect();
     let [nx, ny, _] = grid.size();
     let middle = grid.middle_mm();

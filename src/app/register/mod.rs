@@ -24,7 +24,7 @@ pub use open::GeometryDraft;
 pub use record::RegisterRecord;
 
 use crate::case::{Case, Pose, Steps};
-use crate::engine::slopes::AXES;
+use crate::engine::drr_gradient::AXES;
 use crate::geometry::Volume;
 use crate::physics::{AttenuationCurve, CurveKind};
 use crate::registration::{Found, Method, Metric, MetricEvaluator, Step, check_place};

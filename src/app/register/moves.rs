@@ -1,7 +1,7 @@
 //! Moving the patient by hand: shifts and turns along what is seen, and what undoes them.
 
 use crate::case::Pose;
-use crate::engine::slopes::{numbers, pose_of};
+use crate::engine::drr_gradient::{numbers, pose_of};
 use crate::geometry::Projection;
 use glam::{DMat3, DMat4, DVec3};
 

@@ -3,7 +3,7 @@
 use super::{Display, Reading, Region, Register, STEPS};
 use crate::app::App;
 use crate::case::{Placement, Pose, Steps};
-use crate::engine::slopes::AXES;
+use crate::engine::drr_gradient::AXES;
 use crate::registration::{Method, Metric};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ use glam::DVec3;
 use std::sync::Arc;
 
 /// Phases that a card times by its own events.
-pub const ON_CARD: [&str; 4] = ["trace", "release", "transport", "crop"];
+pub const ON_CARD: [&str; 4] = ["trace", "terma", "transport", "crop"];
 
 /// Table 1: name, voxels, their sides in mm, and the sides of the square field in mm.
 const XIAO: [(&str, [usize; 3], [f64; 3], f64); 7] = [
@@ -106,7 +106,7 @@ fn time(
         voxels,
         directions,
         ms: median(times),
-        // Density, four channels, and what stays.
+        // Density, four channels, and the deposit.
         least_bytes: voxels * directions * 6 * size_of::<f32>(),
         call_ms: median(calls),
         paper,

@@ -1,6 +1,7 @@
 //! The test geometries and test cases of de Greef et al. 2009 (Tables II and III), rebuilt as phantoms: the paper's
 //! sizes and spacings, densities of our own (its CTs are not published).
 
+use crate::engine::Random;
 use crate::geometry::{BeamFrame, Grid, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ impl Geometry {
         let first = DVec3::new(0.5 * factor * dx, 0.5 * factor * dy, 0.5 * dz) - half;
         let grid =
             Grid::axis_aligned(first, DVec3::new(factor * dx, factor * dy, dz), size).expect("a valid grid");
-        let mut random = Random(u64::from(u32::from(self.name)));
+        let mut random = Random::new(u64::from(u32::from(self.name)));
         let mut data = Vec::with_capacity(grid.len());
         for k in 0..size[2] {
             for j in 0..size[1] {
@@ -131,19 +132,5 @@ impl Tissue {
                 }
             }
         }
-    }
-}
-
-/// A small generator (splitmix64), so that every run has the same phantoms and rays.
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next number, 0 to 1.
-    pub fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

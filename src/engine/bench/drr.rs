@@ -1,7 +1,6 @@
 //! Line integrals: the volumes, image and sampling of Tornai 2012 (section II.C, Table III), poses and pixels new at every
 //! run.
 
-use super::degreef::Random;
 use super::{Options, median};
 use crate::case::Pose;
 use crate::engine::cuda::CudaError;
@@ -9,10 +8,9 @@ use crate::engine::cuda::drr::{Launch, Work};
 use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
 use crate::engine::jobs::drr::Rays;
 use crate::engine::jobs::drr::content::Content;
-use crate::engine::{Compute, JobControl, cpu, cuda};
-use crate::geometry::{Grid, ImagingSetup, PatientPosition, Projection, Volume};
+use crate::engine::{Compute, JobControl, Random, cpu, cuda, phantom};
+use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
 use glam::DVec3;
-use rayon::prelude::*;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -95,33 +93,8 @@ const PAPER: [(usize, f64, u32, f64); 8] = [
     (90_000, 2666.0, 128, 3131.0),
 ];
 
-/// Attenuation of a trunk, 1/mm: an ellipse of muscle, two lungs, a spine, air around; noise of a CT's order. Its ends go on
-/// beyond the grid.
 fn trunk((size, spacing_mm): ([usize; 3], [f64; 3])) -> Result<Arc<Volume<f32>>, CudaError> {
-    let spacing = DVec3::from(spacing_mm);
-    let half = 0.5 * DVec3::from(size.map(|n| n as f64)) * spacing;
-    let grid = Grid::axis_aligned(0.5 * spacing - half, spacing, size).map_err(|why| failed(&why))?;
-    let [nx, ny, _] = size;
-    let mut data = vec![0.0_f32; grid.len()];
-    data.par_chunks_mut(nx * ny).enumerate().for_each(|(k, plane)| {
-        let mut random = Random(k as u64 + 1);
-        for (n, value) in plane.iter_mut().enumerate() {
-            let p = grid.local_centre_mm(n % nx, n / nx, k) + grid.origin_mm();
-            let within =
-                |x: f64, y: f64, rx: f64, ry: f64| ((p.x - x) / rx).powi(2) + ((p.y - y) / ry).powi(2) < 1.0;
-            let mu = if !within(0.0, 0.0, 125.0, 90.0) {
-                continue;
-            } else if within(0.0, 58.0, 17.0, 17.0) {
-                0.034
-            } else if within(-55.0, -5.0, 42.0, 58.0) || within(55.0, -5.0, 42.0, 58.0) {
-                0.005
-            } else {
-                0.0202
-            };
-            *value = (mu * (1.0 + 0.1 * (random.unit() - 0.5))) as f32;
-        }
-    });
-    Ok(Arc::new(Volume::new(Arc::new(grid), data)))
+    phantom::trunk(size, spacing_mm).map(Arc::new).map_err(|why| failed(&why))
 }
 
 fn failed(why: &dyn std::error::Error) -> CudaError {
@@ -341,7 +314,7 @@ fn line(case: &Case, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
 /// `us` on one thread: the processor's time where the system tells (Linux), else the clock's. `call_us` on all threads, by
 /// the clock.
 fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, CudaError> {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|why| failed(&why))?;
     let mut time = |run: usize, alone: bool| {
         let rays = rays(case, &mut random, run)?;
@@ -355,7 +328,7 @@ fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, C
         let (answer, us) = if alone { one.install(integrate) } else { integrate() };
         match answer {
             Ok(_) => Ok((us, rays)),
-            Err(DrrError::Cancelled(stopped)) => Err(stopped.into()),
+            Err(DrrError::Cancelled(cancelled)) => Err(cancelled.into()),
             Err(why) => Err(failed(&why)),
         }
     };
@@ -390,7 +363,7 @@ fn filler() -> Result<Case, CudaError> {
 }
 
 fn line_on_card(case: &Case, card: &cuda::Device, runs: usize) -> Result<Line, CudaError> {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let first = rays(case, &mut random, 0)?;
     let mut session = card.session();
     let mut work = Work::prepare(&mut session, &first)?;
@@ -437,7 +410,7 @@ fn blocks(small: &Arc<Volume<f32>>, card: &cuda::Device, runs: usize) -> Result<
             paper: false,
             still: false,
         };
-        let mut random = Random(1);
+        let mut random = Random::new(1);
         let first = rays(&case, &mut random, 0)?;
         let mut session = card.session();
         let work = Work::prepare(&mut session, &first)?;

@@ -85,7 +85,7 @@ pub fn lines(
     devices: &[Compute],
     options: &Options,
     control: &JobControl,
-    told: &dyn Fn(&Line),
+    report: &dyn Fn(&Line),
 ) -> Result<Vec<Line>, CudaError> {
     let failed = |why: String| CudaError::Call { kernel: "mccs".to_owned(), what: why };
     let on_cpu = matches!(devices, [Compute::Cpu]);
@@ -103,7 +103,7 @@ pub fn lines(
             let asked = request(&patient, &beams, variant, histories);
             let line =
                 time(case, &asked, devices, control, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
-            told(&line);
+            report(&line);
             lines.push(line);
             Ok(())
         };

@@ -22,9 +22,9 @@ pub struct Line {
 }
 
 fn line(step: &'static str) -> Line {
-    let told = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = |name: &str| -> Option<u64> {
-        let line = told.lines().find_map(|line| line.strip_prefix(name))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse().ok()
     };
     let resident = kib("VmRSS:").zip(kib("VmHWM:")).map(|(now, most)| [now, most].map(|n| n << 10));

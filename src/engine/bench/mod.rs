@@ -1,4 +1,4 @@
-//! How fast the jobs are on this machine, beside what the papers measured: one file a job, the same words on every device.
+//! Times of the jobs on this machine, beside the papers': one file a job, for every device.
 
 pub mod cccs;
 pub mod degreef;
@@ -14,14 +14,14 @@ use super::{Cancelled, Compute, JobControl};
 use rayon::prelude::*;
 use std::time::Instant;
 
-/// What is asked of a bench.
+/// Options of a bench.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Only cases whose names begin so; all where empty.
     pub cases: Vec<String>,
     /// Timed runs of a case, after one or more that are not timed.
     pub runs: usize,
-    /// How the lines of cccs find their way, on a card.
+    /// Walk of the lines of cccs, on a card.
     pub walk: Traversal,
 }
 

@@ -2,7 +2,7 @@
 
 use super::degreef::{CASES, GEOMETRIES, Geometry, TestCase};
 use super::{Options, Row, median, timed};
-use crate::engine::cuda::path::{Way, Work, radiological_depth_at};
+use crate::engine::cuda::path::{PathMethod, Work, radiological_depth_at};
 use crate::engine::cuda::{CudaError, Device};
 use crate::engine::{Compute, JobControl, cpu};
 use crate::geometry::Volume;
@@ -87,11 +87,11 @@ fn time(
     match device {
         Compute::Cpu => {
             let ms = on_cpu(case, options, control)?;
-            Ok(vec![row(Way::Columns.word(), ms, ms)])
+            Ok(vec![row(PathMethod::Columns.word(), ms, ms)])
         }
         Compute::Cuda(card) => {
             let mut rows = Vec::new();
-            for way in [Way::Voxels, Way::Columns] {
+            for way in [PathMethod::Voxels, PathMethod::Columns] {
                 let (done, ms) = on_card(case, card, way, options, control)?;
                 if done == way {
                     rows.push(row(way.word(), ms, call(case, card, way, options, control)?));
@@ -120,10 +120,10 @@ fn on_cpu(case: &Case<'_>, options: &Options, control: &JobControl) -> Result<f6
 fn on_card(
     case: &Case<'_>,
     card: &Device,
-    way: Way,
+    way: PathMethod,
     options: &Options,
     control: &JobControl,
-) -> Result<(Way, f64), CudaError> {
+) -> Result<(PathMethod, f64), CudaError> {
     let mut session = card.session();
     let mut works = Vec::new();
     for &source_mm in &case.sources_mm {
@@ -150,7 +150,7 @@ fn on_card(
 fn call(
     case: &Case<'_>,
     card: &Device,
-    way: Way,
+    way: PathMethod,
     options: &Options,
     control: &JobControl,
 ) -> Result<f64, CudaError> {

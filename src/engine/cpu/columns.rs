@@ -1,4 +1,4 @@
-//! Density summed along columns of voxels: what makes a row of rays cheap.
+//! Density summed along columns of voxels: a row of rays shares its plane crossings.
 
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::walk::{self, Planes};
@@ -11,15 +11,15 @@ use std::ops::Range;
 ///
 /// Rays to targets on one line along the columns cross the planes across the columns at the same `alpha`s, which are
 /// thus found once for the line (de Greef 2009, section II.C, reuses them so). Between two such crossings a ray stays
-/// in one column, and what it gathers there is a difference of two sums `F`, however many voxels it passes:
+/// in one column, and its integral there is a difference of two sums `F`, however many voxels it passes:
 ///
 /// ```text
 /// depth = |p2 - p1| / (y2 - y1)  times the sum over columns m of  F_m(y(alpha_m+1)) - F_m(y(alpha_m))
 /// ```
 ///
-/// which is gathered crossing by crossing, `F_before - F_after` at each; where both columns are alike, as in air,
+/// which is summed crossing by crossing, `F_before - F_after` at each; where both columns are alike, as in air,
 /// there is nothing to do. Sums are in 32-bit fixed point, so that their differences are exact and a ray almost across
-/// the columns, for which `y2 - y1` is small, loses nothing.
+/// the columns, for which `y2 - y1` is small, loses no digits.
 pub(super) struct Columns {
     /// The grid's axis along the columns: 0 (x) or 1 (y).
     along: usize,
@@ -103,9 +103,9 @@ impl Columns {
             (before, end) = (after, until);
         });
         self.gather(Crossing { before, after: outside, alpha: end }, &ways, depths);
-        let aside = to_mm.length_squared();
+        let across = to_mm.length_squared();
         for (depth, way) in depths.iter_mut().zip(ways_mm) {
-            *depth *= self.quantum_mm * (aside + way * way).sqrt() / way;
+            *depth *= self.quantum_mm * (across + way * way).sqrt() / way;
         }
     }
 

@@ -1,9 +1,9 @@
-//! The jobs on the CPU: the reference, readable as the papers.
+//! The jobs on the CPU. Plain forms that read as the papers are in `reference`.
 
 pub mod cccs;
 mod columns;
 pub mod drr;
+pub mod drr_gradient;
 pub mod gamma;
 pub mod mccs;
 pub mod path;
-pub mod slopes;

@@ -1,4 +1,4 @@
-//! Finding cards, opening them, and one job's hold on one.
+//! Cards of this machine, opening them, and a job's lock on one.
 
 use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
@@ -269,7 +269,7 @@ impl CardLock<'_> {
         &self.device.context
     }
 
-    /// Where downloads land first; put it back when done.
+    /// The staging buffer; put it back when done.
     pub(super) fn staging(&mut self) -> &mut super::staging::Staging {
         &mut self.state.staging
     }
@@ -279,8 +279,8 @@ impl CardLock<'_> {
         &mut self.state.layouts
     }
 
-    /// Memory for so many values, which hold anything. Where the card is full, what was kept longest without use makes
-    /// way.
+    /// Memory for so many values, which hold anything. Where the card is full, the least recently used is
+    /// evicted.
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`] when that does not help.
@@ -296,7 +296,7 @@ impl CardLock<'_> {
         }
     }
 
-    /// Gives back blocks that nobody uses and what was kept longest without use; false where there is no such.
+    /// Gives free blocks back and evicts the least recently used item; false where there is none.
     pub(super) fn make_room(&mut self) -> bool {
         let evicted = self.state.kept.evict();
         self.device.pool.give_back();
@@ -310,8 +310,8 @@ impl CardLock<'_> {
         CudaError::OutOfMemory { device, asked_mib: mib(bytes), free_mib: mib(free), total_mib: mib(total) }
     }
 
-    /// What is kept for a volume under a name of the job's own, made at the first asking. All that is kept stays under
-    /// half the card's memory.
+    /// Cached data of a volume under a name of the job's own, made at its first use. The cache is held under half the
+    /// card's memory.
     ///
     /// # Errors
     /// Those of `make`.

@@ -1,11 +1,11 @@
-//! Copies from a card: they come into the landing, and threads take them out as they come.
+//! Copies from a card: into the staging buffer, from which threads copy each part on when it has arrived.
 
 use super::device::CardLock;
 use super::error::CudaError;
 use super::memory::Buffer;
 use super::pages::HostBuffer;
-use super::staging::{LEAST_PART_BYTES, Said, StagingBuffer, in_order};
-use super::transfer::Milestone;
+use super::staging::{LEAST_PART_BYTES, Results, StagingBuffer, in_order};
+use super::transfer::ReadyEvent;
 use bytemuck::Pod;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, result};
 use std::iter;
@@ -13,11 +13,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-/// What comes as one copy at most: each costs the bus 2 us.
+/// Greatest single copy: each costs the bus 2 us.
 const MOST_RUN_BYTES: usize = 2 << 20;
-/// A download that the landing has no room for is taken out in parts of this many bytes, as those of later turns are copies by themselves.
+/// Parts of a download larger than the staging buffer: in later turns each is a copy by itself.
 const TURN_PART_BYTES: usize = 1 << 20;
-/// What a thread is worth waking for.
+/// Bytes that are worth waking a thread.
 const THREAD_BYTES: usize = 1 << 20;
 
 impl CardLock<'_> {
@@ -26,85 +26,85 @@ impl CardLock<'_> {
     /// # Errors
     /// What the driver says, also of what was queued before.
     pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
-        Ok(self.download_meanwhile(buffer, None, |_| Ok(()))?.0)
+        Ok(self.download_overlapping(buffer, None, |_| Ok(()))?.0)
     }
 
-    /// As [`Self::download`]. Threads are woken to take what comes when the card has come to `soon`, not only when it is through; what is
-    /// done `meanwhile` is done while it comes.
+    /// As [`Self::download`]. Threads wake at the event `ready`, not only when everything queued is done; `overlap` runs while the copy
+    /// is under way.
     ///
     /// # Errors
-    /// What the driver says, also of what was queued before; those of `meanwhile`.
-    pub fn download_meanwhile<T: Pod + Send + Sync, R>(
+    /// What the driver says, also of what was queued before; those of `overlap`.
+    pub fn download_overlapping<T: Pod + Send + Sync, R>(
         &mut self,
         buffer: &Buffer<T>,
-        soon: Option<Milestone>,
-        meanwhile: impl FnOnce(&Self) -> Result<R, CudaError>,
+        ready: Option<ReadyEvent>,
+        overlap: impl FnOnce(&Self) -> Result<R, CudaError>,
     ) -> Result<(Vec<T>, R), CudaError> {
-        let room = HostBuffer::Later(buffer.count());
-        let (values, _, done) = self.read_staged(buffer, room, &|_| (), soon, meanwhile)?;
+        let host = HostBuffer::Later(buffer.count());
+        let (values, _, done) = self.read_staged(buffer, host, &|_| (), ready, overlap)?;
         Ok((values, done))
     }
 
-    /// As [`Self::download`], into a room for as many values; what `see` says of its parts as they come, in their order.
+    /// As [`Self::download`], into a host buffer of as many values; with the results of `see` for its parts, in order.
     ///
     /// # Errors
     /// What the driver says, also of what was queued before.
     pub fn download_seen<T: Pod + Send + Sync, S: Send>(
         &mut self,
         buffer: &Buffer<T>,
-        room: HostBuffer<T>,
+        host: HostBuffer<T>,
         see: impl Fn(&[T]) -> S + Sync,
     ) -> Result<(Vec<T>, Vec<S>), CudaError> {
         let see = |piece: &[u8]| see(bytemuck::cast_slice(piece));
-        let (values, seen, ()) = self.read_staged(buffer, room, &see, None, |_| Ok(()))?;
+        let (values, seen, ()) = self.read_staged(buffer, host, &see, None, |_| Ok(()))?;
         Ok((values, seen))
     }
 
     fn read_staged<T: Pod + Send + Sync, S: Send, R>(
         &mut self,
         buffer: &Buffer<T>,
-        room: HostBuffer<T>,
+        host: HostBuffer<T>,
         see: &(impl Fn(&[u8]) -> S + Sync),
-        soon: Option<Milestone>,
-        meanwhile: impl FnOnce(&Self) -> Result<R, CudaError>,
+        ready: Option<ReadyEvent>,
+        overlap: impl FnOnce(&Self) -> Result<R, CudaError>,
     ) -> Result<(Vec<T>, Vec<S>, R), CudaError> {
-        let mut landing = self.landing(buffer.bytes())?;
-        let done = self.read_pieces(buffer, &mut landing, room, see, soon, meanwhile);
+        let mut staging = self.staging_buffer(buffer.bytes())?;
+        let done = self.read_pieces(buffer, &mut staging, host, see, ready, overlap);
         if done.is_err() {
-            // What may still be on its way would come into what passes next; the error that counts is known.
+            // A copy under way would overwrite the buffer's next content; the error that counts is known.
             let _ = self.wait();
         }
-        *self.staging() = Some(landing);
+        *self.staging() = Some(staging);
         done
     }
 
-    /// By way of the landing: its rooms are filled as soon as the card is through with what was queued before; each thread empties a room
+    /// By way of the staging: its slots are filled as ready as the card is through with what was queued before; each thread empties a slot
     /// and has what belongs there next sent after.
     fn read_pieces<T: Pod + Send + Sync, S: Send, R>(
         &mut self,
         buffer: &Buffer<T>,
-        landing: &mut StagingBuffer,
-        room: HostBuffer<T>,
+        staging: &mut StagingBuffer,
+        host: HostBuffer<T>,
         see: &(impl Fn(&[u8]) -> S + Sync),
-        soon: Option<Milestone>,
-        meanwhile: impl FnOnce(&Self) -> Result<R, CudaError>,
+        ready: Option<ReadyEvent>,
+        overlap: impl FnOnce(&Self) -> Result<R, CudaError>,
     ) -> Result<(Vec<T>, Vec<S>, R), CudaError> {
         let stream = self.stream().clone();
         let from = Origin { address: buffer.address(), bytes: buffer.bytes(), stream: &stream };
-        let memory = landing.memory.as_mut_slice().map_err(self.failed("copying from it"))?;
+        let memory = staging.memory.as_mut_slice().map_err(self.failed("copying from it"))?;
         let part_bytes = if from.bytes > memory.len() { TURN_PART_BYTES } else { LEAST_PART_BYTES };
         let count = memory.len() / part_bytes;
         let runs = runs(from.bytes.div_ceil(part_bytes).min(count), MOST_RUN_BYTES / part_bytes);
-        let first_turn = Arrivals::new(runs.iter().map(|run| &landing.passed[run.end - 1]).collect());
+        let first_turn = Arrivals::new(runs.iter().map(|run| &staging.passed[run.end - 1]).collect());
         for (run, come) in runs.iter().zip(&first_turn.events) {
-            let rooms = &mut memory[run.start * part_bytes..run.end * part_bytes];
-            from.fetch(run.start * part_bytes, rooms, come).map_err(self.failed("copying from it"))?;
+            let slots = &mut memory[run.start * part_bytes..run.end * part_bytes];
+            from.fetch(run.start * part_bytes, slots, come).map_err(self.failed("copying from it"))?;
         }
-        // While the card still works.
-        let mut values = room.values();
-        match soon {
-            Some(soon) => soon.wait()?,
-            // One thread waits for what was queued before, then all take what has come.
+        // The card still works.
+        let mut values = host.values();
+        match ready {
+            Some(ready) => ready.wait()?,
+            // One thread waits for the work queued before, then all copy.
             None if !runs.is_empty() => first_turn.wait_for(0).map_err(self.failed("working"))?,
             None => (),
         }
@@ -114,26 +114,26 @@ impl CardLock<'_> {
             .enumerate()
             .for_each(|(n, part)| parts[n % count].push((n * part_bytes, part)));
         let run_of = runs.iter().enumerate().flat_map(|(n, run)| run.clone().map(move |_| n));
-        let taking = |(((room, run), come), parts)| Taking { room, run, come, parts };
-        let rooms = memory.chunks_mut(part_bytes).zip(run_of).zip(&landing.passed).zip(parts);
-        let mut rooms: Vec<Taking> = rooms.map(taking).collect();
+        let taking = |(((slot, run), come), parts)| Taking { slot, run, come, parts };
+        let slots = memory.chunks_mut(part_bytes).zip(run_of).zip(&staging.passed).zip(parts);
+        let mut slots: Vec<Taking> = slots.map(taking).collect();
 
-        // The last room is this thread's own: when it has come, the others are as good as empty.
-        let own = rooms.pop();
-        let helpers = rayon::current_num_threads().min(from.bytes / THREAD_BYTES).min(rooms.len());
-        let rooms = Mutex::new(rooms.into_iter());
-        let next = || rooms.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let mut said: Vec<_> = (0..helpers).map(|_| Ok(Vec::new())).collect();
-        let (told, own) = rayon::in_place_scope(|scope| {
+        // The last slot is this thread's own: when it has arrived, the others are nearly empty.
+        let own = slots.pop();
+        let helpers = rayon::current_num_threads().min(from.bytes / THREAD_BYTES).min(slots.len());
+        let slots = Mutex::new(slots.into_iter());
+        let next = || slots.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let mut results: Vec<_> = (0..helpers).map(|_| Ok(Vec::new())).collect();
+        let (overlapped, own) = rayon::in_place_scope(|scope| {
             let (next, from, first_turn) = (&next, &from, &first_turn);
-            for said in &mut said {
-                scope.spawn(move |_| *said = take(iter::from_fn(next), from, first_turn, see));
+            for results in &mut results {
+                scope.spawn(move |_| *results = take(iter::from_fn(next), from, first_turn, see));
             }
-            (meanwhile(self), take(own.into_iter().chain(iter::from_fn(next)), from, first_turn, see))
+            (overlap(self), take(own.into_iter().chain(iter::from_fn(next)), from, first_turn, see))
         });
-        let said: Result<Vec<Said<S>>, DriverError> = said.into_iter().chain([own]).collect();
-        let seen = in_order(said.map_err(self.failed("working"))?).collect();
-        Ok((values, seen, told?))
+        let results: Result<Vec<Results<S>>, DriverError> = results.into_iter().chain([own]).collect();
+        let seen = in_order(results.map_err(self.failed("working"))?).collect();
+        Ok((values, seen, overlapped?))
     }
 }
 
@@ -145,49 +145,49 @@ struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Queues the copy of what lies `at` so many bytes into rooms of the landing, as much as there is, and when it has come.
+    /// Queues a copy from byte `at` on into slots of the staging buffer, and records its arrival.
     #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events")]
-    fn fetch(&self, at: usize, rooms: &mut [u8], come: &CudaEvent) -> Result<(), DriverError> {
-        let len = rooms.len().min(self.bytes - at);
+    fn fetch(&self, at: usize, slots: &mut [u8], come: &CudaEvent) -> Result<(), DriverError> {
+        let len = slots.len().min(self.bytes - at);
         // Threads of the pool may have worked for another card.
         self.stream.context().bind_to_thread()?;
-        // SAFETY: the buffer, which the caller holds, has so much; the rooms are read only after the event that follows the
-        // copy, and what was in them before has been sent or taken out.
+        // SAFETY: the buffer, which the caller holds, has so much; the slots are read only after the event that follows the
+        // copy, and what was in them before has been copied.
         unsafe {
-            result::memcpy_dtoh_async(&mut rooms[..len], self.address + at as u64, self.stream.cu_stream())
+            result::memcpy_dtoh_async(&mut slots[..len], self.address + at as u64, self.stream.cu_stream())
         }?;
         come.record(self.stream)
     }
 }
 
-/// A room of the landing in a download: what of the download passes through it, turn by turn.
+/// A slot of the staging buffer in a download, and the parts that pass through it, turn by turn.
 struct Taking<'a> {
-    room: &'a mut [u8],
-    /// With which run the first turn's part comes.
+    slot: &'a mut [u8],
+    /// Copy with which the first turn's part arrives.
     run: usize,
-    /// When those of later turns have come.
+    /// Arrival of the parts of later turns.
     come: &'a CudaEvent,
-    /// How many bytes from the beginning each lies, and where it belongs.
+    /// Each part's first byte, and its place in host memory.
     parts: Vec<(usize, &'a mut [u8])>,
 }
 
-/// Waits for the part of each turn of some rooms, takes it out, has the next sent, and notes what is seen of it.
+/// For some slots, turn by turn: waits for the part, copies it on, queues the next, and notes the result of `see`.
 fn take<'a, S>(
-    rooms: impl Iterator<Item = Taking<'a>>,
+    slots: impl Iterator<Item = Taking<'a>>,
     from: &Origin<'_>,
     first_turn: &Arrivals<'_>,
     see: &impl Fn(&[u8]) -> S,
-) -> Result<Said<S>, DriverError> {
+) -> Result<Results<S>, DriverError> {
     let mut seen = Vec::new();
-    for Taking { room, run, come, parts } in rooms {
+    for Taking { slot, run, come, parts } in slots {
         first_turn.wait_for(run)?;
         let mut parts = parts.into_iter().peekable();
         while let Some((at, part)) = parts.next() {
-            part.copy_from_slice(&room[..part.len()]);
-            let next = parts.peek().map(|(at, _)| from.fetch(*at, room, come));
+            part.copy_from_slice(&slot[..part.len()]);
+            let next = parts.peek().map(|(at, _)| from.fetch(*at, slot, come));
             seen.push((at, see(part)));
-            if let Some(sent) = next {
-                sent?;
+            if let Some(queued) = next {
+                queued?;
                 come.synchronize()?;
             }
         }
@@ -195,8 +195,7 @@ fn take<'a, S>(
     Ok(seen)
 }
 
-/// What comes one after the other and is waited for by many threads: one of them asks the driver, which serves one at a time, and the
-/// others look at what that one says.
+/// Events in order that many threads wait for: one of them asks the driver, which serves one at a time, the others read its answer.
 struct Arrivals<'a> {
     events: Vec<&'a CudaEvent>,
     come: AtomicUsize,
@@ -208,7 +207,7 @@ impl<'a> Arrivals<'a> {
         Self { events, come: AtomicUsize::new(0), asking: Mutex::new(()) }
     }
 
-    /// Waits until that of this number has come.
+    /// Waits for the event of this number.
     fn wait_for(&self, n: usize) -> Result<(), DriverError> {
         while self.come.load(Ordering::Acquire) <= n {
             let _asking = match self.asking.try_lock() {
@@ -229,8 +228,8 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// Which parts of a download come as one copy: one at first, so that taking out begins soon, then ever more, so that little of the bus goes
-/// to the beginnings of copies, and fewer again at the end, so that little is left to take out when the last has come.
+/// Parts of a download that are one copy: one at first, so that threads begin early; then ever more, since each copy costs the bus a
+/// start; fewer again at the end, so that little is left to do when the last has arrived.
 fn runs(parts: usize, longest: usize) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let (mut next, mut most) = (0, 1);

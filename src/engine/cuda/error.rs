@@ -1,4 +1,4 @@
-//! What can go wrong on a card. The jobs' callers turn every one of these into an answer of the CPU with a notice.
+//! Errors of a card. `dispatch` turns every one of them into an answer of the CPU with a note.
 
 use crate::engine::Cancelled;
 use crate::engine::jobs::cccs::DoseError;
@@ -55,15 +55,15 @@ pub enum Failure<E> {
 impl<E: From<Cancelled>> From<CudaError> for Failure<E> {
     fn from(error: CudaError) -> Self {
         match error {
-            CudaError::Cancelled(stopped) => Self::Job(stopped.into()),
+            CudaError::Cancelled(cancelled) => Self::Job(cancelled.into()),
             other => Self::Card(other),
         }
     }
 }
 
 impl<E: From<Cancelled>> From<Cancelled> for Failure<E> {
-    fn from(stopped: Cancelled) -> Self {
-        Self::Job(stopped.into())
+    fn from(cancelled: Cancelled) -> Self {
+        Self::Job(cancelled.into())
     }
 }
 

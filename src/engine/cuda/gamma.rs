@@ -1,17 +1,21 @@
-//! Gamma on a card (`kernels/gamma.cu`): the points of each step of the search together, as Gu 2010 has its like points together.
+//! Gamma on a card (`kernels/gamma.cu`), in passes of the search: points in need of the next pass are listed together (Gu 2010).
 
-use super::device::{Arg, CardLock, Device, Shape, int};
+mod pair;
+
+use super::device::{Arg, CardLock, Device, Shape};
 use super::error::{CudaError, Failure};
 use super::memory::{Buffer, Key, Resident};
 use super::pages::HostBuffer;
+use super::paper::gu;
 use crate::case::Receipt;
 use crate::engine::JobControl;
 use crate::engine::jobs::gamma::{
-    Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Locate,
-    Method, ROUNDING, look, paper, remember, select,
+    Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Method, look,
+    remember, select,
 };
 use crate::geometry::Volume;
-use bytemuck::{Pod, Zeroable};
+pub(super) use pair::{Limits, Pair};
+use pair::{limits, pair, threshold};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,39 +30,8 @@ const WIDE: u32 = 256;
 const LISTED: usize = 1024;
 /// `RANGED` of the kernels.
 const RANGED: u32 = 12;
-/// `BINS` of the kernels.
-const BINS: usize = 256;
 
-/// `struct Pair` of the kernels, field for field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(super) struct Pair {
-    first: [f64; 3],
-    step_i: [f64; 3],
-    step_j: [f64; 3],
-    normal: [f64; 3],
-    spacing: [f64; 2],
-    per_spacing: [f64; 2],
-    per_plane: f64,
-    hull: f64,
-    reference_size: [i32; 3],
-    size: [i32; 3],
-}
-
-/// `struct Criterion` of the kernels, field for field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(super) struct Limits {
-    per_mm: f32,
-    per_gy: f32,
-    most: f32,
-    rounding: f32,
-    most_per_gy: f32,
-    per_side: [f32; 2],
-    local: i32,
-}
-
-/// What is made of the cells of an evaluated dose once.
+/// Cells of an evaluated dose, computed once.
 struct Cells {
     /// Least and greatest dose of each cell.
     range: Buffer<[f32; 2]>,
@@ -67,7 +40,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn room(session: &mut CardLock<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
+    fn alloc(session: &mut CardLock<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
         Ok(Self { range: session.alloc(voxels)?, quads: session.alloc(if flat { 0 } else { voxels })? })
     }
 
@@ -100,10 +73,10 @@ pub fn gamma(
     let mut session = device.session();
     control.check().map_err(GammaError::from)?;
     let mut clock = session.clock()?;
-    // With an upload to wait for, the system has the time to find pages for the answer meanwhile.
+    // The answer's host pages are faulted in during the uploads.
     let voxels = request.reference.data().len();
     let waits = !(session.holds(&request.reference) && session.holds(&layers.values));
-    let mut room = waits.then(|| HostBuffer::begin(voxels));
+    let mut host = waits.then(|| HostBuffer::begin(voxels));
     let doses = Doses::upload(&mut session, request, &layers)?;
     let checked = request.check()?;
     // Where all voxels may be points the card finds those over the threshold itself.
@@ -111,20 +84,18 @@ pub fn gamma(
         .then(|| select(request, checked))
         .transpose()?;
     let mut work = Work::new(&mut session, request, &layers, doses, chosen.as_deref())?;
-    // Taking memory is no work of the card's.
+    // Allocation is not timed as the card's work.
     clock.mark(&session, "upload")?;
     work.queue_list(&mut session, request, checked)?;
-    if layers.flat() || request.method != Method::Bounded {
-        work.queue_cells(&mut session)?;
-    }
+    work.queue_cells(&mut session)?;
     clock.mark(&session, "prepare")?;
     let mut found = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
         control.check().map_err(GammaError::from)?;
         work.queue_search(&mut session, request, checked, &layers, criterion)?;
         clock.mark(&session, "search")?;
-        let room = room.take().unwrap_or(HostBuffer::Later(voxels));
-        let (gamma, counts) = session.download_seen(&work.gamma, room, Counts::of_part)?;
+        let host = host.take().unwrap_or(HostBuffer::Later(voxels));
+        let (gamma, counts) = session.download_seen(&work.gamma, host, Counts::of_part)?;
         clock.mark(&session, "download")?;
         let gamma = Volume::new(Arc::clone(request.reference.grid()), gamma);
         found.push(GammaMap::counted(*criterion, gamma, counts.into_iter().sum()));
@@ -152,9 +123,9 @@ pub fn gamma(
 }
 
 /// Both doses on the card.
-struct Doses {
-    reference: Arc<Buffer<f32>>,
-    values: Arc<Buffer<f32>>,
+pub(super) struct Doses {
+    pub reference: Arc<Buffer<f32>>,
+    pub values: Arc<Buffer<f32>>,
 }
 
 impl Doses {
@@ -165,7 +136,7 @@ impl Doses {
     ) -> Result<Self, CudaError> {
         session.fits_int("a reference dose", request.reference.data().len())?;
         session.fits_int("an evaluated dose", layers.values.data().len())?;
-        // Both doses are looked at while they pass.
+        // Both doses are scanned while they are uploaded.
         let doses = [&*request.reference, &*layers.values];
         for (n, pieces) in session.upload_seen(&doses, look)? {
             remember(doses[n], pieces);
@@ -177,27 +148,27 @@ impl Doses {
     }
 }
 
-/// All that the launches read and write.
-struct Work {
-    pair: Pair,
+/// Buffers of the launches.
+pub(super) struct Work {
+    pub pair: Pair,
     flat: bool,
-    doses: Doses,
+    pub doses: Doses,
     cells: Arc<Cells>,
-    /// Under what the card keeps them, and whether what makes them has been queued.
+    /// Their key in the card's cache, and whether the kernel that computes them has been queued.
     cells_key: Key,
     made: bool,
-    reference_planes: Buffer<f64>,
-    planes: Buffer<f64>,
+    pub reference_planes: Buffer<f64>,
+    pub planes: Buffer<f64>,
     heights: Buffer<[f32; 2]>,
-    layer_of: Buffer<i32>,
-    list: Buffer<u32>,
-    count: Buffer<i32>,
+    pub layer_of: Buffer<i32>,
+    pub list: Buffer<u32>,
+    pub count: Buffer<i32>,
     /// Whether the list came from the host.
     listed: bool,
-    /// What the first and the second search leave to the next, and how much: `struct Left` of the kernels.
+    /// Points that the first and second pass leave to the next, and their numbers: `struct Left` of the kernels.
     next: [Buffer<u32>; 2],
     left: Buffer<i32>,
-    gamma: Buffer<f32>,
+    pub gamma: Buffer<f32>,
 }
 
 impl Work {
@@ -232,7 +203,7 @@ impl Work {
             (values.id(), if flat { "range of dose in squares" } else { "range of dose in cells" });
         let (cells, made) = match session.already(cells_key) {
             Some(cells) => (cells, true),
-            None => (Arc::new(Cells::room(session, values.data().len(), flat)?), false),
+            None => (Arc::new(Cells::alloc(session, values.data().len(), flat)?), false),
         };
         Ok(Self {
             pair: pair(request, layers),
@@ -254,7 +225,7 @@ impl Work {
         })
     }
 
-    /// Queues the list of points, and what stands where there is none.
+    /// Queues the list of points, and the map's value of the others.
     fn queue_list(
         &self,
         session: &mut CardLock<'_>,
@@ -266,7 +237,7 @@ impl Work {
             return session.fill(&self.gamma, 0xff);
         }
         if !self.flat && request.method == Method::Bounded {
-            // That search finds them itself.
+            // The first pass finds them itself.
             return Ok(());
         }
         let voxels = self.gamma.count();
@@ -282,7 +253,7 @@ impl Work {
         session.launch("gamma", "gamma_list", shape, &args)
     }
 
-    /// Queues what makes the cells, where they are not kept.
+    /// Queues the kernel that computes the cells, where they are not cached.
     fn queue_cells(&mut self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
         if self.made {
             return Ok(());
@@ -294,14 +265,9 @@ impl Work {
         let args = [Arg::from(&*self.doses.values), nx, ny, nz, flat, Arg::from(quads), Arg::from(range)];
         let shape = Shape { blocks: [Cells::blocks(size), 1, 1], threads: [THREADS, 1, 1] };
         session.launch("gamma", "gamma_cells", shape, &args)?;
-        self.keep_cells(session);
-        Ok(())
-    }
-
-    /// What makes the cells has been queued.
-    fn keep_cells(&mut self, session: &mut CardLock<'_>) {
         session.keep(self.cells_key, Arc::clone(&self.cells));
         self.made = true;
+        Ok(())
     }
 
     fn queue_search(
@@ -317,8 +283,8 @@ impl Work {
             return self.queue_plane(session, &limits);
         }
         if request.method != Method::Bounded {
-            let offsets = session.upload(&paper::offsets(request, checked, layers, criterion))?;
-            return self.queue_paper(session, &limits, request.method == Method::Sorted, &offsets);
+            let offsets = gu::offsets(request, checked, layers, criterion);
+            return gu::queue(self, session, &limits, request.method == Method::Sorted, &offsets);
         }
         session.fill(&self.left, 0)?;
         let [to_boxes, to_far] = self.next.clone();
@@ -327,16 +293,7 @@ impl Work {
         let mut args = self.search_args(&limits, Reads::Values);
         args.extend([list, Arg::int(self.list.count()), Arg::value(&threshold(checked.threshold_gy))]);
         args.extend([Arg::from(&to_boxes), Arg::from(&self.left), Arg::from(&self.gamma)]);
-        // The first look goes without the cells, and has them made beside it.
-        let making = if self.made { 0 } else { Cells::blocks(self.pair.size) };
-        let Cells { quads, range } = &*self.cells;
-        args.extend([Arg::value(&int(making as usize)), Arg::from(quads), Arg::from(range)]);
-        let mut shape = self.points();
-        shape.blocks[0] += making;
-        session.launch("gamma", "gamma_stars", shape, &args)?;
-        if !self.made {
-            self.keep_cells(session);
-        }
+        session.launch("gamma", "gamma_vertices", self.points(), &args)?;
         let shape = Shape { blocks: [FETCHING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
         let mut args = self.search_args(&limits, Reads::All);
         args.extend([
@@ -351,8 +308,8 @@ impl Work {
         session.launch("gamma", "gamma_far", shape, &args)
     }
 
-    /// What all searches in space begin with.
-    fn search_args(&self, limits: &Limits, reads: Reads) -> Vec<Arg> {
+    /// First arguments of all searches in space.
+    pub fn search_args(&self, limits: &Limits, reads: Reads) -> Vec<Arg> {
         let mut args = vec![
             Arg::value(&self.pair),
             Arg::value(limits),
@@ -375,7 +332,7 @@ impl Work {
     }
 
     /// A thread a point.
-    fn points(&self) -> Shape {
+    pub fn points(&self) -> Shape {
         let mut shape = line(self.list.count(), THREADS);
         shape.blocks[0] = shape.blocks[0].min(MOST_BLOCKS);
         shape
@@ -396,110 +353,18 @@ impl Work {
         ];
         session.launch("gamma", "gamma_plane", self.points(), &args)
     }
-
-    /// The search of the paper.
-    fn queue_paper(
-        &self,
-        session: &mut CardLock<'_>,
-        limits: &Limits,
-        by_difference: bool,
-        offsets: &Buffer<paper::Offset>,
-    ) -> Result<(), CudaError> {
-        let sorted = by_difference.then(|| self.sorted(session, limits)).transpose()?;
-        let mut args = self.search_args(limits, Reads::Quads);
-        args.extend([
-            Arg::from(sorted.as_ref().unwrap_or(&self.list)),
-            Arg::from(&self.count),
-            Arg::from(offsets),
-            Arg::int(offsets.count()),
-            Arg::from(&self.gamma),
-        ]);
-        session.launch("gamma", "gamma_paper", self.points(), &args)
-    }
-
-    /// The list by dose difference.
-    fn sorted(&self, session: &mut CardLock<'_>, limits: &Limits) -> Result<Buffer<u32>, CudaError> {
-        let bins: Buffer<i32> = session.alloc(BINS)?;
-        session.fill(&bins, 0)?;
-        let sorted = session.alloc(self.list.count())?;
-        let args = || {
-            vec![
-                Arg::value(&self.pair),
-                Arg::value(limits),
-                Arg::value(&i32::from(self.flat)),
-                Arg::from(&*self.doses.reference),
-                Arg::from(&*self.doses.values),
-                Arg::from(&self.reference_planes),
-                Arg::from(&self.planes),
-                Arg::from(&self.layer_of),
-                Arg::from(&self.list),
-                Arg::from(&self.count),
-                Arg::from(&bins),
-            ]
-        };
-        let mut shape = line(self.list.count(), WIDE);
-        shape.blocks[0] = shape.blocks[0].min(4096);
-        session.launch("gamma", "gamma_bins", shape, &args())?;
-        session.launch("gamma", "gamma_begin", line(BINS, WIDE), &[Arg::from(&bins)])?;
-        let mut all = args();
-        all.push(Arg::from(&sorted));
-        session.launch("gamma", "gamma_sort", shape, &all)?;
-        Ok(sorted)
-    }
 }
 
-/// What a search reads of the evaluated dose beside its voxels.
+/// Tables of the evaluated dose that a search reads.
 #[derive(Clone, Copy)]
-enum Reads {
+pub(super) enum Reads {
     Values,
     Quads,
     All,
 }
 
-fn line(count: usize, threads: u32) -> Shape {
+pub(super) fn line(count: usize, threads: u32) -> Shape {
     Shape::covering([count, 1, 1], [threads, 1, 1])
-}
-
-fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
-    let (reference, values) = (request.reference.grid(), layers.values.grid());
-    let locate = Locate::new(reference, layers);
-    let planes = values.planes_mm();
-    let last = planes[planes.len() - 1];
-    let spacing = values.spacing_xy_mm();
-    Pair {
-        first: locate.first_mm.to_array(),
-        step_i: locate.steps_mm[0].to_array(),
-        step_j: locate.steps_mm[1].to_array(),
-        normal: locate.normal.to_array(),
-        spacing,
-        per_spacing: spacing.map(f64::recip),
-        per_plane: if last > 0.0 { (planes.len() - 1) as f64 / last } else { 1.0 },
-        hull: HULL_MM,
-        reference_size: reference.size().map(int),
-        size: values.size().map(int),
-    }
-}
-
-fn limits(request: &GammaRequest, checked: Checked, criterion: &Criterion, spacing_mm: [f64; 2]) -> Limits {
-    Limits {
-        per_mm: (1.0 / criterion.dta_mm) as f32,
-        per_gy: match criterion.local {
-            // Of a reference dose of 1 Gy.
-            true => (100.0 / criterion.dose_percent) as f32,
-            false => (1.0 / criterion.dose_gy(checked.normalisation_gy, 0.0)) as f32,
-        },
-        most: request.max_gamma.map_or(f32::INFINITY, |most| most * most),
-        rounding: ROUNDING,
-        most_per_gy: (1.0 / criterion.least_gy(checked.normalisation_gy)) as f32,
-        per_side: spacing_mm.map(|step| (criterion.dta_mm / step) as f32),
-        local: i32::from(criterion.local),
-    }
-}
-
-/// The least 32-bit number that is not below the threshold: what reaches one reaches the other.
-fn threshold(gy: f64) -> f32 {
-    let near = gy as f32;
-    if f64::from(near) < gy { near.next_up() } else { near }
 }
 
 #[cfg(test)]
@@ -514,26 +379,14 @@ mod tests {
         let (pair, limits) = (size_of::<Pair>(), size_of::<Limits>());
         let of = |rest: &[usize]| [&[pair, limits], rest].concat();
         for (kernel, want) in [
-            ("gamma_stars", of(&[8, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8, 4, 8, 8])),
+            ("gamma_vertices", of(&[8, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8])),
             ("gamma_boxes", of(&[8; 12])),
             ("gamma_far", of(&[8; 11])),
-            ("gamma_paper", of(&[8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 8])),
             ("gamma_plane", of(&[8; 8])),
             ("gamma_cells", vec![8, 4, 4, 4, 4, 8, 8]),
             ("gamma_list", vec![8, 4, 4, 8, 8, 8]),
-            ("gamma_bins", vec![pair, limits, 4, 8, 8, 8, 8, 8, 8, 8, 8]),
-            ("gamma_begin", vec![8]),
-            ("gamma_sort", vec![pair, limits, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8]),
         ] {
             assert_eq!(kernels::signature(ptx, kernel), Some(want), "{kernel}");
-        }
-    }
-
-    #[test]
-    fn the_same_doses_reach_a_threshold_in_32_bits() {
-        for gy in [0.0, 0.1, 0.7, 6.0, 7.1] {
-            let t = threshold(gy);
-            assert!(f64::from(t) >= gy && (gy == 0.0 || f64::from(t.next_down()) < gy), "{gy}");
         }
     }
 }

@@ -1,20 +1,21 @@
-//! The kernels inside the program: PTX that `python3 .ci/compile_kernels.py` makes of `kernels/*.cu`.
+//! The embedded kernels: PTX that `python3 .ci/compile_kernels.py` makes of `kernels/*.cu`.
 
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 12] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("gamma", include_str!("../../../kernels/ptx/gamma.ptx")),
     ("layout", include_str!("../../../kernels/ptx/layout.ptx")),
-    ("likeness", include_str!("../../../kernels/ptx/likeness.ptx")),
+    ("similarity", include_str!("../../../kernels/ptx/similarity.ptx")),
     ("mccs", include_str!("../../../kernels/ptx/mccs.ptx")),
-    ("near", include_str!("../../../kernels/ptx/near.ptx")),
+    ("correction", include_str!("../../../kernels/ptx/correction.ptx")),
     ("path", include_str!("../../../kernels/ptx/path.ptx")),
-    ("rays", include_str!("../../../kernels/ptx/rays.ptx")),
-    ("release", include_str!("../../../kernels/ptx/release.ptx")),
-    ("slopes", include_str!("../../../kernels/ptx/slopes.ptx")),
+    ("paper_gu", include_str!("../../../kernels/ptx/paper_gu.ptx")),
+    ("paper_xiao", include_str!("../../../kernels/ptx/paper_xiao.ptx")),
+    ("terma", include_str!("../../../kernels/ptx/terma.ptx")),
+    ("drr_gradient", include_str!("../../../kernels/ptx/drr_gradient.ptx")),
 ];
 
 /// The PTX of `kernels/NAME.cu`.
@@ -81,12 +82,12 @@ mod tests {
 
     #[test]
     fn the_slopes_kernels_are_called_as_declared() {
-        let ptx = ptx("slopes").unwrap();
-        let scene = size_of::<crate::engine::cuda::slopes::CardScene>();
-        assert_eq!(signature(ptx, "slopes_integrals"), Some(vec![scene, 8, 8, 8, 8]));
-        assert_eq!(signature(ptx, "slopes_with"), Some(vec![scene, 8, 8, 8, 8, 8]));
-        assert_eq!(signature(ptx, "slopes_sums"), Some(vec![8, 4, 8, 8, 4, 8]));
-        assert_eq!(signature(ptx, "slopes_products"), Some(vec![8, 4, 8, 8, 4, 8]));
+        let ptx = ptx("drr_gradient").unwrap();
+        let scene = size_of::<crate::engine::cuda::drr_gradient::CardScene>();
+        assert_eq!(signature(ptx, "drr_integrals"), Some(vec![scene, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx, "drr_gradients"), Some(vec![scene, 8, 8, 8, 8, 8]));
+        assert_eq!(signature(ptx, "drr_sums"), Some(vec![8, 4, 8, 8, 4, 8]));
+        assert_eq!(signature(ptx, "drr_products"), Some(vec![8, 4, 8, 8, 4, 8]));
     }
 
     #[test]

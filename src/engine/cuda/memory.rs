@@ -1,4 +1,4 @@
-//! Device memory: blocks that are used again, and what is kept on the card from job to job.
+//! Device memory: a pool of blocks, and the card's cache from job to job.
 
 use super::error::CudaError;
 use crate::geometry::VolumeId;
@@ -15,7 +15,7 @@ pub(super) trait Source: Send + Sync {
     fn give(&self, address: u64);
 }
 
-/// Blocks that nobody uses, kept for the next to ask: a job that repeats allocates nothing.
+/// Free blocks, reused: a job that repeats allocates nothing.
 pub(super) struct Pool {
     source: Box<dyn Source>,
     free: Mutex<BTreeMap<usize, Vec<u64>>>,
@@ -161,7 +161,7 @@ impl Kept {
         self.items.values().map(|e| e.bytes).sum()
     }
 
-    /// Forgets what nobody holds and was asked for longest ago; false where there is nothing of the kind.
+    /// Evicts the least recently used item without other holders; false where there is none.
     pub fn evict(&mut self) -> bool {
         let idle = self.items.iter().filter(|(_, e)| Arc::strong_count(&e.item) == 1);
         let oldest = idle.min_by_key(|(_, e)| e.used).map(|(key, _)| *key);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn free_blocks_make_way_for_another_size() {
+    fn free_blocks_are_given_back_for_another_size() {
         let card = Card::new(10_240);
         let pool = Pool::new(Box::new(card.clone()));
         drop(pool.block(6000).unwrap().expect("there is room"));

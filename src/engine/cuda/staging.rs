@@ -1,37 +1,37 @@
-//! Page-locked host memory that copies between host and card pass through.
+//! Pinned host memory through which copies between host and card pass.
 
 use super::device::CardLock;
 use super::error::CudaError;
 use cudarc::driver::{CudaEvent, PinnedHostSlice};
 
-/// As many bytes of it as a copy is given at most; a larger one takes turns. Taking it costs half a ms for each MiB, once.
-const MOST_LANDING_BYTES: usize = 32 << 20;
-/// ... and at least, so that it is seldom taken anew.
-const LEAST_LANDING_BYTES: usize = 4 << 20;
+/// Greatest staging buffer; larger copies reuse it in turns. Pinning costs half a ms for each MiB, once.
+const MOST_STAGING_BYTES: usize = 32 << 20;
+/// Least staging buffer, so that it is seldom pinned anew.
+const LEAST_STAGING_BYTES: usize = 4 << 20;
 
 /// Copies pass through in parts of this many bytes at least.
 pub(super) const LEAST_PART_BYTES: usize = 1 << 18;
 
-/// Page-locked memory, kept.
+/// Pinned memory, reused by later copies.
 pub(super) struct StagingBuffer {
     pub memory: PinnedHostSlice<u8>,
-    /// When parts were last sent or came.
+    /// Recorded when a part was last copied.
     pub passed: Vec<CudaEvent>,
 }
 
 pub(super) type Staging = Option<StagingBuffer>;
 
-/// What threads say of pieces, with the pieces' numbers.
-pub(super) type Said<S> = Vec<(usize, S)>;
+/// Results of threads for pieces, with the pieces' numbers.
+pub(super) type Results<S> = Vec<(usize, S)>;
 
 impl CardLock<'_> {
-    /// The page-locked memory kept, or new where it is too small.
-    pub(super) fn landing(&mut self, bytes: usize) -> Result<StagingBuffer, CudaError> {
-        let wanted = bytes.next_power_of_two().clamp(LEAST_LANDING_BYTES, MOST_LANDING_BYTES);
+    /// The staging buffer kept, or a new one where it is too small.
+    pub(super) fn staging_buffer(&mut self, bytes: usize) -> Result<StagingBuffer, CudaError> {
+        let wanted = bytes.next_power_of_two().clamp(LEAST_STAGING_BYTES, MOST_STAGING_BYTES);
         match self.staging().take() {
             Some(kept) if kept.memory.num_bytes() >= wanted => Ok(kept),
             _ => {
-                // Nothing is on its way from the memory that this takes the place of.
+                // No copy from the old buffer is under way when it is freed.
                 self.wait()?;
                 let event = |_| self.context().new_event(None);
                 let passed: Result<Vec<_>, _> = (0..wanted / LEAST_PART_BYTES).map(event).collect();
@@ -52,9 +52,9 @@ impl CardLock<'_> {
     }
 }
 
-/// What threads say of pieces, by the pieces' numbers.
-pub(super) fn in_order<S>(said: Vec<Said<S>>) -> impl Iterator<Item = S> {
-    let mut all: Said<S> = said.into_iter().flatten().collect();
+/// Results of threads, in the order of the pieces.
+pub(super) fn in_order<S>(results: Vec<Results<S>>) -> impl Iterator<Item = S> {
+    let mut all: Results<S> = results.into_iter().flatten().collect();
     all.sort_unstable_by_key(|(n, _)| *n);
-    all.into_iter().map(|(_, said)| said)
+    all.into_iter().map(|(_, results)| results)
 }

@@ -1,9 +1,9 @@
-//! Copies to a card and on it, and the time things take there.
+//! Copies to a card and on it, events, and times by them.
 
 use super::device::CardLock;
 use super::error::CudaError;
 use super::memory::Buffer;
-use super::staging::{Said, StagingBuffer, in_order};
+use super::staging::{Results, StagingBuffer, in_order};
 use crate::geometry::Volume;
 use bytemuck::Pod;
 use cudarc::driver::{CudaEvent, DriverError, result, sys::CUevent_flags};
@@ -11,14 +11,14 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Uploads pass through the landing in pieces of this many bytes, sent as they are filled.
+/// Uploads pass through the staging buffer in pieces of this many bytes, each copied when it is filled.
 const PIECE_BYTES: usize = 1 << 20;
-/// An upload is seen in parts of this many bytes: 64 Ki values of four.
+/// Parts in which `see` receives an upload: 64 Ki values of four bytes.
 const SEEN_BYTES: usize = 1 << 18;
-/// An upload of this many bytes goes through page-locked memory, too.
+/// Uploads of this many bytes and more go through pinned memory.
 const STAGED_BYTES: usize = 2 << 20;
 
-/// What volumes are kept under.
+/// The name of a volume's copy in the card's cache.
 const VOLUME: &str = "the volume";
 
 impl CardLock<'_> {
@@ -55,13 +55,13 @@ impl CardLock<'_> {
             return Ok(Vec::new());
         }
         let mut seen = self.write_staged(&pieces, &|piece| see(bytemuck::cast_slice(piece)))?.into_iter();
-        let mut told = Vec::new();
+        let mut results = Vec::new();
         for (n, buffer) in new {
             let parts = buffer.bytes().div_ceil(SEEN_BYTES);
-            told.push((n, seen.by_ref().take(parts).collect()));
+            results.push((n, seen.by_ref().take(parts).collect()));
             self.keep((volumes[n].id(), VOLUME), buffer);
         }
-        Ok(told)
+        Ok(results)
     }
 
     /// Whether the card has a copy of a volume.
@@ -99,46 +99,46 @@ impl CardLock<'_> {
             .map_err(self.failed("copying to it"))
     }
 
-    /// Copies pieces to addresses on the card, which have room for them, by way of page-locked memory; says what was seen of their parts.
+    /// Copies pieces to addresses on the card, each within a buffer, through pinned memory; returns the results of `see` for their parts.
     fn write_staged<S: Send>(
         &mut self,
         pieces: &[(u64, &[u8])],
         see: &(impl Fn(&[u8]) -> S + Sync),
     ) -> Result<Vec<S>, CudaError> {
-        let mut landing = self.landing(pieces.iter().map(|(_, bytes)| bytes.len()).sum())?;
-        let done = self.write_pieces(pieces, &mut landing, see);
-        *self.staging() = Some(landing);
+        let mut staging = self.staging_buffer(pieces.iter().map(|(_, bytes)| bytes.len()).sum())?;
+        let done = self.write_pieces(pieces, &mut staging, see);
+        *self.staging() = Some(staging);
         done
     }
 
-    /// By way of the landing: each thread takes the next piece, fills its room and sends it, and waits for none but who was in that room
-    /// before. What was sent may still be on its way on return. The driver's own copy of pageable memory is that of one thread.
+    /// Through the staging buffer: each thread fills the next slot and queues its copy, waiting only for that slot's last copy. Copies may
+    /// be under way on return. The driver's own copy of pageable memory uses one thread.
     #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync from page-locked memory, filled again after its event")]
     fn write_pieces<S: Send>(
         &mut self,
         pieces: &[(u64, &[u8])],
-        landing: &mut StagingBuffer,
+        staging: &mut StagingBuffer,
         see: &(impl Fn(&[u8]) -> S + Sync),
     ) -> Result<Vec<S>, CudaError> {
         let (context, stream) = (self.context().clone(), self.stream().clone());
-        let memory = landing.memory.as_mut_slice().map_err(self.failed("copying to it"))?;
-        let rooms: Vec<_> = memory.chunks_mut(PIECE_BYTES).zip(&landing.passed).map(Mutex::new).collect();
-        let send = |n: usize, (to, piece): (u64, &[u8])| {
-            let mut room = rooms[n % rooms.len()].lock().unwrap_or_else(PoisonError::into_inner);
-            let (room, sent) = &mut *room;
-            sent.synchronize()?;
-            let room = &mut room[..piece.len()];
-            let parts = room.chunks_mut(SEEN_BYTES).zip(piece.chunks(SEEN_BYTES));
+        let memory = staging.memory.as_mut_slice().map_err(self.failed("copying to it"))?;
+        let slots: Vec<_> = memory.chunks_mut(PIECE_BYTES).zip(&staging.passed).map(Mutex::new).collect();
+        let copy = |n: usize, (to, piece): (u64, &[u8])| {
+            let mut slot = slots[n % slots.len()].lock().unwrap_or_else(PoisonError::into_inner);
+            let (slot, copied) = &mut *slot;
+            copied.synchronize()?;
+            let slot = &mut slot[..piece.len()];
+            let parts = slot.chunks_mut(SEEN_BYTES).zip(piece.chunks(SEEN_BYTES));
             let seen: Vec<S> = parts
-                .map(|(room, part)| {
-                    room.copy_from_slice(part);
+                .map(|(slot, part)| {
+                    slot.copy_from_slice(part);
                     see(part)
                 })
                 .collect();
-            // SAFETY: the caller's buffer holds the piece; the room is not written again before the event that follows has
+            // SAFETY: the caller's buffer holds the piece; the slot is not written again before the event that follows has
             // come, and page-locked memory is given back only when nothing is on its way from it.
-            unsafe { result::memcpy_htod_async(to, room, stream.cu_stream()) }?;
-            sent.record(&stream)?;
+            unsafe { result::memcpy_htod_async(to, slot, stream.cu_stream()) }?;
+            copied.record(&stream)?;
             Ok(seen)
         };
         let next = AtomicUsize::new(0);
@@ -148,11 +148,11 @@ impl CardLock<'_> {
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 let Some(piece) = pieces.get(n) else { return Ok(seen) };
-                seen.push((n, send(n, *piece)?));
+                seen.push((n, copy(n, *piece)?));
             }
         };
         let threads = rayon::current_num_threads().min(pieces.len());
-        let seen: Result<Vec<Said<Vec<S>>>, DriverError> =
+        let seen: Result<Vec<Results<Vec<S>>>, DriverError> =
             (0..threads).into_par_iter().with_max_len(1).map(take).collect();
         Ok(in_order(seen.map_err(self.failed("copying to it"))?).flatten().collect())
     }
@@ -206,12 +206,12 @@ impl CardLock<'_> {
         self.stream().record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(self.failed("timing"))
     }
 
-    /// What is queued so far, to be waited for later.
+    /// Records an event behind everything queued so far.
     ///
     /// # Errors
     /// What the driver says.
-    pub fn milestone(&self) -> Result<Milestone, CudaError> {
-        Ok(Milestone { device: self.device.card().to_string(), event: self.event()? })
+    pub fn ready_event(&self) -> Result<ReadyEvent, CudaError> {
+        Ok(ReadyEvent { device: self.device.card().to_string(), event: self.event()? })
     }
 
     /// A clock that starts when what is queued is done.
@@ -228,14 +228,14 @@ fn pieces_of(to: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     bytes.chunks(PIECE_BYTES).enumerate().map(move |(n, piece)| (to + (n * PIECE_BYTES) as u64, piece))
 }
 
-/// A place in a card's queue.
-pub struct Milestone {
+/// An event in a card's queue.
+pub struct ReadyEvent {
     device: String,
     event: CudaEvent,
 }
 
-impl Milestone {
-    /// Waits until the card has come so far; needs no session.
+impl ReadyEvent {
+    /// Waits for the event; needs no lock on the card.
     ///
     /// # Errors
     /// What the driver says of the work before it.

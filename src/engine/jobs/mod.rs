@@ -1,9 +1,8 @@
-//! What is asked of each job and what it answers, with the physics and the tables that all devices share. Nothing here
-//! knows a device.
+//! Requests and answers of each job, with the physics and the tables that all devices share.
 
 pub mod cccs;
 pub mod drr;
+pub mod drr_gradient;
 pub mod gamma;
 pub mod mccs;
 pub mod path;
-pub mod slopes;

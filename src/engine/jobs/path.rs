@@ -1,4 +1,4 @@
-//! Radiological depth: what is asked of the job and what it answers.
+//! Radiological depth: request and answer.
 
 use crate::case::Receipt;
 use crate::engine::digest::Digest;

@@ -1,4 +1,4 @@
-//! Histories shared out over several runners.
+//! Histories distributed over several runners.
 
 use super::*;
 use crate::case::{Beam, Jaws};

@@ -1,11 +1,11 @@
 //! Collapsed cone as A. Ahnesjo has it (Med. Phys. 16, 577, 1989): one line at a time, one voxel at a time, in `f64`.
 //!
-//! * TERMA `T` of a voxel: the energy that primary photons release per mass, at the exact radiological depth of its centre.
+//! * TERMA `T` of a voxel: total energy released per unit mass, at the exact radiological depth of its centre.
 //! * Kernel of a class of energy: `sum_k A_k(theta) (1 - exp(-a_k r))` per sr within the radiological radius `r`, `theta` being
 //!   the angle between the line and the voxel's own ray. [`BeamKernel`](crate::physics::kernel_beam::BeamKernel) has its terms.
 //! * A cone of solid angle `omega` is collapsed onto its axis. Along a line through a voxel of density `rho` for `l` cm,
 //!   `tau = rho l`, the radiant energy `R_k` of each term becomes
-//!   `R_k exp(-a_k tau) + T A_k (1 - exp(-a_k tau)) / a_k`, and what is missing stays in the voxel.
+//!   `R_k exp(-a_k tau) + T A_k (1 - exp(-a_k tau)) / a_k`, and the rest is deposited in the voxel.
 //! * Voxels along a line are those of Algorithm 1 of Xiao 2012, with its names.
 //!
 //! With one line to a voxel's face this is the plain algorithm; more lines take away what is the lattice's and not the physics'.
@@ -92,7 +92,7 @@ impl<'a> Cones<'a> {
         cones
     }
 
-    /// Energy released per mass, by channel, over what all directions together take of it at this voxel's ray: none is lost.
+    /// TERMA by channel, over the sum of all directions' amplitudes at this voxel's ray: energy is conserved.
     fn terma_at(&self, field: &Field<'_>, n: usize, source: DVec3, distance_cm: f64) -> [f64; CHANNELS] {
         let [nx, ny, _] = self.size;
         let at_mm = self.medium.grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
@@ -106,13 +106,14 @@ impl<'a> Cones<'a> {
         self.walk(source, self.rays[n], distance_cm, |voxel, cm| depth_cm += self.density(voxel) * cm);
         let softer = self.beam.softening.at(x.hypot(y));
         let inverse_square = (0.1 * field.frame.sad_mm / distance_cm).powi(2);
-        let released = self.beam.kernel.release(depth_cm - softer.less_cm);
-        let mut taken = [0.0; CHANNELS];
+        let terma = self.beam.kernel.terma(depth_cm - softer.less_cm);
+        let mut sums = [0.0; CHANNELS];
         for direction in &self.beam.directions {
-            let sent = self.amplitudes(direction, n);
-            (0..CHANNELS).for_each(|c| taken[c] += direction.solid_angle_sr * sent[c].iter().sum::<f64>());
+            let amplitudes = self.amplitudes(direction, n);
+            (0..CHANNELS)
+                .for_each(|c| sums[c] += direction.solid_angle_sr * amplitudes[c].iter().sum::<f64>());
         }
-        std::array::from_fn(|c| released[c] * softer.kept * incident * inverse_square / taken[c])
+        std::array::from_fn(|c| terma[c] * softer.kept * incident * inverse_square / sums[c])
     }
 
     fn density(&self, voxel: usize) -> f64 {
@@ -126,7 +127,7 @@ impl<'a> Cones<'a> {
         std::array::from_fn(|c| self.beam.kernel.amplitudes_per_sr(c, angle_deg))
     }
 
-    /// Energy left per volume (Gy g/cm3), in parts of some directions each.
+    /// Energy deposited per volume (Gy g/cm3), in parts of some directions each.
     fn superposed(&self, control: &JobControl) -> Result<Vec<Vec<f64>>, DoseError> {
         let part = |directions: &[Direction]| {
             let mut energy = vec![0.0; self.terma.len()];
@@ -170,23 +171,23 @@ impl<'a> Cones<'a> {
         }
     }
 
-    /// Takes a line through a voxel; what stays there, per area across the line.
+    /// Transports a line through a voxel; the deposit per area across the line.
     fn pass(&self, direction: &Direction, voxel: usize, cm: f64, radiant: &mut [f64; TERMS]) -> f64 {
         let tau = self.density(voxel) * cm;
         let terma = self.terma[voxel];
-        let mut released = [0.0; TERMS];
+        let mut source = [0.0; TERMS];
         if terma.iter().any(|t| *t != 0.0) {
             let amplitudes = self.amplitudes(direction, voxel);
-            released = std::array::from_fn(|k| (0..CHANNELS).map(|c| terma[c] * amplitudes[c][k]).sum());
+            source = std::array::from_fn(|k| (0..CHANNELS).map(|c| terma[c] * amplitudes[c][k]).sum());
         }
-        let mut stays = 0.0;
-        for (k, (radiant, released)) in radiant.iter_mut().zip(released).enumerate() {
+        let mut deposited = 0.0;
+        for (k, (radiant, source)) in radiant.iter_mut().zip(source).enumerate() {
             let lost = -(-decay_per_cm(k) * tau).exp_m1();
-            let leaves = released * lost / decay_per_cm(k);
-            stays += *radiant * lost + released * tau - leaves;
+            let leaves = source * lost / decay_per_cm(k);
+            deposited += *radiant * lost + source * tau - leaves;
             *radiant += leaves - *radiant * lost;
         }
-        stays
+        deposited
     }
 
     /// Calls `visit` with each voxel that a line passes and for how many cm (Algorithm 1 of Xiao 2012).

@@ -2,11 +2,10 @@
 
 use super::{Row, differences};
 use crate::case::{Beam, Jaws};
-use crate::engine::bench::degreef::Random;
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal};
 use crate::engine::cuda::{CudaError, Failure};
 use crate::engine::phantom::patient;
-use crate::engine::{Compute, JobControl, cpu, cuda, reference};
+use crate::engine::{Compute, JobControl, Random, cpu, cuda, reference};
 use crate::geometry::Grid;
 use crate::physics::{Calibration, Machine, Material, Patient};
 use glam::{DMat3, DVec3, EulerRot};
@@ -31,7 +30,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
     let mut rows = Vec::with_capacity(cases.len());
     for case in &cases {
         control.check()?;
-        // The CPU is the reference: it is only looked at for its repeating itself, once.
+        // The CPU is compared with itself once, for equal bits.
         if matches!(device, Compute::Cuda(_)) || rows.is_empty() {
             rows.push(compare(case, Traversal::Lattice, device, control)?);
         }
@@ -166,7 +165,7 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
         _ => (1.0, Material::Water),
     })?;
     add("slabs of lung and bone 5x5", &layers, &machine, field(square(50.0), 0.0, 0.0, 0.0), Quality::Full);
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let seeds: Vec<f32> = (0..4096).map(|_| random.unit() as f32).collect();
     // Another density in every block of so many mm.
     let speckles = |p: DVec3, block_mm: [usize; 3]| {
@@ -233,7 +232,7 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
             quality,
         );
     }
-    // Harder beams send more ahead, and coarse voxels have the most of other angles.
+    // Harder beams are more forward, and coarse voxels see the widest range of angles.
     for (name, quality) in [
         ("generic-10mv", Quality::Fast),
         ("generic-15mv", Quality::Fast),

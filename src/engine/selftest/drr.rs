@@ -3,11 +3,10 @@
 
 use super::{Row, differences};
 use crate::case::Pose;
-use crate::engine::bench::degreef::Random;
 use crate::engine::cuda::{self, CudaError};
 use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
 use crate::engine::jobs::drr::{Image, Rays};
-use crate::engine::{Compute, JobControl, cpu};
+use crate::engine::{Compute, JobControl, Random, cpu};
 use crate::geometry::{Grid, Projection, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use rayon::prelude::*;
@@ -61,7 +60,7 @@ fn integrals(request: &DrrRequest, device: &Compute, control: &JobControl) -> Re
 fn on_cpu(rays: &Rays, control: &JobControl) -> Result<Vec<f32>, CudaError> {
     match cpu::drr::integrals(rays, control) {
         Ok((integrals, _)) => Ok(integrals),
-        Err(DrrError::Cancelled(stopped)) => Err(stopped.into()),
+        Err(DrrError::Cancelled(cancelled)) => Err(cancelled.into()),
         Err(why) => Err(call(&why)),
     }
 }
@@ -229,7 +228,7 @@ fn cases() -> Result<Vec<Case>, Box<dyn std::error::Error>> {
         Pose::new([-20.0, 15.0, -9.0], [-15.0, 3.0, 14.0]),
     ];
     let far = opposite(side, [700.0, 400.0], 1.1, [61, 47])?;
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let mut speckled = |turn, planes: &[f64], low: f64| {
         volume(turn, [1.4, 1.9], [60, 41], planes, |p| {
             let noise = 0.02 * (random.unit() + low);

@@ -1,12 +1,11 @@
 //! Gamma: closed forms, and pairs of every kind of grid, a card against the CPU.
 
 use super::Row;
-use crate::engine::bench::degreef::Random;
 use crate::engine::cuda::{CudaError, Failure};
 use crate::engine::gamma::{
     Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset,
 };
-use crate::engine::{Compute, JobControl, cpu, cuda};
+use crate::engine::{Compute, JobControl, Random, cpu, cuda};
 use crate::geometry::{Grid, GridError, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
@@ -33,7 +32,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
         }) {
             Ok(both) => both,
             Err(Failure::Card(error)) => return Err(error),
-            Err(Failure::Job(GammaError::Cancelled(stopped))) => return Err(stopped.into()),
+            Err(Failure::Job(GammaError::Cancelled(cancelled))) => return Err(cancelled.into()),
             Err(Failure::Job(_)) => {
                 rows.push(row(case, device, "CPU", TOLERANCE, (f64::INFINITY, f64::INFINITY), false));
                 continue;
@@ -149,7 +148,7 @@ fn ball(at: DVec3, width_mm: f64) -> impl Fn(DVec3) -> f64 {
 
 /// Noise on top: every kind of nearest point.
 fn rough(grid: &Arc<Grid>, seed: u64, gy: f64) -> Arc<Volume<f32>> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let smooth = dose(grid, ball(DVec3::ZERO, 30.0));
     let noisy = smooth.data().iter().map(|v| v + (gy * random.unit()) as f32).collect();
     Arc::new(Volume::new(Arc::clone(grid), noisy))

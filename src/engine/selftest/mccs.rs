@@ -28,7 +28,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
 
 fn fallible(rows: Made<Vec<Row>>) -> Result<Vec<Row>, CudaError> {
     rows.map_err(|why| match why.downcast::<DoseError>().map(|e| *e) {
-        Ok(DoseError::Cancelled(stopped)) => CudaError::Cancelled(stopped),
+        Ok(DoseError::Cancelled(cancelled)) => CudaError::Cancelled(cancelled),
         Ok(error) => CudaError::Call { kernel: "mccs".to_owned(), what: error.to_string() },
         Err(other) => CudaError::Call { kernel: "mccs".to_owned(), what: other.to_string() },
     })
@@ -188,7 +188,7 @@ fn cases() -> Made<Vec<(&'static str, MccsRequest)>> {
     ])
 }
 
-/// Energy of a thin beam in a block that only what is scattered back can leave.
+/// Energy of a narrow beam in a block that only backscatter can leave.
 fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Made<Row> {
     let block = patient(DVec3::splat(20.0), [30; 3], |_| (8.0, Material::Water))?;
     let mut machine = (*Machine::resolve("point-6mv")?).clone();
@@ -203,7 +203,7 @@ fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Made<Row>
     let off = 100.0 * (joules / 1.602_176_634e-13 / want - 1.0).abs();
     Ok(Row {
         job: "mccs",
-        case: "energy of a thin beam".to_owned(),
+        case: "energy of a narrow beam".to_owned(),
         device: device.to_string(),
         way: way(variant),
         against: "integral",
@@ -215,7 +215,7 @@ fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Made<Row>
     })
 }
 
-/// Part of a photon's energy that stays in a half space of water which it enters at right angles: the integral over the depth of
+/// Part of a photon's energy deposited in a half space of water which it enters at right angles: the integral over the depth of
 /// the first interaction. The kernel's cones forward keep all they have (to its last radius), those backward what they have within
 /// the way to the surface.
 fn kept_in_half_space(energy_mev: f64) -> f64 {

@@ -1,11 +1,11 @@
-//! Whether the jobs answer right on this machine: seeded cases on every device, against the CPU and against closed forms.
+//! Correctness of the jobs on this machine: seeded cases on every device, against the CPU and against closed forms.
 
 mod cccs;
 mod drr;
+mod drr_gradient;
 mod gamma;
 mod mccs;
 mod path;
-mod slopes;
 
 use super::cuda::CudaError;
 use super::{Compute, JobControl};
@@ -44,7 +44,7 @@ const TESTS: [(&str, Test); 6] = [
     ("cccs", cccs::rows),
     ("mccs", mccs::rows),
     ("drr", drr::rows),
-    ("pose", slopes::rows),
+    ("pose", drr_gradient::rows),
     ("gamma", gamma::rows),
 ];
 

@@ -1,11 +1,11 @@
 //! Radiological depth: phantoms whose depths are known in closed form, and random ones against the CPU; on the CPU
-//! against the voxel walk in f64.
+//! against Siddon's sorted planes in f64.
 
 use super::{Row, differences};
-use crate::engine::bench::degreef::{CASES, GEOMETRIES, Random};
-use crate::engine::cuda::{self, CudaError, path::Way};
-use crate::engine::{Compute, JobControl, cpu};
-use crate::geometry::walk::{self, Planes};
+use crate::engine::bench::degreef::{CASES, GEOMETRIES};
+use crate::engine::cuda::{self, CudaError, path::PathMethod};
+use crate::engine::reference::path::siddon;
+use crate::engine::{Compute, JobControl, Random, cpu};
 use crate::geometry::{Grid, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use rayon::prelude::*;
@@ -24,7 +24,7 @@ struct Case {
     source_mm: DVec3,
     targets: Arc<Grid>,
     closed: Option<Closed>,
-    /// Too many voxels for the walk in f64, which is there to check the CPU.
+    /// Too many voxels for the reference in f64.
     large: bool,
 }
 
@@ -63,9 +63,9 @@ fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<R
     let mut wanted = Vec::new();
     match device {
         Compute::Cpu => {
-            answers.push((Way::Columns.word(), on_cpu()?, on_cpu()?));
+            answers.push((PathMethod::Columns.word(), on_cpu()?, on_cpu()?));
             if !case.large {
-                wanted.push(("voxel walk in f64", walked(case)));
+                wanted.push(("Siddon in f64", each_target(case, |from, to| siddon(&case.density, from, to))));
             }
         }
         Compute::Cuda(card) => {
@@ -80,14 +80,16 @@ fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<R
                 )
                 .map(|(depth, _)| depth)
             };
-            for way in [Way::Voxels, Way::Columns] {
+            for way in [PathMethod::Voxels, PathMethod::Columns] {
                 answers.push((way.word(), on_card(way)?, on_card(way)?));
             }
             wanted.push(("cpu", on_cpu()?.data().iter().map(|&d| f64::from(d)).collect()));
         }
     }
     if let Some(closed) = case.closed {
-        wanted.push(("closed form", each_target(case, |from, to| closed(case.density.grid(), from, to))));
+        let grid = case.density.grid();
+        let local = |p| grid.local_from_patient(p);
+        wanted.push(("closed form", each_target(case, |from, to| closed(grid, local(from), local(to)))));
     }
     let mut rows = Vec::new();
     for (way, depth, again) in &answers {
@@ -111,30 +113,11 @@ fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<R
     Ok(rows)
 }
 
-/// Something of every target: source and target in the density's frame.
+/// A value for every target, from source and target in patient LPS, mm.
 fn each_target(case: &Case, value: impl Fn(DVec3, DVec3) -> f64 + Sync) -> Vec<f64> {
-    let grid = case.density.grid();
     let [nx, ny, _] = case.targets.size();
-    let from = grid.local_from_patient(case.source_mm);
-    let of = |n: usize| {
-        let to = case.targets.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
-        value(from, grid.local_from_patient(to))
-    };
+    let of = |n: usize| value(case.source_mm, case.targets.centre_mm(n % nx, n / nx % ny, n / (nx * ny)));
     (0..case.targets.len()).into_par_iter().map(of).collect()
-}
-
-/// Every target by the voxel walk, in f64.
-fn walked(case: &Case) -> Vec<f64> {
-    let planes = Planes::<f64>::seen_from(case.density.grid(), case.source_mm);
-    let values = case.density.data();
-    each_target(case, |from, to| {
-        let mut sum = 0.0;
-        walk::nested(&planes, to - from, |voxel, length_mm| {
-            let density = values[voxel];
-            sum += if density.is_finite() { f64::from(density) * length_mm } else { 0.0 };
-        });
-        sum
-    })
 }
 
 /// The length of a segment inside a box, by clipping.
@@ -216,7 +199,7 @@ const OFFSETS: [(&str, [f64; 3]); 6] = [
 
 /// Density 0, 1 or 2 at random, voxel by voxel: the hardest for where a piece begins.
 fn speckle(grid: Grid, seed: u64) -> Volume<f32> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     filled(grid, |_, _, _| (random.unit() * 3.0).floor() as f32)
 }
 

@@ -1,7 +1,7 @@
 //! Normalised cross correlations of groups of features, a feature being the value of a pixel or the difference of two.
 
 use super::{MetricError, Sample, chosen};
-use crate::engine::slopes::{AXES, Features, Slopes, Sums};
+use crate::engine::drr_gradient::{AXES, CorrelationAtPose, Features, Sums};
 
 /// A group whose standard deviation is less than this share of the picture's tells noise from noise.
 const FLAT: f64 = 0.02;
@@ -74,11 +74,11 @@ impl Correlation {
         self.value_of(&sums)
     }
 
-    /// The correlation with its slopes, from a DRR and its derivatives by each number of the pose.
-    pub fn slopes(&self, drr: &[f32], derivatives: &[&[f32]; AXES]) -> Option<Slopes> {
+    /// The correlation with its gradient, from a DRR and its derivatives by each number of the pose.
+    pub fn at_pose(&self, drr: &[f32], derivatives: &[&[f32]; AXES]) -> Option<CorrelationAtPose> {
         let sums: Vec<Sums> =
             (0..self.weights.len()).map(|g| self.features.products(g, drr, derivatives)).collect();
-        self.slopes_of(&sums)
+        self.at_pose_of(&sums)
     }
 
     /// As [`Correlation::value`], from the sums of each group.
@@ -87,9 +87,9 @@ impl Correlation {
         parts.fold(None, |sum, part| Some(sum.unwrap_or(0.0) + part))
     }
 
-    /// As [`Correlation::slopes`], from the sums of each group.
-    pub fn slopes_of(&self, sums: &[Sums]) -> Option<Slopes> {
-        let mut out = Slopes::default();
+    /// As [`Correlation::at_pose`], from the sums of each group.
+    pub fn at_pose_of(&self, sums: &[Sums]) -> Option<CorrelationAtPose> {
+        let mut out = CorrelationAtPose::default();
         let mut defined = false;
         for (sums, &weight) in sums.iter().zip(&self.weights) {
             defined |= sums.add_to(&mut out, weight);

@@ -1,14 +1,14 @@
-//! How alike an X-ray and a DRR are: greater is more alike.
+//! Similarity of an X-ray and a DRR: greater is more alike.
 //!
-//! A metric looks at some pixels of one view. [`Similarity`] is its X-ray's side, made once; then every DRR is a list of
-//! values at those pixels. The correlations ([`Metric::has_slopes`]) also give their slopes by pose.
+//! A metric compares some pixels of one view. [`Similarity`] is its X-ray's side, made once; then every DRR is a list of
+//! values at those pixels. The correlations ([`Metric::has_gradient`]) also give their gradient by pose.
 
 mod correlation;
 
 pub use correlation::Correlation;
 
-use super::random::Random;
-use crate::engine::slopes::{Information, Rank};
+use crate::engine::Random;
+use crate::engine::drr_gradient::{Information, Rank};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -69,13 +69,13 @@ impl Metric {
         }
     }
 
-    /// Whether its slopes by pose follow from those of the DRR: what the gradient method needs.
-    pub fn has_slopes(self) -> bool {
+    /// Whether its gradient by pose follows from the DRR's: what the gradient method needs.
+    pub fn has_gradient(self) -> bool {
         !matches!(self, Self::MutualInformation | Self::RankCorrelation)
     }
 
     /// Pictures of which less is alike show two things. Right matches of the built-in chest gave 0.98 to 1.99, noise at most
-    /// 0.03; a ramp or a disc can be above it, and is mostly told by a search that stops at the end of its reach.
+    /// 0.03; a ramp or a disc can be above it, and mostly shows in a search that stops at the end of its reach.
     pub fn least_of_a_match(self) -> f64 {
         match self {
             Self::Ncc | Self::RankCorrelation => 0.3,
@@ -127,7 +127,7 @@ pub struct Picture<'a> {
     pub mask: &'a [bool],
 }
 
-/// How many of the pixels are looked at.
+/// Share of the pixels compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Share of the pixels that count, above 0 to 1.

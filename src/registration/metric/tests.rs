@@ -171,7 +171,7 @@ fn slopes_are_those_of_finite_differences() {
     let fixed = picture(1);
     let drr = wide(&picture(2));
     let ways: Vec<Vec<f32>> = (10..16).map(picture).collect();
-    for metric in Metric::ALL.into_iter().filter(|m| m.has_slopes()) {
+    for metric in Metric::ALL.into_iter().filter(|m| m.has_gradient()) {
         let similarity = similarity(metric, &fixed);
         let correlation = similarity.correlation().unwrap();
         let at = |steps: [f64; 6]| -> Vec<f32> {
@@ -180,18 +180,22 @@ fn slopes_are_those_of_finite_differences() {
         };
         let derivatives: Vec<Vec<f32>> = ways.iter().map(|w| taken(&similarity, w)).collect();
         let slices = std::array::from_fn(|a| derivatives[a].as_slice());
-        let slopes = correlation.slopes(&at([0.0; 6]), &slices).unwrap();
-        assert!((slopes.value - similarity.value(&at([0.0; 6])).unwrap()).abs() < 1e-12);
+        let at_pose = correlation.at_pose(&at([0.0; 6]), &slices).unwrap();
+        assert!((at_pose.value - similarity.value(&at([0.0; 6])).unwrap()).abs() < 1e-12);
         for a in 0..6 {
             let mut step = [0.0; 6];
             step[a] = 1e-2;
             let up = similarity.value(&at(step)).unwrap();
             let down = similarity.value(&at(step.map(|s| -s))).unwrap();
             let want = (up - down) / 2e-2;
-            assert!((slopes.gradient[a] - want).abs() < 1e-3, "{metric} {a}: {} {want}", slopes.gradient[a]);
+            assert!(
+                (at_pose.gradient[a] - want).abs() < 1e-3,
+                "{metric} {a}: {} {want}",
+                at_pose.gradient[a]
+            );
         }
         // At a perfect match the Gauss-Newton matrix is the whole of the curvature: -d2(value).
-        let own = correlation.slopes(&taken(&similarity, &fixed), &slices).unwrap();
+        let own = correlation.at_pose(&taken(&similarity, &fixed), &slices).unwrap();
         let along = |step: f64| {
             let moved: Vec<f32> = fixed.iter().zip(&ways[0]).map(|(f, w)| f + step as f32 * w).collect();
             similarity.value(&taken(&similarity, &moved)).unwrap()

@@ -3,7 +3,7 @@
 
 use super::linear::eigen;
 use super::{Best, Range};
-use crate::registration::random::Random;
+use crate::engine::Random;
 
 /// How a search is led.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -192,7 +192,7 @@ impl Cma {
         self.axes = axes;
     }
 
-    /// The best point told of so far.
+    /// The best point so far.
     pub fn best(&self) -> Option<&Best> {
         self.best.as_ref()
     }

@@ -44,7 +44,7 @@ pub fn powell<E>(
         if far < settings.tolerance {
             break;
         }
-        // A step on along the round's own direction says whether it is worth a place among the others.
+        // A further step along the round's own direction decides whether it joins the others.
         let on: Vec<f64> = at.iter().zip(&moved).zip(ranges).map(|((a, m), r)| r.clamp(a + m)).collect();
         let beyond = cost(&on)?;
         let fall = 2.0 * (first - 2.0 * least + beyond) * (first - least - largest.0).powi(2);

@@ -6,7 +6,7 @@ use crate::app::panel::{number, section};
 use crate::app::register::{CouchShift, RegisterAction, STEPS};
 use crate::app::state::State;
 use crate::case::Pose;
-use crate::engine::slopes::{numbers, pose_of};
+use crate::engine::drr_gradient::{numbers, pose_of};
 use crate::geometry::PatientPosition;
 use egui::{Button, RichText, TextEdit, Ui, vec2};
 use std::path::PathBuf;

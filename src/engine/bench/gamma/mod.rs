@@ -87,7 +87,7 @@ pub fn lines(
     device: &Compute,
     options: &Options,
     control: &JobControl,
-    told: &dyn Fn(&Line),
+    report: &dyn Fn(&Line),
 ) -> Result<Vec<Line>, CudaError> {
     let mut lines = Vec::new();
     let mut computed = None;
@@ -108,7 +108,7 @@ pub fn lines(
                 None => case.pair(computed, ask.size)?,
             };
             let line = time(&case, &ask, &pair, device, options, control)?;
-            told(&line);
+            report(&line);
             lines.push(line);
             kept = Some((ask.size, pair));
         }
@@ -136,8 +136,7 @@ fn asks(case: &Case, device: &Compute) -> Vec<Ask> {
     for (method, paper) in
         [(Method::Paper, Some(paper_unsorted)), (Method::Sorted, Some(paper_gpu)), (Method::Bounded, None)]
     {
-        // The CPU takes points as they lie.
-        if method != Method::Sorted || matches!(device, Compute::Cuda(_)) {
+        if method == Method::Bounded || matches!(device, Compute::Cuda(_)) {
             asks.push(ask("table2", size, usual, 0.0, method, paper.map(|gpu| [gpu, paper_cpu])));
         }
     }
@@ -221,9 +220,9 @@ fn time(
 
 /// What all threads of this process have spent so far; to 10 ms, where the system tells.
 fn cpu_seconds() -> f64 {
-    let told = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // After the name, which is in parentheses, user and system time are the 12th and 13th word, in hundredths.
-    let words = told.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    let words = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
     let ticks: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
     if ticks.len() == 2 { 0.01 * (ticks[0] + ticks[1]) } else { f64::NAN }
 }

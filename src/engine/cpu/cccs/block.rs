@@ -1,20 +1,20 @@
 //! Voxels laid out for the lines: one axis contiguous, rows padded to whole strips.
 
 use super::lanes::{F32x16, LANES};
-use super::terma::Source;
+use super::terma::Terma;
 use crate::engine::jobs::cccs::lattice::Lattice;
-use crate::engine::jobs::cccs::medium::is_thin;
+use crate::engine::jobs::cccs::medium::is_low_density;
 use crate::engine::{Cancelled, JobControl};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Empty values before the first voxel of a row.
+/// Zeros before the first voxel of a row.
 pub const LEAD: usize = LANES;
 /// Strips may begin at every so many voxels.
 pub const PHASE_STEP: usize = 4;
 
-/// What the lines pass through, with `[row][c]` data: `order[0]` is the contiguous axis, `order[1]` the
+/// Density along the lines, `[row][c]`: `order[0]` is the contiguous axis, `order[1]` the
 /// faster row axis, `order[2]` the slower one, across which the slabs lie.
 pub struct Block {
     pub order: [usize; 3],
@@ -26,23 +26,23 @@ pub struct Block {
     pub density: Vec<f32>,
     /// Per row: the voxels with matter (first, one past the last).
     pub matter: Vec<[i32; 2]>,
-    /// Per row: whether any voxel is thin.
-    pub thin: Vec<bool>,
+    /// Per row: whether any voxel has low density.
+    pub low_density: Vec<bool>,
     /// The radiation source in the block's axis order.
     from_mm: [f32; 3],
 }
 
-/// What the lines pick up in a block.
-pub struct Sources {
+/// TERMA in the layout of a block.
+pub struct TermaRows {
     stride: usize,
-    /// Energy released per mass, `[row][channel][c]`; zero in the padding.
+    /// `[row][channel][c]`; zero in the padding.
     values: Vec<f32>,
-    /// Per row: the voxels that release energy (first, one past the last).
-    pub releasing: Vec<[i32; 2]>,
+    /// Per row: the voxels with TERMA (first, one past the last).
+    pub with_terma: Vec<[i32; 2]>,
 }
 
-impl Sources {
-    /// What a row releases into a channel, padded.
+impl TermaRows {
+    /// One channel of a row, padded.
     #[inline(always)]
     pub fn row(&self, row: usize, channel: usize) -> &[f32] {
         &self.values[(row * CHANNELS + channel) * self.stride..][..self.stride]
@@ -63,7 +63,7 @@ impl Block {
     ) -> Result<Self, Cancelled> {
         let size = order.map(|a| lattice.size[a]);
         let spacing_mm = order.map(|a| lattice.spacing_mm[a]);
-        // An odd number of cache lines: rows and slabs above each other would else want the same places of the cache.
+        // An odd number of cache lines, so that rows and slabs above each other do not share cache sets.
         let stride = (((LEAD + size[0] + LANES).div_ceil(LANES)) | 1) * LANES;
         let mut block = Self {
             order,
@@ -72,35 +72,36 @@ impl Block {
             stride,
             density: Vec::new(),
             matter: Vec::new(),
-            thin: Vec::new(),
+            low_density: Vec::new(),
             from_mm: order.map(|a| source_mm[a] as f32),
         };
         block.density = block.laid_out(lattice, [density], 1.0, control)?;
         block.matter = block.density.par_chunks(stride).map(used_range).collect();
-        block.thin = block.density.par_chunks(stride).map(|row| row.iter().any(is_thin)).collect();
+        block.low_density =
+            block.density.par_chunks(stride).map(|row| row.iter().any(is_low_density)).collect();
         Ok(block)
     }
 
-    /// Lays out x-fastest releases, multiplied by `scale`.
+    /// Lays out x-fastest TERMA, multiplied by `scale`.
     ///
     /// # Errors
     /// [`Cancelled`] when cancelled.
-    pub fn sources(
+    pub fn terma_rows(
         &self,
         lattice: &Lattice,
-        source: &Source,
+        terma: &Terma,
         scale: f32,
         control: &JobControl,
-    ) -> Result<Sources, Cancelled> {
-        let values = self.laid_out(lattice, source.each_ref().map(Vec::as_slice), scale, control)?;
-        let mut sources = Sources { stride: self.stride, values, releasing: Vec::new() };
-        let releasing = |row| {
-            let released = (0..CHANNELS).map(|c| used_range(sources.row(row, c)));
-            released.reduce(union).unwrap_or([0, 0])
+    ) -> Result<TermaRows, Cancelled> {
+        let values = self.laid_out(lattice, terma.each_ref().map(Vec::as_slice), scale, control)?;
+        let mut terma_rows = TermaRows { stride: self.stride, values, with_terma: Vec::new() };
+        let with_terma = |row| {
+            let ranges = (0..CHANNELS).map(|c| used_range(terma_rows.row(row, c)));
+            ranges.reduce(union).unwrap_or([0, 0])
         };
         let rows = self.size[1] * self.size[2];
-        sources.releasing = (0..rows).into_par_iter().map(releasing).collect();
-        Ok(sources)
+        terma_rows.with_terma = (0..rows).into_par_iter().map(with_terma).collect();
+        Ok(terma_rows)
     }
 
     pub fn row(&self, rest: [usize; 2]) -> usize {

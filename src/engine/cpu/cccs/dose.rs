@@ -1,13 +1,13 @@
 //! The dose of a beam.
 
-use super::superpose::{Released, superpose};
+use super::superpose::{TransportInput, superpose};
 use super::terma::{Incident, terma};
 use crate::engine::cpu::path::radiological_depth;
 use crate::engine::jobs::cccs::beam::{Field, Superposition, cropped, grid_from_kernel};
 use crate::engine::jobs::cccs::calibrate::{MonitorUnit, calibration};
+use crate::engine::jobs::cccs::correction::Tilts;
 use crate::engine::jobs::cccs::job::{Clock, answer, check, digest, each_field};
 use crate::engine::jobs::cccs::medium::Medium;
-use crate::engine::jobs::cccs::near::Tilts;
 use crate::engine::jobs::cccs::{BeamDose, DoseError, DoseRequest, Quality};
 use crate::engine::{Cancelled, JobControl};
 use crate::physics::Machine;
@@ -17,21 +17,21 @@ use rayon::prelude::*;
 ///
 /// # Errors
 /// [`DoseError`]: a beam that is no photon beam or delivers nothing, a grid that is uneven or lies outside the
-/// patient, or the job was stopped.
+/// patient, or the job was cancelled.
 pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose, DoseError> {
     check(&request.beam)?;
     let mut clock = Clock::start();
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
-    let aside = control.child();
+    let child = control.child();
     let per_mu = calibration(&request.machine, request.quality, "cpu", |beam, field, water| {
-        energy(beam, field, water, &mut Clock::start(), &aside).map_err(DoseError::from)
+        energy(beam, field, water, &mut Clock::start(), &child).map_err(DoseError::from)
     })?;
     clock.phase("calibration");
     let beam = Superposition::of(&request.machine, request.quality);
     let mut sum = vec![0.0_f32; medium.grid.len()];
     // Of several fields none is the whole.
-    let within = if request.beam.control_points.len() > 1 { aside } else { control.clone() };
+    let within = if request.beam.control_points.len() > 1 { child } else { control.clone() };
     let fields = each_field(request, &per_mu, control, |field, factor| {
         let part = energy(&beam, field, &medium, &mut clock, &within)?;
         sum.par_iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
@@ -48,9 +48,9 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
 /// # Errors
 /// As for any dose at the machine's reference condition.
 pub fn monitor_unit(machine: &Machine, control: &JobControl) -> Result<MonitorUnit, DoseError> {
-    let aside = control.child();
+    let child = control.child();
     calibration(machine, Quality::Full, "cpu", |beam, field, water| {
-        energy(beam, field, water, &mut Clock::start(), &aside).map_err(DoseError::from)
+        energy(beam, field, water, &mut Clock::start(), &child).map_err(DoseError::from)
     })
 }
 
@@ -68,18 +68,18 @@ fn energy(
     let depth_mm = radiological_depth(&medium.equivalent_g_cm3, frame.source_mm, control)?;
     clock.phase("path");
     let incident = Incident { machine, beam, frame, fluence, tilt: &tilt };
-    let source = terma(&incident, &medium.equivalent_g_cm3, &depth_mm, control)?;
+    let terma = terma(&incident, &medium.equivalent_g_cm3, &depth_mm, control)?;
     clock.phase("terma");
-    let released = Released {
+    let input = TransportInput {
         lattice: medium.lattice(),
         density: medium.equivalent_g_cm3.data(),
-        source: &source,
+        terma: &terma,
         source_mm: grid.local_from_patient(frame.source_mm),
         lattice_from_kernel: grid_from_kernel(frame, grid),
         tilts: Tilts::within(fluence.widest_mm() / frame.sad_mm),
-        faint_norm: beam.faint_norm(&tilt),
+        low_terma_norm: beam.low_terma_norm(&tilt),
     };
-    let mut energy = superpose(&released, beam, control)?;
+    let mut energy = superpose(&input, beam, control)?;
     clock.phase("transport");
     if electrons_gy > 0.0 {
         incident.add_electrons(electrons_gy, &medium.equivalent_g_cm3, &depth_mm, &mut energy);

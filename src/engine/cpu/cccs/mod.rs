@@ -1,20 +1,21 @@
-//! Collapsed-cone convolution/superposition on the CPU: the reference.
+//! Collapsed-cone convolution/superposition on the CPU.
 //!
 //! 1. [`medium`](crate::engine::jobs::cccs::medium): the patient averaged onto the lattice of the dose, as water of equivalent
 //!    attenuation.
-//! 2. [`terma`]: what each voxel releases into four channels (primary and scatter, each near and deep).
-//! 3. [`superpose`]: for each direction a lattice of parallel lines ([`walk`](crate::engine::jobs::cccs::walk)) carries that
-//!    energy on by exponential recursion ([`transport`]), slab by slab, sixteen lines at a time; what is released faintly goes
-//!    along fewer directions ([`faint`]); what thin lines misplace close by is put right ([`near`]).
+//! 2. [`terma`]: TERMA of each voxel in four channels (primary and scatter, each shallow and deep).
+//! 3. [`superpose`]: for each direction a lattice of parallel lines ([`walk`](crate::geometry::walk::lattice)) transports energy
+//!    by exponential recursion ([`transport`]), slab by slab, sixteen lines at a time; low TERMA goes along fewer directions
+//!    ([`low_terma`]); a local correction takes the lattice's discretisation out of the nearest voxels ([`correction`]).
 //! 4. [`calibrate`](crate::engine::jobs::cccs::calibrate): Gy per monitor unit from the machine's reference condition.
 //!
-//! Energy is conserved: what a voxel releases is what it and the voxels down the lines receive, but for what leaves.
+//! Energy is conserved: a voxel's TERMA is deposited in it and in the voxels down the lines, or escapes from the grid.
 
 mod block;
+mod correction;
 mod dose;
-mod faint;
 mod lanes;
-mod near;
+mod low_terma;
+mod strip;
 mod superpose;
 mod terma;
 mod transport;

@@ -1,4 +1,4 @@
-//! TERMA: what each voxel releases, by channel of the kernel.
+//! TERMA (total energy released per unit mass) of each voxel, by channel of the kernel.
 
 use crate::engine::jobs::cccs::angles::TiltNorm;
 use crate::engine::jobs::cccs::beam::Superposition;
@@ -8,8 +8,8 @@ use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::{Fluence, Machine};
 use rayon::prelude::*;
 
-/// What a field releases, by channel, x fastest.
-pub type Source = [Vec<f32>; CHANNELS];
+/// TERMA of a field by channel, x fastest.
+pub type Terma = [Vec<f32>; CHANNELS];
 
 /// Where the beam is and how much of it.
 pub struct Incident<'a> {
@@ -20,7 +20,7 @@ pub struct Incident<'a> {
     pub tilt: &'a TiltNorm,
 }
 
-/// Energy released per mass of water, by channel: `sum_E w_E E (mu/rho)_E exp(-mu_E d) (SAD/s)^2 Psi`, with `d`
+/// TERMA in water by channel: `sum_E w_E E (mu/rho)_E exp(-mu_E d) (SAD/s)^2 Psi`, with `d`
 /// the exact radiological depth (mm) of the voxel's centre, times the channel's tilt normalisation.
 /// Gy for one photon per cm2 on the axis at the isocentre. The inverse square stands here and nowhere else.
 pub fn terma(
@@ -28,11 +28,11 @@ pub fn terma(
     equivalent_g_cm3: &Volume<f32>,
     depth_mm: &Volume<f32>,
     control: &JobControl,
-) -> Result<Source, Cancelled> {
+) -> Result<Terma, Cancelled> {
     let grid = equivalent_g_cm3.grid();
     let [nx, ny, _] = grid.size();
-    let mut source: Source = std::array::from_fn(|_| vec![0.0; grid.len()]);
-    let [a, b, c, d] = source.each_mut().map(|channel| channel.par_chunks_mut(nx));
+    let mut terma: Terma = std::array::from_fn(|_| vec![0.0; grid.len()]);
+    let [a, b, c, d] = terma.each_mut().map(|channel| channel.par_chunks_mut(nx));
     a.zip(b).zip(c.zip(d)).enumerate().try_for_each(|(row, ((a, b), (c, d)))| {
         control.check()?;
         let (j, k) = (row % ny, row / ny);
@@ -46,7 +46,7 @@ pub fn terma(
         }
         Ok(())
     })?;
-    Ok(source)
+    Ok(terma)
 }
 
 impl Incident<'_> {
@@ -60,10 +60,10 @@ impl Incident<'_> {
         let inverse_square = sad * sad / patient_mm.distance_squared(self.frame.source_mm);
         // The spectrum off the axis is that of the axis some centimetres of water earlier.
         let layer = self.beam.softening.at((x * x + y * y).sqrt());
-        let released = self.beam.kernel.release(f64::from(depth_mm) / 10.0 - layer.less_cm);
+        let terma = self.beam.kernel.terma(f64::from(depth_mm) / 10.0 - layer.less_cm);
         let incident = layer.kept * fluence * inverse_square;
         let norm = self.tilt.at([x / sad, y / sad]);
-        std::array::from_fn(|c| (released[c] * incident) as f32 * norm[c])
+        std::array::from_fn(|c| (terma[c] * incident) as f32 * norm[c])
     }
 
     /// Adds the energy per volume that contaminant electrons leave: `surface_gy` on the axis of the

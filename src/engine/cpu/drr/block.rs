@@ -1,4 +1,4 @@
-//! The voxels that samples are taken from, laid out for them.
+//! Voxels laid out for trilinear samples.
 
 use crate::engine::cache::{Weighed, cache};
 use crate::engine::jobs::drr::Rays;
@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The box of voxels that hold anything, with a voxel of nothing around where there is one: whoever looks beyond it and is
-/// led back to its edge finds the same as in the whole volume.
+/// The box of voxels that are not 0, with an empty voxel around where there is one: samples clamped to its edge are those of the
+/// whole volume.
 pub(super) struct Block<'a> {
     pub low: [usize; 3],
     pub size: [usize; 3],
@@ -49,7 +49,7 @@ impl<'a> Block<'a> {
     /// ... where so many samples to a voxel are to be taken at least.
     const WORTH: f64 = 0.5;
 
-    /// `None` where there is nothing but air. `samples` is how many are going to be taken, about.
+    /// `None` where there is nothing but air. `samples` is about their number.
     pub fn new(rays: &'a Rays, samples: f64) -> Option<Self> {
         let volume = &rays.attenuation;
         let all = volume.grid().size();
@@ -105,7 +105,7 @@ impl Weighed for Pairs {
 }
 
 impl Pairs {
-    /// The pairs of a box of a volume: those kept, or new ones where it is `worth` it.
+    /// The pairs of a box of a volume: cached, or new where it is `worth` it.
     fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], worth: bool) -> Option<Arc<Self>> {
         let key = (volume.id(), [0, 1, 2].map(|a| part[a].start));
         match cache().find(&key) {
@@ -143,7 +143,7 @@ impl Neighbours for Pairs {
 
     #[inline(always)]
     fn at(&self, place: u32) -> [Vec4; 2] {
-        // Two lists of one length: one look at it does for both.
+        // Two slices of one length: one bounds check serves both.
         let (row, place) = (2 * self.size[0], place as usize);
         let count = self.values.len() - row;
         let (low, high) = (&self.values[..count], &self.values[row..][..count]);

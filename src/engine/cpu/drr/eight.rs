@@ -1,5 +1,5 @@
-//! Samples taken eight side by side, for processors with AVX2 and fused multiply-add: written out, because the compiler finds
-//! neither the loads of two at once nor the few shuffles that turn neighbours into lanes.
+//! Eight trilinear samples at once, for processors with AVX2 and fused multiply-add: written out, because the compiler finds neither
+//! the paired loads nor the shuffles that turn neighbours into lanes.
 
 use super::block::Neighbours;
 use super::trilinear::Samples;

@@ -1,9 +1,8 @@
 //! The exact sum over the voxels that a ray passes.
 //!
-//! It is the walk of [`crate::geometry::walk`], its planes measured from the source and every crossing a product of its own, but
-//! in two loops: layer by layer along the axis whose planes the ray crosses most often, and within a layer the one or two
-//! planes across, if any. The inner loop mostly does nothing, which a processor foresees: half the time of one loop that
-//! asks at each step which axis is next.
+//! Planes are measured from the source and every crossing is a product of its own, as in [`crate::geometry::walk`]. There are two
+//! loops: layer by layer along the axis whose planes the ray crosses most often, and within a layer the one or two planes across,
+//! if any. The inner loop is mostly empty, which branch prediction handles: half the time of one loop over the next axis.
 
 use crate::engine::jobs::drr::{Image, Rays};
 use glam::DVec3;
@@ -50,22 +49,22 @@ impl<'a> Walk<'a> {
         };
         let most = if crossings(1) >= crossings(0) { 1 } else { 0 };
         let most = if crossings(2) > crossings(most) { 2 } else { most };
-        let [aside, other] = [[1, 2], [0, 2], [0, 1]][most];
+        let [across, other] = [[1, 2], [0, 2], [0, 1]][most];
         let mut voxel = self.first;
         let mut axis =
             |axis: usize| Axis::new(&self.edges[axis], self.strides[axis], to[axis], enter, &mut voxel);
-        let (mut along, mut aside, mut other) = (axis(most), axis(aside), axis(other));
+        let (mut along, mut across, mut other) = (axis(most), axis(across), axis(other));
         let values = self.rays.attenuation.data();
         let (mut sum, mut alpha) = (0.0, enter);
         loop {
             let end = along.next.min(leave);
-            while aside.next < end || other.next < end {
+            while across.next < end || other.next < end {
                 // Not by a reference to either, which would keep both in memory.
-                let crossing = aside.next.min(other.next);
+                let crossing = across.next.min(other.next);
                 sum += f64::from(values[voxel]) * (crossing - alpha);
                 alpha = crossing;
-                if aside.next <= other.next {
-                    aside.cross(&mut voxel);
+                if across.next <= other.next {
+                    across.cross(&mut voxel);
                 } else {
                     other.cross(&mut voxel);
                 }

@@ -1,4 +1,4 @@
-//! Line integrals on the CPU: the reference.
+//! Line integrals on the CPU.
 
 mod block;
 #[cfg(target_arch = "x86_64")]

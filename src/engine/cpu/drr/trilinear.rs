@@ -1,5 +1,4 @@
-//! Equal steps through the trilinear attenuation, eight samples at a time; where a cell of occupancy is empty none is
-//! looked at.
+//! Equal steps through the trilinear attenuation, eight samples at a time; samples of empty cells are skipped.
 
 use super::block::{Block, Neighbours, Pairs, Voxels, WHOLE};
 use crate::engine::jobs::drr::content::{CELL, TOGETHER};
@@ -33,7 +32,7 @@ struct Way {
     step: [f32; 3],
     steps: usize,
     step_mm: f64,
-    /// Steps of a voxel at most along each axis: a cell tells of a chunk.
+    /// Steps of a voxel at most along each axis: a cell then answers for a chunk.
     skips: bool,
     /// Samples that lie between the block's outermost centres.
     inside: Range<usize>,
@@ -263,7 +262,7 @@ impl Samples {
         })
     }
 
-    /// `between` tells of a place along an axis the lower centre (plus [`WHOLE`]) and the part of the way to the next.
+    /// `between` returns, for a place along an axis, the lower centre (plus [`WHOLE`]) and the fraction towards the next.
     #[inline(always)]
     fn new<const FUSED: bool>(
         way: &Way,

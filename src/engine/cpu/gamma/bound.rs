@@ -1,4 +1,4 @@
-//! How near a cell can be, from its distance and how steep its dose is.
+//! Lower bound of a cell's distance, from its distance in space and its dose gradient.
 //!
 //! Seen from the point the whole cell lies beyond its nearest corner (edge, face), `gap` away along each axis, where its dose is
 //! `off`. In a tetrahedron the slope along an axis is that of one of the cell's edges, so that a way `x` along the axes

@@ -3,12 +3,10 @@
 mod bound;
 mod lattice;
 mod search;
-mod star;
+mod vertex;
 
 use crate::case::Receipt;
-use crate::engine::jobs::gamma::{
-    GammaError, GammaMap, GammaRequest, GammaResult, Layers, Locate, Method, Surface, paper, select,
-};
+use crate::engine::jobs::gamma::{GammaError, GammaMap, GammaRequest, GammaResult, Layers, Locate, select};
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::Volume;
 use lattice::Lattice;
@@ -36,12 +34,6 @@ pub fn gamma(request: &GammaRequest, control: &JobControl) -> Result<GammaResult
         normalisation_gy: checked.normalisation_gy,
         locate: Locate::new(request.reference.grid(), &layers),
         lattice: Lattice::new(&layers),
-        offsets: match request.method {
-            Method::Paper | Method::Sorted if !layers.flat() && request.surface == Surface::Simplices => {
-                request.criteria.iter().map(|c| paper::offsets(request, checked, &layers, c)).collect()
-            }
-            _ => Vec::new(),
-        },
     };
     let prepared_ms = start.elapsed().as_secs_f64() * 1e3;
     let start = Instant::now();

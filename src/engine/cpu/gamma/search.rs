@@ -4,28 +4,25 @@
 
 use super::bound::{Row, Where};
 use super::lattice::Lattice;
-use super::star::Star;
+use super::vertex::VertexNeighbourhood;
 use crate::engine::jobs::gamma::lanes::F32xN;
-use crate::engine::jobs::gamma::paper::Offset;
 use crate::engine::jobs::gamma::simplex::{self, NEARER, ON_FACE, Way};
 use crate::engine::jobs::gamma::{
     Criterion, GammaRequest, Locate, OUTSIDE, Place, Surface, UNDEFINED, settled, trilinear,
 };
 
-/// Points that are looked at together, and cells.
+/// Points searched together, and cells.
 const POINTS: usize = 8;
 const CELLS: usize = 4;
 /// Cells on either side of the voxel nearest to a point that the search begins with.
 const REACH: usize = 2;
 
-/// All that the points of a request have in common.
+/// What the points of a request share.
 pub struct Job<'a> {
     pub request: &'a GammaRequest,
     pub normalisation_gy: f64,
     pub locate: Locate<'a>,
     pub lattice: Lattice<'a>,
-    /// For [`Method::Paper`](crate::engine::jobs::gamma::Method), of each criterion: cells by distance.
-    pub offsets: Vec<Vec<Offset>>,
 }
 
 impl Job<'_> {
@@ -48,11 +45,11 @@ impl Job<'_> {
         let corners = self.corners(first, count);
         for (n, criterion) in criteria.iter().enumerate() {
             let per_mm = (1.0 / criterion.dta_mm) as f32;
-            let star = corners.and_then(|corner| self.star(corner, per_mm));
+            let vertex = corners.and_then(|corner| self.neighbourhood(corner, per_mm));
             for start in (0..count).step_by(POINTS) {
-                let squares = match (corners, star) {
-                    (Some([i, j, k]), Some(star)) => {
-                        self.squares(&star, [i + start, j, k], first + start, criterion)
+                let squares = match (corners, vertex) {
+                    (Some([i, j, k]), Some(vertex)) => {
+                        self.squares(&vertex, [i + start, j, k], first + start, criterion)
                     }
                     _ => [f32::INFINITY; POINTS],
                 };
@@ -78,7 +75,7 @@ impl Job<'_> {
 
     /// The voxel on which a point lies.
     fn corner(&self, place: &Place) -> Option<[usize; 3]> {
-        if self.lattice.flat || self.request.surface != Surface::Simplices || !self.offsets.is_empty() {
+        if self.lattice.flat || self.request.surface != Surface::Simplices {
             return None;
         }
         let mut at = place.cell;
@@ -98,19 +95,19 @@ impl Job<'_> {
     }
 
     /// For the voxels of a row, where there are cells on either side of it.
-    fn star(&self, [_, j, k]: [usize; 3], per_mm: f32) -> Option<Star> {
+    fn neighbourhood(&self, [_, j, k]: [usize; 3], per_mm: f32) -> Option<VertexNeighbourhood> {
         let Lattice { size: [_, ny, nz], planes_mm: z, .. } = self.lattice;
         let inside = j > 0 && j + 1 < ny && k > 0 && k + 1 < nz;
         inside.then(|| {
             let along_z = [z[k + 1] - z[k], z[k] - z[k - 1]].map(|mm| mm as f32 * per_mm);
-            Star::new(self.lattice.spacing_mm.map(|mm| mm * per_mm), along_z)
+            VertexNeighbourhood::new(self.lattice.spacing_mm.map(|mm| mm * per_mm), along_z)
         })
     }
 
     /// Squared distances of points at voxels side by side; infinite where they are to be searched for.
     fn squares(
         &self,
-        star: &Star,
+        vertex: &VertexNeighbourhood,
         [i, j, k]: [usize; 3],
         voxel: usize,
         criterion: &Criterion,
@@ -119,7 +116,7 @@ impl Job<'_> {
         let dose = F32xN::<POINTS>::load(self.request.reference.data(), voxel);
         let per_gy = F32xN(dose.0.map(|gy| (1.0 / self.dose_gy(criterion, gy)) as f32));
         let at = (k * ny + j) * nx + i;
-        let F32xN(mut squares) = star.squares(self.lattice.values, at, [1, nx, nx * ny], dose, per_gy);
+        let F32xN(mut squares) = vertex.squares(self.lattice.values, at, [1, nx, nx * ny], dose, per_gy);
         for (n, square) in squares.iter_mut().enumerate() {
             if i + n == 0 || i + n + 1 >= nx {
                 *square = f32::INFINITY;
@@ -134,7 +131,6 @@ impl Job<'_> {
 
     /// Gamma of a voxel. `square`: its squared distance where that is known.
     fn point(&self, voxel: usize, criterion: usize, per_mm: f32, square: f32) -> f32 {
-        let offsets = self.offsets.get(criterion);
         let criterion = &self.request.criteria[criterion];
         let dose = self.request.reference.data()[voxel];
         let dose_gy = self.dose_gy(criterion, dose);
@@ -155,10 +151,7 @@ impl Job<'_> {
             per_gy: (1.0 / dose_gy) as f32,
             sides: self.lattice.spacing_mm.map(|step| step * per_mm),
         };
-        settled(match offsets {
-            Some(offsets) => search.by_distance(offsets, most),
-            None => search.least(most),
-        })
+        settled(search.least(most))
     }
 }
 
@@ -175,7 +168,7 @@ struct Search<'a> {
     sides: [f32; 2],
 }
 
-/// Where to begin: the voxel nearest to the point, the squared distance to it, and the cell to look at first.
+/// Start of a search: the voxel nearest to the point, the squared distance to it, and the first cell.
 struct Start {
     near: [usize; 3],
     square: f32,
@@ -225,26 +218,6 @@ impl Search<'_> {
             }
             self.visit(from, until, start.cell, &mut best);
         }
-    }
-
-    /// The same as Gu 2010, algorithm A1, step 4, finds it.
-    fn by_distance(&self, offsets: &[Offset], most: f32) -> f32 {
-        let mut best = most.min(self.begin().square);
-        for Offset { cells, far } in offsets {
-            if *far >= best {
-                break;
-            }
-            let mut cell = self.place.cell;
-            let inside = (0..3).all(|axis| {
-                let at = cell[axis].checked_add_signed(cells[axis] as isize);
-                cell[axis] = at.unwrap_or(usize::MAX);
-                at.is_some_and(|at| at + 1 < self.lattice.size[axis])
-            });
-            if inside {
-                self.cell(cell, &mut best);
-            }
-        }
-        best
     }
 
     fn begin(&self) -> Start {
@@ -323,7 +296,7 @@ impl Search<'_> {
         self.edge(axis, cell).max(-self.edge(axis, cell + 1)).max(0.0)
     }
 
-    /// Looks at the cells of a box but `done`, except those that their distance and their range of dose keep from being nearer.
+    /// Searches the cells of a box but `done`, except those ruled out by their distance and range of dose.
     fn visit(&self, from: [usize; 3], until: [usize; 3], done: [usize; 3], best: &mut f32) {
         for k in from[2]..=until[2] {
             let gap_z = if self.lattice.flat { 0.0 } else { self.gap(2, k) };

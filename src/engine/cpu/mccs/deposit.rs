@@ -1,4 +1,4 @@
-//! The energy of a first interaction, along sampled directions.
+//! Deposit of a first interaction's energy along sampled directions.
 
 use super::flight::in_voxels;
 use super::head::{PLACE_RAYS, Particle};
@@ -6,7 +6,7 @@ use crate::engine::jobs::mccs::Variant;
 use crate::engine::jobs::mccs::philox::{Stream, unit};
 use crate::engine::jobs::mccs::simulation::Simulation;
 use crate::engine::jobs::mccs::tables::{FAR_ONE_IN, Group, LAST_CM, NODES};
-use crate::geometry::even_walk::EvenWalk;
+use crate::geometry::walk::even::EvenWalk;
 use crate::physics::kernel::CONES;
 use multiversion::multiversion;
 use std::sync::LazyLock;
@@ -19,11 +19,11 @@ pub struct Ray {
     pub cone: usize,
     /// Quanta.
     pub energy: f32,
-    /// What it is multiplied by beyond the group's near radius; 0 where it ends there.
+    /// Factor on the energy beyond the group's near radius; 0 where it ends there.
     pub far: f32,
 }
 
-/// The numbers of a history's directions, which are asked for in their order.
+/// Random numbers of a history's directions, in their order.
 pub struct Numbers {
     stream: Stream,
     first: [u32; 4],
@@ -57,7 +57,7 @@ pub fn ray(run: &Simulation, group: &Group, photon: &Particle, numbers: &mut Num
     let share = photon.energy / count;
     let (cone, cos, azimuth, energy, far) = match run.variant {
         Variant::Own => {
-            // Which stratum goes with which place along the photon's way is left to chance.
+            // Strata are assigned to places along the photon's path at random.
             let stratum = (k + (unit(first[2]) * count) as u32) % run.directions;
             let place = (stratum as f32 + xi) / count;
             let cone = limits.partition_point(|limit| *limit <= place).min(CONES - 1);
@@ -102,8 +102,8 @@ fn turned(axis: [f32; 3], cos: f32, azimuth: f32) -> [f32; 3] {
     std::array::from_fn(|i| c * u[i] + s * v[i] + cos * axis[i])
 }
 
-/// Leaves the energy of a ray in the voxels it passes: in each what its cone's kernel has between the radiological radii
-/// (g/cm2) of entry and exit (Zhou 2010, eq. 4, over one cone), so that nothing is lost or gained along the way.
+/// Deposits the energy of a ray in the voxels it passes: the part of its cone's kernel between the radiological radii (g/cm2) of
+/// entry and exit (Zhou 2010, eq. 4, over one cone), so that energy is conserved.
 #[multiversion(targets("x86_64+avx2+fma"))]
 pub fn deposit(run: &Simulation, group: &Group, from: [f32; 3], ray: &Ray, quanta: &mut [u64]) {
     let row = &run.rows[group.rows_at as usize + ray.cone * NODES..][..NODES];
@@ -133,14 +133,14 @@ fn along(run: &Simulation, row: &[f32], near_cm: f32, from: [f32; 3], ray: &Ray,
     let mut before = 0.0_f32;
     let mut far = false;
     while let Some((voxel, cm)) = walk.step() {
-        let density = f32::from_bits(run.voxels[voxel]);
+        let density = run.voxels[voxel].density_g_cm3();
         radius += density * cm;
         let x = (radius * (1.0 / LAST_CM as f32)).sqrt() * PER_ROOT;
-        // By way of `u32` and, below, `i64`: a float becomes one of those in one instruction, a `u64` in several.
+        // By `u32` and, below, `i64`: a float converts to those in one instruction, to `u64` in several.
         let i = (x as u32 as usize).min(NODES - 2);
         let within = (row[i] + (row[i + 1] - row[i]) * (x - i as f32)).min(1.0);
-        let left = (within - before) * energy;
-        quanta[voxel] += ((left + 0.5) as i64).max(0) as u64;
+        let deposited = (within - before) * energy;
+        quanta[voxel] += ((deposited + 0.5) as i64).max(0) as u64;
         before = within;
         if before >= 1.0 {
             return;

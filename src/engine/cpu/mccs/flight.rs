@@ -1,12 +1,12 @@
-//! Through the patient to the first interaction.
+//! Flight of a photon through the patient to its first interaction.
 
 use super::head::Particle;
 use crate::engine::jobs::mccs::simulation::Simulation;
 use crate::engine::jobs::mccs::tables::{CLASSES, MOST_DIRECTIONS};
-use crate::geometry::even_walk::{EvenWalk, within};
+use crate::geometry::walk::even::{EvenWalk, within};
 use multiversion::multiversion;
 
-/// Directions and positions in voxels, as walks want them.
+/// A direction or position in voxels, as walks have it.
 pub fn in_voxels(per_cm: [f32; 3], cm: [f32; 3]) -> [f32; 3] {
     std::array::from_fn(|a| cm[a] * per_cm[a])
 }
@@ -32,7 +32,7 @@ pub fn interactions(
 ) {
     let Some(entry) = entry(run, photon) else { return };
     let direction = in_voxels(run.voxels_per_cm(), photon.direction);
-    // All of them first: what is done with them would take the walk's registers.
+    // Distances first: `found` inside the walk would take its registers.
     let mut ways = [0.0; MOST_DIRECTIONS as usize];
     let met = ways_to(run, [entry, direction], mu, [count, xi], &mut ways);
     for (k, way) in ways[..met].iter().enumerate() {
@@ -42,7 +42,7 @@ pub fn interactions(
     }
 }
 
-/// How far it is to each, cm from where the photon comes into the lattice, and how many there are.
+/// Distances of the interactions, cm from the entry into the lattice, and their number.
 #[multiversion(targets("x86_64+avx2+fma"))]
 fn ways_to(
     run: &Simulation,
@@ -55,22 +55,22 @@ fn ways_to(
     let most = (count as usize).min(ways.len());
     let mut met = 0;
     let mut wanted = paths_to(met);
-    let mut gone = 0.0_f32;
+    let mut paths_so_far = 0.0_f32;
     let mut walk = EvenWalk::new(run.lattice.size, entry, direction);
     loop {
         let begin = walk.at_cm();
         let Some((voxel, cm)) = walk.step() else { return met };
-        let bits = run.voxels[voxel];
-        let per_cm = f32::from_bits(bits) * mu[(bits & 0xf) as usize];
+        let voxel = run.voxels[voxel];
+        let per_cm = voxel.density_g_cm3() * mu[voxel.class()];
         let paths = per_cm * cm;
-        while gone + paths >= wanted && per_cm > 0.0 {
-            ways[met] = begin + (wanted - gone) / per_cm;
+        while paths_so_far + paths >= wanted && per_cm > 0.0 {
+            ways[met] = begin + (wanted - paths_so_far) / per_cm;
             met += 1;
             if met == most {
                 return met;
             }
             wanted = paths_to(met);
         }
-        gone += paths;
+        paths_so_far += paths;
     }
 }

@@ -1,11 +1,11 @@
-//! From the source to the lattice: what a history is and where it flies.
+//! Histories from the source to the lattice: energy, weight, position and direction.
 
 use crate::engine::jobs::mccs::philox::{Stream, unit};
 use crate::engine::jobs::mccs::simulation::Simulation;
 use crate::engine::jobs::mccs::tables::{Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment, Stand};
 use crate::physics::Leaves;
 
-/// Places in a history's numbers (`kernels/mccs.cuh` uses the same).
+/// Places in a history's random numbers (`kernels/mccs.cuh` has the same).
 pub const PLACE_HEAD: u32 = 0;
 pub const PLACE_SOURCE: u32 = 1;
 pub const PLACE_PATIENT: u32 = 2;
@@ -120,7 +120,7 @@ fn normal_pair(a: f32, b: f32) -> [f32; 2] {
     [radius * cos, radius * sin]
 }
 
-/// What of a photon passes jaws and leaves: it flies from a point of the head through a place of the isocentre plane.
+/// Transmission of jaws and leaves for a photon from a point of the head through a place of the isocentre plane.
 fn collimators(
     run: &Simulation,
     stand: &Stand,

@@ -1,4 +1,4 @@
-//! Monte Carlo convolution/superposition on the CPU: the reference. The four steps of Zhou 2010, Sec. 2.1, each history by
+//! Monte Carlo convolution/superposition on the CPU. The four steps of Zhou 2010, Sec. 2.1, each history by
 //! itself and from numbers of its own ([`philox`](crate::engine::jobs::mccs::philox)):
 //!
 //! 1. and 2. [`head`]: a photon is drawn from its source and followed through jaws and leaves, as a weight.

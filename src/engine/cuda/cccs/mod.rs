@@ -1,22 +1,21 @@
 //! Collapsed-cone convolution/superposition on a card: the algorithm of [`engine::cpu::cccs`](crate::engine::cpu::cccs).
 
-mod near;
-mod rays;
-mod release;
-mod superpose;
+mod correction;
+pub(super) mod superpose;
+mod terma;
 
-use super::path::{self, Way};
+use super::path::{self, PathMethod};
 use super::{Buffer, CardLock, CudaError, Device, Failure};
 use crate::engine::JobControl;
 use crate::engine::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
 use crate::engine::jobs::cccs::calibrate::calibration;
+use crate::engine::jobs::cccs::correction::Tilts;
 use crate::engine::jobs::cccs::job::{Clock, answer, check, digest, each_field};
-use crate::engine::jobs::cccs::medium::{Medium, THIN_G_CM3};
-use crate::engine::jobs::cccs::near::Tilts;
+use crate::engine::jobs::cccs::medium::{LOW_DENSITY_G_CM3, Medium};
 use crate::engine::jobs::cccs::{BeamDose, DoseError, DoseRequest, Traversal};
-use release::{Voxels, crop, release};
 use std::sync::Arc;
-use superpose::{Placement, Released, coefficients, superpose};
+use superpose::{Placement, TransportInput, coefficients, superpose};
+use terma::{Voxels, crop, terma};
 
 /// The dose of one beam for its monitor units.
 ///
@@ -30,7 +29,7 @@ pub fn beam_dose(
     beam_dose_by(Traversal::Lattice, request, device, control)
 }
 
-/// As [`beam_dose`], the lines finding their way in one of several ways, for comparison.
+/// As [`beam_dose`], by a walk of Xiao 2012 for comparison.
 ///
 /// # Errors
 /// [`Failure`].
@@ -69,17 +68,17 @@ struct Work<'a> {
     beam: &'a Superposition,
     medium: &'a Medium,
     density: Arc<Buffer<f32>>,
-    /// Brought there while the first rays are traced.
+    /// Uploaded while the first rays are traced.
     table: Option<Buffer<superpose::Coefficients>>,
     energy: Buffer<f32>,
     walk: Traversal,
     card: super::Clock,
-    /// Behind it there is little left to do.
-    soon: Option<super::Milestone>,
+    /// Recorded before the last kernels: the download can be prepared.
+    ready: Option<super::ReadyEvent>,
 }
 
 impl<'a> Work<'a> {
-    /// Brings there what is not there yet.
+    /// Uploads the density where the card has no copy.
     fn new(
         device: &'a Device,
         beam: &'a Superposition,
@@ -91,15 +90,16 @@ impl<'a> Work<'a> {
         let energy = session.alloc(medium.grid.len())?;
         session.fill(&energy, 0)?;
         let card = session.clock()?;
-        Ok(Self { session, beam, medium, density, table: None, energy, walk, card, soon: None })
+        Ok(Self { session, beam, medium, density, table: None, energy, walk, card, ready: None })
     }
 
     /// Queues a field: adds `factor` times its energy.
     fn add(&mut self, field: &Field<'_>, factor: f32) -> Result<(), CudaError> {
-        let Self { session, beam, medium, card, soon, .. } = self;
+        let Self { session, beam, medium, card, ready, .. } = self;
         let grid = &medium.grid;
         let source_mm = field.frame.source_mm;
-        let path = path::Work::prepare(session, &medium.equivalent_g_cm3, source_mm, grid, Way::default())?;
+        let path =
+            path::Work::prepare(session, &medium.equivalent_g_cm3, source_mm, grid, PathMethod::default())?;
         card.mark(session, "prepare")?;
         path.queue(session)?;
         card.mark(session, "trace")?;
@@ -110,9 +110,9 @@ impl<'a> Work<'a> {
         };
         let voxels = Voxels { medium, density: &self.density, depth_mm: &path.depth_mm };
         card.mark(session, "prepare")?;
-        let release = release(session, field, beam, &tilt, &voxels, factor, &self.energy)?;
-        card.mark(session, "release")?;
-        let released = Released {
+        let terma = terma(session, field, beam, &tilt, &voxels, factor, &self.energy)?;
+        card.mark(session, "terma")?;
+        let input = TransportInput {
             placement: Placement {
                 lattice: medium.lattice(),
                 source_mm: grid.local_from_patient(source_mm),
@@ -120,18 +120,18 @@ impl<'a> Work<'a> {
                 tilts: Tilts::within(field.fluence.widest_mm() / field.frame.sad_mm),
             },
             density: &self.density,
-            release: &release,
-            faint_norm: match self.walk {
-                Traversal::Lattice => beam.faint_norm(&tilt),
+            terma: &terma,
+            low_terma_norm: match self.walk {
+                Traversal::Lattice => beam.low_terma_norm(&tilt),
                 Traversal::Original | Traversal::BranchFree => None,
             },
-            thin_g_cm3: match self.walk {
-                Traversal::Lattice if medium.thin_matter => THIN_G_CM3,
-                // The paper's walks know nothing of it.
+            low_density_g_cm3: match self.walk {
+                Traversal::Lattice if medium.low_density => LOW_DENSITY_G_CM3,
+                // The paper's walks do without the exact loss.
                 _ => 0.0,
             },
         };
-        *soon = Some(superpose(session, &released, table, beam, self.walk, factor, &self.energy)?);
+        *ready = Some(superpose(session, &input, table, beam, self.walk, factor, &self.energy)?);
         card.mark(session, "transport")
     }
 
@@ -146,9 +146,9 @@ impl<'a> Work<'a> {
         let mass = session.uploaded(mass_of(self.medium, request.dose_to))?;
         let gy = crop(session, self.medium, request.grid.size(), &self.energy, &mass)?;
         self.card.mark(session, "crop")?;
-        let (card, soon) = (self.card, self.soon);
-        let (gy, (phases, digest)) =
-            session.download_meanwhile(&gy, soon, |session| Ok((card.finish(session)?, digest(request))))?;
+        let (card, ready) = (self.card, self.ready);
+        let (gy, (phases, digest)) = session
+            .download_overlapping(&gy, ready, |session| Ok((card.finish(session)?, digest(request))))?;
         Ok((gy, phases, digest))
     }
 }
@@ -156,9 +156,10 @@ impl<'a> Work<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::kernels::{ptx, signature};
-    use super::{near, rays, release, superpose};
+    use super::{correction, superpose, terma};
+    use crate::engine::cuda::paper::xiao;
     use crate::engine::jobs::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
-    use crate::engine::jobs::cccs::near::{DENSEST, LEAST, PLACES, POWERS, REACH};
+    use crate::engine::jobs::cccs::correction::{DENSEST, LEAST, PLACES, POWERS, REACH};
     use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
     /// The kernels write down again what the kernel fit and the angle table are made of: a change on one side alone would
@@ -169,7 +170,7 @@ mod tests {
             include_str!("../../../../kernels/cccs.cuh"),
             include_str!("../../../../kernels/cccs.cu"),
             include_str!("../../../../kernels/layout.cu"),
-            include_str!("../../../../kernels/near.cu"),
+            include_str!("../../../../kernels/correction.cu"),
             include_str!("../../../../kernels/fluence.cuh"),
         ];
         let constant = |name: &str| -> f64 {
@@ -194,12 +195,12 @@ mod tests {
             ("WARP_ROWS", superpose::WARP_ROWS as f64),
             ("STACKED", superpose::STACKED as f64),
             ("CELLS", superpose::CELLS as f64),
-            ("NEAR_REACH", f64::from(REACH)),
-            ("NEAR_OFFSETS", near::OFFSETS as f64),
-            ("NEAR_POWERS", POWERS as f64),
-            ("NEAR_PLACES", PLACES as f64),
-            ("NEAR_LEAST", LEAST),
-            ("NEAR_DENSEST", f64::from(DENSEST)),
+            ("CORRECTION_REACH", f64::from(REACH)),
+            ("CORRECTION_OFFSETS", correction::OFFSETS as f64),
+            ("CORRECTION_POWERS", POWERS as f64),
+            ("CORRECTION_PLACES", PLACES as f64),
+            ("CORRECTION_LEAST", LEAST),
+            ("CORRECTION_DENSEST", f64::from(DENSEST)),
         ] {
             assert_eq!(constant(name) as f32, here as f32, "{name}");
         }
@@ -208,33 +209,32 @@ mod tests {
     /// The host's declarations are as large as the kernels'.
     #[test]
     fn the_kernels_are_called_as_declared() {
-        let (cccs, layout) = (ptx("cccs").unwrap(), ptx("layout").unwrap());
-        let [march, rays] = [size_of::<superpose::March>(), size_of::<superpose::Rays>()];
-        assert_eq!(signature(layout, "layout_scale"), Some(vec![4, 8, 8, 8]));
-        let lay_out = [&[march, march, march, rays, 4, 4, 4][..], &[8; 8]].concat();
-        assert_eq!(signature(layout, "layout_fill"), Some(lay_out));
-        assert_eq!(signature(layout, "layout_ways"), Some(vec![4, 4, 4, 8, 8, 8]));
-        assert_eq!(signature(layout, "layout_releasing"), Some(vec![march, 4, 8, 8, 8]));
-        assert_eq!(signature(layout, "layout_windows"), Some(vec![march, 8, 8]));
-        for kernel in ["cccs_bright", "cccs_faint", "cccs_bright_thin", "cccs_faint_thin"] {
-            let sizes = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8];
-            assert_eq!(signature(cccs, kernel), Some(sizes), "{kernel}");
+        let [layout, rays] = [size_of::<superpose::SlabLayout>(), size_of::<superpose::Rays>()];
+        let (stencil, field) = (size_of::<correction::Correction>(), size_of::<terma::Field>());
+        let xiao = [&[size_of::<xiao::RayVoxels>()][..], &[8; 6]].concat();
+        let transport = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8];
+        for (source, kernel, want) in [
+            ("layout", "layout_scale", vec![4, 8, 8, 8]),
+            ("layout", "layout_fill", [&[layout, layout, layout, rays, 4, 4, 4][..], &[8; 8]].concat()),
+            ("layout", "layout_traversals", vec![4, 4, 4, 8, 8, 8]),
+            ("layout", "layout_terma_mask", vec![layout, 4, 8, 8, 8]),
+            ("layout", "layout_windows", vec![layout, 8, 8]),
+            ("layout", "layout_gather", vec![layout, layout, layout, 4, 8, 8, 8]),
+            ("cccs", "cccs_high_terma", transport.clone()),
+            ("cccs", "cccs_low_terma", transport.clone()),
+            ("cccs", "cccs_high_terma_low_density", transport.clone()),
+            ("cccs", "cccs_low_terma_low_density", transport),
+            ("correction", "correction_shares", vec![layout, stencil, 8, 8, 8, 8, 8]),
+            ("correction", "correction_powers", vec![4, stencil, 8, 8, 8, 8]),
+            ("correction", "correction_list", vec![8, 8, 8]),
+            ("correction", "correction_add", vec![layout, stencil, 8, 8, 8, 8, 8, 8, 8, 8]),
+            ("correction", "correction_reach", vec![layout, 8, 8, 8]),
+            ("paper_xiao", "xiao_original", xiao.clone()),
+            ("paper_xiao", "xiao_branch_free", xiao),
+            ("terma", "terma_fill", vec![field, 8, 8, 8, 8, 4, 8, 8]),
+            ("terma", "dose_crop", vec![4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8]),
+        ] {
+            assert_eq!(signature(ptx(source).unwrap(), kernel), Some(want), "{kernel}");
         }
-        assert_eq!(signature(layout, "layout_gather"), Some(vec![march, march, march, 4, 8, 8, 8]));
-        let near = size_of::<near::Near>();
-        let ptx_of_near = ptx("near").unwrap();
-        assert_eq!(signature(ptx_of_near, "near_shares"), Some(vec![march, near, 8, 8, 8, 8, 8]));
-        assert_eq!(signature(ptx_of_near, "near_powers"), Some(vec![4, near, 8, 8, 8, 8]));
-        assert_eq!(signature(ptx_of_near, "near_list"), Some(vec![8, 8, 8]));
-        assert_eq!(signature(ptx_of_near, "near_add"), Some(vec![march, near, 8, 8, 8, 8, 8, 8, 8, 8]));
-        assert_eq!(signature(ptx_of_near, "near_reach"), Some(vec![march, 8, 8, 8]));
-        let (rays, ptx_of_rays) = (size_of::<rays::RayVoxels>(), ptx("rays").unwrap());
-        for kernel in ["rays_original", "rays_nc"] {
-            assert_eq!(signature(ptx_of_rays, kernel), Some(vec![rays, 8, 8, 8, 8, 8, 8]), "{kernel}");
-        }
-        let ptx = ptx("release").unwrap();
-        let field = size_of::<release::Field>();
-        assert_eq!(signature(ptx, "release_all"), Some(vec![field, 8, 8, 8, 8, 4, 8, 8]));
-        assert_eq!(signature(ptx, "release_crop"), Some(vec![4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8]));
     }
 }

@@ -1,14 +1,14 @@
 //! All directions of a beam on a card (`kernels/layout.cu`, `kernels/cccs.cu`).
 
-use super::near::add_near;
-use super::rays;
-use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, Milestone, Shape, int};
+use super::correction::add_correction;
+use crate::engine::cuda::paper::xiao;
+use crate::engine::cuda::{Arg, Buffer, CardLock, CudaError, ReadyEvent, Shape, int};
 use crate::engine::jobs::cccs::Traversal;
 use crate::engine::jobs::cccs::angles::{ANGLES, AngleTable, PRIMARY, SCATTER, TiltNorm};
 use crate::engine::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
+use crate::engine::jobs::cccs::correction::Tilts;
 use crate::engine::jobs::cccs::directions::{Direction, start};
 use crate::engine::jobs::cccs::lattice::{Lattice, dominant_axis};
-use crate::engine::jobs::cccs::near::Tilts;
 use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::kernel_fit::SLOWEST_PER_CM;
 use bytemuck::{Pod, Zeroable};
@@ -17,24 +17,24 @@ use std::f64::consts::LOG2_E;
 
 /// Lanes of a warp.
 pub(super) const LANES: usize = 32;
-/// The lines that a warp carries, side by side,
+/// Lines of a warp beside each other,
 pub(super) const WARP_COLUMNS: usize = 16;
 /// and one above the other.
 pub(super) const WARP_ROWS: usize = 2;
 /// Warps one above the other in a block.
 pub(super) const STACKED: usize = 4;
-/// Cells that a thread of `layout_releasing` takes.
+/// Cells to a thread of `layout_terma_mask`.
 pub(super) const CELLS: usize = 4;
 /// Threads of a block.
 const THREADS: u32 = 128;
 
-/// What leaves a voxel, by channel, Gy.
-pub type Release = [f32; CHANNELS];
+/// TERMA of a voxel by channel, Gy.
+pub type Terma = [f32; CHANNELS];
 
-/// `struct March` of `kernels/cccs.cuh`, field for field.
+/// `struct SlabLayout` of `kernels/cccs.cuh`, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
-pub struct March {
+pub struct SlabLayout {
     columns: i32,
     across: i32,
     slabs: i32,
@@ -46,29 +46,29 @@ pub struct March {
     from_mm: [f32; 3],
 }
 
-impl March {
+impl SlabLayout {
     /// Cells of a slab, and slabs.
     pub fn extent(&self) -> [usize; 2] {
         [self.plane, self.slabs].map(|n| n.unsigned_abs() as usize)
     }
 }
 
-/// `struct Heading` of `kernels/cccs.cuh`, field for field.
+/// `struct LineDirection` of `kernels/cccs.cuh`, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
-pub struct Heading {
+pub struct LineDirection {
     pub per_slab: [f64; 2],
     start: [f64; 2],
-    direction: [f32; 3],
+    axis: [f32; 3],
     weight: f32,
     slab_path_cm: f32,
     backward: i32,
-    pub march: i32,
+    pub layout: i32,
     none: i32,
 }
 
-/// `struct Slab` of `kernels/cccs.cuh`, which only the card writes and reads.
-pub type Slab = [i32; 16];
+/// `struct SlabTraversal` of `kernels/cccs.cuh`, which only the card writes and reads.
+pub type SlabTraversal = [i32; 16];
 
 /// `struct Coefficients` of `kernels/cccs.cuh`, field for field.
 #[repr(C)]
@@ -81,8 +81,8 @@ pub struct Coefficients {
     none: [f32; 2],
 }
 
-/// `struct Source` of `kernels/cccs.cuh`: primary and scatter, and how much of either is deep.
-pub type Source = [f32; 4];
+/// `struct CellTerma` of `kernels/cccs.cuh`: primary, scatter, and the share of the deep channel in each.
+pub type CellTerma = [f32; 4];
 
 /// `struct Rays` of `kernels/layout.cu`, field for field.
 #[repr(C)]
@@ -92,7 +92,7 @@ pub struct Rays {
     tilt_reach: f32,
 }
 
-/// Where a beam stands to the voxels.
+/// Beam and voxels in one frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
     pub lattice: Lattice,
@@ -112,24 +112,24 @@ impl Placement {
     }
 }
 
-/// What is transported, on the card: voxels x fastest, and what they release.
-pub struct Released<'a> {
+/// Density and TERMA of a field on the card, x fastest.
+pub struct TransportInput<'a> {
     pub placement: Placement,
     /// Attenuation-equivalent density of water, g/cm3.
     pub density: &'a Buffer<f32>,
-    pub release: &'a Buffer<Release>,
-    /// What the faint part of the release is multiplied by; `None` where all of it goes along the same directions.
-    pub faint_norm: Option<TiltNorm>,
-    /// Voxels of a density below this are carried through with care; zero where there are none.
-    pub thin_g_cm3: f32,
+    pub terma: &'a Buffer<Terma>,
+    /// Factors of low TERMA by tilt; `None` where all TERMA is transported along the same directions.
+    pub low_terma_norm: Option<TiltNorm>,
+    /// Voxels below this density need the exact loss; zero where there are none.
+    pub low_density_g_cm3: f32,
 }
 
 /// Axes of the lattice along a row, across, and along the slabs, for lines mostly along x, y, z.
 pub const ORDERS: [[usize; 3]; 3] = [[1, 2, 0], [0, 2, 1], [0, 1, 2]];
 
-/// How the voxels lie for each dominant axis, one after the other.
+/// Cells laid out for each dominant axis, one layout after the other.
 pub struct Layouts {
-    pub marches: [March; 3],
+    pub of_axis: [SlabLayout; 3],
     cells: usize,
 }
 
@@ -137,11 +137,11 @@ impl Layouts {
     fn new(placement: &Placement) -> Self {
         let Lattice { size, spacing_mm } = placement.lattice;
         let mut cells = 0;
-        let marches = ORDERS.map(|order| {
+        let of_axis = ORDERS.map(|order| {
             let [columns, across, depth] = order.map(|a| size[a]);
             let pitch = (columns + 1).next_multiple_of(WARP_COLUMNS);
             let plane = pitch * (across + 1).next_multiple_of(WARP_ROWS * STACKED);
-            let march = March {
+            let layout = SlabLayout {
                 columns: int(columns),
                 across: int(across),
                 slabs: int(depth),
@@ -153,62 +153,63 @@ impl Layouts {
                 from_mm: order.map(|a| placement.source_mm[a] as f32),
             };
             cells += plane * depth;
-            march
+            layout
         });
-        Self { marches, cells }
+        Self { of_axis, cells }
     }
 
-    /// Slabs of the layout that has most, and cells of a slab likewise.
+    /// Greatest number of slabs, and of cells in a slab.
     fn most(&self) -> [usize; 2] {
-        self.marches
+        self.of_axis
             .iter()
-            .map(March::extent)
+            .map(SlabLayout::extent)
             .fold([0, 0], |[slabs, cells], [plane, depth]| [slabs.max(depth), cells.max(plane)])
     }
 }
 
 /// The lines of direction `n`, its unit vector given in the lattice's frame.
-fn heading(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice) -> Heading {
-    let march = dominant_axis(lattice, axis);
-    let order = ORDERS[march];
+fn line_direction(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice) -> LineDirection {
+    let layout = dominant_axis(lattice, axis);
+    let order = ORDERS[layout];
     let speed = order.map(|a| axis[a] / lattice.spacing_mm[a]);
     let slab_path_cm = 0.1 / speed[2].abs();
-    Heading {
+    LineDirection {
         per_slab: [speed[0], speed[1]].map(|s| s / speed[2].abs()),
         start: start(n),
-        direction: order.map(|a| axis[a] as f32),
+        axis: order.map(|a| axis[a] as f32),
         weight: (solid_angle_sr / slab_path_cm) as f32,
         slab_path_cm: slab_path_cm as f32,
         backward: i32::from(speed[2] < 0.0),
-        march: int(march),
+        layout: int(layout),
         none: 0,
     }
 }
 
 /// The lines of all directions; those of one layout are neighbours.
-fn headings(placement: &Placement, directions: &[Direction]) -> Vec<Heading> {
+fn line_directions(placement: &Placement, directions: &[Direction]) -> Vec<LineDirection> {
     let Placement { lattice, lattice_from_kernel, .. } = placement;
     let numbered = directions.iter().enumerate();
-    let mut headings: Vec<Heading> =
-        numbered.map(|(n, d)| heading(n, *lattice_from_kernel * d.axis, d.solid_angle_sr, lattice)).collect();
-    headings.sort_by_key(|h| h.march);
-    headings
+    let mut directions: Vec<LineDirection> = numbered
+        .map(|(n, d)| line_direction(n, *lattice_from_kernel * d.axis, d.solid_angle_sr, lattice))
+        .collect();
+    directions.sort_by_key(|d| d.layout);
+    directions
 }
 
-/// Rows of the card's table for each step of the CPU's: what goes by the nearest is off by half of one at most.
+/// Rows of the card's table to a step of the CPU's: low TERMA takes the nearest, half a row off at most.
 pub const ROWS_OF_STEP: usize = 8;
 
 /// A table of angles as the card reads it.
 pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
-    // Lengths come as the exponent of 2 of the slowest term.
+    // Lengths are exponents of 2 of the slowest term.
     let per_exponent = (-1.0 / (SLOWEST_PER_CM * LOG2_E)) as f32;
     let row = |n: usize| {
         let c = table.at(n as f32 / ROWS_OF_STEP as f32);
-        let [near, deep, near_scatter, deep_scatter] = c.sums.map(|s| s * per_exponent);
+        let [shallow, deep, shallow_scatter, deep_scatter] = c.sums.map(|s| s * per_exponent);
         Coefficients {
-            primary_sum: [near, deep],
+            primary_sum: [shallow, deep],
             primary: c.primary,
-            scatter_sum: [near_scatter, deep_scatter],
+            scatter_sum: [shallow_scatter, deep_scatter],
             scatter: c.scatter,
             none: [0.0; 2],
         }
@@ -216,13 +217,13 @@ pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
     (0..=(ANGLES - 1) * ROWS_OF_STEP).map(row).collect()
 }
 
-/// One part of the release laid out: what lies above a small part of the greatest, or the rest.
+/// High or low TERMA, laid out.
 pub struct Part {
     pub density: Buffer<f32>,
-    pub source: Buffer<Source>,
-    /// Which cells release, a bit for each.
-    pub releasing: Buffer<u32>,
-    /// Where lines of a warp begin that meet one that does, a bit for each cell.
+    pub terma: Buffer<CellTerma>,
+    /// Cells with TERMA, a bit each.
+    pub terma_mask: Buffer<u32>,
+    /// Cells at which a warp begins whose lines meet TERMA, a bit each.
     windows: Buffer<u32>,
 }
 
@@ -230,94 +231,94 @@ impl Part {
     fn new(session: &mut CardLock<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
         Ok(Self {
             density: session.alloc(layouts.cells)?,
-            source: session.alloc(layouts.cells)?,
-            releasing: session.alloc(layouts.cells / LANES)?,
+            terma: session.alloc(layouts.cells)?,
+            terma_mask: session.alloc(layouts.cells / LANES)?,
             windows: session.alloc(layouts.cells / LANES)?,
         })
     }
 }
 
-/// Voxels laid out, and what the lines leave in them.
-pub struct Laid {
+/// Voxels laid out for transport, and their deposits.
+pub struct DeviceLayout {
     pub layouts: Layouts,
-    marches: Buffer<March>,
-    pub bright: Part,
-    faint: Option<Part>,
+    on_card: Buffer<SlabLayout>,
+    pub high_terma: Part,
+    low_terma: Option<Part>,
     pub deposit: Buffer<i32>,
     pub scale: Buffer<i32>,
-    /// Whether any voxel is thin.
-    thin: bool,
+    /// Whether any voxel has low density.
+    low_density: bool,
 }
 
-impl Laid {
-    fn new(session: &mut CardLock<'_>, released: &Released<'_>) -> Result<Self, CudaError> {
-        let layouts = Layouts::new(&released.placement);
+impl DeviceLayout {
+    fn new(session: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<Self, CudaError> {
+        let layouts = Layouts::new(&input.placement);
         session.fits_int("the voxels of a dose", layouts.cells)?;
-        let faint = released.faint_norm.as_ref();
-        let laid = Self {
-            marches: session.upload(&layouts.marches)?,
-            bright: Part::new(session, &layouts)?,
-            faint: faint.map(|_| Part::new(session, &layouts)).transpose()?,
+        let low_terma = input.low_terma_norm.as_ref();
+        let cells = Self {
+            on_card: session.upload(&layouts.of_axis)?,
+            high_terma: Part::new(session, &layouts)?,
+            low_terma: low_terma.map(|_| Part::new(session, &layouts)).transpose()?,
             deposit: session.alloc(layouts.cells)?,
             scale: session.alloc(2)?,
-            thin: released.thin_g_cm3 > 0.0,
+            low_density: input.low_density_g_cm3 > 0.0,
             layouts,
         };
-        session.fill(&laid.deposit, 0)?;
-        session.fill(&laid.scale, 0)?;
+        session.fill(&cells.deposit, 0)?;
+        session.fill(&cells.scale, 0)?;
         let args = [
-            Arg::int(released.placement.lattice.voxels()),
-            Arg::from(released.density),
-            Arg::from(released.release),
-            Arg::from(&laid.scale),
+            Arg::int(input.placement.lattice.voxels()),
+            Arg::from(input.density),
+            Arg::from(input.terma),
+            Arg::from(&cells.scale),
         ];
         const SCALE_BLOCKS: u32 = 1024;
         let shape = Shape { blocks: [SCALE_BLOCKS, 1, 1], threads: [256, 1, 1] };
         session.launch("layout", "layout_scale", shape, &args)?;
-        laid.lay_out(session, released)?;
-        Ok(laid)
+        cells.lay_out(session, input)?;
+        Ok(cells)
     }
 
-    fn lay_out(&self, session: &mut CardLock<'_>, released: &Released<'_>) -> Result<(), CudaError> {
+    fn lay_out(&self, session: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<(), CudaError> {
         let whole = (&[[1.0; CHANNELS]][..], 1.0);
-        let (factors, reach) = released.faint_norm.as_ref().map_or(whole, TiltNorm::factors);
+        let (factors, reach) = input.low_terma_norm.as_ref().map_or(whole, TiltNorm::factors);
         let factors = session.upload(factors)?;
-        let split = usize::from(self.faint.is_some());
-        // What is not written to does not matter.
-        let [bright, faint] = [&self.bright, self.faint.as_ref().unwrap_or(&self.bright)];
+        let split = usize::from(self.low_terma.is_some());
+        // Without a split the kernel does not write low TERMA.
+        let [high_terma, low_terma] = [&self.high_terma, self.low_terma.as_ref().unwrap_or(&self.high_terma)];
         let [.., along_z] = ORDERS;
-        let kernel_from_block = released.placement.kernel_from_block(along_z);
+        let kernel_from_block = input.placement.kernel_from_block(along_z);
         let rays = Rays { kernel_from_block, tilt_reach: reach as f32 };
-        let mut args: Vec<Arg> = self.layouts.marches.iter().map(Arg::value).collect();
+        let mut args: Vec<Arg> = self.layouts.of_axis.iter().map(Arg::value).collect();
         args.extend([
             Arg::value(&rays),
             Arg::int(split),
             Arg::value(&LOW_TERMA_FRACTION),
-            Arg::value(&released.thin_g_cm3),
+            Arg::value(&input.low_density_g_cm3),
             Arg::from(&factors),
-            Arg::from(released.density),
-            Arg::from(released.release),
+            Arg::from(input.density),
+            Arg::from(input.terma),
             Arg::from(&self.scale),
         ]);
-        for part in [bright, faint] {
-            args.extend([Arg::from(&part.density), Arg::from(&part.source)]);
+        for part in [high_terma, low_terma] {
+            args.extend([Arg::from(&part.density), Arg::from(&part.terma)]);
         }
-        let size = released.placement.lattice.size;
+        let size = input.placement.lattice.size;
         session.launch("layout", "layout_fill", tiles(size), &args)?;
-        for part in [Some(&self.bright), self.faint.as_ref()].into_iter().flatten() {
-            for march in &self.layouts.marches {
+        for part in [Some(&self.high_terma), self.low_terma.as_ref()].into_iter().flatten() {
+            for layout in &self.layouts.of_axis {
                 let args = [
-                    Arg::value(march),
-                    Arg::value(&released.thin_g_cm3),
-                    Arg::from(&part.source),
+                    Arg::value(layout),
+                    Arg::value(&input.low_density_g_cm3),
+                    Arg::from(&part.terma),
                     Arg::from(&part.density),
-                    Arg::from(&part.releasing),
+                    Arg::from(&part.terma_mask),
                 ];
-                let [plane, slabs] = march.extent();
+                let [plane, slabs] = layout.extent();
                 let shape =
                     |at_a_time: usize| Shape::covering([plane / at_a_time, slabs, 1], [THREADS, 1, 1]);
-                session.launch("layout", "layout_releasing", shape(CELLS), &args)?;
-                let args = [Arg::value(march), Arg::from(&part.releasing), Arg::from(&part.windows)];
+                session.launch("layout", "layout_terma_mask", shape(CELLS), &args)?;
+                let args = [Arg::value(layout), Arg::from(&part.terma_mask), Arg::from(&part.windows)];
                 session.launch("layout", "layout_windows", shape(LANES), &args)?;
             }
         }
@@ -328,43 +329,48 @@ impl Laid {
         &self,
         session: &mut CardLock<'_>,
         part: &Part,
-        faint: bool,
-        headings: &[Heading],
+        low_terma: bool,
+        directions: &[LineDirection],
         table: &Buffer<Coefficients>,
     ) -> Result<(), CudaError> {
         let [most_slabs, most_cells] = self.layouts.most();
-        let ways = headings.len() * most_slabs;
-        session.fits_int("the ways of a dose", ways)?;
-        let headings = session.upload(headings)?;
-        let slabs = session.alloc::<Slab>(ways)?;
-        let count = headings.count();
+        let traversals = directions.len() * most_slabs;
+        session.fits_int("the traversals of a dose", traversals)?;
+        let directions = session.upload(directions)?;
+        let slabs = session.alloc::<SlabTraversal>(traversals)?;
+        let count = directions.count();
         let args = [
             Arg::int(count),
             Arg::int(most_slabs),
-            Arg::int(usize::from(faint)),
-            Arg::from(&self.marches),
-            Arg::from(&headings),
+            Arg::int(usize::from(low_terma)),
+            Arg::from(&self.on_card),
+            Arg::from(&directions),
             Arg::from(&slabs),
         ];
-        session.launch("layout", "layout_ways", Shape::covering([ways, 1, 1], [THREADS, 1, 1]), &args)?;
+        session.launch(
+            "layout",
+            "layout_traversals",
+            Shape::covering([traversals, 1, 1], [THREADS, 1, 1]),
+            &args,
+        )?;
         let args = [
-            Arg::from(&self.marches),
+            Arg::from(&self.on_card),
             Arg::int(most_slabs),
-            Arg::from(&headings),
+            Arg::from(&directions),
             Arg::from(&slabs),
             Arg::from(&part.windows),
             Arg::from(table),
             Arg::from(&part.density),
-            Arg::from(&part.source),
+            Arg::from(&part.terma),
             Arg::from(&self.scale),
             Arg::from(&self.deposit),
         ];
         let shape = Shape::covering([most_cells, count, 1], [THREADS, 1, 1]);
-        let kernel = match (faint, self.thin) {
-            (false, false) => "cccs_bright",
-            (true, false) => "cccs_faint",
-            (false, true) => "cccs_bright_thin",
-            (true, true) => "cccs_faint_thin",
+        let kernel = match (low_terma, self.low_density) {
+            (false, false) => "cccs_high_terma",
+            (true, false) => "cccs_low_terma",
+            (false, true) => "cccs_high_terma_low_density",
+            (true, true) => "cccs_low_terma_low_density",
         };
         session.launch("cccs", kernel, shape, &args)
     }
@@ -376,7 +382,7 @@ impl Laid {
         factor: f32,
         energy: &Buffer<f32>,
     ) -> Result<(), CudaError> {
-        let mut args: Vec<Arg> = self.layouts.marches.iter().map(Arg::value).collect();
+        let mut args: Vec<Arg> = self.layouts.of_axis.iter().map(Arg::value).collect();
         args.extend([
             Arg::value(&factor),
             Arg::from(&self.deposit),
@@ -393,36 +399,42 @@ fn tiles(size: [usize; 3]) -> Shape {
     Shape { threads: [tile, 8, 1], ..Shape::covering(size, [tile, tile, 1]) }
 }
 
-/// Queues all directions, their lines finding their way as `walk` says: adds `factor` times the energy deposited per volume of water of unit density (Gy g/cm3) onto
-/// `energy`, x fastest. The same bits at every run. The milestone stands before the last kernel, a tenth of a ms before the end.
+/// Queues all directions: adds `factor` times the energy deposited per volume of water of unit density (Gy g/cm3) onto
+/// `energy`, x fastest. Equal runs have equal bits. The event stands before the last kernel, a tenth of a ms before the end.
 ///
 /// # Errors
 /// [`CudaError`].
 pub fn superpose(
     session: &mut CardLock<'_>,
-    released: &Released<'_>,
+    input: &TransportInput<'_>,
     table: &Buffer<Coefficients>,
     beam: &Superposition,
     walk: Traversal,
     factor: f32,
     energy: &Buffer<f32>,
-) -> Result<Milestone, CudaError> {
-    let placement = &released.placement;
-    let laid = Laid::new(session, released)?;
-    if let Some(faint) = &laid.faint {
-        laid.transport(session, faint, true, &headings(placement, &beam.faint), table)?;
+) -> Result<ReadyEvent, CudaError> {
+    let placement = &input.placement;
+    let cells = DeviceLayout::new(session, input)?;
+    if let Some(low_terma) = &cells.low_terma {
+        cells.transport(
+            session,
+            low_terma,
+            true,
+            &line_directions(placement, &beam.low_terma_directions),
+            table,
+        )?;
     }
-    let headings = headings(placement, &beam.directions);
+    let directions = line_directions(placement, &beam.directions);
     match walk {
-        Traversal::Lattice => laid.transport(session, &laid.bright, false, &headings, table)?,
+        Traversal::Lattice => cells.transport(session, &cells.high_terma, false, &directions, table)?,
         Traversal::Original | Traversal::BranchFree => {
-            rays::send(session, walk, placement, &laid, &headings, table)?
+            xiao::transport(session, walk, placement, &cells, &directions, table)?
         }
     }
-    if beam.near {
-        add_near(session, placement, &laid, beam, &headings, table)?;
+    if beam.corrected {
+        add_correction(session, placement, &cells, beam, &directions, table)?;
     }
-    let soon = session.milestone()?;
-    laid.gather(session, placement.lattice.size, factor, energy)?;
-    Ok(soon)
+    let ready = session.ready_event()?;
+    cells.gather(session, placement.lattice.size, factor, energy)?;
+    Ok(ready)
 }

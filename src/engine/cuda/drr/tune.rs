@@ -1,4 +1,4 @@
-//! How the threads of a launch are laid out: a small search, remembered for the device, on disk too (Tornai 2012, section II.C: the
+//! Launch layout by a small search, cached for the device, on disk too (Tornai 2012, section II.C: the
 //! best block is 8 to 192 threads, and with another the same image takes up to 2.4 times as long).
 
 use super::super::device::CardLock;
@@ -19,7 +19,7 @@ pub struct Launch {
     pub tile_width: u32,
 }
 
-/// Works that like the same layout.
+/// Works with the same best layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
     pub kernel: &'static str,
@@ -30,7 +30,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// The layouts that a search looks at.
+    /// The layouts that a search times.
     pub fn candidates(&self) -> Vec<Launch> {
         let shared: &[u32] = match self.kernel {
             Work::EXACT => &[1],
@@ -52,7 +52,7 @@ impl Launch {
     /// Threads that may share a ray through the texture.
     pub const LANES: [u32; 4] = [1, 2, 4, 8];
 
-    /// Those that a search looks at, for as many threads a ray as `shared` says.
+    /// Those that a search times, for as many threads a ray as `shared` says.
     pub fn candidates(listed: bool, shared: &[u32]) -> Vec<Self> {
         let tiles: &[u32] = if listed { &[1] } else { &[4, 8, 16, 32] };
         let mut all = Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn best(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, Cu
     Ok(launch)
 }
 
-/// What a layout is good for: the card, its driver and these kernels.
+/// Key of a layout: the card, its driver and these kernels.
 fn name(session: &CardLock<'_>) -> Result<String, CudaError> {
     let mut kernels_of = Digest::default();
     kernels::ptx("drr")?.bytes().for_each(|byte| kernels_of.add(u64::from(byte)));

@@ -1,10 +1,10 @@
 //! Monte Carlo convolution/superposition on a card (`kernels/mccs.cu`): the histories of
-//! [`engine::cpu::mccs`](crate::engine::cpu::mccs), in stages as Zhou 2010, Sec. 3.1: heads and flights first, which leave rays
-//! behind, then the deposition along all of them. Neighbouring histories are of one energy and share a kernel.
+//! [`engine::cpu::mccs`](crate::engine::cpu::mccs), in stages as Zhou 2010, Sec. 3.1: heads and flights first, which write rays,
+//! then the deposition along all of them. Neighbouring histories are of one energy and share a kernel.
 
 mod work;
 
-use super::{Device, Failure, Milestone};
+use super::{Device, Failure, ReadyEvent};
 use crate::engine::JobControl;
 use crate::engine::jobs::cccs::DoseError;
 use crate::engine::jobs::cccs::job::add_phase;
@@ -22,7 +22,7 @@ const QUEUED: usize = 16;
 pub struct Histories<'a> {
     device: &'a Device,
     work: Option<Work>,
-    queued: VecDeque<Milestone>,
+    queued: VecDeque<ReadyEvent>,
     batches: u64,
     histories: u64,
     phases_ms: Vec<(String, f64)>,
@@ -56,14 +56,14 @@ impl Runner for Histories<'_> {
             none => none.insert(Work::new(run, batch, &mut session)?),
         };
         work.batch(&mut session, first, batch, control)?;
-        self.queued.push_back(session.milestone()?);
+        self.queued.push_back(session.ready_event()?);
         self.batches += 1;
         self.histories += batch;
         Ok(())
     }
 
     fn wait(&mut self) -> Result<(), Failure<DoseError>> {
-        self.queued.drain(..).try_for_each(Milestone::wait)?;
+        self.queued.drain(..).try_for_each(ReadyEvent::wait)?;
         Ok(())
     }
 

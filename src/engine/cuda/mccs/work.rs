@@ -1,11 +1,11 @@
-//! What a run of histories has on a card, and the kernels in their order.
+//! Buffers of a run of histories on a card, and its kernels in order.
 
 use super::CHUNK;
 use crate::engine::JobControl;
 use crate::engine::cuda::{Arg, Buffer, CardLock, Clock, CudaError, Shape, int};
 use crate::engine::jobs::mccs::Variant;
 use crate::engine::jobs::mccs::simulation::Simulation;
-use crate::engine::jobs::mccs::tables::{Cell, FAR_ONE_IN, Group, Head, Segment, Stand};
+use crate::engine::jobs::mccs::tables::{Cell, FAR_ONE_IN, Group, Head, PackedVoxel, Segment, Stand};
 use bytemuck::{Pod, Zeroable};
 
 const THREADS: u32 = 128;
@@ -44,7 +44,7 @@ struct Ray {
     from: [f32; 3],
     energy: f32,
     direction: [f32; 3],
-    what: u32,
+    packed: u32,
 }
 
 /// What is on the card.
@@ -61,7 +61,7 @@ pub struct Work {
 /// Sums over batches, by voxel: of quanta, and of their squares in two words.
 struct Sums([Buffer<u64>; 3]);
 
-/// `struct Sums` of `kernels/mccs.cu`.
+/// `struct Sums` of `kernels/mccs.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct SumsAt([u64; 3]);
@@ -78,7 +78,7 @@ impl Sums {
 
 /// What the tables point to.
 struct Held {
-    voxels: Buffer<u32>,
+    voxels: Buffer<PackedVoxel>,
     groups: Buffer<Group>,
     heads: Buffer<Head>,
     stands: Buffer<Stand>,

@@ -1,4 +1,4 @@
-//! What a voxel sends along a line, by the angle between the line and the voxel's own ray.
+//! Kernel coefficients of a direction, by its angle to the voxel's own ray.
 
 use crate::engine::jobs::cccs::directions::Direction;
 use crate::physics::kernel::KernelClass;
@@ -19,15 +19,15 @@ pub const TILTS: usize = 17;
 pub const PRIMARY: std::ops::Range<usize> = terms_of(KernelClass::Primary);
 pub const SCATTER: std::ops::Range<usize> = terms_of(KernelClass::Scatter);
 
-/// What a channel sends along a line at one angle, per sr.
+/// Kernel coefficients at one angle, per sr.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Coefficients {
     /// `sum A_k` of every channel.
     pub sums: [f32; CHANNELS],
-    /// `A_k / a_k` of the primary's terms: near and deep channel.
+    /// `A_k / a_k` of the primary's terms: shallow and deep channel.
     pub primary: [[f32; 2]; PRIMARY.end - PRIMARY.start],
-    /// `A_k / a_k` of the scatter's terms: near and deep channel.
+    /// `A_k / a_k` of the scatter's terms: shallow and deep channel.
     pub scatter: [[f32; 2]; SCATTER.end - SCATTER.start],
 }
 
@@ -104,7 +104,7 @@ pub fn place_of(cos: f32) -> f32 {
 /// The row below a place, not the last, and which part of the way to the next it lies.
 #[inline(always)]
 pub fn row_of(place: f32) -> (i32, f32) {
-    // Rounded by a number whose last bit is worth one: conversions are not done for many places at once.
+    // Rounded by adding a number whose last bit is 1: the compiler does not vectorise conversions.
     const ONES: f32 = 12_582_912.0;
     let row = (place - 0.5 + ONES).to_bits() as i32 - ONES.to_bits() as i32;
     let row = row.clamp(0, ANGLES as i32 - 2);
@@ -128,9 +128,9 @@ impl TiltNorm {
             let ray = DVec3::new(tangent(n % TILTS), tangent(n / TILTS), 1.0).normalize();
             let mut sums = [0.0; CHANNELS];
             for d in directions {
-                let sent = table.sums_at(place_of(d.axis.dot(ray) as f32));
-                for (sum, sent) in sums.iter_mut().zip(sent) {
-                    *sum += d.solid_angle_sr * f64::from(sent);
+                let coefficients = table.sums_at(place_of(d.axis.dot(ray) as f32));
+                for (sum, coefficients) in sums.iter_mut().zip(coefficients) {
+                    *sum += d.solid_angle_sr * f64::from(coefficients);
                 }
             }
             sums.map(|s| (1.0 / s) as f32)

@@ -1,4 +1,4 @@
-//! What a beam is to the engine, on every device: its fields, kernels and directions.
+//! Fields, kernels and directions of a beam, for every device.
 
 use super::angles::{AngleTable, TiltNorm};
 use super::directions::{Direction, equal_energy_spiral};
@@ -12,21 +12,22 @@ use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Of the greatest release: what is carried along a few directions, as it is smooth and next to nothing. Leakage, most of it.
+/// TERMA up to this fraction of the greatest is low: smooth, mostly leakage, and transported along few directions. It is nearly
+/// everywhere, so that all lines would pass it; the dose changes by 0.047 % of the maximum at worst (`benches/RESULTS.md`).
 pub const LOW_TERMA_FRACTION: f32 = 0.0175;
 
-/// How few: fewer where all are few, which miss ten times as much by themselves.
-fn faint_directions(quality: Quality) -> usize {
+/// Directions of low TERMA: fewer where all are few, whose own error is ten times as much.
+fn low_terma_direction_count(quality: Quality) -> usize {
     match quality {
         Quality::Full => 72,
         Quality::Preview | Quality::Fast | Quality::Standard => 48,
     }
 }
 
-/// Thinner than this (g/cm3) holds no dose worth the name.
+/// Below this (g/cm3) is vacuum, without dose.
 pub const VACUUM_G_CM3: f32 = 1e-4;
 
-/// What the energy in a voxel is divided by.
+/// The mass by which a voxel's energy is divided.
 pub fn mass_of(medium: &Medium, dose_to: DoseTo) -> &Volume<f32> {
     match dose_to {
         DoseTo::Medium => &medium.mass_g_cm3,
@@ -65,18 +66,18 @@ pub struct Superposition {
     pub softening: Softening,
     pub table: AngleTable,
     pub directions: Vec<Direction>,
-    /// Those of what is released faintly; none where all directions are as few.
-    pub faint: Vec<Direction>,
-    /// Shares of the primary's channels, near and deep, in the middle of what is treated.
+    /// Directions of low TERMA; empty where [`Self::directions`] are as few.
+    pub low_terma_directions: Vec<Direction>,
+    /// Shares of the primary's channels, shallow and deep, at 10 cm of water.
     pub primary_mix: [f64; 2],
-    /// Whether what thin lines misplace is put right: not in a preview, which has no time for it.
-    pub near: bool,
+    /// Whether the local correction is applied: a preview has no time for it.
+    pub corrected: bool,
 }
 
 impl Weighed for Superposition {}
 
 impl Superposition {
-    /// Kept for machines lately used.
+    /// Cached by spectrum and quality.
     pub fn of(machine: &Machine, quality: Quality) -> Arc<Self> {
         let key: (Spectrum, Curve, f64, Quality) =
             (machine.spectrum.clone(), machine.softening.clone(), machine.sad_mm, quality);
@@ -87,7 +88,7 @@ impl Superposition {
     }
 
     fn new(machine: &Machine, quality: Quality) -> Self {
-        // Where the equal shares of energy are taken: the middle of what is treated.
+        // Directions have equal energy at this depth, the middle of most treatments.
         const DEPTH_CM: f64 = 10.0;
         let spectrum = &machine.spectrum;
         let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
@@ -95,12 +96,12 @@ impl Superposition {
         let table = AngleTable::new(&kernel);
         let spiral = |count| equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), count);
         let directions = spiral(quality.directions());
-        let few = faint_directions(quality);
-        let faint = if directions.len() > few { spiral(few) } else { Vec::new() };
-        let [near, deep, ..] = kernel.release(DEPTH_CM);
-        let primary_mix = [near, deep].map(|r| r / (near + deep));
-        let near = quality != Quality::Preview;
-        Self { kernel, softening, table, directions, faint, primary_mix, near }
+        let few = low_terma_direction_count(quality);
+        let low_terma_directions = if directions.len() > few { spiral(few) } else { Vec::new() };
+        let [shallow, deep, ..] = kernel.terma(DEPTH_CM);
+        let primary_mix = [shallow, deep].map(|r| r / (shallow + deep));
+        let corrected = quality != Quality::Preview;
+        Self { kernel, softening, table, directions, low_terma_directions, primary_mix, corrected }
     }
 
     /// Normalises the tilts of the rays of a beam on a grid.
@@ -108,11 +109,11 @@ impl Superposition {
         TiltNorm::new(&self.table, &self.directions, widest_tangent(frame, &grid.corners_mm()))
     }
 
-    /// What the faint part of a release that is normalised by [`Self::tilt_norm`] is multiplied by; `None` where nothing goes
-    /// along fewer directions than the rest.
-    pub fn faint_norm(&self, tilt: &TiltNorm) -> Option<TiltNorm> {
+    /// Factors of low TERMA that is normalised by [`Self::tilt_norm`]; `None` where it has no directions of its own.
+    pub fn low_terma_norm(&self, tilt: &TiltNorm) -> Option<TiltNorm> {
         let (_, reach) = tilt.factors();
-        (!self.faint.is_empty()).then(|| TiltNorm::new(&self.table, &self.faint, reach).over(tilt))
+        (!self.low_terma_directions.is_empty())
+            .then(|| TiltNorm::new(&self.table, &self.low_terma_directions, reach).over(tilt))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Gy per monitor unit: the engine itself at the machine's reference condition.
+//! Gy per monitor unit, by the engine at the machine's reference condition.
 
 use super::beam::{Field, Superposition};
 use super::medium::Medium;
@@ -15,7 +15,7 @@ const THICKEST_MM: f64 = 3.0;
 /// Water beyond the field's edge and below the point of calibration, mm.
 const MARGIN_MM: f64 = 100.0;
 
-/// What a monitor unit is.
+/// The monitor unit of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MonitorUnit {
     /// Photons per cm2 on the axis at the isocentre.

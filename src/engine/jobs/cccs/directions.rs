@@ -1,4 +1,4 @@
-//! Along which directions the energy of a kernel is collapsed.
+//! Directions onto which the energy of a kernel is collapsed.
 
 use crate::physics::kernel::CONES;
 use glam::DVec3;
@@ -51,7 +51,7 @@ pub fn equal_energy_spiral(energy_by_cone: &[f64; CONES], count: usize) -> Vec<D
     directions
 }
 
-/// Where within a voxel the lines of direction `n` come in: spread evenly over the directions (the additive recurrence of the
+/// Entry within a voxel of the lines of direction `n`: spread evenly over the directions (the additive recurrence of the
 /// plastic number), so that the lattices of neighbouring directions do not all run along the same planes.
 pub fn start(n: usize) -> [f64; 2] {
     const PLASTIC: f64 = 1.324_717_957_244_746;

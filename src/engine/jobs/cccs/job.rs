@@ -1,4 +1,4 @@
-//! The dose job of a beam, on every device: what is refused, the exposures in turn, and the answer with its receipt.
+//! The dose job of a beam on every device: checks, exposures in turn, the answer with its receipt.
 
 use super::beam::Field;
 use super::calibrate::MonitorUnit;
@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Steps of an arc, degrees.
 pub const ARC_STEP_DEG: f64 = 4.0;
 
-/// Refuses what is no photon beam or delivers nothing.
+/// Refuses beams that are no photon beams or deliver nothing.
 ///
 /// # Errors
 /// [`DoseError::Beam`].
@@ -39,8 +39,7 @@ pub fn check(beam: &Beam) -> Result<(), DoseError> {
     Ok(())
 }
 
-/// Hands the fields of a beam to `add` in turn, each with the photons per cm2 on the axis at the isocentre that it stands for;
-/// says how many there were.
+/// Calls `add` with the fields of a beam in turn, each with its photons per cm2 on the axis at the isocentre; returns their number.
 ///
 /// # Errors
 /// A beam without fluence, a cancelled job, and what `add` returns.
@@ -67,7 +66,7 @@ pub fn each_field<E: From<DoseError>>(
     Ok(shares.len())
 }
 
-/// Where the beam stands during an exposure.
+/// Frame of the beam during an exposure.
 fn frame_of(request: &DoseRequest, exposure: &Exposure<'_>) -> BeamFrame {
     BeamFrame::new(
         request.patient.position,
@@ -135,7 +134,7 @@ impl Clock {
         &self.phases_ms
     }
 
-    /// Takes phases that a card has timed by itself.
+    /// Adds phases that a card has timed by its events.
     pub fn take(&mut self, phases: Vec<(String, f64)>) {
         phases.iter().for_each(|(name, ms)| self.add(name, *ms));
         self.last = Instant::now();

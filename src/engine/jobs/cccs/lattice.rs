@@ -1,4 +1,4 @@
-//! The voxels of the dose as a bare box.
+//! The lattice of the dose: an even box of voxels.
 
 use crate::geometry::Grid;
 use glam::DVec3;

@@ -10,9 +10,9 @@ use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Thinner than this (g/cm3) is air. Outside the patient it takes no part. Inside, lines leave so little in a voxel that care is
-/// needed: in 1 mm of air the slowest term keeps all but 5e-6, which single precision knows by 6e-8.
-pub const THIN_G_CM3: f32 = 0.05;
+/// Below this (g/cm3) is air. Outside the patient it takes no part. Inside, transport needs the exact loss: in 1 mm of air the
+/// slowest term transmits all but 5e-6, which single precision resolves by 6e-8.
+pub const LOW_DENSITY_G_CM3: f32 = 0.05;
 /// Voxels of a lattice, at most: 2.5 GB of work arrays.
 const MOST_VOXELS: usize = 50_000_000;
 
@@ -27,8 +27,8 @@ pub struct Medium {
     pub equivalent_g_cm3: Volume<f32>,
     /// Mass density, g/cm3.
     pub mass_g_cm3: Volume<f32>,
-    /// Whether any voxel is thin, as seen by lines.
-    pub thin_matter: bool,
+    /// Whether any voxel has low density ([`is_low_density`]).
+    pub low_density: bool,
 }
 
 impl Weighed for Medium {
@@ -37,13 +37,13 @@ impl Weighed for Medium {
     }
 }
 
-/// Whether so little stays of what passes a voxel of matter that care is needed.
-pub fn is_thin(density_g_cm3: &f32) -> bool {
-    (f32::MIN_POSITIVE..THIN_G_CM3).contains(density_g_cm3)
+/// Whether a voxel of matter deposits so little of what passes it that transport needs the exact loss.
+pub fn is_low_density(density_g_cm3: &f32) -> bool {
+    (f32::MIN_POSITIVE..LOW_DENSITY_G_CM3).contains(density_g_cm3)
 }
 
 impl Medium {
-    /// Kept for the patients and grids lately used.
+    /// Cached by patient, spectrum and grid.
     pub fn of(
         patient: &Patient,
         spectrum: &Spectrum,
@@ -74,10 +74,10 @@ impl Medium {
         if !equivalent.iter().any(|d| *d > 0.0) {
             return Err(DoseError::OutsidePatient);
         }
-        let thin_matter = equivalent.iter().any(is_thin);
+        let low_density = equivalent.iter().any(is_low_density);
         let [equivalent_g_cm3, mass_g_cm3] =
             [equivalent, mass_g_cm3].map(|data| Volume::new(Arc::clone(&grid), data));
-        Ok(Self { equivalent_g_cm3, mass_g_cm3, grid, offset, thin_matter })
+        Ok(Self { equivalent_g_cm3, mass_g_cm3, grid, offset, low_density })
     }
 
     /// Nothing but water.
@@ -86,7 +86,7 @@ impl Medium {
         let ones = vec![1.0; grid.len()];
         let [equivalent_g_cm3, mass_g_cm3] =
             [ones.clone(), ones].map(|data| Volume::new(Arc::clone(&grid), data));
-        Self { grid, offset: [0; 3], equivalent_g_cm3, mass_g_cm3, thin_matter: false }
+        Self { grid, offset: [0; 3], equivalent_g_cm3, mass_g_cm3, low_density: false }
     }
 
     pub fn lattice(&self) -> Lattice {
@@ -94,7 +94,7 @@ impl Medium {
     }
 }
 
-/// Attenuation per electron of each material over that of water, averaged over the energy released at 10 cm of water.
+/// Attenuation per electron of each material over that of water, averaged over the TERMA at 10 cm of water.
 ///
 /// Per electron, because the HU table gives electrons without a step where one material class follows another; what the
 /// class adds (pair production, photoelectric effect) is then within 2 % for tissue and bone.
@@ -106,7 +106,7 @@ fn equivalence(spectrum: &Spectrum) -> Vec<f32> {
     Material::ALL.iter().map(|m| per_electron(m) as f32).collect()
 }
 
-/// Mass attenuation of each material over that of water, averaged over the energy released at 10 cm of water.
+/// Mass attenuation of each material over that of water, averaged over the TERMA at 10 cm of water.
 pub fn attenuation_over_water(spectrum: &Spectrum) -> Vec<f64> {
     const DEPTH_CM: f64 = 10.0;
     let table = Attenuation::new(&spectrum.energies_mev);
@@ -122,7 +122,8 @@ fn around(patient: &Patient, request: &Grid) -> Result<(Grid, [usize; 3]), DoseE
     let Some(dz) = request.even_plane_spacing_mm() else { return Err(DoseError::UnevenGrid) };
     let spacing = DVec3::new(request.spacing_xy_mm()[0], request.spacing_xy_mm()[1], dz);
     let image = patient.mass_density_g_cm3.grid();
-    let [a, b] = matter_box(&patient.mass_density_g_cm3, THIN_G_CM3).map(|c| image.local_from_patient(c));
+    let [a, b] =
+        matter_box(&patient.mass_density_g_cm3, LOW_DENSITY_G_CM3).map(|c| image.local_from_patient(c));
     let mut low = DVec3::splat(f64::INFINITY);
     let mut high = DVec3::splat(f64::NEG_INFINITY);
     for corner in 0..8 {

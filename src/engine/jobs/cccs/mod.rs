@@ -1,14 +1,13 @@
-//! Collapsed-cone convolution/superposition: what is asked of the job and what it answers.
+//! Collapsed-cone convolution/superposition: request and answer.
 
 pub mod angles;
 pub mod beam;
 pub mod calibrate;
+pub mod correction;
 pub mod directions;
 pub mod job;
 pub mod lattice;
 pub mod medium;
-pub mod near;
-pub mod walk;
 
 use crate::case::{Beam, DoseStatus, Receipt};
 use crate::engine::Cancelled;
@@ -47,7 +46,7 @@ impl Quality {
         }
     }
 
-    /// What a dose of this quality is worth.
+    /// Status of a dose of this quality.
     pub fn status(self) -> DoseStatus {
         match self {
             Self::Preview => DoseStatus::Preview,
@@ -66,15 +65,15 @@ impl Quality {
     }
 }
 
-/// How lines find their way through the voxels, on a card. The dose is the same.
+/// Walk of the lines through the voxels, on a card. The dose is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Traversal {
-    /// Together: the lines of a direction are alike, so that one walk does for all.
+    /// Of a whole lattice: lines of a direction are alike, one walk serves all.
     #[default]
     Lattice,
-    /// Each by itself, by the nested branches of Algorithm 1 of Xiao 2012.
+    /// Line by line, by the nested branches of Algorithm 1 of Xiao 2012; for his table.
     Original,
-    /// Each by itself, by the comparisons of its Algorithm 2 (3D-DDA-nc).
+    /// Line by line, by the comparisons of its Algorithm 2 (3D-DDA-nc); for his table.
     BranchFree,
 }
 
@@ -90,7 +89,7 @@ impl Traversal {
     }
 }
 
-/// What the energy in a voxel is divided by.
+/// The mass by which a voxel's energy is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DoseTo {

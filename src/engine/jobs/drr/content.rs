@@ -1,4 +1,4 @@
-//! What a volume of attenuation holds, found once: where it is empty, how large it gets.
+//! Content of a volume of attenuation, found once: its empty cells, its box, its range.
 
 use crate::engine::cache::{Weighed, cache};
 use crate::geometry::Volume;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 /// Voxels to a side of a cell of occupancy.
 pub const CELL: usize = 8;
-/// Samples that are looked at together: where a cell is empty, none of so many around a place in it, a voxel apart at most
-/// along each axis, touches anything.
+/// Samples tested together: where a cell is empty, none of so many around a place in it, a voxel apart at most along each axis,
+/// touches anything.
 pub const TOGETHER: usize = 8;
-/// What they reach beyond the cell: half of `TOGETHER`, the two voxels each lies between, and one for rounding.
+/// Their reach beyond the cell: half of `TOGETHER`, the two voxels each lies between, and one for rounding.
 const REACH_LOW: usize = TOGETHER / 2 + 1;
 const REACH_HIGH: usize = TOGETHER / 2 + 2;
 
-/// What a volume holds.
+/// Content of a volume.
 #[derive(Debug)]
 pub struct Content {
-    /// A copy in which what is no finite number is nothing; only where there is such.
+    /// A copy in which values that are no finite numbers are 0; only where there are such.
     cleaned: Option<Arc<Volume<f32>>>,
     /// The box of voxels that are not 0; `None` where all are.
     pub part: Option<[Range<usize>; 3]>,
@@ -38,7 +38,7 @@ impl Weighed for Content {
 }
 
 impl Content {
-    /// Looks through a volume, or remembers.
+    /// The content of a volume, cached.
     pub fn of(volume: &Volume<f32>) -> Arc<Self> {
         let Ok(content) = cache().get(volume.id(), || Ok::<_, Infallible>(Self::new(volume)));
         content
@@ -75,7 +75,7 @@ impl Content {
         content
     }
 
-    /// The volume, or its copy without what is no number.
+    /// The volume, or its cleaned copy.
     pub fn clean(&self, volume: &Arc<Volume<f32>>) -> Arc<Volume<f32>> {
         Arc::clone(self.cleaned.as_ref().unwrap_or(volume))
     }

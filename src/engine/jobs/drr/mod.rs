@@ -1,4 +1,4 @@
-//! Digitally reconstructed radiographs: what is asked of the job and what it answers.
+//! Digitally reconstructed radiographs: request and answer.
 //!
 //! A pixel is the line integral of the attenuation along the ray from the source to the pixel's centre, no further:
 //! what lies behind the source or beyond the image does not count (Tornai 2012, section II.B).
@@ -24,7 +24,7 @@ pub enum Integrator {
     /// Length times attenuation over the voxels passed, boxes of one value: the reference.
     Exact,
     /// Attenuation between voxel centres trilinear (constant in the outer half of the outermost voxels), the ray's way
-    /// through the box of voxels cut into equal steps of `step_mm` at most and looked at in the middle of each: what is
+    /// through the box of voxels cut into equal steps of `step_mm` at most and sampled in the middle of each: what is
     /// left over of the last step is shared by all, so that a ray and its reverse have the same integral, and the error
     /// falls with the square of the step. `None` is half the smallest side of a voxel.
     Trilinear { step_mm: Option<f64> },

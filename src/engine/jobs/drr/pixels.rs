@@ -1,6 +1,7 @@
-//! Which pixels of an image are wanted.
+//! Pixels of an image that a request computes.
 
 use super::DrrError;
+use crate::engine::Random;
 use crate::geometry::Projection;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -76,7 +77,7 @@ pub enum Pixels {
 }
 
 impl Pixels {
-    /// The pixels' numbers, `row * columns + column`; ascending but for a list, which stays as it is.
+    /// The pixels' numbers, `row * columns + column`; ascending, but a list in its own order.
     ///
     /// # Errors
     /// [`DrrError`]: a region outside the image or empty, more pixels than there are, none.
@@ -132,13 +133,10 @@ impl Pixels {
 
 /// `count` of `0..there`, each as likely as any other, ascending (Knuth, selection sampling: one pass, no memory).
 fn chosen(there: usize, count: usize, seed: u64) -> Vec<usize> {
-    let mut state = seed;
+    let mut random = Random::new(seed);
     let mut chosen = Vec::with_capacity(count);
     for n in 0..there {
-        let left = (there - n) as u64;
-        // The high half of a product is a number below `left`, off by less than 2^-32 of its chance.
-        let below = ((u128::from(split_mix(&mut state)) * u128::from(left)) >> 64) as u64;
-        if below < (count - chosen.len()) as u64 {
+        if random.below(there - n) < count - chosen.len() {
             chosen.push(n);
         }
     }
@@ -152,8 +150,8 @@ fn chosen(there: usize, count: usize, seed: u64) -> Vec<usize> {
 fn spread_out([columns, rows]: [usize; 2], count: usize, seed: u64) -> Vec<usize> {
     let bits = |n: usize| n.next_power_of_two().trailing_zeros();
     let [across, down] = [bits(columns), bits(rows)];
-    let mut state = seed;
-    let mut turned = || split_mix(&mut state) as u32;
+    let mut random = Random::new(seed);
+    let mut turned = || random.bits() as u32;
     let flip = [turned(), turned()];
     // The leading bits of a fraction of 32 bits.
     let cell = |fraction: u32, bits: u32| fraction.checked_shr(32 - bits).unwrap_or(0) as usize;
@@ -178,15 +176,6 @@ fn sobol(mut n: u32) -> u32 {
         direction ^= direction >> 1;
     }
     sum
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

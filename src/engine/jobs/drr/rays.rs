@@ -1,4 +1,4 @@
-//! The rays of a request, as every device follows them: in the frame of the attenuation's grid, mm from the centre of its
+//! The rays of a request for every device: in the frame of the attenuation's grid, mm from the centre of its
 //! first voxel.
 
 use super::content::Content;
@@ -8,7 +8,7 @@ use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
-/// A request, checked: its rays as numbers. The pose moves the patient; here source and image are moved the other way.
+/// A checked request: its rays as numbers. The pose moves the patient; here source and image are moved the other way.
 #[derive(Clone, Debug)]
 pub struct Rays {
     pub attenuation: Arc<Volume<f32>>,
@@ -21,7 +21,7 @@ pub struct Rays {
     pub step_mm: Option<f64>,
     /// Through a card's texture filter.
     pub texture: bool,
-    /// What the attenuation holds.
+    /// Content of the attenuation.
     pub content: Arc<Content>,
     /// A source and an image for each pose.
     pub images: Vec<Image>,
@@ -78,7 +78,7 @@ impl Rays {
     const MOST: usize = 1 << 30;
 
     /// # Errors
-    /// [`DrrError`]: what cannot be asked for.
+    /// [`DrrError`] of the request.
     pub fn new(request: &DrrRequest) -> Result<Self, DrrError> {
         if request.poses.is_empty() {
             return Err(DrrError::NoPose);

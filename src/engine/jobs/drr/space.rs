@@ -1,4 +1,4 @@
-//! The frame that samples are taken in: voxels.
+//! The frame of the samples: voxels.
 
 use super::Image;
 use crate::geometry::Grid;
@@ -66,7 +66,7 @@ impl Space {
 }
 
 impl Planes {
-    /// Bins to a plane, so that few planes are looked at from the bin's on.
+    /// Bins to a plane, so that a search from the bin's plane is short.
     const BINS: usize = 4;
 
     fn new(planes_mm: &[f64], low: f64, high: f64) -> Self {

@@ -1,4 +1,4 @@
-//! Why there is no gamma.
+//! Errors of gamma.
 
 use crate::engine::Cancelled;
 use std::fmt;

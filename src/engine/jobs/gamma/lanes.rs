@@ -1,4 +1,4 @@
-//! Several numbers at once, for the compiler to keep in one register.
+//! Vectors of a few numbers, which the compiler keeps in one register.
 
 use std::array::from_fn;
 use std::ops::{Add, Mul, Neg, Sub};

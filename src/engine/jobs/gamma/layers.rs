@@ -1,4 +1,4 @@
-//! The evaluated dose as it is searched: a volume, or for two dimensions a plane of it for each plane of the reference.
+//! The evaluated dose for the search: a volume, or for two dimensions a plane of it for each plane of the reference.
 
 use super::points::{HULL_MM, Place};
 use super::simplex;

@@ -5,9 +5,9 @@
 //! dose. That dose is not sampled: it is the continuous surface through its voxels, each cell between eight of them divided
 //! into six tetrahedra, and the least distance to tetrahedra, faces, edges and vertices is computed in closed form (Ju
 //! 2008; [`simplex`]). Cells are visited outward from the point (Wendling 2007) until the next one is farther than the best
-//! found, and skipped where their distance, the range of their dose and its slopes show that they cannot be nearer. A point
-//! at a voxel of the evaluated dose whose gamma is small needs no search: one formula tells the least distance to the
-//! tetrahedra that meet there (`cpu::gamma::star`).
+//! found, and skipped where their distance, the range of their dose and its gradient show that they cannot be nearer. A point
+//! at a voxel of the evaluated dose whose gamma is small needs no search: one formula gives the least distance to the
+//! tetrahedra that meet there (`cpu::gamma::vertex`).
 //!
 //! The evaluated dose stays on its own grid, whatever its spacing, planes, origin and orientation: positions of reference
 //! voxels are brought into its frame. It is defined between the centres of its outermost voxels; a reference voxel outside
@@ -24,7 +24,6 @@
 mod error;
 pub mod lanes;
 mod layers;
-pub mod paper;
 mod points;
 mod request;
 mod result;

@@ -1,6 +1,7 @@
-//! Which voxels of the reference are analysed, and where they lie in the evaluated dose.
+//! Analysed voxels of the reference, and their places in the evaluated dose.
 
 use super::{Checked, GammaError, GammaRequest, Layers};
+use crate::engine::Random;
 use crate::geometry::Grid;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -109,7 +110,7 @@ pub fn select(request: &GammaRequest, checked: Checked) -> Result<Vec<u32>, Gamm
     }
     if let Some(subset) = request.subset.filter(|subset| subset.count < points.len()) {
         // The first so many of a shuffle (Fisher and Yates).
-        let mut random = SplitMix(subset.seed);
+        let mut random = Random::new(subset.seed);
         for n in 0..subset.count {
             let other = n + random.below(points.len() - n);
             points.swap(n, other);
@@ -118,19 +119,4 @@ pub fn select(request: &GammaRequest, checked: Checked) -> Result<Vec<u32>, Gamm
         points.sort_unstable();
     }
     Ok(points)
-}
-
-/// SplitMix64 (Steele 2014).
-struct SplitMix(u64);
-
-impl SplitMix {
-    /// A whole number from 0 to below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((u128::from(z) * end as u128) >> 64) as usize
-    }
 }

@@ -1,4 +1,4 @@
-//! What is asked of gamma.
+//! Request for gamma.
 
 use super::scan::{Scan, scan};
 use super::{GammaError, Role};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 
-/// Asks for gamma at the voxels of `reference`.
+/// Request for gamma at the voxels of `reference`.
 #[derive(Clone, Debug)]
 pub struct GammaRequest {
     /// Gy, 0 or more.
@@ -18,7 +18,7 @@ pub struct GammaRequest {
     pub evaluated: Arc<Volume<f32>>,
     /// All answered in one pass.
     pub criteria: Vec<Criterion>,
-    /// What the percent of global criteria and of the threshold are of.
+    /// The 100 % of global criteria and of the threshold.
     pub normalisation: Normalisation,
     /// Voxels with less of the reference dose than this share of the normalisation are left out, percent.
     pub threshold_percent: f64,
@@ -71,7 +71,7 @@ impl fmt::Display for Criterion {
     }
 }
 
-/// What 100 % is.
+/// The dose that is 100 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "of", content = "gy")]
 pub enum Normalisation {
@@ -93,7 +93,7 @@ impl Normalisation {
     }
 }
 
-/// In how many dimensions the nearest point is looked for.
+/// Dimensions in which the nearest point is searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Dims {
     /// One plane: the reference has one frame; of an evaluated volume, its dose on that plane.
@@ -115,7 +115,7 @@ pub struct Subset {
     pub seed: u64,
 }
 
-/// What lies between the voxels of the evaluated dose.
+/// Interpolation between the voxels of the evaluated dose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Surface {
@@ -126,16 +126,17 @@ pub enum Surface {
     Trilinear,
 }
 
-/// How the least distance to simplices in space is searched for. The answer is the same.
+/// Search for the least distance to simplices in space. The answer is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Without the cells that their distance and dose rule out.
     #[default]
     Bounded,
-    /// As Gu 2010 (algorithms A1 and A2): cells by distance, all simplices of each, points as they lie. For its tables.
+    /// As Gu 2010 (algorithms A1 and A2) on a card, for its tables: cells by distance, all simplices of each, points as they lie.
+    /// The CPU searches as [`Self::Bounded`].
     Paper,
-    /// ... on a card with the points sorted by dose difference, as its section 2.2 proposes.
+    /// ... with the points sorted by dose difference, as its section 2.2 proposes.
     Sorted,
 }
 
@@ -148,7 +149,7 @@ pub struct Checked {
 }
 
 impl GammaRequest {
-    /// 3D, to the maximum, threshold 10 %, search unlimited: what is left to say is the criteria.
+    /// 3D, normalised to the maximum, threshold 10 %, search unlimited.
     pub fn new(reference: Arc<Volume<f32>>, evaluated: Arc<Volume<f32>>, criteria: Vec<Criterion>) -> Self {
         Self {
             reference,
@@ -181,7 +182,7 @@ impl GammaRequest {
         Ok(Self::new(Arc::clone(&reference.gy), Arc::clone(&evaluated.gy), criteria))
     }
 
-    /// Looks at the numbers and at every voxel of both doses (once for each volume).
+    /// Checks the numbers, and every voxel of both doses once for each volume.
     ///
     /// # Errors
     /// [`GammaError`] naming what is wrong.

@@ -1,4 +1,4 @@
-//! What gamma answers.
+//! Answer of gamma.
 
 use super::{Checked, Criterion, GammaError, GammaRequest, Layers, Locate};
 use crate::case::Receipt;
@@ -30,7 +30,7 @@ pub struct GammaMap {
     pub counts: Counts,
 }
 
-/// How many points came to what.
+/// Numbers of points by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Points that have a gamma.
@@ -55,9 +55,9 @@ impl Counts {
     }
 }
 
-/// What stands in a map for a point outside the evaluated dose. A NaN like every voxel that has no gamma.
+/// Map value of a point outside the evaluated dose: a NaN, like every voxel without gamma.
 pub const OUTSIDE: f32 = f32::from_bits(0x7fc0_0001);
-/// ... and for a point that a local criterion says nothing of.
+/// Map value of a point of 0 Gy under a local criterion: another NaN.
 pub const UNDEFINED: f32 = f32::from_bits(0x7fc0_0002);
 
 /// A gamma this little over 1 is 1: doses are 32-bit numbers, and a difference of exactly the criterion must not fail by

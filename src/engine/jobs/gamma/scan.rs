@@ -1,11 +1,11 @@
-//! What is known of a dose from looking at every voxel once.
+//! Scan of a dose: hash, maximum, first invalid voxel.
 
 use crate::engine::cache::{Weighed, cache};
 use crate::geometry::Volume;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-/// What a look at every voxel says; kept, as sliders ask for the same ones again.
+/// Result of a scan; cached, as sliders request the same doses again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scan {
     /// Of the values' bits.
@@ -16,12 +16,12 @@ pub struct Scan {
     pub first_bad: Option<usize>,
 }
 
-/// A dose is looked at in pieces of this many values.
+/// Values of a piece of a scan.
 const PIECE: usize = 1 << 16;
 
 impl Weighed for Scan {}
 
-/// Looks at a dose, or remembers.
+/// The scan of a dose, cached.
 pub fn scan(dose: &Volume<f32>) -> Scan {
     if let Some(scan) = cache().find::<_, Scan>(&dose.id()) {
         return *scan;
@@ -29,7 +29,7 @@ pub fn scan(dose: &Volume<f32>) -> Scan {
     remember(dose, dose.data().par_chunks(PIECE).map(look).collect())
 }
 
-/// Keeps what [`look`] said of a dose's values, 65536 at a time.
+/// Caches the scan of a dose from those of its pieces of 65536 values.
 pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>) -> Scan {
     let mut whole = Scan { hash: SEED, most: 0.0, first_bad: None };
     for (n, piece) in pieces.into_iter().enumerate() {
@@ -43,7 +43,7 @@ pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>) -> Scan {
 /// Chains of the hash that go side by side.
 const CHAINS: usize = 32;
 
-/// Looks at some values.
+/// Scans some values.
 #[multiversion(targets("x86_64+avx2"))]
 pub fn look(values: &[f32]) -> Scan {
     let bits: &[u32] = bytemuck::cast_slice(values);

@@ -18,7 +18,7 @@
 
 use super::lanes::F32xN;
 
-/// What is not nearer by this factor of the squared distance is not looked at: 2e-6 of gamma. Where the dose is linear many
+/// Cells not nearer by this factor of the squared distance are skipped: 2e-6 of gamma. Where the dose is linear many
 /// tetrahedra lie on one hyperplane and differ by rounding alone.
 pub const NEARER: f32 = 0.999_996;
 /// A point this much of a cell's side inside it is on its face.

@@ -1,4 +1,4 @@
-//! Drawing from many weights with one look: the alias method of Walker (1977), tables as Vose (1991) makes them.
+//! Sampling from many weights in constant time: the alias method of Walker (1977), tables as Vose (1991) makes them.
 
 /// For each entry: the chance to keep it, and which to take instead. Weights that are not positive are never drawn.
 ///
@@ -20,7 +20,7 @@ pub fn alias_table(weights: &[f64]) -> Option<Vec<(f32, u32)>> {
             small.push(much);
         }
     }
-    // Rounding may leave an entry of no weight among the last: it gives way to one that has some.
+    // Rounding may leave an entry of no weight among the last: it is replaced by one that has some.
     let heaviest = (0..weights.len()).max_by(|a, b| weights[*a].total_cmp(&weights[*b]))?;
     for i in small {
         if weights[i] <= 0.0 {

@@ -1,4 +1,4 @@
-//! What is refused before any history is run.
+//! Requests refused before any history is run.
 
 use super::MccsRequest;
 use super::tables::MOST_DIRECTIONS;

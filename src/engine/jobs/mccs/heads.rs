@@ -1,5 +1,5 @@
-//! Beams as tables: the heads of their machines, where they stand, their collimators, and the pieces of the isocentre
-//! plane that histories are sent through.
+//! Tables of beams: the heads of their machines, their directions, their collimators, and the cells of the isocentre
+//! plane through which histories start.
 
 use super::MccsRequest;
 use super::alias::alias_table;
@@ -31,7 +31,7 @@ pub struct MachineHead {
     pub machine: Arc<Machine>,
     pub per_mu: MonitorUnit,
     /// Photons and electrons: where their cells begin, how many there are, and the photons (or, for electrons, photons at the
-    /// reference point) that they send in all.
+    /// reference point) in all.
     pub photons: Cells,
     pub electrons: Option<Cells>,
 }
@@ -41,7 +41,7 @@ pub struct MachineHead {
 pub struct Cells {
     pub at: usize,
     pub count: usize,
-    pub sent: f64,
+    pub total: f64,
 }
 
 /// All beams of a request.
@@ -57,8 +57,8 @@ pub struct Heads {
     pub cells: Vec<Cell>,
 }
 
-/// What a stand sends through each cell: photons by source, and electrons.
-struct Sent {
+/// Output of a stand through each cell: photons by source, and electrons.
+struct StandOutput {
     stand: usize,
     /// Cells in a row.
     columns: usize,
@@ -86,11 +86,11 @@ impl Heads {
         }
         for machine in machines {
             let per_mu = monitor_unit(machine)?;
-            let mut sent = Vec::new();
+            let mut outputs = Vec::new();
             for (beam, _) in request.beams.iter().filter(|(_, m)| m == machine) {
-                all.add_beam(request, beam, machine, &per_mu, grid, control, &mut sent)?;
+                all.add_beam(request, beam, machine, &per_mu, grid, control, &mut outputs)?;
             }
-            all.add_head(machine, per_mu, &sent)?;
+            all.add_head(machine, per_mu, &outputs)?;
         }
         Ok(all)
     }
@@ -104,7 +104,7 @@ impl Heads {
         per_mu: &MonitorUnit,
         grid: &Grid,
         control: &JobControl,
-        sent: &mut Vec<Sent>,
+        outputs: &mut Vec<StandOutput>,
     ) -> Result<(), DoseError> {
         let sides_at = self.sides_mm.len();
         if let Some(mlc) = &beam.mlc {
@@ -124,7 +124,7 @@ impl Heads {
             let raster = Raster::over(machine, &frame, grid);
             let photons = beam.mu * exposure.share * per_mu.fluence;
             let stand = self.add_stand(beam, &exposure, &frame, grid, &raster, sides_at);
-            sent.push(Sent::new(stand, &raster, &fluence, machine, per_mu, photons));
+            outputs.push(StandOutput::new(stand, &raster, &fluence, machine, per_mu, photons));
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Heads {
         &mut self,
         machine: &Arc<Machine>,
         per_mu: MonitorUnit,
-        sent: &[Sent],
+        outputs: &[StandOutput],
     ) -> Result<(), DoseError> {
         let horn_at = self.horns.len() as u32;
         self.horns.extend((0..RADII).map(|n| machine.off_axis.at(n as f64 * RADIUS_STEP_MM) as f32));
@@ -209,7 +209,7 @@ impl Heads {
         // All stands of the head in one table each: one draw finds beam, control point and place.
         let at = self.cells.len();
         let mut weights = Vec::new();
-        for s in sent {
+        for s in outputs {
             self.stands[s.stand].first_cell = self.cells.len() as u32;
             for (photons, chance) in s.photons.iter().zip(s.chances()) {
                 let whole: f64 = photons.iter().sum();
@@ -227,17 +227,17 @@ impl Heads {
             beam: machine.name.clone(),
             why: "no photon of this machine reaches the dose grid".to_owned(),
         })?;
-        let sent_photons: f64 = sent.iter().flat_map(|s| s.photons.iter().flatten()).sum();
-        let photons = Cells { sent: sent_photons, ..photons };
-        let electrons = self.add_electrons(sent);
+        let photons_in_all: f64 = outputs.iter().flat_map(|s| s.photons.iter().flatten()).sum();
+        let photons = Cells { total: photons_in_all, ..photons };
+        let electrons = self.add_electrons(outputs);
         self.machines.push(MachineHead { machine: Arc::clone(machine), per_mu, photons, electrons });
         Ok(())
     }
 
-    fn add_electrons(&mut self, sent: &[Sent]) -> Option<Cells> {
+    fn add_electrons(&mut self, outputs: &[StandOutput]) -> Option<Cells> {
         let at = self.cells.len();
         let mut weights = Vec::new();
-        for s in sent {
+        for s in outputs {
             self.stands[s.stand].first_electron_cell = self.cells.len() as u32;
             for electrons in &s.electrons {
                 weights.push(*electrons);
@@ -257,7 +257,7 @@ impl Heads {
             cell.other = other;
             cell.weight *= sum as f32;
         }
-        Some(Cells { at, count: weights.len(), sent: sum })
+        Some(Cells { at, count: weights.len(), total: sum })
     }
 }
 
@@ -294,7 +294,7 @@ impl Raster {
     }
 }
 
-impl Sent {
+impl StandOutput {
     fn new(
         stand: usize,
         raster: &Raster,
@@ -337,7 +337,7 @@ impl Sent {
             .collect()
     }
 
-    /// Photons of a source without anything in its way through a cell, over the chance (not yet normalised) to draw it.
+    /// Unattenuated photons of a source through a cell, over the chance (not yet normalised) to draw it.
     fn first_weight(&self, chance: f64) -> f64 {
         if chance > 0.0 { self.weight / chance } else { 0.0 }
     }

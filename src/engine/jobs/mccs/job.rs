@@ -1,4 +1,4 @@
-//! The run of a request: batches on a device until the wish is met, and the doses on the way.
+//! The run of a request: batches on a device until it has its histories or its uncertainty, with intermediate doses.
 
 use super::heads::MonitorUnitOf;
 use super::simulation::Simulation;
@@ -21,7 +21,7 @@ const MOST_BATCH: u64 = 1 << 24;
 /// A dose less certain than this is no final one, percent.
 const FINAL_PERCENT: f64 = 2.0;
 
-/// A device that runs batches of histories and keeps their tally.
+/// A device that runs batches of histories and has their tally.
 pub trait Runner {
     /// Why it fails.
     type Error: From<DoseError>;
@@ -71,7 +71,7 @@ pub struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// # Errors
-    /// Whatever keeps the request from being computed.
+    /// [`DoseError`] of the request.
     pub fn new(
         request: &'a MccsRequest,
         monitor_unit: MonitorUnitOf<'_>,
@@ -92,7 +92,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Runs until the wish is met or `show` says to keep what there is.
+    /// Runs until the request is met or `show` ends the run with the dose so far.
     ///
     /// # Errors
     /// Those of the runner.
@@ -164,8 +164,8 @@ impl<'a> Job<'a> {
         let done = self.batches * batch;
         match (self.request.until, uncertainty_percent) {
             (Until::Histories(most), _) => control.report((done as f64 / most as f64).min(1.0) as f32),
-            // Histories grow with the inverse square of the uncertainty. Of few batches it says little, and a share once told
-            // does not fall again.
+            // Histories grow with the inverse square of the uncertainty. Of few batches it says little, and a fraction once
+            // reported does not fall again.
             (Until::Uncertainty { percent, .. }, Some(u)) if self.batches >= FEWEST_BATCHES => {
                 control.report((percent / u).powi(2).min(1.0) as f32);
             }
@@ -203,7 +203,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The number of batches at which the uncertainty may be reached: nine tenths of the way that the square root law foretells, but
+/// The number of batches at which the uncertainty may be reached: nine tenths of the prediction by the square root law, but
 /// not more than twice as many as there are.
 fn next_look(batches: u64, until: Until, uncertainty_percent: Option<f64>) -> u64 {
     let Until::Uncertainty { percent, .. } = until else { return u64::MAX };

@@ -1,9 +1,9 @@
-//! Monte Carlo convolution/superposition: what is asked of the job and what it answers.
+//! Monte Carlo convolution/superposition: request and answer.
 //!
 //! Zhou, Yu, Chen and Hu, "GPU-accelerated Monte Carlo convolution/superposition implementation for dose calculation", Med.
 //! Phys. 37, 5593 (2010). Photons are drawn from the sources, followed through the head as weights and to their first interaction
-//! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and the
-//! worth of a monitor unit are those of [`cccs`](super::cccs).
+//! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and
+//! monitor unit are those of [`cccs`](super::cccs).
 
 mod alias;
 mod check;
@@ -27,7 +27,7 @@ use std::time::Duration;
 pub use job::{Job, Runner};
 pub use shared::{Shared, Sharing};
 
-/// When enough histories have been run.
+/// Where a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
@@ -54,7 +54,7 @@ pub const DIRECTIONS: u32 = 6;
 /// Histories of a batch: a quarter of the paper's.
 pub const BATCH: u64 = 168_000;
 
-/// Asks for the dose of a plan's beams together: histories are shared out over beams and control points by what they send.
+/// Asks for the dose of a plan's beams together: histories are distributed over beams and control points by their photons.
 #[derive(Clone, Debug)]
 pub struct MccsRequest {
     pub patient: Arc<Patient>,
@@ -70,7 +70,7 @@ pub struct MccsRequest {
     /// Histories of a batch, at most; there are ten batches at least.
     pub batch: u64,
     pub variant: Variant,
-    /// How long to wait between two answers on the way.
+    /// Time between two intermediate doses.
     pub show_every: Duration,
 }
 
@@ -85,12 +85,12 @@ pub struct MccsDose {
     pub uncertainty_percent: Option<f64>,
     pub histories: u64,
     pub batches: u64,
-    /// Preview until what was wished for is reached; then final, or coarse where that leaves more than 2 % of uncertainty.
+    /// Preview until the request is met; then final, or coarse where that leaves more than 2 % of uncertainty.
     pub status: DoseStatus,
     pub receipt: Arc<Receipt>,
 }
 
-/// What to do after an answer on the way.
+/// Continuation after an intermediate dose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     GoOn,

@@ -1,4 +1,4 @@
-//! Cumulative monoenergetic kernels, ready to be looked up along a ray.
+//! Cumulative monoenergetic kernels, tabulated for look-up along a ray.
 
 use super::tables::{LAST_CM, NODES};
 use crate::physics::Electrons;
@@ -125,7 +125,7 @@ mod tests {
                     let before = if cone == 0 { 0.0 } else { kernel.cones[cone - 1] };
                     got += part * f64::from(kernel.cones[cone] - before) * kernel.fraction;
                 }
-                // Lines between nodes, half a millimetre apart where electrons stop: what they misplace goes no further.
+                // Linear between nodes, half a millimetre apart where electrons stop: errors reach no further.
                 let bound = if *radius < 0.15 {
                     0.02
                 } else if *radius < 1.0 {

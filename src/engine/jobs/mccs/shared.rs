@@ -1,4 +1,4 @@
-//! Histories shared out over several runners, for a dose that is the same to the bit as that of one.
+//! Histories distributed over several runners: the dose has the bits of a single one.
 
 use super::job::Runner;
 use super::simulation::Simulation;

@@ -1,8 +1,8 @@
-//! Everything a run reads, made once: the lattice, the groups of histories by energy, the heads.
+//! Input of a run: the lattice, the groups of histories by energy, the heads.
 
 use super::heads::{Heads, MachineHead, MonitorUnitOf};
 use super::rows::{KernelRows, electron_row};
-use super::tables::{CLASSES, ELECTRON, Group, PHOTON, RADII, RADIUS_STEP_MM};
+use super::tables::{CLASSES, ELECTRON, Group, PHOTON, PackedVoxel, RADII, RADIUS_STEP_MM};
 use super::{MccsRequest, Variant};
 use crate::engine::JobControl;
 use crate::engine::jobs::cccs::DoseError;
@@ -24,8 +24,8 @@ const QUANTA: f64 = (1u64 << 25) as f64;
 pub struct Simulation {
     pub medium: Arc<Medium>,
     pub lattice: Lattice,
-    /// Equivalent density (g/cm3) of each voxel, x fastest: an `f32` whose lowest four bits are the material class.
-    pub voxels: Vec<u32>,
+    /// Density and material class of each voxel, x fastest.
+    pub voxels: Vec<PackedVoxel>,
     pub groups: Vec<Group>,
     pub heads: Heads,
     /// Part of a kernel's energy up to each cone, by group.
@@ -43,7 +43,7 @@ pub struct Simulation {
 
 impl Simulation {
     /// # Errors
-    /// Whatever keeps the request from being computed; nothing is run.
+    /// [`DoseError`] of the request; nothing is run.
     pub fn new(
         request: &MccsRequest,
         monitor_unit: MonitorUnitOf<'_>,
@@ -76,7 +76,7 @@ impl Simulation {
     /// The groups of all machines; `over_water` is what the lattice's equivalent densities are equivalent by.
     fn add_groups(&mut self, over_water: &[f64]) {
         let machines = std::mem::take(&mut self.heads.machines);
-        let energy = |m: &MachineHead| m.photons.sent * m.machine.spectrum.mean_energy_mev();
+        let energy = |m: &MachineHead| m.photons.total * m.machine.spectrum.mean_energy_mev();
         let whole: f64 = machines.iter().map(energy).sum();
         let scale = QUANTA / whole;
         let mut until = 0.0;
@@ -159,20 +159,19 @@ fn attenuation(mev: f64, over_water: &[f64]) -> [f32; CLASSES] {
     })
 }
 
-/// Density and material of each voxel of the lattice. The density is exact to the class's four bits (2e-6); the material is that
-/// in the middle of the voxel, and only decides how attenuation goes with energy: in the mean over the spectrum it is in the
-/// density already, averaged over all that the voxel holds.
-fn packed(medium: &Medium, patient: &Patient) -> Vec<u32> {
+/// Density and material of each voxel of the lattice. The material is that in the middle of the voxel, and only decides how
+/// attenuation goes with energy: its mean over the spectrum is in the density already, averaged over the voxel.
+fn packed(medium: &Medium, patient: &Patient) -> Vec<PackedVoxel> {
     let grid: &Grid = &medium.grid;
     let [nx, ny, _] = grid.size();
     let density = medium.equivalent_g_cm3.data();
-    let mut voxels = vec![0; density.len()];
+    let mut voxels = vec![PackedVoxel::default(); density.len()];
     voxels.par_chunks_mut(nx).enumerate().for_each(|(row, out)| {
         for (i, out) in out.iter_mut().enumerate() {
             let centre = grid.centre_mm(i, row % ny, row / ny);
             let class = patient.material.nearest(centre).unwrap_or(Material::Water as u8);
             let class = class.min(Material::ALL.len() as u8 - 1);
-            *out = density[row * nx + i].to_bits() & !0xf | u32::from(class);
+            *out = PackedVoxel::new(density[row * nx + i], class);
         }
     });
     voxels

@@ -1,4 +1,4 @@
-//! What a run reads, as plain numbers: the same on every device (`kernels/mccs.cuh`, field for field).
+//! Tables of a run as plain numbers, the same on every device (`kernels/mccs.cuh`, field for field).
 //!
 //! Lengths are cm in the lattice's frame (axes of the dose lattice, from its low corner) where a name says cm, and mm at the
 //! isocentre plane where it says mm.
@@ -16,11 +16,35 @@ pub const RADIUS_STEP_MM: f64 = 5.0;
 /// Material classes that a voxel's low bits can name.
 pub const CLASSES: usize = 16;
 
-/// Beyond the range of its first charged particles a photon's energy is carried on by one direction in so many, at so many times
-/// its weight: what is left there is spread wide and thin, and half of the way would be spent on it.
+/// Beyond the range of its first charged particles a photon's energy is transported along one direction in so many, at so many times
+/// its weight: low and smooth there, it would take half of the time (Russian roulette).
 pub const FAR_ONE_IN: u32 = 6;
 
-/// What flies.
+/// Equivalent density of a voxel (g/cm3) with its material class in the lowest four bits.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct PackedVoxel(u32);
+
+impl PackedVoxel {
+    const CLASS_BITS: u32 = 0xf;
+
+    pub fn new(density_g_cm3: f32, class: u8) -> Self {
+        Self(density_g_cm3.to_bits() & !Self::CLASS_BITS | u32::from(class))
+    }
+
+    /// Exact to the class's bits (2e-6).
+    #[inline(always)]
+    pub fn density_g_cm3(self) -> f32 {
+        f32::from_bits(self.0)
+    }
+
+    #[inline(always)]
+    pub fn class(self) -> usize {
+        (self.0 & Self::CLASS_BITS) as usize
+    }
+}
+
+/// Kinds of particles.
 pub const PHOTON: u32 = 0;
 /// Contaminant electrons: their dose falls off along the ray from where it enters.
 pub const ELECTRON: u32 = 1;
@@ -92,7 +116,7 @@ pub struct Stand {
     pub along_y: u32,
 }
 
-/// A piece of the isocentre plane that photons are sent through.
+/// A cell of the isocentre plane through which photons start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Cell {

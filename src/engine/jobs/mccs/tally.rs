@@ -1,4 +1,4 @@
-//! What batches add up to: the mean of every voxel, and how sure it is.
+//! Sums over batches: the mean of every voxel and its standard deviation.
 
 use rayon::prelude::*;
 

@@ -1,0 +1,119 @@
+use super::*;
+use crate::case::Pose;
+use crate::engine::jobs::drr_gradient::moved;
+use crate::engine::{JobControl, cpu, phantom};
+use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
+use glam::DVec3;
+use std::sync::Arc;
+
+fn balls() -> Volume<f32> {
+    phantom::balls().expect("a grid")
+}
+
+fn view(gantry_deg: f64) -> Projection {
+    let setup = ImagingSetup {
+        position: PatientPosition::Hfs,
+        gantry_deg,
+        couch_deg: 0.0,
+        isocentre_mm: DVec3::ZERO,
+        sad_mm: 1000.0,
+        sid_mm: 1500.0,
+        shift_mm: [0.0, 0.0],
+        pixel_mm: [4.0, 4.0],
+        columns: 60,
+        rows: 60,
+    };
+    setup.projection().expect("a geometry")
+}
+
+fn all() -> Vec<u32> {
+    (0..3600).collect()
+}
+
+fn drr(level: &Level, gantry_deg: f64, pose: &Pose, step_mm: f64) -> Vec<f32> {
+    let shot = level.shot(&view(gantry_deg), pose, DVec3::ZERO);
+    cpu::drr_gradient::integrals(level, &shot, &all(), step_mm, &JobControl::new()).expect("not cancelled")
+}
+
+/// Averaging keeps the mass: the sum of attenuation times volume.
+#[test]
+fn a_coarse_level_holds_as_much() {
+    let volume = balls();
+    let grid = volume.grid();
+    let plane = |k: usize| volume.plane(k).iter().map(|v| f64::from(*v)).sum::<f64>() * grid.voxel_cm3(k);
+    let mass: f64 = (0..grid.size()[2]).map(plane).sum();
+    for side in [2.0, 4.0, 8.0, 17.0] {
+        let level = Level::new(&volume, side);
+        let voxel = level.spacing_mm().element_product() / 1000.0;
+        let got = level.values().iter().map(|v| f64::from(*v)).sum::<f64>() * voxel;
+        assert!((got / mass - 1.0).abs() < 1e-4, "{side} mm: {got} for {mass}");
+        assert!(level.side_mm() <= side + 1e-9 || level.side_mm() >= 2.0);
+    }
+}
+
+/// The reference of another room: the exact walk through the CT's own voxels.
+#[test]
+fn the_integrals_are_those_of_the_exact_walk() {
+    use crate::engine::jobs::drr::{DrrRequest, Integrator, Pixels, Rays};
+    let volume = Arc::new(balls());
+    let pose = Pose::new([5.0, -8.0, 3.0], [4.0, -6.0, 9.0]);
+    for gantry in [0.0, 90.0, 215.0] {
+        let request = DrrRequest {
+            attenuation: volume.clone(),
+            projection: view(gantry),
+            poses: vec![pose],
+            pose_centre_mm: DVec3::ZERO,
+            integrator: Integrator::Exact,
+            pixels: Pixels::All,
+        };
+        let rays = Rays::new(&request).expect("a request");
+        let (want, _) = cpu::drr::integrals(&rays, &JobControl::new()).expect("an image");
+        let most = want.iter().copied().fold(0.0, f32::max);
+        for (side, within) in [(2.0, 0.01), (4.0, 0.03)] {
+            let got = drr(&Level::new(&volume, side), gantry, &pose, side);
+            let square: f32 = got.iter().zip(&want).map(|(a, b)| (a - b).powi(2)).sum();
+            let off = (square / got.len() as f32).sqrt() / most;
+            assert!(off < within, "gantry {gantry}, {side} mm: {off}");
+        }
+    }
+}
+
+/// The derivatives beside central differences of the integrals themselves, fine steps, in both views.
+#[test]
+fn slopes_are_those_of_finite_differences() {
+    let level = Level::new(&balls(), 2.0);
+    let pose = Pose::new([5.0, -8.0, 3.0], [4.0, -6.0, 9.0]);
+    for gantry in [0.0, 90.0] {
+        let projection = view(gantry);
+        let shot = level.shot(&projection, &pose, DVec3::ZERO);
+        let motion = level.motion(&projection, &pose, DVec3::ZERO);
+        let got = cpu::drr_gradient::with_gradient(&level, &shot, &motion, &all(), 0.25, &JobControl::new());
+        let got = got.expect("not cancelled");
+        assert_eq!(got.integrals, drr(&level, gantry, &pose, 0.25));
+        let across = got.gradient[2].iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        for axis in 0..AXES {
+            const STEP: f64 = 0.05;
+            let up = drr(&level, gantry, &moved(&pose, axis, STEP), 0.25);
+            let down = drr(&level, gantry, &moved(&pose, axis, -STEP), 0.25);
+            let want: Vec<f64> = up.iter().zip(&down).map(|(u, d)| f64::from(u - d) / (2.0 * STEP)).collect();
+            let square = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>();
+            let off = square(&mut want.iter().zip(&got.gradient[axis]).map(|(w, g)| w - f64::from(*g)));
+            let size = square(&mut want.iter().copied());
+            // Along the beam a shift only changes the magnification: small, so that the steps show.
+            assert!(
+                off.sqrt() < 0.03 * size.sqrt() + 0.01 * across,
+                "gantry {gantry}, axis {axis}: {off} {size}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_is_seen_beside_the_patient_and_of_air() {
+    let level = Level::new(&balls(), 4.0);
+    let far = Pose::new([900.0, 0.0, 0.0], [0.0; 3]);
+    assert!(drr(&level, 0.0, &far, 4.0).iter().all(|v| *v == 0.0));
+    let volume = balls();
+    let air = Volume::new(volume.grid().clone(), vec![f32::NAN; volume.data().len()]);
+    assert!(drr(&Level::new(&air, 4.0), 0.0, &Pose::default(), 4.0).iter().all(|v| *v == 0.0));
+}

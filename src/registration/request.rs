@@ -1,0 +1,152 @@
+//! Request for a pose search, its progress and its answer.
+
+use super::metric::Metric;
+use super::view::View;
+use crate::case::Pose;
+use crate::engine::drr_gradient::AXES;
+use crate::geometry::Volume;
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Optimiser of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Method {
+    /// CMA-ES where all is coarse, then the gradient method; where the metric has no gradient, Powell's.
+    #[default]
+    Auto,
+    /// CMA-ES at every level.
+    Cma,
+    /// Powell's directions at every level.
+    Powell,
+    /// Gauss-Newton steps by the derivatives of the DRRs at every level.
+    Gradient,
+}
+
+impl Method {
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Cma, Self::Powell, Self::Gradient];
+
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Cma => "cma",
+            Self::Powell => "powell",
+            Self::Gradient => "gradient",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for Method {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|m| m.word() == word)
+            .ok_or_else(|| "it is auto, cma, powell, gradient".to_owned())
+    }
+}
+
+/// Request for a search.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Linear attenuation of the CT, 1/mm.
+    pub attenuation: Arc<Volume<f32>>,
+    /// One X-ray or two; they are matched together.
+    pub views: Vec<View>,
+    /// Centre of the poses' rotations, patient LPS, mm: the isocentre as a rule.
+    pub centre_mm: DVec3,
+    pub start: Pose,
+    pub metric: Metric,
+    pub method: Method,
+    /// Greatest shift and rotation from the start.
+    pub reach_mm: f64,
+    pub reach_deg: f64,
+    /// Numbers of the pose that are fixed.
+    pub locked: [bool; AXES],
+    /// Share of the pixels compared, above 0 to 1.
+    pub share: f64,
+    pub seed: u64,
+}
+
+impl Request {
+    /// A search with the usual settings.
+    pub fn new(attenuation: Arc<Volume<f32>>, views: Vec<View>, centre_mm: DVec3) -> Self {
+        Self {
+            attenuation,
+            views,
+            centre_mm,
+            start: Pose::default(),
+            metric: Metric::default(),
+            method: Method::default(),
+            reach_mm: 40.0,
+            reach_deg: 25.0,
+            locked: [false; AXES],
+            share: 1.0,
+            seed: 1,
+        }
+    }
+}
+
+/// Progress of a search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The best pose so far.
+    pub pose: Pose,
+    /// Its metric at the present level.
+    pub metric: f64,
+    /// Side of the level's voxels, mm.
+    pub side_mm: f64,
+    pub drrs: usize,
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub pose: Pose,
+    /// The metric at the start and at the pose found, at the finest level.
+    pub before: f64,
+    pub after: f64,
+    /// DRRs computed, those with derivatives counted once.
+    pub drrs: usize,
+    pub seconds: f64,
+    /// Named parts of that time, ms.
+    pub phases_ms: Vec<(String, f64)>,
+    /// Numbers that stopped at the end of what was allowed: the true ones may lie beyond.
+    pub at_bound: [bool; AXES],
+    /// Where it was computed.
+    pub device: String,
+}
+
+impl Found {
+    /// Why this is no match, though the search came to its end; `None` where it may be one.
+    pub fn doubt(&self, metric: Metric) -> Option<String> {
+        let stopped =
+            AXIS_WORDS.into_iter().zip(self.at_bound).filter(|b| b.1).map(|b| b.0).collect::<Vec<_>>();
+        if !stopped.is_empty() {
+            let axes = stopped.join(", ");
+            return Some(format!("{axes} stopped at the end of the reach; widen it or start nearer"));
+        }
+        let least = metric.least_of_a_match();
+        (self.after.is_nan() || self.after < least).then(|| {
+            format!(
+                "{} comes to {:.3}, as of pictures of two things (a match has {least} or more); look at the X-ray, \
+                 its angles, the isocentre and the region",
+                metric.name(),
+                self.after
+            )
+        })
+    }
+}
+
+/// The numbers of a pose in words, in their order.
+pub const AXIS_WORDS: [&str; AXES] = ["tx", "ty", "tz", "rx", "ry", "rz"];
