@@ -80,7 +80,7 @@ pub fn frame_times(case: Case, choice: DeviceChoice) -> Result<Vec<Frames>, Offs
         let event = |n: usize| Event::MouseWheel {
             unit: MouseWheelUnit::Line,
             // There and back.
-            delta: vec2(0.0, if n / 30 % 2 == 0 { 1.0 } else { -1.0 }),
+            delta: vec2(0.0, if (n / 30).is_multiple_of(2) { 1.0 } else { -1.0 }),
             phase: egui::TouchPhase::Move,
             source: egui::MouseWheelSource::Wheel,
             modifiers,

@@ -137,6 +137,9 @@ impl<Q: Query> KeptAnswers for Vec<Entry<Q>> {
     }
 }
 
+/// Takes the answers on the way of any kind of query.
+type Partial<'a> = &'a dyn Fn(&dyn Any);
+
 type Kept<'a> = MutexGuard<'a, HashMap<TypeId, Box<dyn KeptAnswers>>>;
 
 fn entries<'a, Q: Query>(kept: &'a mut Kept<'_>) -> &'a mut Vec<Entry<Q>> {
@@ -171,7 +174,7 @@ impl Graph {
         query: &Q,
         grade: Grade,
         control: &JobControl,
-        partial: Option<&dyn Fn(&dyn Any)>,
+        partial: Option<Partial<'_>>,
     ) -> Result<(Q::Answer, Grade), Failure> {
         let mut kept = self.lock();
         loop {
@@ -290,7 +293,7 @@ pub struct Access<'a> {
     control: &'a JobControl,
     /// Whether the grade has shown in the answer.
     previewed: &'a Cell<bool>,
-    partial: Option<&'a dyn Fn(&dyn Any)>,
+    partial: Option<Partial<'a>>,
 }
 
 impl Access<'_> {

@@ -24,18 +24,21 @@ pub struct DoseOfPlan {
 #[derive(Clone, Debug)]
 enum MadeOf {
     File(Arc<Dose>),
-    Plan {
-        plan: Arc<Plan>,
-        label: String,
-        /// All beams that count, each with the times it does.
-        beams: Vec<(DoseOfBeam, f64)>,
-        /// The beam on show alone, by index.
-        only: Option<usize>,
-        run: Option<RunOfPlan>,
-        /// A run's dose that differs from the one asked for by its noise alone.
-        like_it: Option<RunResult>,
-        normalisation: Option<(Normalisation, Result<MaskOf, String>)>,
-    },
+    Plan(Arc<Beams>),
+}
+
+#[derive(Debug)]
+struct Beams {
+    plan: Arc<Plan>,
+    label: String,
+    /// All that count, each with the times it does.
+    beams: Vec<(DoseOfBeam, f64)>,
+    /// The beam on show alone, by index.
+    only: Option<usize>,
+    run: Option<RunOfPlan>,
+    /// A run's dose that differs from the one asked for by its noise alone.
+    like_it: Option<RunResult>,
+    normalisation: Option<(Normalisation, Result<MaskOf, String>)>,
 }
 
 /// A sum of beams, or a dose of a file.
@@ -100,7 +103,7 @@ impl DoseOfPlan {
         Some(Self {
             what,
             inputs: Shared::new(inputs, known.map(|known| &known.inputs)),
-            made_of: MadeOf::Plan {
+            made_of: MadeOf::Plan(Arc::new(Beams {
                 plan: Arc::clone(plan),
                 label,
                 beams,
@@ -108,19 +111,15 @@ impl DoseOfPlan {
                 run,
                 like_it: like_it.flatten(),
                 normalisation,
-            },
+            })),
         })
     }
+}
 
-    pub fn is_monte_carlo(&self) -> bool {
-        matches!(self.made_of, MadeOf::Plan { run: Some(_), .. })
-    }
-
+impl Beams {
     /// The doses that are added, and how sure the sum is.
     fn parts(&self, inputs: &Access<'_>) -> Result<(Vec<Part>, Option<Arc<Certainty>>), Failure> {
-        let MadeOf::Plan { plan, beams, run, like_it, .. } = &self.made_of else {
-            return Ok((Vec::new(), None));
-        };
+        let Self { plan, beams, run, like_it, .. } = self;
         if let Some(run) = run {
             let made = match inputs.grade() {
                 Grade::Full => Some(inputs.get(run)?),
@@ -155,14 +154,14 @@ impl Query for DoseOfPlan {
     fn name(&self) -> String {
         match &self.made_of {
             MadeOf::File(dose) => dose.label.clone(),
-            MadeOf::Plan { label, .. } => format!("Dose of {label}"),
+            MadeOf::Plan(beams) => format!("Dose of {}", beams.label),
         }
     }
 
     /// What moves is added beside the transport; the full sum comes after the beams it is of.
     fn lane(&self, grade: Grade) -> Lane {
         match (grade, &self.made_of) {
-            (Grade::Full, MadeOf::Plan { .. }) => Lane::Device,
+            (Grade::Full, MadeOf::Plan(_)) => Lane::Device,
             _ => Lane::Host,
         }
     }
@@ -172,13 +171,14 @@ impl Query for DoseOfPlan {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Summed, Failure> {
-        let (plan, label, only, normalisation) = match &self.made_of {
+        let made_of = match &self.made_of {
             MadeOf::File(dose) => {
                 let (max_gy, dose) = (f64::from(dose.max_gy()), Arc::clone(dose));
                 return Ok(Summed { max_gy, dose, factor: 1.0, certainty: None });
             }
-            MadeOf::Plan { plan, label, only, normalisation, .. } => (plan, label, *only, normalisation),
+            MadeOf::Plan(beams) => beams,
         };
+        let Beams { plan, label, only, normalisation, .. } = &**made_of;
         let fault = |why: &str| format!("The plan cannot be normalised: {why}.");
         let mask = match normalisation {
             Some((_, Err(why))) => return Err(Failure::Here(fault(why))),
@@ -188,9 +188,9 @@ impl Query for DoseOfPlan {
             })?),
             None => None,
         };
-        let (parts, certainty) = self.parts(inputs)?;
+        let (parts, certainty) = made_of.parts(inputs)?;
         let normalisation = normalisation.as_ref().map(|(wanted, _)| wanted).zip(mask.as_deref());
-        let summed = sum_of_beams(label, Some(plan), &parts, only, normalisation, &inputs.control().child());
+        let summed = sum_of_beams(label, Some(plan), &parts, *only, normalisation, &inputs.control().child());
         inputs.control().check()?;
         let (dose, factor) = summed.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
         Ok(Summed { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), factor, certainty })

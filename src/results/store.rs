@@ -245,9 +245,8 @@ impl Results {
 
     /// Places of all jobs that may be under way.
     pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
-        let both = |(&(_, at), node): (&_, &Box<dyn AnyNode>)| {
-            [Grade::Preview, Grade::Full].map(|grade| node.place(at, grade))
-        };
-        self.nodes.iter().flat_map(both)
+        self.nodes
+            .iter()
+            .flat_map(|(&(_, at), node)| [Grade::Preview, Grade::Full].map(|grade| node.place(at, grade)))
     }
 }

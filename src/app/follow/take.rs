@@ -122,10 +122,10 @@ impl App {
                 self.state.notices.add_once(NoticeKind::Warning, text);
                 return;
             }
-            Slot::Xray(_) | Slot::Attenuation | Slot::MetricEvaluator | Slot::MetricValue | Slot::Search => {
-                if !self.fail_register(slot, &message) {
-                    return;
-                }
+            Slot::Xray(_) | Slot::Attenuation | Slot::MetricEvaluator | Slot::MetricValue | Slot::Search
+                if !self.fail_register(slot, &message) =>
+            {
+                return;
             }
             _ => {}
         }
