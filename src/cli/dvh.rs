@@ -4,7 +4,7 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure, doses};
-use crate::analysis::{Dvh, DvhError, Engine, Metric, dvh_csv, dvhs_of};
+use crate::analysis::{Dvh, DvhError, Engine, Metric, NoValue, dvh_csv, dvhs_of};
 use crate::case::{Case, Dose, Structure};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::replace_file;
@@ -212,7 +212,7 @@ fn tell_of<'a>(
     let mut value =
         |(word, metric): &(String, Metric)| match metric.value(dvh.as_ref().ok()?, prescription.ok()) {
             Ok(value) => Some(value),
-            Err(crate::analysis::NoValue::NoHundred) => {
+            Err(NoValue::NoHundred) => {
                 let why = prescription.err().unwrap_or("there is no prescription");
                 remarks.push(format!("{word}: {why}; give it with --prescription GY"));
                 None

@@ -56,7 +56,7 @@ fn metrics_are_those_of_a_sphere_in_a_gradient_by_the_words_asked_for() {
     let [ptv] = &structures[..] else { panic!("{structures:?}") };
     assert_eq!(ptv["name"], "PTV");
     assert_eq!(ptv["outside_percent"], 0.0);
-    near(&ptv["volume_cm3"], 33.51, 0.1);
+    near(&ptv["volume_cm3"], 33.51, 0.3);
     let metrics = ptv["metrics"].as_object().unwrap();
     assert_eq!(metrics.len(), asked.split(',').count());
     // 95 % of the sphere lie beyond x = -0.7293, 2 cm3 beyond 0.7027.
