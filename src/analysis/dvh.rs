@@ -7,7 +7,7 @@ mod samples;
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Mask, MaskError, Volume};
 use histogram::{BINS, Bins, Histogram};
-use isodoses::Isodoses;
+pub use isodoses::Isodoses;
 use samples::{Source, Sums};
 use std::sync::Arc;
 use thiserror::Error;
@@ -30,8 +30,8 @@ pub struct Dvh {
     not_a_number_cm3: f64,
     mean_gy: f64,
     inside: Histogram,
-    /// Of the whole dose, in and outside the structure.
-    isodoses: Arc<Isodoses>,
+    /// Of the whole dose, in and outside the structure, where they are counted.
+    isodoses: Option<Arc<Isodoses>>,
 }
 
 /// Why a structure has no DVH.
@@ -84,8 +84,14 @@ impl Dvh {
             // Rounding must not push the mean of a uniform dose past its own bounds.
             mean_gy: (sums.gy_cm3 / sums.inside_cm3).clamp(min_gy, max_gy),
             inside: Histogram::new(min_gy, max_gy, &bins),
-            isodoses: Isodoses::of(dose_gy, control)?,
+            isodoses: None,
         })
+    }
+
+    /// With the isodoses of the dose it is of, which are one for all structures.
+    #[must_use]
+    pub fn with_isodoses(self, isodoses: Arc<Isodoses>) -> Self {
+        Self { isodoses: Some(isodoses), ..self }
     }
 
     /// Volume of the structure inside its image, with or without dose, cm3.
@@ -136,9 +142,9 @@ impl Dvh {
     }
 
     /// Volume of the whole dose, in and outside the structure, that gets at least `gy`, cm3; `None` where that is less than a
-    /// quarter of the greatest dose.
+    /// quarter of the greatest dose, and of a preview, whose isodoses are not counted.
     pub fn isodose_cm3(&self, gy: f64) -> Option<f64> {
-        self.isodoses.cm3_at(gy)
+        self.isodoses.as_ref()?.cm3_at(gy)
     }
 
     /// The mean of the `a`-th powers of the doses, to the power 1/a, Gy; of 0 its limit, the geometric mean. `None` where doses

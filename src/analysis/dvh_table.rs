@@ -1,6 +1,6 @@
 //! DVHs of several structures, and their curves as a table.
 
-use super::{Dvh, DvhError, mask_of};
+use super::{Dvh, DvhError, Isodoses, mask_of};
 use crate::case::{Dose, Structure};
 use crate::engine::{Cancelled, JobControl};
 use crate::files::csv_cell;
@@ -22,10 +22,12 @@ pub fn dvhs_of<'a>(
     control: &JobControl,
 ) -> Result<Vec<StructureDvh<'a>>, Cancelled> {
     let mut all = Vec::new();
+    let isodoses = Arc::new(Isodoses::of(&dose.gy, control)?);
     for structure in structures {
         control.check()?;
         let mask = mask_of(grid, structure, control).map_err(DvhError::from);
         let dvh = mask.and_then(|mask| Dvh::new(&mask, &dose.gy, control));
+        let dvh = dvh.map(|dvh| dvh.with_isodoses(Arc::clone(&isodoses)));
         control.check()?;
         all.push((structure, dvh));
     }

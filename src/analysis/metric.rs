@@ -149,7 +149,7 @@ static KINDS: [Kind; 10] = [
         value: |dvh, _, hundred| {
             let hundred = hundred.ok_or(NoValue::NoHundred)?;
             let low = NoValue::Undefined(
-                "the 100 % dose is less than a quarter of the greatest: its isodose is not counted",
+                "the dose is a preview, or the 100 % dose less than a quarter of the greatest: its isodose is not counted",
             );
             let isodose_cm3 = dvh.isodose_cm3(hundred).ok_or(low)?;
             let covered_cm3 = dvh.cm3_at(hundred);

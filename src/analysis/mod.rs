@@ -25,7 +25,7 @@ pub use beam_job::{
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
-pub use dvh::{Dvh, DvhError};
+pub use dvh::{Dvh, DvhError, Isodoses};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{

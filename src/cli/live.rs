@@ -46,10 +46,8 @@ pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
     );
     let mut rows = vec![summary("engine alone, one beam", engine_alone(runs, &device)?)];
     for beams in [1, 5] {
-        let name = format!("{beams} beam(s), sum, normalisation, {STRUCTURES} DVHs");
-        let times = Patient::new(beams, choice)?.turned(runs)?;
-        rows.push(summary(&format!("{name}, preview"), times.preview_ms));
-        rows.push(summary(&name, times.final_ms));
+        let name = format!("one of {beams} beam(s) turned, sum, normalisation, {STRUCTURES} DVHs");
+        rows.push(summary(&name, Patient::new(beams, choice)?.turned(runs)?));
     }
     for (line, _) in &rows {
         text += line;
@@ -81,15 +79,6 @@ struct Patient {
     told: crossbeam_channel::Receiver<()>,
 }
 
-/// From a turn of all beams to what follows from it, ms.
-#[derive(Default)]
-struct Times {
-    /// Until dose and DVHs of the preview.
-    preview_ms: Vec<f64>,
-    /// Until the final ones.
-    final_ms: Vec<f64>,
-}
-
 impl Patient {
     fn new(beams: u32, device: DeviceChoice) -> anyhow::Result<Self> {
         let extent = DVec3::new(SIZE[0] as f64 - 1.0, SIZE[1] as f64 - 1.0, SIZE[2] as f64 - 1.0);
@@ -119,29 +108,23 @@ impl Patient {
         Ok(Self { case, settings, results: Results::default(), worker, told })
     }
 
-    /// Turns all beams by a degree each time.
-    fn turned(mut self, runs: usize) -> anyhow::Result<Times> {
-        let mut times = Times::default();
+    /// Turns one beam by a degree each time; ms from the turn to the dose and the DVHs of the plan. Without previews, as the window
+    /// has it where full doses are quick.
+    fn turned(mut self, runs: usize) -> anyhow::Result<Vec<f64>> {
+        let mut times_ms = Vec::new();
         for turn in 0..=runs {
             for angle in 0..ANGLES {
                 let start = Instant::now();
                 let plan = Arc::make_mut(&mut self.case.plans[0]);
-                for beam in &mut plan.beams {
-                    let at = 72.0 * f64::from(beam.number - 1) + angle as f64;
-                    beam.control_points.iter_mut().for_each(|p| p.gantry_deg = at);
+                for beam in plan.beams.iter_mut().take(1) {
+                    beam.control_points.iter_mut().for_each(|p| p.gantry_deg = angle as f64);
                 }
                 self.ask()?;
-                let preview_ms = self.wait(start, |standing| {
-                    matches!(standing, Some(Standing::StandIn | Standing::Current))
-                })?;
-                let final_ms = self.wait(start, |standing| standing == Some(Standing::Current))?;
-                if turn > 0 {
-                    times.preview_ms.push(preview_ms);
-                    times.final_ms.push(final_ms);
-                }
+                let took_ms = self.wait(start)?;
+                times_ms.extend((turn > 0).then_some(took_ms));
             }
         }
-        Ok(times)
+        Ok(times_ms)
     }
 
     /// Asks for beams, dose and DVHs as the window does.
@@ -163,31 +146,32 @@ impl Patient {
             results.entry((0, structure.number)).set(Some(mask.clone()));
             results.entry((0, structure.number)).set(Some(DvhOf { mask, dose: shared.clone() }));
         }
-        self.submit::<MaskOf>(Grade::Full);
-        self.submit::<Densities>(Grade::Full);
-        for grade in [Grade::Preview, Grade::Full] {
-            self.submit::<DoseOfBeam>(grade);
-            self.submit::<DoseOfPlan>(grade);
-            self.submit::<DvhOf>(grade);
-        }
+        self.submit::<MaskOf>();
+        self.submit::<Densities>();
+        self.submit::<DoseOfBeam>();
+        self.submit::<DoseOfPlan>();
+        self.submit::<DvhOf>();
         self.results.tidy();
         Ok(())
     }
 
-    fn submit<Q: Query>(&mut self, grade: Grade) {
+    fn submit<Q: Query>(&mut self) {
         let at: Vec<At> = self.results.each::<Q>().map(|(at, _)| at).collect();
         for at in at {
-            if let Some((place, task)) = self.results.job::<Q, Delivery>(at, grade, |delivery| delivery) {
+            if let Some((place, task)) =
+                self.results.job::<Q, Delivery>(at, Grade::Full, true, |delivery| delivery)
+            {
                 self.worker.submit(place, task);
             }
         }
     }
 
-    /// Waits until dose and DVHs are as good as that: ms since `start`.
-    fn wait(&mut self, start: Instant, is_enough: fn(Option<Standing>) -> bool) -> anyhow::Result<f64> {
+    /// Waits for the dose and all DVHs: ms since `start`.
+    fn wait(&mut self, start: Instant) -> anyhow::Result<f64> {
+        let is_there = |standing| standing == Some(Standing::Current);
         loop {
-            let dose = self.results.each::<DoseOfPlan>().all(|(_, node)| is_enough(node.standing()));
-            if dose && self.results.each::<DvhOf>().all(|(_, node)| is_enough(node.standing())) {
+            let dose = self.results.each::<DoseOfPlan>().all(|(_, node)| is_there(node.standing()));
+            if dose && self.results.each::<DvhOf>().all(|(_, node)| is_there(node.standing())) {
                 return Ok(start.elapsed().as_secs_f64() * 1e3);
             }
             self.told.recv_timeout(PATIENCE).context("waiting for the dose")?;
@@ -208,7 +192,14 @@ impl Patient {
 }
 
 fn beam_of(number: u32) -> Beam {
-    Beam::fixed(&format!("B{number}"), number, 0.0, DVec3::ZERO, Jaws::symmetric(FIELD_MM, FIELD_MM), 100.0)
+    Beam::fixed(
+        &format!("B{number}"),
+        number,
+        72.0 * f64::from(number - 1),
+        DVec3::ZERO,
+        Jaws::symmetric(FIELD_MM, FIELD_MM),
+        100.0,
+    )
 }
 
 /// Balls of 1.5 to 11 cm round the isocentre, one in the other.

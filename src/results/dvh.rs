@@ -4,7 +4,7 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use crate::analysis::Dvh;
+use crate::analysis::{Dvh, Isodoses};
 use crate::worker::Lane;
 use std::sync::Arc;
 
@@ -40,7 +40,30 @@ impl Query for DvhOf {
         let summed = inputs.get(&*self.dose)?;
         let dvh = Dvh::new(&mask, &summed.dose.gy, &inputs.control().child());
         inputs.control().check()?;
+        let mut dvh = dvh.map_err(Failure::here)?;
+        if inputs.grade() == Grade::Full {
+            dvh = dvh.with_isodoses(inputs.get(&IsodosesOf(self.dose.clone()))?);
+        }
         let uncertainty_percent = summed.certainty.as_ref().and_then(|c| c.spread.mean_percent(&mask));
-        Ok(DvhAnswer { dvh: Arc::new(dvh.map_err(Failure::here)?), uncertainty_percent })
+        Ok(DvhAnswer { dvh: Arc::new(dvh), uncertainty_percent })
+    }
+}
+
+/// The volumes of the isodoses of a dose, for the DVHs of all structures in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IsodosesOf(pub Shared<DoseOfPlan>);
+
+impl Query for IsodosesOf {
+    type Answer = Arc<Isodoses>;
+
+    const NOTICED: bool = false;
+
+    fn name(&self) -> String {
+        "Isodoses".to_owned()
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Isodoses>, Failure> {
+        let summed = inputs.get(&*self.0)?;
+        Ok(Arc::new(Isodoses::of(&summed.dose.gy, inputs.control())?))
     }
 }

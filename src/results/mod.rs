@@ -22,7 +22,7 @@ mod shared;
 mod store;
 
 pub use beam::{BeamResult, DoseOfBeam};
-pub use dvh::{DvhAnswer, DvhOf};
+pub use dvh::{DvhAnswer, DvhOf, IsodosesOf};
 pub use gamma::{EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair};
 pub use graph::{Access, Failure, Grade, Graph, Query};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};

@@ -30,6 +30,10 @@ impl Place {
     pub fn is<Q: Query>(&self) -> bool {
         self.kind == TypeId::of::<Q>()
     }
+
+    pub fn is_full(&self) -> bool {
+        self.grade == Grade::Full
+    }
 }
 
 /// The results of a case.
@@ -95,7 +99,7 @@ impl<Q: Query> AnyNode for Node<Q> {
 pub struct Delivery {
     /// The graph that it was made with: of the case on show then.
     graph: Arc<Graph>,
-    place: Place,
+    pub place: Place,
     /// An answer on the way to a better one.
     pub is_partial: bool,
     /// Why there is none, and whether a notice is to say so.
@@ -157,11 +161,13 @@ impl Results {
         std::mem::take(&mut self.left)
     }
 
-    /// The job that answers a node, where it has to be asked for; noted as asked for.
+    /// The job that answers a node, where it has to be asked for; noted as asked for. A quick one goes before other work and is
+    /// let finish.
     pub fn job<Q: Query, T: Send + 'static>(
         &mut self,
         at: At,
         grade: Grade,
+        is_quick: bool,
         wrap: fn(Delivery) -> T,
     ) -> Option<(Place, Task<T>)> {
         let query = self.entry::<Q>(at).ask(grade)?;
@@ -200,12 +206,15 @@ impl Results {
             }
             Ok(wrap(delivery(answer, false)))
         };
-        let task = match grade {
-            Grade::Preview => Task::new(name, move |control| work(control, &mut |_| {})).quick(),
-            Grade::Full if Q::REFINES => Task::refining(name, work),
+        let task = if is_quick {
+            Task::new(name, move |control| work(control, &mut |_| {})).quick()
+        } else if Q::REFINES {
+            Task::refining(name, work)
+        } else if lane == Lane::Host {
             // What previews hang on as well is let finish.
-            Grade::Full if lane == Lane::Host => Task::new(name, move |control| work(control, &mut |_| {})),
-            Grade::Full => Task::restartable(name, move |control| work(control, &mut |_| {})),
+            Task::new(name, move |control| work(control, &mut |_| {}))
+        } else {
+            Task::restartable(name, move |control| work(control, &mut |_| {}))
         };
         Some((place, task.on(lane)))
     }

@@ -3,10 +3,9 @@
 use super::super::sampler::Sampler;
 use super::histogram::{Bins, Histogram};
 use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{Volume, VolumeId};
+use crate::geometry::Volume;
 use glam::DVec3;
 use rayon::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Isodoses are counted from this share of the greatest dose on: no prescription lies lower, and most of a dose does.
 const LEAST_SHARE: f32 = 0.25;
@@ -30,25 +29,15 @@ pub struct Isodoses {
     histogram: Option<Histogram>,
 }
 
-/// Those of the doses whose DVHs are held: the structures of a dose share them.
-static KEPT: Mutex<Vec<(VolumeId, Weak<Isodoses>)>> = Mutex::new(Vec::new());
-
 impl Isodoses {
-    /// Of a dose in Gy, made once while any DVH in it is held.
+    /// Of a dose in Gy.
     ///
     /// # Errors
     /// [`Cancelled`].
-    pub fn of(dose_gy: &Volume<f32>, control: &JobControl) -> Result<Arc<Self>, Cancelled> {
-        let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = kept().iter().find(|(id, _)| *id == dose_gy.id()).and_then(|(_, held)| held.upgrade());
-        if let Some(held) = held {
-            return Ok(held);
-        }
+    pub fn of(dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, Cancelled> {
         control.check()?;
-        let made = Arc::new(Self { histogram: histogram(dose_gy) });
-        let mut kept = kept();
-        kept.retain(|(id, held)| *id != dose_gy.id() && held.strong_count() > 0);
-        kept.push((dose_gy.id(), Arc::downgrade(&made)));
+        let made = Self { histogram: histogram(dose_gy) };
+        control.check()?;
         Ok(made)
     }
 

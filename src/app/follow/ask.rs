@@ -27,6 +27,7 @@ impl App {
         let state = &mut self.state;
         let (compares, own) = (state.workspace == Workspace::Compare, compare::plan_matters(state));
         let run = state.follow.is_monte_carlo();
+        let is_quick = !run && state.follow.is_quick();
         let results = &mut state.follow.results;
         for place in results.left_behind() {
             self.worker.cancel(Slot::Result(place));
@@ -44,10 +45,11 @@ impl App {
         }
         let sides = compares.then(|| Side::BOTH.map(of_side)).into_iter().flatten();
         let shown: Vec<u8> = sides.chain(own.then_some(ON_SHOW)).collect();
-        if own {
+        if own && !is_quick {
             ask.all::<DoseOfBeam>(ON_SHOW, Grade::Preview);
         }
-        for of in &shown {
+        // Nobody needs the preview of what is there as soon.
+        for of in shown.iter().filter(|of| !is_quick || **of != ON_SHOW) {
             ask.all::<DoseOfPlan>(*of, Grade::Preview);
             ask.all::<DvhOf>(*of, Grade::Preview);
         }
@@ -60,11 +62,11 @@ impl App {
         if own && run {
             state.follow.runs += u64::from(ask.all::<RunOfPlan>(ON_SHOW, Grade::Full));
         } else if own {
-            ask.all::<DoseOfBeam>(ON_SHOW, Grade::Full);
+            ask.full::<DoseOfBeam>(ON_SHOW, is_quick);
         }
-        for of in &shown {
-            ask.all::<DoseOfPlan>(*of, Grade::Full);
-            ask.all::<DvhOf>(*of, Grade::Full);
+        for of in shown {
+            ask.full::<DoseOfPlan>(of, is_quick && of == ON_SHOW);
+            ask.full::<DvhOf>(of, is_quick && of == ON_SHOW);
         }
         if compares {
             ask.all::<GammaOfPair>(ON_SHOW, Grade::Full);
@@ -83,10 +85,19 @@ struct Asking<'a> {
 impl Asking<'_> {
     /// Asks for all results of a kind that belong to something and are not there; whether there was any.
     fn all<Q: Query>(&mut self, of: u8, grade: Grade) -> bool {
+        self.submit::<Q>(of, grade, grade == Grade::Preview)
+    }
+
+    /// Full results, in the manner of previews where they come as quickly.
+    fn full<Q: Query>(&mut self, of: u8, is_quick: bool) {
+        self.submit::<Q>(of, Grade::Full, is_quick);
+    }
+
+    fn submit<Q: Query>(&mut self, of: u8, grade: Grade, is_quick: bool) -> bool {
         let at: Vec<At> = self.results.each::<Q>().map(|(at, _)| at).filter(|at| at.0 == of).collect();
         let mut asked = false;
         for at in at {
-            if let Some((place, task)) = self.results.job::<Q, Answer>(at, grade, Answer::Result) {
+            if let Some((place, task)) = self.results.job::<Q, Answer>(at, grade, is_quick, Answer::Result) {
                 self.worker.submit(Slot::Result(place), task);
                 asked = true;
             }

@@ -33,6 +33,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wanted::{ON_SHOW, ONLY};
 
+/// Doses of all beams that take no longer are not worth a preview, ms.
+const QUICK_MS: f64 = 40.0;
+
 /// The computed side of the state.
 #[derive(Debug, Default)]
 pub struct Follow {
@@ -233,6 +236,18 @@ impl Follow {
         self.results.places().for_each(|place| worker.cancel(Slot::Result(place)));
         worker.cancel(Slot::Body);
         *self = Self { settings: self.settings.clone(), plan, ..Self::default() };
+    }
+
+    /// Whether the beams' full doses came so soon that previews would only hold them up.
+    fn is_quick(&self) -> bool {
+        let mut total_ms = 0.0;
+        let mut beams = self.results.each::<DoseOfBeam>().filter_map(|(_, node)| node.latest()).peekable();
+        beams.peek().is_some()
+            && beams.all(|beam| {
+                total_ms += beam.dose.receipt.as_ref().map_or(f64::INFINITY, |receipt| receipt.total_ms());
+                beam.dose.status != DoseStatus::Preview
+            })
+            && total_ms <= QUICK_MS
     }
 
     fn densities(&self) -> Option<&Node<Densities>> {

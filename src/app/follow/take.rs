@@ -84,7 +84,10 @@ impl App {
         match delivery.failure.take() {
             Some((why, true)) if !superseded => {
                 self.state.notices.add_once(NoticeKind::Error, why.clone());
-                self.state.jobs.finish(name, JobEnd::Failed(why));
+                // Its preview has failed alike.
+                if delivery.place.is_full() {
+                    self.state.jobs.finish(name, JobEnd::Failed(why));
+                }
             }
             Some(_) => {}
             None if slot.is_listed() => self.state.jobs.finish(name, JobEnd::Done(own.unwrap_or(receipt))),

@@ -8,8 +8,8 @@ use crate::app::view::ViewKind;
 use crate::case::{Case, Plan, StructureKind};
 use crate::engine::gamma::Normalisation;
 use crate::results::{
-    At, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, MachineOf,
-    MaskOf, RunOfPlan, Settings, Shared, Shown,
+    At, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, IsodosesOf,
+    MachineOf, MaskOf, RunOfPlan, Settings, Shared, Shown,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -137,10 +137,12 @@ impl State {
         let results = &mut self.follow.results;
         let dose = results.node::<DoseOfPlan>((of, 0)).and_then(|node| node.now()).cloned();
         let mut wanted = BTreeSet::new();
+        let mut isodoses = None;
         if let Some(dose) = dose {
             let known = results.each::<DvhOf>().find(|((group, _), _)| *group == of);
             let known = known.and_then(|(_, node)| node.now()).map(|dvh| dvh.dose.clone());
             let dose = Shared::new(dose, known.as_ref());
+            isodoses = Some(IsodosesOf(dose.clone()));
             let masks: Vec<(u32, MaskOf)> = results
                 .each::<MaskOf>()
                 .filter(|((_, number), _)| !self.hidden.contains(number))
@@ -151,6 +153,8 @@ impl State {
                 results.entry((of, number)).set(Some(DvhOf { mask, dose: dose.clone() }));
             }
         }
+        // The DVHs ask for them.
+        results.entry((of, 0)).set(isodoses);
         results.keep_only::<DvhOf>(|(group, number)| group != of || wanted.contains(&number));
     }
 
