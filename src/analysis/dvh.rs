@@ -218,6 +218,4 @@ impl Dvh {
 }
 
 #[cfg(test)]
-mod closed_forms;
-#[cfg(test)]
 mod tests;

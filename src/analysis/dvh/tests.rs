@@ -1,5 +1,7 @@
 //! DVHs against closed forms: boxes and spheres in doses that are functions.
 
+mod closed_forms;
+
 use super::samples::{Source, Sums};
 use super::*;
 use crate::analysis::PlanFigures;

@@ -92,7 +92,7 @@ pub fn csv(state: &State) -> Result<String, String> {
 /// What the axes show, at the right edge where there is room.
 pub(super) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.dvh_display;
-    if ui.available_width() >= 380.0 {
+    if ui.available_width() >= 410.0 {
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let mut choice = |ui: &mut Ui, on: bool, word: &str, to: DvhDisplay| {
                 if ui.add(Button::selectable(on, RichText::new(word).small())).clicked() {
