@@ -1,6 +1,7 @@
 //! Metrics of doses whose DVH is a closed form, and their words.
 
 use super::*;
+use crate::analysis::Isodoses;
 use crate::engine::JobControl;
 use crate::geometry::{Grid, Mask, Volume};
 use glam::DVec3;
@@ -17,7 +18,9 @@ pub fn ramp() -> Dvh {
         (0..20).map(|k| square.map(|[x, y]| DVec3::new(x, y, f64::from(k) + 0.5)).to_vec()).collect();
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
     let mask = Mask::from_contours(&grid, &contours, &|_| true).unwrap();
-    Dvh::new(&mask, &Volume::new(grid, data), &JobControl::new()).unwrap()
+    let (gy, control) = (Volume::new(grid, data), JobControl::new());
+    let isodoses = Arc::new(Isodoses::of(&gy, &control).unwrap());
+    Dvh::new(&mask, &gy, &control).unwrap().with_isodoses(isodoses)
 }
 
 fn metric(word: &str) -> Metric {
