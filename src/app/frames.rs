@@ -51,6 +51,8 @@ pub fn frame_times(case: Case, choice: DeviceChoice) -> Result<Vec<Frames>, Offs
         recovers: None,
     });
     let start = Instant::now();
+    // What the case lacks is asked for.
+    window.run_steps(3);
     while !window.state().is_settled() {
         if start.elapsed() > PATIENCE {
             return Err(OffscreenError::Unfinished(PATIENCE.as_secs()));
@@ -58,8 +60,10 @@ pub fn frame_times(case: Case, choice: DeviceChoice) -> Result<Vec<Frames>, Offs
         window.step();
         std::thread::sleep(Duration::from_millis(2));
     }
-    let dial = window.get_by_role_and_label(egui::accesskit::Role::Slider, "Gantry").rect();
-    let view = window.get_by_label("Axial").rect().center();
+    let missing = |what: &str| OffscreenError::Draw(format!("the window shows no '{what}'"));
+    let dial = window.query_by_role_and_label(egui::accesskit::Role::Slider, "Gantry");
+    let dial = dial.ok_or_else(|| missing("Gantry"))?.rect();
+    let view = window.query_by_label("Axial").ok_or_else(|| missing("Axial"))?.rect().center();
     let rim = |n: usize| {
         let angle = (n as f32).to_radians();
         dial.center() + 0.3 * dial.width() * vec2(angle.sin(), -angle.cos())
