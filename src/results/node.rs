@@ -118,6 +118,10 @@ impl<Q: Query> Node<Q> {
             return None;
         }
         *asked = Some(now.clone());
+        if grade == Grade::Full {
+            // The case has come back to what was cancelled: its answer is wanted again.
+            self.cancelled = None;
+        }
         asked.clone()
     }
 
@@ -181,5 +185,46 @@ impl<Q: Query> Node<Q> {
         if self.latest().is_some_and(|answer| !Q::is_whole(answer)) {
             self.demote();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::graph::{Access, Failure};
+
+    /// A number that answers itself.
+    #[derive(Clone, Debug, PartialEq)]
+    struct Leaf(u32);
+
+    impl Query for Leaf {
+        type Answer = u32;
+
+        fn name(&self) -> String {
+            format!("leaf {}", self.0)
+        }
+
+        fn answer(&self, _: &Access<'_>) -> Result<u32, Failure> {
+            Ok(self.0)
+        }
+    }
+
+    #[test]
+    fn what_was_cancelled_is_taken_once_the_case_comes_back_to_it() {
+        let mut node = Node::default();
+        node.set(Some(Leaf(1)));
+        assert_eq!(node.ask(Grade::Full), Some(Leaf(1)));
+        node.cancel();
+        assert_eq!(node.ask(Grade::Full), None, "cancelled is cancelled");
+        node.take(Leaf(1), Grade::Full, 1);
+        assert_eq!(node.current(), None, "an answer that was on its way is not taken");
+        node.set(Some(Leaf(2)));
+        assert!(node.leave());
+        assert_eq!(node.ask(Grade::Full), Some(Leaf(2)));
+        node.set(Some(Leaf(1)));
+        assert!(node.leave());
+        assert_eq!(node.ask(Grade::Full), Some(Leaf(1)), "an undo asks again");
+        node.take(Leaf(1), Grade::Full, 1);
+        assert_eq!((node.current(), node.standing()), (Some(&1), Some(Standing::Current)));
     }
 }

@@ -101,7 +101,7 @@ pub struct Delivery {
     graph: Arc<Graph>,
     pub place: Place,
     /// An answer on the way to a better one.
-    pub is_partial: bool,
+    is_partial: bool,
     /// Why there is none, and whether a notice is to say so.
     pub failure: Option<(String, bool)>,
     pub receipt: Option<Arc<Receipt>>,

@@ -32,6 +32,7 @@ impl App {
         for place in results.left_behind() {
             self.worker.cancel(Slot::Result(place));
         }
+        results.tidy();
         let computed = results.each::<DoseOfBeam>().next().is_some();
         let mut ask = Asking { results, worker: &self.worker };
         ask.all::<MachineOf>(ON_SHOW, Grade::Full);
@@ -72,7 +73,6 @@ impl App {
             ask.all::<GammaOfPair>(ON_SHOW, Grade::Full);
             ask.all::<FiguresOfGamma>(ON_SHOW, Grade::Full);
         }
-        state.follow.results.tidy();
     }
 }
 
