@@ -1,12 +1,11 @@
 //! What the views draw, pixel by pixel, against closed forms. Rendered by whatever wgpu finds, lavapipe first.
 
 use beamsight::analysis::Spread;
-use beamsight::app::display::{DoseDisplay, WashOf, WindowLevel};
-use beamsight::app::follow::Certainty;
 use beamsight::app::render::{self, Gpu};
-use beamsight::app::view::{
-    self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewKind, ViewState,
-};
+use beamsight::app::state::ViewKind;
+use beamsight::app::state::display::{DoseDisplay, WashOf, WindowLevel};
+use beamsight::app::state::results::Certainty;
+use beamsight::app::view::{self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
 use beamsight::case::{Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, StructureKind, StructureSet};
 use beamsight::engine::cccs::DoseTo;
 use beamsight::engine::mccs::{DIRECTIONS, MccsRequest, Next, Until, Variant, refine};

@@ -1,9 +1,8 @@
 //! What the window itself does in a frame, timed by a script: `beamsight bench frame`.
 
-use super::App;
-use super::follow::Opened;
-use super::offscreen::{OffscreenError, device};
-use super::run::Options;
+use crate::app::render::offscreen::{OffscreenError, device};
+use crate::app::state::opening::Opened;
+use crate::app::window::{App, Options};
 use crate::case::Case;
 use crate::engine::DeviceChoice;
 use crate::open::CaseWord;

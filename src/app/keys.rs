@@ -1,10 +1,11 @@
 //! The keyboard map.
 
-use super::command::{Command, Commands};
-use super::dialog::Ask;
-use super::display::WINDOW_PRESETS;
-use super::state::{State, Workspace};
-use super::view::page_mm;
+use crate::app::command::{Command, Commands, RegisterAction};
+use crate::app::state::display::WINDOW_PRESETS;
+use crate::app::state::files::Ask;
+use crate::app::state::register::{STEPS, seen_axes, shifted, turned};
+use crate::app::state::{State, Workspace};
+use crate::app::view::page_mm;
 use crate::geometry::Grid;
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
 
@@ -43,7 +44,7 @@ const PRESET_KEYS: [Key; 6] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::
 /// The grid that pages are turned on: the CT's, else the dose's.
 fn paged_grid(state: &State) -> Option<&Grid> {
     let ct = state.case().ct.as_ref().map(|ct| ct.hu.grid());
-    ct.or_else(|| state.follow.shown_dose().map(|d| d.gy.grid())).map(|g| g.as_ref())
+    ct.or_else(|| state.results.shown_dose().map(|d| d.gy.grid())).map(|g| g.as_ref())
 }
 
 /// Who has the keyboard.
@@ -86,7 +87,7 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
         return;
     }
     if state.workspace == Workspace::Register {
-        super::workspace::register::keys(ctx, state, commands);
+        register_keys(ctx, state, commands);
     }
     // The arrows turn the selected beam, unless a widget has the keyboard.
     let free = before.widget.is_none() && now.widget.is_none();
@@ -132,4 +133,46 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
             commands.push(Command::ShowBeams(!state.show_beams));
         }
     });
+}
+
+/// The keys of this workspace: arrows shift along the first image, page keys along its axis, with shift they turn.
+fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
+    let register = &state.register;
+    let Some(image) = register.images().first() else { return };
+    let free = ctx.memory(|m| m.focused().is_none());
+    let [right, up, towards] = seen_axes(&image.radiograph.projection);
+    let step = register.step;
+    let start = *register.poses.now();
+    let mut pose = start;
+    ctx.input_mut(|i| {
+        let mut count = |modifiers, key| i.count_and_consume_key(modifiers, key) as f64;
+        for (more, less, axis, pages) in [
+            (Key::ArrowRight, Key::ArrowLeft, right, false),
+            (Key::ArrowUp, Key::ArrowDown, up, false),
+            (Key::PageUp, Key::PageDown, towards, true),
+        ] {
+            // The arrows belong to a widget that has the keyboard.
+            if !free && !pages {
+                continue;
+            }
+            // With shift: what faces the source follows the arrow; the page keys turn in the plane of the image.
+            let turn = if pages { towards } else { towards.cross(axis) };
+            let n = count(Modifiers::SHIFT, more) - count(Modifiers::SHIFT, less);
+            if n != 0.0 {
+                pose = turned(&pose, turn, n * step);
+            }
+            let n = count(Modifiers::NONE, more) - count(Modifiers::NONE, less);
+            pose = shifted(&pose, axis * (n * step));
+        }
+        for (key, way) in [(Key::OpenBracket, -1_isize), (Key::CloseBracket, 1)] {
+            if i.consume_key(Modifiers::NONE, key) {
+                let now = STEPS.iter().position(|s| *s == step).unwrap_or(1);
+                let next = now.saturating_add_signed(way).min(STEPS.len() - 1);
+                commands.push(Command::Register(RegisterAction::Step(STEPS[next])));
+            }
+        }
+    });
+    if pose != start {
+        commands.push(Command::Register(RegisterAction::Move { pose, gesture: None }));
+    }
 }

@@ -1,9 +1,9 @@
 //! The window on a case as a picture, drawn without a display.
 
-use super::offscreen::{self, OffscreenError, Picture};
-use super::state::NoticeKind;
-use super::{App, Options};
 use crate::analysis::{PlanFigures, target_of};
+use crate::app::render::offscreen::{self, OffscreenError, Picture};
+use crate::app::state::NoticeKind;
+use crate::app::window::{App, Options};
 use crate::case::DoseStatus;
 use serde::Serialize;
 use std::cell::RefCell;
@@ -82,12 +82,12 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         };
         let mut seen = watched.borrow_mut();
         seen.loaded = app.state.is_loaded();
-        let follow = &app.state.follow;
-        seen.status = follow.shown_status();
-        seen.caveats = follow.shown_dose().map(|d| d.caveats.clone()).unwrap_or_default();
-        seen.caveats.extend(follow.shown_failure().map(str::to_owned));
+        let results = &app.state.results;
+        seen.status = results.shown_status();
+        seen.caveats = results.shown_dose().map(|d| d.caveats.clone()).unwrap_or_default();
+        seen.caveats.extend(results.shown_failure().map(str::to_owned));
         seen.certainty =
-            app.state.follow.certainty().map(|c| format!("{}, {}", c.percent_words(), c.histories_words()));
+            app.state.results.certainty().map(|c| format!("{}, {}", c.percent_words(), c.histories_words()));
         seen.notices = app.state.notices.iter().map(|n| n.text.clone()).collect();
         seen.error = app.state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
         seen.xrays = app.state.register.images().len();
@@ -96,7 +96,7 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         if settled {
             seen.figures = figures_of(app);
             seen.compared = compared(app);
-            seen.refusal = app.state.follow.pair_refusal().map(str::to_owned);
+            seen.refusal = app.state.results.pair_refusal().map(str::to_owned);
         }
         settled
     };
@@ -128,18 +128,18 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
 }
 
 fn compared(app: &App) -> Option<Compared> {
-    let doses = app.state.follow.pair()?.map(|dose| (dose.label.clone(), dose.status));
-    Some(Compared { doses, note: app.state.follow.pair_note().map(str::to_owned) })
+    let doses = app.state.results.pair()?.map(|dose| (dose.label.clone(), dose.status));
+    Some(Compared { doses, note: app.state.results.pair_note().map(str::to_owned) })
 }
 
 fn figures_of(app: &App) -> Option<PlanFigures> {
-    let (plan, follow) = (app.state.plan()?, &app.state.follow);
+    let (plan, results) = (app.state.plan()?, &app.state.results);
     let target = target_of(plan, &app.state.case().structures)
-        .and_then(|t| Some((t.name.as_str(), follow.dvh(t.number)?.as_ref())));
-    let mut figures = PlanFigures::new(plan, follow.shown_dose()?, target);
+        .and_then(|t| Some((t.name.as_str(), results.dvh(t.number)?.as_ref())));
+    let mut figures = PlanFigures::new(plan, results.shown_dose()?, target);
     // The dose on show is normalised; the plan's own monitor units are those before it.
     if plan.normalisation.is_some() {
-        figures.mu *= follow.normalisation_factor()?.0;
+        figures.mu *= results.normalisation_factor()?.0;
     }
     Some(figures)
 }

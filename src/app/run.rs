@@ -1,40 +1,8 @@
 //! Starting the window, and plain words where it cannot start.
 
-use super::display::WashOf;
-use super::follow::EngineChoice;
-use super::register::RegisterWish;
 use super::render;
-use super::state::Workspace;
-use super::{App, CompareWish};
-use crate::analysis::BodyWord;
-use crate::engine::DeviceChoice;
-use std::path::PathBuf;
+use super::window::{App, Options};
 use thiserror::Error;
-
-/// What the window begins with.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// A CASE word.
-    pub case: Option<String>,
-    /// A plan file, put before the case's own plans.
-    pub plan: Option<PathBuf>,
-    pub workspace: Workspace,
-    /// What the first plan is computed with; what the case itself says where there is none.
-    pub engine: Option<EngineChoice>,
-    /// What counts of the CT.
-    pub body: Option<BodyWord>,
-    /// Spacing of the dose grid, mm.
-    pub grid_mm: Option<f64>,
-    pub wash_of: WashOf,
-    /// What the Compare workspace shows.
-    pub compare: Option<CompareWish>,
-    /// Where doses are computed.
-    pub device: DeviceChoice,
-    /// X-rays to register, and how.
-    pub register: Option<RegisterWish>,
-    /// Where unsaved work and recent cases are remembered; nowhere without one.
-    pub state_folder: Option<PathBuf>,
-}
 
 /// Why there is no window.
 #[derive(Debug, Error)]

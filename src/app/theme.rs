@@ -1,5 +1,6 @@
 //! The look: dark and calm, made for a room with the lights down and a whole day's work.
 
+use crate::case::DoseStatus;
 use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle, Visuals, vec2};
 
 /// Behind everything, and between the views.
@@ -139,5 +140,15 @@ mod tests {
                 );
             }
         }
+    }
+}
+
+/// Colour of a dose status; the word is always written beside it.
+pub fn status_colour(status: DoseStatus) -> Color32 {
+    match status {
+        DoseStatus::Final => GOOD,
+        DoseStatus::Imported => ACCENT,
+        DoseStatus::Coarse | DoseStatus::Partial | DoseStatus::Preview | DoseStatus::Stale => WARNING,
+        DoseStatus::Failed => ERROR,
     }
 }

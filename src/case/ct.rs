@@ -74,4 +74,13 @@ impl Remark {
     pub fn warning(message: impl Into<String>, files: Vec<String>) -> Self {
         Self { severity: Severity::Warning, message: message.into(), files }
     }
+
+    /// The remark in a sentence's words, with the file it is about.
+    pub fn with_files(&self) -> String {
+        match self.files.as_slice() {
+            [] => self.message.clone(),
+            [file] => format!("{} ({file})", self.message),
+            [file, rest @ ..] => format!("{} ({file} and {} more)", self.message, rest.len()),
+        }
+    }
 }

@@ -5,14 +5,14 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Answer, Failure};
 use crate::analysis::BodyWord;
-use crate::app::compare::Layout;
-use crate::app::display::WashOf;
-use crate::app::follow::{EndsAt, EngineChoice};
-use crate::app::register::{Mode, Pair, RegisterWish};
-use crate::app::report;
+use crate::app::state::ViewKind;
 use crate::app::state::Workspace;
-use crate::app::view::ViewKind;
-use crate::app::{CompareWish, Compared, DoseWord, Options, picture};
+use crate::app::state::compare::Layout;
+use crate::app::state::display::WashOf;
+use crate::app::state::files::REPORT_ENDINGS;
+use crate::app::state::register::{Mode, Pair};
+use crate::app::state::results::{EndsAt, EngineChoice};
+use crate::app::{CompareWish, Compared, DoseWord, Options, RegisterWish, picture};
 use crate::case::{Pose, worth};
 use crate::engine::DeviceChoice;
 use crate::files::{Temporary, plan_toml, replace_file};
@@ -255,7 +255,7 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterWish>> {
         );
         return Ok(None);
     }
-    let most = crate::app::register::MOST_IMAGES;
+    let most = crate::app::state::register::MOST_IMAGES;
     anyhow::ensure!(args.image.len() <= most, "--image is given {} times; {most} at most", args.image.len());
     Ok(Some(choice))
 }
@@ -318,7 +318,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         return Err(Failure::Words(text.to_owned()));
     }
     if let Some(report) = &args.compare.report {
-        words::ending_of(report, &report::ENDINGS, "--report")?;
+        words::ending_of(report, &REPORT_ENDINGS, "--report")?;
     }
     let outputs = outputs(args);
     outputs.check()?;
@@ -377,7 +377,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
 
 /// # Errors
 /// What the file system says.
-pub fn write_png(path: &Path, picture: &crate::app::offscreen::Picture) -> anyhow::Result<()> {
+pub fn write_png(path: &Path, picture: &crate::app::render::offscreen::Picture) -> anyhow::Result<()> {
     replace_file(path, |file| picture.write_png(file))
         .with_context(|| format!("cannot write {}", path.display()))
 }

@@ -5,7 +5,7 @@ use super::render::{PATIENCE, write_png};
 use super::words;
 use super::{Answer, Failure};
 use crate::analysis::{BodyChoice, DEFAULT_GRID_MM, PlanFigures};
-use crate::app::offscreen::OffscreenError;
+use crate::app::render::offscreen::OffscreenError;
 use crate::app::{Options, RunError, ShotError, has_display, picture};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{DeviceChoice, JobControl};

@@ -135,9 +135,27 @@ impl BeamFrame {
     }
 }
 
+/// Keeps an angle in 0 (included) to 360.
+pub fn wrapped_deg(deg: f64) -> f64 {
+    let turned = deg.rem_euclid(360.0);
+    // A tiny negative angle rounds up to 360 itself.
+    if turned >= 360.0 { 0.0 } else { turned }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn angles_stay_in_one_turn() {
+        for (deg, want) in
+            [(0.0, 0.0), (359.0, 359.0), (360.0, 0.0), (361.5, 1.5), (-1.0, 359.0), (-720.0, 0.0)]
+        {
+            assert_eq!(wrapped_deg(deg), want);
+        }
+        assert_eq!(wrapped_deg(-1e-17), 0.0);
+    }
+
     use PatientPosition::*;
 
     const SAD: f64 = 1000.0;

@@ -17,7 +17,7 @@ pub mod walk;
 
 pub use body::{BodyOutline, LeftOut, body_contours};
 pub use grid::{Grid, GridError};
-pub use iec::{BeamFrame, PatientPosition};
+pub use iec::{BeamFrame, PatientPosition, wrapped_deg};
 pub use mask::{Mask, MaskError, Progress};
 pub use projection::{ImagingSetup, Projection, ProjectionError};
 pub use shapes::{box_contours, sphere_contours};

@@ -3,7 +3,7 @@
 //! A [`Query`] is a result's key: all of the case and the settings that bears on it. Its answer is made of the answers of
 //! other queries ([`Graph`]), once, by whoever asks first: a job of the window, or the command line. A [`Node`] holds what
 //! the window has of a result; its standing is derived by comparing the query answered with the one that the case gives
-//! now, never assigned. To add a result: a query here, and where the window shows it a line in `app/follow/wanted.rs`.
+//! now, never assigned. To add a result: a query here, and where the window shows it a line in `app/state/results/wanted.rs`.
 
 mod beam;
 mod dose;

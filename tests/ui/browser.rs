@@ -2,7 +2,8 @@
 
 use crate::harness::{Window, folder, small_case, until, window_of_any_letters};
 use beamsight::app::command::Command;
-use beamsight::app::{App, Ask, Options, Picked};
+use beamsight::app::state::files::Ask;
+use beamsight::app::{App, Options, Picked};
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
 use std::path::{Path, PathBuf};

@@ -2,12 +2,12 @@
 //! refused.
 
 use crate::harness::{Window, cube_case, folder, said, until, window};
-use beamsight::app::compare::{Layout, Side, Source};
-use beamsight::app::display::DoseReference;
-use beamsight::app::follow::Freshness;
 use beamsight::app::render::Isolines;
 use beamsight::app::report::gather;
 use beamsight::app::state::Workspace;
+use beamsight::app::state::compare::{Layout, Side, Source};
+use beamsight::app::state::display::DoseReference;
+use beamsight::app::state::results::Freshness;
 use beamsight::app::{App, CompareWish, DoseWord, Options};
 use beamsight::case::{Dose, DoseStatus, Edit, History, Plan};
 use beamsight::geometry::{Grid, Volume};
@@ -56,7 +56,7 @@ fn with_doses(w: &mut Window, a: Dose, b: Dose) {
 }
 
 fn pass_rate(app: &App) -> Option<f64> {
-    let (result, _, freshness) = app.state.follow.gamma()?;
+    let (result, _, freshness) = app.state.results.gamma()?;
     (freshness == Freshness::Current).then(|| result.maps[0].counts.pass_rate_percent())
 }
 
@@ -90,13 +90,13 @@ fn two_computed_plans_differ_by_their_monitor_units_and_swapping_turns_it_round(
     until(&mut w, "gamma", |app| pass_rate(app).is_some() && app.is_settled());
     assert_eq!(said(&w), "");
     let state = &w.state().state;
-    let [a, b] = Side::BOTH.map(|side| state.follow.side(side).expect("a dose").clone());
+    let [a, b] = Side::BOTH.map(|side| state.results.side(side).expect("a dose").clone());
     assert_eq!((a.label.as_str(), b.label.as_str()), ("Plan Test", "Plan Second"));
     assert_eq!((a.status, b.status), (DoseStatus::Final, DoseStatus::Final));
     let at = |d: &Dose| f64::from(d.gy.trilinear(DVec3::new(1.0, -20.0, 2.0)).expect("inside"));
     assert!((at(&b) / at(&a) - 1.2).abs() < 1e-4);
     // The DVH's mean follows, whatever structure.
-    let mean = |side| state.follow.side_dvh(side, 1).expect("a DVH of the body").mean_gy();
+    let mean = |side| state.results.side_dvh(side, 1).expect("a DVH of the body").mean_gy();
     assert!((mean(Side::B) / mean(Side::A) - 1.2).abs() < 1e-3);
     // On the beam's axis B is higher: red.
     let axis = pane(&w, "Compare difference").center();
@@ -105,7 +105,7 @@ fn two_computed_plans_differ_by_their_monitor_units_and_swapping_turns_it_round(
     w.get_by_label("Swap A and B").click();
     w.run_steps(2);
     until(&mut w, "swapped", |app| pass_rate(app).is_some() && app.is_settled());
-    assert_eq!(w.state().state.follow.side(Side::A).expect("A").label, "Plan Second");
+    assert_eq!(w.state().state.results.side(Side::A).expect("A").label, "Plan Second");
     let [red, _, blue] = pixels(&mut w)(axis + vec2(12.0, -12.0));
     assert!(blue > red + 40, "B lower is blue: {red} {blue}");
 }
@@ -117,12 +117,12 @@ fn sliders_and_numbers_move_the_pass_rate() {
     with_doses(&mut w, dose("even", 4.0, |_| 10.0), dose("more", 4.0, |_| 10.5));
     until(&mut w, "gamma", |app| pass_rate(app).is_some());
     assert_eq!(pass_rate(w.state()), Some(0.0), "3 % do not hold 5 %");
-    let gamma = w.state().state.follow.gamma().expect("gamma").0.maps[0].gamma.clone();
+    let gamma = w.state().state.results.gamma().expect("gamma").0.maps[0].gamma.clone();
     assert!((gamma.at(10, 10, 10) - 5.0 / 3.0).abs() < 1e-4);
     w.get_by_role_and_label(Role::Slider, "Gamma dose").set_value_accesskit(6.0);
     let mut stale = false;
     until(&mut w, "new rate", |app| {
-        stale |= app.state.follow.gamma().is_some_and(|(.., freshness)| freshness == Freshness::Stale);
+        stale |= app.state.results.gamma().is_some_and(|(.., freshness)| freshness == Freshness::Stale);
         pass_rate(app) == Some(100.0) && app.is_settled()
     });
     assert!(stale, "until the new one lands the old one is called stale");
@@ -133,7 +133,7 @@ fn sliders_and_numbers_move_the_pass_rate() {
     w.get_by_label("Reference B").click();
     w.run_steps(2);
     until(&mut w, "other way", |app| pass_rate(app).is_some() && app.is_settled());
-    let gamma = w.state().state.follow.gamma().expect("gamma").0.maps[0].gamma.clone();
+    let gamma = w.state().state.results.gamma().expect("gamma").0.maps[0].gamma.clone();
     assert!((gamma.at(10, 10, 10) - 0.5 / (0.045 * 10.5)).abs() < 1e-4);
     w.get_by_label("Reference A").click();
     w.run_steps(2);
@@ -143,11 +143,11 @@ fn sliders_and_numbers_move_the_pass_rate() {
     w.state_mut().state.compare.sides = [Some(Source::Dose(2)), Some(Source::Dose(0))];
     w.run_steps(2);
     until(&mut w, "third", |app| pass_rate(app).is_some() && app.is_settled());
-    let analysed = |app: &App| app.state.follow.gamma().expect("gamma").0.maps[0].counts.analysed;
+    let analysed = |app: &App| app.state.results.gamma().expect("gamma").0.maps[0].counts.analysed;
     let all = analysed(w.state());
     w.get_by_role_and_label(Role::Slider, "Gamma threshold").set_value_accesskit(50.0);
     // Until then the answer to the threshold of before may still be on show.
-    let half = |app: &App| app.state.follow.gamma().is_some() && analysed(app) * 2 == all;
+    let half = |app: &App| app.state.results.gamma().is_some() && analysed(app) * 2 == all;
     until(&mut w, "half of the voxels get 10 % of the maximum", |app| app.is_settled() && half(app));
 }
 
@@ -159,7 +159,7 @@ fn the_sign_tells_where_b_is_higher_from_where_it_is_lower() {
     w.state_mut().state.compare.layout = Layout::Gamma;
     w.get_by_label("Sign on the map").click();
     w.run_steps(2);
-    let signed = |app: &App| app.state.follow.gamma_figures().and_then(|(f, _)| f.signed.clone());
+    let signed = |app: &App| app.state.results.gamma_figures().and_then(|(f, _)| f.signed.clone());
     until(&mut w, "signs", |app| app.is_settled() && signed(app).is_some());
     let map = signed(w.state()).expect("signs");
     assert!(map.at(2, 10, 10) < -1.0 && map.at(17, 10, 10) > 1.0);
@@ -176,8 +176,8 @@ fn a_cluster_in_the_list_is_gone_to() {
     let spot = DVec3::new(22.0, -14.0, 18.0);
     let a = dose("even", 4.0, |_| 10.0);
     with_doses(&mut w, a, dose("spot", 4.0, |p| if p.distance(spot) < 7.0 { 5.0 } else { 10.0 }));
-    until(&mut w, "figures", |app| app.state.follow.gamma_figures().is_some() && app.is_settled());
-    let figures = w.state().state.follow.gamma_figures().expect("figures").0.clone();
+    until(&mut w, "figures", |app| app.state.results.gamma_figures().is_some() && app.is_settled());
+    let figures = w.state().state.results.gamma_figures().expect("figures").0.clone();
     assert_eq!(figures.clusters.len(), 1);
     let (held, cluster) = &figures.clusters[0];
     assert!(cluster.worst().distance(spot) < 7.0);
@@ -291,15 +291,15 @@ fn what_cannot_be_compared_is_refused_and_what_is_stale_says_so() {
     let mut b = dose("b", 4.0, |_| 10.0);
     b.frame_of_reference_uid = "1.2.4".to_owned();
     with_doses(&mut w, a, b);
-    let follow = &w.state().state.follow;
-    let why = follow.pair_refusal().expect("a refusal");
+    let results = &w.state().state.results;
+    let why = results.pair_refusal().expect("a refusal");
     assert!(why.contains("frames of reference") && why.contains("1.2.3") && why.contains("1.2.4"), "{why}");
-    assert!(follow.pair().is_none() && follow.gamma().is_none());
+    assert!(results.pair().is_none() && results.gamma().is_none());
     // A negative dose is refused by gamma, which names it; the rest is compared.
     let first = w.state().state.case().doses.len();
     with_doses(&mut w, dose("c", 4.0, |_| 10.0), dose("d", 4.0, |p| p.x));
-    assert!(first > 0 && w.state().state.follow.pair().is_some());
-    let why = w.state().state.follow.gamma_failure().expect("no gamma").to_owned();
+    assert!(first > 0 && w.state().state.results.pair().is_some());
+    let why = w.state().state.results.gamma_failure().expect("no gamma").to_owned();
     assert!(why.contains("negative"), "{why}");
     assert!(pass_rate(w.state()).is_none());
 }
@@ -307,25 +307,25 @@ fn what_cannot_be_compared_is_refused_and_what_is_stale_says_so() {
 #[test]
 fn a_copy_stays_while_the_plan_changes() {
     let mut w = compare("compare_copy");
-    until(&mut w, "final", |app| app.state.follow.side(Side::A).is_some() && app.is_settled());
+    until(&mut w, "final", |app| app.state.results.side(Side::A).is_some() && app.is_settled());
     assert_eq!(w.state().state.compare.sides, [Some(Source::Plan(0)), None]);
     w.get_by_label("New dose from A and B").click();
     w.run_steps(3);
     w.get_by_label("Copy of A").click();
     w.run_steps(2);
-    until(&mut w, "pair", |app| app.state.follow.pair().is_some() && app.is_settled());
-    let b = w.state().state.follow.side(Side::B).expect("B").clone();
+    until(&mut w, "pair", |app| app.state.results.pair().is_some() && app.is_settled());
+    let b = w.state().state.results.side(Side::B).expect("B").clone();
     assert_eq!((b.label.as_str(), b.status), ("Copy of Plan Test", DoseStatus::Final));
     let mut beam = w.state().state.plan().expect("a plan").beams[0].clone();
     beam.mu = 150.0;
     let edit = Edit::SetBeam { plan: 0, beam: 0, value: beam };
     w.state_mut().state.history.apply(edit, None).expect("an edit");
     w.run_steps(1);
-    assert_ne!(w.state().state.follow.side(Side::A).map(|d| d.status), Some(DoseStatus::Final));
+    assert_ne!(w.state().state.results.side(Side::A).map(|d| d.status), Some(DoseStatus::Final));
     until(&mut w, "new dose", |app| {
-        app.is_settled() && app.state.follow.side(Side::A).is_some_and(|d| d.status == DoseStatus::Final)
+        app.is_settled() && app.state.results.side(Side::A).is_some_and(|d| d.status == DoseStatus::Final)
     });
-    let max = |side| w.state().state.follow.side_max_gy(side).expect("a maximum");
+    let max = |side| w.state().state.results.side_max_gy(side).expect("a maximum");
     assert!((max(Side::A) / max(Side::B) - 1.5).abs() < 1e-4, "A follows the plan, the copy does not");
 }
 
@@ -342,8 +342,8 @@ fn words_of_the_command_line_choose_the_doses() {
     let options =
         Options { workspace: Workspace::Compare, compare: Some(wish), ..cube_case("compare_words", 8) };
     let mut w = window(options);
-    until(&mut w, "both", |app| app.state.follow.pair().is_some() && app.is_settled());
-    assert_eq!(w.state().state.follow.side(Side::B).map(|d| d.label.as_str()), Some("dose"));
+    until(&mut w, "both", |app| app.state.results.pair().is_some() && app.is_settled());
+    assert_eq!(w.state().state.results.side(Side::B).map(|d| d.label.as_str()), Some("dose"));
     assert_eq!(w.state().state.compare.layout, Layout::Gamma);
     assert!(w.query_all_by_label("Compare gamma").count() == 1);
     let wrong = CompareWish { sides: [None, Some(DoseWord::Dose(3))], ..CompareWish::default() };
@@ -402,12 +402,12 @@ fn the_report_says_what_the_window_shows() {
 fn the_compare_page_looks_as_it_did() {
     let mut w = compare("compare_golden");
     second_plan(&mut w, 1.05);
-    until(&mut w, "both", |app| app.state.follow.pair().is_some() && app.is_settled());
+    until(&mut w, "both", |app| app.state.results.pair().is_some() && app.is_settled());
     // Copies of 60 Gy with names and a frame of their own: those of the case depend on where the test runs.
-    let follow = &w.state().state.follow;
-    let times = (60.0 / follow.side_max_gy(Side::A).expect("a maximum")) as f32;
+    let results = &w.state().state.results;
+    let times = (60.0 / results.side_max_gy(Side::A).expect("a maximum")) as f32;
     let [a, b] = Side::BOTH.map(|side| {
-        let dose = follow.side(side).expect("a dose");
+        let dose = results.side(side).expect("a dose");
         let data = dose.gy.data().iter().map(|gy| gy * times).collect();
         let gy = Arc::new(Volume::new(dose.gy.grid().clone(), data));
         Dose {

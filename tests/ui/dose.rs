@@ -15,7 +15,7 @@ fn gantry(app: &App) -> f64 {
 }
 
 fn is_final(app: &App) -> bool {
-    app.state.follow.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+    app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
     let mut w = window(cube_case("gantry", 40));
     until(&mut w, "final dose", is_final);
     assert_eq!(said(&w), "");
-    let before = w.state().state.follow.shown_dose().expect("a dose").clone();
+    let before = w.state().state.results.shown_dose().expect("a dose").clone();
     // The dial, by its name.
     w.get_by_role_and_label(Role::Slider, "Gantry").focus();
     w.run_steps(2);
@@ -33,8 +33,8 @@ fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
     // A computation of many frames: what stands on show meanwhile is named for what it is.
     let mut between = 0;
     until(&mut w, "final dose after the turn", |app| {
-        let own = app.state.follow.shown_dose().is_some_and(|d| d.gy.id() != before.gy.id());
-        let finals = app.state.follow.shown_status() == Some(DoseStatus::Final);
+        let own = app.state.results.shown_dose().is_some_and(|d| d.gy.id() != before.gy.id());
+        let finals = app.state.results.shown_status() == Some(DoseStatus::Final);
         assert!(gantry(app) == 0.0 || own || !finals, "the dose of gantry 0 is final at {}", gantry(app));
         between += usize::from(!finals);
         gantry(app) == 11.0 && is_final(app)
@@ -42,7 +42,7 @@ fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
     assert!(between > 0, "no frame without a final dose");
     // What is on the screen says so too: in the tree, the inspector, the DVH and the status line.
     assert!(w.query_all_by_label("Dose status final").count() >= 2);
-    let after = w.state().state.follow.shown_dose().expect("a dose").clone();
+    let after = w.state().state.results.shown_dose().expect("a dose").clone();
     assert_ne!(before.gy.id(), after.gy.id());
     // The beam now comes from the patient's left (HFS, gantry 11: source towards +x): more dose to that side in front.
     let at = |d: &beamsight::case::Dose, x: f64| {
@@ -54,7 +54,7 @@ fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
     w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
     w.run_steps(2);
     assert_ne!(gantry(w.state()), 11.0);
-    let stale = w.state().state.follow.shown_status();
+    let stale = w.state().state.results.shown_status();
     assert!(
         stale.is_some_and(|s| s != DoseStatus::Final),
         "an undone plan does not keep a final dose: {stale:?}"
@@ -65,7 +65,7 @@ fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
 fn monitor_units_scale_the_dose_without_a_computation() {
     let mut w = window(small_case("mu"));
     until(&mut w, "final dose", is_final);
-    let max = |app: &App| app.state.follow.shown_max_gy().expect("a dose");
+    let max = |app: &App| app.state.results.shown_max_gy().expect("a dose");
     let (before, receipts) = (max(w.state()), w.state().state.jobs.finished.len());
     let plan = w.state().state.plan().expect("a plan").clone();
     let mut beam = plan.beams[0].clone();
@@ -86,18 +86,19 @@ fn the_body_is_a_choice_that_the_dose_follows() {
     assert!(remarks.iter().any(|r| r.message.contains("made from the CT")), "{remarks:?}");
     let made = |app: &App| app.state.jobs.finished.len();
     let choose = |w: &mut crate::harness::Window, body| {
-        let settings = beamsight::app::follow::Settings { body, ..w.state().state.follow.settings.clone() };
+        let settings =
+            beamsight::app::state::results::Settings { body, ..w.state().state.results.settings.clone() };
         w.state_mut().command(Command::Compute(settings));
         w.run_steps(1);
     };
     let before = made(w.state());
     choose(&mut w, BodyChoice::Everything);
-    assert_ne!(w.state().state.follow.shown_status(), Some(DoseStatus::Final), "another patient");
+    assert_ne!(w.state().state.results.shown_status(), Some(DoseStatus::Final), "another patient");
     until(&mut w, "dose in everything", |app| is_final(app) && made(app) > before);
-    assert!(w.state().state.follow.body_remarks()[0].contains("everything in the image counts"));
+    assert!(w.state().state.results.body_remarks()[0].contains("everything in the image counts"));
     choose(&mut w, BodyChoice::Structure(99));
     until(&mut w, "failure", |app| {
-        app.state.follow.shown_status() == Some(DoseStatus::Failed) && app.is_settled()
+        app.state.results.shown_status() == Some(DoseStatus::Failed) && app.is_settled()
     });
     assert!(said(&w).contains("number 99"), "{}", said(&w));
 }
@@ -108,7 +109,7 @@ fn dvhs_switch_to_differential_and_are_saved() {
     let mut w = window(small_case("dvh_curves"));
     until(&mut w, "final dose", is_final);
     w.state_mut().command(Command::AddShape(beamsight::app::command::NewShape::Sphere));
-    until(&mut w, "DVH", |app| app.state.follow.dvh_status() == Some(DoseStatus::Final) && app.is_settled());
+    until(&mut w, "DVH", |app| app.state.results.dvh_status() == Some(DoseStatus::Final) && app.is_settled());
     let kinds = |w: &crate::harness::Window| w.state().state.dvh_display.differential;
     assert!(!kinds(&w));
     w.get_by_label("Differential").click();

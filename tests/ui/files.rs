@@ -3,10 +3,11 @@
 use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::Command;
-use beamsight::app::follow::EngineChoice;
-use beamsight::app::roi::Shape;
 use beamsight::app::state::State;
-use beamsight::app::{Ask, Options, Picked};
+use beamsight::app::state::files::Ask;
+use beamsight::app::state::results::EngineChoice;
+use beamsight::app::state::roi::Shape;
+use beamsight::app::{Options, Picked};
 use beamsight::case::{Case, Ct, derived_uid};
 use beamsight::dicom::{Belonging, write_ct};
 use beamsight::geometry::{Grid, PatientPosition, Volume};
@@ -135,11 +136,11 @@ fn what_is_unusual_about_a_series_is_listed_with_its_files() {
 fn a_session_saved_from_the_window_opens_as_it_was_left() {
     let folder = fresh("session");
     let mut w = window(small_case("session_case"));
-    until(&mut w, "dose", |app| app.state.follow.shown_dose().is_some() && app.is_settled());
+    until(&mut w, "dose", |app| app.state.results.shown_dose().is_some() && app.is_settled());
     w.get_by_label("New structure").click();
     w.run_steps(3);
     w.get_by_label("Sphere").click();
-    until(&mut w, "volume", |app| app.state.follow.volume_cm3(2).is_some());
+    until(&mut w, "volume", |app| app.state.results.volume_cm3(2).is_some());
     w.get_by_label("Lung").click();
     w.get_by_label("Show BODY").click();
     w.run_steps(2);
@@ -179,7 +180,7 @@ fn a_session_saved_from_the_window_opens_as_it_was_left() {
     assert_eq!(found.plan().expect("a plan").beams[0].control_points[0].gantry_deg, 1.0);
     assert_eq!((found.window, found.crosshair_mm), (left.window, left.crosshair_mm));
     assert_eq!(found.hidden, left.hidden);
-    assert_eq!(found.follow.engines, [(0, engine)].into());
+    assert_eq!(found.results.engines, [(0, engine)].into());
     // The sphere can still be dragged.
     let sphere = found.case().structures.structures.iter().find(|s| s.number == 2).expect("the sphere");
     assert!(matches!(found.shapes.of(sphere), Some(Shape::Sphere { radius_mm: 20.0, .. })));
@@ -238,7 +239,7 @@ fn dialogs_answer_and_where_there_is_none_the_window_has_its_own() {
 #[test]
 fn bad_input_is_a_notice_that_names_the_file_and_what_was_loaded_stays() {
     let mut w = window(small_case("bad_files"));
-    until(&mut w, "dose", |app| app.state.follow.shown_dose().is_some() && app.is_settled());
+    until(&mut w, "dose", |app| app.state.results.shown_dose().is_some() && app.is_settled());
     let source = w.state().state.case().source.clone();
     let photos = fresh("photos");
     std::fs::write(photos.join("holiday.jpg"), [0xff, 0xd8, 0xff, 0xe0, 1, 2, 3]).expect("a photo");
@@ -273,7 +274,7 @@ fn bad_input_is_a_notice_that_names_the_file_and_what_was_loaded_stays() {
         until(&mut w, says, |app| app.state.notices.iter().any(|n| n.text.contains(says)));
         let state = &w.state().state;
         assert_eq!(state.case().source, source, "{says}: what was loaded stays");
-        assert!(state.follow.shown_dose().is_some(), "{says}: with its dose");
+        assert!(state.results.shown_dose().is_some(), "{says}: with its dose");
         w.get_all_by_label("Dismiss").next().expect("a button").click();
         w.run_steps(3);
         assert_eq!(said(&w), "", "{says}: dismissed");
@@ -300,6 +301,6 @@ fn a_plan_beside_its_ct_is_not_computed_and_says_why() {
     options.plan = Some(beside);
     let mut w = window(options);
     until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
-    assert!(w.state().state.follow.shown_dose().is_none());
+    assert!(w.state().state.results.shown_dose().is_none());
     assert!(w.query_all_by_label_contains("lies outside the CT").count() >= 1, "the inspector says why");
 }

@@ -9,7 +9,7 @@ use eframe::egui::{Event, Key};
 use egui_kittest::kittest::Queryable as _;
 
 fn is_final(app: &App) -> bool {
-    app.state.follow.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+    app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
 }
 
 /// Clicks what has that name, scrolled to where it can be seen.
@@ -47,7 +47,7 @@ fn opened(name: &str) -> Window {
 fn an_edited_table_is_checked_in_words_and_the_dose_follows_its_use() {
     let mut w = opened("hu_edit");
     let water_hu = HuTable::shipped_default().points().iter().position(|p| p[0] == 0.0).expect("water") + 1;
-    let dose = |w: &Window| w.state().state.follow.shown_dose().expect("a dose").clone();
+    let dose = |w: &Window| w.state().state.results.shown_dose().expect("a dose").clone();
     let before = dose(&w);
     press(&mut w, "Edit HU table");
     // Water lighter than the fat before it: cannot be, and says which point.
@@ -66,13 +66,13 @@ fn an_edited_table_is_checked_in_words_and_the_dose_follows_its_use() {
     assert!(w.query_by_label_contains("Cannot be used").is_none());
     press(&mut w, "Use HU table");
     until(&mut w, "final dose with the new table", |app| {
-        let old = app.state.follow.shown_dose().is_some_and(|d| d.gy.id() == before.gy.id());
+        let old = app.state.results.shown_dose().is_some_and(|d| d.gy.id() == before.gy.id());
         assert!(!(old && is_final(app) && app.state.hu_draft.is_none()), "the old table's dose is final");
         is_final(app) && app.state.hu_draft.is_none()
     });
     let after = dose(&w);
     assert_ne!(before.gy.id(), after.gy.id());
-    let table = &w.state().state.follow.settings.hu_table;
+    let table = &w.state().state.results.settings.hu_table;
     assert_eq!(table.name, "matrad-default edited heavy");
     assert_eq!(table.at(0.0).mass_density_g_cm3, 1.1);
     // Denser water lets less through: 4 cm at a tenth more density.
@@ -100,7 +100,7 @@ fn points_and_classes_are_added_and_removed() {
     assert_eq!(draft(&w).materials[0].1, Material::Titanium);
     press(&mut w, "Discard");
     assert!(w.state().state.hu_draft.is_none());
-    assert_eq!(w.state().state.follow.settings.hu_table.points(), shipped.points());
+    assert_eq!(w.state().state.results.settings.hu_table.points(), shipped.points());
 }
 
 #[test]
@@ -151,12 +151,12 @@ fn a_table_is_saved_as_a_file_and_loaded_again() {
     };
     load(&mut other, &saved);
     until(&mut other, "loaded table", |app| {
-        app.state.follow.settings.hu_table.name == "matrad-default edited" && is_final(app)
+        app.state.results.settings.hu_table.name == "matrad-default edited" && is_final(app)
     });
     // A file that is none: a notice with its name, and the table stays.
     std::fs::write(&saved, "name = 3").expect("a broken table");
     let mut third = opened("hu_file_third");
     load(&mut third, &saved);
     until(&mut third, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("mine.toml")));
-    assert_eq!(third.state().state.follow.settings.hu_table.name, HuTable::DEFAULT);
+    assert_eq!(third.state().state.results.settings.hu_table.name, HuTable::DEFAULT);
 }

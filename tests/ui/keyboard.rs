@@ -9,7 +9,7 @@ use egui_kittest::kittest::Queryable as _;
 
 fn opened(name: &str) -> Window {
     let mut w = window(small_case(name));
-    until(&mut w, "dose", |app: &App| app.state.follow.shown_dose().is_some() && app.is_settled());
+    until(&mut w, "dose", |app: &App| app.state.results.shown_dose().is_some() && app.is_settled());
     w
 }
 

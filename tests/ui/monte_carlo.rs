@@ -3,8 +3,8 @@
 use crate::harness::{Window, cube_case, said, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::Command;
-use beamsight::app::follow::{EndsAt, EngineChoice};
 use beamsight::app::state::Selection;
+use beamsight::app::state::results::{EndsAt, EngineChoice};
 use beamsight::case::DoseStatus;
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers};
@@ -12,7 +12,7 @@ use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
 
 fn status(app: &App) -> Option<DoseStatus> {
-    app.state.follow.shown_status()
+    app.state.results.shown_status()
 }
 
 fn is_final(app: &App) -> bool {
@@ -20,7 +20,7 @@ fn is_final(app: &App) -> bool {
 }
 
 fn percent(app: &App) -> Option<f64> {
-    app.state.follow.certainty().and_then(|c| c.uncertainty_percent)
+    app.state.results.certainty().and_then(|c| c.uncertainty_percent)
 }
 
 fn is_running(app: &App) -> bool {
@@ -41,7 +41,7 @@ fn never() -> EngineChoice {
 fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
     let mut w = window(cube_case("mc_choice", 16));
     until(&mut w, "collapsed-cone dose", is_final);
-    let cone = w.state().state.follow.shown_dose().expect("a dose").clone();
+    let cone = w.state().state.results.shown_dose().expect("a dose").clone();
     w.state_mut().command(Command::Select(Selection::Plan));
     w.run_steps(2);
     assert!(w.query_by_label("Wished uncertainty").is_none(), "a wish of the other engine");
@@ -50,7 +50,7 @@ fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
     w.get_by_label("Monte Carlo convolution").click();
     let mut seen = Vec::new();
     until(&mut w, "Monte Carlo dose", |app| {
-        seen.push((status(app), app.state.follow.certainty().map(|c| c.histories)));
+        seen.push((status(app), app.state.results.certainty().map(|c| c.histories)));
         percent(app).is_some() && is_final(app)
     });
     assert_eq!(said(&w), "");
@@ -66,7 +66,7 @@ fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
     let reached = percent(w.state()).expect("an uncertainty");
     assert!(reached <= 1.0 && reached > 0.3, "{reached} % for a wish of 1 %");
     // The two engines agree where the beam is; the cube's isocentre lies 4 cm deep.
-    let run = w.state().state.follow.shown_dose().expect("a dose").clone();
+    let run = w.state().state.results.shown_dose().expect("a dose").clone();
     for depth_mm in [-20.0, 0.0, 20.0] {
         let at =
             |d: &beamsight::case::Dose| d.gy.trilinear(DVec3::new(1.25, depth_mm, 1.25)).expect("inside");
@@ -75,13 +75,13 @@ fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
     }
     // The structure's own uncertainty stands in the table of the DVH: near the whole plan's.
     let body = w.state().state.case().structures.structures[0].clone();
-    let own = w.state().state.follow.structure_uncertainty_percent(body.number).expect("an uncertainty");
+    let own = w.state().state.results.structure_uncertainty_percent(body.number).expect("an uncertainty");
     assert!((own / reached - 1.0).abs() < 0.3, "body {own} %, plan {reached} %");
     w.get_by_label("± %");
     // Back: the beams' own dose, as it was.
     w.state_mut().command(Command::Engine { plan: 0, choice: EngineChoice::default() });
     until(&mut w, "collapsed cone again", |app| percent(app).is_none() && is_final(app));
-    let again = w.state().state.follow.shown_dose().expect("a dose");
+    let again = w.state().state.results.shown_dose().expect("a dose");
     assert_eq!(cone.gy.data(), again.gy.data());
 }
 
@@ -119,7 +119,7 @@ fn turning_the_gantry_begins_a_new_run_and_the_old_one_says_it_is_stale() {
     until(&mut w, "dose", is_final);
     choose(&mut w, EngineChoice { uncertainty_percent: 1.5, ..EngineChoice::default() });
     until(&mut w, "Monte Carlo dose", |app| percent(app).is_some() && is_final_or_coarse(app));
-    let before = w.state().state.follow.shown_dose().expect("a dose").clone();
+    let before = w.state().state.results.shown_dose().expect("a dose").clone();
     w.get_by_role_and_label(Role::Slider, "Gantry").focus();
     w.run_steps(2);
     w.key_press_modifiers(Modifiers::SHIFT, Key::ArrowRight);
@@ -130,7 +130,7 @@ fn turning_the_gantry_begins_a_new_run_and_the_old_one_says_it_is_stale() {
         percent(app).is_some() && is_final_or_coarse(app)
     });
     assert!(seen.contains(&Some(DoseStatus::Preview)), "{seen:?}");
-    let after = w.state().state.follow.shown_dose().expect("a dose").clone();
+    let after = w.state().state.results.shown_dose().expect("a dose").clone();
     // As in the test of collapsed cone: more dose to the patient's left in front.
     let at = |d: &beamsight::case::Dose, x: f64| d.gy.trilinear(DVec3::new(x, -26.25, 1.25)).expect("inside");
     assert!(at(&after, 8.75) / at(&after, -8.75) > 1.2 * at(&before, 8.75) / at(&before, -8.75));
@@ -152,8 +152,8 @@ fn what_is_wrong_is_said_and_the_dose_is_failed() {
     let few = EngineChoice { ends_at: EndsAt::Histories, histories_million: 0.2, ..EngineChoice::default() };
     choose(&mut w, few);
     w.state_mut().command(Command::Select(Selection::Plan));
-    until(&mut w, "refusal", |app| app.state.follow.run_failure().is_some() && app.is_settled());
+    until(&mut w, "refusal", |app| app.state.results.run_failure().is_some() && app.is_settled());
     assert_ne!(status(w.state()), Some(DoseStatus::Final));
     let plan = w.state().state.plan().expect("a plan").clone();
-    assert_eq!(w.state().state.follow.plan_status(&plan), Some(DoseStatus::Failed));
+    assert_eq!(w.state().state.results.plan_status(&plan), Some(DoseStatus::Failed));
 }

@@ -1,10 +1,10 @@
 //! The Register workspace: X-rays, the pose by hand and by the search, and what is wrong with the input.
 
 use crate::harness::{Window, folder, said, until, window};
-use beamsight::app::command::Command;
-use beamsight::app::register::{Display, Image, Mode, RegisterAction, Search};
+use beamsight::app::command::{Command, RegisterAction};
 use beamsight::app::render::{self, Gpu};
 use beamsight::app::state::Workspace;
+use beamsight::app::state::register::{Display, Image, Mode, Search};
 use beamsight::app::view::{self, RadiographScene, RadiographState};
 use beamsight::app::{App, Options};
 use beamsight::case::{PixelMeaning, Pose, Radiograph};

@@ -4,8 +4,8 @@
 use crate::harness::{Window, folder, said, until, window};
 use crate::register::{grey_png, phantom, pose, with_pair};
 use crate::registration::read_registration;
-use beamsight::app::command::Command;
-use beamsight::app::register::{Display, Mode, Pair, Reading, Region, RegisterAction, Search};
+use beamsight::app::command::{Command, RegisterAction};
+use beamsight::app::state::register::{Display, Mode, Pair, Reading, Region, Search};
 use beamsight::app::{App, Options};
 use beamsight::case::Pose;
 use beamsight::physics::CurveKind;
@@ -133,10 +133,10 @@ fn the_pose_is_written_as_a_registration() {
     let set = Pose::new([3.0, -4.0, 5.5], [1.0, -2.0, 3.0]);
     w.state_mut().command(Command::Register(RegisterAction::Move { pose: set, gesture: None }));
     w.run_steps(2);
-    w.state_mut().command(Command::Register(RegisterAction::Save(path.clone())));
+    w.state_mut().command(Command::SaveRegistration(path.clone()));
     let path = path.with_extension("dcm");
     until(&mut w, "file", |app| app.state.jobs.live.is_empty() && path.is_file());
-    w.state_mut().command(Command::Register(RegisterAction::Save(path.clone())));
+    w.state_mut().command(Command::SaveRegistration(path.clone()));
     until(&mut w, "question", |app| !app.state.replacing.is_empty());
     w.state_mut().command(Command::Replace(false));
     let back = read_registration(&path);
@@ -146,7 +146,7 @@ fn the_pose_is_written_as_a_registration() {
     assert_ne!(back.source_frame_uid, back.registered_frame_uid);
     std::fs::remove_file(&path).expect("it was there");
     w.state_mut().command(Command::Register(RegisterAction::Find));
-    w.state_mut().command(Command::Register(RegisterAction::Save(path.clone())));
+    w.state_mut().command(Command::SaveRegistration(path.clone()));
     w.run_steps(2);
     assert!(said(&w).contains("not yet accepted"), "{}", said(&w));
     until(&mut w, "end", |app| !matches!(app.state.register.search(), Search::Running(_)));

@@ -3,7 +3,8 @@
 use crate::harness::{Window, folder, said, small_case, until, window};
 use crate::synthetic;
 use beamsight::app::command::Command;
-use beamsight::app::{App, Ask, Picked};
+use beamsight::app::state::files::Ask;
+use beamsight::app::{App, Picked};
 use eframe::egui::Key;
 use egui_kittest::kittest::Queryable as _;
 use std::fs;

@@ -2,7 +2,7 @@
 
 use crate::harness::{Window, small_case, until, window};
 use beamsight::app::App;
-use beamsight::app::roi::Shape;
+use beamsight::app::state::roi::Shape;
 use beamsight::case::{Rgb, Structure};
 use eframe::egui::{Key, Modifiers, Pos2, Rect, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
@@ -12,7 +12,7 @@ use std::f64::consts::PI;
 /// The small case with its dose, and a new shape in the middle of it.
 fn with_new(name: &str, shape: &str) -> Window {
     let mut w = window(small_case(name));
-    until(&mut w, "dose", |app| app.state.follow.shown_dose().is_some() && app.is_settled());
+    until(&mut w, "dose", |app| app.state.results.shown_dose().is_some() && app.is_settled());
     w.get_by_label("New structure").click();
     w.run_steps(3);
     w.get_by_label(shape).click();
@@ -22,7 +22,7 @@ fn with_new(name: &str, shape: &str) -> Window {
 
 fn settled(w: &mut Window) {
     w.run_steps(2);
-    until(w, "DVH of the shape", |app| app.is_settled() && app.state.follow.dvh(2).is_some());
+    until(w, "DVH of the shape", |app| app.is_settled() && app.state.results.dvh(2).is_some());
 }
 
 fn structure(app: &App) -> &Structure {
@@ -84,10 +84,10 @@ fn a_sphere_is_placed_and_sized_by_dragging_in_every_view() {
         let Shape::Sphere { centre_mm: stayed, radius_mm } = shape(&w) else { panic!("a sphere") };
         assert!((radius_mm - 12.0).abs() < 0.6 && stayed == centre_mm, "{name}: {radius_mm} at {stayed}");
         // What follows from it: 4/3 pi r^3, on planes 5 mm apart.
-        let cm3 = w.state().state.follow.volume_cm3(2).expect("a volume");
+        let cm3 = w.state().state.results.volume_cm3(2).expect("a volume");
         let want = 4.0 / 3.0 * PI * (radius_mm / 10.0).powi(3);
         assert!((cm3 / want - 1.0).abs() < 0.08, "{name}: {cm3} cm3, not {want}");
-        let dvh = w.state().state.follow.dvh(2).expect("a DVH");
+        let dvh = w.state().state.results.dvh(2).expect("a DVH");
         assert!((dvh.volume_cm3() / cm3 - 1.0).abs() < 1e-6, "{name}: the DVH is of the new shape");
         // One drag is one step back.
         w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
@@ -110,7 +110,7 @@ fn a_face_of_a_box_is_dragged_in_a_slice_and_from_the_beams_eye() {
             "{name}: {size_mm}"
         );
         assert!((centre_mm - out * -5.0).length() < 0.4, "{name}: {centre_mm}");
-        let cm3 = w.state().state.follow.volume_cm3(2).expect("a volume");
+        let cm3 = w.state().state.results.volume_cm3(2).expect("a volume");
         assert!((cm3 - 48.0).abs() < 9.0, "{name}: {cm3} cm3 on planes 5 mm apart");
     }
 }

@@ -5,8 +5,8 @@ use crate::harness::{Window, said, small_case, until, window};
 use beamsight::analysis::Engine;
 use beamsight::app::App;
 use beamsight::app::command::Command;
-use beamsight::app::follow::Shown;
-use beamsight::app::roi::Shape;
+use beamsight::app::state::results::Shown;
+use beamsight::app::state::roi::Shape;
 use beamsight::case::{Beam, DoseStatus, Edit, Jaws, Normalisation, Plan, Radiation, Structure};
 use beamsight::engine::JobControl;
 use beamsight::engine::cccs::DoseTo;
@@ -39,7 +39,7 @@ fn normalised(name: &str) -> Window {
 }
 
 fn is_final(app: &App) -> bool {
-    app.state.follow.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+    app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
 }
 
 /// Until nothing that follows from the last edit is under way.
@@ -79,7 +79,7 @@ fn turn(w: &mut Window, beam: usize, gantry_deg: f64) {
 /// The case as it stands, computed as the command line does.
 fn computed(app: &App, plan: Plan) -> PlanResult {
     let case = app.state.case();
-    let settings = &app.state.follow.settings;
+    let settings = &app.state.results.settings;
     let job = PlanJob {
         ct: case.ct.clone().expect("a CT"),
         structures: case.structures.clone(),
@@ -97,21 +97,21 @@ fn computed(app: &App, plan: Plan) -> PlanResult {
 
 /// Fails where something shown as final is not what the case as it stands gives. `checked` remembers what has been.
 fn check(app: &App, checked: &mut Vec<String>, context: &str) {
-    let (state, follow) = (&app.state, &app.state.follow);
-    if follow.shown_status() != Some(DoseStatus::Final) {
+    let (state, results) = (&app.state, &app.state.results);
+    if results.shown_status() != Some(DoseStatus::Final) {
         return;
     }
-    let dose = follow.shown_dose().expect("a dose");
+    let dose = results.shown_dose().expect("a dose");
     let plan = (**state.plan().expect("a plan")).clone();
     let structures = &state.case().structures.structures;
     let shapes: Vec<_> =
         structures.iter().map(|s| (s.number, s.contours.len(), s.contours.first())).collect();
     let key =
-        format!("{:?} {plan:?} {shapes:?} {:?} {:?}", dose.gy.id(), follow.shown, follow.settings.dose_to);
+        format!("{:?} {plan:?} {shapes:?} {:?} {:?}", dose.gy.id(), results.shown, results.settings.dose_to);
     if !checked.contains(&key) {
         checked.push(key);
         let whole = computed(app, plan.clone());
-        let want = match follow.shown {
+        let want = match results.shown {
             Shown::Plan => whole.dose.gy,
             Shown::Beam(number) => {
                 let mut alone = Plan { normalisation: None, ..plan.clone() };
@@ -125,15 +125,15 @@ fn check(app: &App, checked: &mut Vec<String>, context: &str) {
         assert_eq!(**want.grid(), **dose.gy.grid(), "{context}");
         let off = want.data().iter().zip(dose.gy.data()).map(|(a, b)| f64::from((a - b).abs()));
         let off = off.fold(0.0, f64::max) / most;
-        if follow.shown == Shown::Plan {
+        if results.shown == Shown::Plan {
             let bits = |gy: &[f32]| gy.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
             assert!(bits(want.data()) == bits(dose.gy.data()), "{context}: not the same to the bit, {off}");
         }
         let what = format!(
             "{:?} of {:?}, factor {:?}",
-            follow.shown,
+            results.shown,
             plan.normalisation,
-            follow.normalisation_factor()
+            results.normalisation_factor()
         );
         let max = f64::from(dose.max_gy());
         assert!(
@@ -143,16 +143,16 @@ fn check(app: &App, checked: &mut Vec<String>, context: &str) {
             whole.factor
         );
         if plan.normalisation.is_some() {
-            let (factor, _) = follow.normalisation_factor().expect("a factor");
+            let (factor, _) = results.normalisation_factor().expect("a factor");
             assert!((factor / whole.factor - 1.0).abs() < 1e-5, "{context}: {factor}, not {}", whole.factor);
         }
         assert!(dose.caveats.is_empty(), "{context}: {:?}", dose.caveats);
     }
-    if follow.dvh_status() == Some(DoseStatus::Final) && follow.shown == Shown::Plan {
+    if results.dvh_status() == Some(DoseStatus::Final) && results.shown == Shown::Plan {
         let whole = computed(app, plan);
         for (structure, want) in &whole.dvhs {
             // A structure that has come a moment ago has none yet.
-            let Some(dvh) = follow.dvh(structure.number) else { continue };
+            let Some(dvh) = results.dvh(structure.number) else { continue };
             let off = (dvh.mean_gy() / want.mean_gy() - 1.0).abs();
             assert!(
                 off < 1e-4 || want.mean_gy() < 1e-3,
@@ -240,7 +240,7 @@ fn random_edit(w: &mut Window, random: &mut Random) -> &'static str {
             "radiation"
         }
         _ => {
-            let mut settings = w.state().state.follow.settings.clone();
+            let mut settings = w.state().state.results.settings.clone();
             settings.dose_to = if random.below(2) == 0 { DoseTo::Water } else { DoseTo::Medium };
             command(w, Command::Compute(settings));
             "dose to"
@@ -267,12 +267,12 @@ fn whatever_is_edited_a_dose_shown_as_final_is_that_of_the_case() {
             rest(&mut w);
             check(w.state(), &mut checked, &context);
             let app = w.state();
-            let follow = &app.state.follow;
-            match follow.shown_status() {
+            let results = &app.state.results;
+            match results.shown_status() {
                 Some(DoseStatus::Final) => finals += 1,
                 // Nothing is left waiting: what is not final says why.
                 Some(DoseStatus::Failed) | None => {
-                    assert!(follow.shown_failure().is_some() || follow.shown != Shown::Plan, "{context}");
+                    assert!(results.shown_failure().is_some() || results.shown != Shown::Plan, "{context}");
                     others += 1;
                 }
                 Some(DoseStatus::Partial) => others += 1,
@@ -286,13 +286,13 @@ fn whatever_is_edited_a_dose_shown_as_final_is_that_of_the_case() {
 #[test]
 fn a_renamed_structure_keeps_its_plan_and_a_deleted_one_fails_it() {
     let mut w = normalised("standing_rename");
-    let before = w.state().state.follow.shown_dose().expect("a dose").gy.id();
+    let before = w.state().state.results.shown_dose().expect("a dose").gy.id();
     let (_, ptv) = structure(&w, "PTV").expect("the PTV");
     rename(&mut w, ptv.number, "PTV_60");
     assert_eq!(plan(&w).normalisation.expect("kept").structure, "PTV_60");
     turn(&mut w, 0, 180.0);
     until(&mut w, "final dose", is_final);
-    assert_ne!(w.state().state.follow.shown_dose().expect("a dose").gy.id(), before, "the dose follows");
+    assert_ne!(w.state().state.results.shown_dose().expect("a dose").gy.id(), before, "the dose follows");
     // Deleting what a plan refers to asks first.
     command(&mut w, Command::Select(beamsight::app::state::Selection::Structure(ptv.number)));
     w.run_steps(3);
@@ -310,15 +310,15 @@ fn a_renamed_structure_keeps_its_plan_and_a_deleted_one_fails_it() {
     turn(&mut w, 0, 90.0);
     rest(&mut w);
     let app = w.state();
-    assert_eq!(app.state.follow.shown_status(), Some(DoseStatus::Failed));
-    let plan_status = app.state.follow.plan_status(app.state.plan().expect("a plan"));
+    assert_eq!(app.state.results.shown_status(), Some(DoseStatus::Failed));
+    let plan_status = app.state.results.plan_status(app.state.plan().expect("a plan"));
     assert_eq!(
-        (plan_status, app.state.follow.dvh_status()),
+        (plan_status, app.state.results.dvh_status()),
         (Some(DoseStatus::Failed), Some(DoseStatus::Failed))
     );
-    let why = app.state.follow.shown_failure().expect("a sentence");
+    let why = app.state.results.shown_failure().expect("a sentence");
     assert!(why.contains("cannot be normalised") && why.contains("'PTV_60'"), "{why}");
-    assert!(app.state.follow.normalisation_factor().is_none(), "no monitor units of an old factor");
+    assert!(app.state.results.normalisation_factor().is_none(), "no monitor units of an old factor");
     assert_eq!(w.query_all_by_label("Dose status final").count(), 0);
     command(&mut w, Command::Undo);
     command(&mut w, Command::Undo);
@@ -342,10 +342,10 @@ fn a_plan_with_a_beam_that_is_not_computed_is_partial_everywhere() {
     edit(&mut w, Edit::SetBeam { plan: 0, beam: 1, value });
     rest(&mut w);
     let app = w.state();
-    let dose = app.state.follow.shown_dose().expect("a dose");
+    let dose = app.state.results.shown_dose().expect("a dose");
     assert_eq!(dose.worth(), "partial: 1 of 2 beams");
-    assert_eq!(app.state.follow.plan_status(app.state.plan().expect("a plan")), Some(DoseStatus::Partial));
-    assert_eq!(app.state.follow.dvh_status(), Some(DoseStatus::Partial));
+    assert_eq!(app.state.results.plan_status(app.state.plan().expect("a plan")), Some(DoseStatus::Partial));
+    assert_eq!(app.state.results.dvh_status(), Some(DoseStatus::Partial));
     assert_eq!(w.query_all_by_label("Dose status final").count(), 0);
     let of_command_line = computed(w.state(), plan(&w));
     assert_eq!(of_command_line.dose.worth(), "partial: 1 of 2 beams");
@@ -368,7 +368,7 @@ fn another_plan_never_shows_doses_of_the_one_before() {
     until(&mut w, "final dose of the other plan", |app| {
         check(app, &mut checked, "other plan");
         // The first frame is the one that was on screen when the plan was chosen.
-        let dose = app.state.follow.shown_dose();
+        let dose = app.state.results.shown_dose();
         let own = dose.is_none_or(|d| d.label == "Plan Other" || d.status == DoseStatus::Stale);
         assert!(own, "{:?}", dose.map(|d| (&d.label, d.status)));
         is_final(app) && dose.is_some_and(|d| d.label == "Plan Other")
@@ -389,20 +389,20 @@ fn let_the_worker_end(w: &Window) {
 fn a_turned_gantry_reaches_sum_and_dvh_in_one_trip() {
     let mut w = normalised("standing_one_trip");
     rest(&mut w);
-    let before = w.state().state.follow.shown_dose().expect("a dose").gy.id();
+    let before = w.state().state.results.shown_dose().expect("a dose").gy.id();
     let asked = w.state().jobs_asked();
     turn(&mut w, 0, 137.0);
     let asked_at_once = w.state().jobs_asked();
     assert!(asked_at_once > asked, "beam, sum and DVHs are asked for together");
     let_the_worker_end(&w);
     w.step();
-    let follow = &w.state().state.follow;
-    assert_ne!(follow.shown_dose().expect("a dose").gy.id(), before);
+    let results = &w.state().state.results;
+    assert_ne!(results.shown_dose().expect("a dose").gy.id(), before);
     assert_eq!(
-        (follow.shown_status(), follow.dvh_status()),
+        (results.shown_status(), results.dvh_status()),
         (Some(DoseStatus::Final), Some(DoseStatus::Final))
     );
-    assert!(follow.normalisation_factor().is_some());
+    assert!(results.normalisation_factor().is_some());
     assert_eq!(w.state().jobs_asked(), asked_at_once, "nothing was asked for afterwards");
     check(w.state(), &mut Vec::new(), "one trip");
 }

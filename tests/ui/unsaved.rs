@@ -2,7 +2,7 @@
 
 use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::command::Command;
-use beamsight::app::unsaved::Reply;
+use beamsight::app::state::unsaved::Reply;
 use beamsight::app::{App, Options, Picked};
 use beamsight::case::{Case, Contour, Edit};
 use beamsight::files::session;
@@ -234,7 +234,7 @@ fn work_hard(w: &mut Window) -> Case {
     w.get_by_label("New structure").click();
     w.run_steps(3);
     w.get_by_label("Sphere").click();
-    until(w, "volume", |app| app.state.follow.volume_cm3(2).is_some());
+    until(w, "volume", |app| app.state.results.volume_cm3(2).is_some());
     let app = w.state_mut();
     let case = app.state.case().clone();
     let mut beam = case.plans[0].beams[0].clone();

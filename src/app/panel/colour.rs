@@ -1,9 +1,11 @@
 //! A colour that is chosen by dragging over a field of hues and shades.
 
-use crate::app::roi::NEW_COLOURS;
+use crate::app::state::roi::NEW_COLOURS;
 use crate::app::theme;
-use egui::{Color32, Mesh, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, vec2};
-use egui::{ecolor::Hsva, lerp};
+use egui::ecolor::Hsva;
+use egui::{
+    Color32, Mesh, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, lerp, vec2,
+};
 
 const BUTTON: egui::Vec2 = vec2(30.0, 18.0);
 const FIELD: egui::Vec2 = vec2(208.0, 112.0);

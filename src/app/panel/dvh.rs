@@ -3,7 +3,7 @@
 use super::worth_chip;
 use crate::analysis::{Dvh, Metric, dvh_csv};
 use crate::app::command::{Command, Commands};
-use crate::app::dialog::Ask;
+use crate::app::state::files::Ask;
 use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
 use crate::app::theme;
 use crate::case::{DoseStatus, Structure, StructureKind, worth};
@@ -15,7 +15,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let curves = curves(state);
     header(ui, state, commands);
     if curves.is_empty() {
-        let why = match (state.follow.shown_failure(), state.follow.shown_dose()) {
+        let why = match (state.results.shown_failure(), state.results.shown_dose()) {
             (Some(why), _) => why,
             (None, None) => "No dose on show.",
             (None, Some(_)) => "No structure on show has a DVH in this dose yet.",
@@ -24,7 +24,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let axes = Axes::new(state.dvh_display, state.reference());
-    let table_width = if state.follow.certainty().is_some() { 428.0_f32 } else { 392.0 };
+    let table_width = if state.results.certainty().is_some() { 428.0_f32 } else { 392.0 };
     let table_width = table_width.min(0.55 * ui.available_width());
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("dvh table").frame(frame).resizable(false).exact_size(table_width).show(ui, |ui| {
@@ -38,7 +38,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn curves(state: &State) -> Vec<Curve<'_>> {
     let shown = state.case().structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
     let curve =
-        |structure| Some(Curve { structure, dvh: state.follow.dvh(structure.number)?, dashed: false });
+        |structure| Some(Curve { structure, dvh: state.results.dvh(structure.number)?, dashed: false });
     let mut curves: Vec<Curve<'_>> = shown.filter_map(curve).collect();
     curves.sort_by_key(|c| c.structure.kind.min(StructureKind::Organ));
     curves
@@ -56,14 +56,14 @@ pub(super) struct Curve<'a> {
 fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
-        if let Some(dose) = state.follow.shown_dose() {
+        if let Some(dose) = state.results.shown_dose() {
             ui.add(egui::Label::new(RichText::new(&dose.label).small()).truncate());
         }
-        if let Some(status) = state.follow.dvh_status() {
-            let caveats = state.follow.shown_dose().map(|d| d.caveats.as_slice()).unwrap_or_default();
+        if let Some(status) = state.results.dvh_status() {
+            let caveats = state.results.shown_dose().map(|d| d.caveats.as_slice()).unwrap_or_default();
             worth_chip(ui, status, caveats);
         }
-        if state.follow.shown_dose().is_some() {
+        if state.results.shown_dose().is_some() {
             let save = ui.add(Button::new(RichText::new("CSV…").small()));
             if save.accessible_name("Save the DVHs as CSV").clicked() {
                 commands.push(Command::Pick(Ask::SaveDvhs));
@@ -78,12 +78,12 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// # Errors
 /// Why there are none, in words: nothing stale is written.
 pub fn csv(state: &State) -> Result<String, String> {
-    let dose = state.follow.shown_dose().ok_or("there is no dose on show")?;
+    let dose = state.results.shown_dose().ok_or("there is no dose on show")?;
     let curves = curves(state);
     if curves.is_empty() {
         return Err("no structure on show has a DVH in this dose yet".to_owned());
     }
-    let status = state.follow.dvh_status().filter(|status| *status < DoseStatus::Stale);
+    let status = state.results.dvh_status().filter(|status| *status < DoseStatus::Stale);
     let status = status.ok_or("the DVHs are of an earlier state")?;
     let named: Vec<(&str, &Dvh)> = curves.iter().map(|c| (c.structure.name.as_str(), c.dvh)).collect();
     Ok(dvh_csv(&worth(status, &dose.caveats), &named))
@@ -320,7 +320,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
         ui.spacing_mut().interact_size.y = 15.0;
         ui.spacing_mut().item_spacing.x = 5.0;
-        let certain = state.follow.certainty().is_some();
+        let certain = state.results.certainty().is_some();
         let hundred_gy = state.reference().map(|(gy, _)| gy);
         let grid = egui::Grid::new("dvh figures").num_columns(TABLE.len() + 2).striped(true).spacing([9.0, 3.0]);
         grid.show(ui, |ui| {
@@ -374,7 +374,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                     }
                 }
                 if certain {
-                    let percent = state.follow.structure_uncertainty_percent(number);
+                    let percent = state.results.structure_uncertainty_percent(number);
                     let text = percent.map_or("–".to_owned(), |p| format!("{p:.2}"));
                     ui.label(small(text))
                         .accessible_name(format!("Uncertainty in {}", curve.structure.name));

@@ -85,7 +85,7 @@ fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
 
 /// How far a Monte Carlo run has come, and how to end it with what there is.
 fn run_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
-    let certainty = state.follow.run_certainty();
+    let certainty = state.results.run_certainty();
     let keep = egui::Button::new("Stop and keep").small();
     let hint = "Ends the run; its dose stays as it is, with its uncertainty, as a preview";
     if ui.add_enabled(certainty.is_some(), keep).on_hover_text(hint).clicked() {

@@ -9,6 +9,7 @@ mod guide;
 pub mod inspector;
 pub mod jobs;
 pub mod notices;
+mod recent;
 pub mod register;
 pub mod removal;
 pub mod replace;
@@ -19,5 +20,5 @@ pub mod unsaved;
 mod widget;
 
 pub use colour::colour_button;
-pub use inspector::wrapped;
-pub use widget::{angle, number, row, section, status_chip, status_colour, worth_chip};
+pub use recent::recent;
+pub use widget::{angle, number, row, section, status_chip, worth_chip};

@@ -1,8 +1,8 @@
 //! The line at the bottom: what lies under the pointer.
 
 use super::worth_chip;
-use crate::app::compare::{Side, Unit};
-use crate::app::follow::{Certainty, Freshness};
+use crate::app::state::compare::{Side, Unit};
+use crate::app::state::results::{Certainty, Freshness};
 use crate::app::state::{State, Workspace};
 use crate::case::DoseStatus;
 use egui::{RichText, Ui};
@@ -44,7 +44,7 @@ pub fn show(ui: &mut Ui, state: &State) {
                     }
                     ui.separator();
                     digits(ui, 62.0, format!("{hu:.0} HU"));
-                    digits(ui, 74.0, format!("{:.3} g/cm³", state.follow.density_g_cm3(hu)));
+                    digits(ui, 74.0, format!("{:.3} g/cm³", state.results.density_g_cm3(hu)));
                 }
                 None => {
                     ui.weak("outside the CT");
@@ -55,7 +55,7 @@ pub fn show(ui: &mut Ui, state: &State) {
             compared(ui, state, at_mm, digits);
             return;
         }
-        if let Some(dose) = state.follow.shown_dose() {
+        if let Some(dose) = state.results.shown_dose() {
             ui.separator();
             ui.weak("Dose");
             match dose.gy.trilinear(at_mm) {
@@ -72,7 +72,7 @@ pub fn show(ui: &mut Ui, state: &State) {
                 }
             }
             worth_chip(ui, dose.status, &dose.caveats);
-            if let Some(certainty) = state.follow.certainty() {
+            if let Some(certainty) = state.results.certainty() {
                 ui.weak(run_words(certainty, dose.status));
             }
         }
@@ -89,7 +89,7 @@ fn run_words(certainty: &Certainty, status: DoseStatus) -> String {
 fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f32, String)) {
     let reference = state.compare_reference();
     let values = Side::BOTH.map(|side| {
-        let dose = state.follow.side(side)?;
+        let dose = state.results.side(side)?;
         ui.separator();
         ui.weak(side.name());
         let value = dose.gy.trilinear(at_mm).filter(|gy| gy.is_finite()).map(f64::from);
@@ -104,7 +104,7 @@ fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f
         }
         value
     });
-    if state.follow.pair().is_none() {
+    if state.results.pair().is_none() {
         return;
     }
     if let [Some(a), Some(b)] = values {
@@ -118,7 +118,7 @@ fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f
             let of = if d.unit == Unit::Percent { "%" } else { "% of A" };
             digits(ui, 72.0, format!("{value:+.1} {of}"));
         }
-        if let Some((result, _, freshness)) = state.follow.gamma() {
+        if let Some((result, _, freshness)) = state.results.gamma() {
             ui.separator();
             ui.weak("Gamma");
             let gamma = result.maps.first().and_then(|m| m.gamma.nearest(at_mm)).filter(|g| !g.is_nan());

@@ -1,12 +1,12 @@
 //! The bar at the top: opening and saving, undo, presets, workspaces.
 
 use super::number;
-use crate::app::Ask;
+use super::recent::recent;
 use crate::app::command::{Command, Commands};
-use crate::app::display::{WINDOW_PRESETS, WindowLevel};
+use crate::app::state::display::{WINDOW_PRESETS, WindowLevel};
+use crate::app::state::files::Ask;
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
-use crate::app::workspace::plan::recent;
 use crate::files::demo::DEMOS;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{Align, Button, Layout, PopupCloseBehavior, Ui};

@@ -1,8 +1,9 @@
 //! The case as a tree: series, structures, plan, beams.
 
-use super::{row, section, widget};
+use super::{row, section};
 use crate::app::command::{Command, Commands, NewShape};
-use crate::app::state::{Selection, SeriesLine, State};
+use crate::app::state::opening::SeriesLine;
+use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::case::{DoseStatus, StructureKind};
 use crate::results::Standing;
@@ -79,12 +80,12 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
     order.sort_by_key(|s| s.kind.min(StructureKind::Organ));
     for structure in order {
         let shown = !state.hidden.contains(&structure.number);
-        let volume = state.follow.volume_cm3(structure.number);
+        let volume = state.results.volume_cm3(structure.number);
         let detail = match volume {
             Some(cm3) => format_cm3(cm3),
             None if structure.contours.is_empty() => "empty".to_owned(),
-            None if state.follow.mask_failure(structure.number).is_some() => "no volume".to_owned(),
-            None => match state.follow.former_volume_cm3(structure.number) {
+            None if state.results.mask_failure(structure.number).is_some() => "no volume".to_owned(),
+            None => match state.results.former_volume_cm3(structure.number) {
                 Some(cm3) => format!("({})", format_cm3(cm3)),
                 None => "…".to_owned(),
             },
@@ -100,7 +101,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), Sense::hover());
             ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
         });
-        let response = match state.follow.mask_failure(structure.number) {
+        let response = match state.results.mask_failure(structure.number) {
             Some(why) => response.on_hover_text(why),
             None => response,
         };
@@ -160,7 +161,7 @@ fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
         // What is delivered, as in the plan's figures; before it is known, what was typed, and then it says so.
         let normalised = plan.normalisation.is_some();
-        let delivered = state.follow.delivered_mu(beam).filter(|_| normalised);
+        let delivered = state.results.delivered_mu(beam).filter(|_| normalised);
         let mu = match delivered {
             Some((mu, Standing::Stale)) => format!("({mu:.1} MU)"),
             Some((mu, _)) => format!("{mu:.1} MU"),
@@ -168,7 +169,7 @@ fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
             None => format!("{:.1} MU", beam.mu),
         };
         let detail = format!("{gantry:.0}°  {mu}");
-        let status = state.follow.beam_status(beam.number);
+        let status = state.results.beam_status(beam.number);
         let response = row(&beam.name, &detail, selected).indent(10.0).show(ui, 10.0, |ui| {
             status_dot(ui, status);
         });
@@ -206,7 +207,7 @@ fn status_dot(ui: &mut Ui, status: Option<DoseStatus>) {
     let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
     match status {
         Some(status) => {
-            ui.painter().circle_filled(rect.center(), 3.5, widget::status_colour(status));
+            ui.painter().circle_filled(rect.center(), 3.5, theme::status_colour(status));
         }
         None => {
             ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::WEAK));
@@ -217,12 +218,12 @@ fn status_dot(ui: &mut Ui, status: Option<DoseStatus>) {
 fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_space(4.0);
     section(ui, "Dose");
-    let choices = state.follow.choices(state.case(), state.plan());
+    let choices = state.results.choices(state.case(), state.plan());
     if choices.is_empty() {
         ui.weak("No dose");
     }
     for (what, label, status) in choices {
-        let on_show = state.follow.shown == what;
+        let on_show = state.results.shown == what;
         let detail = status.map_or("not computed", DoseStatus::word);
         let response =
             row(&label, detail, on_show && state.selection == Selection::DoseDisplay).show(ui, 12.0, |ui| {

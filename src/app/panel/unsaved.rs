@@ -2,8 +2,8 @@
 
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;
+use crate::app::state::unsaved::{Reply, Then};
 use crate::app::theme;
-use crate::app::unsaved::{Reply, Then};
 use crate::files::LeftOver;
 use crate::open::CaseWord;
 use egui::{RichText, Ui};

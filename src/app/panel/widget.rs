@@ -1,10 +1,12 @@
 //! Small pieces that all panels share.
 
-use super::inspector::wrapped;
 use crate::app::theme;
 use crate::case::DoseStatus;
-use egui::{Align, Align2, Color32, DragValue, FontId, Layout, Rect, Response, Role, Sense, TextStyle, Ui};
-use egui::{UiBuilder, WidgetInfo, pos2, vec2};
+use crate::geometry::wrapped_deg;
+use egui::{
+    Align, Align2, Color32, DragValue, FontId, Layout, Rect, Response, Role, Sense, TextStyle, Ui, UiBuilder,
+    WidgetInfo, pos2, vec2,
+};
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 
@@ -93,7 +95,7 @@ impl Number<'_> {
                 said.set(Some((theme::ERROR, refused(value, &range))));
                 return None;
             }
-            let shown = wrapped(value);
+            let shown = wrapped_deg(value);
             if goes_round && shown != value {
                 said.set(Some((theme::WARNING, format!("{value}° is {shown}°"))));
             }
@@ -218,16 +220,6 @@ fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<eg
     ui.painter().layout_job(job)
 }
 
-/// Colour of a dose status; the word is always written beside it.
-pub fn status_colour(status: DoseStatus) -> Color32 {
-    match status {
-        DoseStatus::Final => theme::GOOD,
-        DoseStatus::Imported => theme::ACCENT,
-        DoseStatus::Coarse | DoseStatus::Partial | DoseStatus::Preview | DoseStatus::Stale => theme::WARNING,
-        DoseStatus::Failed => theme::ERROR,
-    }
-}
-
 /// The status of a dose with all that limits it: `PARTIAL` and, beside it, `2 of 3 beams`.
 pub fn worth_chip(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
     let response = status_chip(ui, status);
@@ -240,7 +232,7 @@ pub fn worth_chip(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Respon
 
 /// A word in a frame of its colour: the status of a dose.
 pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
-    let colour = status_colour(status);
+    let colour = theme::status_colour(status);
     let font = FontId::proportional(11.0);
     let galley = ui.painter().layout_no_wrap(status.word().to_uppercase(), font, colour);
     let size = galley.size() + vec2(10.0, 4.0);

@@ -1,7 +1,8 @@
 //! What the pipelines have in common.
 
 use bytemuck::Pod;
-use egui_wgpu::wgpu::{self, util::DeviceExt as _};
+use egui_wgpu::wgpu;
+use egui_wgpu::wgpu::util::DeviceExt as _;
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
 

@@ -5,11 +5,11 @@ mod pages;
 mod picture;
 mod tables;
 
-use super::compare::{GammaSettings, Side};
-use super::follow::Freshness;
-use super::panel::compare::{Row, goals_of, metrics, rows};
-use super::state::State;
 use crate::analysis::Metric;
+use crate::app::panel::compare::{Row, goals_of, metrics, rows};
+use crate::app::state::State;
+use crate::app::state::compare::{GammaSettings, Side};
+use crate::app::state::results::Freshness;
 use crate::case::{Dose, DoseStatus, Receipt, Rgb, StructureKind};
 use crate::files::replace_file;
 use picture::Scenery;
@@ -159,24 +159,21 @@ struct Curve {
     points: [Vec<[f64; 2]>; 2],
 }
 
-/// The endings a report is written with.
-pub const ENDINGS: [&str; 3] = ["pdf", "csv", "json"];
-
 /// What a report of the comparison on show says.
 ///
 /// # Errors
 /// What it still lacks, in words: nothing stale goes into a report.
 pub fn gather(state: &State) -> Result<Report, String> {
-    let follow = &state.follow;
-    if let Some(why) = follow.pair_refusal() {
+    let results = &state.results;
+    if let Some(why) = results.pair_refusal() {
         return Err(why.to_owned());
     }
-    let Some(pair) = follow.pair() else { return Err("there are no two doses to compare".to_owned()) };
-    if !follow.side_dvhs_current() {
+    let Some(pair) = results.pair() else { return Err("there are no two doses to compare".to_owned()) };
+    if !results.side_dvhs_current() {
         return Err("the DVHs are still being computed".to_owned());
     }
-    let no_gamma = follow.gamma_failure().map(str::to_owned);
-    let gamma = match follow.gamma() {
+    let no_gamma = results.gamma_failure().map(str::to_owned);
+    let gamma = match results.gamma() {
         Some((.., Freshness::Current)) if no_gamma.is_none() => Some(gamma_facts(state)),
         _ if no_gamma.is_some() => None,
         _ => return Err("gamma is still being computed".to_owned()),
@@ -194,7 +191,7 @@ pub fn gather(state: &State) -> Result<Report, String> {
         patient_id: case.patient.id.clone(),
         case: case.source.clone(),
         doses: Side::BOTH.map(|side| dose_facts(state, side, pair[side.index()])),
-        note: follow.pair_note().map(str::to_owned),
+        note: results.pair_note().map(str::to_owned),
         reference,
         clusters: if gamma.is_some() { cluster_facts(state) } else { Vec::new() },
         gamma,
@@ -214,7 +211,7 @@ fn dose_facts(state: &State, side: Side, dose: &Dose) -> DoseFacts {
         label: dose.label.clone(),
         status: dose.status,
         caveats: dose.caveats.clone(),
-        max_gy: state.follow.side_max_gy(side).unwrap_or_default(),
+        max_gy: state.results.side_max_gy(side).unwrap_or_default(),
         voxels: grid.size(),
         spacing_mm: [dx, dy, grid.even_plane_spacing_mm().unwrap_or(f64::NAN)],
         frame_of_reference_uid: dose.frame_of_reference_uid.clone(),
@@ -223,8 +220,8 @@ fn dose_facts(state: &State, side: Side, dose: &Dose) -> DoseFacts {
 }
 
 fn gamma_facts(state: &State) -> Option<GammaFacts> {
-    let (result, inputs, _) = state.follow.gamma()?;
-    let (figures, Freshness::Current) = state.follow.gamma_figures()? else { return None };
+    let (result, inputs, _) = state.results.gamma()?;
+    let (figures, Freshness::Current) = state.results.gamma_figures()? else { return None };
     let settings: &GammaSettings = &state.compare.gamma;
     let [reference, evaluated] = settings.roles().map(Side::name);
     let criteria: Vec<CriterionFacts> = result
@@ -264,7 +261,7 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
 }
 
 fn cluster_facts(state: &State) -> Vec<ClusterFacts> {
-    let Some((figures, _)) = state.follow.gamma_figures() else { return Vec::new() };
+    let Some((figures, _)) = state.results.gamma_figures() else { return Vec::new() };
     let name = |number: u32| {
         let set = &state.case().structures.structures;
         set.iter().find(|s| s.number == number).map(|s| s.name.clone())
@@ -290,7 +287,7 @@ fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> S
             b_minus_a: a.zip(b).map(|(a, b)| b - a),
         }
     };
-    let figures = state.follow.gamma_figures().filter(|_| state.follow.gamma_failure().is_none());
+    let figures = state.results.gamma_figures().filter(|_| state.results.gamma_failure().is_none());
     let inside = figures.and_then(|(f, _)| f.structures.iter().find(|(n, _)| *n == row.structure.number));
     let remarks = Side::BOTH.into_iter().zip(row.dvhs);
     StructureFacts {
@@ -309,7 +306,7 @@ fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> S
 fn goal_facts(state: &State, goal: &crate::analysis::Goal, reference_gy: Option<f64>) -> GoalFacts {
     let structure = state.case().structures.by_name(&goal.structure).map(|s| s.number);
     let doses =
-        Side::BOTH.map(|side| goal.check(state.follow.side_dvh(side, structure?)?, reference_gy).ok());
+        Side::BOTH.map(|side| goal.check(state.results.side_dvh(side, structure?)?, reference_gy).ok());
     GoalFacts { goal: goal.to_string(), unit: goal.metric.unit().symbol(), doses }
 }
 
@@ -327,7 +324,7 @@ fn curves(rows: &[Row<'_>]) -> Vec<Curve> {
 /// Writes a report; what it becomes, the ending of the file says.
 ///
 /// # Errors
-/// An ending that is none of [`ENDINGS`]; what the file system says.
+/// An ending that is none of [`REPORT_ENDINGS`](crate::app::state::files::REPORT_ENDINGS); what the file system says.
 pub fn write(report: &Report, path: &Path) -> Result<(), String> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let bytes = match ending.as_str() {

@@ -2,7 +2,7 @@
 
 use super::picture::Subject;
 use super::{CriterionFacts, DoseFacts, Report};
-use crate::app::compare::{Side, difference_colour, gamma_colour};
+use crate::app::state::compare::{Side, difference_colour, gamma_colour};
 use crate::case::Rgb;
 use crate::files::pdf::{A4, Document, Type};
 

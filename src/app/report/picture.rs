@@ -1,9 +1,9 @@
 //! The pictures of a report, drawn on the CPU: they need no graphics device and are the same on every machine.
 
-use crate::app::compare::{DifferenceDisplay, FAILING, Side, difference_colour, gamma_colour};
-use crate::app::display::{DoseDisplay, WindowLevel};
-use crate::app::state::State;
-use crate::app::view::{ViewKind, framed_mm};
+use crate::app::state::compare::{DifferenceDisplay, FAILING, Side, difference_colour, gamma_colour};
+use crate::app::state::display::{DoseDisplay, WindowLevel};
+use crate::app::state::{State, ViewKind};
+use crate::app::view::framed_mm;
 use crate::case::{Dose, Rgb};
 use crate::files::pdf::Image;
 use crate::geometry::{Grid, Mask, Volume};
@@ -39,14 +39,14 @@ pub enum Subject {
 impl Scenery {
     pub fn of(state: &State) -> Self {
         let case = state.case();
-        let doses = Side::BOTH.map(|side| state.follow.side(side).cloned());
+        let doses = Side::BOTH.map(|side| state.results.side(side).cloned());
         let grid: Option<&Arc<Grid>> = case
             .ct
             .as_ref()
             .map(|ct| ct.hu.grid())
             .or_else(|| doses.iter().flatten().next().map(|d| d.gy.grid()));
         let shown = case.structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
-        let gamma = state.follow.gamma().filter(|_| state.follow.gamma_failure().is_none());
+        let gamma = state.results.gamma().filter(|_| state.results.gamma_failure().is_none());
         Self {
             ct: case.ct.as_ref().map(|ct| ct.hu.clone()),
             window: state.window,
@@ -54,7 +54,7 @@ impl Scenery {
             gamma_end: state.compare.gamma.max_gamma,
             plane: state.compare.plane,
             crosshair_mm: state.crosshair_mm,
-            outlines: shown.filter_map(|s| Some((state.follow.mask(s.number)?.clone(), s.colour))).collect(),
+            outlines: shown.filter_map(|s| Some((state.results.mask(s.number)?.clone(), s.colour))).collect(),
             display: state.dose_display.clone(),
             difference: state.compare.difference,
             reference_gy: state.compare_reference().map(|(gy, _)| gy),

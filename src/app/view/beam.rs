@@ -2,7 +2,8 @@
 
 use super::field::{field_in_plane, leaf_openings};
 use super::overlay::{Anchor, text};
-use super::{BeamLayer, Scene, ViewKind, ViewPlane};
+use super::{BeamLayer, Scene, ViewPlane};
+use crate::app::state::ViewKind;
 use crate::app::theme;
 use crate::geometry::BeamFrame;
 use egui::{Color32, Painter, Pos2, Rect, Shape, Stroke, Vec2, vec2};

@@ -1,23 +1,24 @@
 //! Two doses on one plane: A, B, both mixed, their difference, gamma. All panes share one [`ViewState`], so that they
 //! show the same place at the same zoom.
 
-use super::overlay::{self, Anchor, MARGIN, SMALL, display_rgb, text};
+use super::overlay;
+
+use super::overlay::{Anchor, MARGIN, SMALL, display_rgb, text};
 use super::shape::Lens;
 use super::{Scene, ViewEvent, ViewPlane, ViewState, drag, navigate, slice, structure};
-use crate::app::compare::{
+use crate::app::render::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
+use crate::app::state::compare::{
     DIVERGING, DifferenceDisplay, FAILING, GAMMA_COLOURS, LOCAL_FROM, Unit, difference_colour, gamma_colour,
     signed_gamma_colour,
 };
-use crate::app::display::DoseDisplay;
-use crate::app::panel::status_colour;
-use crate::app::render::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
-use crate::app::theme;
+use crate::app::state::display::DoseDisplay;
+use crate::app::theme::{self, status_colour};
 use crate::case::{Dose, Rgb};
 use crate::geometry::Volume;
 use egui::{
-    Align2, Color32, CursorIcon, FontId, Painter, Rect, Response, Role, Sense, Stroke, Ui, WidgetInfo,
+    Align2, Color32, CursorIcon, FontId, Painter, Rect, Response, Role, Sense, Stroke, Ui, WidgetInfo, pos2,
+    vec2,
 };
-use egui::{pos2, vec2};
 use std::sync::Arc;
 
 /// What one pane shows.

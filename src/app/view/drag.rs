@@ -1,7 +1,10 @@
 //! Handles that are dragged: the gantry round its isocentre, shapes, the crosshair.
 
-use super::shape::{self, Grip, Lens};
-use super::{Scene, ViewEvent, ViewKind, beam, navigate};
+use super::shape;
+
+use super::shape::{Grip, Lens};
+use super::{Scene, ViewEvent, beam, navigate};
+use crate::app::state::ViewKind;
 use egui::{CursorIcon, PointerButton, Pos2, Response, Ui};
 
 /// What a drag has hold of.

@@ -93,7 +93,7 @@ impl FieldPolygon {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::view::ViewKind;
+    use crate::app::state::ViewKind;
     use crate::geometry::PatientPosition;
     use egui::{pos2, vec2};
     use glam::DVec3;

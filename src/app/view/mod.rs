@@ -22,34 +22,11 @@ pub use plane::{ViewPlane, page_mm};
 pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as show_radiograph, size_mm};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
-use crate::app::roi::Shape;
+use crate::app::state::ViewKind;
+use crate::app::state::roi::Shape;
 use crate::app::theme;
 use egui::{Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 use glam::DVec3;
-use serde::{Deserialize, Serialize};
-
-/// Which of the four views.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum ViewKind {
-    Axial,
-    Sagittal,
-    Coronal,
-    Bev,
-}
-
-impl ViewKind {
-    pub const ALL: [Self; 4] = [Self::Axial, Self::Sagittal, Self::Coronal, Self::Bev];
-
-    /// The name it goes by on the screen and for screen readers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Axial => "Axial",
-            Self::Sagittal => "Sagittal",
-            Self::Coronal => "Coronal",
-            Self::Bev => "Beam's eye",
-        }
-    }
-}
 
 /// What one view keeps from frame to frame.
 #[derive(Clone, Debug, PartialEq)]

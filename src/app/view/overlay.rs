@@ -1,10 +1,11 @@
 //! Writing on a view: its name and place, orientation letters, crosshair, scale bar, dose status and legend.
 
-use super::{DoseLayer, Scene, ViewKind, ViewPlane};
+use super::{DoseLayer, Scene, ViewPlane};
+
 use crate::analysis::LEAST_SPREAD_DOSE;
-use crate::app::display::{DoseDisplay, UNCERTAINTY_LEVELS};
-use crate::app::panel::status_colour;
-use crate::app::theme;
+use crate::app::state::ViewKind;
+use crate::app::state::display::{DoseDisplay, UNCERTAINTY_LEVELS};
+use crate::app::theme::{self, status_colour};
 use crate::case::Rgb;
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
 use glam::DVec3;

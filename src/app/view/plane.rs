@@ -1,7 +1,7 @@
 //! Where a view's plane lies in the patient, and the way from points on the screen to the patient and back.
 
-use super::ViewKind;
 use crate::app::render::PlaneFrame;
+use crate::app::state::ViewKind;
 use crate::geometry::Grid;
 use egui::{Pos2, Rect};
 use glam::DVec3;

@@ -1,18 +1,19 @@
 //! An X-ray with the DRR over it, as seen from its source. A drag moves the patient, with shift held it turns him.
 
-use super::overlay::{self, Anchor, display_rgb, text};
+use super::overlay;
+
+use super::overlay::{Anchor, display_rgb, text};
 use super::{navigate, rest};
-use crate::app::register::{Display, Image, Mode, Region, seen_axes};
 use crate::app::render::{DrrView, Gpu, OutlineLook, Overlay, RadiographFrame, RadiographLook};
+use crate::app::state::register::{Display, Image, Mode, Region, seen_axes};
 use crate::app::theme;
 use crate::case::Pose;
 use crate::geometry::{Mask, Projection, Volume};
 use egui::emath::GuiRounding as _;
 use egui::{
     Color32, CursorIcon, Event, Modifiers, Painter, PointerButton, Pos2, Rect, Response, Role, Sense, Shape,
-    Stroke, StrokeKind, Ui,
+    Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
 };
-use egui::{WidgetInfo, pos2, vec2};
 use glam::DVec3;
 use std::sync::Arc;
 

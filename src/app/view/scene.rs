@@ -1,9 +1,9 @@
 //! What all views draw: built anew each frame from shared parts, so cheap.
 
-use crate::app::display::{DoseDisplay, WashOf, WindowLevel};
-use crate::app::follow::Certainty;
 use crate::app::render::Gpu;
-use crate::app::roi::Shape;
+use crate::app::state::display::{DoseDisplay, WashOf, WindowLevel};
+use crate::app::state::results::Certainty;
+use crate::app::state::roi::Shape;
 use crate::case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureKind, StructureSet};
 use crate::geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;

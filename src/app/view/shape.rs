@@ -3,7 +3,7 @@
 
 use super::ViewPlane;
 use super::bev::BevPlane;
-use crate::app::roi::{SMALLEST_MM, Shape as Roi};
+use crate::app::state::roi::{SMALLEST_MM, Shape as Roi};
 use crate::app::theme;
 use crate::geometry::BeamFrame;
 use egui::{Color32, Painter, Pos2, Rect, Stroke, StrokeKind, vec2};
@@ -206,7 +206,7 @@ fn hull(mut points: Vec<Pos2>) -> Vec<Pos2> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::view::ViewKind;
+    use crate::app::state::ViewKind;
     use crate::geometry::PatientPosition;
     use egui::pos2;
 

@@ -1,10 +1,10 @@
 //! A plane through the patient with everything on it.
 
-use super::overlay::display_rgb;
-use super::shape::Lens;
-use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, overlay, shape, structure};
-use crate::app::display::{DoseDisplay, UNCERTAINTY_LEVELS};
+use super::overlay::{self, display_rgb};
+use super::shape::{self, Lens};
+use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, structure};
 use crate::app::render::{DoseLook, DoseStyle, Isodose, SliceLook};
+use crate::app::state::display::{DoseDisplay, UNCERTAINTY_LEVELS};
 use crate::app::theme;
 use egui::{Response, Ui};
 

@@ -1,8 +1,9 @@
 //! Structures on a plane: the contours themselves where they were drawn, else a cut through the mask.
 
 use super::overlay::{display_rgb, on_image};
-use super::{Scene, StructureLook, ViewKind, ViewPlane};
+use super::{Scene, StructureLook, ViewPlane};
 use crate::app::render::OutlineLook;
+use crate::app::state::ViewKind;
 use crate::case::{Contour, Structure};
 use crate::geometry::Grid;
 use egui::{Color32, Painter, Pos2, Shape, Stroke};

@@ -2,13 +2,13 @@
 
 use super::plan;
 use crate::app::command::{Command, Commands};
-use crate::app::compare::{Compare, Layout, Side};
-use crate::app::display::WindowLevel;
-use crate::app::follow::Freshness;
 use crate::app::render::Gpu;
-use crate::app::state::State;
+use crate::app::state::compare::{Compare, Layout, Side};
+use crate::app::state::display::WindowLevel;
+use crate::app::state::results::Freshness;
+use crate::app::state::{State, ViewKind};
 use crate::app::theme;
-use crate::app::view::{CompareScene, DoseLayer, Pane, ViewEvent, ViewKind, ViewState, show_pane};
+use crate::app::view::{CompareScene, DoseLayer, Pane, ViewEvent, ViewState, show_pane};
 use crate::geometry::Volume;
 use egui::{Button, Key, Rect, Ui, UiBuilder, pos2, vec2};
 use std::sync::Arc;
@@ -125,7 +125,7 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
     scene.beams.clear();
     scene.shape = None;
     let reference = state.compare_reference();
-    let [a, b] = Side::BOTH.map(|side| state.follow.side(side).cloned());
+    let [a, b] = Side::BOTH.map(|side| state.results.side(side).cloned());
     scene.dose = a.as_ref().or(b.as_ref()).map(|dose| DoseLayer {
         dose: dose.clone(),
         reference,
@@ -148,33 +148,33 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
         difference: state.compare.difference,
         isolines: state.compare.isolines,
         swipe: state.compare.swipe,
-        refusal: state.follow.pair_refusal().map(str::to_owned),
+        refusal: state.results.pair_refusal().map(str::to_owned),
     }
 }
 
 /// The map on show, whether it has signs, and what to say of it where it is not the full one of the criteria as they stand.
 fn gamma(state: &State) -> (Option<Arc<Volume<f32>>>, bool, Option<String>) {
-    let follow = &state.follow;
+    let results = &state.results;
     if state.gamma_lacks_hundred() {
         return (None, false, Some("no gamma: 100 % is not defined".to_owned()));
     }
-    if let Some(why) = follow.gamma_failure() {
+    if let Some(why) = results.gamma_failure() {
         return (None, false, Some(format!("no gamma: {why}")));
     }
-    if let Some(plane) = follow.gamma_estimate().and_then(|e| e.plane.clone()) {
+    if let Some(plane) = results.gamma_estimate().and_then(|e| e.plane.clone()) {
         return (Some(plane), false, Some("this plane first; all of it is being computed".to_owned()));
     }
     let signed =
-        follow.gamma_figures().filter(|(_, f)| *f == Freshness::Current).and_then(|(f, _)| f.signed.clone());
+        results.gamma_figures().filter(|(_, f)| *f == Freshness::Current).and_then(|(f, _)| f.signed.clone());
     if let Some(signed) = signed {
         return (Some(signed), true, None);
     }
-    match follow.gamma() {
+    match results.gamma() {
         Some((result, inputs, freshness)) => {
             let stale = (freshness == Freshness::Stale)
                 .then(|| inputs.criteria.first().map(|c| format!("STALE: still {c}")).unwrap_or_default());
             (result.maps.first().map(|m| m.gamma.clone()), false, stale)
         }
-        None => (None, false, Some("being computed".to_owned()).filter(|_| follow.pair().is_some())),
+        None => (None, false, Some("being computed".to_owned()).filter(|_| results.pair().is_some())),
     }
 }

@@ -1,12 +1,12 @@
 //! The plan workspace: four linked views, each maximisable.
 
-use crate::app::Ask;
 use crate::app::command::{Command, Commands};
-use crate::app::display::WindowLevel;
 use crate::app::render::Gpu;
+use crate::app::state::display::WindowLevel;
+use crate::app::state::files::Ask;
 use crate::app::state::{Selection, State};
-use crate::app::theme;
 use crate::app::view::{self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
+use crate::app::{panel, theme};
 use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 
 /// Points between two views.
@@ -79,7 +79,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
             visible: !state.hidden.contains(&s.number),
             selected: selected_structure == Some(s.number),
             colour: s.colour,
-            mask: state.follow.mask(s.number).cloned(),
+            mask: state.results.mask(s.number).cloned(),
         })
         .collect();
     let beams = match state.plan() {
@@ -93,19 +93,19 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
                     index,
                     beam,
                     plan.position,
-                    state.follow.sad_mm(plan.machine_of(beam)),
+                    state.results.sad_mm(plan.machine_of(beam)),
                     selected,
                 )
             })
             .collect(),
         None => Vec::new(),
     };
-    let dose = state.follow.shown_dose().map(|dose| DoseLayer {
+    let dose = state.results.shown_dose().map(|dose| DoseLayer {
         dose: dose.clone(),
         reference: state.reference(),
         display: state.dose_display.clone(),
-        certainty: state.follow.certainty().cloned(),
-        trouble: state.follow.shown_failure().map(str::to_owned),
+        certainty: state.results.certainty().cloned(),
+        trouble: state.results.shown_failure().map(str::to_owned),
     });
     Scene {
         ct: case.ct.as_ref().map(|ct| ct.hu.clone()),
@@ -139,29 +139,8 @@ pub(super) fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if !state.recent.is_empty() {
             ui.add_space(14.0);
             ui.weak("Recent");
-            let lines = |ui: &mut Ui| recent(ui, state, commands);
+            let lines = |ui: &mut Ui| panel::recent(ui, state, commands);
             ui.allocate_ui_with_layout(vec2(420.0, 0.0), Layout::top_down(Align::Min), lines);
         }
     });
 }
-
-/// The cases opened last, one a line: the name, and where it lies.
-pub fn recent(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    for word in &state.recent {
-        let path = std::path::Path::new(word);
-        let name = path.file_name().map_or_else(|| word.clone(), |n| n.to_string_lossy().into_owned());
-        let folder = path.parent().map(|p| p.display().to_string()).unwrap_or_default();
-        // The end of a path tells more than its beginning.
-        let letters = folder.chars().count();
-        let end: String = folder.chars().skip(letters.saturating_sub(FOLDER_LETTERS)).collect();
-        let folder = if letters > FOLDER_LETTERS { format!("…{end}") } else { end };
-        let button = egui::Button::new(name).right_text(egui::RichText::new(folder).weak());
-        let size = egui::vec2(ui.available_width(), 0.0);
-        if ui.add(button.min_size(size).truncate()).on_hover_text(word).clicked() {
-            commands.push(Command::Open(word.clone()));
-            ui.close();
-        }
-    }
-}
-
-const FOLDER_LETTERS: usize = 34;

@@ -1,17 +1,15 @@
 //! The Register workspace: one or two X-rays, the DRR over each of them, one pose for both.
 
-use crate::app::Ask;
-use crate::app::command::{Command, Commands};
-use crate::app::register::{
-    Display, MOST_IMAGES, Register, RegisterAction, STEPS, seen_axes, shifted, turned,
-};
+use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::render::Gpu;
+use crate::app::state::files::Ask;
+use crate::app::state::register::{Display, MOST_IMAGES, Register, shifted, turned};
 use crate::app::state::{NoticeKind, State};
 use crate::app::theme;
 use crate::app::view::{self, RadiographEvent, RadiographScene, RadiographState};
 use crate::case::{Beam, StructureKind};
 use crate::geometry::Projection;
-use egui::{Key, Modifiers, Rect, Ui, UiBuilder, vec2};
+use egui::{Key, Rect, Ui, UiBuilder, vec2};
 use glam::DVec3;
 
 /// Points between two views.
@@ -118,7 +116,7 @@ fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> Radiograp
     let outlines = shown
         // The body's silhouette is the rim of the DRR.
         .filter(|s| s.kind != StructureKind::External)
-        .filter_map(|s| Some((state.follow.mask(s.number)?.clone(), view::on_image(s.colour), 1.6)))
+        .filter_map(|s| Some((state.results.mask(s.number)?.clone(), view::on_image(s.colour), 1.6)))
         .collect();
     let typing = ui.ctx().text_edit_focused();
     RadiographScene {
@@ -143,7 +141,7 @@ fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> Radiograp
 fn fields(state: &State, image: &Projection) -> Vec<[DVec3; 4]> {
     let Some(plan) = state.plan() else { return Vec::new() };
     let layer = |(n, beam): (usize, &Beam)| {
-        view::BeamLayer::of(n, beam, plan.position, state.follow.sad_mm(plan.machine_of(beam)), false)
+        view::BeamLayer::of(n, beam, plan.position, state.results.sad_mm(plan.machine_of(beam)), false)
     };
     let corners = |layer: view::BeamLayer| {
         let frame = layer.frame();
@@ -153,48 +151,6 @@ fn fields(state: &State, image: &Projection) -> Vec<[DVec3; 4]> {
         same.then(|| [at(x[0], y[0]), at(x[1], y[0]), at(x[1], y[1]), at(x[0], y[1])])
     };
     plan.beams.iter().enumerate().filter_map(layer).filter_map(corners).collect()
-}
-
-/// The keys of this workspace: arrows shift along the first image, page keys along its axis, with shift they turn.
-pub fn keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let register = &state.register;
-    let Some(image) = register.images().first() else { return };
-    let free = ctx.memory(|m| m.focused().is_none());
-    let [right, up, towards] = seen_axes(&image.radiograph.projection);
-    let step = register.step;
-    let start = *register.poses.now();
-    let mut pose = start;
-    ctx.input_mut(|i| {
-        let mut count = |modifiers, key| i.count_and_consume_key(modifiers, key) as f64;
-        for (more, less, axis, pages) in [
-            (Key::ArrowRight, Key::ArrowLeft, right, false),
-            (Key::ArrowUp, Key::ArrowDown, up, false),
-            (Key::PageUp, Key::PageDown, towards, true),
-        ] {
-            // The arrows belong to a widget that has the keyboard.
-            if !free && !pages {
-                continue;
-            }
-            // With shift: what faces the source follows the arrow; the page keys turn in the plane of the image.
-            let turn = if pages { towards } else { towards.cross(axis) };
-            let n = count(Modifiers::SHIFT, more) - count(Modifiers::SHIFT, less);
-            if n != 0.0 {
-                pose = turned(&pose, turn, n * step);
-            }
-            let n = count(Modifiers::NONE, more) - count(Modifiers::NONE, less);
-            pose = shifted(&pose, axis * (n * step));
-        }
-        for (key, way) in [(Key::OpenBracket, -1_isize), (Key::CloseBracket, 1)] {
-            if i.consume_key(Modifiers::NONE, key) {
-                let now = STEPS.iter().position(|s| *s == step).unwrap_or(1);
-                let next = now.saturating_add_signed(way).min(STEPS.len() - 1);
-                commands.push(Command::Register(RegisterAction::Step(STEPS[next])));
-            }
-        }
-    });
-    if pose != start {
-        commands.push(Command::Register(RegisterAction::Move { pose, gesture: None }));
-    }
 }
 
 /// The first page: what one can open.

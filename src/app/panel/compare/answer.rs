@@ -3,9 +3,9 @@
 use super::dvh::{CHANGES, change_gy, difference, rows};
 use crate::analysis::{Cluster, GammaHistogram, Metric};
 use crate::app::command::{Command, Commands};
-use crate::app::compare::{GammaSettings, Side, gamma_colour};
-use crate::app::follow::{Freshness, GammaByStructure};
 use crate::app::panel::section;
+use crate::app::state::compare::{GammaSettings, Side, gamma_colour};
+use crate::app::state::results::{Freshness, GammaByStructure};
 use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::case::Structure;
@@ -18,11 +18,11 @@ const MOST_CLUSTERS: usize = 6;
 /// Shows the answer.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Gamma");
-    if let Some(why) = state.follow.pair_refusal() {
+    if let Some(why) = state.results.pair_refusal() {
         ui.add(Label::new(RichText::new(why).color(theme::ERROR)).wrap());
         return;
     }
-    if state.follow.pair().is_none() {
+    if state.results.pair().is_none() {
         ui.weak("Choose two doses on the left.");
         return;
     }
@@ -30,15 +30,15 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let text =
             "No gamma: its percent are of the 100 % of the comparison, which is not defined. Choose another.";
         ui.add(Label::new(RichText::new(text).color(theme::ERROR)).wrap());
-    } else if let Some(why) = state.follow.gamma_failure() {
+    } else if let Some(why) = state.results.gamma_failure() {
         ui.add(Label::new(RichText::new(format!("No gamma: {why}.")).color(theme::ERROR)).wrap());
     } else {
         pass_rate(ui, state);
     }
     ui.spacing_mut().item_spacing.y = 1.0;
     changed(ui, state, commands);
-    let Some((figures, freshness)) = state.follow.gamma_figures() else { return };
-    let stale = freshness == Freshness::Stale || state.follow.gamma_failure().is_some();
+    let Some((figures, freshness)) = state.results.gamma_figures() else { return };
+    let stale = freshness == Freshness::Stale || state.results.gamma_failure().is_some();
     // What is not of these criteria is dimmed and says so.
     ui.scope(|ui| {
         if stale {
@@ -75,8 +75,8 @@ pub fn verdict(settings: &GammaSettings, percent: f64) -> (Color32, &'static str
 /// The rate in large digits, of what it is, and of how many points.
 fn pass_rate(ui: &mut Ui, state: &State) {
     let settings = &state.compare.gamma;
-    let estimate = state.follow.gamma_estimate();
-    let full = state.follow.gamma();
+    let estimate = state.results.gamma_estimate();
+    let full = state.results.gamma();
     let current = full.as_ref().is_some_and(|(.., f)| *f == Freshness::Current);
     let counts: Option<Vec<Counts>> = match (estimate, &full) {
         (Some(estimate), _) if !current => Some(estimate.counts.clone()),

@@ -1,8 +1,8 @@
 //! The criteria of gamma, as sliders and numbers.
 
-use crate::app::compare::{Compare, GammaNorm, GammaSettings};
 use crate::app::panel::{number, section};
 use crate::app::state::State;
+use crate::app::state::compare::{Compare, GammaNorm, GammaSettings};
 use crate::app::theme;
 use egui::{Button, ComboBox, Slider, Ui};
 use std::ops::RangeInclusive;

@@ -1,10 +1,10 @@
 //! Which doses A and B are, what they are worth, and new doses made of them.
 
-use crate::app::Ask;
 use crate::app::command::{Command, Commands};
-use crate::app::compare::{Compare, Side};
 use crate::app::panel::{number, section, worth_chip};
 use crate::app::state::State;
+use crate::app::state::compare::{Compare, Side};
+use crate::app::state::files::Ask;
 use crate::app::theme;
 use crate::case::{Dose, DoseStatus};
 use egui::{Button, ComboBox, Label, RichText, Ui};
@@ -24,13 +24,13 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
             commands.push(Command::Pick(Ask::OpenDose));
         }
     });
-    if let Some(why) = state.follow.pair_refusal() {
+    if let Some(why) = state.results.pair_refusal() {
         ui.add(Label::new(RichText::new(why).color(theme::ERROR)).wrap());
-    } else if let Some(note) = state.follow.pair_note() {
+    } else if let Some(note) = state.results.pair_note() {
         ui.add(Label::new(RichText::new(note).small().color(theme::WARNING)).wrap());
     }
     let unsure =
-        state.follow.pair_status().filter(|s| !matches!(s, DoseStatus::Final | DoseStatus::Imported));
+        state.results.pair_status().filter(|s| !matches!(s, DoseStatus::Final | DoseStatus::Imported));
     if let Some(status) = unsure {
         let text = format!("One of the doses is {status}: so is everything below.");
         ui.add(Label::new(RichText::new(text).small().color(theme::WARNING)).wrap());
@@ -39,7 +39,7 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
 }
 
 fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
-    let sources = state.follow.sources(state.case(), state.plan);
+    let sources = state.results.sources(state.case(), state.plan);
     let now = next.sides[side.index()];
     let label = sources.iter().find(|(s, ..)| Some(*s) == now).map_or("choose a dose", |(_, l, _)| l);
     ui.horizontal(|ui| {
@@ -61,11 +61,11 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
             }
         });
         response.response.accessible_name(format!("Dose {}", side.name()));
-        if let Some(dose) = state.follow.side(side) {
+        if let Some(dose) = state.results.side(side) {
             worth_chip(ui, dose.status, &dose.caveats).on_hover_text(format!("{} lines", style));
         }
     });
-    match (state.follow.side(side), state.follow.side_failure(side)) {
+    match (state.results.side(side), state.results.side_failure(side)) {
         (dose, Some(why)) => {
             ui.add(Label::new(RichText::new(why).small().color(theme::ERROR)).wrap());
             dose.into_iter().for_each(|dose| about(ui, state, side, dose));
@@ -85,7 +85,7 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
 /// Maximum, grid and frame of reference.
 fn about(ui: &mut Ui, state: &State, side: Side, dose: &Dose) {
     let [nx, ny, nz] = dose.gy.grid().size();
-    let max_gy = state.follow.side_max_gy(side).unwrap_or_default();
+    let max_gy = state.results.side_max_gy(side).unwrap_or_default();
     let line = format!("max {max_gy:.2} Gy   {nx} × {ny} × {nz} voxels");
     ui.label(RichText::new(line).small().color(theme::WEAK));
     let frame = dose.frame_of_reference_uid.trim();
@@ -106,7 +106,7 @@ fn shortened(uid: &str) -> String {
 }
 
 fn made(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
-    let pair = state.follow.pair().is_some();
+    let pair = state.results.pair().is_some();
     ui.horizontal_wrapped(|ui| {
         let mut button = |ui: &mut Ui, can: bool, word: &str, hint: &str, weights: [f64; 2]| {
             if ui.add_enabled(can, Button::new(word).small()).on_hover_text(hint).clicked() {
@@ -114,8 +114,8 @@ fn made(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands)
             }
         };
         let kept = "Stays as it is while the plan changes";
-        button(ui, state.follow.side(Side::A).is_some(), "Copy of A", kept, [1.0, 0.0]);
-        button(ui, state.follow.side(Side::B).is_some(), "Copy of B", kept, [0.0, 1.0]);
+        button(ui, state.results.side(Side::A).is_some(), "Copy of A", kept, [1.0, 0.0]);
+        button(ui, state.results.side(Side::B).is_some(), "Copy of B", kept, [0.0, 1.0]);
         button(ui, pair, "A + B", "The sum as a dose of its own", [1.0, 1.0]);
         button(ui, pair, "B - A", "The difference as a dose of its own", [-1.0, 1.0]);
     });

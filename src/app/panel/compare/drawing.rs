@@ -1,11 +1,11 @@
 //! How both doses and their difference are drawn.
 
 use crate::app::command::{Command, Commands};
-use crate::app::compare::{Compare, DifferenceDisplay, Unit};
-use crate::app::display::DoseReference;
 use crate::app::panel::{number, section};
 use crate::app::render::Isolines;
 use crate::app::state::State;
+use crate::app::state::compare::{Compare, DifferenceDisplay, Unit};
+use crate::app::state::display::DoseReference;
 use crate::app::theme;
 use egui::{Button, ComboBox, RichText, Slider, Ui};
 

@@ -2,9 +2,9 @@
 
 use crate::analysis::{Dvh, Goal, Metric, MetricUnit, target_of};
 use crate::app::command::{Command, Commands};
-use crate::app::compare::{Side, difference_colour};
 use crate::app::panel::dvh::{Axes, Curve, axes_choice, plot};
 use crate::app::panel::status_chip;
+use crate::app::state::compare::{Side, difference_colour};
 use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::case::{DoseStatus, Structure, StructureKind};
@@ -18,10 +18,10 @@ pub struct Row<'a> {
 
 /// Structures on show that have DVHs in both doses; those that changed most first.
 pub fn rows(state: &State) -> Vec<Row<'_>> {
-    let follow = &state.follow;
+    let results = &state.results;
     let shown = state.case().structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
     let row = |structure: &'_ Structure| {
-        let [a, b] = Side::BOTH.map(|side| follow.side_dvh(side, structure.number));
+        let [a, b] = Side::BOTH.map(|side| results.side_dvh(side, structure.number));
         Some([a?.as_ref(), b?.as_ref()])
     };
     let mut rows: Vec<Row<'_>> =
@@ -50,14 +50,14 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
         ui.label(RichText::new("A solid, B dashed").small());
-        if let Some(status) = state.follow.pair_status() {
-            let behind = !state.follow.side_dvhs_current();
+        if let Some(status) = state.results.pair_status() {
+            let behind = !state.results.side_dvhs_current();
             status_chip(ui, if behind { status.worst(DoseStatus::Stale) } else { status });
         }
         axes_choice(ui, state, commands);
     });
     if rows.is_empty() {
-        ui.weak(match (state.follow.pair(), state.follow.pair_refusal()) {
+        ui.weak(match (state.results.pair(), state.results.pair_refusal()) {
             (Some(_), _) => "No structure on show has a DVH in both doses yet.",
             (None, Some(_)) => "A and B cannot be compared.",
             (None, None) => "Choose two doses on the left.",
@@ -199,7 +199,7 @@ fn goals(ui: &mut Ui, state: &State) {
             ui.label(small(goal.to_string()));
             let structure = state.case().structures.by_name(&goal.structure);
             let met = Side::BOTH.map(|side| {
-                let dvh = state.follow.side_dvh(side, structure?.number)?;
+                let dvh = state.results.side_dvh(side, structure?.number)?;
                 Some(goal.check(dvh, reference_gy))
             });
             for result in &met {

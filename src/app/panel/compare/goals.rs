@@ -2,9 +2,9 @@
 
 use super::dvh::goals_of;
 use crate::analysis::Goal;
-use crate::app::compare::Compare;
 use crate::app::panel::section;
 use crate::app::state::State;
+use crate::app::state::compare::Compare;
 use crate::app::theme;
 use egui::{Button, Key, Label, RichText, TextEdit, Ui};
 

@@ -13,8 +13,8 @@ pub use answer::verdict;
 pub use dvh::{Row, goals_of, metrics, rows};
 
 use crate::app::command::{Command, Commands};
-use crate::app::compare::Compare;
 use crate::app::state::State;
+use crate::app::state::compare::Compare;
 use crate::app::theme;
 use egui::{Panel, ScrollArea, Ui};
 

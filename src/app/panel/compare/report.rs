@@ -1,17 +1,17 @@
 //! The report of the comparison.
 
-use crate::app::Ask;
 use crate::app::command::{Command, Commands};
-use crate::app::compare::Compare;
 use crate::app::panel::section;
 use crate::app::state::State;
+use crate::app::state::compare::Compare;
+use crate::app::state::files::Ask;
 use egui::{TextEdit, Ui};
 use std::path::PathBuf;
 
 /// Shows the ways to write it.
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
     section(ui, "Report");
-    ui.add_enabled_ui(state.follow.pair().is_some(), |ui| {
+    ui.add_enabled_ui(state.results.pair().is_some(), |ui| {
         ui.horizontal(|ui| {
             let field = TextEdit::singleline(&mut next.report_path).desired_width(150.0).hint_text("path");
             ui.add(field).accessible_name("Path of the report");

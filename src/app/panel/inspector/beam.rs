@@ -1,6 +1,6 @@
 //! A beam: angles, collimation, monitor units.
 
-use super::dial::{dial, wrapped};
+use super::dial::dial;
 use super::{field, fields, title};
 use crate::analysis::{MOST_MU, beam_remarks, isocentre_remark};
 use crate::app::command::{Command, Commands};
@@ -8,6 +8,7 @@ use crate::app::panel::{angle, number, section, status_chip};
 use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::case::{Beam, ControlPoint, Edit, Plan};
+use crate::geometry::wrapped_deg;
 use crate::physics::Calibration;
 use crate::results::Standing;
 use egui::{ComboBox, Response, Ui};
@@ -33,7 +34,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
         let mut form = Form { plan: state.plan, index, beam, commands };
         angles(ui, &mut form, &start);
-        let delivered = plan.normalisation.as_ref().and_then(|_| state.follow.delivered_mu(beam));
+        let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(beam));
         collimation(ui, &mut form, &start, delivered);
         isocentre(ui, &mut form, state);
         machine(ui, &mut form, state, &plan.machine);
@@ -81,7 +82,7 @@ impl Form<'_> {
 fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
     ui.horizontal(|ui| {
         ui.weak("Dose");
-        match state.follow.beam_status(beam.number) {
+        match state.results.beam_status(beam.number) {
             Some(status) => {
                 status_chip(ui, status);
             }
@@ -92,11 +93,11 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
                 ui.weak("not computed");
             }
         }
-        if let Some(max_gy) = state.follow.beam_max_gy(plan, beam) {
+        if let Some(max_gy) = state.results.beam_max_gy(plan, beam) {
             ui.weak(format!("maximum {max_gy:.3} Gy a fraction"));
         }
     });
-    if let Some(why) = state.follow.beam_failure(beam.number) {
+    if let Some(why) = state.results.beam_failure(beam.number) {
         ui.colored_label(theme::ERROR, why);
     }
 }
@@ -108,7 +109,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
         let mut gantry = start.gantry_deg;
         let response = dial(ui, "Gantry", &mut gantry, 128.0, enabled);
         let turn = gantry - start.gantry_deg;
-        form.on_points(&response, |p| p.gantry_deg = wrapped(p.gantry_deg + turn));
+        form.on_points(&response, |p| p.gantry_deg = wrapped_deg(p.gantry_deg + turn));
         ui.vertical(|ui| {
             fields(ui, "angles", |ui| {
                 let mut typed = start.gantry_deg;
@@ -125,16 +126,16 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
                     response
                 });
                 let turn = typed - start.gantry_deg;
-                form.on_points(&response, |p| p.gantry_deg = wrapped(p.gantry_deg + turn));
+                form.on_points(&response, |p| p.gantry_deg = wrapped_deg(p.gantry_deg + turn));
                 let mut collimator = start.collimator_deg;
                 let response =
                     field(ui, "Collimator", |ui| angle("Collimator angle", &mut collimator).show(ui));
                 let turn = collimator - start.collimator_deg;
-                form.on_points(&response, |p| p.collimator_deg = wrapped(p.collimator_deg + turn));
+                form.on_points(&response, |p| p.collimator_deg = wrapped_deg(p.collimator_deg + turn));
                 let mut couch = start.couch_deg;
                 let response = field(ui, "Couch", |ui| angle("Couch angle", &mut couch).show(ui));
                 let turn = couch - start.couch_deg;
-                form.on_points(&response, |p| p.couch_deg = wrapped(p.couch_deg + turn));
+                form.on_points(&response, |p| p.couch_deg = wrapped_deg(p.couch_deg + turn));
             });
         });
     });
@@ -229,7 +230,7 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
             let response = combo.show_ui(ui, |ui| {
                 let mut choice = now.clone();
                 ui.selectable_value(&mut choice, None, format!("{of_plan} (plan's)"));
-                for name in crate::app::follow::machine_names() {
+                for name in crate::app::state::results::machine_names() {
                     ui.selectable_value(&mut choice, Some(name.clone()), name.as_str());
                 }
                 choice
@@ -242,7 +243,7 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
         });
     });
     let name = form.beam.machine.as_deref().unwrap_or(of_plan);
-    match state.follow.machine(name) {
+    match state.results.machine(name) {
         Some(machine) => {
             let image = state.case().ct.as_ref().map(|ct| ct.hu.grid());
             let outside = image.and_then(|image| isocentre_remark(image, form.beam));

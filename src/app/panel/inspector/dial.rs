@@ -1,6 +1,7 @@
 //! The gantry as a dial: seen from the foot of the couch, 0 up, 90 to the right (IEC 61217 as one faces the gantry).
 
 use crate::app::theme;
+use crate::geometry::wrapped_deg;
 use egui::{
     Align2, EventFilter, FontId, Key, Modifiers, Response, Role, Sense, Stroke, Ui, WidgetInfo, vec2,
 };
@@ -8,13 +9,6 @@ use egui::{
 /// Degrees an arrow key turns, and with shift.
 const STEP_DEG: f64 = 1.0;
 const BIG_STEP_DEG: f64 = 10.0;
-
-/// Keeps an angle in 0 (included) to 360.
-pub fn wrapped(deg: f64) -> f64 {
-    let turned = deg.rem_euclid(360.0);
-    // A tiny negative angle rounds up to 360 itself.
-    if turned >= 360.0 { 0.0 } else { turned }
-}
 
 /// A dial one drags (whole degrees; with shift, tens) or turns with the arrow keys. `changed()` of the response
 /// says whether `deg` is new.
@@ -32,14 +26,14 @@ pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool
             if from.length() > 4.0 {
                 let angle = f64::from(from.x).atan2(f64::from(-from.y)).to_degrees();
                 let step = if ui.input(|i| i.modifiers.shift) { BIG_STEP_DEG } else { STEP_DEG };
-                *deg = wrapped((angle / step).round() * step);
+                *deg = wrapped_deg((angle / step).round() * step);
             }
         }
         if response.has_focus() {
             let filter =
                 EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
             ui.memory_mut(|m| m.set_focus_lock_filter(response.id, filter));
-            *deg = wrapped(*deg + arrow_steps(ui));
+            *deg = wrapped_deg(*deg + arrow_steps(ui));
         }
     }
     if *deg != before {
@@ -114,19 +108,4 @@ fn paint(ui: &Ui, response: &Response, rect: egui::Rect, deg: f64, enabled: bool
         ui.ctx().set_cursor_icon(egui::CursorIcon::Grab);
     }
     debug_assert_eq!(Role::Slider, WidgetInfo::slider(enabled, deg, "").role);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrapped;
-
-    #[test]
-    fn angles_stay_in_one_turn() {
-        for (deg, want) in
-            [(0.0, 0.0), (359.0, 359.0), (360.0, 0.0), (361.5, 1.5), (-1.0, 359.0), (-720.0, 0.0)]
-        {
-            assert_eq!(wrapped(deg), want);
-        }
-        assert_eq!(wrapped(-1e-17), 0.0);
-    }
 }

@@ -2,21 +2,21 @@
 
 use super::{field, fields, title};
 use crate::app::command::{Command, Commands};
-use crate::app::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
 use crate::app::panel::{colour_button, number, section, worth_chip};
 use crate::app::state::State;
+use crate::app::state::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
 use crate::app::theme;
 use egui::{ComboBox, Sense, Slider, Ui, vec2};
 
 /// Shows the display settings of the dose.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let shown = state.follow.shown_dose();
+    let shown = state.results.shown_dose();
     title(ui, "Dose", shown.map_or("Dose", |d| &d.label));
     ui.horizontal(|ui| match shown {
         Some(dose) => {
             worth_chip(ui, dose.status, &dose.caveats);
-            ui.weak(format!("maximum {:.2} Gy", state.follow.shown_max_gy().unwrap_or(0.0)));
-            if let Some(certainty) = state.follow.certainty() {
+            ui.weak(format!("maximum {:.2} Gy", state.results.shown_max_gy().unwrap_or(0.0)));
+            if let Some(certainty) = state.results.certainty() {
                 ui.weak(format!("Monte Carlo {}", certainty.percent_words()));
             }
         }
@@ -24,12 +24,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.weak("No dose on show.");
         }
     });
-    if let Some(why) = state.follow.shown_failure() {
+    if let Some(why) = state.results.shown_failure() {
         ui.colored_label(theme::ERROR, why);
     }
     let mut next = state.dose_display.clone();
     let reference_gy = reference(ui, state, &mut next);
-    drawing(ui, &mut next, state.follow.certainty().is_some());
+    drawing(ui, &mut next, state.results.certainty().is_some());
     levels(ui, &mut next, reference_gy);
     if next != state.dose_display {
         commands.push(Command::DoseDisplay(next));
@@ -136,12 +136,13 @@ fn levels(ui: &mut Ui, next: &mut DoseDisplay, reference_gy: Option<f64>) {
     }
     ui.horizontal(|ui| {
         let (_, _) = ui.allocate_exact_size(vec2(0.0, 20.0), Sense::hover());
-        let room = next.levels.len() < crate::app::display::MOST_LEVELS;
+        let room = next.levels.len() < crate::app::state::display::MOST_LEVELS;
         if ui.add_enabled(room, egui::Button::new("Add level").small()).clicked() {
             let lowest = next.levels.last().map_or(100.0, |l| l.percent);
-            let colour = crate::app::roi::NEW_COLOURS[next.levels.len() % crate::app::roi::NEW_COLOURS.len()];
+            let colour = crate::app::state::roi::NEW_COLOURS
+                [next.levels.len() % crate::app::state::roi::NEW_COLOURS.len()];
             let percent = (lowest - 10.0).max(1.0);
-            next.levels.push(crate::app::display::Isodose { percent, colour, shown: true });
+            next.levels.push(crate::app::state::display::Isodose { percent, colour, shown: true });
         }
     });
     // Highest first, whatever was typed; not under the hand that drags a number.

@@ -2,10 +2,11 @@
 
 use super::{field, fields};
 use crate::app::command::{Command, Commands};
-use crate::app::hu_draft::HuDraft;
 use crate::app::panel::{number, section};
 use crate::app::state::State;
-use crate::app::{Ask, theme};
+use crate::app::state::files::Ask;
+use crate::app::state::hu_draft::HuDraft;
+use crate::app::theme;
 use crate::physics::{HuTable, Material};
 use egui::{Button, ComboBox, RichText, TextEdit, Ui};
 use egui_plot::{Line, Plot};
@@ -26,7 +27,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The choice of the table.
 pub fn choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let now = &state.follow.settings.hu_table;
+    let now = &state.results.settings.hu_table;
     fields(ui, "hu table choice", |ui| {
         field(ui, "HU table", |ui| {
             let combo = ComboBox::from_id_salt("hu table").selected_text(&now.name).width(150.0);
@@ -35,7 +36,7 @@ pub fn choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     if ui.selectable_label(now.name == name, name).clicked()
                         && let Ok(table) = HuTable::resolve(name)
                     {
-                        let mut settings = state.follow.settings.clone();
+                        let mut settings = state.results.settings.clone();
                         settings.hu_table = Arc::new(table);
                         commands.push(Command::Compute(settings));
                     }
@@ -48,7 +49,7 @@ pub fn choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn in_force(ui: &mut Ui, state: &State, commands: &mut Commands) {
     choice(ui, state, commands);
-    let table = &state.follow.settings.hu_table;
+    let table = &state.results.settings.hu_table;
     file_row(ui, false, commands);
     let hint = "Changes a copy; doses follow once it is used";
     if ui.button("Edit HU table").on_hover_text(hint).clicked() {

@@ -8,7 +8,6 @@ mod hu;
 mod plan;
 mod structure;
 
-pub use dial::wrapped;
 pub use plan::refused_plans;
 
 use crate::app::command::Commands;

@@ -3,9 +3,9 @@
 use super::{field, fields, remarks, title};
 use crate::analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
 use crate::app::command::{Command, Commands};
-use crate::app::follow::{EndsAt, EngineChoice, Settings};
 use crate::app::panel::{number, section, worth_chip};
 use crate::app::state::State;
+use crate::app::state::results::{EndsAt, EngineChoice, Settings};
 use crate::app::theme;
 use crate::case::{Case, Edit, Normalisation, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     title(ui, "Plan", &plan.name);
     ui.horizontal(|ui| {
         ui.weak("Dose");
-        match state.follow.plan_status(plan) {
+        match state.results.plan_status(plan) {
             Some(status) => {
                 let caveats: Vec<String> = beams_left_out(plan).into_iter().collect();
                 worth_chip(ui, status, &caveats);
@@ -39,11 +39,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 ui.weak("not computed");
             }
         }
-        if let Some(certainty) = state.follow.run_certainty() {
+        if let Some(certainty) = state.results.run_certainty() {
             ui.weak(format!("{}, {}", certainty.percent_words(), certainty.histories_words()));
         }
     });
-    if let Some(why) = state.follow.plan_trouble() {
+    if let Some(why) = state.results.plan_trouble() {
         ui.colored_label(theme::ERROR, why);
     }
     for why in why_left_out(plan) {
@@ -96,7 +96,7 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
         field(ui, "Machine", |ui| {
             let combo = ComboBox::from_id_salt("plan machine").selected_text(&plan.machine).width(150.0);
             let response = combo.show_ui(ui, |ui| {
-                for name in crate::app::follow::machine_names() {
+                for name in crate::app::state::results::machine_names() {
                     if ui.selectable_label(name == plan.machine, &name).clicked() {
                         set(state, plan, commands, |p| p.machine = name);
                     }
@@ -111,7 +111,7 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
 /// Of the beams that are computed, as the dose on show is.
 fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
     let mu = computed_mu(plan);
-    match state.follow.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
+    match state.results.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
         Some((factor, standing)) => {
             ui.label(format!("{:.1} MU a fraction", factor * mu));
             let former = if standing == Standing::Stale { ", of an earlier state" } else { "" };
@@ -180,7 +180,7 @@ fn normalisation(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Command
 
 /// Collapsed cone or Monte Carlo, and how long that is run.
 fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
-    let now = state.follow.engines.get(&state.plan).copied().unwrap_or_default();
+    let now = state.results.engines.get(&state.plan).copied().unwrap_or_default();
     let mut next = now;
     fields(ui, "engine", |ui| {
         field(ui, "Engine", |ui| {
@@ -282,7 +282,7 @@ fn body(ui: &mut Ui, state: &State, next: &mut Settings) {
 
 fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Computation");
-    let mut next = state.follow.settings.clone();
+    let mut next = state.results.settings.clone();
     let engine = engine(ui, state, commands);
     fields(ui, "computation", |ui| {
         if !engine.monte_carlo {
@@ -299,7 +299,7 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
         body(ui, state, &mut next);
         field(ui, "Device", |ui| {
             let combo =
-                ComboBox::from_id_salt("device").selected_text(state.follow.device_name()).width(150.0);
+                ComboBox::from_id_salt("device").selected_text(state.results.device_name()).width(150.0);
             let response = combo.show_ui(ui, |ui| {
                 ui.selectable_value(&mut next.device, DeviceChoice::Auto, "a card where there is one");
                 ui.selectable_value(&mut next.device, DeviceChoice::Cpu, "cpu");
@@ -310,13 +310,13 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
             response.response.accessible_name("Device");
         });
     });
-    for remark in state.follow.body_remarks() {
+    for remark in state.results.body_remarks() {
         ui.add(egui::Label::new(egui::RichText::new(remark).small().weak()).wrap());
     }
     if ui.small_button("Compute again").on_hover_text("What was cancelled or failed").clicked() {
         commands.push(Command::Recompute);
     }
-    if next != state.follow.settings {
+    if next != state.results.settings {
         commands.push(Command::Compute(next));
     }
     super::hu::choice(ui, state, commands);

@@ -5,8 +5,8 @@ use crate::analysis::Metric;
 use crate::app::command::{Command, Commands};
 use crate::app::panel::tree::format_cm3;
 use crate::app::panel::{colour_button, number, section, status_chip};
-use crate::app::roi::{self, SMALLEST_MM, Shape};
 use crate::app::state::State;
+use crate::app::state::roi::{self, SMALLEST_MM, Shape};
 use crate::case::{Edit, Rgb, Structure, StructureKind};
 use egui::{ComboBox, Ui};
 
@@ -20,7 +20,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     identity(ui, index, structure, commands);
     section(ui, "Size");
     fields(ui, "size", |ui| {
-        field(ui, "Volume", |ui| match state.follow.volume_cm3(structure.number) {
+        field(ui, "Volume", |ui| match state.results.volume_cm3(structure.number) {
             Some(cm3) => {
                 ui.label(format_cm3(cm3));
                 if cm3 < 1.0 && cm3 > 0.0 {
@@ -28,7 +28,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             }
             None => {
-                ui.weak(state.follow.mask_failure(structure.number).unwrap_or("…"));
+                ui.weak(state.results.mask_failure(structure.number).unwrap_or("…"));
             }
         });
         field(ui, "Contours", |ui| ui.label(structure.contours.len().to_string()));
@@ -131,11 +131,11 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
 
 /// Its figures in the dose on show.
 fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
-    let Some(dvh) = state.follow.dvh(structure.number) else { return };
+    let Some(dvh) = state.results.dvh(structure.number) else { return };
     section(ui, "Dose");
     fields(ui, "dose figures", |ui| {
         field(ui, "Status", |ui| {
-            if let Some(status) = state.follow.dvh_status() {
+            if let Some(status) = state.results.dvh_status() {
                 status_chip(ui, status);
             }
         });

@@ -1,9 +1,9 @@
 //! The dialog for an X-ray whose file does not say where it was taken.
 
-use crate::app::command::{Command, Commands};
+use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::panel::number;
-use crate::app::register::{GeometryDraft, RegisterAction};
 use crate::app::state::State;
+use crate::app::state::register::GeometryDraft;
 use crate::geometry::PatientPosition;
 use egui::{Align2, ComboBox, RichText, Ui, Window, vec2};
 use glam::DVec3;

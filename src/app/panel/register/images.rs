@@ -1,10 +1,10 @@
 //! The X-rays, and how they and the DRR are shown.
 
-use crate::app::Ask;
-use crate::app::command::{Command, Commands};
+use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::panel::{number, section};
-use crate::app::register::{Display, Mode, Pair, Reading, RegisterAction};
 use crate::app::state::State;
+use crate::app::state::files::Ask;
+use crate::app::state::register::{Display, Mode, Pair, Reading};
 use crate::app::theme;
 use crate::physics::CurveKind;
 use egui::{Checkbox, ComboBox, RichText, Slider, Ui, vec2};

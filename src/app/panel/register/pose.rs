@@ -1,10 +1,10 @@
 //! The pose in six numbers, and what the couch has to do about it.
 
-use crate::app::Ask;
-use crate::app::command::{Command, Commands, gesture};
+use crate::app::command::{Command, Commands, RegisterAction, gesture};
 use crate::app::panel::{number, section};
-use crate::app::register::{CouchShift, RegisterAction, STEPS};
 use crate::app::state::State;
+use crate::app::state::files::Ask;
+use crate::app::state::register::{CouchShift, STEPS};
 use crate::case::Pose;
 use crate::engine::drr_gradient::{numbers, pose_of};
 use crate::geometry::PatientPosition;
@@ -144,7 +144,7 @@ pub(super) fn save(ui: &mut Ui, state: &State, commands: &mut Commands) {
             if save.on_disabled_hover_text("Accept or reject the pose found first").clicked() {
                 commands.push(match path.trim() {
                     "" => Command::Pick(Ask::SaveRegistration),
-                    path => Command::Register(RegisterAction::Save(PathBuf::from(path))),
+                    path => Command::SaveRegistration(PathBuf::from(path)),
                 });
             }
         });

@@ -1,9 +1,9 @@
 //! How good the pose is, and the search for it.
 
-use crate::app::command::{Command, Commands};
+use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::panel::section;
-use crate::app::register::{Proposal, RegisterAction, Search};
 use crate::app::state::State;
+use crate::app::state::register::{Proposal, Search};
 use crate::app::theme;
 use crate::registration::{Method, Metric};
 use egui::{Button, ComboBox, RichText, Sense, Stroke, Ui, pos2, vec2};
@@ -108,8 +108,12 @@ fn hidden(ui: &mut Ui, state: &State) {
 }
 
 fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let done =
-        state.jobs.live.iter().find(|j| j.slot == crate::app::slot::Slot::Search).map_or(0.0, |j| j.done);
+    let done = state
+        .jobs
+        .live
+        .iter()
+        .find(|j| j.slot == crate::app::state::slot::Slot::Search)
+        .map_or(0.0, |j| j.done);
     ui.horizontal(|ui| {
         let text = match state.register.best() {
             Some(step) => format!("{:.0} mm, {} DRRs", step.side_mm, step.drrs),

@@ -1,7 +1,7 @@
 //! The shader against the CPU's trilinear integrator.
 
 use super::*;
-use crate::app::offscreen;
+use crate::app::render::offscreen;
 use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use crate::engine::{Compute, JobControl};
 use crate::geometry::{ImagingSetup, PatientPosition};

@@ -1,0 +1,146 @@
+//! What the user's commands do to the state.
+
+mod doses;
+mod register;
+
+use super::command::NewShape;
+use super::state::display::DoseReference;
+use super::state::roi::{self, Shape};
+use super::state::{NoticeKind, Selection, State, Workspace};
+use crate::case::{Beam, Edit, Jaws, Plan, StructureKind};
+use crate::geometry::wrapped_deg;
+use glam::DVec3;
+use std::sync::Arc;
+
+impl State {
+    /// Undoes a step: of the pose while X-rays are registered, else of the case.
+    pub fn undo(&mut self) {
+        match self.workspace {
+            _ if !self.can_undo() => {}
+            Workspace::Register => {
+                self.register.poses.undo();
+            }
+            Workspace::Plan | Workspace::Compare => {
+                self.history.undo();
+            }
+        }
+    }
+
+    /// As [`Self::undo`], of a step undone.
+    pub fn redo(&mut self) {
+        match self.workspace {
+            _ if !self.can_redo() => {}
+            Workspace::Register => {
+                self.register.poses.redo();
+            }
+            Workspace::Plan | Workspace::Compare => {
+                self.history.redo();
+            }
+        }
+    }
+
+    /// A widget's gesture as a step of the history: a later drag of the same widget is another.
+    fn step_of(&self, gesture: Option<u64>) -> Option<u64> {
+        gesture.map(|g| g ^ self.gestures.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// Applies an edit; a gesture's edits undo together until the pointer is let go.
+    pub fn edit(&mut self, edit: Edit, gesture: Option<u64>) {
+        let gesture = self.step_of(gesture);
+        if let Err(error) = self.history.apply(edit, gesture) {
+            self.notices.add(NoticeKind::Error, format!("The change was not made: {error}."));
+        }
+    }
+
+    /// Puts the edited HU table in force; one that cannot be says why and stays a draft.
+    pub fn use_hu_draft(&mut self) {
+        let Some(draft) = &self.hu_draft else { return };
+        match draft.table() {
+            Ok(table) => {
+                self.results.settings.hu_table = Arc::new(table);
+                self.hu_draft = None;
+            }
+            Err(why) => {
+                self.notices.add(NoticeKind::Error, format!("The HU table is not used: {why}."));
+            }
+        }
+    }
+
+    /// Turns a beam so that its first control point stands at `gantry_deg`; all others turn alike.
+    pub fn turn_gantry(&mut self, beam: usize, gantry_deg: f64, gesture: Option<u64>) {
+        let Some(plan) = self.plan() else { return };
+        let Some(mut value) = plan.beams.get(beam).cloned() else { return };
+        let Some(start) = value.start().map(|p| p.gantry_deg) else { return };
+        for point in &mut value.control_points {
+            point.gantry_deg = wrapped_deg(point.gantry_deg + gantry_deg - start);
+        }
+        self.edit(Edit::SetBeam { plan: self.plan, beam, value }, gesture);
+    }
+
+    pub fn add_plan(&mut self) {
+        let Some(ct) = &self.case().ct else { return };
+        let mut plan = Plan::new(&format!("P{}", self.case().plans.len() + 1), "generic-6mv");
+        plan.position = ct.position;
+        plan.prescription_gy = Some(60.0);
+        plan.fractions = 30;
+        let index = self.case().plans.len();
+        self.edit(Edit::AddPlan(plan), None);
+        self.dose_display.reference = DoseReference::Prescription;
+        self.plan = index;
+        self.selection = Selection::Plan;
+    }
+
+    /// A new beam at the isocentre of the others, else at the middle of the target, else at the crosshair.
+    pub fn add_beam(&mut self) {
+        let state = &*self;
+        let Some(plan) = state.plan() else { return };
+        let number = plan.beams.iter().map(|b| b.number).max().unwrap_or(0) + 1;
+        let isocentre_mm = plan
+            .beams
+            .last()
+            .map(|b| b.isocentre_mm)
+            .or_else(|| roi::target_middle_mm(state.case()))
+            .unwrap_or(state.crosshair_mm);
+        let name = format!("Beam {number}");
+        let beam = Beam::fixed(&name, number, 0.0, isocentre_mm, Jaws::symmetric(100.0, 100.0), 100.0);
+        self.edit(Edit::AddBeam { plan: self.plan, beam }, None);
+        self.selection = Selection::Beam(number);
+    }
+
+    pub fn add_shape(&mut self, shape: NewShape) {
+        let state = &*self;
+        let Some(ct) = &state.case().ct else { return };
+        let centre_mm = state.crosshair_mm;
+        let shape = match shape {
+            NewShape::Sphere => Shape::Sphere { centre_mm, radius_mm: 20.0 },
+            NewShape::Box => Shape::Box { centre_mm, size_mm: DVec3::splat(40.0) },
+        };
+        let mut structure = roi::new_structure(state.case(), shape.name(), StructureKind::Other);
+        structure.contours = shape.contours(ct.hu.grid());
+        let number = structure.number;
+        self.shapes.remember(&structure, shape);
+        self.edit(Edit::AddStructure(structure), None);
+        self.selection = Selection::Structure(number);
+    }
+
+    pub fn remove_structure(&mut self, number: u32, sure: bool) {
+        let case = self.case();
+        let Some(index) = case.structures.structures.iter().position(|s| s.number == number) else { return };
+        if !sure && !case.plans_normalised_to(number).is_empty() {
+            self.removal = Some(number);
+            return;
+        }
+        self.removal = None;
+        self.edit(Edit::RemoveStructure { index }, None);
+    }
+
+    pub fn reshape(&mut self, number: u32, shape: Shape, gesture: Option<u64>) {
+        let case = self.case();
+        let Some(ct) = &case.ct else { return };
+        let Some(index) = case.structures.structures.iter().position(|s| s.number == number) else { return };
+        let mut value = case.structures.structures[index].clone();
+        value.contours = shape.contours(ct.hu.grid());
+        self.shapes.remember(&value, shape);
+        self.edit(Edit::SetStructure { index, value }, gesture);
+    }
+}

@@ -1,0 +1,174 @@
+//! What the user asks of the Register workspace, carried out.
+
+use crate::app::command::RegisterAction;
+use crate::app::jobs::{OpenedImage, Requests};
+use crate::app::state::register::{
+    Display, GeometryDraft, Image, KeptImage, MOST_IMAGES, Proposal, Reading, Region, RegisterRecord, STEPS,
+    Search, held,
+};
+use crate::app::state::slot::Slot;
+use crate::app::state::{About, NoticeKind, State, Workspace};
+use crate::case::{Placement, Pose, Steps};
+use crate::registration::{RegistrationError, check_belongs};
+use std::sync::Arc;
+
+impl Requests<'_> {
+    pub fn register(&mut self, action: RegisterAction) {
+        let register = &mut self.state.register;
+        match action {
+            RegisterAction::OpenImage(path) => self.open_xray(path, Placement::default(), None),
+            RegisterAction::Reading(reading) => register.reading = reading.sound(),
+            RegisterAction::Draft(draft) => register.draft = draft,
+            RegisterAction::UseGeometry(draft) => {
+                register.draft = None;
+                self.open_xray(draft.path, draft.placement, None);
+            }
+            RegisterAction::MakeUp => {
+                register.poses = Steps::default();
+                self.state.workspace = Workspace::Register;
+                self.make_up_xrays();
+            }
+            RegisterAction::RemoveImage(index) => {
+                let mut images = register.images.clone();
+                if index < images.len() {
+                    images.remove(index);
+                    self.worker.cancel(Slot::Search);
+                    register.set_images(images);
+                    self.forget_old_xrays();
+                }
+            }
+            RegisterAction::Move { pose, gesture } => self.move_patient(&pose, gesture),
+            RegisterAction::Reset => {
+                if register.is_free() {
+                    register.set_pose(Pose::default(), None);
+                }
+            }
+            RegisterAction::Lock { axis, locked } => {
+                if let Some(lock) = register.locked.get_mut(axis) {
+                    *lock = locked;
+                }
+            }
+            RegisterAction::Step(step) => register.step = step,
+            RegisterAction::Display(display) => register.display = display,
+            RegisterAction::Metric(metric) => {
+                register.metric = metric;
+                register.curve.clear();
+            }
+            RegisterAction::Method(method) => register.method = method,
+            RegisterAction::Mark(marking) => register.marking = marking,
+            RegisterAction::Region { image, region } => self.set_region(image, region),
+            RegisterAction::Find => self.find_pose(),
+            RegisterAction::Stop => self.worker.cancel(Slot::Search),
+            RegisterAction::Accept => {
+                if let Search::Ended(Proposal { pose, .. }) = std::mem::take(&mut register.search) {
+                    register.set_pose(pose, None);
+                }
+            }
+            RegisterAction::Reject => {
+                if matches!(register.search, Search::Ended(_)) {
+                    register.search = Search::Idle;
+                }
+            }
+        }
+    }
+
+    fn move_patient(&mut self, pose: &Pose, gesture: Option<u64>) {
+        let gesture = self.state.step_of(gesture);
+        let register = &mut self.state.register;
+        let finite = pose.translation_mm.is_finite() && pose.rotation_deg.is_finite();
+        if register.is_free() && finite {
+            let pose = held(register.poses.now(), pose, register.locked);
+            register.set_pose(pose, gesture);
+        }
+    }
+
+    fn set_region(&mut self, image: usize, region: Option<Region>) {
+        let register = &mut self.state.register;
+        register.marking = false;
+        let mut images = register.images.clone();
+        if let Some(shown) = images.get_mut(image) {
+            *shown = Arc::new(Image { region, ..(**shown).clone() });
+            self.worker.cancel(Slot::Search);
+            register.set_images(images);
+        }
+    }
+
+    /// A made-up pair takes the place of what was on show.
+    pub fn take_made_up(&mut self, images: Vec<Image>, hidden: Pose) {
+        self.worker.cancel(Slot::Search);
+        let register = &mut self.state.register;
+        register.set_images(images.into_iter().map(Arc::new).collect());
+        register.hidden = Some(hidden);
+        self.state.notices.retain(|about| *about != About::XrayRefused);
+        self.forget_old_xrays();
+    }
+
+    /// Puts an X-ray beside those on show, unless it is of somebody else; more than two push out the oldest. Where its
+    /// positions are told in another frame of reference than the CT's, the isocentre is asked for.
+    pub fn take_opened(&mut self, opened: OpenedImage) {
+        let OpenedImage { image, remarks } = opened;
+        let state = &mut *self.state;
+        for remark in remarks {
+            let label = image.radiograph.label.clone();
+            let text = format!("{label}: {}.", remark.message);
+            state.notices.add_about(About::Xray(label), NoticeKind::Warning, text);
+        }
+        let case = state.history.case();
+        let ct_frame = case.ct.as_ref().map_or("", |ct| ct.frame_of_reference_uid.as_str());
+        match check_belongs(&image.radiograph, &case.patient.id, ct_frame) {
+            Err(RegistrationError::OtherFrame { .. }) => {
+                let Some((path, placement)) = image.file else { return };
+                let mut draft = GeometryDraft { path, missing: vec!["isocentre"], placement };
+                draft.suggest(case, state.register.centre_mm(case));
+                state.register.draft = Some(Box::new(draft));
+            }
+            Err(why) => {
+                let text = format!("Not shown: {why}.");
+                state.notices.add_about(About::XrayRefused, NoticeKind::Error, text);
+            }
+            Ok(()) => {
+                // A made-up pair is no company for a real X-ray.
+                let kept =
+                    if state.register.hidden.take().is_some() { &[][..] } else { state.register.images() };
+                let mut images = kept.to_vec();
+                images.push(Arc::new(image));
+                let beyond = images.len().saturating_sub(MOST_IMAGES);
+                images.drain(..beyond);
+                self.worker.cancel(Slot::Search);
+                state.register.set_images(images);
+                self.forget_old_xrays();
+            }
+        }
+    }
+
+    /// What was said of X-rays that are no longer on show goes with them.
+    fn forget_old_xrays(&mut self) {
+        let State { notices, register, .. } = &mut *self.state;
+        let shown = |label: &str| register.images().iter().any(|i| i.radiograph.label == label);
+        notices.retain(|about| match about {
+            About::Xray(label) => shown(label),
+            About::Other | About::XrayRefused => true,
+        });
+    }
+
+    /// Begins where a session ended; X-rays are read anew, and what does not open says so as any other.
+    pub fn restore_register(&mut self, record: RegisterRecord) {
+        let RegisterRecord { images, made_up, pose, locked, step, display, reading, metric, method } = record;
+        let register = &mut self.state.register;
+        if pose.translation_mm.is_finite() && pose.rotation_deg.is_finite() {
+            register.poses = Steps::at(pose);
+        }
+        register.locked = locked;
+        register.step = step.filter(|s| STEPS.contains(s)).unwrap_or(register.step);
+        register.display = display.map_or(register.display, Display::sound);
+        register.reading = reading.map_or(register.reading, Reading::sound);
+        (register.metric, register.method) = (metric, method);
+        if let Some(number) = made_up {
+            register.made_up = number;
+            self.make_up_xrays();
+        }
+        for KeptImage { path, placement, region } in images {
+            self.open_xray(path, placement, region);
+        }
+    }
+}

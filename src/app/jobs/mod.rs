@@ -1,0 +1,73 @@
+//! What is asked of the worker for the window, and what its jobs answer.
+//!
+//! `request.rs` asks for what the case as it stands lacks, `open.rs` and `xray.rs` read files, `register.rs` asks for what
+//! the Register workspace shows.
+
+mod made_up;
+pub mod open;
+mod register;
+mod request;
+mod xray;
+
+pub use register::{AttenuationAnswer, RegisterAnswer};
+pub use xray::OpenedImage;
+
+use super::state::State;
+use super::state::compare::Side;
+use super::state::files::Target;
+use super::state::opening::Opened;
+use super::state::slot::Slot;
+use super::state::unsaved::Work;
+use crate::case::{Dose, Remark, Structure};
+use crate::files::{Keeper, LeftOver};
+use crate::physics::HuTable;
+use crate::results::Delivery;
+use crate::worker;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The window's worker.
+pub type Worker = worker::Worker<Slot, Answer>;
+
+/// The state, with the worker that is asked for what it lacks.
+pub struct Requests<'a> {
+    pub state: &'a mut State,
+    pub worker: &'a Worker,
+    pub ctx: &'a egui::Context,
+}
+
+/// What the folder for state holds at the start.
+#[derive(Debug)]
+pub struct Remembered {
+    pub keeper: Keeper,
+    pub left_over: Vec<LeftOver>,
+    pub recent: Vec<String>,
+}
+
+/// What the worker's jobs answer to the window.
+#[derive(Debug)]
+pub enum Answer {
+    Opened(Box<Opened>),
+    Saved(PathBuf),
+    /// Nothing is written: the file is there already, and the user has not been asked.
+    IsThere(Target),
+    /// A session is written that holds this work, of the case with this number.
+    SessionSaved(PathBuf, Box<Work>, u64),
+    Remembered(Box<Remembered>),
+    Recent(Vec<String>),
+    /// Unsaved work is kept, or no longer needs to be.
+    Kept,
+    HuTable(Arc<HuTable>),
+    /// Of the case on show.
+    Result(Delivery),
+    /// A dose for the case: read from a file, or made of others.
+    NewDose {
+        dose: Arc<Dose>,
+        remarks: Vec<Remark>,
+        side: Option<Side>,
+    },
+    /// The body found in the CT, and what to know about it.
+    Body(Structure, Remark),
+    /// For the Register workspace.
+    Register(RegisterAnswer),
+}

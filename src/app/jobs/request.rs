@@ -1,0 +1,117 @@
+//! What the case as it stands lacks and the user looks at is asked of the worker.
+
+use super::{Answer, Requests, Worker};
+use crate::app::state::compare::Side;
+use crate::app::state::results::{ON_SHOW, of_side};
+use crate::app::state::slot::Slot;
+use crate::app::state::{State, Workspace};
+use crate::results::{
+    At, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, Grade,
+    MachineOf, MaskOf, Query, Results, RunOfPlan,
+};
+
+impl Requests<'_> {
+    /// Asks for everything that the case as it stands lacks and the user looks at. Cheap where nothing changed.
+    pub fn request(&mut self) {
+        // While something is dragged collapsed cone follows it; Monte Carlo begins where it rests.
+        let moving = self.ctx.dragged_id().is_some();
+        leave_other_plan(self.state);
+        self.state.derive_standing();
+        self.request_register();
+        self.request_results(moving);
+    }
+
+    fn request_results(&mut self, moving: bool) {
+        let state = &mut *self.state;
+        let (compares, own) = (state.workspace == Workspace::Compare, state.plan_matters());
+        let run = state.results.is_monte_carlo();
+        let is_quick = !run && state.results.is_quick();
+        let results = &mut state.results.nodes;
+        for place in results.left_behind() {
+            self.worker.cancel(Slot::Result(place));
+        }
+        results.tidy();
+        let computed = results.each::<DoseOfBeam>().next().is_some();
+        let mut ask = Asking { results, worker: self.worker };
+        ask.all::<MachineOf>(ON_SHOW, Grade::Full);
+        ask.all::<MaskOf>(ON_SHOW, Grade::Full);
+        if state.workspace == Workspace::Register {
+            // No dose is on show: the processors belong to X-rays and DRRs.
+            return;
+        }
+        if computed {
+            ask.all::<Densities>(ON_SHOW, Grade::Full);
+        }
+        let sides = compares.then(|| Side::BOTH.map(of_side)).into_iter().flatten();
+        let shown: Vec<u8> = sides.chain(own.then_some(ON_SHOW)).collect();
+        if own && !is_quick {
+            ask.all::<DoseOfBeam>(ON_SHOW, Grade::Preview);
+        }
+        // Nobody needs the preview of what is there as soon.
+        for of in shown.iter().filter(|of| !is_quick || **of != ON_SHOW) {
+            ask.all::<DoseOfPlan>(*of, Grade::Preview);
+            ask.all::<DvhOf>(*of, Grade::Preview);
+        }
+        if compares {
+            ask.all::<EstimateOfGamma>(ON_SHOW, Grade::Preview);
+        }
+        if run && moving {
+            return;
+        }
+        if own && run {
+            state.results.runs += u64::from(ask.all::<RunOfPlan>(ON_SHOW, Grade::Full));
+        } else if own {
+            ask.full::<DoseOfBeam>(ON_SHOW, is_quick);
+        }
+        for of in shown {
+            ask.full::<DoseOfPlan>(of, is_quick && of == ON_SHOW);
+            ask.full::<DvhOf>(of, is_quick && of == ON_SHOW);
+        }
+        if compares {
+            ask.all::<GammaOfPair>(ON_SHOW, Grade::Full);
+            ask.all::<FiguresOfGamma>(ON_SHOW, Grade::Full);
+        }
+    }
+}
+
+/// What the worker is asked for.
+struct Asking<'a> {
+    results: &'a mut Results,
+    worker: &'a Worker,
+}
+
+impl Asking<'_> {
+    /// Asks for all results of a kind that belong to something and are not there; whether there was any.
+    fn all<Q: Query>(&mut self, of: u8, grade: Grade) -> bool {
+        self.submit::<Q>(of, grade, grade == Grade::Preview)
+    }
+
+    /// Full results, in the manner of previews where they come as quickly.
+    fn full<Q: Query>(&mut self, of: u8, is_quick: bool) {
+        self.submit::<Q>(of, Grade::Full, is_quick);
+    }
+
+    fn submit<Q: Query>(&mut self, of: u8, grade: Grade, is_quick: bool) -> bool {
+        let at: Vec<At> = self.results.each::<Q>().map(|(at, _)| at).filter(|at| at.0 == of).collect();
+        let mut asked = false;
+        for at in at {
+            if let Some((place, task)) = self.results.job::<Q, Answer>(at, grade, is_quick, Answer::Result) {
+                self.worker.submit(Slot::Result(place), task);
+                asked = true;
+            }
+        }
+        asked
+    }
+}
+
+/// Doses of a plan that is no longer on show go: beams of two plans share numbers.
+fn leave_other_plan(state: &mut State) {
+    let own = &mut state.results;
+    if std::mem::replace(&mut own.plan, state.plan) != state.plan {
+        let results = &mut own.nodes;
+        results.keep_only::<DoseOfBeam>(|(of, _)| of != ON_SHOW);
+        results.keep_only::<RunOfPlan>(|(of, _)| of != ON_SHOW);
+        results.keep_only::<DoseOfPlan>(|(of, _)| of != ON_SHOW);
+        results.keep_only::<DvhOf>(|(of, _)| of != ON_SHOW);
+    }
+}

@@ -1,0 +1,93 @@
+//! X-rays from files: read on the worker's thread; where a file does not say where it was taken, the user is asked.
+
+use super::{Answer, RegisterAnswer, Requests, made_up};
+use crate::app::state::register::{GeometryDraft, Image, Region};
+use crate::app::state::slot::Slot;
+use crate::app::state::{About, NoticeKind};
+use crate::case::{Placement, Radiograph, Remark};
+use crate::dicom::{DicomError, read_radiograph};
+use crate::files::picture::{self, PictureError};
+use crate::worker::Task;
+use std::path::{Path, PathBuf};
+
+/// An X-ray read, and what is unusual about it.
+#[derive(Debug)]
+pub struct OpenedImage {
+    pub image: Image,
+    pub remarks: Vec<Remark>,
+}
+
+/// What comes of reading a file.
+enum Read {
+    Whole(Box<Radiograph>, Vec<Remark>),
+    Lacks(Vec<&'static str>),
+}
+
+fn read(path: &Path, given: &Placement) -> Result<Read, String> {
+    if picture::is_picture(path) {
+        return match picture::read(path, given) {
+            Ok(radiograph) => Ok(Read::Whole(Box::new(radiograph), Vec::new())),
+            Err(PictureError::NoGeometry { missing, .. }) => Ok(Read::Lacks(missing)),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+    match read_radiograph(path, given) {
+        Ok((radiograph, remarks)) => Ok(Read::Whole(Box::new(radiograph), remarks)),
+        Err(DicomError::NoGeometry { missing, .. }) => Ok(Read::Lacks(missing)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Requests<'_> {
+    /// Reads an X-ray and puts it beside the ones on show; `given` goes before what the file says of its geometry. The metric
+    /// looks at `region` of it, where there is such.
+    pub fn open_xray(&mut self, path: PathBuf, given: Placement, region: Option<Region>) {
+        self.state.notices.retain(|about| *about != About::XrayRefused);
+        if self.state.case().ct.is_none() {
+            let text = "An X-ray is registered with a CT: open the CT first.";
+            self.state.notices.add_about(About::XrayRefused, NoticeKind::Warning, text);
+            return;
+        }
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let task = Task::new(format!("Opening {name}"), move |_| {
+            let answer = match read(&path, &given)? {
+                Read::Whole(radiograph, remarks) => {
+                    let image = Image::new(*radiograph).map_err(|e| e.to_string())?;
+                    let p = &image.radiograph.projection;
+                    let region = region.filter(|r| r.fits([p.columns(), p.rows()]));
+                    let image = Image { region, file: Some((path, given)), ..image };
+                    RegisterAnswer::Image(Box::new(OpenedImage { image, remarks }))
+                }
+                Read::Lacks(missing) => {
+                    RegisterAnswer::Ask(Box::new(GeometryDraft { path, missing, placement: given }))
+                }
+            };
+            Ok::<_, String>(Answer::Register(answer))
+        });
+        self.submit_xray(task);
+    }
+
+    /// The made-up pair; by the user's hand the pose then begins at the plan's.
+    pub fn make_up_xrays(&mut self) {
+        let state = &mut *self.state;
+        let Some(ct) = state.case().ct.clone() else {
+            state.notices.add(NoticeKind::Warning, "X-rays are made up from a CT: open one, or a demo.");
+            return;
+        };
+        let isocentre_mm = state.register.centre_mm(state.case());
+        let patient = state.case().patient.clone();
+        let number = state.register.made_up;
+        state.register.made_up += 1;
+        let task = Task::new("Making up X-rays", move |control| {
+            made_up::made_up(&ct, isocentre_mm, &patient, number, control)
+                .map(|(images, hidden)| Answer::Register(RegisterAnswer::MadeUp(images, hidden)))
+        });
+        self.submit_xray(task);
+    }
+
+    /// X-rays are read one by one: none takes the place of another.
+    fn submit_xray(&mut self, task: Task<Answer>) {
+        self.worker.submit(Slot::Xray(self.state.register.asked), task);
+        self.state.register.asked += 1;
+    }
+}

@@ -1,0 +1,122 @@
+//! Files of the user's choosing: what a file dialog is opened for, and what is to be written.
+
+use crate::files::{Inputs, Place};
+use std::path::PathBuf;
+
+/// What a file dialog is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    OpenFolder,
+    OpenFile,
+    OpenHuTable,
+    OpenDose,
+    OpenXray,
+    SavePlan,
+    SaveSession,
+    SaveHuTable,
+    SaveReport,
+    SaveDvhs,
+    SaveRegistration,
+}
+
+impl Ask {
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::OpenFolder => "Open a folder in Beamsight",
+            Self::OpenFile => "Open a file in Beamsight",
+            Self::OpenHuTable => "Open a HU table",
+            Self::OpenDose => "Open a dose (RTDOSE, or .mha in Gy)",
+            Self::OpenXray => "Open an X-ray",
+            Self::SavePlan => "Save the plan",
+            Self::SaveSession => "Save the session",
+            Self::SaveDvhs => "Save the DVHs (.csv)",
+            Self::SaveReport => "Write the report (.pdf, .csv or .json)",
+            Self::SaveRegistration => "Save the registration",
+            Self::SaveHuTable => "Save the HU table",
+        }
+    }
+
+    /// The name that a file to be saved has at first; `None` where one is opened.
+    pub fn file_name(self) -> Option<&'static str> {
+        match self {
+            Self::OpenFolder | Self::OpenFile | Self::OpenHuTable | Self::OpenDose | Self::OpenXray => None,
+            Self::SavePlan => Some("plan.toml"),
+            Self::SaveSession => Some("session.json"),
+            Self::SaveReport => Some("comparison.pdf"),
+            Self::SaveDvhs => Some("dvh.csv"),
+            Self::SaveRegistration => Some("registration.dcm"),
+            Self::SaveHuTable => Some("hu-table.toml"),
+        }
+    }
+
+    /// What the files are called, and their endings; DICOM files often have none.
+    pub fn endings(self) -> Option<(&'static str, &'static [&'static str])> {
+        match self {
+            Self::OpenFolder | Self::OpenFile | Self::OpenDose | Self::OpenXray => None,
+            Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
+            Self::SavePlan => Some(("Plan", &["toml"])),
+            Self::SaveSession => Some(("Session", &["json"])),
+            Self::SaveDvhs => Some(("CSV", &["csv"])),
+            Self::SaveReport => Some(("Report", &REPORT_ENDINGS)),
+            Self::SaveRegistration => Some(("DICOM", &["dcm"])),
+        }
+    }
+
+    /// The path with an ending that its kind of file is known by; where it has none, the first.
+    pub fn with_ending(self, path: PathBuf) -> PathBuf {
+        let Some((_, endings)) = self.endings() else { return path };
+        if path.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known))) {
+            return path;
+        }
+        let mut name = path.into_os_string();
+        name.push(".");
+        name.push(endings[0]);
+        name.into()
+    }
+}
+
+/// Endings of a report's file.
+pub const REPORT_ENDINGS: [&str; 3] = ["pdf", "csv", "json"];
+
+/// A file to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What it is to hold.
+    pub ask: Ask,
+    pub path: PathBuf,
+    /// The user knows that what is there goes.
+    pub replaces: bool,
+}
+
+impl Target {
+    /// Whether the file may be written at once; where not, its replacing is to be asked about.
+    pub fn is_free(&self, inputs: &Inputs) -> Result<bool, String> {
+        let place = Place::of(&self.path).and_then(|place| {
+            place.check_against(inputs)?;
+            place.check_replaceable()?;
+            Ok(place)
+        });
+        let place = place.map_err(|e| format!("cannot write {}: {e}", self.path.display()))?;
+        Ok(self.replaces || !place.is_taken())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_get_the_ending_they_are_opened_by() {
+        for (ask, path, want) in [
+            (Ask::SaveSession, "a", "a.json"),
+            (Ask::SaveSession, "a.json", "a.json"),
+            (Ask::SaveSession, "a.JSON", "a.JSON"),
+            (Ask::SaveSession, "a.b", "a.b.json"),
+            (Ask::SaveReport, "a.csv", "a.csv"),
+            (Ask::SaveReport, "a.doc", "a.doc.pdf"),
+            (Ask::OpenFile, "a", "a"),
+        ] {
+            assert_eq!(ask.with_ending(path.into()), PathBuf::from(want));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What the window knows: the case with its history, what is selected, how it is shown, notices and jobs.
+
+pub mod compare;
+pub mod display;
+pub mod files;
+pub mod hu_draft;
+mod notices;
+pub mod opening;
+pub mod record;
+pub mod register;
+pub mod results;
+pub mod roi;
+pub mod slot;
+pub mod unsaved;
+
+pub use notices::{About, FinishedJob, JobEnd, Jobs, LiveJob, Notice, NoticeKind, Notices};
+
+use crate::case::{Beam, Case, History, Plan, Structure};
+use crate::files::LeftOver;
+use compare::Compare;
+use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
+use files::Target;
+use glam::DVec3;
+use hu_draft::HuDraft;
+use opening::Origin;
+use register::Register;
+use results::CaseResults;
+use roi::Shapes;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use unsaved::{Question, Work};
+
+/// Everything the panels read. They change it only through `Command`s.
+#[derive(Debug)]
+pub struct State {
+    pub history: History,
+    /// Where the case came from.
+    pub origin: Option<Origin>,
+    /// What was last opened or saved; `None` of work that was recovered.
+    pub saved: Option<Work>,
+    /// Asked before unsaved work would be lost.
+    pub question: Option<Question>,
+    /// Files to be written that are there already, until the user has said whether they go.
+    pub replacing: Vec<Target>,
+    /// Unsaved work of windows that are gone.
+    pub left_over: Vec<LeftOver>,
+    /// CASE words, newest first.
+    pub recent: Vec<String>,
+    /// The plan on show, by index.
+    pub plan: usize,
+    pub selection: Selection,
+    pub workspace: Workspace,
+    pub compare: Compare,
+    pub window: WindowLevel,
+    pub dose_display: DoseDisplay,
+    pub dvh_display: DvhDisplay,
+    /// Numbers of the structures that are not shown.
+    pub hidden: BTreeSet<u32>,
+    pub show_beams: bool,
+    pub shapes: Shapes,
+    /// Where the three planes meet, patient LPS, mm.
+    pub crosshair_mm: DVec3,
+    /// Where the pointer rests in a view, patient LPS, mm.
+    pub pointer_mm: Option<DVec3>,
+    pub results: CaseResults,
+    pub register: Register,
+    pub notices: Notices,
+    pub jobs: Jobs,
+    pub about_open: bool,
+    /// The structure, by ROI number, of which it is asked whether it goes though a plan refers to it.
+    pub removal: Option<u32>,
+    /// The HU table being edited.
+    pub hu_draft: Option<HuDraft>,
+    /// Counts finished gestures: a drag of the same widget later is a new step of the history.
+    pub gestures: u64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            history: History::default(),
+            origin: None,
+            saved: None,
+            question: None,
+            replacing: Vec::new(),
+            left_over: Vec::new(),
+            recent: Vec::new(),
+            plan: 0,
+            selection: Selection::Nothing,
+            workspace: Workspace::Plan,
+            compare: Compare::default(),
+            window: WINDOW_PRESETS[1].1,
+            dose_display: DoseDisplay::default(),
+            dvh_display: DvhDisplay::default(),
+            hidden: BTreeSet::new(),
+            show_beams: true,
+            shapes: Shapes::default(),
+            crosshair_mm: DVec3::ZERO,
+            pointer_mm: None,
+            results: CaseResults::default(),
+            register: Register::default(),
+            notices: Notices::default(),
+            jobs: Jobs::default(),
+            about_open: false,
+            removal: None,
+            hu_draft: None,
+            gestures: 0,
+        }
+    }
+}
+
+impl State {
+    pub fn case(&self) -> &Case {
+        self.history.case()
+    }
+
+    /// The plan on show.
+    pub fn plan(&self) -> Option<&Arc<Plan>> {
+        self.case().plans.get(self.plan)
+    }
+
+    /// The selected beam with its index in the plan on show.
+    pub fn selected_beam(&self) -> Option<(usize, &Beam)> {
+        let Selection::Beam(number) = self.selection else { return None };
+        self.plan()?.beams.iter().enumerate().find(|(_, b)| b.number == number)
+    }
+
+    /// The selected structure with its index in the set.
+    pub fn selected_structure(&self) -> Option<(usize, &Structure)> {
+        let Selection::Structure(number) = self.selection else { return None };
+        self.case().structures.structures.iter().enumerate().find(|(_, s)| s.number == number)
+    }
+
+    /// Whether there is a step to undo: of the pose while X-rays are registered, else of the case.
+    pub fn can_undo(&self) -> bool {
+        match self.workspace {
+            Workspace::Register => self.register.is_free() && self.register.poses.can_undo(),
+            _ => self.history.can_undo(),
+        }
+    }
+
+    /// As [`Self::can_undo`], for a step undone.
+    pub fn can_redo(&self) -> bool {
+        match self.workspace {
+            Workspace::Register => self.register.is_free() && self.register.poses.can_redo(),
+            _ => self.history.can_redo(),
+        }
+    }
+
+    /// Whether anything is loaded.
+    pub fn is_loaded(&self) -> bool {
+        let case = self.case();
+        case.ct.is_some()
+            || !case.structures.structures.is_empty()
+            || !case.plans.is_empty()
+            || !case.doses.is_empty()
+    }
+}
+
+/// What the inspector shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    #[default]
+    Nothing,
+    Ct,
+    Plan,
+    /// By beam number.
+    Beam(u32),
+    /// By ROI number.
+    Structure(u32),
+    /// How dose is drawn.
+    DoseDisplay,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Workspace {
+    #[default]
+    Plan,
+    Compare,
+    Register,
+}
+
+impl Workspace {
+    pub const ALL: [Self; 3] = [Self::Plan, Self::Compare, Self::Register];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "Plan",
+            Self::Compare => "Compare",
+            Self::Register => "Register",
+        }
+    }
+}
+
+/// Axes of the DVH.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DvhDisplay {
+    pub dose: DvhDose,
+    pub volume: DvhVolume,
+    pub differential: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DvhDose {
+    #[default]
+    Gy,
+    CentiGy,
+    /// Of the reference of the dose display.
+    Percent,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DvhVolume {
+    #[default]
+    Percent,
+    Cm3,
+}
+
+/// Which of the four views.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ViewKind {
+    Axial,
+    Sagittal,
+    Coronal,
+    Bev,
+}
+
+impl ViewKind {
+    pub const ALL: [Self; 4] = [Self::Axial, Self::Sagittal, Self::Coronal, Self::Bev];
+
+    /// The name it goes by on the screen and for screen readers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Axial => "Axial",
+            Self::Sagittal => "Sagittal",
+            Self::Coronal => "Coronal",
+            Self::Bev => "Beam's eye",
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! How a case was looked at and computed, as a session keeps it: the window's own part of the session file.
+
+use super::State;
+use super::compare::Compare;
+use super::display::WindowLevel;
+use super::register::RegisterRecord;
+use super::results::{EngineChoice, Settings};
+use super::roi::Shape;
+use crate::analysis::{BodyChoice, body_of};
+use crate::engine::cccs::{DoseTo, Quality};
+use crate::physics::HuTable;
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// All optional: a session of an earlier or later version gives what it has.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// Width and level.
+    window_hu: Option<[f32; 2]>,
+    crosshair_mm: Option<DVec3>,
+    /// Numbers of the structures that are not shown.
+    hidden: Vec<u32>,
+    /// Structures (by number) that are shapes one can drag.
+    shapes: Vec<(u32, Shape)>,
+    quality: Option<Quality>,
+    dose_to: Option<DoseTo>,
+    grid_mm: Option<f64>,
+    /// What counts of the CT.
+    body: Option<BodyChoice>,
+    /// By index of the plan.
+    engines: Vec<(usize, EngineChoice)>,
+    /// The whole table as TOML: dose depends on it, and its file may be gone.
+    hu_table: Option<String>,
+    /// Of the Compare workspace.
+    compare: Option<Compare>,
+    /// Of the Register workspace.
+    register: Option<RegisterRecord>,
+    /// The user took the body away: none is made in its place.
+    without_body: bool,
+    /// Of unsaved work: where it was last saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_file: Option<String>,
+}
+
+impl Record {
+    pub fn of(state: &State) -> Self {
+        let settings = &state.results.settings;
+        let set = &state.case().structures.structures;
+        Self {
+            window_hu: Some([state.window.width_hu, state.window.level_hu]),
+            crosshair_mm: Some(state.crosshair_mm),
+            hidden: state.hidden.iter().copied().collect(),
+            shapes: set.iter().filter_map(|s| Some((s.number, state.shapes.of(s)?))).collect(),
+            quality: Some(settings.quality),
+            dose_to: Some(settings.dose_to),
+            grid_mm: Some(settings.grid_mm),
+            body: Some(settings.body),
+            engines: state.results.engines.iter().map(|(plan, choice)| (*plan, *choice)).collect(),
+            hu_table: Some(settings.hu_table.to_toml()),
+            compare: Some(state.compare.clone()),
+            register: Some(RegisterRecord::of(&state.register)),
+            without_body: body_of(&state.case().structures).is_none(),
+            session_file: None,
+        }
+    }
+
+    /// As [`Self::of`], with the session file that the work was last saved in.
+    pub fn of_unsaved(state: &State) -> Self {
+        let session = state.origin.as_ref().and_then(|o| o.session.as_ref()?.to_str());
+        Self { session_file: session.map(str::to_owned), ..Self::of(state) }
+    }
+
+    pub fn is_without_body(&self) -> bool {
+        self.without_body
+    }
+
+    pub fn take_session_file(&mut self) -> Option<PathBuf> {
+        self.session_file.take().map(PathBuf::from)
+    }
+
+    /// Its part of the Register workspace, which is taken up once the case is on show.
+    pub fn take_register(&mut self) -> Option<RegisterRecord> {
+        self.register.take()
+    }
+
+    /// Puts a freshly opened case on show as it was. Returns what could not be brought back, in words.
+    pub fn restore(self, state: &mut State) -> Option<String> {
+        if let Some([width, level]) =
+            self.window_hu.filter(|w| w.iter().all(|v| v.is_finite()) && w[0] >= 1.0)
+        {
+            state.window = WindowLevel::new(width, level);
+        }
+        if let Some(mm) = self.crosshair_mm.filter(|mm| mm.is_finite()) {
+            state.crosshair_mm = mm;
+        }
+        state.hidden = self.hidden.into_iter().collect();
+        for (number, shape) in self.shapes {
+            let set = &state.history.case().structures.structures;
+            if let Some(structure) = set.iter().find(|s| s.number == number) {
+                state.shapes.remember(structure, shape);
+            }
+        }
+        if let Some(compare) = self.compare {
+            state.compare = compare.restored(state.history.case());
+        }
+        state.results.engines =
+            self.engines.into_iter().map(|(plan, choice)| (plan, choice.sound())).collect();
+        let settings = &mut state.results.settings;
+        let Settings { quality, dose_to, grid_mm, hu_table, body, .. } = settings;
+        *body = self.body.unwrap_or_default();
+        *quality = self.quality.filter(|q| Quality::NAMED.contains(q)).unwrap_or(*quality);
+        *dose_to = self.dose_to.unwrap_or(*dose_to);
+        *grid_mm = self.grid_mm.filter(|mm| (1.0..=10.0).contains(mm)).unwrap_or(*grid_mm);
+        match HuTable::parse(&self.hu_table?, "of the session") {
+            Ok(table) => *hu_table = Arc::new(table),
+            Err(why) => return Some(format!("The session's HU table is not used: {why}.")),
+        }
+        None
+    }
+}

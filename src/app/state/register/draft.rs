@@ -1,0 +1,48 @@
+//! An X-ray that waits for its geometry.
+
+use crate::case::{Case, Placement};
+use std::path::PathBuf;
+
+/// An X-ray whose file does not say all of its geometry, with what the user says of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeometryDraft {
+    pub path: PathBuf,
+    /// What the file lacks, by name.
+    pub missing: Vec<&'static str>,
+    pub placement: Placement,
+}
+
+impl GeometryDraft {
+    /// What is asked, in a sentence.
+    pub fn said(&self) -> String {
+        let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        format!("{name} does not say where it was taken: no {}", self.missing.join(", no "))
+    }
+
+    /// Whether a name is among what the file lacks.
+    pub fn lacks(&self, name: &str) -> bool {
+        self.missing.contains(&name)
+    }
+
+    /// Fills what is missing with what is usual, the isocentre with the plan's: to begin with.
+    pub fn suggest(&mut self, case: &Case, centre_mm: glam::DVec3) {
+        let lacks = |name: &str| self.missing.contains(&name);
+        let placement = &mut self.placement;
+        if lacks("gantry angle") {
+            placement.gantry_deg.get_or_insert(0.0);
+        }
+        if lacks("isocentre") {
+            placement.isocentre_mm.get_or_insert(centre_mm);
+        }
+        if lacks("source to axis distance") {
+            placement.sad_mm.get_or_insert(1000.0);
+        }
+        if lacks("source to image distance") {
+            placement.sid_mm.get_or_insert(1500.0);
+        }
+        if lacks("pixel size") {
+            placement.pixel_mm.get_or_insert([0.4, 0.4]);
+        }
+        placement.position = placement.position.or(case.ct.as_ref().map(|ct| ct.position));
+    }
+}

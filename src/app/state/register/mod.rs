@@ -1,0 +1,254 @@
+//! What the Register workspace knows: X-rays, the pose the patient is given by hand or by the search, how both are shown.
+//!
+//! The pose is what is found: where the patient lies, beside where the plan has him ([`Pose`]). Its steps are undone apart
+//! from those of the case, which it does not change.
+
+mod couch;
+mod display;
+mod draft;
+mod image;
+mod metric;
+mod moves;
+mod record;
+mod search;
+
+pub use couch::CouchShift;
+pub use display::{Display, Mode, Pair};
+pub use draft::GeometryDraft;
+pub use image::{Image, Region, range_of};
+pub use metric::{AttenuationInputs, MeterInputs, Prepared};
+pub use moves::{held, seen_axes, shifted, turned};
+pub use record::{KeptImage, RegisterRecord};
+pub use search::{Proposal, Search, Trace};
+
+use crate::case::{Case, Pose, Steps};
+use crate::engine::drr_gradient::AXES;
+use crate::geometry::Volume;
+use crate::physics::{AttenuationCurve, CurveKind};
+use crate::registration::{Method, Metric, Step, check_place};
+use glam::DVec3;
+use metric::Valued;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// X-rays shown together at most.
+pub const MOST_IMAGES: usize = 2;
+/// Steps of keys and buttons, mm and degrees.
+pub const STEPS: [f64; 3] = [0.1, 1.0, 5.0];
+/// Values of the metric that its curve shows.
+const CURVE: usize = 240;
+
+/// How the HU of the CT are read for its DRRs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    pub curve: CurveKind,
+    /// Energy of the photons.
+    pub kev: f64,
+}
+
+impl Reading {
+    /// Of X-ray tubes and treatment beams; the tables go further.
+    pub const KEV: RangeInclusive<f64> = 20.0..=6000.0;
+
+    /// Within what is offered.
+    #[must_use]
+    pub fn sound(self) -> Self {
+        let kev = if self.kev.is_finite() { self.kev } else { Self::default().kev };
+        Self { kev: kev.clamp(*Self::KEV.start(), *Self::KEV.end()), ..self }
+    }
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { curve: CurveKind::default(), kev: 1000.0 * AttenuationCurve::KILOVOLT_MEV }
+    }
+}
+
+/// The Register workspace's part of the state.
+#[derive(Debug)]
+pub struct Register {
+    pub(in crate::app) images: Vec<Arc<Image>>,
+    /// Changes whenever `images` do.
+    pub(in crate::app) version: u64,
+    /// X-rays asked for so far: each job has a slot of its own.
+    pub asked: usize,
+    /// Made-up pairs so far.
+    pub(in crate::app) made_up: u64,
+    /// Where the hand has put the patient.
+    pub poses: Steps<Pose>,
+    /// In the order of a pose.
+    pub locked: [bool; AXES],
+    pub step: f64,
+    pub display: Display,
+    pub reading: Reading,
+    pub metric: Metric,
+    pub method: Method,
+    /// The next drag in a view marks the region that the metric looks at.
+    pub marking: bool,
+    /// Of the made-up pair on show: the pose to be found.
+    pub(in crate::app) hidden: Option<Pose>,
+    /// An X-ray that waits for its geometry.
+    pub(in crate::app) draft: Option<Box<GeometryDraft>>,
+    pub(in crate::app) search: Search,
+    /// Values of the metric, the newest last.
+    pub(in crate::app) curve: VecDeque<f64>,
+    pub(in crate::app) attenuation: Option<(AttenuationInputs, Arc<Volume<f32>>)>,
+    pub(in crate::app) attenuation_asked: Option<AttenuationInputs>,
+    pub(in crate::app) meter: Option<Prepared>,
+    pub(in crate::app) meter_asked: Option<MeterInputs>,
+    /// Why there is no metric, and for what.
+    pub(in crate::app) meter_failure: Option<(MeterInputs, String)>,
+    /// What the metric was last asked for, and what it said.
+    pub(in crate::app) value_asked: Option<Valued>,
+    pub(in crate::app) value: Option<(Valued, Option<f64>)>,
+}
+
+impl Default for Register {
+    fn default() -> Self {
+        Self {
+            images: Vec::new(),
+            version: 0,
+            asked: 0,
+            made_up: 0,
+            poses: Steps::default(),
+            locked: [false; AXES],
+            step: STEPS[1],
+            display: Display::default(),
+            reading: Reading::default(),
+            metric: Metric::default(),
+            method: Method::default(),
+            marking: false,
+            hidden: None,
+            draft: None,
+            search: Search::Idle,
+            curve: VecDeque::new(),
+            attenuation: None,
+            attenuation_asked: None,
+            meter: None,
+            meter_asked: None,
+            meter_failure: None,
+            value_asked: None,
+            value: None,
+        }
+    }
+}
+
+impl Register {
+    pub fn images(&self) -> &[Arc<Image>] {
+        &self.images
+    }
+
+    /// The X-ray that waits for its geometry, with what is said of it so far.
+    pub fn draft(&self) -> Option<&GeometryDraft> {
+        self.draft.as_deref()
+    }
+
+    /// The pose that a made-up pair hides.
+    pub fn hidden(&self) -> Option<Pose> {
+        self.hidden
+    }
+
+    pub fn search(&self) -> &Search {
+        &self.search
+    }
+
+    /// The best of the search so far, while it runs.
+    pub fn best(&self) -> Option<Step> {
+        let Search::Running(trace) = &self.search else { return None };
+        trace.best()
+    }
+
+    /// Puts the patient where the hand says.
+    pub fn set_pose(&mut self, pose: Pose, gesture: Option<u64>) {
+        if pose != *self.poses.now() {
+            self.poses.set(pose, gesture);
+        }
+    }
+
+    /// What the views show: what the search proposes, else where the hand has put the patient.
+    pub fn shown_pose(&self) -> Pose {
+        match &self.search {
+            Search::Idle => *self.poses.now(),
+            Search::Running(trace) => trace.best().map_or_else(|| *self.poses.now(), |step| step.pose),
+            Search::Ended(proposal) => proposal.pose,
+        }
+    }
+
+    /// Whether the pose may be moved by hand: not while a search runs, or waits for an answer.
+    pub fn is_free(&self) -> bool {
+        matches!(self.search, Search::Idle)
+    }
+
+    /// What poses turn about, patient LPS, mm: the isocentre of the X-rays, else of the plan, else the CT's middle.
+    pub fn centre_mm(&self, case: &Case) -> DVec3 {
+        let of_image = || self.images.first()?.radiograph.setup.map(|s| s.isocentre_mm);
+        let of_plan = || Some(case.plans.first()?.beams.first()?.isocentre_mm);
+        let of_ct = || Some(case.ct.as_ref()?.hu.grid().middle_mm());
+        of_image().or_else(of_plan).or_else(of_ct).unwrap_or_default()
+    }
+
+    /// The CT's attenuation, 1/mm, once it is computed.
+    pub fn attenuation(&self) -> Option<&Arc<Volume<f32>>> {
+        self.attenuation.as_ref().map(|(_, volume)| volume)
+    }
+
+    /// Black and white of the DRR of image number `image`; before they are known, of a chest.
+    pub fn drr_range(&self, image: usize) -> [f32; 2] {
+        let known = self.meter.as_ref().and_then(|m| m.ranges.get(image));
+        known.copied().unwrap_or([0.0, 6.0])
+    }
+
+    /// The newest value of the metric with whether it is of the pose on show. `None` before there is any, and where it is
+    /// undefined.
+    pub fn metric_value(&self) -> Option<(f64, bool)> {
+        if let Some(step) = self.best() {
+            return Some((step.metric, true));
+        }
+        let (valued, value) = self.value.as_ref()?;
+        Some(((*value)?, valued.1 == self.shown_pose() && self.meter_asked.as_ref() == Some(&valued.0)))
+    }
+
+    /// Why there is no metric.
+    pub fn metric_failure(&self) -> Option<&str> {
+        let (inputs, why) = self.meter_failure.as_ref()?;
+        (self.meter_asked.as_ref() == Some(inputs)).then_some(why)
+    }
+
+    /// Values of the metric, the newest last.
+    pub fn curve(&self) -> impl ExactSizeIterator<Item = f64> {
+        self.curve.iter().copied()
+    }
+
+    /// Why image number `image` shows nothing of the CT, or less than it should: what lies in the wrong order.
+    pub fn place_trouble(&self, image: usize, case: &Case) -> Option<String> {
+        let (image, ct) = (self.images.get(image)?, case.ct.as_ref()?);
+        let (pose, centre_mm) = (self.shown_pose(), self.centre_mm(case));
+        check_place(&image.radiograph, ct.hu.grid(), &pose, centre_mm).err().map(|e| e.to_string())
+    }
+
+    pub fn note_value(&mut self, value: f64) {
+        self.curve.push_back(value);
+        if self.curve.len() > CURVE {
+            self.curve.pop_front();
+        }
+    }
+
+    pub fn set_images(&mut self, images: Vec<Arc<Image>>) {
+        self.images = images;
+        // What was found, or is being looked for, was of the others.
+        self.search = Search::Idle;
+        self.version += 1;
+        self.curve.clear();
+        self.value = None;
+    }
+
+    /// Another case is on show: how things are shown stays.
+    pub fn reset(&mut self) {
+        let old = std::mem::take(self);
+        let Self { display, reading, metric, method, step, version, asked, .. } = old;
+        let version = version + 1;
+        *self = Self { display, reading, metric, method, step, version, asked, ..Self::default() };
+    }
+}

@@ -1,0 +1,136 @@
+//! What the Compare workspace reads: the doses A and B, whether they can be compared, their DVHs.
+
+use super::CaseResults;
+use super::standing::OnView;
+use super::wanted::of_side;
+use crate::analysis::{Dvh, is_computed};
+use crate::app::state::compare::{Side, Source};
+use crate::app::state::{State, Workspace};
+use crate::case::{Case, Dose, DoseStatus};
+use crate::results::{DoseOfPlan, DvhOf};
+use std::sync::Arc;
+
+/// A or B.
+#[derive(Debug, Default)]
+pub(super) struct SideState {
+    /// What it is, and the plan on show where it belongs to that.
+    pub source: Option<(Source, usize)>,
+    /// The dose as it stands to the case.
+    pub view: OnView,
+}
+
+impl CaseResults {
+    /// The dose that is A or B, with the status it has now.
+    pub fn side(&self, side: Side) -> Option<&Arc<Dose>> {
+        self.sides[side.index()].view.dose.as_ref()
+    }
+
+    /// Largest dose of A or B, Gy.
+    pub fn side_max_gy(&self, side: Side) -> Option<f64> {
+        self.side(side)?;
+        Some(self.nodes.node::<DoseOfPlan>((of_side(side), 0))?.latest()?.max_gy)
+    }
+
+    /// Why there is no dose A or B, or none that is up to date.
+    pub fn side_failure(&self, side: Side) -> Option<&str> {
+        self.sides[side.index()].view.trouble.as_deref()
+    }
+
+    /// The DVH of a structure in A or B, be it of an earlier state.
+    pub fn side_dvh(&self, side: Side, structure: u32) -> Option<&Arc<Dvh>> {
+        self.dvh_of(of_side(side), structure)
+    }
+
+    /// Whether the DVHs of both sides belong to the doses on show.
+    pub fn side_dvhs_current(&self) -> bool {
+        let sides = Side::BOTH.map(of_side);
+        let own = self.nodes.each::<DvhOf>().filter(|((of, _), _)| sides.contains(of));
+        { own }.all(|(_, node)| node.now().is_none() || node.current().is_some() || node.failure().is_some())
+    }
+
+    /// Why A and B cannot be compared; `None` also where one of them is missing.
+    pub fn pair_refusal(&self) -> Option<&str> {
+        self.pair.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
+    /// What to know of a pair that can be compared.
+    pub fn pair_note(&self) -> Option<&str> {
+        self.pair.as_ref()?.as_ref().ok()?.as_deref()
+    }
+
+    /// A and B, where both are there and can be compared.
+    pub fn pair(&self) -> Option<[&Arc<Dose>; 2]> {
+        let pair = [self.side(Side::A)?, self.side(Side::B)?];
+        self.pair.as_ref().is_some_and(|check| check.is_ok()).then_some(pair)
+    }
+
+    /// What the comparison is worth: the worse of the two.
+    pub fn pair_status(&self) -> Option<DoseStatus> {
+        self.pair().map(|[a, b]| a.status.worst(b.status))
+    }
+
+    /// Whether a dose of the pair is not that of the case as it stands: what is found from them is not either.
+    pub(super) fn pair_is_behind(&self) -> bool {
+        self.pair_status().is_some_and(|s| matches!(s, DoseStatus::Stale | DoseStatus::Failed))
+    }
+
+    /// The doses that can be A or B, with their labels and what they are worth.
+    pub fn sources(&self, case: &Case, on_show: usize) -> Vec<(Source, String, Option<DoseStatus>)> {
+        let mut sources = Vec::new();
+        for (index, plan) in case.plans.iter().enumerate().filter(|(_, p)| p.beams.iter().any(is_computed)) {
+            let status = if index == on_show {
+                self.plan_status(plan)
+            } else {
+                let is_side = |side: &SideState| side.source == Some((Source::Plan(index), on_show));
+                let side = self.sides.iter().find(|side| is_side(side));
+                side.and_then(|side| side.view.dose.as_ref()).map(|dose| dose.status)
+            };
+            sources.push((Source::Plan(index), format!("Plan {}", plan.name), status));
+            if index == on_show && plan.beams.len() > 1 && !self.is_monte_carlo() {
+                sources.extend(plan.beams.iter().filter(|b| is_computed(b)).map(|beam| {
+                    let label = format!("Beam {} of {}", beam.name, plan.name);
+                    (Source::Beam(beam.number), label, self.alone_status(plan, beam.number))
+                }));
+            }
+        }
+        let doses = case.doses.iter().enumerate();
+        sources.extend(doses.map(|(n, d)| (Source::Dose(n), label_of(case, n), Some(d.status))));
+        sources
+    }
+}
+
+impl State {
+    /// 100 % of the comparison in Gy, and its name: one for A and B, after the prescription of A's plan or the maximum
+    /// of A.
+    pub fn compare_reference(&self) -> Option<(f64, &'static str)> {
+        let prescription = |source: Option<Source>| match source {
+            Some(Source::Plan(plan)) => self.case().plans.get(plan)?.prescription_gy,
+            _ => None,
+        };
+        let [a, b] = self.compare.sides;
+        let own = prescription(a).or_else(|| prescription(b));
+        let prescription = own.or_else(|| self.plan().and_then(|p| p.prescription_gy));
+        let resolved = self.dose_display.reference.resolve(prescription, self.results.side_max_gy(Side::A));
+        resolved.map(|(gy, name)| (gy, if name == "maximum" { "maximum of A" } else { name }))
+    }
+}
+
+impl State {
+    /// Whether the dose of the plan on show is looked at: not where two other doses are compared, which need not wait for
+    /// it.
+    pub fn plan_matters(&self) -> bool {
+        let own = |source: &Source| match source {
+            Source::Plan(plan) => *plan == self.plan,
+            Source::Beam(_) => true,
+            Source::Dose(_) => false,
+        };
+        self.workspace != Workspace::Compare || self.compare.sides.iter().flatten().any(own)
+    }
+}
+
+/// The label of a dose of the case, with its number where others are called the same.
+pub(super) fn label_of(case: &Case, index: usize) -> String {
+    let Some(dose) = case.doses.get(index) else { return String::new() };
+    let same = case.doses.iter().filter(|d| d.label == dose.label).count();
+    if same > 1 { format!("{} [{}]", dose.label, index + 1) } else { dose.label.clone() }
+}

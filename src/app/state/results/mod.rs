@@ -1,0 +1,293 @@
+//! What follows from the case: doses, masks, DVHs, gamma, each with what it is worth.
+//!
+//! `wanted.rs` lists what the case as it stands asks for, `standing.rs` derives what each dose on view is worth. The rest
+//! reads.
+
+mod compare;
+mod gamma;
+mod monte_carlo;
+mod standing;
+mod wanted;
+
+pub use crate::results::{Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown};
+pub use gamma::Freshness;
+pub use wanted::{ON_SHOW, of_side};
+
+use super::State;
+use super::slot::Slot;
+use crate::analysis::{Dvh, Ready, UNIT_MU, beams_left_out, is_computed};
+use crate::case::{Case, DoseStatus, Plan};
+use crate::geometry::Mask;
+use crate::physics::Machine;
+use crate::results::{
+    Densities, DoseOfBeam, DoseOfPlan, DvhOf, MachineOf, MaskOf, Node, Place, Results, RunOfPlan, Standing,
+    Summed,
+};
+use compare::SideState;
+use standing::OnView;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wanted::ONLY;
+
+/// Doses of all beams that take no longer are not worth a preview, ms.
+const QUICK_MS: f64 = 40.0;
+
+/// The computed side of the state.
+#[derive(Debug, Default)]
+pub struct CaseResults {
+    pub settings: Settings,
+    pub shown: Shown,
+    /// By index of the plan; collapsed cone where there is none.
+    pub engines: BTreeMap<usize, EngineChoice>,
+    /// The plan, by index, that beams, run and dose on show are of.
+    pub(in crate::app) plan: usize,
+    pub(in crate::app) nodes: Results,
+    /// Monte Carlo runs begun so far.
+    pub(in crate::app) runs: u64,
+    /// The number of the run that ends with the dose it has come to.
+    keep: Arc<AtomicU64>,
+    /// The dose on show as it stands to the case.
+    view: OnView,
+    sides: [SideState; 2],
+    /// Why A and B cannot be compared, or what to know where they can.
+    pair: Option<Result<Option<String>, String>>,
+    /// Why the plan on show has no dose of its own.
+    plan_trouble: Option<String>,
+}
+
+impl CaseResults {
+    /// Volume of a structure inside the CT; `None` while it is being found.
+    pub fn volume_cm3(&self, structure: u32) -> Option<f64> {
+        self.mask_node(structure)?.current().map(|m| m.volume_cm3())
+    }
+
+    /// The volume as it was before the contours changed last.
+    pub fn former_volume_cm3(&self, structure: u32) -> Option<f64> {
+        self.mask_node(structure)?.latest().map(|m| m.volume_cm3())
+    }
+
+    /// The mask of a structure on the CT's grid; while it changes, that of a moment ago.
+    pub fn mask(&self, structure: u32) -> Option<&Arc<Mask>> {
+        self.mask_node(structure)?.latest()
+    }
+
+    /// Why a structure has no volume.
+    pub fn mask_failure(&self, structure: u32) -> Option<&str> {
+        self.mask_node(structure)?.failure()
+    }
+
+    /// What a beam's dose is worth; `None` before there is any. By Monte Carlo no beam has a dose of its own: all are worth
+    /// what the plan is.
+    pub fn beam_status(&self, beam: u32) -> Option<DoseStatus> {
+        match self.is_monte_carlo() {
+            true => self.run_status(|| self.cone_status(beam)),
+            false => self.cone_status(beam),
+        }
+    }
+
+    /// What a beam's collapsed-cone dose is worth.
+    fn cone_status(&self, beam: u32) -> Option<DoseStatus> {
+        let node = self.beam_node(beam)?;
+        let own = node.latest().map_or(DoseStatus::Failed, |r| r.dose.status);
+        node.standing().map(|standing| standing.status(own))
+    }
+
+    /// Largest dose of a beam in one fraction of the plan as it stands, Gy; `None` where the normalisation is not known.
+    pub fn beam_max_gy(&self, plan: &Plan, beam: &crate::case::Beam) -> Option<f64> {
+        let result = self.beam_node(beam.number).filter(|_| !self.is_monte_carlo())?.latest()?;
+        let mu = match plan.normalisation {
+            Some(_) => self.delivered_mu(beam)?.0,
+            None => beam.mu,
+        };
+        Some(result.max_gy * mu / UNIT_MU)
+    }
+
+    pub fn beam_failure(&self, beam: u32) -> Option<&str> {
+        self.beam_node(beam)?.failure()
+    }
+
+    /// What the dose of the plan on show is worth: the worst of its beams, failed where it cannot be normalised, partial
+    /// where beams are not computed; `None` before all beams have some dose.
+    pub fn plan_status(&self, plan: &Plan) -> Option<DoseStatus> {
+        let mut beams = plan.beams.iter().filter(|b| is_computed(b)).peekable();
+        beams.peek()?;
+        let whole = match (&self.plan_trouble, beams_left_out(plan)) {
+            (Some(_), _) => DoseStatus::Failed,
+            (None, Some(_)) => DoseStatus::Partial,
+            (None, None) => DoseStatus::Final,
+        };
+        // The sum on show may be behind the beams.
+        let sum = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan);
+        let whole = sum.map_or(whole, |dose| whole.worst(dose.status));
+        beams
+            .map(|b| self.beam_status(b.number))
+            .try_fold(whole, |worst, status| status.map(|s| worst.worst(s)))
+    }
+
+    /// What the dose of a beam by itself is worth: where the plan is normalised, no more than the plan.
+    pub fn alone_status(&self, plan: &Plan, beam: u32) -> Option<DoseStatus> {
+        let own = self.beam_status(beam)?;
+        let plan = plan.normalisation.as_ref().map(|_| self.plan_status(plan).unwrap_or(DoseStatus::Stale));
+        Some(plan.map_or(own, |plan| own.worst(plan)))
+    }
+
+    /// Why the plan on show has no dose of its own.
+    pub fn plan_trouble(&self) -> Option<&str> {
+        self.plan_trouble.as_deref()
+    }
+
+    pub fn shown_status(&self) -> Option<DoseStatus> {
+        self.shown_dose().map(|d| d.status)
+    }
+
+    pub fn shown_max_gy(&self) -> Option<f64> {
+        self.shown_dose().and(self.on_show()?.latest()).map(|r| r.max_gy)
+    }
+
+    /// What a beam delivers in a fraction: its monitor units times what the plan's normalisation asks for. `None`
+    /// before that is known; of an earlier state of the plan where it is stale.
+    pub fn delivered_mu(&self, beam: &crate::case::Beam) -> Option<(f64, Standing)> {
+        self.normalisation_factor().map(|(factor, standing)| (beam.mu * factor, standing))
+    }
+
+    /// The DVH of a structure in the dose on show, be it of an earlier state.
+    pub fn dvh(&self, structure: u32) -> Option<&Arc<Dvh>> {
+        self.dvh_of(ON_SHOW, structure)
+    }
+
+    /// What the DVHs are worth: the status of the dose, stale where they have not caught up with it.
+    pub fn dvh_status(&self) -> Option<DoseStatus> {
+        let status = self.shown_status()?;
+        let own =
+            self.nodes.each::<DvhOf>().filter(|((of, _), node)| *of == ON_SHOW && node.latest().is_some());
+        let worth = own.filter_map(|(_, node)| node.standing()).filter(|s| *s != Standing::Failed);
+        Some(worth.fold(status, |worst, standing| worst.worst(standing.status(DoseStatus::Final))))
+    }
+
+    /// Mass density of a CT number.
+    pub fn density_g_cm3(&self, hu: f32) -> f64 {
+        f64::from(self.settings.hu_table.at(hu).mass_density_g_cm3)
+    }
+
+    /// A machine by its name or path; `None` where it cannot be read.
+    pub fn machine(&self, name: &str) -> Option<&Machine> {
+        let of_name = |node: &&Node<MachineOf>| node.now().is_some_and(|machine| machine.name == name);
+        let node = self.nodes.each::<MachineOf>().map(|(_, node)| node).find(of_name)?;
+        node.current().map(|machine| &**machine)
+    }
+
+    /// Source-axis distance of a machine, mm; 1000 where the machine cannot be read.
+    pub fn sad_mm(&self, machine: &str) -> f64 {
+        self.machine(machine).map_or(1000.0, |m| m.sad_mm)
+    }
+
+    /// What to know about the body that doses are computed in.
+    pub fn body_remarks(&self) -> &[String] {
+        self.densities().and_then(Node::current).map(Ready::remarks).unwrap_or_default()
+    }
+
+    /// Where doses are computed.
+    pub fn device_name(&self) -> String {
+        let run = self.run().filter(|_| self.is_monte_carlo()).and_then(Node::latest);
+        let run = run.and_then(|r| r.dose.receipt.clone());
+        let beams = || {
+            let beams = self.nodes.each::<DoseOfBeam>().filter_map(|(_, node)| node.latest());
+            { beams }.find_map(|r| r.dose.receipt.clone())
+        };
+        let computed = run.or_else(beams);
+        computed.map_or_else(|| "CPU".to_owned(), |receipt| receipt.device.clone())
+    }
+
+    /// The doses one can show, with their labels and what they are worth.
+    pub fn choices(&self, case: &Case, plan: Option<&Arc<Plan>>) -> Vec<(Shown, String, Option<DoseStatus>)> {
+        let mut choices = Vec::new();
+        if let Some(plan) = plan.filter(|p| !p.beams.is_empty()) {
+            choices.push((Shown::Plan, format!("Plan {}", plan.name), self.plan_status(plan)));
+            if plan.beams.len() > 1 && !self.is_monte_carlo() {
+                for beam in plan.beams.iter().filter(|b| is_computed(b)) {
+                    let label = format!("Beam {}", beam.name);
+                    choices.push((Shown::Beam(beam.number), label, self.alone_status(plan, beam.number)));
+                }
+            }
+        }
+        for (index, dose) in case.doses.iter().enumerate() {
+            choices.push((Shown::Imported(index), dose.label.clone(), Some(dose.status)));
+        }
+        choices
+    }
+
+    /// What was cancelled or failed is asked for again.
+    pub fn forget_failures(&mut self) {
+        self.keep.store(0, Ordering::Relaxed);
+        self.nodes.forget_failures();
+    }
+
+    /// The user has cancelled the making of a result.
+    pub fn cancelled(&mut self, place: Place) {
+        self.nodes.cancelled(place);
+    }
+
+    /// Forgets all results: another case is on show. Returns the slots of what may be under way for the old one.
+    #[must_use]
+    pub fn reset(&mut self, plan: usize) -> Vec<Slot> {
+        let own = self.nodes.places().map(Slot::Result);
+        let slots = own.chain([Slot::Body]).collect();
+        *self = Self { settings: self.settings.clone(), plan, ..Self::default() };
+        slots
+    }
+
+    /// Whether the beams' full doses came so soon that previews would only hold them up.
+    pub fn is_quick(&self) -> bool {
+        let mut total_ms = 0.0;
+        let mut beams = self.nodes.each::<DoseOfBeam>().filter_map(|(_, node)| node.latest()).peekable();
+        beams.peek().is_some()
+            && beams.all(|beam| {
+                total_ms += beam.dose.receipt.as_ref().map_or(f64::INFINITY, |receipt| receipt.total_ms());
+                beam.dose.status != DoseStatus::Preview
+            })
+            && total_ms <= QUICK_MS
+    }
+
+    fn densities(&self) -> Option<&Node<Densities>> {
+        self.nodes.node(ONLY)
+    }
+
+    fn mask_node(&self, structure: u32) -> Option<&Node<MaskOf>> {
+        self.nodes.node((ON_SHOW, structure))
+    }
+
+    fn beam_node(&self, beam: u32) -> Option<&Node<DoseOfBeam>> {
+        self.nodes.node((ON_SHOW, beam))
+    }
+
+    fn run(&self) -> Option<&Node<RunOfPlan>> {
+        self.nodes.node(ONLY)
+    }
+
+    fn on_show(&self) -> Option<&Node<DoseOfPlan>> {
+        self.nodes.node(ONLY)
+    }
+
+    fn dvh_of(&self, of: u8, structure: u32) -> Option<&Arc<Dvh>> {
+        self.nodes.node::<DvhOf>((of, structure))?.latest().map(|answer| &answer.dvh)
+    }
+
+    /// The sum on show, be it of an earlier state.
+    fn summed(&self) -> Option<&Summed> {
+        self.on_show()?.latest()
+    }
+}
+
+impl State {
+    /// 100 % of the dose on show in Gy, and its name.
+    pub fn reference(&self) -> Option<(f64, &'static str)> {
+        let prescription = self.plan().and_then(|p| p.prescription_gy);
+        self.dose_display.reference.resolve(prescription, self.results.shown_max_gy())
+    }
+}
+
+/// Machines one can choose.
+pub fn machine_names() -> Vec<String> {
+    Machine::shipped()
+}

@@ -1,0 +1,50 @@
+//! The Monte Carlo dose of the plan on show: what it is worth and how sure it is.
+
+use super::CaseResults;
+use super::wanted::ON_SHOW;
+use crate::case::DoseStatus;
+use crate::results::{Certainty, DvhOf, Node, RunOfPlan};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl CaseResults {
+    /// Whether the plan on show is computed by Monte Carlo.
+    pub fn is_monte_carlo(&self) -> bool {
+        self.run().is_some_and(|node| node.now().is_some())
+    }
+
+    /// How sure the dose on show is, where it is a Monte Carlo dose.
+    pub fn certainty(&self) -> Option<&Arc<Certainty>> {
+        self.shown_dose().and(self.summed())?.certainty.as_ref()
+    }
+
+    /// How sure the run under way is by now.
+    pub fn run_certainty(&self) -> Option<&Arc<Certainty>> {
+        self.run()?.current().map(|r| &r.certainty)
+    }
+
+    /// Why there is no Monte Carlo dose.
+    pub fn run_failure(&self) -> Option<&str> {
+        self.run()?.failure()
+    }
+
+    /// Mean relative standard deviation in a structure, percent, where the dose on show is a Monte Carlo dose.
+    pub fn structure_uncertainty_percent(&self, structure: u32) -> Option<f64> {
+        self.certainty()?;
+        self.nodes.node::<DvhOf>((ON_SHOW, structure))?.latest()?.uncertainty_percent
+    }
+
+    /// Ends the run under way; its dose stays as it is.
+    pub(in crate::app) fn keep_run(&self) {
+        let number = self.run().and_then(Node::now).map(RunOfPlan::number);
+        self.keep.store(number.unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    /// What the Monte Carlo dose is worth; a collapsed-cone dose that stands in for it is a preview.
+    pub(super) fn run_status(&self, stand_in: impl FnOnce() -> Option<DoseStatus>) -> Option<DoseStatus> {
+        let node = self.run();
+        let own = node.and_then(Node::latest).map_or(DoseStatus::Failed, |r| r.dose.status);
+        let own = node.and_then(Node::standing).map(|standing| standing.status(own));
+        own.or_else(|| stand_in().map(|s| s.worst(DoseStatus::Preview)))
+    }
+}

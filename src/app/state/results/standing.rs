@@ -1,0 +1,168 @@
+//! What is on view and what it is worth: derived from what each dose answers and what the case gives now, after every
+//! change and every report, in this one place.
+
+use super::CaseResults;
+use super::wanted::{ON_SHOW, ONLY, of_side};
+use crate::analysis::{check_pair, is_computed};
+use crate::app::state::State;
+use crate::app::state::compare::{Side, Source};
+use crate::case::Dose;
+use crate::results::{At, DoseOfPlan, Node, Shown, Standing};
+use std::sync::Arc;
+
+/// A dose as it stands to the case.
+#[derive(Clone, Debug, Default)]
+pub struct OnView {
+    /// With the status it has now.
+    pub dose: Option<Arc<Dose>>,
+    pub standing: Option<Standing>,
+    /// Why the case as it stands has no such dose.
+    pub trouble: Option<String>,
+}
+
+impl State {
+    /// Derives what everything on view is worth. To be called whenever the case, the settings or the results have changed.
+    pub(in crate::app) fn derive_standing(&mut self) {
+        self.note_wanted();
+        self.note_sides();
+        let view = self.view_of(self.results.shown, self.plan, ONLY);
+        let plan_trouble = self.trouble(Shown::Plan, self.plan);
+        let sides = Side::BOTH.map(|side| self.view_of_side(side));
+        self.results.view = view;
+        self.results.plan_trouble = plan_trouble;
+        for (side, view) in self.results.sides.iter_mut().zip(sides) {
+            side.view = view;
+        }
+        self.results.pair = self.results.checked_pair();
+        for of in [ON_SHOW, of_side(Side::A), of_side(Side::B)] {
+            self.note_dvhs(of);
+        }
+        self.note_gamma();
+    }
+
+    /// The dose at a place as it stands to the case.
+    fn view_of(&self, what: Shown, plan: usize, at: At) -> OnView {
+        let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else { return OnView::default() };
+        let trouble = self.trouble(what, plan).or_else(|| node.failure().map(str::to_owned));
+        // Without beams or images an old sum means nothing.
+        let have = node.latest_with_query().filter(|(query, _)| query.what == what && node.now().is_some());
+        let Some((_, summed)) = have else { return OnView { trouble, ..OnView::default() } };
+        let standing = match node.standing() {
+            Some(standing @ (Standing::Current | Standing::StandIn)) => standing,
+            _ if trouble.is_some() => Standing::Failed,
+            _ => Standing::Stale,
+        };
+        let dose = with_standing(&summed.dose, standing, self.label_of(what, plan));
+        OnView { dose: Some(dose), standing: Some(standing), trouble }
+    }
+
+    /// A side as it stands to the case.
+    fn view_of_side(&self, side: Side) -> OnView {
+        let source = self.compare.sides[side.index()];
+        if self.results.sides[side.index()].source != source.map(|s| (s, self.plan)) {
+            return OnView::default();
+        }
+        let (what, plan) = match source {
+            Some(Source::Plan(plan)) => (Shown::Plan, plan),
+            Some(Source::Beam(beam)) => (Shown::Beam(beam), self.plan),
+            Some(Source::Dose(dose)) => (Shown::Imported(dose), self.plan),
+            None => return OnView::default(),
+        };
+        let mut view = self.view_of(what, plan, (of_side(side), 0));
+        if let (Shown::Imported(n), Some(dose)) = (what, &mut view.dose) {
+            *dose = with_standing(dose, Standing::Current, Some(super::compare::label_of(self.case(), n)));
+        }
+        view
+    }
+
+    fn label_of(&self, what: Shown, plan: usize) -> Option<String> {
+        let plan = self.case().plans.get(plan);
+        match what {
+            Shown::Plan => Some(format!("Plan {}", plan?.name)),
+            Shown::Beam(number) => {
+                let beam = plan?.beams.iter().find(|b| b.number == number)?;
+                Some(format!("Beam {}", beam.name))
+            }
+            Shown::Imported(_) => None,
+        }
+    }
+
+    /// Why the case as it stands has no such dose, as far as that is known without adding anything.
+    fn trouble(&self, what: Shown, plan: usize) -> Option<String> {
+        let (results, case) = (&self.results, self.case());
+        let only = match what {
+            Shown::Plan => None,
+            Shown::Beam(number) => Some(number),
+            Shown::Imported(index) => {
+                return case
+                    .doses
+                    .get(index)
+                    .is_none()
+                    .then(|| "The case has no such dose any more.".to_owned());
+            }
+        };
+        let is_on_show = plan == self.plan;
+        let plan = case.plans.get(plan).filter(|_| case.ct.is_some())?;
+        if let Some(why) = results.densities().and_then(Node::failure) {
+            return Some(why.to_owned());
+        }
+        let counts = |number| plan.normalisation.is_some() || only.is_none_or(|n| n == number);
+        for beam in plan.beams.iter().filter(|b| is_on_show && is_computed(b) && counts(b.number)) {
+            if let Some(why) = results.beam_failure(beam.number).filter(|_| !results.is_monte_carlo()) {
+                return Some(why.to_owned());
+            }
+        }
+        if let Some(why) = results.run_failure().filter(|_| is_on_show) {
+            return Some(why.to_owned());
+        }
+        let structure = case.structures.normalised_to(plan.normalisation.as_ref()?);
+        match structure {
+            Err(why) => Some(format!("The plan cannot be normalised: {why}.")),
+            Ok(s) if s.contours.is_empty() => {
+                Some(format!("The plan cannot be normalised: {} has no contours.", s.name))
+            }
+            Ok(s) => {
+                results.mask_failure(s.number).map(|why| format!("The plan cannot be normalised: {why}."))
+            }
+        }
+    }
+}
+
+/// A dose with the status that its standing gives it, and the name its source has now where it is still of that.
+pub(super) fn with_standing(dose: &Arc<Dose>, standing: Standing, label: Option<String>) -> Arc<Dose> {
+    let status = standing.status(dose.status);
+    let label = label.filter(|_| standing == Standing::Current).unwrap_or_else(|| dose.label.clone());
+    if status == dose.status && label == dose.label {
+        return Arc::clone(dose);
+    }
+    Arc::new(Dose { status, label, ..(**dose).clone() })
+}
+
+impl CaseResults {
+    /// The dose on show, with the status it has now.
+    pub fn shown_dose(&self) -> Option<&Arc<Dose>> {
+        self.view.dose.as_ref()
+    }
+
+    /// Why the case as it stands has no such dose; what is on show is then of an earlier state.
+    pub fn shown_failure(&self) -> Option<&str> {
+        self.view.trouble.as_deref()
+    }
+
+    /// The factor that the normalisation puts on all monitor units, and how it stands to the case; `None` without a computed
+    /// dose on show and where the case cannot be normalised.
+    pub fn normalisation_factor(&self) -> Option<(f64, Standing)> {
+        let (query, summed) = self.on_show()?.latest_with_query()?;
+        let standing = self.view.standing.filter(|s| *s != Standing::Failed)?;
+        (!matches!(query.what, Shown::Imported(_))).then_some((summed.factor, standing))
+    }
+
+    /// Whether A and B can be compared; nothing where one of them is missing.
+    fn checked_pair(&self) -> Option<Result<Option<String>, String>> {
+        let (a, b) = (self.side(Side::A)?, self.side(Side::B)?);
+        if a.gy.id() == b.gy.id() {
+            return Some(Ok(Some("A and B are the same dose.".to_owned())));
+        }
+        Some(check_pair(a, b).map_err(|e| format!("A and B cannot be compared: {e}.")))
+    }
+}

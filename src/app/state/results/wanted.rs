@@ -1,0 +1,247 @@
+//! What the case as it stands asks for: the one list of results that the window shows.
+
+use super::CaseResults;
+use crate::analysis::is_computed;
+use crate::app::state::compare::{GammaNorm, Side, Source};
+use crate::app::state::{State, ViewKind, Workspace};
+use crate::case::{Case, Plan, StructureKind};
+use crate::engine::gamma::Normalisation;
+use crate::results::{
+    At, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, IsodosesOf,
+    MachineOf, MaskOf, RunOfPlan, Settings, Shared, Shown,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The patient and the plan on show.
+pub const ON_SHOW: u8 = 0;
+
+/// What belongs to A or B.
+pub fn of_side(side: Side) -> u8 {
+    1 + side.index() as u8
+}
+
+/// The one result of its kind.
+pub(super) const ONLY: At = (ON_SHOW, 0);
+
+impl State {
+    /// Notes what the case as it stands asks for, whether or not the user looks at it.
+    pub(super) fn note_wanted(&mut self) {
+        self.note_patient();
+        self.note_plan();
+    }
+
+    fn note_patient(&mut self) {
+        let case = self.history.case();
+        let nodes = &mut self.results.nodes;
+        nodes.entry::<Densities>(ONLY).set(Densities::of(case, &self.results.settings));
+        let mut drawn = BTreeSet::new();
+        for structure in &case.structures.structures {
+            if let Some(mask) = MaskOf::of(case, structure) {
+                drawn.insert(structure.number);
+                nodes.entry((ON_SHOW, structure.number)).set(Some(mask));
+            }
+        }
+        nodes.keep_only::<MaskOf>(|(_, number)| drawn.contains(&number));
+    }
+
+    /// The beams, the run and the dose on show of the plan on show.
+    fn note_plan(&mut self) {
+        let case = self.history.case();
+        let results = &mut self.results;
+        let plan = case.plans.get(self.plan);
+        let machines: BTreeSet<&str> =
+            plan.iter().flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam))).collect();
+        for (n, name) in (0..).zip(&machines) {
+            results.nodes.entry((ON_SHOW, n)).set(Some(MachineOf { name: (*name).to_owned() }));
+        }
+        results.nodes.keep_only::<MachineOf>(|(_, n)| (n as usize) < machines.len());
+        let densities = results.nodes.entry::<Densities>(ONLY).now().cloned();
+        let beams = plan.zip(densities.as_ref()).map_or_else(Vec::new, |(plan, densities)| {
+            let known =
+                |number| results.nodes.node::<DoseOfBeam>((ON_SHOW, number)).and_then(|node| node.now());
+            beams_of(densities, plan, &results.settings, known)
+        });
+        results.nodes.keep_only::<DoseOfBeam>(|(_, number)| {
+            beams.iter().any(|beam| beam.inputs().beam.number == number)
+        });
+        for beam in &beams {
+            results.nodes.entry((ON_SHOW, beam.inputs().beam.number)).set(Some(beam.clone()));
+        }
+        let engine = results.engines.get(&self.plan).copied().unwrap_or_default();
+        let run = plan.zip(densities.as_ref()).and_then(|(plan, densities)| {
+            let known = results.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.now());
+            RunOfPlan::of(
+                densities,
+                plan,
+                &results.settings,
+                engine.how(),
+                (results.runs + 1, &results.keep),
+                known,
+            )
+        });
+        results.nodes.entry::<RunOfPlan>(ONLY).set(run.clone());
+        let dose = results.dose_of(case, self.plan, results.shown, &beams, run, ONLY);
+        results.nodes.entry(ONLY).set(dose);
+    }
+
+    /// A and B, where they are compared.
+    pub(super) fn note_sides(&mut self) {
+        if self.workspace != Workspace::Compare {
+            return;
+        }
+        for side in Side::BOTH {
+            let (at, source) = ((of_side(side), 0), self.compare.sides[side.index()]);
+            let key = source.map(|source| (source, self.plan));
+            if std::mem::replace(&mut self.results.sides[side.index()].source, key) != key {
+                // What was A or B before says nothing of what is now.
+                self.results.nodes.keep_only::<DoseOfPlan>(|other| other != at);
+                self.results.nodes.keep_only::<DvhOf>(|(group, _)| group != at.0);
+            }
+            let dose = source.and_then(|source| self.dose_of_side(source, at));
+            self.results.nodes.entry(at).set(dose);
+        }
+    }
+
+    fn dose_of_side(&self, source: Source, at: At) -> Option<DoseOfPlan> {
+        let (case, results) = (self.history.case(), &self.results);
+        let (index, what) = match source {
+            Source::Dose(dose) => (self.plan, Shown::Imported(dose)),
+            Source::Beam(number) => (self.plan, Shown::Beam(number)),
+            Source::Plan(plan) => (plan, Shown::Plan),
+        };
+        let densities = results.nodes.node::<Densities>(ONLY).and_then(|node| node.now());
+        let plan = case.plans.get(index);
+        let beams = plan.zip(densities).map_or_else(Vec::new, |(plan, densities)| {
+            let own = |number| {
+                let node = results.nodes.node::<DoseOfBeam>((ON_SHOW, number)).filter(|_| index == self.plan);
+                node.and_then(|node| node.now())
+            };
+            beams_of(densities, plan, &results.settings, own)
+        });
+        let run = if index == self.plan {
+            results.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.now()).cloned()
+        } else {
+            plan.zip(densities).and_then(|(plan, densities)| {
+                let engine = results.engines.get(&index).copied().unwrap_or_default();
+                RunOfPlan::of(
+                    densities,
+                    plan,
+                    &results.settings,
+                    engine.how(),
+                    (u64::MAX, &results.keep),
+                    None,
+                )
+            })
+        };
+        results.dose_of(case, index, what, &beams, run, at)
+    }
+
+    /// DVHs of the dose at a place, of all structures that are shown.
+    pub(super) fn note_dvhs(&mut self, of: u8) {
+        let nodes = &mut self.results.nodes;
+        let dose = nodes.node::<DoseOfPlan>((of, 0)).and_then(|node| node.now()).cloned();
+        let mut wanted = BTreeSet::new();
+        let mut isodoses = None;
+        if let Some(dose) = dose {
+            let known = nodes.each::<DvhOf>().find(|((group, _), _)| *group == of);
+            let known = known.and_then(|(_, node)| node.now()).map(|dvh| dvh.dose.clone());
+            let dose = Shared::new(dose, known.as_ref());
+            isodoses = Some(IsodosesOf(dose.clone()));
+            let masks: Vec<(u32, MaskOf)> = nodes
+                .each::<MaskOf>()
+                .filter(|((_, number), _)| !self.hidden.contains(number))
+                .filter_map(|((_, number), node)| Some((number, node.now()?.clone())))
+                .collect();
+            for (number, mask) in masks {
+                wanted.insert(number);
+                nodes.entry((of, number)).set(Some(DvhOf { mask, dose: dose.clone() }));
+            }
+        }
+        // The DVHs ask for them.
+        nodes.entry((of, 0)).set(isodoses);
+        nodes.keep_only::<DvhOf>(|(group, number)| group != of || wanted.contains(&number));
+    }
+
+    /// Gamma of A and B as it is set.
+    pub(super) fn note_gamma(&mut self) {
+        let gamma = self.gamma_wanted();
+        let settings = &self.compare.gamma;
+        let plane_mm = (self.compare.plane == ViewKind::Axial).then_some(self.crosshair_mm);
+        let signed = settings.signed;
+        let case = self.history.case();
+        let bodies = case.structures.structures.iter().filter(|s| s.kind == StructureKind::External);
+        let bodies = bodies.map(|s| s.number).collect();
+        let nodes = &mut self.results.nodes;
+        let masks = nodes.each::<MaskOf>();
+        let masks = masks.filter_map(|((_, number), node)| Some((number, node.now()?.clone()))).collect();
+        let figures = gamma.clone().map(|gamma| FiguresOfGamma { gamma, masks, bodies, signed });
+        let estimate = gamma.clone().map(|gamma| EstimateOfGamma { gamma, plane_mm });
+        nodes.entry(ONLY).set(figures);
+        nodes.entry(ONLY).set(estimate);
+        nodes.entry(ONLY).set(gamma);
+    }
+
+    /// `None` where there is no pair to ask of.
+    fn gamma_wanted(&self) -> Option<GammaOfPair> {
+        if self.workspace != Workspace::Compare || self.results.pair().is_none() {
+            return None;
+        }
+        let settings = &self.compare.gamma;
+        let nodes = &self.results.nodes;
+        let known = nodes.node::<GammaOfPair>(ONLY).and_then(|node| node.now());
+        let dose = |side: Side| nodes.node::<DoseOfPlan>((of_side(side), 0))?.now().cloned();
+        let [reference, evaluated] = settings.roles();
+        let normalisation = match settings.norm {
+            GammaNorm::Maximum => Normalisation::Maximum,
+            GammaNorm::Hundred => Normalisation::Prescription(self.compare_reference()?.0),
+            GammaNorm::Typed(gy) => Normalisation::Typed(gy),
+        };
+        Some(GammaOfPair {
+            reference: Shared::new(dose(reference)?, known.map(|known| &known.reference)),
+            evaluated: Shared::new(dose(evaluated)?, known.map(|known| &known.evaluated)),
+            criteria: settings.criteria(),
+            normalisation,
+            threshold_percent: settings.threshold_percent,
+            max_gamma: settings.max_gamma,
+            device: self.results.settings.device,
+        })
+    }
+}
+
+/// The computed beams of a plan; `known` are those asked for before, by number.
+fn beams_of<'a>(
+    densities: &Densities,
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    known: impl Fn(u32) -> Option<&'a DoseOfBeam>,
+) -> Vec<DoseOfBeam> {
+    let computed = plan.beams.iter().filter(|b| is_computed(b));
+    computed.map(|beam| DoseOfBeam::of(densities, plan, beam, settings, known(beam.number))).collect()
+}
+
+impl CaseResults {
+    fn dose_of(
+        &self,
+        case: &Case,
+        plan: usize,
+        what: Shown,
+        beams: &[DoseOfBeam],
+        run: Option<RunOfPlan>,
+        at: At,
+    ) -> Option<DoseOfPlan> {
+        let known = self.nodes.node::<DoseOfPlan>(at).and_then(|node| node.now());
+        let only = match what {
+            Shown::Imported(index) => return DoseOfPlan::of_file(case, index, known),
+            Shown::Plan => None,
+            Shown::Beam(number) => Some(number),
+        };
+        let run = run.filter(|_| only.is_none()).map(|run| {
+            let like_it = self.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.latest_with_query());
+            let like_it = like_it.filter(|(other, _)| run.inputs().same_dose(other.inputs()));
+            let like_it = like_it.map(|(_, result)| result.clone());
+            (run, like_it)
+        });
+        DoseOfPlan::of_plan(case, case.plans.get(plan)?, only, beams, run, known)
+    }
+}

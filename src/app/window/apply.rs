@@ -1,0 +1,119 @@
+//! Commands carried out: the one place where the state changes by the user's hand.
+
+use super::App;
+use crate::app::command::Command;
+use crate::app::state::Selection;
+use crate::app::state::files::Ask;
+use crate::app::state::opening::Opening;
+use crate::app::state::results::Shown;
+use crate::app::state::slot::Slot;
+use crate::app::view::ViewState;
+use crate::dicom::Choice;
+
+impl App {
+    /// Carries out a command, then derives what is on view anew: no dose outlives the case it answers.
+    pub(super) fn apply(&mut self, command: Command) {
+        self.carry_out(command);
+        self.state.derive_standing();
+    }
+
+    fn carry_out(&mut self, command: Command) {
+        let state = &mut self.state;
+        match command {
+            Command::Undo => state.undo(),
+            Command::Redo => state.redo(),
+            Command::Edit { edit, gesture } => state.edit(edit, gesture),
+            Command::AddPlan => state.add_plan(),
+            Command::AddBeam => state.add_beam(),
+            Command::AddShape(shape) => state.add_shape(shape),
+            Command::RemoveStructure { number, sure } => state.remove_structure(number, sure),
+            Command::AskRemoval(number) => state.removal = number,
+            Command::Reshape { structure, shape, gesture } => state.reshape(structure, shape, gesture),
+            Command::Select(what) => state.selection = what,
+            Command::ShowPlan(index) => {
+                state.plan = index;
+                state.selection = Selection::Plan;
+            }
+            Command::ShowStructure { number, shown } => {
+                if shown {
+                    state.hidden.remove(&number);
+                } else {
+                    state.hidden.insert(number);
+                }
+            }
+            Command::ShowAllStructures(shown) => {
+                let numbers = state.history.case().structures.structures.iter().map(|s| s.number);
+                state.hidden = if shown { Default::default() } else { numbers.collect() };
+            }
+            Command::ShowBeams(shown) => state.show_beams = shown,
+            Command::Window(window) => state.window = window,
+            Command::DoseDisplay(display) => state.dose_display = display,
+            Command::DvhDisplay(display) => state.dvh_display = display,
+            Command::Compute(settings) => state.results.settings = settings,
+            Command::Engine { plan, choice } => {
+                state.results.engines.insert(plan, choice);
+                if choice.monte_carlo && matches!(state.results.shown, Shown::Beam(_)) {
+                    // There is no dose by beam.
+                    state.results.shown = Shown::Plan;
+                }
+            }
+            Command::KeepRun => state.results.keep_run(),
+            Command::ShowDose(shown) => state.results.shown = shown,
+            Command::Workspace(workspace) => state.workspace = workspace,
+            Command::Compare(compare) => state.compare = compare,
+            Command::SaveReport(path) => self.write(Ask::SaveReport, path, false),
+            Command::MakeDose(weights) => self.requests().make_dose(weights),
+            Command::Register(action) => self.requests().register(action),
+            Command::ToggleMaximise(kind) => {
+                for view in &mut self.views {
+                    view.maximised = view.kind == kind && !view.maximised;
+                }
+            }
+            Command::FitViews => {
+                self.views.iter_mut().for_each(ViewState::fit);
+                self.radiographs = Default::default();
+            }
+            Command::Hover(mm) => state.pointer_mm = mm,
+            Command::Gantry { beam, gantry_deg, gesture } => state.turn_gantry(beam, gantry_deg, gesture),
+            Command::CentreOn(mm) => state.crosshair_mm = mm,
+            Command::GoTo(mm) => {
+                state.crosshair_mm = mm;
+                for view in self.views.iter_mut().filter(|v| v.centre_mm.is_some()) {
+                    view.centre_mm = Some(mm);
+                }
+            }
+            Command::Cancel(slot) => {
+                if let Slot::Result(place) = slot {
+                    state.results.cancelled(place);
+                }
+                self.worker.cancel(slot);
+            }
+            Command::Dismiss(id) => state.notices.dismiss(id),
+            Command::Notice(kind, text) => state.notices.add(kind, text),
+            Command::About(open) => state.about_open = open,
+            Command::AddBody => self.requests().add_body(),
+            Command::Open(word) => self.open(&word),
+            Command::OpenSeries(index) => {
+                if let Some(word) = state.origin.as_ref().map(|o| o.word.clone()) {
+                    let choice = Choice { series: Some(index), ..Choice::default() };
+                    self.open_or_ask(Opening { choice, ..Opening::of(word) });
+                }
+            }
+            Command::Recompute => state.results.forget_failures(),
+            Command::Pick(ask) => self.pick(ask),
+            Command::OpenHuTable(path) => self.requests().open_hu_table(path),
+            Command::SaveHuTable(path) => self.write(Ask::SaveHuTable, path, false),
+            Command::HuDraft(draft) => state.hu_draft = draft,
+            Command::UseHuDraft => state.use_hu_draft(),
+            Command::Save => self.save(),
+            Command::Reply(reply) => self.reply(reply),
+            Command::Replace(sure) => self.replace(sure),
+            Command::Recover(path) => self.recover(path),
+            Command::DiscardLeftOver(path) => self.discard_left_over(path),
+            Command::LeaveLeftOvers => state.left_over.clear(),
+            Command::SavePlan(path) => self.write(Ask::SavePlan, path, false),
+            Command::SaveSession(path) => self.write(Ask::SaveSession, path, false),
+            Command::SaveRegistration(path) => self.write(Ask::SaveRegistration, path, false),
+        }
+    }
+}

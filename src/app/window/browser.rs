@@ -1,0 +1,344 @@
+//! A file browser in the window, for desktops without dialogs of their own. Folders are read on a thread: one that does not
+//! answer does not hold the window.
+
+use crate::app::panel::row;
+use crate::app::state::files::Ask;
+use crate::app::theme;
+use crossbeam_channel::{Receiver, TryRecvError, bounded};
+use egui::{Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui, vec2};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// More entries of a folder are not listed: the field for the path finds them.
+const MOST_ENTRIES: usize = 50_000;
+const ROW_HEIGHT: f32 = 22.0;
+const SIZE: egui::Vec2 = vec2(700.0, 380.0);
+
+/// One line of a folder. Its name need not be UTF-8; what is shown is as near as letters come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    name: OsString,
+    shown: String,
+    /// What the filter looks at.
+    small: String,
+    is_folder: bool,
+}
+
+type Listing = Result<Vec<Entry>, String>;
+
+/// The browser, open.
+pub struct Browser {
+    pub ask: Ask,
+    folder: PathBuf,
+    reading: Option<Receiver<Listing>>,
+    listing: Listing,
+    /// Indices of the entries that the filter lets through.
+    visible: Vec<usize>,
+    /// The line that Enter takes, among those.
+    at: Option<usize>,
+    path_text: String,
+    filter: String,
+    name: String,
+    is_new: bool,
+}
+
+/// What the user did with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Path(PathBuf),
+    Cancelled,
+}
+
+impl Browser {
+    pub fn new(ask: Ask, folder: PathBuf, ctx: &egui::Context) -> Self {
+        let mut browser = Self {
+            ask,
+            folder: PathBuf::new(),
+            reading: None,
+            listing: Ok(Vec::new()),
+            visible: Vec::new(),
+            at: None,
+            path_text: String::new(),
+            filter: String::new(),
+            name: ask.file_name().unwrap_or_default().to_owned(),
+            is_new: true,
+        };
+        browser.go(folder, ctx);
+        browser
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Goes into a folder.
+    fn go(&mut self, folder: PathBuf, ctx: &egui::Context) {
+        self.path_text = folder.to_string_lossy().into_owned();
+        self.folder = folder.clone();
+        self.filter.clear();
+        (self.listing, self.visible, self.at) = (Ok(Vec::new()), Vec::new(), None);
+        let (sender, receiver) = bounded(1);
+        let (ask, ctx) = (self.ask, ctx.clone());
+        let read = move || {
+            // The browser may be elsewhere by now.
+            if sender.send(entries(&folder, ask)).is_ok() {
+                ctx.request_repaint();
+            }
+        };
+        self.reading = Some(receiver);
+        if std::thread::Builder::new().name("folder".to_owned()).spawn(read).is_err() {
+            self.reading = None;
+            self.listing = Err("the system gives no thread to read the folder".to_owned());
+        }
+    }
+
+    fn sift(&mut self) {
+        let wanted = self.filter.to_lowercase();
+        let fits =
+            |e: &Entry| e.small.contains(&wanted) && (wanted.starts_with('.') || !e.small.starts_with('.'));
+        let all = self.listing.iter().flatten().enumerate();
+        self.visible = all.filter(|(_, e)| fits(e)).map(|(index, _)| index).collect();
+        self.at = (!wanted.is_empty() && !self.visible.is_empty()).then_some(0);
+    }
+
+    fn entry_at(&self) -> Option<&Entry> {
+        self.listing.as_ref().ok()?.get(*self.visible.get(self.at?)?)
+    }
+
+    /// Goes into a folder, or takes a file.
+    fn enter(&mut self, entry: &Entry, ctx: &egui::Context) -> Option<Outcome> {
+        let path = self.folder.join(&entry.name);
+        if entry.is_folder {
+            self.go(path, ctx);
+            return None;
+        }
+        Some(Outcome::Path(path))
+    }
+
+    /// The path as typed: a folder is gone into, all else is taken, and refused where it is needed.
+    fn take_typed(&mut self, ctx: &egui::Context) -> Option<Outcome> {
+        if self.path_text == self.folder.to_string_lossy() {
+            return None;
+        }
+        let typed = match (self.path_text.strip_prefix("~/"), home()) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(&self.path_text),
+        };
+        let path = self.folder.join(typed);
+        if path.is_dir() {
+            self.go(path, ctx);
+            return None;
+        }
+        Some(Outcome::Path(path))
+    }
+
+    /// Shows it; `places` are folders worth going to.
+    pub fn show(&mut self, ctx: &egui::Context, places: &[PathBuf]) -> Option<Outcome> {
+        match self.reading.as_ref().map(Receiver::try_recv) {
+            Some(Ok(listing)) => {
+                (self.listing, self.reading) = (listing, None);
+                self.sift();
+            }
+            Some(Err(TryRecvError::Disconnected)) => self.reading = None,
+            Some(Err(TryRecvError::Empty)) | None => {}
+        }
+        let modal = egui::Modal::new(egui::Id::unique("file browser")).show(ctx, |ui| {
+            ui.set_width(SIZE.x);
+            ui.heading(self.ask.title());
+            let mut outcome = self.head(ui);
+            ui.horizontal_top(|ui| {
+                ui.vertical(|ui| {
+                    ui.set_width(170.0);
+                    self.places(ui, places);
+                });
+                ui.vertical(|ui| outcome = outcome.take().or(self.list(ui)));
+            });
+            outcome.or(self.foot(ui))
+        });
+        self.is_new = false;
+        let escaped = modal.should_close().then_some(Outcome::Cancelled);
+        modal.inner.or(escaped)
+    }
+
+    fn head(&mut self, ui: &mut Ui) -> Option<Outcome> {
+        ui.horizontal(|ui| {
+            let parent = self.folder.parent().map(Path::to_owned);
+            let up = ui.add_enabled(parent.is_some(), Button::new("Up")).on_hover_text("Alt + up");
+            let keyed = ui.input_mut(|i| i.consume_key(Modifiers::ALT, Key::ArrowUp));
+            if let Some(parent) = parent.filter(|_| up.clicked() || keyed) {
+                self.go(parent, ui.ctx());
+            }
+            let field = TextEdit::singleline(&mut self.path_text).desired_width(ui.available_width());
+            let response = ui.add(field).accessible_name("Path");
+            let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+            if entered { self.take_typed(ui.ctx()) } else { None }
+        })
+        .inner
+    }
+
+    fn places(&mut self, ui: &mut Ui, places: &[PathBuf]) {
+        let mut place = |ui: &mut Ui, name: &str, path: &Path| {
+            if row(name, "", false).show(ui, 0.0, |_| {}).on_hover_text(path.to_string_lossy()).clicked() {
+                self.go(path.to_owned(), ui.ctx());
+            }
+        };
+        if let Some(home) = home() {
+            place(ui, "Home", &home);
+        }
+        place(ui, "Computer", Path::new("/"));
+        if !places.is_empty() {
+            ui.weak("Recent");
+        }
+        for path in places {
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            place(ui, &name, path);
+        }
+    }
+
+    /// The filter and the lines of the folder, with their keys.
+    fn list(&mut self, ui: &mut Ui) -> Option<Outcome> {
+        let moved = self.keys(ui);
+        let field =
+            TextEdit::singleline(&mut self.filter).hint_text("type to find").desired_width(f32::INFINITY);
+        let response = ui.add(field).accessible_name("Find");
+        if self.is_new && self.ask.file_name().is_none() {
+            response.request_focus();
+        }
+        if response.changed() {
+            self.sift();
+        }
+        let mut taken = None;
+        if response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter)) {
+            response.request_focus();
+            taken = self.entry_at().cloned();
+        }
+        let mut area = ScrollArea::vertical().auto_shrink(false).max_height(SIZE.y);
+        if let Some(at) = self.at.filter(|_| moved) {
+            area = area.vertical_scroll_offset((at as f32 * ROW_HEIGHT - 0.5 * SIZE.y).max(0.0));
+        }
+        ui.spacing_mut().item_spacing.y = 0.0;
+        match (&self.listing, &self.reading) {
+            (Err(why), _) => _ = ui.add(egui::Label::new(RichText::new(why).color(theme::ERROR)).wrap()),
+            (Ok(_), Some(_)) => _ = ui.weak("Reading…"),
+            (Ok(entries), None) if entries.is_empty() => _ = ui.weak("Nothing to choose in this folder."),
+            _ => {}
+        }
+        let Self { listing, visible, at, name, ask, .. } = self;
+        let entries = listing.as_deref().unwrap_or_default();
+        area.show_rows(ui, ROW_HEIGHT, visible.len(), |ui, range| {
+            for line in range {
+                let Some(entry) = visible.get(line).and_then(|index| entries.get(*index)) else { continue };
+                let detail = if entry.is_folder { "folder" } else { "" };
+                let response = row(&entry.shown, detail, *at == Some(line)).show(ui, 0.0, |_| {});
+                if response.clicked() {
+                    *at = Some(line);
+                    if !entry.is_folder && ask.file_name().is_some() {
+                        name.clone_from(&entry.shown);
+                    }
+                }
+                if response.double_clicked() {
+                    taken = Some(entry.clone());
+                }
+            }
+        });
+        taken.and_then(|entry| self.enter(&entry, ui.ctx()))
+    }
+
+    /// Up, down and the page keys move through the lines; `true` where they did.
+    fn keys(&mut self, ui: &mut Ui) -> bool {
+        let steps = ui.input_mut(|i| {
+            let mut count = |key| i.count_and_consume_key(Modifiers::NONE, key) as isize;
+            count(Key::ArrowDown) - count(Key::ArrowUp) + 10 * (count(Key::PageDown) - count(Key::PageUp))
+        });
+        let last = self.visible.len().saturating_sub(1);
+        if steps == 0 || self.visible.is_empty() {
+            return false;
+        }
+        self.at = Some(self.at.map_or(0, |at| at.saturating_add_signed(steps).min(last)));
+        true
+    }
+
+    fn foot(&mut self, ui: &mut Ui) -> Option<Outcome> {
+        let mut outcome = None;
+        ui.separator();
+        if self.ask.file_name().is_some() {
+            ui.horizontal(|ui| {
+                ui.label("Name");
+                let response = ui.add(TextEdit::singleline(&mut self.name).desired_width(300.0));
+                let response = response.accessible_name("File name");
+                if self.is_new {
+                    response.request_focus();
+                }
+                if response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter)) {
+                    outcome = self.save_named();
+                }
+            });
+        }
+        ui.horizontal(|ui| {
+            let entry = self.entry_at().cloned();
+            if self.ask.file_name().is_some() {
+                if ui.add_enabled(!self.name.trim().is_empty(), Button::new("Save here")).clicked() {
+                    outcome = self.save_named();
+                }
+            } else if self.ask == Ask::OpenFolder {
+                let marked = entry.map_or_else(|| self.folder.clone(), |e| self.folder.join(e.name));
+                let name = marked.file_name().unwrap_or(marked.as_os_str()).to_string_lossy().into_owned();
+                if ui.button(format!("Open folder {name}")).clicked() {
+                    outcome = Some(Outcome::Path(marked));
+                }
+            } else if ui.add_enabled(entry.is_some(), Button::new("Open this")).clicked() {
+                outcome = entry.and_then(|e| self.enter(&e, ui.ctx()));
+            }
+            if ui.button("Cancel").clicked() {
+                outcome = Some(Outcome::Cancelled);
+            }
+        });
+        outcome
+    }
+
+    fn save_named(&mut self) -> Option<Outcome> {
+        let name = self.name.trim().to_owned();
+        // A name that was taken from a line may not be UTF-8: the line knows.
+        let line = self.entry_at().filter(|e| e.shown == name).map(|e| e.name.clone());
+        let name = line.unwrap_or_else(|| OsString::from(name));
+        (!name.is_empty()).then(|| Outcome::Path(self.folder.join(name)))
+    }
+}
+
+/// The user's own folder.
+pub(super) fn home() -> Option<PathBuf> {
+    let name = if cfg!(target_os = "windows") { "USERPROFILE" } else { "HOME" };
+    std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute())
+}
+
+/// What a folder holds that may be asked for: folders first, by name.
+fn entries(folder: &Path, ask: Ask) -> Listing {
+    let cannot = |e: std::io::Error| format!("{} cannot be read: {e}", folder.display());
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(cannot)?.take(MOST_ENTRIES) {
+        let Ok(entry) = entry else { continue };
+        let is_folder = match entry.file_type() {
+            Ok(kind) if kind.is_symlink() => entry.path().is_dir(),
+            Ok(kind) => kind.is_dir(),
+            Err(_) => continue,
+        };
+        let name = entry.file_name();
+        if is_folder || is_asked_for(Path::new(&name), ask) {
+            // Not every font has the sign for what is no letter.
+            let shown = name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "?");
+            entries.push(Entry { small: shown.to_lowercase(), shown, name, is_folder });
+        }
+    }
+    entries.sort_by(|a, b| (!a.is_folder, &a.small, &a.name).cmp(&(!b.is_folder, &b.small, &b.name)));
+    Ok(entries)
+}
+
+fn is_asked_for(name: &Path, ask: Ask) -> bool {
+    match ask.endings() {
+        Some((_, endings)) => {
+            name.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
+        }
+        None => ask != Ask::OpenFolder,
+    }
+}

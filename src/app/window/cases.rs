@@ -1,0 +1,158 @@
+//! Cases opened and put on show.
+
+use super::App;
+use crate::analysis::{BodyChoice, contradiction, is_computed};
+use crate::app::jobs::{Answer, open};
+use crate::app::state::compare::Compare;
+use crate::app::state::display::DoseReference;
+use crate::app::state::opening::{Opened, Opening, Origin};
+use crate::app::state::record::Record;
+use crate::app::state::results::Shown;
+use crate::app::state::slot::Slot;
+use crate::app::state::unsaved::Work;
+use crate::app::state::{NoticeKind, Selection, roi};
+use crate::case::{Case, Edit, Severity};
+use crate::dicom::Choice;
+use crate::open::CaseWord;
+use crate::results::patient_grid;
+use crate::worker::Task;
+use std::path::PathBuf;
+
+impl App {
+    /// Opens a CASE word; what is loaded stays until the new case is whole.
+    pub fn open(&mut self, word: &str) {
+        self.open_with(word, Choice::default(), None);
+    }
+
+    /// As [`Self::open`], with the image series (where a folder has several) and a plan file put first.
+    pub fn open_with(&mut self, word: &str, choice: Choice, plan: Option<PathBuf>) {
+        let word: CaseWord = match word.parse() {
+            Ok(word) => word,
+            Err(error) => {
+                self.state.notices.add(NoticeKind::Error, format!("Not opened: {error}."));
+                return;
+            }
+        };
+        self.open_or_ask(Opening { choice, plan, ..Opening::of(word) });
+    }
+
+    /// As [`Self::open`], by a path that need not be UTF-8.
+    pub(super) fn open_path(&mut self, path: PathBuf) {
+        self.open_or_ask(Opening::of(CaseWord::of_path(path)));
+    }
+
+    /// Gives a case to the worker to be read, over work that may go.
+    pub(super) fn begin_opening(&mut self, opening: Opening) {
+        let Opening { word, choice, plan, recovers } = opening;
+        let body = self.wishes.body.take();
+        self.may_go = Some(Work::of(&self.state));
+        let gpu = self.gpu.clone();
+        let task = Task::new(format!("Opening {}", word.short()), move |control| {
+            let opened = open::open(&word, choice, plan.as_deref(), body.as_ref(), control)?;
+            // The case before closes: the engines keep nothing of its volumes.
+            crate::engine::empty_caches();
+            if let Some(ct) = &opened.case.ct {
+                gpu.prepare_ct(&ct.hu);
+            }
+            Ok::<_, String>(Answer::Opened(Box::new(Opened { recovers, ..*opened })))
+        });
+        self.worker.submit(Slot::Open, task);
+    }
+
+    /// Puts a new case on show.
+    pub(in crate::app) fn show_case(&mut self, opened: Opened) {
+        let Opened { mut case, word, series, structures, mut record, body, mut session, recovers } = opened;
+        if recovers.is_some() {
+            // The file of a window that is gone is no session of the user's.
+            session = record.as_mut().and_then(Record::take_session_file);
+            case.source =
+                session.as_ref().map_or_else(|| word.to_string(), |path| path.display().to_string());
+        }
+        self.cases += 1;
+        // What was to be written was another case's.
+        self.state.replacing.clear();
+        let remembered =
+            session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
+        let state = &mut self.state;
+        state.origin = Some(Origin { word, session, number: self.cases, series, structures });
+        for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
+            state.notices.add(NoticeKind::Warning, remark.with_files());
+        }
+        state.results.reset(state.plan).into_iter().for_each(|slot| self.worker.cancel(slot));
+        // Numbers of structures mean nothing in another case.
+        state.results.settings.body = BodyChoice::default();
+        state.hidden.clear();
+        state.shapes = Default::default();
+        state.hu_draft = None;
+        state.plan = 0;
+        state.pointer_mm = None;
+        let first_beam = case.plans.first().and_then(|p| p.beams.first());
+        state.selection = match (first_beam, &case.ct) {
+            (Some(beam), _) => Selection::Beam(beam.number),
+            (None, Some(_)) => Selection::Ct,
+            (None, None) => Selection::Nothing,
+        };
+        state.results.shown = first_shown(&case);
+        state.compare.sides = Compare::for_case(&case, |plan| can_compute(&case, plan));
+        // Without a prescription 100 % is the largest dose, and the views say so.
+        state.dose_display.reference = match case.plans.first().and_then(|p| p.prescription_gy) {
+            Some(_) => DoseReference::Prescription,
+            None => DoseReference::Maximum,
+        };
+        let isocentre = first_beam.map(|b| b.isocentre_mm);
+        let grid = patient_grid(&case).map(|(grid, _)| grid);
+        let middle = grid.as_ref().map(|grid| grid.middle_mm());
+        let target = roi::target_middle_mm(&case);
+        // A plan that lies beside its images is said; what is shown are the images.
+        let isocentre = isocentre.filter(|mm| grid.as_ref().is_none_or(|grid| grid.voxel_at(*mm).is_some()));
+        state.crosshair_mm = isocentre.or(target).or(middle).unwrap_or_default();
+        for view in &mut self.views {
+            view.fit();
+        }
+        if let Err(error) = state.history.apply(Edit::Load(Box::new(case)), None) {
+            state.notices.add(NoticeKind::Error, error.to_string());
+        }
+        let register = record.as_mut().and_then(Record::take_register);
+        if let Some(trouble) = record.and_then(|r| r.restore(state)) {
+            state.notices.add(NoticeKind::Warning, trouble);
+        }
+        self.requests().reset_register();
+        if let Some(register) = register {
+            self.requests().restore_register(register);
+        }
+        if let Some(body) = body {
+            self.state.results.settings.body = body;
+        }
+        if let BodyChoice::Structure(number) = self.state.results.settings.body {
+            // In a session the structure may be gone.
+            self.state.history.spend(number);
+        }
+        if let Some(engine) = self.wishes.engine.take() {
+            self.state.results.engines.insert(0, engine);
+        }
+        if let Some(wish) = self.wishes.compare.take() {
+            self.grant_comparison(wish);
+        }
+        if let Some(wish) = self.wishes.register.take() {
+            self.grant_registration(wish);
+        }
+        self.state.saved = Some(Work::of(&self.state));
+        match recovers {
+            Some(path) => self.recovered(path),
+            None => self.remember_case(remembered.as_deref()),
+        }
+    }
+}
+
+/// The plan's dose where one can be computed, else what the files brought.
+fn first_shown(case: &Case) -> Shown {
+    let computed = can_compute(case, 0);
+    if !computed && !case.doses.is_empty() { Shown::Imported(0) } else { Shown::Plan }
+}
+
+/// Whether a plan, by index, has a beam whose dose can be computed.
+fn can_compute(case: &Case, plan: usize) -> bool {
+    case.plans.get(plan).zip(case.ct.as_ref()).is_some_and(|(plan, ct)| {
+        plan.beams.iter().any(|b| is_computed(b) && contradiction(plan, b, ct).is_none())
+    })
+}

@@ -1,0 +1,133 @@
+//! The window's title, and the questions before unsaved work would be lost.
+
+use super::App;
+use crate::app::state::files::Ask;
+use crate::app::state::opening::{Opened, Opening};
+use crate::app::state::unsaved::{Question, Reply, Then, Work};
+use crate::app::state::{NoticeKind, State};
+use egui::ViewportCommand;
+use std::path::PathBuf;
+
+/// The window's title without a case.
+const TITLE: &str = "Beamsight (not for clinical use)";
+
+/// What the title bar says: the case, with a star where there is unsaved work.
+fn title(state: &State) -> String {
+    let Some(origin) = state.origin.as_ref().filter(|_| state.is_loaded()) else { return TITLE.to_owned() };
+    let star = if state.is_unsaved() { "* " } else { "" };
+    format!("{star}{} - {TITLE}", origin.name())
+}
+
+impl App {
+    /// What the title bar says.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub(super) fn show_title(&mut self, ctx: &egui::Context) {
+        let title = title(&self.state);
+        if title != self.title {
+            ctx.send_viewport_cmd(ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
+    }
+
+    /// Keeps the window open over unsaved work until the user has said what becomes of it, and over files being written until
+    /// they are.
+    pub(super) fn watch_closing(&mut self, ctx: &egui::Context) {
+        if ctx.input(|i| i.viewport().close_requested()) && !self.closing {
+            if self.state.is_unsaved() {
+                ctx.send_viewport_cmd(ViewportCommand::CancelClose);
+                self.state.question.get_or_insert(Question { then: Then::Close, saving: false });
+                ctx.request_repaint();
+            } else if self.saves > 0 || !self.state.replacing.is_empty() {
+                ctx.send_viewport_cmd(ViewportCommand::CancelClose);
+                self.close_once_written = self.state.replacing.is_empty();
+            }
+        }
+        if self.close_once_written && self.saves == 0 {
+            self.close_once_written = false;
+            self.close(ctx);
+        }
+    }
+
+    fn close(&mut self, ctx: &egui::Context) {
+        self.closing = true;
+        ctx.send_viewport_cmd(ViewportCommand::Close);
+    }
+
+    /// Opens a case at once, or asks first what becomes of unsaved work.
+    pub(super) fn open_or_ask(&mut self, opening: Opening) {
+        if self.state.is_unsaved() {
+            self.state.question = Some(Question { then: Then::Open(Box::new(opening)), saving: false });
+        } else {
+            self.begin_opening(opening);
+        }
+    }
+
+    /// Takes a case that was read: puts it on show, or asks first where there is work that was made while it was read.
+    pub(super) fn take_case(&mut self, opened: Opened) {
+        if self.state.is_unsaved() && self.may_go.as_ref() != Some(&Work::of(&self.state)) {
+            self.state.question = Some(Question { then: Then::Show(Box::new(opened)), saving: false });
+        } else {
+            self.show_case(opened);
+        }
+    }
+
+    /// The user has answered what becomes of unsaved work.
+    pub(super) fn reply(&mut self, reply: Reply) {
+        match reply {
+            Reply::Cancel => self.state.question = None,
+            Reply::Discard => self.go_on(),
+            Reply::Save => {
+                if let Some(question) = &mut self.state.question {
+                    question.saving = true;
+                    self.save();
+                }
+            }
+        }
+    }
+
+    fn go_on(&mut self) {
+        let Some(question) = self.state.question.take() else { return };
+        match question.then {
+            Then::Close => self.close(&self.ctx.clone()),
+            Then::Open(opening) => self.begin_opening(*opening),
+            Then::Show(opened) => self.show_case(*opened),
+        }
+    }
+
+    /// Saves the session where it was last saved, else asks where.
+    pub(super) fn save(&mut self) {
+        match self.state.origin.as_ref().map(|o| o.session.clone()) {
+            None => {}
+            Some(Some(path)) => self.write(Ask::SaveSession, path, true),
+            Some(None) => self.pick(Ask::SaveSession),
+        }
+    }
+
+    /// A session is written: what it holds is saved, unless another case is on show by now.
+    pub(super) fn session_saved(&mut self, path: PathBuf, work: Work, of_case: u64) {
+        self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
+        self.remember_case(path.to_str());
+        let Some(origin) = self.state.origin.as_mut().filter(|o| o.number == of_case) else { return };
+        origin.session = Some(path);
+        self.state.saved = Some(work);
+        if self.state.question.as_ref().is_some_and(|q| q.saving) {
+            if self.state.is_unsaved() {
+                // Changed while it was written: asked anew.
+                self.save_ended();
+            } else {
+                self.go_on();
+            }
+        }
+    }
+
+    /// Nothing was saved after all: the question stands again.
+    pub(super) fn save_ended(&mut self) {
+        self.close_once_written = false;
+        if let Some(question) = &mut self.state.question {
+            question.saving = false;
+        }
+    }
+}

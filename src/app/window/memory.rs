@@ -1,0 +1,152 @@
+//! Unsaved work kept against the end of the program, and taken up again at the next start. Recent cases, too.
+
+use super::App;
+use crate::app::jobs::{Answer, Remembered, open};
+use crate::app::state::NoticeKind;
+use crate::app::state::opening::Opening;
+use crate::app::state::record::Record;
+use crate::app::state::slot::Slot;
+use crate::app::state::unsaved::Work;
+use crate::files::{Keeper, LeftOver, add_recent_case, recent_cases};
+use crate::open::CaseWord;
+use crate::worker::Task;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Work is kept this often at the least, with how it is looked at.
+const AT_LEAST: Duration = Duration::from_secs(60);
+/// Edits by key come faster than files are written.
+const AT_MOST: Duration = Duration::from_millis(500);
+
+/// Says what time it is.
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
+/// The window's memory from run to run. Without a folder it has none.
+#[derive(Default)]
+pub(super) struct Memory {
+    folder: Option<PathBuf>,
+    keeper: Option<Arc<Keeper>>,
+    /// What was last given to be kept.
+    kept: Option<Work>,
+    since: Option<Instant>,
+    /// In place of the system's.
+    pub(super) clock: Option<Clock>,
+    /// What a kill left and is on show again: goes once the window keeps it as its own.
+    taken_up: Option<PathBuf>,
+}
+
+impl App {
+    /// Looks, at the start, for what earlier windows left in the folder for state.
+    pub(super) fn begin_memory(&mut self, folder: PathBuf) {
+        self.memory.folder = Some(folder.clone());
+        let task = Task::new("Unsaved work is not kept against a crash", move |_| {
+            let unsaved = folder.join("unsaved");
+            let keeper = Keeper::begin(&unsaved).map_err(|e| {
+                format!("{} refuses: {e}; set BEAMSIGHT_STATE to a folder of yours", unsaved.display())
+            })?;
+            let left_over = keeper.take_left_over();
+            let recent = recent_cases(&folder);
+            Ok::<_, String>(Answer::Remembered(Box::new(Remembered { keeper, left_over, recent })))
+        });
+        self.worker.submit(Slot::Memory, task);
+    }
+
+    pub(super) fn take_remembered(&mut self, remembered: Remembered) {
+        let Remembered { keeper, left_over, recent } = remembered;
+        self.memory.keeper = Some(Arc::new(keeper));
+        self.state.left_over = left_over;
+        // What was opened meanwhile is remembered already.
+        if self.state.recent.is_empty() {
+            self.state.recent = recent;
+        }
+    }
+
+    /// Gives unsaved work to the worker to be kept: at the end of each edit, and each minute.
+    pub(super) fn keep_unsaved(&mut self, ctx: &egui::Context) {
+        let Some(keeper) = self.memory.keeper.clone() else { return };
+        if !self.state.is_unsaved() {
+            if self.memory.kept.take().is_some() {
+                self.memory.since = None;
+                let clear = Task::new("Clearing kept work", move |_| {
+                    keeper.clear();
+                    Ok::<_, String>(Answer::Kept)
+                });
+                self.worker.submit(Slot::Autosave, clear);
+            }
+            return;
+        }
+        let now = Work::of(&self.state);
+        let changed = self.memory.kept.as_ref() != Some(&now);
+        let time = self.memory.clock.as_ref().map_or_else(Instant::now, |clock| clock());
+        let age = self.memory.since.map_or(AT_LEAST, |since| time.saturating_duration_since(since));
+        let at_rest = !ctx.input(|i| i.pointer.any_down());
+        let wait = if changed && at_rest { AT_MOST } else { AT_LEAST };
+        if let Some(left) = wait.checked_sub(age).filter(|left| !left.is_zero()) {
+            ctx.request_repaint_after(left);
+            return;
+        }
+        let Some(origin) = self.state.origin.clone() else { return };
+        (self.memory.kept, self.memory.since) = (Some(now), Some(time));
+        ctx.request_repaint_after(AT_LEAST);
+        let case = self.state.case().clone();
+        let record = Record::of_unsaved(&self.state);
+        let taken_up = self.memory.taken_up.clone();
+        let task = Task::new("Keeping unsaved work against a crash", move |_| {
+            let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
+            keeper.write(&open::session_of(&case, &origin, view)?).map_err(|e| e.to_string())?;
+            if let Some(path) = taken_up {
+                // One that will not go is offered once too often.
+                let _ = LeftOver::remove(&path);
+            }
+            Ok::<_, String>(Answer::Kept)
+        });
+        self.worker.submit(Slot::Autosave, task);
+    }
+
+    /// Opens what an earlier window left; it stays where it is until this window keeps it.
+    pub(super) fn recover(&mut self, path: PathBuf) {
+        let recovers = Some(path.clone());
+        self.open_or_ask(Opening { recovers, ..Opening::of(CaseWord::Session(path)) });
+    }
+
+    /// What was left is on show again, and unsaved as it was.
+    pub(super) fn recovered(&mut self, path: PathBuf) {
+        self.state.left_over.retain(|l| l.path != path);
+        self.state.saved = None;
+        self.state
+            .notices
+            .add(NoticeKind::Info, "The unsaved work is back as it was: save it where you want it.");
+        self.memory.taken_up = Some(path);
+    }
+
+    /// Throws away what an earlier window left.
+    pub(super) fn discard_left_over(&mut self, path: PathBuf) {
+        self.state.left_over.retain(|l| l.path != path);
+        let task = Task::new(format!("Discarding {}", path.display()), move |_| {
+            LeftOver::remove(&path).map(|()| Answer::Kept)
+        });
+        self.submit_save(task);
+    }
+
+    /// Puts a case first among the recent ones; demos have buttons of their own.
+    pub(super) fn remember_case(&mut self, word: Option<&str>) {
+        let (Some(folder), Some(word)) = (self.memory.folder.clone(), word.map(str::to_owned)) else {
+            return;
+        };
+        if word.starts_with("demo:") {
+            return;
+        }
+        let task = Task::new("Recent cases", move |_| add_recent_case(&folder, &word).map(Answer::Recent));
+        self.worker.submit(Slot::Recent, task);
+    }
+
+    /// The window closes: what is saved, or not wanted, is not kept. What neither was said of stays.
+    pub(super) fn end_memory(&mut self) {
+        if let Some(keeper) = self.memory.keeper.take()
+            && (self.closing || !self.state.is_unsaved())
+        {
+            keeper.end();
+        }
+    }
+}

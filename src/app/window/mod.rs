@@ -1,0 +1,255 @@
+//! The window: what a frame does, in order, and what keeps it from run to run.
+//!
+//! A frame runs `logic` (files picked, the worker's reports into the state, then jobs for what the case lacks) and `ui`
+//! (panels and views push [`Command`]s; `apply` carries them out, and what they change is asked for in the same frame).
+//! Nothing here computes or waits.
+
+mod apply;
+mod browser;
+mod cases;
+mod closing;
+mod dialog;
+mod memory;
+mod receive;
+mod save;
+mod wish;
+
+pub use dialog::{Dialog, Picked};
+pub use memory::Clock;
+pub use wish::{CompareWish, DoseWord, Options, RegisterWish};
+
+use super::command::{Command, Commands};
+use super::jobs::{Requests, Worker};
+use super::state::register::MOST_IMAGES;
+use super::state::unsaved::Work;
+use super::state::{State, ViewKind, Workspace};
+use super::view::{RadiographState, ViewState};
+use super::{keys, panel, render, theme, workspace};
+use dialog::Dialogs;
+use egui::{CentralPanel, Frame, Panel, Ui};
+use memory::Memory;
+use std::sync::Arc;
+use wish::Wishes;
+
+/// The window.
+pub struct App {
+    pub state: State,
+    worker: Worker,
+    ctx: egui::Context,
+    gpu: render::Gpu,
+    views: [ViewState; 4],
+    /// Of the X-rays.
+    radiographs: [RadiographState; MOST_IMAGES],
+    drafts: panel::toolbar::Drafts,
+    dialogs: Dialogs,
+    wishes: Wishes,
+    /// From run to run.
+    memory: Memory,
+    /// Cases shown so far.
+    cases: u64,
+    /// Files being written.
+    saves: usize,
+    /// Work that the case being opened may take the place of.
+    may_go: Option<Work>,
+    /// Nothing keeps the window open any more.
+    closing: bool,
+    close_once_written: bool,
+    title: String,
+    /// Frames since the worker was last busy, and jobs asked for by then.
+    idle_frames: u32,
+    jobs_seen: u64,
+}
+
+impl App {
+    /// A window with nothing in it.
+    ///
+    /// # Errors
+    /// When the system gives no thread for the worker.
+    pub fn new(cc: &eframe::CreationContext<'_>) -> std::io::Result<Self> {
+        theme::apply(&cc.egui_ctx);
+        let repaint = cc.egui_ctx.clone();
+        let worker = Worker::start(Arc::new(move || repaint.request_repaint()))?;
+        Ok(Self {
+            state: State::default(),
+            worker,
+            ctx: cc.egui_ctx.clone(),
+            gpu: cc.wgpu_render_state.as_ref().map(render::install).unwrap_or_default(),
+            views: ViewKind::ALL.map(ViewState::new),
+            radiographs: Default::default(),
+            drafts: panel::toolbar::Drafts::default(),
+            dialogs: Dialogs::default(),
+            wishes: Wishes::default(),
+            memory: Memory::default(),
+            cases: 0,
+            saves: 0,
+            may_go: None,
+            closing: false,
+            close_once_written: false,
+            title: String::new(),
+            idle_frames: 0,
+            jobs_seen: 0,
+        })
+    }
+
+    /// A window that opens a case at once.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_options(cc: &eframe::CreationContext<'_>, options: Options) -> std::io::Result<Self> {
+        let mut app = Self::new(cc)?;
+        app.state.workspace = options.workspace;
+        app.state.results.settings.device = options.device;
+        if let Some(mm) = options.grid_mm {
+            app.state.results.settings.grid_mm = mm;
+        }
+        app.state.dose_display.wash_of = options.wash_of;
+        app.wishes.compare = options.compare;
+        app.wishes.engine = options.engine;
+        app.wishes.body = options.body;
+        app.wishes.register = options.register;
+        if let Some(folder) = options.state_folder {
+            app.begin_memory(folder);
+        }
+        if let Some(word) = &options.case {
+            app.open_with(word, Default::default(), options.plan);
+        }
+        Ok(app)
+    }
+
+    /// Asks for files in another way than with the desktop's dialogs.
+    pub fn set_dialog(&mut self, dialog: Dialog) {
+        self.dialogs.ask = dialog;
+    }
+
+    /// Goes by another clock when unsaved work is kept.
+    pub fn set_clock(&mut self, clock: Clock) {
+        self.memory.clock = Some(clock);
+    }
+
+    /// Carries out what a panel might have asked for.
+    pub fn command(&mut self, command: Command) {
+        self.apply(command);
+        self.requests().request();
+    }
+
+    /// Jobs asked of the worker so far.
+    pub fn jobs_asked(&self) -> u64 {
+        self.worker.submitted()
+    }
+
+    /// Jobs waiting or running.
+    pub fn live_jobs(&self) -> usize {
+        self.worker.live_jobs()
+    }
+
+    /// Whether everything the case needs is there: for two frames no job waited or ran, and none was asked for or had
+    /// reported.
+    pub fn is_settled(&self) -> bool {
+        self.idle_frames >= 2 && self.worker.live_jobs() == 0 && self.worker.submitted() == self.jobs_seen
+    }
+
+    fn requests(&mut self) -> Requests<'_> {
+        Requests { state: &mut self.state, worker: &self.worker, ctx: &self.ctx }
+    }
+
+    fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {
+        let state = &self.state;
+        Panel::top("toolbar").frame(theme::bar_frame()).show(ui, |ui| {
+            panel::toolbar::show(ui, state, &mut self.drafts, commands);
+        });
+        Panel::bottom("status").frame(theme::bar_frame()).exact_size(28.0).show(ui, |ui| {
+            panel::status::show(ui, state);
+        });
+        if state.workspace == Workspace::Compare && state.is_loaded() {
+            panel::compare::show(ui, state, commands);
+        }
+        if state.workspace == Workspace::Register {
+            panel::register::show(ui, state, commands);
+        }
+        if state.workspace == Workspace::Plan {
+            Panel::left("tree")
+                .frame(theme::panel_frame())
+                .default_size(252.0)
+                .size_range(180.0..=420.0)
+                .show(ui, |ui| {
+                    panel::tree::show(ui, state, commands);
+                });
+            Panel::right("inspector")
+                .frame(theme::panel_frame())
+                .default_size(320.0)
+                .size_range(260.0..=480.0)
+                .show(ui, |ui| {
+                    // Jobs stand below the inspector, beside the DVH: its curves have the width to themselves.
+                    let jobs = Panel::bottom("jobs").frame(Frame::new());
+                    jobs.default_size(200.0).size_range(60.0..=600.0).show(ui, |ui| {
+                        panel::section(ui, "Jobs");
+                        panel::jobs::show(ui, state, commands);
+                    });
+                    panel::inspector::show(ui, state, commands);
+                });
+            Panel::bottom("figures")
+                .frame(theme::panel_frame())
+                .default_size(236.0)
+                .size_range(90.0..=600.0)
+                .show(ui, |ui| {
+                    panel::dvh::show(ui, state, commands);
+                    ui.take_available_space();
+                });
+        }
+        CentralPanel::default().frame(Frame::new().fill(theme::GROUND)).show(ui, |ui| {
+            panel::unsaved::left_over(ui, state, commands);
+            panel::notices::show(ui, state, commands);
+            match state.workspace {
+                Workspace::Plan => workspace::plan::show(ui, state, &self.gpu, &mut self.views, commands),
+                Workspace::Compare => {
+                    workspace::compare::show(ui, state, &self.gpu, &mut self.views, commands)
+                }
+                Workspace::Register => {
+                    workspace::register::show(ui, state, &self.gpu, &mut self.radiographs, commands);
+                }
+            }
+        });
+        let facts = panel::about::Facts { graphics: self.gpu.device_name() };
+        panel::about::show(ui.ctx(), state, &facts, commands);
+        panel::removal::show(ui.ctx(), state, commands);
+        panel::unsaved::question(ui.ctx(), state, commands);
+        panel::replace::show(ui.ctx(), state, commands);
+    }
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        self.take_picked();
+        self.receive();
+        self.requests().request();
+        self.report_when_settled();
+        self.watch_closing(ctx);
+        self.keep_unsaved(ctx);
+        self.show_title(ctx);
+    }
+
+    fn on_exit(&mut self) {
+        self.end_memory();
+    }
+
+    fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
+        let mut commands = Commands::default();
+        let keyboard = keys::Keyboard::of(ui.ctx());
+        self.panels(ui, &mut commands);
+        keys::commands(ui.ctx(), keyboard, &self.state, &mut commands);
+        self.show_browser(ui.ctx());
+        self.take_dropped(ui.ctx());
+        let commands = commands.take();
+        let changed = !commands.is_empty();
+        commands.into_iter().for_each(|command| self.apply(command));
+        if changed {
+            // In the frame of the change, not in the next.
+            self.requests().request();
+        }
+        if ui.input(|i| i.pointer.any_released()) {
+            self.state.gestures += 1;
+            // What waits until nothing is dragged any more begins.
+            self.ctx.request_repaint();
+        }
+    }
+}

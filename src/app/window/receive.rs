@@ -1,0 +1,140 @@
+//! The worker's reports taken into the state.
+
+use super::App;
+use crate::app::jobs::Answer;
+use crate::app::state::slot::Slot;
+use crate::app::state::{About, JobEnd, LiveJob, NoticeKind};
+use crate::case::Receipt;
+use crate::engine::card_trouble;
+use crate::results::Delivery;
+use crate::worker::{News, Report};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl App {
+    /// Takes the worker's reports over.
+    pub(super) fn receive(&mut self) {
+        let reports = self.worker.drain();
+        let quiet = reports.is_empty();
+        for report in reports {
+            self.take(report);
+        }
+        if let Some(error) = card_trouble().filter(|_| !quiet) {
+            self.state.notices.add_once(NoticeKind::Warning, format!("Computing on the CPU: {error}."));
+        }
+        let asked = self.worker.submitted();
+        let idle = quiet && self.worker.live_jobs() == 0 && asked == self.jobs_seen;
+        self.jobs_seen = asked;
+        self.idle_frames = if idle { self.idle_frames.saturating_add(1) } else { 0 };
+    }
+
+    fn take(&mut self, report: Report<Slot, Answer>) {
+        let Report { job, slot, name, superseded, news } = report;
+        let jobs = &mut self.state.jobs;
+        if news.is_last() {
+            self.saves = self.saves.saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
+            jobs.live.retain(|j| j.id != job);
+        }
+        match news {
+            // A job that made way for a preview starts again.
+            News::Started if jobs.live.iter().any(|j| j.id == job) => {}
+            News::Started => {
+                jobs.live.push(LiveJob { id: job, slot, name, done: 0.0, began: Instant::now() })
+            }
+            News::Progress(done) => {
+                if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
+                    live.done = done;
+                }
+            }
+            News::Partial(Answer::Result(delivery)) => self.state.results.nodes.take(delivery),
+            News::Partial(answer) => self.accept(answer),
+            News::Done(Answer::Result(delivery), receipt) => {
+                self.take_result(delivery, slot, name, receipt, superseded);
+            }
+            News::Done(answer, receipt) => {
+                if slot.is_listed() {
+                    self.state.jobs.finish(name, JobEnd::Done(receipt));
+                }
+                self.accept(answer);
+            }
+            News::Failed { message } if !superseded => self.fail(slot, &name, message),
+            News::Failed { .. } => {}
+            News::Cancelled => {
+                if !superseded {
+                    self.requests().cancelled_register(slot);
+                }
+            }
+        }
+    }
+
+    /// Takes a result of the case over, and says what failed in the making.
+    fn take_result(
+        &mut self,
+        mut delivery: Delivery,
+        slot: Slot,
+        name: Arc<str>,
+        receipt: Arc<Receipt>,
+        superseded: bool,
+    ) {
+        let own = delivery.receipt.take();
+        if let Some(why) = own.as_ref().and_then(|r| r.card_failure()) {
+            // A card that fails is told of where it is seen, not only in the receipt.
+            let text = format!("A job was {why}.");
+            self.state.notices.add_once(NoticeKind::Warning, text);
+        }
+        match delivery.failure.take() {
+            Some((why, true)) if !superseded => {
+                self.state.notices.add_once(NoticeKind::Error, why.clone());
+                // Its preview has failed alike.
+                if delivery.place.is_full() {
+                    self.state.jobs.finish(name, JobEnd::Failed(why));
+                }
+            }
+            Some(_) => {}
+            None if slot.is_listed() => self.state.jobs.finish(name, JobEnd::Done(own.unwrap_or(receipt))),
+            None => {}
+        }
+        self.state.results.nodes.take(delivery);
+    }
+
+    fn accept(&mut self, answer: Answer) {
+        match answer {
+            Answer::Result(delivery) => self.state.results.nodes.take(delivery),
+            Answer::Opened(opened) => self.take_case(*opened),
+            Answer::Saved(path) => {
+                self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
+            }
+            Answer::IsThere(target) => self.ask_to_replace(target),
+            Answer::SessionSaved(path, work, of_case) => self.session_saved(path, *work, of_case),
+            Answer::Remembered(remembered) => self.take_remembered(*remembered),
+            Answer::Recent(words) => self.state.recent = words,
+            Answer::Kept => {}
+            Answer::NewDose { dose, remarks, side } => self.requests().take_dose(dose, &remarks, side),
+            Answer::HuTable(table) => self.requests().take_hu_table(table),
+            Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
+            Answer::Register(answer) => self.requests().take_register(answer),
+        }
+    }
+
+    /// A failed job: its slot says whose result is missing now.
+    fn fail(&mut self, slot: Slot, name: &Arc<str>, message: String) {
+        match slot {
+            Slot::Save(_) => self.save_ended(),
+            // Said once, not each minute.
+            Slot::Autosave => {
+                let text = format!("Unsaved work is not kept against a crash: {message}.");
+                self.state.notices.add_once(NoticeKind::Warning, text);
+                return;
+            }
+            Slot::Xray(_) | Slot::Attenuation | Slot::MetricEvaluator | Slot::MetricValue | Slot::Search
+                if !self.requests().fail_register(slot, &message) =>
+            {
+                return;
+            }
+            _ => {}
+        }
+        let about = if matches!(slot, Slot::Xray(_)) { About::XrayRefused } else { About::Other };
+        self.state.notices.add_about(about, NoticeKind::Error, message.clone());
+        self.state.jobs.finish(name.clone(), JobEnd::Failed(message));
+    }
+}

@@ -1,0 +1,181 @@
+//! Files of the user's choosing: written on the worker, never over what the case is read from, and over what is there only
+//! where the user said so.
+
+use super::App;
+use crate::app::jobs::{Answer, open};
+use crate::app::state::NoticeKind;
+use crate::app::state::files::{Ask, Target};
+use crate::app::state::record::Record;
+use crate::app::state::slot::Slot;
+use crate::app::state::unsaved::Work;
+use crate::app::{panel, report};
+use crate::dicom::{Belonging, write_registration};
+use crate::files::{Inputs, plan_toml, replace_file, session};
+use crate::open::paths_of;
+use crate::registration::spatial_registration;
+use crate::worker::Task;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+impl App {
+    /// Writes what is asked for into a file; `replaces`: the user knows that what is there goes.
+    pub(super) fn write(&mut self, ask: Ask, path: PathBuf, replaces: bool) {
+        let whole = ask.with_ending(path.clone());
+        // With its ending the name is another than the one that the user was asked about.
+        let replaces = replaces && whole == path;
+        let target = Target { ask, path: std::path::absolute(&whole).unwrap_or(whole), replaces };
+        match ask {
+            Ask::SavePlan => self.save_plan(target),
+            Ask::SaveSession => self.save_session(target),
+            Ask::SaveReport => self.save_report(target),
+            Ask::SaveDvhs => self.save_dvhs(target),
+            Ask::SaveRegistration => self.save_registration(target),
+            Ask::SaveHuTable => self.save_hu_table(target),
+            Ask::OpenFolder | Ask::OpenFile | Ask::OpenHuTable | Ask::OpenDose | Ask::OpenXray => {}
+        }
+    }
+
+    /// The one way to a file of the user's choosing.
+    pub(super) fn submit_write(
+        &mut self,
+        target: Target,
+        write: impl FnOnce(&Path) -> Result<Answer, String> + Send + 'static,
+    ) {
+        let inputs = self.inputs(&target);
+        let task = Task::new(format!("Saving {}", target.path.display()), move |_| {
+            if target.is_free(&inputs)? { write(&target.path) } else { Ok(Answer::IsThere(target)) }
+        });
+        self.submit_save(task);
+    }
+
+    /// Writes the DVHs on show; nothing stale.
+    fn save_dvhs(&mut self, target: Target) {
+        match panel::dvh::csv(&self.state) {
+            Ok(text) => self.submit_write(target, move |path| {
+                replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| {
+                    format!("cannot write {}: {e}; choose a folder you may write to", path.display())
+                })?;
+                Ok(Answer::Saved(path.to_owned()))
+            }),
+            Err(why) => self.state.notices.add(NoticeKind::Error, format!("No DVHs are saved: {why}.")),
+        }
+    }
+
+    /// Files are written one by one: none takes the place of another.
+    pub(super) fn submit_save(&mut self, task: Task<Answer>) {
+        self.saves += 1;
+        self.worker.submit(Slot::Save(self.worker.submitted()), task);
+    }
+
+    /// What the case on show is read from. A session goes back to its own file, wherever that is.
+    fn inputs(&self, target: &Target) -> Inputs {
+        let mut inputs = Inputs::default();
+        let Some(origin) = &self.state.origin else { return inputs };
+        let session = origin.session.clone();
+        if target.ask == Ask::SaveSession && session.as_ref() == Some(&target.path) {
+            return inputs;
+        }
+        paths_of(&origin.word).into_iter().for_each(|path| inputs.add("the case", path));
+        session.into_iter().for_each(|path| inputs.add("the session on show", path));
+        let images = self.state.register.images().iter().filter_map(|image| image.file.clone());
+        images.for_each(|(path, _)| inputs.add("an X-ray on show", path));
+        inputs
+    }
+
+    /// A file is there already: asked about, and the window stays open until the user has said.
+    pub(super) fn ask_to_replace(&mut self, target: Target) {
+        self.close_once_written = false;
+        self.state.replacing.push(target);
+    }
+
+    /// The user has answered whether the file asked about goes.
+    pub(super) fn replace(&mut self, sure: bool) {
+        if self.state.replacing.is_empty() {
+            return;
+        }
+        let Target { ask, path, .. } = self.state.replacing.remove(0);
+        if sure {
+            self.write(ask, path, true);
+        } else {
+            self.save_ended();
+        }
+    }
+
+    fn save_plan(&mut self, target: Target) {
+        let Some(plan) = self.state.plan().cloned() else { return };
+        self.submit_write(target, move |path| {
+            plan_toml::write(path, &plan).map_err(|e| e.to_string())?;
+            Ok(Answer::Saved(path.to_owned()))
+        });
+    }
+
+    fn save_session(&mut self, target: Target) {
+        let state = &self.state;
+        let Some(origin) = state.origin.clone() else { return };
+        let case = state.case().clone();
+        let (record, work) = (Record::of(state), Work::of(state));
+        self.submit_write(target, move |path| {
+            let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
+            let session = open::session_of(&case, &origin, view)?;
+            session::write(path, &session).map_err(|e| e.to_string())?;
+            Ok(Answer::SessionSaved(path.to_owned(), Box::new(work), origin.number))
+        });
+    }
+
+    /// Saves the table being edited, if it is sound, else the one in force.
+    fn save_hu_table(&mut self, target: Target) {
+        let text = match &self.state.hu_draft {
+            None => self.state.results.settings.hu_table.to_toml(),
+            Some(draft) => match draft.table() {
+                Ok(table) => table.to_toml(),
+                Err(why) => {
+                    self.state.notices.add(NoticeKind::Error, format!("The HU table is not saved: {why}."));
+                    return;
+                }
+            },
+        };
+        self.submit_write(target, move |path| {
+            replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|e| {
+                format!("cannot write {}: {e}; choose a folder you may write to", path.display())
+            })?;
+            Ok(Answer::Saved(path.to_owned()))
+        });
+    }
+
+    /// Writes the pose as it is by hand, or was accepted; what the search proposes is not yet one.
+    fn save_registration(&mut self, target: Target) {
+        let state = &mut self.state;
+        let (Some(ct), Some(image)) = (state.case().ct.clone(), state.register.images.first().cloned())
+        else {
+            let text = "A registration is of a CT and an X-ray: open both first.";
+            state.notices.add(NoticeKind::Warning, text);
+            return;
+        };
+        if !state.register.is_free() {
+            let text = "The search's pose is not yet accepted: accept or reject it, then save.";
+            state.notices.add(NoticeKind::Warning, text);
+            return;
+        }
+        let case = state.case().clone();
+        let (pose, centre_mm) = (*state.register.poses.now(), state.register.centre_mm(&case));
+        self.submit_write(target, move |path| {
+            let object = spatial_registration(&pose, centre_mm, &image.radiograph, &ct, &case);
+            write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())?;
+            Ok(Answer::Saved(path.to_owned()))
+        });
+    }
+
+    /// Writes what the comparison on show says; nothing stale.
+    fn save_report(&mut self, target: Target) {
+        let report = match report::gather(&self.state) {
+            Ok(report) => report,
+            Err(why) => {
+                self.state.notices.add(NoticeKind::Error, format!("No report is written: {why}."));
+                return;
+            }
+        };
+        self.submit_write(target, move |path| {
+            report::write(&report, path).map(|()| Answer::Saved(path.to_owned()))
+        });
+    }
+}

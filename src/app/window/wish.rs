@@ -1,0 +1,208 @@
+//! What a window begins with: the words of the command line, granted as the case opens.
+
+use super::App;
+use crate::analysis::BodyWord;
+use crate::app::state::compare::{Layout, Side, Source};
+use crate::app::state::display::WashOf;
+use crate::app::state::files::Ask;
+use crate::app::state::register::{Mode, Pair};
+use crate::app::state::results::EngineChoice;
+use crate::app::state::{NoticeKind, ViewKind, Workspace};
+use crate::case::{Case, Placement, Pose};
+use crate::engine::DeviceChoice;
+use glam::DVec3;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// What the window begins with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// A CASE word.
+    pub case: Option<String>,
+    /// A plan file, put before the case's own plans.
+    pub plan: Option<PathBuf>,
+    pub workspace: Workspace,
+    /// What the first plan is computed with; what the case itself says where there is none.
+    pub engine: Option<EngineChoice>,
+    /// What counts of the CT.
+    pub body: Option<BodyWord>,
+    /// Spacing of the dose grid, mm.
+    pub grid_mm: Option<f64>,
+    pub wash_of: WashOf,
+    /// What the Compare workspace shows.
+    pub compare: Option<CompareWish>,
+    /// Where doses are computed.
+    pub device: DeviceChoice,
+    /// X-rays to register, and how.
+    pub register: Option<RegisterWish>,
+    /// Where unsaved work and recent cases are remembered; nowhere without one.
+    pub state_folder: Option<PathBuf>,
+}
+
+/// What the next case that opens is to be shown with.
+#[derive(Default)]
+pub(super) struct Wishes {
+    pub compare: Option<CompareWish>,
+    /// What the first plan is computed with.
+    pub engine: Option<EngineChoice>,
+    /// What counts of the CT.
+    pub body: Option<BodyWord>,
+    pub register: Option<RegisterWish>,
+    /// A report to be written once everything is computed.
+    pub report: Option<PathBuf>,
+}
+
+/// What the Register workspace begins with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RegisterWish {
+    /// X-rays to open.
+    pub images: Vec<PathBuf>,
+    /// In place of them, a made-up pair.
+    pub made_up: bool,
+    pub pose: Option<Pose>,
+    pub mode: Option<Mode>,
+    pub pair: Option<Pair>,
+    pub bone_dark: bool,
+}
+
+/// A dose by the words of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DoseWord {
+    /// `plan` or `plan:N`, from 1: the computed dose of a plan.
+    Plan(usize),
+    /// `dose:N`, from 1: a dose of the case's files.
+    Dose(usize),
+    /// An RTDOSE, or a `.mha` in Gy.
+    File(PathBuf),
+}
+
+impl FromStr for DoseWord {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let number = |rest: &str| {
+            let number = rest.parse().ok().filter(|n: &usize| *n > 0);
+            number.map(|n| n - 1).ok_or_else(|| format!("'{rest}' is no number from 1 on"))
+        };
+        match word.split_once(':') {
+            None if word == "plan" => Ok(Self::Plan(0)),
+            Some(("plan", rest)) => number(rest).map(Self::Plan),
+            Some(("dose", rest)) => number(rest).map(Self::Dose),
+            _ => Ok(Self::File(PathBuf::from(word))),
+        }
+    }
+}
+
+/// What to compare, and how to show it.
+#[derive(Clone, Debug, Default)]
+pub struct CompareWish {
+    /// A and B; `None`: what the case suggests.
+    pub sides: [Option<DoseWord>; 2],
+    pub layout: Layout,
+    pub plane: Option<ViewKind>,
+    /// Where the planes meet, patient LPS, mm.
+    pub at_mm: Option<DVec3>,
+    /// Written once everything is computed.
+    pub report: Option<PathBuf>,
+}
+
+impl App {
+    /// What the Register workspace was asked to begin with, once its case is on show.
+    pub(super) fn grant_registration(&mut self, wish: RegisterWish) {
+        let RegisterWish { images, made_up, pose, mode, pair, bone_dark } = wish;
+        let register = &mut self.state.register;
+        let display = &mut register.display;
+        display.mode = mode.unwrap_or(display.mode);
+        display.pair = pair.unwrap_or(display.pair);
+        display.bone_dark |= bone_dark;
+        if let Some(pose) = pose {
+            register.set_pose(pose, None);
+        }
+        let mut requests = self.requests();
+        if made_up {
+            requests.make_up_xrays();
+        }
+        images.into_iter().for_each(|path| requests.open_xray(path, Placement::default(), None));
+    }
+
+    /// Sets the workspace for the case that has just opened.
+    pub(super) fn grant_comparison(&mut self, wish: CompareWish) {
+        let compare = &mut self.state.compare;
+        compare.layout = wish.layout;
+        compare.plane = wish.plane.unwrap_or(compare.plane);
+        if let Some(mm) = wish.at_mm {
+            self.state.crosshair_mm = mm;
+        }
+        self.wishes.report = wish.report;
+        for (side, word) in Side::BOTH.into_iter().zip(wish.sides) {
+            let Some(word) = word else { continue };
+            match source_of(self.state.case(), &word) {
+                Ok(source) => self.state.compare.sides[side.index()] = source,
+                Err(why) => {
+                    let text = format!("Dose {}: {why}.", side.name());
+                    self.state.notices.add(NoticeKind::Error, text);
+                }
+            }
+            if let DoseWord::File(path) = word {
+                self.requests().open_dose(path, Some(side));
+            }
+        }
+    }
+
+    /// Writes the report that was asked for before everything was there.
+    pub(super) fn report_when_settled(&mut self) {
+        if self.wishes.report.is_some() && self.state.is_loaded() && self.is_settled() {
+            let path = self.wishes.report.take();
+            // Whether the file may be replaced, the command line has asked.
+            path.into_iter().for_each(|path| self.write(Ask::SaveReport, path, true));
+        }
+    }
+}
+
+/// The source that a word names in a case; of a file none yet.
+fn source_of(case: &Case, word: &DoseWord) -> Result<Option<Source>, String> {
+    let within = |n: usize, count: usize, what: &str| {
+        if n < count {
+            return Ok(());
+        }
+        Err(match count {
+            0 => format!("the case has no {what}"),
+            1 => format!("the case has 1 {what}, not {}", n + 1),
+            _ => format!("the case has {count} {what}s, not {}", n + 1),
+        })
+    };
+    Ok(match word {
+        DoseWord::Plan(n) => {
+            within(*n, case.plans.len(), "plan")?;
+            Some(Source::Plan(*n))
+        }
+        DoseWord::Dose(n) => {
+            within(*n, case.doses.len(), "dose of its own")?;
+            Some(Source::Dose(*n))
+        }
+        DoseWord::File(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_plans_doses_and_files() {
+        for (word, want) in [
+            ("plan", DoseWord::Plan(0)),
+            ("plan:2", DoseWord::Plan(1)),
+            ("dose:1", DoseWord::Dose(0)),
+            ("dose.mha", DoseWord::File("dose.mha".into())),
+            ("C:/x.dcm", DoseWord::File("C:/x.dcm".into())),
+        ] {
+            assert_eq!(word.parse(), Ok(want), "{word}");
+        }
+        for wrong in ["plan:0", "dose:x", "plan:"] {
+            assert!(wrong.parse::<DoseWord>().is_err(), "{wrong}");
+        }
+        let why = source_of(&Case::default(), &DoseWord::Dose(0)).unwrap_err();
+        assert!(why.contains("no dose"), "{why}");
+    }
+}
