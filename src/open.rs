@@ -104,7 +104,7 @@ pub fn paths_of(word: &CaseWord) -> Vec<PathBuf> {
 
 /// What the user wants of a CASE that has more than one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct OpenOptions {
     pub choice: Choice,
     /// How the patient of a `.mha` lies (the file cannot say); head first supine unless told.
     pub position: Option<PatientPosition>,
@@ -150,7 +150,7 @@ impl OpenError {
 ///
 /// # Errors
 /// [`OpenError`]: one sentence that names the file and what to do.
-pub fn open(word: &CaseWord, wishes: Wishes, progress: Progress) -> Result<Case, OpenError> {
+pub fn open(word: &CaseWord, options: OpenOptions, progress: Progress) -> Result<Case, OpenError> {
     let path = match word {
         CaseWord::Dicom(path) | CaseWord::Mha(path) | CaseWord::Session(path) => Some(path),
         CaseWord::Demo(_) => None,
@@ -159,9 +159,9 @@ pub fn open(word: &CaseWord, wishes: Wishes, progress: Progress) -> Result<Case,
         return Err(OpenError::Nothing(path.clone()));
     }
     match word {
-        CaseWord::Dicom(path) => open_dicom(path, wishes.choice, progress),
-        CaseWord::Mha(path) => open_mha(path, wishes.position.unwrap_or_default()),
-        CaseWord::Session(path) => open_session(path, wishes, progress).map(|opened| opened.case),
+        CaseWord::Dicom(path) => open_dicom(path, options.choice, progress),
+        CaseWord::Mha(path) => open_mha(path, options.position.unwrap_or_default()),
+        CaseWord::Session(path) => open_session(path, options, progress).map(|opened| opened.case),
         CaseWord::Demo(name) => open_demo(name, progress),
     }
 }
@@ -211,7 +211,11 @@ pub struct OpenedSession {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_session(path: &Path, wishes: Wishes, progress: Progress) -> Result<OpenedSession, OpenError> {
+pub fn open_session(
+    path: &Path,
+    options: OpenOptions,
+    progress: Progress,
+) -> Result<OpenedSession, OpenError> {
     if !path.exists() {
         return Err(OpenError::Nothing(path.to_owned()));
     }
@@ -221,8 +225,8 @@ pub fn open_session(path: &Path, wishes: Wishes, progress: Progress) -> Result<O
         word => beside(word, path),
     };
     let wrap = |source| OpenError::SessionCase { path: path.to_owned(), source: Box::new(source) };
-    let wishes = Wishes { choice: chosen_before(&inner, &session, wishes.choice), ..wishes };
-    let mut case = open(&inner, wishes, progress).map_err(wrap)?;
+    let options = OpenOptions { choice: chosen_before(&inner, &session, options.choice), ..options };
+    let mut case = open(&inner, options, progress).map_err(wrap)?;
     let structures = Arc::clone(&case.structures);
     session.restore(&mut case);
     case.source = path.display().to_string();
@@ -367,7 +371,7 @@ mod tests {
     fn a_demo_is_what_it_was_built_as() {
         let built = demo::build("water").unwrap();
         for _ in 0..2 {
-            let case = open(&CaseWord::Demo("water".into()), Wishes::default(), &go_on).unwrap();
+            let case = open(&CaseWord::Demo("water".into()), OpenOptions::default(), &go_on).unwrap();
             assert_eq!(case.source, "demo:water");
             assert_eq!(case.plans, built.plans);
             assert_eq!(case.structures.structures, built.structures.structures);
@@ -382,15 +386,15 @@ mod tests {
         let ct = demo::build("water").unwrap().ct.unwrap();
         mha::write(&path, &ct.hu).unwrap();
         let word = CaseWord::Mha(path.clone());
-        let case = open(&word, Wishes::default(), &go_on).unwrap();
+        let case = open(&word, OpenOptions::default(), &go_on).unwrap();
         let read = case.ct.unwrap();
         assert_eq!((read.position, read.hu.data()), (PatientPosition::Hfs, ct.hu.data()));
         assert!(read.remarks.is_empty());
-        let wishes = Wishes { position: Some(PatientPosition::Ffp), ..Wishes::default() };
-        assert_eq!(open(&word, wishes, &go_on).unwrap().ct.unwrap().position, PatientPosition::Ffp);
+        let options = OpenOptions { position: Some(PatientPosition::Ffp), ..OpenOptions::default() };
+        assert_eq!(open(&word, options, &go_on).unwrap().ct.unwrap().position, PatientPosition::Ffp);
         let bright = ct.hu.data().iter().map(|hu| hu * 50.0).collect();
         mha::write(&path, &Volume::new(Arc::clone(ct.hu.grid()), bright)).unwrap();
-        let remarks = &open(&word, Wishes::default(), &go_on).unwrap().ct.unwrap().remarks;
+        let remarks = &open(&word, OpenOptions::default(), &go_on).unwrap().ct.unwrap().remarks;
         assert!(remarks[0].message.contains("more than 16 bits hold"), "{remarks:?}");
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -400,23 +404,24 @@ mod tests {
         let folder = folder("session");
         let ct = demo::build("water").unwrap().ct.unwrap();
         mha::write(&folder.join("ct.mha"), &ct.hu).unwrap();
-        let mut case = open(&CaseWord::Mha(folder.join("ct.mha")), Wishes::default(), &go_on).unwrap();
+        let mut case = open(&CaseWord::Mha(folder.join("ct.mha")), OpenOptions::default(), &go_on).unwrap();
         case.plans = vec![Arc::new(demo::plan("slab").unwrap())];
         let path = folder.join("s.json");
         let saved = session::Session::new(&case, "ct.mha", &case.structures, serde_json::Value::Null);
         session::write(&path, &saved).unwrap();
-        let again = open(&CaseWord::Session(path.clone()), Wishes::default(), &go_on).unwrap();
+        let again = open(&CaseWord::Session(path.clone()), OpenOptions::default(), &go_on).unwrap();
         assert_eq!(again.plans, case.plans);
         std::fs::remove_file(folder.join("ct.mha")).unwrap();
-        let message = open(&CaseWord::Session(path), Wishes::default(), &go_on).unwrap_err().to_string();
+        let message = open(&CaseWord::Session(path), OpenOptions::default(), &go_on).unwrap_err().to_string();
         assert!(message.contains("s.json") && message.contains("ct.mha"), "{message}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn what_is_not_there_is_named() {
-        let message =
-            open(&"/nowhere/at/all".parse().unwrap(), Wishes::default(), &go_on).unwrap_err().to_string();
+        let message = open(&"/nowhere/at/all".parse().unwrap(), OpenOptions::default(), &go_on)
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("/nowhere/at/all") && message.contains("demo:thorax"), "{message}");
     }
 }

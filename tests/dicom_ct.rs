@@ -7,7 +7,7 @@ use beamsight::case::{Case, Ct, Remark, Severity};
 use beamsight::dicom::{Catalogue, Choice, DicomError, load, scan};
 use beamsight::files::session;
 use beamsight::geometry::PatientPosition;
-use beamsight::open::{CaseWord, Wishes};
+use beamsight::open::{CaseWord, OpenOptions};
 use dicom_core::value::{PixelFragmentSequence, Value};
 use dicom_core::{DataElement, PrimitiveValue, Tag, VR};
 use dicom_dictionary_std::{tags, uids};
@@ -438,13 +438,14 @@ fn structures_name_their_phase() {
 #[test]
 fn a_session_keeps_its_phase() {
     let folder = four_d("session", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]));
-    let wishes = Wishes { choice: Choice { series: Some(2), ..Choice::default() }, ..Wishes::default() };
+    let wishes =
+        OpenOptions { choice: Choice { series: Some(2), ..Choice::default() }, ..OpenOptions::default() };
     let word = CaseWord::Dicom(folder.0.clone());
     let case = beamsight::open::open(&word, wishes, &|_| true).unwrap();
     let path = folder.0.join("s.json");
     let saved = session::Session::new(&case, &word.to_string(), &case.structures, serde_json::Value::Null);
     session::write(&path, &saved).unwrap();
-    let again = beamsight::open::open(&CaseWord::Session(path), Wishes::default(), &|_| true).unwrap();
+    let again = beamsight::open::open(&CaseWord::Session(path), OpenOptions::default(), &|_| true).unwrap();
     assert_eq!(bases(&again.ct.unwrap())[0], 200.0);
 }
 

@@ -1,21 +1,27 @@
 //! What the window itself does in a frame, timed by a script: `beamsight bench frame`.
 
+use crate::analysis::BodyChoice;
 use crate::app::render::offscreen::{OffscreenError, device};
 use crate::app::state::opening::Opened;
-use crate::app::window::{App, Options};
-use crate::case::Case;
+use crate::app::window::{App, Options, Started};
+use crate::case::{Case, DoseStatus};
 use crate::engine::DeviceChoice;
 use crate::open::CaseWord;
-use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, Vec2, vec2};
+use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, Rect, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::wgpu::WgpuTestRenderer;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const SIZE_POINTS: Vec2 = vec2(1600.0, 1000.0);
 /// Drag, wheel, and wheel with Ctrl: so many frames of each.
 const FRAMES: usize = 120;
+/// Turns before the times count.
+const WARM_UP: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(600);
+
+type Window = Harness<'static, Started>;
 
 /// The frames of one thing a planner does.
 pub struct Frames {
@@ -27,57 +33,17 @@ pub struct Frames {
 /// which is the graphics device's.
 ///
 /// # Errors
-/// No graphics device, or a dose that is not there in time.
-pub fn frame_times(case: Case, choice: DeviceChoice) -> Result<Vec<Frames>, OffscreenError> {
-    let options = Options { device: choice, ..Options::default() };
-    let mut window = Harness::builder()
-        .with_size(SIZE_POINTS)
-        .with_pixels_per_point(1.0)
-        .with_render_cursor(false)
-        .with_accessibility_check(false)
-        .allow_missing_glyphs()
-        .renderer(WgpuTestRenderer::from_render_state(device()?))
-        .build_eframe(move |cc| App::with_options(cc, options).expect("a worker thread"));
-    let structures = std::sync::Arc::clone(&case.structures);
-    window.state_mut().show_case(Opened {
-        word: CaseWord::Demo(case.source.clone()),
-        case,
-        series: Vec::new(),
-        structures,
-        body: None,
-        record: None,
-        session: None,
-        recovers: None,
-    });
-    let start = Instant::now();
-    // What the case lacks is asked for.
-    window.run_steps(3);
-    while !window.state().is_settled() {
-        if start.elapsed() > PATIENCE {
-            return Err(OffscreenError::Unfinished(PATIENCE.as_secs()));
-        }
-        window.step();
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let missing = |what: &str| OffscreenError::Draw(format!("the window shows no '{what}'"));
-    let dial = window.query_by_role_and_label(egui::accesskit::Role::Slider, "Gantry");
-    let dial = dial.ok_or_else(|| missing("Gantry"))?.rect();
+/// [`OffscreenError`]: no graphics device, no window, or a dose that is not there in time.
+pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec<Frames>, OffscreenError> {
+    let mut window = window(case, choice, grid_mm)?;
+    let dial = dial(&window)?;
     let view = window.query_by_label("Axial").ok_or_else(|| missing("Axial"))?.rect().center();
-    let rim = |n: usize| {
-        let angle = (n as f32).to_radians();
-        dial.center() + 0.3 * dial.width() * vec2(angle.sin(), -angle.cos())
-    };
-    let press = |at: Pos2, pressed| Event::PointerButton {
-        pos: at,
-        button: PointerButton::Primary,
-        pressed,
-        modifiers: Modifiers::NONE,
-    };
-    timed(&mut window, Event::PointerMoved(rim(0)), Modifiers::NONE);
-    timed(&mut window, press(rim(0), true), Modifiers::NONE);
-    let turn =
-        (1..=FRAMES).map(|n| timed(&mut window, Event::PointerMoved(rim(n)), Modifiers::NONE)).collect();
-    timed(&mut window, press(rim(FRAMES), false), Modifiers::NONE);
+    timed(&mut window, Event::PointerMoved(rim(dial, 0)), Modifiers::NONE);
+    timed(&mut window, press(rim(dial, 0), true), Modifiers::NONE);
+    let moved = |n| Event::PointerMoved(rim(dial, n));
+    let turn = (1..=FRAMES).map(|n| timed(&mut window, moved(n), Modifiers::NONE)).collect();
+    timed(&mut window, press(rim(dial, FRAMES), false), Modifiers::NONE);
+    settle(&mut window)?;
     timed(&mut window, Event::PointerMoved(view), Modifiers::NONE);
     let mut wheel = |modifiers| {
         let event = |n: usize| Event::MouseWheel {
@@ -97,8 +63,119 @@ pub fn frame_times(case: Case, choice: DeviceChoice) -> Result<Vec<Frames>, Offs
     ])
 }
 
+/// Turns the gantry of the selected beam by the dial; ms from the pointer's move to the frame in which the sum and all DVHs are
+/// final, and to the picture with the textures of that dose, drawn and read back.
+///
+/// # Errors
+/// As [`frame_times`].
+pub fn live_times(
+    case: Case,
+    choice: DeviceChoice,
+    grid_mm: f64,
+    turns: usize,
+) -> Result<[Vec<f64>; 2], OffscreenError> {
+    let mut window = window(case, choice, grid_mm)?;
+    let dial = dial(&window)?;
+    timed(&mut window, Event::PointerMoved(rim(dial, 0)), Modifiers::NONE);
+    timed(&mut window, press(rim(dial, 0), true), Modifiers::NONE);
+    let mut times_ms = [Vec::new(), Vec::new()];
+    for turn in 0..WARM_UP + turns {
+        let start = Instant::now();
+        window.event(Event::PointerMoved(rim(dial, turn + 1)));
+        window.step();
+        while !is_final(app(&mut window)?) {
+            if start.elapsed() > PATIENCE {
+                return Err(OffscreenError::Unfinished(PATIENCE.as_secs()));
+            }
+            // The worker asks for a frame when it has something to report.
+            while app(&mut window)?.live_jobs() > 0 {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            window.step();
+        }
+        let followed = start.elapsed();
+        window.render().map_err(OffscreenError::Draw)?;
+        if turn >= WARM_UP {
+            for (times, time) in times_ms.iter_mut().zip([followed, start.elapsed()]) {
+                times.push(1e3 * time.as_secs_f64());
+            }
+        }
+    }
+    Ok(times_ms)
+}
+
+fn is_final(app: &App) -> bool {
+    let results = &app.state.results;
+    [results.shown_status(), results.dvh_status()].iter().all(|status| *status == Some(DoseStatus::Final))
+}
+
+/// A window on a case, with everything computed that the case gives.
+fn window(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Window, OffscreenError> {
+    let options = Options { device: choice, grid_mm: Some(grid_mm), ..Options::default() };
+    let mut window = Harness::builder()
+        .with_size(SIZE_POINTS)
+        .with_pixels_per_point(1.0)
+        .with_render_cursor(false)
+        .with_accessibility_check(false)
+        .allow_missing_glyphs()
+        .renderer(WgpuTestRenderer::from_render_state(device()?))
+        .build_eframe(move |cc| Started(App::with_options(cc, options)));
+    let structures = Arc::clone(&case.structures);
+    app(&mut window)?.show_case(Opened {
+        word: CaseWord::Demo(case.source.clone()),
+        case,
+        series: Vec::new(),
+        structures,
+        body: Some(BodyChoice::Everything),
+        record: None,
+        session: None,
+        recovers: None,
+    });
+    // What the case lacks is requested.
+    window.run_steps(3);
+    settle(&mut window)?;
+    Ok(window)
+}
+
+fn app<'a>(window: &'a mut Window) -> Result<&'a mut App, OffscreenError> {
+    window.state_mut().0.as_mut().map_err(|error| OffscreenError::Draw(error.to_string()))
+}
+
+/// Shows frames until everything is computed.
+fn settle(window: &mut Window) -> Result<(), OffscreenError> {
+    let start = Instant::now();
+    while !app(window)?.is_settled() {
+        if start.elapsed() > PATIENCE {
+            return Err(OffscreenError::Unfinished(PATIENCE.as_secs()));
+        }
+        window.step();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+fn missing(what: &str) -> OffscreenError {
+    OffscreenError::Draw(format!("the window shows no '{what}'"))
+}
+
+/// The place of the selected beam's dial.
+fn dial(window: &Window) -> Result<Rect, OffscreenError> {
+    let dial = window.query_by_role_and_label(egui::accesskit::Role::Slider, "Gantry");
+    Ok(dial.ok_or_else(|| missing("Gantry"))?.rect())
+}
+
+/// Where the pointer is on a dial at `degrees`.
+fn rim(dial: Rect, degrees: usize) -> Pos2 {
+    let angle = (degrees as f32).to_radians();
+    dial.center() + 0.3 * dial.width() * vec2(angle.sin(), -angle.cos())
+}
+
+fn press(at: Pos2, pressed: bool) -> Event {
+    Event::PointerButton { pos: at, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE }
+}
+
 /// One frame with an event in it, ms.
-fn timed(window: &mut Harness<'_, App>, event: Event, modifiers: Modifiers) -> f64 {
+fn timed(window: &mut Window, event: Event, modifiers: Modifiers) -> f64 {
     window.event_modifiers(event, modifiers);
     let start = Instant::now();
     window.step();

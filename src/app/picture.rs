@@ -3,7 +3,7 @@
 use crate::analysis::{PlanFigures, target_of};
 use crate::app::render::offscreen::{self, OffscreenError, Picture};
 use crate::app::state::NoticeKind;
-use crate::app::window::{App, Options};
+use crate::app::window::{App, Options, Started};
 use crate::case::DoseStatus;
 use serde::Serialize;
 use std::cell::RefCell;
@@ -142,21 +142,4 @@ fn figures_of(app: &App) -> Option<PlanFigures> {
         figures.mu *= results.normalisation_factor()?.0;
     }
     Some(figures)
-}
-
-/// An app that may have failed to start.
-struct Started(std::io::Result<App>);
-
-impl eframe::App for Started {
-    fn logic(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
-        if let Ok(app) = &mut self.0 {
-            app.logic(ctx, frame);
-        }
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
-        if let Ok(app) = &mut self.0 {
-            app.ui(ui, frame);
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Answer, Failure};
 use crate::engine::{DeviceChoice, JobControl};
-use crate::open::{CaseWord, Wishes, open};
+use crate::open::{CaseWord, OpenOptions, open};
 use crate::registration::bench::{Bench, Line, Run, TRIALS, Trial};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ pub fn run(ct: &CaseWord, names: &[String], starts: usize, choice: DeviceChoice)
         return Err(Failure::Words(format!("the cases of register are {}", known.join(", "))));
     }
     let device = choice.resolve()?;
-    let case = open(ct, Wishes::default(), &|_| true)?;
+    let case = open(ct, OpenOptions::default(), &|_| true)?;
     let ct = super::words::ct_of(&case)?;
     let control = JobControl::new();
     let bench = Bench::new(&ct, &device, &control).map_err(anyhow::Error::from)?;

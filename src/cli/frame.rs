@@ -14,6 +14,8 @@ use std::sync::Arc;
 const SIZE: [usize; 3] = [512, 512, 300];
 const SPACING_MM: DVec3 = DVec3::new(1.0, 1.0, 2.0);
 const STRUCTURES: u32 = 30;
+/// Of the dose: the window's own work does not depend on it, and the first dose comes in seconds.
+const GRID_MM: f64 = 10.0;
 
 /// # Errors
 /// No graphics device, or a dose that is not there in time.
@@ -23,7 +25,7 @@ pub fn run(choice: DeviceChoice) -> Result<Answer, Failure> {
         SIZE[0], SIZE[1], SIZE[2]
     );
     let mut rows = Vec::new();
-    for frames in frame_times(case()?, choice)? {
+    for frames in frame_times(case()?, choice, GRID_MM)? {
         let (line, json) = summary(frames.what, frames.times_ms);
         text += &line;
         rows.push(json);

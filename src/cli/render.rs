@@ -12,7 +12,7 @@ use crate::app::state::display::WashOf;
 use crate::app::state::files::REPORT_ENDINGS;
 use crate::app::state::register::{Mode, Pair};
 use crate::app::state::results::{EndsAt, EngineChoice};
-use crate::app::{CompareWish, Compared, DoseWord, Options, RegisterWish, picture};
+use crate::app::{CompareOptions, Compared, DoseWord, Options, RegisterOptions, picture};
 use crate::case::{Pose, worth};
 use crate::engine::DeviceChoice;
 use crate::files::{Temporary, plan_toml, replace_file};
@@ -190,8 +190,8 @@ struct CompareArgs {
 
 impl CompareArgs {
     /// `report` is where the window is to write it.
-    fn choice(&self, report: Option<PathBuf>) -> CompareWish {
-        CompareWish {
+    fn choice(&self, report: Option<PathBuf>) -> CompareOptions {
+        CompareOptions {
             sides: [self.a.clone(), self.b.clone()],
             layout: self.layout.unwrap_or_default(),
             plane: self.plane,
@@ -239,8 +239,8 @@ fn size(word: &str) -> Result<[u32; 2], String> {
 }
 
 /// What the Register workspace is to begin with.
-fn register(args: &Args) -> anyhow::Result<Option<RegisterWish>> {
-    let choice = RegisterWish {
+fn register(args: &Args) -> anyhow::Result<Option<RegisterOptions>> {
+    let choice = RegisterOptions {
         images: args.image.clone(),
         made_up: args.made_up,
         pose: args.pose,
@@ -250,7 +250,7 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterWish>> {
     };
     if args.workspace != Workspace::Register {
         anyhow::ensure!(
-            choice == RegisterWish::default(),
+            choice == RegisterOptions::default(),
             "--image, --made-up, --pose, --overlay, --pair and --bone-dark belong to --workspace register"
         );
         return Ok(None);

@@ -10,7 +10,7 @@ use crate::app::{Options, RunError, ShotError, has_display, picture};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{is_taken, recent_cases, state_folder};
-use crate::open::{CaseWord, Wishes, open};
+use crate::open::{CaseWord, OpenOptions, open};
 use crate::physics::HuTable;
 use crate::results::{PlanJob, compute_plan};
 use anyhow::{Context as _, anyhow};
@@ -114,7 +114,7 @@ fn free_name() -> PathBuf {
 
 /// The figures of the case's first plan, computed without the window's renderer.
 fn figures(case: &CaseWord, device: DeviceChoice) -> anyhow::Result<PlanFigures> {
-    let case = open(case, Wishes::default(), &|_| true)?;
+    let case = open(case, OpenOptions::default(), &|_| true)?;
     let plan = case.plans.first().with_context(|| case.no_plan())?;
     let job = PlanJob {
         ct: words::ct_of(&case)?,

@@ -5,7 +5,7 @@ use crate::case::{Case, Ct};
 use crate::dicom::Choice;
 use crate::engine::drr::Region;
 use crate::geometry::PatientPosition;
-use crate::open::{CaseWord, Wishes, open};
+use crate::open::{CaseWord, OpenOptions, open};
 use crate::physics::AttenuationCurve;
 use anyhow::{anyhow, bail};
 use glam::DVec3;
@@ -36,7 +36,7 @@ impl CaseArgs {
     pub fn open(&self) -> Result<Case, Failure> {
         let series = self.series.map(|n| n - 1);
         let choice = Choice { series, ..Choice::default() };
-        let case = open(&self.case, Wishes { choice, position: self.position }, &|_| true)?;
+        let case = open(&self.case, OpenOptions { choice, position: self.position }, &|_| true)?;
         if let (Some(told), Some(ct)) = (self.position, &case.ct)
             && told != ct.position
         {

@@ -103,7 +103,7 @@ impl<Q: Query> Node<Q> {
     }
 
     /// Whether the worker has to be asked for what the case gives now; notes that it will be.
-    pub fn ask(&mut self, grade: Grade) -> Option<Q> {
+    pub fn request(&mut self, grade: Grade) -> Option<Q> {
         let now = self.now.as_ref()?;
         let have = self.have.as_ref().filter(|have| have.query == *now);
         let enough = have.is_some_and(|have| match grade {
@@ -126,7 +126,7 @@ impl<Q: Query> Node<Q> {
     }
 
     /// Takes an answer over unless there is a better one.
-    pub fn take(&mut self, query: Q, grade: Grade, answer: Q::Answer) {
+    pub fn receive(&mut self, query: Q, grade: Grade, answer: Q::Answer) {
         let is_now = Some(&query) == self.now.as_ref();
         let better = self
             .have
@@ -213,18 +213,18 @@ mod tests {
     fn what_was_cancelled_is_taken_once_the_case_comes_back_to_it() {
         let mut node = Node::default();
         node.set(Some(Leaf(1)));
-        assert_eq!(node.ask(Grade::Full), Some(Leaf(1)));
+        assert_eq!(node.request(Grade::Full), Some(Leaf(1)));
         node.cancel();
-        assert_eq!(node.ask(Grade::Full), None, "cancelled is cancelled");
-        node.take(Leaf(1), Grade::Full, 1);
+        assert_eq!(node.request(Grade::Full), None, "cancelled is cancelled");
+        node.receive(Leaf(1), Grade::Full, 1);
         assert_eq!(node.current(), None, "an answer that was on its way is not taken");
         node.set(Some(Leaf(2)));
         assert!(node.leave());
-        assert_eq!(node.ask(Grade::Full), Some(Leaf(2)));
+        assert_eq!(node.request(Grade::Full), Some(Leaf(2)));
         node.set(Some(Leaf(1)));
         assert!(node.leave());
-        assert_eq!(node.ask(Grade::Full), Some(Leaf(1)), "an undo asks again");
-        node.take(Leaf(1), Grade::Full, 1);
+        assert_eq!(node.request(Grade::Full), Some(Leaf(1)), "an undo asks again");
+        node.receive(Leaf(1), Grade::Full, 1);
         assert_eq!((node.current(), node.standing()), (Some(&1), Some(Standing::Current)));
     }
 }

@@ -170,7 +170,7 @@ impl Results {
         is_quick: bool,
         wrap: fn(Delivery) -> T,
     ) -> Option<(Place, Task<T>)> {
-        let query = self.entry::<Q>(at).ask(grade)?;
+        let query = self.entry::<Q>(at).request(grade)?;
         let (graph, place) = (Arc::clone(&self.graph), Place::of::<Q>(at, grade));
         let (name, lane) = (query.name(), query.lane(grade));
         let work = move |control: &crate::engine::JobControl, partial: &mut dyn FnMut(T)| {
@@ -188,7 +188,7 @@ impl Results {
                     receipt: answer.as_ref().ok().and_then(|(answer, _)| Q::receipt(answer)),
                     take: Box::new(move |results: &mut Results| match answer {
                         Ok((answer, grade)) => {
-                            results.entry::<Q>(place.at).take(query, grade, answer);
+                            results.entry::<Q>(place.at).receive(query, grade, answer);
                         }
                         Err(Failure::Here(why) | Failure::Below(why)) => {
                             results.entry::<Q>(place.at).fail(query, why);
@@ -220,7 +220,7 @@ impl Results {
     }
 
     /// Takes over what a job has brought home, unless it is of another case.
-    pub fn take(&mut self, delivery: Delivery) {
+    pub fn receive(&mut self, delivery: Delivery) {
         if !Arc::ptr_eq(&delivery.graph, &self.graph)
             || !self.nodes.contains_key(&(delivery.place.kind, delivery.place.at))
         {

@@ -94,7 +94,7 @@ impl<T> Task<T> {
     }
 
     /// As [`Task::new`], for an answer that improves: what `work` hands out on the way comes as
-    /// [`News::Partial`](super::News::Partial).
+    /// [`JobEvent::Partial`](super::JobEvent::Partial).
     pub fn refining<E: Display>(
         name: impl Into<String>,
         work: impl FnOnce(&JobControl, &mut dyn FnMut(T)) -> Result<T, E> + Send + 'static,

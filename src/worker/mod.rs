@@ -9,18 +9,18 @@
 //! * Quick jobs ([`Task::quick`]) go before all others of their lane, and a newer job does not interrupt one that already
 //!   runs: while a handle is dragged faster than previews can follow, the picture still follows.
 //! * Work that may be begun again ([`Task::restartable`]) makes way for quick jobs.
-//! * Every job ends in exactly one of [`News::Done`], [`News::Failed`], [`News::Cancelled`]. A panic is a failure
+//! * Every job ends in exactly one of [`JobEvent::Done`], [`JobEvent::Failed`], [`JobEvent::Cancelled`]. A panic is a failure
 //!   that names the job.
 
 mod job;
-mod lanes;
+mod queues;
 mod report;
 
 pub use job::{Lane, Slot, Task};
-pub use report::{JobId, News, Report};
+pub use report::{JobEvent, JobId, Report};
 
 use crossbeam_channel::Receiver;
-use lanes::Lanes;
+use queues::Queues;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -32,7 +32,7 @@ pub type Notify = Arc<dyn Fn() + Send + Sync>;
 /// are of the floors above.
 /// Dropping it cancels everything and waits for the running jobs to stop.
 pub struct Worker<S: Slot, T: Send + 'static> {
-    lanes: Arc<Lanes<S, T>>,
+    queues: Arc<Queues<S, T>>,
     reports: Receiver<Report<S, T>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -45,48 +45,48 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
     /// When the system gives no thread.
     pub fn start(notify: Notify) -> io::Result<Self> {
         let (sender, reports) = crossbeam_channel::unbounded();
-        let lanes = Arc::new(Lanes::new(sender, notify));
-        let mut worker = Self { lanes, reports, threads: Vec::new() };
+        let queues = Arc::new(Queues::new(sender, notify));
+        let mut worker = Self { queues, reports, threads: Vec::new() };
         for lane in [Lane::Device, Lane::Host] {
-            let lanes = worker.lanes.clone();
+            let queues = worker.queues.clone();
             let thread = std::thread::Builder::new().name(lane.word().to_owned());
-            worker.threads.push(thread.spawn(move || lanes.run(lane))?);
+            worker.threads.push(thread.spawn(move || queues.run(lane))?);
         }
         Ok(worker)
     }
 
     /// Queues a task as a job; it takes the place of any other of the same slot.
     pub fn submit(&self, slot: S, task: Task<T>) -> JobId {
-        self.lanes.submit(slot, task)
+        self.queues.submit(slot, task)
     }
 
     /// Cancels the slot's job, waiting or running, preview or not.
     pub fn cancel(&self, slot: S) {
-        self.lanes.cancel(slot);
+        self.queues.cancel(slot);
     }
 
     /// All reports since the last time, in the order they were made.
     pub fn drain(&self) -> Vec<Report<S, T>> {
-        self.lanes.before_drain();
+        self.queues.before_drain();
         let mut reports: Vec<_> = self.reports.try_iter().collect();
-        self.lanes.mark_superseded(&mut reports);
+        self.queues.mark_superseded(&mut reports);
         reports
     }
 
     /// Jobs submitted so far.
     pub fn submitted(&self) -> u64 {
-        self.lanes.submitted()
+        self.queues.submitted()
     }
 
     /// Jobs waiting or running.
     pub fn live_jobs(&self) -> usize {
-        self.lanes.live_jobs()
+        self.queues.live_jobs()
     }
 }
 
 impl<S: Slot, T: Send + 'static> Drop for Worker<S, T> {
     fn drop(&mut self) {
-        self.lanes.close();
+        self.queues.close();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a worker thread ended with a panic outside any job");

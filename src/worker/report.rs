@@ -14,7 +14,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// One piece of news about one job.
+/// An event in the life of a job.
 #[derive(Debug)]
 pub struct Report<S, T> {
     pub job: JobId,
@@ -24,11 +24,11 @@ pub struct Report<S, T> {
     /// When this was drained a newer job for the slot had been submitted: what comes with it belongs to an earlier
     /// request, and may be shown as a preview at most.
     pub superseded: bool,
-    pub news: News<T>,
+    pub event: JobEvent<T>,
 }
 
 #[derive(Debug)]
-pub enum News<T> {
+pub enum JobEvent<T> {
     /// It left the queue.
     Started,
     /// Share done, 0 to 1; never falls during a job.
@@ -43,8 +43,8 @@ pub enum News<T> {
     Cancelled,
 }
 
-impl<T> News<T> {
-    /// Whether this is the last news of its job.
+impl<T> JobEvent<T> {
+    /// Whether this is the last event of its job.
     pub fn is_last(&self) -> bool {
         matches!(self, Self::Done(..) | Self::Failed { .. } | Self::Cancelled)
     }

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn worker() -> (Worker<u32, u32>, Arc<AtomicUsize>) {
-    let told = Arc::new(AtomicUsize::new(0));
-    let counter = told.clone();
+    let notified = Arc::new(AtomicUsize::new(0));
+    let counter = notified.clone();
     let notify = move || {
         counter.fetch_add(1, Ordering::SeqCst);
     };
-    (Worker::start(Arc::new(notify)).unwrap(), told)
+    (Worker::start(Arc::new(notify)).unwrap(), notified)
 }
 
-/// All news until no job is left.
+/// All events until no job is left.
 fn settle(worker: &Worker<u32, u32>) -> Vec<Report<u32, u32>> {
     let begin = Instant::now();
     while worker.live_jobs() > 0 {
@@ -28,16 +28,16 @@ fn settle(worker: &Worker<u32, u32>) -> Vec<Report<u32, u32>> {
     worker.drain()
 }
 
-fn last_news(reports: &[Report<u32, u32>], job: JobId) -> &News<u32> {
-    let last: Vec<_> = reports.iter().filter(|r| r.job == job && r.news.is_last()).collect();
+fn last_event(reports: &[Report<u32, u32>], job: JobId) -> &JobEvent<u32> {
+    let last: Vec<_> = reports.iter().filter(|r| r.job == job && r.event.is_last()).collect();
     assert_eq!(last.len(), 1, "job {job} has one end: {last:?}");
-    &last[0].news
+    &last[0].event
 }
 
 /// What was answered, previews and full answers alike, in order.
 fn answers(reports: &[Report<u32, u32>]) -> Vec<u32> {
-    let answer = |r: &Report<u32, u32>| match r.news {
-        News::Partial(value) | News::Done(value, _) => Some(value),
+    let answer = |r: &Report<u32, u32>| match r.event {
+        JobEvent::Partial(value) | JobEvent::Done(value, _) => Some(value),
         _ => None,
     };
     reports.iter().filter_map(answer).collect()
@@ -90,14 +90,14 @@ fn of_a_hundred_previews_the_first_and_the_last_are_answered() {
     }
     go.send(()).unwrap();
     let reports = settle(&worker);
-    let done = |r: &Report<u32, u32>| match r.news {
-        News::Done(value, _) => Some((r.job, value, r.superseded)),
+    let done = |r: &Report<u32, u32>| match r.event {
+        JobEvent::Done(value, _) => Some((r.job, value, r.superseded)),
         _ => None,
     };
     let done: Vec<_> = reports.iter().filter_map(done).collect();
     assert_eq!(done, [(jobs[0].0, 0, true), (jobs[99].0, 99, false), (jobs[99].1, 1099, false)]);
     for (preview, full) in &jobs[1..99] {
-        assert!([preview, full].iter().all(|job| matches!(last_news(&reports, **job), News::Cancelled)));
+        assert!([preview, full].iter().all(|job| matches!(last_event(&reports, **job), JobEvent::Cancelled)));
     }
     assert_eq!(worker.live_jobs(), 0);
     assert_eq!(Arc::strong_count(&held), 1, "a dropped job keeps nothing");
@@ -111,8 +111,8 @@ fn a_running_job_stops_when_a_newer_one_comes() {
     runs.recv_timeout(PATIENCE).unwrap();
     let new = worker.submit(1, task(7));
     let reports = settle(&worker);
-    assert!(matches!(last_news(&reports, old), News::Cancelled));
-    assert!(matches!(last_news(&reports, new), News::Done(7, _)));
+    assert!(matches!(last_event(&reports, old), JobEvent::Cancelled));
+    assert!(matches!(last_event(&reports, new), JobEvent::Done(7, _)));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn cancel_stops_a_preview_too() {
     let job = worker.submit(2, Task::new("preview", preview).quick());
     runs.recv_timeout(PATIENCE).unwrap();
     worker.cancel(2);
-    assert!(matches!(last_news(&settle(&worker), job), News::Cancelled));
+    assert!(matches!(last_event(&settle(&worker), job), JobEvent::Cancelled));
 }
 
 #[test]
@@ -141,18 +141,18 @@ fn a_panic_and_an_error_are_failures_and_the_next_job_runs() {
     let b = worker.submit(3, Task::new("masks of Y", fails));
     let c = worker.submit(1, task(3));
     let reports = settle(&worker);
-    let message = |job| match last_news(&reports, job) {
-        News::Failed { message } => message.clone(),
+    let message = |job| match last_event(&reports, job) {
+        JobEvent::Failed { message } => message.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(message(a), "opening X: the program made a mistake: index 7 of 3");
     assert_eq!(message(b), "masks of Y: no such folder");
-    assert!(matches!(last_news(&reports, c), News::Done(3, _)));
+    assert!(matches!(last_event(&reports, c), JobEvent::Done(3, _)));
 }
 
 #[test]
 fn progress_never_falls_and_is_not_a_flood() {
-    let (worker, told) = worker();
+    let (worker, notified) = worker();
     let counts = |control: &JobControl| {
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -165,14 +165,14 @@ fn progress_never_falls_and_is_not_a_flood() {
     let reports = settle(&worker);
     let shares: Vec<f32> = reports
         .iter()
-        .filter_map(|r| if let News::Progress(share) = r.news { Some(share) } else { None })
+        .filter_map(|r| if let JobEvent::Progress(share) = r.event { Some(share) } else { None })
         .collect();
     assert!(shares.len() > 1 && shares.len() <= 101, "{} reports", shares.len());
     assert!(shares.windows(2).all(|w| w[1] > w[0]), "{shares:?}");
-    assert_eq!(told.load(Ordering::SeqCst), 1, "one call for all reports between two drains");
+    assert_eq!(notified.load(Ordering::SeqCst), 1, "one call for all reports between two drains");
     worker.submit(1, task(1));
     settle(&worker);
-    assert_eq!(told.load(Ordering::SeqCst), 2);
+    assert_eq!(notified.load(Ordering::SeqCst), 2);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_long_device_job_does_not_hold_up_the_host_lane() {
     );
     answered.recv_timeout(PATIENCE).expect("the host lane answers meanwhile");
     worker.cancel(2);
-    assert!(matches!(last_news(&settle(&worker), long), News::Cancelled));
+    assert!(matches!(last_event(&settle(&worker), long), JobEvent::Cancelled));
 }
 
 #[test]
@@ -235,9 +235,9 @@ fn restartable_work_makes_way_for_quick_work() {
     let reports = settle(&worker);
     assert_eq!(answers(&reports), [1, 2, 3]);
     let of_other = || reports.iter().filter(|r| r.job == other);
-    assert_eq!(of_other().filter(|r| matches!(r.news, News::Started)).count(), 1);
-    assert_eq!(of_other().filter(|r| matches!(r.news, News::Progress(_))).count(), 1, "told once, not twice");
-    assert_eq!(of_other().filter(|r| r.news.is_last()).count(), 1);
+    assert_eq!(of_other().filter(|r| matches!(r.event, JobEvent::Started)).count(), 1);
+    assert_eq!(of_other().filter(|r| matches!(r.event, JobEvent::Progress(_))).count(), 1, "once, not twice");
+    assert_eq!(of_other().filter(|r| r.event.is_last()).count(), 1);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_refining_task_answers_on_the_way() {
     let job = worker.submit(4, task.on(Lane::Device));
     let reports = settle(&worker);
     assert_eq!(answers(&reports), [1, 2, 3, 4]);
-    assert!(matches!(last_news(&reports, job), News::Done(4, _)));
+    assert!(matches!(last_event(&reports, job), JobEvent::Done(4, _)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use beamsight::app::state::Workspace;
 use beamsight::app::state::compare::{Layout, Side, Source};
 use beamsight::app::state::display::DoseReference;
 use beamsight::app::state::results::Freshness;
-use beamsight::app::{App, CompareWish, DoseWord, Options};
+use beamsight::app::{App, CompareOptions, DoseWord, Options};
 use beamsight::case::{Dose, DoseStatus, Edit, History, Plan};
 use beamsight::geometry::{Grid, Volume};
 use eframe::egui::accesskit::Role;
@@ -334,10 +334,10 @@ fn words_of_the_command_line_choose_the_doses() {
     let file = folder("compare_words").join("dose.mha");
     let b = dose("b", 4.0, |_| 7.0);
     beamsight::files::mha::write(&file, &b.gy).expect("a file");
-    let wish = CompareWish {
+    let wish = CompareOptions {
         sides: [Some(DoseWord::Plan(0)), Some(DoseWord::File(file))],
         layout: Layout::Gamma,
-        ..CompareWish::default()
+        ..CompareOptions::default()
     };
     let options =
         Options { workspace: Workspace::Compare, compare: Some(wish), ..cube_case("compare_words", 8) };
@@ -346,7 +346,7 @@ fn words_of_the_command_line_choose_the_doses() {
     assert_eq!(w.state().state.results.side(Side::B).map(|d| d.label.as_str()), Some("dose"));
     assert_eq!(w.state().state.compare.layout, Layout::Gamma);
     assert!(w.query_all_by_label("Compare gamma").count() == 1);
-    let wrong = CompareWish { sides: [None, Some(DoseWord::Dose(3))], ..CompareWish::default() };
+    let wrong = CompareOptions { sides: [None, Some(DoseWord::Dose(3))], ..CompareOptions::default() };
     let mut w = window(Options { compare: Some(wrong), ..cube_case("compare_words", 8) });
     until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("no dose of its own")));
 }

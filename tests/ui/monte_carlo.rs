@@ -44,7 +44,7 @@ fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
     let cone = w.state().state.results.shown_dose().expect("a dose").clone();
     w.state_mut().command(Command::Select(Selection::Plan));
     w.run_steps(2);
-    assert!(w.query_by_label("Wished uncertainty").is_none(), "a wish of the other engine");
+    assert!(w.query_by_label("Target uncertainty").is_none(), "a setting of the other engine");
     w.get_by_role_and_label(Role::ComboBox, "Engine").click();
     w.run_steps(3);
     w.get_by_label("Monte Carlo convolution").click();
@@ -54,7 +54,7 @@ fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
         percent(app).is_some() && is_final(app)
     });
     assert_eq!(said(&w), "");
-    w.get_by_role_and_label(Role::SpinButton, "Wished uncertainty");
+    w.get_by_role_and_label(Role::SpinButton, "Target uncertainty");
     assert!(w.query_by_label("Quality").is_none(), "directions of the other engine");
     seen.dedup();
     // Collapsed cone stands in as a preview, never as the final dose of the plan; then the run's own doses.

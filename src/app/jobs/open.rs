@@ -8,7 +8,7 @@ use crate::dicom::{self, Catalogue, Choice};
 use crate::engine::JobControl;
 use crate::files::session::Session;
 use crate::files::{plan_toml, read_dose_volume};
-use crate::open::{CaseWord, OpenedSession, Wishes, open_session};
+use crate::open::{CaseWord, OpenOptions, OpenedSession, open_session};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub fn open(
             (case, series_lines(&catalogue), structures)
         }
         CaseWord::Session(path) => {
-            let opened = open_session(path, Wishes { choice, position: None }, &progress);
+            let opened = open_session(path, OpenOptions { choice, position: None }, &progress);
             let OpenedSession { case, word, structures, view } = opened.map_err(|e| e.to_string())?;
             base = word;
             // A record that does not read is as good as none.
@@ -60,7 +60,7 @@ pub fn open(
             (case, Vec::new(), structures)
         }
         _ => {
-            let case = crate::open::open(word, Wishes { choice, position: None }, &progress);
+            let case = crate::open::open(word, OpenOptions { choice, position: None }, &progress);
             let case = case.map_err(|e| e.to_string())?;
             let structures = case.structures.clone();
             (case, Vec::new(), structures)

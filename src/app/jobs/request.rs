@@ -32,55 +32,55 @@ impl Requests<'_> {
         }
         results.tidy();
         let computed = results.each::<DoseOfBeam>().next().is_some();
-        let mut ask = Asking { results, worker: self.worker };
-        ask.all::<MachineOf>(ON_SHOW, Grade::Full);
-        ask.all::<MaskOf>(ON_SHOW, Grade::Full);
+        let mut submit = Submitter { results, worker: self.worker };
+        submit.all::<MachineOf>(ON_SHOW, Grade::Full);
+        submit.all::<MaskOf>(ON_SHOW, Grade::Full);
         if state.workspace == Workspace::Register {
             // No dose is on show: the processors belong to X-rays and DRRs.
             return;
         }
         if computed {
-            ask.all::<Densities>(ON_SHOW, Grade::Full);
+            submit.all::<Densities>(ON_SHOW, Grade::Full);
         }
         let sides = compares.then(|| Side::BOTH.map(of_side)).into_iter().flatten();
         let shown: Vec<u8> = sides.chain(own.then_some(ON_SHOW)).collect();
         if own && !is_quick {
-            ask.all::<DoseOfBeam>(ON_SHOW, Grade::Preview);
+            submit.all::<DoseOfBeam>(ON_SHOW, Grade::Preview);
         }
         // Nobody needs the preview of what is there as soon.
         for of in shown.iter().filter(|of| !is_quick || **of != ON_SHOW) {
-            ask.all::<DoseOfPlan>(*of, Grade::Preview);
-            ask.all::<DvhOf>(*of, Grade::Preview);
+            submit.all::<DoseOfPlan>(*of, Grade::Preview);
+            submit.all::<DvhOf>(*of, Grade::Preview);
         }
         if compares {
-            ask.all::<EstimateOfGamma>(ON_SHOW, Grade::Preview);
+            submit.all::<EstimateOfGamma>(ON_SHOW, Grade::Preview);
         }
         if run && moving {
             return;
         }
         if own && run {
-            state.results.runs += u64::from(ask.all::<RunOfPlan>(ON_SHOW, Grade::Full));
+            state.results.runs += u64::from(submit.all::<RunOfPlan>(ON_SHOW, Grade::Full));
         } else if own {
-            ask.full::<DoseOfBeam>(ON_SHOW, is_quick);
+            submit.full::<DoseOfBeam>(ON_SHOW, is_quick);
         }
         for of in shown {
-            ask.full::<DoseOfPlan>(of, is_quick && of == ON_SHOW);
-            ask.full::<DvhOf>(of, is_quick && of == ON_SHOW);
+            submit.full::<DoseOfPlan>(of, is_quick && of == ON_SHOW);
+            submit.full::<DvhOf>(of, is_quick && of == ON_SHOW);
         }
         if compares {
-            ask.all::<GammaOfPair>(ON_SHOW, Grade::Full);
-            ask.all::<FiguresOfGamma>(ON_SHOW, Grade::Full);
+            submit.all::<GammaOfPair>(ON_SHOW, Grade::Full);
+            submit.all::<FiguresOfGamma>(ON_SHOW, Grade::Full);
         }
     }
 }
 
 /// What the worker is asked for.
-struct Asking<'a> {
+struct Submitter<'a> {
     results: &'a mut Results,
     worker: &'a Worker,
 }
 
-impl Asking<'_> {
+impl Submitter<'_> {
     /// Asks for all results of a kind that belong to something and are not there; whether there was any.
     fn all<Q: Query>(&mut self, of: u8, grade: Grade) -> bool {
         self.submit::<Q>(of, grade, grade == Grade::Preview)

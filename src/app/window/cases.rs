@@ -44,7 +44,7 @@ impl App {
     /// Gives a case to the worker to be read, over work that may go.
     pub(super) fn begin_opening(&mut self, opening: Opening) {
         let Opening { word, choice, plan, recovers } = opening;
-        let body = self.wishes.body.take();
+        let body = self.start.body.take();
         self.may_go = Some(Work::of(&self.state));
         let gpu = self.gpu.clone();
         let task = Task::new(format!("Opening {}", word.short()), move |control| {
@@ -127,14 +127,14 @@ impl App {
             // In a session the structure may be gone.
             self.state.history.spend(number);
         }
-        if let Some(engine) = self.wishes.engine.take() {
+        if let Some(engine) = self.start.engine.take() {
             self.state.results.engines.insert(0, engine);
         }
-        if let Some(wish) = self.wishes.compare.take() {
-            self.grant_comparison(wish);
+        if let Some(options) = self.start.compare.take() {
+            self.begin_comparison(options);
         }
-        if let Some(wish) = self.wishes.register.take() {
-            self.grant_registration(wish);
+        if let Some(options) = self.start.register.take() {
+            self.begin_registration(options);
         }
         self.state.saved = Some(Work::of(&self.state));
         match recovers {

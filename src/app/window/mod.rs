@@ -10,13 +10,15 @@ mod cases;
 mod closing;
 mod dialog;
 mod memory;
+mod options;
 mod receive;
 mod save;
-mod wish;
+mod started;
 
 pub use dialog::{Dialog, Picked};
 pub use memory::Clock;
-pub use wish::{CompareWish, DoseWord, Options, RegisterWish};
+pub use options::{CompareOptions, DoseWord, Options, RegisterOptions};
+pub use started::Started;
 
 use super::command::{Command, Commands};
 use super::jobs::{Requests, Worker};
@@ -28,8 +30,8 @@ use super::{keys, panel, render, theme, workspace};
 use dialog::Dialogs;
 use egui::{CentralPanel, Frame, Panel, Ui};
 use memory::Memory;
+use options::StartOptions;
 use std::sync::Arc;
-use wish::Wishes;
 
 /// The window.
 pub struct App {
@@ -42,7 +44,7 @@ pub struct App {
     radiographs: [RadiographState; MOST_IMAGES],
     drafts: panel::toolbar::Drafts,
     dialogs: Dialogs,
-    wishes: Wishes,
+    start: StartOptions,
     /// From run to run.
     memory: Memory,
     /// Cases shown so far.
@@ -78,7 +80,7 @@ impl App {
             radiographs: Default::default(),
             drafts: panel::toolbar::Drafts::default(),
             dialogs: Dialogs::default(),
-            wishes: Wishes::default(),
+            start: StartOptions::default(),
             memory: Memory::default(),
             cases: 0,
             saves: 0,
@@ -103,10 +105,10 @@ impl App {
             app.state.results.settings.grid_mm = mm;
         }
         app.state.dose_display.wash_of = options.wash_of;
-        app.wishes.compare = options.compare;
-        app.wishes.engine = options.engine;
-        app.wishes.body = options.body;
-        app.wishes.register = options.register;
+        app.start.compare = options.compare;
+        app.start.engine = options.engine;
+        app.start.body = options.body;
+        app.start.register = options.register;
         if let Some(folder) = options.state_folder {
             app.begin_memory(folder);
         }

@@ -7,7 +7,7 @@ use crate::app::state::{About, JobEnd, LiveJob, NoticeKind};
 use crate::case::Receipt;
 use crate::engine::card_trouble;
 use crate::results::Delivery;
-use crate::worker::{News, Report};
+use crate::worker::{JobEvent, Report};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,37 +29,37 @@ impl App {
     }
 
     fn take(&mut self, report: Report<Slot, Answer>) {
-        let Report { job, slot, name, superseded, news } = report;
+        let Report { job, slot, name, superseded, event } = report;
         let jobs = &mut self.state.jobs;
-        if news.is_last() {
+        if event.is_last() {
             self.saves = self.saves.saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
             jobs.live.retain(|j| j.id != job);
         }
-        match news {
+        match event {
             // A job that made way for a preview starts again.
-            News::Started if jobs.live.iter().any(|j| j.id == job) => {}
-            News::Started => {
+            JobEvent::Started if jobs.live.iter().any(|j| j.id == job) => {}
+            JobEvent::Started => {
                 jobs.live.push(LiveJob { id: job, slot, name, done: 0.0, began: Instant::now() })
             }
-            News::Progress(done) => {
+            JobEvent::Progress(done) => {
                 if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
                     live.done = done;
                 }
             }
-            News::Partial(Answer::Result(delivery)) => self.state.results.nodes.take(delivery),
-            News::Partial(answer) => self.accept(answer),
-            News::Done(Answer::Result(delivery), receipt) => {
+            JobEvent::Partial(Answer::Result(delivery)) => self.state.results.nodes.receive(delivery),
+            JobEvent::Partial(answer) => self.accept(answer),
+            JobEvent::Done(Answer::Result(delivery), receipt) => {
                 self.take_result(delivery, slot, name, receipt, superseded);
             }
-            News::Done(answer, receipt) => {
+            JobEvent::Done(answer, receipt) => {
                 if slot.is_listed() {
                     self.state.jobs.finish(name, JobEnd::Done(receipt));
                 }
                 self.accept(answer);
             }
-            News::Failed { message } if !superseded => self.fail(slot, &name, message),
-            News::Failed { .. } => {}
-            News::Cancelled => {
+            JobEvent::Failed { message } if !superseded => self.fail(slot, &name, message),
+            JobEvent::Failed { .. } => {}
+            JobEvent::Cancelled => {
                 if !superseded {
                     self.requests().cancelled_register(slot);
                 }
@@ -94,12 +94,12 @@ impl App {
             None if slot.is_listed() => self.state.jobs.finish(name, JobEnd::Done(own.unwrap_or(receipt))),
             None => {}
         }
-        self.state.results.nodes.take(delivery);
+        self.state.results.nodes.receive(delivery);
     }
 
     fn accept(&mut self, answer: Answer) {
         match answer {
-            Answer::Result(delivery) => self.state.results.nodes.take(delivery),
+            Answer::Result(delivery) => self.state.results.nodes.receive(delivery),
             Answer::Opened(opened) => self.take_case(*opened),
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));

@@ -204,7 +204,7 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
         });
         // A run begins anew with every value: not while one is dragged.
         field(ui, "", |ui| match next.ends_at {
-            EndsAt::Uncertainty => number("Wished uncertainty", &mut next.uncertainty_percent, " %")
+            EndsAt::Uncertainty => number("Target uncertainty", &mut next.uncertainty_percent, " %")
                 .speed(0.01)
                 .decimals(2)
                 .range(EngineChoice::UNCERTAINTY_PERCENT)

@@ -2,7 +2,7 @@
 
 use super::Notify;
 use super::job::{Lane, Slot, Step, Task};
-use super::report::{JobId, News, Report};
+use super::report::{JobEvent, JobId, Report};
 use crate::case::Receipt;
 use crate::engine::JobControl;
 use crossbeam_channel::Sender;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Shared by the worker's handle and its two threads.
-pub(super) struct Lanes<S, T> {
+pub(super) struct Queues<S, T> {
     state: Mutex<State<S, T>>,
     /// One a lane: something to do, or the end.
     wake: [Condvar; 2],
@@ -32,14 +32,14 @@ struct State<S, T> {
 
 /// A job in the queue.
 struct Entry<S, T> {
-    who: Arc<Who<S>>,
+    job_ref: Arc<JobRef<S>>,
     step: Step<T>,
     quick: bool,
     started: bool,
 }
 
-/// Whose news it is.
-struct Who<S> {
+/// The job that an event is of.
+struct JobRef<S> {
     job: JobId,
     slot: S,
     name: Arc<str>,
@@ -49,7 +49,7 @@ struct Who<S> {
 
 /// The job a lane is busy with.
 struct Running<S, T> {
-    who: Arc<Who<S>>,
+    job_ref: Arc<JobRef<S>>,
     control: JobControl,
     /// A newer job lets it finish.
     quick: bool,
@@ -64,45 +64,51 @@ struct Outbox<S, T> {
     sender: Sender<Report<S, T>>,
     notify: Notify,
     /// Whether `notify` was called since the last drain.
-    told: AtomicBool,
+    notified: AtomicBool,
 }
 
 impl<S: Slot, T> Outbox<S, T> {
-    /// Leaves news for the next drain; [`Self::tell`] is to follow, without the lock.
-    fn post(&self, who: &Who<S>, news: News<T>) {
-        let report = Report { job: who.job, slot: who.slot, name: who.name.clone(), superseded: false, news };
+    /// Leaves an event for the next drain; [`Self::notify`] is to follow, without the lock.
+    fn post(&self, job_ref: &JobRef<S>, event: JobEvent<T>) {
+        let report = Report {
+            job: job_ref.job,
+            slot: job_ref.slot,
+            name: job_ref.name.clone(),
+            superseded: false,
+            event,
+        };
         // Nobody listens any more while the worker is being dropped.
         let _ = self.sender.send(report);
     }
 
-    fn tell(&self) {
-        if !self.sender.is_empty() && !self.told.swap(true, Ordering::AcqRel) {
+    fn notify(&self) {
+        if !self.sender.is_empty() && !self.notified.swap(true, Ordering::AcqRel) {
             (self.notify)();
         }
     }
 
     /// Passes on a share done: never a fall, never less than a percent. Called by many threads.
-    fn progress(&self, who: &Who<S>, done: f32) {
-        // Whoever finds it locked has the same to tell as whoever locked it.
-        let Ok(mut last) = who.progress.try_lock() else { return };
+    fn progress(&self, job_ref: &JobRef<S>, done: f32) {
+        // A thread that finds the lock taken has the same share to report as the thread that took it.
+        let Ok(mut last) = job_ref.progress.try_lock() else { return };
         let done = done.min(1.0);
         if done >= *last + 0.01 || (done == 1.0 && *last < 1.0) {
             *last = done;
-            self.post(who, News::Progress(done));
-            self.tell();
+            self.post(job_ref, JobEvent::Progress(done));
+            self.notify();
         }
     }
 }
 
 /// What a lane takes from its queue.
-struct Turn<S, T> {
-    who: Arc<Who<S>>,
+struct Run<S, T> {
+    job_ref: Arc<JobRef<S>>,
     step: Step<T>,
     control: JobControl,
     first: bool,
 }
 
-impl<S: Slot, T: Send + 'static> Lanes<S, T> {
+impl<S: Slot, T: Send + 'static> Queues<S, T> {
     pub fn new(sender: Sender<Report<S, T>>, notify: Notify) -> Self {
         let state = State {
             waiting: [VecDeque::new(), VecDeque::new()],
@@ -111,7 +117,7 @@ impl<S: Slot, T: Send + 'static> Lanes<S, T> {
             next: 1,
             closing: false,
         };
-        let outbox = Arc::new(Outbox { sender, notify, told: AtomicBool::new(false) });
+        let outbox = Arc::new(Outbox { sender, notify, notified: AtomicBool::new(false) });
         Self { state: Mutex::new(state), wake: [Condvar::new(), Condvar::new()], outbox }
     }
 
@@ -126,12 +132,12 @@ impl<S: Slot, T: Send + 'static> Lanes<S, T> {
         let job = JobId(state.next);
         state.next += 1;
         state.newest.insert(slot, job);
-        let who = Arc::new(Who { job, slot, name, progress: Mutex::new(0.0) });
-        let entry = Entry { who, step, quick, started: false };
+        let job_ref = Arc::new(JobRef { job, slot, name, progress: Mutex::new(0.0) });
+        let entry = Entry { job_ref, step, quick, started: false };
         let replaced = state.take_waiting(slot);
         state.supersede_running(slot);
         if entry.quick {
-            state.make_way(lane as usize);
+            state.preempt(lane as usize);
         }
         let queue = &mut state.waiting[lane as usize];
         // The newer job takes the older one's place in the queue, not the end of it: else, of several beams that
@@ -141,26 +147,26 @@ impl<S: Slot, T: Send + 'static> Lanes<S, T> {
             _ => queue.push_back(entry),
         }
         if let Some((_, _, old)) = &replaced {
-            self.outbox.post(&old.who, News::Cancelled);
+            self.outbox.post(&old.job_ref, JobEvent::Cancelled);
         }
         drop(state);
         self.wake[lane as usize].notify_one();
-        self.outbox.tell();
+        self.outbox.notify();
         job
     }
 
     pub fn cancel(&self, slot: S) {
         let mut state = self.lock();
         let waiting = state.take_waiting(slot);
-        for running in state.running.iter_mut().flatten().filter(|r| r.who.slot == slot) {
+        for running in state.running.iter_mut().flatten().filter(|r| r.job_ref.slot == slot) {
             running.ended = true;
             running.control.cancel();
         }
         if let Some((_, _, old)) = &waiting {
-            self.outbox.post(&old.who, News::Cancelled);
+            self.outbox.post(&old.job_ref, JobEvent::Cancelled);
         }
         drop(state);
-        self.outbox.tell();
+        self.outbox.notify();
     }
 
     pub fn close(&self) {
@@ -186,9 +192,9 @@ impl<S: Slot, T: Send + 'static> Lanes<S, T> {
         state.waiting.iter().map(VecDeque::len).sum::<usize>() + state.running.iter().flatten().count()
     }
 
-    /// To be called before a drain: news that come from here on call `notify` again.
+    /// To be called before a drain: events from here on call `notify` again.
     pub fn before_drain(&self) {
-        self.outbox.told.store(false, Ordering::Release);
+        self.outbox.notified.store(false, Ordering::Release);
     }
 
     pub fn mark_superseded(&self, reports: &mut [Report<S, T>]) {
@@ -200,32 +206,32 @@ impl<S: Slot, T: Send + 'static> Lanes<S, T> {
 
     /// What a lane's thread does: takes turns until the end.
     pub fn run(&self, lane: Lane) {
-        while let Some(turn) = self.next_turn(lane as usize) {
-            let Turn { who, step, control, first } = turn;
+        while let Some(run) = self.next_run(lane as usize) {
+            let Run { job_ref, step, control, first } = run;
             if first {
-                self.outbox.post(&who, News::Started);
-                self.outbox.tell();
+                self.outbox.post(&job_ref, JobEvent::Started);
+                self.outbox.notify();
             }
             let begin = Instant::now();
             let mut partial = |value| {
-                self.outbox.post(&who, News::Partial(value));
-                self.outbox.tell();
+                self.outbox.post(&job_ref, JobEvent::Partial(value));
+                self.outbox.notify();
             };
             let answer = catch_unwind(AssertUnwindSafe(|| step.run(&control, &mut partial)))
                 .unwrap_or_else(|payload| Err(format!("the program made a mistake: {}", words_of(&*payload))))
-                .map_err(|why| format!("{}: {why}", who.name));
+                .map_err(|why| format!("{}: {why}", job_ref.name));
             let receipt = Receipt {
-                job: who.name.to_string(),
+                job: job_ref.name.to_string(),
                 device: lane.word().to_owned(),
                 phases_ms: vec![("work".to_owned(), 1000.0 * begin.elapsed().as_secs_f64())],
                 ..Receipt::default()
             };
-            self.settle(lane as usize, &who, answer, receipt);
+            self.settle(lane as usize, &job_ref, answer, receipt);
         }
     }
 
     /// Waits for the next stretch of work; `None` at the end.
-    fn next_turn(&self, lane: usize) -> Option<Turn<S, T>> {
+    fn next_run(&self, lane: usize) -> Option<Run<S, T>> {
         let mut state = self.lock();
         loop {
             if state.closing {
@@ -235,41 +241,46 @@ impl<S: Slot, T: Send + 'static> Lanes<S, T> {
             // Previews first: all beams follow before the first of them is computed in full.
             let at = queue.iter().position(|entry| entry.quick).unwrap_or(0);
             if let Some(entry) = queue.remove(at) {
-                return Some(self.turn_of(&mut state, lane, entry));
+                return Some(self.run_of(&mut state, lane, entry));
             }
             state = self.wake[lane].wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn turn_of(&self, state: &mut State<S, T>, lane: usize, entry: Entry<S, T>) -> Turn<S, T> {
-        let Entry { who, step, quick, started } = entry;
-        let (outbox, whose) = (self.outbox.clone(), who.clone());
+    fn run_of(&self, state: &mut State<S, T>, lane: usize, entry: Entry<S, T>) -> Run<S, T> {
+        let Entry { job_ref, step, quick, started } = entry;
+        let (outbox, whose) = (self.outbox.clone(), job_ref.clone());
         let control = JobControl::with_listener(move |done| outbox.progress(&whose, done));
         state.running[lane] = Some(Running {
-            who: who.clone(),
+            job_ref: job_ref.clone(),
             control: control.clone(),
             quick,
             again: step.another(),
             ended: false,
         });
-        Turn { who, step, control, first: !started }
+        Run { job_ref, step, control, first: !started }
     }
 
     /// Tells what came of a job, and queues it again where it made way.
-    fn settle(&self, lane: usize, who: &Arc<Who<S>>, answer: Result<T, String>, receipt: Receipt) {
+    fn settle(&self, lane: usize, job_ref: &Arc<JobRef<S>>, answer: Result<T, String>, receipt: Receipt) {
         let mut state = self.lock();
         let Some(Running { control, ended, again, quick, .. }) = state.running[lane].take() else { return };
-        let post = |news| self.outbox.post(who, news);
+        let post = |event| self.outbox.post(job_ref, event);
         match (answer, again) {
-            _ if ended && control.is_cancelled() => post(News::Cancelled),
-            (Ok(value), _) => post(News::Done(value, Arc::new(receipt))),
+            _ if ended && control.is_cancelled() => post(JobEvent::Cancelled),
+            (Ok(value), _) => post(JobEvent::Done(value, Arc::new(receipt))),
             (Err(_), Some(step)) if control.is_cancelled() => {
-                state.waiting[lane].push_front(Entry { who: who.clone(), step, quick, started: true });
+                state.waiting[lane].push_front(Entry {
+                    job_ref: job_ref.clone(),
+                    step,
+                    quick,
+                    started: true,
+                });
             }
-            (Err(message), _) => post(News::Failed { message }),
+            (Err(message), _) => post(JobEvent::Failed { message }),
         }
         drop(state);
-        self.outbox.tell();
+        self.outbox.notify();
     }
 }
 
@@ -277,20 +288,20 @@ impl<S: Slot, T> State<S, T> {
     /// Takes the slot's job out of the queue: its lane, its place, and it.
     fn take_waiting(&mut self, slot: S) -> Option<(usize, usize, Entry<S, T>)> {
         self.waiting.iter_mut().enumerate().find_map(|(lane, queue)| {
-            let at = queue.iter().position(|e| e.who.slot == slot)?;
+            let at = queue.iter().position(|e| e.job_ref.slot == slot)?;
             queue.remove(at).map(|entry| (lane, at, entry))
         })
     }
 
     /// Stops work that may be begun again, for the quick job that is about to wait.
-    fn make_way(&mut self, lane: usize) {
+    fn preempt(&mut self, lane: usize) {
         if let Some(running) = self.running[lane].as_ref().filter(|r| r.again.is_some()) {
             running.control.cancel();
         }
     }
 
     fn supersede_running(&mut self, slot: S) {
-        for running in self.running.iter_mut().flatten().filter(|r| r.who.slot == slot) {
+        for running in self.running.iter_mut().flatten().filter(|r| r.job_ref.slot == slot) {
             running.ended = true;
             if !running.quick {
                 running.control.cancel();

@@ -30,31 +30,31 @@ pub struct Options {
     pub grid_mm: Option<f64>,
     pub wash_of: WashOf,
     /// What the Compare workspace shows.
-    pub compare: Option<CompareWish>,
+    pub compare: Option<CompareOptions>,
     /// Where doses are computed.
     pub device: DeviceChoice,
     /// X-rays to register, and how.
-    pub register: Option<RegisterWish>,
+    pub register: Option<RegisterOptions>,
     /// Where unsaved work and recent cases are remembered; nowhere without one.
     pub state_folder: Option<PathBuf>,
 }
 
 /// What the next case that opens is to be shown with.
 #[derive(Default)]
-pub(super) struct Wishes {
-    pub compare: Option<CompareWish>,
+pub(super) struct StartOptions {
+    pub compare: Option<CompareOptions>,
     /// What the first plan is computed with.
     pub engine: Option<EngineChoice>,
     /// What counts of the CT.
     pub body: Option<BodyWord>,
-    pub register: Option<RegisterWish>,
+    pub register: Option<RegisterOptions>,
     /// A report to be written once everything is computed.
     pub report: Option<PathBuf>,
 }
 
 /// What the Register workspace begins with.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RegisterWish {
+pub struct RegisterOptions {
     /// X-rays to open.
     pub images: Vec<PathBuf>,
     /// In place of them, a made-up pair.
@@ -95,7 +95,7 @@ impl FromStr for DoseWord {
 
 /// What to compare, and how to show it.
 #[derive(Clone, Debug, Default)]
-pub struct CompareWish {
+pub struct CompareOptions {
     /// A and B; `None`: what the case suggests.
     pub sides: [Option<DoseWord>; 2],
     pub layout: Layout,
@@ -108,8 +108,8 @@ pub struct CompareWish {
 
 impl App {
     /// What the Register workspace was asked to begin with, once its case is on show.
-    pub(super) fn grant_registration(&mut self, wish: RegisterWish) {
-        let RegisterWish { images, made_up, pose, mode, pair, bone_dark } = wish;
+    pub(super) fn begin_registration(&mut self, options: RegisterOptions) {
+        let RegisterOptions { images, made_up, pose, mode, pair, bone_dark } = options;
         let register = &mut self.state.register;
         let display = &mut register.display;
         display.mode = mode.unwrap_or(display.mode);
@@ -126,15 +126,15 @@ impl App {
     }
 
     /// Sets the workspace for the case that has just opened.
-    pub(super) fn grant_comparison(&mut self, wish: CompareWish) {
+    pub(super) fn begin_comparison(&mut self, options: CompareOptions) {
         let compare = &mut self.state.compare;
-        compare.layout = wish.layout;
-        compare.plane = wish.plane.unwrap_or(compare.plane);
-        if let Some(mm) = wish.at_mm {
+        compare.layout = options.layout;
+        compare.plane = options.plane.unwrap_or(compare.plane);
+        if let Some(mm) = options.at_mm {
             self.state.crosshair_mm = mm;
         }
-        self.wishes.report = wish.report;
-        for (side, word) in Side::BOTH.into_iter().zip(wish.sides) {
+        self.start.report = options.report;
+        for (side, word) in Side::BOTH.into_iter().zip(options.sides) {
             let Some(word) = word else { continue };
             match source_of(self.state.case(), &word) {
                 Ok(source) => self.state.compare.sides[side.index()] = source,
@@ -151,8 +151,8 @@ impl App {
 
     /// Writes the report that was asked for before everything was there.
     pub(super) fn report_when_settled(&mut self) {
-        if self.wishes.report.is_some() && self.state.is_loaded() && self.is_settled() {
-            let path = self.wishes.report.take();
+        if self.start.report.is_some() && self.state.is_loaded() && self.is_settled() {
+            let path = self.start.report.take();
             // Whether the file may be replaced, the command line has asked.
             path.into_iter().for_each(|path| self.write(Ask::SaveReport, path, true));
         }
