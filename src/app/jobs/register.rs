@@ -3,7 +3,7 @@
 use super::{Answer, OpenedImage, Requests};
 use crate::app::state::Workspace;
 use crate::app::state::register::{
-    AttenuationInputs, GeometryDraft, Image, MeterInputs, Prepared, Proposal, Search, Trace, range_of,
+    AttenuationInputs, GeometryDraft, Image, MeterInputs, Prepared, Proposal, Search, Trace,
 };
 use crate::app::state::slot::Slot;
 use crate::case::Pose;
@@ -11,7 +11,7 @@ use crate::engine::drr::{DrrRequest, Integrator, Pixels, Spread, drr};
 use crate::engine::{Compute, DeviceChoice, JobControl};
 use crate::geometry::{Projection, Volume};
 use crate::physics::AttenuationCurve;
-use crate::registration::{self, Found, MetricEvaluator, Request, Step};
+use crate::registration::{self, Found, MetricEvaluator, Request, Step, range_of};
 use crate::worker::{Lane, Task};
 use glam::DVec3;
 use std::sync::Arc;
