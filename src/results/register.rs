@@ -98,7 +98,8 @@ impl Query for MetricOf {
         let ranges = views.iter().map(range).collect::<Result<_, _>>()?;
         let device = device.resolve().map_err(Failure::here)?;
         let attenuation = inputs.get(attenuation)?;
-        let evaluator = MetricEvaluator::new(&attenuation, views, *centre_mm, *metric, &device);
+        let cache = inputs.control().cache();
+        let evaluator = MetricEvaluator::new(&attenuation, views, *centre_mm, *metric, &device, cache);
         Ok(MetricReady { evaluator: Arc::new(evaluator.map_err(Failure::here)?), ranges })
     }
 }
@@ -156,7 +157,8 @@ mod tests {
         let volume = graph.full(attenuation, &control).expect("an attenuation");
         let setup = simulate::imager(0.0, PatientPosition::Hfs, DVec3::ZERO);
         let exposure = simulate::Exposure::default();
-        let xray = simulate::xray(&volume, setup, pose, &exposure, &Compute::Cpu, &control).expect("an X-ray");
+        let xray =
+            simulate::xray(&volume, setup, pose, &exposure, &Compute::Cpu, &control).expect("an X-ray");
         MetricOf {
             attenuation: attenuation.clone(),
             views: vec![View::new(Arc::new(xray))],

@@ -4,7 +4,7 @@ use super::Notify;
 use super::job::{Lane, Slot, Step, Task};
 use super::report::{JobId, News, Report};
 use crate::case::Receipt;
-use crate::engine::JobControl;
+use crate::engine::{Cache, JobControl};
 use crossbeam_channel::Sender;
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -19,6 +19,8 @@ pub(super) struct Lanes<S, T> {
     /// One a lane: something to do, or the end.
     wake: [Condvar; 2],
     outbox: Arc<Outbox<S, T>>,
+    /// What the jobs leave for those after them.
+    cache: Arc<Cache>,
 }
 
 struct State<S, T> {
@@ -112,7 +114,12 @@ impl<S: Slot, T: Send + 'static> Lanes<S, T> {
             closing: false,
         };
         let outbox = Arc::new(Outbox { sender, notify, told: AtomicBool::new(false) });
-        Self { state: Mutex::new(state), wake: [Condvar::new(), Condvar::new()], outbox }
+        Self {
+            state: Mutex::new(state),
+            wake: [Condvar::new(), Condvar::new()],
+            outbox,
+            cache: Arc::default(),
+        }
     }
 
     /// No job runs under the lock, so a poisoned one still holds a whole state.
@@ -244,7 +251,7 @@ impl<S: Slot, T: Send + 'static> Lanes<S, T> {
     fn turn_of(&self, state: &mut State<S, T>, lane: usize, entry: Entry<S, T>) -> Turn<S, T> {
         let Entry { who, step, quick, started } = entry;
         let (outbox, whose) = (self.outbox.clone(), who.clone());
-        let control = JobControl::with_listener(move |done| outbox.progress(&whose, done));
+        let control = JobControl::of(&self.cache).with_listener(move |done| outbox.progress(&whose, done));
         state.running[lane] = Some(Running {
             who: who.clone(),
             control: control.clone(),

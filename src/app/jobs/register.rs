@@ -253,8 +253,9 @@ fn prepared(
     let ranges = images.iter().map(range).collect::<Result<_, _>>()?;
     let views: Vec<_> = images.iter().map(|i| i.view()).collect();
     let device = inputs.device.resolve().map_err(|e| e.to_string())?;
-    let meter = MetricEvaluator::new(attenuation, &views, inputs.centre_mm, inputs.metric, &device)
-        .map_err(|e| e.to_string())?;
+    let meter =
+        MetricEvaluator::new(attenuation, &views, inputs.centre_mm, inputs.metric, &device, control.cache())
+            .map_err(|e| e.to_string())?;
     Ok(Prepared { inputs, meter: Arc::new(meter), ranges })
 }
 
