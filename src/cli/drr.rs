@@ -13,6 +13,7 @@ use crate::files::mha;
 use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
 use crate::open::CaseWord;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
+use crate::results::{AttenuationOf, Graph};
 use anyhow::{Context as _, anyhow};
 use clap::ValueEnum;
 use glam::DVec3;
@@ -233,7 +234,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         return Err(Failure::Words("--integrator exact takes no steps: leave --step out".to_owned()));
     }
     let device = device.resolve()?;
-    let subject = subject(args)?;
+    let control = JobControl::new();
+    let subject = subject(args, &control)?;
     let isocentre_mm = args
         .source
         .isocentre
@@ -257,7 +259,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
             (None, None) => Pixels::All,
         },
     };
-    let answer = drr(&request, &device, &JobControl::new())?;
+    let answer = drr(&request, &device, &control)?;
     if let Some(why) = answer.receipt.warnings.iter().find(|w| w.contains("nothing is seen")) {
         return Err(anyhow!("{}: {why}", subject.name).into());
     }
@@ -318,7 +320,7 @@ fn is_seen(hu: &Volume<f32>, request: &DrrRequest, isocentre_mm: DVec3, region: 
     })
 }
 
-fn subject(args: &Args) -> Result<Subject, Failure> {
+fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
     if args.values == Values::Attenuation {
         let CaseWord::Mha(path) = &args.case.case else {
             let why = "--values attenuation reads a .mha volume in 1/mm; name one, or leave --values out";
@@ -340,14 +342,15 @@ fn subject(args: &Args) -> Result<Subject, Failure> {
         .with_bone(args.bone);
     let case = args.case.open()?;
     let ct = words::ct_of(&case)?;
+    let water = f64::from(curve.at(0.0));
     Ok(Subject {
-        attenuation: Arc::new(curve.attenuation(&ct.hu)),
+        attenuation: Graph::default().full(&AttenuationOf { ct: Arc::clone(&ct), curve }, control)?,
         position: ct.position,
         first_beam_mm: words::first_isocentre(&case),
         belonging: Belonging::of(&case),
         curve: format!("{} at {} MeV", args.curve.word(), args.energy_mev),
         name: case.source,
-        ct: Some((ct, f64::from(curve.at(0.0)))),
+        ct: Some((ct, water)),
     })
 }
 

@@ -3,13 +3,14 @@
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure, doses};
-use crate::analysis::{GammaReport, mask_of, stricter};
-use crate::case::{Case, Dose};
-use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface, gamma};
+use crate::analysis::{GammaReport, stricter};
+use crate::case::{Case, Dose, Structure};
+use crate::engine::gamma::{Criterion, Dims, GammaMap, GammaRequest, Normalisation, Subset, Surface};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{mha, replace_file};
 use crate::geometry::Mask;
 use crate::open::CaseWord;
+use crate::results::{DoseOfPlan, GammaAnswer, GammaOfPair, Graph, MaskOf, Shared};
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -153,7 +154,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
             "--norm rx is the prescription of a plan: name its case with --case".to_owned(),
         ));
     }
-    let device = device.resolve()?;
+    device.resolve()?;
     let [(reference, first), (evaluated, second)] =
         [doses::read(&args.reference)?, doses::read(&args.evaluated)?];
     let [a, b] = [&args.reference, &args.evaluated].map(|path| format!("'{}'", path.display()));
@@ -166,31 +167,36 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
             for (dose, patient) in [(&a, &first), (&b, &second)] {
                 doses::check_patient(args.any_patient, [dose, "--case"], [patient, &case.patient])?;
             }
+            doses::check_frame(&case.structures, &reference, "the reference dose")?;
             Some(case)
         }
         None => None,
     };
-    let masks = match &case {
-        Some(case) => masks(args, case, &reference)?,
-        None => Vec::new(),
-    };
+    let region = case.as_ref().map(|case| region(args, case)).transpose()?.flatten();
+    let on_reference = |structure: &Structure| MaskOf::on(&reference.gy, structure);
     let criterion = Criterion { dose_percent: args.dose, dta_mm: args.dta, local: args.local };
-    let mut request = GammaRequest::of_doses(&reference, &evaluated, vec![criterion, stricter(criterion)])?;
-    request.normalisation = match args.norm {
-        Norm::Maximum => Normalisation::Maximum,
-        Norm::Prescription => Normalisation::Prescription(prescription(case.as_ref())?),
-        Norm::Gy(gy) => Normalisation::Typed(gy),
+    let criteria = vec![criterion, stricter(criterion)];
+    let dose_of = |dose, index| Shared::new(DoseOfPlan::of_file(&Arc::new(dose), index, None), None);
+    let query = GammaOfPair {
+        normalisation: match args.norm {
+            Norm::Maximum => Normalisation::Maximum,
+            Norm::Prescription => Normalisation::Prescription(prescription(case.as_ref())?),
+            Norm::Gy(gy) => Normalisation::Typed(gy),
+        },
+        threshold_percent: args.threshold,
+        max_gamma: args.max_gamma,
+        dims: args.dims,
+        region: region.map(on_reference),
+        subset: args.subset.map(|count| Subset { count: count as usize, seed: args.seed }),
+        surface: if args.trilinear { Surface::Trilinear } else { Surface::Simplices },
+        ..GammaOfPair::of(dose_of(reference.clone(), 0), dose_of(evaluated, 1), criteria, device)
     };
-    request.threshold_percent = args.threshold;
-    request.max_gamma = args.max_gamma.map(|most| most as f32);
-    request.dims = args.dims;
-    request.subset = args.subset.map(|count| Subset { count: count as usize, seed: args.seed });
-    request.surface = if args.trilinear { Surface::Trilinear } else { Surface::Simplices };
-    if let Some(name) = &args.structure {
-        let named = masks.iter().find(|(own, _)| own.eq_ignore_ascii_case(name.trim()));
-        request.region = named.map(|(_, mask)| Arc::clone(mask));
-    }
-    let result = gamma(&request, &device, &JobControl::new())?;
+    let (graph, control) = (Graph::default(), JobControl::new());
+    let GammaAnswer { request, result } = graph.full(&query, &control)?;
+    // Of structures that have nothing on the reference dose gamma says nothing.
+    let structures = case.iter().flat_map(|case| &case.structures.structures);
+    let mask = |s: &'_ Structure| Some((s.name.clone(), graph.full(&on_reference(s), &control).ok()?));
+    let masks: Vec<(String, Arc<Mask>)> = structures.filter_map(mask).collect();
     let labels = [&args.reference, &args.evaluated].map(|path| path.display().to_string());
     let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
     let report =
@@ -222,30 +228,14 @@ fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
     }
 }
 
-/// Structures of the case on the reference's grid, those with something in it; all names that matter.
-fn masks(args: &Args, case: &Case, reference: &Dose) -> anyhow::Result<Vec<(String, Arc<Mask>)>> {
+/// The structure that gamma is wanted in.
+fn region<'a>(args: &Args, case: &'a Case) -> anyhow::Result<Option<&'a Structure>> {
+    let Some(name) = &args.structure else { return Ok(None) };
     let set = &case.structures;
-    doses::check_frame(set, reference, "the reference dose")?;
-    if let Some(name) = &args.structure
-        && set.by_name(name).is_none()
-    {
+    set.by_name(name).map(Some).ok_or_else(|| {
         let names: Vec<&str> = set.structures.iter().map(|s| s.name.as_str()).collect();
-        bail!("{} has no structure '{name}'; it has {}", case.source, names.join(", "));
-    }
-    let mut masks = Vec::new();
-    for structure in &set.structures {
-        let wanted =
-            args.structure.as_ref().is_some_and(|name| structure.name.eq_ignore_ascii_case(name.trim()));
-        match mask_of(reference.gy.grid(), structure, &JobControl::new()) {
-            Ok(mask) => masks.push((structure.name.clone(), Arc::new(mask))),
-            Err(error) if wanted => {
-                return Err(error)
-                    .with_context(|| format!("structure '{}' on the reference dose", structure.name));
-            }
-            Err(_) => {}
-        }
-    }
-    Ok(masks)
+        anyhow!("{} has no structure '{name}'; it has {}", case.source, names.join(", "))
+    })
 }
 
 fn prescription(case: Option<&Case>) -> anyhow::Result<f64> {

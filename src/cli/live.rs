@@ -53,12 +53,12 @@ pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
 
 fn engine_alone(runs: usize, device: &Compute) -> anyhow::Result<Vec<f64>> {
     let mut request = water(SIZE, [SPACING_MM; 3], FIELD_MM, Quality::Standard)?;
-    let mut times_ms = Vec::new();
+    let (control, mut times_ms) = (JobControl::new(), Vec::new());
     for turn in 0..=runs {
         for angle in 0..ANGLES {
             request.beam.control_points.iter_mut().for_each(|p| p.gantry_deg = angle as f64);
             let start = Instant::now();
-            beam_dose(&request, device, &JobControl::new())?;
+            beam_dose(&request, device, &control)?;
             times_ms.extend((turn > 0).then(|| start.elapsed().as_secs_f64() * 1e3));
         }
     }

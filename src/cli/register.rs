@@ -13,6 +13,7 @@ use crate::registration::{
     AXIS_WORDS, Found, Method, Metric, RegistrationError, Request, View, check_belongs, register,
     spatial_registration,
 };
+use crate::results::{AttenuationOf, Graph};
 use anyhow::{anyhow, ensure};
 use glam::DVec3;
 use serde_json::{Value, json};
@@ -160,6 +161,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         return Err(Failure::Words("--region is given once for each --image".to_owned()));
     }
     let device = device.resolve()?;
+    let (graph, control) = (Graph::default(), JobControl::new());
     let case = args.case.open()?;
     let ct = words::ct_of(&case)?;
     let mut remarks = Vec::new();
@@ -173,7 +175,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         .ok_or_else(|| anyhow!("where the isocentre is, is not known; give it with --isocentre x,y,z"))?;
     let table = HuTable::shipped_default();
     let curve = AttenuationCurve::new(CurveKind::Water, &table, args.energy_mev);
-    let attenuation = Arc::new(curve.with_threshold(Some(-900.0)).attenuation(&ct.hu));
+    let curve = curve.with_threshold(Some(-900.0));
+    let attenuation = graph.full(&AttenuationOf { ct: Arc::clone(&ct), curve }, &control)?;
     let view = |(n, image): (usize, &Arc<Radiograph>)| match args.region.get(n) {
         Some(&Region { column, row, columns, rows }) => View::new(Arc::clone(image))
             .within(column..column.saturating_add(columns), row..row.saturating_add(rows)),
@@ -191,7 +194,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         seed: args.seed,
         ..Request::new(attenuation, views, centre_mm)
     };
-    let found = register(&request, &device, &JobControl::new(), &|_| ())?;
+    let found = register(&request, &device, &control, &|_| ())?;
     let doubt = found.doubt(args.metric);
     if let (Some(out), None) = (&args.out, &doubt) {
         let object = spatial_registration(&found.pose, centre_mm, &images[0], &ct, &case);

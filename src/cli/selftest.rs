@@ -25,11 +25,12 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     let mut rows = Vec::new();
     let mut text = String::new();
     let devices = devices(choice, &mut text)?;
+    let control = JobControl::new();
     for device in &devices {
-        rows.extend(selftest::run(device, &JobControl::new())?);
+        rows.extend(selftest::run(device, &control)?);
     }
     let cards: Vec<Compute> = devices.into_iter().filter(|d| matches!(d, Compute::Cuda(_))).collect();
-    rows.extend(selftest::run_together(&cards, &JobControl::new())?);
+    rows.extend(selftest::run_together(&cards, &control)?);
     text += &table(&rows);
     let failed = rows.iter().filter(|row| !row.passes()).count();
     let _ = match failed {

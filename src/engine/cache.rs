@@ -1,20 +1,14 @@
-//! The cache of all jobs: least recently used values are evicted beyond a budget in bytes. While a beam is dragged only the beam
-//! changes; densities, kernels and calibrations are found here.
+//! The cache of jobs: least recently used values are evicted beyond a budget in bytes. While a beam is dragged only the beam
+//! changes; densities, kernels and calibrations are found here. The window's worker owns one, each run of a verb another.
 
 use std::any::Any;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Budget of all values: an image in pairs of voxels (1 GiB at most) beside the densities of two dose grids.
 const BUDGET_BYTES: usize = 2 << 30;
 /// An entry counts as this at least, so that entries are few enough to scan.
 const LEAST_BYTES: usize = 1 << 20;
-
-static CACHE: Cache = Cache::new(BUDGET_BYTES);
-
-/// The cache of this process.
-pub fn cache() -> &'static Cache {
-    &CACHE
-}
 
 /// A value that can be cached.
 pub trait Weighed: Any + Send + Sync {
@@ -36,8 +30,20 @@ struct Entry {
     bytes: usize,
 }
 
+impl Default for Cache {
+    fn default() -> Self {
+        Self::new(BUDGET_BYTES)
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
+}
+
 impl Cache {
-    const fn new(budget: usize) -> Self {
+    fn new(budget: usize) -> Self {
         Self { entries: Mutex::new(Vec::new()), budget }
     }
 
@@ -84,7 +90,7 @@ impl Cache {
     }
 
     /// Empties the cache: the case is closed.
-    pub fn empty(&self) {
+    pub(super) fn empty(&self) {
         self.entries().clear();
     }
 

@@ -1,6 +1,6 @@
 //! The device of a job: the user's choice, and what it is on this machine.
 
-use super::cache::cache;
+use super::cache::Cache;
 use super::cuda::{self, CudaError};
 use std::fmt;
 use std::str::FromStr;
@@ -68,15 +68,15 @@ pub struct Memory {
 }
 
 /// What is held from job to job at this moment.
-pub fn memory() -> Memory {
+pub fn memory(cache: &Cache) -> Memory {
     let on_cards = cuda::opened().iter().map(|card| card.kept_bytes()).sum();
-    Memory { host_bytes: cache().bytes(), card_bytes: on_cards }
+    Memory { host_bytes: cache.bytes(), card_bytes: on_cards }
 }
 
 /// Gives all of [`memory`] back: for a case that is closed. Waits for the jobs that have cards, so it is no call for the window's
 /// own thread.
-pub fn empty_caches() {
-    cache().empty();
+pub fn empty_caches(cache: &Cache) {
+    cache.empty();
     cuda::opened().iter().for_each(|card| card.empty());
 }
 

@@ -1,6 +1,6 @@
 //! Digests of requests: equal requests have equal ones.
 
-use super::cache::{Weighed, cache};
+use super::cache::{Cache, Weighed};
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -38,8 +38,8 @@ impl Digest {
         grid.spacing_xy_mm().iter().chain(grid.planes_mm()).for_each(|x| self.add(x.to_bits()));
     }
 
-    pub fn add_content(&mut self, volume: &Volume<f32>) {
-        self.add(content(volume));
+    pub fn add_content(&mut self, volume: &Volume<f32>, cache: &Cache) {
+        self.add(content(volume, cache));
     }
 
     fn of(values: &[f32]) -> u64 {
@@ -55,8 +55,8 @@ struct OfContent(u64);
 impl Weighed for OfContent {}
 
 /// A hash of a volume's values; kept, as a gantry drag asks for the same one every time.
-fn content(volume: &Volume<f32>) -> u64 {
-    let Ok(hash) = cache().get(volume.id(), || Ok::<_, Infallible>(OfContent(hashed(volume))));
+fn content(volume: &Volume<f32>, cache: &Cache) -> u64 {
+    let Ok(hash) = cache.get(volume.id(), || Ok::<_, Infallible>(OfContent(hashed(volume))));
     hash.0
 }
 

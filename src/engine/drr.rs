@@ -18,7 +18,7 @@ impl Answer for (Vec<f32>, Receipt) {
 /// # Errors
 /// [`DrrError`]; cancelled among them.
 pub fn drr(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Drr, DrrError> {
-    let rays = Rays::new(request)?;
+    let rays = Rays::new(request, control.cache())?;
     let on_card = |card: &cuda::Device| cuda::drr::integrals(&rays, card, control);
     let (integrals, mut receipt) = answer(device, on_card, || cpu::drr::integrals(&rays, control))?;
     receipt.warnings.extend(rays.warnings());

@@ -1,15 +1,18 @@
-//! Progress and cancellation of a running job.
+//! Progress and cancellation of a running job, and what it finds of jobs before it.
 
+use super::cache::Cache;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use thiserror::Error;
 
-/// Given to a running job, which checks for cancellation and reports its progress. Clones share one state.
+/// Given to a running job, which checks for cancellation, reports its progress and finds what others have cached. Clones share one
+/// state.
 #[derive(Clone, Debug, Default)]
 pub struct JobControl {
     cancelled: Arc<AtomicBool>,
     state: Arc<State>,
+    cache: Arc<Cache>,
 }
 
 #[derive(Default)]
@@ -35,25 +38,36 @@ impl fmt::Debug for State {
 pub struct Cancelled;
 
 impl JobControl {
+    /// With a cache of its own.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Calls `listener` with every fraction reported, on the reporting thread: it must be quick.
-    pub fn with_listener(listener: impl Fn(f32) + Send + Sync + 'static) -> Self {
+    #[must_use]
+    pub fn with_listener(self, listener: impl Fn(f32) + Send + Sync + 'static) -> Self {
         let state = Arc::new(State { listener: Some(Box::new(listener)), ..State::default() });
-        Self { state, ..Self::default() }
+        Self { state, ..self }
+    }
+
+    /// Of a job that shares a cache with others.
+    pub fn of(cache: &Arc<Cache>) -> Self {
+        Self { cache: Arc::clone(cache), ..Self::default() }
     }
 
     /// For a job that this one needs first: cancelled with it, its progress kept apart.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self { cancelled: Arc::clone(&self.cancelled), ..Self::default() }
+        Self { state: Arc::default(), ..self.clone() }
     }
 
     /// Cancels the job, which ends within a few ms.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     pub fn is_cancelled(&self) -> bool {
@@ -90,12 +104,14 @@ mod tests {
     fn a_child_is_cancelled_with_the_job_and_says_nothing_of_its_progress() {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let listener = Arc::clone(&reported);
-        let control = JobControl::with_listener(move |done| listener.lock().unwrap().push(done));
+        let control = JobControl::new().with_listener(move |done| listener.lock().unwrap().push(done));
         let child = control.child();
         child.report(1.0);
         control.report(0.25);
         assert_eq!((reported.lock().unwrap().as_slice(), control.done()), (&[0.25][..], 0.25));
         control.cancel();
         assert!(child.is_cancelled() && child.check() == Err(Cancelled));
+        assert!(std::ptr::eq(child.cache(), control.cache()));
+        assert!(!std::ptr::eq(JobControl::new().cache(), control.cache()));
     }
 }

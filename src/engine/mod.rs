@@ -20,6 +20,7 @@ mod random;
 pub mod reference;
 pub mod selftest;
 
+pub use cache::Cache;
 pub use cuda::CudaError;
 pub use device::{Compute, DeviceChoice, Memory, card_trouble, empty_caches, memory, note_card_trouble};
 pub use dispatch::else_cpu;

@@ -5,7 +5,7 @@ use super::metric::{Metric, Sample};
 use super::scene::{Coarseness, PyramidLevel};
 use super::view::View;
 use crate::case::Pose;
-use crate::engine::{Cancelled, Compute, JobControl};
+use crate::engine::{Cache, Cancelled, Compute, JobControl};
 use crate::geometry::Volume;
 use glam::DVec3;
 use std::fmt;
@@ -38,13 +38,14 @@ impl MetricEvaluator {
         centre_mm: DVec3,
         metric: Metric,
         device: &Compute,
+        cache: &Cache,
     ) -> Result<Self, RegistrationError> {
         let pictures = views
             .iter()
             .map(|view| Ok((view.radiograph.label.clone(), view.picture()?)))
             .collect::<Result<Vec<_>, RegistrationError>>()?;
         let coarseness = Coarseness { side_mm: SIDE_MM, metric, sample: Sample::ALL, pixels: PIXELS };
-        let scene = PyramidLevel::new(attenuation, &pictures, centre_mm, coarseness, device)?;
+        let scene = PyramidLevel::new(attenuation, &pictures, centre_mm, coarseness, device, cache)?;
         Ok(Self { scene: Mutex::new(scene) })
     }
 

@@ -25,4 +25,4 @@ pub use metric_evaluator::MetricEvaluator;
 pub use object::spatial_registration;
 pub use request::{AXIS_WORDS, Found, Method, Request, Step};
 pub use search::{SIDES_MM, register};
-pub use view::View;
+pub use view::{View, range_of};

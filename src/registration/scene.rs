@@ -7,7 +7,7 @@ use crate::case::Pose;
 use crate::engine::cuda::drr_gradient::Work;
 use crate::engine::cuda::{CudaError, Device};
 use crate::engine::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Level, Sums};
-use crate::engine::{Cancelled, Compute, JobControl, cpu, else_cpu, note_card_trouble};
+use crate::engine::{Cache, Cancelled, Compute, JobControl, cpu, else_cpu, note_card_trouble};
 use crate::geometry::{Projection, Volume};
 use glam::DVec3;
 use std::cell::RefCell;
@@ -48,8 +48,9 @@ impl PyramidLevel {
         centre_mm: DVec3,
         coarseness: Coarseness,
         device: &Compute,
+        cache: &Cache,
     ) -> Result<Self, RegistrationError> {
-        let level = Level::kept(attenuation, coarseness.side_mm);
+        let level = Level::kept(attenuation, coarseness.side_mm, cache);
         let views = pictures
             .iter()
             .map(|(image, picture)| LevelView::new(image, picture, centre_mm, coarseness))

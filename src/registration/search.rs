@@ -139,6 +139,7 @@ impl<'a> Search<'a> {
                 request.centre_mm,
                 coarseness,
                 device,
+                self.control.cache(),
             )?;
             self.phase("prepare", side_mm, &mut started);
             let finest = n == SIDES_MM.len() - 1;

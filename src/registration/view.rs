@@ -7,17 +7,27 @@ use glam::DVec3;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One X-ray to be matched, and which of its pixels count.
+/// One X-ray to be matched, and the part of it that counts: of that, what the collimator left open.
 #[derive(Clone, Debug)]
 pub struct View {
     pub radiograph: Arc<Radiograph>,
-    /// Pixels that count, `[row][column]`; `None`: all.
-    pub mask: Option<Arc<Vec<bool>>>,
+    /// Columns and rows; `None`: all.
+    region: Option<[Range<usize>; 2]>,
+}
+
+/// Of the same picture, not of one with the same values.
+impl PartialEq for View {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.radiograph, &other.radiograph) && self.region == other.region
+    }
 }
 
 /// What arrives at the detector where it is less than this share of the most is taken as this share: a logarithm has no
 /// end.
 const DARKEST: f32 = 1e-4;
+
+/// Shares of the pixels that are darker than black and brighter than white.
+const TAILS: [f64; 2] = [0.01, 0.995];
 
 /// A view's picture as line integrals, full or coarse.
 #[derive(Clone, Debug)]
@@ -29,32 +39,35 @@ pub struct Picture {
 }
 
 impl View {
-    /// All that the collimator left open, where that is known.
     pub fn new(radiograph: Arc<Radiograph>) -> Self {
-        let mask = radiograph.open.clone();
-        Self { radiograph, mask }
+        Self { radiograph, region: None }
     }
 
-    /// Of what counted, only what lies in these columns and rows.
+    /// Only what lies in these columns and rows.
     pub fn within(self, columns: Range<usize>, rows: Range<usize>) -> Self {
+        Self { region: Some([columns, rows]), ..self }
+    }
+
+    fn holds(&self, pixel: usize) -> bool {
         let width = self.radiograph.projection.columns();
-        let counted = |n: usize| self.mask.as_ref().is_none_or(|open| open.get(n).copied().unwrap_or(false));
-        let there = |n: usize| columns.contains(&(n % width)) && rows.contains(&(n / width)) && counted(n);
-        let mask = (0..self.radiograph.projection.pixels()).map(there).collect();
-        Self { mask: Some(Arc::new(mask)), ..self }
+        let inside = |[columns, rows]: &[Range<usize>; 2]| {
+            columns.contains(&(pixel % width)) && rows.contains(&(pixel / width))
+        };
+        self.region.as_ref().is_none_or(inside)
     }
 
     /// # Errors
-    /// [`RegistrationError`]: values or mask of another size than the picture, nothing that counts, nothing but one value.
+    /// [`RegistrationError`]: values or opening of another size than the picture, nothing that counts, nothing but one value.
     pub fn picture(&self) -> Result<Picture, RegistrationError> {
-        let Radiograph { values, projection, meaning, label, .. } = &*self.radiograph;
+        let Radiograph { values, projection, meaning, label, open, .. } = &*self.radiograph;
         let pixels = projection.pixels();
-        let sizes = [Some(values.len()), self.mask.as_ref().map(|m| m.len())];
+        let sizes = [Some(values.len()), open.as_ref().map(|m| m.len())];
         if let Some(&there) = sizes.iter().flatten().find(|n| **n != pixels) {
             return Err(RegistrationError::Size { image: label.clone(), there, pixels });
         }
-        let mut mask = self.mask.as_ref().map_or_else(|| vec![true; pixels], |m| m.to_vec());
-        mask.iter_mut().zip(&**values).for_each(|(m, v)| *m &= v.is_finite());
+        let opened = |n: usize| open.as_ref().is_none_or(|open| open[n]);
+        let counts = |n: usize| opened(n) && self.holds(n) && values[n].is_finite();
+        let mask: Vec<bool> = (0..pixels).map(counts).collect();
         let counted = || values.iter().zip(&mask).filter(|(_, m)| **m).map(|(v, _)| *v);
         let (low, high) =
             counted().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
@@ -119,5 +132,29 @@ impl Picture {
     /// Columns, rows.
     pub fn size(&self) -> [usize; 2] {
         [self.projection.columns(), self.projection.rows()]
+    }
+}
+
+/// Black and white for these values.
+pub fn range_of(mut values: Vec<f32>) -> [f32; 2] {
+    values.retain(|v| v.is_finite());
+    let last = values.len().saturating_sub(1);
+    let mut at = |share: f64| {
+        let n = (share * last as f64).round() as usize;
+        if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(n, f32::total_cmp).1 }
+    };
+    let [low, high] = TAILS.map(&mut at);
+    if high > low { [low, high] } else { [low, low + 1.0] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn black_and_white_leave_out_the_tails() {
+        let [low, high] = range_of((0..=1000).map(|n| n as f32).chain([f32::NAN, 1e9]).collect());
+        assert!((9.0..=11.0).contains(&low) && (990.0..=1000.0).contains(&high), "{low} {high}");
+        assert_eq!(range_of(vec![]), [0.0, 1.0]);
     }
 }

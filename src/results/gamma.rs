@@ -5,9 +5,11 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use crate::analysis::{Cluster, CriterionReport, GammaFigures, check_pair, clusters};
+use crate::analysis::{Cluster, CriterionReport, GammaFigures, clusters};
 use crate::case::Receipt;
-use crate::engine::gamma::{Counts, Criterion, GammaRequest, GammaResult, Normalisation, Subset, gamma};
+use crate::engine::gamma::{
+    Counts, Criterion, Dims, GammaRequest, GammaResult, Normalisation, Subset, Surface, gamma,
+};
 use crate::engine::{Compute, DeviceChoice};
 use crate::geometry::{Grid, Mask, Volume};
 use crate::worker::Lane;
@@ -26,27 +28,65 @@ pub struct GammaOfPair {
     pub criteria: Vec<Criterion>,
     pub normalisation: Normalisation,
     pub threshold_percent: f64,
-    pub max_gamma: f64,
+    /// Where the search ends; `None`: as far as it takes.
+    pub max_gamma: Option<f64>,
+    pub dims: Dims,
+    /// Only inside a structure, on the reference's grid.
+    pub region: Option<MaskOf>,
+    pub subset: Option<Subset>,
+    pub surface: Surface,
     pub device: DeviceChoice,
 }
 
+/// Gamma with what was asked for it.
+#[derive(Clone, Debug)]
+pub struct GammaAnswer {
+    pub request: GammaRequest,
+    pub result: Arc<GammaResult>,
+}
+
 impl GammaOfPair {
+    /// All points in space above 10 % of the maximum.
+    pub fn of(
+        reference: Shared<DoseOfPlan>,
+        evaluated: Shared<DoseOfPlan>,
+        criteria: Vec<Criterion>,
+        device: DeviceChoice,
+    ) -> Self {
+        Self {
+            reference,
+            evaluated,
+            criteria,
+            normalisation: Normalisation::Maximum,
+            threshold_percent: 10.0,
+            max_gamma: None,
+            dims: Dims::default(),
+            region: None,
+            subset: None,
+            surface: Surface::default(),
+            device,
+        }
+    }
+
     fn request(&self, inputs: &Access<'_>) -> Result<(GammaRequest, Compute), Failure> {
         let [reference, evaluated] = [inputs.get(&*self.reference)?.dose, inputs.get(&*self.evaluated)?.dose];
-        check_pair(&reference, &evaluated).map_err(Failure::here)?;
-        let criteria = self.criteria.clone();
+        let request = GammaRequest::of_doses(&reference, &evaluated, self.criteria.clone());
         let request = GammaRequest {
             normalisation: self.normalisation,
             threshold_percent: self.threshold_percent,
-            max_gamma: Some(self.max_gamma as f32),
-            ..GammaRequest::new(Arc::clone(&reference.gy), Arc::clone(&evaluated.gy), criteria)
+            max_gamma: self.max_gamma.map(|most| most as f32),
+            dims: self.dims,
+            region: self.region.as_ref().map(|mask| inputs.get(mask)).transpose()?,
+            subset: self.subset,
+            surface: self.surface,
+            ..request.map_err(Failure::here)?
         };
         Ok((request, self.device.resolve().map_err(Failure::here)?))
     }
 }
 
 impl Query for GammaOfPair {
-    type Answer = Arc<GammaResult>;
+    type Answer = GammaAnswer;
 
     const LISTED: bool = true;
     const NOTICED: bool = false;
@@ -59,15 +99,15 @@ impl Query for GammaOfPair {
         Lane::Device
     }
 
-    fn receipt(answer: &Arc<GammaResult>) -> Option<Arc<Receipt>> {
-        Some(Arc::clone(&answer.receipt))
+    fn receipt(answer: &GammaAnswer) -> Option<Arc<Receipt>> {
+        Some(Arc::clone(&answer.result.receipt))
     }
 
-    fn answer(&self, inputs: &Access<'_>) -> Result<Arc<GammaResult>, Failure> {
+    fn answer(&self, inputs: &Access<'_>) -> Result<GammaAnswer, Failure> {
         let (request, device) = self.request(inputs)?;
         let result = gamma(&request, &device, inputs.control());
         inputs.control().check()?;
-        result.map(Arc::new).map_err(Failure::here)
+        Ok(GammaAnswer { result: result.map(Arc::new).map_err(Failure::here)?, request })
     }
 }
 
@@ -193,8 +233,8 @@ impl Query for FiguresOfGamma {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<GammaByStructure>, Failure> {
-        let gamma = inputs.get(&self.gamma)?;
-        let Some(map) = gamma.maps.first() else {
+        let GammaAnswer { request, result } = inputs.get(&self.gamma)?;
+        let Some(map) = result.maps.first() else {
             return Err(Failure::Here("gamma has no criterion".to_owned()));
         };
         let control = inputs.control();
@@ -211,7 +251,6 @@ impl Query for FiguresOfGamma {
             let figures = GammaFigures::inside(&map.gamma, mask);
             structures.extend((figures.points > 0).then_some((*number, figures)));
         }
-        let signed = self.signed.then(|| self.gamma.request(inputs)).transpose()?;
         Ok(Arc::new(GammaByStructure {
             report: CriterionReport::new(map, &[]),
             clusters: clusters
@@ -219,7 +258,7 @@ impl Query for FiguresOfGamma {
                 .map(|c| (c.structure.map(|(index, share)| (places[index].0, share)), c))
                 .collect(),
             structures,
-            signed: signed.map(|(request, _)| Arc::new(map.signed(&request))),
+            signed: self.signed.then(|| Arc::new(map.signed(&request))),
         }))
     }
 }

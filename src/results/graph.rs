@@ -169,6 +169,14 @@ impl Graph {
         self.find_or_make(query, grade, control, Some(&sink))
     }
 
+    /// The full answer.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn full<Q: Query>(&self, query: &Q, control: &JobControl) -> Result<Q::Answer, Failure> {
+        self.find_or_make(query, Grade::Full, control, None).map(|(answer, _)| answer)
+    }
+
     fn find_or_make<Q: Query>(
         &self,
         query: &Q,

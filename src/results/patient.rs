@@ -4,7 +4,7 @@ use super::graph::{Access, Failure, Query};
 use super::inputs::{PatientInputs, Settings, patient_grid};
 use crate::analysis::{Body, Ready, mask_of};
 use crate::case::{Case, Ct, Structure, StructureSet};
-use crate::geometry::{Grid, Mask, VolumeId};
+use crate::geometry::{Grid, Mask, Volume, VolumeId};
 use std::sync::Arc;
 
 /// Densities and materials of a CT.
@@ -55,7 +55,7 @@ impl Query for Densities {
     }
 }
 
-/// The voxels of a structure on the patient's grid.
+/// The voxels of a structure, on the patient's grid as a rule.
 #[derive(Clone, Debug)]
 pub struct MaskOf {
     structure: Structure,
@@ -69,6 +69,11 @@ impl MaskOf {
     pub fn of(case: &Case, structure: &Structure) -> Option<Self> {
         let (grid, images) = patient_grid(case)?;
         (!structure.contours.is_empty()).then(|| Self { structure: structure.clone(), grid, images })
+    }
+
+    /// On the grid of a volume.
+    pub fn on(volume: &Volume<f32>, structure: &Structure) -> Self {
+        Self { structure: structure.clone(), grid: Arc::clone(volume.grid()), images: volume.id() }
     }
 }
 

@@ -53,11 +53,10 @@ pub struct Summed {
 }
 
 impl DoseOfPlan {
-    /// A dose that the case has; `None` where it has none of that number.
-    pub fn of_file(case: &Case, index: usize, known: Option<&Self>) -> Option<Self> {
-        let dose = Arc::clone(case.doses.get(index)?);
+    /// A dose as it was read, the case's number `index`.
+    pub fn of_file(dose: &Arc<Dose>, index: usize, known: Option<&Self>) -> Self {
         let inputs = Shared::new(DoseInputs::Imported(dose.gy.id()), known.map(|known| &known.inputs));
-        Some(Self { what: Shown::Imported(index), inputs, made_of: MadeOf::File(dose) })
+        Self { what: Shown::Imported(index), inputs, made_of: MadeOf::File(Arc::clone(dose)) }
     }
 
     /// Of a plan, or of one of its beams: `beams` has all that are computed, in the order of the plan. `None` where there is

@@ -160,7 +160,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn answer<Q: Query>(&self, query: &Q) -> Result<Q::Answer, Failure> {
-        self.graph.answer(query, Grade::Full, self.control, &mut |_| {}).map(|(answer, _)| answer)
+        self.graph.full(query, self.control)
     }
 
     /// The beams one by one. Where several cards are asked for each takes the next beam that nobody has.

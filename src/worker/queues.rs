@@ -4,7 +4,7 @@ use super::Notify;
 use super::job::{Lane, Slot, Step, Task};
 use super::report::{JobEvent, JobId, Report};
 use crate::case::Receipt;
-use crate::engine::JobControl;
+use crate::engine::{Cache, JobControl};
 use crossbeam_channel::Sender;
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -19,6 +19,8 @@ pub(super) struct Queues<S, T> {
     /// One a lane: something to do, or the end.
     wake: [Condvar; 2],
     outbox: Arc<Outbox<S, T>>,
+    /// What the jobs leave for those after them.
+    cache: Arc<Cache>,
 }
 
 struct State<S, T> {
@@ -118,7 +120,12 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             closing: false,
         };
         let outbox = Arc::new(Outbox { sender, notify, notified: AtomicBool::new(false) });
-        Self { state: Mutex::new(state), wake: [Condvar::new(), Condvar::new()], outbox }
+        Self {
+            state: Mutex::new(state),
+            wake: [Condvar::new(), Condvar::new()],
+            outbox,
+            cache: Arc::default(),
+        }
     }
 
     /// No job runs under the lock, so a poisoned one still holds a whole state.
@@ -250,7 +257,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     fn run_of(&self, state: &mut State<S, T>, lane: usize, entry: Entry<S, T>) -> Run<S, T> {
         let Entry { job_ref, step, quick, started } = entry;
         let (outbox, whose) = (self.outbox.clone(), job_ref.clone());
-        let control = JobControl::with_listener(move |done| outbox.progress(&whose, done));
+        let control = JobControl::of(&self.cache).with_listener(move |done| outbox.progress(&whose, done));
         state.running[lane] = Some(Running {
             job_ref: job_ref.clone(),
             control: control.clone(),

@@ -9,7 +9,7 @@ use beamsight::geometry::{Grid, PatientPosition, Volume};
 use beamsight::physics::kernel::KernelTable;
 use beamsight::physics::{Machine, Material, Patient};
 use glam::DVec3;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Solid angle of a cone of the kernels, sr.
 pub fn cone_solid_angle_sr(cone: usize) -> f64 {
@@ -89,7 +89,9 @@ pub fn request(
 }
 
 pub fn dose(request: &DoseRequest) -> BeamDose {
-    beam_dose(request, &JobControl::new()).expect("a dose")
+    // What one test has cached is there for the others.
+    static CONTROL: LazyLock<JobControl> = LazyLock::new(JobControl::new);
+    beam_dose(request, &CONTROL).expect("a dose")
 }
 
 /// Trilinear dose on the axis of a gantry 0 beam at a depth below the surface at `y = surface_mm`.

@@ -17,7 +17,7 @@ use beamsight::engine::cccs::DoseTo;
 use beamsight::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::{Machine, Patient};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// A request on the patient's own grid.
@@ -41,5 +41,7 @@ fn run(request: &MccsRequest) -> MccsDose {
 }
 
 fn run_on(request: &MccsRequest, device: &Compute) -> MccsDose {
-    refine(request, device, &JobControl::new(), &mut |_| Next::GoOn).expect("a dose")
+    // What one test has cached is there for the others.
+    static CONTROL: LazyLock<JobControl> = LazyLock::new(JobControl::new);
+    refine(request, device, &CONTROL, &mut |_| Next::GoOn).expect("a dose")
 }

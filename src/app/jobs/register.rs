@@ -3,7 +3,7 @@
 use super::{Answer, OpenedImage, Requests};
 use crate::app::state::Workspace;
 use crate::app::state::register::{
-    AttenuationInputs, GeometryDraft, Image, MeterInputs, Prepared, Proposal, Search, Trace, range_of,
+    AttenuationInputs, GeometryDraft, Image, MeterInputs, Prepared, Proposal, Search, Trace,
 };
 use crate::app::state::slot::Slot;
 use crate::case::Pose;
@@ -11,7 +11,7 @@ use crate::engine::drr::{DrrRequest, Integrator, Pixels, Spread, drr};
 use crate::engine::{Compute, DeviceChoice, JobControl};
 use crate::geometry::{Projection, Volume};
 use crate::physics::AttenuationCurve;
-use crate::registration::{self, Found, MetricEvaluator, Request, Step};
+use crate::registration::{self, Found, MetricEvaluator, Request, Step, range_of};
 use crate::worker::{Lane, Task};
 use glam::DVec3;
 use std::sync::Arc;
@@ -253,8 +253,9 @@ fn prepared(
     let ranges = images.iter().map(range).collect::<Result<_, _>>()?;
     let views: Vec<_> = images.iter().map(|i| i.view()).collect();
     let device = inputs.device.resolve().map_err(|e| e.to_string())?;
-    let meter = MetricEvaluator::new(attenuation, &views, inputs.centre_mm, inputs.metric, &device)
-        .map_err(|e| e.to_string())?;
+    let meter =
+        MetricEvaluator::new(attenuation, &views, inputs.centre_mm, inputs.metric, &device, control.cache())
+            .map_err(|e| e.to_string())?;
     Ok(Prepared { inputs, meter: Arc::new(meter), ranges })
 }
 

@@ -245,7 +245,7 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
         normalisation: inputs.normalisation.word(),
         threshold_percent: inputs.threshold_percent,
         threshold_gy: result.threshold_gy,
-        max_gamma: inputs.max_gamma,
+        max_gamma: settings.max_gamma,
         interpolation: "none of the reference; evaluated dose continuous over six tetrahedra a cell (Ju 2008)",
         verdict: criteria
             .first()

@@ -50,7 +50,7 @@ impl App {
         let task = Task::new(format!("Opening {}", word.short()), move |control| {
             let opened = open::open(&word, choice, plan.as_deref(), body.as_ref(), control)?;
             // The case before closes: the engines keep nothing of its volumes.
-            crate::engine::empty_caches();
+            crate::engine::empty_caches(control.cache());
             if let Some(ct) = &opened.case.ct {
                 gpu.prepare_ct(&ct.hu);
             }

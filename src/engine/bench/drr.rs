@@ -3,6 +3,7 @@
 
 use super::{Options, median};
 use crate::case::Pose;
+use crate::engine::cache::Cache;
 use crate::engine::cuda::CudaError;
 use crate::engine::cuda::drr::{Launch, Work};
 use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
@@ -173,7 +174,7 @@ impl Case {
 pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, CudaError> {
     let small = trunk(SMALL)?;
     let looked = Instant::now();
-    let _ = Content::of(&small);
+    let _ = Content::of(&small, control.cache());
     let mut report = Report { prepare_ms: looked.elapsed().as_secs_f64() * 1e3, ..Report::default() };
     let cases = match device {
         Compute::Cpu => on_cpu_cases(&small),
@@ -186,13 +187,13 @@ pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Resu
         control.check()?;
         report.lines.push(match device {
             Compute::Cpu => line_on_cpu(case, options.runs, control)?,
-            Compute::Cuda(card) => line_on_card(case, card, options.runs.max(2))?,
+            Compute::Cuda(card) => line_on_card(case, card, options.runs.max(2), control)?,
         });
     }
     if let Compute::Cuda(card) = device
         && options.wants("blocks")
     {
-        report.blocks = blocks(&small, card, options.runs)?;
+        report.blocks = blocks(&small, card, options.runs, control)?;
     }
     Ok(report)
 }
@@ -271,8 +272,8 @@ fn gold_cases(gold: &Arc<Volume<f32>>) -> Vec<Case> {
     all.map(case).collect()
 }
 
-fn rays(case: &Case, random: &mut Random, run: usize) -> Result<Rays, CudaError> {
-    Rays::new(&case.request(random, run)?).map_err(|why| failed(&why))
+fn rays(case: &Case, random: &mut Random, run: usize, cache: &Cache) -> Result<Rays, CudaError> {
+    Rays::new(&case.request(random, run)?, cache).map_err(|why| failed(&why))
 }
 
 /// Samples of a ray on average.
@@ -317,7 +318,7 @@ fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, C
     let mut random = Random::new(1);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|why| failed(&why))?;
     let mut time = |run: usize, alone: bool| {
-        let rays = rays(case, &mut random, run)?;
+        let rays = rays(case, &mut random, run, control.cache())?;
         let integrate = || {
             let (start, busy) = (Instant::now(), busy_us());
             let answer = cpu::drr::integrals(&rays, control);
@@ -362,19 +363,24 @@ fn filler() -> Result<Case, CudaError> {
     })
 }
 
-fn line_on_card(case: &Case, card: &cuda::Device, runs: usize) -> Result<Line, CudaError> {
+fn line_on_card(
+    case: &Case,
+    card: &cuda::Device,
+    runs: usize,
+    control: &JobControl,
+) -> Result<Line, CudaError> {
     let mut random = Random::new(1);
-    let first = rays(case, &mut random, 0)?;
+    let first = rays(case, &mut random, 0, control.cache())?;
     let mut session = card.session();
     let mut work = Work::prepare(&mut session, &first)?;
     let launch = work.launch(&mut session)?;
     let naive = Launch { lanes: 1, threads: 256, tile_width: 256 };
-    let busy = rays(&filler()?, &mut random, 0)?;
+    let busy = rays(&filler()?, &mut random, 0, control.cache())?;
     let busy = Work::prepare(&mut session, &busy)?;
     let (mut times, mut naives, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     let per_image = 1e3 / case.batch as f64;
     for run in 0..runs {
-        let rays = rays(case, &mut random, run)?;
+        let rays = rays(case, &mut random, run, control.cache())?;
         for (launch, times) in [(launch, &mut times), (naive, &mut naives)] {
             work.change(&mut session, &rays)?;
             session.wait()?;
@@ -397,7 +403,12 @@ fn line_on_card(case: &Case, card: &cuda::Device, runs: usize) -> Result<Line, C
 }
 
 /// The paper's study of block sizes (Fig. 2): the paper's view, one image.
-fn blocks(small: &Arc<Volume<f32>>, card: &cuda::Device, runs: usize) -> Result<Vec<Block>, CudaError> {
+fn blocks(
+    small: &Arc<Volume<f32>>,
+    card: &cuda::Device,
+    runs: usize,
+    control: &JobControl,
+) -> Result<Vec<Block>, CudaError> {
     let mut all = Vec::new();
     for pixels in [1024, 1536, 2048, 8192, 90_000] {
         let case = Case {
@@ -411,7 +422,7 @@ fn blocks(small: &Arc<Volume<f32>>, card: &cuda::Device, runs: usize) -> Result<
             still: false,
         };
         let mut random = Random::new(1);
-        let first = rays(&case, &mut random, 0)?;
+        let first = rays(&case, &mut random, 0, control.cache())?;
         let mut session = card.session();
         let work = Work::prepare(&mut session, &first)?;
         for launch in Launch::candidates(pixels != REGION.pixels(), &Launch::LANES) {

@@ -21,14 +21,14 @@ pub struct Line {
     pub kept: Memory,
 }
 
-fn line(step: &'static str) -> Line {
+fn line(step: &'static str, control: &JobControl) -> Line {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = |name: &str| -> Option<u64> {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse().ok()
     };
     let resident = kib("VmRSS:").zip(kib("VmHWM:")).map(|(now, most)| [now, most].map(|n| n << 10));
-    Line { step, resident, kept: memory() }
+    Line { step, resident, kept: memory(control.cache()) }
 }
 
 /// A plan of a day: the dose of a beam on 2.5 mm, its radiograph, its gamma; then the case is closed.
@@ -36,12 +36,12 @@ fn line(step: &'static str) -> Line {
 /// # Errors
 /// [`CudaError`]; cancelled among them.
 pub fn lines(device: &Compute, control: &JobControl) -> Result<Vec<Line>, CudaError> {
-    empty_caches();
-    let mut lines = vec![line("at rest")];
+    empty_caches(control.cache());
+    let mut lines = vec![line("at rest", control)];
     let request = water([200, 120, 120], [2.5; 3], 100.0, Quality::Standard)?;
     let dose = beam_dose(&request, device, control)
         .map_err(|e| super::card_error("memory", Failure::<DoseError>::Job(e)))?;
-    lines.push(line("dose of a beam"));
+    lines.push(line("dose of a beam", control));
     let radiograph = DrrRequest {
         attenuation: Arc::clone(&request.patient.mass_density_g_cm3),
         projection: projection(View::Ap)?,
@@ -52,14 +52,14 @@ pub fn lines(device: &Compute, control: &JobControl) -> Result<Vec<Line>, CudaEr
     };
     drr(&radiograph, device, control)
         .map_err(|e| super::card_error("memory", Failure::<DrrError>::Job(e)))?;
-    lines.push(line("radiograph"));
+    lines.push(line("radiograph", control));
     let more = dose.gy.data().iter().map(|gy| 1.01 * gy).collect();
     let more = Arc::new(Volume::new(Arc::clone(dose.gy.grid()), more));
     let pair = GammaRequest::new(Arc::clone(&dose.gy), more, vec![Criterion::global(3.0, 3.0)]);
     gamma(&pair, device, control).map_err(|e| super::card_error("memory", Failure::<GammaError>::Job(e)))?;
-    lines.push(line("gamma"));
+    lines.push(line("gamma", control));
     drop((request, dose, radiograph, pair));
-    empty_caches();
-    lines.push(line("case closed"));
+    empty_caches(control.cache());
+    lines.push(line("case closed", control));
     Ok(lines)
 }

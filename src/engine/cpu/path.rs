@@ -29,7 +29,7 @@ pub fn trace(request: &PathRequest, control: &JobControl) -> Result<DepthMap, Ca
     let traced_ms = start.elapsed().as_secs_f64() * 1e3;
     let receipt = Receipt {
         job: "path".to_owned(),
-        digest: request.digest(),
+        digest: request.digest(control.cache()),
         device: format!("cpu ({} threads)", rayon::current_num_threads()),
         phases_ms: vec![("trace".to_owned(), traced_ms)],
         warnings: Vec::new(),
@@ -205,12 +205,14 @@ mod tests {
             let density = Arc::new(cube(size));
             PathRequest { targets: density.grid().clone(), density, source_mm }
         };
+        let control = JobControl::new();
+        let digest = |source_mm, size| request(source_mm, size).digest(control.cache());
         let source = DVec3::NEG_Y * 50.0;
-        let map = trace(&request(source, 4), &JobControl::new()).expect("not cancelled");
+        let map = trace(&request(source, 4), &control).expect("not cancelled");
         assert_eq!((map.receipt.job.as_str(), map.receipt.work), ("path", 64));
-        assert_eq!(map.receipt.digest, request(source, 4).digest(), "equal requests, equal digests");
-        assert_ne!(map.receipt.digest, request(source, 5).digest());
-        assert_ne!(map.receipt.digest, request(source + DVec3::X, 4).digest());
+        assert_eq!(map.receipt.digest, digest(source, 4), "equal requests, equal digests");
+        assert_ne!(map.receipt.digest, digest(source, 5));
+        assert_ne!(map.receipt.digest, digest(source + DVec3::X, 4));
         assert_eq!(map.depth_mm.data().len(), 64);
     }
 

@@ -109,7 +109,8 @@ impl fmt::Debug for Device {
     }
 }
 
-/// The cards opened so far.
+/// The cards opened so far, of the process: a driver has one context a card, and opening it takes tenths of a second. What they hold
+/// of a case goes with it ([`Device::empty`]).
 static OPEN: Mutex<Vec<Arc<Device>>> = Mutex::new(Vec::new());
 
 /// The cards opened so far.

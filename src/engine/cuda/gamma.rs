@@ -9,6 +9,7 @@ use super::pages::HostBuffer;
 use super::paper::gu;
 use crate::case::Receipt;
 use crate::engine::JobControl;
+use crate::engine::cache::Cache;
 use crate::engine::jobs::gamma::{
     Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Method, look,
     remember, select,
@@ -77,8 +78,8 @@ pub fn gamma(
     let voxels = request.reference.data().len();
     let waits = !(session.holds(&request.reference) && session.holds(&layers.values));
     let mut host = waits.then(|| HostBuffer::begin(voxels));
-    let doses = Doses::upload(&mut session, request, &layers)?;
-    let checked = request.check()?;
+    let doses = Doses::upload(&mut session, request, &layers, control.cache())?;
+    let checked = request.check(control.cache())?;
     // Where all voxels may be points the card finds those over the threshold itself.
     let chosen = (request.region.is_some() || request.subset.is_some())
         .then(|| select(request, checked))
@@ -108,7 +109,7 @@ pub fn gamma(
         let threshold_gy = checked.threshold_gy;
         return Err(GammaError::NothingToAnalyse { threshold_gy, in_region: false }.into());
     }
-    let digest = request.digest();
+    let digest = request.digest(control.cache());
     let on_card: f64 = phases_ms.iter().map(|(_, ms)| ms).sum();
     phases_ms.push(("host".to_owned(), (start.elapsed().as_secs_f64() * 1e3 - on_card).max(0.0)));
     let receipt = Receipt {
@@ -133,13 +134,14 @@ impl Doses {
         session: &mut CardLock<'_>,
         request: &GammaRequest,
         layers: &Layers,
+        cache: &Cache,
     ) -> Result<Self, CudaError> {
         session.fits_int("a reference dose", request.reference.data().len())?;
         session.fits_int("an evaluated dose", layers.values.data().len())?;
         // Both doses are scanned while they are uploaded.
         let doses = [&*request.reference, &*layers.values];
         for (n, pieces) in session.upload_seen(&doses, look)? {
-            remember(doses[n], pieces);
+            remember(doses[n], pieces, cache);
         }
         Ok(Self {
             reference: session.uploaded(&request.reference)?,

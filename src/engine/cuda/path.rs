@@ -44,7 +44,7 @@ pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Re
         radiological_depth_at(device, density, *source_mm, targets, PathMethod::default(), control)?;
     let receipt = Receipt {
         job: "path".to_owned(),
-        digest: request.digest(),
+        digest: request.digest(control.cache()),
         device: device.card().to_string(),
         phases_ms,
         warnings: Vec::new(),

@@ -56,6 +56,7 @@ fn a_coarse_level_holds_as_much() {
 fn the_integrals_are_those_of_the_exact_walk() {
     use crate::engine::jobs::drr::{DrrRequest, Integrator, Pixels, Rays};
     let volume = Arc::new(balls());
+    let control = JobControl::new();
     let pose = Pose::new([5.0, -8.0, 3.0], [4.0, -6.0, 9.0]);
     for gantry in [0.0, 90.0, 215.0] {
         let request = DrrRequest {
@@ -66,8 +67,8 @@ fn the_integrals_are_those_of_the_exact_walk() {
             integrator: Integrator::Exact,
             pixels: Pixels::All,
         };
-        let rays = Rays::new(&request).expect("a request");
-        let (want, _) = cpu::drr::integrals(&rays, &JobControl::new()).expect("an image");
+        let rays = Rays::new(&request, control.cache()).expect("a request");
+        let (want, _) = cpu::drr::integrals(&rays, &control).expect("an image");
         let most = want.iter().copied().fold(0.0, f32::max);
         for (side, within) in [(2.0, 0.01), (4.0, 0.03)] {
             let got = drr(&Level::new(&volume, side), gantry, &pose, side);

@@ -13,7 +13,7 @@ pub use rank::Rank;
 pub use sums::{CorrelationAtPose, Features, PRODUCTS, Sums};
 
 use crate::case::Pose;
-use crate::engine::cache::{Weighed, cache};
+use crate::engine::cache::{Cache, Weighed};
 use crate::geometry::{Grid, Projection, Volume, VolumeId};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -56,9 +56,9 @@ impl Weighed for Level {
 
 impl Level {
     /// As [`Level::new`], cached: a search is often followed by another of the same CT.
-    pub fn kept(attenuation: &Volume<f32>, side_mm: f64) -> Arc<Self> {
+    pub fn kept(attenuation: &Volume<f32>, side_mm: f64, cache: &Cache) -> Arc<Self> {
         let make = || Ok::<_, Infallible>(Self::new(attenuation, side_mm));
-        let Ok(level) = cache().get((attenuation.id(), side_mm), make);
+        let Ok(level) = cache.get((attenuation.id(), side_mm), make);
         level
     }
 

@@ -1,6 +1,7 @@
 //! Radiological depth: request and answer.
 
 use crate::case::Receipt;
+use crate::engine::cache::Cache;
 use crate::engine::digest::Digest;
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
@@ -20,13 +21,13 @@ pub struct PathRequest {
 
 impl PathRequest {
     /// Equal requests have equal digests (64 bits, hexadecimal).
-    pub fn digest(&self) -> String {
+    pub fn digest(&self, cache: &Cache) -> String {
         let mut hash = Digest::default();
         for (grid, source_mm) in [(self.density.grid(), self.source_mm), (&self.targets, DVec3::ZERO)] {
             hash.add_grid(grid);
             hash.add_vector(source_mm);
         }
-        hash.add_content(&self.density);
+        hash.add_content(&self.density, cache);
         hash.to_string()
     }
 }

@@ -34,7 +34,7 @@ const TOGETHER: usize = 16;
 pub fn beam_dose(request: &DoseRequest, lines: usize, control: &JobControl) -> Result<Vec<f64>, DoseError> {
     check(&request.beam)?;
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
-    let beam = Superposition::of(&request.machine, request.quality);
+    let beam = Superposition::of(&request.machine, request.quality, control.cache());
     let mut energy = vec![0.0; medium.grid.len()];
     let uncalibrated = MonitorUnit { fluence: 1.0, electrons_gy: 0.0 };
     each_field(request, &uncalibrated, control, |field, factor| {

@@ -50,7 +50,7 @@ fn call(why: &dyn std::error::Error) -> CudaError {
 }
 
 fn integrals(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Vec<f32>, CudaError> {
-    let rays = Rays::new(request).map_err(|why| call(&why))?;
+    let rays = Rays::new(request, control.cache()).map_err(|why| call(&why))?;
     match device {
         Compute::Cpu => on_cpu(&rays, control),
         Compute::Cuda(card) => cuda::drr::integrals(&rays, card, control).map(|(integrals, _)| integrals),
@@ -71,7 +71,7 @@ fn compare(
     device: &Compute,
     control: &JobControl,
 ) -> Result<Vec<Row>, CudaError> {
-    let rays = Rays::new(request).map_err(|why| call(&why))?;
+    let rays = Rays::new(request, control.cache()).map_err(|why| call(&why))?;
     let got = integrals(request, device, control)?;
     let repeats = bits(&got) == bits(&integrals(request, device, control)?)
         && parts_are_the_whole(request, &got, device, control)?;

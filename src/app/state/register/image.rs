@@ -2,7 +2,7 @@
 
 use crate::app::render::Texels;
 use crate::case::{Placement, Radiograph};
-use crate::registration::{RegistrationError, View};
+use crate::registration::{RegistrationError, View, range_of};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +11,6 @@ use std::sync::Arc;
 const MOST_TEXELS: usize = 2048;
 /// Pixels of a region along a side at least.
 const LEAST_REGION: usize = 8;
-/// Shares of the pixels that are darker than black and brighter than white.
-const TAILS: [f64; 2] = [0.01, 0.995];
 
 /// A part of an image, pixels from its top left corner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,18 +96,6 @@ impl Image {
     }
 }
 
-/// Black and white for these values.
-pub fn range_of(mut values: Vec<f32>) -> [f32; 2] {
-    values.retain(|v| v.is_finite());
-    let last = values.len().saturating_sub(1);
-    let mut at = |share: f64| {
-        let n = (share * last as f64).round() as usize;
-        if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(n, f32::total_cmp).1 }
-    };
-    let [low, high] = TAILS.map(&mut at);
-    if high > low { [low, high] } else { [low, low + 1.0] }
-}
-
 /// Means over blocks of pixels, so that no side is too long for a texture.
 fn binned(values: &[f32], [columns, rows]: [usize; 2]) -> Texels {
     let k = columns.max(rows).div_ceil(MOST_TEXELS);
@@ -166,12 +152,5 @@ mod tests {
             (0..60).map(|n| (2..7).contains(&(n % 10)) && (1..4).contains(&(n / 10))).collect();
         assert_eq!(Region::around(&open, 10), Some(Region { column: 2, row: 1, columns: 5, rows: 3 }));
         assert_eq!(Region::around(&[false; 60], 10), None);
-    }
-
-    #[test]
-    fn black_and_white_leave_out_the_tails() {
-        let [low, high] = range_of((0..=1000).map(|n| n as f32).chain([f32::NAN, 1e9]).collect());
-        assert!((9.0..=11.0).contains(&low) && (990.0..=1000.0).contains(&high), "{low} {high}");
-        assert_eq!(range_of(vec![]), [0.0, 1.0]);
     }
 }

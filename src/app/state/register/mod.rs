@@ -15,7 +15,7 @@ mod search;
 pub use couch::CouchShift;
 pub use display::{Display, Mode, Pair};
 pub use draft::GeometryDraft;
-pub use image::{Image, Region, range_of};
+pub use image::{Image, Region};
 pub use metric::{AttenuationInputs, MeterInputs, Prepared};
 pub use moves::{held, seen_axes, shifted, turned};
 pub use record::{KeptImage, RegisterRecord};

@@ -23,10 +23,10 @@ impl CaseResults {
     /// Gamma, be it of earlier criteria, and whether it is.
     pub fn gamma(&self) -> Option<(&Arc<GammaResult>, &GammaOfPair, Freshness)> {
         let node = self.nodes.node::<GammaOfPair>(ONLY)?;
-        let (query, result) = node.latest_with_query()?;
+        let (query, answer) = node.latest_with_query()?;
         // Without a pair an old gamma means nothing.
         node.now()?;
-        Some((result, query, self.freshness(node.standing())))
+        Some((&answer.result, query, self.freshness(node.standing())))
     }
 
     /// The estimate for the criteria as they stand, while the full answer is not there.

@@ -197,14 +197,14 @@ impl State {
             GammaNorm::Hundred => Normalisation::Prescription(self.compare_reference()?.0),
             GammaNorm::Typed(gy) => Normalisation::Typed(gy),
         };
+        let reference = Shared::new(dose(reference)?, known.map(|known| &known.reference));
+        let evaluated = Shared::new(dose(evaluated)?, known.map(|known| &known.evaluated));
+        let device = self.results.settings.device;
         Some(GammaOfPair {
-            reference: Shared::new(dose(reference)?, known.map(|known| &known.reference)),
-            evaluated: Shared::new(dose(evaluated)?, known.map(|known| &known.evaluated)),
-            criteria: settings.criteria(),
             normalisation,
             threshold_percent: settings.threshold_percent,
-            max_gamma: settings.max_gamma,
-            device: self.results.settings.device,
+            max_gamma: Some(settings.max_gamma),
+            ..GammaOfPair::of(reference, evaluated, settings.criteria(), device)
         })
     }
 }
@@ -232,7 +232,9 @@ impl CaseResults {
     ) -> Option<DoseOfPlan> {
         let known = self.nodes.node::<DoseOfPlan>(at).and_then(|node| node.now());
         let only = match what {
-            Shown::Imported(index) => return DoseOfPlan::of_file(case, index, known),
+            Shown::Imported(index) => {
+                return case.doses.get(index).map(|dose| DoseOfPlan::of_file(dose, index, known));
+            }
             Shown::Plan => None,
             Shown::Beam(number) => Some(number),
         };

@@ -24,11 +24,12 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
     let child = control.child();
-    let per_mu = calibration(&request.machine, request.quality, "cpu", |beam, field, water| {
-        energy(beam, field, water, &mut Clock::start(), &child).map_err(DoseError::from)
-    })?;
+    let per_mu =
+        calibration(&request.machine, request.quality, "cpu", control.cache(), |beam, field, water| {
+            energy(beam, field, water, &mut Clock::start(), &child).map_err(DoseError::from)
+        })?;
     clock.phase("calibration");
-    let beam = Superposition::of(&request.machine, request.quality);
+    let beam = Superposition::of(&request.machine, request.quality, control.cache());
     let mut sum = vec![0.0_f32; medium.grid.len()];
     // Of several fields none is the whole.
     let within = if request.beam.control_points.len() > 1 { child } else { control.clone() };
@@ -49,7 +50,7 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
 /// As for any dose at the machine's reference condition.
 pub fn monitor_unit(machine: &Machine, control: &JobControl) -> Result<MonitorUnit, DoseError> {
     let child = control.child();
-    calibration(machine, Quality::Full, "cpu", |beam, field, water| {
+    calibration(machine, Quality::Full, "cpu", control.cache(), |beam, field, water| {
         energy(beam, field, water, &mut Clock::start(), &child).map_err(DoseError::from)
     })
 }

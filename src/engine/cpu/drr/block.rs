@@ -1,6 +1,6 @@
 //! Voxels laid out for trilinear samples.
 
-use crate::engine::cache::{Weighed, cache};
+use crate::engine::cache::{Cache, Weighed};
 use crate::engine::jobs::drr::Rays;
 use crate::geometry::Volume;
 use glam::Vec4;
@@ -50,7 +50,7 @@ impl<'a> Block<'a> {
     const WORTH: f64 = 0.5;
 
     /// `None` where there is nothing but air. `samples` is about their number.
-    pub fn new(rays: &'a Rays, samples: f64) -> Option<Self> {
+    pub fn new(rays: &'a Rays, samples: f64, cache: &Cache) -> Option<Self> {
         let volume = &rays.attenuation;
         let all = volume.grid().size();
         let part = rays.content.part.as_ref()?;
@@ -59,7 +59,7 @@ impl<'a> Block<'a> {
         let count = size.iter().product::<usize>();
         let worth = samples >= count as f64 * Self::WORTH;
         let fits = count <= Self::MOST && size[0] > 1 && size[1] > 1;
-        let pairs = fits.then(|| Pairs::of(volume, &wide, worth)).flatten();
+        let pairs = fits.then(|| Pairs::of(volume, &wide, worth, cache)).flatten();
         Some(Self { low, size, voxels: Voxels::new(volume, low, size), pairs })
     }
 
@@ -106,10 +106,10 @@ impl Weighed for Pairs {
 
 impl Pairs {
     /// The pairs of a box of a volume: cached, or new where it is `worth` it.
-    fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], worth: bool) -> Option<Arc<Self>> {
+    fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], worth: bool, cache: &Cache) -> Option<Arc<Self>> {
         let key = (volume.id(), [0, 1, 2].map(|a| part[a].start));
-        match cache().find(&key) {
-            None if worth => Some(cache().put(key, Self::new(volume, part))),
+        match cache.find(&key) {
+            None if worth => Some(cache.put(key, Self::new(volume, part))),
             found => found,
         }
     }

@@ -8,6 +8,7 @@ mod trilinear;
 
 use crate::case::Receipt;
 use crate::engine::JobControl;
+use crate::engine::cache::Cache;
 use crate::engine::jobs::drr::{DrrError, Image, Rays};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,11 +26,11 @@ enum Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    fn new(rays: &'a Rays, image: &'a Image) -> Self {
+    fn new(rays: &'a Rays, image: &'a Image, cache: &Cache) -> Self {
         match rays.step_mm {
             None => Self::Exact(exact::Walk::new(rays, image)),
             Some(step_mm) => {
-                let march = trilinear::March::new(rays, image, step_mm);
+                let march = trilinear::March::new(rays, image, step_mm, cache);
                 march.map_or(Self::None, |march| Self::Trilinear(Box::new(march)))
             }
         }
@@ -45,7 +46,7 @@ pub fn integrals(rays: &Rays, control: &JobControl) -> Result<(Vec<f32>, Receipt
     let mut integrals = vec![0.0; rays.count()];
     let done = AtomicUsize::new(0);
     for (image, out) in rays.images.iter().zip(integrals.chunks_mut(rays.indices.len())) {
-        let way = Way::new(rays, image);
+        let way = Way::new(rays, image, control.cache());
         rays.indices.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
             control.check()?;
             match &way {
@@ -60,7 +61,7 @@ pub fn integrals(rays: &Rays, control: &JobControl) -> Result<(Vec<f32>, Receipt
     }
     let receipt = Receipt {
         job: "drr".to_owned(),
-        digest: rays.digest(),
+        digest: rays.digest(control.cache()),
         device: format!("cpu ({} threads)", rayon::current_num_threads()),
         phases_ms: vec![("integrate".to_owned(), start.elapsed().as_secs_f64() * 1e3)],
         warnings: Vec::new(),

@@ -1,6 +1,7 @@
 //! Equal steps through the trilinear attenuation, eight samples at a time; samples of empty cells are skipped.
 
 use super::block::{Block, Neighbours, Pairs, Voxels, WHOLE};
+use crate::engine::cache::Cache;
 use crate::engine::jobs::drr::content::{CELL, TOGETHER};
 use crate::engine::jobs::drr::space::Space;
 use crate::engine::jobs::drr::{Image, Ray, Rays};
@@ -40,10 +41,10 @@ struct Way {
 
 impl<'a> March<'a> {
     /// `None` where there is nothing but air.
-    pub fn new(rays: &'a Rays, image: &'a Image, step_mm: f64) -> Option<Self> {
+    pub fn new(rays: &'a Rays, image: &'a Image, step_mm: f64, cache: &Cache) -> Option<Self> {
         let space = Space::new(rays.attenuation.grid());
         let across = (space.high * space.mm()).min_element();
-        let block = Block::new(rays, rays.count() as f64 * across / step_mm)?;
+        let block = Block::new(rays, rays.count() as f64 * across / step_mm, cache)?;
         Some(Self { rays, block, image: space.image(image), space, step_mm })
     }
 

@@ -25,7 +25,7 @@ const PART: usize = 1024;
 /// [`GammaError`].
 pub fn gamma(request: &GammaRequest, control: &JobControl) -> Result<GammaResult, GammaError> {
     let start = Instant::now();
-    let checked = request.check()?;
+    let checked = request.check(control.cache())?;
     let layers = Layers::new(request)?;
     let points = select(request, checked)?;
     control.check()?;
@@ -41,7 +41,7 @@ pub fn gamma(request: &GammaRequest, control: &JobControl) -> Result<GammaResult
     let searched_ms = start.elapsed().as_secs_f64() * 1e3;
     let receipt = Receipt {
         job: "gamma".to_owned(),
-        digest: request.digest(),
+        digest: request.digest(control.cache()),
         device: format!("cpu ({} threads)", rayon::current_num_threads()),
         phases_ms: vec![("prepare".to_owned(), prepared_ms), ("search".to_owned(), searched_ms)],
         warnings: Vec::new(),

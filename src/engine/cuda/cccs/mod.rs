@@ -43,13 +43,14 @@ pub fn beam_dose_by(
     let mut clock = Clock::start();
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;
     clock.phase("density");
-    let per_mu = calibration(&request.machine, request.quality, "cuda", |beam, field, water| {
-        let mut work = Work::new(device, beam, water, Traversal::Lattice)?;
-        work.add(field, 1.0)?;
-        Ok::<_, Failure<DoseError>>(work.energy()?)
-    })?;
+    let per_mu =
+        calibration(&request.machine, request.quality, "cuda", control.cache(), |beam, field, water| {
+            let mut work = Work::new(device, beam, water, Traversal::Lattice)?;
+            work.add(field, 1.0)?;
+            Ok::<_, Failure<DoseError>>(work.energy()?)
+        })?;
     clock.phase("calibration");
-    let beam = Superposition::of(&request.machine, request.quality);
+    let beam = Superposition::of(&request.machine, request.quality, control.cache());
     let mut work = Work::new(device, &beam, &medium, walk)?;
     clock.phase("upload");
     let fields = each_field(request, &per_mu, control, |field, factor| {

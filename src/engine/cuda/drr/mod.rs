@@ -96,7 +96,7 @@ pub fn integrals(
     clock.mark(&session, "download")?;
     let receipt = Receipt {
         job: "drr".to_owned(),
-        digest: rays.digest(),
+        digest: rays.digest(control.cache()),
         device: device.card().to_string(),
         phases_ms: clock.finish(&session)?,
         warnings: Vec::new(),

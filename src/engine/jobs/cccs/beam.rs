@@ -4,7 +4,7 @@ use super::angles::{AngleTable, TiltNorm};
 use super::directions::{Direction, equal_energy_spiral};
 use super::medium::Medium;
 use super::{DoseTo, Quality};
-use crate::engine::cache::{Weighed, cache};
+use crate::engine::cache::{Cache, Weighed};
 use crate::geometry::{BeamFrame, Grid, Volume};
 use crate::physics::kernel_beam::BeamKernel;
 use crate::physics::{Curve, Fluence, Machine, Softening, Spectrum};
@@ -78,10 +78,10 @@ impl Weighed for Superposition {}
 
 impl Superposition {
     /// Cached by spectrum and quality.
-    pub fn of(machine: &Machine, quality: Quality) -> Arc<Self> {
+    pub fn of(machine: &Machine, quality: Quality, cache: &Cache) -> Arc<Self> {
         let key: (Spectrum, Curve, f64, Quality) =
             (machine.spectrum.clone(), machine.softening.clone(), machine.sad_mm, quality);
-        let made = cache().get(key, || Ok::<_, std::convert::Infallible>(Self::new(machine, quality)));
+        let made = cache.get(key, || Ok::<_, std::convert::Infallible>(Self::new(machine, quality)));
         match made {
             Ok(made) => made,
         }

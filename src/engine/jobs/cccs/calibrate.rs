@@ -4,7 +4,7 @@ use super::beam::{Field, Superposition};
 use super::medium::Medium;
 use super::{DoseError, Quality};
 use crate::case::{Beam, Jaws};
-use crate::engine::cache::{Weighed, cache};
+use crate::engine::cache::{Cache, Weighed};
 use crate::geometry::{BeamFrame, Grid, PatientPosition};
 use crate::physics::{Calibration, Fluence, Machine, exposures};
 use glam::DVec3;
@@ -38,14 +38,15 @@ pub fn calibration<E: From<DoseError>>(
     machine: &Machine,
     quality: Quality,
     device: &'static str,
+    cache: &Cache,
     energy: impl FnOnce(&Superposition, &Field<'_>, &Medium) -> Result<Vec<f32>, E>,
 ) -> Result<MonitorUnit, E> {
     let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = machine.calibration else {
         return Ok(MonitorUnit { fluence: 1.0, electrons_gy: 0.0 });
     };
-    let unit = cache().get((machine.clone(), quality, device), || {
+    let unit = cache.get((machine.clone(), quality, device), || {
         let reference = Reference { field_mm, ssd_mm, depth_mm };
-        let photons_gy = reference.dose(machine, quality, energy)?;
+        let photons_gy = reference.dose(&Superposition::of(machine, quality, cache), machine, energy)?;
         // The reference dose holds the electrons' share at the depth of calibration.
         let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
         let total_gy = photons_gy / (1.0 - electrons);
@@ -69,8 +70,8 @@ impl Reference {
     /// Gy on its axis in water, for one photon per cm2 on the axis at the isocentre.
     fn dose<E: From<DoseError>>(
         &self,
+        superposition: &Superposition,
         machine: &Machine,
-        quality: Quality,
         energy: impl FnOnce(&Superposition, &Field<'_>, &Medium) -> Result<Vec<f32>, E>,
     ) -> Result<f64, E> {
         let Self { field_mm, ssd_mm, depth_mm } = *self;
@@ -95,8 +96,7 @@ impl Reference {
         let fluence = Fluence::new(machine, &beam, &shares[0]).map_err(DoseError::from)?;
         let frame = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::ZERO, machine.sad_mm);
         let field = Field { machine, frame: &frame, fluence: &fluence, electrons_gy: 0.0 };
-        let superposition = Superposition::of(machine, quality);
-        let energy = energy(&superposition, &field, &medium)?;
+        let energy = energy(superposition, &field, &medium)?;
         let dose = f64::from(energy[medium.grid.index(across / 2, above as usize, across / 2)]);
         if dose > 0.0 {
             Ok(dose)

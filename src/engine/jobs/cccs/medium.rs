@@ -2,7 +2,7 @@
 
 use super::lattice::{Lattice, lattice_of};
 use super::{DoseError, matter_box};
-use crate::engine::cache::{Weighed, cache};
+use crate::engine::cache::Weighed;
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Grid, Volume, VolumeId};
 use crate::physics::{Attenuation, Material, Patient, Spectrum};
@@ -52,7 +52,7 @@ impl Medium {
     ) -> Result<Arc<Self>, DoseError> {
         let key: (VolumeId, VolumeId, Spectrum, Grid) =
             (patient.mass_density_g_cm3.id(), patient.material.id(), spectrum.clone(), request.clone());
-        cache().get(key, || Self::new(patient, spectrum, request, control))
+        control.cache().get(key, || Self::new(patient, spectrum, request, control))
     }
 
     fn new(

@@ -1,6 +1,6 @@
 //! Content of a volume of attenuation, found once: its empty cells, its box, its range.
 
-use crate::engine::cache::{Weighed, cache};
+use crate::engine::cache::{Cache, Weighed};
 use crate::geometry::Volume;
 use rayon::prelude::*;
 use std::convert::Infallible;
@@ -39,8 +39,8 @@ impl Weighed for Content {
 
 impl Content {
     /// The content of a volume, cached.
-    pub fn of(volume: &Volume<f32>) -> Arc<Self> {
-        let Ok(content) = cache().get(volume.id(), || Ok::<_, Infallible>(Self::new(volume)));
+    pub fn of(volume: &Volume<f32>, cache: &Cache) -> Arc<Self> {
+        let Ok(content) = cache.get(volume.id(), || Ok::<_, Infallible>(Self::new(volume)));
         content
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn no_sample_is_missed() {
         let size = [37, 50, 29];
         for at in [[0, 0, 0], [36, 49, 28], [17, 23, 8], [16, 24, 7], [15, 25, 16]] {
-            let content = Content::of(&volume(size, &[(at, 0.5)]));
+            let content = Content::new(&volume(size, &[(at, 0.5)]));
             assert_eq!(content.part, Some(at.map(|n| n..n + 1)));
             let cell = |p: [usize; 3]| {
                 let [x, y, z] = p.map(|n| n / CELL);
@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn box_and_range_are_those_of_the_values() {
         let content =
-            Content::of(&volume([20, 9, 5], &[([3, 7, 1], -0.25), ([19, 2, 4], 2.0), ([11, 8, 1], 1.0)]));
+            Content::new(&volume([20, 9, 5], &[([3, 7, 1], -0.25), ([19, 2, 4], 2.0), ([11, 8, 1], 1.0)]));
         assert_eq!(content.part, Some([3..20, 2..9, 1..5]));
         assert_eq!(content.range, [-0.25, 2.0]);
-        let nothing = Content::of(&volume([20, 9, 5], &[]));
+        let nothing = Content::new(&volume([20, 9, 5], &[]));
         assert!(nothing.part.is_none() && nothing.occupied.iter().all(|&m| m == 0));
     }
 
@@ -205,7 +205,7 @@ mod tests {
             [9, 9, 9],
             &[([4, 4, 4], f32::NAN), ([5, 4, 4], f32::INFINITY), ([6, 4, 4], 1.0)],
         ));
-        let content = Content::of(&dirty);
+        let content = Content::new(&dirty);
         let clean = content.clean(&dirty);
         assert_eq!((clean.at(4, 4, 4), clean.at(5, 4, 4), clean.at(6, 4, 4)), (0.0, 0.0, 1.0));
         assert_eq!(content.part, Some([6..7, 4..5, 4..5]));

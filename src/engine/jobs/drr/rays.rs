@@ -3,6 +3,7 @@
 
 use super::content::Content;
 use super::{DrrError, DrrRequest, Integrator, Pixels, Region};
+use crate::engine::cache::Cache;
 use crate::engine::digest::Digest;
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
@@ -79,7 +80,7 @@ impl Rays {
 
     /// # Errors
     /// [`DrrError`] of the request.
-    pub fn new(request: &DrrRequest) -> Result<Self, DrrError> {
+    pub fn new(request: &DrrRequest, cache: &Cache) -> Result<Self, DrrError> {
         if request.poses.is_empty() {
             return Err(DrrError::NoPose);
         }
@@ -111,7 +112,7 @@ impl Rays {
                 row_step: grid.local_direction(turned * projection.row_step_mm()),
             }
         });
-        let content = Content::of(&request.attenuation);
+        let content = Content::of(&request.attenuation, cache);
         let region = match request.pixels {
             Pixels::All => Some(Region::whole(projection)),
             Pixels::Region(region) => Some(region),
@@ -135,10 +136,10 @@ impl Rays {
     }
 
     /// Equal requests have equal digests.
-    pub fn digest(&self) -> String {
+    pub fn digest(&self, cache: &Cache) -> String {
         let mut hash = Digest::default();
         hash.add_grid(self.attenuation.grid());
-        hash.add_content(&self.attenuation);
+        hash.add_content(&self.attenuation, cache);
         hash.add(self.columns as u64);
         hash.add(u64::from(self.texture));
         hash.add(self.step_mm.unwrap_or_default().to_bits());

@@ -3,6 +3,7 @@
 use super::scan::{Scan, scan};
 use super::{GammaError, Role};
 use crate::case::Dose;
+use crate::engine::cache::Cache;
 use crate::engine::digest::Digest;
 use crate::geometry::{Mask, Volume};
 use serde::Serialize;
@@ -186,7 +187,7 @@ impl GammaRequest {
     ///
     /// # Errors
     /// [`GammaError`] naming what is wrong.
-    pub fn check(&self) -> Result<Checked, GammaError> {
+    pub fn check(&self, cache: &Cache) -> Result<Checked, GammaError> {
         if self.criteria.is_empty() {
             return Err(GammaError::NoCriterion);
         }
@@ -209,8 +210,8 @@ impl GammaRequest {
         if self.region.as_ref().is_some_and(|mask| mask.grid() != self.reference.grid()) {
             return Err(GammaError::OtherGrid);
         }
-        let reference = check_dose(&self.reference, Role::Reference)?;
-        check_dose(&self.evaluated, Role::Evaluated)?;
+        let reference = check_dose(&self.reference, Role::Reference, cache)?;
+        check_dose(&self.evaluated, Role::Evaluated, cache)?;
         let normalisation_gy = match self.normalisation {
             Normalisation::Maximum => f64::from(reference.most),
             Normalisation::Prescription(gy) | Normalisation::Typed(gy) => gy,
@@ -222,11 +223,11 @@ impl GammaRequest {
     }
 
     /// Equal requests have equal digests (64 bits, hexadecimal).
-    pub fn digest(&self) -> String {
+    pub fn digest(&self, cache: &Cache) -> String {
         let mut hash = Digest::default();
         for dose in [&self.reference, &self.evaluated] {
             hash.add_grid(dose.grid());
-            hash.add(scan(dose).hash);
+            hash.add(scan(dose, cache).hash);
         }
         if let Some(region) = &self.region {
             region.offset().iter().chain(&region.size()).for_each(|&n| hash.add(n as u64));
@@ -249,7 +250,7 @@ impl GammaRequest {
     }
 }
 
-fn check_dose(dose: &Volume<f32>, role: Role) -> Result<Scan, GammaError> {
+fn check_dose(dose: &Volume<f32>, role: Role, cache: &Cache) -> Result<Scan, GammaError> {
     let [nx, ny, _] = dose.grid().size();
     if u32::try_from(dose.grid().len()).is_err() {
         return Err(GammaError::TooLarge { role, voxels: dose.grid().len() });
@@ -257,7 +258,7 @@ fn check_dose(dose: &Volume<f32>, role: Role) -> Result<Scan, GammaError> {
     if role == Role::Evaluated && (nx < 2 || ny < 2) {
         return Err(GammaError::TooSmall { role, size_x: nx, size_y: ny });
     }
-    let scan = scan(dose);
+    let scan = scan(dose, cache);
     if let Some(n) = scan.first_bad {
         let (at, value) = ([n % nx, n / nx % ny, n / (nx * ny)], dose.data()[n]);
         return Err(match value.is_finite() {

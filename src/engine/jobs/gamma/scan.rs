@@ -1,6 +1,6 @@
 //! Scan of a dose: hash, maximum, first invalid voxel.
 
-use crate::engine::cache::{Weighed, cache};
+use crate::engine::cache::{Cache, Weighed};
 use crate::geometry::Volume;
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -22,22 +22,22 @@ const PIECE: usize = 1 << 16;
 impl Weighed for Scan {}
 
 /// The scan of a dose, cached.
-pub fn scan(dose: &Volume<f32>) -> Scan {
-    if let Some(scan) = cache().find::<_, Scan>(&dose.id()) {
+pub fn scan(dose: &Volume<f32>, cache: &Cache) -> Scan {
+    if let Some(scan) = cache.find::<_, Scan>(&dose.id()) {
         return *scan;
     }
-    remember(dose, dose.data().par_chunks(PIECE).map(look).collect())
+    remember(dose, dose.data().par_chunks(PIECE).map(look).collect(), cache)
 }
 
 /// Caches the scan of a dose from those of its pieces of 65536 values.
-pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>) -> Scan {
+pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>, cache: &Cache) -> Scan {
     let mut whole = Scan { hash: SEED, most: 0.0, first_bad: None };
     for (n, piece) in pieces.into_iter().enumerate() {
         whole.hash = mixed(whole.hash, piece.hash);
         whole.most = whole.most.max(piece.most);
         whole.first_bad = whole.first_bad.or(piece.first_bad.map(|m| n * PIECE + m));
     }
-    *cache().put(dose.id(), whole)
+    *cache.put(dose.id(), whole)
 }
 
 /// Chains of the hash that go side by side.
