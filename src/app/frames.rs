@@ -11,6 +11,7 @@ use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, Rect, Vec2, ve
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::wgpu::WgpuTestRenderer;
+use egui_wgpu::RenderState;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,13 +30,13 @@ pub struct Frames {
     pub times_ms: Vec<f64>,
 }
 
-/// Shows a case and plays the script: layout, commands, what follows them, and the shapes to be drawn; not the drawing itself,
-/// which is the graphics device's.
+/// Shows a case and plays the script without a graphics device: layout, commands, requests, reports and the shapes to be drawn
+/// count, drawing does not.
 ///
 /// # Errors
-/// [`OffscreenError`]: no graphics device, no window, or a dose that is not there in time.
+/// [`OffscreenError`]: no window, or a dose that is not computed in time.
 pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec<Frames>, OffscreenError> {
-    let mut window = window(case, choice, grid_mm)?;
+    let mut window = window(case, choice, grid_mm, None)?;
     let dial = dial(&window)?;
     let view = window.query_by_label("Axial").ok_or_else(|| missing("Axial"))?.rect().center();
     timed(&mut window, Event::PointerMoved(rim(dial, 0)), Modifiers::NONE);
@@ -67,14 +68,14 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
 /// final, and to the picture with the textures of that dose, drawn and read back.
 ///
 /// # Errors
-/// As [`frame_times`].
+/// [`OffscreenError`]: no graphics device, no window, or a dose that is not computed in time.
 pub fn live_times(
     case: Case,
     choice: DeviceChoice,
     grid_mm: f64,
     turns: usize,
 ) -> Result<[Vec<f64>; 2], OffscreenError> {
-    let mut window = window(case, choice, grid_mm)?;
+    let mut window = window(case, choice, grid_mm, Some(device()?))?;
     let dial = dial(&window)?;
     timed(&mut window, Event::PointerMoved(rim(dial, 0)), Modifiers::NONE);
     timed(&mut window, press(rim(dial, 0), true), Modifiers::NONE);
@@ -110,16 +111,24 @@ fn is_final(app: &App) -> bool {
 }
 
 /// A window on a case, with everything computed that the case gives.
-fn window(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Window, OffscreenError> {
+fn window(
+    case: Case,
+    choice: DeviceChoice,
+    grid_mm: f64,
+    graphics: Option<RenderState>,
+) -> Result<Window, OffscreenError> {
     let options = Options { device: choice, grid_mm: Some(grid_mm), ..Options::default() };
-    let mut window = Harness::builder()
+    let builder = Harness::builder()
         .with_size(SIZE_POINTS)
         .with_pixels_per_point(1.0)
         .with_render_cursor(false)
         .with_accessibility_check(false)
-        .allow_missing_glyphs()
-        .renderer(WgpuTestRenderer::from_render_state(device()?))
-        .build_eframe(move |cc| Started(App::with_options(cc, options)));
+        .allow_missing_glyphs();
+    let builder = match graphics {
+        Some(device) => builder.renderer(WgpuTestRenderer::from_render_state(device)),
+        None => builder,
+    };
+    let mut window = builder.build_eframe(move |cc| Started(App::with_options(cc, options)));
     let structures = Arc::clone(&case.structures);
     app(&mut window)?.show_case(Opened {
         word: CaseWord::Demo(case.source.clone()),
