@@ -1,4 +1,4 @@
-//! Which doses A and B are, what they are worth, and new doses made of them.
+//! The choice of A and B, their status, and new doses made of them.
 
 use crate::app::command::{Command, Commands};
 use crate::app::panel::{number, section, worth_chip};
@@ -94,7 +94,7 @@ fn about(ui: &mut Ui, state: &State, side: Side, dose: &Dose) {
     ui.add(Label::new(line).truncate()).on_hover_text(&dose.frame_of_reference_uid);
 }
 
-/// The end of a UID is where UIDs differ.
+/// UIDs differ at their end, so the end is shown.
 fn shortened(uid: &str) -> String {
     const KEPT: usize = 26;
     let count = uid.chars().count();
