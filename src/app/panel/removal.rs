@@ -1,4 +1,4 @@
-//! The question before a structure goes that a plan refers to.
+//! The question before a structure is deleted that a plan refers to.
 
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;

@@ -1,4 +1,4 @@
-//! A series: what it is and what is unusual about it.
+//! A series: its description and its remarks.
 
 use super::{field, fields, remarks, title};
 use crate::app::command::Commands;
