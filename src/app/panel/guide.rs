@@ -69,7 +69,6 @@ fn inline(text: &str) -> LayoutJob {
     job
 }
 
-/// Draws a page.
 pub fn show(ui: &mut Ui, page: &str) {
     // Keeps the text clear of the scroll bar.
     ui.set_max_width(ui.available_width() - 14.0);

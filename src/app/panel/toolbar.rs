@@ -28,7 +28,6 @@ fn menu<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) -> R) -> Optio
     inner.map(|i| i.inner)
 }
 
-/// Shows the bar.
 pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     ui.horizontal(|ui| {
         open_menu(ui, state, drafts, commands);

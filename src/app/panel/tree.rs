@@ -9,7 +9,6 @@ use crate::case::{DoseStatus, StructureKind};
 use crate::results::Standing;
 use egui::{Checkbox, Sense, Ui, vec2};
 
-/// Shows the tree.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 1.0;

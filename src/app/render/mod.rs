@@ -50,11 +50,11 @@ struct Parts {
     compare: ComparePipeline,
     outline: OutlinePipeline,
     textures: Mutex<Textures>,
-    /// Absent where the device has no compute shaders.
+    /// Absent if the device has no compute shaders.
     caster: Option<Mutex<Caster>>,
     bev: Option<BevPipeline>,
     radiograph: Mutex<RadiographPipeline>,
-    /// Absent where the device has no compute shaders.
+    /// Absent if the device has no compute shaders.
     drr: Option<Mutex<DrrCaster>>,
 }
 

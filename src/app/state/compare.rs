@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Source {
     /// The computed dose of a plan, by index.
     Plan(usize),
-    /// One beam of the plan on show, by beam number.
+    /// One beam of the displayed plan, by beam number.
     Beam(u32),
     /// A dose of the case (from a file, or made here), by index.
     Dose(usize),

@@ -12,7 +12,6 @@ use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 /// Points between two views.
 const GAP: f32 = 2.0;
 
-/// Shows the views.
 pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
     let all = ui.available_rect_before_wrap();
     ui.painter().rect_filled(all, 0.0, theme::GROUND);

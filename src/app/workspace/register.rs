@@ -21,7 +21,6 @@ const SAME_SOURCE_MM: f64 = 5.0;
 /// A drag in a view is one step of the history.
 const GESTURE: u64 = 0x706f_7365;
 
-/// Shows the views.
 pub fn show(
     ui: &mut Ui,
     state: &State,

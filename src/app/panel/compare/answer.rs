@@ -15,7 +15,6 @@ use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, po
 /// Clusters listed.
 const MOST_CLUSTERS: usize = 6;
 
-/// Shows the answer.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Gamma");
     if let Some(why) = state.results.pair_refusal() {

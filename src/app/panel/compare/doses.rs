@@ -9,7 +9,6 @@ use crate::app::theme;
 use crate::case::{Dose, DoseStatus};
 use egui::{Button, ComboBox, Label, RichText, Ui};
 
-/// Shows the choice of both doses.
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
     section(ui, "Doses");
     for side in Side::BOTH {

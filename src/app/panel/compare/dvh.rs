@@ -44,7 +44,6 @@ pub fn difference(metric: Metric, row: &Row<'_>, reference_gy: Option<f64>) -> O
     Some(metric.value(b, reference_gy).ok()? - metric.value(a, reference_gy).ok()?)
 }
 
-/// Shows the curves and the tables.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let rows = rows(state);
     ui.horizontal(|ui| {

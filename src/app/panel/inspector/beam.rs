@@ -16,7 +16,6 @@ use egui::{ComboBox, Response, Ui};
 /// Limit of the jaw fields, mm at the isocentre plane.
 const JAW_LIMIT_MM: f64 = 200.0;
 
-/// Shows the selected beam.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let (Some((index, beam)), Some(plan)) = (state.selected_beam(), state.plan()) else {
         ui.weak("This beam is gone.");

@@ -6,7 +6,6 @@ use crate::app::panel::section;
 use crate::app::state::State;
 use egui::Ui;
 
-/// Shows the CT.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let case = state.case();
     let Some(ct) = &case.ct else {

@@ -10,7 +10,6 @@ use crate::app::state::roi::{self, SMALLEST_MM, Shape};
 use crate::case::{Edit, Rgb, Structure, StructureKind};
 use egui::{ComboBox, Ui};
 
-/// Shows the selected structure.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some((index, structure)) = state.selected_structure() else {
         ui.weak("This structure is gone.");
