@@ -32,7 +32,8 @@ pub struct Frames {
 /// Shows a case and plays the script: layout, commands, the jobs they start, and tessellation; excludes the drawing
 /// itself, which is the graphics device's.
 ///
-/// # Errors [`OffscreenError`]: no graphics device, no window, or a dose that is not computed in time.
+/// # Errors
+/// [`OffscreenError`]: no graphics device, no window, or a dose that is not computed in time.
 pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec<Frames>, OffscreenError> {
     let mut window = window(case, choice, grid_mm)?;
     let dial = dial(&window)?;
@@ -47,7 +48,7 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
     let mut wheel = |modifiers| {
         let event = |n: usize| Event::MouseWheel {
             unit: MouseWheelUnit::Line,
-            // Forth and back.
+            // Back and forth.
             delta: vec2(0.0, if (n / 30).is_multiple_of(2) { 1.0 } else { -1.0 }),
             phase: egui::TouchPhase::Move,
             source: egui::MouseWheelSource::Wheel,
@@ -65,7 +66,8 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
 /// Turns the gantry of the selected beam by the dial; ms from the pointer's move to the frame in which the plan dose
 /// and all DVHs are final, and to the picture with the textures of that dose, drawn and read back.
 ///
-/// # Errors As [`frame_times`].
+/// # Errors
+/// As [`frame_times`].
 pub fn live_times(
     case: Case,
     choice: DeviceChoice,

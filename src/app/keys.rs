@@ -41,7 +41,7 @@ const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S)
 
 const PRESET_KEYS: [Key; 6] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6];
 
-/// The grid whose planes the page keys step through: the CT's, else the dose's.
+/// The grid whose planes paging steps through: the CT's, else the dose's.
 fn paged_grid(state: &State) -> Option<&Grid> {
     let ct = state.case().ct.as_ref().map(|ct| ct.hu.grid());
     ct.or_else(|| state.results.shown_dose().map(|d| d.gy.grid())).map(|g| g.as_ref())

@@ -24,7 +24,7 @@ pub struct Shot {
     pub figures: Option<PlanFigures>,
     /// The window's notices: failures, warnings.
     pub notices: Vec<String>,
-    /// Comparison of A and B, if requested.
+    /// Comparison of A and B, if they were compared.
     pub compared: Option<Compared>,
 }
 

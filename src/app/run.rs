@@ -31,7 +31,8 @@ const PACKAGES: &str = "libvulkan1 mesa-vulkan-drivers libxcursor1 libxi6 libxkb
 
 /// Opens the window and returns when it is closed.
 ///
-/// # Errors [`RunError`], with the packages to install.
+/// # Errors
+/// [`RunError`], with the packages to install.
 pub fn run(options: Options) -> Result<(), RunError> {
     if !has_display() {
         return Err(RunError::NoDisplay);

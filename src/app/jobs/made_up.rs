@@ -12,7 +12,8 @@ const TURN_DEG: f64 = 6.0;
 
 /// X-rays from gantry 0 and 90, with the pose they hide. The same seed gives the same pose.
 ///
-/// # Errors The engine's errors, cancellation included.
+/// # Errors
+/// The engine's errors, cancellation included.
 pub fn made_up(
     ct: &Ct,
     isocentre_mm: DVec3,

@@ -75,7 +75,8 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The displayed curves as CSV.
 ///
-/// # Errors Why there are no curves, in words: stale curves are not written.
+/// # Errors
+/// Why there are no curves, in words: stale curves are not written.
 pub fn csv(state: &State) -> Result<String, String> {
     let dose = state.results.shown_dose().ok_or("there is no dose on show")?;
     let curves = curves(state);

@@ -39,8 +39,9 @@ pub enum OffscreenError {
 
 /// Runs an app without a window until `settled` returns true, then draws it.
 ///
-/// # Errors [`OffscreenError`]: no graphics device, a picture larger than the device supports, or `settled` not true
-/// within `patience`.
+/// # Errors
+/// [`OffscreenError`]: no graphics device, a picture larger than the device supports, or `settled` not true within
+/// `patience`.
 pub fn draw<A: eframe::App + 'static>(
     size_px: [u32; 2],
     pixels_per_point: f32,
@@ -116,7 +117,8 @@ fn again<T>(
 impl Picture {
     /// Writes the picture as PNG.
     ///
-    /// # Errors The writer's error.
+    /// # Errors
+    /// The writer's error.
     pub fn write_png(&self, out: impl Write) -> io::Result<()> {
         let mut encoder = png::Encoder::new(out, self.width, self.height);
         encoder.set_color(png::ColorType::Rgba);

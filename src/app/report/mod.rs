@@ -161,7 +161,8 @@ struct Curve {
 
 /// Gathers the report of the displayed comparison.
 ///
-/// # Errors The missing results, in words: no stale result enters a report.
+/// # Errors
+/// The missing results, in words: no stale result enters a report.
 pub fn gather(state: &State) -> Result<Report, String> {
     let results = &state.results;
     if let Some(why) = results.pair_refusal() {
@@ -322,8 +323,8 @@ fn curves(rows: &[Row<'_>]) -> Vec<Curve> {
 
 /// Writes a report in the format of the file's extension.
 ///
-/// # Errors An extension other than [`REPORT_ENDINGS`](crate::app::state::files::REPORT_ENDINGS); errors of the file
-/// system.
+/// # Errors
+/// An extension other than [`REPORT_ENDINGS`](crate::app::state::files::REPORT_ENDINGS); errors of the file system.
 pub fn write(report: &Report, path: &Path) -> Result<(), String> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let bytes = match ending.as_str() {

@@ -5,7 +5,8 @@ use crate::files::csv_cell;
 
 /// One object, indented.
 ///
-/// # Errors Never for the contents of a report; the text is the writer's error.
+/// # Errors
+/// Never for the contents of a report; the text is the writer's error.
 pub fn json(report: &Report) -> Result<String, String> {
     serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(|e| e.to_string())
 }

@@ -30,7 +30,8 @@ impl HuDraft {
 
     /// The table, or in words why the draft is invalid.
     ///
-    /// # Errors A sentence on what to correct.
+    /// # Errors
+    /// A sentence on what to correct.
     pub fn table(&self) -> Result<HuTable, String> {
         let name = self.name.trim();
         if name.is_empty() {

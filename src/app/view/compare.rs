@@ -39,7 +39,7 @@ pub enum Pane {
 
 /// Common content of all panes.
 pub struct CompareScene {
-    /// CT, structures, crosshair; without a CT the page keys step through the planes of its dose.
+    /// CT, structures, crosshair; without a CT paging steps through the planes of its dose.
     pub scene: Scene,
     pub a: Option<Arc<Dose>>,
     pub b: Option<Arc<Dose>>,

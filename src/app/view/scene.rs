@@ -138,7 +138,7 @@ impl Scene {
         }
     }
 
-    /// The grid whose planes the page keys step through: the CT's, else the dose's.
+    /// The grid whose planes paging steps through: the CT's, else the dose's.
     pub fn grid(&self) -> Option<&Arc<Grid>> {
         self.ct.as_ref().map(|v| v.grid()).or_else(|| self.dose.as_ref().map(|d| d.dose.gy.grid()))
     }

@@ -65,7 +65,8 @@ pub struct App {
 impl App {
     /// An empty window.
     ///
-    /// # Errors If the system gives no thread for the worker.
+    /// # Errors
+    /// If the system gives no thread for the worker.
     pub fn new(cc: &eframe::CreationContext<'_>) -> std::io::Result<Self> {
         theme::apply(&cc.egui_ctx);
         let repaint = cc.egui_ctx.clone();

@@ -78,7 +78,7 @@ impl App {
     ) {
         let own = delivery.receipt.take();
         if let Some(why) = own.as_ref().and_then(|r| r.card_failure()) {
-            // A failure of the graphics card is shown as a notice, not only in the receipt.
+            // A failure of the CUDA device is shown as a notice, not only in the receipt.
             let text = format!("A job was {why}.");
             self.state.notices.add_once(NoticeKind::Warning, text);
         }
