@@ -10,7 +10,7 @@ use glam::DVec3;
 const SHIFT_MM: f64 = 12.0;
 const TURN_DEG: f64 = 6.0;
 
-/// X-rays from gantry 0 and 90, with the pose they hide. The same seed gives the same pose.
+/// X-rays from gantry 0 and 90, with the pose they hide. The same `number` gives the same pose.
 ///
 /// # Errors
 /// The engine's errors, cancellation included.

@@ -13,7 +13,7 @@ use crate::results::{
 impl Requests<'_> {
     /// Requests all missing results that the user looks at. Cheap if nothing changed.
     pub fn request(&mut self) {
-        // During a drag collapsed cone follows it; Monte Carlo begins when the pointer rests.
+        // During a drag collapsed cone follows it; Monte Carlo begins when the drag ends.
         let moving = self.ctx.dragged_id().is_some();
         leave_other_plan(self.state);
         self.state.derive_standing();

@@ -67,7 +67,7 @@ impl Requests<'_> {
         self.submit_xray(task);
     }
 
-    /// Makes the made-up pair; if the user requested it, the pose begins at the planned one.
+    /// Makes up a pair of X-rays from the CT; the user's command also resets the pose to the planned one.
     pub fn make_up_xrays(&mut self) {
         let state = &mut *self.state;
         let Some(ct) = state.case().ct.clone() else {
