@@ -1,4 +1,4 @@
-//! What the window itself does in a frame, timed by a script: `beamsight bench frame`.
+//! The window's own time per frame, measured with a scripted user: `beamsight bench frame`.
 
 use crate::analysis::BodyChoice;
 use crate::app::render::offscreen::{OffscreenError, device};
@@ -16,15 +16,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const SIZE_POINTS: Vec2 = vec2(1600.0, 1000.0);
-/// Drag, wheel, and wheel with Ctrl: so many frames of each.
+/// Number of frames each of drag, wheel, and wheel with Ctrl.
 const FRAMES: usize = 120;
-/// Turns before the times count.
+/// Turns before the measurement begins.
 const WARM_UP: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 type Window = Harness<'static, Started>;
 
-/// The frames of one thing a planner does.
+/// The frames of one interaction.
 pub struct Frames {
     pub what: &'static str,
     pub times_ms: Vec<f64>,
@@ -49,7 +49,7 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
     let mut wheel = |modifiers| {
         let event = |n: usize| Event::MouseWheel {
             unit: MouseWheelUnit::Line,
-            // There and back.
+            // Back and forth.
             delta: vec2(0.0, if (n / 30).is_multiple_of(2) { 1.0 } else { -1.0 }),
             phase: egui::TouchPhase::Move,
             source: egui::MouseWheelSource::Wheel,
@@ -64,8 +64,8 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
     ])
 }
 
-/// Turns the gantry of the selected beam by the dial; ms from the pointer's move to the frame in which the sum and all DVHs are
-/// final, and to the picture with the textures of that dose, drawn and read back.
+/// Turns the gantry of the selected beam by the dial; ms from the pointer's move to the frame in which the plan dose
+/// and all DVHs are final, and to the picture with the textures of that dose, drawn and read back.
 ///
 /// # Errors
 /// [`OffscreenError`]: no graphics device, no window, or a dose that is not computed in time.
@@ -88,7 +88,7 @@ pub fn live_times(
             if start.elapsed() > PATIENCE {
                 return Err(OffscreenError::Unfinished(PATIENCE.as_secs()));
             }
-            // The worker asks for a frame when it has something to report.
+            // The worker requests a frame when it has an event to report.
             while app(&mut window)?.live_jobs() > 0 {
                 std::thread::sleep(Duration::from_micros(50));
             }
@@ -140,7 +140,7 @@ fn window(
         session: None,
         recovers: None,
     });
-    // What the case lacks is requested.
+    // Requests the missing results.
     window.run_steps(3);
     settle(&mut window)?;
     Ok(window)
@@ -150,7 +150,7 @@ fn app<'a>(window: &'a mut Window) -> Result<&'a mut App, OffscreenError> {
     window.state_mut().0.as_mut().map_err(|error| OffscreenError::Draw(error.to_string()))
 }
 
-/// Shows frames until everything is computed.
+/// Shows frames until all results are computed.
 fn settle(window: &mut Window) -> Result<(), OffscreenError> {
     let start = Instant::now();
     while !app(window)?.is_settled() {
@@ -167,13 +167,13 @@ fn missing(what: &str) -> OffscreenError {
     OffscreenError::Draw(format!("the window shows no '{what}'"))
 }
 
-/// The place of the selected beam's dial.
+/// Rectangle of the selected beam's dial.
 fn dial(window: &Window) -> Result<Rect, OffscreenError> {
     let dial = window.query_by_role_and_label(egui::accesskit::Role::Slider, "Gantry");
     Ok(dial.ok_or_else(|| missing("Gantry"))?.rect())
 }
 
-/// Where the pointer is on a dial at `degrees`.
+/// Pointer position on a dial at `degrees`.
 fn rim(dial: Rect, degrees: usize) -> Pos2 {
     let angle = (degrees as f32).to_radians();
     dial.center() + 0.3 * dial.width() * vec2(angle.sin(), -angle.cos())

@@ -9,7 +9,7 @@ use crate::app::view::page_mm;
 use crate::geometry::Grid;
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
 
-/// Shown in the about box.
+/// Keys shown in the about box.
 pub const HELP: [(&str, &str); 20] = [
     ("Wheel", "next slice"),
     ("Drag", "pan"),
@@ -41,19 +41,19 @@ const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S)
 
 const PRESET_KEYS: [Key; 6] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6];
 
-/// The grid that pages are turned on: the CT's, else the dose's.
+/// The grid whose planes paging steps through: the CT's, else the dose's.
 fn paged_grid(state: &State) -> Option<&Grid> {
     let ct = state.case().ct.as_ref().map(|ct| ct.hu.grid());
     ct.or_else(|| state.results.shown_dose().map(|d| d.gy.grid())).map(|g| g.as_ref())
 }
 
-/// Who has the keyboard.
+/// Owner of the keyboard focus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keyboard {
     widget: Option<Id>,
-    /// A text field or a box has it.
+    /// A text field or a box has the focus.
     taken: bool,
-    /// A menu is open: single keys are not for what lies under it.
+    /// A menu is open: single keys do not reach the widgets under it.
     menu: bool,
 }
 
@@ -64,8 +64,8 @@ impl Keyboard {
     }
 }
 
-/// Turns the keys of this frame into commands, once the panels are drawn: a field that was clicked in this very frame has
-/// the keyboard by then, one that ended its typing in this frame had it `before`.
+/// Turns the keys of this frame into commands, after the panels are drawn: a field clicked in this frame has the focus
+/// by then, and a field whose typing ended in this frame had it `before`.
 pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: &mut Commands) {
     let now = Keyboard::of(ctx);
     let given = now.widget.is_some() && now.widget != before.widget;
@@ -89,7 +89,7 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     if state.workspace == Workspace::Register {
         register_keys(ctx, state, commands);
     }
-    // The arrows turn the selected beam, unless a widget has the keyboard.
+    // The arrows turn the selected beam, unless a widget has the focus.
     let free = before.widget.is_none() && now.widget.is_none();
     let turns = free && state.workspace != Workspace::Register;
     let beam = state.selected_beam().filter(|(_, b)| turns && b.read_only.is_none());
@@ -135,7 +135,7 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     });
 }
 
-/// The keys of this workspace: arrows shift along the first image, page keys along its axis, with shift they turn.
+/// Keys of the Register workspace: arrows shift along the first image, page keys along its axis, with shift they turn.
 fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let register = &state.register;
     let Some(image) = register.images().first() else { return };
@@ -151,11 +151,12 @@ fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
             (Key::ArrowUp, Key::ArrowDown, up, false),
             (Key::PageUp, Key::PageDown, towards, true),
         ] {
-            // The arrows belong to a widget that has the keyboard.
+            // The arrows belong to the widget with the focus.
             if !free && !pages {
                 continue;
             }
-            // With shift: what faces the source follows the arrow; the page keys turn in the plane of the image.
+            // With shift: the side that faces the source follows the arrow; the page keys turn in the plane of the
+            // image.
             let turn = if pages { towards } else { towards.cross(axis) };
             let n = count(Modifiers::SHIFT, more) - count(Modifiers::SHIFT, less);
             if n != 0.0 {

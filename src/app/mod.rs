@@ -1,5 +1,5 @@
-//! The window. Its parts stand on floors (ARCHITECTURE.md): the [`state`] at the bottom, [`command`]s that change it, the
-//! jobs that it asks for, views, panels and workspaces that read it, and [`window`], where a frame runs.
+//! The window. Its layers (ARCHITECTURE.md): the [`state`] at the bottom, [`command`]s that change it, the jobs that
+//! compute its results, views, panels and workspaces that read it, and [`window`], which runs a frame.
 
 pub mod command;
 mod edits;

@@ -11,29 +11,29 @@ use std::rc::Rc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// What the window shows of a case once everything in it is computed.
+/// The window's contents for a case, once all results are computed.
 pub struct Shot {
     pub picture: Picture,
-    /// Of the dose on show.
+    /// Status of the displayed dose.
     pub status: Option<DoseStatus>,
-    /// What the dose on show does not count, and why the case as it stands has none, where it has none.
+    /// Limitations of the displayed dose, and why the current case has no dose, if it has none.
     pub caveats: Vec<String>,
-    /// How sure the dose on show is, where it is a Monte Carlo dose: `± 1.0 %, 12 million histories`.
+    /// Statistical uncertainty of the displayed dose, if it is a Monte Carlo dose: `± 1.0 %, 12 million histories`.
     pub certainty: Option<String>,
-    /// Of the plan on show, once it has a dose.
+    /// Metrics of the displayed plan, once it has a dose.
     pub figures: Option<PlanFigures>,
-    /// What the window has to say: failures, warnings.
+    /// The window's notices: failures, warnings.
     pub notices: Vec<String>,
-    /// Of A and B, where they were compared.
+    /// Comparison of A and B, if they were compared.
     pub compared: Option<Compared>,
 }
 
-/// What is known of two doses once they are compared.
+/// Results of a comparison of two doses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// Labels and statuses of A and B.
     pub doses: [(String, DoseStatus); 2],
-    /// What to know about the pair.
+    /// Remark on the pair.
     pub note: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub enum ShotError {
     Case(String),
 }
 
-/// What is known of the window when it is drawn.
+/// State of the window when it is drawn.
 #[derive(Default)]
 struct Seen {
     loaded: bool,
@@ -58,7 +58,7 @@ struct Seen {
     error: Option<String>,
     compared: Option<Compared>,
     refusal: Option<String>,
-    /// Of the X-rays asked for.
+    /// Number of the requested X-rays that are shown.
     xrays: usize,
     unplaced: Option<String>,
 }
@@ -115,13 +115,13 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         xrays,
         unplaced,
     } = seen.take();
-    // An X-ray that was asked for and is not there is an error, too.
+    // A requested X-ray that is missing is an error, too.
     if loaded && xrays < xrays_asked {
         let why = unplaced.or(error).unwrap_or_else(|| "an X-ray was not opened".to_owned());
         return Err(ShotError::Case(why));
     }
     match error.or_else(|| refusal.filter(|_| compares)) {
-        // A comparison that was asked for and is not there is an error too.
+        // A requested comparison that is missing is an error, too.
         Some(why) if !loaded || compares => Err(ShotError::Case(why)),
         _ => Ok(Shot { picture, status, caveats, certainty, figures, notices, compared }),
     }
@@ -137,7 +137,7 @@ fn figures_of(app: &App) -> Option<PlanFigures> {
     let target = target_of(plan, &app.state.case().structures)
         .and_then(|t| Some((t.name.as_str(), results.dvh(t.number)?.as_ref())));
     let mut figures = PlanFigures::new(plan, results.shown_dose()?, target);
-    // The dose on show is normalised; the plan's own monitor units are those before it.
+    // The displayed dose is normalised; the plan's own monitor units are those before normalisation.
     if plan.normalisation.is_some() {
         figures.mu *= results.normalisation_factor()?.0;
     }

@@ -1,10 +1,10 @@
-//! Starting the window, and plain words where it cannot start.
+//! Starting the window, with plain error messages if it cannot start.
 
 use super::render;
 use super::window::{App, Options};
 use thiserror::Error;
 
-/// Why there is no window.
+/// Why the window cannot start.
 #[derive(Debug, Error)]
 pub enum RunError {
     #[error(
@@ -26,13 +26,13 @@ pub enum RunError {
     Other(String),
 }
 
-/// Debian 12's names of what the window loads at run time.
+/// Debian 12's packages of the libraries that the window loads at run time.
 const PACKAGES: &str = "libvulkan1 mesa-vulkan-drivers libxcursor1 libxi6 libxkbcommon-x11-0";
 
-/// Opens the window and comes back when it is closed.
+/// Opens the window and returns when it is closed.
 ///
 /// # Errors
-/// [`RunError`], with what to install.
+/// [`RunError`], with the packages to install.
 pub fn run(options: Options) -> Result<(), RunError> {
     if !has_display() {
         return Err(RunError::NoDisplay);
@@ -70,7 +70,7 @@ fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
     eframe::run_native("Beamsight", native, Box::new(create)).map_err(|e| in_plain_words(&e))
 }
 
-/// What eframe says in the words of a user.
+/// Translates eframe's error into the words of a user.
 fn in_plain_words(error: &eframe::Error) -> RunError {
     let text = format!("{error} {error:?}");
     let short = error.to_string();
@@ -88,7 +88,7 @@ fn in_plain_words(error: &eframe::Error) -> RunError {
     }
 }
 
-/// A library that is missing is a panic deep inside winit's helpers: it becomes an error like all others.
+/// A missing library causes a panic deep inside winit's helpers: the panic becomes an ordinary error.
 fn caught(work: impl FnOnce() -> Result<(), RunError>) -> Result<(), RunError> {
     let before = std::panic::take_hook();
     let hook: std::sync::Arc<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync> = before.into();
@@ -106,7 +106,7 @@ fn caught(work: impl FnOnce() -> Result<(), RunError>) -> Result<(), RunError> {
     })
 }
 
-/// What a panic says of a library it could not load.
+/// The name of the missing library in a panic's message.
 fn missing_library(payload: &(dyn std::any::Any + Send)) -> Option<String> {
     let text = payload.downcast_ref::<String>().cloned();
     let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()))?;

@@ -1,32 +1,32 @@
-//! The look: dark and calm, made for a room with the lights down and a whole day's work.
+//! The look: dark and calm, for a dim room and a whole day's work.
 
 use crate::case::DoseStatus;
 use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle, Visuals, vec2};
 
-/// Behind everything, and between the views.
+/// Background of the window, and between the views.
 pub const GROUND: Color32 = Color32::from_rgb(16, 18, 21);
 /// Side panels and bars.
 pub const PANEL: Color32 = Color32::from_rgb(27, 30, 34);
-/// Fields one types into.
+/// Input fields.
 pub const FIELD: Color32 = Color32::from_rgb(19, 21, 24);
 /// Rows under the pointer, headers.
 pub const RAISED: Color32 = Color32::from_rgb(38, 42, 48);
 /// Hairlines.
 pub const LINE: Color32 = Color32::from_rgb(50, 55, 62);
-/// Text that is read.
+/// Main text.
 pub const TEXT: Color32 = Color32::from_rgb(222, 226, 230);
 /// Captions and units.
 pub const WEAK: Color32 = Color32::from_rgb(150, 158, 168);
-/// What is selected or in focus.
+/// Selection and focus.
 pub const ACCENT: Color32 = Color32::from_rgb(79, 157, 232);
-/// What wants looking at.
+/// Warnings.
 pub const WARNING: Color32 = Color32::from_rgb(240, 180, 64);
-/// What went wrong.
+/// Errors.
 pub const ERROR: Color32 = Color32::from_rgb(245, 108, 100);
-/// What is as it should be.
+/// Success.
 pub const GOOD: Color32 = Color32::from_rgb(104, 200, 130);
 
-/// Gives the context our style.
+/// Applies the style to the context.
 pub fn apply(ctx: &egui::Context) {
     ctx.set_theme(egui::Theme::Dark);
     ctx.all_styles_mut(|style| {
@@ -44,7 +44,7 @@ pub fn apply(ctx: &egui::Context) {
         style.spacing.window_margin = Margin::same(12);
         style.spacing.indent = 14.0;
         style.spacing.scroll.floating = true;
-        // No motion for its own sake, and no repaint that nobody asked for.
+        // No animations, and no needless repaints.
         style.animation_time = 0.0;
         style.interaction.tooltip_delay = 0.4;
         style.visuals = visuals();
@@ -107,7 +107,7 @@ pub fn bar_frame() -> egui::Frame {
     egui::Frame::new().fill(PANEL).inner_margin(Margin::symmetric(8, 4))
 }
 
-/// A colour of the case on the screen.
+/// A colour of the case as a screen colour.
 pub fn colour(rgb: crate::case::Rgb) -> Color32 {
     let [r, g, b] = rgb.0;
     Color32::from_rgb(r, g, b)

@@ -1,4 +1,4 @@
-//! What panels ask for: they push commands, the window applies them in one place.
+//! Commands: panels push them, the window applies them in one place.
 
 mod register;
 
@@ -15,22 +15,22 @@ use crate::app::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
 use crate::case::Edit;
 use std::path::PathBuf;
 
-/// One thing the user asked for.
+/// One command of the user.
 #[derive(Debug)]
 pub enum Command {
     /// Opens a CASE word: a folder, a file, `demo:NAME`.
     Open(String),
-    /// Opens another image series of the folder on show, by its index there.
+    /// Opens another image series of the open folder, by its index there.
     OpenSeries(usize),
-    /// Asks the desktop for a folder or file, then does with it what it was asked for.
+    /// Opens a file dialog, then uses the chosen file or folder as `Ask` states.
     Pick(Ask),
-    /// Saves the session where it was last saved, else asks where.
+    /// Saves the session to its last file, else asks for a file.
     Save,
-    /// What becomes of unsaved work.
+    /// Answers the question about unsaved work.
     Reply(Reply),
-    /// Whether the file that is there already goes.
+    /// Answers whether an existing file is replaced.
     Replace(bool),
-    /// Opens, throws away or (`None`) leaves for later what an earlier window left.
+    /// Opens, discards or (`None`) postpones the unsaved work of an earlier window.
     Recover(PathBuf),
     DiscardLeftOver(PathBuf),
     LeaveLeftOvers,
@@ -39,11 +39,11 @@ pub enum Command {
     /// Writes the pose as a DICOM registration.
     SaveRegistration(PathBuf),
     OpenHuTable(PathBuf),
-    /// Saves the HU table being edited, else the one in force.
+    /// Saves the edited HU table, else the applied one.
     SaveHuTable(PathBuf),
     /// Begins, changes or (`None`) drops the editing of a HU table.
     HuDraft(Option<HuDraft>),
-    /// Puts the edited HU table in force.
+    /// Applies the edited HU table.
     UseHuDraft,
     Undo,
     Redo,
@@ -54,25 +54,25 @@ pub enum Command {
     },
     AddPlan,
     AddBeam,
-    /// A sphere or box at the crosshair.
+    /// Adds a sphere or box at the crosshair.
     AddShape(NewShape),
-    /// The body, made from the CT.
+    /// Adds the body, found in the CT.
     AddBody,
-    /// Deletes a structure, by ROI number; one that a plan refers to only where the user is sure.
+    /// Deletes a structure, by ROI number; if a plan refers to it, only after confirmation.
     RemoveStructure {
         number: u32,
         sure: bool,
     },
-    /// Opens the question whether a structure that a plan refers to goes, or (`None`) closes it.
+    /// Opens the question whether to delete a structure that a plan refers to, or (`None`) closes it.
     AskRemoval(Option<u32>),
-    /// Moves or sizes a structure that is a shape.
+    /// Moves or resizes a structure that is a shape.
     Reshape {
         structure: u32,
         shape: Shape,
         gesture: Option<u64>,
     },
     Select(Selection),
-    /// Puts a plan on show, by index, and selects it.
+    /// Displays a plan, by index, and selects it.
     ShowPlan(usize),
     ShowStructure {
         number: u32,
@@ -84,33 +84,33 @@ pub enum Command {
     DoseDisplay(DoseDisplay),
     DvhDisplay(DvhDisplay),
     Compute(crate::app::state::results::Settings),
-    /// What the plan, by index, is computed with.
+    /// Sets the dose engine of a plan, by index.
     Engine {
         plan: usize,
         choice: crate::app::state::results::EngineChoice,
     },
-    /// Ends the Monte Carlo run under way and keeps its dose as it stands.
+    /// Ends the current Monte Carlo run and keeps its dose so far.
     KeepRun,
-    /// Computes again what was cancelled or failed.
+    /// Recomputes cancelled and failed results.
     Recompute,
     ShowDose(crate::app::state::results::Shown),
     Workspace(Workspace),
     /// Sets the Compare workspace.
     Compare(Compare),
-    /// Writes the report of the comparison; its ending says in which form.
+    /// Writes the report of the comparison in the format of the path's extension.
     SaveReport(PathBuf),
     /// Makes a dose of the case from A and B by their weights; 1 and 0 keep a copy of A.
     MakeDose([f64; 2]),
-    /// In the Register workspace.
+    /// A command of the Register workspace.
     Register(RegisterAction),
     ToggleMaximise(ViewKind),
-    /// All views show the whole patient again.
+    /// Fits the whole patient into all views.
     FitViews,
     /// Moves the crosshair, patient LPS, mm.
     CentreOn(glam::DVec3),
-    /// As [`Self::CentreOn`]; views that were panned show that place.
+    /// As [`Self::CentreOn`]; panned views also scroll to the position.
     GoTo(glam::DVec3),
-    /// The pointer rests here in a view, patient LPS, mm.
+    /// The pointer's position in a view, patient LPS, mm.
     Hover(Option<glam::DVec3>),
     /// Turns a beam (by index) to this gantry angle, degrees.
     Gantry {
@@ -120,7 +120,7 @@ pub enum Command {
     },
     Cancel(Slot),
     Dismiss(u64),
-    /// Says something to the user.
+    /// Shows a notice to the user.
     Notice(NoticeKind, String),
     About(bool),
 }
@@ -136,7 +136,7 @@ pub enum NewShape {
 pub struct Commands(Vec<Command>);
 
 impl Commands {
-    /// All of these, in order.
+    /// Adds all commands, in order.
     pub fn extend(&mut self, more: impl IntoIterator<Item = Command>) {
         self.0.extend(more);
     }
@@ -145,12 +145,12 @@ impl Commands {
         self.0.push(command);
     }
 
-    /// An edit that is one undoable step.
+    /// Pushes an edit that is one undoable step.
     pub fn edit(&mut self, edit: Edit) {
         self.push(Command::Edit { edit, gesture: None });
     }
 
-    /// An edit made with a widget: as long as that widget is dragged, its edits undo together.
+    /// Pushes a widget's edit: all edits of one drag undo together.
     pub fn edit_with(&mut self, response: &egui::Response, edit: Edit) {
         self.push(Command::Edit { edit, gesture: gesture(response) });
     }
@@ -160,7 +160,7 @@ impl Commands {
     }
 }
 
-/// The gesture a dragged widget makes; `None` for a click or a typed value.
+/// The gesture of a dragged widget; `None` for a click or a typed value.
 pub fn gesture(response: &egui::Response) -> Option<u64> {
     (response.dragged() || response.drag_stopped()).then(|| response.id.value())
 }

@@ -1,29 +1,29 @@
-//! What the panels and views of the Register workspace ask for.
+//! Commands of the panels and views of the Register workspace.
 
 use crate::app::state::register::{Display, GeometryDraft, Reading, Region};
 use crate::case::Pose;
 use crate::registration::{Method, Metric};
 use std::path::PathBuf;
 
-/// One thing the user asked for.
+/// One command of the user.
 #[derive(Debug)]
 pub enum RegisterAction {
     OpenImage(PathBuf),
-    /// How the DRRs read HU.
+    /// Sets how the DRRs convert HU to attenuation.
     Reading(Reading),
-    /// Changes what is said of an X-ray that waits for its geometry; `None` drops it.
+    /// Changes the geometry draft of an X-ray that lacks its geometry; `None` drops the draft.
     Draft(Option<Box<GeometryDraft>>),
-    /// Opens that X-ray with what is said.
+    /// Opens that X-ray with the drafted geometry.
     UseGeometry(Box<GeometryDraft>),
-    /// Two X-rays made up from the CT, the patient in a pose that is not told.
+    /// Makes up two X-rays from the CT, with the patient in a hidden pose.
     MakeUp,
     RemoveImage(usize),
-    /// Where the patient is; locked numbers stay. Moves of one `gesture` undo together.
+    /// Moves the patient; locked numbers stay. Moves of one `gesture` undo together.
     Move {
         pose: Pose,
         gesture: Option<u64>,
     },
-    /// Back to where the plan has the patient.
+    /// Resets the pose to the planned one.
     Reset,
     Lock {
         axis: usize,
@@ -35,12 +35,12 @@ pub enum RegisterAction {
     Method(Method),
     /// Begins or ends marking the region.
     Mark(bool),
-    /// What the metric looks at in an image; `None` of it: all.
+    /// Restricts the metric to a region of an image; `None`: the whole image.
     Region {
         image: usize,
         region: Option<Region>,
     },
-    /// Looks for the pose.
+    /// Starts the search for the pose.
     Find,
     Stop,
     Accept,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Requests<'_> {
-    /// Reads a HU table and puts it in force.
+    /// Reads a HU table and applies it.
     pub fn open_hu_table(&mut self, path: PathBuf) {
         let task = Task::new("Reading a HU table", move |_| {
             HuTable::resolve(&path.display().to_string()).map(|table| Answer::HuTable(Arc::new(table)))
@@ -25,7 +25,7 @@ impl Requests<'_> {
         self.state.hu_draft = None;
     }
 
-    /// Reads a dose from a file into the case, for a side of the comparison where one is named.
+    /// Reads a dose from a file into the case, for a side of the comparison if one is named.
     pub fn open_dose(&mut self, path: PathBuf, side: Option<Side>) {
         let task = Task::new(format!("Opening dose {}", path.display()), move |_| {
             open::read_dose(&path).map(|(dose, remarks)| Answer::NewDose { dose, remarks, side })
@@ -36,7 +36,7 @@ impl Requests<'_> {
     /// Makes a dose of the case from A and B.
     pub fn make_dose(&mut self, weights: [f64; 2]) {
         let [a, b] = Side::BOTH.map(|side| self.state.results.side(side).cloned());
-        // With a weight of nothing the other dose stands in.
+        // A dose with weight 0 may be missing: the other dose replaces it.
         let (Some(a), Some(b)) = (a.clone().or_else(|| b.clone()), b.or(a)) else { return };
         let label = made_label(self.state.case(), [&a.label, &b.label], weights);
         let task = Task::new(label.clone(), move |_| {
@@ -46,12 +46,12 @@ impl Requests<'_> {
         self.submit_dose(task);
     }
 
-    /// Doses come into the case one by one: none takes the place of another.
+    /// Submits a job for a new dose. Each has its own slot, so no job replaces another.
     fn submit_dose(&mut self, task: Task<Answer>) {
         self.worker.submit(Slot::NewDose(self.worker.submitted()), task);
     }
 
-    /// Adds a dose to the case, for a side of the comparison or for one that has none yet.
+    /// Adds a dose to the case, for the named side of the comparison, else for an empty side.
     pub fn take_dose(&mut self, dose: Arc<Dose>, remarks: &[Remark], side: Option<Side>) {
         for remark in remarks.iter().filter(|r| r.severity == Severity::Warning) {
             self.state.notices.add(NoticeKind::Warning, remark.with_files());
@@ -65,7 +65,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Looks for the body in the CT.
+    /// Starts the search for the body in the CT.
     pub fn add_body(&mut self) {
         let Some(ct) = self.state.case().ct.clone() else { return };
         let set = self.state.case().structures.clone();
@@ -76,9 +76,9 @@ impl Requests<'_> {
         self.worker.submit(Slot::Body, task);
     }
 
-    /// Adds the body that was found.
+    /// Adds the body that the search found.
     pub fn take_body(&mut self, found: Structure, remark: Remark) {
-        // Structures may have come since the CT was searched.
+        // Structures may have been added during the search.
         let set = &self.state.case().structures;
         let (number, name) = (self.state.case().free_number(), set.free_name("BODY"));
         let structure = Structure { number, name, ..found };
@@ -88,7 +88,7 @@ impl Requests<'_> {
     }
 }
 
-/// What a dose made of others is called: what it is, and a number where there is one of that name.
+/// Label of a dose combined from others: its formula, and a number if the label is already used.
 fn made_label(case: &Case, [a, b]: [&str; 2], [wa, wb]: [f64; 2]) -> String {
     let base = match (wa, wb) {
         (1.0, 0.0) => format!("Copy of {a}"),

@@ -1,4 +1,4 @@
-//! What the user's commands do to the state.
+//! The user's commands, applied to the state.
 
 mod doses;
 mod register;
@@ -26,7 +26,7 @@ impl State {
         }
     }
 
-    /// As [`Self::undo`], of a step undone.
+    /// Redoes the step undone last, as [`Self::undo`] undoes it.
     pub fn redo(&mut self) {
         match self.workspace {
             _ if !self.can_redo() => {}
@@ -39,12 +39,12 @@ impl State {
         }
     }
 
-    /// A widget's gesture as a step of the history: a later drag of the same widget is another.
+    /// A widget's gesture as a step of the history: a later drag of the same widget is another step.
     fn step_of(&self, gesture: Option<u64>) -> Option<u64> {
         gesture.map(|g| g ^ self.gestures.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// Applies an edit; a gesture's edits undo together until the pointer is let go.
+    /// Applies an edit; a gesture's edits undo together until the pointer button is released.
     pub fn edit(&mut self, edit: Edit, gesture: Option<u64>) {
         let gesture = self.step_of(gesture);
         if let Err(error) = self.history.apply(edit, gesture) {
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// Puts the edited HU table in force; one that cannot be says why and stays a draft.
+    /// Applies the edited HU table; an invalid table stays a draft and reports why.
     pub fn use_hu_draft(&mut self) {
         let Some(draft) = &self.hu_draft else { return };
         match draft.table() {

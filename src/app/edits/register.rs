@@ -1,4 +1,4 @@
-//! What the user asks of the Register workspace, carried out.
+//! The user's commands of the Register workspace, applied to the state.
 
 use crate::app::command::RegisterAction;
 use crate::app::jobs::{OpenedImage, Requests};
@@ -93,7 +93,7 @@ impl Requests<'_> {
         }
     }
 
-    /// A made-up pair takes the place of what was on show.
+    /// Replaces the displayed X-rays by a made-up pair.
     pub fn take_made_up(&mut self, images: Vec<Image>, hidden: Pose) {
         self.worker.cancel(Slot::Search);
         let register = &mut self.state.register;
@@ -103,8 +103,9 @@ impl Requests<'_> {
         self.forget_old_xrays();
     }
 
-    /// Puts an X-ray beside those on show, unless it is of somebody else; more than two push out the oldest. Where its
-    /// positions are told in another frame of reference than the CT's, the isocentre is asked for.
+    /// Adds an X-ray to those displayed, unless it belongs to another patient; beyond the maximum the oldest is
+    /// removed. If its positions are in another frame of reference than the CT's, the isocentre is requested from the
+    /// user.
     pub fn take_opened(&mut self, opened: OpenedImage) {
         let OpenedImage { image, remarks } = opened;
         let state = &mut *self.state;
@@ -127,7 +128,7 @@ impl Requests<'_> {
                 state.notices.add_about(About::XrayRefused, NoticeKind::Error, text);
             }
             Ok(()) => {
-                // A made-up pair is no company for a real X-ray.
+                // A made-up pair is not combined with a real X-ray.
                 let kept =
                     if state.register.hidden.take().is_some() { &[][..] } else { state.register.images() };
                 let mut images = kept.to_vec();
@@ -141,7 +142,7 @@ impl Requests<'_> {
         }
     }
 
-    /// What was said of X-rays that are no longer on show goes with them.
+    /// Removes the notices about X-rays that are no longer displayed.
     fn forget_old_xrays(&mut self) {
         let State { notices, register, .. } = &mut *self.state;
         let shown = |label: &str| register.images().iter().any(|i| i.radiograph.label == label);
@@ -151,7 +152,7 @@ impl Requests<'_> {
         });
     }
 
-    /// Begins where a session ended; X-rays are read anew, and what does not open says so as any other.
+    /// Restores the workspace of a session; X-rays are read anew, and failures to open are reported as usual.
     pub fn restore_register(&mut self, record: RegisterRecord) {
         let RegisterRecord { images, made_up, pose, locked, step, display, reading, metric, method } = record;
         let register = &mut self.state.register;

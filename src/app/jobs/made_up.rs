@@ -1,4 +1,4 @@
-//! A pair of X-rays made up from the CT on show, the patient in a pose that is not told: to try the workspace at once.
+//! A pair of X-rays made up from the displayed CT, with the patient in a hidden pose: to try the workspace at once.
 
 use crate::app::state::register::Image;
 use crate::case::{Ct, PatientInfo, Pose, Radiograph};
@@ -6,14 +6,14 @@ use crate::engine::{Compute, JobControl};
 use crate::registration::{Random, simulate};
 use glam::DVec3;
 
-/// Shifts and turns of the hidden pose lie within.
+/// Limits of the shifts and turns of the hidden pose.
 const SHIFT_MM: f64 = 12.0;
 const TURN_DEG: f64 = 6.0;
 
-/// From gantry 0 and 90, with the pose they hide. The same number gives the same pose.
+/// X-rays from gantry 0 and 90, with the pose they hide. The same `number` gives the same pose.
 ///
 /// # Errors
-/// What the engine says; cancelled among it.
+/// The engine's errors, cancellation included.
 pub fn made_up(
     ct: &Ct,
     isocentre_mm: DVec3,

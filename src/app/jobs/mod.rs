@@ -1,7 +1,7 @@
-//! What is asked of the worker for the window, and what its jobs answer.
+//! The window's jobs and their answers.
 //!
-//! `request.rs` asks for what the case as it stands lacks, `open.rs` and `xray.rs` read files, `register.rs` asks for what
-//! the Register workspace shows.
+//! `request.rs` requests the missing results of the case, `open.rs` and `xray.rs` read files, `register.rs` requests
+//! the results that the Register workspace shows.
 
 mod made_up;
 pub mod open;
@@ -29,14 +29,14 @@ use std::sync::Arc;
 /// The window's worker.
 pub type Worker = worker::Worker<Slot, Answer>;
 
-/// The state, with the worker that is asked for what it lacks.
+/// The state, with the worker that computes its missing results.
 pub struct Requests<'a> {
     pub state: &'a mut State,
     pub worker: &'a Worker,
     pub ctx: &'a egui::Context,
 }
 
-/// What the folder for state holds at the start.
+/// Contents of the state folder at the start.
 #[derive(Debug)]
 pub struct Remembered {
     pub keeper: Keeper,
@@ -44,12 +44,12 @@ pub struct Remembered {
     pub recent: Vec<String>,
 }
 
-/// What the worker's jobs answer to the window.
+/// The answer of a worker's job to the window.
 #[derive(Debug)]
 pub enum Answer {
     Opened(Box<Opened>),
     Saved(PathBuf),
-    /// Nothing is written: the file is there already, and the user has not been asked.
+    /// Nothing is written: the file already exists, and replacing it is not confirmed.
     IsThere(Target),
     /// A session is written that holds this work, of the case with this number.
     SessionSaved(PathBuf, Box<Work>, u64),
@@ -58,7 +58,7 @@ pub enum Answer {
     /// Unsaved work is kept, or no longer needs to be.
     Kept,
     HuTable(Arc<HuTable>),
-    /// Of the case on show.
+    /// A result of the current case.
     Result(Delivery),
     /// A dose for the case: read from a file, or made of others.
     NewDose {
@@ -66,8 +66,8 @@ pub enum Answer {
         remarks: Vec<Remark>,
         side: Option<Side>,
     },
-    /// The body found in the CT, and what to know about it.
+    /// The body found in the CT, with its remark.
     Body(Structure, Remark),
-    /// For the Register workspace.
+    /// An answer for the Register workspace.
     Register(RegisterAnswer),
 }

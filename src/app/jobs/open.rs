@@ -12,7 +12,7 @@ use crate::open::{CaseWord, OpenOptions, OpenedSession, open_session};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The body found in a CT.
+/// Finds the body in a CT.
 pub fn body(ct: &Ct, set: &StructureSet, control: &JobControl) -> Result<(Structure, Remark), String> {
     let found = body_from_ct(ct, set, control).map_err(|e| e.to_string())?;
     found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
@@ -29,7 +29,7 @@ pub fn read_dose(path: &Path) -> Result<(Arc<Dose>, Vec<Remark>), String> {
     Ok((Arc::new(dose), Vec::new()))
 }
 
-/// Opens a case, and puts the plan of a file first in it.
+/// Opens a case; the plan of a file becomes the first plan.
 pub fn open(
     word: &CaseWord,
     choice: Choice,
@@ -55,7 +55,7 @@ pub fn open(
             let opened = open_session(path, OpenOptions { choice, position: None }, &progress);
             let OpenedSession { case, word, structures, view } = opened.map_err(|e| e.to_string())?;
             base = word;
-            // A record that does not read is as good as none.
+            // An unreadable record is treated as missing.
             record = serde_json::from_value::<Record>(view).ok();
             (case, Vec::new(), structures)
         }
@@ -68,7 +68,7 @@ pub fn open(
     };
     let wanted = !record.as_ref().is_some_and(Record::is_without_body);
     if let Some(ct) = case.ct.clone().filter(|_| wanted && body_of(&case.structures).is_none()) {
-        // Dose needs to know where the patient ends: a couch and the air around are none.
+        // The dose calculation needs the outline of the patient, without couch and surrounding air.
         if let Some(made) = body_from_ct(&ct, &case.structures, control).map_err(|e| e.to_string())? {
             let (made, remark) = made;
             let set = Arc::make_mut(&mut case.structures);
@@ -78,7 +78,7 @@ pub fn open(
         }
     }
     let body = match body {
-        // The one that has just been made, where there was none.
+        // The body just made, if the case had none.
         Some(BodyWord::Auto) if body_of(&structures).is_none() => Some(BodyChoice::Drawn),
         Some(word) => Some(word.choice(&case.structures).map_err(|e| e.to_string())?),
         None => None,
@@ -115,7 +115,7 @@ fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
     catalogue.series.iter().enumerate().map(line).collect()
 }
 
-/// What the case has become since it was opened, as a session.
+/// The case with its changes since opening, as a session.
 pub fn session_of(case: &Case, origin: &Origin, view: serde_json::Value) -> Result<Session, String> {
     let word = origin.word.in_utf8().ok_or_else(|| {
         format!("the name of '{}' is not UTF-8, and a session names its case: rename it", origin.word)

@@ -1,4 +1,4 @@
-//! What the case as it stands lacks and the user looks at is asked of the worker.
+//! Requests to the worker for results that are displayed and not yet computed.
 
 use super::{Answer, Requests, Worker};
 use crate::app::state::compare::Side;
@@ -11,9 +11,9 @@ use crate::results::{
 };
 
 impl Requests<'_> {
-    /// Asks for everything that the case as it stands lacks and the user looks at. Cheap where nothing changed.
+    /// Requests all missing results that the user looks at. Cheap if nothing changed.
     pub fn request(&mut self) {
-        // While something is dragged collapsed cone follows it; Monte Carlo begins where it rests.
+        // During a drag collapsed cone follows it; Monte Carlo begins when the drag ends.
         let moving = self.ctx.dragged_id().is_some();
         leave_other_plan(self.state);
         self.state.derive_standing();
@@ -36,7 +36,7 @@ impl Requests<'_> {
         submit.all::<MachineOf>(ON_SHOW, Grade::Full);
         submit.all::<MaskOf>(ON_SHOW, Grade::Full);
         if state.workspace == Workspace::Register {
-            // No dose is on show: the processors belong to X-rays and DRRs.
+            // No dose is displayed: the processors belong to X-rays and DRRs.
             return;
         }
         if computed {
@@ -47,7 +47,7 @@ impl Requests<'_> {
         if own && !is_quick {
             submit.all::<DoseOfBeam>(ON_SHOW, Grade::Preview);
         }
-        // Nobody needs the preview of what is there as soon.
+        // A preview is pointless for a result that is final as soon.
         for of in shown.iter().filter(|of| !is_quick || **of != ON_SHOW) {
             submit.all::<DoseOfPlan>(*of, Grade::Preview);
             submit.all::<DvhOf>(*of, Grade::Preview);
@@ -74,19 +74,19 @@ impl Requests<'_> {
     }
 }
 
-/// What the worker is asked for.
+/// Submits requests to the worker.
 struct Submitter<'a> {
     results: &'a mut Results,
     worker: &'a Worker,
 }
 
 impl Submitter<'_> {
-    /// Asks for all results of a kind that belong to something and are not there; whether there was any.
+    /// Requests all missing results of one kind for a side; returns whether there were any.
     fn all<Q: Query>(&mut self, of: u8, grade: Grade) -> bool {
         self.submit::<Q>(of, grade, grade == Grade::Preview)
     }
 
-    /// Full results, in the manner of previews where they come as quickly.
+    /// Requests full results, submitted like previews if they are as quick.
     fn full<Q: Query>(&mut self, of: u8, is_quick: bool) {
         self.submit::<Q>(of, Grade::Full, is_quick);
     }
@@ -104,7 +104,7 @@ impl Submitter<'_> {
     }
 }
 
-/// Doses of a plan that is no longer on show go: beams of two plans share numbers.
+/// Drops doses of a plan that is no longer displayed: beams of two plans share numbers.
 fn leave_other_plan(state: &mut State) {
     let own = &mut state.results;
     if std::mem::replace(&mut own.plan, state.plan) != state.plan {

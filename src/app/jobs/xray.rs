@@ -1,4 +1,4 @@
-//! X-rays from files: read on the worker's thread; where a file does not say where it was taken, the user is asked.
+//! X-rays from files, read on the worker's thread; if a file lacks its geometry, the user is asked for it.
 
 use super::{Answer, RegisterAnswer, Requests, made_up};
 use crate::app::state::register::{GeometryDraft, Image, Region};
@@ -10,14 +10,14 @@ use crate::files::picture::{self, PictureError};
 use crate::worker::Task;
 use std::path::{Path, PathBuf};
 
-/// An X-ray read, and what is unusual about it.
+/// An X-ray from a file, with remarks on its unusual properties.
 #[derive(Debug)]
 pub struct OpenedImage {
     pub image: Image,
     pub remarks: Vec<Remark>,
 }
 
-/// What comes of reading a file.
+/// Outcome of reading a file.
 enum Read {
     Whole(Box<Radiograph>, Vec<Remark>),
     Lacks(Vec<&'static str>),
@@ -39,8 +39,8 @@ fn read(path: &Path, given: &Placement) -> Result<Read, String> {
 }
 
 impl Requests<'_> {
-    /// Reads an X-ray and puts it beside the ones on show; `given` goes before what the file says of its geometry. The metric
-    /// looks at `region` of it, where there is such.
+    /// Reads an X-ray and adds it to those displayed; `given` takes precedence over the geometry in the file. The
+    /// metric is restricted to `region`, if any.
     pub fn open_xray(&mut self, path: PathBuf, given: Placement, region: Option<Region>) {
         self.state.notices.retain(|about| *about != About::XrayRefused);
         if self.state.case().ct.is_none() {
@@ -67,7 +67,7 @@ impl Requests<'_> {
         self.submit_xray(task);
     }
 
-    /// The made-up pair; by the user's hand the pose then begins at the plan's.
+    /// Makes up a pair of X-rays from the CT; the user's command also resets the pose to the planned one.
     pub fn make_up_xrays(&mut self) {
         let state = &mut *self.state;
         let Some(ct) = state.case().ct.clone() else {
@@ -85,7 +85,7 @@ impl Requests<'_> {
         self.submit_xray(task);
     }
 
-    /// X-rays are read one by one: none takes the place of another.
+    /// Submits a job that reads an X-ray. Each has its own slot, so no job replaces another.
     fn submit_xray(&mut self, task: Task<Answer>) {
         self.worker.submit(Slot::Xray(self.state.register.asked), task);
         self.state.register.asked += 1;

@@ -1,11 +1,11 @@
-//! Help: what this program is and is not, its keys, the pages of its guide.
+//! Help: purpose and limits of the program, its keys, the pages of its guide.
 
 use super::guide;
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;
 use crate::app::theme;
 
-/// What the about box says of the machine it runs on.
+/// Facts about the machine, for the about box.
 pub struct Facts {
     /// Graphics device.
     pub graphics: Option<String>,
@@ -17,7 +17,7 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
         return;
     }
     let modal = egui::Modal::new(egui::Id::unique("about")).show(ctx, |ui| {
-        // The page on show is the box's own affair: 0, the program; then the guide's.
+        // The box keeps its own page number: 0, the program; then the guide's.
         let id = egui::Id::unique("page of the help");
         let mut page: usize = ui.data(|d| d.get_temp(id)).unwrap_or_default();
         ui.horizontal(|ui| {

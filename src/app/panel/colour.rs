@@ -12,7 +12,7 @@ const FIELD: egui::Vec2 = vec2(208.0, 112.0);
 /// Quads across and down: between their corners the colours are mixed.
 const QUADS: [usize; 2] = [36, 12];
 
-/// A swatch that opens the field. `changed()` of the response says whether `rgb` is new.
+/// A swatch that opens the field. `changed()` of the response is true if `rgb` is new.
 pub fn colour_button(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) -> Response {
     let (rect, mut response) = ui.allocate_exact_size(BUTTON, Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::ColorWell, true, name));
@@ -30,7 +30,7 @@ pub fn colour_button(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) -> Response {
     response
 }
 
-/// Colours that go well with images, a click each.
+/// Colours that contrast with images, a click each.
 fn swatches(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
@@ -45,7 +45,8 @@ fn swatches(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
     });
 }
 
-/// The colour at a place of the field, both 0 to 1: hue across; from pale at the top over full to dark at the bottom.
+/// The colour at a position of the field, both 0 to 1: hue across; from pale at the top over full to dark at the
+/// bottom.
 fn colour_at(x: f32, y: f32) -> Color32 {
     let (saturation, value) =
         if y < 0.5 { (lerp(0.15..=1.0, 2.0 * y), 1.0) } else { (1.0, lerp(1.0..=0.25, 2.0 * y - 1.0)) };
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(at(2.0 / 3.0, 0.5), Color32::from_rgb(0, 0, 255));
         let sum = |c: Color32| u32::from(c.r()) + u32::from(c.g()) + u32::from(c.b());
         assert!(sum(at(0.1, 0.0)) > sum(at(0.1, 0.5)) && sum(at(0.1, 0.5)) > sum(at(0.1, 1.0)));
-        // Beyond the rim the rim's own colour holds.
+        // Beyond the rim the colour of the rim is used.
         assert_eq!(picked(rect, pos2(-500.0, 900.0)), at(0.0, 1.0));
     }
 }

@@ -10,7 +10,7 @@ use crate::case::{DoseStatus, Structure, StructureKind, worth};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, GridMark, HPlacement, Line, LineStyle, Plot, PlotPoint, VLine};
 
-/// Shows the DVHs of the structures on show.
+/// Shows the DVHs of the visible structures.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let curves = curves(state);
     header(ui, state, commands);
@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     egui::CentralPanel::default().frame(egui::Frame::new()).show(ui, |ui| plot(ui, state, &axes, &curves));
 }
 
-/// The structures on show that have a DVH, in the order of the tree.
+/// The visible structures that have a DVH, in the order of the tree.
 fn curves(state: &State) -> Vec<Curve<'_>> {
     let shown = state.case().structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
     let curve =
@@ -48,7 +48,7 @@ fn curves(state: &State) -> Vec<Curve<'_>> {
 pub(super) struct Curve<'a> {
     pub structure: &'a Structure,
     pub dvh: &'a Dvh,
-    /// Of dose B, where two are compared.
+    /// DVH in dose B, if two doses are compared.
     pub dashed: bool,
 }
 
@@ -73,10 +73,10 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// The curves on show as CSV.
+/// The displayed curves as CSV.
 ///
 /// # Errors
-/// Why there are none, in words: nothing stale is written.
+/// Why there are no curves, in words: stale curves are not written.
 pub fn csv(state: &State) -> Result<String, String> {
     let dose = state.results.shown_dose().ok_or("there is no dose on show")?;
     let curves = curves(state);
@@ -89,7 +89,7 @@ pub fn csv(state: &State) -> Result<String, String> {
     Ok(dvh_csv(&worth(status, &dose.caveats), &named))
 }
 
-/// What the axes show, at the right edge where there is room.
+/// The choice of axes, at the right edge if there is room.
 pub(super) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.dvh_display;
     if ui.available_width() >= 410.0 {
@@ -119,12 +119,12 @@ pub(super) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
 }
 
-/// From Gy and percent of volume to what the axes show.
+/// Conversion from Gy and percent of volume to axis units.
 pub(super) struct Axes {
     display: DvhDisplay,
     per_gy: f64,
     dose_unit: String,
-    /// 100 % where the dose axis cannot show it otherwise, in axis units.
+    /// 100 % in axis units, if the dose axis cannot show it otherwise.
     reference: Option<f64>,
 }
 
@@ -133,13 +133,13 @@ impl Axes {
         let (per_gy, dose_unit) = match (display.dose, reference) {
             (DvhDose::CentiGy, _) => (100.0, "cGy".to_owned()),
             (DvhDose::Percent, Some((gy, name))) => (100.0 / gy, format!("% of {name} {gy:.2} Gy")),
-            // Without a reference there are no percent.
+            // Without a reference percent is undefined.
             (DvhDose::Percent, None) | (DvhDose::Gy, _) => (1.0, "Gy".to_owned()),
         };
         Self { display, per_gy, dose_unit, reference: reference.map(|(gy, _)| gy * per_gy) }
     }
 
-    /// The unit of volume, and how much of it one percent of a structure is.
+    /// The volume, in axis units, of one percent of a structure.
     fn per_percent(&self, dvh: &Dvh) -> f64 {
         match self.display.volume {
             DvhVolume::Percent => 1.0,
@@ -154,14 +154,14 @@ impl Axes {
         }
     }
 
-    /// What the height of a curve is in.
+    /// Unit of a curve's height.
     fn height_unit(&self) -> String {
         let dose_unit = self.dose_unit.split(' ').next().unwrap_or("Gy");
         let per = if self.display.differential { format!(" per {dose_unit}") } else { String::new() };
         format!("{}{per}", self.volume_unit())
     }
 
-    /// Height units of one percent of a structure, or of one percent a Gy.
+    /// Height units of one percent of a structure, or of one percent per Gy.
     fn per_height(&self, dvh: &Dvh) -> f64 {
         self.per_percent(dvh) / if self.display.differential { self.per_gy } else { 1.0 }
     }
@@ -185,7 +185,7 @@ pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
         _ => None,
     };
     let y_label = format!("Volume ({})", axes.height_unit());
-    // New axes are a new plot: it fits itself to them.
+    // New axes get a new plot id, so that the plot fits itself to them.
     let id = format!("dvh {:?}", axes.display);
     let x_unit = axes.dose_unit.clone();
     let plot = Plot::new(id)
@@ -234,7 +234,7 @@ pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
     }
 }
 
-/// Marks at round numbers, about so many.
+/// About `count` marks at round numbers.
 fn marks((low, high): (f64, f64), count: f64) -> Vec<GridMark> {
     let rough = (high - low) / count;
     if !(rough.is_finite() && rough > 0.0) {
@@ -247,17 +247,17 @@ fn marks((low, high): (f64, f64), count: f64) -> Vec<GridMark> {
     (first..=last).map(|n| GridMark { value: n as f64 * step_size, step_size }).collect()
 }
 
-/// A mark's number with as many digits as tell it from its neighbours.
+/// A mark's number with enough digits to distinguish it from its neighbours.
 fn mark_text(mark: GridMark) -> String {
     let digits = (-mark.step_size.log10()).ceil().clamp(0.0, 6.0) as usize;
     format!("{:.digits$}", mark.value)
 }
 
-/// Most structures whose values are told at the pointer.
+/// Most structures whose values are shown at the pointer.
 const MOST_TOLD: usize = 10;
 
-/// What the curves say at the pointer, those nearest to it, in their order: of each the volume at its dose and, where the axes are
-/// cumulative, the dose at its volume; else the height of the curve.
+/// Values at the pointer of the nearest curves, in their order: the volume at its dose and, on cumulative axes, the
+/// dose at its volume; else the height of the curve.
 fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, pointer: egui::Pos2) {
     let gy = at.x / axes.per_gy;
     let height = |c: &Curve<'_>| axes.height(c.dvh, gy);
@@ -279,7 +279,7 @@ fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, pointer: egu
             format!("{:.2} {}", height(&curves[n]), axes.height_unit())
         } else {
             let percent = at.y / axes.per_percent(dvh);
-            // Above the whole structure and below nothing no dose stands.
+            // No dose corresponds to a volume above 100 % or below 0 %.
             let dose = (0.0..=100.0).contains(&percent).then(|| dvh.dose_at_percent(percent) * axes.per_gy);
             dose.map_or("D –".to_owned(), |dose| format!("D {dose:.2} {unit}"))
         };
@@ -314,7 +314,7 @@ fn heading(metric: Metric) -> String {
     format!("{metric} {}", metric.unit().symbol())
 }
 
-/// Figures of the structures, a row each.
+/// Metrics of the structures, a row each.
 fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Commands) {
     let small = |text: String| RichText::new(text).small();
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {

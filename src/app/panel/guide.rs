@@ -1,4 +1,4 @@
-//! The user guide: pages of `assets/guide`, drawn from the little Markdown that they are written in.
+//! The user guide: pages of `assets/guide`, drawn from a small subset of Markdown.
 
 use crate::app::theme;
 use egui::text::LayoutJob;
@@ -12,14 +12,14 @@ pub const PAGES: [(&str, &str); 4] = [
     ("Command line", include_str!("../../../assets/guide/command-line.md")),
 ];
 
-/// A stretch of a page. Headings of the first level are the titles above, pictures stand in the README.
+/// A block of a page. Headings of the first level are the titles above, pictures are only in the README.
 #[derive(Debug, PartialEq)]
 enum Block<'a> {
     Heading(&'a str),
     Paragraph(&'a str),
     Item(&'a str),
     Code(Vec<&'a str>),
-    /// Without its head and ruler: the columns of a guide's tables explain themselves.
+    /// Without head and ruler: the columns of a guide's tables explain themselves.
     Table(Vec<Vec<&'a str>>),
 }
 
@@ -69,9 +69,8 @@ fn inline(text: &str) -> LayoutJob {
     job
 }
 
-/// Draws a page.
 pub fn show(ui: &mut Ui, page: &str) {
-    // Clear of the scroll bar.
+    // Keeps the text clear of the scroll bar.
     ui.set_max_width(ui.available_width() - 14.0);
     for (n, block) in blocks(page).into_iter().enumerate() {
         match block {
@@ -126,7 +125,7 @@ mod tests {
         assert_eq!(blocks(page), want);
     }
 
-    /// No mark of the Markdown is left over for the reader.
+    /// No Markdown mark remains visible to the reader.
     #[test]
     fn the_pages_keep_to_what_is_drawn() {
         for (title, page) in PAGES {

@@ -1,4 +1,4 @@
-//! Jobs: what runs, how far it is, what the finished ones left behind.
+//! Jobs: the running ones with their progress, the finished ones with their receipts.
 
 use crate::app::command::{Command, Commands};
 use crate::app::state::{JobEnd, LiveJob, State};
@@ -7,9 +7,9 @@ use crate::case::Receipt;
 use egui::{Align, Layout, Ui};
 use std::time::Duration;
 
-/// What is over sooner and is no receipt's worth is not listed.
+/// Shorter jobs are not listed, unless their slot always is.
 const SHORT: Duration = Duration::from_millis(700);
-/// More letters of a job's name are not shown.
+/// Longer job names are cut.
 const LONGEST_NAME: usize = 34;
 
 /// Shows the running jobs and the receipts of the finished ones.
@@ -49,7 +49,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// What is over at once and comes again and again is not: lines that come and go push the others about.
+/// Short, frequent jobs are not listed: lines that appear and vanish push the others about.
 fn is_listed(job: &LiveJob) -> bool {
     job.slot.is_listed() || job.began.elapsed() > SHORT
 }
@@ -69,7 +69,7 @@ fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
         bar(ui);
     }
     let line = egui::vec2(ui.available_width(), 20.0);
-    // From the right, so that the buttons always have their room.
+    // From the right, so that the buttons always have room.
     ui.allocate_ui_with_layout(line, Layout::right_to_left(Align::Center), |ui| {
         let cancel = ui.small_button("Cancel");
         if cancel.accessible_name(format!("Cancel {}", job.name)).clicked() {
@@ -83,7 +83,7 @@ fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
     });
 }
 
-/// How far a Monte Carlo run has come, and how to end it with what there is.
+/// Progress of a Monte Carlo run, with the button that ends it and keeps its dose.
 fn run_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
     let certainty = state.results.run_certainty();
     let keep = egui::Button::new("Stop and keep").small();
@@ -119,12 +119,12 @@ fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
     }
 }
 
-/// A time to come, as well as it is known.
+/// A remaining time, rounded to its precision.
 fn format_about(s: f64) -> String {
     if s < 90.0 { format!("{:.0} s", (s / 5.0).ceil() * 5.0) } else { format!("{:.0} min", s / 60.0) }
 }
 
-/// A time as one would say it.
+/// A duration in readable units.
 pub fn format_ms(ms: f64) -> String {
     if ms < 10.0 {
         format!("{ms:.1} ms")

@@ -1,5 +1,5 @@
 //! The panels round the views. Each reads the [`State`](super::state::State) and pushes
-//! [`Command`](super::command::Command)s; none changes anything itself.
+//! [`Command`](super::command::Command)s; no panel changes the state itself.
 
 pub mod about;
 mod colour;

@@ -35,7 +35,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
 }
 
-/// A dark ground of the colour's hue.
+/// A dark background of the colour's hue.
 fn tint(colour: Color32) -> Color32 {
     let mix = |c: u8, ground: u8| (u16::from(c) / 6 + u16::from(ground) * 5 / 6) as u8;
     let ground = theme::PANEL;

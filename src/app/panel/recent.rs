@@ -4,13 +4,13 @@ use crate::app::command::{Command, Commands};
 use crate::app::state::State;
 use egui::Ui;
 
-/// The cases opened last, one a line: the name, and where it lies.
+/// The cases opened last, one per line: name and folder.
 pub fn recent(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for word in &state.recent {
         let path = std::path::Path::new(word);
         let name = path.file_name().map_or_else(|| word.clone(), |n| n.to_string_lossy().into_owned());
         let folder = path.parent().map(|p| p.display().to_string()).unwrap_or_default();
-        // The end of a path tells more than its beginning.
+        // The end of a path identifies a folder better than its beginning.
         let letters = folder.chars().count();
         let end: String = folder.chars().skip(letters.saturating_sub(FOLDER_LETTERS)).collect();
         let folder = if letters > FOLDER_LETTERS { format!("…{end}") } else { end };

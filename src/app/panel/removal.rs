@@ -1,10 +1,9 @@
-//! The question before a structure goes that a plan refers to.
+//! The question before a structure is deleted that a plan refers to.
 
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;
 use egui::Ui;
 
-/// Shows the question while it is open.
 pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let case = state.case();
     let Some(structure) = state.removal.and_then(|n| case.structures.by_number(n)) else { return };

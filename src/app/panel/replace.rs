@@ -4,7 +4,7 @@ use crate::app::command::{Command, Commands};
 use crate::app::state::State;
 use egui::{Label, Ui};
 
-/// Shows the question about the first file that is there already.
+/// Shows the question about the first file that already exists.
 pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let Some(target) = state.replacing.first() else { return };
     let name = target.path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! The line at the bottom: what lies under the pointer.
+//! The status line: values under the pointer.
 
 use super::worth_chip;
 use crate::app::state::compare::{Side, Unit};
@@ -8,7 +8,7 @@ use crate::case::DoseStatus;
 use egui::{RichText, Ui};
 use glam::DVec3;
 
-/// Points that A, B, their difference and gamma need beside the voxel and its density.
+/// Width in points that A, B, their difference and gamma need beside the voxel and its density.
 const ROOM_FOR_VOXEL: f32 = 1060.0;
 
 /// Shows the line for the position under the pointer, else at the crosshair.
@@ -21,7 +21,7 @@ pub fn show(ui: &mut Ui, state: &State) {
         };
         let digits = |ui: &mut Ui, width: f32, text: String| {
             let label = egui::Label::new(RichText::new(text).size(12.5));
-            // Right-aligned in a fixed width: nothing moves as the pointer does.
+            // Right-aligned in a fixed width: no text shifts as the pointer moves.
             let layout = egui::Layout::right_to_left(egui::Align::Center);
             ui.allocate_ui_with_layout(egui::vec2(width, 18.0), layout, |ui| ui.add(label));
         };
@@ -85,7 +85,7 @@ fn run_words(certainty: &Certainty, status: DoseStatus) -> String {
     format!("Monte Carlo {}{so_far}, {}", certainty.percent_words(), certainty.histories_words())
 }
 
-/// A, B and what lies between them at a place.
+/// A, B, their difference and gamma at a position.
 fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f32, String)) {
     let reference = state.compare_reference();
     let values = Side::BOTH.map(|side| {

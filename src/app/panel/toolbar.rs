@@ -11,24 +11,23 @@ use crate::files::demo::DEMOS;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{Align, Button, Layout, PopupCloseBehavior, Ui};
 
-/// Text being typed in the bar's menus.
+/// Text typed into the bar's menus.
 #[derive(Debug, Default)]
 pub struct Drafts {
     pub path: String,
     pub save: String,
-    /// Which of the menus was open in the last frame: the field of one that opens has the keyboard at once.
+    /// The menus open in the last frame: the text field of a newly opened menu receives the focus.
     open_shown: bool,
     save_shown: bool,
 }
 
-/// A menu that stays open while one types into it.
+/// A menu that stays open while the user types into it.
 fn menu<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) -> R) -> Option<R> {
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let (_, inner) = MenuButton::new(name).config(config).ui(ui, content);
     inner.map(|i| i.inner)
 }
 
-/// Shows the bar.
 pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     ui.horizontal(|ui| {
         open_menu(ui, state, drafts, commands);
@@ -65,7 +64,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
     });
 }
 
-/// The patient, as far as the files say.
+/// Name and identifier of the patient, as far as the files state them.
 fn who(state: &State) -> String {
     let patient = &state.case().patient;
     match (person(&patient.name).as_str(), patient.id.trim()) {
@@ -77,8 +76,7 @@ fn who(state: &State) -> String {
     }
 }
 
-/// A name as one reads it: DICOM separates its parts by carets (PS3.5, 6.2.1.2: family, given, middle, prefix,
-/// suffix).
+/// A readable name: DICOM separates its parts by carets (PS3.5, 6.2.1.2: family, given, middle, prefix, suffix).
 fn person(name: &str) -> String {
     let parts: Vec<&str> = name.split('^').map(str::trim).collect();
     let rest = parts.iter().skip(1).filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(" ");
@@ -164,7 +162,7 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
 }
 
 fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    // A narrow window has the presets in a menu.
+    // In a narrow window the presets are in a menu.
     if ui.available_width() > ROOM_FOR_PRESETS {
         presets(ui, state, commands);
     } else {
@@ -182,7 +180,7 @@ fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
 }
 
-/// Points that the presets, the numbers and what stands at the right edge need.
+/// Width in points of the presets, the numbers and the items at the right edge.
 const ROOM_FOR_PRESETS: f32 = 760.0;
 
 fn presets(ui: &mut Ui, state: &State, commands: &mut Commands) {

@@ -9,7 +9,6 @@ use crate::case::{DoseStatus, StructureKind};
 use crate::results::Standing;
 use egui::{Checkbox, Sense, Ui, vec2};
 
-/// Shows the tree.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 1.0;
@@ -159,7 +158,7 @@ fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for beam in &plan.beams {
         let selected = state.selection == Selection::Beam(beam.number);
         let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
-        // What is delivered, as in the plan's figures; before it is known, what was typed, and then it says so.
+        // The delivered monitor units, as in the plan's metrics; until they are known the typed ones, labelled as such.
         let normalised = plan.normalisation.is_some();
         let delivered = state.results.delivered_mu(beam).filter(|_| normalised);
         let mu = match delivered {
@@ -242,7 +241,7 @@ fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
 }
 
-/// A volume with as many digits as it deserves.
+/// A volume with digits that suit its size.
 pub fn format_cm3(cm3: f64) -> String {
     if cm3 >= 100.0 {
         format!("{cm3:.0} cm³")

@@ -1,4 +1,4 @@
-//! Unsaved work: the question before it is lost, and what an earlier window left.
+//! Unsaved work: the question before it is lost, and the offer to recover that of earlier windows.
 
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;
@@ -9,10 +9,10 @@ use crate::open::CaseWord;
 use egui::{RichText, Ui};
 use std::time::Duration;
 
-/// More lines than this would leave no room for the views.
+/// More lines would leave no room for the views.
 const MOST_LINES: usize = 4;
 
-/// Shows the question when there is one.
+/// Shows the question, if any.
 pub fn question(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let Some(question) = state.question.as_ref().filter(|q| !q.saving) else { return };
     let name = state.origin.as_ref().map(|o| o.name()).unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn question(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     }
 }
 
-/// Offers the unsaved work of windows that are gone.
+/// Offers the unsaved work of closed windows.
 pub fn left_over(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.left_over.is_empty() {
         return;
@@ -106,7 +106,7 @@ fn line(ui: &mut Ui, left: &LeftOver, commands: &mut Commands) {
     });
 }
 
-/// How long since, in words.
+/// The age of unsaved work, in words.
 fn ago(age: Duration) -> String {
     let minutes = age.as_secs() / 60;
     let some = |n: u64, what: &str| format!("{n} {what}{} ago", if n == 1 { "" } else { "s" });

@@ -1,4 +1,4 @@
-//! Small pieces that all panels share.
+//! Small widgets that all panels share.
 
 use crate::app::theme;
 use crate::case::DoseStatus;
@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 /// Height of a row of the tree.
 const ROW_HEIGHT: f32 = 22.0;
 
-/// Of the words below an angle.
+/// Width of the words below an angle.
 const ANGLE_WIDTH: f32 = 76.0;
 
 /// A heading inside a panel, with a hairline.
@@ -35,17 +35,17 @@ pub struct Number<'a> {
     speed: f64,
     decimals: usize,
     range: RangeInclusive<f64>,
-    /// An angle of any size is shown as the one within a turn.
+    /// An angle is shown modulo a full turn.
     goes_round: bool,
 }
 
-/// A number one drags or types, with the name that screen readers and tests know it by.
+/// A number field to drag or type in, with its name for screen readers and tests.
 pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a> {
     Number { value, name, unit, speed: 0.5, decimals: 1, range: f64::MIN..=f64::MAX, goes_round: false }
 }
 
-/// An angle of the machine in degrees. A drag goes round and round; what is typed is at most a turn either way, and where
-/// the field then shows another number, that is said.
+/// A machine angle in degrees. A drag continues past a full turn; typed values are at most a turn either way, and a
+/// message explains if the field then shows another number.
 pub fn angle<'a>(name: &'a str, value: &'a mut f64) -> Number<'a> {
     Number { goes_round: true, ..number(name, value, "°").speed(1.0) }
 }
@@ -70,8 +70,8 @@ impl Number<'_> {
         self
     }
 
-    /// Shows it. A number typed outside its range is refused in words, not bent into it; one that came with a file
-    /// stays what it is until it is changed.
+    /// Shows the field. A number typed outside its range is refused in words, not clamped; a number from a file stays
+    /// unchanged until it is edited.
     pub fn show(self, ui: &mut Ui) -> Response {
         if !self.goes_round {
             return self.show_here(ui);
@@ -127,7 +127,7 @@ impl Number<'_> {
     }
 }
 
-/// Why a number is not taken.
+/// Why a number is refused.
 fn refused(value: f64, range: &RangeInclusive<f64>) -> String {
     if *range.end() == f64::MAX {
         return format!("{value} refused: not a finite number");
@@ -135,7 +135,7 @@ fn refused(value: f64, range: &RangeInclusive<f64>) -> String {
     format!("{value} refused: {} to {}", range.start(), range.end())
 }
 
-/// A number that is 0 as shown has no sign.
+/// Removes the sign of a number that is displayed as 0.
 fn without_minus_zero(text: String) -> String {
     match text.strip_prefix('-') {
         Some(digits) if digits.bytes().all(|b| matches!(b, b'0' | b'.')) => digits.to_owned(),
@@ -164,14 +164,14 @@ impl Row<'_> {
         self
     }
 
-    /// Greyed: what it names is not shown.
+    /// Greyed: the item is hidden in the views.
     #[must_use]
     pub fn weak(mut self, weak: bool) -> Self {
         self.weak = weak;
         self
     }
 
-    /// Shows it, with `lead` (a switch, a swatch) before the name.
+    /// Shows the row, with `lead` (a switch, a swatch) before the name.
     pub fn show(self, ui: &mut Ui, lead_width: f32, lead: impl FnOnce(&mut Ui)) -> Response {
         let size = vec2(ui.available_width(), ROW_HEIGHT);
         let (rect, response) = ui.allocate_exact_size(size, Sense::click());
@@ -212,7 +212,7 @@ impl Row<'_> {
     }
 }
 
-/// Text cut with an ellipsis where it is wider than `width`.
+/// Text cut with an ellipsis if it is wider than `width`.
 fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<egui::Galley> {
     let font = TextStyle::Body.resolve(ui.style());
     let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, colour);
@@ -220,7 +220,7 @@ fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<eg
     ui.painter().layout_job(job)
 }
 
-/// The status of a dose with all that limits it: `PARTIAL` and, beside it, `2 of 3 beams`.
+/// The status of a dose with its limitations: `PARTIAL` and, beside it, `2 of 3 beams`.
 pub fn worth_chip(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
     let response = status_chip(ui, status);
     if !caveats.is_empty() {

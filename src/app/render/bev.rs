@@ -29,7 +29,7 @@ struct BevUniform {
     background: [f32; 4],
 }
 
-/// One layer of the view: a picture and how it looks.
+/// One layer of the view: a picture and its look.
 pub(super) enum Layer {
     /// Water-equivalent mm at black and at white, and the display colour outside the picture.
     Radiograph {
@@ -59,7 +59,7 @@ impl BevPipeline {
         Self { pipeline, blocks }
     }
 
-    /// What draws the layers, first to last; `None` without any.
+    /// The draw calls of the layers, first to last; `None` without layers.
     pub(super) fn paint(
         &self,
         device: &wgpu::Device,

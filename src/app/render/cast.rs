@@ -1,5 +1,5 @@
 //! The compute pipelines of `kernels/cast.wgsl`: radiographs and silhouettes as seen from the source. A picture is
-//! kept until the beam, the volume or the fineness asked for changes.
+//! cached until the beam, the volume or the requested fineness changes.
 
 use super::pipeline;
 use super::rays::{CastUniform, RayShader, Sheet};
@@ -17,15 +17,15 @@ pub(super) const SOURCE: &str = concat!(
 
 /// Half the side of a cast picture at the isocentre plane, mm: the largest field of a treatment machine and a margin.
 pub(super) const CAST_HALF_MM: f64 = 220.0;
-/// Pictures kept at most; the ones unused longest go first.
+/// Most pictures cached; those unused longest are evicted first.
 const PICTURES_KEPT: usize = 48;
 
-/// How fine a picture is cast.
+/// Resolution of a cast picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fineness {
     /// While the beam moves.
     Coarse,
-    /// At rest on a device that computes pictures on a processor.
+    /// At rest, on a device that renders on a processor.
     Medium,
     /// At rest on a graphics processor.
     Fine,
@@ -47,11 +47,11 @@ impl Fineness {
     }
 }
 
-/// What was cast.
+/// The subject of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Subject {
     Ct(crate::geometry::VolumeId),
-    /// Address of a mask, which the picture keeps alive.
+    /// Address of a mask that the picture keeps alive.
     Mask(usize),
 }
 
@@ -95,7 +95,7 @@ impl Caster {
         self.casts
     }
 
-    /// The radiograph of a CT, at least as fine as asked for.
+    /// The radiograph of a CT, at least as fine as requested.
     pub(super) fn radiograph(
         &mut self,
         device: &wgpu::Device,
@@ -113,7 +113,7 @@ impl Caster {
         Some(self.cast(device, subject, &uniform, &volume, None, frame, fineness))
     }
 
-    /// The silhouette of a structure, at least as fine as asked for.
+    /// The silhouette of a structure, at least as fine as requested.
     pub(super) fn silhouette(
         &mut self,
         device: &wgpu::Device,
@@ -176,7 +176,7 @@ impl Caster {
     }
 }
 
-/// The isocentre plane of a beam, as finely as asked for.
+/// The isocentre plane of a beam, as fine as requested.
 fn sheet(frame: &BeamFrame, fineness: Fineness) -> Sheet {
     let [texel_mm, step_mm] = fineness.spacing_mm();
     let [x, y, _] = frame.axes;

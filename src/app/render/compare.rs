@@ -17,7 +17,7 @@ pub(super) const SOURCE: &str = concat!(
     include_str!("../../../kernels/compare.wgsl")
 );
 
-/// What a plane shows of two doses; places and lengths in pixels of the view.
+/// Content of a plane with two doses; positions and lengths in pixels of the view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Blend {
     A,
@@ -40,60 +40,60 @@ pub enum Blend {
     Gamma,
 }
 
-/// Which isodose lines are drawn: those of A solid, those of B dashed.
+/// Isodose lines to draw: those of A solid, those of B dashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Isolines {
     None,
-    /// Those of the dose on show at a place; none on a difference or gamma.
+    /// The lines of the dose displayed at a position; none on a difference or gamma.
     #[default]
     Own,
     Both,
 }
 
-/// How B - A is told.
+/// Look of B - A.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DifferenceLook {
     /// 0 Gy, 1 percent of the reference, 2 percent of A.
     pub unit: u32,
-    /// Nothing is drawn up to here, in the unit, on either side.
+    /// Smaller differences are not drawn, in the unit, on either side.
     pub dead_band: f32,
     /// End of the scale, in the unit, on either side.
     pub end: f32,
     /// 100 % in Gy.
     pub reference_gy: f32,
-    /// Percent of A are told from this dose of A on, Gy.
+    /// Local percent are shown from this dose of A on, Gy.
     pub local_from_gy: f32,
     pub opacity: f32,
     /// From the most negative to the most positive, display colours, 0 to 1; palest in the middle.
     pub colours: [[f32; 3]; 6],
 }
 
-/// How gamma is told.
+/// Look of gamma.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GammaLook {
     /// End of the scale.
     pub end: f32,
-    /// Whether it has a sign: then the colours are those of the difference.
+    /// Signed gamma takes the colours of the difference.
     pub signed: bool,
     pub opacity: f32,
     /// At 0, 1 and the end; display colours, 0 to 1.
     pub colours: [[f32; 3]; 3],
-    /// Rim of the voxels that fail.
+    /// Rim of the failing voxels.
     pub failing: [f32; 3],
 }
 
-/// What a plane of the comparison shows.
+/// Look of a plane of the comparison.
 pub struct CompareLook<'a> {
     pub ct: Option<&'a Arc<Volume<f32>>>,
     /// HU at black and at white.
     pub window_hu: [f32; 2],
-    /// How both doses are drawn.
+    /// Style of both doses.
     pub style: DoseStyle<'a>,
-    /// Gy.
+    /// Dose A, Gy.
     pub a: Option<&'a Arc<Volume<f32>>>,
-    /// Gy.
+    /// Dose B, Gy.
     pub b: Option<&'a Arc<Volume<f32>>>,
-    /// On a grid of its own; NaN where there is none.
+    /// Gamma on its own grid; NaN where undefined.
     pub gamma: Option<&'a Arc<Volume<f32>>>,
     pub blend: Blend,
     pub isolines: Isolines,
@@ -139,7 +139,7 @@ impl ComparePipeline {
         Self { pipeline, blocks }
     }
 
-    /// What draws the plane in egui's pass; `there`: which of A, B and gamma have a texture.
+    /// The draw call of the plane in egui's pass; `there`: which of A, B and gamma have a texture.
     pub(super) fn paint(
         &self,
         device: &wgpu::Device,

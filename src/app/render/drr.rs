@@ -1,5 +1,5 @@
-//! The compute pipelines of `kernels/drr.wgsl`: DRRs and silhouettes as a flat image sees the patient in a pose, written
-//! into textures that `radiograph` shows. Each is kept until pose, image, volume or the fineness asked for changes.
+//! The compute pipelines of `kernels/drr.wgsl`: DRRs and silhouettes of the patient in a pose on a flat image, written
+//! into textures that `radiograph` shows. Each is cached until pose, image, volume or the requested fineness changes.
 
 use super::Fineness;
 use super::rays::{CastUniform, RayShader, Sheet, Target};
@@ -17,23 +17,23 @@ pub(super) const SOURCE: &str = concat!(
     include_str!("../../../kernels/drr.wgsl")
 );
 
-/// Frames after which an unused picture is given up.
+/// Frames after which an unused picture is evicted.
 const FRAMES_KEPT: u64 = 120;
 
-/// Where a DRR is seen from, and where the patient is.
+/// Projection of a DRR, and pose of the patient.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrrView {
     pub projection: Projection,
     pub pose: Pose,
-    /// What the pose turns about, patient LPS, mm.
+    /// Centre of rotation of the pose, patient LPS, mm.
     pub centre_mm: DVec3,
     pub fineness: Fineness,
-    /// Full floats filtered in the shader, in place of half floats filtered by the hardware.
+    /// Full floats filtered in the shader, instead of half floats filtered by the hardware.
     pub exact: bool,
 }
 
 impl DrrView {
-    /// Texels along the longer side at most, and the step in mm; finer than half a voxel shows nothing more.
+    /// Most texels along the longer side, and the step in mm; steps below half a voxel add no detail.
     fn spacing(&self, grid: &Grid) -> (usize, f64) {
         let [dx, dy] = grid.spacing_xy_mm();
         let least_mm = grid.planes_mm().windows(2).map(|w| w[1] - w[0]).fold(dx.min(dy), f64::min);
@@ -51,7 +51,7 @@ impl DrrView {
         longer.div_ceil(self.spacing(grid).0)
     }
 
-    /// The rays, the patient held still and source and image moved the other way.
+    /// The rays, with the inverse pose applied to source and image instead of the pose to the patient.
     fn sheet(&self, grid: &Grid) -> Sheet {
         let image = &self.projection;
         let k = self.pixels_per_texel(grid);
@@ -69,15 +69,15 @@ impl DrrView {
     }
 }
 
-/// What was cast, and for which of the images.
+/// The subject of a picture, and its image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Subject {
     Attenuation(usize),
-    /// Address of a mask, which the picture keeps alive.
+    /// Address of a mask that the picture keeps alive.
     Mask(usize, usize),
 }
 
-/// A texture with what is in it.
+/// A texture with a description of its contents.
 pub(super) struct Picture {
     view: DrrView,
     volume: Option<VolumeId>,
@@ -88,7 +88,7 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// To be read by texels.
+    /// The texture's view, for reading by texels.
     pub(super) fn shown(&self) -> &wgpu::TextureView {
         &self.target.view
     }
@@ -123,8 +123,8 @@ impl DrrCaster {
         self.casts
     }
 
-    /// The line integrals of attenuation (1/mm) on image number `image`, at least as fine as asked for. `None` where the
-    /// volume cannot be put on the device.
+    /// The line integrals of attenuation (1/mm) on image number `image`, at least as fine as requested. `None` if the
+    /// volume cannot be uploaded.
     pub(super) fn drr(
         &mut self,
         textures: &mut Textures,
@@ -160,7 +160,7 @@ impl DrrCaster {
         self.pictures.get(&subject)
     }
 
-    /// Tells which frame is drawn now.
+    /// Sets the number of the frame to be drawn.
     pub(super) fn begin_frame(&mut self, now: u64) {
         if now != self.frame {
             self.frame = now;
@@ -190,7 +190,7 @@ impl DrrCaster {
         mask: Option<Arc<Mask>>,
     ) {
         let [width, height] = view.sheet(grid).texels;
-        // A pose dragged draws into the same texture again and again.
+        // During a drag of the pose the same texture is reused.
         let old = self.pictures.remove(&subject);
         let fits =
             old.map(|p| p.target).filter(|t| [t.texture.width(), t.texture.height()] == [width, height]);

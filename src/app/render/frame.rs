@@ -1,10 +1,10 @@
-//! A plane through the patient as a view shows it, and a grid as seen from there.
+//! The plane of a view in patient space, and the coordinates of a grid on it.
 
 use crate::geometry::{Grid, Mask};
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
 
-/// The plane of a view in patient space (LPS, mm): where its top left corner is and what one pixel is worth.
+/// The plane of a view in patient space (LPS, mm): position of its top left corner and size of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlaneFrame {
     pub top_left_mm: DVec3,
@@ -28,7 +28,7 @@ pub(super) struct GridUniform {
 }
 
 impl GridUniform {
-    /// The grid as seen from the plane. Differences are taken in f64, so that a large zoom far from the origin
+    /// The grid in the plane's coordinates. Differences are computed in f64, so that a large zoom far from the origin
     /// stays exact.
     pub(super) fn new(grid: &Grid, frame: &PlaneFrame) -> Self {
         let [dx, dy] = grid.spacing_xy_mm();
@@ -44,14 +44,14 @@ impl GridUniform {
         }
     }
 
-    /// A mask's box as a grid of its own, in whose coordinates voxel (0, 0, 0) is the first of the box. Its
-    /// coverage falls to nothing one voxel beyond the outermost centres.
+    /// A mask's box as a grid, in whose coordinates voxel (0, 0, 0) is the first of the box. Its coverage falls to zero
+    /// one voxel beyond the outermost centres.
     pub(super) fn of_mask(mask: &Mask, frame: &PlaneFrame) -> Self {
         let grid = mask.grid();
         let [i, j, k] = mask.offset();
         let [nx, ny, nz] = mask.size();
         let planes = &grid.planes_mm()[k..k + nz];
-        // One plane by itself reaches as far as its slab.
+        // A single plane extends through its slab.
         let even = if nz == 1 { Some(grid.plane_thickness_mm(k)) } else { grid.even_plane_spacing_mm() };
         let mut u = Self::new(grid, frame);
         u.origin[0] -= i as f32;

@@ -1,5 +1,5 @@
-//! What the window draws on the graphics device: volumes as 3D textures, sampled in patient space by the shaders
-//! of `kernels/*.wgsl`.
+//! Rendering on the graphics device: volumes as 3D textures, sampled in patient space by the shaders of
+//! `kernels/*.wgsl`.
 
 mod bev;
 mod cast;
@@ -36,8 +36,7 @@ use slice::SlicePipeline;
 use std::sync::Arc;
 use textures::{Kind, Textures};
 
-/// The graphics device of the window, with what lives on it. Cheap to clone; the default has no device and draws
-/// nothing.
+/// The window's graphics device with its resources. Cheap to clone; the default has no device and draws nothing.
 #[derive(Clone, Default)]
 pub struct Gpu {
     parts: Option<Arc<Parts>>,
@@ -51,18 +50,18 @@ struct Parts {
     compare: ComparePipeline,
     outline: OutlinePipeline,
     textures: Mutex<Textures>,
-    /// Absent where the device has no compute shaders.
+    /// Absent if the device has no compute shaders.
     caster: Option<Mutex<Caster>>,
     bev: Option<BevPipeline>,
     radiograph: Mutex<RadiographPipeline>,
-    /// Absent where the device has no compute shaders.
+    /// Absent if the device has no compute shaders.
     drr: Option<Mutex<DrrCaster>>,
 }
 
-/// Builds the pipelines on the window's device. The handle goes into every [`crate::app::view::Scene`].
+/// Builds the pipelines on the window's device. Every [`crate::app::view::Scene`] holds the handle.
 pub fn install(state: &RenderState) -> Gpu {
     let (device, queue) = (state.device.clone(), state.queue.clone());
-    // wgpu's own answer to an error is to panic; a driver's trouble must not end the program.
+    // wgpu panics on an uncaptured error by default; a driver error must not end the program.
     device.on_uncaptured_error(Arc::new(|error| tracing::error!("graphics device: {error}")));
     let layouts = textures::Layouts::new(&device);
     let slice = SlicePipeline::new(&device, state.target_format, &layouts);
@@ -93,7 +92,7 @@ pub fn install(state: &RenderState) -> Gpu {
     }
 }
 
-/// How to open a device for the window: like egui's own, with 3D textures and buffers as large as the adapter has.
+/// Setup of the window's device: like egui's own, with 3D textures and buffers as large as the adapter supports.
 pub fn setup() -> WgpuSetupCreateNew {
     let mut setup = WgpuSetupCreateNew::without_display_handle();
     let base = Arc::clone(&setup.device_descriptor);
@@ -110,28 +109,28 @@ pub fn setup() -> WgpuSetupCreateNew {
 }
 
 impl Gpu {
-    /// Name and kind of the device, for the window to show; `None` without one.
+    /// Name and kind of the device, for display; `None` without one.
     pub fn device_name(&self) -> Option<String> {
         let info = &self.parts.as_ref()?.adapter;
         Some(format!("{} ({})", info.name, info.backend))
     }
 
-    /// Whether pictures are computed by a processor (Mesa's lavapipe and the like): then ray casts go coarser.
+    /// Whether a processor renders (Mesa's lavapipe and the like): then ray casts are coarser.
     pub fn is_software(&self) -> bool {
         self.parts.as_ref().is_some_and(|p| p.adapter.device_type == wgpu::DeviceType::Cpu)
     }
 
-    /// Bytes of textures held, and how many uploads there were since the start.
+    /// Bytes of textures held, and number of uploads since the start.
     pub fn texture_use(&self) -> (u64, u64) {
         self.parts.as_ref().map_or((0, 0), |p| p.textures.lock().used())
     }
 
-    /// Why a volume could not be put on the device, where it could not.
+    /// Why the upload of a volume failed, if it did.
     pub fn failure(&self, volume: VolumeId) -> Option<String> {
         self.parts.as_ref()?.textures.lock().failure(volume)
     }
 
-    /// Makes a CT ready to be put on the device: work for the thread that opens it.
+    /// Converts a CT for upload: work for the thread that opens it.
     pub fn prepare_ct(&self, hu: &Volume<f32>) {
         if let Some(parts) = &self.parts {
             let voxels = textures::halves(hu.data());
@@ -139,7 +138,7 @@ impl Gpu {
         }
     }
 
-    /// What draws one plane: uploads the volumes not yet there, once each. `None` without a device.
+    /// The draw call of one plane: uploads missing volumes, once each. `None` without a device.
     pub fn slice_callback(
         &self,
         rect: egui::Rect,
@@ -156,7 +155,7 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
-    /// What draws one plane of two doses: uploads the volumes not yet there, once each. `None` without a device.
+    /// The draw call of one plane of two doses: uploads missing volumes, once each. `None` without a device.
     pub fn compare_callback(
         &self,
         rect: egui::Rect,
@@ -175,7 +174,7 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
-    /// What draws the outlines of structures on a plane; `None` where it meets none of them.
+    /// The draw call of the outlines of structures on a plane; `None` if it meets none of them.
     pub fn outline_callback(
         &self,
         rect: egui::Rect,
@@ -187,8 +186,8 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
-    /// What draws the radiograph and silhouettes of a beam's-eye view: cast anew only where the beam, the CT or a
-    /// mask has changed, or a finer picture is asked for. `None` where there is nothing to draw or draw with.
+    /// The draw call of the radiograph and silhouettes of a beam's-eye view: recast only if the beam, the CT or a mask
+    /// has changed, or a finer picture is requested. `None` without layers or device.
     pub fn bev_callback(
         &self,
         rect: egui::Rect,
@@ -219,8 +218,9 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
-    /// What draws an X-ray and the DRR over it (image number `image` of those on show), and outlines of structures: cast
-    /// anew only where pose, image, volume or a mask has changed, or a finer picture is asked for. `None` without a device.
+    /// The draw call of an X-ray, the DRR over it (image number `image` of those displayed) and outlines of structures:
+    /// recast only if pose, image, volume or a mask has changed, or a finer picture is requested. `None` without a
+    /// device.
     pub fn radiograph_callback(
         &self,
         rect: egui::Rect,
@@ -249,14 +249,14 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
-    /// Ray-cast pictures since the start: at rest the number stands still.
+    /// Number of pictures cast since the start: constant at rest.
     pub fn casts(&self) -> u64 {
         let Some(parts) = &self.parts else { return 0 };
         let beams = parts.caster.as_ref().map_or(0, |c| c.lock().casts());
         beams + parts.drr.as_ref().map_or(0, |c| c.lock().casts())
     }
 
-    /// Tells which frame is drawn now: textures unused for many frames are given up.
+    /// Sets the number of the frame to be drawn: textures unused for many frames are evicted.
     pub fn begin_frame(&self, frame: u64) {
         if let Some(parts) = &self.parts {
             parts.textures.lock().begin_frame(frame);
@@ -267,7 +267,7 @@ impl Gpu {
     }
 }
 
-/// What a beam's-eye view shows of the patient.
+/// Patient layers of a beam's-eye view.
 pub struct BevLook<'a> {
     pub ct: Option<&'a Arc<Volume<f32>>>,
     /// Water-equivalent mm at black and at white.

@@ -1,4 +1,4 @@
-//! The window drawn without a display: the same app, the same renderer, into a picture.
+//! The window drawn without a display: the same app and renderer, into a picture.
 
 use crate::app::render;
 use eframe::CreationContext;
@@ -37,10 +37,11 @@ pub enum OffscreenError {
     Unfinished(u64),
 }
 
-/// Runs an app without a window until `settled` says so, then draws it.
+/// Runs an app without a window until `settled` returns true, then draws it.
 ///
 /// # Errors
-/// [`OffscreenError`]: no graphics device, a picture larger than it draws, or `settled` not within `patience`.
+/// [`OffscreenError`]: no graphics device, a picture larger than the device supports, or `settled` not true within
+/// `patience`.
 pub fn draw<A: eframe::App + 'static>(
     size_px: [u32; 2],
     pixels_per_point: f32,
@@ -72,7 +73,7 @@ pub fn draw<A: eframe::App + 'static>(
         harness.step();
         std::thread::sleep(Duration::from_millis(5));
     }
-    // What the last results brought is laid out, and what refines at rest does so.
+    // Lays out the last results, and lets views at rest refine their pictures.
     harness.run_steps(4);
     let through = || {
         let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(TRY) };
@@ -87,12 +88,13 @@ pub fn draw<A: eframe::App + 'static>(
     Ok(Picture { width, height, rgba })
 }
 
-/// How often a picture is tried, and how long the device may take over what it was given at each try.
+/// Most attempts at a picture, and the device's time limit for the queued work of each attempt.
 const TRIES: u32 = 5;
 const TRY: Duration = Duration::from_secs(120);
 
-/// A picture that waits ten seconds for the device, tried again once that is through with what it was given: a software device
-/// that shares its cores may take longer the first time, when volumes are uploaded and projected.
+/// Renders a picture. The renderer waits ten seconds for the device; after a timeout the attempt is repeated once the
+/// device has finished its queue: a software device that shares its cores may take longer the first time, when volumes
+/// are uploaded and projected.
 fn again<T>(
     mut render: impl FnMut() -> Result<T, String>,
     mut through: impl FnMut() -> bool,
@@ -101,7 +103,7 @@ fn again<T>(
     for _ in 0..TRIES {
         match render() {
             Ok(picture) => return Ok(picture),
-            // The renderer passes on words only; these are of `wgpu::PollError`.
+            // The renderer returns error text only; this one is from `wgpu::PollError`.
             Err(why) if why.contains("PollError") => said = why,
             Err(why) => return Err(OffscreenError::Draw(why)),
         }
@@ -116,7 +118,7 @@ impl Picture {
     /// Writes the picture as PNG.
     ///
     /// # Errors
-    /// What the writer says.
+    /// The writer's error.
     pub fn write_png(&self, out: impl Write) -> io::Result<()> {
         let mut encoder = png::Encoder::new(out, self.width, self.height);
         encoder.set_color(png::ColorType::Rgba);
@@ -128,7 +130,7 @@ impl Picture {
     }
 }
 
-/// OpenGL, which draws a little differently and has much to say on standard error, is asked only where nothing else is.
+/// Opens a device. OpenGL, which draws a little differently and writes much to standard error, is the last resort.
 pub fn device() -> Result<RenderState, OffscreenError> {
     device_of(wgpu::Backends::PRIMARY).or_else(|_| device_of(wgpu::Backends::all()))
 }

@@ -47,7 +47,7 @@ impl OutlinePipeline {
         Self { pipeline, blocks }
     }
 
-    /// What draws the outlines of the structures that the plane meets; `None` when it meets none.
+    /// The draw calls of the outlines of structures that the plane meets; `None` if it meets none.
     pub(super) fn paint(
         &self,
         device: &wgpu::Device,

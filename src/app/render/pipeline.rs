@@ -1,4 +1,4 @@
-//! What the pipelines have in common.
+//! Common parts of the pipelines.
 
 use bytemuck::Pod;
 use egui_wgpu::wgpu;
@@ -46,7 +46,7 @@ pub(super) fn new(
     })
 }
 
-/// Uniform blocks of one kind, as a shader's first group: draws choose theirs by its offset.
+/// Uniform blocks of one kind, as a shader's first group: draws select theirs by its offset.
 pub(super) struct Blocks<U> {
     layout: wgpu::BindGroupLayout,
     /// Distance between blocks in a buffer.
@@ -78,7 +78,7 @@ impl<U: Pod> Blocks<U> {
         &self.layout
     }
 
-    /// A new buffer of these blocks; block `n` stands at [`Self::offset`] of `n`.
+    /// A new buffer of these blocks; block `n` begins at [`Self::offset`] of `n`.
     pub(super) fn upload(&self, device: &wgpu::Device, blocks: &[U]) -> wgpu::BindGroup {
         let mut bytes = vec![0; self.stride * blocks.len()];
         for (place, block) in bytes.chunks_exact_mut(self.stride).zip(blocks) {
@@ -106,13 +106,13 @@ impl<U: Pod> Blocks<U> {
     }
 }
 
-/// Paint in a view of one draw or several, each with its block of uniforms and its textures.
+/// One or several draws in a view, each with its block of uniforms and its textures.
 pub(super) struct Layers {
     pub pipeline: wgpu::RenderPipeline,
     pub uniforms: wgpu::BindGroup,
-    /// Offset of the uniforms, and the groups from the second on.
+    /// Offset of the uniforms, and the bind groups from the second on.
     pub draws: Vec<(u32, Vec<wgpu::BindGroup>)>,
-    /// Corners a draw.
+    /// Vertices per draw.
     pub corners: u32,
 }
 
@@ -134,7 +134,7 @@ impl egui_wgpu::CallbackTrait for Layers {
     }
 }
 
-/// Drawn over what is there: colours come multiplied by their opacity.
+/// Blends over the existing picture: colours are premultiplied by their opacity.
 pub(super) fn over(format: wgpu::TextureFormat) -> wgpu::ColorTargetState {
     wgpu::ColorTargetState {
         format,
@@ -167,7 +167,7 @@ pub(super) fn picture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     })
 }
 
-/// Linear between texels, the outermost beyond the rim.
+/// Linear between texels, clamped to the outermost texel beyond the rim.
 pub(super) fn linear_sampler(device: &wgpu::Device) -> wgpu::Sampler {
     device.create_sampler(&wgpu::SamplerDescriptor {
         label: Some("linear"),

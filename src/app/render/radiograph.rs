@@ -1,4 +1,4 @@
-//! The pipeline of `kernels/radiograph.wgsl`: an X-ray and a DRR laid over each other, outlines over both.
+//! The pipeline of `kernels/radiograph.wgsl`: an X-ray and a DRR overlaid, outlines over both.
 
 use super::frame::corners_mm;
 use super::pipeline::{self, Blocks, Layers};
@@ -25,7 +25,7 @@ pub struct RadiographFrame {
     pub image: [usize; 2],
 }
 
-/// An X-ray as it is drawn: bright where more is in the way, a texel for one or more pixels.
+/// An X-ray for display: bright where it is more attenuated, a texel for one or more pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texels {
     /// `[row][column]`.
@@ -35,26 +35,26 @@ pub struct Texels {
     pub pixels_per_texel: usize,
 }
 
-/// How an X-ray and a DRR are laid over each other. Lengths in screen pixels, from the view's top left corner.
+/// Overlay mode of X-ray and DRR. Lengths in screen pixels, from the view's top left corner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Overlay {
     /// Share of the DRR, 0 to 1.
     Blend(f32),
-    /// Each in a colour of its own, 0 to 1; together white.
+    /// Each in its own colour, 0 to 1; together white.
     Colours { xray: [f32; 3], drr: [f32; 3] },
-    /// Side of a field.
+    /// Side of a square.
     Board(f32),
-    /// The DRR right of this.
+    /// Position of the line: the DRR is right of it.
     Swipe(f32),
     /// The DRR within a circle.
     Spyglass { middle: [f32; 2], radius: f32 },
-    /// Grey where both agree, brighter where the X-ray has more in the way.
+    /// Grey where both agree, brighter where the X-ray is more attenuated.
     Difference,
     /// Edges of the DRR in a colour over the X-ray.
     Edges { colour: [f32; 3], width_px: f32 },
 }
 
-/// How the images look.
+/// Look of the images.
 pub struct RadiographLook<'a> {
     pub xray: Option<&'a Arc<Texels>>,
     pub overlay: Overlay,
@@ -84,14 +84,14 @@ struct LookUniform {
     covered: [f32; 4],
 }
 
-/// A texture with its number of image pixels a texel.
+/// A texture with its number of image pixels per texel.
 pub(super) type Drawn = (wgpu::TextureView, usize);
 
 pub(super) struct RadiographPipeline {
     pipeline: wgpu::RenderPipeline,
     blocks: Blocks<LookUniform>,
     layout: wgpu::BindGroupLayout,
-    /// By address of the texels.
+    /// Keyed by the address of the texels.
     xrays: HashMap<usize, (Weak<Texels>, wgpu::TextureView)>,
     nothing: wgpu::TextureView,
 }
@@ -140,7 +140,7 @@ impl RadiographPipeline {
         Some((view.clone(), texels.pixels_per_texel))
     }
 
-    /// What draws both images, and over them each outline with its silhouette cast for `view`.
+    /// The draw calls of both images, and over them each outline with its silhouette cast for `view`.
     #[expect(clippy::too_many_arguments, reason = "one call; a struct would only rename them")]
     pub(super) fn paint(
         &self,
@@ -158,7 +158,7 @@ impl RadiographPipeline {
         let mut groups = vec![self.group(device, &xray.0, &drr.0)];
         for (silhouette, outline) in silhouettes {
             let mut uniform = outline_uniform(frame, outline, silhouette.1);
-            // A texel and half a line beyond what it covers.
+            // A texel and half a line beyond the covered rectangle.
             let rim = silhouette.1 as f64 / frame.pixels_per_px[0].min(frame.pixels_per_px[1]);
             let Some(covered) = covered_px(frame, view, outline.mask, rim + f64::from(outline.width_px))
             else {
@@ -220,14 +220,14 @@ fn upload(
     texture.create_view(&wgpu::TextureViewDescriptor::default())
 }
 
-/// Where a structure can be seen, `[left, top, right, bottom]` in screen pixels of the view, with a rim round it; `None`
-/// where it cannot. On a software device an outline costs what it covers.
+/// Bounding box of a structure's projection with a rim, `[left, top, right, bottom]` in screen pixels of the view;
+/// `None` if it is outside. On a software device the cost of an outline grows with its covered area.
 fn covered_px(frame: &RadiographFrame, view: &DrrView, mask: &Mask, rim: f64) -> Option<[f32; 4]> {
     let [width, height] = frame.size_px.map(f64::from);
     let mut covered = [f64::MAX, f64::MAX, f64::MIN, f64::MIN];
     for corner_mm in corners_mm(mask) {
         let place_mm = view.pose.apply(corner_mm, view.centre_mm);
-        // What reaches behind the source may be seen anywhere.
+        // A corner behind the source may project anywhere.
         let Some(pixel) = view.projection.project(place_mm) else {
             return Some([0.0, 0.0, width as f32, height as f32]);
         };

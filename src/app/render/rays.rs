@@ -1,5 +1,5 @@
-//! Casting rays through a volume into a flat texture: what `kernels/rays.wgsl` is told (a source, a sheet of points its rays
-//! go through, and the box they meet), and what its shaders have in common.
+//! Ray casting through a volume into a flat texture: the uniforms of `kernels/rays.wgsl` (a source, a sheet of points
+//! on the rays, and the box to intersect), and the common parts of its shaders.
 
 use super::pipeline::Blocks;
 use crate::geometry::{Grid, Mask};
@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
 use glam::DVec3;
 
-/// A shader of entry points that cast rays. Its groups are the uniforms, a volume, and the texture it writes.
+/// A shader whose entry points cast rays. Its groups are the uniforms, a volume, and the texture it writes.
 pub(super) struct RayShader {
     name: &'static str,
     pub(super) device: wgpu::Device,
@@ -21,7 +21,7 @@ pub(super) struct RayShader {
 /// A texture that a shader casts into.
 pub(super) struct Target {
     pub texture: wgpu::Texture,
-    /// To be read by texels.
+    /// The texture's view, for reading by texels.
     pub view: wgpu::TextureView,
     written: wgpu::BindGroup,
 }
@@ -72,7 +72,7 @@ impl RayShader {
         })
     }
 
-    /// A texture of so many columns and rows.
+    /// A texture of the given columns and rows.
     pub(super) fn target(&self, [width, height]: [u32; 2]) -> Target {
         let texture = self.device.create_texture(&wgpu::TextureDescriptor {
             label: Some(self.name),
@@ -125,7 +125,7 @@ impl RayShader {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sheet {
     pub source_mm: DVec3,
-    /// Centre of texel (0, 0), and from a texel to its right and lower neighbours.
+    /// Centre of texel (0, 0), and the steps to its right and lower neighbours.
     pub first_mm: DVec3,
     pub right_mm: DVec3,
     pub down_mm: DVec3,
@@ -148,7 +148,7 @@ pub(super) struct CastUniform {
     scale: [f32; 4],
 }
 
-/// The box of voxels that is cast through, in a grid's coordinates (voxel, voxel, mm) counted from `shift`.
+/// The box of voxels to cast through, in a grid's coordinates (voxel, voxel, mm) counted from `shift`.
 struct Part {
     shift: DVec3,
     low: [f64; 3],
@@ -158,7 +158,7 @@ struct Part {
 }
 
 impl CastUniform {
-    /// Through all voxels of a grid.
+    /// Uniforms for all voxels of a grid.
     pub(super) fn of_grid(grid: &Grid, sheet: &Sheet) -> Self {
         let edges_mm = grid.edges_mm(2);
         let [nx, ny, nz] = grid.size();
@@ -172,7 +172,7 @@ impl CastUniform {
         Self::new(grid, &part, sheet)
     }
 
-    /// Through the box of a mask, one voxel beyond its outermost centres.
+    /// Uniforms for the box of a mask, one voxel beyond its outermost centres.
     pub(super) fn of_mask(mask: &Mask, sheet: &Sheet) -> Self {
         let grid = mask.grid();
         let [i, j, k] = mask.offset();

@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
 use std::sync::Arc;
 
-/// Most isodose levels one picture has.
+/// Most isodose levels in one picture.
 pub(super) const MAX_LEVELS: usize = 16;
 
 /// Shader source: the shared parts, then the slice.
@@ -20,7 +20,7 @@ pub(super) const SOURCE: &str = concat!(
     include_str!("../../../kernels/slice.wgsl")
 );
 
-/// What a plane shows.
+/// Look of a plane.
 pub struct SliceLook<'a> {
     pub ct: Option<&'a Arc<Volume<f32>>>,
     /// HU at black and at white.
@@ -30,16 +30,16 @@ pub struct SliceLook<'a> {
     pub background: [f32; 3],
 }
 
-/// A dose and how it is drawn.
+/// A dose and its style.
 pub struct DoseLook<'a> {
     pub gy: &'a Arc<Volume<f32>>,
     pub style: DoseStyle<'a>,
 }
 
-/// How a dose is drawn.
+/// Style of a dose.
 #[derive(Clone, Copy)]
 pub struct DoseStyle<'a> {
-    /// Ascending; those beyond [`MAX_LEVELS`] are left out.
+    /// Ascending; levels beyond [`MAX_LEVELS`] are ignored.
     pub levels: &'a [Isodose],
     pub wash_opacity: f32,
     pub wash_threshold_gy: f32,
@@ -48,7 +48,7 @@ pub struct DoseStyle<'a> {
 }
 
 impl DoseStyle<'_> {
-    /// Fills the blocks that `kernels/dose.wgsl` reads; gives the number of levels.
+    /// Fills the blocks that `kernels/dose.wgsl` reads; returns the number of levels.
     pub(super) fn write(
         &self,
         wash: &mut [f32; 4],
@@ -56,7 +56,7 @@ impl DoseStyle<'_> {
         colours: &mut [[f32; 4]; MAX_LEVELS],
     ) -> usize {
         let levels = &self.levels[..self.levels.len().min(MAX_LEVELS)];
-        // A flat region at exactly a level is not a line: slopes below a millionth of the top level do not count.
+        // A flat region at exactly a level is not a line: slopes below a millionth of the top level are ignored.
         let smallest = levels.last().map_or(0.0, |l| l.gy.abs() * 1e-6);
         let opacity = if levels.is_empty() { 0.0 } else { self.wash_opacity };
         *wash = [opacity, self.wash_threshold_gy, f32::from(u8::from(self.banded)), smallest];
@@ -104,7 +104,7 @@ impl SlicePipeline {
         Self { pipeline, blocks }
     }
 
-    /// What draws the plane in egui's pass. Volumes that have no texture (too large) are left out.
+    /// The draw call of the plane in egui's pass. Volumes without a texture (too large) are omitted.
     pub(super) fn paint(
         &self,
         device: &wgpu::Device,

@@ -1,4 +1,4 @@
-//! Volumes on the device: uploaded once, kept by identity, given up when unused.
+//! Volumes on the device: uploaded once, cached by identity, evicted when unused.
 
 use crate::geometry::{Mask, Volume, VolumeId};
 use egui_wgpu::wgpu;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// How a volume is held.
+/// Texture format of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// Half floats, filtered by the hardware: HU exact to +-2048, in steps of 2 and more beyond.
@@ -20,11 +20,11 @@ pub(super) enum Kind {
     Mask,
 }
 
-/// What a texture was made from.
+/// Source of a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Volume(VolumeId, Kind),
-    /// Address of the mask: whoever holds the key holds the mask too, so it is not used anew.
+    /// Address of the mask: the holder of the key also holds the mask, so the address is not reused.
     Mask(usize),
 }
 
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-/// Why a volume is not on the device.
+/// Why the upload of a volume failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum TextureError {
     #[error(
@@ -65,13 +65,13 @@ pub(super) struct Layouts {
     pub smooth: wgpu::BindGroupLayout,
     /// Volume, planes: for shaders that read single voxels.
     pub exact: wgpu::BindGroupLayout,
-    /// Three times volume and planes, read by single voxels.
+    /// Three volumes with their planes, for shaders that read single voxels.
     pub three: wgpu::BindGroupLayout,
 }
 
-/// Frames after which an unused texture is given up.
+/// Frames after which an unused texture is evicted.
 const FRAMES_KEPT: u64 = 240;
-/// Beyond so many bytes, unused textures go at once.
+/// Above this number of bytes, unused textures are evicted at once.
 const BYTES_KEPT: u64 = 1 << 30;
 
 pub(super) struct Textures {
@@ -82,13 +82,13 @@ pub(super) struct Textures {
     held: HashMap<Key, Held>,
     failures: HashMap<Key, TextureError>,
     empty: HashMap<Kind, Bound>,
-    /// The CT that is about to be shown, as its texture holds it.
+    /// The CT about to be displayed, in its texture's format.
     prepared: Option<(VolumeId, Vec<f16>)>,
     frame: u64,
     uploads: u64,
 }
 
-/// A volume on the device, alone in a group, and as it goes into a group with others.
+/// A volume on the device: its own bind group, and its views for a group with others.
 #[derive(Clone)]
 struct Bound {
     group: wgpu::BindGroup,
@@ -98,7 +98,7 @@ struct Bound {
 
 struct Held {
     bound: Bound,
-    /// Keeps the mask whose address is the key.
+    /// Keeps the mask alive whose address is the key.
     _mask: Option<Arc<Mask>>,
     bytes: u64,
     last_frame: u64,
@@ -181,12 +181,12 @@ impl Textures {
         }
     }
 
-    /// The texture of a volume, uploaded at its first use. `None` where that failed: see [`Self::failure`].
+    /// The texture of a volume, uploaded at its first use. `None` if that failed: see [`Self::failure`].
     pub(super) fn volume(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<wgpu::BindGroup> {
         self.bound(volume, kind).map(|b| b.group)
     }
 
-    /// Up to three volumes in one group of the layout [`Layouts::three`], and which of them are there.
+    /// Up to three volumes in one group of the layout [`Layouts::three`], and which of them are uploaded.
     pub(super) fn three(&mut self, volumes: [Option<&Arc<Volume<f32>>>; 3]) -> (wgpu::BindGroup, [bool; 3]) {
         let bound = volumes.map(|v| v.and_then(|v| self.bound(v, Kind::Dose)));
         let there = [0, 1, 2].map(|n| bound[n].is_some());
@@ -213,7 +213,7 @@ impl Textures {
         (group, there)
     }
 
-    /// Keeps the voxels of a CT as its texture holds them until that is uploaded.
+    /// Caches the voxels of a CT in its texture's format until the upload.
     pub(super) fn prepare(&mut self, volume: VolumeId, voxels: Vec<f16>) {
         self.prepared = Some((volume, voxels));
     }
@@ -285,7 +285,7 @@ impl Textures {
         }
     }
 
-    /// A stand-in where there is nothing to sample.
+    /// A placeholder for a missing volume.
     pub(super) fn empty(&mut self, kind: Kind) -> wgpu::BindGroup {
         self.nothing(kind).group
     }
@@ -307,8 +307,8 @@ impl Textures {
         }
     }
 
-    /// A texture of `size` voxels, filled a few planes at a time: a staging copy of a whole CT would double the
-    /// memory for a moment.
+    /// A texture of `size` voxels, filled a few planes at a time: a staging copy of a whole CT would briefly double the
+    /// memory.
     fn upload(
         &self,
         size: [usize; 3],
@@ -420,7 +420,7 @@ impl Textures {
     }
 }
 
-/// The voxels of a CT as its texture holds them.
+/// The voxels of a CT in its texture's format.
 pub(super) fn halves(data: &[f32]) -> Vec<f16> {
     let mut out = vec![f16::ZERO; data.len()];
     let chunk = 1 << 16;

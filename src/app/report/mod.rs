@@ -1,5 +1,5 @@
-//! The comparison as a report: PDF with pictures, CSV and JSON. Gathered from the state in one go, so that everything in
-//! it belongs together; drawn and written by the worker.
+//! The comparison as a report: PDF with pictures, CSV and JSON. The report is gathered from the state in one step, so
+//! that its contents belong together; the worker draws and writes it.
 
 mod pages;
 mod picture;
@@ -18,7 +18,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Everything a report says.
+/// Contents of a report.
 #[derive(Clone, Serialize)]
 pub struct Report {
     pub program: String,
@@ -30,9 +30,9 @@ pub struct Report {
     pub case: String,
     /// A and B.
     pub doses: [DoseFacts; 2],
-    /// What to know about the pair.
+    /// Remark on the pair.
     pub note: Option<String>,
-    /// 100 % in Gy and what it is.
+    /// 100 % in Gy, and its name.
     pub reference: Option<(f64, &'static str)>,
     pub gamma: Option<GammaFacts>,
     /// Why there is no gamma.
@@ -49,7 +49,7 @@ pub struct Report {
     scenery: Scenery,
 }
 
-/// A dose, what it is worth and where it came from.
+/// A dose with its status and origin.
 #[derive(Clone, Serialize)]
 pub struct DoseFacts {
     pub label: String,
@@ -59,17 +59,17 @@ pub struct DoseFacts {
     pub voxels: [usize; 3],
     pub spacing_mm: [f64; 3],
     pub frame_of_reference_uid: String,
-    /// Of a computed dose.
+    /// Receipt of a computed dose.
     pub receipt: Option<Receipt>,
 }
 
 impl DoseFacts {
-    /// The status with all that limits it.
+    /// The status with all limitations of the dose.
     pub fn worth(&self) -> String {
         crate::case::worth(self.status, &self.caveats)
     }
 
-    /// Whether the dose is less than all of a final or imported one.
+    /// Whether the dose is neither final nor imported, or has caveats.
     pub fn is_limited(&self) -> bool {
         !matches!(self.status, DoseStatus::Final | DoseStatus::Imported) || !self.caveats.is_empty()
     }
@@ -91,16 +91,16 @@ pub struct GammaFacts {
     pub criteria: Vec<CriterionFacts>,
     pub mean: f64,
     pub max: f64,
-    /// What AAPM TG-218 says of the pass rate, where its criterion was used.
+    /// The verdict of AAPM TG-218 on the pass rate, if its criterion was used.
     pub verdict: &'static str,
     pub histogram_step: f64,
     pub histogram: Vec<usize>,
-    /// Points beyond its end.
+    /// Number of points above the end of the histogram.
     pub histogram_above: usize,
     pub receipt: Receipt,
 }
 
-/// One criterion and what came of it.
+/// One criterion and its results.
 #[derive(Clone, Serialize)]
 pub struct CriterionFacts {
     pub dose_percent: f64,
@@ -108,7 +108,7 @@ pub struct CriterionFacts {
     pub points: usize,
     pub passing: usize,
     pub pass_rate_percent: f64,
-    /// Outside the evaluated dose, not counted.
+    /// Points outside the evaluated dose, not counted.
     pub outside: usize,
 }
 
@@ -118,7 +118,7 @@ pub struct ClusterFacts {
     pub max_gamma: f64,
     pub worst_mm: [f64; 3],
     pub structure: Option<String>,
-    /// Share of it in that structure, percent.
+    /// Share of the cluster inside the structure, percent.
     pub share_percent: Option<f64>,
 }
 
@@ -130,7 +130,7 @@ pub struct StructureFacts {
     pub gamma_points: Option<usize>,
     pub gamma_pass_rate_percent: Option<f64>,
     pub gamma_max: Option<f64>,
-    /// What the DVHs warn of.
+    /// Warnings of the DVHs.
     pub remarks: Vec<String>,
 }
 
@@ -147,7 +147,7 @@ pub struct MetricFacts {
 pub struct GoalFacts {
     pub goal: String,
     pub unit: &'static str,
-    /// Value and whether it is met, of A and B.
+    /// Value and whether the goal is met, of A and B.
     pub doses: [Option<(f64, bool)>; 2],
 }
 
@@ -159,10 +159,10 @@ struct Curve {
     points: [Vec<[f64; 2]>; 2],
 }
 
-/// What a report of the comparison on show says.
+/// Gathers the report of the displayed comparison.
 ///
 /// # Errors
-/// What it still lacks, in words: nothing stale goes into a report.
+/// The missing results, in words: no stale result enters a report.
 pub fn gather(state: &State) -> Result<Report, String> {
     let results = &state.results;
     if let Some(why) = results.pair_refusal() {
@@ -321,10 +321,10 @@ fn curves(rows: &[Row<'_>]) -> Vec<Curve> {
     order.into_iter().map(of).collect()
 }
 
-/// Writes a report; what it becomes, the ending of the file says.
+/// Writes a report in the format of the file's extension.
 ///
 /// # Errors
-/// An ending that is none of [`REPORT_ENDINGS`](crate::app::state::files::REPORT_ENDINGS); what the file system says.
+/// An extension other than [`REPORT_ENDINGS`](crate::app::state::files::REPORT_ENDINGS); errors of the file system.
 pub fn write(report: &Report, path: &Path) -> Result<(), String> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let bytes = match ending.as_str() {

@@ -14,7 +14,7 @@ const WEAK: [u8; 3] = [105, 112, 122];
 const RED: [u8; 3] = [178, 24, 43];
 const BLUE: [u8; 3] = [33, 102, 172];
 const HAIR: [u8; 3] = [205, 210, 216];
-/// Pictures are drawn with so many pixels a point.
+/// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;
 /// Clusters listed.
 const MOST_CLUSTERS: usize = 12;
@@ -23,14 +23,14 @@ const PLAIN: Type = Type { size: 8.5, bold: false, colour: INK };
 const STRONG: Type = Type { size: 8.5, bold: true, colour: INK };
 const SMALL: Type = Type { size: 7.5, bold: false, colour: WEAK };
 
-/// Where the next line goes.
+/// Position of the next line.
 struct Pen {
     document: Document,
     y: f32,
 }
 
 impl Pen {
-    /// Makes sure of room, on a new page if need be.
+    /// Ensures room for `height`, on a new page if necessary.
     fn room(&mut self, height: f32) {
         if self.y + height > BOTTOM {
             self.document.add_page();
@@ -54,7 +54,7 @@ impl Pen {
         }
     }
 
-    /// A caption and what it is.
+    /// A caption with its text.
     fn fact(&mut self, caption: &str, what: &str) {
         for (n, part) in wrapped(what, PLAIN, RIGHT - LEFT - 110.0).into_iter().enumerate() {
             self.room(12.0);
@@ -66,7 +66,7 @@ impl Pen {
         }
     }
 
-    /// One row of a table: cells with the places of their right ends; the first cell from the left.
+    /// One row of a table: cells with their right ends; the first cell is left-aligned.
     fn row(&mut self, cells: &[(String, Type)], ends: &[f32]) {
         self.room(13.0);
         self.y += 11.5;
@@ -163,7 +163,7 @@ fn gamma(pen: &mut Pen, report: &Report) {
     pen.fact("Interpolation", g.interpolation);
 }
 
-/// A, B, their difference and gamma on the plane on show, with their scales.
+/// A, B, their difference and gamma on the displayed plane, with their scales.
 fn pictures(pen: &mut Pen, report: &Report) {
     let scenery = &report.scenery;
     let axis = scenery.plane.normal_axis();
@@ -237,7 +237,7 @@ fn levels(pen: &mut Pen, [x, y]: [f32; 2], report: &Report) {
     }
 }
 
-/// A bar of colours from one end of a scale to the other, with marks.
+/// A colour bar of a scale, with marks.
 fn scale(
     pen: &mut Pen,
     [x, y]: [f32; 2],
@@ -251,7 +251,7 @@ fn scale(
     for n in 0..STEPS {
         let v = low + (high - low) * (n as f64 + 0.5) / STEPS as f64;
         let Rgb(colour) = colour(v).unwrap_or(Rgb([120, 124, 130]));
-        // A little wider than its step: no gaps between.
+        // A little wider than its step, so that there are no gaps.
         pen.document.fill([x + n as f32 * step, y], [step + 0.3, 5.0], colour);
     }
     for (value, mark) in marks {
@@ -286,7 +286,7 @@ fn curves(pen: &mut Pen, report: &Report) {
     pen.document.text(left, top - 4.0, "volume, %", SMALL);
     pen.document.text_right(left + width, top + height + 20.0, "dose, Gy", SMALL);
     for (n, curve) in report.curves.iter().enumerate() {
-        // Pale colours drown on paper.
+        // Pale colours are invisible on paper.
         let Rgb(colour) = curve.colour;
         let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
         for (side, points) in curve.points.iter().enumerate() {
@@ -435,7 +435,7 @@ fn provenance(pen: &mut Pen, report: &Report) {
     }
 }
 
-/// Text cut with an ellipsis where it is wider than there is room.
+/// Text cut with an ellipsis if it is wider than `room`.
 fn cut(text: &str, how: Type, room: f32) -> String {
     if crate::files::pdf::width(text, how) <= room {
         return text.to_owned();
@@ -447,7 +447,7 @@ fn cut(text: &str, how: Type, room: f32) -> String {
     kept + "…"
 }
 
-/// Lines no wider than there is room, broken at spaces (and inside of words that are wider by themselves).
+/// Lines no wider than `room`, broken at spaces (and inside words that are wider than a line).
 fn wrapped(text: &str, how: Type, room: f32) -> Vec<String> {
     let fits = |t: &str| crate::files::pdf::width(t, how) <= room;
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! The pictures of a report, drawn on the CPU: they need no graphics device and are the same on every machine.
+//! The pictures of a report, drawn on the CPU: independent of a graphics device and the same on every machine.
 
 use crate::app::state::compare::{DifferenceDisplay, FAILING, Side, difference_colour, gamma_colour};
 use crate::app::state::display::{DoseDisplay, WindowLevel};
@@ -10,7 +10,7 @@ use crate::geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
-/// What the pictures are drawn from.
+/// Input of the pictures.
 #[derive(Clone)]
 pub struct Scenery {
     ct: Option<Arc<Volume<f32>>>,
@@ -24,11 +24,11 @@ pub struct Scenery {
     display: DoseDisplay,
     pub difference: DifferenceDisplay,
     reference_gy: Option<f64>,
-    /// Lowest and highest corner of what is shown, mm.
+    /// Lowest and highest corner of the displayed box, mm.
     shown_mm: Option<[DVec3; 2]>,
 }
 
-/// What a picture shows.
+/// Subject of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Dose(Side),
@@ -69,7 +69,7 @@ impl Scenery {
         if self.reference_gy.is_some() { shown.map(|l| (l.percent, l.colour)).collect() } else { Vec::new() }
     }
 
-    /// A picture of so many pixels, all of what is shown in it.
+    /// A picture of the given pixels, fitted to the displayed box.
     pub fn draw(&self, subject: Subject, [width, height]: [u32; 2]) -> Image {
         let [right, down] = self.plane.axes();
         let axis = self.plane.normal_axis();
@@ -87,7 +87,7 @@ impl Scenery {
         for y in 0..height {
             for x in 0..width {
                 let here = at(f64::from(x), f64::from(y));
-                // The neighbours tell where a line runs between two pixels.
+                // The neighbours show where a line passes between two pixels.
                 let beside = [at(f64::from(x) + 1.0, f64::from(y)), at(f64::from(x), f64::from(y) + 1.0)];
                 let dash = (x / 3 + y / 3) % 2 == 0;
                 rgb.extend(self.pixel(subject, here, beside, dash));
@@ -139,7 +139,7 @@ impl Scenery {
         colour
     }
 
-    /// Colourwash by bands, and the lines between them.
+    /// Banded colourwash, and the lines between the bands.
     fn dose(&self, colour: &mut [u8; 3], gy: &Volume<f32>, here: DVec3, beside: [DVec3; 2], line: bool) {
         let Some(reference_gy) = self.reference_gy else { return };
         let percent =

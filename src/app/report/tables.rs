@@ -6,12 +6,12 @@ use crate::files::csv_cell;
 /// One object, indented.
 ///
 /// # Errors
-/// Never for what a report holds; the text is what the writer says.
+/// Never for the contents of a report; the text is the writer's error.
 pub fn json(report: &Report) -> Result<String, String> {
     serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(|e| e.to_string())
 }
 
-/// One table: what, of which structure, in which unit, A, B, B - A.
+/// One table with columns quantity, structure, unit, A, B, B - A.
 pub fn csv(report: &Report) -> String {
     let mut lines = vec!["what,structure,unit,A,B,B-A".to_owned()];
     let mut line = |cells: [String; 6]| {

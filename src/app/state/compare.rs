@@ -1,4 +1,4 @@
-//! What the Compare workspace is set to: which two doses, how they are laid over each other, how differences are told.
+//! Settings of the Compare workspace: the two doses, their overlay, the display of their difference.
 
 use super::ViewKind;
 use crate::analysis::Goal;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Source {
     /// The computed dose of a plan, by index.
     Plan(usize),
-    /// One beam of the plan on show, by beam number.
+    /// One beam of the displayed plan, by beam number.
     Beam(u32),
     /// A dose of the case (from a file, or made here), by index.
     Dose(usize),
@@ -40,7 +40,7 @@ impl Side {
     }
 }
 
-/// How the two doses fill the middle.
+/// Arrangement of the two doses in the middle of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layout {
     /// A, B, B - A and gamma, four views of one plane.
@@ -49,7 +49,7 @@ pub enum Layout {
     Swipe,
     Checkerboard,
     Spyglass,
-    /// A; B while the key is held.
+    /// Shows A, and B while the key is held.
     Flicker,
     Difference,
     Gamma,
@@ -78,7 +78,7 @@ impl Layout {
         }
     }
 
-    /// What it shows and how it is worked.
+    /// Content of the layout and its controls.
     pub fn hint(self) -> &'static str {
         match self {
             Self::SideBySide => "A, B, B - A and gamma on the same plane",
@@ -92,14 +92,14 @@ impl Layout {
     }
 }
 
-/// What a difference is told in.
+/// Unit of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     #[default]
     Gy,
-    /// Of the dose that is 100 %.
+    /// Percent of the reference dose that is 100 %.
     Percent,
-    /// Of the dose of A at the same place.
+    /// Percent of the dose of A at the same position.
     LocalPercent,
 }
 
@@ -114,7 +114,7 @@ impl Unit {
         }
     }
 
-    /// Behind a number.
+    /// Suffix of a number.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Gy => "Gy",
@@ -123,11 +123,11 @@ impl Unit {
     }
 }
 
-/// How B - A is drawn; the scale reaches as far down as up.
+/// Display of B - A; the scale is symmetric about 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DifferenceDisplay {
     pub unit: Unit,
-    /// Nothing is drawn up to here, in the unit, on either side.
+    /// Smaller differences are not drawn, in the unit, on either side.
     pub dead_band: f64,
     /// End of the scale, in the unit, on either side.
     pub end: f64,
@@ -136,7 +136,7 @@ pub struct DifferenceDisplay {
 }
 
 impl DifferenceDisplay {
-    /// What suits a unit, with 100 % being so many Gy.
+    /// Defaults for a unit, with 100 % in Gy.
     pub fn of(unit: Unit, reference_gy: f64) -> Self {
         let [dead_band, end] = match unit {
             Unit::Gy => [rounded(0.01 * reference_gy), rounded(0.1 * reference_gy)],
@@ -145,7 +145,7 @@ impl DifferenceDisplay {
         Self { unit, dead_band, end, opacity: 0.75 }
     }
 
-    /// B - A at a place in the unit; `None` where it cannot be told: without a 100 %, or local where A is too low.
+    /// B - A at a position in the unit; `None` if undefined: without a 100 %, or local where A is too low.
     pub fn value(&self, a_gy: f64, b_gy: f64, reference_gy: Option<f64>) -> Option<f64> {
         let gy = b_gy - a_gy;
         match self.unit {
@@ -157,7 +157,7 @@ impl DifferenceDisplay {
         }
     }
 
-    /// Marks of the legend, from the top: as far down as up.
+    /// Marks of the legend, from the top; symmetric about 0.
     pub fn marks(&self) -> [f64; 5] {
         [self.end, 0.5 * self.end, 0.0, -0.5 * self.end, -self.end]
     }
@@ -169,17 +169,17 @@ impl Default for DifferenceDisplay {
     }
 }
 
-/// Percent of A are told where A is at least this share of 100 %.
+/// Local percent are defined where A is at least this share of 100 %.
 pub const LOCAL_FROM: f64 = 0.1;
 
-/// Two significant digits: 1, 2 or 5 times a power of ten nearest below.
+/// Rounds down to 1, 2 or 5 times a power of ten.
 fn rounded(gy: f64) -> f64 {
     let power = 10.0_f64.powf(gy.max(1e-6).log10().floor());
     power * [5.0, 2.0, 1.0].into_iter().find(|m| m * power <= gy * 1.000_001).unwrap_or(1.0)
 }
 
-/// Colours of a difference from the most negative to the most positive (ColorBrewer's RdBu without its middle): told
-/// apart by all kinds of colour vision, palest next to nothing.
+/// Colours of a difference from the most negative to the most positive (ColorBrewer's RdBu without its middle):
+/// distinguishable with all kinds of colour vision, palest near zero.
 pub const DIVERGING: [Rgb; 6] = [
     Rgb([33, 102, 172]),
     Rgb([67, 147, 195]),
@@ -192,10 +192,10 @@ pub const DIVERGING: [Rgb; 6] = [
 /// Colours of gamma at 0, 1 and the end of the scale.
 pub const GAMMA_COLOURS: [Rgb; 3] = [Rgb([24, 78, 168]), Rgb([250, 250, 250]), Rgb([240, 120, 10])];
 
-/// Rim of the voxels that fail.
+/// Rim of the failing voxels.
 pub const FAILING: Rgb = Rgb([255, 60, 0]);
 
-/// Colour of a difference at a share -1 to 1 of the scale, as `kernels/compare.wgsl` has it.
+/// Colour of a difference at a share -1 to 1 of the scale, as in `kernels/compare.wgsl`.
 pub fn difference_colour(share: f64) -> Rgb {
     let t = share.abs().min(1.0) * 2.0;
     let n = (t.floor() as usize).min(1);
@@ -203,19 +203,19 @@ pub fn difference_colour(share: f64) -> Rgb {
     mixed(DIVERGING[from], DIVERGING[to], t - n as f64)
 }
 
-/// Colour of a gamma on a scale that ends at `end`, as `kernels/compare.wgsl` has it.
+/// Colour of a gamma on a scale that ends at `end`, as in `kernels/compare.wgsl`.
 pub fn gamma_colour(gamma: f64, end: f64) -> Rgb {
     let [zero, one, most] = GAMMA_COLOURS;
     if gamma <= 1.0 {
         return mixed(zero, one, gamma.max(0.0));
     }
-    // Beyond 1 at once orange enough to be told from white.
+    // A gamma just above 1 is already orange enough to differ from white.
     let t = ((gamma - 1.0) / (end - 1.0).max(1e-6)).clamp(0.0, 1.0);
     mixed(one, most, 0.35 + 0.65 * t)
 }
 
-/// Colour of a gamma with its sign on a scale that ends at `end` on either side, as `kernels/compare.wgsl` has it: pale up
-/// to 1, then at once darker.
+/// Colour of a signed gamma on a scale that ends at `end` on either side, as in `kernels/compare.wgsl`: pale up to 1,
+/// darker from there on.
 pub fn signed_gamma_colour(gamma: f64, end: f64) -> Rgb {
     let size = gamma.abs();
     let share = match size {
@@ -229,14 +229,14 @@ fn mixed(Rgb(a): Rgb, Rgb(b): Rgb, t: f64) -> Rgb {
     Rgb([0, 1, 2].map(|n| (f64::from(a[n]) + (f64::from(b[n]) - f64::from(a[n])) * t).round() as u8))
 }
 
-/// What gamma's percent are of.
+/// Normalisation of gamma's percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum GammaNorm {
-    /// The greatest dose of the reference.
+    /// The maximum of the reference dose.
     Maximum,
     /// The 100 % of the comparison.
     Hundred,
-    /// As typed, Gy.
+    /// A typed dose, Gy.
     Typed(f64),
 }
 
@@ -247,21 +247,21 @@ pub struct GammaSettings {
     pub dose_percent: f64,
     pub dta_mm: f64,
     pub local: bool,
-    /// Reference doses below this are left out, percent of the normalisation.
+    /// Reference doses below this are excluded, percent of the normalisation.
     pub threshold_percent: f64,
-    /// Where the search and the colours end.
+    /// Upper limit of the search and of the colour scale.
     pub max_gamma: f64,
     pub norm: GammaNorm,
     /// A is the reference and B evaluated, unless this is set.
     pub b_is_reference: bool,
-    /// A second, stricter criterion beside it: dose in percent, distance in mm.
+    /// A second, stricter criterion: dose in percent, distance in mm.
     pub second: Option<[f64; 2]>,
-    /// Whether the map tells where evaluated is higher from where it is lower.
+    /// Whether the map is signed: positive where the evaluated dose is higher.
     pub signed: bool,
 }
 
 impl Default for GammaSettings {
-    /// AAPM TG-218, section 8: 3 %/2 mm, global, threshold 10 %; beside it 2 %/1 mm.
+    /// AAPM TG-218, section 8: 3 %/2 mm, global, threshold 10 %; as second criterion 2 %/1 mm.
     fn default() -> Self {
         Self {
             dose_percent: 3.0,
@@ -284,13 +284,13 @@ impl GammaSettings {
         [Some([self.dose_percent, self.dta_mm]), self.second].into_iter().flatten().map(of).collect()
     }
 
-    /// The reference first, then what is evaluated.
+    /// The reference side, then the evaluated side.
     pub fn roles(&self) -> [Side; 2] {
         if self.b_is_reference { [Side::B, Side::A] } else { [Side::A, Side::B] }
     }
 }
 
-/// Everything the Compare workspace is set to.
+/// All settings of the Compare workspace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Compare {
@@ -301,13 +301,13 @@ pub struct Compare {
     pub isolines: Isolines,
     pub difference: DifferenceDisplay,
     pub gamma: GammaSettings,
-    /// Place of the swipe's line, share of the width.
+    /// Position of the swipe's line, share of the width.
     pub swipe: f32,
     /// Weights of A and B for a new dose.
     pub weights: [f64; 2],
     /// Clinical goals; without any, those of the target.
     pub goals: Vec<Goal>,
-    /// The goal being typed, and why it is none.
+    /// The goal being typed, and why it is invalid.
     #[serde(skip)]
     pub goal_draft: (String, Option<String>),
     /// Path of the report, as typed.
@@ -334,8 +334,7 @@ impl Default for Compare {
 }
 
 impl Compare {
-    /// As a session has kept it, for the case it was of; what does not fit there, or makes no sense, is left as it is by
-    /// default.
+    /// The settings of a session for its case; settings that are invalid or do not fit the case take their defaults.
     pub fn restored(mut self, case: &Case) -> Self {
         let usual = Self::default();
         let there = |source: &Source| match source {
@@ -369,8 +368,8 @@ impl Compare {
         self
     }
 
-    /// What a case suggests: the dose of a file against the computed one, else two plans, else two doses. Those of nothing at all (some
-    /// systems export them for beams that they did not compute) come last.
+    /// Default sides for a case: the dose of a file against the computed one, else two plans, else two doses. All-zero
+    /// doses (some systems export them for beams that they did not compute) come last.
     pub fn for_case(case: &Case, computed: impl Fn(usize) -> bool) -> [Option<Source>; 2] {
         let plans = (0..case.plans.len()).filter(|p| computed(*p)).map(Source::Plan);
         let mut doses: Vec<usize> = (0..case.doses.len()).collect();

@@ -1,4 +1,4 @@
-//! How things are shown: window and level, isodose levels, colourwash. Values only; nothing here draws.
+//! Display settings: window and level, isodose levels, colourwash. Values only; no drawing.
 
 use crate::case::Rgb;
 
@@ -25,19 +25,19 @@ pub const WINDOW_PRESETS: [(&str, WindowLevel); 6] = [
     ("Full", WindowLevel::new(4096.0, 1024.0)),
 ];
 
-/// What 100 % means.
+/// Definition of 100 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DoseReference {
-    /// The plan's prescription; where it has none, percent are not defined and only Gy are shown.
+    /// The plan's prescription; without one, percent are undefined and only Gy are shown.
     Prescription,
-    /// The largest dose on show.
+    /// The maximum of the displayed dose.
     Maximum,
     /// A dose the user typed, Gy.
     Typed(f64),
 }
 
 impl DoseReference {
-    /// 100 % in Gy and the name it goes by; `None` where it is not defined or not positive.
+    /// 100 % in Gy and its name; `None` if it is undefined or not positive.
     pub fn resolve(self, prescription_gy: Option<f64>, max_gy: Option<f64>) -> Option<(f64, &'static str)> {
         let (gy, name) = match self {
             Self::Prescription => (prescription_gy?, "prescription"),
@@ -57,7 +57,7 @@ pub struct Isodose {
 }
 
 impl Isodose {
-    /// 100 % and 95 % are drawn thicker.
+    /// Whether the line is thick: 100 % and 95 %.
     pub fn is_thick(&self) -> bool {
         self.percent == 100.0 || self.percent == 95.0
     }
@@ -67,11 +67,11 @@ impl Isodose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelPreset {
     Clinical,
-    /// Colours of the viridis map: they ascend in lightness and are told apart by all kinds of colour vision.
+    /// Colours of the viridis map: ascending in lightness and distinguishable with all kinds of colour vision.
     ColourBlindSafe,
 }
 
-/// More levels than this are not drawn.
+/// Most levels that are drawn.
 pub const MOST_LEVELS: usize = 16;
 
 const PERCENT: [f32; 10] = [110.0, 107.0, 105.0, 100.0, 95.0, 90.0, 80.0, 70.0, 50.0, 30.0];
@@ -122,12 +122,12 @@ impl LevelPreset {
     }
 }
 
-/// What the colourwash shows.
+/// Quantity of the colourwash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WashOf {
     #[default]
     Dose,
-    /// Relative standard deviation of a Monte Carlo dose; dose where there is none.
+    /// Relative standard deviation of a Monte Carlo dose; other doses show dose.
     Uncertainty,
 }
 
@@ -142,7 +142,7 @@ pub const UNCERTAINTY_LEVELS: [(f32, Rgb); 7] = [
     (20.0, Rgb([255, 250, 200])),
 ];
 
-/// How the dose on show is drawn.
+/// Display settings of the dose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DoseDisplay {
     pub reference: DoseReference,
@@ -153,7 +153,7 @@ pub struct DoseDisplay {
     pub wash_of: WashOf,
     /// 0 to 1.
     pub wash_opacity: f32,
-    /// The colourwash ends below this, percent of the reference.
+    /// Lower limit of the colourwash, percent of the reference.
     pub wash_threshold_percent: f32,
     /// One colour from each level to the next, instead of a ramp.
     pub wash_banded: bool,

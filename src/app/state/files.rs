@@ -1,9 +1,9 @@
-//! Files of the user's choosing: what a file dialog is opened for, and what is to be written.
+//! Files of the user's choosing: the purpose of a file dialog, and files to be written.
 
 use crate::files::{Inputs, Place};
 use std::path::PathBuf;
 
-/// What a file dialog is opened for.
+/// Purpose of a file dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     OpenFolder,
@@ -36,7 +36,7 @@ impl Ask {
         }
     }
 
-    /// The name that a file to be saved has at first; `None` where one is opened.
+    /// The proposed name of a file to be saved; `None` for a file to be opened.
     pub fn file_name(self) -> Option<&'static str> {
         match self {
             Self::OpenFolder | Self::OpenFile | Self::OpenHuTable | Self::OpenDose | Self::OpenXray => None,
@@ -49,7 +49,7 @@ impl Ask {
         }
     }
 
-    /// What the files are called, and their endings; DICOM files often have none.
+    /// Description of the file type and its extensions; DICOM files often have none.
     pub fn endings(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
             Self::OpenFolder | Self::OpenFile | Self::OpenDose | Self::OpenXray => None,
@@ -62,7 +62,7 @@ impl Ask {
         }
     }
 
-    /// The path with an ending that its kind of file is known by; where it has none, the first.
+    /// The path with an extension of its file type; if it has none of them, the first is appended.
     pub fn with_ending(self, path: PathBuf) -> PathBuf {
         let Some((_, endings)) = self.endings() else { return path };
         if path.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known))) {
@@ -75,21 +75,21 @@ impl Ask {
     }
 }
 
-/// Endings of a report's file.
+/// Extensions of a report's file.
 pub const REPORT_ENDINGS: [&str; 3] = ["pdf", "csv", "json"];
 
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What it is to hold.
+    /// Content of the file.
     pub ask: Ask,
     pub path: PathBuf,
-    /// The user knows that what is there goes.
+    /// The user has confirmed that an existing file is replaced.
     pub replaces: bool,
 }
 
 impl Target {
-    /// Whether the file may be written at once; where not, its replacing is to be asked about.
+    /// Whether the file may be written at once; if not, the user must confirm its replacement.
     pub fn is_free(&self, inputs: &Inputs) -> Result<bool, String> {
         let place = Place::of(&self.path).and_then(|place| {
             place.check_against(inputs)?;

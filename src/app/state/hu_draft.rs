@@ -1,8 +1,8 @@
-//! A HU table while it is edited: what is typed, sound or not. It is in force only once it is used.
+//! A HU table while it is edited: the typed values, valid or not. Doses use it only once it is applied.
 
 use crate::physics::{HuTable, Material};
 
-/// The fields of a table as they stand in the editor.
+/// The fields of a table in the editor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HuDraft {
     pub name: String,
@@ -15,7 +15,7 @@ pub struct HuDraft {
 }
 
 impl HuDraft {
-    /// A draft of a table; one that comes with the program gets a name of its own.
+    /// A draft of a table; the draft of a shipped table gets its own name.
     pub fn of(table: &HuTable) -> Self {
         let shipped = HuTable::shipped().any(|name| name == table.name);
         let source = if shipped { format!("{}, edited", table.source) } else { table.source.clone() };
@@ -28,10 +28,10 @@ impl HuDraft {
         }
     }
 
-    /// The table, or in words why it is none yet.
+    /// The table, or in words why the draft is invalid.
     ///
     /// # Errors
-    /// A sentence that says what to correct.
+    /// A sentence on what to correct.
     pub fn table(&self) -> Result<HuTable, String> {
         let name = self.name.trim();
         if name.is_empty() {
@@ -46,7 +46,7 @@ impl HuDraft {
         Ok(table)
     }
 
-    /// A new point after the one at `index`: half-way to the next, or 100 HU beyond the last.
+    /// Inserts a point after the one at `index`: half-way to the next, or 100 HU beyond the last.
     pub fn insert_point(&mut self, index: usize) {
         let Some(&here) = self.points.get(index) else { return };
         let new = match self.points.get(index + 1) {
@@ -56,7 +56,7 @@ impl HuDraft {
         self.points.insert(index + 1, new);
     }
 
-    /// A new class after the one at `index`, of the same material.
+    /// Inserts a class after the one at `index`, of the same material.
     pub fn insert_material(&mut self, index: usize) {
         let Some(&(from, material)) = self.materials.get(index) else { return };
         let to = self.materials.get(index + 1).map_or(from + 200.0, |next| next.0);

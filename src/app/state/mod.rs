@@ -1,4 +1,4 @@
-//! What the window knows: the case with its history, what is selected, how it is shown, notices and jobs.
+//! The state of the window: the case with its history, selection, display settings, results, notices and jobs.
 
 pub mod compare;
 pub mod display;
@@ -31,23 +31,23 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use unsaved::{Question, Work};
 
-/// Everything the panels read. They change it only through `Command`s.
+/// The state that all panels read. They change it only through `Command`s.
 #[derive(Debug)]
 pub struct State {
     pub history: History,
-    /// Where the case came from.
+    /// Origin of the case.
     pub origin: Option<Origin>,
-    /// What was last opened or saved; `None` of work that was recovered.
+    /// The work last opened or saved; `None` for recovered work.
     pub saved: Option<Work>,
-    /// Asked before unsaved work would be lost.
+    /// The open question about unsaved work, if any.
     pub question: Option<Question>,
-    /// Files to be written that are there already, until the user has said whether they go.
+    /// Files to be written that already exist, until the user confirms or refuses their replacement.
     pub replacing: Vec<Target>,
-    /// Unsaved work of windows that are gone.
+    /// Unsaved work of closed windows.
     pub left_over: Vec<LeftOver>,
     /// CASE words, newest first.
     pub recent: Vec<String>,
-    /// The plan on show, by index.
+    /// The displayed plan, by index.
     pub plan: usize,
     pub selection: Selection,
     pub workspace: Workspace,
@@ -55,20 +55,20 @@ pub struct State {
     pub window: WindowLevel,
     pub dose_display: DoseDisplay,
     pub dvh_display: DvhDisplay,
-    /// Numbers of the structures that are not shown.
+    /// Numbers of the hidden structures.
     pub hidden: BTreeSet<u32>,
     pub show_beams: bool,
     pub shapes: Shapes,
-    /// Where the three planes meet, patient LPS, mm.
+    /// Intersection of the three planes, patient LPS, mm.
     pub crosshair_mm: DVec3,
-    /// Where the pointer rests in a view, patient LPS, mm.
+    /// Position of the pointer in a view, patient LPS, mm.
     pub pointer_mm: Option<DVec3>,
     pub results: CaseResults,
     pub register: Register,
     pub notices: Notices,
     pub jobs: Jobs,
     pub about_open: bool,
-    /// The structure, by ROI number, of which it is asked whether it goes though a plan refers to it.
+    /// The structure, by ROI number, whose deletion must be confirmed because a plan refers to it.
     pub removal: Option<u32>,
     /// The HU table being edited.
     pub hu_draft: Option<HuDraft>,
@@ -115,12 +115,12 @@ impl State {
         self.history.case()
     }
 
-    /// The plan on show.
+    /// The displayed plan.
     pub fn plan(&self) -> Option<&Arc<Plan>> {
         self.case().plans.get(self.plan)
     }
 
-    /// The selected beam with its index in the plan on show.
+    /// The selected beam with its index in the displayed plan.
     pub fn selected_beam(&self) -> Option<(usize, &Beam)> {
         let Selection::Beam(number) = self.selection else { return None };
         self.plan()?.beams.iter().enumerate().find(|(_, b)| b.number == number)
@@ -140,7 +140,7 @@ impl State {
         }
     }
 
-    /// As [`Self::can_undo`], for a step undone.
+    /// Whether there is a step to redo, as [`Self::can_undo`].
     pub fn can_redo(&self) -> bool {
         match self.workspace {
             Workspace::Register => self.register.is_free() && self.register.poses.can_redo(),
@@ -148,7 +148,7 @@ impl State {
         }
     }
 
-    /// Whether anything is loaded.
+    /// Whether a case is loaded.
     pub fn is_loaded(&self) -> bool {
         let case = self.case();
         case.ct.is_some()
@@ -158,7 +158,7 @@ impl State {
     }
 }
 
-/// What the inspector shows.
+/// The subject of the inspector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
     #[default]
@@ -169,7 +169,7 @@ pub enum Selection {
     Beam(u32),
     /// By ROI number.
     Structure(u32),
-    /// How dose is drawn.
+    /// Display settings of the dose.
     DoseDisplay,
 }
 
@@ -206,7 +206,7 @@ pub enum DvhDose {
     #[default]
     Gy,
     CentiGy,
-    /// Of the reference of the dose display.
+    /// Percent of the reference of the dose display.
     Percent,
 }
 
@@ -229,7 +229,7 @@ pub enum ViewKind {
 impl ViewKind {
     pub const ALL: [Self; 4] = [Self::Axial, Self::Sagittal, Self::Coronal, Self::Bev];
 
-    /// The name it goes by on the screen and for screen readers.
+    /// Name on the screen and for screen readers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Axial => "Axial",

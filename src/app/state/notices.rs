@@ -1,4 +1,4 @@
-//! Messages to the user, and the worker's jobs as they are listed.
+//! Messages to the user, and the list of the worker's jobs.
 
 use super::slot::Slot;
 use crate::case::Receipt;
@@ -11,7 +11,7 @@ use std::time::Instant;
 pub struct Notices {
     items: Vec<Notice>,
     next: u64,
-    /// What is told once.
+    /// Messages shown only once.
     told: Vec<String>,
 }
 
@@ -23,14 +23,14 @@ pub struct Notice {
     about: About,
 }
 
-/// What a notice is about, where it has had its day once something else has taken the place of that.
+/// Subject of a notice; the notice is removed once its subject is replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum About {
     #[default]
     Other,
-    /// An X-ray that is not shown; until the next is opened.
+    /// A refused X-ray; until the next is opened.
     XrayRefused,
-    /// An X-ray on show, by its label.
+    /// A displayed X-ray, by its label.
     Xray(String),
 }
 
@@ -41,16 +41,16 @@ pub enum NoticeKind {
     Error,
 }
 
-/// More notices than this push out the oldest.
+/// Most notices; more remove the oldest.
 const MOST_NOTICES: usize = 6;
 
 impl Notices {
-    /// Adds a notice; one that already stands is not repeated.
+    /// Adds a notice, unless it is already shown.
     pub fn add(&mut self, kind: NoticeKind, text: impl Into<String>) {
         self.add_about(About::Other, kind, text);
     }
 
-    /// Adds a notice that [`Self::retain`] may take away.
+    /// Adds a notice that [`Self::retain`] may remove.
     pub fn add_about(&mut self, about: About, kind: NoticeKind, text: impl Into<String>) {
         let text = text.into();
         if self.items.iter().any(|n| n.text == text) {
@@ -63,7 +63,7 @@ impl Notices {
         }
     }
 
-    /// Adds a notice that does not come again once it is dismissed: what every further job would have to say, too.
+    /// Adds a notice that is not repeated after it is dismissed: for a message that every further job would repeat.
     pub fn add_once(&mut self, kind: NoticeKind, text: String) {
         if !self.told.contains(&text) {
             self.told.push(text.clone());
@@ -75,7 +75,7 @@ impl Notices {
         self.items.retain(|n| n.id != id);
     }
 
-    /// Takes away what is about something that no longer matters.
+    /// Removes notices whose subject no longer matters.
     pub fn retain(&mut self, matters: impl Fn(&About) -> bool) {
         self.items.retain(|n| matters(&n.about));
     }
@@ -85,7 +85,7 @@ impl Notices {
     }
 }
 
-/// Running jobs and what the finished ones left behind.
+/// Running jobs, and the receipts or failures of finished ones.
 #[derive(Debug, Default)]
 pub struct Jobs {
     pub live: Vec<LiveJob>,
@@ -104,7 +104,7 @@ pub struct LiveJob {
 }
 
 impl LiveJob {
-    /// Seconds that are left, by what is done so far; `None` while that is next to nothing.
+    /// Estimated seconds left, from the progress so far; `None` while that is close to zero.
     pub fn seconds_left(&self) -> Option<f64> {
         let done = f64::from(self.done);
         (done >= 0.03).then(|| self.began.elapsed().as_secs_f64() * (1.0 - done) / done)

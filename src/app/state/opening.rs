@@ -1,4 +1,4 @@
-//! Cases being opened, and where the one on show came from.
+//! Cases to be opened, and the origin of the current one.
 
 use super::record::Record;
 use crate::analysis::BodyChoice;
@@ -15,7 +15,7 @@ pub struct Opening {
     pub choice: Choice,
     /// A plan file, put before the case's own plans.
     pub plan: Option<PathBuf>,
-    /// The word is unsaved work that a window left here.
+    /// The word is unsaved work that a window left behind.
     pub recovers: Option<PathBuf>,
 }
 
@@ -25,29 +25,29 @@ impl Opening {
     }
 }
 
-/// A case with where it came from.
+/// An opened case with its origin.
 #[derive(Debug)]
 pub struct Opened {
     pub case: Case,
-    /// The CASE itself, of a session that which it is of.
+    /// The CASE word; for a session the word of its case.
     pub word: CaseWord,
     pub series: Vec<SeriesLine>,
-    /// As the files have them.
+    /// The structures of the files, unedited.
     pub structures: Arc<StructureSet>,
-    /// What counts of the CT, where somebody said it.
+    /// The body definition, if one was given.
     pub body: Option<BodyChoice>,
-    /// How a session was looked at.
+    /// The window's record in a session.
     pub record: Option<Record>,
     /// The session file that was opened.
     pub session: Option<PathBuf>,
-    /// It is unsaved work that a window left here.
+    /// The unsaved work of a window, if the case was opened from it.
     pub recovers: Option<PathBuf>,
 }
 
-/// Where a case came from, and what its files held.
+/// Origin of a case, and the contents of its files.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The CASE itself, of a session that which it is of.
+    /// The CASE word; for a session the word of its case.
     pub word: CaseWord,
     /// The session file last opened or saved.
     pub session: Option<PathBuf>,
@@ -59,7 +59,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// What the case is called: the last part of its path.
+    /// Display name of the case: the last part of its path.
     pub fn name(&self) -> String {
         match &self.session {
             Some(path) => CaseWord::Session(path.clone()).short(),
@@ -68,7 +68,7 @@ impl Origin {
     }
 }
 
-/// An image series as the tree lists it.
+/// An image series in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesLine {
     /// Index in the catalogue of the folder.
@@ -76,6 +76,6 @@ pub struct SeriesLine {
     pub uid: String,
     pub name: String,
     pub detail: String,
-    /// A CT that is not the one on show can be opened; other modalities are only listed.
+    /// Another CT can be opened; other modalities are only listed.
     pub is_ct: bool,
 }

@@ -1,4 +1,4 @@
-//! How a case was looked at and computed, as a session keeps it: the window's own part of the session file.
+//! Display and calculation settings of a case in a session file: the window's own part of it.
 
 use super::State;
 use super::compare::Compare;
@@ -14,33 +14,33 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// All optional: a session of an earlier or later version gives what it has.
+/// All fields are optional, because sessions of other versions have other fields.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
     /// Width and level.
     window_hu: Option<[f32; 2]>,
     crosshair_mm: Option<DVec3>,
-    /// Numbers of the structures that are not shown.
+    /// Numbers of the hidden structures.
     hidden: Vec<u32>,
-    /// Structures (by number) that are shapes one can drag.
+    /// Structures (by number) that are draggable shapes.
     shapes: Vec<(u32, Shape)>,
     quality: Option<Quality>,
     dose_to: Option<DoseTo>,
     grid_mm: Option<f64>,
-    /// What counts of the CT.
+    /// The part of the CT that counts as the body.
     body: Option<BodyChoice>,
-    /// By index of the plan.
+    /// By plan index.
     engines: Vec<(usize, EngineChoice)>,
-    /// The whole table as TOML: dose depends on it, and its file may be gone.
+    /// The whole table as TOML: dose depends on it, and its file may be missing later.
     hu_table: Option<String>,
-    /// Of the Compare workspace.
+    /// Settings of the Compare workspace.
     compare: Option<Compare>,
-    /// Of the Register workspace.
+    /// Settings of the Register workspace.
     register: Option<RegisterRecord>,
-    /// The user took the body away: none is made in its place.
+    /// The user deleted the body: none is made in its place.
     without_body: bool,
-    /// Of unsaved work: where it was last saved.
+    /// For unsaved work: the session file last saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     session_file: Option<String>,
 }
@@ -81,12 +81,12 @@ impl Record {
         self.session_file.take().map(PathBuf::from)
     }
 
-    /// Its part of the Register workspace, which is taken up once the case is on show.
+    /// The part of the Register workspace, which is restored once the case is loaded.
     pub fn take_register(&mut self) -> Option<RegisterRecord> {
         self.register.take()
     }
 
-    /// Puts a freshly opened case on show as it was. Returns what could not be brought back, in words.
+    /// Restores the settings of a freshly opened case. Returns settings that could not be restored, in words.
     pub fn restore(self, state: &mut State) -> Option<String> {
         if let Some([width, level]) =
             self.window_hu.filter(|w| w.iter().all(|v| v.is_finite()) && w[0] >= 1.0)

@@ -1,7 +1,7 @@
-//! Regions of interest made here: spheres and boxes as contours on the planes of the CT.
+//! Regions of interest made in the window: spheres and boxes as contours on the planes of the CT.
 //!
-//! A structure is its contours, as in a file. The shape it was made from is remembered beside it, keyed by those
-//! contours, so that undo brings back the shape that belongs to them.
+//! A structure is defined by its contours, as in a file. The shape it was made from is stored separately, keyed by
+//! those contours, so that undo restores the matching shape.
 
 use crate::case::{Case, Contour, Contours, Rgb, Structure, StructureKind};
 use crate::geometry::{Grid, box_contours, sphere_contours};
@@ -9,7 +9,7 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// A shape that can be placed and sized by dragging, patient LPS, mm.
+/// A shape that is placed and resized by dragging, patient LPS, mm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
@@ -24,7 +24,7 @@ pub enum Shape {
     },
 }
 
-/// Smallest radius or half side, mm: smaller ones fall between the planes and cannot be caught again.
+/// Smallest radius or half side, mm: smaller shapes fall between the planes and cannot be grabbed again.
 pub const SMALLEST_MM: f64 = 1.0;
 
 impl Shape {
@@ -41,7 +41,7 @@ impl Shape {
         }
     }
 
-    /// The same shape elsewhere.
+    /// The same shape at another position.
     #[must_use]
     pub fn moved_to(self, to_mm: DVec3) -> Self {
         match self {
@@ -60,15 +60,15 @@ impl Shape {
     }
 }
 
-/// The shapes behind structures made here.
+/// The shapes of structures made in the window.
 #[derive(Debug, Default)]
 pub struct Shapes {
-    /// By the identity of their contours.
+    /// Keyed by the identity of their contours.
     by_contours: HashMap<u64, Shape>,
 }
 
 impl Shapes {
-    /// The shape a structure was made from, if it still is that shape.
+    /// The shape that a structure was made from, if its contours are unchanged.
     pub fn of(&self, structure: &Structure) -> Option<Shape> {
         self.by_contours.get(&structure.contours.id()).copied()
     }
@@ -78,7 +78,7 @@ impl Shapes {
     }
 }
 
-/// Middle of the box round all contours, patient LPS, mm.
+/// Centre of the box round all contours, patient LPS, mm.
 pub fn middle_mm(structure: &Structure) -> Option<DVec3> {
     let mut points = structure.contours.iter().flat_map(|c| &c.points_mm).chain(&structure.points_mm);
     let first = *points.next()?;
@@ -86,7 +86,7 @@ pub fn middle_mm(structure: &Structure) -> Option<DVec3> {
     Some(0.5 * (low + high))
 }
 
-/// Middle of the first target (PTV before CTV before GTV), patient LPS, mm.
+/// Centre of the first target (PTV before CTV before GTV), patient LPS, mm.
 pub fn target_middle_mm(case: &Case) -> Option<DVec3> {
     let is_target =
         |k: StructureKind| matches!(k, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv);
@@ -94,7 +94,7 @@ pub fn target_middle_mm(case: &Case) -> Option<DVec3> {
     middle_mm(set.iter().filter(|s| is_target(s.kind) && !s.contours.is_empty()).min_by_key(|s| s.kind)?)
 }
 
-/// Colours offered to new structures, in turn: apart in hue and of like lightness.
+/// Colours of new structures, in turn: distinct in hue and of similar lightness.
 pub const NEW_COLOURS: [Rgb; 8] = [
     Rgb([255, 112, 112]),
     Rgb([96, 200, 255]),
@@ -106,7 +106,7 @@ pub const NEW_COLOURS: [Rgb; 8] = [
     Rgb([210, 210, 120]),
 ];
 
-/// A new structure with a number and a name of its own.
+/// A new structure with an unused number and name.
 pub fn new_structure(case: &Case, base_name: &str, kind: StructureKind) -> Structure {
     let (number, name) = (case.free_number(), case.structures.free_name(base_name));
     let colour = if kind == StructureKind::Other {

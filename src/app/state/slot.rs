@@ -1,47 +1,47 @@
-//! What the window's jobs answer to.
+//! Slots of the window's jobs.
 
 use crate::results::{Place, RunOfPlan};
 
-/// A newer job for a slot takes the place of the older one.
+/// A newer job for a slot replaces the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Slot {
-    /// The case on show.
+    /// Opening of a case.
     Open,
     /// A result of the case.
     Result(Place),
-    /// The body looked for in the CT.
+    /// Search for the body in the CT.
     Body,
-    /// A dose made or read for the case; each has a number of its own.
+    /// A dose made or read for the case; each has its own number.
     NewDose(u64),
-    /// Writing to disk; each asking has a number of its own.
+    /// Writing to disk; each request has its own number.
     Save(u64),
-    /// Unsaved work kept.
+    /// Autosave of unsaved work.
     Autosave,
-    /// What earlier windows left.
+    /// Unsaved work and recent cases of earlier windows.
     Memory,
     /// The list of recent cases.
     Recent,
     /// A HU table read from a file.
     HuTable,
-    /// X-rays read or made up; each asking has a number of its own.
+    /// X-rays read or made up; each request has its own number.
     Xray(usize),
     /// The CT's attenuation, for DRRs.
     Attenuation,
-    /// The metric made ready for X-rays.
+    /// Preparation of the metric for X-rays.
     MetricEvaluator,
-    /// The metric of the pose on show.
+    /// The metric of the displayed pose.
     MetricValue,
-    /// The pose looked for.
+    /// Search for the pose.
     Search,
 }
 
 impl Slot {
-    /// Whether it is a Monte Carlo run.
+    /// Whether the job is a Monte Carlo run.
     pub fn is_run(self) -> bool {
         matches!(self, Self::Result(place) if place.is::<RunOfPlan>())
     }
 
-    /// Masks, sums and DVHs come by the dozen: they are listed only while they run long, and when they fail.
+    /// Masks, sums and DVHs are computed by the dozen: they are listed only while they run long, and when they fail.
     pub fn is_listed(self) -> bool {
         match self {
             Self::Result(place) => place.listed,

@@ -1,4 +1,4 @@
-//! Unsaved work: what it is, and the question before it would be lost.
+//! Unsaved work, and the question before it is lost.
 
 use super::State;
 use super::opening::{Opened, Opening};
@@ -7,16 +7,16 @@ use crate::case::{Plan, Pose, StructureSet};
 use crate::physics::HuTable;
 use std::sync::Arc;
 
-/// What the user made of a case, as it stands: cheap to take and to compare. Two are equal where they share their parts,
-/// so that an undo back to what was saved is no change.
+/// The user's work on a case, as a snapshot: cheap to make and to compare. Two are equal if they share their parts, so
+/// that an undo back to the saved work is no change.
 #[derive(Clone, Debug)]
 pub struct Work {
     plans: Vec<Arc<Plan>>,
     structures: Arc<StructureSet>,
     hu_table: Arc<HuTable>,
-    /// Of the Register workspace.
+    /// Pose of the Register workspace.
     pose: Pose,
-    /// Of the Compare workspace.
+    /// Goals of the Compare workspace.
     goals: Vec<Goal>,
 }
 
@@ -46,26 +46,26 @@ impl PartialEq for Work {
 }
 
 impl State {
-    /// Whether there is work that no session file holds: a comparison with what was opened or saved last.
+    /// Whether there is work that no session file holds: compares it with the work last opened or saved.
     pub fn is_unsaved(&self) -> bool {
         self.is_loaded() && self.saved.as_ref().is_none_or(|saved| *saved != Work::of(self))
     }
 }
 
-/// What would lose unsaved work.
+/// Action that would lose unsaved work.
 #[derive(Debug)]
 pub enum Then {
     Close,
     Open(Box<Opening>),
-    /// A case that is read by now; the work changed while it was.
+    /// Shows a case that is already read; the work changed during the reading.
     Show(Box<Opened>),
 }
 
-/// Asked before work is lost.
+/// The question before work is lost.
 #[derive(Debug)]
 pub struct Question {
     pub then: Then,
-    /// The user wants it saved first, and that is under way.
+    /// The user chose to save first, and the saving runs.
     pub saving: bool,
 }
 

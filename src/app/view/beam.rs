@@ -11,17 +11,17 @@ use glam::DVec3;
 
 const SELECTED: Color32 = Color32::from_rgb(240, 244, 248);
 const OTHERS: Color32 = Color32::from_rgb(148, 156, 168);
-/// Strength of the field edges of beams that are not selected: they must not cover the picture.
+/// Strength of the field edges of unselected beams: they must not hide the image.
 const OTHERS_STRENGTH: f32 = 0.45;
 /// The inside of the leaves' opening.
 const OPENING: Color32 = Color32::from_rgba_premultiplied(12, 12, 13, 0);
-/// A direction counts as lying in the plane below this sine.
+/// Sine below which a direction counts as lying in the plane.
 const IN_PLANE: f64 = 0.02;
-/// The isocentre counts as lying on the plane within this, mm.
+/// Distance within which the isocentre counts as lying on the plane, mm.
 const ON_PLANE_MM: f64 = 1.5;
 const HANDLE_RADIUS: f32 = 6.0;
 
-/// The beams that planes have drawn over them.
+/// The beams that planes display.
 fn shown(scene: &Scene) -> &[BeamLayer] {
     if scene.show_beams { &scene.beams } else { &[] }
 }
@@ -32,7 +32,7 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
     for beam in others.iter().chain(&selected) {
         draw_one(painter, plane, beam);
     }
-    // The selected beam's name first: one that would cover it is left out, its handle stays.
+    // The selected beam's name is placed first: names that would cover it are omitted, their handles stay.
     let mut taken = Vec::new();
     for beam in selected.iter().chain(&others) {
         if let Some(handle) = handle(plane, kind, beam) {
@@ -67,7 +67,7 @@ fn draw_one(painter: &Painter, plane: &ViewPlane, beam: &BeamLayer) {
     draw_isocentre(painter, plane, &frame, colour);
 }
 
-/// The axis where it runs in the plane; where it pierces the plane, a dot.
+/// The axis if it runs in the plane; if it pierces the plane, a dot.
 fn draw_axis(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, stroke: Stroke) {
     let towards_source = frame.axes[2];
     let normal = plane.right.cross(plane.down);
@@ -87,7 +87,7 @@ fn draw_axis(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, stroke: St
     }
 }
 
-/// A ring with a cross on the isocentre's own plane, a faint ring where it lies before or behind.
+/// A ring with a cross if the isocentre lies on the plane, else a faint ring.
 fn draw_isocentre(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, colour: Color32) {
     let at = plane.screen_from_patient(frame.isocentre_mm);
     if plane.depth_mm(frame.isocentre_mm).abs() > ON_PLANE_MM {
@@ -101,7 +101,7 @@ fn draw_isocentre(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, colou
     }
 }
 
-/// Where the handle of a beam's gantry is: on the source's side of the isocentre, inside the view.
+/// Position of a beam's gantry handle: on the source's side of the isocentre, inside the view.
 pub(super) fn handle(plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) -> Option<Pos2> {
     if kind != ViewKind::Axial || !beam.editable {
         return None;
@@ -157,7 +157,7 @@ fn draw_handle(
         if beam.selected { format!("{}  {:.1}°", beam.name, beam.gantry_deg) } else { beam.name.clone() };
     let (anchor, dx) =
         if at.x > plane.rect.center().x { (Anchor::Right, -12.0) } else { (Anchor::Left, 12.0) };
-    // Letters are about 6 points wide: near enough to see what would overlap.
+    // Letters are about 6 points wide: accurate enough to detect overlaps.
     let width = 6.0 * label.chars().count() as f32;
     let toward = if anchor == Anchor::Right { -1.0 } else { 1.0 };
     let middle = at + vec2(dx + toward * 0.5 * width, 0.0);
@@ -170,7 +170,7 @@ fn draw_handle(
     taken.push(handle);
 }
 
-/// The beam whose handle is under a point: the selected one first.
+/// The beam whose handle is at a point: the selected one first.
 pub(super) fn handle_at(scene: &Scene, plane: &ViewPlane, kind: ViewKind, at: Pos2) -> Option<usize> {
     let mut beams: Vec<&BeamLayer> = shown(scene).iter().collect();
     beams.sort_by_key(|b| !b.selected);

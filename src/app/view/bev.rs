@@ -1,5 +1,5 @@
-//! The beam's-eye view: what the source sees, at the scale of the isocentre plane. It turns with the collimator, so
-//! jaws and leaves stand upright.
+//! The beam's-eye view: the patient as seen from the source, at the scale of the isocentre plane. The view turns with
+//! the collimator, so jaws and leaves are upright.
 
 use super::field::leaf_openings;
 use super::overlay::{self, Anchor, text};
@@ -15,7 +15,7 @@ use glam::DVec3;
 const JAWS: Color32 = Color32::from_rgb(240, 244, 248);
 const LEAVES: Color32 = Color32::from_rgb(255, 205, 110);
 const GRATICULE: Color32 = Color32::from_rgb(190, 200, 212);
-/// Half side of the part shown at first, mm, where the field does not ask for more.
+/// Half side of the initial view, mm, unless the field needs more.
 const SHOWN_MM: f64 = 130.0;
 /// Water-equivalent mm at black and at white.
 const RANGE_MM: [f32; 2] = [40.0, 360.0];
@@ -94,7 +94,8 @@ pub(super) fn show(
     overlay::scale_bar(&painter, plane.rect, plane.mm_per_point);
 }
 
-/// Wheel zooms, a drag moves what it has hold of, else it pans; the pointer's place is told at the depth of the isocentre.
+/// The wheel zooms, a drag moves the grabbed handle, else pans; the pointer's position is reported at the depth of the
+/// isocentre.
 fn respond(
     ui: &Ui,
     response: &Response,
@@ -130,7 +131,7 @@ fn respond(
     }
 }
 
-/// Radiograph and silhouettes: coarse while the beam moves, fine once it rests.
+/// Radiograph and silhouettes: coarse while the beam moves, fine at rest.
 fn background(
     ui: &Ui,
     painter: &Painter,
@@ -173,7 +174,7 @@ fn background(
 fn graticule(painter: &Painter, plane: &BevPlane) {
     let r = plane.rect;
     let o = plane.screen(0.0, 0.0);
-    // A dark rim under each line: readable on bone as on air.
+    // A dark rim under each line makes it readable on bone and on air.
     let rim = Stroke::new(3.0, Color32::from_black_alpha(70));
     let line = Stroke::new(1.0, GRATICULE.gamma_multiply(0.8));
     for stroke in [rim, line] {
@@ -201,7 +202,7 @@ fn graticule(painter: &Painter, plane: &BevPlane) {
     }
 }
 
-/// Jaws and leaves: what they cover is darkened, the open part outlined.
+/// Jaws and leaves: the blocked part is darkened, the open part outlined.
 fn aperture(painter: &Painter, plane: &BevPlane, beam: &BeamLayer) {
     let view = plane.rect;
     let jaws = plane.rect_of(&beam.jaws);
@@ -254,7 +255,8 @@ fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
     }
 }
 
-/// The outline of the open part of stacked leaf pairs: the tips, and the steps from pair to pair. Ends in (x, y), mm.
+/// The outline of the open part of stacked leaf pairs: the tips, and the steps from pair to pair. End points in (x, y),
+/// mm.
 fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> {
     let split = |j: &Jaws| match axis {
         MlcAxis::X => (j.x, j.y),
@@ -294,7 +296,7 @@ fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> {
     edges
 }
 
-/// The crosshair's place and points of interest.
+/// The crosshair's position and points of interest.
 fn points(painter: &Painter, plane: &BevPlane, scene: &Scene, frame: &BeamFrame) {
     let place = |p: DVec3| frame.project(p).map(|([x, y], _)| plane.screen(x, y));
     if let Some(at) = place(scene.crosshair_mm) {
@@ -314,7 +316,7 @@ fn points(painter: &Painter, plane: &BevPlane, scene: &Scene, frame: &BeamFrame)
 mod tests {
     use super::*;
 
-    /// The total length of the outline of a staircase is that of its pieces, counted by hand.
+    /// The length of the outline is the sum of its segments, counted by hand.
     #[test]
     fn the_outline_of_the_leaves_follows_every_step() {
         let open = [

@@ -1,5 +1,5 @@
-//! Two doses on one plane: A, B, both mixed, their difference, gamma. All panes share one [`ViewState`], so that they
-//! show the same place at the same zoom.
+//! Two doses on one plane: A, B, both overlaid, their difference, gamma. All panes share one [`ViewState`], so that
+//! they show the same position at the same zoom.
 
 use super::overlay;
 
@@ -21,7 +21,7 @@ use egui::{
 };
 use std::sync::Arc;
 
-/// What one pane shows.
+/// Content of a pane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pane {
     A,
@@ -31,31 +31,31 @@ pub enum Pane {
     Swipe,
     Checkerboard,
     Spyglass,
-    /// A, or B while the key is held.
+    /// A, and B while the key is held.
     Flicker {
         shows_b: bool,
     },
 }
 
-/// What all panes show.
+/// Common content of all panes.
 pub struct CompareScene {
-    /// CT, structures, crosshair; its dose is only what pages are turned on where there is no CT.
+    /// CT, structures, crosshair; without a CT paging steps through the planes of its dose.
     pub scene: Scene,
     pub a: Option<Arc<Dose>>,
     pub b: Option<Arc<Dose>>,
-    /// Gamma on the grid of the reference, and in words what it is worth where it is not up to date.
+    /// Gamma on the grid of the reference, and its status in words if it is not up to date.
     pub gamma: Option<Arc<Volume<f32>>>,
     pub gamma_note: Option<String>,
     /// End of gamma's scale.
     pub gamma_end: f64,
-    /// Where gamma has the sign of evaluated minus reference: which of A and B is evaluated.
+    /// Evaluated side, A or B, if gamma is signed as evaluated minus reference.
     pub gamma_sign: Option<&'static str>,
     /// 100 % in Gy, and its name.
     pub reference: Option<(f64, &'static str)>,
     pub display: DoseDisplay,
     pub difference: DifferenceDisplay,
     pub isolines: Isolines,
-    /// Place of the swipe's line, share of the width.
+    /// Position of the swipe's line, share of the width.
     pub swipe: f32,
     /// Why A and B cannot be compared.
     pub refusal: Option<String>,
@@ -64,14 +64,14 @@ pub struct CompareScene {
 /// Side of a square of the checkerboard and radius of the spyglass, points.
 const SQUARE: f32 = 56.0;
 const SPYGLASS: f32 = 90.0;
-/// How near the swipe's line a drag must start, points.
+/// Distance from the swipe's line within which a drag grabs it, points.
 const SWIPE_REACH: f32 = 7.0;
 const GAMMA_OPACITY: f32 = 0.7;
-/// In narrower panes the lines of the title stand under each other.
+/// Panes narrower than this have a title of several lines.
 const NARROW: f32 = 420.0;
 
 impl Pane {
-    /// The name it goes by for screen readers and tests.
+    /// Name for screen readers and tests.
     pub fn name(self) -> &'static str {
         match self {
             Self::A => "Compare A",
@@ -94,7 +94,7 @@ impl Pane {
     }
 }
 
-/// Draws a pane into all the space there is. Gives the swipe's new place where its line was dragged.
+/// Draws a pane into the available space. Returns the swipe's new position if its line was dragged.
 pub fn show_pane(
     ui: &mut Ui,
     state: &mut ViewState,
@@ -135,7 +135,7 @@ pub fn show_pane(
     (response, swiped)
 }
 
-/// The line of the swipe follows the pointer that holds it.
+/// The swipe's new position, if the pointer drags its line.
 fn swipe(ui: &Ui, response: &Response, at: f32) -> Option<f32> {
     let rect = response.rect;
     let x = rect.left() + at * rect.width();
@@ -154,7 +154,7 @@ fn swipe(ui: &Ui, response: &Response, at: f32) -> Option<f32> {
     Some(((to.x - rect.left()) / rect.width()).clamp(0.0, 1.0))
 }
 
-/// Middle of the spyglass: the pointer, else the crosshair.
+/// Centre of the spyglass: the pointer, else the crosshair.
 fn spyglass(plane: &ViewPlane, compare: &CompareScene, response: &Response) -> egui::Pos2 {
     response.hover_pos().unwrap_or_else(|| plane.screen_from_patient(compare.scene.crosshair_mm))
 }
@@ -213,7 +213,7 @@ fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: P
     }
 }
 
-/// Everything written on a pane.
+/// All text on a pane.
 fn writing(
     painter: &Painter,
     plane: &ViewPlane,
@@ -257,7 +257,7 @@ fn writing(
     reference(painter, rect, compare, pane);
 }
 
-/// Which square is whose; not where the title and what is `taken` stand.
+/// Letters of the squares; omitted under the title and the `taken` rectangle.
 fn squares(painter: &Painter, rect: Rect, taken: Option<Rect>) {
     let columns = (rect.width() / SQUARE).ceil() as i32;
     let rows = (rect.height() / SQUARE).ceil() as i32;
@@ -272,7 +272,7 @@ fn squares(painter: &Painter, rect: Rect, taken: Option<Rect>) {
     }
 }
 
-/// What the pane shows and, line by line, what the doses in it are worth.
+/// The title of the pane and, line by line, the status of its doses.
 fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &CompareScene, pane: Pane) {
     let rect = plane.rect;
     let has = pane.has();
@@ -290,7 +290,7 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
     let at = rect.left_top() + vec2(MARGIN, 15.0);
     let name = text(painter, at, Anchor::Left, word, 17.0, theme::TEXT);
     let place = format!("{}  {}", state.kind.name(), overlay::place_of(state.kind, &compare.scene));
-    // A letter of the patient's directions stands in the middle of the upper rim.
+    // The orientation letter stands at the centre of the upper rim.
     let narrow = rect.width() < NARROW;
     let beside = if narrow { pos2(at.x, at.y + 18.0) } else { pos2(name.max.x + 10.0, at.y) };
     text(painter, beside, Anchor::Left, &place, SMALL, theme::WEAK);
@@ -311,12 +311,12 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
         }
     }
     if let (Pane::Gamma, Some(note)) = (pane, &compare.gamma_note) {
-        // Not over the scale; all of it stands beside the pass rate.
+        // Keeps clear of the scale; the full note stands beside the pass rate.
         line(&overlay::elided(note, ((rect.width() - 110.0) / 6.0) as usize), theme::WARNING);
     }
 }
 
-/// What 100 % means, at the lower right.
+/// The definition of 100 %, at the lower right.
 fn reference(painter: &Painter, rect: Rect, compare: &CompareScene, pane: Pane) {
     let what = match (pane, compare.reference) {
         (Pane::Gamma, _) => return,
@@ -330,7 +330,7 @@ fn reference(painter: &Painter, rect: Rect, compare: &CompareScene, pane: Pane) 
 
 const BAR: egui::Vec2 = vec2(14.0, 150.0);
 
-/// The scale of B - A with its marks; as far down as up.
+/// The scale of B - A with its marks, symmetric about 0.
 fn difference_bar(painter: &Painter, rect: Rect, display: &DifferenceDisplay) -> Rect {
     let end = display.end;
     let dead = display.dead_band;
@@ -355,7 +355,7 @@ fn gamma_bar(painter: &Painter, rect: Rect, end: f64, sign: Option<&str>) -> Rec
     bar(painter, rect, [0.0, end], &marks, colour, [Some("Gamma"), None], ["fails", "passes"])
 }
 
-/// A number with its sign: a legend leaves no doubt which end is which.
+/// A number with its sign, so that the ends of a legend are unambiguous.
 fn signed(v: f64) -> String {
     let digits = if v.fract() == 0.0 { 0 } else { 2 };
     let text = format!("{:.digits$}", v.abs());
@@ -367,7 +367,7 @@ fn signed(v: f64) -> String {
     }
 }
 
-/// An upright colour bar under the upper right corner. Gives what it covers.
+/// An upright colour bar under the upper right corner. Returns the covered rectangle.
 fn bar(
     painter: &Painter,
     rect: Rect,

@@ -1,4 +1,4 @@
-//! Handles that are dragged: the gantry round its isocentre, shapes, the crosshair.
+//! Draggable handles: the gantry round its isocentre, shapes, the crosshair.
 
 use super::shape;
 
@@ -7,7 +7,7 @@ use super::{Scene, ViewEvent, beam, navigate};
 use crate::app::state::ViewKind;
 use egui::{CursorIcon, PointerButton, Pos2, Response, Ui};
 
-/// What a drag has hold of.
+/// Object grabbed by a drag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Hold {
     /// The gantry of a beam, by its index in the plan.
@@ -17,10 +17,10 @@ enum Hold {
     Crosshair,
 }
 
-/// How near the crosshair's middle a drag must start, points.
+/// Distance from the crosshair's centre within which a drag grabs it, points.
 const CROSSHAIR_REACH: f32 = 9.0;
 
-/// Drags what the pointer has hold of; `true` when it has something, so that the view does not pan as well.
+/// Drags the grabbed object; returns `true` if there is one, so that the view does not pan as well.
 pub(super) fn respond(
     ui: &Ui,
     response: &Response,
@@ -78,7 +78,7 @@ pub(super) fn respond(
 
 fn hold_at(kind: ViewKind, scene: &Scene, lens: Lens<'_>, at: Pos2) -> Option<Hold> {
     let shape = scene.shape.and_then(|(_, s)| shape::grip_at(lens, &s, at)).map(Hold::Shape);
-    // From the beam's eye only shapes have handles.
+    // In the beam's-eye view only shapes have handles.
     let Lens::Plane(plane) = lens else { return shape };
     if let Some(index) = beam::handle_at(scene, plane, kind, at) {
         return Some(Hold::Gantry(index));

@@ -1,18 +1,18 @@
-//! Where a beam's field meets a plane: the divergent pyramid behind the jaws, or behind one leaf pair.
+//! Intersection of a beam's field with a plane: the divergent pyramid behind the jaws, or behind one leaf pair.
 
 use super::ViewPlane;
 use crate::case::{Jaws, Mlc, MlcAxis};
 use crate::geometry::BeamFrame;
 use egui::Pos2;
 
-/// A convex part of a view.
+/// A convex polygon of a view.
 pub(super) struct FieldPolygon {
     pub points: Vec<Pos2>,
-    /// For each point whether the side from it to the next one is an edge of the field (and not the rim of the view).
+    /// For each point whether the side to the next point is an edge of the field (and not the rim of the view).
     pub is_edge: Vec<bool>,
 }
 
-/// What the plane sees of the field inside `opening` (at the isocentre plane, mm). Empty where they do not meet.
+/// The cut of the plane through the field inside `opening` (at the isocentre plane, mm). Empty if they do not meet.
 pub(super) fn field_in_plane(frame: &BeamFrame, opening: &Jaws, plane: &ViewPlane) -> FieldPolygon {
     let mut polygon = FieldPolygon::rim(plane);
     let [x, y, z] = frame.axes;
@@ -60,7 +60,7 @@ impl FieldPolygon {
         Self { is_edge: vec![false; points.len()], points }
     }
 
-    /// Keeps what lies where `side` is not negative (Sutherland and Hodgman); `side` must be linear.
+    /// Clips to the half-plane where `side` is not negative (Sutherland and Hodgman); `side` must be linear.
     fn clip(&mut self, plane: &ViewPlane, side: impl Fn(glam::DVec3) -> f64, edge: bool) {
         let n = self.points.len();
         let value: Vec<f64> = self.points.iter().map(|p| side(plane.patient_from_screen(*p))).collect();

@@ -1,5 +1,5 @@
-//! The four views: axial, sagittal, coronal, and from the beam's eye. They draw a [`Scene`] and answer the pointer
-//! with [`ViewEvent`]s; what an event changes is decided elsewhere.
+//! The four views: axial, sagittal, coronal, and beam's-eye. They draw a [`Scene`] and turn input into [`ViewEvent`]s;
+//! the workspaces turn events into commands.
 
 mod beam;
 mod bev;
@@ -28,14 +28,14 @@ use crate::app::theme;
 use egui::{Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 use glam::DVec3;
 
-/// What one view keeps from frame to frame.
+/// State of a view between frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewState {
     pub kind: ViewKind,
-    /// Patient position in the middle of the view, mm; only its part in the plane counts, the depth is the
-    /// crosshair's. `None`: the middle of the images.
+    /// Patient position at the centre of the view, mm; only its part in the plane counts, the depth is the crosshair's.
+    /// `None`: the centre of the images.
     pub centre_mm: Option<DVec3>,
-    /// Zoom. `None`: all of the images fits.
+    /// Zoom. `None`: fits all of the images.
     pub mm_per_point: Option<f64>,
     pub maximised: bool,
 }
@@ -45,31 +45,31 @@ impl ViewState {
         Self { kind, centre_mm: None, mm_per_point: None, maximised: false }
     }
 
-    /// Back to all of the images, centred.
+    /// Fits all of the images, centred.
     pub fn fit(&mut self) {
         self.centre_mm = None;
         self.mm_per_point = None;
     }
 }
 
-/// What the user did in a view.
+/// User input in a view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ViewEvent {
-    /// The crosshair goes here (paging moves it along the normal), patient LPS, mm.
+    /// The crosshair moves to this position (paging moves it along the normal), patient LPS, mm.
     CrosshairMoved(DVec3),
     /// Width and level, HU.
     WindowLevel(f32, f32),
-    /// The pointer rests over this position, patient LPS, mm.
+    /// Position under the pointer, patient LPS, mm.
     Hover(DVec3),
     /// The beam (index in the plan) was dragged round its isocentre to this gantry angle, 0 to 360 degrees.
     GantryDragged { beam: usize, gantry_deg: f64 },
-    /// A handle of the scene's shape was dragged: the structure (by ROI number) is to have this shape.
+    /// A handle of the scene's shape was dragged: the new shape of the structure (by ROI number).
     ShapeDragged { structure: u32, shape: Shape },
-    /// The view wants the whole middle, or gives it back.
+    /// The view toggles between the whole middle and its quarter.
     ToggleMaximise,
 }
 
-/// Draws a view into all the space there is and appends what the user did in it.
+/// Draws a view into the available space and appends the user's input.
 pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<ViewEvent>) -> Response {
     use egui::emath::GuiRounding as _;
     let rect = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
@@ -92,7 +92,7 @@ pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<
     response
 }
 
-/// The button in the corner that gives a view the whole middle, or takes it back.
+/// The button in the corner that maximises or restores a view.
 fn maximise_button(ui: &Ui, response: &Response, state: &ViewState) -> bool {
     let r = response.rect;
     let place = Rect::from_min_size(pos2(r.max.x - 26.0, r.min.y + 4.0), vec2(22.0, 22.0));

@@ -7,14 +7,14 @@ use glam::DVec3;
 
 /// Zoom per notch of the wheel.
 const ZOOM_STEP: f64 = 1.15;
-/// Scroll distance of touchpads that turns one page, points.
+/// Scroll distance of touchpads for one page, points.
 const POINTS_PER_PAGE: f32 = 24.0;
 /// mm per point at most and at least.
 const ZOOM_RANGE: std::ops::RangeInclusive<f64> = 0.005..=10.0;
 /// A drag of one point changes the window by this share of its width, or by at least 1 HU.
 const WINDOW_PER_POINT: f32 = 1.0 / 300.0;
 
-/// The plane that a view shows now.
+/// The current plane of a view.
 pub(super) fn current_plane(state: &ViewState, scene: &Scene, rect: egui::Rect) -> ViewPlane {
     let [right, down] = state.kind.axes();
     let axis = state.kind.normal_axis();
@@ -29,7 +29,7 @@ pub(super) fn current_plane(state: &ViewState, scene: &Scene, rect: egui::Rect) 
     ViewPlane { rect, centre_mm, right, down, mm_per_point: state.mm_per_point.unwrap_or_else(fitted) }
 }
 
-/// Scale at which the whole box fits, with a little air.
+/// Scale at which the whole box fits, with a small margin.
 fn fit_mm_per_point([low, high]: [DVec3; 2], axes: [DVec3; 2], rect: egui::Rect) -> f64 {
     let extent = |axis: DVec3| (high - low).dot(axis.abs());
     let air = 1.03;
@@ -38,7 +38,7 @@ fn fit_mm_per_point([low, high]: [DVec3; 2], axes: [DVec3; 2], rect: egui::Rect)
     (x.max(y) * air).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end())
 }
 
-/// Answers wheel and pointer. `claimed`: a handle of something drawn has the drag.
+/// Handles wheel and pointer. `claimed`: a handle has the drag.
 pub(super) fn respond(
     ui: &Ui,
     response: &Response,
@@ -76,8 +76,7 @@ pub(super) fn respond(
     }
 }
 
-/// The crosshair keeps to the planes of the images along their normal, so that the axial view shows a plane that
-/// was acquired.
+/// Snaps the crosshair to the planes of the images along their normal, so that the axial view shows an acquired plane.
 pub(super) fn snapped(scene: &Scene, mut at_mm: DVec3) -> DVec3 {
     if let Some(grid) = scene.grid() {
         let normal = grid.axes()[2];
@@ -112,18 +111,18 @@ fn wheel(
     if zoom != 1.0 {
         let under = plane.patient_from_screen(at);
         let next = zoomed(plane.mm_per_point, zoom);
-        // What is under the pointer stays there.
+        // Keeps the position under the pointer fixed.
         state.centre_mm = Some(under + (plane.centre_mm - under) * (next / plane.mm_per_point));
         state.mm_per_point = Some(next);
     }
 }
 
-/// How far the wheel was turned this frame, in notches (a touchpad's way counts in pages), without a key held.
+/// Turn of the wheel in this frame, in notches (a touchpad's distance counts in pages), without a key held.
 fn notches_of_wheel(ui: &Ui) -> f32 {
     ui.input(|i| i.events.iter().filter_map(notches).filter(|(_, zooms)| !zooms).map(|(n, _)| n).sum())
 }
 
-/// The zoom asked for this frame by pinching or by the wheel, with ctrl held or (`always`) without.
+/// Zoom factor of this frame by pinching or by the wheel, with ctrl held or (`always`) without.
 pub(super) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
     let factor = |event: &Event| match event {
         Event::Zoom(factor) => f64::from(*factor),
@@ -136,7 +135,7 @@ pub(super) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
     if zoom.is_finite() && zoom > 0.0 { zoom } else { 1.0 }
 }
 
-/// A scale after zooming in by a factor.
+/// The scale after zooming in by a factor.
 pub(super) fn zoomed(mm_per_point: f64, zoom: f64) -> f64 {
     (mm_per_point / zoom).clamp(*ZOOM_RANGE.start(), *ZOOM_RANGE.end())
 }
@@ -151,7 +150,7 @@ fn notches(event: &Event) -> Option<(f32, bool)> {
     Some((notches, modifiers.command || modifiers.ctrl))
 }
 
-/// Moves the crosshair by pages along the view's normal. Wheel up goes to the head, to the left, to the front.
+/// Moves the crosshair by pages along the view's normal. Wheel up moves to the head, to the left, to the front.
 fn page(state: &ViewState, scene: &Scene, pages: i32, events: &mut Vec<ViewEvent>) {
     let Some(grid) = scene.grid() else { return };
     let axis = state.kind.normal_axis();

@@ -1,4 +1,4 @@
-//! Writing on a view: its name and place, orientation letters, crosshair, scale bar, dose status and legend.
+//! Text on a view: its name and position, orientation letters, crosshair, scale bar, dose status and legend.
 
 use super::{DoseLayer, Scene, ViewPlane};
 
@@ -12,12 +12,12 @@ use glam::DVec3;
 
 pub(super) const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
 pub(super) const MARGIN: f32 = 8.0;
-/// Structures drawn darker than this (luma, 0 to 1) cannot be told from soft tissue and air.
+/// Darker structure colours (luma, 0 to 1) are indistinguishable from soft tissue and air.
 const LEAST_LIGHTNESS: f32 = 0.38;
 /// Text on images.
 pub(super) const SMALL: f32 = 11.0;
 
-/// Which point of the text stands at the place given.
+/// Anchor point of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Left,
@@ -25,7 +25,7 @@ pub(super) enum Anchor {
     Middle,
 }
 
-/// Text with a dark rim, readable on air and on bone; centred vertically on `at`. Returns what it covers.
+/// Text with a dark rim, readable on air and on bone; centred vertically on `at`. Returns the covered rectangle.
 pub(super) fn text(
     painter: &Painter,
     at: Pos2,
@@ -50,7 +50,7 @@ pub(super) fn text(
     rect
 }
 
-/// Everything written on a slice view.
+/// All text on a slice view.
 pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     crosshair(painter, plane, scene.crosshair_mm);
     let legend = scene.dose.as_ref().filter(|_| kind == ViewKind::Axial);
@@ -71,14 +71,14 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
     }
 }
 
-/// A sentence across the middle, in place of a picture.
+/// A message across the middle, in place of an image.
 pub(super) fn message(painter: &Painter, rect: Rect, what: &str) {
     let width = (rect.width() - 40.0).max(60.0);
     let galley = painter.layout(what.to_owned(), FontId::proportional(13.0), theme::ERROR, width);
     painter.galley(rect.center() - 0.5 * galley.size(), galley, theme::ERROR);
 }
 
-/// Two lines that leave the middle free, so that what is under it can be seen.
+/// Two lines with a gap in the middle that keeps the anatomy visible.
 pub(super) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
     let at = plane.screen_from_patient(at_mm);
     let half = 0.5 / painter.pixels_per_point();
@@ -92,8 +92,8 @@ pub(super) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
     painter.vline(at.x, (at.y + gap)..=r.max.y, stroke);
 }
 
-/// L R A P H F: the patient's directions at the rims, of screen right and down in patient LPS; beside what has
-/// `taken` the right rim, and `aside` points off the lines through the middle, to the right and up.
+/// Orientation letters L R A P H F at the rims, for screen right and down in patient LPS; beside the `taken` rectangle
+/// at the right rim, and `aside` points off the lines through the centre, to the right and up.
 pub(super) fn letters(
     painter: &Painter,
     r: Rect,
@@ -116,7 +116,7 @@ pub(super) fn letters(
     }
 }
 
-/// A structure's colour as it is drawn on images: its own hue, lifted where it would drown in the dark.
+/// A structure's colour on images: its own hue, lightened if it is too dark to see.
 pub fn on_image(rgb: Rgb) -> Color32 {
     let colour = theme::colour(rgb);
     let lightness =
@@ -125,12 +125,12 @@ pub fn on_image(rgb: Rgb) -> Color32 {
     colour.lerp_to_gamma(Color32::WHITE, lift)
 }
 
-/// A screen colour as the shaders want it, 0 to 1.
+/// A screen colour for the shaders, 0 to 1.
 pub(super) fn display_rgb(colour: Color32) -> [f32; 3] {
     [colour.r(), colour.g(), colour.b()].map(|v| f32::from(v) / 255.0)
 }
 
-/// The letters of a direction, the strongest first; oblique ones get several.
+/// The letters of a direction, the strongest first; oblique directions have several.
 fn direction_letters(direction: DVec3) -> String {
     let mut parts = [
         (direction.x, if direction.x > 0.0 { 'L' } else { 'R' }),
@@ -141,12 +141,12 @@ fn direction_letters(direction: DVec3) -> String {
     parts.iter().filter(|(v, _)| v.abs() > 0.1).map(|(_, c)| *c).collect()
 }
 
-/// Name and place: the coordinate along the normal, and which plane of how many it is.
+/// View name and position: the coordinate along the normal, and the number of the plane.
 fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     name(painter, plane.rect, kind, &place_of(kind, scene));
 }
 
-/// The coordinate along a view's normal, and which plane of how many it is.
+/// The coordinate along a view's normal, and the number of the plane.
 pub(super) fn place_of(kind: ViewKind, scene: &Scene) -> String {
     let axis = kind.normal_axis();
     let mut place = format!("{} {:.1} mm", ['x', 'y', 'z'][axis], scene.crosshair_mm[axis]);
@@ -160,7 +160,7 @@ pub(super) fn place_of(kind: ViewKind, scene: &Scene) -> String {
     place
 }
 
-/// The view's name with something about it.
+/// The view's name with a remark.
 pub(super) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
     let at = rect.left_top() + vec2(MARGIN, 14.0);
     let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::TEXT);
@@ -183,17 +183,18 @@ pub(super) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) {
     text(painter, right + vec2(7.0, 0.0), Anchor::Left, &label, SMALL, theme::TEXT);
 }
 
-/// The longest of 1, 2, 5 times a power of ten that is not longer.
+/// The longest of 1, 2, 5 times a power of ten up to `most`.
 fn round_length_mm(most: f64) -> f64 {
     let power = 10_f64.powf(most.max(1e-3).log10().floor());
     let step = [5.0, 2.0].into_iter().find(|s| s * power <= most).unwrap_or(1.0);
     step * power
 }
 
-/// So many of the things that limit a dose are named in a view.
+/// Most caveats of a dose that a view lists.
 const MOST_LIMITS: usize = 2;
 
-/// What the dose on show is worth, and what 100 % means or that the colours are no dose. In every view that shows dose.
+/// Status of the displayed dose, and the definition of 100 % or a note that the colours are no dose. In every view that
+/// shows dose.
 pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
     let status = layer.dose.status;
     let colour = status_colour(status);
@@ -209,7 +210,7 @@ pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
         None => format!("Dose: {}", status.word()),
     };
     text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
-    // What limits the dose stands over its status, as far as the view is wide; all of it is in the inspector.
+    // Caveats above the status, as far as the view is wide; the inspector lists all of them.
     let limits: Vec<&String> = layer.trouble.iter().chain(&layer.dose.caveats).collect();
     let more = (limits.len() > MOST_LIMITS).then(|| format!("and {} more", limits.len() - MOST_LIMITS));
     for (n, limit) in limits.into_iter().take(MOST_LIMITS).chain(&more).enumerate() {
@@ -219,7 +220,7 @@ pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
     }
 }
 
-/// A text cut to so many characters.
+/// A text cut to a number of characters.
 pub(super) fn elided(label: &str, most: usize) -> String {
     if label.chars().count() <= most.max(8) {
         return label.to_owned();
@@ -227,8 +228,8 @@ pub(super) fn elided(label: &str, most: usize) -> String {
     label.chars().take(most.max(8) - 1).chain(['…']).collect()
 }
 
-/// The isodose levels in % and Gy, highest first, on a ground of their own: readable on fat as on air. Returns what it
-/// covers.
+/// The isodose levels in % and Gy, highest first, on a background that keeps them readable on fat and on air. Returns
+/// the covered rectangle.
 pub(super) fn legend_of(
     painter: &Painter,
     rect: Rect,
@@ -242,7 +243,7 @@ pub(super) fn legend_of(
         return None;
     }
     let ground = legend_ground(painter, rect, 112.0, levels.len())?;
-    // Levels of a fraction of a Gy need their digits.
+    // Levels of a fraction of a Gy need more digits.
     let digits = if reference_gy < 10.0 { 2 } else { 1 };
     for (i, level) in levels.iter().enumerate() {
         let y = legend_row(ground, i);
@@ -260,7 +261,7 @@ pub(super) fn legend_of(
     Some(ground)
 }
 
-/// The levels of the uncertainty's colourwash, highest first, and what they are percent of. Returns what it covers.
+/// The levels of the uncertainty's colourwash, highest first, with their definition. Returns the covered rectangle.
 fn uncertainty_legend(painter: &Painter, rect: Rect) -> Option<Rect> {
     let rows = UNCERTAINTY_LEVELS.len() + 4;
     let ground = legend_ground(painter, rect, 132.0, rows)?;
@@ -287,7 +288,7 @@ fn uncertainty_legend(painter: &Painter, rect: Rect) -> Option<Rect> {
 /// Height of a legend's row.
 const LEGEND_ROW: f32 = 14.0;
 
-/// Darkens the place of a legend of so many rows, under the corner's button, above the status. `None` where there is no room.
+/// Darkens the background of a legend, under the corner's button, above the status. `None` without room.
 fn legend_ground(painter: &Painter, rect: Rect, width: f32, rows: usize) -> Option<Rect> {
     let size = vec2(width, LEGEND_ROW * rows as f32 + 6.0);
     let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
@@ -298,7 +299,7 @@ fn legend_ground(painter: &Painter, rect: Rect, width: f32, rows: usize) -> Opti
     Some(ground)
 }
 
-/// The middle of row `n` of a legend.
+/// The centre line of row `n` of a legend.
 fn legend_row(ground: Rect, n: usize) -> f32 {
     ground.min.y + 3.0 + LEGEND_ROW * (n as f32 + 0.5)
 }

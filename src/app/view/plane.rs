@@ -1,4 +1,4 @@
-//! Where a view's plane lies in the patient, and the way from points on the screen to the patient and back.
+//! Position of a view's plane in the patient, and transforms between screen and patient.
 
 use crate::app::render::PlaneFrame;
 use crate::app::state::ViewKind;
@@ -6,11 +6,11 @@ use crate::geometry::Grid;
 use egui::{Pos2, Rect};
 use glam::DVec3;
 
-/// A view's plane, its place on the screen, and its scale.
+/// A view's plane, its rectangle on the screen, and its scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewPlane {
     pub rect: Rect,
-    /// The patient position under the middle of the rectangle, mm.
+    /// The patient position at the centre of the rectangle, mm.
     pub centre_mm: DVec3,
     /// Unit vectors in patient LPS: to the right on the screen, and down.
     pub right: DVec3,
@@ -19,8 +19,8 @@ pub struct ViewPlane {
 }
 
 impl ViewKind {
-    /// Screen directions in patient LPS: right and down. The patient's left is on the right, anterior is up in
-    /// axial views and to the left in sagittal ones, head is up.
+    /// Screen directions in patient LPS: right and down. The patient's left is on the right, anterior is up in axial
+    /// views and to the left in sagittal ones, head is up.
     pub fn axes(self) -> [DVec3; 2] {
         match self {
             Self::Axial => [DVec3::X, DVec3::Y],
@@ -40,7 +40,7 @@ impl ViewKind {
 }
 
 impl ViewPlane {
-    /// The position under a point of the screen.
+    /// The patient position of a point on the screen.
     pub fn patient_from_screen(&self, at: Pos2) -> DVec3 {
         let d = at - self.rect.center();
         self.centre_mm
@@ -48,7 +48,7 @@ impl ViewPlane {
             + self.down * (f64::from(d.y) * self.mm_per_point)
     }
 
-    /// Where a position appears, seen along the normal.
+    /// The screen point of a position, projected along the normal.
     pub fn screen_from_patient(&self, patient_mm: DVec3) -> Pos2 {
         let d = patient_mm - self.centre_mm;
         let c = self.rect.center();
@@ -75,9 +75,8 @@ impl ViewPlane {
     }
 }
 
-/// Steps of paging: from a position along a patient axis to the next plane of the grid. Where one of the grid's
-/// axes runs along it, to the real position of the next plane (or voxel centre); where the grid lies oblique, by
-/// its smallest spacing.
+/// Steps of paging: from a position along a patient axis to the next plane of the grid. If one of the grid's axes runs
+/// along it, to the real position of the next plane (or voxel centre); if the grid is oblique, by its smallest spacing.
 pub fn page_mm(grid: &Grid, axis: usize, from_mm: DVec3, steps: i32) -> f64 {
     let from = from_mm[axis];
     let Some((values, sign)) = positions(grid, axis) else {
@@ -88,7 +87,7 @@ pub fn page_mm(grid: &Grid, axis: usize, from_mm: DVec3, steps: i32) -> f64 {
     };
     let local = (from - grid.origin_mm()[axis]) * sign;
     let steps = steps * if sign > 0.0 { 1 } else { -1 };
-    // A position on a plane pages to its neighbour; one between two planes to the nearer end of the gap first.
+    // From a plane to its neighbour; from between two planes to the nearer end of the gap first.
     let near = 1e-3;
     let last = values.len() as i64 - 1;
     let start = if steps > 0 {
@@ -100,8 +99,8 @@ pub fn page_mm(grid: &Grid, axis: usize, from_mm: DVec3, steps: i32) -> f64 {
     grid.origin_mm()[axis] + sign * values[k]
 }
 
-/// The coordinate of the grid plane nearest to a position along a patient axis; the position's own where the grid
-/// lies oblique to it.
+/// The coordinate of the grid plane nearest to a position along a patient axis; the position's own if the grid is
+/// oblique to the axis.
 pub fn snapped_mm(grid: &Grid, axis: usize, at_mm: DVec3) -> f64 {
     let Some((values, sign)) = positions(grid, axis) else { return at_mm[axis] };
     let local = (at_mm[axis] - grid.origin_mm()[axis]) * sign;
@@ -109,8 +108,8 @@ pub fn snapped_mm(grid: &Grid, axis: usize, at_mm: DVec3) -> f64 {
     nearest.map_or(at_mm[axis], |v| grid.origin_mm()[axis] + sign * v)
 }
 
-/// Offsets from the origin of the planes that lie along a patient axis, ascending, and whether they run with the
-/// axis (1) or against it (-1). `None` where no axis of the grid runs along it.
+/// Offsets from the origin of the planes along a patient axis, ascending, and whether they run with the axis (1) or
+/// against it (-1). `None` if no axis of the grid runs along it.
 fn positions(grid: &Grid, axis: usize) -> Option<(Vec<f64>, f64)> {
     let along = (0..3).find(|a| grid.axes()[*a][axis].abs() > 0.999_99)?;
     let sign = grid.axes()[along][axis].signum();

@@ -1,4 +1,4 @@
-//! An X-ray with the DRR over it, as seen from its source. A drag moves the patient, with shift held it turns him.
+//! An X-ray overlaid with the DRR, as seen from its source. A drag moves the patient, with shift held it turns him.
 
 use super::overlay;
 
@@ -20,37 +20,37 @@ use std::sync::Arc;
 const EDGES: Color32 = Color32::from_rgb(255, 190, 40);
 const FRAME: Color32 = Color32::from_rgb(120, 130, 142);
 const REGION: Color32 = Color32::from_rgb(120, 230, 160);
-/// Of the plan's fields, and of what the collimator of the X-ray itself left open.
+/// Colour of the plan's fields, and of the X-ray's own collimator opening.
 const FIELD: Color32 = Color32::from_rgb(255, 225, 120);
 const OPENING: Color32 = Color32::from_rgb(150, 205, 255);
-/// Side of a field of the checkerboard and radius of the spyglass, points.
+/// Side of a square of the checkerboard and radius of the spyglass, points.
 const SQUARE: f32 = 56.0;
 const SPYGLASS: f32 = 90.0;
-/// How near the pointer takes hold of the swipe, points.
+/// Distance within which the pointer grabs the swipe, points.
 const GRIP: f32 = 9.0;
-/// Turn of a drag of one point, degrees.
+/// Turn per point of a drag, degrees.
 const TURN_DEG: f64 = 0.1;
 /// A shift-drag that begins further out than this share of the half view turns in the plane of the image.
 const RIM: f32 = 0.62;
 
-/// What a view keeps from frame to frame.
+/// State of a view between frames.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RadiographState {
-    /// What lies in the middle of the view: mm to the right and down from the image's middle, in its own plane.
+    /// Centre of the view: mm to the right and down from the image's centre, in its own plane.
     pub centre_mm: Option<[f64; 2]>,
-    /// mm of the image's plane a point; `None`: all of it fits.
+    /// mm of the image's plane per point; `None`: the whole image fits.
     pub mm_per_point: Option<f64>,
 }
 
-/// What a view draws.
+/// Content of a view.
 pub struct RadiographScene<'a> {
     pub gpu: &'a Gpu,
     pub image: &'a Image,
-    /// Which of the images on show.
+    /// Index of the image among those displayed.
     pub index: usize,
     pub attenuation: Option<&'a Arc<Volume<f32>>>,
     pub pose: Pose,
-    /// What poses turn about, patient LPS, mm.
+    /// Centre of rotation of poses, patient LPS, mm.
     pub centre_mm: DVec3,
     pub display: Display,
     pub drr_range: [f32; 2],
@@ -58,28 +58,28 @@ pub struct RadiographScene<'a> {
     pub outlines: Vec<(Arc<Mask>, Color32, f32)>,
     /// Corners of fields from this image's source, patient LPS, mm.
     pub fields: Vec<[DVec3; 4]>,
-    /// What is the matter with source, patient and detector.
+    /// Problem with the geometry of source, patient and detector, if any.
     pub trouble: Option<String>,
     /// Whether a drag moves the patient.
     pub free: bool,
-    /// Whether a drag marks the region that the metric looks at.
+    /// Whether a drag marks the region of the metric.
     pub marking: bool,
-    /// The key is held that shows the DRR instead of the X-ray, or the other way round.
+    /// The key is held that swaps X-ray and DRR.
     pub flicker: bool,
 }
 
-/// What the user did in a view.
+/// User input in a view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RadiographEvent {
-    /// The patient is to be shifted in the room, patient LPS, mm.
+    /// Shift of the patient in the room, patient LPS, mm.
     Shift(DVec3),
-    /// The patient is to be turned about an axis of the room, anticlockwise as seen from its tip.
+    /// Turn of the patient about an axis of the room, anticlockwise as seen from its tip.
     Turn { axis: DVec3, deg: f64 },
-    /// The swipe is to stand at this share of the width.
+    /// New position of the swipe, share of the width.
     Swipe(f32),
-    /// The metric is to look at this; `None`: what was marked is next to nothing.
+    /// New region of the metric; `None`: the marked region is too small.
     Region(Option<Region>),
-    /// Black and white of X-ray and DRR are to move by so much of their ranges: width, level.
+    /// Change of the window of X-ray and DRR, as shares of their ranges: width, level.
     Window(f32, f32),
 }
 
@@ -100,7 +100,7 @@ impl<'a> Plane<'a> {
         Self { image, rect, centre_mm: state.centre_mm.unwrap_or_default(), mm_per_point }
     }
 
-    /// Where a pixel `[column, row]` stands.
+    /// Screen point of a pixel `[column, row]`.
     fn screen(&self, [column, row]: [f64; 2]) -> Pos2 {
         let [dx, dy] = steps_mm(self.image);
         let [half_x, half_y] = half(self.image);
@@ -109,7 +109,7 @@ impl<'a> Plane<'a> {
         self.rect.center() + vec2(x as f32, y as f32)
     }
 
-    /// The pixel `[column, row]` under a point.
+    /// Pixel `[column, row]` at a screen point.
     fn pixel(&self, at: Pos2) -> [f64; 2] {
         let [dx, dy] = steps_mm(self.image);
         let [half_x, half_y] = half(self.image);
@@ -117,7 +117,7 @@ impl<'a> Plane<'a> {
         [x / dx + half_x, y / dy + half_y]
     }
 
-    /// mm to the right and down from the image's middle.
+    /// mm to the right and down from the image's centre.
     fn mm(&self, at: Pos2) -> [f64; 2] {
         let d = at - self.rect.center();
         [
@@ -126,7 +126,7 @@ impl<'a> Plane<'a> {
         ]
     }
 
-    /// Where a position of the room is seen.
+    /// Screen point of a position in the room.
     fn seen(&self, room_mm: DVec3) -> Option<Pos2> {
         self.image.project(room_mm).map(|p| self.screen(p))
     }
@@ -136,7 +136,7 @@ impl<'a> Plane<'a> {
         Rect::from_two_pos(self.screen([-0.5, -0.5]), self.screen([columns, rows]))
     }
 
-    /// How much larger things at the depth of a place are in the image's plane.
+    /// Magnification from the depth of a position to the image's plane.
     fn magnification(&self, room_mm: DVec3) -> f64 {
         let towards = seen_axes(self.image)[2];
         let depth = towards.dot(self.image.source_mm() - room_mm);
@@ -158,7 +158,7 @@ pub fn size_mm(image: &Projection) -> [f64; 2] {
     [dx * image.columns() as f64, dy * image.rows() as f64]
 }
 
-/// Draws a view into all the space there is and appends what the user did in it.
+/// Draws a view into the available space and appends the user's input.
 pub fn show(
     ui: &mut Ui,
     state: &mut RadiographState,
@@ -193,7 +193,7 @@ fn pressed_at(ui: &Ui) -> Option<Pos2> {
     ui.input(|i| i.pointer.press_origin())
 }
 
-/// What a drag has hold of.
+/// Object grabbed by a drag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Hold {
     Patient,
@@ -202,7 +202,7 @@ enum Hold {
         in_plane: bool,
     },
     Swipe,
-    /// Marks what lies between here and the pointer.
+    /// Marks the rectangle between this point and the pointer.
     Region(Pos2),
     View,
     Window,
@@ -252,7 +252,7 @@ fn respond(
     }
 }
 
-/// The keys that were held when the button went down: a frame that takes long sees them released again.
+/// The keys held at the press of the button: in a long frame they may already be released again.
 fn keys_at_press(ui: &Ui, response: &Response) -> Modifiers {
     let id = response.id.with("keys at press");
     let pressed = ui.input(|i| {
@@ -310,7 +310,7 @@ fn drag(
             events.push(RadiographEvent::Shift(right * (dx * mm) - up * (dy * mm)));
         }
         Hold::Turn { in_plane: false } if scene.free => {
-            // What faces the source follows the pointer.
+            // The side that faces the source follows the pointer.
             let axis = up * dx + right * dy;
             events.push(RadiographEvent::Turn { axis, deg: TURN_DEG * dx.hypot(dy) });
         }
@@ -320,7 +320,7 @@ fn drag(
                 let (now, before) = (at - middle, at - delta - middle);
                 let cross = f64::from(before.x * now.y - before.y * now.x);
                 let dot = f64::from(before.dot(now));
-                // The screen's y points down: clockwise on the screen is negative about what points at the viewer.
+                // The screen's y points down: clockwise on the screen is negative about the axis towards the viewer.
                 events.push(RadiographEvent::Turn { axis: towards, deg: -cross.atan2(dot).to_degrees() });
             }
         }
@@ -338,7 +338,7 @@ fn drag(
     }
 }
 
-/// X-ray, DRR and outlines, by the graphics device.
+/// X-ray, DRR and outlines, drawn by the graphics device.
 fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
     let pixels = ui.pixels_per_point();
     let display = &scene.display;
@@ -380,7 +380,7 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
     }
 }
 
-/// What lies over what. Without a DRR there is the X-ray alone.
+/// The overlay mode. Without a DRR the X-ray is shown alone.
 fn overlay_of(ui: &Ui, response: &Response, scene: &RadiographScene<'_>) -> Overlay {
     let pixels = ui.pixels_per_point();
     let rect = response.rect;
@@ -410,7 +410,7 @@ fn overlay_of(ui: &Ui, response: &Response, scene: &RadiographScene<'_>) -> Over
     }
 }
 
-/// Under the pointer; without one, in the middle.
+/// The spyglass follows the pointer; without one it stands in the centre.
 fn spyglass_at(response: &Response) -> Pos2 {
     response.hover_pos().or_else(|| response.interact_pointer_pos()).unwrap_or(response.rect.center())
 }
@@ -489,7 +489,7 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
                 painter.line_segment([*place - across * half, *place + across * half], stroke);
             }
         }
-        // Not where a label would be cut off, or stand on a letter.
+        // Labels are omitted where they would be cut off or cover a letter.
         let room = painter.clip_rect().shrink(26.0);
         for (n, place) in ticks.iter().filter(|(n, at)| n % 10 == 0 && room.contains(*at)) {
             let label = format!("{} cm", n.abs());
@@ -500,11 +500,11 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
     }
 }
 
-/// Name, how it is seen, which way round, what the colours mean, and what is wrong.
+/// Name, view direction, orientation letters, legend of the colours, and the geometry problem.
 fn words(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>, name: &str) {
     let r = plane.rect;
     let [right, up, _] = seen_axes(plane.image);
-    // At the rim of what is seen of the picture, beside the graticule's axes.
+    // At the rim of the visible part of the image, beside the graticule's axes.
     overlay::letters(painter, plane.frame().intersect(r), right, -up, None, 16.0);
     let title = text(painter, r.left_top() + vec2(8.0, 14.0), Anchor::Left, name, 13.0, theme::TEXT);
     let label = &scene.image.radiograph.label;
@@ -544,7 +544,7 @@ fn legend(scene: &RadiographScene<'_>) -> Vec<(String, Color32)> {
         }
         Mode::Colours => {
             let shade = |[r, g, b]: [f32; 3]| {
-                // Pure blue is hard to read: both are lifted a little.
+                // Pure blue is hard to read: both colours are lightened.
                 let lift = |v: f32| (255.0 * (0.25 + 0.75 * v)) as u8;
                 Color32::from_rgb(lift(r), lift(g), lift(b))
             };
@@ -584,9 +584,9 @@ mod tests {
         let at = plane.screen([17.0, 600.0]);
         let back = plane.pixel(at);
         assert!((back[0] - 17.0).abs() < 1e-3 && (back[1] - 600.0).abs() < 1e-3, "{back:?}");
-        // The isocentre plane lies at two thirds of the way.
+        // The isocentre plane lies at two thirds of the distance.
         assert!((plane.magnification(DVec3::ZERO) - 1.5).abs() < 1e-9);
-        // As a whole it fits.
+        // The default state fits the whole image.
         let fitted = Plane::of(&RadiographState::default(), &image, rect);
         assert!(rect.contains_rect(fitted.frame()), "{:?} in {rect:?}", fitted.frame());
     }

@@ -1,4 +1,4 @@
-//! Coarse while it moves, fine once it rests.
+//! Coarse casts during motion, fine casts at rest.
 
 use crate::app::render::{Fineness, Gpu};
 use egui::{Response, Ui};
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Seconds without motion after which pictures are cast finely.
 const REST_S: f64 = 0.2;
 
-/// How finely to cast what depends on `key`: it has moved where the key is another than a moment ago.
+/// Fineness of a cast that depends on `key`: a change of the key counts as motion.
 pub(super) fn fineness<K>(ui: &Ui, response: &Response, key: K, gpu: &Gpu) -> Fineness
 where
     K: Clone + PartialEq + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What all views draw: built anew each frame from shared parts, so cheap.
+//! Common content of all views: rebuilt each frame from shared parts, so cheap.
 
 use crate::app::render::Gpu;
 use crate::app::state::display::{DoseDisplay, WashOf, WindowLevel};
@@ -9,7 +9,7 @@ use crate::geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
-/// What all views draw.
+/// Common content of all views.
 #[derive(Clone)]
 pub struct Scene {
     pub gpu: Gpu,
@@ -17,54 +17,54 @@ pub struct Scene {
     pub ct: Option<Arc<Volume<f32>>>,
     pub window: WindowLevel,
     pub dose: Option<DoseLayer>,
-    /// The contours, and for each structure of the set how it looks; those beyond the looks are not drawn.
+    /// The contours, and the look of each structure of the set; structures without a look are not drawn.
     pub structures: Arc<StructureSet>,
     pub looks: Vec<StructureLook>,
     pub beams: Vec<BeamLayer>,
-    /// Whether planes have the beams drawn over them; the beam's-eye view is there either way.
+    /// Whether planes display the beams; the beam's-eye view is shown either way.
     pub show_beams: bool,
     /// The structure (by ROI number) that is a shape with handles, and its shape.
     pub shape: Option<(u32, Shape)>,
-    /// Where the three planes meet, patient LPS, mm.
+    /// Intersection of the three planes, patient LPS, mm.
     pub crosshair_mm: DVec3,
 }
 
-/// A dose on show.
+/// A displayed dose.
 #[derive(Clone)]
 pub struct DoseLayer {
     pub dose: Arc<Dose>,
-    /// 100 % in Gy, and its name. Without it there are no percent, hence no levels.
+    /// 100 % in Gy, and its name. Without it percent are undefined, hence there are no levels.
     pub reference: Option<(f64, &'static str)>,
     pub display: DoseDisplay,
-    /// Of a Monte Carlo dose.
+    /// Uncertainty of a Monte Carlo dose.
     pub certainty: Option<Arc<Certainty>>,
-    /// Why the case as it stands has no such dose.
+    /// Why the current case has no such dose.
     pub trouble: Option<String>,
 }
 
 impl DoseLayer {
-    /// The relative standard deviation in percent, where the colourwash shows that.
+    /// The relative standard deviation in percent, if the colourwash shows it.
     pub(super) fn uncertainty(&self) -> Option<&Arc<Volume<f32>>> {
         let certainty = self.certainty.as_ref().filter(|_| self.display.wash)?;
         (self.display.wash_of == WashOf::Uncertainty).then(|| certainty.spread.percent())
     }
 }
 
-/// How one structure looks.
+/// Look of a structure.
 #[derive(Clone, Debug)]
 pub struct StructureLook {
     pub visible: bool,
     /// Drawn thicker and lightly filled.
     pub selected: bool,
     pub colour: Rgb,
-    /// Once it is computed: what planes without contours are cut from.
+    /// The mask, once computed; cut by planes without contours.
     pub mask: Option<Arc<Mask>>,
 }
 
-/// A beam as the views draw it: one state of the machine.
+/// A beam for the views: one state of the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeamLayer {
-    /// Index in the plan: what [`super::ViewEvent`] names it by.
+    /// Index in the plan, as in [`super::ViewEvent`].
     pub index: usize,
     pub name: String,
     pub selected: bool,
@@ -77,7 +77,7 @@ pub struct BeamLayer {
     pub jaws: Jaws,
     pub mlc: Option<Mlc>,
     pub leaves_mm: Vec<Bank>,
-    /// Whether its gantry may be dragged.
+    /// Whether its gantry is draggable.
     pub editable: bool,
 }
 
@@ -138,20 +138,20 @@ impl Scene {
         }
     }
 
-    /// The grid that pages are turned on: the CT's, else the dose's.
+    /// The grid whose planes paging steps through: the CT's, else the dose's.
     pub fn grid(&self) -> Option<&Arc<Grid>> {
         self.ct.as_ref().map(|v| v.grid()).or_else(|| self.dose.as_ref().map(|d| d.dose.gy.grid()))
     }
 
-    /// What the views fit to at first: the box of the body's contours with a margin where there is one, else that
-    /// of the images; its lowest and highest corner, patient LPS, mm.
+    /// Initial extent of the views: the box of the body's contours with a margin if there is a body, else that of the
+    /// images; its lowest and highest corner, patient LPS, mm.
     pub fn box_mm(&self) -> Option<[DVec3; 2]> {
         Some(framed_mm(self.grid()?, &self.structures))
     }
 }
 
-/// The box of the body's contours with a margin where there is one, else that of the grid; its lowest and highest corner,
-/// patient LPS, mm.
+/// The box of the body's contours with a margin if there is a body, else that of the grid; its lowest and highest
+/// corner, patient LPS, mm.
 pub fn framed_mm(grid: &Grid, structures: &StructureSet) -> [DVec3; 2] {
     let around = |points: &mut dyn Iterator<Item = DVec3>| {
         points.fold([DVec3::MAX, DVec3::MIN], |[low, high], p| [low.min(p), high.max(p)])
@@ -160,14 +160,14 @@ pub fn framed_mm(grid: &Grid, structures: &StructureSet) -> [DVec3; 2] {
     let body = structures.structures.iter().find(|s| s.kind == StructureKind::External);
     let Some(body) = body else { return all };
     let [low, high] = around(&mut body.contours.iter().flat_map(|c| c.points_mm.iter().copied()));
-    // Structures may reach beyond images of which some are missing.
+    // Structures may extend beyond an incomplete image series.
     let margin = DVec3::splat(20.0);
     let [low, high] = [(low - margin).max(all[0].min(low)), (high + margin).min(all[1].max(high))];
     if low.cmplt(high).all() { [low, high] } else { all }
 }
 
 impl Scene {
-    /// The beam the beam's-eye view looks along: the selected one, else the first.
+    /// The beam of the beam's-eye view: the selected one, else the first.
     pub fn bev_beam(&self) -> Option<&BeamLayer> {
         self.beams.iter().find(|b| b.selected).or_else(|| self.beams.first())
     }

@@ -1,5 +1,5 @@
-//! Handles of a region of interest that is a shape: its middle moves it, its rim sizes it, on planes and from the
-//! beam's eye.
+//! Handles of a region of interest that is a shape: its centre moves it, its rim resizes it, on planes and in the
+//! beam's-eye view.
 
 use super::ViewPlane;
 use super::bev::BevPlane;
@@ -9,13 +9,13 @@ use crate::geometry::BeamFrame;
 use egui::{Color32, Painter, Pos2, Rect, Stroke, StrokeKind, vec2};
 use glam::{DVec2, DVec3};
 
-/// Points round a handle within which it is caught.
+/// Distance within which a handle is grabbed, points.
 const REACH: f32 = 8.0;
 
-/// A face that is seen more steeply than this (sine of its normal to the line of sight) has no handle.
+/// Least sine of the angle between a face's normal and the line of sight: faces seen more head-on have no handle.
 const LEAST_SIDEWAYS: f64 = 0.35;
 
-/// A part of a shape that can be dragged.
+/// A draggable part of a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Grip {
     Middle,
@@ -23,7 +23,7 @@ pub(super) enum Grip {
     Rim(DVec3),
 }
 
-/// How a view sees positions.
+/// Projection of a view.
 #[derive(Clone, Copy)]
 pub(super) enum Lens<'a> {
     /// Along the normal of a plane.
@@ -45,7 +45,7 @@ impl Lens<'_> {
         match self {
             Self::Plane(plane) => Some(**plane),
             Self::Beam(frame, bev) => {
-                // Planes across the axis are similar to the isocentre's, by their distances from the source.
+                // Planes across the axis are similar to the isocentre's, scaled by their distances from the source.
                 let (_, depth_mm) = frame.project(patient_mm)?;
                 let scale = depth_mm / frame.sad_mm;
                 let [x, y] = bev.device_mm(bev.rect.center());
@@ -61,7 +61,7 @@ impl Lens<'_> {
         }
     }
 
-    /// Whether the shape can be dragged here: a plane must meet it.
+    /// Whether the shape is draggable in the view: a plane must meet it.
     fn meets(&self, shape: &Roi) -> bool {
         match self {
             Self::Plane(plane) => {
@@ -72,7 +72,7 @@ impl Lens<'_> {
         }
     }
 
-    /// The rims of a shape that have a handle here.
+    /// The rims of a shape that have a handle in the view.
     fn rims(&self, shape: &Roi) -> Vec<Grip> {
         let Some(plane) = self.plane_through(shape.centre_mm()) else { return Vec::new() };
         let outward = match shape {
@@ -86,7 +86,7 @@ impl Lens<'_> {
     }
 }
 
-/// The part of a direction or way that the plane shows: to the right and down.
+/// The components of a direction or path in the plane: to the right and down.
 fn in_plane(plane: &ViewPlane, way: DVec3) -> DVec2 {
     DVec2::new(way.dot(plane.right), way.dot(plane.down))
 }
@@ -99,7 +99,7 @@ fn half_extent_mm(shape: &Roi, along: DVec3) -> f64 {
     }
 }
 
-/// The place of a grip in the patient.
+/// The patient position of a grip.
 fn place_mm(shape: &Roi, grip: Grip) -> DVec3 {
     match grip {
         Grip::Middle => shape.centre_mm(),
@@ -107,12 +107,12 @@ fn place_mm(shape: &Roi, grip: Grip) -> DVec3 {
     }
 }
 
-/// The grip under a point.
+/// The grip at a point.
 pub(super) fn grip_at(lens: Lens<'_>, shape: &Roi, at: Pos2) -> Option<Grip> {
     if !lens.meets(shape) {
         return None;
     }
-    // The rim first: of a small shape the middle would hide it.
+    // The rim first: on a small shape the centre would hide it.
     let grips = lens.rims(shape).into_iter().chain([Grip::Middle]);
     grips
         .filter_map(|g| Some((g, lens.screen(place_mm(shape, g))?.distance(at))))
@@ -121,7 +121,8 @@ pub(super) fn grip_at(lens: Lens<'_>, shape: &Roi, at: Pos2) -> Option<Grip> {
         .map(|(g, _)| g)
 }
 
-/// The shape after a grip was dragged to a point of the screen. The depth stays: only what the view shows moves.
+/// The shape after a grip was dragged to a point of the screen. The depth is unchanged: only the visible components
+/// move.
 pub(super) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Option<Roi> {
     let held_mm = match (grip, shape) {
         (Grip::Rim(_), Roi::Box { .. }) => place_mm(shape, grip),
@@ -135,7 +136,7 @@ pub(super) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Opti
             Roi::Sphere { centre_mm, radius_mm: way.length().max(SMALLEST_MM) }
         }
         (Grip::Rim(out), Roi::Box { centre_mm, size_mm }) => {
-            // The face goes with the pointer, the one across stays.
+            // The dragged face follows the pointer, the opposite face stays.
             let seen = in_plane(&plane, out);
             let grown = way.dot(seen) / seen.length_squared();
             let axis = out.abs();
@@ -149,7 +150,7 @@ pub(super) fn dragged(lens: Lens<'_>, shape: &Roi, grip: Grip, at: Pos2) -> Opti
     })
 }
 
-/// Draws the shape as the view sees it, and its handles.
+/// Draws the shape in the view's projection, and its handles.
 pub(super) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color32) {
     if !lens.meets(shape) {
         return;
@@ -219,7 +220,7 @@ mod tests {
     #[test]
     fn a_dragged_face_leaves_the_one_across_where_it_was() {
         let shape = Roi::Box { centre_mm: DVec3::new(1.0, 2.0, 3.0), size_mm: DVec3::new(20.0, 30.0, 40.0) };
-        // Coronal: up is +z; the upper face at z = 23 goes to 33.
+        // Coronal: up is +z; the upper face moves from z = 23 to 33.
         let view = plane(ViewKind::Coronal, DVec3::ZERO);
         let grip = grip_at(Lens::Plane(&view), &shape, view.screen_from_patient(DVec3::new(1.0, 0.0, 23.0)));
         assert_eq!(grip, Some(Grip::Rim(DVec3::Z)));
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(grip_at(Lens::Plane(&beside), &shape, pos2(100.0, 100.0)), None);
     }
 
-    /// From the beam's eye the shape keeps its depth, and what is grabbed stays under the pointer.
+    /// In the beam's-eye view the shape keeps its depth, and the grabbed point stays under the pointer.
     #[test]
     fn what_is_grabbed_stays_under_the_pointer_from_the_beams_eye() {
         let iso = DVec3::new(10.0, -20.0, 30.0);
@@ -257,13 +258,13 @@ mod tests {
             let moved = dragged(lens, &sphere, Grip::Middle, at).unwrap();
             assert!((moved.centre_mm() - centre_mm).dot(frame.axes[2]).abs() < 1e-9, "the depth stays");
             assert!(lens.screen(moved.centre_mm()).unwrap().distance(at) < 0.01);
-            // Nearer to the source things look larger: 25 mm at 850 mm are 25 / 0.85 mm at the isocentre.
+            // Objects nearer to the source look larger: 25 mm at 850 mm are 25 / 0.85 mm at the isocentre.
             let Grip::Rim(out) = lens.rims(&sphere)[0] else { panic!("a rim") };
             let rim = lens.screen(centre_mm + out * 25.0).unwrap();
             let drawn = rim.distance(lens.screen(centre_mm).unwrap());
             assert!((f64::from(drawn) - 25.0 / 0.85 / 0.8).abs() < 0.05, "{drawn}");
             assert_eq!(grip_at(lens, &sphere, rim), Some(Grip::Rim(out)));
-            // A face of a box follows the pointer along its own axis; the one across stays.
+            // A face of a box follows the pointer along its own axis; the opposite face stays.
             let cube = Roi::Box { centre_mm, size_mm: DVec3::new(40.0, 50.0, 60.0) };
             for grip in lens.rims(&cube) {
                 let Grip::Rim(out) = grip else { panic!("a rim") };
@@ -274,7 +275,7 @@ mod tests {
                 let across = place_mm(&cube, Grip::Rim(-out));
                 let now = place_mm(&Roi::Box { centre_mm: c, size_mm }, Grip::Rim(-out));
                 assert!(across.distance(now) < 1e-9, "{out}: {across} {now}");
-                // Within the change of scale on the way.
+                // Tolerance for the change of scale along the path.
                 assert!((size_mm.dot(out.abs()) - half_extent_mm(&cube, out) * 2.0 - 8.0).abs() < 1.0);
             }
         }

@@ -1,4 +1,4 @@
-//! A plane through the patient with everything on it.
+//! A plane through the patient with its overlays.
 
 use super::overlay::{self, display_rgb};
 use super::shape::{self, Lens};
@@ -18,7 +18,7 @@ pub(super) fn show(
     let plane = navigate::current_plane(state, scene, response.rect);
     let claimed = drag::respond(ui, response, state.kind, scene, Lens::Plane(&plane), events);
     navigate::respond(ui, response, state, scene, &plane, claimed, events);
-    // Panning and zooming show at once.
+    // Panning and zooming take effect in the same frame.
     let plane = navigate::current_plane(state, scene, response.rect);
     let painter = ui.painter_at(response.rect);
     painter.rect_filled(response.rect, 0.0, theme::GROUND);
@@ -48,7 +48,7 @@ pub(super) fn show(
     }
 }
 
-/// Levels of what the colourwash shows.
+/// Levels of the colourwash's quantity.
 fn levels_of(layer: &DoseLayer) -> Vec<Isodose> {
     if layer.uncertainty().is_none() {
         return isodoses(&layer.display, layer.reference.map(|(gy, _)| gy));
@@ -61,7 +61,7 @@ fn levels_of(layer: &DoseLayer) -> Vec<Isodose> {
     UNCERTAINTY_LEVELS.into_iter().map(level).collect()
 }
 
-/// The dose, or its relative standard deviation in the place of it.
+/// The dose, or its relative standard deviation instead.
 fn look_of<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
     match layer.uncertainty() {
         None => DoseLook {
@@ -81,10 +81,10 @@ fn look_of<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
     }
 }
 
-/// Of the uncertainty's colourwash: it has no lines to be read by.
+/// Least opacity of the uncertainty's colourwash, which has no lines to read it by.
 const LEAST_OPACITY: f32 = 0.85;
 
-/// The shown levels in Gy, ascending.
+/// The visible levels in Gy, ascending.
 pub(super) fn isodoses(display: &DoseDisplay, reference_gy: Option<f64>) -> Vec<Isodose> {
     let Some(reference_gy) = reference_gy else { return Vec::new() };
     let mut levels: Vec<Isodose> = display
@@ -101,7 +101,7 @@ pub(super) fn isodoses(display: &DoseDisplay, reference_gy: Option<f64>) -> Vec<
     levels
 }
 
-/// How a dose is drawn, with its levels in Gy.
+/// Style of a dose, with its levels in Gy.
 pub(super) fn style_of<'a>(
     display: &DoseDisplay,
     reference_gy: Option<f64>,

@@ -1,4 +1,4 @@
-//! Structures on a plane: the contours themselves where they were drawn, else a cut through the mask.
+//! Structures on a plane: their contours if they lie on it, else a cut through the mask.
 
 use super::overlay::{display_rgb, on_image};
 use super::{Scene, StructureLook, ViewPlane};
@@ -12,7 +12,7 @@ use glam::DVec3;
 const WIDTH: f32 = 1.6;
 const WIDTH_SELECTED: f32 = 2.6;
 const FILL_SELECTED: f32 = 0.10;
-/// Contours whose planes differ by less lie on the same plane, mm.
+/// Contours nearer than this share a plane, mm.
 const SAME_PLANE_MM: f64 = 0.05;
 
 /// Draws all visible structures; the selected one last.
@@ -35,7 +35,7 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
                 Some(mask) => cuts.push(OutlineLook {
                     mask,
                     colour: display_rgb(colour),
-                    // Beside the contours themselves only the inside is filled.
+                    // If the contours are drawn, the mask contributes only the fill.
                     width_px: if on_plane.is_empty() { width * painter.pixels_per_point() } else { -1.0 },
                     fill: if look.selected { FILL_SELECTED } else { 0.0 },
                 }),
@@ -52,7 +52,7 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
     painter.extend(shapes);
 }
 
-/// How far before and behind the plane its slab reaches, mm: half-way to the neighbouring planes of the images.
+/// Extent of the plane's slab before and behind it, mm: half-way to the neighbouring planes of the images.
 fn slab_mm(grid: Option<&Grid>, plane: &ViewPlane, kind: ViewKind) -> [f64; 2] {
     let Some(grid) = grid else { return [-0.5, 0.5] };
     let axis = kind.normal_axis();
@@ -64,7 +64,7 @@ fn slab_mm(grid: Option<&Grid>, plane: &ViewPlane, kind: ViewKind) -> [f64; 2] {
     if grid.axes()[along][axis] > 0.0 { [low, high] } else { [-high, -low] }
 }
 
-/// The contours in the plane's slab; of several planes of contours in it, those of the nearest.
+/// The contours in the plane's slab; if it holds several planes of contours, those of the nearest.
 fn contours_on<'a>(structure: &'a Structure, plane: &ViewPlane, slab: [f64; 2]) -> Vec<&'a Contour> {
     let depth = |c: &Contour| c.points_mm.first().map_or(f64::MAX, |p| p.z - plane.centre_mm.z);
     let flat = |c: &&Contour| {
@@ -93,8 +93,8 @@ fn closed_line(plane: &ViewPlane, contour: &Contour, stroke: Stroke) -> Shape {
     Shape::closed_line(points, stroke)
 }
 
-/// Where contours cross a plane they do not lie in: a short stroke at each crossing, as long as their spacing. It
-/// stands in until the mask is there.
+/// Crossings of contours with a plane that they do not lie in: a short stroke at each crossing, as long as their
+/// spacing. A placeholder until the mask is available.
 fn crossings(structure: &Structure, plane: &ViewPlane, stroke: Stroke) -> Vec<Shape> {
     let half = spacing_mm(structure) * 0.5;
     let mut strokes = Vec::new();
@@ -114,7 +114,7 @@ fn crossings(structure: &Structure, plane: &ViewPlane, stroke: Stroke) -> Vec<Sh
     strokes
 }
 
-/// The usual distance between a structure's contour planes, mm.
+/// The typical distance between a structure's contour planes, mm.
 fn spacing_mm(structure: &Structure) -> f64 {
     let mut z: Vec<f64> =
         structure.contours.iter().filter_map(|c| c.points_mm.first()).map(|p| p.z).collect();

@@ -1,4 +1,4 @@
-//! Commands carried out: the one place where the state changes by the user's hand.
+//! Application of commands: the one place where user input changes the state.
 
 use super::App;
 use crate::app::command::Command;
@@ -11,7 +11,7 @@ use crate::app::view::ViewState;
 use crate::dicom::Choice;
 
 impl App {
-    /// Carries out a command, then derives what is on view anew: no dose outlives the case it answers.
+    /// Applies a command, then derives the statuses of the displayed results: no dose outlives its case.
     pub(super) fn apply(&mut self, command: Command) {
         self.carry_out(command);
         self.state.derive_standing();
@@ -53,7 +53,7 @@ impl App {
             Command::Engine { plan, choice } => {
                 state.results.engines.insert(plan, choice);
                 if choice.monte_carlo && matches!(state.results.shown, Shown::Beam(_)) {
-                    // There is no dose by beam.
+                    // Monte Carlo has no dose by beam.
                     state.results.shown = Shown::Plan;
                 }
             }

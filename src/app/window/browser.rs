@@ -1,5 +1,5 @@
-//! A file browser in the window, for desktops without dialogs of their own. Folders are read on a thread: one that does not
-//! answer does not hold the window.
+//! A file browser in the window, for desktops without file dialogs. Folders are read on a thread, so that an
+//! unresponsive file system does not block the window.
 
 use crate::app::panel::row;
 use crate::app::state::files::Ask;
@@ -10,17 +10,17 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// More entries of a folder are not listed: the field for the path finds them.
+/// Most entries listed per folder: the path field accepts the others.
 const MOST_ENTRIES: usize = 50_000;
 const ROW_HEIGHT: f32 = 22.0;
 const SIZE: egui::Vec2 = vec2(700.0, 380.0);
 
-/// One line of a folder. Its name need not be UTF-8; what is shown is as near as letters come.
+/// One line of a folder. Its name need not be UTF-8; the text shown is an approximation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     name: OsString,
     shown: String,
-    /// What the filter looks at.
+    /// Lower-case name, for the filter.
     small: String,
     is_folder: bool,
 }
@@ -33,9 +33,9 @@ pub struct Browser {
     folder: PathBuf,
     reading: Option<Receiver<Listing>>,
     listing: Listing,
-    /// Indices of the entries that the filter lets through.
+    /// Indices of the entries that pass the filter.
     visible: Vec<usize>,
-    /// The line that Enter takes, among those.
+    /// The line that Enter selects, among those.
     at: Option<usize>,
     path_text: String,
     filter: String,
@@ -43,7 +43,7 @@ pub struct Browser {
     is_new: bool,
 }
 
-/// What the user did with it.
+/// The user's choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Path(PathBuf),
@@ -72,7 +72,7 @@ impl Browser {
         &self.folder
     }
 
-    /// Goes into a folder.
+    /// Opens a folder.
     fn go(&mut self, folder: PathBuf, ctx: &egui::Context) {
         self.path_text = folder.to_string_lossy().into_owned();
         self.folder = folder.clone();
@@ -81,7 +81,7 @@ impl Browser {
         let (sender, receiver) = bounded(1);
         let (ask, ctx) = (self.ask, ctx.clone());
         let read = move || {
-            // The browser may be elsewhere by now.
+            // The browser may have left the folder by now.
             if sender.send(entries(&folder, ask)).is_ok() {
                 ctx.request_repaint();
             }
@@ -106,7 +106,7 @@ impl Browser {
         self.listing.as_ref().ok()?.get(*self.visible.get(self.at?)?)
     }
 
-    /// Goes into a folder, or takes a file.
+    /// Opens a folder, or chooses a file.
     fn enter(&mut self, entry: &Entry, ctx: &egui::Context) -> Option<Outcome> {
         let path = self.folder.join(&entry.name);
         if entry.is_folder {
@@ -116,7 +116,7 @@ impl Browser {
         Some(Outcome::Path(path))
     }
 
-    /// The path as typed: a folder is gone into, all else is taken, and refused where it is needed.
+    /// The typed path: a folder is opened, any other path is chosen; an invalid one is refused where the file is used.
     fn take_typed(&mut self, ctx: &egui::Context) -> Option<Outcome> {
         if self.path_text == self.folder.to_string_lossy() {
             return None;
@@ -133,7 +133,7 @@ impl Browser {
         Some(Outcome::Path(path))
     }
 
-    /// Shows it; `places` are folders worth going to.
+    /// Shows the browser; `places` are folders offered as shortcuts.
     pub fn show(&mut self, ctx: &egui::Context, places: &[PathBuf]) -> Option<Outcome> {
         match self.reading.as_ref().map(Receiver::try_recv) {
             Some(Ok(listing)) => {
@@ -245,7 +245,7 @@ impl Browser {
         taken.and_then(|entry| self.enter(&entry, ui.ctx()))
     }
 
-    /// Up, down and the page keys move through the lines; `true` where they did.
+    /// Moves through the lines by up, down and the page keys; returns `true` if it did.
     fn keys(&mut self, ui: &mut Ui) -> bool {
         let steps = ui.input_mut(|i| {
             let mut count = |key| i.count_and_consume_key(Modifiers::NONE, key) as isize;
@@ -299,20 +299,20 @@ impl Browser {
 
     fn save_named(&mut self) -> Option<Outcome> {
         let name = self.name.trim().to_owned();
-        // A name that was taken from a line may not be UTF-8: the line knows.
+        // The name of a line may not be UTF-8: its entry has the exact name.
         let line = self.entry_at().filter(|e| e.shown == name).map(|e| e.name.clone());
         let name = line.unwrap_or_else(|| OsString::from(name));
         (!name.is_empty()).then(|| Outcome::Path(self.folder.join(name)))
     }
 }
 
-/// The user's own folder.
+/// The user's home folder.
 pub(super) fn home() -> Option<PathBuf> {
     let name = if cfg!(target_os = "windows") { "USERPROFILE" } else { "HOME" };
     std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute())
 }
 
-/// What a folder holds that may be asked for: folders first, by name.
+/// The entries of a folder that match `ask`: folders first, by name.
 fn entries(folder: &Path, ask: Ask) -> Listing {
     let cannot = |e: std::io::Error| format!("{} cannot be read: {e}", folder.display());
     let mut entries = Vec::new();
@@ -325,7 +325,7 @@ fn entries(folder: &Path, ask: Ask) -> Listing {
         };
         let name = entry.file_name();
         if is_folder || is_asked_for(Path::new(&name), ask) {
-            // Not every font has the sign for what is no letter.
+            // Not every font has the replacement character.
             let shown = name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "?");
             entries.push(Entry { small: shown.to_lowercase(), shown, name, is_folder });
         }

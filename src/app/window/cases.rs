@@ -1,4 +1,4 @@
-//! Cases opened and put on show.
+//! Opening and loading of cases.
 
 use super::App;
 use crate::analysis::{BodyChoice, contradiction, is_computed};
@@ -19,12 +19,12 @@ use crate::worker::Task;
 use std::path::PathBuf;
 
 impl App {
-    /// Opens a CASE word; what is loaded stays until the new case is whole.
+    /// Opens a CASE word; the loaded case stays until the new one is complete.
     pub fn open(&mut self, word: &str) {
         self.open_with(word, Choice::default(), None);
     }
 
-    /// As [`Self::open`], with the image series (where a folder has several) and a plan file put first.
+    /// As [`Self::open`], with the image series (if a folder has several) and a plan file put first.
     pub fn open_with(&mut self, word: &str, choice: Choice, plan: Option<PathBuf>) {
         let word: CaseWord = match word.parse() {
             Ok(word) => word,
@@ -36,12 +36,12 @@ impl App {
         self.open_or_ask(Opening { choice, plan, ..Opening::of(word) });
     }
 
-    /// As [`Self::open`], by a path that need not be UTF-8.
+    /// As [`Self::open`], for a path that need not be UTF-8.
     pub(super) fn open_path(&mut self, path: PathBuf) {
         self.open_or_ask(Opening::of(CaseWord::of_path(path)));
     }
 
-    /// Gives a case to the worker to be read, over work that may go.
+    /// Submits the reading of a case, which may replace the present work.
     pub(super) fn begin_opening(&mut self, opening: Opening) {
         let Opening { word, choice, plan, recovers } = opening;
         let body = self.start.body.take();
@@ -49,7 +49,7 @@ impl App {
         let gpu = self.gpu.clone();
         let task = Task::new(format!("Opening {}", word.short()), move |control| {
             let opened = open::open(&word, choice, plan.as_deref(), body.as_ref(), control)?;
-            // The case before closes: the engines keep nothing of its volumes.
+            // The previous case closes: the engines release its volumes.
             crate::engine::empty_caches(control.cache());
             if let Some(ct) = &opened.case.ct {
                 gpu.prepare_ct(&ct.hu);
@@ -59,17 +59,17 @@ impl App {
         self.worker.submit(Slot::Open, task);
     }
 
-    /// Puts a new case on show.
+    /// Loads a new case into the state.
     pub(in crate::app) fn show_case(&mut self, opened: Opened) {
         let Opened { mut case, word, series, structures, mut record, body, mut session, recovers } = opened;
         if recovers.is_some() {
-            // The file of a window that is gone is no session of the user's.
+            // The autosave file of a closed window is no session of the user's.
             session = record.as_mut().and_then(Record::take_session_file);
             case.source =
                 session.as_ref().map_or_else(|| word.to_string(), |path| path.display().to_string());
         }
         self.cases += 1;
-        // What was to be written was another case's.
+        // Pending files belong to the previous case.
         self.state.replacing.clear();
         let remembered =
             session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
@@ -79,7 +79,7 @@ impl App {
             state.notices.add(NoticeKind::Warning, remark.with_files());
         }
         state.results.reset(state.plan).into_iter().for_each(|slot| self.worker.cancel(slot));
-        // Numbers of structures mean nothing in another case.
+        // Structure numbers are meaningless in another case.
         state.results.settings.body = BodyChoice::default();
         state.hidden.clear();
         state.shapes = Default::default();
@@ -94,7 +94,7 @@ impl App {
         };
         state.results.shown = first_shown(&case);
         state.compare.sides = Compare::for_case(&case, |plan| can_compute(&case, plan));
-        // Without a prescription 100 % is the largest dose, and the views say so.
+        // Without a prescription 100 % is the largest dose, and the views state that.
         state.dose_display.reference = match case.plans.first().and_then(|p| p.prescription_gy) {
             Some(_) => DoseReference::Prescription,
             None => DoseReference::Maximum,
@@ -103,7 +103,7 @@ impl App {
         let grid = patient_grid(&case).map(|(grid, _)| grid);
         let middle = grid.as_ref().map(|grid| grid.middle_mm());
         let target = roi::target_middle_mm(&case);
-        // A plan that lies beside its images is said; what is shown are the images.
+        // An isocentre outside the images is reported; the crosshair stays inside them.
         let isocentre = isocentre.filter(|mm| grid.as_ref().is_none_or(|grid| grid.voxel_at(*mm).is_some()));
         state.crosshair_mm = isocentre.or(target).or(middle).unwrap_or_default();
         for view in &mut self.views {
@@ -124,7 +124,7 @@ impl App {
             self.state.results.settings.body = body;
         }
         if let BodyChoice::Structure(number) = self.state.results.settings.body {
-            // In a session the structure may be gone.
+            // The structure of a session may be missing.
             self.state.history.spend(number);
         }
         if let Some(engine) = self.start.engine.take() {
@@ -144,7 +144,7 @@ impl App {
     }
 }
 
-/// The plan's dose where one can be computed, else what the files brought.
+/// The plan's dose if it can be computed, else the first dose of the files.
 fn first_shown(case: &Case) -> Shown {
     let computed = can_compute(case, 0);
     if !computed && !case.doses.is_empty() { Shown::Imported(0) } else { Shown::Plan }

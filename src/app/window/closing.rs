@@ -1,4 +1,4 @@
-//! The window's title, and the questions before unsaved work would be lost.
+//! The window's title, and the questions before unsaved work is lost.
 
 use super::App;
 use crate::app::state::files::Ask;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The window's title without a case.
 const TITLE: &str = "Beamsight (not for clinical use)";
 
-/// What the title bar says: the case, with a star where there is unsaved work.
+/// The title: the case, with a star if there is unsaved work.
 fn title(state: &State) -> String {
     let Some(origin) = state.origin.as_ref().filter(|_| state.is_loaded()) else { return TITLE.to_owned() };
     let star = if state.is_unsaved() { "* " } else { "" };
@@ -19,7 +19,7 @@ fn title(state: &State) -> String {
 }
 
 impl App {
-    /// What the title bar says.
+    /// The text of the title bar.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -32,8 +32,7 @@ impl App {
         }
     }
 
-    /// Keeps the window open over unsaved work until the user has said what becomes of it, and over files being written until
-    /// they are.
+    /// Keeps the window open until the user has decided about unsaved work, and until all files are written.
     pub(super) fn watch_closing(&mut self, ctx: &egui::Context) {
         if ctx.input(|i| i.viewport().close_requested()) && !self.closing {
             if self.state.is_unsaved() {
@@ -56,7 +55,7 @@ impl App {
         ctx.send_viewport_cmd(ViewportCommand::Close);
     }
 
-    /// Opens a case at once, or asks first what becomes of unsaved work.
+    /// Opens a case at once, or asks first about unsaved work.
     pub(super) fn open_or_ask(&mut self, opening: Opening) {
         if self.state.is_unsaved() {
             self.state.question = Some(Question { then: Then::Open(Box::new(opening)), saving: false });
@@ -65,7 +64,7 @@ impl App {
         }
     }
 
-    /// Takes a case that was read: puts it on show, or asks first where there is work that was made while it was read.
+    /// Receives a case that was read: loads it, or asks first if the work changed during the reading.
     pub(super) fn take_case(&mut self, opened: Opened) {
         if self.state.is_unsaved() && self.may_go.as_ref() != Some(&Work::of(&self.state)) {
             self.state.question = Some(Question { then: Then::Show(Box::new(opened)), saving: false });
@@ -74,7 +73,7 @@ impl App {
         }
     }
 
-    /// The user has answered what becomes of unsaved work.
+    /// Applies the user's answer about unsaved work.
     pub(super) fn reply(&mut self, reply: Reply) {
         match reply {
             Reply::Cancel => self.state.question = None,
@@ -97,7 +96,7 @@ impl App {
         }
     }
 
-    /// Saves the session where it was last saved, else asks where.
+    /// Saves the session to its last file, else asks for a file.
     pub(super) fn save(&mut self) {
         match self.state.origin.as_ref().map(|o| o.session.clone()) {
             None => {}
@@ -106,7 +105,7 @@ impl App {
         }
     }
 
-    /// A session is written: what it holds is saved, unless another case is on show by now.
+    /// Records a written session as saved, unless another case is loaded by now.
     pub(super) fn session_saved(&mut self, path: PathBuf, work: Work, of_case: u64) {
         self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
         self.remember_case(path.to_str());
@@ -115,7 +114,7 @@ impl App {
         self.state.saved = Some(work);
         if self.state.question.as_ref().is_some_and(|q| q.saving) {
             if self.state.is_unsaved() {
-                // Changed while it was written: asked anew.
+                // The work changed during the writing: the question is asked again.
                 self.save_ended();
             } else {
                 self.go_on();
@@ -123,7 +122,7 @@ impl App {
         }
     }
 
-    /// Nothing was saved after all: the question stands again.
+    /// The saving failed or was cancelled: the question is asked again.
     pub(super) fn save_ended(&mut self) {
         self.close_once_written = false;
         if let Some(question) = &mut self.state.question {

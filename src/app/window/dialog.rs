@@ -1,4 +1,4 @@
-//! Asking for a file or folder: with the desktop's own dialogs, where it has any, else with the window's browser.
+//! File dialogs: the desktop's own, if it has any, else the window's browser.
 
 use super::App;
 use super::browser::{self, Browser, Outcome};
@@ -14,20 +14,20 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picked {
     Path(PathBuf),
-    /// The user thought better of it.
+    /// The user cancelled.
     Nothing,
-    /// The desktop has none: the window's own file browser takes its place.
+    /// The desktop has none: the window's own file browser replaces it.
     NoDialog,
 }
 
-/// What a dialog was opened for, and its answer.
+/// Purpose of a dialog, and its answer.
 type Answered = (Ask, Picked);
 
-/// File dialogs, asked on threads of their own.
+/// File dialogs, each on its own thread.
 pub(super) struct Dialogs {
     pub ask: Dialog,
     answers: (Sender<Answered>, Receiver<Answered>),
-    /// In place of a dialog, where the desktop has none, and the folder it was last in.
+    /// The browser instead of a dialog, if the desktop has none, and its last folder.
     browser: Option<Browser>,
     folder: Option<PathBuf>,
 }
@@ -38,10 +38,10 @@ impl Default for Dialogs {
     }
 }
 
-/// Asks for a file or folder. Called on a thread of its own.
+/// Opens a dialog for a file or folder. Called on its own thread.
 pub type Dialog = Arc<dyn Fn(Ask) -> Picked + Send + Sync>;
 
-/// Nobody closes a dialog as soon as this: there was none.
+/// No user closes a dialog this fast: the desktop has none.
 const NO_DIALOG: Duration = Duration::from_millis(300);
 
 /// The desktop's own dialogs.
@@ -68,8 +68,8 @@ fn desktop_dialog() -> Dialog {
     })
 }
 
-/// Whether the desktop answers for its file dialogs. A portal that is registered and does not start would hold the dialog
-/// for 25 s, without a word at its end.
+/// Whether the desktop's file-dialog portal responds. A portal that is registered and does not start would block the
+/// dialog for 25 s and then return without an error.
 #[cfg(target_os = "linux")]
 fn has_portal() -> bool {
     const PATIENCE: Duration = Duration::from_millis(1500);
@@ -81,9 +81,9 @@ fn has_portal() -> bool {
         session.call_method(portal, "/org/freedesktop/portal/desktop", properties, "Get", &version).await
     };
     let (sender, answer) = crossbeam_channel::bounded(1);
-    // A bus that takes the connection and says nothing is not waited for either: its thread is left to itself.
+    // A bus that accepts the connection and never replies is not awaited either: its thread is abandoned.
     let asks = move || {
-        // Nobody may be waiting by now.
+        // The receiver may have timed out by now.
         let _ = sender.send(pollster::block_on(ask).is_ok());
     };
     let asked = std::thread::Builder::new().name("portal".to_owned()).spawn(asks);
@@ -96,12 +96,12 @@ fn has_portal() -> bool {
 }
 
 impl App {
-    /// Asks for a folder or file on a thread of its own; the answer is taken up with the next frame.
+    /// Opens a dialog for a folder or file on its own thread; a later frame receives the answer.
     pub(super) fn pick(&mut self, ask: Ask) {
         let sender = self.dialogs.answers.0.clone();
         let (ctx, dialog) = (self.ctx.clone(), Arc::clone(&self.dialogs.ask));
         let wait = move || {
-            // The window may be gone by now.
+            // The window may be closed by now.
             if sender.send((ask, dialog(ask))).is_ok() {
                 ctx.request_repaint();
             }
@@ -111,7 +111,7 @@ impl App {
         }
     }
 
-    /// Opens the window's own file browser, where it was last used, else beside the last case.
+    /// Opens the window's own file browser in its last folder, else beside the last case.
     fn browse(&mut self, ask: Ask) {
         let known = self.dialogs.folder.clone().or_else(|| self.places().into_iter().next());
         let folder = known.or_else(|| std::env::current_dir().ok()).or_else(browser::home);
@@ -142,20 +142,20 @@ impl App {
         }
     }
 
-    /// What the dialogs answered since the last frame.
+    /// Receives the dialogs' answers since the last frame.
     pub(super) fn take_picked(&mut self) {
         let picked: Vec<Answered> = self.dialogs.answers.1.try_iter().collect();
         for (ask, answer) in picked {
             match answer {
                 Picked::NoDialog => self.browse(ask),
                 Picked::Nothing => self.save_ended(),
-                // Desktops ask themselves.
+                // The desktop's dialog has already confirmed a replacement.
                 Picked::Path(path) => self.take_path(ask, path, true),
             }
         }
     }
 
-    /// `replaces`: what is there was asked about.
+    /// `replaces`: the user has confirmed that an existing file is replaced.
     fn take_path(&mut self, ask: Ask, path: PathBuf, replaces: bool) {
         match ask {
             Ask::OpenFolder | Ask::OpenFile => self.open_path(path),
@@ -166,7 +166,7 @@ impl App {
         }
     }
 
-    /// What is dropped on the window is opened.
+    /// Opens a file or folder dropped on the window.
     pub(super) fn take_dropped(&mut self, ctx: &egui::Context) {
         let dropped = ctx.input(|i| i.raw.dropped_files.clone());
         match dropped.as_slice() {

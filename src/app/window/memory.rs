@@ -1,4 +1,4 @@
-//! Unsaved work kept against the end of the program, and taken up again at the next start. Recent cases, too.
+//! Autosave of unsaved work against a crash, and its recovery at the next start. Recent cases, too.
 
 use super::App;
 use crate::app::jobs::{Answer, Remembered, open};
@@ -14,30 +14,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Work is kept this often at the least, with how it is looked at.
+/// Longest interval between autosaves, which also keep the display settings.
 const AT_LEAST: Duration = Duration::from_secs(60);
-/// Edits by key come faster than files are written.
+/// Shortest interval between autosaves: edits by key are faster than file writes.
 const AT_MOST: Duration = Duration::from_millis(500);
 
-/// Says what time it is.
+/// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
-/// The window's memory from run to run. Without a folder it has none.
+/// The window's persistent memory. Without a state folder it is empty.
 #[derive(Default)]
 pub(super) struct Memory {
     folder: Option<PathBuf>,
     keeper: Option<Arc<Keeper>>,
-    /// What was last given to be kept.
+    /// The work submitted last.
     kept: Option<Work>,
     since: Option<Instant>,
-    /// In place of the system's.
+    /// Replaces the system clock.
     pub(super) clock: Option<Clock>,
-    /// What a kill left and is on show again: goes once the window keeps it as its own.
+    /// Autosave of a killed window that this window has recovered: deleted after this window's first own autosave.
     taken_up: Option<PathBuf>,
 }
 
 impl App {
-    /// Looks, at the start, for what earlier windows left in the folder for state.
+    /// Reads, at the start, the leftovers of earlier windows from the state folder.
     pub(super) fn begin_memory(&mut self, folder: PathBuf) {
         self.memory.folder = Some(folder.clone());
         let task = Task::new("Unsaved work is not kept against a crash", move |_| {
@@ -56,13 +56,13 @@ impl App {
         let Remembered { keeper, left_over, recent } = remembered;
         self.memory.keeper = Some(Arc::new(keeper));
         self.state.left_over = left_over;
-        // What was opened meanwhile is remembered already.
+        // A case opened in the meantime is already in the list.
         if self.state.recent.is_empty() {
             self.state.recent = recent;
         }
     }
 
-    /// Gives unsaved work to the worker to be kept: at the end of each edit, and each minute.
+    /// Submits an autosave of unsaved work: at the end of each edit, and each minute.
     pub(super) fn keep_unsaved(&mut self, ctx: &egui::Context) {
         let Some(keeper) = self.memory.keeper.clone() else { return };
         if !self.state.is_unsaved() {
@@ -96,7 +96,7 @@ impl App {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
             keeper.write(&open::session_of(&case, &origin, view)?).map_err(|e| e.to_string())?;
             if let Some(path) = taken_up {
-                // One that will not go is offered once too often.
+                // If the removal fails, the work is offered once too often.
                 let _ = LeftOver::remove(&path);
             }
             Ok::<_, String>(Answer::Kept)
@@ -104,13 +104,13 @@ impl App {
         self.worker.submit(Slot::Autosave, task);
     }
 
-    /// Opens what an earlier window left; it stays where it is until this window keeps it.
+    /// Opens the unsaved work of an earlier window; its file stays until this window's first autosave.
     pub(super) fn recover(&mut self, path: PathBuf) {
         let recovers = Some(path.clone());
         self.open_or_ask(Opening { recovers, ..Opening::of(CaseWord::Session(path)) });
     }
 
-    /// What was left is on show again, and unsaved as it was.
+    /// Marks recovered work as unsaved.
     pub(super) fn recovered(&mut self, path: PathBuf) {
         self.state.left_over.retain(|l| l.path != path);
         self.state.saved = None;
@@ -120,7 +120,7 @@ impl App {
         self.memory.taken_up = Some(path);
     }
 
-    /// Throws away what an earlier window left.
+    /// Discards the unsaved work of an earlier window.
     pub(super) fn discard_left_over(&mut self, path: PathBuf) {
         self.state.left_over.retain(|l| l.path != path);
         let task = Task::new(format!("Discarding {}", path.display()), move |_| {
@@ -129,7 +129,7 @@ impl App {
         self.submit_save(task);
     }
 
-    /// Puts a case first among the recent ones; demos have buttons of their own.
+    /// Puts a case first among the recent ones; demos have their own buttons.
     pub(super) fn remember_case(&mut self, word: Option<&str>) {
         let (Some(folder), Some(word)) = (self.memory.folder.clone(), word.map(str::to_owned)) else {
             return;
@@ -141,7 +141,7 @@ impl App {
         self.worker.submit(Slot::Recent, task);
     }
 
-    /// The window closes: what is saved, or not wanted, is not kept. What neither was said of stays.
+    /// Deletes the autosave at closing if the work is saved or discarded; undecided work stays.
     pub(super) fn end_memory(&mut self) {
         if let Some(keeper) = self.memory.keeper.take()
             && (self.closing || !self.state.is_unsaved())

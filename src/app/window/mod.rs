@@ -1,8 +1,8 @@
-//! The window: what a frame does, in order, and what keeps it from run to run.
+//! The window: the steps of a frame, in order, and the state between frames.
 //!
-//! A frame runs `logic` (files picked, the worker's reports into the state, then jobs for what the case lacks) and `ui`
-//! (panels and views push [`Command`]s; `apply` carries them out, and what they change is asked for in the same frame).
-//! Nothing here computes or waits.
+//! A frame runs `logic` (chosen files, the worker's reports into the state, then jobs for missing results) and `ui`
+//! (panels and views push [`Command`]s; `apply` applies them, and the changed results are requested in the same frame).
+//! Neither computes or waits.
 
 mod apply;
 mod browser;
@@ -40,33 +40,33 @@ pub struct App {
     ctx: egui::Context,
     gpu: render::Gpu,
     views: [ViewState; 4],
-    /// Of the X-rays.
+    /// View states of the X-rays.
     radiographs: [RadiographState; MOST_IMAGES],
     drafts: panel::toolbar::Drafts,
     dialogs: Dialogs,
     start: StartOptions,
-    /// From run to run.
+    /// Memory across runs of the program.
     memory: Memory,
     /// Cases shown so far.
     cases: u64,
     /// Files being written.
     saves: usize,
-    /// Work that the case being opened may take the place of.
+    /// Work that the case being opened may replace.
     may_go: Option<Work>,
-    /// Nothing keeps the window open any more.
+    /// The close is decided: the window no longer stays open.
     closing: bool,
     close_once_written: bool,
     title: String,
-    /// Frames since the worker was last busy, and jobs asked for by then.
+    /// Frames since the worker was last busy, and jobs submitted by then.
     idle_frames: u32,
     jobs_seen: u64,
 }
 
 impl App {
-    /// A window with nothing in it.
+    /// An empty window.
     ///
     /// # Errors
-    /// When the system gives no thread for the worker.
+    /// If the system gives no thread for the worker.
     pub fn new(cc: &eframe::CreationContext<'_>) -> std::io::Result<Self> {
         theme::apply(&cc.egui_ctx);
         let repaint = cc.egui_ctx.clone();
@@ -118,23 +118,23 @@ impl App {
         Ok(app)
     }
 
-    /// Asks for files in another way than with the desktop's dialogs.
+    /// Replaces the desktop's file dialogs.
     pub fn set_dialog(&mut self, dialog: Dialog) {
         self.dialogs.ask = dialog;
     }
 
-    /// Goes by another clock when unsaved work is kept.
+    /// Replaces the clock of the autosave.
     pub fn set_clock(&mut self, clock: Clock) {
         self.memory.clock = Some(clock);
     }
 
-    /// Carries out what a panel might have asked for.
+    /// Applies a command as if a panel had pushed it.
     pub fn command(&mut self, command: Command) {
         self.apply(command);
         self.requests().request();
     }
 
-    /// Jobs asked of the worker so far.
+    /// Number of jobs submitted to the worker.
     pub fn jobs_asked(&self) -> u64 {
         self.worker.submitted()
     }
@@ -144,7 +144,7 @@ impl App {
         self.worker.live_jobs()
     }
 
-    /// Whether everything the case needs is there: for two frames no job waited or ran, and none was asked for or had
+    /// Whether all results of the case are available: for two frames no job waited or ran, and none was submitted or
     /// reported.
     pub fn is_settled(&self) -> bool {
         self.idle_frames >= 2 && self.worker.live_jobs() == 0 && self.worker.submitted() == self.jobs_seen
@@ -181,7 +181,7 @@ impl App {
                 .default_size(320.0)
                 .size_range(260.0..=480.0)
                 .show(ui, |ui| {
-                    // Jobs stand below the inspector, beside the DVH: its curves have the width to themselves.
+                    // Jobs are below the inspector, beside the DVH, whose curves get the full width.
                     let jobs = Panel::bottom("jobs").frame(Frame::new());
                     jobs.default_size(200.0).size_range(60.0..=600.0).show(ui, |ui| {
                         panel::section(ui, "Jobs");
@@ -245,12 +245,12 @@ impl eframe::App for App {
         let changed = !commands.is_empty();
         commands.into_iter().for_each(|command| self.apply(command));
         if changed {
-            // In the frame of the change, not in the next.
+            // The requests follow in the frame of the change.
             self.requests().request();
         }
         if ui.input(|i| i.pointer.any_released()) {
             self.state.gestures += 1;
-            // What waits until nothing is dragged any more begins.
+            // Starts the jobs that wait for the end of a drag.
             self.ctx.request_repaint();
         }
     }

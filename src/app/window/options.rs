@@ -1,4 +1,4 @@
-//! What a window begins with: the words of the command line, granted as the case opens.
+//! Start options of a window: the words of the command line, applied as the case opens.
 
 use super::App;
 use crate::analysis::BodyWord;
@@ -14,7 +14,7 @@ use glam::DVec3;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What the window begins with.
+/// Start options of the window.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// A CASE word.
@@ -22,42 +22,42 @@ pub struct Options {
     /// A plan file, put before the case's own plans.
     pub plan: Option<PathBuf>,
     pub workspace: Workspace,
-    /// What the first plan is computed with; what the case itself says where there is none.
+    /// Engine of the first plan; `None`: the choice of the case.
     pub engine: Option<EngineChoice>,
-    /// What counts of the CT.
+    /// The part of the CT that counts as the body.
     pub body: Option<BodyWord>,
     /// Spacing of the dose grid, mm.
     pub grid_mm: Option<f64>,
     pub wash_of: WashOf,
-    /// What the Compare workspace shows.
+    /// Settings of the Compare workspace.
     pub compare: Option<CompareOptions>,
-    /// Where doses are computed.
+    /// Device of the dose calculation.
     pub device: DeviceChoice,
-    /// X-rays to register, and how.
+    /// X-rays to register, with their settings.
     pub register: Option<RegisterOptions>,
-    /// Where unsaved work and recent cases are remembered; nowhere without one.
+    /// Folder for unsaved work and recent cases; `None`: nothing is stored.
     pub state_folder: Option<PathBuf>,
 }
 
-/// What the next case that opens is to be shown with.
+/// Options for the next case that opens.
 #[derive(Default)]
 pub(super) struct StartOptions {
     pub compare: Option<CompareOptions>,
-    /// What the first plan is computed with.
+    /// Engine of the first plan.
     pub engine: Option<EngineChoice>,
-    /// What counts of the CT.
+    /// The part of the CT that counts as the body.
     pub body: Option<BodyWord>,
     pub register: Option<RegisterOptions>,
     /// A report to be written once everything is computed.
     pub report: Option<PathBuf>,
 }
 
-/// What the Register workspace begins with.
+/// Start options of the Register workspace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegisterOptions {
     /// X-rays to open.
     pub images: Vec<PathBuf>,
-    /// In place of them, a made-up pair.
+    /// A made-up pair instead of them.
     pub made_up: bool,
     pub pose: Option<Pose>,
     pub mode: Option<Mode>,
@@ -65,7 +65,7 @@ pub struct RegisterOptions {
     pub bone_dark: bool,
 }
 
-/// A dose by the words of the command line.
+/// A dose as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DoseWord {
     /// `plan` or `plan:N`, from 1: the computed dose of a plan.
@@ -93,21 +93,21 @@ impl FromStr for DoseWord {
     }
 }
 
-/// What to compare, and how to show it.
+/// The doses to compare, and their display.
 #[derive(Clone, Debug, Default)]
 pub struct CompareOptions {
-    /// A and B; `None`: what the case suggests.
+    /// A and B; `None`: the case's default.
     pub sides: [Option<DoseWord>; 2],
     pub layout: Layout,
     pub plane: Option<ViewKind>,
-    /// Where the planes meet, patient LPS, mm.
+    /// Intersection of the planes, patient LPS, mm.
     pub at_mm: Option<DVec3>,
-    /// Written once everything is computed.
+    /// Report to be written once everything is computed.
     pub report: Option<PathBuf>,
 }
 
 impl App {
-    /// What the Register workspace was asked to begin with, once its case is on show.
+    /// Applies the start options of the Register workspace, once its case is loaded.
     pub(super) fn begin_registration(&mut self, options: RegisterOptions) {
         let RegisterOptions { images, made_up, pose, mode, pair, bone_dark } = options;
         let register = &mut self.state.register;
@@ -125,7 +125,7 @@ impl App {
         images.into_iter().for_each(|path| requests.open_xray(path, Placement::default(), None));
     }
 
-    /// Sets the workspace for the case that has just opened.
+    /// Applies the start options of the Compare workspace to the newly opened case.
     pub(super) fn begin_comparison(&mut self, options: CompareOptions) {
         let compare = &mut self.state.compare;
         compare.layout = options.layout;
@@ -149,17 +149,17 @@ impl App {
         }
     }
 
-    /// Writes the report that was asked for before everything was there.
+    /// Writes the requested report once all results are available.
     pub(super) fn report_when_settled(&mut self) {
         if self.start.report.is_some() && self.state.is_loaded() && self.is_settled() {
             let path = self.start.report.take();
-            // Whether the file may be replaced, the command line has asked.
+            // The command line has already confirmed a replacement.
             path.into_iter().for_each(|path| self.write(Ask::SaveReport, path, true));
         }
     }
 }
 
-/// The source that a word names in a case; of a file none yet.
+/// The source that a word names in a case; `None` for a file, which is not read yet.
 fn source_of(case: &Case, word: &DoseWord) -> Result<Option<Source>, String> {
     let within = |n: usize, count: usize, what: &str| {
         if n < count {

@@ -1,4 +1,4 @@
-//! The worker's reports taken into the state.
+//! The worker's reports, received into the state.
 
 use super::App;
 use crate::app::jobs::Answer;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl App {
-    /// Takes the worker's reports over.
+    /// Receives the worker's reports.
     pub(super) fn receive(&mut self) {
         let reports = self.worker.drain();
         let quiet = reports.is_empty();
@@ -36,7 +36,7 @@ impl App {
             jobs.live.retain(|j| j.id != job);
         }
         match event {
-            // A job that made way for a preview starts again.
+            // A job preempted by a preview starts again.
             JobEvent::Started if jobs.live.iter().any(|j| j.id == job) => {}
             JobEvent::Started => {
                 jobs.live.push(LiveJob { id: job, slot, name, done: 0.0, began: Instant::now() })
@@ -67,7 +67,7 @@ impl App {
         }
     }
 
-    /// Takes a result of the case over, and says what failed in the making.
+    /// Receives a result of the case, and reports a failure of its job.
     fn take_result(
         &mut self,
         mut delivery: Delivery,
@@ -78,14 +78,14 @@ impl App {
     ) {
         let own = delivery.receipt.take();
         if let Some(why) = own.as_ref().and_then(|r| r.card_failure()) {
-            // A card that fails is told of where it is seen, not only in the receipt.
+            // A failure of the CUDA device is shown as a notice, not only in the receipt.
             let text = format!("A job was {why}.");
             self.state.notices.add_once(NoticeKind::Warning, text);
         }
         match delivery.failure.take() {
             Some((why, true)) if !superseded => {
                 self.state.notices.add_once(NoticeKind::Error, why.clone());
-                // Its preview has failed alike.
+                // The preview fails likewise: only the full job is listed.
                 if delivery.place.is_full() {
                     self.state.jobs.finish(name, JobEnd::Failed(why));
                 }
@@ -116,11 +116,11 @@ impl App {
         }
     }
 
-    /// A failed job: its slot says whose result is missing now.
+    /// Handles a failed job; its slot identifies the missing result.
     fn fail(&mut self, slot: Slot, name: &Arc<str>, message: String) {
         match slot {
             Slot::Save(_) => self.save_ended(),
-            // Said once, not each minute.
+            // Reported once, not each minute.
             Slot::Autosave => {
                 let text = format!("Unsaved work is not kept against a crash: {message}.");
                 self.state.notices.add_once(NoticeKind::Warning, text);

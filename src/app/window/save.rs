@@ -1,5 +1,5 @@
-//! Files of the user's choosing: written on the worker, never over what the case is read from, and over what is there only
-//! where the user said so.
+//! Files of the user's choosing: written on the worker, never over the inputs of the case, and over existing files only
+//! if the user has confirmed it.
 
 use super::App;
 use crate::app::jobs::{Answer, open};
@@ -18,10 +18,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 impl App {
-    /// Writes what is asked for into a file; `replaces`: the user knows that what is there goes.
+    /// Writes the requested content into a file; `replaces`: the user has confirmed that an existing file is replaced.
     pub(super) fn write(&mut self, ask: Ask, path: PathBuf, replaces: bool) {
         let whole = ask.with_ending(path.clone());
-        // With its ending the name is another than the one that the user was asked about.
+        // With an added extension the path differs from the confirmed one.
         let replaces = replaces && whole == path;
         let target = Target { ask, path: std::path::absolute(&whole).unwrap_or(whole), replaces };
         match ask {
@@ -35,7 +35,7 @@ impl App {
         }
     }
 
-    /// The one way to a file of the user's choosing.
+    /// Submits a write. All files of the user's choosing pass through here, so that none overwrites an input.
     pub(super) fn submit_write(
         &mut self,
         target: Target,
@@ -48,7 +48,7 @@ impl App {
         self.submit_save(task);
     }
 
-    /// Writes the DVHs on show; nothing stale.
+    /// Writes the displayed DVHs; refuses stale ones.
     fn save_dvhs(&mut self, target: Target) {
         match panel::dvh::csv(&self.state) {
             Ok(text) => self.submit_write(target, move |path| {
@@ -61,13 +61,13 @@ impl App {
         }
     }
 
-    /// Files are written one by one: none takes the place of another.
+    /// Submits a job that writes a file. Each has its own slot, so no job replaces another.
     pub(super) fn submit_save(&mut self, task: Task<Answer>) {
         self.saves += 1;
         self.worker.submit(Slot::Save(self.worker.submitted()), task);
     }
 
-    /// What the case on show is read from. A session goes back to its own file, wherever that is.
+    /// The input files of the current case. A session may be written back to its own file.
     fn inputs(&self, target: &Target) -> Inputs {
         let mut inputs = Inputs::default();
         let Some(origin) = &self.state.origin else { return inputs };
@@ -82,13 +82,13 @@ impl App {
         inputs
     }
 
-    /// A file is there already: asked about, and the window stays open until the user has said.
+    /// Asks whether to replace an existing file; the window stays open until the user answers.
     pub(super) fn ask_to_replace(&mut self, target: Target) {
         self.close_once_written = false;
         self.state.replacing.push(target);
     }
 
-    /// The user has answered whether the file asked about goes.
+    /// Applies the user's answer on the first file to be replaced.
     pub(super) fn replace(&mut self, sure: bool) {
         if self.state.replacing.is_empty() {
             return;
@@ -122,7 +122,7 @@ impl App {
         });
     }
 
-    /// Saves the table being edited, if it is sound, else the one in force.
+    /// Saves the edited table, if it is valid, else the applied one.
     fn save_hu_table(&mut self, target: Target) {
         let text = match &self.state.hu_draft {
             None => self.state.results.settings.hu_table.to_toml(),
@@ -142,7 +142,7 @@ impl App {
         });
     }
 
-    /// Writes the pose as it is by hand, or was accepted; what the search proposes is not yet one.
+    /// Writes the manual or accepted pose; a proposal of the search must be accepted first.
     fn save_registration(&mut self, target: Target) {
         let state = &mut self.state;
         let (Some(ct), Some(image)) = (state.case().ct.clone(), state.register.images.first().cloned())
@@ -165,7 +165,7 @@ impl App {
         });
     }
 
-    /// Writes what the comparison on show says; nothing stale.
+    /// Writes the report of the displayed comparison; refuses stale results.
     fn save_report(&mut self, target: Target) {
         let report = match report::gather(&self.state) {
             Ok(report) => report,

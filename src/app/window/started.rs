@@ -1,4 +1,4 @@
-//! A window where its worker may not start: offscreen nobody else says so.
+//! A window whose worker may fail to start: offscreen no other code reports that error.
 
 use super::App;
 

@@ -1,4 +1,4 @@
-//! The compare workspace: two doses on one plane, in the layout chosen.
+//! The Compare workspace: two doses on one plane, in the chosen layout.
 
 use super::plan;
 use crate::app::command::{Command, Commands};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Points between two views.
 const GAP: f32 = 2.0;
 const PLANES: [ViewKind; 3] = [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal];
-/// B is shown while it is held.
+/// Key that shows B while it is held.
 const FLICKER: Key = Key::Space;
 
 /// Shows the choice of layout and the views.
@@ -52,7 +52,7 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
                 commands.push(Command::Window(WindowLevel::new(width, level)));
             }
             ViewEvent::Hover(mm) => commands.push(Command::Hover(Some(mm))),
-            // Nothing of these is drawn here.
+            // Compare panes have neither beams, shapes nor a maximise button.
             ViewEvent::GantryDragged { .. } | ViewEvent::ShapeDragged { .. } | ViewEvent::ToggleMaximise => {}
         }
     }
@@ -61,7 +61,7 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
     }
 }
 
-/// The layouts and the planes.
+/// The choice of layout and plane.
 fn bar(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.compare.clone();
     ui.horizontal_wrapped(|ui| {
@@ -87,14 +87,14 @@ fn bar(ui: &mut Ui, state: &State, commands: &mut Commands) {
     set(commands, state, next);
 }
 
-/// Pushes the settings where they changed.
+/// Pushes the settings if they changed.
 fn set(commands: &mut Commands, state: &State, next: Compare) {
     if next != state.compare {
         commands.push(Command::Compare(next));
     }
 }
 
-/// The panes of a layout with their places.
+/// The panes of a layout with their rectangles.
 fn panes(layout: Layout, shows_b: bool, all: Rect) -> Vec<(Pane, Rect)> {
     let one = match layout {
         Layout::SideBySide => {
@@ -119,7 +119,7 @@ fn panes(layout: Layout, shows_b: bool, all: Rect) -> Vec<(Pane, Rect)> {
     vec![(one, all)]
 }
 
-/// What the panes draw now: all of it shared, so cheap.
+/// Current content of the panes: all of it shared, so cheap.
 fn scene(state: &State, gpu: &Gpu) -> CompareScene {
     let mut scene = plan::scene(state, gpu);
     scene.beams.clear();
@@ -131,7 +131,7 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
         reference,
         display: state.dose_display.clone(),
         certainty: None,
-        // The sides say so by their labels and in the panel.
+        // The labels of the sides and the panel report it.
         trouble: None,
     });
     let (gamma, signed, gamma_note) = gamma(state);
@@ -152,7 +152,7 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
     }
 }
 
-/// The map on show, whether it has signs, and what to say of it where it is not the full one of the criteria as they stand.
+/// The displayed map, whether it is signed, and a note if it is not the full map of the current criteria.
 fn gamma(state: &State) -> (Option<Arc<Volume<f32>>>, bool, Option<String>) {
     let results = &state.results;
     if state.gamma_lacks_hundred() {

@@ -1,4 +1,4 @@
-//! The workspaces: what fills the middle of the window.
+//! The workspaces: content of the middle of the window.
 
 pub mod compare;
 pub mod plan;

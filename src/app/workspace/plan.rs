@@ -1,4 +1,4 @@
-//! The plan workspace: four linked views, each maximisable.
+//! The Plan workspace: four linked views, each maximisable.
 
 use crate::app::command::{Command, Commands};
 use crate::app::render::Gpu;
@@ -12,7 +12,6 @@ use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 /// Points between two views.
 const GAP: f32 = 2.0;
 
-/// Shows the views.
 pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
     let all = ui.available_rect_before_wrap();
     ui.painter().rect_filled(all, 0.0, theme::GROUND);
@@ -55,7 +54,7 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
     }
 }
 
-/// The place of a view: two rows of two.
+/// The rectangle of a view: two rows of two.
 fn quarter(all: Rect, index: usize) -> Rect {
     let size = vec2(0.5 * (all.width() - GAP), 0.5 * (all.height() - GAP));
     let column = (index % 2) as f32;
@@ -64,7 +63,7 @@ fn quarter(all: Rect, index: usize) -> Rect {
     Rect::from_min_size(min, size)
 }
 
-/// What the views draw now: all of it shared, so cheap.
+/// Current content of the views: all of it shared, so cheap.
 pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
     let case = state.case();
     let selected_structure = match state.selection {
@@ -123,7 +122,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
     }
 }
 
-/// The first page: what one can open.
+/// The start page: cases to open.
 pub(super) fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.vertical_centered(|ui| {
         ui.add_space(0.3 * ui.available_height());

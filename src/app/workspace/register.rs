@@ -14,14 +14,13 @@ use glam::DVec3;
 
 /// Points between two views.
 const GAP: f32 = 2.0;
-/// Shows the other image while it is held.
+/// Key that shows the other image while it is held.
 const FLICKER: Key = Key::Space;
-/// A field belongs to an image whose source is no further from its own than this, mm.
+/// A field belongs to an image if their sources are no further apart than this, mm.
 const SAME_SOURCE_MM: f64 = 5.0;
-/// Drags in views are one step each.
+/// A drag in a view is one step of the history.
 const GESTURE: u64 = 0x706f_7365;
 
-/// Shows the views.
 pub fn show(
     ui: &mut Ui,
     state: &State,
@@ -53,7 +52,7 @@ pub fn show(
     }
 }
 
-/// Whether the pictures are larger side by side than one above the other.
+/// Whether the images are larger side by side than one above the other.
 fn side_by_side(all: Rect, sizes_mm: &[[f64; 2]]) -> bool {
     let fitted = |wide: bool| {
         let room = part(all, wide, 0, sizes_mm.len()).size();
@@ -63,7 +62,7 @@ fn side_by_side(all: Rect, sizes_mm: &[[f64; 2]]) -> bool {
     fitted(true) >= fitted(false)
 }
 
-/// The place of a view: side by side, or one above the other.
+/// The rectangle of a view: side by side, or one above the other.
 fn part(all: Rect, wide: bool, index: usize, count: usize) -> Rect {
     let n = count as f32;
     let size = if wide {
@@ -107,7 +106,7 @@ fn answer(register: &Register, image: usize, event: RadiographEvent, commands: &
     commands.push(Command::Register(action));
 }
 
-/// What a view draws now: all of it shared, so cheap.
+/// Current content of a view: all of it shared, so cheap.
 fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> RadiographScene<'a> {
     let register = &state.register;
     let case = state.case();
@@ -137,7 +136,7 @@ fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> Radiograp
     }
 }
 
-/// The jaws of the plan's beams that come from the source of an image: their corners in the isocentre plane.
+/// The jaws of the plan's beams whose source is that of an image: their corners in the isocentre plane.
 fn fields(state: &State, image: &Projection) -> Vec<[DVec3; 4]> {
     let Some(plan) = state.plan() else { return Vec::new() };
     let layer = |(n, beam): (usize, &Beam)| {
@@ -153,7 +152,7 @@ fn fields(state: &State, image: &Projection) -> Vec<[DVec3; 4]> {
     plan.beams.iter().enumerate().filter_map(layer).filter_map(corners).collect()
 }
 
-/// The first page: what one can open.
+/// The start page: X-rays to open.
 fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.vertical_centered(|ui| {
         ui.add_space(0.3 * ui.available_height());

@@ -1,4 +1,4 @@
-//! Where the doses differ and whether it matters: pass rate, worst places, structures.
+//! The answer of the comparison: pass rate, worst clusters, structures.
 
 use super::dvh::{CHANGES, change_gy, difference, rows};
 use crate::analysis::{Cluster, GammaHistogram, Metric};
@@ -15,7 +15,6 @@ use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, po
 /// Clusters listed.
 const MOST_CLUSTERS: usize = 6;
 
-/// Shows the answer.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Gamma");
     if let Some(why) = state.results.pair_refusal() {
@@ -39,7 +38,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     changed(ui, state, commands);
     let Some((figures, freshness)) = state.results.gamma_figures() else { return };
     let stale = freshness == Freshness::Stale || state.results.gamma_failure().is_some();
-    // What is not of these criteria is dimmed and says so.
+    // Results of other criteria are dimmed and labelled.
     ui.scope(|ui| {
         if stale {
             ui.set_opacity(0.5);
@@ -55,8 +54,8 @@ fn small(text: impl Into<String>) -> RichText {
     RichText::new(text).small()
 }
 
-/// What a pass rate means by AAPM TG-218 (universal tolerance 95 %, action 90 %), whose limits are for 3 %/2 mm, global,
-/// from 10 % on: other criteria have no verdict.
+/// Verdict on a pass rate by AAPM TG-218 (universal tolerance 95 %, action 90 %), whose limits hold for 3 %/2 mm,
+/// global, from 10 % on: other criteria have no verdict.
 pub fn verdict(settings: &GammaSettings, percent: f64) -> (Color32, &'static str) {
     let tg218 = GammaSettings::default();
     let [of, is] = [&tg218, settings].map(|g| (g.dose_percent, g.dta_mm, g.local, g.threshold_percent));
@@ -72,7 +71,7 @@ pub fn verdict(settings: &GammaSettings, percent: f64) -> (Color32, &'static str
     }
 }
 
-/// The rate in large digits, of what it is, and of how many points.
+/// The pass rate in large digits, with its criterion and number of points.
 fn pass_rate(ui: &mut Ui, state: &State) {
     let settings = &state.compare.gamma;
     let estimate = state.results.gamma_estimate();
@@ -139,7 +138,7 @@ fn criterion_line(ui: &mut Ui, state: &State, normalisation_gy: Option<f64>) {
     ui.add(Label::new(small(text).color(theme::WEAK)).wrap());
 }
 
-/// A count with its thousands set apart.
+/// A count with separated thousands.
 pub fn grouped(n: usize) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -152,7 +151,7 @@ pub fn grouped(n: usize) -> String {
     out
 }
 
-/// The structures whose dose changed most, in words.
+/// The structures with the largest dose changes, in words.
 fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Changed most");
     let rows = rows(state);
@@ -160,7 +159,7 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("no structure with a DVH in both");
     }
     for row in rows.iter().take(3) {
-        // Of the three metrics, the one that changed most.
+        // Of the three metrics, the one with the largest change.
         let change = |m: &Metric| difference(*m, row, None).unwrap_or(0.0);
         let Some(metric) = CHANGES.iter().max_by(|a, b| change(a).abs().total_cmp(&change(b).abs())) else {
             continue;
@@ -177,7 +176,7 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// A row with a swatch, a name on the left and figures on the right.
 fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: bool) -> egui::Response {
     crate::app::panel::row(name, detail, false).weak(weak).show(ui, 14.0, |ui| {
-        // The place is taken even where there is no swatch: rows are equally high.
+        // The space is allocated even without a swatch, so that rows are equally high.
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         if let Some(structure) = of {
             ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
@@ -185,7 +184,7 @@ fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: boo
     })
 }
 
-/// Where it fails; a click goes there.
+/// Clusters of failing points; a click moves the crosshair there.
 fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &mut Commands) {
     let count = figures.clusters.len();
     section(ui, &format!("Where it fails ({count})"));
@@ -249,7 +248,7 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: 
     }
 }
 
-/// How many points have which gamma.
+/// Histogram of gamma.
 fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
     let (all, GammaHistogram { bin, counts, above }) = (&figures.report.figures, &figures.report.histogram);
     let [mean, max] = [all.mean, all.max].map(Option::unwrap_or_default);
@@ -263,13 +262,13 @@ fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
     let painter = ui.painter_at(rect);
     for n in 0..bins {
         let last = n + 1 == bins;
-        // What lies beyond the scale stands in its last bar.
+        // Values beyond the scale count in its last bar.
         let count: usize = if last {
             counts.iter().skip(n).sum::<usize>() + above
         } else {
             counts.get(n).copied().unwrap_or(0)
         };
-        // The root, so that few failing points beside many passing ones are seen.
+        // The root makes few failing points visible beside many passing ones.
         let height = plot.height() * (count as f32 / most as f32).sqrt().min(1.0);
         let middle = (n as f64 + 0.5) * bin;
         let low = pos2(plot.left() + n as f32 * width, plot.bottom() - height);

@@ -7,7 +7,6 @@ use crate::app::theme;
 use egui::{Button, ComboBox, Slider, Ui};
 use std::ops::RangeInclusive;
 
-/// Shows the criteria.
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare) {
     section(ui, "Gamma criteria");
     ui.spacing_mut().slider_width = 118.0;

@@ -1,4 +1,4 @@
-//! Which doses A and B are, what they are worth, and new doses made of them.
+//! The choice of A and B, their status, and new doses made of them.
 
 use crate::app::command::{Command, Commands};
 use crate::app::panel::{number, section, worth_chip};
@@ -9,7 +9,6 @@ use crate::app::theme;
 use crate::case::{Dose, DoseStatus};
 use egui::{Button, ComboBox, Label, RichText, Ui};
 
-/// Shows the choice of both doses.
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
     section(ui, "Doses");
     for side in Side::BOTH {
@@ -94,7 +93,7 @@ fn about(ui: &mut Ui, state: &State, side: Side, dose: &Dose) {
     ui.add(Label::new(line).truncate()).on_hover_text(&dose.frame_of_reference_uid);
 }
 
-/// The end of a UID is where UIDs differ.
+/// UIDs differ at their end, so the end is shown.
 fn shortened(uid: &str) -> String {
     const KEPT: usize = 26;
     let count = uid.chars().count();

@@ -9,7 +9,6 @@ use crate::app::state::display::DoseReference;
 use crate::app::theme;
 use egui::{Button, ComboBox, RichText, Slider, Ui};
 
-/// Shows the settings.
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
     doses(ui, state, next, commands);
     difference(ui, state, next);

@@ -1,4 +1,4 @@
-//! DVHs of both doses, and their figures side by side with differences.
+//! DVHs of both doses, and their metrics side by side with differences.
 
 use crate::analysis::{Dvh, Goal, Metric, MetricUnit, target_of};
 use crate::app::command::{Command, Commands};
@@ -16,7 +16,7 @@ pub struct Row<'a> {
     pub dvhs: [&'a Dvh; 2],
 }
 
-/// Structures on show that have DVHs in both doses; those that changed most first.
+/// Visible structures that have DVHs in both doses; those with the largest change first.
 pub fn rows(state: &State) -> Vec<Row<'_>> {
     let results = &state.results;
     let shown = state.case().structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
@@ -30,21 +30,20 @@ pub fn rows(state: &State) -> Vec<Row<'_>> {
     rows
 }
 
-/// What tells how much a structure's dose changed. The maximum is one voxel's and left out.
+/// Metrics that measure a structure's dose change. The maximum is that of one voxel and left out.
 pub const CHANGES: [Metric; 3] = [Metric::MEAN, Metric::D95, Metric::D2];
 
-/// How much a structure's dose changed: the largest of its changes, Gy.
+/// Dose change of a structure: the largest of its [`CHANGES`], Gy.
 pub fn change_gy(row: &Row<'_>) -> f64 {
     CHANGES.into_iter().filter_map(|m| difference(m, row, None).map(f64::abs)).fold(0.0, f64::max)
 }
 
-/// A metric's change from A to B, in its own unit.
+/// Change of a metric from A to B, in its own unit.
 pub fn difference(metric: Metric, row: &Row<'_>, reference_gy: Option<f64>) -> Option<f64> {
     let [a, b] = row.dvhs;
     Some(metric.value(b, reference_gy).ok()? - metric.value(a, reference_gy).ok()?)
 }
 
-/// Shows the curves and the tables.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let rows = rows(state);
     ui.horizontal(|ui| {
@@ -88,7 +87,7 @@ fn small(text: impl Into<String>) -> RichText {
     RichText::new(text).small()
 }
 
-/// Red where B is higher, blue where it is lower, as in the difference; weak where it hardly matters.
+/// Red where B is higher, blue where it is lower, as in the difference; dimmed where it hardly matters.
 fn difference_text(value: f64, matters_from: f64, digits: usize) -> RichText {
     let text = small(format!("{value:+.digits$}"));
     if value.abs() < matters_from {
@@ -166,7 +165,7 @@ fn name(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Comman
     });
 }
 
-/// The goals: those typed, else what is asked of the target.
+/// The goals: those typed, else those of the target.
 pub fn goals_of(state: &State) -> Vec<Goal> {
     if !state.compare.goals.is_empty() {
         return state.compare.goals.clone();

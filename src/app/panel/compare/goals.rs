@@ -1,4 +1,4 @@
-//! The clinical goals that both doses are held against.
+//! The clinical goals of the comparison.
 
 use super::dvh::goals_of;
 use crate::analysis::Goal;

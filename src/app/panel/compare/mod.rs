@@ -1,5 +1,5 @@
-//! The panels of the Compare workspace: which doses and how they are told on the left, the answer on the right, DVHs
-//! and figures of both below.
+//! The panels of the Compare workspace: the choice of doses and their display on the left, the answer on the right,
+//! DVHs and metrics of both below.
 
 mod answer;
 mod criteria;
@@ -52,7 +52,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     set(state, next, commands);
 }
 
-/// Pushes the settings where they changed.
+/// Pushes the settings if they changed.
 fn set(state: &State, next: Compare, commands: &mut Commands) {
     if next != state.compare {
         commands.push(Command::Compare(next));

@@ -8,7 +8,7 @@ use crate::app::state::files::Ask;
 use egui::{TextEdit, Ui};
 use std::path::PathBuf;
 
-/// Shows the ways to write it.
+/// Shows the buttons that write the report.
 pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
     section(ui, "Report");
     ui.add_enabled_ui(state.results.pair().is_some(), |ui| {

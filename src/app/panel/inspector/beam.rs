@@ -13,10 +13,9 @@ use crate::physics::Calibration;
 use crate::results::Standing;
 use egui::{ComboBox, Response, Ui};
 
-/// Jaw travel offered, mm at the isocentre plane.
+/// Limit of the jaw fields, mm at the isocentre plane.
 const JAW_LIMIT_MM: f64 = 200.0;
 
-/// Shows the selected beam.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let (Some((index, beam)), Some(plan)) = (state.selected_beam(), state.plan()) else {
         ui.weak("This beam is gone.");
@@ -45,7 +44,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let number = plan.beams.iter().map(|b| b.number).max().unwrap_or(0) + 1;
             let copy = Beam { number, name: format!("{} copy", beam.name), ..beam.clone() };
             commands.edit(Edit::AddBeam { plan: state.plan, beam: copy });
-            // What is turned next is the copy.
+            // Later edits apply to the copy.
             commands.push(Command::Select(Selection::Beam(number)));
         }
         if ui.button("Delete beam").clicked() {
@@ -54,7 +53,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// The beam on show and the way its changes go.
+/// The displayed beam, and the commands that change it.
 struct Form<'a> {
     plan: usize,
     index: usize,
@@ -63,7 +62,7 @@ struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// Pushes the beam as `change` makes it, when the widget says it changed.
+    /// Pushes the beam changed by `change`, if the widget reports a change.
     fn on(&mut self, response: &Response, change: impl FnOnce(&mut Beam)) {
         if response.changed() {
             let mut value = self.beam.clone();
@@ -73,7 +72,7 @@ impl Form<'_> {
         }
     }
 
-    /// As [`Self::on`] for what every control point holds. A turn of the gantry turns all of them alike.
+    /// As [`Self::on`], for values of every control point. A turn of the gantry turns all of them alike.
     fn on_points(&mut self, response: &Response, mut change: impl FnMut(&mut ControlPoint)) {
         self.on(response, |beam| beam.control_points.iter_mut().for_each(&mut change));
     }
@@ -147,7 +146,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
     }
 }
 
-/// `delivered`: the monitor units after the plan's normalisation, where it has one.
+/// `delivered`: the monitor units after the plan's normalisation, if it has one.
 fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered: Option<(f64, Standing)>) {
     section(ui, "Field (mm at the isocentre)");
     fields(ui, "jaws", |ui| {

@@ -1,4 +1,4 @@
-//! A series: what it is and what is unusual about it.
+//! A series: its description and its remarks.
 
 use super::{field, fields, remarks, title};
 use crate::app::command::Commands;
@@ -6,7 +6,6 @@ use crate::app::panel::section;
 use crate::app::state::State;
 use egui::Ui;
 
-/// Shows the CT.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let case = state.case();
     let Some(ct) = &case.ct else {

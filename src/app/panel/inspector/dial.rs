@@ -1,4 +1,4 @@
-//! The gantry as a dial: seen from the foot of the couch, 0 up, 90 to the right (IEC 61217 as one faces the gantry).
+//! The gantry as a dial, seen from the foot of the couch: 0 up, 90 to the right (IEC 61217 as one faces the gantry).
 
 use crate::app::theme;
 use crate::geometry::wrapped_deg;
@@ -6,12 +6,12 @@ use egui::{
     Align2, EventFilter, FontId, Key, Modifiers, Response, Role, Sense, Stroke, Ui, WidgetInfo, vec2,
 };
 
-/// Degrees an arrow key turns, and with shift.
+/// Step of an arrow key, degrees; below, with shift.
 const STEP_DEG: f64 = 1.0;
 const BIG_STEP_DEG: f64 = 10.0;
 
-/// A dial one drags (whole degrees; with shift, tens) or turns with the arrow keys. `changed()` of the response
-/// says whether `deg` is new.
+/// A dial that is dragged (whole degrees; with shift, tens) or turned with the arrow keys. `changed()` of the response
+/// is true if `deg` is new.
 pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool) -> Response {
     let sense = if enabled { Sense::click_and_drag() } else { Sense::hover() };
     let (rect, mut response) = ui.allocate_exact_size(vec2(diameter, diameter), sense);
@@ -45,7 +45,7 @@ pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool
     response
 }
 
-/// What the arrow keys of this frame turn, degrees; the keys are consumed.
+/// Turn by the arrow keys of this frame, degrees; the keys are consumed.
 pub fn arrow_steps(ui: &mut Ui) -> f64 {
     ui.input_mut(|i| {
         let mut turn = 0.0;

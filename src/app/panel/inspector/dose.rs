@@ -1,4 +1,4 @@
-//! How dose is drawn: reference, isodose levels, colourwash.
+//! Display of dose: reference, isodose levels, colourwash.
 
 use super::{field, fields, title};
 use crate::app::command::{Command, Commands};
@@ -36,7 +36,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
 }
 
-/// The choice of 100 %; gives it in Gy.
+/// The choice of 100 %; returns it in Gy.
 fn reference(ui: &mut Ui, state: &State, next: &mut DoseDisplay) -> Option<f64> {
     section(ui, "100 % is");
     let name = |r: DoseReference| match r {
@@ -145,7 +145,7 @@ fn levels(ui: &mut Ui, next: &mut DoseDisplay, reference_gy: Option<f64>) {
             next.levels.push(crate::app::state::display::Isodose { percent, colour, shown: true });
         }
     });
-    // Highest first, whatever was typed; not under the hand that drags a number.
+    // Sorts typed levels highest first, but not while a number is dragged.
     if ui.ctx().dragged_id().is_none() {
         next.levels.sort_by(|a, b| b.percent.total_cmp(&a.percent));
     }

@@ -1,4 +1,4 @@
-//! The HU table: which one is in force, its curve and its numbers; and the editor of one's own.
+//! The HU table: the choice, curve and numbers of the applied one; and the editor of the user's own.
 
 use super::{field, fields};
 use crate::app::command::{Command, Commands};
@@ -13,10 +13,10 @@ use egui_plot::{Line, Plot};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Points of the curve are drawn from here to there, HU.
+/// Range of the drawn curve, HU.
 const SHOWN_HU: [f64; 2] = [-1100.0, 3100.0];
 
-/// Shows the table in force, or the one being edited.
+/// Shows the applied table, or the edited one.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "HU to density");
     match &state.hu_draft {
@@ -99,7 +99,7 @@ fn material_name(material: Material) -> String {
     material.name().replace('_', " ")
 }
 
-/// Both densities against HU.
+/// Plots both densities against HU.
 fn curve(ui: &mut Ui, points: &[[f64; 3]]) {
     let line = |column: usize| -> Vec<[f64; 2]> {
         let inner = points.iter().map(|p| [p[0], p[column]]);
@@ -197,7 +197,7 @@ fn points(ui: &mut Ui, next: &mut HuDraft) {
     }
 }
 
-/// What is asked of a row of a table, by its index.
+/// A change to a row of a table, by its index.
 #[derive(Clone, Copy, Debug)]
 enum RowChange {
     InsertAfter(usize),
@@ -241,7 +241,7 @@ fn classes(ui: &mut Ui, next: &mut HuDraft) {
     }
 }
 
-/// Tables of one's own, as files: the path typed, or asked for where none is.
+/// The user's own tables as files: the path typed, else chosen in a dialog.
 fn file_row(ui: &mut Ui, editing: bool, commands: &mut Commands) {
     ui.add_space(4.0);
     let id = ui.scope_id().with("hu table file");

@@ -1,4 +1,4 @@
-//! What is selected, with everything about it that can be changed.
+//! The inspector: all editable properties of the selection.
 
 mod beam;
 mod ct;

@@ -1,4 +1,4 @@
-//! A plan: prescription, fractions, normalisation; and how its dose is computed.
+//! A plan: prescription, fractions, normalisation, and the settings of its dose calculation.
 
 use super::{field, fields, remarks, title};
 use crate::analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
@@ -13,14 +13,14 @@ use crate::engine::{DeviceChoice, cuda};
 use crate::results::Standing;
 use egui::{ComboBox, Ui};
 
-/// Why plans among the files are not here.
+/// Reasons why plans among the files were refused.
 pub fn refused_plans(ui: &mut Ui, case: &Case) {
     for why in &case.refused_plans {
         ui.colored_label(theme::WARNING, why);
     }
 }
 
-/// Shows the plan on show.
+/// Shows the displayed plan.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(plan) = state.plan() else {
         ui.weak("No plan.");
@@ -108,7 +108,7 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
     });
 }
 
-/// Of the beams that are computed, as the dose on show is.
+/// Monitor units of the computed beams, with the normalisation of the displayed dose.
 fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
     let mu = computed_mu(plan);
     match state.results.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
@@ -178,7 +178,7 @@ fn normalisation(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Command
     });
 }
 
-/// Collapsed cone or Monte Carlo, and how long that is run.
+/// Collapsed cone or Monte Carlo, and where a Monte Carlo run ends.
 fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
     let now = state.results.engines.get(&state.plan).copied().unwrap_or_default();
     let mut next = now;
@@ -202,7 +202,7 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
             );
             ui.selectable_value(&mut next.ends_at, EndsAt::Histories, "histories");
         });
-        // A run begins anew with every value: not while one is dragged.
+        // Each new value restarts the run: it begins when the drag ends.
         field(ui, "", |ui| match next.ends_at {
             EndsAt::Uncertainty => number("Target uncertainty", &mut next.uncertainty_percent, " %")
                 .speed(0.01)
@@ -224,7 +224,7 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
                     field(ui, "Seed", |ui| {
                         let mut seed = next.seed as f64;
                         let field = number("Seed", &mut seed, "").speed(0.1).decimals(0).range(0.0..=4e9);
-                        // One from a file may have more digits than this field.
+                        // A value from a file may have more digits than this field.
                         if field.show(ui).changed() {
                             next.seed = seed.round() as u64;
                         }
@@ -253,7 +253,7 @@ fn quality(ui: &mut Ui, next: &mut Settings) {
     });
 }
 
-/// What counts of the CT.
+/// The part of the CT that counts as the body.
 fn body(ui: &mut Ui, state: &State, next: &mut Settings) {
     let set = &state.case().structures.structures;
     let drawn = body_of(&state.case().structures).map(|b| b.name.as_str());

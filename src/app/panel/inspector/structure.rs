@@ -1,4 +1,4 @@
-//! A structure: what it is called, what it is, how large it is.
+//! A structure: name, type, volume and dose.
 
 use super::{field, fields, title};
 use crate::analysis::Metric;
@@ -10,7 +10,6 @@ use crate::app::state::roi::{self, SMALLEST_MM, Shape};
 use crate::case::{Edit, Rgb, Structure, StructureKind};
 use egui::{ComboBox, Ui};
 
-/// Shows the selected structure.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some((index, structure)) = state.selected_structure() else {
         ui.weak("This structure is gone.");
@@ -56,7 +55,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Commands) {
     fields(ui, "identity", |ui| {
         field(ui, "Name", |ui| {
-            // The text is the case's until one types: then it is a draft until Enter or a click elsewhere.
+            // The text is the case's until the user types: then it is a draft until Enter or a click elsewhere.
             let id = ui.scope_id().with(("name draft", structure.number));
             let mut draft: String = ui.data_mut(|d| d.get_temp(id)).unwrap_or_else(|| structure.name.clone());
             let edit = egui::TextEdit::singleline(&mut draft).desired_width(150.0);
@@ -89,7 +88,7 @@ fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Com
             let response = colour_button(ui, "Structure colour", &mut rgb);
             if response.changed() {
                 let value = Structure { colour: Rgb(rgb), ..structure.clone() };
-                // The picker is a pop-up of its own: all its changes are one gesture.
+                // The picker is a pop-up with its own id: all its changes are one gesture.
                 let gesture = Some(response.id.value());
                 commands.push(Command::Edit { edit: Edit::SetStructure { index, value }, gesture });
             }
@@ -129,7 +128,7 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
     });
 }
 
-/// Its figures in the dose on show.
+/// Dose metrics of the structure in the displayed dose.
 fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
     let Some(dvh) = state.results.dvh(structure.number) else { return };
     section(ui, "Dose");
@@ -150,7 +149,7 @@ fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
     }
 }
 
-/// What a type is called in the window.
+/// Display name of a structure type.
 fn kind_name(kind: StructureKind) -> &'static str {
     match kind {
         StructureKind::External => "Body (EXTERNAL)",

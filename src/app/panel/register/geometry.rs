@@ -1,4 +1,4 @@
-//! The dialog for an X-ray whose file does not say where it was taken.
+//! The dialog for an X-ray whose file lacks its geometry.
 
 use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::panel::number;

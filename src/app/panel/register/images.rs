@@ -1,4 +1,4 @@
-//! The X-rays, and how they and the DRR are shown.
+//! The X-rays, and the display of X-ray and DRR.
 
 use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::panel::{number, section};
@@ -109,7 +109,7 @@ fn modes(ui: &mut Ui, display: &mut Display) {
     ui.weak(RichText::new("Hold space for the DRR alone.").small());
 }
 
-/// How HU are read, by which curve and at which energy.
+/// Conversion of HU to attenuation: the curve and the energy.
 fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let before = state.register.reading;
     let mut reading = before;

@@ -1,4 +1,4 @@
-//! The panels of the Register workspace: images and how they are shown on the left, the pose and its search on the right.
+//! The panels of the Register workspace: images and their display on the left, the pose and its search on the right.
 
 mod geometry;
 mod images;
@@ -10,7 +10,7 @@ use crate::app::state::State;
 use crate::app::theme;
 use egui::{Panel, ScrollArea, Ui};
 
-/// Shows both, and the dialog where an X-ray lacks its geometry.
+/// Shows both, and the dialog if an X-ray lacks its geometry.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     geometry::show(ui.ctx(), state, commands);
     if state.register.images().is_empty() {

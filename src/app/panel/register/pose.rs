@@ -1,4 +1,4 @@
-//! The pose in six numbers, and what the couch has to do about it.
+//! The pose in six numbers, and the couch shifts that correct it.
 
 use crate::app::command::{Command, Commands, RegisterAction, gesture};
 use crate::app::panel::{number, section};
@@ -11,7 +11,7 @@ use crate::geometry::PatientPosition;
 use egui::{Button, RichText, TextEdit, Ui, vec2};
 use std::path::PathBuf;
 
-/// Names and what grows with them.
+/// Name and positive direction of each number.
 const AXES: [(&str, &str); 6] = [
     ("tx", "to the patient's left"),
     ("ty", "to his back"),

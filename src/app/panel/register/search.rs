@@ -1,4 +1,4 @@
-//! How good the pose is, and the search for it.
+//! The metric of the pose, and the search for the pose.
 
 use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::panel::section;
@@ -45,7 +45,7 @@ pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     hidden(ui, state);
 }
 
-/// The newest values, from left to right.
+/// Plots the newest values, from left to right.
 fn curve(ui: &mut Ui, state: &State) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 56.0), Sense::hover());
     ui.painter().rect_filled(rect, 3.0, theme::FIELD);
@@ -92,7 +92,7 @@ fn idle(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// What a made-up pair hides, for whoever wants to know how near he came.
+/// The hidden pose of a made-up pair, so that the user can check the result.
 fn hidden(ui: &mut Ui, state: &State) {
     let Some(hidden) = state.register.hidden() else { return };
     ui.collapsing(RichText::new("Made-up pair: show what it hides").small(), |ui| {

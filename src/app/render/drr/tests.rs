@@ -6,7 +6,7 @@ use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use crate::engine::{Compute, JobControl};
 use crate::geometry::{ImagingSetup, PatientPosition};
 
-/// A head-like thing of smooth and sharp parts, on an oblique grid of uneven planes.
+/// A head-like phantom of smooth and sharp parts, on an oblique grid of uneven planes.
 fn attenuation() -> Arc<Volume<f32>> {
     let planes: Vec<f64> = (0..40).map(|k| 2.5 * f64::from(k) + 0.8 * f64::from(k % 3)).collect();
     let (s, c) = 9.0_f64.to_radians().sin_cos();
@@ -107,7 +107,7 @@ fn the_shader_integrates_as_the_cpu_does() {
     }
 }
 
-/// A coarser picture shows the same places: its texels are the centres of blocks of pixels.
+/// A coarser picture has its texels at the centres of blocks of pixels.
 #[test]
 fn a_texel_stands_in_the_middle_of_its_pixels() {
     let volume = attenuation();

@@ -1,4 +1,4 @@
-//! What the Compare workspace reads: the doses A and B, whether they can be compared, their DVHs.
+//! Results of the Compare workspace: the doses A and B, whether they can be compared, their DVHs.
 
 use super::CaseResults;
 use super::standing::OnView;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 /// A or B.
 #[derive(Debug, Default)]
 pub(super) struct SideState {
-    /// What it is, and the plan on show where it belongs to that.
+    /// The source, with the index of the displayed plan at the time.
     pub source: Option<(Source, usize)>,
-    /// The dose as it stands to the case.
+    /// The dose with its standing relative to the case.
     pub view: OnView,
 }
 
 impl CaseResults {
-    /// The dose that is A or B, with the status it has now.
+    /// Dose A or B, with its current status.
     pub fn side(&self, side: Side) -> Option<&Arc<Dose>> {
         self.sides[side.index()].view.dose.as_ref()
     }
@@ -31,50 +31,50 @@ impl CaseResults {
         Some(self.nodes.node::<DoseOfPlan>((of_side(side), 0))?.latest()?.max_gy)
     }
 
-    /// Why there is no dose A or B, or none that is up to date.
+    /// Why dose A or B is missing or not up to date.
     pub fn side_failure(&self, side: Side) -> Option<&str> {
         self.sides[side.index()].view.trouble.as_deref()
     }
 
-    /// The DVH of a structure in A or B, be it of an earlier state.
+    /// The DVH of a structure in A or B, possibly of an earlier state.
     pub fn side_dvh(&self, side: Side, structure: u32) -> Option<&Arc<Dvh>> {
         self.dvh_of(of_side(side), structure)
     }
 
-    /// Whether the DVHs of both sides belong to the doses on show.
+    /// Whether the DVHs of both sides belong to the displayed doses.
     pub fn side_dvhs_current(&self) -> bool {
         let sides = Side::BOTH.map(of_side);
         let own = self.nodes.each::<DvhOf>().filter(|((of, _), _)| sides.contains(of));
         { own }.all(|(_, node)| node.now().is_none() || node.current().is_some() || node.failure().is_some())
     }
 
-    /// Why A and B cannot be compared; `None` also where one of them is missing.
+    /// Why A and B cannot be compared; `None` also if one of them is missing.
     pub fn pair_refusal(&self) -> Option<&str> {
         self.pair.as_ref()?.as_ref().err().map(String::as_str)
     }
 
-    /// What to know of a pair that can be compared.
+    /// Remark on a pair that can be compared.
     pub fn pair_note(&self) -> Option<&str> {
         self.pair.as_ref()?.as_ref().ok()?.as_deref()
     }
 
-    /// A and B, where both are there and can be compared.
+    /// A and B, if both exist and can be compared.
     pub fn pair(&self) -> Option<[&Arc<Dose>; 2]> {
         let pair = [self.side(Side::A)?, self.side(Side::B)?];
         self.pair.as_ref().is_some_and(|check| check.is_ok()).then_some(pair)
     }
 
-    /// What the comparison is worth: the worse of the two.
+    /// Status of the comparison: the worse of the two.
     pub fn pair_status(&self) -> Option<DoseStatus> {
         self.pair().map(|[a, b]| a.status.worst(b.status))
     }
 
-    /// Whether a dose of the pair is not that of the case as it stands: what is found from them is not either.
+    /// Whether a dose of the pair is not that of the current case: results derived from it are stale, too.
     pub(super) fn pair_is_behind(&self) -> bool {
         self.pair_status().is_some_and(|s| matches!(s, DoseStatus::Stale | DoseStatus::Failed))
     }
 
-    /// The doses that can be A or B, with their labels and what they are worth.
+    /// The doses that can be A or B, with labels and statuses.
     pub fn sources(&self, case: &Case, on_show: usize) -> Vec<(Source, String, Option<DoseStatus>)> {
         let mut sources = Vec::new();
         for (index, plan) in case.plans.iter().enumerate().filter(|(_, p)| p.beams.iter().any(is_computed)) {
@@ -100,7 +100,7 @@ impl CaseResults {
 }
 
 impl State {
-    /// 100 % of the comparison in Gy, and its name: one for A and B, after the prescription of A's plan or the maximum
+    /// 100 % of the comparison in Gy, and its name: shared by A and B, from the prescription of A's plan or the maximum
     /// of A.
     pub fn compare_reference(&self) -> Option<(f64, &'static str)> {
         let prescription = |source: Option<Source>| match source {
@@ -116,8 +116,8 @@ impl State {
 }
 
 impl State {
-    /// Whether the dose of the plan on show is looked at: not where two other doses are compared, which need not wait for
-    /// it.
+    /// Whether the user looks at the dose of the displayed plan: not while two other doses are compared, which need not
+    /// wait for it.
     pub fn plan_matters(&self) -> bool {
         let own = |source: &Source| match source {
             Source::Plan(plan) => *plan == self.plan,
@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-/// The label of a dose of the case, with its number where others are called the same.
+/// The label of a dose of the case, with its number if other doses share the label.
 pub(super) fn label_of(case: &Case, index: usize) -> String {
     let Some(dose) = case.doses.get(index) else { return String::new() };
     let same = case.doses.iter().filter(|d| d.label == dose.label).count();

@@ -1,5 +1,5 @@
-//! Gamma of A and B as it follows the criteria: an estimate from some of the points first, then all of them, then what
-//! it says of structures and places.
+//! Gamma of A and B for the current criteria: first an estimate from some of the points, then all points, then figures
+//! by structure and cluster.
 
 use super::CaseResults;
 use super::wanted::ONLY;
@@ -11,37 +11,37 @@ use crate::results::{
 };
 use std::sync::Arc;
 
-/// How far gamma is behind what the window is set to.
+/// Whether gamma belongs to the current doses and criteria.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     Current,
-    /// Of earlier criteria or doses.
+    /// Gamma of earlier criteria or doses.
     Stale,
 }
 
 impl CaseResults {
-    /// Gamma, be it of earlier criteria, and whether it is.
+    /// Gamma, possibly of earlier criteria, with its freshness.
     pub fn gamma(&self) -> Option<(&Arc<GammaResult>, &GammaOfPair, Freshness)> {
         let node = self.nodes.node::<GammaOfPair>(ONLY)?;
         let (query, answer) = node.latest_with_query()?;
-        // Without a pair an old gamma means nothing.
+        // Without a pair an old gamma is meaningless.
         node.now()?;
         Some((&answer.result, query, self.freshness(node.standing())))
     }
 
-    /// The estimate for the criteria as they stand, while the full answer is not there.
+    /// The estimate for the current criteria, until the full result is available.
     pub fn gamma_estimate(&self) -> Option<&GammaEstimate> {
         let full = self.nodes.node::<GammaOfPair>(ONLY)?;
         let estimate = self.nodes.node::<EstimateOfGamma>(ONLY)?;
         estimate.current().filter(|_| full.current().is_none())
     }
 
-    /// Why there is no gamma for the doses and criteria as they stand.
+    /// Why there is no gamma for the current doses and criteria.
     pub fn gamma_failure(&self) -> Option<&str> {
         self.nodes.node::<GammaOfPair>(ONLY)?.failure()
     }
 
-    /// Histogram, structures and clusters, and whether they are up to date.
+    /// Histogram, structures and clusters, with their freshness.
     pub fn gamma_figures(&self) -> Option<(&Arc<GammaByStructure>, Freshness)> {
         let node = self.nodes.node::<FiguresOfGamma>(ONLY)?;
         node.now()?;
@@ -57,7 +57,7 @@ impl CaseResults {
 }
 
 impl State {
-    /// Whether gamma's percent are of a 100 % that is not defined.
+    /// Whether gamma's percent refer to an undefined 100 %.
     pub fn gamma_lacks_hundred(&self) -> bool {
         self.compare.gamma.norm == GammaNorm::Hundred && self.compare_reference().is_none()
     }

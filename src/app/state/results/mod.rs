@@ -1,7 +1,7 @@
-//! What follows from the case: doses, masks, DVHs, gamma, each with what it is worth.
+//! Results of the case: doses, masks, DVHs, gamma, each with its status.
 //!
-//! `wanted.rs` lists what the case as it stands asks for, `standing.rs` derives what each dose on view is worth. The rest
-//! reads.
+//! `wanted.rs` lists the results that the current case needs, `standing.rs` derives the status of each displayed dose.
+//! The other modules read.
 
 mod compare;
 mod gamma;
@@ -30,44 +30,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wanted::ONLY;
 
-/// Doses of all beams that take no longer are not worth a preview, ms.
+/// Doses of all beams computed within this time need no preview, ms.
 const QUICK_MS: f64 = 40.0;
 
-/// The computed side of the state.
+/// The computed part of the state.
 #[derive(Debug, Default)]
 pub struct CaseResults {
     pub settings: Settings,
     pub shown: Shown,
-    /// By index of the plan; collapsed cone where there is none.
+    /// By plan index; plans without an entry use collapsed cone.
     pub engines: BTreeMap<usize, EngineChoice>,
-    /// The plan, by index, that beams, run and dose on show are of.
+    /// The plan, by index, of the beams, the run and the displayed dose.
     pub(in crate::app) plan: usize,
     pub(in crate::app) nodes: Results,
-    /// Monte Carlo runs begun so far.
+    /// Number of Monte Carlo runs begun.
     pub(in crate::app) runs: u64,
-    /// The number of the run that ends with the dose it has come to.
+    /// The number of the run that shall end early and keep its dose.
     keep: Arc<AtomicU64>,
-    /// The dose on show as it stands to the case.
+    /// The displayed dose with its standing relative to the case.
     view: OnView,
     sides: [SideState; 2],
-    /// Why A and B cannot be compared, or what to know where they can.
+    /// Why A and B cannot be compared, or the remark on a comparable pair.
     pair: Option<Result<Option<String>, String>>,
-    /// Why the plan on show has no dose of its own.
+    /// Why the displayed plan has no dose of its own.
     plan_trouble: Option<String>,
 }
 
 impl CaseResults {
-    /// Volume of a structure inside the CT; `None` while it is being found.
+    /// Volume of a structure inside the CT; `None` until it is computed.
     pub fn volume_cm3(&self, structure: u32) -> Option<f64> {
         self.mask_node(structure)?.current().map(|m| m.volume_cm3())
     }
 
-    /// The volume as it was before the contours changed last.
+    /// The volume before the last change of the contours.
     pub fn former_volume_cm3(&self, structure: u32) -> Option<f64> {
         self.mask_node(structure)?.latest().map(|m| m.volume_cm3())
     }
 
-    /// The mask of a structure on the CT's grid; while it changes, that of a moment ago.
+    /// The mask of a structure on the CT's grid; during a change, the previous one.
     pub fn mask(&self, structure: u32) -> Option<&Arc<Mask>> {
         self.mask_node(structure)?.latest()
     }
@@ -77,8 +77,8 @@ impl CaseResults {
         self.mask_node(structure)?.failure()
     }
 
-    /// What a beam's dose is worth; `None` before there is any. By Monte Carlo no beam has a dose of its own: all are worth
-    /// what the plan is.
+    /// Status of a beam's dose; `None` before it exists. Monte Carlo computes no dose by beam: all beams have the
+    /// status of the plan.
     pub fn beam_status(&self, beam: u32) -> Option<DoseStatus> {
         match self.is_monte_carlo() {
             true => self.run_status(|| self.cone_status(beam)),
@@ -86,14 +86,14 @@ impl CaseResults {
         }
     }
 
-    /// What a beam's collapsed-cone dose is worth.
+    /// Status of a beam's collapsed-cone dose.
     fn cone_status(&self, beam: u32) -> Option<DoseStatus> {
         let node = self.beam_node(beam)?;
         let own = node.latest().map_or(DoseStatus::Failed, |r| r.dose.status);
         node.standing().map(|standing| standing.status(own))
     }
 
-    /// Largest dose of a beam in one fraction of the plan as it stands, Gy; `None` where the normalisation is not known.
+    /// Largest dose of a beam in one fraction of the current plan, Gy; `None` if the normalisation is unknown.
     pub fn beam_max_gy(&self, plan: &Plan, beam: &crate::case::Beam) -> Option<f64> {
         let result = self.beam_node(beam.number).filter(|_| !self.is_monte_carlo())?.latest()?;
         let mu = match plan.normalisation {
@@ -107,8 +107,8 @@ impl CaseResults {
         self.beam_node(beam)?.failure()
     }
 
-    /// What the dose of the plan on show is worth: the worst of its beams, failed where it cannot be normalised, partial
-    /// where beams are not computed; `None` before all beams have some dose.
+    /// Status of the displayed plan's dose: the worst of its beams, failed if it cannot be normalised, partial if beams
+    /// are not computed; `None` before all beams have some dose.
     pub fn plan_status(&self, plan: &Plan) -> Option<DoseStatus> {
         let mut beams = plan.beams.iter().filter(|b| is_computed(b)).peekable();
         beams.peek()?;
@@ -117,7 +117,7 @@ impl CaseResults {
             (None, Some(_)) => DoseStatus::Partial,
             (None, None) => DoseStatus::Final,
         };
-        // The sum on show may be behind the beams.
+        // The displayed sum may be older than the beams.
         let sum = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan);
         let whole = sum.map_or(whole, |dose| whole.worst(dose.status));
         beams
@@ -125,14 +125,14 @@ impl CaseResults {
             .try_fold(whole, |worst, status| status.map(|s| worst.worst(s)))
     }
 
-    /// What the dose of a beam by itself is worth: where the plan is normalised, no more than the plan.
+    /// Status of the dose of a single beam: if the plan is normalised, no better than that of the plan.
     pub fn alone_status(&self, plan: &Plan, beam: u32) -> Option<DoseStatus> {
         let own = self.beam_status(beam)?;
         let plan = plan.normalisation.as_ref().map(|_| self.plan_status(plan).unwrap_or(DoseStatus::Stale));
         Some(plan.map_or(own, |plan| own.worst(plan)))
     }
 
-    /// Why the plan on show has no dose of its own.
+    /// Why the displayed plan has no dose of its own.
     pub fn plan_trouble(&self) -> Option<&str> {
         self.plan_trouble.as_deref()
     }
@@ -145,18 +145,18 @@ impl CaseResults {
         self.shown_dose().and(self.on_show()?.latest()).map(|r| r.max_gy)
     }
 
-    /// What a beam delivers in a fraction: its monitor units times what the plan's normalisation asks for. `None`
-    /// before that is known; of an earlier state of the plan where it is stale.
+    /// Monitor units of a beam in a fraction, after the plan's normalisation. `None` before that is known; stale values
+    /// belong to an earlier state of the plan.
     pub fn delivered_mu(&self, beam: &crate::case::Beam) -> Option<(f64, Standing)> {
         self.normalisation_factor().map(|(factor, standing)| (beam.mu * factor, standing))
     }
 
-    /// The DVH of a structure in the dose on show, be it of an earlier state.
+    /// The DVH of a structure in the displayed dose, possibly of an earlier state.
     pub fn dvh(&self, structure: u32) -> Option<&Arc<Dvh>> {
         self.dvh_of(ON_SHOW, structure)
     }
 
-    /// What the DVHs are worth: the status of the dose, stale where they have not caught up with it.
+    /// Status of the DVHs: that of the dose, or stale if they belong to an earlier dose.
     pub fn dvh_status(&self) -> Option<DoseStatus> {
         let status = self.shown_status()?;
         let own =
@@ -170,24 +170,24 @@ impl CaseResults {
         f64::from(self.settings.hu_table.at(hu).mass_density_g_cm3)
     }
 
-    /// A machine by its name or path; `None` where it cannot be read.
+    /// A machine by its name or path; `None` if it cannot be read.
     pub fn machine(&self, name: &str) -> Option<&Machine> {
         let of_name = |node: &&Node<MachineOf>| node.now().is_some_and(|machine| machine.name == name);
         let node = self.nodes.each::<MachineOf>().map(|(_, node)| node).find(of_name)?;
         node.current().map(|machine| &**machine)
     }
 
-    /// Source-axis distance of a machine, mm; 1000 where the machine cannot be read.
+    /// Source-axis distance of a machine, mm; 1000 if the machine cannot be read.
     pub fn sad_mm(&self, machine: &str) -> f64 {
         self.machine(machine).map_or(1000.0, |m| m.sad_mm)
     }
 
-    /// What to know about the body that doses are computed in.
+    /// Remarks on the body of the dose calculation.
     pub fn body_remarks(&self) -> &[String] {
         self.densities().and_then(Node::current).map(Ready::remarks).unwrap_or_default()
     }
 
-    /// Where doses are computed.
+    /// The device of the dose calculation.
     pub fn device_name(&self) -> String {
         let run = self.run().filter(|_| self.is_monte_carlo()).and_then(Node::latest);
         let run = run.and_then(|r| r.dose.receipt.clone());
@@ -199,7 +199,7 @@ impl CaseResults {
         computed.map_or_else(|| "CPU".to_owned(), |receipt| receipt.device.clone())
     }
 
-    /// The doses one can show, with their labels and what they are worth.
+    /// The doses that can be displayed, with labels and statuses.
     pub fn choices(&self, case: &Case, plan: Option<&Arc<Plan>>) -> Vec<(Shown, String, Option<DoseStatus>)> {
         let mut choices = Vec::new();
         if let Some(plan) = plan.filter(|p| !p.beams.is_empty()) {
@@ -217,18 +217,19 @@ impl CaseResults {
         choices
     }
 
-    /// What was cancelled or failed is asked for again.
+    /// Forgets failures and cancellations, so that the results are requested again.
     pub fn forget_failures(&mut self) {
         self.keep.store(0, Ordering::Relaxed);
         self.nodes.forget_failures();
     }
 
-    /// The user has cancelled the making of a result.
+    /// Marks a result as cancelled by the user.
     pub fn cancelled(&mut self, place: Place) {
         self.nodes.cancelled(place);
     }
 
-    /// Forgets all results: another case is on show. Returns the slots of what may be under way for the old one.
+    /// Forgets all results, because another case is loaded. Returns the slots of jobs that may still run for the old
+    /// one.
     #[must_use]
     pub fn reset(&mut self, plan: usize) -> Vec<Slot> {
         let own = self.nodes.places().map(Slot::Result);
@@ -237,7 +238,7 @@ impl CaseResults {
         slots
     }
 
-    /// Whether the beams' full doses came so soon that previews would only hold them up.
+    /// Whether the beams' full doses are so fast that previews would only delay them.
     pub fn is_quick(&self) -> bool {
         let mut total_ms = 0.0;
         let mut beams = self.nodes.each::<DoseOfBeam>().filter_map(|(_, node)| node.latest()).peekable();
@@ -273,21 +274,21 @@ impl CaseResults {
         self.nodes.node::<DvhOf>((of, structure))?.latest().map(|answer| &answer.dvh)
     }
 
-    /// The sum on show, be it of an earlier state.
+    /// The displayed sum, possibly of an earlier state.
     fn summed(&self) -> Option<&Summed> {
         self.on_show()?.latest()
     }
 }
 
 impl State {
-    /// 100 % of the dose on show in Gy, and its name.
+    /// 100 % of the displayed dose in Gy, and its name.
     pub fn reference(&self) -> Option<(f64, &'static str)> {
         let prescription = self.plan().and_then(|p| p.prescription_gy);
         self.dose_display.reference.resolve(prescription, self.results.shown_max_gy())
     }
 }
 
-/// Machines one can choose.
+/// The machines to choose from.
 pub fn machine_names() -> Vec<String> {
     Machine::shipped()
 }

@@ -1,4 +1,4 @@
-//! The Monte Carlo dose of the plan on show: what it is worth and how sure it is.
+//! The Monte Carlo dose of the displayed plan: its status and its uncertainty.
 
 use super::CaseResults;
 use super::wanted::ON_SHOW;
@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl CaseResults {
-    /// Whether the plan on show is computed by Monte Carlo.
+    /// Whether the displayed plan is computed by Monte Carlo.
     pub fn is_monte_carlo(&self) -> bool {
         self.run().is_some_and(|node| node.now().is_some())
     }
 
-    /// How sure the dose on show is, where it is a Monte Carlo dose.
+    /// Uncertainty of the displayed dose, if it is a Monte Carlo dose.
     pub fn certainty(&self) -> Option<&Arc<Certainty>> {
         self.shown_dose().and(self.summed())?.certainty.as_ref()
     }
 
-    /// How sure the run under way is by now.
+    /// Uncertainty of the current run so far.
     pub fn run_certainty(&self) -> Option<&Arc<Certainty>> {
         self.run()?.current().map(|r| &r.certainty)
     }
@@ -28,19 +28,19 @@ impl CaseResults {
         self.run()?.failure()
     }
 
-    /// Mean relative standard deviation in a structure, percent, where the dose on show is a Monte Carlo dose.
+    /// Mean relative standard deviation in a structure, percent, if the displayed dose is a Monte Carlo dose.
     pub fn structure_uncertainty_percent(&self, structure: u32) -> Option<f64> {
         self.certainty()?;
         self.nodes.node::<DvhOf>((ON_SHOW, structure))?.latest()?.uncertainty_percent
     }
 
-    /// Ends the run under way; its dose stays as it is.
+    /// Ends the current run and keeps its dose.
     pub(in crate::app) fn keep_run(&self) {
         let number = self.run().and_then(Node::now).map(RunOfPlan::number);
         self.keep.store(number.unwrap_or_default(), Ordering::Relaxed);
     }
 
-    /// What the Monte Carlo dose is worth; a collapsed-cone dose that stands in for it is a preview.
+    /// Status of the Monte Carlo dose; a collapsed-cone dose in its place is a preview.
     pub(super) fn run_status(&self, stand_in: impl FnOnce() -> Option<DoseStatus>) -> Option<DoseStatus> {
         let node = self.run();
         let own = node.and_then(Node::latest).map_or(DoseStatus::Failed, |r| r.dose.status);

@@ -1,5 +1,5 @@
-//! What is on view and what it is worth: derived from what each dose answers and what the case gives now, after every
-//! change and every report, in this one place.
+//! Statuses of the displayed doses: derived here, and only here, from the results and the current case, after every
+//! change and every report.
 
 use super::CaseResults;
 use super::wanted::{ON_SHOW, ONLY, of_side};
@@ -10,18 +10,19 @@ use crate::case::Dose;
 use crate::results::{At, DoseOfPlan, Node, Shown, Standing};
 use std::sync::Arc;
 
-/// A dose as it stands to the case.
+/// A dose with its standing relative to the case.
 #[derive(Clone, Debug, Default)]
 pub struct OnView {
-    /// With the status it has now.
+    /// The dose with its current status.
     pub dose: Option<Arc<Dose>>,
     pub standing: Option<Standing>,
-    /// Why the case as it stands has no such dose.
+    /// Why the current case has no such dose.
     pub trouble: Option<String>,
 }
 
 impl State {
-    /// Derives what everything on view is worth. To be called whenever the case, the settings or the results have changed.
+    /// Derives the status of all displayed results. Must be called after every change of the case, the settings or the
+    /// results.
     pub(in crate::app) fn derive_standing(&mut self) {
         self.note_wanted();
         self.note_sides();
@@ -40,11 +41,11 @@ impl State {
         self.note_gamma();
     }
 
-    /// The dose at a place as it stands to the case.
+    /// The dose at a place, with its standing relative to the case.
     fn view_of(&self, what: Shown, plan: usize, at: At) -> OnView {
         let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else { return OnView::default() };
         let trouble = self.trouble(what, plan).or_else(|| node.failure().map(str::to_owned));
-        // Without beams or images an old sum means nothing.
+        // Without beams or images an old sum is meaningless.
         let have = node.latest_with_query().filter(|(query, _)| query.what == what && node.now().is_some());
         let Some((_, summed)) = have else { return OnView { trouble, ..OnView::default() } };
         let standing = match node.standing() {
@@ -56,7 +57,7 @@ impl State {
         OnView { dose: Some(dose), standing: Some(standing), trouble }
     }
 
-    /// A side as it stands to the case.
+    /// The dose of a side, with its standing relative to the case.
     fn view_of_side(&self, side: Side) -> OnView {
         let source = self.compare.sides[side.index()];
         if self.results.sides[side.index()].source != source.map(|s| (s, self.plan)) {
@@ -87,7 +88,7 @@ impl State {
         }
     }
 
-    /// Why the case as it stands has no such dose, as far as that is known without adding anything.
+    /// Why the current case has no such dose, as far as known before the sum is computed.
     fn trouble(&self, what: Shown, plan: usize) -> Option<String> {
         let (results, case) = (&self.results, self.case());
         let only = match what {
@@ -128,7 +129,7 @@ impl State {
     }
 }
 
-/// A dose with the status that its standing gives it, and the name its source has now where it is still of that.
+/// A dose with the status of its standing and, if it is current, the current name of its source.
 pub(super) fn with_standing(dose: &Arc<Dose>, standing: Standing, label: Option<String>) -> Arc<Dose> {
     let status = standing.status(dose.status);
     let label = label.filter(|_| standing == Standing::Current).unwrap_or_else(|| dose.label.clone());
@@ -139,25 +140,25 @@ pub(super) fn with_standing(dose: &Arc<Dose>, standing: Standing, label: Option<
 }
 
 impl CaseResults {
-    /// The dose on show, with the status it has now.
+    /// The displayed dose, with its current status.
     pub fn shown_dose(&self) -> Option<&Arc<Dose>> {
         self.view.dose.as_ref()
     }
 
-    /// Why the case as it stands has no such dose; what is on show is then of an earlier state.
+    /// Why the current case has no such dose; the displayed dose is then of an earlier state.
     pub fn shown_failure(&self) -> Option<&str> {
         self.view.trouble.as_deref()
     }
 
-    /// The factor that the normalisation puts on all monitor units, and how it stands to the case; `None` without a computed
-    /// dose on show and where the case cannot be normalised.
+    /// The normalisation factor of all monitor units, with its standing relative to the case; `None` without a
+    /// displayed computed dose and if the case cannot be normalised.
     pub fn normalisation_factor(&self) -> Option<(f64, Standing)> {
         let (query, summed) = self.on_show()?.latest_with_query()?;
         let standing = self.view.standing.filter(|s| *s != Standing::Failed)?;
         (!matches!(query.what, Shown::Imported(_))).then_some((summed.factor, standing))
     }
 
-    /// Whether A and B can be compared; nothing where one of them is missing.
+    /// Whether A and B can be compared; `None` if one of them is missing.
     fn checked_pair(&self) -> Option<Result<Option<String>, String>> {
         let (a, b) = (self.side(Side::A)?, self.side(Side::B)?);
         if a.gy.id() == b.gy.id() {

@@ -1,4 +1,4 @@
-//! What the case as it stands asks for: the one list of results that the window shows.
+//! Results that the current case needs: the single list of all results in the window.
 
 use super::CaseResults;
 use crate::analysis::is_computed;
@@ -13,19 +13,19 @@ use crate::results::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The patient and the plan on show.
+/// Group of the results of the patient and the displayed plan.
 pub const ON_SHOW: u8 = 0;
 
-/// What belongs to A or B.
+/// Group of the results of A or B.
 pub fn of_side(side: Side) -> u8 {
     1 + side.index() as u8
 }
 
-/// The one result of its kind.
+/// Place of a result that exists once.
 pub(super) const ONLY: At = (ON_SHOW, 0);
 
 impl State {
-    /// Notes what the case as it stands asks for, whether or not the user looks at it.
+    /// Lists the results that the current case needs, whether or not the user looks at them.
     pub(super) fn note_wanted(&mut self) {
         self.note_patient();
         self.note_plan();
@@ -45,7 +45,7 @@ impl State {
         nodes.keep_only::<MaskOf>(|(_, number)| drawn.contains(&number));
     }
 
-    /// The beams, the run and the dose on show of the plan on show.
+    /// Lists the beams, the run and the displayed dose of the displayed plan.
     fn note_plan(&mut self) {
         let case = self.history.case();
         let results = &mut self.results;
@@ -85,7 +85,7 @@ impl State {
         results.nodes.entry(ONLY).set(dose);
     }
 
-    /// A and B, where they are compared.
+    /// Lists the doses A and B, if they are compared.
     pub(super) fn note_sides(&mut self) {
         if self.workspace != Workspace::Compare {
             return;
@@ -94,7 +94,7 @@ impl State {
             let (at, source) = ((of_side(side), 0), self.compare.sides[side.index()]);
             let key = source.map(|source| (source, self.plan));
             if std::mem::replace(&mut self.results.sides[side.index()].source, key) != key {
-                // What was A or B before says nothing of what is now.
+                // Results of the former source are meaningless for the new one.
                 self.results.nodes.keep_only::<DoseOfPlan>(|other| other != at);
                 self.results.nodes.keep_only::<DvhOf>(|(group, _)| group != at.0);
             }
@@ -137,7 +137,7 @@ impl State {
         results.dose_of(case, index, what, &beams, run, at)
     }
 
-    /// DVHs of the dose at a place, of all structures that are shown.
+    /// Lists the DVHs of the dose at a place, of all visible structures.
     pub(super) fn note_dvhs(&mut self, of: u8) {
         let nodes = &mut self.results.nodes;
         let dose = nodes.node::<DoseOfPlan>((of, 0)).and_then(|node| node.now()).cloned();
@@ -158,12 +158,12 @@ impl State {
                 nodes.entry((of, number)).set(Some(DvhOf { mask, dose: dose.clone() }));
             }
         }
-        // The DVHs ask for them.
+        // The DVH queries request the isodoses.
         nodes.entry((of, 0)).set(isodoses);
         nodes.keep_only::<DvhOf>(|(group, number)| group != of || wanted.contains(&number));
     }
 
-    /// Gamma of A and B as it is set.
+    /// Lists gamma of A and B with its settings.
     pub(super) fn note_gamma(&mut self) {
         let gamma = self.gamma_wanted();
         let settings = &self.compare.gamma;
@@ -182,7 +182,7 @@ impl State {
         nodes.entry(ONLY).set(gamma);
     }
 
-    /// `None` where there is no pair to ask of.
+    /// The gamma query; `None` without a pair.
     fn gamma_wanted(&self) -> Option<GammaOfPair> {
         if self.workspace != Workspace::Compare || self.results.pair().is_none() {
             return None;
@@ -209,7 +209,7 @@ impl State {
     }
 }
 
-/// The computed beams of a plan; `known` are those asked for before, by number.
+/// The computed beams of a plan; `known` returns the previous query of a beam, by number.
 fn beams_of<'a>(
     densities: &Densities,
     plan: &Arc<Plan>,
