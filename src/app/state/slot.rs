@@ -25,12 +25,6 @@ pub enum Slot {
     HuTable,
     /// X-rays read or made up; each asking has a number of its own.
     Xray(usize),
-    /// The CT's attenuation, for DRRs.
-    Attenuation,
-    /// The metric made ready for X-rays.
-    MetricEvaluator,
-    /// The metric of the pose on show.
-    MetricValue,
     /// The pose looked for.
     Search,
 }
@@ -45,7 +39,7 @@ impl Slot {
     pub fn is_listed(self) -> bool {
         match self {
             Self::Result(place) => place.listed,
-            Self::MetricEvaluator | Self::MetricValue | Self::Autosave | Self::Memory | Self::Recent => false,
+            Self::Autosave | Self::Memory | Self::Recent => false,
             _ => true,
         }
     }

@@ -38,6 +38,7 @@ impl State {
             self.note_dvhs(of);
         }
         self.note_gamma();
+        self.note_register();
     }
 
     /// The dose at a place as it stands to the case.
