@@ -113,6 +113,16 @@ pub fn colour(rgb: crate::case::Rgb) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
+/// Colour of a dose status; the word is always written beside it.
+pub fn status_colour(status: DoseStatus) -> Color32 {
+    match status {
+        DoseStatus::Final => GOOD,
+        DoseStatus::Imported => ACCENT,
+        DoseStatus::Coarse | DoseStatus::Partial | DoseStatus::Preview | DoseStatus::Stale => WARNING,
+        DoseStatus::Failed => ERROR,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,15 +150,5 @@ mod tests {
                 );
             }
         }
-    }
-}
-
-/// Colour of a dose status; the word is always written beside it.
-pub fn status_colour(status: DoseStatus) -> Color32 {
-    match status {
-        DoseStatus::Final => GOOD,
-        DoseStatus::Imported => ACCENT,
-        DoseStatus::Coarse | DoseStatus::Partial | DoseStatus::Preview | DoseStatus::Stale => WARNING,
-        DoseStatus::Failed => ERROR,
     }
 }

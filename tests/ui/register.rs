@@ -70,7 +70,7 @@ pub fn with_pair(name: &str) -> Window {
     until(&mut w, "case", |app| app.state.is_loaded());
     w.get_by_label("Make up a pair to try it").click();
     until(&mut w, "pair", |app| app.state.register.images().len() == 2);
-    until(&mut w, "metric", |app| app.state.register.metric_value().is_some());
+    until(&mut w, "metric", |app| app.state.metric_value().is_some());
     w
 }
 
@@ -95,7 +95,7 @@ fn drag(w: &mut Window, from: Pos2, by: egui::Vec2, modifiers: Modifiers) {
 #[test]
 fn nudges_locks_and_undo() {
     let mut w = with_pair("register-nudge");
-    let first = w.state().state.register.metric_value().expect("a value").0;
+    let first = w.state().state.metric_value().expect("a value").0;
     w.get_by_label("tx +").click();
     w.run_steps(2);
     w.get_by_label("5 mm, °").click();
@@ -103,9 +103,7 @@ fn nudges_locks_and_undo() {
     w.get_by_label("rz −").click();
     w.run_steps(2);
     assert_eq!(pose(w.state()), Pose::new([1.0, 0.0, 0.0], [0.0, 0.0, -5.0]));
-    until(&mut w, "new metric", |app| {
-        app.state.register.metric_value().is_some_and(|(v, now)| now && v != first)
-    });
+    until(&mut w, "new metric", |app| app.state.metric_value().is_some_and(|(v, now)| now && v != first));
     // Locked, neither buttons nor drags nor keys change it.
     w.get_by_label("Lock tx").click();
     w.run_steps(2);
@@ -167,7 +165,7 @@ fn drags_move_and_turn_the_patient() {
 fn the_search_finds_the_hidden_pose_and_can_be_accepted_rejected_and_stopped() {
     let mut w = with_pair("register-find");
     let hidden = w.state().state.register.hidden().expect("a made-up pair");
-    let start = w.state().state.register.metric_value().expect("a value").0;
+    let start = w.state().state.metric_value().expect("a value").0;
     w.get_by_label("Find pose").click();
     until(&mut w, "pose", |app| matches!(app.state.register.search(), Search::Ended(p) if p.found.is_some()));
     let found = w.state().state.register.shown_pose();
@@ -175,9 +173,9 @@ fn the_search_finds_the_hidden_pose_and_can_be_accepted_rejected_and_stopped() {
     let turned = (found.rotation_deg - hidden.rotation_deg).length();
     assert!(off < 1.5 && turned < 1.5, "{found} for {hidden}: {off} mm, {turned} degrees");
     w.get_by_label("Accept").click();
-    until(&mut w, "metric", |app| app.state.register.metric_value().is_some_and(|(_, now)| now));
+    until(&mut w, "metric", |app| app.state.metric_value().is_some_and(|(_, now)| now));
     assert_eq!(pose(w.state()), found);
-    assert!(w.state().state.register.metric_value().expect("a value").0 > start);
+    assert!(w.state().state.metric_value().expect("a value").0 > start);
     w.get_by_label("Undo nudge").click();
     w.run_steps(2);
     assert!(pose(w.state()).is_identity());

@@ -36,9 +36,9 @@ impl Hand {
     fn press(&mut self, w: &mut Window, (modifiers, key): (Modifiers, Key)) -> f64 {
         w.key_press_modifiers(modifiers, key);
         w.run_steps(2);
-        until(w, "metric", |app| app.state.register.metric_value().is_some_and(|(_, now)| now));
+        until(w, "metric", |app| app.state.metric_value().is_some_and(|(_, now)| now));
         self.presses += 1;
-        w.state().state.register.metric_value().expect("a value").0
+        w.state().state.metric_value().expect("a value").0
     }
 
     /// Presses a key while that helps, else its opposite. Whether either did.
@@ -77,7 +77,7 @@ fn a_lost_pose_is_found_by_keys_and_by_the_program() {
     };
     w.state_mut().command(Command::Register(RegisterAction::Move { pose: lost, gesture: None }));
     w.run_steps(2);
-    until(&mut w, "metric", |app| app.state.register.metric_value().is_some_and(|(_, now)| now));
+    until(&mut w, "metric", |app| app.state.metric_value().is_some_and(|(_, now)| now));
     let start = mtre(w.state(), &hidden);
     assert!(start > 9.0, "{start}");
 
@@ -92,7 +92,7 @@ fn a_lost_pose_is_found_by_keys_and_by_the_program() {
         shift(Key::ArrowLeft, Key::ArrowRight),
         shift(Key::ArrowDown, Key::ArrowUp),
     ];
-    let best = w.state().state.register.metric_value().expect("a value").0;
+    let best = w.state().state.metric_value().expect("a value").0;
     let mut hand = Hand { presses: 0, best };
     for (n, step) in [Key::CloseBracket, Key::OpenBracket].into_iter().enumerate() {
         w.key_press(step);
@@ -157,14 +157,12 @@ fn the_pose_is_written_as_a_registration() {
 #[test]
 fn the_curve_of_the_drrs_can_be_chosen() {
     let mut w = with_pair("register-curve");
-    let before = w.state().state.register.attenuation().expect("made").clone();
-    let value = w.state().state.register.metric_value().expect("a value").0;
+    let before = w.state().state.results.attenuation().expect("made").clone();
+    let value = w.state().state.metric_value().expect("a value").0;
     let reading = Reading { curve: CurveKind::Tissue, kev: 60.0 };
     w.state_mut().command(Command::Register(RegisterAction::Reading(reading)));
-    until(&mut w, "metric", |app| {
-        app.state.register.metric_value().is_some_and(|(v, now)| now && v != value)
-    });
-    let after = w.state().state.register.attenuation().expect("made").clone();
+    until(&mut w, "metric", |app| app.state.metric_value().is_some_and(|(v, now)| now && v != value));
+    let after = w.state().state.results.attenuation().expect("made").clone();
     let most = |v: &beamsight::geometry::Volume<f32>| v.data().iter().copied().fold(0.0, f32::max);
     assert!(most(&after) > 1.2 * most(&before), "{} {}", most(&after), most(&before));
 }

@@ -9,7 +9,7 @@ mod register;
 mod request;
 mod xray;
 
-pub use register::{AttenuationAnswer, RegisterAnswer};
+pub use register::RegisterAnswer;
 pub use xray::OpenedImage;
 
 use super::state::State;

@@ -2,12 +2,13 @@
 
 use super::{Answer, Requests, Worker};
 use crate::app::state::compare::Side;
+use crate::app::state::register::Search;
 use crate::app::state::results::{ON_SHOW, of_side};
 use crate::app::state::slot::Slot;
 use crate::app::state::{State, Workspace};
 use crate::results::{
-    At, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, Grade,
-    MachineOf, MaskOf, Query, Results, RunOfPlan,
+    At, AttenuationOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma,
+    GammaOfPair, Grade, MachineOf, MaskOf, MetricAtPose, MetricOf, Query, Results, RunOfPlan,
 };
 
 impl Requests<'_> {
@@ -17,7 +18,7 @@ impl Requests<'_> {
         let moving = self.ctx.dragged_id().is_some();
         leave_other_plan(self.state);
         self.state.derive_standing();
-        self.request_register();
+        self.take_steps();
         self.request_results(moving);
     }
 
@@ -37,6 +38,15 @@ impl Requests<'_> {
         submit.all::<MaskOf>(ON_SHOW, Grade::Full);
         if state.workspace == Workspace::Register {
             // No dose is displayed: the processors belong to X-rays and DRRs.
+            submit.all::<AttenuationOf>(ON_SHOW, Grade::Full);
+            if submit.has::<AttenuationOf>() {
+                // Before a card's full work.
+                submit.full::<MetricOf>(ON_SHOW, state.results.settings.device.is_for_a_card());
+            }
+            // A running metric job is never preempted by a newer pose: else none would finish during a drag.
+            if submit.has::<MetricOf>() && !matches!(state.register.search, Search::Running(_)) {
+                submit.all::<MetricAtPose>(ON_SHOW, Grade::Preview);
+            }
             return;
         }
         if computed {
@@ -89,6 +99,11 @@ impl Submitter<'_> {
     /// Requests full results, submitted like previews if they are as quick.
     fn full<Q: Query>(&mut self, of: u8, is_quick: bool) {
         self.submit::<Q>(of, Grade::Full, is_quick);
+    }
+
+    /// Whether there is a result of a kind for the case as it stands.
+    fn has<Q: Query>(&self) -> bool {
+        self.results.each::<Q>().any(|(_, node)| node.current().is_some())
     }
 
     fn submit<Q: Query>(&mut self, of: u8, grade: Grade, is_quick: bool) -> bool {

@@ -25,12 +25,6 @@ pub enum Slot {
     HuTable,
     /// X-rays read or made up; each request has its own number.
     Xray(usize),
-    /// The CT's attenuation, for DRRs.
-    Attenuation,
-    /// Preparation of the metric for X-rays.
-    MetricEvaluator,
-    /// The metric of the displayed pose.
-    MetricValue,
     /// Search for the pose.
     Search,
 }
@@ -45,7 +39,7 @@ impl Slot {
     pub fn is_listed(self) -> bool {
         match self {
             Self::Result(place) => place.listed,
-            Self::MetricEvaluator | Self::MetricValue | Self::Autosave | Self::Memory | Self::Recent => false,
+            Self::Autosave | Self::Memory | Self::Recent => false,
             _ => true,
         }
     }

@@ -2,11 +2,12 @@
 
 use super::App;
 use crate::app::jobs::Answer;
+use crate::app::state::register::Search;
 use crate::app::state::slot::Slot;
 use crate::app::state::{About, JobEnd, LiveJob, NoticeKind};
 use crate::case::Receipt;
 use crate::engine::card_trouble;
-use crate::results::Delivery;
+use crate::results::{Delivery, MetricAtPose};
 use crate::worker::{JobEvent, Report};
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,8 +61,8 @@ impl App {
             JobEvent::Failed { message } if !superseded => self.fail(slot, &name, message),
             JobEvent::Failed { .. } => {}
             JobEvent::Cancelled => {
-                if !superseded {
-                    self.requests().cancelled_register(slot);
+                if !superseded && slot == Slot::Search {
+                    self.requests().cancelled_search();
                 }
             }
         }
@@ -94,7 +95,11 @@ impl App {
             None if slot.is_listed() => self.state.jobs.finish(name, JobEnd::Done(own.unwrap_or(receipt))),
             None => {}
         }
+        let is_metric = delivery.place.is::<MetricAtPose>();
         self.state.results.nodes.receive(delivery);
+        if is_metric {
+            self.state.note_metric();
+        }
     }
 
     fn accept(&mut self, answer: Answer) {
@@ -126,11 +131,7 @@ impl App {
                 self.state.notices.add_once(NoticeKind::Warning, text);
                 return;
             }
-            Slot::Xray(_) | Slot::Attenuation | Slot::MetricEvaluator | Slot::MetricValue | Slot::Search
-                if !self.requests().fail_register(slot, &message) =>
-            {
-                return;
-            }
+            Slot::Search => self.state.register.search = Search::Idle,
             _ => {}
         }
         let about = if matches!(slot, Slot::Xray(_)) { About::XrayRefused } else { About::Other };

@@ -21,7 +21,7 @@ pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if metric != register.metric && register.is_free() {
             commands.push(Command::Register(RegisterAction::Metric(metric)));
         }
-        match register.metric_value() {
+        match state.metric_value() {
             Some((value, current)) => {
                 let text = RichText::new(format!("{value:.4}")).monospace().size(16.0);
                 ui.label(if current { text.color(theme::TEXT) } else { text.color(theme::WEAK) })
@@ -32,7 +32,7 @@ pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         }
     });
-    if let Some(why) = register.metric_failure() {
+    if let Some(why) = state.results.metric_failure() {
         ui.add(egui::Label::new(RichText::new(format!("No metric: {why}.")).color(theme::ERROR)).wrap());
     }
     curve(ui, state);
@@ -85,7 +85,7 @@ fn idle(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if method != register.method {
             commands.push(Command::Register(RegisterAction::Method(method)));
         }
-        let ready = register.attenuation().is_some();
+        let ready = state.results.attenuation().is_some();
         if ui.add_enabled(ready, Button::new("Find pose")).clicked() {
             commands.push(Command::Register(RegisterAction::Find));
         }

@@ -7,7 +7,6 @@ mod couch;
 mod display;
 mod draft;
 mod image;
-mod metric;
 mod moves;
 mod record;
 mod search;
@@ -16,18 +15,15 @@ pub use couch::CouchShift;
 pub use display::{Display, Mode, Pair};
 pub use draft::GeometryDraft;
 pub use image::{Image, Region};
-pub use metric::{AttenuationInputs, MeterInputs, Prepared};
 pub use moves::{held, seen_axes, shifted, turned};
 pub use record::{KeptImage, RegisterRecord};
 pub use search::{Proposal, Search, Trace};
 
 use crate::case::{Case, Pose, Steps};
 use crate::engine::drr_gradient::AXES;
-use crate::geometry::Volume;
-use crate::physics::{AttenuationCurve, CurveKind};
+use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use crate::registration::{Method, Metric, Step, check_place};
 use glam::DVec3;
-use metric::Valued;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -58,6 +54,10 @@ impl Reading {
         let kev = if self.kev.is_finite() { self.kev } else { Self::default().kev };
         Self { kev: kev.clamp(*Self::KEV.start(), *Self::KEV.end()), ..self }
     }
+
+    pub fn curve(self, table: &HuTable) -> AttenuationCurve {
+        AttenuationCurve::new(self.curve, table, 1e-3 * self.kev)
+    }
 }
 
 impl Default for Reading {
@@ -70,8 +70,6 @@ impl Default for Reading {
 #[derive(Debug)]
 pub struct Register {
     pub(in crate::app) images: Vec<Arc<Image>>,
-    /// Changes whenever `images` do.
-    pub(in crate::app) version: u64,
     /// X-rays asked for so far: each job has a slot of its own.
     pub asked: usize,
     /// Made-up pairs so far.
@@ -94,22 +92,12 @@ pub struct Register {
     pub(in crate::app) search: Search,
     /// Values of the metric, the newest last.
     pub(in crate::app) curve: VecDeque<f64>,
-    pub(in crate::app) attenuation: Option<(AttenuationInputs, Arc<Volume<f32>>)>,
-    pub(in crate::app) attenuation_asked: Option<AttenuationInputs>,
-    pub(in crate::app) meter: Option<Prepared>,
-    pub(in crate::app) meter_asked: Option<MeterInputs>,
-    /// Why there is no metric, and for what.
-    pub(in crate::app) meter_failure: Option<(MeterInputs, String)>,
-    /// What the metric was last asked for, and what it said.
-    pub(in crate::app) value_asked: Option<Valued>,
-    pub(in crate::app) value: Option<(Valued, Option<f64>)>,
 }
 
 impl Default for Register {
     fn default() -> Self {
         Self {
             images: Vec::new(),
-            version: 0,
             asked: 0,
             made_up: 0,
             poses: Steps::default(),
@@ -124,13 +112,6 @@ impl Default for Register {
             draft: None,
             search: Search::Idle,
             curve: VecDeque::new(),
-            attenuation: None,
-            attenuation_asked: None,
-            meter: None,
-            meter_asked: None,
-            meter_failure: None,
-            value_asked: None,
-            value: None,
         }
     }
 }
@@ -189,33 +170,6 @@ impl Register {
         of_image().or_else(of_plan).or_else(of_ct).unwrap_or_default()
     }
 
-    /// The CT's attenuation, 1/mm, once it is computed.
-    pub fn attenuation(&self) -> Option<&Arc<Volume<f32>>> {
-        self.attenuation.as_ref().map(|(_, volume)| volume)
-    }
-
-    /// Black and white of the DRR of image number `image`; before they are known, of a chest.
-    pub fn drr_range(&self, image: usize) -> [f32; 2] {
-        let known = self.meter.as_ref().and_then(|m| m.ranges.get(image));
-        known.copied().unwrap_or([0.0, 6.0])
-    }
-
-    /// The newest value of the metric with whether it is of the pose on show. `None` before there is any, and where it is
-    /// undefined.
-    pub fn metric_value(&self) -> Option<(f64, bool)> {
-        if let Some(step) = self.best() {
-            return Some((step.metric, true));
-        }
-        let (valued, value) = self.value.as_ref()?;
-        Some(((*value)?, valued.1 == self.shown_pose() && self.meter_asked.as_ref() == Some(&valued.0)))
-    }
-
-    /// Why there is no metric.
-    pub fn metric_failure(&self) -> Option<&str> {
-        let (inputs, why) = self.meter_failure.as_ref()?;
-        (self.meter_asked.as_ref() == Some(inputs)).then_some(why)
-    }
-
     /// Values of the metric, the newest last.
     pub fn curve(&self) -> impl ExactSizeIterator<Item = f64> {
         self.curve.iter().copied()
@@ -239,16 +193,13 @@ impl Register {
         self.images = images;
         // What was found, or is being looked for, was of the others.
         self.search = Search::Idle;
-        self.version += 1;
         self.curve.clear();
-        self.value = None;
     }
 
     /// Another case is on show: how things are shown stays.
     pub fn reset(&mut self) {
         let old = std::mem::take(self);
-        let Self { display, reading, metric, method, step, version, asked, .. } = old;
-        let version = version + 1;
-        *self = Self { display, reading, metric, method, step, version, asked, ..Self::default() };
+        let Self { display, reading, metric, method, step, asked, .. } = old;
+        *self = Self { display, reading, metric, method, step, asked, ..Self::default() };
     }
 }

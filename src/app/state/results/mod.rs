@@ -6,6 +6,7 @@
 mod compare;
 mod gamma;
 mod monte_carlo;
+mod register;
 mod standing;
 mod wanted;
 

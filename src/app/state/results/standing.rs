@@ -39,6 +39,7 @@ impl State {
             self.note_dvhs(of);
         }
         self.note_gamma();
+        self.note_register();
     }
 
     /// The dose at a place, with its standing relative to the case.
