@@ -105,9 +105,6 @@ fn increasing(bundle: &RayBundle) -> bool {
 }
 
 /// Energy deposited per volume of water of unit density (Gy g/cm3), x fastest.
-///
-/// # Errors
-/// [`Cancelled`] when cancelled.
 pub fn superpose(
     input: &TransportInput<'_>,
     beam: &Superposition,

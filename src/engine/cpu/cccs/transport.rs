@@ -1,9 +1,9 @@
 //! Transport of energy along lines by exponential recursion, sixteen lines at a time.
 
-use super::block::{Block, LEAD, PHASE_STEP, TermaRows, union};
-use super::lanes::{F32x16, LANES};
+use super::block::{Block, F32x16, LANES, LEAD, PHASE_STEP, TermaRows, union};
 use super::strip::{FLOOR, SourceTerm, nodes, shares, source_term, transport_strip};
 use crate::engine::jobs::cccs::angles::{AngleTable, Coefficients, place_of, row_of};
+use crate::engine::lanes::F32xN;
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::walk::lattice::{LatticeWalk, Segment};
 use crate::physics::kernel_beam::CHANNELS;
@@ -99,10 +99,10 @@ fn prefetch(values: &[f32]) {
     std::hint::black_box(sum);
 }
 
-/// One row of lines passing one voxel row.
+/// The passage of a row of lines through a voxel row.
 #[derive(Clone, Copy, Debug)]
 struct RowPass {
-    /// Which of the rows of lines.
+    /// Number of the row of lines.
     lines: usize,
     /// Index of a line in a term's state less that of the voxel.
     to_line: i32,
@@ -178,7 +178,7 @@ impl<'a> BundleRows<'a> {
             weight: (weight / walk.slab_path_cm) as f32,
             base: most + LEAD as i32,
             turn,
-            node_at: F32x16(std::array::from_fn(|i| {
+            node_at: F32xN(std::array::from_fn(|i| {
                 nodes[i % nodes.len()] + (i / nodes.len() * LANES) as f32
             })),
             shares: shares(&nodes),
@@ -305,10 +305,10 @@ impl<'a> BundleRows<'a> {
             let begin = lanes * strip - phase;
             let within = (begin + LEAD as i32) as usize;
             let cell = row * block.stride + within;
-            let density = F32x16::load(&block.density[cell..]);
+            let density = F32x16::load(&block.density, cell);
             let source_term = if strip >= with_terma[0] && strip < with_terma[1] {
                 let terma: [F32x16; CHANNELS] =
-                    std::array::from_fn(|c| F32x16::load(&terma.row(row, c)[within..]));
+                    std::array::from_fn(|c| F32x16::load(terma.row(row, c), within));
                 let (number, per_strip) = ((strip - with_terma[0]) as usize, self.shares.len());
                 source_term::<FUSED>(&terma, &self.shares, &self.nodes[per_strip * number..][..per_strip])
             } else {
@@ -319,13 +319,14 @@ impl<'a> BundleRows<'a> {
                 if begin >= pass.active[1] || begin + lanes <= pass.active[0] {
                     continue;
                 }
-                let path = density * F32x16::splat(pass.length_cm);
+                let path = density * pass.length_cm;
                 let state = &mut self.state[pass.lines * TERMS * width..][..TERMS * width];
                 let line = (begin + pass.to_line) as usize;
-                deposited += transport_strip::<FUSED, LOW_DENSITY>(path, &source_term, state, width, line);
+                let passed = transport_strip::<FUSED, LOW_DENSITY>(path, &source_term, state, width, line);
+                deposited = deposited + passed;
             }
             let to = &mut deposit[cell..];
-            deposited.mul_add::<FUSED>(F32x16::splat(self.weight), F32x16::load(to)).store(to);
+            deposited.mul_add::<FUSED>(F32x16::splat(self.weight), F32x16::load(to, 0)).store(to);
         }
     }
 }

@@ -24,9 +24,6 @@ pub struct Layers {
 impl Layers {
     /// In two dimensions the evaluated dose on the reference's planes: its own planes where they coincide, else
     /// interpolated linearly between the two that lie on either side, at its own columns and rows.
-    ///
-    /// # Errors
-    /// [`GammaError::NotPlanar`], [`GammaError::NotParallel`], [`GammaError::OtherPlane`].
     pub fn new(request: &GammaRequest) -> Result<Self, GammaError> {
         let (reference, evaluated) = (request.reference.grid(), request.evaluated.grid());
         let planes = reference.size()[2];

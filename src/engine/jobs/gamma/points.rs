@@ -87,9 +87,6 @@ fn uneven(at_mm: f64, planes_mm: &[f64]) -> Option<(usize, f64)> {
 }
 
 /// The voxels over the threshold, in the region, of the subset: indices into the reference's data, ascending.
-///
-/// # Errors
-/// [`GammaError::EmptyRegion`], [`GammaError::NothingToAnalyse`].
 pub fn select(request: &GammaRequest, checked: Checked) -> Result<Vec<u32>, GammaError> {
     let data = request.reference.data();
     let over = |&n: &u32| f64::from(data[n as usize]) >= checked.threshold_gy;

@@ -183,9 +183,6 @@ impl GammaRequest {
     }
 
     /// Checks the numbers, and every voxel of both doses once for each volume.
-    ///
-    /// # Errors
-    /// [`GammaError`] naming what is wrong.
     pub fn check(&self) -> Result<Checked, GammaError> {
         if self.criteria.is_empty() {
             return Err(GammaError::NoCriterion);

@@ -1,6 +1,6 @@
 //! The least squared distance from the origin to the trilinear surface of a cell in dose-distance space.
 //!
-//! It is a polynomial of the sixth degree in three variables without a closed form. From a few places the dose is made linear
+//! The squared distance is a polynomial of the sixth degree in three variables without a closed form. From a few places the dose is made linear
 //! about the last one (Gauss and Newton), the least of that in the cell is found exactly, and the step taken as far as the
 //! distance falls. The least found is that of the cell unless the dose has several dents inside it.
 
