@@ -85,9 +85,6 @@ impl Grid {
     }
 
     /// An even grid along the patient axes.
-    ///
-    /// # Errors
-    /// As [`Grid::new`].
     pub fn axis_aligned(origin_mm: DVec3, spacing_mm: DVec3, size: [usize; 3]) -> Result<Self, GridError> {
         let planes: Vec<f64> = (0..size[2]).map(|k| k as f64 * spacing_mm.z).collect();
         if !(spacing_mm.z.is_finite() && spacing_mm.z > 0.0) {

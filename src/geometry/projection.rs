@@ -46,10 +46,6 @@ impl Projection {
     pub const MOST_PIXELS: usize = 32_768;
 
     /// `origin_mm` is the centre of pixel (0, 0); `column_step_mm` leads from it to (1, 0), `row_step_mm` to (0, 1).
-    ///
-    /// # Errors
-    /// [`ProjectionError`]: no pixels or far too many, numbers that are not finite, steps that span no plane, a source in
-    /// that plane.
     pub fn new(
         source_mm: DVec3,
         origin_mm: DVec3,
@@ -87,9 +83,6 @@ impl Projection {
     /// centres at whole numbers. A matrix says along which rays pixels look, not how far away the image is: that is
     /// `distance_mm`, from the source along the normal. `seen_mm` is any point that must lie before the source, such as
     /// the isocentre: a matrix holds up to its sign.
-    ///
-    /// # Errors
-    /// [`ProjectionError`].
     pub fn from_matrix(
         p: [[f64; 4]; 3],
         distance_mm: f64,
@@ -209,9 +202,6 @@ pub struct ImagingSetup {
 
 impl ImagingSetup {
     /// Where source and pixels are.
-    ///
-    /// # Errors
-    /// [`ProjectionError`].
     pub fn projection(&self) -> Result<Projection, ProjectionError> {
         positive("the source to axis distance", self.sad_mm)?;
         positive("the source to image distance", self.sid_mm)?;

@@ -1,9 +1,9 @@
-//! What lies between the dense parts of a body or against them, found along the axes of the grid: the cork between two
+//! Light parts between the dense parts of a body or against them, found along the axes of the grid: the cork between two
 //! slabs, a sheet laid on the skin.
 
 use rayon::prelude::*;
 
-/// What a voxel is. In this order: from [`KEPT`] on it belongs to the body.
+/// Class of a voxel, in this order: from [`KEPT`] on it belongs to the body.
 pub(super) const AIR: u8 = 0;
 /// Lung, cork, foam: denser than air and thinner than skin.
 pub(super) const LIGHT: u8 = 1;

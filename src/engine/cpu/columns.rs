@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The density of a volume seen from a source, as sums along columns of voxels parallel to the grid's x or y.
 ///
 /// Rays to targets on one line along the columns cross the planes across the columns at the same `alpha`s, which are
-/// thus found once for the line (de Greef 2009, section II.C, reuses them so). Between two such crossings a ray stays
+/// thus found once for the line (de Greef 2009, section II.C, reuses them so). Between two such crossings a ray is
 /// in one column, and its integral there is a difference of two sums `F`, however many voxels it passes:
 ///
 /// ```text
@@ -24,7 +24,7 @@ pub(super) struct Columns {
     /// The grid's axis along the columns: 0 (x) or 1 (y).
     along: usize,
     /// The columns as voxels of a grid: one endless voxel along `along`.
-    planes: Planes<f64>,
+    planes: Planes,
     /// For each column its running sum at every voxel edge, in quanta; the last one twice, so that the far end has an
     /// upper neighbour. After the last column an empty one: what lies outside.
     sums: Vec<i32>,
@@ -48,9 +48,6 @@ struct Crossing {
 impl Columns {
     /// `None` where there is nothing but air. Only the box of voxels that are not air is kept. A density that is no
     /// finite number counts as air.
-    ///
-    /// # Errors
-    /// [`Cancelled`] when the job was cancelled.
     pub fn new(
         density: &Volume<f32>,
         source_mm: DVec3,
