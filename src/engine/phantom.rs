@@ -1,7 +1,9 @@
 //! Phantoms for the benches and the selftest: boxes about the origin.
 
 use crate::engine::Random;
-use crate::geometry::{Grid, GridError, PatientPosition, Volume};
+use crate::geometry::{
+    Grid, GridError, ImagingSetup, PatientPosition, Projection, ProjectionError, Volume,
+};
 use crate::physics::{Material, Patient};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -9,9 +11,6 @@ use std::sync::Arc;
 
 /// A box about the origin, head first supine: at each voxel's centre (mm) what `of` says, mass density in g/cm3 (also taken for the
 /// relative electron density) and material.
-///
-/// # Errors
-/// A grid without voxels.
 pub fn patient(
     spacing_mm: DVec3,
     size: [usize; 3],
@@ -34,10 +33,26 @@ pub fn patient(
     }))
 }
 
+/// A view from a gantry angle of a head first supine patient, the isocentre at the origin, 1000 mm from the source and 1500 mm to the
+/// image.
+pub fn view(gantry_deg: f64, pixel_mm: [f64; 2], size: [usize; 2]) -> Result<Projection, ProjectionError> {
+    let [columns, rows] = size;
+    let setup = ImagingSetup {
+        position: PatientPosition::Hfs,
+        gantry_deg,
+        couch_deg: 0.0,
+        isocentre_mm: DVec3::ZERO,
+        sad_mm: 1000.0,
+        sid_mm: 1500.0,
+        shift_mm: [0.0; 2],
+        pixel_mm,
+        columns,
+        rows,
+    };
+    setup.projection()
+}
+
 /// Attenuation (1/mm) of three blurred balls in air, on a turned grid with uneven planes.
-///
-/// # Errors
-/// None.
 pub fn balls() -> Result<Volume<f32>, GridError> {
     let (s, c) = 0.2_f64.sin_cos();
     let planes: Vec<f64> = (0..50).map(|k| 2.0 * f64::from(k) + f64::from(k % 2) * 0.5).collect();
@@ -62,9 +77,6 @@ pub fn balls() -> Result<Volume<f32>, GridError> {
 
 /// Attenuation of a trunk, 1/mm: an ellipse of muscle, two lungs, a spine, air around; noise of a CT's order. Its ends go on
 /// beyond the grid.
-///
-/// # Errors
-/// A grid without voxels.
 pub fn trunk(size: [usize; 3], spacing_mm: [f64; 3]) -> Result<Volume<f32>, GridError> {
     let spacing = DVec3::from(spacing_mm);
     let half = 0.5 * DVec3::from(size.map(|n| n as f64)) * spacing;

@@ -9,7 +9,7 @@ use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Sprea
 use crate::engine::jobs::drr::Rays;
 use crate::engine::jobs::drr::content::Content;
 use crate::engine::{Compute, JobControl, Random, cpu, cuda, phantom};
-use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
+use crate::geometry::{Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,7 +47,7 @@ pub struct Line {
     /// Microseconds an image, mean and standard deviation over the runs: on a card of its kernel by its own events.
     pub us: f64,
     pub sd_us: f64,
-    /// Of the whole call on the host, poses sent and integrals brought back, microseconds an image.
+    /// Of the whole call on the host with upload of poses and download of integrals, microseconds an image.
     pub call_us: f64,
     /// The layout found, and the time with the naive one of 256 threads in a row.
     pub launch: Option<Launch>,
@@ -64,7 +64,7 @@ pub struct Block {
     pub us: f64,
 }
 
-/// One device's answer.
+/// The times of one device.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub lines: Vec<Line>,
@@ -108,19 +108,8 @@ pub(super) fn projection(view: View) -> Result<Projection, CudaError> {
         return Projection::new(DVec3::Z * -1000.0, first, right, down, [IMAGE; 2])
             .map_err(|why| failed(&why));
     }
-    let setup = ImagingSetup {
-        position: PatientPosition::Hfs,
-        gantry_deg: if view == View::Ap { 0.0 } else { 30.0 },
-        couch_deg: 0.0,
-        isocentre_mm: DVec3::ZERO,
-        sad_mm: 1000.0,
-        sid_mm: 1500.0,
-        shift_mm: [0.0; 2],
-        pixel_mm: [PIXEL_MM; 2],
-        columns: IMAGE,
-        rows: IMAGE,
-    };
-    setup.projection().map_err(|why| failed(&why))
+    let gantry_deg = if view == View::Ap { 0.0 } else { 30.0 };
+    phantom::view(gantry_deg, [PIXEL_MM; 2], [IMAGE; 2]).map_err(|why| failed(&why))
 }
 
 /// +-20 mm and +-15 degrees (section II.C).
@@ -167,9 +156,6 @@ impl Case {
 }
 
 /// Times everything the options want.
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
 pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, CudaError> {
     let small = trunk(SMALL)?;
     let looked = Instant::now();
