@@ -15,10 +15,6 @@ impl Answer for BeamDose {
 }
 
 /// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why.
-///
-/// # Errors
-/// [`DoseError`]: a beam that is no photon beam or delivers nothing, a grid that is uneven or lies outside the
-/// patient, or the job was cancelled.
 pub fn beam_dose(
     request: &DoseRequest,
     device: &Compute,

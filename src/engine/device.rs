@@ -58,7 +58,7 @@ pub fn note_card_trouble(what: &str, error: CudaError) {
     let _ = TROUBLE.set(error);
 }
 
-/// What the engine holds from job to job, bytes.
+/// Size of the engine's caches, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Of this process.
@@ -67,7 +67,7 @@ pub struct Memory {
     pub card_bytes: usize,
 }
 
-/// What is held from job to job at this moment.
+/// Present size of the engine's caches.
 pub fn memory() -> Memory {
     let on_cards = cuda::opened().iter().map(|card| card.kept_bytes()).sum();
     Memory { host_bytes: cache().bytes(), card_bytes: on_cards }
@@ -110,9 +110,6 @@ impl DeviceChoice {
     }
 
     /// The devices of [`Self::spread_if`], ready.
-    ///
-    /// # Errors
-    /// As [`Self::resolve`]. `Auto` makes do with less where not every card can be opened.
     pub fn resolve_all(self, worth: bool) -> Result<Vec<Compute>, CudaError> {
         let all: Result<Vec<_>, _> = self.spread_if(worth).into_iter().map(Self::resolve).collect();
         if self == Self::Auto && all.is_err() { self.resolve().map(|one| vec![one]) } else { all }

@@ -5,15 +5,12 @@ use super::cuda::{CudaError, Device, Failure};
 use crate::case::Receipt;
 use std::sync::Arc;
 
-/// What a job answers, with a receipt.
+/// The answer of a job, with its receipt.
 pub(super) trait Answer {
     fn receipt(&mut self) -> &mut Receipt;
 }
 
 /// Answers on a device. Where a card fails, the CPU answers and the receipt says why.
-///
-/// # Errors
-/// The job's own: no device has an answer, or it was cancelled.
 pub(super) fn answer<A: Answer, E, F: Into<Failure<E>>>(
     device: &Compute,
     on_card: impl FnOnce(&Device) -> Result<A, F>,
@@ -29,9 +26,6 @@ pub(super) fn answer<A: Answer, E, F: Into<Failure<E>>>(
 }
 
 /// The card's answer, or where the card failed the CPU's, which receives the reason.
-///
-/// # Errors
-/// The job's own.
 pub fn else_cpu<A, E, F: Into<Failure<E>>>(
     by_card: Result<A, F>,
     on_cpu: impl FnOnce(CudaError) -> Result<A, E>,

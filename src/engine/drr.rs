@@ -14,9 +14,6 @@ impl Answer for (Vec<f32>, Receipt) {
 }
 
 /// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why.
-///
-/// # Errors
-/// [`DrrError`]; cancelled among them.
 pub fn drr(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Drr, DrrError> {
     let rays = Rays::new(request)?;
     let on_card = |card: &cuda::Device| cuda::drr::integrals(&rays, card, control);

@@ -17,9 +17,6 @@ impl Answer for GammaResult {
 
 /// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why. The trilinear surface is the
 /// CPU's alone.
-///
-/// # Errors
-/// [`GammaError`]: a request or doses that make no sense, doses that do not meet, nothing to analyse; cancelled.
 pub fn gamma(
     request: &GammaRequest,
     device: &Compute,

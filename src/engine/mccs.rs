@@ -8,9 +8,6 @@ use super::jobs::mccs::{Job, Runner, Shared};
 use super::{Compute, JobControl, cpu, cuda};
 
 /// As [`refine_over`], on one device.
-///
-/// # Errors
-/// Those of [`refine_over`].
 pub fn refine(
     request: &MccsRequest,
     device: &Compute,
@@ -23,9 +20,6 @@ pub fn refine(
 /// Runs histories until the request is met: on the CPU, or distributed over cards, whose number does not change a bit of
 /// the dose. `show` is given the dose as it improves, from the calling thread; its answer stops the run and keeps the dose.
 /// Where a card fails, the first of several runs all of it, else the CPU, and the receipt says why.
-///
-/// # Errors
-/// [`DoseError`]: what is wrong with beams, machines or grid, before any history is run; or the job was cancelled.
 pub fn refine_over(
     request: &MccsRequest,
     devices: &[Compute],

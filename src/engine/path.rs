@@ -13,9 +13,6 @@ impl Answer for DepthMap {
 }
 
 /// Answers a request on a device. Where a card fails, the CPU answers and the receipt says why.
-///
-/// # Errors
-/// [`Cancelled`] when the job was cancelled.
 pub fn trace(request: &PathRequest, device: &Compute, control: &JobControl) -> Result<DepthMap, Cancelled> {
     let on_card = |card: &cuda::Device| cuda::path::trace(request, card, control);
     answer(device, on_card, || cpu::path::trace(request, control))

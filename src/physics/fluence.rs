@@ -72,7 +72,7 @@ struct Opening {
     weight: f64,
 }
 
-/// What of the machine the fluence depends on.
+/// The machine's properties that fluence depends on.
 #[derive(Clone, Debug)]
 struct Optics {
     sad_mm: f64,
@@ -104,9 +104,6 @@ impl Fluence {
     }
 
     /// The fluence of an exposure of a beam.
-    ///
-    /// # Errors
-    /// [`FluenceError`] where the exposure is empty, not finite, or its leaves do not fit.
     pub fn new(machine: &Machine, beam: &Beam, exposure: &Exposure<'_>) -> Result<Self, FluenceError> {
         check(beam)?;
         let openings = openings(&exposure.segments);

@@ -20,7 +20,7 @@ pub struct HuTable {
     lookup: Lookup,
 }
 
-/// What a voxel of a certain HU is.
+/// Density and material of a HU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tissue {
     pub mass_density_g_cm3: f32,
@@ -75,9 +75,6 @@ impl HuTable {
     }
 
     /// A shipped table by name, or the table of a file by its path.
-    ///
-    /// # Errors
-    /// [`HuTableError`]: an unknown name, an unreadable file, numbers that cannot be.
     pub fn resolve(name_or_path: &str) -> Result<Self, HuTableError> {
         if let Some((name, text)) = TABLES.iter().find(|(n, _)| *n == name_or_path) {
             return Self::parse(text, name);
@@ -93,9 +90,6 @@ impl HuTable {
     }
 
     /// Reads the text of a table; `file` is for messages.
-    ///
-    /// # Errors
-    /// [`HuTableError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, HuTableError> {
         let raw: File = toml::from_str(text)
             .map_err(|e| HuTableError::Syntax { file: file.to_owned(), detail: beginning(&e.to_string()) })?;

@@ -12,7 +12,7 @@ pub const CONES: usize = 48;
 /// Spherical shells out to 60 cm.
 pub const SHELLS: usize = 30;
 
-/// Who carries the energy away from the first interaction.
+/// The particles that transport energy from the first interaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KernelClass {
     /// Charged particles set moving by the first interaction: driven by the collision kerma.

@@ -1,4 +1,4 @@
-//! What the leaves of a multileaf collimator let through, as seen from the focal spot.
+//! Transmission of the leaves of a multileaf collimator, as seen from the focal spot.
 
 use super::Leaves;
 use crate::case::Bank;

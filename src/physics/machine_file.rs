@@ -62,9 +62,6 @@ impl Machine {
     }
 
     /// A shipped machine by name, or the machine of a file by its path.
-    ///
-    /// # Errors
-    /// [`MachineError`]: an unknown name, an unreadable file, a value that cannot be.
     pub fn resolve(name_or_path: &str) -> Result<Arc<Self>, MachineError> {
         if let Some((name, text)) = MACHINES.iter().find(|(n, _)| *n == name_or_path) {
             return Self::parse(text, name).map(Arc::new);
@@ -88,9 +85,6 @@ impl Machine {
     }
 
     /// Reads the text of a machine file; `file` is for messages.
-    ///
-    /// # Errors
-    /// [`MachineError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, MachineError> {
         let raw: File = toml::from_str(text)
             .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: beginning(&e.to_string()) })?;

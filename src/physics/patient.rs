@@ -1,4 +1,4 @@
-//! What the beam goes through: densities and materials of a CT.
+//! The patient for dose: densities and materials of a CT.
 
 use super::{HuTable, Material};
 use crate::case::Ct;
@@ -31,9 +31,6 @@ pub struct BodyMismatch {
 impl Patient {
     /// Converts a CT. Where a body is given, voxels of which less than half lies inside become vacuum (density 0, class
     /// air): couch, immobilisation and air outside take no part. Without one everything in the image counts.
-    ///
-    /// # Errors
-    /// [`BodyMismatch`].
     pub fn new(ct: &Ct, table: &HuTable, body: Option<&Mask>) -> Result<Self, BodyMismatch> {
         let grid = ct.hu.grid();
         let [nx, ny, nz] = grid.size();

@@ -27,7 +27,7 @@ struct Case {
     size: [usize; 3],
     spacing_mm: f64,
     lungs: bool,
-    /// What the paper measured for 53.76 million histories, s: its card, its quad-core.
+    /// Times of the paper for 53.76 million histories, s: its card, its quad-core.
     paper_s: [f64; 2],
 }
 
@@ -57,7 +57,7 @@ pub struct Line {
     /// Between two runs with numbers of their own, above 20 % of the maximum: greatest difference of a voxel (eq. 6), greatest difference
     /// over the maximum (eq. 7), mean difference of a voxel (eq. 8), and of the mean doses; percent.
     pub apart: Option<Apart>,
-    /// What the paper measured for 53.76 million, s: its card, its quad-core.
+    /// Times of the paper for 53.76 million, s: its card, its quad-core.
     pub paper_s: [f64; 2],
 }
 
@@ -78,9 +78,6 @@ impl Line {
 }
 
 /// Runs the cases asked for. `linear` runs the phantom at 1e6 to 1e9 histories (on a CPU: 1e5 to 1e7).
-///
-/// # Errors
-/// A device that gives no answer.
 pub fn lines(
     devices: &[Compute],
     options: &Options,

@@ -19,9 +19,6 @@ pub struct DrrWithGradient {
 }
 
 /// Line integrals along the rays to `pixels`, in steps of `step_mm` at most.
-///
-/// # Errors
-/// [`Cancelled`] when the job was cancelled.
 pub fn integrals(
     level: &Level,
     shot: &Shot,
@@ -41,9 +38,6 @@ pub fn integrals(
 }
 
 /// As [`integrals`], with their derivatives; `motion` is how the rays move ([`Level::motion`]).
-///
-/// # Errors
-/// [`Cancelled`] when the job was cancelled.
 pub fn with_gradient(
     level: &Level,
     shot: &Shot,

@@ -32,9 +32,6 @@ impl fmt::Display for Card {
 }
 
 /// The cards of this machine, looked for once.
-///
-/// # Errors
-/// Where there is no driver, one too old, or no card.
 pub fn cards() -> Result<&'static [Card], CudaError> {
     static CARDS: OnceLock<Result<Vec<Card>, CudaError>> = OnceLock::new();
     let cards = CARDS.get_or_init(|| {
@@ -119,9 +116,6 @@ pub fn opened() -> Vec<Arc<Device>> {
 
 impl Device {
     /// The card of that number, opened at the first asking and then kept open.
-    ///
-    /// # Errors
-    /// As [`cards`]; a number there is none of; what the driver says on opening.
     pub fn open(ordinal: usize) -> Result<Arc<Self>, CudaError> {
         let cards = cards()?;
         let card = cards.get(ordinal).ok_or(CudaError::NoSuchCard { asked: ordinal, count: cards.len() })?;
@@ -146,12 +140,12 @@ impl Device {
         &self.card
     }
 
-    /// What is kept on the card for volumes, bytes.
+    /// Size of the card's cache, bytes.
     pub fn kept_bytes(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).kept.bytes()
     }
 
-    /// Forgets what is kept for volumes and gives free memory back to the driver. Waits for the job that has the card.
+    /// Empties the card's cache and gives free memory back to the driver. Waits for the job that has the card.
     pub fn empty(&self) {
         while self.session().make_room() {}
     }
@@ -312,9 +306,6 @@ impl CardLock<'_> {
 
     /// Cached data of a volume under a name of the job's own, made at its first use. The cache is held under half the
     /// card's memory.
-    ///
-    /// # Errors
-    /// Those of `make`.
     pub fn kept<R: Resident>(
         &mut self,
         key: Key,
@@ -328,21 +319,18 @@ impl CardLock<'_> {
         Ok(item)
     }
 
-    /// What is kept already.
+    /// A cached item.
     pub(super) fn already<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
         self.state.kept.get(key)
     }
 
-    /// Keeps what has been queued to be made.
+    /// Caches an item whose kernels have been queued.
     pub(super) fn keep<R: Resident>(&mut self, key: Key, item: Arc<R>) {
         self.state.kept.put(key, item);
         while self.state.kept.bytes() > self.device.card.memory_bytes / 2 && self.state.kept.evict() {}
     }
 
     /// Sizes and indices are C `int`s on the card.
-    ///
-    /// # Errors
-    /// [`CudaError::TooLarge`] for more.
     pub fn fits_int(&self, what: &str, count: usize) -> Result<(), CudaError> {
         if i32::try_from(count).is_ok() {
             return Ok(());

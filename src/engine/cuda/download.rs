@@ -22,18 +22,12 @@ const THREAD_BYTES: usize = 1 << 20;
 
 impl CardLock<'_> {
     /// The values of a buffer, once everything queued before is done.
-    ///
-    /// # Errors
-    /// What the driver says, also of what was queued before.
     pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
         Ok(self.download_overlapping(buffer, None, |_| Ok(()))?.0)
     }
 
     /// As [`Self::download`]. Threads wake at the event `ready`, not only when everything queued is done; `overlap` runs while the copy
     /// is under way.
-    ///
-    /// # Errors
-    /// What the driver says, also of what was queued before; those of `overlap`.
     pub fn download_overlapping<T: Pod + Send + Sync, R>(
         &mut self,
         buffer: &Buffer<T>,
@@ -46,9 +40,6 @@ impl CardLock<'_> {
     }
 
     /// As [`Self::download`], into a host buffer of as many values; with the results of `see` for its parts, in order.
-    ///
-    /// # Errors
-    /// What the driver says, also of what was queued before.
     pub fn download_seen<T: Pod + Send + Sync, S: Send>(
         &mut self,
         buffer: &Buffer<T>,

@@ -60,9 +60,6 @@ impl Resident for Cells {
 /// Answers a request, with its receipt. Its phases: `upload` (of what the card does not yet hold), `prepare` (the list of points; in a
 /// plane and for the paper's search the cells), `search` (with the cells, else), `download`, by the card's events; `host`, the rest of
 /// the call.
-///
-/// # Errors
-/// [`Failure`].
 pub fn gamma(
     request: &GammaRequest,
     device: &Device,

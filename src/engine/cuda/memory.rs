@@ -128,10 +128,10 @@ impl<T: 'static> Resident for Buffer<T> {
     }
 }
 
-/// Which volume, and what of it.
+/// A volume, and the name of its derived data.
 pub type Key = (VolumeId, &'static str);
 
-/// What is kept on a card, each with when it was last asked for.
+/// The cache of a card, least recently used first out.
 #[derive(Default)]
 pub(super) struct Kept {
     items: HashMap<Key, Entry>,

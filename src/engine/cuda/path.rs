@@ -35,9 +35,6 @@ pub(super) struct Rays {
 pub type Phases = Vec<(String, f64)>;
 
 /// Answers a request, with its receipt.
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
 pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Result<DepthMap, CudaError> {
     let PathRequest { density, source_mm, targets } = request;
     let (depth, phases_ms) =
@@ -55,9 +52,6 @@ pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Re
 
 /// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32 and with the
 /// times of the phases: `upload` (what the card does not yet hold), `trace`, `download`. The same bits at every run.
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
 pub fn radiological_depth_at(
     device: &Device,
     density: &Volume<f32>,
@@ -106,24 +100,24 @@ pub struct Work {
     rays: Option<(Rays, Source)>,
     plane_edges_mm: Vec<Exact>,
     target_planes_mm: Vec<Exact>,
-    /// What the launch fills: mm of water, `[z][y][x]` of the targets.
+    /// Output of the launch: mm of water, `[z][y][x]` of the targets.
     pub depth_mm: Buffer<f32>,
 }
 
-/// What the kernels read of a density, x and y exchanged where rays run mostly along x.
+/// Input of the kernels, x and y exchanged where rays run mostly along x.
 enum Source {
     Density(Arc<Density>),
     Edges(Arc<Edges>),
 }
 
-/// What is no finite number is air.
+/// The density; values that are not finite are air.
 struct Density(Buffer<f32>);
 
 /// At the edges along columns of y: the sum of the densities before, and the density after (the bits of an `f32`), both
 /// in quanta.
 struct Edges {
     edges: Buffer<[i32; 2]>,
-    /// What density a quantum is.
+    /// Density of a quantum.
     quantum: f32,
 }
 
@@ -152,10 +146,7 @@ impl Resident for Matter {
 const EDGES_MORE: usize = 1;
 
 impl Work {
-    /// Brings to the card what it does not yet hold and readies a launch.
-    ///
-    /// # Errors
-    /// [`CudaError`].
+    /// Uploads data that the card does not hold and prepares a launch.
     pub fn prepare(
         session: &mut CardLock<'_>,
         density: &Volume<f32>,
@@ -193,9 +184,6 @@ impl Work {
     }
 
     /// Queues the tracing.
-    ///
-    /// # Errors
-    /// [`CudaError`].
     pub fn queue(&self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
         let Some((rays, source)) = &self.rays else { return session.fill(&self.depth_mm, 0) };
         session.set_constant("path", "plane_edges_mm", &self.plane_edges_mm)?;

@@ -69,7 +69,7 @@ impl Level {
     }
 
     /// Averages an attenuation (1/mm) over voxels with sides of `side_mm`, or its own where they are longer. Uneven planes
-    /// become even ones. What is no finite number is nothing; planes of nothing round the patient are left out.
+    /// become even ones. Values that are not finite count as 0; empty planes around the patient are left out.
     pub fn new(attenuation: &Volume<f32>, side_mm: f64) -> Self {
         let grid = attenuation.grid();
         let mut parts: [Vec<Part>; 3] = std::array::from_fn(|axis| parts(grid, axis, side_mm));
@@ -203,7 +203,7 @@ impl Shot {
     }
 }
 
-/// What of the old voxels along an axis a new one is the mean of.
+/// Source voxels along an axis that a coarse voxel averages, with their weights.
 struct Part {
     from: usize,
     weights: Vec<f32>,

@@ -28,9 +28,6 @@ const TOGETHER: usize = 16;
 
 /// The dose (Gy cm2 for a photon fluence, times the monitor units) on the grid of the request, `lines` lines to each side of a
 /// voxel's face. Machines are taken as not calibrated, without contaminant electrons.
-///
-/// # Errors
-/// As the dose of any beam.
 pub fn beam_dose(request: &DoseRequest, lines: usize, control: &JobControl) -> Result<Vec<f64>, DoseError> {
     check(&request.beam)?;
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;

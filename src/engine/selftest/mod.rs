@@ -19,7 +19,7 @@ pub struct Row {
     pub device: String,
     /// How it was computed, where there are several ways.
     pub way: &'static str,
-    /// What it is compared with.
+    /// The reference of the comparison.
     pub against: &'static str,
     /// Largest and mean difference, and what is allowed, in `unit`.
     pub worst: f64,
@@ -49,9 +49,6 @@ const TESTS: [(&str, Test); 6] = [
 ];
 
 /// Tests every job on a device.
-///
-/// # Errors
-/// [`CudaError`] where a device gives no answer at all; cancelled among them.
 pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
     let mut rows = Vec::new();
     for (n, (_, test)) in TESTS.iter().enumerate() {
@@ -63,9 +60,6 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError
 }
 
 /// Tests what cards do together; nothing where there is only one.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_together(cards: &[Compute], control: &JobControl) -> Result<Vec<Row>, CudaError> {
     if cards.len() > 1 { mccs::shared_rows(cards, control) } else { Ok(Vec::new()) }
 }

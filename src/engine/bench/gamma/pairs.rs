@@ -60,9 +60,6 @@ pub const CASES: [Case; 8] = [
 ];
 
 /// The dose that all cases are made of, Gy: 14 segments on a block of water.
-///
-/// # Errors
-/// As a dose on the CPU.
 pub fn computed(control: &JobControl) -> Result<Volume<f32>, CudaError> {
     let extent = COARSE_MM.to_array();
     let mut request = water(COARSE_SIZE, extent, 100.0, Quality::Fast)?;
@@ -81,9 +78,6 @@ pub fn computed(control: &JobControl) -> Result<Volume<f32>, CudaError> {
 
 impl Case {
     /// Reference and evaluated dose on grids of `size` voxels over the case's extent.
-    ///
-    /// # Errors
-    /// None for the sizes of the tables.
     pub fn pair(&self, computed: &Volume<f32>, size: [usize; 3]) -> Result<[Arc<Volume<f32>>; 2], CudaError> {
         let extent_mm = SPACING_MM * DVec3::new(256.0, 256.0, self.planes as f64);
         let spacing_mm = extent_mm / DVec3::from(size.map(|n| n as f64));

@@ -41,7 +41,7 @@ impl Class {
     }
 }
 
-/// What takes longer than this, ms, is not run over and over for a search.
+/// A launch that takes longer than this, ms, is not searched: its layouts are not run.
 const LONGEST_MS: f64 = 30.0;
 const RUNS: usize = 3;
 
@@ -52,7 +52,7 @@ impl Launch {
     /// Threads that may share a ray through the texture.
     pub const LANES: [u32; 4] = [1, 2, 4, 8];
 
-    /// Those that a search times, for as many threads a ray as `shared` says.
+    /// Layouts that a search times, with the numbers of threads a ray in `shared`.
     pub fn candidates(listed: bool, shared: &[u32]) -> Vec<Self> {
         let tiles: &[u32] = if listed { &[1] } else { &[4, 8, 16, 32] };
         let mut all = Vec::new();

@@ -16,9 +16,6 @@ use std::time::Instant;
 pub const ARC_STEP_DEG: f64 = 4.0;
 
 /// Refuses beams that are no photon beams or deliver nothing.
-///
-/// # Errors
-/// [`DoseError::Beam`].
 pub fn check(beam: &Beam) -> Result<(), DoseError> {
     let refuse = |why: &str| Err(DoseError::Beam { beam: beam.name.clone(), why: why.to_owned() });
     if let Some(why) = &beam.read_only {
@@ -40,9 +37,6 @@ pub fn check(beam: &Beam) -> Result<(), DoseError> {
 }
 
 /// Calls `add` with the fields of a beam in turn, each with its photons per cm2 on the axis at the isocentre; returns their number.
-///
-/// # Errors
-/// A beam without fluence, a cancelled job, and what `add` returns.
 pub fn each_field<E: From<DoseError>>(
     request: &DoseRequest,
     per_mu: &MonitorUnit,
@@ -113,7 +107,7 @@ pub fn digest(request: &DoseRequest) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// Wall times of the phases of a job; a phase met again adds to what it has.
+/// Wall times of the phases of a job; a repeated phase adds up.
 pub struct Clock {
     last: Instant,
     phases_ms: Vec<(String, f64)>,
@@ -145,7 +139,7 @@ impl Clock {
     }
 }
 
-/// Adds to what a phase has, or writes it down as a new one.
+/// Adds to the time of a phase, new or not.
 pub fn add_phase(phases_ms: &mut Vec<(String, f64)>, name: &str, ms: f64) {
     match phases_ms.iter_mut().find(|(n, _)| n == name) {
         Some((_, sum)) => *sum += ms,

@@ -34,7 +34,7 @@ pub enum Quality {
 }
 
 impl Quality {
-    /// What a planner may choose.
+    /// The qualities that a planner may choose.
     pub const NAMED: [Self; 3] = [Self::Fast, Self::Standard, Self::Full];
 
     pub fn directions(self) -> usize {
@@ -151,9 +151,6 @@ pub enum DoseError {
 
 /// An evenly spaced dose grid along the axes of `image` over the box between two corners (patient LPS, mm): cubes of
 /// `spacing_mm`, rounded outwards to whole voxels.
-///
-/// # Errors
-/// [`GridError`] where the spacing is not a positive number.
 pub fn dose_grid(image: &Grid, corners_mm: [DVec3; 2], spacing_mm: f64) -> Result<Grid, GridError> {
     if !(spacing_mm.is_finite() && spacing_mm > 0.0) {
         return Err(GridError::Spacing(spacing_mm));

@@ -47,7 +47,7 @@ impl Content {
     fn new(volume: &Volume<f32>) -> Self {
         let [nx, ny, nz] = volume.grid().size();
         let cells = [nx, ny, nz].map(|n| n.div_ceil(CELL));
-        // Which cells along x hold anything, row by row of voxels: x is where voxels are many and side by side.
+        // Occupied cells along x, row by row of voxels: along x voxels are contiguous.
         let mut rows = vec![0_u8; cells[0] * ny * nz];
         let looked: Vec<[f32; 2]> = rows
             .par_chunks_mut(cells[0] * ny)

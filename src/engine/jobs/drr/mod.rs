@@ -52,7 +52,7 @@ pub struct DrrRequest {
     pub projection: Projection,
     /// Where the patient is; one image each.
     pub poses: Vec<Pose>,
-    /// What poses turn about, patient LPS, mm: the isocentre as a rule.
+    /// Centre of the poses' rotation, patient LPS, mm: the isocentre as a rule.
     pub pose_centre_mm: DVec3,
     pub integrator: Integrator,
     pub pixels: Pixels,
@@ -63,7 +63,7 @@ pub struct DrrRequest {
 pub struct Drr {
     /// Line integrals (no unit), image after image; of each the pixels asked for, in the order of `indices`.
     pub integrals: Vec<f32>,
-    /// Which pixels: `row * columns + column`.
+    /// Numbers of the pixels: `row * columns + column`.
     pub indices: Arc<Vec<u32>>,
     pub receipt: Arc<Receipt>,
 }

@@ -72,15 +72,12 @@ pub enum Pixels {
         spread: Spread,
         seed: u64,
     },
-    /// Those of a list of `row * columns + column`, in its order.
+    /// A list of `row * columns + column`, in its order.
     List(Arc<Vec<u32>>),
 }
 
 impl Pixels {
     /// The pixels' numbers, `row * columns + column`; ascending, but a list in its own order.
-    ///
-    /// # Errors
-    /// [`DrrError`]: a region outside the image or empty, more pixels than there are, none.
     pub fn indices(&self, projection: &Projection) -> Result<Arc<Vec<u32>>, DrrError> {
         let [columns, rows] = [projection.columns(), projection.rows()];
         let inside = |region: Region| {

@@ -12,10 +12,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Rays {
     pub attenuation: Arc<Volume<f32>>,
-    /// Which pixels, `row * columns + column`.
+    /// Numbers of the pixels, `row * columns + column`.
     pub indices: Arc<Vec<u32>>,
     pub columns: usize,
-    /// Those of a region, where they are: all of it, row by row.
+    /// The region, where all pixels of one are requested, row by row.
     pub region: Option<Region>,
     /// Longest step, mm; `None` for the exact sum.
     pub step_mm: Option<f64>,
@@ -77,8 +77,6 @@ impl Rays {
     /// Images times pixels at most.
     const MOST: usize = 1 << 30;
 
-    /// # Errors
-    /// [`DrrError`] of the request.
     pub fn new(request: &DrrRequest) -> Result<Self, DrrError> {
         if request.poses.is_empty() {
             return Err(DrrError::NoPose);
@@ -160,7 +158,7 @@ impl Rays {
         ]
     }
 
-    /// What is unusual about where source and image are: the volume behind the source or beyond the image, or across
+    /// Warnings about the positions of source and image: the volume behind the source or beyond the image, or across
     /// either, in some pose.
     pub fn warnings(&self) -> Vec<String> {
         let [low, high] = Self::extent(self.attenuation.grid());

@@ -23,7 +23,7 @@ const EDGE: f64 = 0.3;
 /// The collimators' reach, as in the fluence, mm.
 const WIDEST_MM: f64 = 400.0;
 
-/// What a monitor unit of a machine is.
+/// The monitor unit of a machine.
 pub type MonitorUnitOf<'a> = &'a dyn Fn(&Machine) -> Result<MonitorUnit, DoseError>;
 
 /// A machine, and all that is drawn from it.
@@ -69,8 +69,6 @@ struct StandOutput {
 }
 
 impl Heads {
-    /// # Errors
-    /// Beams without fluence, machines without dose at their reference condition, and a cancelled job.
     pub fn new(
         request: &MccsRequest,
         grid: &Grid,

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Fewer batches than this say little about the spread.
+/// Fewer batches than this do not estimate the spread.
 const FEWEST_BATCHES: u64 = 10;
 /// A place within a batch is an `f32`.
 const MOST_BATCH: u64 = 1 << 24;
@@ -27,9 +27,6 @@ pub trait Runner {
     type Error: From<DoseError>;
 
     /// Runs `batch` histories from the `first` on.
-    ///
-    /// # Errors
-    /// A cancelled job, or a card's fault.
     fn run(
         &mut self,
         run: &Simulation,
@@ -39,17 +36,11 @@ pub trait Runner {
     ) -> Result<(), Self::Error>;
 
     /// Waits for the batches that are under way.
-    ///
-    /// # Errors
-    /// A card's fault.
     fn wait(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
     /// Mean quanta of a history, by voxel, and the standard deviation of that mean.
-    ///
-    /// # Errors
-    /// A card's fault.
     fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), Self::Error>;
 
     fn device(&self) -> String;
@@ -70,8 +61,6 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// # Errors
-    /// [`DoseError`] of the request.
     pub fn new(
         request: &'a MccsRequest,
         monitor_unit: MonitorUnitOf<'_>,
@@ -93,9 +82,6 @@ impl<'a> Job<'a> {
     }
 
     /// Runs until the request is met or `show` ends the run with the dose so far.
-    ///
-    /// # Errors
-    /// Those of the runner.
     pub fn refine<R: Runner>(
         &mut self,
         runner: &mut R,

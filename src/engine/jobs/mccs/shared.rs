@@ -8,9 +8,6 @@ use crate::engine::jobs::cccs::job::add_phase;
 /// A runner whose sums another of its kind can take.
 pub trait Sharing: Runner {
     /// Hands all that it has added up to `to`, and has nothing then.
-    ///
-    /// # Errors
-    /// A card's fault.
     fn hand_over(&mut self, to: &mut Self) -> Result<(), Self::Error>;
 }
 

@@ -42,8 +42,6 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// # Errors
-    /// [`DoseError`] of the request; nothing is run.
     pub fn new(
         request: &MccsRequest,
         monitor_unit: MonitorUnitOf<'_>,
@@ -143,7 +141,7 @@ impl Simulation {
         self.gy_g_cm3_per_quantum = GY_G_PER_MEV / (scale * 1e-3 * x * y * z);
     }
 
-    /// What turns cm into voxels along each axis.
+    /// Voxels per cm along each axis.
     pub fn voxels_per_cm(&self) -> [f32; 3] {
         self.lattice.spacing_mm.map(|mm| (10.0 / mm) as f32)
     }
