@@ -31,6 +31,22 @@ use super::Grid;
 use glam::DVec3;
 use std::ops::Range;
 
+/// The part of a ray `from + t way`, `t` in 0 to 1, in a box: where it enters and leaves; `None` where it misses the box.
+pub fn clipped(low: DVec3, high: DVec3, from: DVec3, way: DVec3) -> Option<[f64; 2]> {
+    let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
+    for axis in 0..3 {
+        let inverse = way[axis].recip();
+        if inverse.is_finite() {
+            let (a, b) = ((low[axis] - from[axis]) * inverse, (high[axis] - from[axis]) * inverse);
+            enter = enter.max(a.min(b));
+            leave = leave.min(a.max(b));
+        } else if !(low[axis] <= from[axis] && from[axis] < high[axis]) {
+            return None;
+        }
+    }
+    (enter < leave).then_some([enter, leave])
+}
+
 /// The planes between the voxels of a grid, as a walk needs them: in the grid's frame, mm from the point where all
 /// its rays start.
 #[derive(Clone, Debug)]
@@ -212,7 +228,7 @@ mod tests {
     }
 
     /// The part of a segment inside the grid's box, by clipping (Liang and Barsky): its two ends as fractions.
-    fn clipped(grid: &Grid, from: DVec3, to: DVec3) -> (f64, f64) {
+    fn liang_barsky(grid: &Grid, from: DVec3, to: DVec3) -> (f64, f64) {
         let (a, b) = (grid.local_from_patient(from), grid.local_from_patient(to));
         let (mut low, mut high) = (0.0_f64, 1.0_f64);
         for axis in 0..3 {
@@ -242,7 +258,7 @@ mod tests {
             let g = grid();
             let (from, to) = (DVec3::from(from), DVec3::from(to));
             let a = steps(&g, from, to);
-            let (low, high) = clipped(&g, from, to);
+            let (low, high) = liang_barsky(&g, from, to);
             let length = (to - from).length();
             let sum: f64 = a.iter().map(|s| s.1).sum();
             prop_assert!((sum - (high - low) * length).abs() < 1e-9, "{} for {}", sum, (high - low) * length);

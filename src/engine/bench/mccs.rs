@@ -6,15 +6,14 @@
 
 use super::{Options, timed};
 use crate::case::{Beam, Jaws};
-use crate::engine::cccs::{DoseError, DoseTo};
+use crate::engine::cccs::DoseError;
 use crate::engine::cuda::CudaError;
-use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
+use crate::engine::mccs::{MccsDose, MccsRequest, Next, Until, Variant, refine_over};
 use crate::engine::{Compute, JobControl, phantom};
 use crate::geometry::GridError;
 use crate::physics::{Machine, Material, Patient};
 use glam::DVec3;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Histories of the paper's batch.
 pub const PAPER_BATCH: u64 = 672_000;
@@ -97,7 +96,8 @@ pub fn lines(
         let patient = patient(size, spacing_mm, lungs).map_err(|e| failed(e.to_string()))?;
         let beams = beams().map_err(|e| failed(e.to_string()))?;
         let mut one = |case, variant, histories, two_runs: bool| -> Result<(), CudaError> {
-            let asked = request(&patient, &beams, variant, histories);
+            let asked = MccsRequest::of_histories(&patient, beams.clone(), histories, PAPER_BATCH);
+            let asked = MccsRequest { variant, ..asked };
             let line =
                 time(case, &asked, devices, control, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
             report(&line);
@@ -182,26 +182,6 @@ fn apart(a: &MccsDose, b: &MccsDose) -> Apart {
         relative: percent * furthest / f64::from(most),
         average: percent * sum / count,
         mean_dose: percent * (doses[1] / doses[0] - 1.0).abs(),
-    }
-}
-
-fn request(
-    patient: &Arc<Patient>,
-    beams: &[(Beam, Arc<Machine>)],
-    variant: Variant,
-    histories: u64,
-) -> MccsRequest {
-    MccsRequest {
-        patient: Arc::clone(patient),
-        beams: beams.to_vec(),
-        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
-        dose_to: DoseTo::Medium,
-        until: Until::Histories(histories),
-        seed: 1,
-        directions: DIRECTIONS,
-        batch: PAPER_BATCH,
-        variant,
-        show_every: Duration::from_secs(3600),
     }
 }
 

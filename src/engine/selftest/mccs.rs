@@ -3,16 +3,15 @@
 use super::Row;
 use super::cccs::field;
 use crate::case::{Beam, Jaws};
-use crate::engine::cccs::{DoseError, DoseTo};
+use crate::engine::cccs::DoseError;
 use crate::engine::cuda::CudaError;
-use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
+use crate::engine::mccs::{MccsDose, MccsRequest, Next, Variant, refine_over};
 use crate::engine::phantom::patient;
 use crate::engine::{Compute, JobControl};
 use crate::physics::kernel::{CONES, KernelClass, KernelTable};
 use crate::physics::{Machine, Material, Patient, Spectrum};
 use glam::DVec3;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Of the energy, percent; the paper's design has more noise.
 const ENERGY_PERCENT: f64 = 0.5;
@@ -140,19 +139,8 @@ fn chi_square(a: &MccsDose, b: &MccsDose) -> f64 {
 }
 
 fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: u64) -> MccsRequest {
-    MccsRequest {
-        patient: Arc::clone(patient),
-        beams,
-        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
-        dose_to: DoseTo::Medium,
-        until: Until::Histories(histories),
-        seed: 1,
-        directions: DIRECTIONS,
-        // Fifty batches: chi-square wants deviations that are known to a few percent themselves.
-        batch: histories.div_ceil(50),
-        variant: Variant::Own,
-        show_every: Duration::from_secs(3600),
-    }
+    // Fifty batches: chi-square wants deviations that are known to a few percent themselves.
+    MccsRequest::of_histories(patient, beams, histories, histories.div_ceil(50))
 }
 
 fn cases() -> Made<Vec<(&'static str, MccsRequest)>> {

@@ -180,7 +180,7 @@ fn integral<const FUSED: bool, N: Neighbours>(
                 samples.add_some(neighbours, LANES.min(way.steps - chunk), &mut sums[0]);
             }
         }
-        // Places first, then what lies there: neither waits for the other, and places go from vectors to addresses by memory.
+        // Places first, then their values: neither waits for the other, and places move from vectors to addresses by memory.
         add(&many[..count], neighbours, &mut sums);
         let [a, b, c, d] = (sums[0] + sums[1]).to_array().map(f64::from);
         sum += a + b + c + d;

@@ -1,7 +1,7 @@
 //! Digitally reconstructed radiographs: request and answer.
 //!
 //! A pixel is the line integral of the attenuation along the ray from the source to the pixel's centre, no further:
-//! what lies behind the source or beyond the image does not count (Tornai 2012, section II.B).
+//! matter behind the source or beyond the image does not count (Tornai 2012, section II.B).
 
 pub mod content;
 mod pixels;
@@ -47,7 +47,7 @@ impl Integrator {
 /// the patient.
 #[derive(Clone, Debug)]
 pub struct DrrRequest {
-    /// Linear attenuation, 1/mm; what is no finite number counts as nothing.
+    /// Linear attenuation, 1/mm; values that are not finite count as 0.
     pub attenuation: Arc<Volume<f32>>,
     pub projection: Projection,
     /// Where the patient is; one image each.

@@ -107,7 +107,7 @@ impl Cell {
             let free = |axis: &usize| here[*axis] > self.low[*axis] && here[*axis] < self.high[*axis];
             let rise = 1.0 + (0..3).filter(free).map(|axis| slope[axis] * slope[axis]).sum::<f64>();
             let next = v - off / rise;
-            // Newton's step, or the middle where it leaves what is known.
+            // Newton's step, or the middle where it leaves the bracket.
             let next = if next > from && next < until { next } else { 0.5 * (from + until) };
             if !next.is_finite() || (next - v).abs() <= 1e-12 * (1.0 + v.abs()) {
                 break;

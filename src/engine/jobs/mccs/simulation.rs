@@ -71,7 +71,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// The groups of all machines; `over_water` is what the lattice's equivalent densities are equivalent by.
+    /// The groups of all machines; `over_water` is the attenuation by which the lattice's densities are equivalent.
     fn add_groups(&mut self, over_water: &[f64]) {
         let machines = std::mem::take(&mut self.heads.machines);
         let energy = |m: &MachineHead| m.photons.total * m.machine.spectrum.mean_energy_mev();
