@@ -143,7 +143,7 @@ impl Origin<'_> {
         // Threads of the pool may have worked for another card.
         self.stream.context().bind_to_thread()?;
         // SAFETY: the buffer, which the caller holds, has so much; the slots are read only after the event that follows the
-        // copy, and what was in them before has been copied.
+        // copy, and their previous contents have been copied.
         unsafe {
             result::memcpy_dtoh_async(&mut slots[..len], self.address + at as u64, self.stream.cu_stream())
         }?;

@@ -109,7 +109,7 @@ impl Work {
         session.fits_int("a list of rays", pixels.len() * LANES)?;
         let upload = |session: &mut CardLock<'_>| session.upload(level.values());
         let values = match level.key() {
-            Some(key) => session.kept(key, upload)?,
+            Some(key) => session.cached(key, upload)?,
             None => Arc::new(upload(&mut session)?),
         };
         let scene = CardScene {

@@ -51,7 +51,7 @@ pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Re
 }
 
 /// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32 and with the
-/// times of the phases: `upload` (what the card does not yet hold), `trace`, `download`. The same bits at every run.
+/// times of the phases: `upload` (data that the card does not hold), `trace`, `download`. The same bits at every run.
 pub fn radiological_depth_at(
     device: &Device,
     density: &Volume<f32>,
@@ -161,19 +161,19 @@ impl Work {
         let frame = Frame::new(grid, mean.x > mean.y && mean.x > mean.z);
         let [nx, ny, nz] = frame.size();
         session.fits_int("a density", nx * (ny + EDGES_MORE) * nz)?;
-        let matter = session.kept((density.id(), "matter"), |session| matter(session, density))?;
+        let matter = session.cached((density.id(), "matter"), |session| matter(session, density))?;
         let swapped = frame.swapped;
         let rays = match &matter.0 {
             Some((part, highest)) if way == PathMethod::Columns && steep(&frame, source_mm, targets) => {
                 let name = if swapped { "edges along x" } else { "edges along y" };
                 let make = |session: &mut CardLock<'_>| edges(session, density, swapped, *highest);
-                let edges = session.kept((density.id(), name), make)?;
+                let edges = session.cached((density.id(), name), make)?;
                 Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), Source::Edges(edges)))
             }
             Some((part, _)) => {
                 let name = if swapped { "density, x and y exchanged" } else { "density" };
                 let make = |session: &mut CardLock<'_>| oriented(session, density, swapped).map(Density);
-                let density = session.kept((density.id(), name), make)?;
+                let density = session.cached((density.id(), name), make)?;
                 Some((rays(&frame, part, ny, source_mm, targets), Source::Density(density)))
             }
             None => None,
@@ -258,7 +258,7 @@ fn matter(session: &mut CardLock<'_>, density: &Volume<f32>) -> Result<Matter, C
     Ok(Matter((found[3] > 0).then(|| ([range(0), range(1), range(2)], highest))))
 }
 
-/// A copy in which what is no finite number is air, x and y exchanged where asked.
+/// A copy in which values that are not finite are air, x and y exchanged where `swapped`.
 fn oriented(
     session: &mut CardLock<'_>,
     density: &Volume<f32>,

@@ -24,7 +24,7 @@ const VOLUME: &str = "the volume";
 impl CardLock<'_> {
     /// The values of a volume on the card, copied there once for its identity.
     pub fn uploaded<T: Pod>(&mut self, volume: &Volume<T>) -> Result<Arc<Buffer<T>>, CudaError> {
-        self.kept((volume.id(), VOLUME), |session| session.upload(volume.data()))
+        self.cached((volume.id(), VOLUME), |session| session.upload(volume.data()))
     }
 
     /// Copies volumes to the card that it does not hold, as [`Self::uploaded`] does: their numbers in the list, and what `see` says of
@@ -53,14 +53,14 @@ impl CardLock<'_> {
         for (n, buffer) in new {
             let parts = buffer.bytes().div_ceil(SEEN_BYTES);
             results.push((n, seen.by_ref().take(parts).collect()));
-            self.keep((volumes[n].id(), VOLUME), buffer);
+            self.cache_item((volumes[n].id(), VOLUME), buffer);
         }
         Ok(results)
     }
 
     /// Whether the card has a copy of a volume.
     pub fn holds<T: Pod>(&mut self, volume: &Volume<T>) -> bool {
-        self.already::<Buffer<T>>((volume.id(), VOLUME)).is_some()
+        self.find_cached::<Buffer<T>>((volume.id(), VOLUME)).is_some()
     }
 
     /// A copy of `values` on the card.
@@ -190,7 +190,7 @@ impl CardLock<'_> {
         Ok(ReadyEvent { device: self.device.card().to_string(), event: self.event()? })
     }
 
-    /// A clock that starts when what is queued is done.
+    /// A clock that starts behind the work queued so far.
     pub fn clock(&self) -> Result<Clock, CudaError> {
         Ok(Clock { start: self.event()?, marks: Vec::new() })
     }

@@ -156,7 +156,7 @@ mod tests {
     use crate::engine::jobs::cccs::correction::{DENSEST, LEAST, PLACES, POWERS, REACH};
     use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
-    /// The kernels write down again what the kernel fit and the angle table are made of: a change on one side alone would
+    /// The kernels repeat constants of the kernel fit and the angle table: a change on one side alone would
     /// be a wrong dose on the card.
     #[test]
     fn the_kernels_count_on_the_same_numbers() {

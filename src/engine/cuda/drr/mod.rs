@@ -164,7 +164,7 @@ impl Work {
         let images: Vec<CardImage> = rays.images.iter().map(|image| place(image).into()).collect();
         let planes = match &space.uneven {
             Some(_) if !walked => {
-                Some(session.kept((volume.id(), "planes"), |session| planes(session, &space))?)
+                Some(session.cached((volume.id(), "planes"), |session| planes(session, &space))?)
             }
             _ => None,
         };
@@ -339,10 +339,10 @@ fn values(session: &mut CardLock<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<
         return Ok(Some(Values::Exact(session.uploaded(volume)?, frame.walk_grid(part, rows))));
     }
     let occupied = session
-        .kept((volume.id(), "occupied"), |session| session.upload(&rays.content.occupied).map(Occupied))?;
+        .cached((volume.id(), "occupied"), |session| session.upload(&rays.content.occupied).map(Occupied))?;
     if rays.texture {
         let make = |session: &mut CardLock<'_>| Texture::new(session, volume, &rays.content);
-        let texture = session.kept((volume.id(), "texture"), make)?;
+        let texture = session.cached((volume.id(), "texture"), make)?;
         return Ok(Some(Values::Texture(texture, occupied)));
     }
     Ok(Some(Values::Voxels(session.uploaded(volume)?, occupied)))

@@ -31,7 +31,7 @@ impl Resident for Texture {
 }
 
 impl Texture {
-    /// Copies a volume to the card. 0 is kept as 0; what is largest in magnitude becomes a whole texel, the rest is rounded to
+    /// Copies a volume to the card. 0 maps to 0; the value of largest magnitude is full scale, others are rounded to
     /// 65535ths of it (32767ths where there are values below 0).
     pub fn new(
         session: &mut CardLock<'_>,

@@ -66,7 +66,7 @@ impl Launch {
     }
 }
 
-/// The best layout for a work: remembered from before, in this run of the program or another, or found by running it.
+/// The best layout for a work: cached in memory or on disk, or found by timing the candidates.
 pub(super) fn best(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
     let class = work.class();
     if let Some(launch) = session.layouts().get(&class) {
@@ -77,7 +77,7 @@ pub(super) fn best(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, Cu
         Some(launch) => launch,
         None => {
             let launch = search(session, work)?;
-            remembered::keep(&card, &class, launch);
+            remembered::store(&card, &class, launch);
             launch
         }
     };

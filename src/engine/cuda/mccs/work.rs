@@ -236,7 +236,7 @@ mod tests {
     };
     use crate::physics::kernel::CONES;
 
-    /// The kernels write down again what the tables are made of.
+    /// The kernels repeat constants of the tables.
     #[test]
     fn the_kernels_count_on_the_same_numbers() {
         let sources = [include_str!("../../../../kernels/mccs.cuh")];
