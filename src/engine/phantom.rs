@@ -1,9 +1,7 @@
 //! Phantoms for the benches and the selftest: boxes about the origin.
 
 use crate::engine::Random;
-use crate::geometry::{
-    Grid, GridError, ImagingSetup, PatientPosition, Projection, ProjectionError, Volume,
-};
+use crate::geometry::{Grid, GridError, ImagingSetup, PatientPosition, Projection, ProjectionError, Volume};
 use crate::physics::{Material, Patient};
 use glam::DVec3;
 use rayon::prelude::*;

@@ -24,7 +24,7 @@ const SMALLEST_PART_CM2: f64 = 4.0;
 const LIGHT_HU: f32 = -900.0;
 
 /// A sheet belongs to the body where this share of it lies against it: a bolus does, a thin slab on a stack, an ear. Of the
-/// shell of a couch less does, as it goes round and is wider than what lies on it.
+/// shell of a couch less does, as it goes round and is wider than the patient on it.
 const ATTACHED: f64 = 0.9;
 
 /// Smaller parts are not reported, cm3.
@@ -49,7 +49,7 @@ pub struct LeftOut {
     pub z_mm: [f64; 2],
 }
 
-/// The body in a CT: what is denser than `threshold` (-350 HU finds skin) and is neither couch nor small.
+/// The body in a CT: voxels denser than `threshold` (-350 HU finds skin) that belong neither to the couch nor to small objects.
 ///
 /// Thin sheets such as a couch's shell are cut off first (what no square of 7 mm fits into). All connected parts of some
 /// size are kept: trunk and arms, both legs, the slabs of a phantom. What they enclose on each plane (lungs, bowel gas) is

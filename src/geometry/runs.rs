@@ -135,7 +135,7 @@ pub(super) fn keep_parts_with(plane: &mut [bool], seeds: &[bool], size: [usize; 
     }
 }
 
-/// Sets what a plane's set pixels enclose: unset pixels with no way, side by side, to the plane's border.
+/// Fills the holes of a plane: unset pixels without a path, side by side, to the plane's border.
 pub(super) fn fill_holes(plane: &mut [bool], size: [usize; 2]) {
     let mut runs = Vec::new();
     let first = rows_of(plane, size[0], false, &mut runs);

@@ -1,4 +1,4 @@
-//! HU -> linear attenuation at one photon energy: what a radiograph is computed from.
+//! HU -> linear attenuation at one photon energy, for radiographs.
 
 use super::{HuTable, Material};
 use crate::geometry::Volume;
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Voxel by voxel what the curve says, whichever way the loop goes.
+    /// Voxel by voxel the value of the curve, by either loop.
     #[test]
     fn a_volume_follows_the_curve() {
         let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [60, 10, 9]).expect("a grid"));

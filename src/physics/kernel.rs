@@ -1,4 +1,4 @@
-//! Energy deposition kernels of photons in water: what the shipped table holds.
+//! Energy deposition kernels of photons in water: the shipped table.
 //!
 //! Monoenergetic point kernels (T.R. Mackie et al., Phys. Med. Biol. 33, 1 (1988)) computed with EGSnrc; where they
 //! come from stands in `assets/kernels/README.md`. Photons travel along the kernel's axis and interact at the origin;
@@ -17,7 +17,7 @@ pub const SHELLS: usize = 30;
 pub enum KernelClass {
     /// Charged particles set moving by the first interaction: driven by the collision kerma.
     Primary,
-    /// Scattered, annihilation and bremsstrahlung photons and what they set moving: driven by TERMA less collision kerma.
+    /// Scattered, annihilation and bremsstrahlung photons and their electrons: driven by TERMA less collision kerma.
     Scatter,
 }
 

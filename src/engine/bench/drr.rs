@@ -127,7 +127,7 @@ struct Case {
     batch: usize,
     /// As the paper's row of as many pixels.
     paper: bool,
-    /// At the reference pose, as what it is compared with was timed.
+    /// At the reference pose, as the peers were timed.
     still: bool,
 }
 
@@ -325,7 +325,7 @@ fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, C
     Ok(line(case, &warm, &alone, median(all)))
 }
 
-/// The system counts a thread's time at its ticks, some ms apart: what is shorter is taken by the clock.
+/// The system counts a thread's time at its ticks, some ms apart: shorter times are read from the clock.
 const LEAST_US: f64 = 3e4;
 
 /// How long this thread has been on a processor, microseconds.
@@ -364,7 +364,7 @@ fn line_on_card(case: &Case, card: &cuda::Device, runs: usize) -> Result<Line, C
         for (launch, times) in [(launch, &mut times), (naive, &mut naives)] {
             work.change(&mut session, &rays)?;
             session.wait()?;
-            // While the card is busy the host queues what is timed: on an idle one its time would be that of the submission too.
+            // The timed launch is queued while the card is busy: on an idle card its time would include the submission.
             busy.queue(&mut session, naive)?;
             let mut clock = session.clock()?;
             work.queue(&mut session, launch)?;

@@ -21,7 +21,7 @@ pub struct Row {
     pub way: &'static str,
     /// The reference of the comparison.
     pub against: &'static str,
-    /// Largest and mean difference, and what is allowed, in `unit`.
+    /// Largest and mean difference and the tolerance, in `unit`.
     pub worst: f64,
     pub mean: f64,
     pub tolerance: f64,

@@ -157,7 +157,7 @@ fn time(
     options: &Options,
     control: &JobControl,
 ) -> Result<Line, CudaError> {
-    // Another identity: what the device keeps of the first is not used.
+    // Another identity: the device's cache of the first is not used.
     let fresh = |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().to_vec()));
     let run = |request: &GammaRequest| match device {
         Compute::Cpu => cpu::gamma::gamma(request, control).map_err(Failure::Job),

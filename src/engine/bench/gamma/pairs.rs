@@ -22,7 +22,7 @@ const GANTRIES: [f64; 7] = [0.0, 51.0, 103.0, 154.0, 206.0, 257.0, 309.0];
 const SEGMENTS: [([f64; 2], [f64; 2], f32); 2] =
     [([-32.0, 26.0], [-45.0, 40.0], 1.0), ([-8.0, 30.0], [-30.0, 12.0], 0.6)];
 
-/// A case of the paper's Table 1 and what is done to its dose here.
+/// A case of the paper's Table 1, with the change of its dose here.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub name: &'static str,
