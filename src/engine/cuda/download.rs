@@ -1,4 +1,4 @@
-//! Copies from a card: into the staging buffer, from which threads copy each part on when it has arrived.
+//! Copies from a card: into the staging buffer, from which threads copy each part on its arrival.
 
 use super::device::CardLock;
 use super::error::CudaError;
@@ -69,8 +69,8 @@ impl CardLock<'_> {
         done
     }
 
-    /// By way of the staging: its slots are filled as ready as the card is through with what was queued before; each thread empties a slot
-    /// and has what belongs there next sent after.
+    /// Through the staging buffer: copies into its slots are queued behind the work of the card; each thread empties a slot and
+    /// queues the slot's next part.
     fn read_pieces<T: Pod + Send + Sync, S: Send, R>(
         &mut self,
         buffer: &Buffer<T>,
@@ -91,7 +91,6 @@ impl CardLock<'_> {
             let slots = &mut memory[run.start * part_bytes..run.end * part_bytes];
             from.fetch(run.start * part_bytes, slots, come).map_err(self.failed("copying from it"))?;
         }
-        // The card still works.
         let mut values = host.values();
         match ready {
             Some(ready) => ready.wait()?,
