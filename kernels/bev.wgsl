@@ -1,5 +1,4 @@
-// The beam's-eye view: a cast picture as grey values, or as the outline of a silhouette. Follows
-// cover.wgsl.
+// The beam's-eye view: a cast picture as grey values, or as the outline of a silhouette. Compiled after cover.wgsl.
 
 struct Bev {
     // Texture coordinates of the view's top left corner, and their change per pixel.

@@ -1,5 +1,5 @@
-// What is seen from a beam's source: how much the rays meet (a radiograph), or whether they meet a structure (its
-// silhouette). Follows grid.wgsl and rays.wgsl.
+// Ray casting from a beam's source: a radiograph (water-equivalent length along each ray) or a structure's silhouette (whether
+// the ray meets it). Compiled after grid.wgsl and rays.wgsl.
 
 @group(2) @binding(0) var result: texture_storage_2d<rgba16float, write>;
 

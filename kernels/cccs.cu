@@ -6,7 +6,7 @@
 // one of its lines first meets TERMA, and pauses when its state is negligible.
 //
 // High TERMA, above a small fraction of the greatest (layout.cu), is transported along all directions. Low TERMA, smooth and nearly
-// everywhere, goes along fewer, with coefficients found less often and the shortest segments joined.
+// everywhere, is transported along fewer, with coefficients evaluated less often and the shortest segments joined.
 //
 // Low-density voxels (layout.cu) need the exact loss, which slows all lines: kernels of their own take grids that have them.
 //
@@ -61,18 +61,18 @@ __device__ inline int next_slab_with_terma(const SlabLayout& layout, const LineD
     return layout.slabs;
 }
 
-// A line's transport state, and the kernel coefficients where it is.
+// A line's transport state and its present kernel coefficients.
 struct Line {
     TransportState state;
     LineCoefficients coefficients;
     int until; // the step until which they hold
-    float mix; // primary's mix for which they were found
+    float mix; // the primary's mix at which they were evaluated
 };
 
-// Coefficients are found anew where the share of the deep channel differs by more than this.
+// Coefficients are evaluated again where the share of the deep channel differs by more than this.
 constexpr float MIX_KEPT = 0.02f;
 
-// Finds the coefficients of lines that enter a slab by a cell, at the middle of the steps for which they hold.
+// Evaluates the coefficients of lines that enter a slab by a cell, at the middle of the steps for which they hold.
 template <bool LOW_TERMA>
 __device__ inline void find_coefficients(Line& line, const SlabLayout& layout, const LineDirection& direction,
                                          const SlabTraversal& slab, const Coefficients* __restrict__ table,
@@ -187,7 +187,7 @@ __device__ inline void transport(const SlabLayout* __restrict__ layouts, const i
                             terma.scatter = scatter_of(terma);
                         }
                         if (!LOW_DENSITY || any_lane(has_mix(terma.mix) && !kept_for)) {
-                            // Behind a wall the line has entered anew.
+                            // Behind a wall the line re-enters without energy.
                             int entry = (is_wall(here[0]) ? cell[n] : cell[0]) - slab_cell;
                             // `*traversal` is read again: its rarely used fields stay out of registers.
                             find_coefficients<LOW_TERMA>(line, layout, direction, *traversal, table, density_list,

@@ -98,9 +98,9 @@ struct __align__(16) SlabTraversal {
     int next[MOST_SEGMENTS - 1];
     int segments;
     float exponent[MOST_SEGMENTS];
-    int until;    // the step until which kernel coefficients found here hold
-    float ray[3]; // from the radiation source to where coefficients are found, mm, for a line that enters by cell 0
-    int far_slab; // first cell of the slab in which they are found,
+    int until;    // the step until which kernel coefficients evaluated here hold
+    float ray[3]; // from the radiation source to the point of evaluation, mm, for a line that enters by cell 0
+    int far_slab; // first cell of the slab in which they are evaluated,
     int far;      // and the offset there from the cell of entry
     int none[3];
 };

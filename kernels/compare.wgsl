@@ -1,6 +1,6 @@
 // Two doses on one plane through the patient: A, B, both mixed (swipe, checkerboard, spyglass), their difference, or
-// gamma. Each is sampled on its own grid, in patient space. Follows cover.wgsl, grid.wgsl and dose.wgsl; the names in
-// `View` that dose.wgsl reads are those of slice.wgsl.
+// gamma. Each dose is sampled on its own grid, in patient space. Compiled after cover.wgsl, grid.wgsl and dose.wgsl, which reads
+// fields of `View` by the names of slice.wgsl.
 
 struct View {
     ct: Grid,
@@ -10,7 +10,7 @@ struct View {
     background: vec4<f32>,
     // Lower end of the window (HU), 1 / width, whether there is a CT.
     window: vec4<f32>,
-    // Size of the view in pixels; number of isodose levels; what is shown (the constants below).
+    // Size of the view in pixels; number of isodose levels; mode (the constants below).
     shape: vec4<f32>,
     // Colourwash: opacity, threshold in Gy, 1 for bands; the smallest slope per pixel (Gy) that makes a line.
     wash: vec4<f32>,
@@ -21,7 +21,7 @@ struct View {
     mixing: vec4<f32>,
     // Difference: unit (0 Gy, 1 % of the reference, 2 % of A), dead band, end of the scale, opacity.
     difference: vec4<f32>,
-    // Gy of 100 %; least dose of A (Gy) that local percent are told at; end of gamma's scale; opacity of gamma.
+    // Gy of 100 %; dose of A (Gy) from which local percent are shown; end of gamma's scale; opacity of gamma.
     scale: vec4<f32>,
     // Ascending. x: Gy, y: half width of the line in pixels.
     levels: array<vec4<f32>, 16>,
@@ -63,7 +63,7 @@ struct Place {
     planes_per_mm: f32,
 }
 
-// Compilers may take it that there are no NaN; their bits they may not.
+// NaN is tested by its bits: compilers may assume that floats are never NaN.
 fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
@@ -106,11 +106,11 @@ fn gamma_colour(value: f32) -> vec3<f32> {
         return mix(view.gammas[0].rgb, view.gammas[1].rgb, value);
     }
     let t = clamp((value - 1.0) / max(view.scale.z - 1.0, 1e-6), 0.0, 1.0);
-    // Beyond 1 at once orange enough to be told from white.
+    // Gamma above 1 starts at an orange that is distinct from white.
     return mix(view.gammas[1].rgb, view.gammas[2].rgb, 0.35 + 0.65 * t);
 }
 
-// Colour of a difference at a share -1 to 1 of the scale: three steps on either side, palest next to nothing.
+// Colour of a difference at a share -1 to 1 of the scale: three steps on either side, the palest beside zero.
 fn diverging(share: f32) -> vec3<f32> {
     let t = min(abs(share), 1.0) * 2.0;
     let n = min(i32(floor(t)), 1);
@@ -165,13 +165,13 @@ fn shade(corner: Corner) -> @location(0) vec4<f32> {
                 colour = mix(colour, diverging(value / view.difference.z), view.difference.w);
             }
         } else if a.known != b.known && fract((pixel.x + pixel.y) / 8.0) < 0.125 {
-            // Only one of the two is known here: no difference, which is not a difference of nothing.
+            // One dose is missing here: the difference is undefined, not zero.
             colour = mix(colour, vec3(0.62), 0.5);
         }
     } else if show == GAMMA {
         let value = gamma_at(pixel);
         if value > NO_GAMMA {
-            // With signs, what hardly differs lets the image through.
+            // With signs, small gammas are transparent.
             let strength = select(1.0, min(abs(value), 1.0), view.mixing.w > 0.5);
             colour = mix(colour, gamma_colour(value), view.scale.w * strength);
             if fails(value) {

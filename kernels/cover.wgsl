@@ -1,4 +1,4 @@
-// The vertex stage of everything that is drawn into a view: a triangle over all of it, or corners of a part.
+// The vertex stage of all drawing into a view: one triangle over the view, or two over a part of it.
 
 struct Corner {
     @builtin(position) position: vec4<f32>,
@@ -6,7 +6,7 @@ struct Corner {
     @location(0) pixel: vec2<f32>,
 }
 
-// A corner at a pixel of a view of so many pixels.
+// The clip position of a pixel of a view.
 fn corner_at(pixel: vec2<f32>, size: vec2<f32>) -> Corner {
     let at = pixel / size * 2.0 - 1.0;
     return Corner(vec4(at.x, -at.y, 0.0, 1.0), pixel);

@@ -1,5 +1,5 @@
 // A dose on a plane, for every shader that draws one: colourwash and isodose lines from the levels of `view`, which the
-// shader that follows declares. Follows cover.wgsl and grid.wgsl.
+// including shader declares. Compiled after cover.wgsl and grid.wgsl.
 
 fn grid_point(grid: Grid, pixel: vec2<f32>) -> vec3<f32> {
     return (grid.origin + grid.right * pixel.x + grid.down * pixel.y).xyz;
@@ -22,8 +22,8 @@ fn wash_colour(gy: f32) -> vec3<f32> {
     return colour;
 }
 
-// Distance to a level in pixels is how far off the value is, over how fast it changes from pixel to pixel; a line runs
-// where that is small. `dashed` breaks the line up along the axis of the screen that it follows more closely.
+// The distance to a level in pixels is the value's difference from it over the gradient per pixel; a line is drawn where the
+// distance is small. `dashed` breaks the line up along the axis of the screen that it follows more closely.
 fn with_lines(under: vec3<f32>, grid: Grid, sample: Sample, planes_per_mm: f32, pixel: vec2<f32>, dashed: bool) -> vec3<f32> {
     var colour = under;
     let per_voxel = sample.gradient * vec3(1.0, 1.0, planes_per_mm);

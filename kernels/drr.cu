@@ -175,7 +175,7 @@ __device__ inline void integrate(const Space& space, const Wanted& wanted, const
     if (!mine) {
         way.steps = 0;
     }
-    // A cell tells of the voxels that eight samples around its own touch, for steps of a voxel at most along each axis.
+    // A cell covers the voxels that eight samples around its own touch, for steps of a voxel at most along each axis.
     float z_voxels = UNEVEN ? way.step[2] / space.least_gap_mm : way.step[2];
     bool skips = fmaxf(fmaxf(fabsf(way.step[0]), fabsf(way.step[1])), fabsf(z_voxels)) <= 1.0f;
     float sums[OWN];

@@ -1,6 +1,6 @@
 // Line integrals of attenuation from a source to the texels of an image, and silhouettes of structures. The trilinear
 // integrator of the engine (Tornai 2012, section II): the way through the box of voxels, and no further than the image,
-// in equal steps no longer than asked for, each looked at in its middle. Follows grid.wgsl and rays.wgsl.
+// in equal steps no longer than requested, each sampled in its middle. Compiled after grid.wgsl and rays.wgsl.
 
 @group(2) @binding(0) var result: texture_storage_2d<r32float, write>;
 
@@ -25,7 +25,7 @@ fn way_of(texel: vec2<f32>) -> Way {
     return Way(first, between, u32(steps), length_mm / steps);
 }
 
-// Hardware filter on 16-bit attenuation: its weights have 8 bits, good for the eye.
+// Hardware filter on 16-bit attenuation: weights of 8 bits are enough for display.
 @compute @workgroup_size(8, 8)
 fn filtered(@builtin(global_invocation_id) id: vec3<u32>) {
     if any(id.xy >= textureDimensions(result)) {

@@ -68,7 +68,7 @@ gamma_vertices(const Pair pair, const Criterion criterion, const float* __restri
 // Cells that a warp distributes at a time: mostly all.
 #define DEALT 512
 
-// Points of a warp, whose lanes work on each other's.
+// Points of a warp; each lane also searches cells for the points of the others.
 struct Hand {
     unsigned short dealt[DEALT];
     int near[3][32], home[3][32];

@@ -7,8 +7,8 @@
 #define NEARER 0.999996f
 #define INFINITE __int_as_float(0x7f800000)
 
-// A way along one axis of a cell or along several at once, seen from the point: where it begins in its lengths, its squared length
-// in DTA and the inverse of that.
+// An edge vector of a simplex along one axis of a cell or along several, seen from the point: its start in units of its length, its
+// squared length in DTA and the inverse of that.
 struct Way {
     float q, l, per_l;
 };

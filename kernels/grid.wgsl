@@ -1,5 +1,5 @@
 // A voxel grid as the display sees it, shared by every shader that draws in patient space.
-// Planes may be uneven: their positions stand in a table of one texel a plane, and nothing is resampled.
+// Planes may be uneven: a table holds their positions, one texel a plane, and nothing is resampled.
 
 struct Grid {
     // The grid's own coordinates of the view's top left corner: voxel index in x and y, mm along the normal in z;
@@ -45,7 +45,7 @@ struct Sample {
     gradient: vec3<f32>,
 }
 
-// The eight values round a point, and how far it is from the first of them to the last.
+// The eight values around a point, and the point's fraction of the way from the first to the last.
 fn blend(c: array<f32, 8>, t: vec3<f32>) -> Sample {
     // Along x, then y, then z; the gradient follows from the same differences.
     let x00 = mix(c[0], c[1], t.x);

@@ -295,9 +295,8 @@ layout_traversals(const int directions, const int most_slabs, const int low, con
         }
         slab.exponent[n] = segments.length_cm[n] * EXPONENT_PER_CM;
     }
-    // Coefficients are found in the middle of the steps for which they hold. Those steps begin at the same slabs for all lines of
-    // a direction, whenever they were found, and at others for the next direction: errors at either end have opposite signs and
-    // average out.
+    // Coefficients are evaluated in the middle of the steps for which they hold. Those steps begin at the same slabs for all lines of
+    // a direction and at others for the next direction: errors at either end have opposite signs and average out.
     const int kept = max((int)((low ? LOW_TERMA_KEPT_MM : HIGH_TERMA_KEPT_MM) / layout.spacing_mm[2]), 1);
     int begun = (step + number) % kept;
     double ahead = 0.5 * (kept - 1) - begun;

@@ -183,8 +183,8 @@ __device__ inline bool within(const int size[3], const float from[3], const floa
     return begin < end;
 }
 
-// Sums over batches, by voxel: of quanta, and of their squares in two words. Whole numbers: the order of batches, and which card ran
-// them, does not matter.
+// Sums over batches, by voxel: of quanta, and of their squares in two words. Whole numbers: the sums do not depend on
+// the order of batches or on the card that ran them.
 struct Sums {
     unsigned long long *quanta, *squares, *squares_high;
 };
@@ -196,7 +196,7 @@ __device__ inline void add(const Sums& sums, int i, unsigned long long quanta, u
     unsigned long long low = sums.squares[i] + square;
     sums.squares[i] = low;
     square_high += low < square ? 1ull : 0ull;
-    // Seldom: a batch mostly deposits under 2^32 quanta in a voxel.
+    // Rare: a batch mostly deposits under 2^32 quanta in a voxel.
     if (square_high != 0ull) {
         sums.squares_high[i] += square_high;
     }

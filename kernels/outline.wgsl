@@ -1,5 +1,4 @@
-// The outline of one structure on a plane: where its coverage passes one half. Follows cover.wgsl and
-// grid.wgsl.
+// The outline of one structure on a plane: the isoline of coverage one half. Compiled after cover.wgsl and grid.wgsl.
 
 struct Outline {
     grid: Grid,
@@ -7,7 +6,7 @@ struct Outline {
     colour: vec4<f32>,
     // Size of the view in pixels; half width of the line in pixels.
     shape: vec4<f32>,
-    // Left, top, right, bottom in pixels: what the structure's box covers.
+    // The structure's box: left, top, right, bottom in pixels.
     covered: vec4<f32>,
 }
 

@@ -77,10 +77,10 @@ __device__ inline int sum_before(Edge edge) { return edge.x; }
 __device__ inline float quanta_of(Edge edge) { return __int_as_float(edge.y); }
 
 // As path_step, but column by column: between two crossings of planes across x and z a ray stays in one column along y,
-// and what it gathers there is a difference of two running sums, however many voxels it passes.
+// and its integral there is a difference of two running sums, however many voxels it passes.
 //
 // `edges` are [z][edge][x], one more to a column than voxels; grid.stride_z is theirs. Only for rays that are steep along
-// y: what is lost by rounding is multiplied by length over way along y.
+// y: rounding errors are multiplied by the ray's length over its extent along y.
 extern "C" __global__ void __launch_bounds__(256)
 path_columns(const Rays rays, const Edge* __restrict__ edges, float quantum, float* __restrict__ depth_mm)
 {
@@ -143,7 +143,7 @@ path_edges(const float* __restrict__ density, int size_x, int size_y, float per_
     edges[size_y * size_x] = edge_at(sum, 0.0f);
 }
 
-// What a density holds: voxels low <= voxel < high along x, y, z, and the greatest magnitude (bits of a float >= 0 order
+// The extent of matter: voxels low <= voxel < high along x, y, z, and the greatest magnitude (bits of a float >= 0 order
 // as integers do).
 struct Matter {
     int low[3];

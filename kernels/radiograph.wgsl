@@ -1,4 +1,4 @@
-// An X-ray and a DRR laid over each other, or the outline of a silhouette over both. Follows cover.wgsl.
+// An X-ray and a DRR laid over each other, or the outline of a silhouette over both. Compiled after cover.wgsl.
 
 struct Look {
     // Image pixel at the view's top left corner (pixel centres at whole numbers), and image pixels a screen pixel.
@@ -8,7 +8,7 @@ struct Look {
     // Value at black, 1 / (value at white - value at black), image pixels a texel.
     xray: vec4<f32>,
     drr: vec4<f32>,
-    // Display colours of X-ray and DRR where they are told apart by colour; of the outline.
+    // Display colours: of X-ray and DRR in the two-colour mode, and of the outline.
     xray_colour: vec4<f32>,
     drr_colour: vec4<f32>,
     background: vec4<f32>,
@@ -16,7 +16,7 @@ struct Look {
     how: vec4<f32>,
     // Middle of the spyglass (x also: the swipe), its radius in screen pixels; half width of lines.
     glass: vec4<f32>,
-    // Left, top, right, bottom in screen pixels: what is drawn.
+    // The drawn part: left, top, right, bottom in screen pixels.
     covered: vec4<f32>,
 }
 
@@ -60,8 +60,8 @@ fn grey(picture: texture_2d<f32>, range: vec4<f32>, pixel: vec2<f32>) -> f32 {
     return clamp((value - range.x) * range.y, 0.0, 1.0);
 }
 
-// Change of the DRR's grey per image pixel, over a texel or a screen pixel, and no less than half a hundredth of the width:
-// noise and the steps of voxels are no edges.
+// Change of the DRR's grey per image pixel, over a texel or a screen pixel, and at least half a hundredth of the width:
+// noise and voxel steps are not edges.
 fn drr_slope(pixel: vec2<f32>) -> vec2<f32> {
     let reach = max(max(look.drr.z, look.corner.z), 0.006 * look.shape.z);
     let right = vec2(reach, 0.0);

@@ -1,4 +1,4 @@
-// Rays from a source through a sheet of points, one a texel: where they meet a volume's box. Follows grid.wgsl.
+// Rays from a source through a sheet of points, one a texel, clipped to a volume's box. Compiled after grid.wgsl.
 
 struct Cast {
     // In the grid's coordinates (voxel, voxel, mm): the source, the sheet's point of texel (0, 0), and how that changes
@@ -7,7 +7,7 @@ struct Cast {
     corner: vec4<f32>,
     right: vec4<f32>,
     down: vec4<f32>,
-    // The box that is cast through, same coordinates.
+    // The box of the volume, same coordinates.
     low: vec4<f32>,
     high: vec4<f32>,
     // As in Grid.
@@ -23,7 +23,7 @@ struct Cast {
 
 struct Ray {
     direction: vec3<f32>,
-    // Where it enters and leaves the box, as shares of the way from the source to the sheet.
+    // Entry into the box and exit, as fractions of the path from the source to the sheet.
     enter: f32,
     leave: f32,
     // From the source to the sheet.

@@ -1,5 +1,5 @@
 // A plane through the patient: CT through window and level, colourwash and isodose lines, in one pass.
-// Follows cover.wgsl, grid.wgsl and dose.wgsl. Colours are display values (gamma space), as egui's target wants them.
+// Compiled after cover.wgsl, grid.wgsl and dose.wgsl. Colours are display values (gamma space), as egui's render target expects.
 
 struct View {
     ct: Grid,

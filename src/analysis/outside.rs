@@ -45,14 +45,14 @@ impl Outside {
     fn most_mm(&self, bundles: &[Bundle]) -> f64 {
         let grid = self.hu.grid();
         let of_point = |(frame, rays): &Bundle| {
-            let planes = walk::Planes::<f64>::seen_from(grid, frame.source_mm);
+            let planes = walk::Planes::seen_from(grid, frame.source_mm);
             let of_ray = |ray: &[f64; 2]| self.along(&planes, far_end(frame, grid, *ray));
             rays.iter().map(of_ray).fold(0.0, f64::max)
         };
         bundles.par_iter().map(of_point).reduce(|| 0.0, f64::max)
     }
 
-    fn along(&self, planes: &walk::Planes<f64>, to_mm: DVec3) -> f64 {
+    fn along(&self, planes: &walk::Planes, to_mm: DVec3) -> f64 {
         let [nx, ny, _] = self.hu.grid().size();
         let hu = self.hu.data();
         let mut all_mm = 0.0;
@@ -155,7 +155,7 @@ pub(super) fn outside_caveat(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<
 pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &Beam, sad_mm: f64) -> bool {
     let grid = hu.grid();
     bundles(position, beam, sad_mm).iter().any(|(frame, rays)| {
-        let planes = walk::Planes::<f64>::seen_from(grid, frame.source_mm);
+        let planes = walk::Planes::seen_from(grid, frame.source_mm);
         rays.iter().any(|ray| {
             let mut met = false;
             walk::nested(&planes, far_end(frame, grid, *ray), |voxel, _| met |= hu.data()[voxel] > SKIN_HU);

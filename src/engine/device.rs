@@ -1,4 +1,4 @@
-//! The device of a job: the user's choice, and what it is on this machine.
+//! The device of a job: the user's choice, resolved on this machine.
 
 use super::cache::Cache;
 use super::cuda::{self, CudaError};
@@ -58,7 +58,7 @@ pub fn note_card_trouble(what: &str, error: CudaError) {
     let _ = TROUBLE.set(error);
 }
 
-/// What the engine holds from job to job, bytes.
+/// Size of the engine's caches, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Of this process.
@@ -67,9 +67,9 @@ pub struct Memory {
     pub card_bytes: usize,
 }
 
-/// What is held from job to job at this moment.
+/// Present size of the engine's caches.
 pub fn memory(cache: &Cache) -> Memory {
-    let on_cards = cuda::opened().iter().map(|card| card.kept_bytes()).sum();
+    let on_cards = cuda::opened().iter().map(|card| card.cached_bytes()).sum();
     Memory { host_bytes: cache.bytes(), card_bytes: on_cards }
 }
 
@@ -104,7 +104,7 @@ impl DeviceChoice {
         }
     }
 
-    /// Whether a card is to answer, as far as one can tell without opening it.
+    /// Whether the choice resolves to a card; no card is opened.
     pub fn is_for_a_card(self) -> bool {
         self != Self::Cpu && cuda::cards().is_ok_and(|cards| !cards.is_empty())
     }
@@ -118,7 +118,7 @@ impl DeviceChoice {
         if self == Self::Auto && all.is_err() { self.resolve().map(|one| vec![one]) } else { all }
     }
 
-    /// As [`Self::spread`], but `Auto` keeps to one device where more are not `worth` what it takes to set them up.
+    /// As [`Self::spread`], but `Auto` is one device where setting up more is not `worth` it.
     pub fn spread_if(self, worth: bool) -> Vec<Self> {
         if self == Self::Auto && !worth { vec![self] } else { self.spread() }
     }

@@ -5,7 +5,7 @@ use super::cuda::{CudaError, Device, Failure};
 use crate::case::Receipt;
 use std::sync::Arc;
 
-/// What a job answers, with a receipt.
+/// The answer of a job, with its receipt.
 pub(super) trait Answer {
     fn receipt(&mut self) -> &mut Receipt;
 }

@@ -13,6 +13,7 @@ pub mod drr_gradient;
 pub mod gamma;
 mod job_control;
 mod jobs;
+mod lanes;
 pub mod mccs;
 pub mod path;
 mod phantom;

@@ -1,7 +1,7 @@
 //! Phantoms for the benches and the selftest: boxes about the origin.
 
 use crate::engine::Random;
-use crate::geometry::{Grid, GridError, PatientPosition, Volume};
+use crate::geometry::{Grid, GridError, ImagingSetup, PatientPosition, Projection, ProjectionError, Volume};
 use crate::physics::{Material, Patient};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -32,6 +32,25 @@ pub fn patient(
         position: PatientPosition::Hfs,
         hu_table: "phantom".to_owned(),
     }))
+}
+
+/// A view from a gantry angle of a head first supine patient, the isocentre at the origin, 1000 mm from the source and 1500 mm to the
+/// image.
+pub fn view(gantry_deg: f64, pixel_mm: [f64; 2], size: [usize; 2]) -> Result<Projection, ProjectionError> {
+    let [columns, rows] = size;
+    let setup = ImagingSetup {
+        position: PatientPosition::Hfs,
+        gantry_deg,
+        couch_deg: 0.0,
+        isocentre_mm: DVec3::ZERO,
+        sad_mm: 1000.0,
+        sid_mm: 1500.0,
+        shift_mm: [0.0; 2],
+        pixel_mm,
+        columns,
+        rows,
+    };
+    setup.projection()
 }
 
 /// Attenuation (1/mm) of three blurred balls in air, on a turned grid with uneven planes.

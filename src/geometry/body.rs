@@ -24,10 +24,10 @@ const SMALLEST_PART_CM2: f64 = 4.0;
 const LIGHT_HU: f32 = -900.0;
 
 /// A sheet belongs to the body where this share of it lies against it: a bolus does, a thin slab on a stack, an ear. Of the
-/// shell of a couch less does, as it goes round and is wider than what lies on it.
+/// shell of a couch less does, as it goes round and is wider than the patient on it.
 const ATTACHED: f64 = 0.9;
 
-/// What is smaller is not worth a word, cm3.
+/// Smaller parts are not reported, cm3.
 const WORTH_A_WORD_CM3: f64 = 1.0;
 
 /// The body in a CT.
@@ -35,7 +35,7 @@ const WORTH_A_WORD_CM3: f64 = 1.0;
 pub struct BodyOutline {
     /// Closed, patient LPS, mm, on the volume's planes.
     pub contours: Vec<Vec<DVec3>>,
-    /// What is as dense and is no part of it, largest first: couch and small things.
+    /// Dense parts that do not belong to the body, largest first: couch and small objects.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -49,7 +49,7 @@ pub struct LeftOut {
     pub z_mm: [f64; 2],
 }
 
-/// The body in a CT: what is denser than `threshold` (-350 HU finds skin) and is neither couch nor small.
+/// The body in a CT: voxels denser than `threshold` (-350 HU finds skin) that belong neither to the couch nor to small objects.
 ///
 /// Thin sheets such as a couch's shell are cut off first (what no square of 7 mm fits into). All connected parts of some
 /// size are kept: trunk and arms, both legs, the slabs of a phantom. What they enclose on each plane (lungs, bowel gas) is
@@ -281,7 +281,7 @@ fn area_mm2(line: &[[f64; 2]]) -> f64 {
     0.5 * pairs.map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum::<f64>()
 }
 
-/// What a rectangle of `2 reach + 1` pixels a side fits into.
+/// Morphological opening by a rectangle of `2 reach + 1` pixels a side.
 fn opening(bits: &[bool], size: [usize; 2], reach: [usize; 2]) -> Vec<bool> {
     grown(&grown(bits, size, reach, false), size, reach, true)
 }

@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// Decubitus by what the words say: the side the patient lies on faces the floor.
+    /// Decubitus by its name: the side on which the patient lies faces the floor.
     #[test]
     fn decubitus_positions_lie_on_the_named_side() {
         let up = DVec3::Z;

@@ -23,7 +23,7 @@ const FLAT_MM: f64 = 0.25;
 /// Samples along each axis of a voxel where contours lie oblique to the grid.
 const OBLIQUE_SAMPLES: usize = 4;
 
-/// How much of each voxel of a grid a structure fills, kept for the box round the structure only.
+/// Coverage of a grid's voxels by a structure, stored for the structure's box alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mask {
     parent: Arc<Grid>,
@@ -51,7 +51,7 @@ pub enum MaskError {
     Cancelled,
 }
 
-/// Told how far a piece of work is (0 to 1), from any thread; answers `false` to stop it.
+/// Receives the progress of a job (0 to 1), from any thread; returns `false` to cancel it.
 pub type Progress<'a> = &'a (dyn Fn(f32) -> bool + Sync);
 
 impl Mask {
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Every plane, every second plane, between planes, on another grid's planes: the volume stays.
+    /// Every plane, every second plane, between planes, on another grid's planes: the volume is the same.
     #[test]
     fn a_sphere_keeps_its_volume_however_its_planes_lie() {
         let grid = even(DVec3::new(1.1, 0.9, 2.0), [60, 60, 40]);

@@ -264,7 +264,7 @@ mod tests {
     /// `right` of the axis and `up` from it in the isocentre's plane lies 1.5 times as far in the image's.
     #[test]
     fn landmarks_of_the_conventions_project_where_they_are_seen() {
-        // Position, gantry, couch; what is right and what is up as seen from the source, in patient LPS.
+        // Position, gantry, couch; the directions right and up as seen from the source, in patient LPS.
         let cases = [
             (Hfs, 0.0, 0.0, DVec3::X, DVec3::Z),
             (Hfs, 90.0, 0.0, DVec3::Y, DVec3::Z),

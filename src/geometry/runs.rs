@@ -113,7 +113,7 @@ pub(super) fn parts_of(planes: &[Vec<bool>], size: [usize; 2]) -> Vec<PartRun> {
 pub(super) fn keep_parts_with(plane: &mut [bool], seeds: &[bool], size: [usize; 2]) {
     let mut runs = Vec::new();
     let first = rows_of(plane, size[0], true, &mut runs);
-    // One part more than runs: all that is seeded.
+    // One part more than runs: the seeded part.
     let seeded = runs.len();
     let mut parts = Parts::new(runs.len() + 1);
     for row in 0..size[1] {
@@ -135,11 +135,11 @@ pub(super) fn keep_parts_with(plane: &mut [bool], seeds: &[bool], size: [usize; 
     }
 }
 
-/// Sets what a plane's set pixels enclose: unset pixels with no way, side by side, to the plane's border.
+/// Fills the holes of a plane: unset pixels without a path, side by side, to the plane's border.
 pub(super) fn fill_holes(plane: &mut [bool], size: [usize; 2]) {
     let mut runs = Vec::new();
     let first = rows_of(plane, size[0], false, &mut runs);
-    // One part more than runs: all that is open to the border.
+    // One part more than runs: the part open to the border.
     let open = runs.len();
     let mut parts = Parts::new(runs.len() + 1);
     for row in 0..size[1] {

@@ -64,7 +64,7 @@ struct Reach {
     bridged_mm: [f64; 2],
 }
 
-/// Slabs of each plane, disjoint and ascending: the bridge to the plane below of what goes on there, the plane's own, the
+/// Slabs of each plane, disjoint and ascending: the bridge to the plane below of contours that continue there, the plane's own, the
 /// bridge to the plane above.
 fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
     let mut slabs = Vec::with_capacity(reaches.len());
@@ -137,7 +137,7 @@ fn cross((a, b): Side, (c, d): Side) -> bool {
     turn(a, b, c) * turn(a, b, d) < 0.0 && turn(c, d, a) * turn(c, d, b) < 0.0
 }
 
-/// Sorts contours by plane: where the planes are (ascending) and what is drawn on each.
+/// Sorts contours by plane: heights of the planes (ascending) and the contours of each.
 fn by_plane(contours: &[Vec<DVec3>]) -> (Vec<f64>, Vec<Polygons>) {
     let height = |c: &[DVec3]| c.iter().map(|p| p.z).sum::<f64>() / c.len() as f64;
     let mut sorted: Vec<(f64, &Vec<DVec3>)> = contours.iter().map(|c| (height(c), c)).collect();

@@ -1,16 +1,16 @@
-//! What lies between the dense parts of a body or against them, found along the axes of the grid: the cork between two
+//! Light parts between the dense parts of a body or against them, found along the axes of the grid: the cork between two
 //! slabs, a sheet laid on the skin.
 
 use rayon::prelude::*;
 
-/// What a voxel is. In this order: from [`KEPT`] on it belongs to the body.
+/// Class of a voxel, in this order: from [`KEPT`] on it belongs to the body.
 pub(super) const AIR: u8 = 0;
 /// Lung, cork, foam: denser than air and thinner than skin.
 pub(super) const LIGHT: u8 = 1;
 /// As dense as the body and, so far, no part of it: sheets and small things.
 pub(super) const SHEET: u8 = 2;
 pub(super) const KEPT: u8 = 3;
-/// Light matter, and what is in it, between two kept voxels.
+/// Light matter, and its contents, between two voxels of the body.
 pub(super) const BRIDGE: u8 = 4;
 
 /// More air than this on the way ends a stack, mm: slabs do not lie flat and a bolus stands off the skin.
@@ -54,7 +54,7 @@ struct Since {
     /// The way through the air and through the sheet that it is in now.
     air_mm: f32,
     sheet_mm: f32,
-    /// Of the whole way: its length, and what of it is matter.
+    /// Length of the line, and of its part in matter.
     length_mm: f32,
     matter_mm: f32,
 }
@@ -150,7 +150,7 @@ impl Classes {
         all
     }
 
-    /// Marks what lies on the spans.
+    /// Marks the voxels on the spans.
     pub fn bridge(&mut self, spans: &[Span]) {
         for span in spans {
             (0..span.count).for_each(|n| self.of[span.first + n * span.stride] = BRIDGE);

@@ -2,6 +2,8 @@
 
 use super::Grid;
 use glam::DVec3;
+use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -62,6 +64,23 @@ impl<T: Copy> Volume<T> {
     /// The value of the voxel that holds a patient position, `None` outside the grid.
     pub fn nearest(&self, patient_mm: DVec3) -> Option<T> {
         self.grid.voxel_at(patient_mm).map(|[i, j, k]| self.at(i, j, k))
+    }
+}
+
+impl<T: Copy + Sync> Volume<T> {
+    /// The smallest box of voxels with all values that `holds`; `None` where there are none.
+    pub fn box_of(&self, holds: impl Fn(T) -> bool + Sync) -> Option<[Range<usize>; 3]> {
+        let [nx, ny, _] = self.grid.size();
+        let of_row = |(n, row): (usize, &[T])| -> Option<[Range<usize>; 3]> {
+            let first = row.iter().position(|v| holds(*v))?;
+            let last = row.iter().rposition(|v| holds(*v))?;
+            let (j, k) = (n % ny, n / ny);
+            Some([first..last + 1, j..j + 1, k..k + 1])
+        };
+        let both = |a: [Range<usize>; 3], b: [Range<usize>; 3]| {
+            std::array::from_fn(|i| a[i].start.min(b[i].start)..a[i].end.max(b[i].end))
+        };
+        self.data.par_chunks(nx).with_min_len(64).enumerate().filter_map(of_row).reduce_with(both)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The aperture of jaws and leaves as a picture: what a point source lets through, averaged over the motion.
+//! The aperture of jaws and leaves as a picture: transmission as seen from a point source, averaged over the motion.
 //!
 //! Coordinates are at the isocentre plane: `u` along the direction of leaf travel, `v` across.
 
@@ -52,7 +52,7 @@ pub struct Motion {
     pub weight: f64,
 }
 
-/// What the leaves let through, averaged over their motion: 1 where open throughout. Weights of the motions sum to 1.
+/// Transmission of the leaves, averaged over their motion: 1 where open throughout. Weights of the motions sum to 1.
 pub fn leaf_transmission(
     leaves: &Leaves,
     sides_mm: &[f64],
@@ -79,7 +79,7 @@ pub fn leaf_transmission(
                 let open = open_share(&whole, motions, p.row, None, r);
                 return open.iter().map(|o| (t + (1.0 - t) * o) as f32).collect();
             }
-            // Half the height of either leaf stands in a joint: tongue of one, step of the other.
+            // Half the height of either leaf attenuates in a joint: the tongue of one, the step of the other.
             let both = open_share(&half, motions, p.row, Some(p.row + 1), r);
             let (one, none) = (t.sqrt(), leaves.interleaf_transmission);
             let joint = |((both, a), b): ((&f64, &f64), &f64)| {
@@ -116,7 +116,7 @@ fn pieces(leaves: &Leaves, sides_mm: &[f64], magnification: f64, r: &Raster) -> 
     out
 }
 
-/// Spreads the pieces over the rows of pixels; where there is no leaf at all the picture is open.
+/// Distributes the pieces over the rows of pixels; pixels beyond the leaves are open.
 fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
     let mut image = vec![0.0_f32; r.len()];
     image.par_chunks_mut(r.size[0]).enumerate().for_each(|(n, line)| {
@@ -151,7 +151,7 @@ fn open_share(end: &LeafEnd, motions: &[Motion], row: usize, also: Option<usize>
         for part in lower {
             let weight = m.weight * part.share;
             if part.from[0] + part.to[0] > part.from[1] + part.to[1] && also.is_some() {
-                // Nothing is open in common: one leaf covers all.
+                // The openings do not overlap: one leaf covers all.
                 tips[0][n + 2 * pad - 1] += weight;
                 continue;
             }
@@ -203,7 +203,7 @@ fn common_opening(from: [Bank; 2], to: [Bank; 2]) -> Vec<Part> {
         .collect()
 }
 
-/// Lays `weight` evenly over the indices from `a` to `b`, shifted by `pad` and clamped into the list.
+/// Distributes `weight` evenly over the indices from `a` to `b`, shifted by `pad` and clamped into the list.
 fn spread(tips: &mut [f64], pad: usize, a: f64, b: f64, weight: f64) {
     let last = (tips.len() - 1) as f64;
     let (a, b) = ((a + pad as f64).clamp(0.0, last), (b + pad as f64).clamp(0.0, last));
@@ -218,7 +218,7 @@ fn spread(tips: &mut [f64], pad: usize, a: f64, b: f64, weight: f64) {
     }
 }
 
-/// What one pair of jaws lets through at each pixel along an axis, its edges blurred by `sigma_mm`.
+/// Transmission of a pair of jaws at each pixel along an axis, its edges blurred by `sigma_mm`.
 pub fn jaw_transmission(
     edges: [f64; 2],
     sigma_mm: f64,
@@ -333,23 +333,8 @@ mod tests {
         let want = picture(&stills, &r);
         let worst = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(worst < 2e-3, "{worst}");
-        // Open for the time the 20 mm window takes to pass: 20 of 80 mm (row 0), leaf ends aside.
+        // Open for the time the 20 mm window takes to pass: 20 of 80 mm (row 0), without the leaf ends.
         assert!(at(&got, &r, 0.0, 2.5) > 0.2);
-    }
-
-    /// Two fields that abut along the tips add up to the whole but for what the rounded ends let through.
-    #[test]
-    fn two_halves_make_the_whole_across_the_leaves() {
-        let r = raster();
-        let l = leaves();
-        let shut = [100.0, 100.0];
-        let low = picture(&[still(|row| if row < 30 { [-40.0, 40.0] } else { shut })], &r);
-        let high = picture(&[still(|row| if row >= 30 { [-40.0, 40.0] } else { shut })], &r);
-        let sum = |v: f64| at(&low, &r, 0.0, v) + at(&high, &r, 0.0, v);
-        assert!((sum(12.5) - 1.0 - l.transmission).abs() < 1e-6);
-        // Tongue and groove: the joint is shadowed in both halves.
-        let joint = sum(0.125);
-        assert!((joint - 2.0 * l.transmission.sqrt()).abs() < 1e-6 && joint < 0.3, "{joint}");
     }
 
     /// Rays one by one (as Monte Carlo follows them), averaged over pixels, against the picture.
@@ -374,7 +359,7 @@ mod tests {
                 shaded += usize::from(drawn < 0.99);
             }
         }
-        // The picture lays tips between pixels linearly: a tip's own pixel differs by a part of the rise behind a round end.
+        // The picture interpolates tips linearly between pixels: a tip's own pixel differs by part of the rise behind a round end.
         println!("{worst} at worst, {shaded} in shadow");
         assert!(worst < 0.06 && shaded > 100, "{worst}, {shaded}");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! HU -> linear attenuation at one photon energy: what a radiograph is computed from.
+//! HU -> linear attenuation at one photon energy, for radiographs.
 
 use super::{HuTable, Material};
 use crate::geometry::Volume;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CurveKind {
-    /// What HU are by definition: `mu = mu_water (1 + HU / 1000)`, nothing below -1000.
+    /// The definition of HU: `mu = mu_water (1 + HU / 1000)`, 0 below -1000.
     #[default]
     Water,
     /// By what tissues are made of: the density of the HU table times the mass attenuation of its materials. Bone and
@@ -59,7 +59,7 @@ pub struct AttenuationCurve {
 }
 
 impl AttenuationCurve {
-    /// What is left of the beam of an imaging tube of 100 to 125 kV behind a patient: its effective energy, MeV.
+    /// Effective energy of the beam of an imaging tube of 100 to 125 kV behind a patient, MeV.
     pub const KILOVOLT_MEV: f64 = 0.07;
     /// Attenuation above that of this HU is bone's.
     pub const BONE_HU: f64 = 150.0;
@@ -83,7 +83,7 @@ impl AttenuationCurve {
         Self { kind, energy_mev, points, threshold_hu: None, bone: 1.0 }
     }
 
-    /// What is below so many HU counts as nothing: air and the couch's foam out of the picture.
+    /// HU below the threshold attenuate nothing: air and the couch's foam are left out of the picture.
     #[must_use]
     pub fn with_threshold(self, threshold_hu: Option<f64>) -> Self {
         Self { threshold_hu, ..self }
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Voxel by voxel what the curve says, whichever way the loop goes.
+    /// Voxel by voxel the value of the curve, by either loop.
     #[test]
     fn a_volume_follows_the_curve() {
         let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [60, 10, 9]).expect("a grid"));

@@ -72,7 +72,7 @@ struct Opening {
     weight: f64,
 }
 
-/// What of the machine the fluence depends on.
+/// The machine's properties that fluence depends on.
 #[derive(Clone, Debug)]
 struct Optics {
     sad_mm: f64,

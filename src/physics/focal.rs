@@ -67,7 +67,7 @@ impl MeanMap {
     }
 }
 
-/// Multiplies a picture by what the jaws let through: factors along u and along v.
+/// Multiplies a picture by the jaws' transmission: factors along u and along v.
 pub fn shade(image: &mut [f32], edges: [[f64; 2]; 2], sigma_mm: [f64; 2], transmission: f64, r: &Raster) {
     let along_u = jaw_transmission(edges[0], sigma_mm[0], transmission, 0, r);
     let along_v = jaw_transmission(edges[1], sigma_mm[1], transmission, 1, r);

@@ -1,4 +1,4 @@
-//! Energy deposition kernels of photons in water: what the shipped table holds.
+//! Energy deposition kernels of photons in water: the shipped table.
 //!
 //! Monoenergetic point kernels (T.R. Mackie et al., Phys. Med. Biol. 33, 1 (1988)) computed with EGSnrc; where they
 //! come from stands in `assets/kernels/README.md`. Photons travel along the kernel's axis and interact at the origin;
@@ -12,12 +12,12 @@ pub const CONES: usize = 48;
 /// Spherical shells out to 60 cm.
 pub const SHELLS: usize = 30;
 
-/// Who carries the energy away from the first interaction.
+/// The particles that transport energy from the first interaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KernelClass {
     /// Charged particles set moving by the first interaction: driven by the collision kerma.
     Primary,
-    /// Scattered, annihilation and bremsstrahlung photons and what they set moving: driven by TERMA less collision kerma.
+    /// Scattered, annihilation and bremsstrahlung photons and their electrons: driven by TERMA less collision kerma.
     Scatter,
 }
 

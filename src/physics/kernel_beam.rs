@@ -138,7 +138,7 @@ fn node_weights(cone: usize) -> [f64; 3] {
     weights
 }
 
-/// One energy of the spectrum.
+/// An energy of the spectrum.
 struct Bin {
     energy_mev: f64,
     photons: f64,
@@ -156,7 +156,7 @@ impl Bin {
     }
 }
 
-/// One class: its kernels at the anchor depths (of energy 1) and what is needed to mix them.
+/// A class of energy: its kernels at the anchor depths (of energy 1) and the data to mix them.
 struct ClassMix {
     class: KernelClass,
     anchors: [ConeTable; 2],

@@ -102,7 +102,7 @@ pub struct Leaves {
 }
 
 impl Leaves {
-    /// These leaves as a beam carries them (leaf travel along X).
+    /// The leaves in the form of a beam's MLC (leaf travel along X).
     pub fn to_case(&self) -> case::Mlc {
         case::Mlc { axis: case::MlcAxis::X, boundaries_mm: self.boundaries_mm.clone() }
     }

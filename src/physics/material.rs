@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-/// What a voxel is made of, as far as attenuation is concerned. Compositions: ICRU Report 44.
+/// Material of a voxel for attenuation. Compositions: ICRU Report 44.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Material {

@@ -33,7 +33,7 @@ pub fn cumulative_integral(x: f64) -> f64 {
     lookup(&INTEGRAL, x).unwrap_or(if x < 0.0 { 0.0 } else { x })
 }
 
-/// What is open at `x` of the half plane above `edge`, blurred by `sigma` and averaged over `width` round `x`.
+/// Open fraction at `x` of the half plane above `edge`, blurred by `sigma` and averaged over `width` around `x`.
 /// Both may be 0; a sharp edge on a point is half open.
 pub fn above_edge(x: f64, edge: f64, sigma: f64, width: f64) -> f64 {
     let s = x - edge;

@@ -1,4 +1,4 @@
-//! What the beam goes through: densities and materials of a CT.
+//! The patient for dose: densities and materials of a CT.
 
 use super::{HuTable, Material};
 use crate::case::Ct;

@@ -12,7 +12,7 @@ const REACH_SIGMAS: f64 = 3.0;
 /// Distances of the maps relative to the isocentre's, mm; linear between them.
 const PLANES_MM: [f64; 3] = [-200.0, 0.0, 200.0];
 
-/// Where the parts of the head are and what of it is seen: distances from the target, axes u and v.
+/// Geometry of the head: distances from the target, axes u and v.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub sad_mm: f64,
@@ -21,7 +21,7 @@ pub struct Head {
     pub leaf_distance_mm: f64,
 }
 
-/// Jaws and what the leaves let through within them (coarse, on a raster of its own), for a share of the units.
+/// Jaws and the transmission of the leaves within them (coarse, on a raster of its own), for a share of the units.
 pub struct Shutter<'a> {
     pub edges: [[f64; 2]; 2],
     pub weight: f64,

@@ -1,8 +1,8 @@
-//! The spectrum off the axis: what a machine's softening of the attenuation means for the share of each energy.
+//! The spectrum off the axis: the share of each energy that follows from a machine's softening of the attenuation.
 //!
 //! A flattening filter hardens the beam less off the axis. The spectrum there is that of the axis with a layer of water taken
 //! away in front, as thick as it takes for the transmission of 10 cm of water (collision kerma) to be the one that the
-//! machine's softening factor on the attenuation coefficients gives. The collision kerma in air stays that of the axis: the
+//! machine's softening factor on the attenuation coefficients gives. The collision kerma in air is that of the axis: the
 //! machine's off-axis factor holds it already (`assets/machines/README.md`).
 //!
 //! Softer photons of equal collision kerma scatter more of their energy: 15 % more at 20 cm off the axis of a 6 MV beam. A
@@ -25,12 +25,12 @@ pub struct Softening {
     layers: Vec<Layer>,
 }
 
-/// What the axis' spectrum becomes at a distance from the axis.
+/// Change of the axis' spectrum at a distance from the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layer {
     /// Water taken away in front, g/cm2; negative where the beam is harder than on the axis.
     pub less_cm: f64,
-    /// What keeps the collision kerma in air: `exp(mu less_cm) kept` photons for one on the axis.
+    /// Factor that preserves the collision kerma in air: `exp(mu less_cm) kept` photons for one on the axis.
     pub kept: f64,
 }
 

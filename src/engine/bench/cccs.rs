@@ -93,7 +93,7 @@ fn time(
         let (dose, call_ms) = timed(run);
         let dose = dose.map_err(|e| card_error("cccs", e))?;
         tracing::info!("{case}: {:?}", dose.receipt.phases_ms);
-        // The first run loads the kernels, brings the patient there and calibrates the machine.
+        // The first run loads the kernels, uploads the patient and calibrates the machine.
         if n > 0 {
             times.push(computed_ms(&dose, device));
             calls.push(call_ms);

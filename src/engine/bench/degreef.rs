@@ -6,7 +6,7 @@ use crate::geometry::{BeamFrame, Grid, PatientPosition, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
-/// Table II: name, voxels in the patient's bounding box, spacing in mm, and what it holds.
+/// Table II: name, voxels in the patient's bounding box, spacing in mm, and tissue.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     pub name: char,

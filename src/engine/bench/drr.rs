@@ -10,7 +10,7 @@ use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Sprea
 use crate::engine::jobs::drr::Rays;
 use crate::engine::jobs::drr::content::Content;
 use crate::engine::{Compute, JobControl, Random, cpu, cuda, phantom};
-use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
+use crate::geometry::{Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 use std::time::Instant;
@@ -48,7 +48,7 @@ pub struct Line {
     /// Microseconds an image, mean and standard deviation over the runs: on a card of its kernel by its own events.
     pub us: f64,
     pub sd_us: f64,
-    /// Of the whole call on the host, poses sent and integrals brought back, microseconds an image.
+    /// Of the whole call on the host with upload of poses and download of integrals, microseconds an image.
     pub call_us: f64,
     /// The layout found, and the time with the naive one of 256 threads in a row.
     pub launch: Option<Launch>,
@@ -65,7 +65,7 @@ pub struct Block {
     pub us: f64,
 }
 
-/// One device's answer.
+/// The times of one device.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub lines: Vec<Line>,
@@ -109,19 +109,8 @@ pub(super) fn projection(view: View) -> Result<Projection, CudaError> {
         return Projection::new(DVec3::Z * -1000.0, first, right, down, [IMAGE; 2])
             .map_err(|why| failed(&why));
     }
-    let setup = ImagingSetup {
-        position: PatientPosition::Hfs,
-        gantry_deg: if view == View::Ap { 0.0 } else { 30.0 },
-        couch_deg: 0.0,
-        isocentre_mm: DVec3::ZERO,
-        sad_mm: 1000.0,
-        sid_mm: 1500.0,
-        shift_mm: [0.0; 2],
-        pixel_mm: [PIXEL_MM; 2],
-        columns: IMAGE,
-        rows: IMAGE,
-    };
-    setup.projection().map_err(|why| failed(&why))
+    let gantry_deg = if view == View::Ap { 0.0 } else { 30.0 };
+    phantom::view(gantry_deg, [PIXEL_MM; 2], [IMAGE; 2]).map_err(|why| failed(&why))
 }
 
 /// +-20 mm and +-15 degrees (section II.C).
@@ -139,7 +128,7 @@ struct Case {
     batch: usize,
     /// As the paper's row of as many pixels.
     paper: bool,
-    /// At the reference pose, as what it is compared with was timed.
+    /// At the reference pose, as the peers were timed.
     still: bool,
 }
 
@@ -168,9 +157,6 @@ impl Case {
 }
 
 /// Times everything the options want.
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
 pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, CudaError> {
     let small = trunk(SMALL)?;
     let looked = Instant::now();
@@ -340,7 +326,7 @@ fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, C
     Ok(line(case, &warm, &alone, median(all)))
 }
 
-/// The system counts a thread's time at its ticks, some ms apart: what is shorter is taken by the clock.
+/// The system counts a thread's time at its ticks, some ms apart: shorter times are read from the clock.
 const LEAST_US: f64 = 3e4;
 
 /// How long this thread has been on a processor, microseconds.
@@ -384,7 +370,7 @@ fn line_on_card(
         for (launch, times) in [(launch, &mut times), (naive, &mut naives)] {
             work.change(&mut session, &rays)?;
             session.wait()?;
-            // While the card is busy the host queues what is timed: on an idle one its time would be that of the submission too.
+            // The timed launch is queued while the card is busy: on an idle card its time would include the submission.
             busy.queue(&mut session, naive)?;
             let mut clock = session.clock()?;
             work.queue(&mut session, launch)?;

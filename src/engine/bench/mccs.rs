@@ -6,15 +6,14 @@
 
 use super::{Options, timed};
 use crate::case::{Beam, Jaws};
-use crate::engine::cccs::{DoseError, DoseTo};
+use crate::engine::cccs::DoseError;
 use crate::engine::cuda::CudaError;
-use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
+use crate::engine::mccs::{MccsDose, MccsRequest, Next, Until, Variant, refine_over};
 use crate::engine::{Compute, JobControl, phantom};
 use crate::geometry::GridError;
 use crate::physics::{Machine, Material, Patient};
 use glam::DVec3;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Histories of the paper's batch.
 pub const PAPER_BATCH: u64 = 672_000;
@@ -27,7 +26,7 @@ struct Case {
     size: [usize; 3],
     spacing_mm: f64,
     lungs: bool,
-    /// What the paper measured for 53.76 million histories, s: its card, its quad-core.
+    /// Times of the paper for 53.76 million histories, s: its card, its quad-core.
     paper_s: [f64; 2],
 }
 
@@ -57,7 +56,7 @@ pub struct Line {
     /// Between two runs with numbers of their own, above 20 % of the maximum: greatest difference of a voxel (eq. 6), greatest difference
     /// over the maximum (eq. 7), mean difference of a voxel (eq. 8), and of the mean doses; percent.
     pub apart: Option<Apart>,
-    /// What the paper measured for 53.76 million, s: its card, its quad-core.
+    /// Times of the paper for 53.76 million, s: its card, its quad-core.
     pub paper_s: [f64; 2],
 }
 
@@ -78,9 +77,6 @@ impl Line {
 }
 
 /// Runs the cases asked for. `linear` runs the phantom at 1e6 to 1e9 histories (on a CPU: 1e5 to 1e7).
-///
-/// # Errors
-/// A device that gives no answer.
 pub fn lines(
     devices: &[Compute],
     options: &Options,
@@ -100,7 +96,8 @@ pub fn lines(
         let patient = patient(size, spacing_mm, lungs).map_err(|e| failed(e.to_string()))?;
         let beams = beams().map_err(|e| failed(e.to_string()))?;
         let mut one = |case, variant, histories, two_runs: bool| -> Result<(), CudaError> {
-            let asked = request(&patient, &beams, variant, histories);
+            let asked = MccsRequest::of_histories(&patient, beams.clone(), histories, PAPER_BATCH);
+            let asked = MccsRequest { variant, ..asked };
             let line =
                 time(case, &asked, devices, control, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
             report(&line);
@@ -185,26 +182,6 @@ fn apart(a: &MccsDose, b: &MccsDose) -> Apart {
         relative: percent * furthest / f64::from(most),
         average: percent * sum / count,
         mean_dose: percent * (doses[1] / doses[0] - 1.0).abs(),
-    }
-}
-
-fn request(
-    patient: &Arc<Patient>,
-    beams: &[(Beam, Arc<Machine>)],
-    variant: Variant,
-    histories: u64,
-) -> MccsRequest {
-    MccsRequest {
-        patient: Arc::clone(patient),
-        beams: beams.to_vec(),
-        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
-        dose_to: DoseTo::Medium,
-        until: Until::Histories(histories),
-        seed: 1,
-        directions: DIRECTIONS,
-        batch: PAPER_BATCH,
-        variant,
-        show_every: Duration::from_secs(3600),
     }
 }
 

@@ -32,9 +32,6 @@ fn line(step: &'static str, control: &JobControl) -> Line {
 }
 
 /// A plan of a day: the dose of a beam on 2.5 mm, its radiograph, its gamma; then the case is closed.
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
 pub fn lines(device: &Compute, control: &JobControl) -> Result<Vec<Line>, CudaError> {
     empty_caches(control.cache());
     let mut lines = vec![line("at rest", control)];

@@ -46,7 +46,7 @@ pub struct Row {
     pub least_bytes: usize,
     /// Median time of the whole call on the host, its results copied there.
     pub call_ms: f64,
-    /// What the paper measured, ms, and on what.
+    /// Time of the paper, ms, and its hardware.
     pub paper: Option<(f64, &'static str)>,
 }
 
@@ -62,7 +62,7 @@ impl Row {
     }
 }
 
-/// One device's answer.
+/// The times of one device.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub job: &'static str,
@@ -101,7 +101,7 @@ pub fn run(
     Ok(Some(Report { job, device: device.to_string(), copy_gb_per_s, rows }))
 }
 
-/// What a bench says of a failure, the card's or not.
+/// The error of a bench, the card's or the job's.
 fn card_error<E: std::fmt::Display + From<Cancelled>>(
     job: &str,
     failure: impl Into<Failure<E>>,

@@ -21,7 +21,7 @@ const ARCS: [(char, usize, f64, f64); 4] =
     [('C', 1, 0.0, 64.0), ('C', 2, 0.0, 18.0), ('D', 1, 45.0, 51.0), ('D', 2, 45.0, 11.0)];
 const ARC_ANGLES: usize = 21;
 
-/// One line of the bench.
+/// A line of the table.
 struct Case<'a> {
     name: String,
     density: &'a Volume<f32>,

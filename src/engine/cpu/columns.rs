@@ -5,12 +5,11 @@ use crate::geometry::walk::{self, Planes};
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// The density of a volume seen from a source, as sums along columns of voxels parallel to the grid's x or y.
 ///
 /// Rays to targets on one line along the columns cross the planes across the columns at the same `alpha`s, which are
-/// thus found once for the line (de Greef 2009, section II.C, reuses them so). Between two such crossings a ray stays
+/// thus found once for the line (de Greef 2009, section II.C, reuses them so). Between two such crossings a ray is
 /// in one column, and its integral there is a difference of two sums `F`, however many voxels it passes:
 ///
 /// ```text
@@ -24,9 +23,9 @@ pub(super) struct Columns {
     /// The grid's axis along the columns: 0 (x) or 1 (y).
     along: usize,
     /// The columns as voxels of a grid: one endless voxel along `along`.
-    planes: Planes<f64>,
+    planes: Planes,
     /// For each column its running sum at every voxel edge, in quanta; the last one twice, so that the far end has an
-    /// upper neighbour. After the last column an empty one: what lies outside.
+    /// upper neighbour. After the last column an empty one stands for the outside.
     sums: Vec<i32>,
     /// Voxels to a column.
     height: usize,
@@ -48,9 +47,6 @@ struct Crossing {
 impl Columns {
     /// `None` where there is nothing but air. Only the box of voxels that are not air is kept. A density that is no
     /// finite number counts as air.
-    ///
-    /// # Errors
-    /// [`Cancelled`] when the job was cancelled.
     pub fn new(
         density: &Volume<f32>,
         source_mm: DVec3,
@@ -58,7 +54,10 @@ impl Columns {
         control: &JobControl,
     ) -> Result<Option<Self>, Cancelled> {
         let grid = density.grid();
-        let Some((dense, highest)) = dense_box(density, control)? else { return Ok(None) };
+        let Some(dense) = density.box_of(|v| v.is_finite() && v != 0.0) else { return Ok(None) };
+        control.check()?;
+        let magnitudes = density.data().par_iter().map(|v| if v.is_finite() { v.abs() } else { 0.0 });
+        let highest = magnitudes.reduce(|| 0.0, f32::max);
         let across = 1 - along;
         let height = dense[along].len();
         // Neither a sum nor a difference of two may overflow. A power of two, so that water (1) is exact.
@@ -133,36 +132,6 @@ impl Columns {
             *depth += low + (voxels - n as f64) * (high - low);
         }
     }
-}
-
-/// Voxels along x, y and z, and the largest magnitude among them.
-type DenseBox = ([Range<usize>; 3], f32);
-
-/// The box of voxels that hold anything.
-fn dense_box(density: &Volume<f32>, control: &JobControl) -> Result<Option<DenseBox>, Cancelled> {
-    let [nx, _, nz] = density.grid().size();
-    let of_plane = |k: usize| {
-        control.check()?;
-        let (mut low, mut high, mut highest) = ([usize::MAX; 2], [0; 2], 0.0_f32);
-        for (j, row) in density.plane(k).chunks_exact(nx).enumerate() {
-            let dense = |v: &f32| v.is_finite() && *v != 0.0;
-            let Some(first) = row.iter().position(dense) else { continue };
-            let last = row.iter().rposition(dense).unwrap_or(first);
-            low = [low[0].min(first), low[1].min(j)];
-            high = [high[0].max(last + 1), j + 1];
-            let finite = row.iter().filter(|v| v.is_finite());
-            highest = finite.fold(highest, |h, v| h.max(v.abs()));
-        }
-        Ok((high[1] > 0).then_some((low, high, highest)))
-    };
-    let planes: Vec<_> = (0..nz).into_par_iter().map(of_plane).collect::<Result<_, Cancelled>>()?;
-    let first = planes.iter().position(Option::is_some).unwrap_or(0);
-    let last = planes.iter().rposition(Option::is_some).unwrap_or(0);
-    let all = planes.into_iter().flatten().reduce(|a, b| {
-        let low = [0, 1].map(|n| a.0[n].min(b.0[n]));
-        (low, [0, 1].map(|n| a.1[n].max(b.1[n])), a.2.max(b.2))
-    });
-    Ok(all.map(|(low, high, highest)| ([low[0]..high[0], low[1]..high[1], first..last + 1], highest)))
 }
 
 fn fixed(density: f32, quantum: f64) -> i32 {

@@ -2,6 +2,7 @@
 
 use crate::engine::jobs::drr_gradient::{AXES, Level, Shot};
 use crate::engine::{Cancelled, JobControl};
+use crate::geometry::walk::clipped;
 use glam::{DVec3, Vec3};
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -19,9 +20,6 @@ pub struct DrrWithGradient {
 }
 
 /// Line integrals along the rays to `pixels`, in steps of `step_mm` at most.
-///
-/// # Errors
-/// [`Cancelled`] when the job was cancelled.
 pub fn integrals(
     level: &Level,
     shot: &Shot,
@@ -41,9 +39,6 @@ pub fn integrals(
 }
 
 /// As [`integrals`], with their derivatives; `motion` is how the rays move ([`Level::motion`]).
-///
-/// # Errors
-/// [`Cancelled`] when the job was cancelled.
 pub fn with_gradient(
     level: &Level,
     shot: &Shot,
@@ -91,22 +86,11 @@ impl March {
     /// Middles of equal steps along the part of a ray where there is anything; `None` where that is nothing.
     fn new(level: &Level, shot: &Shot, pixel: u32, step_mm: f64) -> Option<Self> {
         let way = shot.way(pixel);
-        let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
-        for axis in 0..3 {
-            // Voxel 0 and the last are nothing: from their centres inward there is something.
-            let high = (level.size()[axis] - 1) as f64;
-            if way[axis] == 0.0 {
-                if !(0.0..high).contains(&shot.source[axis]) {
-                    return None;
-                }
-                continue;
-            }
-            let (a, b) = (-shot.source[axis] / way[axis], (high - shot.source[axis]) / way[axis]);
-            enter = enter.max(a.min(b));
-            leave = leave.min(a.max(b));
-        }
+        // Voxel 0 and the last are nothing: from their centres inward there is something.
+        let high = DVec3::from(level.size().map(|n| (n - 1) as f64));
+        let [enter, leave] = clipped(DVec3::ZERO, high, shot.source, way)?;
         // A source at the very centre of a pixel makes no number.
-        if enter >= leave || !(leave - enter).is_finite() {
+        if !(leave - enter).is_finite() {
             return None;
         }
         let length_mm = (way * shot.spacing_mm).length() * (leave - enter);

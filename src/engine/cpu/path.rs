@@ -20,9 +20,6 @@ use std::time::Instant;
 const ACROSS_MM: f64 = 1e-3;
 
 /// Answers a request, with its receipt.
-///
-/// # Errors
-/// [`Cancelled`] when the job was cancelled.
 pub fn trace(request: &PathRequest, control: &JobControl) -> Result<DepthMap, Cancelled> {
     let start = Instant::now();
     let depth = radiological_depth_at(&request.density, request.source_mm, &request.targets, control)?;
@@ -40,9 +37,6 @@ pub fn trace(request: &PathRequest, control: &JobControl) -> Result<DepthMap, Ca
 
 /// Radiological depth from `source_mm` (patient LPS) to the centre of every voxel of `density` (relative to water):
 /// mm of water, on the same grid. A density that is no finite number counts as air.
-///
-/// # Errors
-/// [`Cancelled`] when the job was cancelled.
 pub fn radiological_depth(
     density: &Volume<f32>,
     source_mm: DVec3,
@@ -53,9 +47,6 @@ pub fn radiological_depth(
 
 /// As [`radiological_depth`], to the voxel centres of another grid in the same patient. Outside the density's grid
 /// there is nothing to pass.
-///
-/// # Errors
-/// [`Cancelled`] when the job was cancelled.
 pub fn radiological_depth_at(
     density: &Volume<f32>,
     source_mm: DVec3,
@@ -87,7 +78,7 @@ pub fn radiological_depth_at(
 struct Rays<'a> {
     density: &'a Volume<f32>,
     targets: &'a Grid,
-    planes: Planes<f64>,
+    planes: Planes,
     /// The source in the density's frame, mm.
     source: DVec3,
 }

@@ -3,7 +3,7 @@
 use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
 use super::kernels;
-use super::memory::{Buffer, Kept, Key, Pool, Resident, Source};
+use super::memory::{Buffer, ItemCache, Key, Pool, Resident, Source};
 use bytemuck::Pod;
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result, sys};
 use cudarc::nvrtc::Ptx;
@@ -32,9 +32,6 @@ impl fmt::Display for Card {
 }
 
 /// The cards of this machine, looked for once.
-///
-/// # Errors
-/// Where there is no driver, one too old, or no card.
 pub fn cards() -> Result<&'static [Card], CudaError> {
     static CARDS: OnceLock<Result<Vec<Card>, CudaError>> = OnceLock::new();
     let cards = CARDS.get_or_init(|| {
@@ -85,7 +82,7 @@ pub struct Device {
 #[derive(Default)]
 struct State {
     modules: HashMap<&'static str, Module>,
-    kept: Kept,
+    cache: ItemCache,
     staging: super::staging::Staging,
     layouts: HashMap<Class, Launch>,
 }
@@ -119,10 +116,7 @@ pub fn opened() -> Vec<Arc<Device>> {
 }
 
 impl Device {
-    /// The card of that number, opened at the first asking and then kept open.
-    ///
-    /// # Errors
-    /// As [`cards`]; a number there is none of; what the driver says on opening.
+    /// The card of that number, opened at its first use and then left open.
     pub fn open(ordinal: usize) -> Result<Arc<Self>, CudaError> {
         let cards = cards()?;
         let card = cards.get(ordinal).ok_or(CudaError::NoSuchCard { asked: ordinal, count: cards.len() })?;
@@ -147,17 +141,17 @@ impl Device {
         &self.card
     }
 
-    /// What is kept on the card for volumes, bytes.
-    pub fn kept_bytes(&self) -> usize {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).kept.bytes()
+    /// Size of the card's cache, bytes.
+    pub fn cached_bytes(&self) -> usize {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).cache.bytes()
     }
 
-    /// Forgets what is kept for volumes and gives free memory back to the driver. Waits for the job that has the card.
+    /// Empties the card's cache and gives free memory back to the driver. Waits for the job that has the card.
     pub fn empty(&self) {
         while self.session().make_room() {}
     }
 
-    /// Takes the card for one job, waiting for another to be through: constants and kept volumes are the job's until
+    /// Takes the card for one job, waiting for another to be through: constants and cached volumes are the job's until
     /// the session is dropped.
     pub fn session(&self) -> CardLock<'_> {
         CardLock { device: self, state: self.state.lock().unwrap_or_else(PoisonError::into_inner) }
@@ -230,7 +224,7 @@ impl Arg {
     }
 }
 
-/// A size or index as a C `int`: exact for what was checked with [`CardLock::fits_int`].
+/// A size or index as a C `int`: exact where [`CardLock::fits_int`] has checked it.
 pub fn int(value: usize) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
 }
@@ -291,7 +285,7 @@ impl CardLock<'_> {
             if let Some(block) = self.device.pool.block(bytes)? {
                 return Ok(Buffer::new(block, len));
             }
-            if !self.state.kept.evict() {
+            if !self.state.cache.evict() {
                 return Err(self.out_of_memory(bytes));
             }
         }
@@ -299,7 +293,7 @@ impl CardLock<'_> {
 
     /// Gives free blocks back and evicts the least recently used item; false where there is none.
     pub(super) fn make_room(&mut self) -> bool {
-        let evicted = self.state.kept.evict();
+        let evicted = self.state.cache.evict();
         self.device.pool.give_back();
         evicted
     }
@@ -313,37 +307,31 @@ impl CardLock<'_> {
 
     /// Cached data of a volume under a name of the job's own, made at its first use. The cache is held under half the
     /// card's memory.
-    ///
-    /// # Errors
-    /// Those of `make`.
-    pub fn kept<R: Resident>(
+    pub fn cached<R: Resident>(
         &mut self,
         key: Key,
         make: impl FnOnce(&mut Self) -> Result<R, CudaError>,
     ) -> Result<Arc<R>, CudaError> {
-        if let Some(item) = self.already(key) {
+        if let Some(item) = self.find_cached(key) {
             return Ok(item);
         }
         let item = Arc::new(make(self)?);
-        self.keep(key, item.clone());
+        self.cache_item(key, item.clone());
         Ok(item)
     }
 
-    /// What is kept already.
-    pub(super) fn already<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
-        self.state.kept.get(key)
+    /// A cached item.
+    pub(super) fn find_cached<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
+        self.state.cache.get(key)
     }
 
-    /// Keeps what has been queued to be made.
-    pub(super) fn keep<R: Resident>(&mut self, key: Key, item: Arc<R>) {
-        self.state.kept.put(key, item);
-        while self.state.kept.bytes() > self.device.card.memory_bytes / 2 && self.state.kept.evict() {}
+    /// Caches an item whose kernels have been queued.
+    pub(super) fn cache_item<R: Resident>(&mut self, key: Key, item: Arc<R>) {
+        self.state.cache.put(key, item);
+        while self.state.cache.bytes() > self.device.card.memory_bytes / 2 && self.state.cache.evict() {}
     }
 
     /// Sizes and indices are C `int`s on the card.
-    ///
-    /// # Errors
-    /// [`CudaError::TooLarge`] for more.
     pub fn fits_int(&self, what: &str, count: usize) -> Result<(), CudaError> {
         if i32::try_from(count).is_ok() {
             return Ok(());
@@ -422,7 +410,7 @@ impl CardLock<'_> {
         }
         self.state.modules.get_mut(source).ok_or_else(|| CudaError::Call {
             kernel: source.to_owned(),
-            what: "its module was not kept".to_owned(),
+            what: "its module was not loaded".to_owned(),
         })
     }
 

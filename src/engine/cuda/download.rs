@@ -1,4 +1,4 @@
-//! Copies from a card: into the staging buffer, from which threads copy each part on when it has arrived.
+//! Copies from a card: into the staging buffer, from which threads copy each part on its arrival.
 
 use super::device::CardLock;
 use super::error::CudaError;
@@ -22,18 +22,12 @@ const THREAD_BYTES: usize = 1 << 20;
 
 impl CardLock<'_> {
     /// The values of a buffer, once everything queued before is done.
-    ///
-    /// # Errors
-    /// What the driver says, also of what was queued before.
     pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
         Ok(self.download_overlapping(buffer, None, |_| Ok(()))?.0)
     }
 
     /// As [`Self::download`]. Threads wake at the event `ready`, not only when everything queued is done; `overlap` runs while the copy
     /// is under way.
-    ///
-    /// # Errors
-    /// What the driver says, also of what was queued before; those of `overlap`.
     pub fn download_overlapping<T: Pod + Send + Sync, R>(
         &mut self,
         buffer: &Buffer<T>,
@@ -46,9 +40,6 @@ impl CardLock<'_> {
     }
 
     /// As [`Self::download`], into a host buffer of as many values; with the results of `see` for its parts, in order.
-    ///
-    /// # Errors
-    /// What the driver says, also of what was queued before.
     pub fn download_seen<T: Pod + Send + Sync, S: Send>(
         &mut self,
         buffer: &Buffer<T>,
@@ -78,8 +69,8 @@ impl CardLock<'_> {
         done
     }
 
-    /// By way of the staging: its slots are filled as ready as the card is through with what was queued before; each thread empties a slot
-    /// and has what belongs there next sent after.
+    /// Through the staging buffer: copies into its slots are queued behind the work of the card; each thread empties a slot and
+    /// queues the slot's next part.
     fn read_pieces<T: Pod + Send + Sync, S: Send, R>(
         &mut self,
         buffer: &Buffer<T>,
@@ -100,7 +91,6 @@ impl CardLock<'_> {
             let slots = &mut memory[run.start * part_bytes..run.end * part_bytes];
             from.fetch(run.start * part_bytes, slots, come).map_err(self.failed("copying from it"))?;
         }
-        // The card still works.
         let mut values = host.values();
         match ready {
             Some(ready) => ready.wait()?,
@@ -152,7 +142,7 @@ impl Origin<'_> {
         // Threads of the pool may have worked for another card.
         self.stream.context().bind_to_thread()?;
         // SAFETY: the buffer, which the caller holds, has so much; the slots are read only after the event that follows the
-        // copy, and what was in them before has been copied.
+        // copy, and their previous contents have been copied.
         unsafe {
             result::memcpy_dtoh_async(&mut slots[..len], self.address + at as u64, self.stream.cu_stream())
         }?;

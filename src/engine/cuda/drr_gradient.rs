@@ -91,9 +91,6 @@ struct Correlation {
 impl Work {
     /// Uploads a level and the rays of `views` (with their pixels, `row * columns + column`) to a card; with what
     /// their DRRs are compared with.
-    ///
-    /// # Errors
-    /// [`CudaError`].
     pub fn prepare(
         device: &Device,
         level: &Arc<Level>,
@@ -112,7 +109,7 @@ impl Work {
         session.fits_int("a list of rays", pixels.len() * LANES)?;
         let upload = |session: &mut CardLock<'_>| session.upload(level.values());
         let values = match level.key() {
-            Some(key) => session.kept(key, upload)?,
+            Some(key) => session.cached(key, upload)?,
             None => Arc::new(upload(&mut session)?),
         };
         let scene = CardScene {
@@ -144,9 +141,6 @@ impl Work {
     }
 
     /// Line integrals, ray after ray, pose after pose.
-    ///
-    /// # Errors
-    /// [`CudaError`]; cancelled among them.
     pub fn integrals(
         &self,
         device: &Device,
@@ -161,9 +155,6 @@ impl Work {
 
     /// Mutual information or rank correlation, view after view, pose after pose; of each `None` where it is undefined. Empty
     /// where DRRs are compared by neither.
-    ///
-    /// # Errors
-    /// [`CudaError`]; cancelled among them.
     pub fn similarity(
         &self,
         device: &Device,
@@ -178,9 +169,6 @@ impl Work {
     }
 
     /// The correlation's sums, group after group, pose after pose. Empty where there is no correlation.
-    ///
-    /// # Errors
-    /// [`CudaError`]; cancelled among them.
     pub fn sums(
         &self,
         device: &Device,
@@ -210,9 +198,6 @@ impl Work {
 
     /// The correlation's sums with those of the derivatives at a pose, group after group. Empty where there is no
     /// correlation.
-    ///
-    /// # Errors
-    /// [`CudaError`]; cancelled among them.
     pub fn products(
         &self,
         device: &Device,

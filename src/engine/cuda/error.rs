@@ -37,7 +37,7 @@ pub enum CudaError {
 }
 
 impl CudaError {
-    /// What the driver said of a call.
+    /// The driver's error for a call.
     pub(super) fn failed(device: &str, doing: &str, error: DriverError) -> Self {
         Self::Failed { device: device.to_owned(), doing: doing.to_owned(), code: words(error) }
     }

@@ -58,12 +58,9 @@ impl Resident for Cells {
     }
 }
 
-/// Answers a request, with its receipt. Its phases: `upload` (of what the card does not yet hold), `prepare` (the list of points; in a
+/// Answers a request, with its receipt. Its phases: `upload` (of doses that the card does not hold), `prepare` (the list of points; in a
 /// plane and for the paper's search the cells), `search` (with the cells, else), `download`, by the card's events; `host`, the rest of
 /// the call.
-///
-/// # Errors
-/// [`Failure`].
 pub fn gamma(
     request: &GammaRequest,
     device: &Device,
@@ -203,7 +200,7 @@ impl Work {
         let layer_of = session.upload(if layer_of.is_empty() { &[0] } else { &layer_of })?;
         let cells_key =
             (values.id(), if flat { "range of dose in squares" } else { "range of dose in cells" });
-        let (cells, made) = match session.already(cells_key) {
+        let (cells, made) = match session.find_cached(cells_key) {
             Some(cells) => (cells, true),
             None => (Arc::new(Cells::alloc(session, values.data().len(), flat)?), false),
         };
@@ -267,7 +264,7 @@ impl Work {
         let args = [Arg::from(&*self.doses.values), nx, ny, nz, flat, Arg::from(quads), Arg::from(range)];
         let shape = Shape { blocks: [Cells::blocks(size), 1, 1], threads: [THREADS, 1, 1] };
         session.launch("gamma", "gamma_cells", shape, &args)?;
-        session.keep(self.cells_key, Arc::clone(&self.cells));
+        session.cache_item(self.cells_key, Arc::clone(&self.cells));
         self.made = true;
         Ok(())
     }

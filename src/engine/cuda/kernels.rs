@@ -42,6 +42,17 @@ fn size_of_parameter(declared: &str) -> Option<usize> {
     Some(bits / 8 * count)
 }
 
+/// The number that sources give a constant: `NAME = 3.5f;`.
+#[cfg(test)]
+pub(super) fn constant(sources: &[&str], name: &str) -> f64 {
+    let written = format!(" {name} = ");
+    let after = sources.iter().find_map(|source| Some(source.split_once(&written)?.1));
+    let value = after.and_then(|after| after.split(';').next());
+    value
+        .and_then(|value| value.trim_end_matches(['f', 'u']).parse().ok())
+        .unwrap_or_else(|| panic!("no {name}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -116,7 +116,7 @@ impl<T> Buffer<T> {
     }
 }
 
-/// Something kept on a card for a volume: a copy of it, or what was made from one.
+/// An item of a card's cache: a copy of a volume, or data derived from one.
 pub trait Resident: Any + Send + Sync {
     /// Device memory it holds.
     fn bytes(&self) -> usize;
@@ -128,12 +128,12 @@ impl<T: 'static> Resident for Buffer<T> {
     }
 }
 
-/// Which volume, and what of it.
+/// A volume, and the name of its derived data.
 pub type Key = (VolumeId, &'static str);
 
-/// What is kept on a card, each with when it was last asked for.
+/// The cache of a card, least recently used first out.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct ItemCache {
     items: HashMap<Key, Entry>,
     clock: u64,
 }
@@ -144,7 +144,7 @@ struct Entry {
     used: u64,
 }
 
-impl Kept {
+impl ItemCache {
     pub fn get<R: Resident>(&mut self, key: Key) -> Option<Arc<R>> {
         self.clock += 1;
         let entry = self.items.get_mut(&key)?;
@@ -247,20 +247,20 @@ mod tests {
     #[test]
     fn the_longest_unused_goes_first_and_what_is_held_stays() {
         let pool = Pool::new(Box::new(Card::new(1 << 20)));
-        let mut kept = Kept::default();
+        let mut cache = ItemCache::default();
         let [a, b, c] = [(id(), "density"), (id(), "density"), (id(), "density")];
         for key in [a, b, c] {
             let buffer = Buffer::<f32>::new(pool.block(400).unwrap().unwrap(), 100);
-            kept.put(key, Arc::new(buffer));
+            cache.put(key, Arc::new(buffer));
         }
-        assert_eq!(kept.bytes(), 1200);
-        assert_eq!(kept.get::<Buffer<f32>>(a).expect("kept").count(), 100);
-        assert!(kept.get::<Buffer<f32>>((a.0, "other")).is_none());
-        let held = kept.get::<Buffer<f32>>(c);
-        assert!(kept.evict() && kept.get::<Buffer<f32>>(b).is_none(), "b was asked for longest ago");
-        assert!(kept.evict() && kept.get::<Buffer<f32>>(a).is_none());
-        assert!(!kept.evict(), "c is held");
+        assert_eq!(cache.bytes(), 1200);
+        assert_eq!(cache.get::<Buffer<f32>>(a).expect("cached").count(), 100);
+        assert!(cache.get::<Buffer<f32>>((a.0, "other")).is_none());
+        let held = cache.get::<Buffer<f32>>(c);
+        assert!(cache.evict() && cache.get::<Buffer<f32>>(b).is_none(), "b was used longest ago");
+        assert!(cache.evict() && cache.get::<Buffer<f32>>(a).is_none());
+        assert!(!cache.evict(), "c is held");
         drop(held);
-        assert!(kept.evict() && kept.bytes() == 0);
+        assert!(cache.evict() && cache.bytes() == 0);
     }
 }

@@ -1,7 +1,7 @@
 //! The jobs on NVIDIA cards, through the driver alone, which is looked for when asked for: without one the program runs
 //! on the CPU.
 //!
-//! * [`cards`] lists what is there; [`Device::open`] opens one and keeps it open.
+//! * [`cards`] lists the cards; [`Device::open`] opens one and leaves it open.
 //! * [`Device::session`] is one job's hold on a card: memory from a pool that gives used blocks again, volumes kept by
 //!   their identity, constants, launches checked against the kernels' declarations, copies, clocks.
 //! * Kernels are `kernels/*.cu`; `python3 .ci/compile_kernels.py` makes the PTX that [`kernels`] embeds.

@@ -14,7 +14,7 @@ const FINDING: usize = 3;
 
 /// Host memory for a download.
 pub enum HostBuffer<T> {
-    /// Zeros, faulted in when the download is queued, while the card still works.
+    /// Zeros, faulted in when the download is queued, while the card computes.
     Later(usize),
     /// Zeros, faulted in by threads of their own.
     Coming(usize, JoinHandle<Vec<T>>),

@@ -35,9 +35,6 @@ pub(super) struct Rays {
 pub type Phases = Vec<(String, f64)>;
 
 /// Answers a request, with its receipt.
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
 pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Result<DepthMap, CudaError> {
     let PathRequest { density, source_mm, targets } = request;
     let (depth, phases_ms) =
@@ -54,10 +51,7 @@ pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Re
 }
 
 /// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32 and with the
-/// times of the phases: `upload` (what the card does not yet hold), `trace`, `download`. The same bits at every run.
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
+/// times of the phases: `upload` (data that the card does not hold), `trace`, `download`. The same bits at every run.
 pub fn radiological_depth_at(
     device: &Device,
     density: &Volume<f32>,
@@ -106,24 +100,24 @@ pub struct Work {
     rays: Option<(Rays, Source)>,
     plane_edges_mm: Vec<Exact>,
     target_planes_mm: Vec<Exact>,
-    /// What the launch fills: mm of water, `[z][y][x]` of the targets.
+    /// Output of the launch: mm of water, `[z][y][x]` of the targets.
     pub depth_mm: Buffer<f32>,
 }
 
-/// What the kernels read of a density, x and y exchanged where rays run mostly along x.
+/// Input of the kernels, x and y exchanged where rays run mostly along x.
 enum Source {
     Density(Arc<Density>),
     Edges(Arc<Edges>),
 }
 
-/// What is no finite number is air.
+/// The density; values that are not finite are air.
 struct Density(Buffer<f32>);
 
 /// At the edges along columns of y: the sum of the densities before, and the density after (the bits of an `f32`), both
 /// in quanta.
 struct Edges {
     edges: Buffer<[i32; 2]>,
-    /// What density a quantum is.
+    /// Density of a quantum.
     quantum: f32,
 }
 
@@ -152,10 +146,7 @@ impl Resident for Matter {
 const EDGES_MORE: usize = 1;
 
 impl Work {
-    /// Brings to the card what it does not yet hold and readies a launch.
-    ///
-    /// # Errors
-    /// [`CudaError`].
+    /// Uploads data that the card does not hold and prepares a launch.
     pub fn prepare(
         session: &mut CardLock<'_>,
         density: &Volume<f32>,
@@ -170,19 +161,19 @@ impl Work {
         let frame = Frame::new(grid, mean.x > mean.y && mean.x > mean.z);
         let [nx, ny, nz] = frame.size();
         session.fits_int("a density", nx * (ny + EDGES_MORE) * nz)?;
-        let matter = session.kept((density.id(), "matter"), |session| matter(session, density))?;
+        let matter = session.cached((density.id(), "matter"), |session| matter(session, density))?;
         let swapped = frame.swapped;
         let rays = match &matter.0 {
             Some((part, highest)) if way == PathMethod::Columns && steep(&frame, source_mm, targets) => {
                 let name = if swapped { "edges along x" } else { "edges along y" };
                 let make = |session: &mut CardLock<'_>| edges(session, density, swapped, *highest);
-                let edges = session.kept((density.id(), name), make)?;
+                let edges = session.cached((density.id(), name), make)?;
                 Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), Source::Edges(edges)))
             }
             Some((part, _)) => {
                 let name = if swapped { "density, x and y exchanged" } else { "density" };
                 let make = |session: &mut CardLock<'_>| oriented(session, density, swapped).map(Density);
-                let density = session.kept((density.id(), name), make)?;
+                let density = session.cached((density.id(), name), make)?;
                 Some((rays(&frame, part, ny, source_mm, targets), Source::Density(density)))
             }
             None => None,
@@ -193,9 +184,6 @@ impl Work {
     }
 
     /// Queues the tracing.
-    ///
-    /// # Errors
-    /// [`CudaError`].
     pub fn queue(&self, session: &mut CardLock<'_>) -> Result<(), CudaError> {
         let Some((rays, source)) = &self.rays else { return session.fill(&self.depth_mm, 0) };
         session.set_constant("path", "plane_edges_mm", &self.plane_edges_mm)?;
@@ -270,7 +258,7 @@ fn matter(session: &mut CardLock<'_>, density: &Volume<f32>) -> Result<Matter, C
     Ok(Matter((found[3] > 0).then(|| ([range(0), range(1), range(2)], highest))))
 }
 
-/// A copy in which what is no finite number is air, x and y exchanged where asked.
+/// A copy in which values that are not finite are air, x and y exchanged where `swapped`.
 fn oriented(
     session: &mut CardLock<'_>,
     density: &Volume<f32>,

@@ -25,7 +25,7 @@ pub(super) type Staging = Option<StagingBuffer>;
 pub(super) type Results<S> = Vec<(usize, S)>;
 
 impl CardLock<'_> {
-    /// The staging buffer kept, or a new one where it is too small.
+    /// The cached staging buffer, or a new one where it is too small.
     pub(super) fn staging_buffer(&mut self, bytes: usize) -> Result<StagingBuffer, CudaError> {
         let wanted = bytes.next_power_of_two().clamp(LEAST_STAGING_BYTES, MOST_STAGING_BYTES);
         match self.staging().take() {

@@ -23,18 +23,12 @@ const VOLUME: &str = "the volume";
 
 impl CardLock<'_> {
     /// The values of a volume on the card, copied there once for its identity.
-    ///
-    /// # Errors
-    /// No memory; what the driver says.
     pub fn uploaded<T: Pod>(&mut self, volume: &Volume<T>) -> Result<Arc<Buffer<T>>, CudaError> {
-        self.kept((volume.id(), VOLUME), |session| session.upload(volume.data()))
+        self.cached((volume.id(), VOLUME), |session| session.upload(volume.data()))
     }
 
     /// Copies volumes to the card that it does not hold, as [`Self::uploaded`] does: their numbers in the list, and what `see` says of
     /// every 256 KiB of them as they pass.
-    ///
-    /// # Errors
-    /// No memory; what the driver says.
     pub fn upload_seen<T: Pod, S: Send>(
         &mut self,
         volumes: &[&Volume<T>],
@@ -59,20 +53,17 @@ impl CardLock<'_> {
         for (n, buffer) in new {
             let parts = buffer.bytes().div_ceil(SEEN_BYTES);
             results.push((n, seen.by_ref().take(parts).collect()));
-            self.keep((volumes[n].id(), VOLUME), buffer);
+            self.cache_item((volumes[n].id(), VOLUME), buffer);
         }
         Ok(results)
     }
 
     /// Whether the card has a copy of a volume.
     pub fn holds<T: Pod>(&mut self, volume: &Volume<T>) -> bool {
-        self.already::<Buffer<T>>((volume.id(), VOLUME)).is_some()
+        self.find_cached::<Buffer<T>>((volume.id(), VOLUME)).is_some()
     }
 
     /// A copy of `values` on the card.
-    ///
-    /// # Errors
-    /// No memory; what the driver says.
     pub fn upload<T: Pod>(&mut self, values: &[T]) -> Result<Buffer<T>, CudaError> {
         let buffer = self.alloc(values.len())?;
         self.write(&buffer, values)?;
@@ -80,9 +71,6 @@ impl CardLock<'_> {
     }
 
     /// Overwrites the beginning of a buffer.
-    ///
-    /// # Errors
-    /// More values than it holds; what the driver says.
     #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync into a buffer whose size is checked")]
     pub fn write<T: Pod>(&mut self, buffer: &Buffer<T>, values: &[T]) -> Result<(), CudaError> {
         self.check_len(values.len(), buffer.count())?;
@@ -158,9 +146,6 @@ impl CardLock<'_> {
     }
 
     /// Sets every byte of a buffer.
-    ///
-    /// # Errors
-    /// What the driver says.
     #[expect(unsafe_code, reason = "cuMemsetD8Async over the whole of a buffer")]
     pub fn fill<T: Pod>(&mut self, buffer: &Buffer<T>, byte: u8) -> Result<(), CudaError> {
         let bound = self.context().bind_to_thread();
@@ -172,9 +157,6 @@ impl CardLock<'_> {
     }
 
     /// Copies one buffer over another of the same length, on the card.
-    ///
-    /// # Errors
-    /// Other lengths; what the driver says.
     #[expect(unsafe_code, reason = "cuMemcpyDtoDAsync between buffers of one size")]
     pub fn copy<T: Pod>(&mut self, from: &Buffer<T>, to: &Buffer<T>) -> Result<(), CudaError> {
         self.check_len(from.count(), to.count())?;
@@ -188,9 +170,6 @@ impl CardLock<'_> {
     }
 
     /// Waits for everything queued.
-    ///
-    /// # Errors
-    /// What the driver says of it.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         self.stream().synchronize().map_err(self.failed("working"))
     }
@@ -207,17 +186,11 @@ impl CardLock<'_> {
     }
 
     /// Records an event behind everything queued so far.
-    ///
-    /// # Errors
-    /// What the driver says.
     pub fn ready_event(&self) -> Result<ReadyEvent, CudaError> {
         Ok(ReadyEvent { device: self.device.card().to_string(), event: self.event()? })
     }
 
-    /// A clock that starts when what is queued is done.
-    ///
-    /// # Errors
-    /// What the driver says.
+    /// A clock that starts behind the work queued so far.
     pub fn clock(&self) -> Result<Clock, CudaError> {
         Ok(Clock { start: self.event()?, marks: Vec::new() })
     }
@@ -236,9 +209,6 @@ pub struct ReadyEvent {
 
 impl ReadyEvent {
     /// Waits for the event; needs no lock on the card.
-    ///
-    /// # Errors
-    /// What the driver says of the work before it.
     pub fn wait(self) -> Result<(), CudaError> {
         self.event.synchronize().map_err(|e| CudaError::failed(&self.device, "working", e))
     }
@@ -252,18 +222,12 @@ pub struct Clock {
 
 impl Clock {
     /// Ends a phase here in the queue.
-    ///
-    /// # Errors
-    /// What the driver says.
     pub fn mark(&mut self, session: &CardLock<'_>, phase: &str) -> Result<(), CudaError> {
         self.marks.push((phase.to_owned(), session.event()?));
         Ok(())
     }
 
     /// Waits for the last mark: the phases and their times in ms.
-    ///
-    /// # Errors
-    /// What the driver says of the work timed.
     pub fn finish(self, session: &CardLock<'_>) -> Result<Vec<(String, f64)>, CudaError> {
         let mut from = &self.start;
         let mut phases = Vec::with_capacity(self.marks.len());

@@ -2,7 +2,7 @@ use super::*;
 use crate::case::Pose;
 use crate::engine::jobs::drr_gradient::moved;
 use crate::engine::{JobControl, cpu, phantom};
-use crate::geometry::{ImagingSetup, PatientPosition, Projection, Volume};
+use crate::geometry::{Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -11,19 +11,7 @@ fn balls() -> Volume<f32> {
 }
 
 fn view(gantry_deg: f64) -> Projection {
-    let setup = ImagingSetup {
-        position: PatientPosition::Hfs,
-        gantry_deg,
-        couch_deg: 0.0,
-        isocentre_mm: DVec3::ZERO,
-        sad_mm: 1000.0,
-        sid_mm: 1500.0,
-        shift_mm: [0.0, 0.0],
-        pixel_mm: [4.0, 4.0],
-        columns: 60,
-        rows: 60,
-    };
-    setup.projection().expect("a geometry")
+    phantom::view(gantry_deg, [4.0, 4.0], [60, 60]).expect("a geometry")
 }
 
 fn all() -> Vec<u32> {

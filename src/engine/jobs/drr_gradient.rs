@@ -18,7 +18,6 @@ use crate::geometry::{Grid, Projection, Volume, VolumeId};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::convert::Infallible;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Numbers of a pose: `tx ty tz` in mm, `rx ry rz` in degrees.
@@ -69,11 +68,11 @@ impl Level {
     }
 
     /// Averages an attenuation (1/mm) over voxels with sides of `side_mm`, or its own where they are longer. Uneven planes
-    /// become even ones. What is no finite number is nothing; planes of nothing round the patient are left out.
+    /// become even ones. Values that are not finite count as 0; empty planes around the patient are left out.
     pub fn new(attenuation: &Volume<f32>, side_mm: f64) -> Self {
         let grid = attenuation.grid();
         let mut parts: [Vec<Part>; 3] = std::array::from_fn(|axis| parts(grid, axis, side_mm));
-        let part = matter(attenuation);
+        let part = attenuation.box_of(|v| v.is_finite() && v > 0.0).unwrap_or([0..1, 0..1, 0..1]);
         let first = std::array::from_fn::<usize, 3, _>(|axis| {
             let touches = |p: &Part| p.from < part[axis].end && p.from + p.weights.len() > part[axis].start;
             let begin = parts[axis].iter().position(touches).unwrap_or(0);
@@ -203,7 +202,7 @@ impl Shot {
     }
 }
 
-/// What of the old voxels along an axis a new one is the mean of.
+/// Source voxels along an axis that a coarse voxel averages, with their weights.
 struct Part {
     from: usize,
     weights: Vec<f32>,
@@ -232,28 +231,6 @@ fn parts(grid: &Grid, axis: usize, side_mm: f64) -> Vec<Part> {
             Part { from, weights: (from..end.max(from + 1)).map(|v| within(v) as f32).collect() }
         })
         .collect()
-}
-
-/// The box of voxels that hold anything.
-fn matter(attenuation: &Volume<f32>) -> [Range<usize>; 3] {
-    let [nx, ny, nz] = attenuation.grid().size();
-    let holds = |v: &f32| v.is_finite() && *v > 0.0;
-    let of_plane = |k: usize| -> Option<[Range<usize>; 3]> {
-        let mut found: Option<[Range<usize>; 3]> = None;
-        for (j, row) in attenuation.plane(k).chunks_exact(nx).enumerate() {
-            let Some(first) = row.iter().position(holds) else { continue };
-            let last = row.iter().rposition(holds).unwrap_or(first);
-            let own = [first..last + 1, j..j + 1, k..k + 1];
-            found = Some(found.map_or(own.clone(), |f| both(f, own)));
-        }
-        found
-    };
-    let both = (0..nz).into_par_iter().filter_map(of_plane).reduce_with(both);
-    both.unwrap_or([0..nx.min(1), 0..ny.min(1), 0..nz.min(1)])
-}
-
-fn both(a: [Range<usize>; 3], b: [Range<usize>; 3]) -> [Range<usize>; 3] {
-    std::array::from_fn(|i| a[i].start.min(b[i].start)..a[i].end.max(b[i].end))
 }
 
 fn averaged(attenuation: &Volume<f32>, parts: &[Vec<Part>; 3], size: [usize; 3]) -> Vec<f32> {

@@ -3,11 +3,9 @@
 use super::*;
 use crate::case::{Beam, Jaws};
 use crate::engine::cpu::mccs::Histories;
-use crate::engine::jobs::cccs::DoseTo;
 use crate::engine::phantom::patient;
 use crate::physics::{Machine, Material};
 use glam::DVec3;
-use std::sync::Arc;
 use std::time::Duration;
 
 fn over(runners: usize, request: &MccsRequest) -> (MccsDose, Vec<MccsDose>) {
@@ -31,18 +29,8 @@ fn bits(dose: &MccsDose) -> Vec<u32> {
 fn any_number_of_runners_gives_the_same_bits() {
     let water = patient(DVec3::splat(10.0), [12; 3], |_| (1.0, Material::Water)).unwrap();
     let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(60.0, 60.0), 100.0);
-    let request = MccsRequest {
-        grid: Arc::clone(water.mass_density_g_cm3.grid()),
-        patient: water,
-        beams: vec![(beam, Machine::resolve("point-6mv").unwrap())],
-        dose_to: DoseTo::Medium,
-        until: Until::Histories(11_000),
-        seed: 3,
-        directions: DIRECTIONS,
-        batch: 1000,
-        variant: Variant::Own,
-        show_every: Duration::from_secs(3600),
-    };
+    let beams = vec![(beam, Machine::resolve("point-6mv").unwrap())];
+    let request = MccsRequest { seed: 3, ..MccsRequest::of_histories(&water, beams, 11_000, 1000) };
     let (one, _) = over(1, &request);
     assert!(one.batches == 11 && one.uncertainty_percent.is_some_and(|u| u > 0.0));
     for runners in [2, 3, 16] {

@@ -8,7 +8,7 @@
 //!   `R_k exp(-a_k tau) + T A_k (1 - exp(-a_k tau)) / a_k`, and the rest is deposited in the voxel.
 //! * Voxels along a line are those of Algorithm 1 of Xiao 2012, with its names.
 //!
-//! With one line to a voxel's face this is the plain algorithm; more lines take away what is the lattice's and not the physics'.
+//! With one line to a voxel's face this is the plain algorithm; more lines remove the lattice's discretisation.
 //! Nothing is shared with the fast forms but the medium, the fluence, the kernels' terms and the choice of directions.
 
 use crate::engine::JobControl;
@@ -28,9 +28,6 @@ const TOGETHER: usize = 16;
 
 /// The dose (Gy cm2 for a photon fluence, times the monitor units) on the grid of the request, `lines` lines to each side of a
 /// voxel's face. Machines are taken as not calibrated, without contaminant electrons.
-///
-/// # Errors
-/// As the dose of any beam.
 pub fn beam_dose(request: &DoseRequest, lines: usize, control: &JobControl) -> Result<Vec<f64>, DoseError> {
     check(&request.beam)?;
     let medium = Medium::of(&request.patient, &request.machine.spectrum, &request.grid, control)?;

@@ -1,4 +1,4 @@
-//! The jobs as their papers have them, plain and slow: what the fast forms are judged by on small cases.
+//! The jobs as in their papers, plain and slow: references for the fast forms on small cases.
 
 pub mod cccs;
 pub mod path;

@@ -195,7 +195,7 @@ fn opposite(
     Ok(Projection::new(ahead * -distances_mm[0], first, right, down, size)?)
 }
 
-/// A grid about the origin, and what a position of its own frame (from its middle) holds.
+/// A grid about the origin with a value by position in its own frame (from its middle).
 fn volume(
     turn: DMat3,
     spacing_mm: [f64; 2],

@@ -10,7 +10,7 @@ use crate::engine::drr_gradient::{
 };
 use crate::engine::jobs::drr_gradient::Shot;
 use crate::engine::{Compute, JobControl, Random, cpu, phantom};
-use crate::geometry::{ImagingSetup, PatientPosition, Projection};
+use crate::geometry::Projection;
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -57,19 +57,7 @@ impl Case {
         let level = Arc::new(Level::new(&phantom::balls()?, 3.9));
         let mut views = Vec::new();
         for (gantry_deg, every) in [(0.0, 1), (110.0, 3)] {
-            let projection = ImagingSetup {
-                position: PatientPosition::Hfs,
-                gantry_deg,
-                couch_deg: 0.0,
-                isocentre_mm: DVec3::ZERO,
-                sad_mm: 1000.0,
-                sid_mm: 1500.0,
-                shift_mm: [0.0, 0.0],
-                pixel_mm: [3.0, 4.0],
-                columns: 71,
-                rows: 53,
-            }
-            .projection()?;
+            let projection = phantom::view(gantry_deg, [3.0, 4.0], [71, 53])?;
             views.push((projection, (0..71 * 53).step_by(every).collect()));
         }
         let poses = vec![
@@ -317,7 +305,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|v| v.to_bits()).collect()
 }
 
-/// What is undefined differs from every number.
+/// An undefined measure is NaN, which differs from every number.
 fn value(measure: Option<f64>) -> f64 {
     measure.unwrap_or(f64::NAN)
 }

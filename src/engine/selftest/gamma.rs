@@ -17,7 +17,7 @@ const CLOSED_FORM: f64 = 1e-3;
 struct Case {
     name: &'static str,
     request: GammaRequest,
-    /// What gamma is on paper, where it is known.
+    /// Gamma in closed form, where there is one.
     known: Option<f64>,
 }
 

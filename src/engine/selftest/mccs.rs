@@ -3,23 +3,22 @@
 use super::Row;
 use super::cccs::field;
 use crate::case::{Beam, Jaws};
-use crate::engine::cccs::{DoseError, DoseTo};
+use crate::engine::cccs::DoseError;
 use crate::engine::cuda::CudaError;
-use crate::engine::mccs::{DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
+use crate::engine::mccs::{MccsDose, MccsRequest, Next, Variant, refine_over};
 use crate::engine::phantom::patient;
 use crate::engine::{Compute, JobControl};
 use crate::physics::kernel::{CONES, KernelClass, KernelTable};
 use crate::physics::{Machine, Material, Patient, Spectrum};
 use glam::DVec3;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Of the energy, percent; the paper's design has more noise.
 const ENERGY_PERCENT: f64 = 0.5;
 const PAPER_ENERGY_PERCENT: f64 = 3.0;
-/// Of the greatest dose, percent: of equal numbers only rounding differs, which now and then sends a history another way.
+/// Of the greatest dose, percent: with equal random numbers only rounding differs, which rarely changes a history's course.
 const SAME_PERCENT: f64 = 1.0;
-/// Of chi-square a voxel: its own spread is a few percent.
+/// Of chi-square per voxel, whose own spread is a few percent.
 const CHI_SQUARE: f64 = 0.15;
 
 pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
@@ -54,7 +53,7 @@ fn made(device: &Compute, control: &JobControl) -> Made<Vec<Row>> {
             unit,
             repeats,
         };
-        // The paper's design leaves most of a voxel's dose to few histories: so few batches say nothing of its spread.
+        // In the paper's variant few histories give most of a voxel's dose: fifty batches do not estimate its spread.
         if request.variant == Variant::Own {
             let other = run(&MccsRequest { seed: 99, ..request.clone() }, &Compute::Cpu, control)?;
             let chi = chi_square(&got, &other);
@@ -117,7 +116,7 @@ fn run(request: &MccsRequest, device: &Compute, control: &JobControl) -> Result<
 
 fn together(request: &MccsRequest, devices: &[Compute], control: &JobControl) -> Result<MccsDose, DoseError> {
     let dose = refine_over(request, devices, control, &mut |_| Next::GoOn)?;
-    // A card that gave up would make this a comparison of the CPU with itself.
+    // After a fallback to the CPU the comparison would be of the CPU with itself.
     match dose.receipt.warnings.first() {
         Some(why) => Err(DoseError::Beam { beam: "selftest".to_owned(), why: why.clone() }),
         None => Ok(dose),
@@ -140,19 +139,8 @@ fn chi_square(a: &MccsDose, b: &MccsDose) -> f64 {
 }
 
 fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: u64) -> MccsRequest {
-    MccsRequest {
-        patient: Arc::clone(patient),
-        beams,
-        grid: Arc::clone(patient.mass_density_g_cm3.grid()),
-        dose_to: DoseTo::Medium,
-        until: Until::Histories(histories),
-        seed: 1,
-        directions: DIRECTIONS,
-        // Fifty batches: chi-square wants deviations that are known to a few percent themselves.
-        batch: histories.div_ceil(50),
-        variant: Variant::Own,
-        show_every: Duration::from_secs(3600),
-    }
+    // Fifty batches: chi-square wants deviations that are known to a few percent themselves.
+    MccsRequest::of_histories(patient, beams, histories, histories.div_ceil(50))
 }
 
 fn cases() -> Made<Vec<(&'static str, MccsRequest)>> {
@@ -188,7 +176,7 @@ fn cases() -> Made<Vec<(&'static str, MccsRequest)>> {
     ])
 }
 
-/// Energy of a narrow beam in a block that only backscatter can leave.
+/// Energy of a narrow beam in a block from which only backscatter escapes.
 fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Made<Row> {
     let block = patient(DVec3::splat(20.0), [30; 3], |_| (8.0, Material::Water))?;
     let mut machine = (*Machine::resolve("point-6mv")?).clone();
@@ -215,9 +203,9 @@ fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Made<Row>
     })
 }
 
-/// Part of a photon's energy deposited in a half space of water which it enters at right angles: the integral over the depth of
-/// the first interaction. The kernel's cones forward keep all they have (to its last radius), those backward what they have within
-/// the way to the surface.
+/// Fraction of a photon's energy deposited in a half space of water at normal incidence: the integral over the depth of the first
+/// interaction. Forward cones of the kernel deposit all their energy (to the last radius), backward cones the part within the
+/// distance to the surface.
 fn kept_in_half_space(energy_mev: f64) -> f64 {
     const STEPS: usize = 4000;
     let table = KernelTable::water();

@@ -19,9 +19,9 @@ pub struct Row {
     pub device: String,
     /// How it was computed, where there are several ways.
     pub way: &'static str,
-    /// What it is compared with.
+    /// The reference of the comparison.
     pub against: &'static str,
-    /// Largest and mean difference, and what is allowed, in `unit`.
+    /// Largest and mean difference and the tolerance, in `unit`.
     pub worst: f64,
     pub mean: f64,
     pub tolerance: f64,

@@ -6,6 +6,7 @@ use crate::engine::bench::degreef::{CASES, GEOMETRIES};
 use crate::engine::cuda::{self, CudaError, path::PathMethod};
 use crate::engine::reference::path::siddon;
 use crate::engine::{Compute, JobControl, Random, cpu};
+use crate::geometry::walk::clipped;
 use crate::geometry::{Grid, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use rayon::prelude::*;
@@ -122,20 +123,7 @@ fn each_target(case: &Case, value: impl Fn(DVec3, DVec3) -> f64 + Sync) -> Vec<f
 
 /// The length of a segment inside a box, by clipping.
 fn chord_mm(low: DVec3, high: DVec3, from: DVec3, to: DVec3) -> f64 {
-    let (mut start, mut end) = (0.0_f64, 1.0_f64);
-    for axis in 0..3 {
-        let way = to[axis] - from[axis];
-        if way == 0.0 {
-            if from[axis] < low[axis] || from[axis] >= high[axis] {
-                return 0.0;
-            }
-            continue;
-        }
-        let (a, b) = ((low[axis] - from[axis]) / way, (high[axis] - from[axis]) / way);
-        start = start.max(a.min(b));
-        end = end.min(a.max(b));
-    }
-    (end - start).max(0.0) * (to - from).length()
+    clipped(low, high, from, to - from).map_or(0.0, |[enter, leave]| (leave - enter) * (to - from).length())
 }
 
 /// The box of voxels `low <= voxel < high` of a grid, in its own frame.

@@ -43,7 +43,7 @@ fn the_body_is_outlined_without_couch_and_with_its_lungs() {
     let slices: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
     let mask = Mask::from_contours(hu.grid(), &slices, &|_| true).expect("a mask");
     let want = PI * SEMI_X * SEMI_Y * 24.0 / 1000.0;
-    // A little more: of the couch stays what the body rests on.
+    // A little more: the part of the couch under the body belongs to the outline.
     let off = mask.volume_cm3() / want - 1.0;
     assert!((0.0..0.012).contains(&off), "{} for {want}", mask.volume_cm3());
     // Away from the couch the skin is where the interpolated threshold says, to a tenth of a voxel.
@@ -60,7 +60,7 @@ fn nothing_dense_has_no_outline_and_a_stop_is_heeded() {
     assert_eq!(body_contours(&hu, -500.0, &|_| false), None);
 }
 
-/// What a phantom is made of at a point, HU, from the last thing painted there.
+/// HU of a phantom's part at a point; the last part painted there counts.
 type Paint = Box<dyn Fn(DVec3) -> Option<f32>>;
 
 const AIR_HU: f32 = -1000.0;
@@ -113,7 +113,7 @@ fn couch(depth_and_aside: impl Fn(DVec3) -> [f64; 2] + 'static, filling: f32) ->
     })
 }
 
-/// What the outline holds: its mask, and what it leaves out.
+/// The outline's mask, and the parts left out.
 fn found(hu: &Volume<f32>) -> (Mask, Vec<LeftOut>) {
     let BodyOutline { contours, left_out } = body_contours(hu, -350.0, &|_| true).expect("not stopped");
     let slices: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();

@@ -138,7 +138,7 @@ mod tests {
             let size = DVec3::from(SIZE.map(|n| n as f64));
             let from_mm = DVec3::from(part) * size * SPACING_MM;
             let mut want = vec![0.0; grid.len()];
-            nested(&Planes::<f64>::seen_from(&grid, from_mm), 100.0 * way, |voxel, mm| want[voxel] += 0.1 * mm);
+            nested(&Planes::seen_from(&grid, from_mm), 100.0 * way, |voxel, mm| want[voxel] += 0.1 * mm);
             let from = (from_mm / SPACING_MM).as_vec3().to_array();
             let direction = (10.0 * way / SPACING_MM).as_vec3().to_array();
             let mut got = vec![0.0; grid.len()];

@@ -22,7 +22,7 @@ pub struct FluenceTables<'a> {
     pub electron_scale: f64,
 }
 
-/// What leaves and jaws let through, as pictures.
+/// Transmission of leaves and jaws, as pictures.
 #[derive(Clone, Debug)]
 pub struct LeafTables<'a> {
     /// Leaves travel along y: u is y.

@@ -31,7 +31,7 @@ fn fluence_of(machine: &Machine, beam: &Beam) -> Fluence {
 /// Part of a Gaussian source at `plane_mm` that a point sees through jaws and leaves: ray by ray.
 fn traced(m: &Machine, beam: &Beam, plane_mm: f64, sigma_mm: f64, at: [f64; 2], distance_mm: f64) -> f64 {
     let p = &beam.control_points[0];
-    // Steps of the source plane well under what a shutter edge moves there.
+    // Steps of the source plane well under the movement of a shutter edge there.
     let n = if plane_mm > 0.0 { 401 } else { 121 };
     let offsets: Vec<f64> =
         (0..n).map(|i| (f64::from(i) / f64::from(n - 1) - 0.5) * 9.0 * sigma_mm).collect();
@@ -244,7 +244,7 @@ fn the_extra_focal_source_agrees_with_ray_tracing() {
     }
 }
 
-/// Without leaves in the way the pictures say what the closed form says.
+/// Without leaves in the field the pictures agree with the closed form.
 #[test]
 fn wide_open_leaves_change_nothing() {
     let m = machine("generic-6mv");

@@ -69,7 +69,7 @@ impl Line {
 /// Reference and evaluated dose.
 type Pair = [Arc<Volume<f32>>; 2];
 
-/// What one line asks.
+/// The request of one line.
 struct Ask {
     table: &'static str,
     size: [usize; 3],
@@ -80,9 +80,6 @@ struct Ask {
 }
 
 /// Every table whose lines are wanted by name (`table1-H2`).
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
 pub fn lines(
     device: &Compute,
     options: &Options,
@@ -160,7 +157,7 @@ fn time(
     options: &Options,
     control: &JobControl,
 ) -> Result<Line, CudaError> {
-    // Another identity: what the device keeps of the first is not used.
+    // Another identity: the device's cache of the first is not used.
     let fresh = |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().to_vec()));
     let run = |request: &GammaRequest| match device {
         Compute::Cpu => cpu::gamma::gamma(request, control).map_err(Failure::Job),
@@ -218,7 +215,7 @@ fn time(
     })
 }
 
-/// What all threads of this process have spent so far; to 10 ms, where the system tells.
+/// Processor time of all threads so far, to 10 ms; `None` where the system does not report it.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // After the name, which is in parentheses, user and system time are the 12th and 13th word, in hundredths.

@@ -22,7 +22,7 @@ const GANTRIES: [f64; 7] = [0.0, 51.0, 103.0, 154.0, 206.0, 257.0, 309.0];
 const SEGMENTS: [([f64; 2], [f64; 2], f32); 2] =
     [([-32.0, 26.0], [-45.0, 40.0], 1.0), ([-8.0, 30.0], [-30.0, 12.0], 0.6)];
 
-/// A case of the paper's Table 1 and what is done to its dose here.
+/// A case of the paper's Table 1, with the change of its dose here.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub name: &'static str,
@@ -60,9 +60,6 @@ pub const CASES: [Case; 8] = [
 ];
 
 /// The dose that all cases are made of, Gy: 14 segments on a block of water.
-///
-/// # Errors
-/// As a dose on the CPU.
 pub fn computed(control: &JobControl) -> Result<Volume<f32>, CudaError> {
     let extent = COARSE_MM.to_array();
     let mut request = water(COARSE_SIZE, extent, 100.0, Quality::Fast)?;
@@ -81,9 +78,6 @@ pub fn computed(control: &JobControl) -> Result<Volume<f32>, CudaError> {
 
 impl Case {
     /// Reference and evaluated dose on grids of `size` voxels over the case's extent.
-    ///
-    /// # Errors
-    /// None for the sizes of the tables.
     pub fn pair(&self, computed: &Volume<f32>, size: [usize; 3]) -> Result<[Arc<Volume<f32>>; 2], CudaError> {
         let extent_mm = SPACING_MM * DVec3::new(256.0, 256.0, self.planes as f64);
         let spacing_mm = extent_mm / DVec3::from(size.map(|n| n as f64));

@@ -1,13 +1,17 @@
 //! Voxels laid out for the lines: one axis contiguous, rows padded to whole strips.
 
-use super::lanes::{F32x16, LANES};
 use super::terma::Terma;
 use crate::engine::jobs::cccs::lattice::Lattice;
 use crate::engine::jobs::cccs::medium::is_low_density;
+use crate::engine::lanes::F32xN;
 use crate::engine::{Cancelled, JobControl};
 use crate::physics::kernel_beam::CHANNELS;
 use glam::DVec3;
 use rayon::prelude::*;
+
+/// Lines in a strip, transported side by side.
+pub const LANES: usize = 16;
+pub type F32x16 = F32xN<LANES>;
 
 /// Zeros before the first voxel of a row.
 pub const LEAD: usize = LANES;
@@ -51,9 +55,6 @@ impl TermaRows {
 
 impl Block {
     /// Lays out x-fastest data along `order`; `source_mm` is the radiation source in the lattice's frame.
-    ///
-    /// # Errors
-    /// [`Cancelled`] when cancelled.
     pub fn new(
         lattice: &Lattice,
         order: [usize; 3],
@@ -83,9 +84,6 @@ impl Block {
     }
 
     /// Lays out x-fastest TERMA, multiplied by `scale`.
-    ///
-    /// # Errors
-    /// [`Cancelled`] when cancelled.
     pub fn terma_rows(
         &self,
         lattice: &Lattice,

@@ -1,7 +1,6 @@
 //! Adds the local correction of the lattice's discretisation (`engine::jobs::cccs::correction`).
 
-use super::block::{Block, LEAD, TermaRows, used_range};
-use super::lanes::{F32x16, LANES};
+use super::block::{Block, F32x16, LANES, LEAD, TermaRows, used_range};
 use crate::engine::jobs::cccs::correction::{DENSEST, PATH, POWERS, Stencil};
 use crate::engine::{Cancelled, JobControl};
 use glam::DMat3;
@@ -140,20 +139,20 @@ fn add_shares(shares: &[Share<'_>], density: &[f32], terma: &[f32], sum: &mut [f
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     for Share { powers, parts, path, cells } in shares {
         for step in (0..cells.len()).step_by(LANES) {
-            let mut mean = F32x16::load(&density[path[0] + step..]) * F32x16::splat(parts[0]);
+            let mut mean = F32x16::load(density, path[0] + step) * parts[0];
             for n in 1..PATH {
-                let here = F32x16::load(&density[path[n] + step..]);
+                let here = F32x16::load(density, path[n] + step);
                 mean = here.mul_add::<FUSED>(F32x16::splat(parts[n]), mean);
             }
-            let mean = mean.min(DENSEST);
+            let mean = mean.min(F32x16::splat(DENSEST));
             let h = F32x16::splat(powers[2]).mul_add::<FUSED>(mean, F32x16::splat(powers[1]));
             let h = h.mul_add::<FUSED>(mean, F32x16::splat(powers[0]));
             let to = &mut sum[cells.start + step..];
-            let mut share = F32x16::load(&terma[path[0] + step..]);
+            let mut share = F32x16::load(terma, path[0] + step);
             if step + LANES > cells.len() {
                 share.0[cells.len() - step..].fill(0.0);
             }
-            h.mul_add::<FUSED>(share, F32x16::load(to)).store(to);
+            h.mul_add::<FUSED>(share, F32x16::load(to, 0)).store(to);
         }
     }
 }

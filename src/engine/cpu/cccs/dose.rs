@@ -14,10 +14,6 @@ use crate::physics::Machine;
 use rayon::prelude::*;
 
 /// The dose of one beam for its monitor units.
-///
-/// # Errors
-/// [`DoseError`]: a beam that is no photon beam or delivers nothing, a grid that is uneven or lies outside the
-/// patient, or the job was cancelled.
 pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose, DoseError> {
     check(&request.beam)?;
     let mut clock = Clock::start();
@@ -44,10 +40,7 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
     Ok(answer(request, digest(request), &medium, fields, gy, device, clock))
 }
 
-/// What a monitor unit of a machine is, by the CPU at full quality.
-///
-/// # Errors
-/// As for any dose at the machine's reference condition.
+/// The monitor unit of a machine, by the CPU at full quality.
 pub fn monitor_unit(machine: &Machine, control: &JobControl) -> Result<MonitorUnit, DoseError> {
     let child = control.child();
     calibration(machine, Quality::Full, "cpu", control.cache(), |beam, field, water| {

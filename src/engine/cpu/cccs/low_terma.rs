@@ -1,5 +1,5 @@
 //! High and low TERMA. High TERMA, above a small fraction of the greatest, is transported along all directions; few lines pass it.
-//! Low TERMA, smooth and nearly everywhere (leakage, head scatter), is transported along few.
+//! Low TERMA (leakage, head scatter), smooth and nearly everywhere, is transported along few directions.
 
 use super::superpose::TransportInput;
 use super::terma::Terma;
@@ -11,9 +11,6 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 /// High and low TERMA; the low has factors by tilt, which give its few directions the energy of all of them.
-///
-/// # Errors
-/// [`Cancelled`] when cancelled.
 pub fn split(
     input: &TransportInput<'_>,
     norm: &TiltNorm,

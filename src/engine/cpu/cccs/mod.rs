@@ -4,7 +4,7 @@
 //!    attenuation.
 //! 2. [`terma`]: TERMA of each voxel in four channels (primary and scatter, each shallow and deep).
 //! 3. [`superpose`]: for each direction a lattice of parallel lines ([`walk`](crate::geometry::walk::lattice)) transports energy
-//!    by exponential recursion ([`transport`]), slab by slab, sixteen lines at a time; low TERMA goes along fewer directions
+//!    by exponential recursion ([`transport`]), slab by slab, sixteen lines at a time; low TERMA along fewer directions
 //!    ([`low_terma`]); a local correction takes the lattice's discretisation out of the nearest voxels ([`correction`]).
 //! 4. [`calibrate`](crate::engine::jobs::cccs::calibrate): Gy per monitor unit from the machine's reference condition.
 //!
@@ -13,7 +13,6 @@
 mod block;
 mod correction;
 mod dose;
-mod lanes;
 mod low_terma;
 mod strip;
 mod superpose;

@@ -1,7 +1,8 @@
 //! One strip of sixteen lines through one voxel row: its source term and its transport.
 
-use super::lanes::{F32x16, LANES};
+use super::block::{F32x16, LANES};
 use crate::engine::jobs::cccs::angles::{Coefficients, PRIMARY, SCATTER};
+use crate::engine::lanes::F32xN;
 use crate::physics::kernel_beam::CHANNELS;
 use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
@@ -11,10 +12,9 @@ pub const FLOOR: f32 = 1e-20;
 /// `1 - exp(-a y)` of the slowest term.
 #[inline(always)]
 fn slowest_loss(path: F32x16) -> F32x16 {
-    let x = path * F32x16::splat(SLOWEST_PER_CM as f32);
+    let x = path * SLOWEST_PER_CM as f32;
     let one = F32x16::splat(1.0);
-    x * (one
-        - x * F32x16::splat(0.5) * (one - x * F32x16::splat(1.0 / 3.0) * (one - x * F32x16::splat(0.25))))
+    x * (one - x * 0.5 * (one - x * (1.0 / 3.0) * (one - x * 0.25)))
 }
 
 /// Source term `S` of the transport along a line: TERMA times kernel coefficients.
@@ -26,31 +26,24 @@ pub struct SourceTerm {
 }
 
 impl SourceTerm {
-    pub const NONE: Self = Self { sum: F32x16::ZERO, equilibrium: [F32x16([FLOOR; LANES]); TERMS] };
+    pub const NONE: Self = Self { sum: F32x16::ZERO, equilibrium: [F32x16::splat(FLOOR); TERMS] };
 }
 
-/// Strips longer than this have three nodes, others two; near the beam axis eight and four.
-const LONG_STRIP_MM: f64 = 60.0;
+/// Nodes of a strip.
+const NODES: usize = 2;
 
-/// Nodes of a strip, in voxels from its first: the zeros of Chebyshev's polynomial, which keep the
-/// interpolation error least. A single one would be 0.35 % off in single voxels at 2.5 mm (`benches/DECISIONS.md`).
-pub fn nodes(strip_mm: f64, near_beam_axis: bool) -> Vec<f32> {
-    let count = match (strip_mm > LONG_STRIP_MM, near_beam_axis) {
-        (false, false) => 2.0,
-        (true, false) => 3.0,
-        (false, true) => 4.0,
-        (true, true) => 8.0,
-    };
-    let zero = |n: usize| ((n as f64 + 0.5) * std::f64::consts::PI / count).cos();
-    let at = |n: usize| 0.5 * (LANES as f64 * (1.0 + zero(n)) - 1.0);
-    (0..count as usize).map(|n| at(n) as f32).collect()
+/// The nodes, in voxels from the strip's first: the zeros of Chebyshev's polynomial, which keep the interpolation error least. A
+/// single node would save a tenth of the time and be 0.6 to 1.8 % off in single voxels at 5 mm (`benches/DECISIONS.md`).
+pub fn nodes() -> [f32; NODES] {
+    let zero = |n: usize| ((n as f64 + 0.5) * std::f64::consts::PI / NODES as f64).cos();
+    std::array::from_fn(|n| (0.5 * (LANES as f64 * (1.0 + zero(n)) - 1.0)) as f32)
 }
 
 /// Weights of the nodes for each voxel of a strip: Lagrange's polynomials.
 pub fn shares(nodes: &[f32]) -> Vec<F32x16> {
     let share =
         |own: f32, x: f32| nodes.iter().filter(|n| **n != own).map(|n| (x - n) / (own - n)).product::<f32>();
-    nodes.iter().map(|own| F32x16(std::array::from_fn(|lane| share(*own, lane as f32)))).collect()
+    nodes.iter().map(|own| F32xN(std::array::from_fn(|lane| share(*own, lane as f32)))).collect()
 }
 
 /// Source term of a strip, coefficients interpolated between its nodes.
@@ -118,7 +111,7 @@ fn add<const FUSED: bool>(to: F32x16, terma: [F32x16; 2], a: &[f32; 2]) -> F32x1
     terma[1].mul_add::<FUSED>(F32x16::splat(a[1]), shallow)
 }
 
-/// One term through one voxel: its state moves towards equilibrium by `loss`; what it gains is not deposited.
+/// A term through one voxel: its state moves towards equilibrium by `loss`; energy gained by the state is not deposited.
 #[inline(always)]
 fn transport_term<const FUSED: bool>(
     lines: &mut [f32],
@@ -126,10 +119,10 @@ fn transport_term<const FUSED: bool>(
     loss: F32x16,
     deposited: &mut F32x16,
 ) {
-    let radiant = F32x16::load(lines);
+    let radiant = F32x16::load(lines, 0);
     let missing = equilibrium - radiant;
     loss.mul_add::<FUSED>(missing, radiant).store(lines);
-    *deposited = loss.mul_sub_from::<FUSED>(missing, *deposited);
+    *deposited = (-loss).mul_add::<FUSED>(missing, *deposited);
 }
 
 #[cfg(test)]
@@ -151,7 +144,7 @@ mod tests {
                     equilibrium: std::array::from_fn(|t| F32x16::splat(equilibrium(t) as f32)),
                 };
                 let mut state: Vec<f32> = (0..TERMS * LANES).map(|i| radiant(i / LANES) as f32).collect();
-                // What single precision knows of `e` is a part of what is lost.
+                // Single precision resolves `e` to a fraction of the loss.
                 let (transport, known): (fn(_, &_, &mut _, _, _) -> _, f64) =
                     if density < f64::from(LOW_DENSITY_G_CM3) {
                         (transport_strip::<true, true>, 0.0)

@@ -105,7 +105,7 @@ struct Axis<'a> {
     /// The next plane, and `alpha` there; infinite beyond the last.
     plane: usize,
     next: f64,
-    /// What a step adds (wrapping) to `plane` and to the voxel's index.
+    /// Increment of a step (wrapping) to `plane` and to the voxel's index.
     plane_step: usize,
     voxel_step: usize,
 }

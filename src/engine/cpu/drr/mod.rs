@@ -38,9 +38,6 @@ impl<'a> Way<'a> {
 }
 
 /// The line integrals of all rays, image after image, with a receipt.
-///
-/// # Errors
-/// Cancelled.
 pub fn integrals(rays: &Rays, control: &JobControl) -> Result<(Vec<f32>, Receipt), DrrError> {
     let start = Instant::now();
     let mut integrals = vec![0.0; rays.count()];

@@ -15,7 +15,7 @@ const LANES: usize = TOGETHER;
 /// Chunks whose cells are found together, and whose samples are summed in f32 before f64 takes the sum.
 const CHUNKS: usize = 16;
 
-/// What all rays of an image share.
+/// Data common to all rays of an image.
 pub(super) struct March<'a> {
     rays: &'a Rays,
     block: Block<'a>,
@@ -72,13 +72,13 @@ impl<'a> March<'a> {
         })
     }
 
-    /// What a [`Way`] counts from, in `Space`.
+    /// Origin of a [`Way`], in `Space`.
     fn begin(&self) -> DVec3 {
         let centre = DVec3::from(self.block.low.map(|n| n as f64 + 0.5));
         if self.space.uneven.is_some() { centre.with_z(0.0) } else { centre }
     }
 
-    /// Which of the samples lie between the block's outermost centres, with something to spare for rounding.
+    /// The samples that lie between the block's outermost centres, with something to spare for rounding.
     fn inside(&self, entry: DVec3, step: DVec3, steps: f64) -> Range<usize> {
         const SPARE: f64 = 2e-3;
         let first = entry + 0.5 * step;
@@ -181,7 +181,7 @@ fn integral<const FUSED: bool, N: Neighbours>(
                 samples.add_some(neighbours, LANES.min(way.steps - chunk), &mut sums[0]);
             }
         }
-        // Places first, then what lies there: neither waits for the other, and places go from vectors to addresses by memory.
+        // Places first, then their values: neither waits for the other, and places move from vectors to addresses by memory.
         add(&many[..count], neighbours, &mut sums);
         let [a, b, c, d] = (sums[0] + sums[1]).to_array().map(f64::from);
         sum += a + b + c + d;

@@ -9,8 +9,8 @@
 //! By duality that is no less than, for any `v`, `v (2 off - v) + sum gap^2 - sum max(0, v fall - gap)^2`, and equal for the `v`
 //! that is left of `off`, to which two steps of Newton's method come near.
 
-use crate::engine::jobs::gamma::lanes::F32xN;
 use crate::engine::jobs::gamma::simplex::ON_FACE;
+use crate::engine::lanes::F32xN;
 
 /// Where a point is along an axis of a cell that begins `q` sides from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl<const N: usize> Row<'_, N> {
     /// No point of the cells is nearer, squared.
     #[inline(always)]
     pub fn bound(&self) -> F32xN<N> {
-        let (zero, one) = (F32xN::splat(0.0), F32xN::splat(1.0));
+        let (zero, one) = (F32xN::ZERO, F32xN::splat(1.0));
         let d = self.dose;
         // The dose where the cell is nearest, from ... to ...
         let (mut least, mut most) = ([zero; 4], [zero; 4]);
@@ -95,7 +95,7 @@ impl<const N: usize> Row<'_, N> {
                 sum = sum + used * gap;
                 n = n + used * used;
             }
-            v = sum.divided_by(n);
+            v = sum / n;
         }
         let mut bound = v * (off + off - v);
         for (fall, gap) in fall.into_iter().zip(self.gap) {

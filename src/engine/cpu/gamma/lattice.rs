@@ -3,7 +3,7 @@
 use crate::engine::jobs::gamma::Layers;
 use rayon::prelude::*;
 
-/// What is searched. A cell lies between eight voxels, in two dimensions between four, and has the index of its lowest.
+/// The evaluated dose and its cells. A cell lies between eight voxels, in two dimensions between four, and has the index of its lowest.
 pub struct Lattice<'a> {
     /// Gy, `[z][y][x]`.
     pub values: &'a [f32],

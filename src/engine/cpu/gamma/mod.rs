@@ -20,9 +20,6 @@ use std::time::Instant;
 const PART: usize = 1024;
 
 /// Answers a request, with its receipt.
-///
-/// # Errors
-/// [`GammaError`].
 pub fn gamma(request: &GammaRequest, control: &JobControl) -> Result<GammaResult, GammaError> {
     let start = Instant::now();
     let checked = request.check(control.cache())?;

@@ -5,11 +5,11 @@
 use super::bound::{Row, Where};
 use super::lattice::Lattice;
 use super::vertex::VertexNeighbourhood;
-use crate::engine::jobs::gamma::lanes::F32xN;
 use crate::engine::jobs::gamma::simplex::{self, NEARER, ON_FACE, Way};
 use crate::engine::jobs::gamma::{
     Criterion, GammaRequest, Locate, OUTSIDE, Place, Surface, UNDEFINED, settled, trilinear,
 };
+use crate::engine::lanes::F32xN;
 
 /// Points searched together, and cells.
 const POINTS: usize = 8;
@@ -17,7 +17,7 @@ const CELLS: usize = 4;
 /// Cells on either side of the voxel nearest to a point that the search begins with.
 const REACH: usize = 2;
 
-/// What the points of a request share.
+/// Data common to the points of a request.
 pub struct Job<'a> {
     pub request: &'a GammaRequest,
     pub normalisation_gy: f64,
@@ -155,7 +155,7 @@ impl Job<'_> {
     }
 }
 
-/// One point under one criterion.
+/// The search of a point under a criterion.
 struct Search<'a> {
     lattice: &'a Lattice<'a>,
     place: &'a Place,
@@ -319,7 +319,7 @@ impl Search<'_> {
     fn row(&self, [i, j, k]: [usize; 3], cells: usize, far: [f32; 3], done: [usize; 3], best: &mut f32) {
         let [nx, ny, _] = self.lattice.size;
         let at = (k * ny + j) * nx + i;
-        let zero = F32xN::<CELLS>::splat(0.0);
+        let zero = F32xN::<CELLS>::ZERO;
         let begins = F32xN(std::array::from_fn(|n| self.edge(0, i + n)));
         let ends = F32xN(std::array::from_fn(|n| self.edge(0, i + n + 1)));
         let gap_x = begins.max(-ends).max(zero);

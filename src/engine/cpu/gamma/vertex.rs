@@ -11,9 +11,9 @@
 //! the axes gone along upwards from the voxel and in which order, the others being gone along downwards: both chains are by
 //! themselves, and the best of each 24 is the best sum of an upward set and the downward set of the other axes.
 //!
-//! What is not in these tetrahedra is no nearer than their nearest face opposite the voxel: an answer below that is final.
+//! All other tetrahedra are at least as far as the nearest face opposite the voxel: a distance below that is final.
 
-use crate::engine::jobs::gamma::lanes::F32xN;
+use crate::engine::lanes::F32xN;
 
 /// An answer within this part of the squared distance to the nearest face that the voxel is not on is final.
 const FINAL: f32 = 0.999;
@@ -38,14 +38,14 @@ impl Steps {
     /// Squared projection of the falls of a chain of one step.
     #[inline(always)]
     fn one<const N: usize>(&self, a: usize, fall: F32xN<N>) -> F32xN<N> {
-        let fall = fall.max(F32xN::splat(0.0));
+        let fall = fall.max(F32xN::ZERO);
         fall * fall * self.per[a]
     }
 
     /// ... of two.
     #[inline(always)]
     fn two<const N: usize>(&self, [a, b]: [usize; 2], fall: [F32xN<N>; 2]) -> F32xN<N> {
-        let zero = F32xN::splat(0.0);
+        let zero = F32xN::ZERO;
         let mean = (fall[0] + fall[1]) * self.per_two[3 - a - b];
         let first = (fall[0] * self.per[a]).max(mean).max(zero);
         let second = (fall[1] * self.per[b]).min(mean).max(zero);
@@ -55,7 +55,7 @@ impl Steps {
     /// ... of three.
     #[inline(always)]
     fn three<const N: usize>(&self, [a, b, c]: [usize; 3], fall: [F32xN<N>; 3]) -> F32xN<N> {
-        let zero = F32xN::splat(0.0);
+        let zero = F32xN::ZERO;
         let early = (fall[0] + fall[1]) * self.per_two[c];
         let late = (fall[1] + fall[2]) * self.per_two[a];
         let all = (fall[0] + fall[1] + fall[2]) * self.per_all;
@@ -69,7 +69,7 @@ impl Steps {
     /// The longest, for each set of axes. `fall`: from the voxel to its neighbours (bit 0: x, 1: y, 2: z).
     #[inline(always)]
     fn longest<const N: usize>(&self, fall: &[F32xN<N>; 8]) -> [F32xN<N>; 8] {
-        let mut longest = [F32xN::splat(0.0); 8];
+        let mut longest = [F32xN::ZERO; 8];
         for a in 0..3 {
             longest[1 << a] = self.one(a, fall[1 << a]);
             for b in (0..3).filter(|b| *b != a) {
@@ -84,7 +84,7 @@ impl Steps {
     }
 }
 
-/// What the voxels of a plane have in common.
+/// Geometry common to the voxels of a plane.
 #[derive(Clone, Copy, Debug)]
 pub struct VertexNeighbourhood {
     up: Steps,
@@ -116,7 +116,7 @@ impl VertexNeighbourhood {
         dose: F32xN<N>,
         per_gy: F32xN<N>,
     ) -> F32xN<N> {
-        let zero = F32xN::splat(0.0);
+        let zero = F32xN::ZERO;
         let here = F32xN::load(values, at);
         let off = (here - dose) * per_gy;
         let scale = zero.above(off, -per_gy, per_gy);
@@ -128,7 +128,7 @@ impl VertexNeighbourhood {
         }
         let (up, down) = (self.up.longest(&up), self.down.longest(&down));
         let longest = (0..8).fold(zero, |most, set| most.max(up[set] + down[7 - set]));
-        let square = (off * off).divided_by(F32xN::splat(1.0) + longest);
+        let square = off * off / (F32xN::splat(1.0) + longest);
         square.above(F32xN::splat(self.most), F32xN::splat(f32::INFINITY), square)
     }
 }

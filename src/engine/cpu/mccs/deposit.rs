@@ -36,7 +36,7 @@ impl Numbers {
         Self { stream, first: stream.words(PLACE_RAYS), four: 0, words: stream.words(PLACE_RAYS + 1) }
     }
 
-    /// Those that direction `k` shares with three others.
+    /// The random numbers that direction `k` shares with three others.
     fn of(&mut self, k: u32) -> [u32; 4] {
         if k / 4 != self.four {
             self.four = k / 4;

@@ -40,7 +40,7 @@ pub struct CorrectionOffset {
 type CorrectionList = [[i32; 4]; 1 + 2 * OFFSETS];
 
 impl CorrectionOffset {
-    /// `step` is what one voxel along each axis of the block adds to an index.
+    /// `step` is the index increment of one voxel along each axis of the block.
     fn new(offset: &Offset, step: [i32; 3]) -> Self {
         let index = |at: [i32; 3]| (0..3).map(|a| (at[a] - offset.to[a]) * step[a]).sum();
         Self {

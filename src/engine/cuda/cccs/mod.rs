@@ -18,9 +18,6 @@ use superpose::{Placement, TransportInput, coefficients, superpose};
 use terma::{Voxels, crop, terma};
 
 /// The dose of one beam for its monitor units.
-///
-/// # Errors
-/// [`Failure`].
 pub fn beam_dose(
     request: &DoseRequest,
     device: &Device,
@@ -30,9 +27,6 @@ pub fn beam_dose(
 }
 
 /// As [`beam_dose`], by a walk of Xiao 2012 for comparison.
-///
-/// # Errors
-/// [`Failure`].
 pub fn beam_dose_by(
     walk: Traversal,
     request: &DoseRequest,
@@ -156,14 +150,14 @@ impl<'a> Work<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernels::{ptx, signature};
+    use super::super::kernels::{constant, ptx, signature};
     use super::{correction, superpose, terma};
     use crate::engine::cuda::paper::xiao;
     use crate::engine::jobs::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
     use crate::engine::jobs::cccs::correction::{DENSEST, LEAST, PLACES, POWERS, REACH};
     use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
-    /// The kernels write down again what the kernel fit and the angle table are made of: a change on one side alone would
+    /// The kernels repeat constants of the kernel fit and the angle table: a change on one side alone would
     /// be a wrong dose on the card.
     #[test]
     fn the_kernels_count_on_the_same_numbers() {
@@ -174,12 +168,6 @@ mod tests {
             include_str!("../../../../kernels/correction.cu"),
             include_str!("../../../../kernels/fluence.cuh"),
         ];
-        let constant = |name: &str| -> f64 {
-            let line = sources.iter().flat_map(|s| s.lines()).find(|l| l.contains(&format!(" {name} = ")));
-            let value =
-                line.and_then(|l| l.split(&format!(" {name} = ")).nth(1)).and_then(|v| v.split(';').next());
-            value.and_then(|v| v.trim_end_matches('f').parse().ok()).unwrap_or_else(|| panic!("no {name}"))
-        };
         assert_eq!(SCATTER.start, 0);
         assert_eq!(PRIMARY.end, TERMS);
         for (name, here) in [
@@ -203,7 +191,7 @@ mod tests {
             ("CORRECTION_LEAST", LEAST),
             ("CORRECTION_DENSEST", f64::from(DENSEST)),
         ] {
-            assert_eq!(constant(name) as f32, here as f32, "{name}");
+            assert_eq!(constant(&sources, name) as f32, here as f32, "{name}");
         }
     }
 

@@ -401,9 +401,6 @@ fn tiles(size: [usize; 3]) -> Shape {
 
 /// Queues all directions: adds `factor` times the energy deposited per volume of water of unit density (Gy g/cm3) onto
 /// `energy`, x fastest. Equal runs have equal bits. The event stands before the last kernel, a tenth of a ms before the end.
-///
-/// # Errors
-/// [`CudaError`].
 pub fn superpose(
     session: &mut CardLock<'_>,
     input: &TransportInput<'_>,

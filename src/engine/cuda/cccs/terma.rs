@@ -195,9 +195,6 @@ pub struct Voxels<'a> {
 
 /// Queues the TERMA of every voxel, Gy by channel for one photon per cm2 on the axis, and adds `factor` times the energy per
 /// volume of contaminant electrons to `energy`.
-///
-/// # Errors
-/// [`CudaError`].
 pub fn terma(
     session: &mut CardLock<'_>,
     field: &beam::Field<'_>,
@@ -226,9 +223,6 @@ pub fn terma(
 }
 
 /// Queues the dose on the requested grid: energy over mass.
-///
-/// # Errors
-/// [`CudaError`].
 pub fn crop(
     session: &mut CardLock<'_>,
     medium: &Medium,

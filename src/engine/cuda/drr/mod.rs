@@ -74,9 +74,6 @@ pub(super) struct CardSpace {
 pub(super) struct CardPlanes([u64; 3]);
 
 /// The line integrals of all rays, image after image, with a receipt. The same bits at every run.
-///
-/// # Errors
-/// [`CudaError`]; cancelled among them.
 pub fn integrals(
     rays: &Rays,
     device: &Device,
@@ -118,11 +115,11 @@ pub struct Work {
     list: Option<Arc<Buffer<u32>>>,
     planes: Option<Arc<Planes>>,
     plane_edges_mm: Vec<super::grid::Exact>,
-    /// What the launch fills: image after image, the pixels wanted in their order.
+    /// Output of the launch: image after image, the requested pixels in their order.
     pub integrals: Buffer<f32>,
 }
 
-/// What the kernels read.
+/// Input of the kernels.
 enum Values {
     Exact(Arc<Buffer<f32>>, WalkGrid),
     Voxels(Arc<Buffer<f32>>, Arc<Occupied>),
@@ -155,10 +152,7 @@ impl Work {
     /// The kernel of the voxel walk.
     const EXACT: &'static str = "drr_exact";
 
-    /// Brings to the card what it does not yet hold and readies a launch.
-    ///
-    /// # Errors
-    /// [`CudaError`].
+    /// Uploads data that the card does not hold and prepares a launch.
     pub fn prepare(session: &mut CardLock<'_>, rays: &Rays) -> Result<Self, CudaError> {
         session.fits_int("images of line integrals", rays.count())?;
         let volume = &rays.attenuation;
@@ -170,7 +164,7 @@ impl Work {
         let images: Vec<CardImage> = rays.images.iter().map(|image| place(image).into()).collect();
         let planes = match &space.uneven {
             Some(_) if !walked => {
-                Some(session.kept((volume.id(), "planes"), |session| planes(session, &space))?)
+                Some(session.cached((volume.id(), "planes"), |session| planes(session, &space))?)
             }
             _ => None,
         };
@@ -224,9 +218,6 @@ impl Work {
     }
 
     /// Other poses and pixels of as many as before, all else as it was: the loop of a search.
-    ///
-    /// # Errors
-    /// Other numbers of them; what the driver says.
     pub fn change(&mut self, session: &mut CardLock<'_>, rays: &Rays) -> Result<(), CudaError> {
         let grid = rays.attenuation.grid();
         let (space, walk_frame) = (Space::new(grid), Frame::new(grid, false));
@@ -243,17 +234,11 @@ impl Work {
     }
 
     /// The best layout of a launch: remembered for the device, or found by a small search.
-    ///
-    /// # Errors
-    /// [`CudaError`].
     pub fn launch(&self, session: &mut CardLock<'_>) -> Result<Launch, CudaError> {
         if self.values.is_none() { Ok(Launch::PLAIN) } else { tune::best(session, self) }
     }
 
     /// Queues the integration.
-    ///
-    /// # Errors
-    /// [`CudaError`].
     pub fn queue(&self, session: &mut CardLock<'_>, launch: Launch) -> Result<(), CudaError> {
         let Some(values) = &self.values else { return session.fill(&self.integrals, 0) };
         let pixels = self.wanted.size.map(i32::unsigned_abs);
@@ -354,10 +339,10 @@ fn values(session: &mut CardLock<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<
         return Ok(Some(Values::Exact(session.uploaded(volume)?, frame.walk_grid(part, rows))));
     }
     let occupied = session
-        .kept((volume.id(), "occupied"), |session| session.upload(&rays.content.occupied).map(Occupied))?;
+        .cached((volume.id(), "occupied"), |session| session.upload(&rays.content.occupied).map(Occupied))?;
     if rays.texture {
         let make = |session: &mut CardLock<'_>| Texture::new(session, volume, &rays.content);
-        let texture = session.kept((volume.id(), "texture"), make)?;
+        let texture = session.cached((volume.id(), "texture"), make)?;
         return Ok(Some(Values::Texture(texture, occupied)));
     }
     Ok(Some(Values::Voxels(session.uploaded(volume)?, occupied)))

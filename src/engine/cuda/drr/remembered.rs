@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 const NAME: &str = "drr-layouts.json";
 /// The only version there has been.
 const VERSION: u32 = 1;
-/// Layouts kept of one card at most; the oldest go first.
+/// Layouts of one card at most; the oldest are dropped first.
 const MOST: usize = 512;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct Layouts {
     version: u32,
     cards: BTreeMap<String, Vec<Entry>>,
 }
@@ -46,11 +46,11 @@ pub(super) fn layout(card: &str, class: &Class) -> Option<Launch> {
     read(&file()?, card, class)
 }
 
-/// Keeps a layout; where it cannot be written, the next run searches again.
-pub(super) fn keep(card: &str, class: &Class, launch: Launch) {
+/// Writes a layout to disk; on failure the next run searches again.
+pub(super) fn store(card: &str, class: &Class, launch: Launch) {
     let Some(path) = file() else { return };
     if let Err(error) = write(&path, card, class, launch) {
-        tracing::debug!("layouts of DRRs are not kept in {}: {error}", path.display());
+        tracing::debug!("layouts of DRRs are not cached in {}: {error}", path.display());
     }
 }
 
@@ -58,15 +58,15 @@ fn file() -> Option<PathBuf> {
     cache_folder().map(|folder| folder.join(NAME))
 }
 
-fn all(path: &Path) -> Kept {
+fn all(path: &Path) -> Layouts {
     let text = read_text(path, LAYOUTS_BYTES).unwrap_or_default();
-    let kept: Kept = serde_json::from_str(&text).unwrap_or_default();
-    if kept.version == VERSION { kept } else { Kept::default() }
+    let layouts: Layouts = serde_json::from_str(&text).unwrap_or_default();
+    if layouts.version == VERSION { layouts } else { Layouts::default() }
 }
 
 fn read(path: &Path, card: &str, class: &Class) -> Option<Launch> {
-    let kept = all(path);
-    let launch = kept.cards.get(card)?.iter().find(|entry| entry.is_of(class))?.launch;
+    let layouts = all(path);
+    let launch = layouts.cards.get(card)?.iter().find(|entry| entry.is_of(class))?.launch;
     let known = launch == Launch::PLAIN || class.candidates().contains(&launch);
     known.then_some(launch)
 }
@@ -76,14 +76,14 @@ fn write(path: &Path, card: &str, class: &Class, launch: Launch) -> io::Result<(
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut kept = Kept { version: VERSION, ..all(path) };
-    let entries = kept.cards.entry(card.to_owned()).or_default();
+    let mut layouts = Layouts { version: VERSION, ..all(path) };
+    let entries = layouts.cards.entry(card.to_owned()).or_default();
     entries.retain(|entry| !entry.is_of(class));
     let Class { kernel, listed, rays, samples } = *class;
     entries.push(Entry { kernel: kernel.to_owned(), listed, rays, samples, launch });
     let beyond = entries.len().saturating_sub(MOST);
     entries.drain(..beyond);
-    replace_file(path, |out| serde_json::to_writer_pretty(out, &kept).map_err(io::Error::from))
+    replace_file(path, |out| serde_json::to_writer_pretty(out, &layouts).map_err(io::Error::from))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) struct Texture {
     /// The driver's handle, an address.
     array: usize,
     pub object: u64,
-    /// What a whole texel stands for.
+    /// Attenuation of a full-scale texel.
     pub value: f32,
     bytes: usize,
 }
@@ -31,11 +31,8 @@ impl Resident for Texture {
 }
 
 impl Texture {
-    /// Copies a volume to the card. 0 is kept as 0; what is largest in magnitude becomes a whole texel, the rest is rounded to
+    /// Copies a volume to the card. 0 maps to 0; the value of largest magnitude is full scale, others are rounded to
     /// 65535ths of it (32767ths where there are values below 0).
-    ///
-    /// # Errors
-    /// No memory; what the driver says.
     pub fn new(
         session: &mut CardLock<'_>,
         volume: &Volume<f32>,
@@ -76,7 +73,7 @@ impl Texture {
 impl Drop for Texture {
     #[expect(unsafe_code, reason = "cuTexObjectDestroy and cuArrayDestroy of what this owns")]
     fn drop(&mut self) {
-        // What still reads it must be through.
+        // Kernels that read the texture must have ended.
         let waited = self.context.bind_to_thread().and_then(|()| self.context.synchronize());
         // SAFETY: both were made by this context, are given back once, and nothing is running.
         let given = waited.and_then(|()| unsafe {

@@ -41,7 +41,7 @@ impl Class {
     }
 }
 
-/// What takes longer than this, ms, is not run over and over for a search.
+/// A launch that takes longer than this, ms, is not searched: its layouts are not run.
 const LONGEST_MS: f64 = 30.0;
 const RUNS: usize = 3;
 
@@ -52,7 +52,7 @@ impl Launch {
     /// Threads that may share a ray through the texture.
     pub const LANES: [u32; 4] = [1, 2, 4, 8];
 
-    /// Those that a search times, for as many threads a ray as `shared` says.
+    /// Layouts that a search times, with the numbers of threads a ray in `shared`.
     pub fn candidates(listed: bool, shared: &[u32]) -> Vec<Self> {
         let tiles: &[u32] = if listed { &[1] } else { &[4, 8, 16, 32] };
         let mut all = Vec::new();
@@ -66,7 +66,7 @@ impl Launch {
     }
 }
 
-/// The best layout for a work: remembered from before, in this run of the program or another, or found by running it.
+/// The best layout for a work: cached in memory or on disk, or found by timing the candidates.
 pub(super) fn best(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, CudaError> {
     let class = work.class();
     if let Some(launch) = session.layouts().get(&class) {
@@ -77,7 +77,7 @@ pub(super) fn best(session: &mut CardLock<'_>, work: &Work) -> Result<Launch, Cu
         Some(launch) => launch,
         None => {
             let launch = search(session, work)?;
-            remembered::keep(&card, &class, launch);
+            remembered::store(&card, &class, launch);
             launch
         }
     };

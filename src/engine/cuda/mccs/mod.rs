@@ -13,9 +13,9 @@ use crate::engine::jobs::mccs::{Runner, Sharing};
 use std::collections::VecDeque;
 use work::Work;
 
-/// Histories whose rays are kept at a time.
+/// Histories whose rays are in memory at a time.
 const CHUNK: u64 = 1 << 19;
-/// Batches that are queued before the host waits for the first of them: what a cancelled run still does.
+/// Batches queued before the host waits for the first of them; a cancelled run still computes these.
 const QUEUED: usize = 16;
 
 /// Histories on a card.

@@ -2,10 +2,10 @@
 
 use super::CHUNK;
 use crate::engine::JobControl;
-use crate::engine::cuda::{Arg, Buffer, CardLock, Clock, CudaError, Shape, int};
+use crate::engine::cuda::{Arg, Buffer, CardLock, Clock, CudaError, Resident, Shape, int};
 use crate::engine::jobs::mccs::Variant;
 use crate::engine::jobs::mccs::simulation::Simulation;
-use crate::engine::jobs::mccs::tables::{Cell, FAR_ONE_IN, Group, Head, PackedVoxel, Segment, Stand};
+use crate::engine::jobs::mccs::tables::FAR_ONE_IN;
 use bytemuck::{Pod, Zeroable};
 
 const THREADS: u32 = 128;
@@ -47,11 +47,11 @@ struct Ray {
     packed: u32,
 }
 
-/// What is on the card.
+/// Buffers of a run on the card.
 pub struct Work {
     tables: Tables,
-    /// Alive as long as the tables point to it.
-    _held: Held,
+    /// Alive as long as the tables point to them.
+    _uploaded: Vec<Box<dyn Resident>>,
     rays: Buffer<Ray>,
     quanta: Buffer<u64>,
     sums: Sums,
@@ -76,15 +76,17 @@ impl Sums {
     }
 }
 
-/// What the tables point to.
-struct Held {
-    voxels: Buffer<PackedVoxel>,
-    groups: Buffer<Group>,
-    heads: Buffer<Head>,
-    stands: Buffer<Stand>,
-    segments: Buffer<Segment>,
-    cells: Buffer<Cell>,
-    numbers: [Buffer<f32>; 6],
+/// Uploads a table and returns its address; an empty one as a single zero.
+fn uploaded<T: Pod>(
+    session: &mut CardLock<'_>,
+    alive: &mut Vec<Box<dyn Resident>>,
+    values: &[T],
+) -> Result<u64, CudaError> {
+    let zero = [T::zeroed()];
+    let buffer = session.upload(if values.is_empty() { &zero } else { values })?;
+    let address = buffer.address();
+    alive.push(Box::new(buffer));
+    Ok(address)
 }
 
 impl Work {
@@ -94,38 +96,20 @@ impl Work {
         let heads = &run.heads;
         let sides: Vec<f32> = heads.sides_mm.iter().map(|mm| *mm as f32).collect();
         let softening: Vec<f32> = run.softening.iter().flatten().copied().collect();
-        let mut numbers = |values: &[f32]| session.upload(if values.is_empty() { &[0.0] } else { values });
-        let numbers = [
-            numbers(&heads.horns)?,
-            numbers(&heads.tips_mm)?,
-            numbers(&sides)?,
-            numbers(&run.cones)?,
-            numbers(&run.rows)?,
-            numbers(&softening)?,
-        ];
-        let held = Held {
-            voxels: session.upload(&run.voxels)?,
-            groups: session.upload(&run.groups)?,
-            heads: session.upload(&heads.heads)?,
-            stands: session.upload(&heads.stands)?,
-            segments: session.upload(&heads.segments)?,
-            cells: session.upload(&heads.cells)?,
-            numbers,
-        };
-        let [horns, tips_mm, sides_mm, cones, rows, softening] = held.numbers.each_ref().map(Buffer::address);
+        let mut alive = Vec::new();
         let tables = Tables {
-            voxels: held.voxels.address(),
-            groups: held.groups.address(),
-            heads: held.heads.address(),
-            stands: held.stands.address(),
-            segments: held.segments.address(),
-            cells: held.cells.address(),
-            horns,
-            tips_mm,
-            sides_mm,
-            cones,
-            rows,
-            softening,
+            voxels: uploaded(session, &mut alive, &run.voxels)?,
+            groups: uploaded(session, &mut alive, &run.groups)?,
+            heads: uploaded(session, &mut alive, &heads.heads)?,
+            stands: uploaded(session, &mut alive, &heads.stands)?,
+            segments: uploaded(session, &mut alive, &heads.segments)?,
+            cells: uploaded(session, &mut alive, &heads.cells)?,
+            horns: uploaded(session, &mut alive, &heads.horns)?,
+            tips_mm: uploaded(session, &mut alive, &heads.tips_mm)?,
+            sides_mm: uploaded(session, &mut alive, &sides)?,
+            cones: uploaded(session, &mut alive, &run.cones)?,
+            rows: uploaded(session, &mut alive, &run.rows)?,
+            softening: uploaded(session, &mut alive, &softening)?,
             size: run.lattice.size.map(int),
             per_cm: run.voxels_per_cm(),
             group_count: run.groups.len() as u32,
@@ -141,7 +125,7 @@ impl Work {
         session.fill(&rays, 0)?;
         session.fill(&quanta, 0)?;
         sums.empty(session)?;
-        Ok(Self { tables, _held: held, rays, quanta, sums, clock: None })
+        Ok(Self { tables, _uploaded: alive, rays, quanta, sums, clock: None })
     }
 
     /// Queues a batch.
@@ -210,7 +194,7 @@ impl Work {
         Ok((session.download(&mean)?, session.download(&sigma)?))
     }
 
-    /// The sums, brought to the host; none are left here.
+    /// Downloads the sums and clears them here.
     pub fn take_sums(&self, session: &mut CardLock<'_>) -> Result<[Vec<u64>; 3], CudaError> {
         let [quanta, low, high] = &self.sums.0;
         let taken = [session.download(quanta)?, session.download(low)?, session.download(high)?];
@@ -246,24 +230,16 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::{Ray, SumsAt, Tables};
-    use crate::engine::cuda::kernels::{ptx, signature};
+    use crate::engine::cuda::kernels::{constant, ptx, signature};
     use crate::engine::jobs::mccs::tables::{
         CLASSES, LAST_CM, MOST_DIRECTIONS, NODES, RADII, RADIUS_STEP_MM,
     };
     use crate::physics::kernel::CONES;
 
-    /// The kernels write down again what the tables are made of.
+    /// The kernels repeat constants of the tables.
     #[test]
     fn the_kernels_count_on_the_same_numbers() {
-        let source = include_str!("../../../../kernels/mccs.cuh");
-        let constant = |name: &str| -> f64 {
-            let line = source.lines().find(|l| l.contains(&format!(" {name} = ")));
-            let value =
-                line.and_then(|l| l.split(&format!(" {name} = ")).nth(1)).and_then(|v| v.split(';').next());
-            value
-                .and_then(|v| v.trim_end_matches(['f', 'u']).parse().ok())
-                .unwrap_or_else(|| panic!("no {name}"))
-        };
+        let sources = [include_str!("../../../../kernels/mccs.cuh")];
         for (name, here) in [
             ("CONES", CONES as f64),
             ("NODES", NODES as f64),
@@ -275,7 +251,7 @@ mod tests {
             ("HEAD_THREADS", f64::from(super::THREADS)),
             ("FAR_ONE_IN", f64::from(super::FAR_ONE_IN)),
         ] {
-            assert_eq!(constant(name), here, "{name}");
+            assert_eq!(constant(&sources, name), here, "{name}");
         }
     }
 

@@ -13,9 +13,6 @@ const BINS: usize = 256;
 const MOST_BLOCKS: u32 = 4096;
 
 /// Queues the search of the points listed, `sorted` by dose difference or as they lie.
-///
-/// # Errors
-/// [`CudaError`].
 pub fn queue(
     work: &Work,
     session: &mut CardLock<'_>,

@@ -32,7 +32,7 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// Those a part of the way from one row to the next.
+    /// Interpolated between two rows.
     #[inline(always)]
     fn between(rows: &[Self; 2], part: f32) -> Self {
         // No closures, which are not always built into what calls them.
@@ -67,14 +67,14 @@ impl AngleTable {
         Self { rows: (0..ANGLES).map(row).collect() }
     }
 
-    /// Those at a place ([`place_of`]).
+    /// Coefficients at a place ([`place_of`]).
     #[inline(always)]
     pub fn at(&self, place: f32) -> Coefficients {
         let (row, part) = row_of(place);
         self.between(row, part)
     }
 
-    /// Those a part of the way from a row to the next.
+    /// Coefficients interpolated between a row and the next.
     #[inline(always)]
     pub fn between(&self, row: i32, part: f32) -> Coefficients {
         let row = row as usize;
@@ -138,7 +138,7 @@ impl TiltNorm {
         Self { reach, factors: (0..TILTS * TILTS).into_par_iter().map(factor).collect() }
     }
 
-    /// These factors over those of another with the same reach.
+    /// Ratio of the factors to those of another table with the same reach.
     pub fn over(&self, other: &Self) -> Self {
         let ratio = |(mine, theirs): (&[f32; CHANNELS], &[f32; CHANNELS])| {
             std::array::from_fn(|c| mine[c] / theirs[c])

@@ -29,8 +29,8 @@ impl Weighed for MonitorUnit {}
 
 /// The monitor unit of a machine: its reference dose over what the engine gives in the reference condition, at the same
 /// quality, so that what few directions miss on the axis cancels. One photon per cm2 for machines that are not
-/// calibrated in MU. Kept for machines already seen, for each device apart: it is `device` that computes `energy` (Gy g/cm3 per
-/// photon and cm2), and equal runs are equal whatever ran before.
+/// calibrated in MU. Cached by machine, quality and device: `energy` (Gy g/cm3 per photon and cm2) is
+/// computed by `device`, and equal runs have equal bits whatever ran before.
 ///
 /// # Errors
 /// [`DoseError`] as for any dose.

@@ -258,7 +258,7 @@ fn add(shares: &mut [Shares], ball: &Ball, segments: &[Segment], equilibrium: &[
             let Some(number) = ball.number(offset) else { break };
             let mut deposited = [[0.0; POWERS]; TERMS];
             if std::ptr::eq(from, to) {
-                // In the voxel with TERMA, what is transmitted is missing from the deposit.
+                // In the voxel with TERMA, transmitted energy is missing from the deposit.
                 deposited.iter_mut().flatten().zip(lost.iter().flatten()).for_each(|(s, r)| *s = -r);
             } else {
                 let here = loss(to.length_cm);

@@ -3,7 +3,7 @@
 use crate::physics::kernel::CONES;
 use glam::DVec3;
 
-/// One collapsed cone: its axis and the solid angle it stands for.
+/// A collapsed cone: its axis and solid angle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Direction {
     /// Unit vector; z is the photon's direction.

@@ -113,7 +113,7 @@ pub fn digest(request: &DoseRequest) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// Wall times of the phases of a job; a phase met again adds to what it has.
+/// Wall times of the phases of a job; a repeated phase adds up.
 pub struct Clock {
     last: Instant,
     phases_ms: Vec<(String, f64)>,
@@ -145,7 +145,7 @@ impl Clock {
     }
 }
 
-/// Adds to what a phase has, or writes it down as a new one.
+/// Adds to the time of a phase, new or not.
 pub fn add_phase(phases_ms: &mut Vec<(String, f64)>, name: &str, ms: f64) {
     match phases_ms.iter_mut().find(|(n, _)| n == name) {
         Some((_, sum)) => *sum += ms,

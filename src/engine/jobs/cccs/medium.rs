@@ -16,8 +16,8 @@ pub const LOW_DENSITY_G_CM3: f32 = 0.05;
 /// Voxels of a lattice, at most: 2.5 GB of work arrays.
 const MOST_VOXELS: usize = 50_000_000;
 
-/// Densities on an even grid that holds the dose grid and all of the patient: what lies between source and dose grid
-/// attenuates, and what lies beside it scatters.
+/// Densities on an even grid that holds the dose grid and all of the patient: matter between source and dose grid
+/// attenuates, and matter beside it scatters.
 #[derive(Debug)]
 pub struct Medium {
     pub grid: Arc<Grid>,

@@ -34,7 +34,7 @@ pub enum Quality {
 }
 
 impl Quality {
-    /// What a planner may choose.
+    /// The qualities that a planner may choose.
     pub const NAMED: [Self; 3] = [Self::Fast, Self::Standard, Self::Full];
 
     pub fn directions(self) -> usize {
@@ -177,26 +177,9 @@ pub fn dose_grid(image: &Grid, corners_mm: [DVec3; 2], spacing_mm: f64) -> Resul
 /// `threshold_g_cm3`; the whole image where nothing is.
 pub fn matter_box(density_g_cm3: &Volume<f32>, threshold_g_cm3: f32) -> [DVec3; 2] {
     let grid = density_g_cm3.grid();
-    let [nx, ny, nz] = grid.size();
-    let mut first = [nx, ny, nz];
-    let mut last = [0; 3];
-    for (row, values) in density_g_cm3.data().chunks(nx).enumerate() {
-        let dense = |v: &f32| *v > threshold_g_cm3;
-        let (Some(a), Some(b)) = (values.iter().position(dense), values.iter().rposition(dense)) else {
-            continue;
-        };
-        for (axis, (low, high)) in
-            [(a, b), (row % ny, row % ny), (row / ny, row / ny)].into_iter().enumerate()
-        {
-            first[axis] = first[axis].min(low);
-            last[axis] = last[axis].max(high);
-        }
-    }
-    if first[0] > last[0] {
-        (first, last) = ([0; 3], [nx - 1, ny - 1, nz - 1]);
-    }
+    let part = density_g_cm3.box_of(|v| v > threshold_g_cm3).unwrap_or_else(|| grid.size().map(|n| 0..n));
     let edges = [0, 1, 2].map(|axis| grid.edges_mm(axis));
-    let low = DVec3::new(edges[0][first[0]], edges[1][first[1]], edges[2][first[2]]);
-    let high = DVec3::new(edges[0][last[0] + 1], edges[1][last[1] + 1], edges[2][last[2] + 1]);
+    let low = DVec3::from([0, 1, 2].map(|axis| edges[axis][part[axis].start]));
+    let high = DVec3::from([0, 1, 2].map(|axis| edges[axis][part[axis].end]));
     [grid.patient_from_local(low), grid.patient_from_local(high)]
 }

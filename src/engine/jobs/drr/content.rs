@@ -47,7 +47,7 @@ impl Content {
     fn new(volume: &Volume<f32>) -> Self {
         let [nx, ny, nz] = volume.grid().size();
         let cells = [nx, ny, nz].map(|n| n.div_ceil(CELL));
-        // Which cells along x hold anything, row by row of voxels: x is where voxels are many and side by side.
+        // Occupied cells along x, row by row of voxels: along x voxels are contiguous.
         let mut rows = vec![0_u8; cells[0] * ny * nz];
         let looked: Vec<[f32; 2]> = rows
             .par_chunks_mut(cells[0] * ny)
@@ -125,7 +125,7 @@ fn part_of(volume: &Volume<f32>, rows: &[u8], cells_x: usize) -> Option<[Range<u
     (high[2] > 0).then(|| [0, 1, 2].map(|a| low[a]..high[a]))
 }
 
-/// Along y (axis 1) or z (2): cells out of voxels, each with what is within reach.
+/// Along y (axis 1) or z (2): voxels to cells, each dilated by the reach.
 fn spread(marks: &[u8], size: [usize; 3], axis: usize) -> Vec<u8> {
     let stride: usize = size[..axis].iter().product();
     let outer: usize = size[axis + 1..].iter().product();

@@ -1,7 +1,7 @@
 //! Digitally reconstructed radiographs: request and answer.
 //!
 //! A pixel is the line integral of the attenuation along the ray from the source to the pixel's centre, no further:
-//! what lies behind the source or beyond the image does not count (Tornai 2012, section II.B).
+//! matter behind the source or beyond the image does not count (Tornai 2012, section II.B).
 
 pub mod content;
 mod pixels;
@@ -47,12 +47,12 @@ impl Integrator {
 /// the patient.
 #[derive(Clone, Debug)]
 pub struct DrrRequest {
-    /// Linear attenuation, 1/mm; what is no finite number counts as nothing.
+    /// Linear attenuation, 1/mm; values that are not finite count as 0.
     pub attenuation: Arc<Volume<f32>>,
     pub projection: Projection,
     /// Where the patient is; one image each.
     pub poses: Vec<Pose>,
-    /// What poses turn about, patient LPS, mm: the isocentre as a rule.
+    /// Centre of the poses' rotation, patient LPS, mm: the isocentre as a rule.
     pub pose_centre_mm: DVec3,
     pub integrator: Integrator,
     pub pixels: Pixels,
@@ -63,7 +63,7 @@ pub struct DrrRequest {
 pub struct Drr {
     /// Line integrals (no unit), image after image; of each the pixels asked for, in the order of `indices`.
     pub integrals: Vec<f32>,
-    /// Which pixels: `row * columns + column`.
+    /// Numbers of the pixels: `row * columns + column`.
     pub indices: Arc<Vec<u32>>,
     pub receipt: Arc<Receipt>,
 }

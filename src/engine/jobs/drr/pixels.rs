@@ -72,7 +72,7 @@ pub enum Pixels {
         spread: Spread,
         seed: u64,
     },
-    /// Those of a list of `row * columns + column`, in its order.
+    /// A list of `row * columns + column`, in its order.
     List(Arc<Vec<u32>>),
 }
 

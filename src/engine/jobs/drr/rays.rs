@@ -5,6 +5,7 @@ use super::content::Content;
 use super::{DrrError, DrrRequest, Integrator, Pixels, Region};
 use crate::engine::cache::Cache;
 use crate::engine::digest::Digest;
+use crate::geometry::walk::clipped;
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Rays {
     pub attenuation: Arc<Volume<f32>>,
-    /// Which pixels, `row * columns + column`.
+    /// Numbers of the pixels, `row * columns + column`.
     pub indices: Arc<Vec<u32>>,
     pub columns: usize,
-    /// Those of a region, where they are: all of it, row by row.
+    /// The region, where all pixels of one are requested, row by row.
     pub region: Option<Region>,
     /// Longest step, mm; `None` for the exact sum.
     pub step_mm: Option<f64>,
@@ -46,7 +47,7 @@ pub struct Ray {
 }
 
 impl Image {
-    /// The ray to a pixel of an image of so many columns. The same bits whatever other pixels are asked for.
+    /// The ray to a pixel of an image of so many columns. The same bits whatever the other pixels.
     pub fn ray(&self, pixel: u32, columns: usize) -> Ray {
         let (column, row) = (pixel as usize % columns, pixel as usize / columns);
         let to = self.origin + self.column_step * column as f64 + self.row_step * row as f64;
@@ -57,20 +58,7 @@ impl Image {
 impl Ray {
     /// The part of it in a box, as fractions of its length (0 at the source, 1 at the pixel); `None` where there is none.
     pub fn clipped(&self, low: DVec3, high: DVec3) -> Option<[f64; 2]> {
-        let way = self.to - self.from;
-        let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
-        for axis in 0..3 {
-            let inverse = way[axis].recip();
-            if inverse.is_finite() {
-                let (a, b) =
-                    ((low[axis] - self.from[axis]) * inverse, (high[axis] - self.from[axis]) * inverse);
-                enter = enter.max(a.min(b));
-                leave = leave.min(a.max(b));
-            } else if !(low[axis] <= self.from[axis] && self.from[axis] < high[axis]) {
-                return None;
-            }
-        }
-        (enter < leave).then_some([enter, leave])
+        clipped(low, high, self.from, self.to - self.from)
     }
 }
 
@@ -161,7 +149,7 @@ impl Rays {
         ]
     }
 
-    /// What is unusual about where source and image are: the volume behind the source or beyond the image, or across
+    /// Warnings about the positions of source and image: the volume behind the source or beyond the image, or across
     /// either, in some pose.
     pub fn warnings(&self) -> Vec<String> {
         let [low, high] = Self::extent(self.attenuation.grid());

@@ -87,7 +87,7 @@ fn sorted(values: &[f32]) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// Against comparing: every sign, both zeros, equal values, the ends of what there is.
+    /// Against pairwise comparison: every sign, both zeros, equal values, the extremes of floats.
     #[test]
     fn ranks_are_those_of_comparing() {
         let mut values =

@@ -4,7 +4,7 @@ use crate::engine::Cancelled;
 use std::fmt;
 use thiserror::Error;
 
-/// Which of the two doses.
+/// The dose at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Reference,

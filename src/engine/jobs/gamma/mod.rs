@@ -9,8 +9,8 @@
 //! at a voxel of the evaluated dose whose gamma is small needs no search: one formula gives the least distance to the
 //! tetrahedra that meet there (`cpu::gamma::vertex`).
 //!
-//! The evaluated dose stays on its own grid, whatever its spacing, planes, origin and orientation: positions of reference
-//! voxels are brought into its frame. It is defined between the centres of its outermost voxels; a reference voxel outside
+//! The evaluated dose is not resampled, whatever its spacing, planes, origin and orientation: positions of reference
+//! voxels are transformed into its frame. It is defined between the centres of its outermost voxels; a reference voxel outside
 //! is counted as such, has no gamma, and neither passes nor fails.
 //!
 //! # Tetrahedra and trilinear interpolation
@@ -22,7 +22,6 @@
 //! [`Surface::Trilinear`] finds the least distance to the trilinear surface instead, on the CPU, at several times the work.
 
 mod error;
-pub mod lanes;
 mod layers;
 mod points;
 mod request;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct GammaResult {
     /// One for each criterion, in order.
     pub maps: Vec<GammaMap>,
-    /// What 100 % was, Gy.
+    /// Dose of 100 %, Gy.
     pub normalisation_gy: f64,
     /// Reference doses of this and more were analysed, Gy.
     pub threshold_gy: f64,
@@ -35,7 +35,7 @@ pub struct GammaMap {
 pub struct Counts {
     /// Points that have a gamma.
     pub analysed: usize,
-    /// Those of at most 1.
+    /// Points with gamma of at most 1.
     pub passing: usize,
     /// Points over the threshold outside the evaluated dose: no gamma, neither passing nor failing.
     pub outside: usize,

@@ -16,7 +16,7 @@
 //! finding out which of them are needed. All numbers are in units of the criterion: distances of the DTA, doses of the dose difference, seen
 //! from the point.
 
-use super::lanes::F32xN;
+use crate::engine::lanes::F32xN;
 
 /// Cells not nearer by this factor of the squared distance are skipped: 2e-6 of gamma. Where the dose is linear many
 /// tetrahedra lie on one hyperplane and differ by rounding alone.
@@ -70,10 +70,10 @@ impl<const N: usize> From<[Way; N]> for Ways<N> {
 /// Squared distances to edges, with their doses at the ends.
 #[inline(always)]
 fn edges<const N: usize>(rest: [f32; N], a: [Way; N], d: [[f32; N]; 2]) -> F32xN<N> {
-    let (a, d, zero, one) = (Ways::from(a), d.map(F32xN), F32xN::splat(0.0), F32xN::splat(1.0));
+    let (a, d, zero, one) = (Ways::from(a), d.map(F32xN), F32xN::ZERO, F32xN::splat(1.0));
     let e = d[1] - d[0];
     let gain = e * a.per_l;
-    let s = (d[0] - e * a.q).divided_by(one + e * gain);
+    let s = (d[0] - e * a.q) / (one + e * gain);
     let t = (-(a.q + s * gain)).max(zero).min(one);
     let (way, dose) = (t + a.q, d[0] + e * t);
     F32xN(rest) + a.l * (way * way) + dose * dose
@@ -86,7 +86,7 @@ fn triangles<const N: usize>(rest: [f32; N], ways: [[Way; N]; 2], d: [[f32; N]; 
     let (ea, eb) = (d[1] - d[0], d[2] - d[1]);
     let (ga, gb) = (ea * a.per_l, eb * b.per_l);
     let off = d[0] - ea * a.q - eb * b.q;
-    let s = off.divided_by(one + ea * ga + eb * gb);
+    let s = off / (one + ea * ga + eb * gb);
     let (ta, tb) = (-(a.q + s * ga), -(b.q + s * gb));
     (one - ta).min(ta - tb).min(tb).if_not_negative(F32xN(rest) + off * s, f32::INFINITY)
 }
@@ -98,7 +98,7 @@ fn tetrahedra<const N: usize>(ways: [[Way; N]; 3], d: [[f32; N]; 4]) -> [F32xN<N
     let (ea, eb, ec) = (d[1] - d[0], d[2] - d[1], d[3] - d[2]);
     let (ga, gb, gc) = (ea * a.per_l, eb * b.per_l, ec * c.per_l);
     let off = d[0] - ea * a.q - eb * b.q - ec * c.q;
-    let s = off.divided_by(one + ea * ga + eb * gb + ec * gc);
+    let s = off / (one + ea * ga + eb * gb + ec * gc);
     let (ta, tb, tc) = (-(a.q + s * ga), -(b.q + s * gb), -(c.q + s * gc));
     let inside = (one - ta).min(ta - tb).min((tb - tc).min(tc));
     [off * s, inside.if_not_negative(off * s, f32::INFINITY)]

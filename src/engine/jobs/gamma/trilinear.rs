@@ -1,6 +1,6 @@
 //! The least squared distance from the origin to the trilinear surface of a cell in dose-distance space.
 //!
-//! It is a polynomial of the sixth degree in three variables without a closed form. From a few places the dose is made linear
+//! The squared distance is a polynomial of the sixth degree in three variables without a closed form. From a few places the dose is made linear
 //! about the last one (Gauss and Newton), the least of that in the cell is found exactly, and the step taken as far as the
 //! distance falls. The least found is that of the cell unless the dose has several dents inside it.
 
@@ -107,7 +107,7 @@ impl Cell {
             let free = |axis: &usize| here[*axis] > self.low[*axis] && here[*axis] < self.high[*axis];
             let rise = 1.0 + (0..3).filter(free).map(|axis| slope[axis] * slope[axis]).sum::<f64>();
             let next = v - off / rise;
-            // Newton's step, or the middle where it leaves what is known.
+            // Newton's step, or the middle where it leaves the bracket.
             let next = if next > from && next < until { next } else { 0.5 * (from + until) };
             if !next.is_finite() || (next - v).abs() <= 1e-12 * (1.0 + v.abs()) {
                 break;

@@ -4,10 +4,8 @@ use super::MccsRequest;
 use super::tables::MOST_DIRECTIONS;
 use crate::case::{Beam, ControlPoint};
 use crate::engine::jobs::cccs::{DoseError, job};
-use crate::geometry::Grid;
 use crate::physics::kernel::KernelTable;
 use crate::physics::{FluenceError, Machine};
-use glam::DVec3;
 
 /// Leaf tips may overlap by this, as rounded positions of closed leaves do, mm.
 const OVERLAP_MM: f64 = 0.1;
@@ -26,7 +24,7 @@ pub fn check(request: &MccsRequest) -> Result<(), DoseError> {
     for (beam, machine) in &request.beams {
         job::check(beam)?;
         check_spectrum(machine)?;
-        if !holds(request.patient.mass_density_g_cm3.grid(), beam.isocentre_mm) {
+        if !request.patient.mass_density_g_cm3.grid().contains(beam.isocentre_mm) {
             let [x, y, z] = beam.isocentre_mm.to_array();
             let why = format!(
                 "its isocentre {x:.1},{y:.1},{z:.1} mm lies outside the CT: plan and CT do not belong together"
@@ -47,16 +45,6 @@ pub fn check(request: &MccsRequest) -> Result<(), DoseError> {
 
 fn refusal(beam: &str, why: &str) -> DoseError {
     DoseError::Beam { beam: beam.to_owned(), why: why.to_owned() }
-}
-
-/// Whether a position lies in a grid's voxels or on their rim.
-fn holds(grid: &Grid, patient_mm: DVec3) -> bool {
-    const RIM_MM: f64 = 1e-3;
-    let at = grid.local_from_patient(patient_mm);
-    (0..3).all(|a| {
-        let edges = grid.edges_mm(a);
-        (edges[0] - RIM_MM..=edges[edges.len() - 1] + RIM_MM).contains(&at[a])
-    })
 }
 
 fn check_spectrum(machine: &Machine) -> Result<(), DoseError> {

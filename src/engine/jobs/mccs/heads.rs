@@ -18,12 +18,12 @@ use std::sync::Arc;
 /// Cells are no finer than this, and no more than so many each way, mm.
 const FINEST_MM: f64 = 2.5;
 const MOST_CELLS: usize = 128;
-/// A cell beside an open one is drawn at least this often: what the averages over the cells say is coarse at the field's edge.
+/// A cell beside an open one is drawn at least this often: averages over cells are coarse at the field's edge.
 const EDGE: f64 = 0.3;
 /// The collimators' reach, as in the fluence, mm.
 const WIDEST_MM: f64 = 400.0;
 
-/// What a monitor unit of a machine is.
+/// The monitor unit of a machine.
 pub type MonitorUnitOf<'a> = &'a dyn Fn(&Machine) -> Result<MonitorUnit, DoseError>;
 
 /// A machine, and all that is drawn from it.

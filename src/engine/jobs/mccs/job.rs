@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Fewer batches than this say little about the spread.
+/// Fewer batches than this do not estimate the spread.
 const FEWEST_BATCHES: u64 = 10;
 /// A place within a batch is an `f32`.
 const MOST_BATCH: u64 = 1 << 24;

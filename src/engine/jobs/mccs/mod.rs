@@ -74,6 +74,29 @@ pub struct MccsRequest {
     pub show_every: Duration,
 }
 
+impl MccsRequest {
+    /// A run of so many histories on the grid of the patient, without intermediate doses.
+    pub fn of_histories(
+        patient: &Arc<Patient>,
+        beams: Vec<(Beam, Arc<Machine>)>,
+        histories: u64,
+        batch: u64,
+    ) -> Self {
+        Self {
+            patient: Arc::clone(patient),
+            beams,
+            grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+            dose_to: DoseTo::Medium,
+            until: Until::Histories(histories),
+            seed: 1,
+            directions: DIRECTIONS,
+            batch,
+            variant: Variant::Own,
+            show_every: Duration::MAX,
+        }
+    }
+}
+
 /// A dose as it stands after so many histories.
 #[derive(Clone, Debug)]
 pub struct MccsDose {
@@ -94,6 +117,6 @@ pub struct MccsDose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     GoOn,
-    /// Stop and keep what there is, as it stands.
+    /// Stop, with the present dose as the answer.
     Keep,
 }

@@ -73,7 +73,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// The groups of all machines; `over_water` is what the lattice's equivalent densities are equivalent by.
+    /// The groups of all machines; `over_water` is the attenuation by which the lattice's densities are equivalent.
     fn add_groups(&mut self, over_water: &[f64]) {
         let machines = std::mem::take(&mut self.heads.machines);
         let energy = |m: &MachineHead| m.photons.total * m.machine.spectrum.mean_energy_mev();
@@ -143,7 +143,7 @@ impl Simulation {
         self.gy_g_cm3_per_quantum = GY_G_PER_MEV / (scale * 1e-3 * x * y * z);
     }
 
-    /// What turns cm into voxels along each axis.
+    /// Voxels per cm along each axis.
     pub fn voxels_per_cm(&self) -> [f32; 3] {
         self.lattice.spacing_mm.map(|mm| (10.0 / mm) as f32)
     }
