@@ -207,7 +207,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     Ok(Answer { json, text })
 }
 
-/// A `.mha` has even planes: said before the work is done.
+/// A `.mha` needs even planes: refused before the work is done.
 fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
     if reference.gy.grid().even_plane_spacing_mm().is_some() {
         return Ok(());
@@ -222,7 +222,8 @@ fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
     }
 }
 
-/// Structures of the case on the reference's grid, those with something in it; all names that matter.
+/// Masks of the case's structures on the reference's grid. A structure without a mask is left out; a
+/// requested one is then an error.
 fn masks(args: &Args, case: &Case, reference: &Dose) -> anyhow::Result<Vec<(String, Arc<Mask>)>> {
     let set = &case.structures;
     doses::check_frame(set, reference, "the reference dose")?;
@@ -255,7 +256,7 @@ fn prescription(case: Option<&Case>) -> anyhow::Result<f64> {
     })
 }
 
-/// The report with the figures of the criterion asked for at the top.
+/// The report, with the figures of the requested criterion at the top.
 fn as_json(report: &GammaReport, args: &Args) -> anyhow::Result<Value> {
     let mut json = serde_json::to_value(report)?;
     let criteria = json.as_object_mut().and_then(|all| all.remove("criteria"));
@@ -292,7 +293,7 @@ fn write(
     Ok(())
 }
 
-/// Every point that has a gamma: voxel, patient position, reference dose, gamma.
+/// Writes every point with a gamma: voxel, patient position, reference dose, gamma.
 fn write_points(file: &mut impl io::Write, request: &GammaRequest, gamma: &[f32]) -> io::Result<()> {
     let grid = request.reference.grid();
     let [nx, ny, _] = grid.size();
