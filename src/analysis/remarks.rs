@@ -41,7 +41,7 @@ pub fn most_mu_remark(beam: &Beam) -> Option<String> {
     (beam.mu > MOST_MU).then(said)
 }
 
-/// What `beam` requests and `machine` does not compute, a few words each: caveats of its dose.
+/// Features of `beam` that are not computed with `machine`, a few words each: caveats of its dose.
 pub fn beam_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {
     let energy = other_energy_mv(beam, machine).map(|mv| format!("{mv} MV as {} MV", machine.nominal_mv));
     let filter = lacks_filter(beam, machine).then(|| "a filter it does not have".to_owned());

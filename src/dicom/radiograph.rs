@@ -115,7 +115,7 @@ fn lookup(item: &Item) -> Option<(i64, Vec<f32>)> {
     (!entries.is_empty()).then_some((first as i64, entries))
 }
 
-/// The meaning of the values; those that fall with attenuation but are no transmission are inverted.
+/// The meaning of the values, which are inverted where their direction contradicts it.
 ///
 /// PixelIntensityRelationship states whether a value is linear in the beam's intensity or its logarithm, its
 /// sign whether it grows with it. Without a sign the displayed image counts: bone bright, by
@@ -283,7 +283,7 @@ trait Words {
 }
 
 impl Words for Item {
-    /// Patient directions of rows and columns, from letters such as `L\\F`; the first letter of each counts.
+    /// Patient directions of rows and columns, from letters such as `L\F`; the first letter of each counts.
     fn numbers_of_words(&self, tag: Tag) -> Option<[DVec3; 2]> {
         let text = self.text(tag)?;
         let (row, column) = text.split_once('\\')?;

@@ -41,7 +41,7 @@ pub struct Source<'a> {
     per_axis: usize,
     /// Whether the dose is read only at the centres of its own voxels.
     centres: bool,
-    /// Whether all samples fit in memory at once.
+    /// Whether the samples are few enough to be held.
     few: bool,
     /// Where both grids have the same axes: for each sample along a row of the mask's box, the dose's columns.
     pub(super) columns: Option<Columns>,
