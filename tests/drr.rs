@@ -181,7 +181,7 @@ fn a_ball_in_closed_form() {
 fn linear_attenuation_is_exact_at_any_step() {
     let mu = |p: DVec3| 0.02 + 1e-4 * p.x - 2e-4 * p.y + 1.5e-4 * p.z;
     let grid = volume(DMat3::IDENTITY, [2.0, 2.0], [60, 60], &even(60, 2.0), mu);
-    // From inside to inside: no border.
+    // Source and image lie inside the volume: no ray crosses its border.
     let p = Projection::new(
         DVec3::new(-31.0, -40.0, 12.0),
         DVec3::new(20.0, 35.0, -20.0),

@@ -84,7 +84,7 @@ impl Ready {
     }
 }
 
-/// How finely a dose is computed, and to which medium.
+/// Resolution of a dose computation, its medium and its device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Computation {
     pub quality: Quality,
@@ -227,7 +227,7 @@ fn reach(image: &Grid) -> [String; 2] {
     [place(low), place(high)]
 }
 
-/// Whether the engine computes a beam: photons, and nothing that makes it read-only.
+/// Whether the engine computes a beam: a photon beam that is not read-only.
 pub fn is_computed(beam: &Beam) -> bool {
     beam.radiation == Radiation::Photon && beam.read_only.is_none()
 }

@@ -15,7 +15,7 @@ pub const SKIN_HU: f32 = -350.0;
 /// Most parts outside a body that are listed one by one.
 const MOST_LISTED: usize = 3;
 
-/// Which part of a CT counts.
+/// The part of a CT that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BodyChoice {
@@ -24,7 +24,7 @@ pub enum BodyChoice {
     Drawn,
     /// The body found in the CT.
     Auto,
-    /// All of the image.
+    /// The whole image.
     Everything,
     /// A structure, by number.
     Structure(u32),

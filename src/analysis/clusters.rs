@@ -1,4 +1,4 @@
-//! Where gamma fails: clusters of touching voxels that fail, with their size, worst voxel and structure.
+//! Clusters of touching voxels that fail gamma, with their size, worst voxel and structure.
 
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Mask, Volume};
@@ -170,7 +170,7 @@ mod tests {
         let of = |masks: &[&Mask]| clusters(&gamma, masks, &JobControl::new()).unwrap()[0].structure;
         assert_eq!(of(&[&part, &all]), Some((1, 1.0)));
         assert!(of(&[&part]).is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9));
-        // Both hold all of a smaller one: the smaller structure is named.
+        // Both hold the whole cluster: the smaller structure is named.
         let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5)]);
         assert_eq!(
             clusters(&gamma, &[&all, &part], &JobControl::new()).unwrap()[0].structure,

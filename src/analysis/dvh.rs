@@ -18,7 +18,7 @@ const SMALL_CM3: f64 = 1.0;
 /// Bins of the differential curve that is drawn.
 const DIFFERENTIAL_BINS: usize = 64;
 
-/// How dose is distributed over the volume of a structure.
+/// The distribution of dose over the volume of a structure.
 ///
 /// The structure's voxels count by the fraction covered; dose is read trilinearly in patient space, from a
 /// grid that need not be the mask's. Volume outside the dose grid has no dose, which is not zero: it is left

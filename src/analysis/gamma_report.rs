@@ -57,7 +57,7 @@ pub struct CriterionReport {
     pub pass_rate_percent_if_outside_failed: f64,
     /// Points of 0 Gy, where a local criterion is undefined.
     pub undefined: usize,
-    /// By the limits of TG-218, which are meant for 3 %/2 mm, global, from 10 % on.
+    /// Rating by the limits of TG-218, which are meant for 3 %/2 mm, global, from 10 % on.
     pub tg218: &'static str,
     pub histogram: GammaHistogram,
     pub structures: Vec<StructureGamma>,

@@ -92,7 +92,7 @@ impl FromStr for Goal {
             let signs = std::iter::once(kind.sign).chain(kind.also.iter().copied());
             signs.filter_map(move |sign| Some((rest.find(sign)?, Reverse(sign.len()), kind)))
         };
-        // The first sign in the text; of signs that begin at the same place, the longest.
+        // The leftmost sign in the text, and the longest of those that begin there.
         let found = KINDS.iter().flat_map(signs).min_by_key(|(at, length, _)| (*at, *length));
         let (at, Reverse(length), kind) = found.ok_or(GoalError::Shape)?;
         let (metric, limit) = (rest[..at].parse::<Metric>()?, rest[at + length..].trim());

@@ -174,7 +174,7 @@ pub fn mccs_of_plan(
     Ok(RunDose { dose, certainty })
 }
 
-/// All values times a factor.
+/// Scales a volume by a factor.
 pub fn scaled(volume: &Arc<Volume<f32>>, factor: f32) -> Arc<Volume<f32>> {
     if factor == 1.0 {
         return Arc::clone(volume);

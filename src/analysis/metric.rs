@@ -71,7 +71,7 @@ struct Kind {
     quantity: Quantity,
     /// Its definition and source.
     means: &'static str,
-    /// In Gy, cm3 or as a ratio, of a DVH, its number and the 100 % dose in Gy.
+    /// The value of a DVH, its number and the 100 % dose in Gy: in Gy, cm3 or as a ratio.
     value: fn(&Dvh, f64, Option<f64>) -> Result<f64, NoValue>,
 }
 

@@ -167,7 +167,8 @@ pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &B
     })
 }
 
-/// Where a ray through a point of the isocentre plane ends: beyond the grid, in the grid's frame from the source, mm.
+/// The end of a ray through a point of the isocentre plane: beyond the grid, in the grid's frame from the
+/// source, mm.
 fn far_end(frame: &BeamFrame, grid: &Grid, [x, y]: [f64; 2]) -> DVec3 {
     let through = frame.isocentre_mm + frame.axes[0] * x + frame.axes[1] * y - frame.source_mm;
     let corners = grid.corners_mm().into_iter();

@@ -8,14 +8,14 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// How far a beam's dose extends beyond its outermost voxels where another beam's grid is finer or reaches a
+/// The extent of a beam's dose beyond its outermost voxels where another beam's grid is finer or reaches a
 /// little further, in its own voxels. Beyond that the sum is NaN: unknown, which is not zero.
 const RIM_VOXELS: f64 = 1.0;
 
 /// One beam's share of a plan dose.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// For the monitor units it was computed with, one fraction.
+    /// The dose for its computed monitor units, one fraction.
     pub dose: Arc<Dose>,
     /// Weight: fractions x monitor units now / monitor units computed. Dose is linear in monitor units, so
     /// changing them needs no computation.

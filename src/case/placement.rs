@@ -44,7 +44,8 @@ impl Placement {
         }
     }
 
-    /// Where it contradicts the image's file by more than the rounding of angles and distances.
+    /// The contradictions of these values to those of the image's file, beyond the rounding of angles and
+    /// distances, in words.
     pub fn against(&self, told: &Self) -> Vec<String> {
         let mut said = Vec::new();
         let mut compare =

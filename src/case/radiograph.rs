@@ -4,7 +4,7 @@ use super::PatientInfo;
 use crate::geometry::{ImagingSetup, Projection};
 use std::sync::Arc;
 
-/// What the values of a [`Radiograph`] mean.
+/// The meaning of a [`Radiograph`]'s values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PixelMeaning {
     /// Grows along the ray: a line integral of attenuation, or similar; bone is bright.

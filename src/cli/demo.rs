@@ -117,7 +117,7 @@ fn list() -> Answer {
     Answer { json: json!({ "demos": demos }), text }
 }
 
-/// All files or none.
+/// Writes all files or none.
 fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<usize> {
     let missing = !folder.exists();
     std::fs::create_dir_all(folder).with_context(|| {

@@ -288,7 +288,7 @@ fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow:
 /// The plan as it is written beside its dose: the machine of `--machine` overrides the plan's energy and
 /// filter.
 fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
-    // With scaled monitor units, or from a file, it is another object than the case's plan.
+    // A plan with scaled monitor units, or from a file, is another object than the case's plan.
     let mut plan = Plan { uid: Some(new_uid()), ..plan.clone() };
     if args.plan.machine.is_some() {
         let flattened = Machine::resolve(&plan.machine)?.is_flattened();

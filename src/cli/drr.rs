@@ -276,7 +276,7 @@ const AIR_MM: f64 = 20.0;
 /// CT number of a patient's skin.
 const SKIN_HU: f32 = -350.0;
 
-/// Refuses an image of nothing but air: it does not show the patient.
+/// Refuses an image of nothing but air, which does not show the patient.
 fn check_meets(
     subject: &Subject,
     request: &DrrRequest,

@@ -1,4 +1,4 @@
-//! A 4D CT under one series UID: images of several phases at the same places, separated by their headers.
+//! A 4D CT under one series UID: images of several phases at the same positions, separated by their headers.
 
 use super::catalogue::{Image, Series};
 use super::object::{Attributes as _, Item};
@@ -21,10 +21,11 @@ const TELLS: [(Tag, &str); 9] = [
     (tags::ACQUISITION_TIME, "acquired at {}"),
 ];
 
-/// Each phase covers at least this share of all places; with less it is a scan in pieces, not a repeated one.
+/// Each phase covers at least this share of all positions; with less it is a scan in pieces, not a repeated
+/// one.
 const WHOLE: f64 = 0.8;
 
-/// Planes nearer than this are at one place, mm.
+/// Planes nearer than this are at one position, mm.
 const SAME_PLACE_MM: f64 = 0.01;
 
 /// The values of [`TELLS`] in an image, in their order.
@@ -64,7 +65,7 @@ pub(super) fn split(series: Series, remarks: &mut Vec<Remark>) -> Vec<Series> {
     parts.into_iter().enumerate().map(phase).collect()
 }
 
-/// The place of each image along the normal, counted from 0; `None` where the places are unknown.
+/// The index of each image's position along the normal, from 0; `None` where the positions are unknown.
 fn places_of(series: &Series) -> Option<Vec<usize>> {
     let [row, column] = series.orientation?;
     let normal: DVec3 = row.cross(column);
@@ -112,8 +113,8 @@ fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
     })
 }
 
-/// Phases by instance number, where all places have equally many images: the first of each place, the second
-/// of each, ...
+/// Phases by instance number, where all positions have equally many images: the first of each position, the
+/// second of each, ...
 fn by_number(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
     let mut at: Vec<Vec<&Image>> = vec![Vec::new(); count];
     for (image, place) in series.images.iter().zip(places) {

@@ -183,7 +183,7 @@ enum Decoder {
 }
 
 impl Decoder {
-    /// By transfer syntax; for an unsupported one its name and the remedy.
+    /// The decoder of a transfer syntax; for an unsupported one its name and the remedy.
     fn of(syntax: &str) -> Result<Self, String> {
         let name = match syntax {
             uids::ENCAPSULATED_UNCOMPRESSED_EXPLICIT_VR_LITTLE_ENDIAN => return Ok(Self::AsItIs),

@@ -137,7 +137,7 @@ pub(super) struct Walk {
     pub points: Vec<ControlPoint>,
     /// Names and largest values of ignored small angles.
     pub not_modelled_deg: Vec<(&'static str, f64)>,
-    /// The file states a static delivery, but something moves.
+    /// Whether a beam with a static delivery moves nevertheless.
     pub moves_while_static: bool,
     /// Cumulative meterset weight of each control point, as the file has it.
     told_weights: Vec<Option<f64>>,

@@ -20,8 +20,8 @@ const VALUE_BYTES: u64 = 56;
 
 /// Elements of a data set before its pixels, ready for the parser.
 pub struct Walked {
-    /// In the encoding of the file; all sequences and items end with delimiters, private elements are left
-    /// out, and elements of unknown VR have that of the dictionary.
+    /// The elements in the encoding of the file; all sequences and items end with delimiters, private
+    /// elements are left out, and elements of unknown VR have that of the dictionary.
     pub elements: Vec<u8>,
     /// The pixel data, whose value is next in the file.
     pub pixels: Option<PixelData>,

@@ -33,7 +33,7 @@ pub enum MhaError {
     Uneven { path: PathBuf },
 }
 
-/// How a voxel is stored.
+/// Stored type of a voxel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Element {
     Uchar,

@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(unpacked_bytes(0), 256 * megabyte);
         assert_eq!(unpacked_bytes(megabyte), 288 * megabyte);
         assert_eq!(unpacked_bytes(1 << 30), 8 << 30);
-        // An uncompressed volume of 3 GB is accepted; nothing overflows.
+        // An uncompressed volume of 3 GB is accepted, and no sum overflows.
         assert!(check_unpacked(3 << 30, 12 << 30).is_ok());
         assert!(check_unpacked(u64::MAX, u64::MAX).is_ok());
         let error = check_unpacked(185_000, 65_500 * 65_500 * 2).unwrap_err().to_string();

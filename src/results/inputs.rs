@@ -40,9 +40,9 @@ pub enum Shown {
     /// The sum of all beams.
     #[default]
     Plan,
-    /// By beam number.
+    /// A beam, by number.
     Beam(u32),
-    /// By index among the case's doses.
+    /// A dose of the case, by index.
     Imported(usize),
 }
 
@@ -87,7 +87,7 @@ pub fn patient_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeamInputs {
     pub patient: PatientInputs,
-    /// With the unit monitor units, and without attributes that do not affect the dose.
+    /// The beam with the unit monitor units, and without attributes that do not affect the dose.
     pub beam: Beam,
     pub machine: String,
     pub position: PatientPosition,

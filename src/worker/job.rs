@@ -33,7 +33,7 @@ pub struct Task<T> {
     pub(super) name: Arc<str>,
     pub(super) lane: Lane,
     pub(super) step: Step<T>,
-    /// It precedes other work, and a newer job of the slot does not cancel it.
+    /// A quick job precedes other work, and a newer job of the slot does not cancel it.
     pub(super) quick: bool,
 }
 

@@ -55,7 +55,7 @@ struct Running<S, T> {
     quick: bool,
     /// The same work, where it may be preempted and restarted.
     again: Option<Step<T>>,
-    /// It was superseded by a newer job, or cancelled.
+    /// The job was superseded by a newer one, or cancelled.
     ended: bool,
 }
 

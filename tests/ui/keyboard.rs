@@ -44,7 +44,7 @@ fn typed(w: &mut Window, text: &str) {
     w.run_steps(2);
 }
 
-/// All values that shortcuts change.
+/// The values that shortcuts change.
 fn shown(w: &Window) -> String {
     let s = &w.state().state;
     format!("{} {} {} {:?}", s.show_beams, s.dose_display.wash, s.dose_display.lines, s.window)

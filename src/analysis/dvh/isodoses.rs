@@ -32,7 +32,7 @@ pub struct Isodoses {
 }
 
 impl Isodoses {
-    /// Of a dose in Gy.
+    /// Counts a dose in Gy.
     ///
     /// # Errors
     /// [`Cancelled`].

@@ -43,7 +43,7 @@ pub struct Source<'a> {
     centres: bool,
     /// Whether the samples are few enough to be held.
     few: bool,
-    /// Where both grids have the same axes: for each sample along a row of the mask's box, the dose's columns.
+    /// The dose's columns at each sample along a row of the mask's box, where both grids have the same axes.
     pub(super) columns: Option<Columns>,
 }
 
@@ -106,7 +106,7 @@ impl Sums {
     }
 }
 
-/// Whether two grids have their voxels in the same places (to a thousandth of a mm, as files round them).
+/// Whether the voxels of two grids coincide (to a thousandth of a mm, as files round them).
 fn same_voxels(a: &Grid, b: &Grid) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
     let places = || a.corners_mm().into_iter().zip(b.corners_mm());

@@ -17,8 +17,8 @@ const SAME_ENERGY_MV: f64 = 0.5;
 /// Source-axis distances within this difference are the same, mm.
 const SAME_AXIS_MM: f64 = 0.5;
 
-/// What keeps a plan from being written as it is computed, a sentence each: parts that no engine models, and
-/// differences from the machine that computes it.
+/// The reasons why a plan cannot be written as it is computed, a sentence each: parts that no engine models,
+/// and differences from the machine that computes it.
 pub fn plan_faults(plan: &Plan) -> Vec<String> {
     let mut faults = Vec::new();
     for beam in delivered(plan) {

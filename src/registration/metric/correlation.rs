@@ -106,12 +106,12 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Both directions in one group.
+    /// The correlation of both directions in one group.
     pub fn together(self, fixed: &[f32]) -> Result<Correlation, MetricError> {
         self.grouped(fixed, 0)
     }
 
-    /// A group for each direction.
+    /// The correlation with a group for each direction.
     pub fn apart(self, fixed: &[f32]) -> Result<Correlation, MetricError> {
         self.grouped(fixed, 1)
     }
