@@ -14,7 +14,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The word CASE of the command line, and what the window's open box takes.
+/// The CASE argument of the command line, and of the window's open box.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaseWord {
     /// A folder of DICOM files (with its subfolders) or one such file.
@@ -48,18 +48,18 @@ impl fmt::Display for CaseWord {
 }
 
 impl CaseWord {
-    /// The word for a path, whatever its name; one that is a session or a volume by its ending is taken for that.
+    /// The CASE of a path; the ending selects a session or a volume.
     pub fn of_path(path: PathBuf) -> Self {
         let ending = path.extension().map(|e| e.to_ascii_lowercase());
         match ending.as_deref().and_then(|e| e.to_str()) {
-            // A folder may be called anything.
+            // A folder may have any name.
             Some("mha") if !path.is_dir() => Self::Mha(path),
             Some("json") if !path.is_dir() => Self::Session(path),
             _ => Self::Dicom(path),
         }
     }
 
-    /// The word as files keep it, which are written in UTF-8; `None` where the path is not.
+    /// The argument as files store it, in UTF-8; `None` for a path that is not.
     pub fn in_utf8(&self) -> Option<String> {
         match self {
             Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => path.to_str().map(str::to_owned),
@@ -67,7 +67,7 @@ impl CaseWord {
         }
     }
 
-    /// The word as one would call it: of a path the last part.
+    /// A short name: the last part of a path.
     pub fn short(&self) -> String {
         match self {
             Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => {
@@ -77,7 +77,7 @@ impl CaseWord {
         }
     }
 
-    /// The word with an absolute path, as a session keeps it.
+    /// The argument with an absolute path, as a session stores it.
     pub fn absolute(&self) -> Self {
         let full = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         match self {
@@ -89,7 +89,7 @@ impl CaseWord {
     }
 }
 
-/// Files and folders that opening a CASE reads; of a session also those of its own case.
+/// Files and folders that opening a CASE reads; for a session also those of its own case.
 pub fn paths_of(word: &CaseWord) -> Vec<PathBuf> {
     match word {
         CaseWord::Dicom(path) | CaseWord::Mha(path) => vec![path.clone()],
@@ -102,15 +102,15 @@ pub fn paths_of(word: &CaseWord) -> Vec<PathBuf> {
     }
 }
 
-/// What the user wants of a CASE that has more than one answer.
+/// The user's choice for an ambiguous CASE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     pub choice: Choice,
-    /// How the patient of a `.mha` lies (the file cannot say); head first supine unless told.
+    /// Patient position of a `.mha`, which the file does not hold; head first supine by default.
     pub position: Option<PatientPosition>,
 }
 
-/// Why a CASE did not open. What was loaded before stays.
+/// Why a CASE did not open. The case loaded before stays.
 #[derive(Debug, Error)]
 pub enum OpenError {
     #[error("there is no '{0}'; name a folder of DICOM files, a .mha volume, a session, or demo:thorax")]
@@ -136,7 +136,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether it is no fault but the answer to a wish to stop.
+    /// Whether it is a cancellation rather than a fault.
     pub fn is_stop(&self) -> bool {
         match self {
             Self::Dicom(DicomError::Cancelled) | Self::DemoWrite(WriteError::Cancelled) => true,
@@ -146,10 +146,10 @@ impl OpenError {
     }
 }
 
-/// Opens a CASE. `progress` is told how far it is (0 to 1) from any thread, and answers `false` to stop.
+/// Opens a CASE. `progress` receives the share done (0 to 1) on any thread, and returns `false` to cancel.
 ///
 /// # Errors
-/// [`OpenError`]: one sentence that names the file and what to do.
+/// [`OpenError`]: one sentence with the file and the remedy.
 pub fn open(word: &CaseWord, options: OpenOptions, progress: Progress) -> Result<Case, OpenError> {
     let path = match word {
         CaseWord::Dicom(path) | CaseWord::Mha(path) | CaseWord::Session(path) => Some(path),
@@ -176,7 +176,7 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
     let hu = mha::read(path)?;
     let lowest = hu.data().iter().copied().fold(f32::INFINITY, f32::min);
     let highest = hu.data().iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // Air is about -1000 HU; an image without any is something else, or cut out of the inside of a body.
+    // Air is about -1000 HU; an image without any is no CT, or cut out of the inside of a body.
     let airless = (lowest > -200.0)
         .then(|| format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?"));
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -195,15 +195,15 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
     Ok(Case { source, ct: Some(Arc::new(ct)), ..Case::default() })
 }
 
-/// A session opened: the case as it was left, and what it is a session of.
+/// An opened session: the restored case, and the CASE it was made on.
 #[derive(Debug)]
 pub struct OpenedSession {
     pub case: Case,
-    /// The CASE itself.
+    /// The CASE of the session.
     pub word: CaseWord,
-    /// As its files have them.
+    /// The structures of the case's own files.
     pub structures: Arc<StructureSet>,
-    /// How it was looked at.
+    /// The view state.
     pub view: serde_json::Value,
 }
 
@@ -243,7 +243,7 @@ fn beside(word: CaseWord, session: &Path) -> CaseWord {
     }
 }
 
-/// The series the session was made on, where the folder still has it.
+/// The session's series, if the folder still has it.
 fn chosen_before(word: &CaseWord, session: &session::Session, choice: Choice) -> Choice {
     let (CaseWord::Dicom(path), Some(uid), None) = (word, &session.series_uid, choice.series) else {
         return choice;
@@ -257,12 +257,12 @@ fn chosen_before(word: &CaseWord, session: &session::Session, choice: Choice) ->
     Choice { series, ..choice }
 }
 
-/// Where a demo is kept from run to run; `None` where the user has no folder for such.
+/// Folder of a cached demo; `None` where the user has no cache folder.
 fn demo_folder(name: &str) -> Option<PathBuf> {
     cache_folder().map(|cache| cache.join("demos").join(format!("{}-{name}", demo::revision())))
 }
 
-/// Writes the phantom as DICOM once, then reads it like any other case: what the demo shows is the real path.
+/// Writes the phantom as DICOM once, then reads it like any other case: the demo runs the real path.
 fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     let plan = demo::plan(name)?;
     let read = |folder: &Path, from: f32| -> Result<Case, OpenError> {
@@ -271,7 +271,7 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
         case.plans = vec![Arc::new(plan.clone())];
         Ok(case)
     };
-    // Cleaners of caches take single files: a remark about the series means that some are gone.
+    // Cleaners of caches remove single files: a remark about the series means that some are missing.
     let whole = |case: &Case| {
         case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty()) && !case.structures.structures.is_empty()
     };
@@ -284,18 +284,20 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
         }
     }
     let (own, kept) = demo_aside(kept)?;
-    // Read while no other program knows of it: one that found the kept one incomplete may put its own there at any time.
+    // Read before it is published: a program that finds the cached demo incomplete may replace it at any
+    // time.
     let folder = own.path();
     let case = write_demo(name, folder, &|done| progress(0.5 * done)).and_then(|_| read(folder, 0.5));
     if let (Ok(_), Some(kept)) = (&case, kept) {
-        // What cannot be put there, as where another program just did, is made anew the next time.
+        // A demo that cannot be cached, for example because another program just did, is built anew next
+        // time.
         let _ = replace_folder(&kept, own);
     }
     case
 }
 
-/// A folder that nobody else knows, and where it is to be kept. Without a cache that may be written to it is one for
-/// temporary files, and goes.
+/// A private folder, and the cache folder it is to become. Without a writable cache it is a temporary folder,
+/// which is removed.
 fn demo_aside(kept: Option<PathBuf>) -> Result<(Temporary, Option<PathBuf>), OpenError> {
     if let Some((kept, folder)) = kept.as_ref().and_then(|kept| Some((kept, kept.parent()?)))
         && make_private(folder).is_ok()
@@ -310,7 +312,7 @@ fn demo_aside(kept: Option<PathBuf>) -> Result<(Temporary, Option<PathBuf>), Ope
     }
 }
 
-/// Moves a folder to where another may be, or whatever else has its name, which goes.
+/// Moves a folder over an existing folder or file of that name, which is removed.
 fn replace_folder(old: &Path, new: Temporary) -> io::Result<()> {
     if old.symlink_metadata().is_ok() {
         let aside = Temporary::folder_in(old.parent().unwrap_or(old))?;
@@ -319,7 +321,7 @@ fn replace_folder(old: &Path, new: Temporary) -> io::Result<()> {
     new.rename(old)
 }
 
-/// Writes a demo's CT, structures and plan as DICOM into a folder that exists; returns the number of files.
+/// Writes a demo's CT, structures and plan as DICOM into an existing folder; returns the number of files.
 ///
 /// # Errors
 /// [`OpenError::Demo`], [`OpenError::DemoWrite`].
@@ -366,7 +368,8 @@ mod tests {
         }
     }
 
-    /// The demo read back equals the demo built: HU, structures, plan; a second time from the same files.
+    /// The demo read back equals the demo built: HU, structures, plan; also when read a second time from the
+    /// same files.
     #[test]
     fn a_demo_is_what_it_was_built_as() {
         let built = demo::build("water").unwrap();

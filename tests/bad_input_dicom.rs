@@ -1,4 +1,4 @@
-//! Damaged DICOM: whatever bytes a file has, opening it is an answer or an error that names it, never a panic.
+//! Damaged DICOM: for any bytes, opening a file gives an answer or an error that names it, never a panic.
 
 #[path = "common/synthetic.rs"]
 mod synthetic;
@@ -9,7 +9,7 @@ use dicom_object::InMemDicomObject;
 use std::path::Path;
 use synthetic::{Folder, arc, dose, fixed, plan, slice, structures};
 
-/// Opens one file as a user would; an error must name it.
+/// Opens one file like a user; an error must name it.
 fn open(path: &Path) -> bool {
     let case = scan(path, &|_| true).and_then(|found| load(&found, Choice::default(), &|_| true));
     match case {
@@ -47,7 +47,7 @@ fn bytes_changed_anywhere() {
     let folder = Folder::new("flip");
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = |below: usize| {
-        // xorshift64: the same damage in every run.
+        // xorshift64: equal damage in every run.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -71,6 +71,6 @@ fn bytes_changed_anywhere() {
             }
         }
     }
-    // Both happen: the damage is neither harmless nor always fatal.
+    // Both outcomes occur: the damage is neither harmless nor always fatal.
     assert!(opened > 100 && refused > 100, "{opened} opened, {refused} refused");
 }

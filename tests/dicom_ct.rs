@@ -1,4 +1,4 @@
-//! CT series as hospitals send them: each test makes the files it is about.
+//! CT series as hospitals send them: each test makes its own files.
 
 #[path = "common/synthetic.rs"]
 mod synthetic;
@@ -37,7 +37,7 @@ fn said<'a>(remarks: &'a [Remark], words: &str) -> &'a Remark {
     remarks.iter().find(|r| r.message.contains(words)).unwrap_or_else(|| panic!("'{words}' in {remarks:#?}"))
 }
 
-/// The error's words, and that they name the file.
+/// The error's message, which must name the file.
 fn names(error: DicomError, file: &str) -> String {
     let words = error.to_string();
     assert!(words.contains(file), "'{file}' in '{words}'");
@@ -52,7 +52,7 @@ fn planes_stand_where_their_files_put_them() {
         [("a", 4, 5.0, 20), ("b", 1, 5.5, 30), ("c", 2, -1.0, 0), ("d", 3, 1.0, 10)]
     {
         let mut o = slice(number, z, base);
-        // A rescale of its own: 0.5 x (stored) + what gives the same HU.
+        // Another rescale: 0.5 x (stored) + an intercept that gives the same HU.
         if name == "b" {
             set(&mut o, tags::RESCALE_SLOPE, VR::DS, "0.25");
             set(&mut o, tags::RESCALE_INTERCEPT, VR::DS, "-227.5");
@@ -101,7 +101,7 @@ fn compressed_pixels_are_decoded() {
     }
 }
 
-/// JPEG-LS has no decoder here: the message says so, names the file and what to do.
+/// JPEG-LS has no decoder here: the message names the compression, the file and the remedy.
 #[test]
 fn jpeg_ls_is_refused_in_words() {
     for syntax in [uids::JPEGLS_LOSSLESS, uids::JPEGLS_NEAR_LOSSLESS] {
@@ -235,7 +235,7 @@ fn a_tilted_stack_keeps_its_own_axes_and_a_sheared_one_is_refused() {
     assert!((ct.hu.grid().planes_mm()[3] - 12.0).abs() < 1e-9);
     said(&ct.remarks, "tilted by 20.00 degrees");
 
-    // The couch moved along z while the gantry stood tilted.
+    // The couch moved along z while the gantry was tilted.
     let folder = Folder::new("shear");
     for k in 0..4u32 {
         folder.put(&format!("s{k}"), &tilted(k, DVec3::new(1.0, 2.0, 3.0 + 4.0 * f64::from(k))));
@@ -341,7 +341,7 @@ fn truncated_and_contradictory_files_are_named() {
     assert!(names(open(&folder).unwrap_err(), "enhanced.dcm").contains("several frames"));
 }
 
-/// Enhanced CT: refused in words alone, left out in words beside structures.
+/// Enhanced CT: refused with a message alone, left out with a remark beside structures.
 #[test]
 fn an_enhanced_ct_says_what_to_do() {
     let folder = Folder::new("enhanced");
@@ -362,12 +362,12 @@ fn an_enhanced_ct_says_what_to_do() {
     said(&case.remarks, "enhanced CT");
 }
 
-/// Three phases of four planes under one series UID, `tell` writes what tells the phase (0 to 2).
+/// Three phases of four planes under one series UID; `tell` writes the attribute of the phase (0 to 2).
 fn four_d(name: &str, tell: impl Fn(&mut InMemDicomObject, u32)) -> Folder {
     let folder = Folder::new(name);
     for plane in 0..4 {
         for phase in 0..3 {
-            // Numbered plane by plane, in files of no order.
+            // Numbered plane by plane, in files without order.
             let mut o = slice(3 * plane + phase + 1, 2.0 * f64::from(plane), (100 * phase + plane) as u16);
             set(&mut o, tags::SERIES_DESCRIPTION, VR::LO, "Thorax 4D");
             tell(&mut o, phase);
@@ -381,13 +381,13 @@ fn tell(tag: Tag, values: [&str; 3]) -> impl Fn(&mut InMemDicomObject, u32) {
     move |o, phase| set(o, tag, VR::DS, values[phase as usize])
 }
 
-/// 4D CT under one series UID: each phase is a series to choose, whatever tells them apart.
+/// 4D CT under one series UID: each phase is a series to choose, for any attribute that separates them.
 #[test]
 fn phases_of_a_four_d_ct_are_told_apart() {
     let position = four_d("position", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "10"]));
     let trigger = four_d("trigger", tell(tags::TRIGGER_TIME, ["0", "400", "1200.5"]));
     let breath = four_d("breath", tell(tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE, ["0", "30", "60"]));
-    // Nothing but the instance numbers at each place.
+    // Only the instance numbers at each position differ.
     let order = four_d("order", |_, _| {});
     for (folder, named) in [
         (&position, ["temporal position 1", "temporal position 2", "temporal position 10"]),
@@ -410,12 +410,12 @@ fn phases_of_a_four_d_ct_are_told_apart() {
             assert!(ct.remarks.is_empty(), "{:?}", ct.remarks);
             assert_eq!((&ct.description, ct.series_uid.as_str()), (words, SERIES));
         }
-        // Without a choice the first one.
+        // The default is the first one.
         assert_eq!(bases(&load(&catalogue, Choice::default(), &|_| true).unwrap().ct.unwrap())[0], 0.0);
     }
 }
 
-/// The phase that structures are drawn on is the one that opens.
+/// The phase that the structures reference is the one that opens.
 #[test]
 fn structures_name_their_phase() {
     let folder = four_d("drawn", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]));
@@ -434,7 +434,7 @@ fn structures_name_their_phase() {
     assert_eq!(case.structures.structures.len(), 1);
 }
 
-/// A session opens on the phase it was made on.
+/// A session opens with its own phase.
 #[test]
 fn a_session_keeps_its_phase() {
     let folder = four_d("session", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]));
@@ -449,7 +449,7 @@ fn a_session_keeps_its_phase() {
     assert_eq!(bases(&again.ct.unwrap())[0], 200.0);
 }
 
-/// A scan in two pieces that meet in a plane, and images that were sent twice, are no phases.
+/// A scan in two pieces that share a plane, and duplicated images, are no phases.
 #[test]
 fn pieces_and_copies_are_no_phases() {
     let folder = Folder::new("pieces");
@@ -506,7 +506,7 @@ fn series_are_told_apart() {
     assert_eq!(case.ct.unwrap().hu.grid().size()[2], 3);
     assert_eq!(case.structures.structures.len(), 1);
 
-    // The other one by choice: the structures are in another frame and are left out, not overlaid.
+    // The other series by choice: the structures are in another frame and are left out, not overlaid.
     let other = catalogue.series.iter().position(|s| s.planes == 5);
     let case = load(&catalogue, Choice { series: other, ..Choice::default() }, &|_| true).unwrap();
     assert!(case.structures.structures.is_empty());
@@ -562,7 +562,8 @@ fn files_without_preamble_or_meta_group_open() {
     let folder = Folder::new("preamble");
     let path = folder.put("a", &slice(1, 0.0, 3));
     let bytes = std::fs::read(&path).unwrap();
-    // Without preamble: the meta group stands first. Without both: the data set, after a meta group of known length.
+    // Without preamble the meta group is first. Without both, the data set, after a meta group of known
+    // length.
     let meta_length = u32::from_le_bytes(bytes[140..144].try_into().unwrap()) as usize;
     for start in [128, 132, 144 + meta_length] {
         std::fs::write(&path, &bytes[start..]).unwrap();

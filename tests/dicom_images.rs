@@ -1,4 +1,4 @@
-//! Images that are no slices, HU that cannot be, and contours that do not lie where the images are.
+//! Images that are no slices, impossible HU, and contours outside the images.
 
 #[path = "common/synthetic.rs"]
 mod synthetic;

@@ -210,7 +210,7 @@ fn the_catalogue_is_a_json_object() {
     assert_eq!(json["others"][0]["modality"], "RTIMAGE");
 }
 
-/// What a user is warned of on opening real files: nothing where they are sound.
+/// Warnings on opening real files: none where the files are sound.
 #[test]
 fn warnings_are_no_noise() {
     for (name, wanted) in [

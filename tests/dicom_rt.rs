@@ -1,4 +1,4 @@
-//! RT plans, doses and structure sets as hospitals send them: each test makes the files it is about.
+//! RT plans, doses and structure sets as hospitals send them: each test makes its own files.
 
 #[path = "common/synthetic.rs"]
 mod synthetic;
@@ -178,7 +178,7 @@ fn doses_that_are_no_dose_in_gy_are_refused_by_name() {
         let error = read_dose(&folder.put("rd.dcm", &object)).unwrap_err().to_string();
         assert!(error.contains(words) && error.contains("rd.dcm"), "'{words}' in '{error}'");
     }
-    // In a case they are left out with a remark, and the rest opens.
+    // In a case such doses are left out with a remark, and the rest opens.
     folder.put("rd.dcm", &with(tags::DOSE_UNITS, VR::CS, "RELATIVE"));
     folder.put("ct", &slice(1, 0.0, 0));
     let case = open(&folder).unwrap();
@@ -256,7 +256,7 @@ fn a_plan_without_frame_is_tied_by_its_structure_set_and_its_dose() {
     }
 }
 
-/// The dose of a plan made with another density than the CT's says so.
+/// A dose has a caveat where its plan was made with another density than the CT's.
 #[test]
 fn a_density_given_to_a_structure_stands_with_the_dose() {
     let folder = Folder::new("density");

@@ -1,4 +1,5 @@
-//! Radiographs through the public interface: closed forms, orders of convergence, and what every integrator must obey.
+//! Radiographs through the public interface: closed forms, orders of convergence, and properties of every
+//! integrator.
 
 use beamsight::case::Pose;
 use beamsight::engine::drr::{DrrRequest, Integrator, Pixels, Region, Spread, drr};
@@ -45,7 +46,7 @@ fn integrals(request: &DrrRequest) -> Vec<f64> {
     answer.integrals.into_iter().map(f64::from).collect()
 }
 
-/// A volume about the origin; what a place (patient axes) holds.
+/// A volume about the origin, from a function of the position (patient axes).
 fn volume(
     turn: DMat3,
     spacing: [f64; 2],
@@ -68,7 +69,7 @@ fn even(count: usize, mm: f64) -> Vec<f64> {
     (0..count).map(|k| k as f64 * mm).collect()
 }
 
-/// The chord of a box by planes with their normals (Cyrus and Beck), nothing of the code's own clipping.
+/// The chord of a box by planes with their normals (Cyrus and Beck), independent of the code's own clipping.
 fn chord(grid: &Grid, from: DVec3, to: DVec3) -> f64 {
     let corners = grid.corners_mm();
     let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
@@ -89,7 +90,8 @@ fn each_pixel(projection: &Projection) -> impl Iterator<Item = DVec3> {
     (0..p.pixels()).map(move |n| p.pixel_mm((n % columns) as f64, (n / columns) as f64))
 }
 
-/// Chords of a box of one value, exact to 1e-6, by fine steps to 2e-4; oblique grids, uneven planes, every patient position.
+/// Chords of a uniform box, exact to 1e-6, by fine steps to 2e-4; oblique grids, uneven planes, every patient
+/// position.
 #[test]
 fn chords_of_a_box() {
     let oblique = DMat3::from_euler(EulerRot::ZYX, 0.4, -0.3, 0.2);
@@ -111,7 +113,8 @@ fn chords_of_a_box() {
     }
 }
 
-/// A box smaller than its grid: by the exact walk the chord of its voxels, to 1e-6, with air skipped around.
+/// A box smaller than its grid: the exact integrator gives the chord of its voxels, to 1e-6, with air skipped
+/// around.
 #[test]
 fn air_around_changes_nothing() {
     let inside = |p: DVec3| p.x.abs() < 21.0 && p.y.abs() < 15.0 && p.z.abs() < 10.0;
@@ -128,7 +131,7 @@ fn air_around_changes_nothing() {
     }
 }
 
-/// The exact walk against Siddon's sorted planes, on values that are all different.
+/// The exact integrator against Siddon's sorted planes, on values that are all different.
 #[test]
 fn the_exact_sum_is_that_of_sorted_planes() {
     let turn = DMat3::from_euler(EulerRot::XYZ, 0.7, 0.2, -0.5);
@@ -158,7 +161,8 @@ fn a_ball_in_closed_form() {
             4.0 / 3.0 * 0.02 * RADIUS * (1.0 - d2 / (RADIUS * RADIUS)).max(0.0).powf(1.5)
         })
         .collect();
-    // What voxels of 0.8 mm leave of it: a part in a thousand for straight lines between them, a little more for boxes.
+    // Discretisation error of 0.8 mm voxels: a part in a thousand for trilinear interpolation, a little more
+    // for boxes.
     for (integrator, worst, mean) in [(TRILINEAR, 2e-3, 5e-4), (Integrator::Exact, 2e-2, 2e-3)] {
         let off: Vec<f64> = integrals(&request(&ball, p, integrator))
             .iter()
@@ -171,13 +175,13 @@ fn a_ball_in_closed_form() {
     }
 }
 
-/// Attenuation linear in space is what trilinear values are between centres: along a ray that stays there the middle of a
-/// step is its mean, whatever the step.
+/// Trilinear interpolation reproduces attenuation that is linear in space: along a ray between the centres
+/// the midpoint of a step is its mean, for any step.
 #[test]
 fn linear_attenuation_is_exact_at_any_step() {
     let mu = |p: DVec3| 0.02 + 1e-4 * p.x - 2e-4 * p.y + 1.5e-4 * p.z;
     let grid = volume(DMat3::IDENTITY, [2.0, 2.0], [60, 60], &even(60, 2.0), mu);
-    // From within to within: no border.
+    // Source and image lie inside the volume: no ray crosses its border.
     let p = Projection::new(
         DVec3::new(-31.0, -40.0, 12.0),
         DVec3::new(20.0, 35.0, -20.0),
@@ -194,8 +198,8 @@ fn linear_attenuation_is_exact_at_any_step() {
     }
 }
 
-/// Between eight centres trilinear attenuation is a cubic along a ray: the error of middle sums falls fourfold for each
-/// halving of the step. One cell, so that nothing else bends.
+/// Between eight centres trilinear attenuation is a cubic along a ray: the error of midpoint sums falls
+/// fourfold for each halving of the step. A single cell, so that there are no kinks.
 #[test]
 fn the_error_falls_fourfold_per_halved_step() {
     let corner = |p: DVec3| 0.02 * (1.0 + 0.9 * (p.x * p.y * p.z).signum() + 0.5 * (p.x * p.y).signum());
@@ -230,7 +234,7 @@ fn the_error_falls_fourfold_per_halved_step() {
     }
 }
 
-/// A way of 10.5 steps has no half step that is left out or counted whole.
+/// On a path of 10.5 steps the half step is neither left out nor counted whole.
 #[test]
 fn what_is_left_of_the_last_step_counts() {
     let slab = volume(DMat3::IDENTITY, [1.0, 1.0], [21, 21], &even(21, 1.0), |_| 0.05);
@@ -277,7 +281,7 @@ fn some_pixels_are_those_of_the_whole_image_bit_for_bit() {
         Pixels::Region(region),
         subset(Some(region), 77, Spread::Random),
         subset(None, 53 * 47, Spread::Random),
-        // 1.1 % to all of them.
+        // Subsets of 1.1 % to all pixels.
         subset(None, 53 * 47 * 11 / 1000, Spread::LowDiscrepancy),
         subset(Some(region), 500, Spread::LowDiscrepancy),
         subset(None, 53 * 47, Spread::LowDiscrepancy),
@@ -297,7 +301,8 @@ fn some_pixels_are_those_of_the_whole_image_bit_for_bit() {
     }
 }
 
-/// A pose moves the patient: the picture is that of the volume moved the same way, source and image where they were.
+/// A pose moves the patient: the picture is that of the volume moved the same way, with source and image
+/// fixed.
 #[test]
 fn a_pose_is_the_patient_moved() {
     let p = setup(25.0, 10.0).projection().expect("a geometry");
@@ -334,8 +339,8 @@ fn a_pose_is_the_patient_moved() {
     }
 }
 
-/// A bead shifted to the left (+x) by 10 mm is seen 15 mm to the right of the picture's middle at gantry 0, one shifted to
-/// the head 15 mm above it.
+/// A bead shifted to the left (+x) by 10 mm appears 15 mm to the right of the picture's middle at gantry 0,
+/// one shifted to the head 15 mm above it.
 #[test]
 fn a_shifted_bead_is_seen_where_the_conventions_say() {
     let bead = volume(DMat3::IDENTITY, [0.5, 0.5], [41, 41], &even(41, 0.5), |p| {
@@ -388,7 +393,7 @@ fn what_cannot_be_asked_for_is_said() {
     assert!(drr(&good, &Compute::Cpu, &control).is_err());
 }
 
-/// Nothing is seen of a volume behind the source or beyond the image, and the receipt says so.
+/// A volume behind the source or beyond the image is not visible, and the receipt states it.
 #[test]
 fn a_volume_out_of_sight_is_remarked_on() {
     let volume = speckled();

@@ -57,14 +57,14 @@ fn openkbp_doses_are_the_published_ones() {
         assert!((d.mean_gy() - mean_gy).abs() < 6e-4, "{name}: mean {}", d.mean_gy());
         assert_eq!(d.outside_percent(), 0.0);
     }
-    // A percentile of 7370 voxels: how it is read between two of them is nobody's standard.
+    // A percentile of 7370 voxels: its interpolation is not standardised.
     let d95 = dvh("PTV70").dose_at_percent(95.0);
     assert!((d95 - 69.541).abs() < 0.01, "{d95}");
     let cord_max = dvh("SpinalCord").max_gy();
     assert!((cord_max - 39.935).abs() < 6e-4, "{cord_max}");
 }
 
-/// Planes 75 mm apart: the greatest dose stands in one of them, and is that of the structure which holds the place.
+/// Planes 75 mm apart: the greatest dose stands in one of them, and is that of the structure at its position.
 #[test]
 fn the_greatest_dose_of_thick_planes_is_read() {
     let Some(case) = open("oncentra-phantom") else { return };

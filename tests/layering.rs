@@ -1,10 +1,10 @@
-//! Holds the floors of the house: reads the chart in ARCHITECTURE.md and the source, and fails where a room, or a part of
-//! one, uses another above it or beside it.
+//! Enforces the layers of the house: reads the chart in ARCHITECTURE.md and the source, and fails where a
+//! room, or a part of one, uses another above it or beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates (whole names, or beginnings that end in `_`) and the only folder that may name them.
+/// Crates (whole names, or prefixes that end in `_`) and the only folder that may name them.
 const CRATES: [(&[&str], &str); 4] = [
     (&["egui", "egui_", "eframe", "epaint", "wgpu", "winit", "rfd", "zbus"], "app"),
     (&["cudarc"], "engine/cuda"),
@@ -14,7 +14,7 @@ const CRATES: [(&[&str], &str); 4] = [
 
 const MOST_LINES: usize = 600;
 
-/// Every Rust file under `src`, as its path from there and its text.
+/// Every Rust file under `src`: its relative path and its text.
 fn sources() -> Vec<(String, String)> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut folders = vec![src.clone()];
@@ -34,17 +34,17 @@ fn sources() -> Vec<(String, String)> {
     files.iter().map(|p| (name(p), fs::read_to_string(p).unwrap())).collect()
 }
 
-/// The text without its comments (and without what follows `//` in a string, which no path does).
+/// The text without its comments (and without the rest of a string after `//`, which no path contains).
 fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// The identifier at the beginning of a text.
+/// The identifier at the start of a text.
 fn identifier(text: &str) -> &str {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
 }
 
-/// What a path goes on with: itself, or each of a group.
+/// The continuations of a path: itself, or each of a group.
 fn branches(rest: &str) -> Vec<&str> {
     let Some(group) = rest.strip_prefix('{') else { return vec![rest] };
     let (mut branches, mut depth, mut start) = (Vec::new(), 1, true);
@@ -66,7 +66,7 @@ fn branches(rest: &str) -> Vec<&str> {
     branches
 }
 
-/// What stands after `root` (`crate::` or a climb to it): one path, or those of a group.
+/// The paths after `root` (`crate::` or a climb to it): one, or those of a group.
 fn paths<'a>(code: &'a str, root: &str) -> Vec<&'a str> {
     let begins = |at: &usize| {
         let before = code[..*at].chars().next_back();
@@ -80,7 +80,7 @@ fn heads<'a>(code: &'a str, root: &str) -> Vec<&'a str> {
     paths(code, root).into_iter().map(identifier).collect()
 }
 
-/// A climb from a file to the folder that lies so many folders under `src` (a `mod.rs` is one less deep).
+/// The `super::` climb from a file to the folder `folders` levels under `src` (a `mod.rs` is one less deep).
 fn climb(file: &str, folders: usize) -> String {
     "super::".repeat(file.matches('/').count() + usize::from(!file.ends_with("mod.rs")) - folders)
 }
@@ -92,7 +92,8 @@ fn rooms_used<'a>(file: &str, code: &'a str) -> Vec<&'a str> {
     rooms
 }
 
-/// Parts of its own room that a file names, each item that the room re-exports as the part it comes from.
+/// Parts of its own room that a file names; an item that the room re-exports counts as the part that defines
+/// it.
 fn parts_used<'a>(file: &str, code: &'a str, room: &str, exports: &[(&'a str, &'a str)]) -> Vec<&'a str> {
     let below = format!("{room}::");
     let of_crate = paths(code, "crate::").into_iter().filter_map(|path| path.strip_prefix(&below));
@@ -105,7 +106,7 @@ fn parts_used<'a>(file: &str, code: &'a str, room: &str, exports: &[(&'a str, &'
     parts.into_iter().map(part_of).collect()
 }
 
-/// Items that the code of a `mod.rs` gives out again, and the parts they come from.
+/// Items that the code of a `mod.rs` re-exports, and the parts that define them.
 fn exports(code: &str) -> Vec<(&str, &str)> {
     let lines = code.split("pub use ").skip(1).filter_map(|line| line.split_once("::"));
     lines.flat_map(|(part, items)| branches(items).into_iter().map(move |i| (identifier(i), part))).collect()
@@ -157,7 +158,7 @@ fn no_room_uses_one_above_it_or_beside_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Rooms that have floors of their own: a table each in the chart.
+/// Rooms with floors of their own: each has a table in the chart.
 const STOREYED: [&str; 2] = ["engine", "app"];
 
 #[test]
@@ -195,7 +196,7 @@ fn crates_stay_in_their_rooms() {
         for (names, home) in CRATES {
             let named = |word: &str| {
                 let (first, path) = word.split_once("::").unwrap_or((word, ""));
-                // A crate is named in a path, not as a variable or a file.
+                // Only a path names a crate, not a variable or a file.
                 !path.is_empty()
                     && names.iter().any(|n| first == *n || (n.ends_with('_') && first.starts_with(n)))
             };

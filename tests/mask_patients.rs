@@ -1,4 +1,4 @@
-//! Contours to voxels on real cases: volumes of `data/patients/README.md`.
+//! Masks of contours on real cases: volumes of `data/patients/README.md`.
 
 mod common;
 #[path = "common/opened.rs"]
@@ -62,7 +62,7 @@ fn box_phantom_voxel_counts_are_exact() {
     }
 }
 
-/// 365 cm3 by the data's README.
+/// 365 cm3 according to the data's README.
 #[test]
 fn sarcoma_volume() {
     let Some(case) = open("sts-001") else { return };
@@ -72,7 +72,7 @@ fn sarcoma_volume() {
     assert!((volume - 365.0).abs() < 0.5, "{volume}");
 }
 
-/// The body of a thorax: its lungs inside, the couch not.
+/// The body of a thorax includes its lungs, but not the couch.
 #[test]
 fn lung_patient_is_outlined_without_the_couch() {
     let Some(case) = open("lung1-001") else { return };

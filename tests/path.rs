@@ -26,7 +26,7 @@ fn sparse(grid: &Grid, start: [usize; 3], stride: [usize; 3]) -> Arc<Grid> {
     Arc::new(Grid::new(first, row, column, spacing, [count(0), count(1)], &planes).unwrap())
 }
 
-/// Largest disagreement over a selection of voxels, mm.
+/// Largest error over a selection of voxels, mm.
 fn worst(density: &Volume<f32>, source: DVec3, targets: &Arc<Grid>) -> f64 {
     let depth = radiological_depth_at(density, source, targets, &JobControl::new()).unwrap();
     let [nx, ny, nz] = targets.size();
@@ -59,7 +59,7 @@ fn the_papers_geometries_and_cases() {
     }
 }
 
-/// By hand: the diagonal of each cube on the way from corner to corner.
+/// By hand: the diagonal of each cube on the line from corner to corner.
 #[test]
 fn along_a_diagonal_through_corners() {
     let density = speckle(Grid::axis_aligned(DVec3::splat(-7.5), DVec3::ONE, [16, 16, 16]).unwrap());
@@ -75,7 +75,7 @@ fn speckle(grid: Grid) -> Volume<f32> {
     Volume::new(Arc::new(grid), data)
 }
 
-/// The same bits whatever the number of threads.
+/// Bit-identical for any number of threads.
 #[test]
 fn threads_make_no_difference() {
     let density = GEOMETRIES[3].density(4);

@@ -1,4 +1,5 @@
-//! Fluence of the real plans of `data/patients`: against the time each point is open, counted step by step.
+//! Fluence of the real plans of `data/patients`: compared with the time for which each point is open, counted
+//! step by step.
 
 mod common;
 
@@ -17,7 +18,7 @@ fn plans() -> Vec<PathBuf> {
     files.collect()
 }
 
-/// Share of an exposure's units for which a point lies inside jaws and leaves; edges blur by nothing.
+/// Share of an exposure's units for which a point lies inside jaws and leaves; edges are sharp.
 fn time_open(beam: &Beam, exposure: &Exposure<'_>, x: f64, y: f64) -> f64 {
     let steps = 16;
     let mix = |a: f64, b: f64, t: f64| a + t * (b - a);
@@ -53,7 +54,7 @@ fn real_plans_open_where_their_leaves_say() {
             let all = exposures(beam, 4.0);
             let shares: f64 = all.iter().map(|e| e.share).sum();
             assert!((shares - 1.0).abs() < 1e-9, "{path:?} {}: {shares}", beam.name);
-            // Of an arc, its middle will do.
+            // One exposure, the middle one, represents an arc.
             let exposure = &all[all.len() / 2];
             let fluence = Fluence::new(&machine, beam, exposure).unwrap_or_else(|e| panic!("{path:?}: {e}"));
             let (mut sum, mut open) = (0.0, 0.0);

@@ -23,7 +23,7 @@ fn placed() -> Placement {
     }
 }
 
-/// Means over boxes given as shares of the picture: `[left, right, top, bottom]`.
+/// Mean over a box given in shares of the picture: `[left, right, top, bottom]`.
 fn mean(image: &Radiograph, [left, right, top, bottom]: [f64; 4]) -> f64 {
     let [columns, rows] = [image.projection.columns(), image.projection.rows()];
     let share = |n: usize, of: usize| (n as f64 + 0.5) / of as f64;
@@ -50,7 +50,7 @@ fn chest_radiographs_lack_geometry_and_show_bone_bright_once_placed() {
         assert!(error.to_string().contains(name) && error.to_string().contains("--isocentre"), "{error}");
         let (image, _) = read_radiograph(&path, &placed()).expect("placed");
         assert_eq!(image.meaning, PixelMeaning::Attenuation);
-        // MONOCHROME1 turned round: the mediastinum is brighter than the middle of either lung.
+        // MONOCHROME1 inverted: the mediastinum is brighter than the middle of either lung.
         let middle = mean(&image, [0.46, 0.54, 0.45, 0.75]);
         for lung in [[0.2, 0.35, 0.3, 0.5], [0.65, 0.8, 0.3, 0.5]] {
             assert!(middle > mean(&image, lung), "{name}: {middle} {}", mean(&image, lung));
@@ -61,7 +61,7 @@ fn chest_radiographs_lack_geometry_and_show_bone_bright_once_placed() {
     }
 }
 
-/// The narrow gap field of the portal image lies on the axis, where its geometry has it.
+/// The narrow gap field of the portal image lies on the axis, as its geometry states.
 #[test]
 fn a_portal_image_is_placed_by_its_file() {
     let Some(folder) = patient_case("xray-dev") else { return };
@@ -95,7 +95,8 @@ fn oncentra() -> Option<(PathBuf, Vec<PathBuf>)> {
     Some((folder, images))
 }
 
-/// Where the mean of the middle rows rises over half of its height from the left, and falls under it at the right; columns.
+/// Columns at which the mean of the middle rows rises over half of its height from the left, and falls under
+/// it at the right.
 fn edges(values: &[f32], [columns, rows]: [usize; 2]) -> [f64; 2] {
     let middle = rows * 2 / 5..rows * 3 / 5;
     let at = |c: usize| middle.clone().map(|r| f64::from(values[r * columns + c])).sum::<f64>();
@@ -109,12 +110,13 @@ fn edges(values: &[f32], [columns, rows]: [usize; 2]) -> [f64; 2] {
     [crossing(left - 1, left), crossing(right + 1, right)]
 }
 
-/// The side view with leaves and cross drawn into its pixels.
+/// The side view with leaves and cross burnt into its pixels.
 const WITH_GRAPHICS: &str = "RI1.3.6.1.4.1.2452.6.2264697300";
 
-/// The DRRs that a planning system computed of its block from the side: the block's front and back lie where they do in
-/// ours, and where the isocentre is drawn it projects to. (From before and behind its block is wider than the picture.
-/// Along z its planes are 75 mm apart, and where between them a block ends is a matter of taste.)
+/// The DRRs that a planning system computed of its block from the side: the block's front and back lie at the
+/// same positions as in ours, and the isocentre projects to its mark. (From before and behind its block is
+/// wider than the picture. Along z its planes are 75 mm apart, and the end of a block between them is a
+/// matter of convention.)
 #[test]
 fn drrs_of_a_planning_system_lie_where_ours_do() {
     let Some((folder, images)) = oncentra() else { return };
@@ -129,7 +131,7 @@ fn drrs_of_a_planning_system_lie_where_ours_do() {
         assert_eq!(image.frame_of_reference_uid, ct.frame_of_reference_uid);
         let setup = image.setup.expect("upright");
         let projection = image.projection;
-        // Computed in the isocentre's plane, followed on behind it: SAD 1000, image at 2000.
+        // Computed in the isocentre's plane, extended behind it: SAD 1000, image at 2000.
         assert_eq!((setup.sad_mm, setup.sid_mm), (1000.0, 2000.0));
         let [column, row] = projection.project(setup.isocentre_mm).expect("it is seen");
         // The cross of the picture with graphics stands at column 42, row 128 of the side view.

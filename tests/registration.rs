@@ -1,4 +1,5 @@
-//! Poses found on made-up X-rays of the built-in chest, and what is refused; registrations written and read back.
+//! Poses found on simulated X-rays of the built-in chest, and refused input; registrations written and read
+//! back.
 
 #[path = "common/conforms.rs"]
 mod conforms;
@@ -73,7 +74,7 @@ fn find(request: &Request) -> Result<beamsight::registration::Found, Registratio
     register(request, &Compute::Cpu, &JobControl::new(), &|_| ())
 }
 
-/// The largest distance between where two poses put points 40 mm about the centre.
+/// The largest distance between the positions of points 40 mm about the centre at two poses.
 fn off(a: &Pose, b: &Pose) -> f64 {
     let points = [DVec3::X, DVec3::Y, DVec3::Z].map(|v| v * 40.0);
     points.iter().map(|p| (a.apply(*p, DVec3::ZERO) - b.apply(*p, DVec3::ZERO)).length()).fold(0.0, f64::max)
@@ -84,13 +85,14 @@ fn every_metric_and_method_finds_a_hidden_pose_in_two_views() {
     let usual = request(&[0.0, 90.0]);
     for metric in Metric::ALL {
         for method in Method::ALL {
-            // Each metric by the usual method, each method by the usual metric.
+            // Each metric with the default method, each method with the default metric.
             if metric != Metric::default() && method != Method::default() {
                 continue;
             }
             let found = find(&Request { metric, method, ..usual.clone() }).expect("a pose");
             let mm = off(&found.pose, &hidden());
-            // Ranks of all pixels are those of a round body's outline more than of what is in it: turns show least.
+            // Ranks of all pixels depend on a round body's outline more than on its inside: turns affect them
+            // least.
             let within = if metric == Metric::RankCorrelation { 5.0 } else { 1.0 };
             assert!(mm < within, "{metric} {method}: {mm} mm off, {}", found.pose);
             assert!(found.after > found.before, "{metric} {method}");
@@ -103,7 +105,7 @@ fn every_metric_and_method_finds_a_hidden_pose_in_two_views() {
 fn one_view_finds_what_lies_across_it() {
     let found = find(&request(&[0.0])).expect("a pose");
     let d = found.pose.translation_mm - hidden().translation_mm;
-    // Along the beam, which is y at gantry 0, one view sees next to nothing.
+    // One view is insensitive along its beam, which is y at gantry 0.
     assert!(d.x.abs() < 0.7 && d.z.abs() < 0.7, "{d}");
 }
 
@@ -198,7 +200,7 @@ fn the_built_in_chest_is_found_from_random_starts() {
     assert!(line.percentile(0.5, |r| r.end_mm) < 0.2, "{:?}", line.runs);
 }
 
-/// Written, read by its items: the matrix takes landmarks of the CT to where the pose puts them.
+/// The object is read by its items: the matrix maps landmarks of the CT to their positions at the pose.
 #[test]
 fn a_registration_object_comes_back_and_maps_landmarks() {
     let case = demo::build("tg119").expect("built in");

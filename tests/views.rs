@@ -1,4 +1,4 @@
-//! What the views draw, pixel by pixel, against closed forms. Rendered by whatever wgpu finds, lavapipe first.
+//! Pictures of the views, pixel by pixel, against closed forms. Rendered by any wgpu device, lavapipe first.
 
 use beamsight::analysis::Spread;
 use beamsight::app::render::{self, Gpu};
@@ -20,7 +20,7 @@ use glam::DVec3;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A view by itself, filling the window.
+/// A single view that fills the window.
 struct OneView {
     scene: Scene,
     state: ViewState,
@@ -149,7 +149,7 @@ fn isodose_lines_lie_where_the_closed_form_says() {
     h.run();
     let picture = h.render().expect("a picture");
     for (colour, radius_mm) in colours.iter().zip([20.0, 30.0, 40.0]) {
-        // Rays from the middle: the level's colour is met within a pixel of its radius, in full strength.
+        // Rays from the middle: the level's colour appears within a pixel of its radius, in full strength.
         for degrees in [7.0_f64, 48.0, 131.0, 200.0, 293.0] {
             let (s, c) = degrees.to_radians().sin_cos();
             let strength = |r_px: f64| {
@@ -226,7 +226,7 @@ fn sphere_set(grid: &Arc<Grid>, centre: DVec3, radius: f64) -> (Arc<StructureSet
     (Arc::new(set), Arc::new(mask))
 }
 
-/// Distance from the middle of the picture, along a direction, of the greenest pixel beyond 20.
+/// Distance of the greenest pixel beyond 20 from the middle of the picture, along a direction.
 fn greenest(picture: &impl Fn(f64, f64) -> [u8; 4], degrees: f64) -> f64 {
     let (s, c) = degrees.to_radians().sin_cos();
     let green = |r: f64| {
@@ -237,8 +237,8 @@ fn greenest(picture: &impl Fn(f64, f64) -> [u8; 4], degrees: f64) -> f64 {
     candidates.max_by_key(|r| green(*r)).unwrap_or(0.0)
 }
 
-/// A sphere's section is a circle of known radius in every plane, whether drawn from contours (axial) or cut from
-/// the mask (sagittal, coronal); from the source it is seen at its tangent cone.
+/// A sphere's section is a circle of known radius in every plane, whether drawn from contours (axial) or cut
+/// from the mask (sagittal, coronal); from the source it appears as its tangent cone.
 #[test]
 fn outlines_of_a_sphere_have_its_radius_in_every_view() {
     let planes: Vec<f64> = (0..60).map(|k| 2.0 * f64::from(k) + 0.6 * f64::from(k % 2)).collect();
@@ -283,7 +283,8 @@ fn outlines_of_a_sphere_have_its_radius_in_every_view() {
     }
 }
 
-/// Dragging the handle round the isocentre turns the gantry; nothing else moves, and at rest nothing is cast anew.
+/// Dragging the handle round the isocentre turns the gantry; nothing else moves, and at rest no rays are
+/// cast.
 #[test]
 fn the_gantry_follows_its_handle_and_rest_costs_nothing() {
     let ct = volume(uneven(0.0), |p| p.x);
@@ -335,7 +336,7 @@ fn a_volume_too_large_for_the_device_is_a_message() {
     assert!(why.contains("20000") && why.contains("cannot be shown"), "{why}");
 }
 
-/// The look as a whole: two small pictures to compare with, in tolerance.
+/// The whole appearance: two small golden images, with a tolerance.
 #[test]
 fn golden_views() {
     let body = |p: DVec3| {
@@ -388,15 +389,16 @@ fn golden_views() {
             ..Scene::new(gpu)
         });
         h.run_steps(5);
-        // Other drivers round lines and letters a little otherwise; a wrong picture differs in thousands.
+        // Other drivers round lines and letters slightly differently; a wrong picture differs in thousands of
+        // pixels.
         let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
         h.snapshot_options(name, &options);
         results.extend_harness(&mut h);
     }
 }
 
-/// A wide and a narrow field from both sides on an oval of water with a lung, by so many histories and no more: what is drawn is
-/// the same on every machine, for any number of threads.
+/// A wide and a narrow field from both sides on an oval of water with a lung, by a fixed number of histories:
+/// the picture is the same on every machine, for any number of threads.
 fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
     let oval = |p: DVec3| (p.x / 90.0).hypot(p.y / 60.0) < 1.0;
     let lung = |p: DVec3| ((p.x - 35.0) / 30.0).hypot(p.y / 40.0) < 1.0;
@@ -462,7 +464,7 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
     (ct, layer)
 }
 
-/// A Monte Carlo dose, and how sure it is: names, units and colours of both.
+/// A Monte Carlo dose and its uncertainty: names, units and colours of both.
 #[test]
 fn golden_views_of_monte_carlo() {
     let (ct, layer) = monte_carlo(1);

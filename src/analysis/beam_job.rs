@@ -1,5 +1,5 @@
-//! The dose of one beam: the one place where a request to the engine is put together, for the window, which asks for
-//! beams as they change, and for whole plans.
+//! The dose of one beam: all requests to the engine are built here, for the beams that the window changes and
+//! for whole plans.
 
 use super::body::Body;
 use super::outside::{Outside, meets_matter, outside_caveat};
@@ -12,34 +12,34 @@ use glam::DVec3;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Beam doses are computed for so many monitor units and scaled, so that changing the monitor units needs no
+/// Monitor units of a computed beam dose. It is scaled to the plan's, so that changing them needs no
 /// computation.
 pub const UNIT_MU: f64 = 100.0;
 
-/// The beam that is computed for a beam of a plan: with the unit monitor units and its machine.
+/// The beam as it is computed: with the unit monitor units and its machine.
 pub fn unit_beam(plan: &Plan, beam: &Beam) -> Beam {
     Beam { mu: UNIT_MU, machine: Some(plan.machine_of(beam).to_owned()), ..beam.clone() }
 }
 
-/// How often a beam's dose for [`UNIT_MU`] counts in the dose of all fractions.
+/// The weight of a beam's dose for [`UNIT_MU`] in the dose of all fractions.
 pub fn times(plan: &Plan, beam: &Beam) -> f64 {
     f64::from(plan.fractions) * beam.mu / UNIT_MU
 }
 
-/// A dose on a coarser grid than this is no final one, mm.
+/// Doses on coarser grids than this are not final, mm.
 pub const DEFAULT_GRID_MM: f64 = 2.5;
 
-/// What is thinner takes no room in the dose grid, g/cm3: air is, lung is not.
+/// Thinner matter does not extend the dose grid, g/cm3: air is thinner, lung is not.
 const MATTER_G_CM3: f32 = 0.02;
 
-/// A patient ready for beams.
+/// A patient ready for dose computation.
 #[derive(Clone, Debug)]
 pub struct Ready {
     patient: Arc<Patient>,
-    /// Of the box that doses are computed in, patient LPS, mm.
+    /// The box in which doses are computed, patient LPS, mm.
     corners_mm: [DVec3; 2],
     frame_of_reference_uid: String,
-    /// Where there is a body.
+    /// `None` without a body.
     outside: Option<Outside>,
     remarks: Vec<String>,
 }
@@ -65,7 +65,7 @@ impl Ready {
         &self.patient
     }
 
-    /// Of the box that doses are computed in, patient LPS, mm.
+    /// The box in which doses are computed, patient LPS, mm.
     pub fn corners_mm(&self) -> [DVec3; 2] {
         self.corners_mm
     }
@@ -74,7 +74,7 @@ impl Ready {
         &self.frame_of_reference_uid
     }
 
-    /// What to know about the body.
+    /// Remarks on the body.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -84,14 +84,13 @@ impl Ready {
     }
 }
 
-/// How finely a dose is computed, and to what.
+/// Resolution of a dose computation, its medium and its device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Computation {
     pub quality: Quality,
     pub dose_to: DoseTo,
     /// Spacing of the dose grid, mm.
     pub grid_mm: f64,
-    /// Where it is computed.
     pub device: DeviceChoice,
 }
 
@@ -144,7 +143,7 @@ pub fn dose_of_beam(
     let caveats = super::beam_caveats(beam, &machine);
     let mut remarks = super::beam_remarks(beam, &machine);
     remarks.extend(isocentre_remark(image, beam));
-    // A preview is not worth the rays: it says of itself that it is no dose to go by.
+    // A preview skips these rays: its status already warns against it.
     let full = how.quality != Quality::Preview;
     let outside = if full { outside_caveat(ready, beam, machine.sad_mm) } else { None };
     let request = DoseRequest {
@@ -170,10 +169,11 @@ pub fn dose_of_beam(
     })
 }
 
-/// The distance from source to isocentre of nearly all machines, mm: near enough for what a beam meets at all.
+/// The source-axis distance of nearly all machines, mm: accurate enough for a test of whether a beam meets
+/// matter.
 const USUAL_SAD_MM: f64 = 1000.0;
 
-/// Plan and CT that cannot belong together.
+/// A plan and a CT that cannot belong together.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Contradiction {
     #[error(
@@ -186,7 +186,7 @@ pub enum Contradiction {
     Isocentre { beam: String, x: f64, y: f64, z: f64, low: String, high: String },
 }
 
-/// What keeps a beam from being computed on a CT; `None` where nothing does.
+/// The contradiction that keeps a beam from being computed on a CT, if any.
 pub fn contradiction(plan: &Plan, beam: &Beam, ct: &Ct) -> Option<Contradiction> {
     if plan.position != ct.position {
         return Some(Contradiction::Position {
@@ -204,7 +204,7 @@ pub fn contradiction(plan: &Plan, beam: &Beam, ct: &Ct) -> Option<Contradiction>
     Some(Contradiction::Isocentre { beam: beam.name.clone(), x, y, z, low, high })
 }
 
-/// What to say of a beam whose isocentre lies outside the image.
+/// The remark on a beam whose isocentre lies outside the image.
 pub fn isocentre_remark(image: &Grid, beam: &Beam) -> Option<String> {
     (!image.contains(beam.isocentre_mm)).then(|| {
         let [low, high] = reach(image);
@@ -227,25 +227,25 @@ fn reach(image: &Grid) -> [String; 2] {
     [place(low), place(high)]
 }
 
-/// Whether the engine computes a beam: photons, and nothing that makes it read-only.
+/// Whether the engine computes a beam: a photon beam that is not read-only.
 pub fn is_computed(beam: &Beam) -> bool {
     beam.radiation == Radiation::Photon && beam.read_only.is_none()
 }
 
-/// What a plan's dose lacks where some of its treatment beams are not computed: `2 of 3 beams`.
+/// The treatment beams that a plan's dose lacks: `2 of 3 beams`.
 pub fn beams_left_out(plan: &Plan) -> Option<String> {
     let treatment = plan.beams.iter().filter(|b| !b.setup);
     let (all, computed) = (treatment.clone().count(), treatment.filter(|b| is_computed(b)).count());
     (computed < all).then(|| format!("{computed} of {all} beams"))
 }
 
-/// Monitor units a fraction of the beams that are computed: those that a computed dose is of.
+/// Monitor units a fraction of the computed beams.
 pub fn computed_mu(plan: &Plan) -> f64 {
-    // Not `sum`, whose nothing is -0.
+    // Not `sum`, whose empty sum is -0.
     plan.beams.iter().filter(|b| is_computed(b)).fold(0.0, |sum, b| sum + b.mu)
 }
 
-/// Why the beams of a plan that are not computed are not, a few words each: `beam 'A', 'B': it has no GantryAngle`.
+/// Why some beams of a plan are not computed, a few words each: `beam 'A', 'B': it has no GantryAngle`.
 pub fn why_left_out(plan: &Plan) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for beam in plan.beams.iter().filter(|b| !is_computed(b)) {

@@ -1,4 +1,4 @@
-//! The body: outside of it nothing counts. Which one is chosen, and how one is found in a CT.
+//! The body, outside of which nothing counts: how it is chosen, and found in a CT.
 
 use super::beam_job::mask_of;
 use crate::case::{Contour, Contours, Ct, Remark, Structure, StructureKind, StructureSet};
@@ -12,25 +12,25 @@ use thiserror::Error;
 /// Skin is found at this CT number.
 pub const SKIN_HU: f32 = -350.0;
 
-/// So many of the parts outside a body are listed one by one.
+/// Most parts outside a body that are listed one by one.
 const MOST_LISTED: usize = 3;
 
-/// What counts of a CT.
+/// The part of a CT that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BodyChoice {
-    /// The body that is drawn; where there is none, as [`Self::Auto`].
+    /// The drawn body; without one, as [`Self::Auto`].
     #[default]
     Drawn,
     /// The body found in the CT.
     Auto,
-    /// All of the image.
+    /// The whole image.
     Everything,
     /// A structure, by number.
     Structure(u32),
 }
 
-/// The same in a person's words: `auto`, `none`, or the name of a structure.
+/// The choice in words: `auto`, `none`, or the name of a structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyWord {
     Auto,
@@ -51,7 +51,7 @@ impl FromStr for BodyWord {
 }
 
 impl BodyWord {
-    /// What it means for these structures.
+    /// The choice for these structures.
     ///
     /// # Errors
     /// [`BodyError::Unknown`].
@@ -84,7 +84,7 @@ pub enum BodyError {
     Mask { structure: String, source: MaskError },
 }
 
-/// What counts of a CT, and what to know about it.
+/// The part of a CT that counts, and remarks on it.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     /// `None`: everything in the image counts.
@@ -93,7 +93,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// The body that is chosen, on the voxels of the CT.
+    /// The chosen body, on the voxels of the CT.
     ///
     /// # Errors
     /// [`BodyError`].
@@ -133,7 +133,8 @@ pub fn body_of(set: &StructureSet) -> Option<&Structure> {
     set.structures.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
 }
 
-/// A body for a set without one, found in the CT, with what to know about it; `None` where nothing in it is dense enough.
+/// A body for a set without one, found in the CT, with remarks on it; `None` where nothing in it is dense
+/// enough.
 ///
 /// # Errors
 /// [`Cancelled`].
@@ -153,7 +154,7 @@ pub fn body_from_ct(
     Ok((!made.contours.is_empty()).then_some((made, remark)))
 }
 
-/// That a body was made, and what of the image is outside of it.
+/// The remark that a body was found in the CT, and which parts of the image are outside of it.
 fn remark_on(found: &BodyOutline) -> Remark {
     let made = format!(
         "the body was made from the CT (denser than {SKIN_HU} HU, couch and small things cut off); nothing outside it counts"

@@ -1,12 +1,11 @@
-//! Where gamma fails: failing voxels that touch, as clusters with their size, their worst voxel and the structure they lie
-//! in.
+//! Clusters of touching voxels that fail gamma, with their size, worst voxel and structure.
 
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Mask, Volume};
 use glam::DVec3;
 use serde::Serialize;
 
-/// Failing voxels that touch, be it by a corner.
+/// Touching voxels that fail; a shared corner is enough.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cluster {
     pub voxels: usize,
@@ -16,9 +15,10 @@ pub struct Cluster {
     pub worst_mm: [f64; 3],
     /// Middle of the voxels, patient LPS, mm.
     pub middle_mm: [f64; 3],
-    /// The structure that holds most of its voxels, by index in the masks given, and the share of them it holds.
+    /// The structure that holds most of its voxels, by index in the masks given, and the share of them that
+    /// it holds.
     pub structure: Option<(usize, f64)>,
-    /// Gamma beyond 1 times volume, added up, cm3: clusters are sorted by it.
+    /// The sum of gamma beyond 1 times volume, cm3: clusters are sorted by it.
     pub excess_cm3: f64,
 }
 
@@ -28,7 +28,7 @@ impl Cluster {
     }
 }
 
-/// All clusters of a map of gamma (NaN where there is none), the worst first.
+/// All clusters of a gamma map (NaN where gamma is undefined), the worst first.
 ///
 /// # Errors
 /// [`Cancelled`].
@@ -51,7 +51,7 @@ pub fn clusters(
     Ok(found)
 }
 
-/// The voxels that hang together with a first one.
+/// The voxels connected with a first one.
 fn grown(gamma: &Volume<f32>, start: usize, seen: &mut [bool]) -> Vec<usize> {
     let size = gamma.grid().size();
     let [nx, ny, _] = size;
@@ -97,7 +97,7 @@ fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster 
             *count += usize::from(mask.holds(centre(n)));
         }
     }
-    // Of structures that hold as many, the smallest says most.
+    // Of structures that hold equally many voxels, the smallest is the most specific.
     let best = (0..masks.len())
         .filter(|s| held[*s] > 0)
         .max_by(|&x, &y| held[x].cmp(&held[y]).then(masks[y].volume_cm3().total_cmp(&masks[x].volume_cm3())));
@@ -170,7 +170,7 @@ mod tests {
         let of = |masks: &[&Mask]| clusters(&gamma, masks, &JobControl::new()).unwrap()[0].structure;
         assert_eq!(of(&[&part, &all]), Some((1, 1.0)));
         assert!(of(&[&part]).is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9));
-        // Both hold all of a smaller one: the smaller structure is named.
+        // Both hold the whole cluster: the smaller structure is named.
         let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5)]);
         assert_eq!(
             clusters(&gamma, &[&all, &part], &JobControl::new()).unwrap()[0].structure,

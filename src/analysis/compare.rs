@@ -1,4 +1,4 @@
-//! Two doses beside each other: whether they can be compared, and new doses made of both.
+//! Comparison of two doses: whether it is possible, and new doses made of both.
 
 use super::plan_sum::caveats_of;
 use super::sampler::Sampler;
@@ -25,8 +25,7 @@ pub enum PairError {
     Weights(f64, f64),
 }
 
-/// Whether two doses can be compared. Gives what the user should know nevertheless: frames of reference that are not
-/// named.
+/// Whether two doses can be compared, with a warning where frames of reference are not named.
 ///
 /// # Errors
 /// [`PairError`].
@@ -52,7 +51,7 @@ pub fn check_pair(a: &Dose, b: &Dose) -> Result<Option<String>, PairError> {
     }))
 }
 
-/// Whether two boxes of voxels share any place: they do unless an axis separates them (the faces' normals and the
+/// Whether two boxes of voxels overlap: they do unless an axis separates them (the faces' normals and the
 /// cross products of the edges; Gottschalk 1996).
 fn overlap(a: &Grid, b: &Grid) -> bool {
     let corners = [a, b].map(Grid::corners_mm);
@@ -69,8 +68,9 @@ fn overlap(a: &Grid, b: &Grid) -> bool {
     })
 }
 
-/// `weights[0]` A + `weights[1]` B as a dose of its own, on the finer of the two grids (read trilinearly from the other)
-/// and NaN where one of the two is not known; with the worse of their statuses. A weight of nothing leaves a dose out.
+/// `weights[0]` A + `weights[1]` B as a new dose, on the finer of the two grids (read trilinearly from the
+/// other) and NaN where one of the two is unknown; its status is the worse of theirs. A weight of zero leaves
+/// a dose out.
 ///
 /// # Errors
 /// [`PairError`].
@@ -85,7 +85,7 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
     let finest = |x: &&(&Dose, f64), y: &&(&Dose, f64)| {
         x.0.gy.grid().voxel_cm3(0).total_cmp(&y.0.gy.grid().voxel_cm3(0))
     };
-    // Not empty: see above.
+    // `used` is not empty: see above.
     let base = used.iter().min_by(finest).map_or(a, |(d, _)| d);
     let grid = base.gy.grid().clone();
     let [nx, ny, _] = grid.size();
@@ -153,7 +153,7 @@ mod tests {
         assert!(["'a'", "'b'", "1.2", "9.9"].iter().all(|w| text.contains(w)), "{text}");
         b.frame_of_reference_uid.clear();
         assert!(check_pair(&a, &b).unwrap().unwrap().contains("of B not named"));
-        // A's box ends at 19 mm, this one's begins there.
+        // A's box ends at 19 mm, the far one begins there.
         let far = dose("far", DVec3::new(20.0, 0.0, 0.0), 2.0, 4, |_| 1.0);
         assert_eq!(check_pair(&a, &far), Err(PairError::NoOverlap("a".into(), "far".into())));
         let near = dose("near", DVec3::new(19.9, 0.0, 0.0), 2.0, 4, |_| 1.0);
@@ -196,7 +196,7 @@ mod tests {
             let want = 2.0 * linear(a.gy.grid().centre_mm(i, j, k));
             assert!((f64::from(made.gy.at(i, j, k)) - want).abs() < 1e-4);
         }
-        // A copy is the dose itself, whatever the other one is.
+        // A copy is the dose itself, whatever the other dose is.
         let mut other = b.clone();
         other.frame_of_reference_uid = "9.9".to_owned();
         let copy = combined("copy", &a, &other, [1.0, 0.0]).unwrap();

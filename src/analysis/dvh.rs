@@ -12,17 +12,17 @@ use samples::{Source, Sums};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Structures smaller than this have a DVH of little meaning, cm3.
+/// The DVH of a structure smaller than this has little meaning, cm3.
 const SMALL_CM3: f64 = 1.0;
 
 /// Bins of the differential curve that is drawn.
 const DIFFERENTIAL_BINS: usize = 64;
 
-/// How dose is distributed over the volume of a structure.
+/// The distribution of dose over the volume of a structure.
 ///
-/// The structure's voxels count by the fraction covered; dose is read trilinearly in patient space, from a grid that
-/// need not be the mask's. What lies outside the dose grid has no dose, which is not zero: it is left out, and its
-/// share stated ([`Self::outside_percent`]). All percentages are of the volume that has a dose.
+/// The structure's voxels count by the fraction covered; dose is read trilinearly in patient space, from a
+/// grid that need not be the mask's. Volume outside the dose grid has no dose, which is not zero: it is left
+/// out, and its share stated ([`Self::outside_percent`]). All percentages are of the volume that has a dose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dvh {
     volume_cm3: f64,
@@ -30,7 +30,7 @@ pub struct Dvh {
     not_a_number_cm3: f64,
     mean_gy: f64,
     inside: Histogram,
-    /// Of the whole dose, in and outside the structure, where they are counted.
+    /// Isodoses of the whole dose, in and outside the structure, where they are counted.
     isodoses: Option<Arc<Isodoses>>,
 }
 
@@ -56,7 +56,7 @@ impl Dvh {
     /// [`DvhError`].
     pub fn new(mask: &Mask, dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, DvhError> {
         let source = Source::new(mask, dose_gy);
-        // Few samples are held for the second look, many are read again.
+        // Few samples are held for the second pass, many are read again.
         let held = if source.is_few() { source.planes(control, 0.0, Source::samples)? } else { Vec::new() };
         let mut sums = Sums::default();
         held.iter().flatten().for_each(|&(gy, cm3)| sums.count(gy, cm3));
@@ -88,7 +88,7 @@ impl Dvh {
         })
     }
 
-    /// With the isodoses of the dose it is of, which are one for all structures.
+    /// Adds the isodoses of its dose, which all structures share.
     #[must_use]
     pub fn with_isodoses(self, isodoses: Arc<Isodoses>) -> Self {
         Self { isodoses: Some(isodoses), ..self }
@@ -141,8 +141,8 @@ impl Dvh {
         self.inside.cm3_at(gy)
     }
 
-    /// Volume of the whole dose, in and outside the structure, that gets at least `gy`, cm3; `None` where that is less than a
-    /// quarter of the greatest dose, and of a preview, whose isodoses are not counted.
+    /// Volume of the whole dose, in and outside the structure, that gets at least `gy`, cm3; `None` below a
+    /// quarter of the greatest dose, and for a preview, whose isodoses are not counted.
     pub fn isodose_cm3(&self, gy: f64) -> Option<f64> {
         self.isodoses.as_ref()?.cm3_at(gy)
     }
@@ -154,7 +154,7 @@ impl Dvh {
         if low < 0.0 {
             return None;
         }
-        // By the dose that weighs most no power overflows.
+        // Powers relative to the dose of the greatest weight do not overflow.
         let most = if a < 0.0 { low } else { high };
         if most <= 0.0 || (low <= 0.0 && a == 0.0) {
             return Some(0.0);
@@ -166,16 +166,16 @@ impl Dvh {
         Some((most * scale).clamp(low, high))
     }
 
-    /// The cumulative curve for drawing: (Gy, percent of volume that gets at least that), from 0 Gy on, ascending in
-    /// dose, some hundred points.
+    /// The cumulative curve for drawing: (Gy, percent of the volume at or above it), from 0 Gy on, ascending
+    /// in dose, some hundred points.
     pub fn cumulative(&self) -> Vec<[f64; 2]> {
         let scale = 100.0 / self.inside.whole_cm3();
         let start = (self.inside.min_gy > 0.0).then_some([0.0, 100.0]);
         start.into_iter().chain(self.inside.edges(16).map(|[gy, cm3]| [gy, cm3 * scale])).collect()
     }
 
-    /// The differential curve for drawing: (Gy at the middle of a bin, percent of volume per Gy). Empty for a uniform
-    /// dose, where it has no height.
+    /// The differential curve for drawing: (Gy at the middle of a bin, percent of volume per Gy). Empty for a
+    /// uniform dose, which has no differential curve.
     pub fn differential(&self) -> Vec<[f64; 2]> {
         let edges: Vec<[f64; 2]> = self.inside.edges(BINS / DIFFERENTIAL_BINS).collect();
         let bins = edges.windows(2).filter(|edges| edges[1][0] > edges[0][0]);
@@ -197,7 +197,7 @@ impl Dvh {
         (self.percent_at(low) - self.percent_at(low + width)) / width
     }
 
-    /// What must be said beside the curve: share outside the dose grid, values that are no numbers, tiny volumes.
+    /// The remarks beside the curve: share outside the dose grid, NaN values, tiny volumes.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let outside = self.outside_percent();

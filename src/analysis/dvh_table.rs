@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A structure with its DVH, or why it has none.
 pub type StructureDvh<'a> = (&'a Structure, Result<Dvh, DvhError>);
 
-/// The DVHs of structures in a dose, each or why there is none; `grid` is that of the voxels whose share is counted.
+/// The DVHs of structures in a dose; `grid` is that of the voxels whose covered share is counted.
 ///
 /// # Errors
 /// [`Cancelled`].
@@ -34,18 +34,18 @@ pub fn dvhs_of<'a>(
     Ok(all)
 }
 
-/// Doses of a table are this far apart at most, Gy.
+/// Greatest step of a table's doses, Gy.
 const STEP_GY: f64 = 0.1;
 
-/// So many rows are enough for a curve.
+/// The number of rows that is enough for a curve.
 const ENOUGH_ROWS: f64 = 400.0;
 
-/// The curves of named structures as CSV, a row each 0.1 Gy or finer: cumulative in percent and in cm3, differential in percent a
-/// Gy over the step that begins at the row's dose. `worth` is what the dose is worth; what must be said of a curve stands
-/// in its heading.
+/// The curves of named structures as CSV, a row each 0.1 Gy or finer: cumulative in percent and in cm3,
+/// differential in percent a Gy over the step that begins at the row's dose. `worth` is the status of the
+/// dose; the remarks on a curve stand in its heading.
 pub fn dvh_csv(worth: &str, dvhs: &[(&str, &Dvh)]) -> String {
     let max_gy = dvhs.iter().map(|(_, dvh)| dvh.max_gy()).fold(0.0, f64::max);
-    // 1, 2 or 5 of a power of ten.
+    // The step is 1, 2 or 5 times a power of ten.
     let finer = |step: &f64| max_gy / step >= ENOUGH_ROWS;
     let mut steps = (0..9).map(|n| STEP_GY * [1.0, 0.5, 0.2][n % 3] * 0.1_f64.powi(n as i32 / 3));
     let step_gy = steps.clone().find(finer).or(steps.next_back()).unwrap_or(STEP_GY);

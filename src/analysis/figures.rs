@@ -5,13 +5,13 @@ use crate::case::{Dose, DoseStatus, Plan, Structure, StructureKind, StructureSet
 use serde::Serialize;
 use std::fmt;
 
-/// What a plan does, in a few numbers.
+/// The figures of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanFigures {
     pub plan: String,
-    /// What all the numbers are worth.
+    /// The status of the dose that the figures are of.
     pub status: DoseStatus,
-    /// What the dose does not count.
+    /// The caveats of the dose: what it does not count.
     pub caveats: Vec<String>,
     /// Greatest dose anywhere, Gy, all fractions.
     pub max_gy: f64,
@@ -72,8 +72,8 @@ impl PlanFigures {
     }
 }
 
-/// The structure that a plan's figures are about: the one it is normalised to, else the first PTV, CTV or GTV, in
-/// that order, that has contours.
+/// The target of a plan's figures: the structure that the plan is normalised to, else the first PTV, CTV or
+/// GTV, in that order, that has contours.
 pub fn target_of<'a>(plan: &Plan, set: &'a StructureSet) -> Option<&'a Structure> {
     let drawn = |s: &&Structure| !s.contours.is_empty();
     let named = plan.normalisation.as_ref().and_then(|n| set.normalised_to(n).ok()).filter(drawn);

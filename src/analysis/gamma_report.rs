@@ -1,5 +1,6 @@
-//! What gamma says, as a physicist reports it (TG-218: Miften 2018, Med Phys 45 e53): the criterion and everything it
-//! depends on, the pass rate, the values behind it, by structure, and a stricter criterion beside it.
+//! The gamma report of a physicist (TG-218: Miften 2018, Med Phys 45 e53): the criterion and all its
+//! settings, the pass rate, the distribution of gamma, figures by structure, and a stricter criterion beside
+//! it.
 
 use crate::case::Receipt;
 use crate::engine::gamma::{Criterion, GammaMap, GammaRequest, GammaResult, Normalisation, Surface};
@@ -11,36 +12,36 @@ use std::fmt;
 /// Universal limits of TG-218 for the pass rate at 3 %/2 mm, global, from 10 % on, percent.
 pub const TOLERANCE_PERCENT: f64 = 95.0;
 pub const ACTION_PERCENT: f64 = 90.0;
-/// Bins of the histogram, and how wide one is: up to the greatest gamma that the window's sliders offer.
+/// Bins of the histogram and their width: up to the greatest gamma of the window's sliders.
 const BINS: usize = 100;
 const BIN: f64 = 0.05;
 
 /// The report of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct GammaReport {
-    /// What the doses are called.
+    /// Labels of the two doses.
     pub reference: String,
     pub evaluated: String,
-    /// Which way it was looked.
+    /// The direction of the comparison.
     pub direction: &'static str,
     pub interpolation: &'static str,
     pub dims: &'static str,
-    /// What 100 % is, in words and in Gy.
+    /// The 100 % dose, in words and in Gy.
     pub normalisation: &'static str,
     pub normalisation_gy: f64,
     pub threshold_percent: f64,
     pub threshold_gy: f64,
     pub max_gamma: Option<f32>,
-    /// The structure outside which nothing was analysed.
+    /// The structure outside which no point was analysed.
     pub region: Option<String>,
-    /// Points taken at random, and the seed.
+    /// Number and seed of randomly chosen points.
     pub subset: Option<crate::engine::gamma::Subset>,
     /// One for each criterion, in order.
     pub criteria: Vec<CriterionReport>,
     pub receipt: Receipt,
 }
 
-/// What came of one criterion.
+/// The result of one criterion.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CriterionReport {
     /// `3 %/3 mm global`.
@@ -52,11 +53,11 @@ pub struct CriterionReport {
     pub figures: GammaFigures,
     /// Points over the threshold outside the evaluated dose: neither passing nor failing.
     pub outside: usize,
-    /// The pass rate if those had failed.
+    /// The pass rate if those points had failed.
     pub pass_rate_percent_if_outside_failed: f64,
-    /// Points of 0 Gy, which a local criterion says nothing of.
+    /// Points of 0 Gy, where a local criterion is undefined.
     pub undefined: usize,
-    /// By the limits of TG-218, which are meant for 3 %/2 mm, global, from 10 % on.
+    /// Rating by the limits of TG-218, which are meant for 3 %/2 mm, global, from 10 % on.
     pub tg218: &'static str,
     pub histogram: GammaHistogram,
     pub structures: Vec<StructureGamma>,
@@ -175,7 +176,7 @@ fn verdict(pass_rate_percent: Option<f64>) -> &'static str {
 }
 
 impl GammaFigures {
-    /// Of the points whose centres lie in voxels that a mask covers by half or more.
+    /// Figures of the points whose centres lie in voxels that a mask covers by half or more.
     pub fn inside(gamma: &Volume<f32>, mask: &Mask) -> Self {
         if mask.grid() == gamma.grid() {
             let points = mask.iter().filter(|(_, share)| *share >= 0.5);
@@ -191,12 +192,12 @@ impl GammaFigures {
         Self::new((0..nz).into_par_iter().flat_map_iter(of_plane).collect())
     }
 
-    /// Of values without NaN.
+    /// `values` are without NaN.
     pub fn new(mut values: Vec<f32>) -> Self {
         let points = values.len();
         let passing = values.iter().filter(|g| **g <= 1.0).count();
         let sum: f64 = values.iter().map(|g| f64::from(*g)).sum();
-        // Of `points` values in order, the one that a share of them does not exceed.
+        // The value that a share of the `points` values does not exceed.
         let mut at_share = |share: f64| {
             let n = ((share * points as f64).ceil() as usize).clamp(1, points.max(1)) - 1;
             (points > 0).then(|| f64::from(*values.select_nth_unstable_by(n, f32::total_cmp).1))
@@ -215,12 +216,12 @@ impl GammaFigures {
 }
 
 impl GammaHistogram {
-    /// Of values without NaN.
+    /// `values` are without NaN.
     pub fn new(values: &[f32]) -> Self {
         let mut counts = vec![0; BINS];
         let mut above = 0;
         for value in values {
-            // A gamma of exactly 1 belongs with those that pass.
+            // A gamma of exactly 1 is in the bin of those that pass.
             let bin = (f64::from(*value) / BIN).ceil().max(1.0) as usize - 1;
             match counts.get_mut(bin) {
                 Some(count) => *count += 1,
@@ -231,8 +232,8 @@ impl GammaHistogram {
     }
 }
 
-/// The stricter criterion that is reported beside one: 3 %/2 mm where that is stricter, then 2 %/2 mm, then 1 %/1 mm, then
-/// half of both.
+/// The stricter criterion reported beside one: 3 %/2 mm where that is stricter, then 2 %/2 mm, then 1 %/1 mm,
+/// then half of both.
 pub fn stricter(than: Criterion) -> Criterion {
     let named = [(3.0, 2.0), (2.0, 2.0), (1.0, 1.0)].map(|(dose_percent, dta_mm)| Criterion {
         dose_percent,

@@ -8,12 +8,12 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// How a metric stands to the limit of a goal: a new type of goal is one entry of [`KINDS`].
+/// A type of goal: the comparison of a metric with a limit. A new type is one entry of [`KINDS`].
 #[derive(Debug)]
 struct Kind {
-    /// How it is written.
+    /// The written sign.
     sign: &'static str,
-    /// How else it may be written.
+    /// Alternative spellings of the sign.
     also: &'static [&'static str],
     /// Whether a value (the first) meets a limit.
     met: fn(f64, f64) -> bool,
@@ -25,7 +25,7 @@ static KINDS: [Kind; 2] = [
     Kind { sign: ">=", also: &["≥", ">"], met: |value, limit| value >= limit },
 ];
 
-/// "This metric of this structure is at most, or at least, so much."
+/// "This metric of this structure is at most, or at least, this value."
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Goal {
@@ -33,11 +33,11 @@ pub struct Goal {
     pub metric: Metric,
     kind: &'static Kind,
     limit: f64,
-    /// Of the limit: a dose may be asked for in percent of the 100 % dose, a volume in cm3.
+    /// Unit of the limit: a dose may be in percent of the 100 % dose, a volume in cm3.
     unit: MetricUnit,
 }
 
-/// Why words are no goal.
+/// Why a text is no goal.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum GoalError {
     #[error("a goal is a structure, a colon, a metric and its limit, like 'Cord: Dmax <= 45 Gy'")]
@@ -51,7 +51,7 @@ pub enum GoalError {
 }
 
 impl Goal {
-    /// Value in the metric's own unit and whether it meets the goal; `hundred_gy` is the 100 % dose.
+    /// The value in the metric's own unit and whether it meets the goal; `hundred_gy` is the 100 % dose.
     ///
     /// # Errors
     /// [`NoValue`].
@@ -61,7 +61,8 @@ impl Goal {
         Ok((self.metric.value(dvh, hundred_gy)?, met))
     }
 
-    /// What is asked of a target with a prescription: 95 % of it get 95 % at least (ICRU 50), 2 % no more than 107 %.
+    /// The usual goals of a target with a prescription: 95 % of it get 95 % at least (ICRU 50), 2 % no more
+    /// than 107 %.
     pub fn of_target(structure: &str) -> Vec<Self> {
         let goals = ["D95% >= 95 %", "D2% <= 107 %"];
         goals.into_iter().filter_map(|words| format!("{structure}: {words}").parse().ok()).collect()
@@ -91,7 +92,7 @@ impl FromStr for Goal {
             let signs = std::iter::once(kind.sign).chain(kind.also.iter().copied());
             signs.filter_map(move |sign| Some((rest.find(sign)?, Reverse(sign.len()), kind)))
         };
-        // The first sign, and of those that begin there the longest.
+        // The leftmost sign in the text, and the longest of those that begin there.
         let found = KINDS.iter().flat_map(signs).min_by_key(|(at, length, _)| (*at, *length));
         let (at, Reverse(length), kind) = found.ok_or(GoalError::Shape)?;
         let (metric, limit) = (rest[..at].parse::<Metric>()?, rest[at + length..].trim());

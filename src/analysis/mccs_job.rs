@@ -1,4 +1,4 @@
-//! The Monte Carlo dose of a whole plan: one run for all its beams, histories shared out over them.
+//! The Monte Carlo dose of a whole plan: one run for all its beams, among which the histories are shared.
 
 use super::beam_job::{BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_computed, no_beams};
 use super::isocentre_remark;
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// From so many histories on `auto` takes all cards: each sets itself up first.
+/// From this number of histories on `auto` uses all cards: each has its own setup time.
 const WORTH_ALL_CARDS: u64 = 100_000_000;
 
-/// What computes a plan.
+/// The dose engine of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Engine {
     /// Collapsed cone, beam by beam.
@@ -28,7 +28,7 @@ pub enum Engine {
     Mccs(MonteCarlo),
 }
 
-/// How long and how histories are run.
+/// The settings of a Monte Carlo run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MonteCarlo {
     pub until: Until,
@@ -36,7 +36,7 @@ pub struct MonteCarlo {
     /// Directions that a photon is split over.
     pub directions: u32,
     pub variant: Variant,
-    /// How long to wait between two answers on the way.
+    /// Time between two intermediate answers.
     pub show_every: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Default for MonteCarlo {
     }
 }
 
-/// How sure a Monte Carlo dose is.
+/// The statistical uncertainty of a Monte Carlo dose.
 #[derive(Clone, Debug, Serialize)]
 pub struct Certainty {
     /// One standard deviation of each voxel, Gy, of all fractions, scaled as the dose is.
@@ -88,7 +88,7 @@ pub enum RunError {
 /// The request for a plan's beams.
 ///
 /// # Errors
-/// Machines there are none of, and grids that cannot be.
+/// Unknown machines and impossible grids.
 pub fn mccs_request(
     plan: &Plan,
     ready: &Ready,
@@ -121,7 +121,7 @@ pub fn mccs_request(
     })
 }
 
-/// The dose of a plan; `show` is given every answer on the way.
+/// The dose of a plan; `show` gets every intermediate answer.
 ///
 /// # Errors
 /// [`RunError`].
@@ -174,7 +174,7 @@ pub fn mccs_of_plan(
     Ok(RunDose { dose, certainty })
 }
 
-/// All values times a factor.
+/// Scales a volume by a factor.
 pub fn scaled(volume: &Arc<Volume<f32>>, factor: f32) -> Arc<Volume<f32>> {
     if factor == 1.0 {
         return Arc::clone(volume);

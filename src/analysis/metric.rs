@@ -1,6 +1,6 @@
-//! Metrics of a DVH by the names planners use (AAPM TG-263, section 9: `D95%`, `D0.03cc`, `V20Gy[cc]`, `Mean`). All there is to
-//! know of a kind of metric is its entry in [`KINDS`]: goals, tables, reports and the command line read, write and tell
-//! metrics through it, so that a new one takes one entry.
+//! Metrics of a DVH by the names planners use (AAPM TG-263, section 9: `D95%`, `D0.03cc`, `V20Gy[cc]`,
+//! `Mean`). An entry of [`KINDS`] defines a kind of metric completely: goals, tables, reports and the command
+//! line read, write and evaluate metrics through it, so that a new one takes one entry.
 
 use super::Dvh;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What a metric is told in.
+/// The unit of a metric's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MetricUnit {
     Gy,
@@ -31,7 +31,7 @@ impl MetricUnit {
         }
     }
 
-    /// What a number with a unit says, like `66.5 Gy`.
+    /// The number and the unit of a text like `66.5 Gy`.
     pub(super) fn split(words: &str) -> Option<(f64, Self)> {
         let words = plain(words);
         let of = |unit: Self| Some((finite(words.strip_suffix(&unit.symbol().to_lowercase())?)?, unit));
@@ -39,7 +39,7 @@ impl MetricUnit {
     }
 }
 
-/// What a metric is of. Its first unit is the one it is told in where none is asked for.
+/// The quantity of a metric. Its first unit is the default one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantity {
     /// Gy.
@@ -62,20 +62,20 @@ impl Quantity {
 /// A kind of metric.
 #[derive(Debug)]
 struct Kind {
-    /// How it is written; `#` stands for its number.
+    /// The written form; `#` stands for its number.
     form: &'static str,
-    /// How else it may be written, in lower case.
+    /// Alternative spellings, in lower case.
     also: &'static [&'static str],
     /// Least and greatest number.
     numbers: [f64; 2],
     quantity: Quantity,
     /// Its definition and source.
     means: &'static str,
-    /// In Gy, cm3 or as a ratio, of a DVH, its number and the 100 % dose in Gy.
+    /// The value of a DVH, its number and the 100 % dose in Gy: in Gy, cm3 or as a ratio.
     value: fn(&Dvh, f64, Option<f64>) -> Result<f64, NoValue>,
 }
 
-/// Numbers of a kind that has none.
+/// Number range of a kind without a number.
 const NONE: [f64; 2] = [0.0, 0.0];
 
 /// Every kind of metric.
@@ -153,7 +153,7 @@ static KINDS: [Kind; 10] = [
             );
             let isodose_cm3 = dvh.isodose_cm3(hundred).ok_or(low)?;
             let covered_cm3 = dvh.cm3_at(hundred);
-            // Sampled apart, the part inside may come out a little larger than the whole.
+            // Inside and whole are sampled separately: the part inside may be a little larger than the whole.
             let isodose_cm3 = isodose_cm3.max(covered_cm3);
             if isodose_cm3 <= 0.0 {
                 return Err(NoValue::Undefined("the 100 % dose is reached nowhere"));
@@ -194,7 +194,7 @@ pub enum NoValue {
     Undefined(&'static str),
 }
 
-/// Why a word names no metric.
+/// Why a text names no metric.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MetricError {
     #[error("'{0}' is no metric; there are {all}, like D95%, D0.03cc, V20Gy, V20Gy[cc]", all = all_forms())]
@@ -207,12 +207,12 @@ pub enum MetricError {
     Unit { word: String, form: &'static str, units: String },
 }
 
-/// The ways of writing metrics, `#` for a number.
+/// The written forms of all metrics, `#` for a number.
 fn all_forms() -> String {
     KINDS.iter().map(|kind| kind.form).collect::<Vec<_>>().join(", ")
 }
 
-/// A number read off a DVH: its kind, its own number and the unit it is told in.
+/// A number read off a DVH: its kind, its own number and its unit.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Metric {
@@ -228,7 +228,7 @@ impl Metric {
     pub const D2: Self = Self::known("D#%", 2.0);
     pub const V95: Self = Self::known("V#%", 95.0);
 
-    /// What is told of a structure where nothing else is asked for.
+    /// The default metrics of a structure.
     pub const USUAL: [Self; 7] = [
         Self::known("D#%", 98.0),
         Self::D95,
@@ -239,7 +239,7 @@ impl Metric {
         Self::MAX,
     ];
 
-    /// A metric by its form, in the unit of its kind. For constants: what is no form does not compile there.
+    /// A metric by its form, in the unit of its kind. For constants: an unknown form does not compile there.
     pub const fn known(form: &str, number: f64) -> Self {
         let mut n = 0;
         while !same(KINDS[n].form, form) {
@@ -254,7 +254,8 @@ impl Metric {
         Self { kind, number, unit }
     }
 
-    /// The metric of a DVH in its own unit; `hundred_gy`: the 100 % dose, that is the prescription where there is one.
+    /// The metric of a DVH in its own unit; `hundred_gy`: the 100 % dose, which is the prescription where the
+    /// plan has one.
     ///
     /// # Errors
     /// [`NoValue`].
@@ -272,23 +273,23 @@ impl Metric {
         self.unit
     }
 
-    /// Units it may be told in.
+    /// The units in which it may be stated.
     pub fn units(self) -> &'static [MetricUnit] {
         self.kind.quantity.units()
     }
 
-    /// The same told in another unit; `None` where it is not of that.
+    /// The metric in another unit; `None` where its quantity does not have that unit.
     pub fn told_in(self, unit: MetricUnit) -> Option<Self> {
         self.units().contains(&unit).then_some(Self { unit, ..self })
     }
 
-    /// Its definition, with the source where it is not told by its name.
+    /// Its definition, with the source where the name does not state it.
     pub fn means(self) -> String {
         self.kind.means.replace('#', &self.number.to_string())
     }
 }
 
-/// Whether two words are the same, for constants.
+/// Whether two texts are equal, for constants.
 const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut n = 0;
@@ -298,7 +299,7 @@ const fn same(a: &str, b: &str) -> bool {
     n == a.len() && n == b.len()
 }
 
-/// A word as it is compared: without spaces, in lower case, cm3 as cc.
+/// A text normalised for comparison: without spaces, in lower case, cm3 as cc.
 fn plain(word: &str) -> String {
     let word: String = word.chars().filter(|c| !c.is_whitespace()).collect();
     word.to_lowercase().replace("cm3", "cc").replace("cm³", "cc")
@@ -309,7 +310,8 @@ fn finite(number: &str) -> Option<f64> {
 }
 
 impl Kind {
-    /// The number in a word of this kind (0 where it has none); `None` where it is not of this kind.
+    /// The number in a text of this kind (0 where the kind has none); `None` where the text is of another
+    /// kind.
     fn number_in(&self, word: &str) -> Option<f64> {
         let form = self.form.to_lowercase();
         let mut forms = std::iter::once(form.as_str()).chain(self.also.iter().copied());
@@ -345,7 +347,7 @@ impl FromStr for Metric {
             let units = units.iter().map(|u| u.symbol()).collect::<Vec<_>>().join(" or ");
             return Err(MetricError::Unit { word: asked(), form: kind.form, units });
         };
-        // Zero has one sign.
+        // Adding 0 gives zero one sign.
         Ok(Self { kind, number: number + 0.0, unit })
     }
 }

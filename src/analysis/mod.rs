@@ -1,4 +1,4 @@
-//! What a dose means for the structures: DVH, plan sums and plan figures.
+//! Evaluation of doses for structures: DVHs, plan sums and plan figures.
 
 mod beam_job;
 mod body;

@@ -1,4 +1,4 @@
-//! What a beam meets outside the body and where it goes: rays through the open part of its field.
+//! Matter in a beam outside the body: rays through the open part of its field find it.
 
 use super::beam_job::Ready;
 use super::body::SKIN_HU;
@@ -8,28 +8,30 @@ use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// A beam may pass so much outside the body without a word, mm: the rim of skin that a contour cuts off, clothes.
+/// Matter outside the body up to this path length gets no caveat, mm: the rim of skin that a contour cuts
+/// off, clothes.
 const MOST_MM: f64 = 5.0;
 
-/// Lighter matter against the body, such as a layer of cork or lung at the end of a stack, counts from here on: beneath lie the
-/// cushions and blankets of real patients (-1000 to -800 HU).
+/// Lighter matter in contact with the body, such as a layer of cork or lung at the end of a stack, counts
+/// from this CT number on: cushions and blankets of real patients lie below (-1000 to -800 HU).
 const SOLID_HU: f32 = -800.0;
-/// Half the side of the square of it that must fit into a plane, mm: no blurred skin, no fold of cloth is as thick.
+/// Half the side of the square of solid matter that must fit into a plane, mm: blurred skin and folds of
+/// cloth are thinner.
 const SOLID_MM: f64 = 3.0;
-/// It hangs on the body through so much air at the most, mm: layers do not lie flat.
+/// The widest air gap between the body and matter in contact with it, mm: layers do not lie flat.
 const GAP_MM: f64 = 6.0;
 
 /// Rays across the open part of a field: rows (of leaf pairs), and rays a row.
 const ROWS: usize = 9;
 const RAYS: [f64; 7] = [0.02, 0.18, 0.34, 0.5, 0.66, 0.82, 0.98];
 
-/// Of an arc so many control points are looked at, the first and the last among them.
+/// Most control points of an arc that are sampled, the first and the last among them.
 const MOST_POINTS: usize = 24;
 
 /// The rays of a control point: its frame, and where they pass the isocentre plane (device x and y, mm).
 type Bundle = (BeamFrame, Vec<[f64; 2]>);
 
-/// What of a CT does not count.
+/// The part of a CT outside the body.
 #[derive(Clone, Debug)]
 pub(super) struct Outside {
     pub hu: Arc<Volume<f32>>,
@@ -41,7 +43,8 @@ impl Outside {
         self.body.coverage_at(i, j, k) >= 0.5
     }
 
-    /// The longest way of any ray of the beam outside the body through what is as dense as skin, or solid and hangs on it, mm.
+    /// The longest path of any ray of the beam outside the body through matter as dense as skin, or solid and
+    /// in contact with the body, mm.
     fn most_mm(&self, bundles: &[Bundle]) -> f64 {
         let grid = self.hu.grid();
         let of_point = |(frame, rays): &Bundle| {
@@ -84,7 +87,7 @@ impl Outside {
         hanging.all_mm.max(dense_mm)
     }
 
-    /// Whether a voxel is the middle of a square on its plane that is matter and no part of the body.
+    /// Whether a voxel is the middle of a square of matter outside the body on its plane.
     fn is_solid(&self, [i, j, k]: [usize; 3]) -> bool {
         let [nx, ny, _] = self.hu.grid().size();
         let [rx, ry] = self.hu.grid().spacing_xy_mm().map(|d| (SOLID_MM / d).round() as usize);
@@ -101,10 +104,10 @@ impl Outside {
     }
 }
 
-/// Matter that a ray passes outside the body, as far as it is solid and hangs on the body behind it or in front.
+/// Solid matter on a ray outside the body that is in contact with the body behind it or in front.
 #[derive(Default)]
 struct Hanging {
-    /// Of the stretch under way.
+    /// Path length of the current stretch.
     mm: f64,
     gap_mm: f64,
     solid: bool,
@@ -140,10 +143,10 @@ impl Hanging {
     }
 }
 
-/// What to say of the dose of a beam whose rays pass matter outside the body, a few words; `None` where they do not. A
-/// treatment couch outside the body is such matter, be it behind the patient.
+/// The caveat of the dose of a beam whose rays pass matter outside the body, a few words each; `None` where
+/// they do not. A treatment couch outside the body is such matter, even behind the patient.
 ///
-/// Some tenths of a millisecond a control point: too much for previews, nothing beside a full dose.
+/// Some tenths of a millisecond a control point: too much for previews, negligible beside a full dose.
 pub(super) fn outside_caveat(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<String> {
     let outside = ready.outside()?;
     let mm = outside.most_mm(&bundles(ready.patient().position, beam, sad_mm));
@@ -151,7 +154,7 @@ pub(super) fn outside_caveat(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<
     (mm > MOST_MM).then(|| format!("{mm:.0} mm of matter outside the body not counted{of}"))
 }
 
-/// Whether a beam meets anything as dense as skin in an image.
+/// Whether a beam meets matter as dense as skin in an image.
 pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &Beam, sad_mm: f64) -> bool {
     let grid = hu.grid();
     bundles(position, beam, sad_mm).iter().any(|(frame, rays)| {
@@ -164,7 +167,8 @@ pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &B
     })
 }
 
-/// Where a ray through a point of the isocentre plane ends: beyond the grid, in the grid's frame from the source, mm.
+/// The end of a ray through a point of the isocentre plane: beyond the grid, in the grid's frame from the
+/// source, mm.
 fn far_end(frame: &BeamFrame, grid: &Grid, [x, y]: [f64; 2]) -> DVec3 {
     let through = frame.isocentre_mm + frame.axes[0] * x + frame.axes[1] * y - frame.source_mm;
     let corners = grid.corners_mm().into_iter();
@@ -172,7 +176,7 @@ fn far_end(frame: &BeamFrame, grid: &Grid, [x, y]: [f64; 2]) -> DVec3 {
     grid.local_direction(through.normalize() * (farthest + 1.0))
 }
 
-/// Rays of some control points through what the field leaves open.
+/// Rays of some control points through the open part of the field.
 fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Bundle> {
     let points = &beam.control_points;
     let last = points.len().saturating_sub(1);
@@ -220,7 +224,7 @@ fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
         }
         None => Vec::new(),
     };
-    // Of many leaf pairs some, the outermost among them.
+    // Some of many leaf pairs, the outermost among them.
     let count = rows.len().min(2 * ROWS);
     let picked = (0..count).map(|n| &rows[(n * (rows.len() - 1)).div_ceil(count.max(2) - 1)]);
     picked

@@ -8,17 +8,17 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// How far beyond its own outermost voxels a beam's dose is taken to reach where another beam's grid is finer or
-/// reaches a little further, in its own voxels. Beyond that the sum is not a number: unknown, which is not zero.
+/// The extent of a beam's dose beyond its outermost voxels where another beam's grid is finer or reaches a
+/// little further, in its own voxels. Beyond that the sum is NaN: unknown, which is not zero.
 const RIM_VOXELS: f64 = 1.0;
 
 /// One beam's share of a plan dose.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// For the monitor units it was computed with, one fraction.
+    /// The dose for its computed monitor units, one fraction.
     pub dose: Arc<Dose>,
-    /// Times which it counts: fractions x monitor units now / monitor units then. Dose is linear in monitor units,
-    /// so changing them needs no computation.
+    /// Weight: fractions x monitor units now / monitor units computed. Dose is linear in monitor units, so
+    /// changing them needs no computation.
     pub scale: f64,
 }
 
@@ -52,7 +52,7 @@ pub struct CannotNormalise {
     pub gy: f64,
 }
 
-/// Adds beam doses, each times its scale, on the finest of their grids; its status is the worst of its parts.
+/// Adds beam doses, each times its scale, on the finest of their grids; the status is the worst of its parts.
 /// Parts on other grids are read trilinearly.
 ///
 /// # Errors
@@ -85,8 +85,8 @@ pub fn plan_dose(label: &str, parts: &[Part]) -> Result<Dose, SumError> {
     })
 }
 
-/// The sum of beams, normalised, and the factor of that on all monitor units; of one part alone, by index, where `only` says
-/// so. `plan` is that which the parts are of; window and command line make their doses here.
+/// The sum of the beams of `plan`, normalised, and the normalisation's factor on all monitor units; with
+/// `only`, of one part alone, by index. Window and command line make their doses here.
 ///
 /// # Errors
 /// [`PlanSumError`].
@@ -100,7 +100,7 @@ pub fn sum_of_beams(
 ) -> Result<(Dose, f64), PlanSumError> {
     let whole = |dose| plan.into_iter().fold(dose, |dose, plan| as_whole_plan(plan, dose));
     let mut factor = 1.0;
-    // Of a beam by itself the normalisation makes what the whole plan is worth.
+    // The normalisation of a single beam has the status of the whole plan.
     let mut normalised = (DoseStatus::Final, Vec::new());
     if let Some((wanted, mask)) = normalisation {
         let fault = |why: String| PlanSumError::Normalisation { structure: wanted.structure.clone(), why };
@@ -125,7 +125,7 @@ pub fn sum_of_beams(
     Ok((dose, factor))
 }
 
-/// The factor on all monitor units of a plan that gives the structure what the normalisation asks for; `dvh` is the
+/// The factor on all monitor units with which the structure gets the dose of the normalisation; `dvh` is the
 /// structure's in the plan's present dose.
 ///
 /// # Errors
@@ -165,7 +165,7 @@ fn add(sum: &mut [f32], grid: &Grid, part: &Part) {
     });
 }
 
-/// Those of all parts, each once.
+/// The caveats of all parts, each once.
 pub fn caveats_of<'a>(parts: impl IntoIterator<Item = &'a Vec<String>>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for caveat in parts.into_iter().flatten() {
@@ -185,7 +185,7 @@ pub fn as_whole_plan(plan: &Plan, mut dose: Dose) -> Dose {
     dose
 }
 
-/// What the parts cost together, a phase a beam.
+/// The receipt of the sum: one phase a beam.
 fn receipt(parts: &[Part]) -> Receipt {
     let receipts = || parts.iter().filter_map(|p| p.dose.receipt.as_deref().map(|r| (&p.dose.label, r)));
     let mut devices: Vec<&str> = receipts().map(|(_, r)| r.device.as_str()).collect();
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use glam::DVec3;
 
-    /// A dose that is `gy` on `size`^3 voxels of `spacing` mm from the origin on.
+    /// A dose of `gy` on `size`^3 voxels of `spacing` mm from the origin on.
     fn dose(
         label: &str,
         spacing: f64,
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(**sum.gy.grid(), **fine.gy.grid());
         let receipt = sum.receipt.unwrap();
         assert_eq!((receipt.work, receipt.warnings.len()), (10, 1));
-        // Away from the outermost half voxels of the coarse grid a linear dose is exact.
+        // A linear dose is exact away from the outermost half voxels of the coarse grid.
         for (i, j, k) in [(5, 6, 7), (1, 18, 10), (12, 3, 16)] {
             let want = 5.0 * linear(sum.gy.grid().centre_mm(i, j, k));
             assert!((f64::from(sum.gy.at(i, j, k)) - want).abs() < 1e-4);

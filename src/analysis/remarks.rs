@@ -1,4 +1,4 @@
-//! What to know about a beam before its dose is believed: where plan and machine differ, and what cannot be meant.
+//! Remarks on a beam: where plan and machine differ, and values that cannot be meant.
 
 use crate::case::Beam;
 use crate::physics::Machine;
@@ -12,7 +12,7 @@ const SAME_ENERGY_MV: f64 = 0.5;
 /// Leaf sides that differ by no more than this are the same, mm at the isocentre.
 const SAME_SIDE_MM: f64 = 0.05;
 
-/// What to say about computing `beam` with `machine`, a sentence each; empty where all is as it should be.
+/// Remarks on computing `beam` with `machine`, a sentence each; empty where plan and machine agree.
 pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
     let mut remarks: Vec<String> = most_mu_remark(beam).into_iter().collect();
     if let Some(mv) = other_energy_mv(beam, machine) {
@@ -32,7 +32,7 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
     remarks
 }
 
-/// What to say of monitor units that cannot be meant.
+/// The remark on monitor units that cannot be meant.
 pub fn most_mu_remark(beam: &Beam) -> Option<String> {
     let said = || {
         let mu = beam.mu;
@@ -41,7 +41,7 @@ pub fn most_mu_remark(beam: &Beam) -> Option<String> {
     (beam.mu > MOST_MU).then(said)
 }
 
-/// What is asked of `beam` and not computed with `machine`, a few words each: its dose carries them.
+/// Features of `beam` that are not computed with `machine`, a few words each: caveats of its dose.
 pub fn beam_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {
     let energy = other_energy_mv(beam, machine).map(|mv| format!("{mv} MV as {} MV", machine.nominal_mv));
     let filter = lacks_filter(beam, machine).then(|| "a filter it does not have".to_owned());
@@ -58,7 +58,7 @@ fn lacks_filter(beam: &Beam, machine: &Machine) -> bool {
     beam.unflattened && machine.is_flattened() == Some(true)
 }
 
-/// The engine takes the plan's leaf sides with the machine's leaf ends and transmission.
+/// The engine uses the plan's leaf sides with the machine's leaf ends and transmission.
 fn leaf_remark(beam: &Beam, machine: &Machine) -> Option<String> {
     let (mlc, leaves) = (beam.mlc.as_ref()?, machine.leaves.as_ref()?);
     let (plan, own) = (&mlc.boundaries_mm, &leaves.boundaries_mm);

@@ -1,4 +1,4 @@
-//! Reading a dose at any place, quickly: what `Volume::trilinear` does, for millions of places in a row.
+//! Fast trilinear reading of a dose: as `Volume::trilinear`, for millions of positions in a row.
 
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
@@ -53,14 +53,14 @@ impl<'a> Sampler<'a> {
 }
 
 impl Sampler<'_> {
-    /// The two columns of voxels round a place along the rows (mm in the grid's own frame), and the share of the
-    /// second; `None` more than half a voxel outside.
+    /// The two voxel columns round a position along the rows (mm in the grid's own frame), and the weight of
+    /// the second; `None` more than half a voxel outside.
     pub fn columns_at(&self, x_mm: f64) -> Option<Cell> {
         cell(x_mm * self.per_mm[0], self.size[0], 0.5)
     }
 
-    /// The values along a row of the grid at `y_mm` and `z_mm` in its own frame, for the columns in `wanted`: what lies
-    /// between them is one mix of two. `false` where the row lies outside.
+    /// The values of the columns `wanted` along a row of the grid at `y_mm` and `z_mm` in its own frame:
+    /// positions between two columns interpolate them. `false` where the row lies outside.
     pub fn row_at(&self, y_mm: f64, z_mm: f64, wanted: Range<usize>, values: &mut Vec<f32>) -> bool {
         let z = match self.planes_per_mm {
             Some(per_mm) => z_mm * per_mm,
@@ -88,13 +88,13 @@ impl Sampler<'_> {
     }
 }
 
-/// Two neighbouring voxels along an axis, and the share of the second.
+/// Two neighbouring voxels along an axis, and the weight of the second.
 pub(super) type Cell = (usize, usize, f64);
 
-/// The two voxels round a continuous index, and the share of the second.
+/// The two voxels round a continuous index, and the weight of the second.
 fn cell(index: f64, size: usize, rim: f64) -> Option<Cell> {
     let last = (size - 1) as f64;
-    // Written so that a NaN is outside.
+    // The comparison is negated so that a NaN is outside.
     if !(index >= -rim && index <= last + rim) {
         return None;
     }
@@ -104,7 +104,7 @@ fn cell(index: f64, size: usize, rim: f64) -> Option<Cell> {
 }
 
 fn mix(a: f64, b: f64, t: f64) -> f64 {
-    // A neighbour of weight nothing does not count, even if it is no number.
+    // A neighbour of zero weight does not count, even if it is NaN.
     if t == 0.0 { a } else { a + (b - a) * t }
 }
 

@@ -1,13 +1,13 @@
-//! How sure a Monte Carlo dose is, by voxel and by structure.
+//! The statistical uncertainty of a Monte Carlo dose, by voxel and by structure.
 
 use crate::geometry::{Mask, Volume};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Below this part of the greatest dose, relative standard deviations say nothing about a plan.
+/// Below this part of the greatest dose, relative standard deviations are meaningless for a plan.
 pub const LEAST_SPREAD_DOSE: f32 = 0.1;
-/// Stands where there is no relative standard deviation: so far below all others that what is interpolated between the two is
-/// next to nowhere a value that could be meant.
+/// Marks voxels without a relative standard deviation: so far below all others that values interpolated
+/// between the two are almost nowhere plausible ones.
 pub const NO_SPREAD: f32 = -1000.0;
 
 /// A Monte Carlo dose with its standard deviation, both scaled alike.
@@ -19,7 +19,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of a dose and one standard deviation of each of its voxels, Gy.
+    /// `sigma_gy` is one standard deviation of each voxel, Gy.
     pub fn new(gy: Arc<Volume<f32>>, sigma_gy: Arc<Volume<f32>>) -> Self {
         let least = LEAST_SPREAD_DOSE * gy.data().par_iter().copied().reduce(|| 0.0, f32::max);
         let relative = |(&gy, &sigma): (&f32, &f32)| {
@@ -35,8 +35,9 @@ impl Spread {
         &self.percent
     }
 
-    /// Mean relative standard deviation of a structure, percent: over the voxels of the dose whose centres lie in it and that
-    /// get more than half of the greatest dose in it. `None` where no centre does, or it gets no dose.
+    /// Mean relative standard deviation of a structure, percent: over the voxels of the dose whose centres
+    /// lie in it and get more than half of the greatest dose in it. `None` where no centre does, or it gets
+    /// no dose.
     pub fn mean_percent(&self, mask: &Mask) -> Option<f64> {
         let grid = self.gy.grid();
         let [nx, ny, nz] = grid.size();
@@ -65,7 +66,7 @@ mod tests {
     use crate::geometry::Grid;
     use glam::{DVec2, DVec3};
 
-    /// A slab whose dose falls along x, with a spread that is known in each voxel.
+    /// A slab whose dose falls along x, with a known spread in each voxel.
     #[test]
     fn spreads_are_of_the_local_dose_where_there_is_dose() {
         let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 4, 4]).unwrap());

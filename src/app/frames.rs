@@ -146,7 +146,7 @@ fn window(
     Ok(window)
 }
 
-fn app<'a>(window: &'a mut Window) -> Result<&'a mut App, OffscreenError> {
+fn app(window: &mut Window) -> Result<&mut App, OffscreenError> {
     window.state_mut().0.as_mut().map_err(|error| OffscreenError::Draw(error.to_string()))
 }
 

@@ -17,28 +17,28 @@ pub struct Beam {
     /// Nominal energy, MV, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_mv: Option<f64>,
-    /// Whether the plan asks for a beam without flattening filter.
+    /// Whether the plan has a beam without flattening filter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unflattened: bool,
-    /// Source-axis distance that the plan was made for, mm, where it says so.
+    /// Source-axis distance of the plan, mm, where stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_axis_mm: Option<f64>,
     /// Monitor units per fraction.
     pub mu: f64,
     /// Patient LPS, mm.
     pub isocentre_mm: DVec3,
-    /// The leaves, when the beam has an MLC.
+    /// The leaves, if the beam has an MLC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mlc: Option<Mlc>,
     /// At least one; the last has `meterset_weight` 1 (a static beam has one, of weight 1).
     pub control_points: Vec<ControlPoint>,
-    /// A field that takes a picture or sets the patient up: shown, never delivered, never missing from a sum.
+    /// An imaging or setup field: shown, never delivered, never missing from a sum.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup: bool,
     /// Why this beam cannot be computed or edited (electrons, protons, setup field), if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<String>,
-    /// What the plan asks of this beam that no engine counts, a few words each (`wedge 30 degrees`): its dose carries them.
+    /// Parts of this beam that no engine models, a few words each (`wedge 30 degrees`): caveats of its dose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_modelled: Vec<String>,
 }
@@ -62,8 +62,8 @@ pub struct ControlPoint {
     pub collimator_deg: f64,
     pub couch_deg: f64,
     pub jaws: Jaws,
-    /// Leaf tip positions, one pair a leaf pair: `[negative bank, positive bank]`, mm at the isocentre plane.
-    /// Empty where the beam has no MLC.
+    /// Leaf tip positions, one entry a leaf pair: `[negative bank, positive bank]`, mm at the isocentre
+    /// plane. Empty where the beam has no MLC.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaves_mm: Vec<Bank>,
 }
@@ -78,7 +78,7 @@ pub struct Jaws {
     pub y: [f64; 2],
 }
 
-/// Which way the leaves travel and where their sides are.
+/// Leaf travel axis and leaf sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mlc {
     pub axis: MlcAxis,
@@ -122,7 +122,7 @@ impl Beam {
         }
     }
 
-    /// The first control point: where the beam starts, and all of it for a static beam.
+    /// The first control point: the start of the beam, and all of a static one.
     pub fn start(&self) -> Option<&ControlPoint> {
         self.control_points.first()
     }

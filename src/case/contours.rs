@@ -1,4 +1,4 @@
-//! The contours of a structure: shared by all clones, and known again by an identity.
+//! The contours of a structure: shared by all clones, with an identity.
 
 use super::Contour;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,8 +6,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Closed planar polygons that never change: an edit makes new ones. Clones share the points and the identity, so that
-/// whether a structure has changed is known without looking at its points.
+/// Closed planar polygons that never change: an edit makes new ones. Clones share the points and the
+/// identity, so that a changed structure is detected without comparing points.
 #[derive(Clone, Debug)]
 pub struct Contours {
     list: Arc<[Contour]>,
@@ -15,7 +15,7 @@ pub struct Contours {
 }
 
 impl Contours {
-    /// Equal identities mean equal contours, through undo and redo as well; 0 is that of no contour.
+    /// Equal identities mean equal contours, through undo and redo as well; 0 stands for no contours.
     pub fn id(&self) -> u64 {
         self.id
     }

@@ -12,17 +12,17 @@ pub struct Ct {
     pub position: PatientPosition,
     pub series_uid: String,
     pub study_uid: String,
-    /// Empty where the files have none (then nothing may be overlaid on trust).
+    /// Empty where the files have none (then no overlay may rely on it).
     pub frame_of_reference_uid: String,
     pub description: String,
     /// SOP instance UID of each plane, in plane order; empty where the CT did not come from DICOM.
     pub plane_uids: Vec<String>,
-    /// What is unusual about this series.
+    /// Remarks on what is unusual about this series.
     pub remarks: Vec<Remark>,
 }
 
 impl Ct {
-    /// Without names and remarks.
+    /// A CT without UIDs and remarks.
     pub fn unnamed(hu: Arc<Volume<f32>>, position: PatientPosition) -> Self {
         Self {
             hu,
@@ -37,7 +37,7 @@ impl Ct {
     }
 }
 
-/// What to say of HU that 16 bits do not hold, where they do not: values of another unit, most likely.
+/// The remark on HU beyond 16 bits, most likely values of another unit; `None` where they fit.
 pub fn beyond_16_bits(lowest_hu: f32, highest_hu: f32) -> Option<String> {
     let beyond = lowest_hu < f32::from(i16::MIN) || highest_hu > f32::from(i16::MAX);
     beyond.then(|| {
@@ -45,11 +45,11 @@ pub fn beyond_16_bits(lowest_hu: f32, highest_hu: f32) -> Option<String> {
     })
 }
 
-/// One thing worth knowing about how a series or file deviates from the usual.
+/// A remark on how a series or file deviates from the usual.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
     pub severity: Severity,
-    /// One sentence: what, and what was done about it.
+    /// One sentence: the deviation, and what was done about it.
     pub message: String,
     /// The files concerned, by name.
     pub files: Vec<String>,
@@ -58,24 +58,24 @@ pub struct Remark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing, harmless.
+    /// Harmless information.
     Note,
-    /// Look at it before trusting what is computed on it.
+    /// To be checked before results computed on it are trusted.
     Warning,
 }
 
 impl Remark {
-    /// Something worth knowing, harmless. `files` are file names.
+    /// A harmless remark. `files` are file names.
     pub fn note(message: impl Into<String>, files: Vec<String>) -> Self {
         Self { severity: Severity::Note, message: message.into(), files }
     }
 
-    /// Something to look at before trusting what is computed on it. `files` are file names.
+    /// A remark to check before results computed on it are trusted. `files` are file names.
     pub fn warning(message: impl Into<String>, files: Vec<String>) -> Self {
         Self { severity: Severity::Warning, message: message.into(), files }
     }
 
-    /// The remark in a sentence's words, with the file it is about.
+    /// The remark as a sentence, with the file concerned.
     pub fn with_files(&self) -> String {
         match self.files.as_slice() {
             [] => self.message.clone(),

@@ -1,4 +1,4 @@
-//! A dose and what it is worth.
+//! A dose and its status.
 
 use crate::geometry::Volume;
 use glam::DVec3;
@@ -6,23 +6,24 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a dose is worth. Ordered from best to worst: the status of a sum is the greatest of its parts.
+/// The status of a dose. Ordered from best to worst: the status of a sum is the greatest of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DoseStatus {
-    /// Computed with the full engine at the quality asked for, for the plan as it stands.
+    /// Computed with the full engine at the requested quality, for the plan as it is now.
     Final,
-    /// Read from a file: another system's result.
+    /// Read from a file: the result of another system.
     Imported,
     /// Computed in full but with fewer directions or a coarser grid than the default.
     Coarse,
-    /// Something of the plan or the patient is not counted: a beam that cannot be computed, matter outside the body.
+    /// Part of the plan or the patient is not counted: a beam that cannot be computed, matter outside the
+    /// body.
     Partial,
-    /// A quick answer while something moves.
+    /// A quick result while a control moves.
     Preview,
     /// Belongs to an earlier state of the plan.
     Stale,
-    /// The computation failed; what is shown is not to be used.
+    /// The computation failed; the shown values are not to be used.
     Failed,
 }
 
@@ -32,7 +33,7 @@ impl DoseStatus {
         self.max(other)
     }
 
-    /// The status that a word names.
+    /// The status of a word.
     pub fn from_word(word: &str) -> Option<Self> {
         use DoseStatus::{Coarse, Failed, Final, Imported, Partial, Preview, Stale};
         let all = [Final, Imported, Coarse, Partial, Preview, Stale, Failed];
@@ -68,23 +69,24 @@ pub struct Dose {
     /// Frame of reference, empty where unknown.
     pub frame_of_reference_uid: String,
     pub receipt: Option<Arc<Receipt>>,
-    /// What plan or patient has that this dose does not count, a few words each: `2 of 3 beams`, `wedge not modelled`.
+    /// Parts of plan or patient that this dose does not count, a few words each: `2 of 3 beams`, `wedge not
+    /// modelled`.
     pub caveats: Vec<String>,
 }
 
 impl Dose {
-    /// The status with all that limits it: `final`, `partial: 2 of 3 beams`. What stands wherever the dose is shown.
+    /// The status with its caveats: `final`, `partial: 2 of 3 beams`. Stands wherever the dose is shown.
     pub fn worth(&self) -> String {
         worth(self.status, &self.caveats)
     }
 
-    /// Largest value, Gy; NaN is passed over.
+    /// Largest value, Gy; NaN is ignored.
     pub fn max_gy(&self) -> f32 {
         self.gy.data().iter().copied().fold(0.0, f32::max)
     }
 }
 
-/// What one beam of a plan gives to a point in one fraction.
+/// The dose of one beam of a plan to a point in one fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BeamDose {
     /// Its number in the plan.
@@ -94,12 +96,12 @@ pub struct BeamDose {
     pub gy: f64,
 }
 
-/// A status with all that limits it.
+/// A status with its caveats.
 pub fn worth(status: DoseStatus, caveats: &[String]) -> String {
     if caveats.is_empty() { status.to_string() } else { format!("{status}: {}", caveats.join(", ")) }
 }
 
-/// What a finished job leaves behind: what was asked, who did it, how long it took.
+/// The record of a finished job: its inputs, its device and its times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Receipt {
     /// `path`, `cccs`, ...
@@ -115,21 +117,21 @@ pub struct Receipt {
     pub work: u64,
 }
 
-/// How the warning of a failed card begins.
+/// The beginning of a failed card's warning.
 const ON_THE_CPU: &str = "computed on the CPU";
 
 impl Receipt {
-    /// The same for a job that the CPU did because a card could not: says why.
+    /// The receipt of a job that the CPU ran because a card failed, with that reason as a warning.
     pub fn instead_of_a_card(&self, error: &impl std::fmt::Display) -> Arc<Self> {
         self.with_warning(format!("{ON_THE_CPU}: {error}"))
     }
 
-    /// That a card could not and the CPU did it, and why.
+    /// The warning that the CPU did the job because a card failed, and why.
     pub fn card_failure(&self) -> Option<&str> {
         self.warnings.iter().map(String::as_str).find(|w| w.starts_with(ON_THE_CPU))
     }
 
-    /// The same with one warning more.
+    /// The receipt with one more warning.
     pub fn with_warning(&self, warning: String) -> Arc<Self> {
         let mut receipt = self.clone();
         receipt.warnings.push(warning);

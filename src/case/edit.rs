@@ -38,7 +38,7 @@ pub enum Edit {
     AddDose(Arc<Dose>),
 }
 
-/// An edit that names something the case does not have.
+/// An edit that names an object missing from the case.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum EditError {
     #[error("the case has no plan number {0}")]
@@ -53,7 +53,7 @@ pub enum EditError {
     NumberTaken(u32),
 }
 
-/// A case with what undoes its edits. Cases are cheap to clone, so a step is a whole case.
+/// A case with its undo history. Cases are cheap to clone, so a step is a whole case.
 #[derive(Debug, Default)]
 pub struct History {
     steps: Steps<Case>,
@@ -85,19 +85,19 @@ impl History {
         Ok(())
     }
 
-    /// Takes the last step back; `false` when there is none.
+    /// Undoes the last step; `false` where the history is empty.
     pub fn undo(&mut self) -> bool {
         let spent = self.steps.undo().map(|undone| undone.spent_number);
         spent.map(|number| self.spend(number)).is_some()
     }
 
-    /// Takes the last undo back; `false` when there is none.
+    /// Redoes the last undone step; `false` where there is none.
     pub fn redo(&mut self) -> bool {
         let spent = self.steps.redo().map(|before| before.spent_number);
         spent.map(|number| self.spend(number)).is_some()
     }
 
-    /// A number of a structure that is never given again in this case, whatever is undone.
+    /// Marks a structure's number as used: it is never given again in this case, even after undo.
     pub fn spend(&mut self, number: u32) {
         self.steps.now_mut().spend(number);
     }
@@ -153,13 +153,13 @@ impl Case {
         Ok(())
     }
 
-    /// Neither `number` nor those of the structures are given again.
+    /// Marks `number` and those of the structures as used.
     fn spend(&mut self, number: u32) {
         let highest = self.structures.structures.iter().map(|s| s.number).max().unwrap_or(0);
         self.spent_number = self.spent_number.max(highest).max(number);
     }
 
-    /// Structures are told apart by number and by name: no two may share either.
+    /// Structures are identified by number and by name: no two may share either.
     fn check_identity(&self, structure: &Structure, own: Option<usize>) -> Result<(), EditError> {
         let others = self.structures.structures.iter().enumerate().filter(|(n, _)| Some(*n) != own);
         for (_, other) in others {
@@ -173,8 +173,8 @@ impl Case {
         Ok(())
     }
 
-    /// Plans refer to structures by number: a name is resolved once, then follows every rename; a structure that is gone
-    /// leaves the name alone, so that its number can never lead to another structure.
+    /// Plans refer to structures by number: a name is resolved once, and then follows every rename. A removed
+    /// structure leaves only its name, so that its number can never lead to another structure.
     pub fn bind_references(&mut self) {
         let structures = Arc::clone(&self.structures);
         for plan in &mut self.plans {
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(gantry(&h), 5.0);
     }
 
-    /// A body that was chosen by number, say, meets no other structure.
+    /// A body chosen by number, for example, never becomes another structure.
     #[test]
     fn the_number_of_a_structure_that_is_gone_is_not_given_again() {
         let structure = |number: u32| Structure {

@@ -1,4 +1,4 @@
-//! What a planner works on: CT, structures, plan, doses; edits as values with their undo history.
+//! A planner's data: CT, structures, plan, doses; edits as values with their undo history.
 
 mod beam;
 mod contours;
@@ -32,20 +32,21 @@ use std::sync::Arc;
 /// Everything loaded for one patient. Cheap to clone: the big parts are shared.
 #[derive(Clone, Debug, Default)]
 pub struct Case {
-    /// Who the images show, as far as the files say.
+    /// The patient in the images, as far as the files state one.
     pub patient: PatientInfo,
-    /// Where the case came from, in words: a folder, a file, `demo:thorax`.
+    /// The source of the case, in words: a folder, a file, `demo:thorax`.
     pub source: String,
     pub ct: Option<Arc<Ct>>,
     pub structures: Arc<StructureSet>,
     pub plans: Vec<Arc<Plan>>,
-    /// Doses read from files; computed ones live with the window or the verb that asked for them.
+    /// Doses read from files; the window or the verb that requested a computed one holds it.
     pub doses: Vec<Arc<Dose>>,
-    /// What is unusual about the files as a whole: what was left out and why, what contradicts what.
+    /// Remarks on the files as a whole: what was left out and why, and contradictions.
     pub remarks: Vec<Remark>,
-    /// Why plans among the files are not here, a sentence each.
+    /// Why plans of the files were refused, a sentence each.
     pub refused_plans: Vec<String>,
-    /// The highest number that any structure of this case has had: what refers to one that is gone meets no other.
+    /// The highest number that any structure of this case has had: a reference to a removed structure never
+    /// resolves to another.
     pub spent_number: u32,
 }
 
@@ -55,7 +56,7 @@ impl Case {
         self.structures.free_number().max(self.spent_number.saturating_add(1))
     }
 
-    /// Why there is no plan: what was said of those among the files, else that there is none.
+    /// Why the case has no plan: the refusals of those among the files, else that there is none.
     pub fn no_plan(&self) -> String {
         match &self.refused_plans[..] {
             [] => format!("{} has no plan of its own", self.source),

@@ -1,11 +1,11 @@
-//! What a person says of where an X-ray was taken.
+//! User-given geometry of an X-ray.
 
 use crate::geometry::{ImagingSetup, PatientPosition};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-/// Geometry of an X-ray as far as somebody gives it: in the window's dialog, in words, in a file beside the image. What is
-/// given goes before what the image's file says.
+/// Geometry of an X-ray as far as the user gives it: in the window's dialog, in words, in a file beside the
+/// image. It overrides the image's own file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Placement {
@@ -18,16 +18,16 @@ pub struct Placement {
     pub sid_mm: Option<f64>,
     /// Distance of columns and of rows in the image's own plane, mm.
     pub pixel_mm: Option<[f64; 2]>,
-    /// How far the middle of the image lies from the beam axis along +Xg and +Yg, mm in its own plane.
+    /// Offset of the image's middle from the beam axis along +Xg and +Yg, mm in its own plane.
     pub shift_mm: Option<[f64; 2]>,
-    /// Opening of the jaws at the axis, mm, about the beam axis; beside it the picture says nothing.
+    /// Opening of the jaws at the axis, mm, about the beam axis; pixels outside hold no information.
     pub field_mm: Option<[f64; 2]>,
-    /// Whether bone is bright; `None`: as the file says, bright where it says nothing.
+    /// Whether bone is bright; `None`: as the file states, else bright.
     pub bone_is_bright: Option<bool>,
 }
 
 impl Placement {
-    /// What is given here, else there.
+    /// The values given here, else those of `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self {
@@ -44,7 +44,8 @@ impl Placement {
         }
     }
 
-    /// Where it contradicts what the image's file says, by more than angles and distances are rounded.
+    /// The contradictions of these values to those of the image's file, beyond the rounding of angles and
+    /// distances, in words.
     pub fn against(&self, told: &Self) -> Vec<String> {
         let mut said = Vec::new();
         let mut compare =
@@ -69,11 +70,11 @@ impl Placement {
         said
     }
 
-    /// The setup of an image of so many columns and rows; couch 0, no shift and a supine patient, head first, where nothing
-    /// is said of them.
+    /// The setup of an image of this many columns and rows. Defaults: couch 0, no shift, a supine patient,
+    /// head first.
     ///
     /// # Errors
-    /// The names of what is missing.
+    /// The names of the missing values.
     pub fn setup(&self, [columns, rows]: [usize; 2]) -> Result<ImagingSetup, Vec<&'static str>> {
         let needed = [
             (self.gantry_deg.is_some(), "gantry angle"),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub name: String,
-    /// Machine of all beams that name none: a shipped name (`generic-6mv`) or a path of a machine file.
+    /// Machine of all beams without their own: a shipped name (`generic-6mv`) or a path of a machine file.
     pub machine: String,
     pub position: PatientPosition,
     /// Gy for the whole course.
@@ -19,12 +19,12 @@ pub struct Plan {
     pub beams: Vec<Beam>,
     /// SOP instance UID where it came from DICOM.
     pub uid: Option<String>,
-    /// What is unusual about the plan as it was read.
+    /// Remarks of the reader.
     #[serde(skip)]
     pub remarks: Vec<super::Remark>,
 }
 
-/// "So much of this structure gets at least so much": scales all monitor units of the plan.
+/// "This share of the structure gets at least this dose": scales all monitor units of the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Normalisation {
     /// Name of the structure, as plan files write it.
@@ -39,7 +39,7 @@ pub struct Normalisation {
 }
 
 impl Normalisation {
-    /// "`volume_percent` of `structure` get `dose_gy`", of a structure known by its name alone.
+    /// "`volume_percent` of `structure` get `dose_gy`", of a structure given by name only.
     pub fn to_named(structure: &str, volume_percent: f64, dose_gy: f64) -> Self {
         Self { structure: structure.to_owned(), number: None, volume_percent, dose_gy }
     }
@@ -68,7 +68,7 @@ impl Plan {
 
     /// Monitor units per fraction of all beams.
     pub fn mu(&self) -> f64 {
-        // Not `sum`, whose nothing is -0.
+        // Not `sum`, whose empty sum is -0.
         self.beams.iter().fold(0.0, |sum, b| sum + b.mu)
     }
 }

@@ -1,21 +1,21 @@
-//! Where the patient is, beside where the plan has him: six degrees of freedom.
+//! The patient's position relative to the plan: six degrees of freedom.
 
 use glam::{DMat3, DMat4, DVec3};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Moves the patient (the CT and all drawn on it) within the room, in which source and image stay: first turned about a
-/// centre, the isocentre unless told otherwise, then shifted. A point `p` of the CT comes to lie at
+/// Moves the patient (the CT and its structures) within the room, in which source and image stay: a turn
+/// about a centre, the isocentre by default, then a shift. A point `p` of the CT moves to
 ///
 /// ```text
 /// p' = centre + R (p - centre) + t,    R = Rz Ry Rx
 /// ```
 ///
-/// in patient LPS axes, which stand still: x to the patient's left, y to his back, z to his head. `R` turns by `rx` about x,
-/// then by `ry` about y, then by `rz` about z, each anticlockwise as seen from the axis's tip (right-handed). Written
-/// `tx,ty,tz,rx,ry,rz` in mm and degrees everywhere: window, command line, registration object, whose matrix is
-/// [`Pose::matrix`]. The picture is `assets/drr/pose.svg`.
+/// in fixed patient LPS axes: x to the patient's left, y to his back, z to his head. `R` turns by `rx` about
+/// x, then by `ry` about y, then by `rz` about z, each anticlockwise as seen from the axis's tip
+/// (right-handed). Written `tx,ty,tz,rx,ry,rz` in mm and degrees everywhere: window, command line,
+/// registration object, whose matrix is [`Pose::matrix`]. The picture is `assets/drr/pose.svg`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pose {
     pub translation_mm: DVec3,
@@ -37,17 +37,17 @@ impl Pose {
         DMat3::from_rotation_z(z) * DMat3::from_rotation_y(y) * DMat3::from_rotation_x(x)
     }
 
-    /// Where a point of the CT comes to lie.
+    /// The moved position of a point of the CT.
     pub fn apply(&self, point_mm: DVec3, centre_mm: DVec3) -> DVec3 {
         centre_mm + self.rotation() * (point_mm - centre_mm) + self.translation_mm
     }
 
-    /// Which point of the CT lies at a place of the room.
+    /// The point of the CT that is moved to a place of the room.
     pub fn undo(&self, place_mm: DVec3, centre_mm: DVec3) -> DVec3 {
         centre_mm + self.rotation().transpose() * (place_mm - centre_mm - self.translation_mm)
     }
 
-    /// Takes CT positions `(x, y, z, 1)` to where they come to lie.
+    /// Maps CT positions `(x, y, z, 1)` to moved positions.
     pub fn matrix(&self, centre_mm: DVec3) -> DMat4 {
         let rotation = self.rotation();
         let shift = centre_mm - rotation * centre_mm + self.translation_mm;
@@ -59,8 +59,8 @@ impl Pose {
         )
     }
 
-    /// The pose about `centre_mm` that a rigid matrix stands for; `None` where it is not rigid to 1e-4. At `ry` of 90
-    /// degrees, where x and z turn about one axis, `rx` is given all of it.
+    /// The pose about `centre_mm` that a rigid matrix stands for; `None` where it is not rigid to 1e-4. At
+    /// `ry` of 90 degrees, where x and z turn about one axis, `rx` gets all of the turn.
     pub fn from_matrix(matrix: DMat4, centre_mm: DVec3) -> Option<Self> {
         let r = DMat3::from_mat4(matrix);
         let off = r * r.transpose() - DMat3::IDENTITY;
@@ -112,7 +112,7 @@ mod tests {
 
     const CENTRE: DVec3 = DVec3::new(10.0, -20.0, 30.0);
 
-    /// What the picture shows, point by point.
+    /// The picture's definition, point by point.
     #[test]
     fn signs_and_order() {
         let moved = |t, r, p: DVec3| Pose::new(t, r).apply(CENTRE + p, CENTRE) - CENTRE;

@@ -1,39 +1,39 @@
-//! A projected image, measured or computed, and where it was taken.
+//! A projected image, measured or computed, and its geometry.
 
 use super::PatientInfo;
 use crate::geometry::{ImagingSetup, Projection};
 use std::sync::Arc;
 
-/// What the values of a [`Radiograph`] mean.
+/// The meaning of a [`Radiograph`]'s values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PixelMeaning {
-    /// Grows with what the ray went through: a line integral of attenuation, or its like; bone is bright.
+    /// Grows along the ray: a line integral of attenuation, or similar; bone is bright.
     Attenuation,
-    /// Falls with it: what arrives at the detector; bone is dark.
+    /// Falls along the ray: the signal at the detector; bone is dark.
     Transmission,
 }
 
-/// A flat image of a patient and where source and pixels were.
+/// A projection of a patient with the positions of source and pixels.
 #[derive(Clone, Debug)]
 pub struct Radiograph {
     /// One value a pixel, rows from the top, columns from the left, as seen from the source.
     pub values: Arc<Vec<f32>>,
     pub meaning: PixelMeaning,
     pub projection: Projection,
-    /// The same in the words of IEC 61217, where they are known.
+    /// The geometry in IEC 61217 terms, where known.
     pub setup: Option<ImagingSetup>,
-    /// Where it came from, in words: a file, `DRR`.
+    /// The origin of the image, in words: a file, `DRR`.
     pub label: String,
-    /// Of the positions in `projection`; empty where unknown, or where whoever opened it said where the isocentre is.
+    /// Frame of the positions in `projection`; empty where unknown, or where the user gave the isocentre.
     pub frame_of_reference_uid: String,
-    /// Whom it shows, as far as the file says.
+    /// The patient, as far as the file states one.
     pub patient: PatientInfo,
-    /// Pixels that the collimator left open, where that is known: beside them the picture says nothing.
+    /// Pixels inside the collimator's opening, where known: the others hold no information.
     pub open: Option<Arc<Vec<bool>>>,
 }
 
 impl Radiograph {
-    /// A picture of which no more is known. One value a pixel of the projection.
+    /// An image without further information. One value a pixel of the projection.
     pub fn new(values: Vec<f32>, meaning: PixelMeaning, projection: Projection, label: &str) -> Self {
         Self {
             values: Arc::new(values),

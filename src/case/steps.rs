@@ -1,6 +1,6 @@
 //! Undo: a value with its past and its undone future.
 
-/// A value that is changed step by step, each of which can be taken back.
+/// A value that is changed in steps, each of which can be undone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steps<T> {
     now: T,
@@ -10,11 +10,11 @@ pub struct Steps<T> {
     gesture: Option<u64>,
 }
 
-/// Values of the past that are kept.
+/// Most past values that are kept.
 const MOST_STEPS: usize = 200;
 
 impl<T> Steps<T> {
-    /// With nothing to undo.
+    /// Starts with nothing to undo.
     pub fn at(now: T) -> Self {
         Self { now, past: Vec::new(), future: Vec::new(), gesture: None }
     }
@@ -23,7 +23,7 @@ impl<T> Steps<T> {
         &self.now
     }
 
-    /// The value as it stands, for what is no step of its own.
+    /// The current value, for changes without a step of their own.
     pub fn now_mut(&mut self) -> &mut T {
         &mut self.now
     }
@@ -42,7 +42,7 @@ impl<T> Steps<T> {
         self.future.clear();
     }
 
-    /// Takes the last step back; the value that was undone, `None` where there is no step.
+    /// Undoes the last step and returns the undone value; `None` where there is no step.
     pub fn undo(&mut self) -> Option<&T> {
         let before = self.past.pop()?;
         self.future.push(std::mem::replace(&mut self.now, before));
@@ -50,7 +50,7 @@ impl<T> Steps<T> {
         self.future.last()
     }
 
-    /// Takes the last undo back; the value before it, `None` where there is none.
+    /// Redoes the last undo and returns the value before it; `None` where there is none.
     pub fn redo(&mut self) -> Option<&T> {
         let after = self.future.pop()?;
         self.past.push(std::mem::replace(&mut self.now, after));
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(steps.redo(), Some(&0));
         assert_eq!(steps.redo(), Some(&1));
         assert_eq!(*steps.now(), 3);
-        // A drag that is begun anew under the same key is a step of its own.
+        // A new drag under the same key is a step of its own.
         steps.set(9, Some(7));
         assert!(!steps.can_redo());
         assert_eq!(steps.undo(), Some(&9));

@@ -14,7 +14,7 @@ pub struct StructureSet {
     pub structures: Vec<Structure>,
     pub uid: Option<String>,
     pub remarks: Vec<super::Remark>,
-    /// What the plans made on it count and no engine does, a few words each: doses of such plans carry them.
+    /// Settings of the set that its plans use and no engine models, a few words each: caveats of their doses.
     pub not_modelled: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ pub enum StructureKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rgb(pub [u8; 3]);
 
-/// A reference to a structure that leads to none, or to more than one.
+/// A reference to a structure that resolves to none, or to more than one.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ReferenceError {
     #[error("the case has no structure '{name}'; it has {known}")]
@@ -107,13 +107,13 @@ impl StructureSet {
         self.structures.iter().map(|s| s.number).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// The name itself where no structure has it, else the name with the first free count behind it.
+    /// The name itself where it is free, else the name with the first free count behind it.
     pub fn free_name(&self, name: &str) -> String {
         let with_count = |count: usize| if count == 1 { name.to_owned() } else { format!("{name} {count}") };
         (1..).map(with_count).find(|name| self.by_name(name).is_none()).unwrap_or_default()
     }
 
-    /// Gives structures that share a name (whatever its case) names of their own; returns the names that were shared.
+    /// Gives structures with equal names (ignoring case) unique ones; returns the names that were shared.
     pub fn tell_apart(&mut self) -> Vec<String> {
         let mut shared: Vec<String> = Vec::new();
         for index in 1..self.structures.len() {
@@ -148,7 +148,7 @@ impl StructureKind {
         }
     }
 
-    /// What a structure is by its DICOM type and, where that is silent or plainly generic, by its name.
+    /// The kind of a structure by its DICOM type and, where that is missing or generic, by its name.
     pub fn from_code_and_name(code: &str, name: &str) -> Self {
         let upper = name.to_ascii_uppercase();
         let named = |word: &str| upper.split(|c: char| !c.is_ascii_alphabetic()).any(|w| w == word);
@@ -167,7 +167,7 @@ impl StructureKind {
         }
     }
 
-    /// Colour by type, for structures whose file names none.
+    /// Colour by kind, for structures whose file has none.
     pub fn default_colour(self) -> Rgb {
         Rgb(match self {
             Self::External => [120, 190, 130],

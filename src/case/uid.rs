@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The same text always gives the same identifier: what is built the same each time (a demo phantom) keeps its UIDs.
+/// Equal texts give equal identifiers: a demo phantom, which is built the same each time, keeps its UIDs.
 pub fn derived_uid(text: &str) -> String {
     format!("2.25.{}", fnv1a(text.as_bytes()))
 }
 
-/// An identifier no other call, process or machine has given.
+/// A unique identifier among all calls, processes and machines.
 pub fn new_uid() -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
-    // RandomState is seeded by the operating system once a thread: it tells machines and processes apart.
+    // The operating system seeds RandomState once a thread, so machines and processes differ.
     use std::hash::{BuildHasher as _, RandomState};
     let seed = RandomState::new().hash_one("beamsight");
     let call = CALLS.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! `beamsight bench`: how fast the jobs are on this machine, beside the papers' figures.
+//! `beamsight bench`: times of the jobs on this machine, beside the papers' figures.
 
 use super::{Answer, Failure};
 use crate::engine::bench::{self, Options, Report};
@@ -58,13 +58,13 @@ const DRR: &str = "drr";
 const GAMMA: &str = "gamma";
 /// The cases of Zhou 2010.
 const MCCS: &str = "mccs";
-/// A gantry drag through the worker.
+/// Gantry drags through the worker.
 const LIVE: &str = "live";
-/// The window's own work.
+/// Frame times of the window.
 const FRAME: &str = "frame";
-/// What is held from job to job.
+/// Memory held between jobs.
 const MEMORY: &str = "memory";
-/// Poses found from random starts.
+/// Registrations from random starts.
 const REGISTER: &str = "register";
 
 fn job(word: &str) -> Result<String, String> {
@@ -90,7 +90,7 @@ fn walk(word: &str) -> Result<Traversal, String> {
 }
 
 /// # Errors
-/// A device that gives no answer; cases there are none of.
+/// A failing device; unknown cases.
 pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     if args.job == REGISTER {
         return super::bench_register::run(&args.ct, &args.cases, args.runs.unwrap_or(100) as usize, choice);

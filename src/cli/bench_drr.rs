@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// # Errors
-/// A device that gives no answer; cases there are none of.
+/// A failing device; unknown cases.
 pub fn run(device: &Compute, options: &Options) -> Result<Answer, Failure> {
     let report = report(device, options, &JobControl::new())?;
     if report.lines.is_empty() && report.blocks.is_empty() {
@@ -102,7 +102,7 @@ fn giga_samples(line: &Line) -> f64 {
     line.samples * line.pixels as f64 / line.us / 1e3
 }
 
-/// A row a number of pixels, a column a layout: the best of the tiles.
+/// One row a number of pixels, one column a layout: the best of the tiles.
 fn blocks(text: &mut String, blocks: &[Block]) {
     let mut sizes: Vec<usize> = blocks.iter().map(|b| b.pixels).collect();
     sizes.dedup();

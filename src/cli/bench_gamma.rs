@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// # Errors
-/// A device that gives no answer; cases there are none of.
+/// A failing device; unknown cases.
 pub fn run(options: &Options, device: &Compute) -> Result<Answer, Failure> {
     let told = |line: &Line| eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms);
     let lines = lines(device, options, &JobControl::new(), &told)?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// # Errors
-/// A device that gives no answer; cases there are none of.
+/// A failing device; unknown cases.
 pub fn run(options: &Options, devices: &[Compute]) -> Result<Answer, Failure> {
     let on = devices.iter().map(Compute::to_string).collect::<Vec<_>>().join(", ");
     let told = |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);

@@ -1,4 +1,4 @@
-//! `beamsight bench memory`: what the program holds at rest, at the peak, and once a case is closed.
+//! `beamsight bench memory`: memory of the program at rest, at the peak, and after a case is closed.
 
 use super::{Answer, Failure};
 use crate::engine::bench::memory::lines;
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 
 /// # Errors
-/// A device that gives no answer.
+/// A failing device.
 pub fn run(device: &Compute) -> Result<Answer, Failure> {
     let lines = lines(device, &JobControl::new())?;
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! `beamsight bench register`: how well, from how far and how fast poses are found.
+//! `beamsight bench register`: accuracy, capture range and time of registration.
 
 use super::{Answer, Failure};
 use crate::engine::{DeviceChoice, JobControl};
@@ -12,7 +12,7 @@ const BINS: [[f64; 2]; 6] =
     [[0.0, 10.0], [10.0, 20.0], [20.0, 30.0], [30.0, 40.0], [40.0, 60.0], [60.0, f64::INFINITY]];
 
 /// # Errors
-/// A CASE without CT; trials there are none of; a device that gives no answer.
+/// A CASE without CT; unknown trials; a failing device.
 pub fn run(ct: &CaseWord, names: &[String], starts: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
     let wanted = |t: &&Trial| names.is_empty() || names.iter().any(|n| n == t.name);
     let trials: Vec<Trial> = TRIALS.iter().filter(wanted).copied().collect();
@@ -32,7 +32,7 @@ pub fn run(ct: &CaseWord, names: &[String], starts: usize, choice: DeviceChoice)
     );
     let mut rows = Vec::new();
     for trial in trials {
-        // On the warm device: the first search also pays for what is made once.
+        // Warms up the device: the first search includes one-time setup.
         bench.run(trial, 1, &device, &control, &|_| ()).map_err(anyhow::Error::from)?;
         let line = bench.run(trial, starts, &device, &control, &|_| ()).map_err(anyhow::Error::from)?;
         text += &in_words(&line);

@@ -44,10 +44,10 @@ pub struct Args {
 }
 
 /// # Errors
-/// An unknown name, no folder to write to, a folder in use, whatever writing says.
+/// An unknown name, a missing or used folder, errors of writing.
 pub fn run(args: &Args) -> Result<Answer, Failure> {
     let Some(name) = &args.name else { return Ok(list()) };
-    // Also as the window takes it.
+    // The window's spelling is accepted too.
     let name = name.strip_prefix("demo:").unwrap_or(name);
     let plan = demo::plan(name).map_err(|e| Failure::Words(e.to_string()))?;
     if let Some(folder) = &args.xray {
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
     Ok(Answer { json: json!({ "demo": name, "folder": folder, "files": files, "plan": plan_file }), text })
 }
 
-/// X-rays of a demo at a hidden pose within 12 mm and 6 degrees, which stands in a file of its own for who wants to know.
+/// X-rays of a demo at a hidden pose within 12 mm and 6 degrees; the pose is written to a file of its own.
 fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<Answer, Failure> {
     std::fs::create_dir_all(folder).with_context(|| {
         format!("cannot make the folder {}; choose one you may write to with --xray", folder.display())
@@ -117,7 +117,7 @@ fn list() -> Answer {
     Answer { json: json!({ "demos": demos }), text }
 }
 
-/// All files or none.
+/// Writes all files or none.
 fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<usize> {
     let missing = !folder.exists();
     std::fs::create_dir_all(folder).with_context(|| {
@@ -142,7 +142,7 @@ fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<usize> {
     };
     let written = written();
     if written.is_err() && missing {
-        // Of folders made on the way the last goes; it is empty.
+        // Of the folders made on the way only the last, which is empty, is removed.
         let _ = std::fs::remove_dir(folder);
     }
     written

@@ -90,7 +90,7 @@ struct Histories {
     sigma: Option<PathBuf>,
 }
 
-/// No run by uncertainty takes more histories than this.
+/// Most histories of a run by uncertainty.
 const MOST_HISTORIES: u64 = 100_000_000_000;
 
 impl Histories {
@@ -135,7 +135,7 @@ fn variant(word: &str) -> Result<Variant, String> {
 }
 
 /// # Errors
-/// Whatever opening, the plan, computing or writing says.
+/// Errors of opening, of the plan, of computing or of writing.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let ending = match &args.out {
         Some(out) => {
@@ -167,7 +167,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let start = Instant::now();
     let result = args.plan.compute(&case, plan, engine, device)?;
     let seconds = start.elapsed().as_secs_f64();
-    // Where it was computed, which is not where it was asked for if the CPU stood in for a card.
+    // The devices used: the CPU where it replaced a requested card.
     let mut devices: Vec<&str> = Vec::new();
     for receipt in &result.receipts {
         if !devices.contains(&receipt.device.as_str()) {
@@ -285,9 +285,10 @@ fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow:
     Ok(())
 }
 
-/// The plan as it is written beside its dose: what `--machine` names takes the place of the plan's own energy and filter.
+/// The plan as it is written beside its dose: the machine of `--machine` overrides the plan's energy and
+/// filter.
 fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
-    // Scaled monitor units, or a plan from a file, make it another object than the one the case has.
+    // A plan with scaled monitor units, or from a file, is another object than the case's plan.
     let mut plan = Plan { uid: Some(new_uid()), ..plan.clone() };
     if args.plan.machine.is_some() {
         let flattened = Machine::resolve(&plan.machine)?.is_flattened();
@@ -299,7 +300,7 @@ fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-/// Refuses, before it is computed, a plan whose dose could not be written as a plan's.
+/// Refuses, before the computation, a plan whose dose could not be written as a plan dose.
 fn check_leaves(plan: &Plan, case: &Case) -> anyhow::Result<()> {
     let partial = analysis::beams_left_out(plan)
         .and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
@@ -315,12 +316,12 @@ fn check_leaves(plan: &Plan, case: &Case) -> anyhow::Result<()> {
     )
 }
 
-/// Where the plan of a dose is written.
+/// The path of a dose's plan.
 fn plan_beside(out: &Path) -> PathBuf {
     out.with_extension("plan.dcm")
 }
 
-/// A plan dose must name its plan: the plan as it was computed is written beside the dose.
+/// A plan dose must reference its plan: the computed plan is written beside the dose.
 fn write_dicom(out: &Path, args: &Args, case: &Case, result: &PlanResult) -> anyhow::Result<Vec<PathBuf>> {
     let plan = as_written(args, &result.plan)?;
     let source_plan_uid = result.plan.uid.clone();

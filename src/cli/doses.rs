@@ -6,7 +6,7 @@ use crate::files::read_dose_volume;
 use anyhow::bail;
 use std::path::Path;
 
-/// A dose from a file and whose it is; a `.mha` knows nothing of frames and patients.
+/// A dose from a file and its patient; a `.mha` has neither frame nor patient.
 pub fn read(path: &Path) -> anyhow::Result<(Dose, PatientInfo)> {
     if !path.exists() {
         bail!("there is no '{}'; name a .mha volume in Gy or an RTDOSE file", path.display());
@@ -20,7 +20,7 @@ pub fn read(path: &Path) -> anyhow::Result<(Dose, PatientInfo)> {
     Ok((read_dose(path)?.0, read_patient(path)?))
 }
 
-/// Things of two patients do not go together unasked.
+/// Data of two patients are combined only on request.
 pub fn check_patient(any_patient: bool, names: [&str; 2], patients: [&PatientInfo; 2]) -> anyhow::Result<()> {
     let [a, b] = patients.map(|patient| patient.id.trim());
     if any_patient || a.is_empty() || b.is_empty() || a == b {
@@ -32,7 +32,7 @@ pub fn check_patient(any_patient: bool, names: [&str; 2], patients: [&PatientInf
     )
 }
 
-/// Positions of structures mean nothing in the frame of another dose.
+/// Positions of structures are meaningless in the frame of another dose.
 pub fn check_frame(set: &StructureSet, dose: &Dose, name: &str) -> anyhow::Result<()> {
     let (structures, frame) = (&set.frame_of_reference_uid, &dose.frame_of_reference_uid);
     if !structures.is_empty() && !frame.is_empty() && structures != frame {

@@ -201,21 +201,21 @@ fn matrix(word: &str) -> Result<Matrix, String> {
     Ok([[n[0], n[1], n[2], n[3]], [n[4], n[5], n[6], n[7]], [n[8], n[9], n[10], n[11]]])
 }
 
-/// What is looked through.
+/// The volume that is projected.
 struct Subject {
     name: String,
     attenuation: Arc<Volume<f32>>,
     position: PatientPosition,
     first_beam_mm: Option<DVec3>,
     belonging: Belonging,
-    /// How HU were read, in words.
+    /// The HU curve, in words.
     curve: String,
-    /// The images, where HU were read, and the attenuation of water, 1/mm.
+    /// The images and the attenuation of water, 1/mm, where the volume is in HU.
     ct: Option<(Arc<Ct>, f64)>,
 }
 
 /// # Errors
-/// Whatever opening, the geometry or writing says; an image that nothing of the volume falls on.
+/// Errors of opening, geometry or writing; an image on which no part of the volume is projected.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         let ending = words::ending(out, &["png", "mha", "dcm"])?;
@@ -272,13 +272,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     Ok(say(args, &subject, isocentre_mm, &projection, &answer, &image))
 }
 
-/// What is thinner than this in water may be the air about a patient, mm.
+/// Attenuation up to that of this much water may be the air about a patient, mm.
 const AIR_MM: f64 = 20.0;
 
-/// The skin of a patient.
+/// CT number of a patient's skin.
 const SKIN_HU: f32 = -350.0;
 
-/// A picture of nothing but air is no picture of the patient.
+/// Refuses an image of nothing but air, which does not show the patient.
 fn check_meets(
     subject: &Subject,
     request: &DrrRequest,
@@ -302,7 +302,7 @@ fn check_meets(
     Ok(())
 }
 
-/// Whether any voxel denser than skin lies before a part of the image.
+/// Whether any voxel denser than skin is projected onto a part of the image.
 fn is_seen(hu: &Volume<f32>, request: &DrrRequest, isocentre_mm: DVec3, region: Region) -> bool {
     let grid = hu.grid();
     let [nx, ny, _] = grid.size();

@@ -63,13 +63,13 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Metrics with the words they were asked for by.
+/// Metrics with the spelling of the request.
 #[derive(Clone, Debug)]
 struct Asked(Vec<(String, Metric)>);
 
 fn metrics(list: &str) -> Result<Asked, String> {
     let words = || list.split(',').map(str::trim);
-    // No metric begins with a digit: it is what a decimal comma has cut off.
+    // No metric begins with a digit: the list was split at a decimal comma.
     if let Some(rest) = words().skip(1).find(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
         return Err(format!(
             "',{rest}' follows a decimal comma; numbers of metrics have a point, like D0.03cc, and commas stand between metrics"
@@ -79,18 +79,18 @@ fn metrics(list: &str) -> Result<Asked, String> {
     words().map(metric).collect::<Result<_, String>>().map(Asked)
 }
 
-/// A structure with its DVH and what is told of it.
+/// A structure with its DVH and its metrics.
 struct Told<'a> {
     structure: &'a Structure,
     dvh: Result<Dvh, DvhError>,
-    /// In the order asked for.
+    /// In the order of the request.
     values: Vec<Option<f64>>,
     remarks: Vec<String>,
 }
 
 /// # Errors
-/// Words that contradict each other and structures that the case does not have; doses that cannot be read or computed; files
-/// that cannot be written.
+/// Contradicting options and unknown structures; doses that cannot be read or computed; files that cannot be
+/// written.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let ending = args.out.as_deref().map(|out| words::ending(out, &["csv", "json"])).transpose()?;
     let computes = args.dose.as_os_str() == "plan";
@@ -171,7 +171,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     Ok(Answer { json, text })
 }
 
-/// The structures asked for, else all that are drawn.
+/// The requested structures, else all drawn ones.
 fn structures<'a>(args: &Args, case: &'a Case) -> Result<Vec<&'a Structure>, Failure> {
     let set = &case.structures;
     let drawn = || set.structures.iter().filter(|s| !s.contours.is_empty());
@@ -198,7 +198,7 @@ fn structures<'a>(args: &Args, case: &'a Case) -> Result<Vec<&'a Structure>, Fai
     Ok(named)
 }
 
-/// The metrics of a structure; of what has no value, the reason.
+/// The metrics of a structure; for one without a value, the reason.
 fn tell_of<'a>(
     structure: &'a Structure,
     dvh: Result<Dvh, DvhError>,
@@ -242,7 +242,7 @@ impl Told<'_> {
     }
 }
 
-/// The metrics for people, a row a structure.
+/// The metrics as a table, a row a structure.
 fn table(dose: &Dose, prescription_gy: Option<f64>, asked: &Asked, told: &[Told<'_>]) -> String {
     let hundred = prescription_gy.map_or(String::new(), |gy| format!(", 100 % is {gy:.2} Gy"));
     let mut text = format!("{} ({}){hundred}\n", dose.label, dose.worth());
@@ -271,7 +271,7 @@ fn table(dose: &Dose, prescription_gy: Option<f64>, asked: &Asked, told: &[Told<
     text
 }
 
-/// The curves of those that have one.
+/// The curves of the structures that have one.
 fn curves(dose: &Dose, told: &[Told<'_>]) -> String {
     let with = told.iter().filter_map(|told| Some((told.structure.name.as_str(), told.dvh.as_ref().ok()?)));
     dvh_csv(&dose.worth(), &with.collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! `beamsight bench frame`: what the window itself does in a frame, on a large CT with many structures.
+//! `beamsight bench frame`: the window's own work in a frame, on a large CT with many structures.
 
 use super::live::{ball, summary};
 use super::{Answer, Failure};
@@ -10,15 +10,15 @@ use glam::DVec3;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A CT as they are: 512 x 512 x 300 voxels of 1 x 1 x 2 mm.
+/// The size of a usual CT: 512 x 512 x 300 voxels of 1 x 1 x 2 mm.
 const SIZE: [usize; 3] = [512, 512, 300];
 const SPACING_MM: DVec3 = DVec3::new(1.0, 1.0, 2.0);
 const STRUCTURES: u32 = 30;
-/// Of the dose: the window's own work does not depend on it, and the first dose comes in seconds.
+/// Spacing of the dose: the window's own work does not depend on it, and the first dose arrives in seconds.
 const GRID_MM: f64 = 10.0;
 
 /// # Errors
-/// No graphics device, or a dose that is not there in time.
+/// No graphics device, or a dose that does not arrive in time.
 pub fn run(choice: DeviceChoice) -> Result<Answer, Failure> {
     let mut text = format!(
         "frame: the window's own work without drawing, CT {}x{}x{}, {STRUCTURES} structures, one beam\n",

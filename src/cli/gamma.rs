@@ -213,7 +213,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     Ok(Answer { json, text })
 }
 
-/// A `.mha` has even planes: said before the work is done.
+/// A `.mha` needs even planes: refused before the work is done.
 fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
     if reference.gy.grid().even_plane_spacing_mm().is_some() {
         return Ok(());
@@ -228,7 +228,7 @@ fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
     }
 }
 
-/// The structure that gamma is wanted in.
+/// The structure that gamma is restricted to.
 fn region<'a>(args: &Args, case: &'a Case) -> anyhow::Result<Option<&'a Structure>> {
     let Some(name) = &args.structure else { return Ok(None) };
     let set = &case.structures;
@@ -245,7 +245,7 @@ fn prescription(case: Option<&Case>) -> anyhow::Result<f64> {
     })
 }
 
-/// The report with the figures of the criterion asked for at the top.
+/// The report, with the figures of the requested criterion at the top.
 fn as_json(report: &GammaReport, args: &Args) -> anyhow::Result<Value> {
     let mut json = serde_json::to_value(report)?;
     let criteria = json.as_object_mut().and_then(|all| all.remove("criteria"));
@@ -282,7 +282,7 @@ fn write(
     Ok(())
 }
 
-/// Every point that has a gamma: voxel, patient position, reference dose, gamma.
+/// Writes every point with a gamma: voxel, patient position, reference dose, gamma.
 fn write_points(file: &mut impl io::Write, request: &GammaRequest, gamma: &[f32]) -> io::Result<()> {
     let grid = request.reference.grid();
     let [nx, ny, _] = grid.size();

@@ -1,4 +1,4 @@
-//! `beamsight info`: what a case holds and what is unusual about it.
+//! `beamsight info`: the content of a case and its remarks.
 
 use super::words::CaseArgs;
 use super::{Answer, Failure};
@@ -26,9 +26,10 @@ pub struct Args {
 }
 
 /// # Errors
-/// Whatever opening says.
+/// Errors of opening the case.
 pub fn run(args: &Args) -> Result<Answer, Failure> {
-    // All that a folder holds is listed, also what is not opened. A session's or demo's files are its own affair.
+    // The whole content of a folder is listed, including files that are not opened. Files of a session or
+    // demo are not listed.
     let catalogue = match &args.case.case {
         CaseWord::Dicom(path) if path.exists() => Some(dicom::scan(path, &|_| true)?),
         _ => None,
@@ -64,7 +65,7 @@ fn remarks(case: &Case) -> Vec<Remark> {
     files.chain(case.plans.iter().flat_map(|p| computed_otherwise(p))).collect()
 }
 
-/// Where a plan's beams and the machines they are computed with differ.
+/// Differences between a plan's beams and their machines.
 fn computed_otherwise(plan: &Plan) -> Vec<Remark> {
     let of = |beam: &Beam| {
         let said = Machine::resolve(plan.machine_of(beam)).map(|machine| beam_remarks(beam, &machine));

@@ -1,5 +1,5 @@
-//! `beamsight bench live`: a gantry turned in the window, from the pointer's move to sum, normalisation and DVHs, and to the
-//! picture; beside it the engine alone.
+//! `beamsight bench live`: a gantry turned in the window, timed from the pointer's move to sum, normalisation
+//! and DVHs, and to the picture; beside it the engine alone.
 
 use super::{Answer, Failure};
 use crate::app::frames::live_times;
@@ -22,10 +22,10 @@ const SPACING_MM: f64 = 2.5;
 const FIELD_MM: f64 = 100.0;
 const STRUCTURES: u32 = 10;
 
-/// Turns over the arc `runs` times after once to warm up.
+/// Turns over the arc `runs` times after one warm-up.
 ///
 /// # Errors
-/// No graphics device, or a device that gives no answer.
+/// No graphics device, or a failing device.
 pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
     let device = choice.resolve()?;
     let mut text = format!(
@@ -96,7 +96,7 @@ fn beam_of(number: u32) -> Beam {
     )
 }
 
-/// Balls of 1.5 to 11 cm round the isocentre, one in the other.
+/// Concentric balls of 1.5 to 11 cm round the isocentre.
 pub(super) fn ball(grid: &Grid, number: u32) -> Structure {
     let outlines = sphere_contours(grid, DVec3::ZERO, 15.0 + 5.0 * f64::from(number % 20));
     let contours = outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();

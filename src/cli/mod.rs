@@ -112,14 +112,14 @@ enum Verb {
     Bench(bench::Args),
 }
 
-/// Why a run ends without its result.
+/// Why a run ends without a result.
 #[derive(Debug)]
 enum Failure {
-    /// The words contradict each other or name what cannot be: exit 2.
+    /// Contradicting or impossible arguments: exit 2.
     Words(String),
     /// The work failed: exit 1.
     Work(anyhow::Error),
-    /// What was checked is wrong, and the answer says where: exit 1.
+    /// A check failed; the answer states which: exit 1.
     Checks(Answer),
 }
 
@@ -129,14 +129,14 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// What a verb has to say: an object for machines, lines for people.
+/// The output of a verb: an object for machines, lines for people.
 #[derive(Debug)]
 struct Answer {
     json: serde_json::Value,
     text: String,
 }
 
-/// Runs the program with the given words (the first is the program's name).
+/// Runs the program with the given arguments (the first is the program's name).
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     let parsed = signed(Cli::command()).try_get_matches_from(&words);
@@ -147,7 +147,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 tell(&format!("error: {message}"));
                 return ExitCode::from(2);
             }
-            // Nothing is left to do when even this cannot be printed.
+            // There is no fallback when even this cannot be printed.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -159,7 +159,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     match carry_out(cli) {
         Ok(answer) => {
-            // A window that was closed has nothing more to say.
+            // A closed window has no answer.
             if let Some(answer) = answer {
                 say(&answer, json);
             }
@@ -183,7 +183,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Options that take numbers take those with a sign too, so that `--dose -1` is told what is wrong with -1.
+/// Options with numbers accept signed ones too, so that `--dose -1` gets an error about the value -1.
 fn signed(command: Command) -> Command {
     let numbers = [
         TypeId::of::<f64>(),
@@ -223,11 +223,12 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
     .map(Some)
 }
 
-/// Warnings of our own; the graphics libraries' failures come back as errors. `BEAMSIGHT_LOG` asks for more (`debug`).
+/// Logs our own warnings; failures of the graphics libraries are returned as errors. `BEAMSIGHT_LOG` selects
+/// more (`debug`).
 fn log_to_standard_error() {
     let filter =
         EnvFilter::try_from_env("BEAMSIGHT_LOG").unwrap_or_else(|_| EnvFilter::new("beamsight=warn"));
-    // A second call in one process (a test) keeps the first.
+    // A second call in one process (a test) keeps the first subscriber.
     let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).try_init();
 }
 
@@ -240,18 +241,18 @@ fn say(answer: &Answer, json: bool) {
     }
 }
 
-/// As `println!`, but a reader that goes away (`| head`) is no reason to panic.
+/// As `println!`, but a closed pipe (`| head`) is no reason to panic.
 fn print_line(line: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stdout(), "{}", plain_lines(line));
 }
 
-/// Tells people something; what came from files must not command their terminal.
+/// Prints a line for people; text from files must not control their terminal.
 fn tell(line: &str) {
     eprintln!("{}", plain_lines(line));
 }
 
-/// What is wrong with two words of which the first is no verb. The parser would speak of subcommands.
+/// The error of two arguments of which the first is no verb. The parser would report subcommands.
 fn no_verb(words: &[OsString], error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::ArgumentConflict {
         return None;
@@ -268,7 +269,7 @@ fn no_verb(words: &[OsString], error: &clap::Error) -> Option<String> {
     ))
 }
 
-/// An error and its causes in one line, none said twice: messages here often quote their source already.
+/// An error and its causes in one line without repetition: messages here often quote their source already.
 fn chain(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1) {

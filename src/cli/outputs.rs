@@ -1,5 +1,5 @@
-//! Where a verb writes: never over what it reads, over what is there only when told to, all files of a call or none.
-//! Refused before anything is computed.
+//! Output files of a verb: never over its inputs, over existing files only with `--overwrite`, all files of a
+//! call or none. Refusals precede any computation.
 
 use super::Failure;
 use crate::files::{Inputs, Place, Temporary, is_taken, together};
@@ -14,11 +14,11 @@ pub struct OutputArgs {
     pub overwrite: bool,
 }
 
-/// The files that a verb is to write, and what it reads.
+/// The output files of a verb, and its input files.
 #[derive(Debug, Default)]
 pub struct Outputs {
     overwrite: bool,
-    /// The option that names each, and its path.
+    /// The option of each file, and its path.
     files: Vec<(&'static str, PathBuf)>,
     inputs: Inputs,
 }
@@ -28,17 +28,18 @@ impl Outputs {
         Self { overwrite: args.overwrite, ..Self::default() }
     }
 
-    /// A file that an option names.
+    /// Adds an output file of an option.
     pub fn file<'a>(&mut self, option: &'static str, path: impl IntoIterator<Item = &'a PathBuf>) {
         self.files.extend(path.into_iter().map(|path| (option, path.clone())));
     }
 
-    /// Files that are read.
+    /// Adds input files.
     pub fn reads<'a>(&mut self, what: &'static str, paths: impl IntoIterator<Item = &'a PathBuf>) {
         paths.into_iter().for_each(|path| self.inputs.add(what, path.clone()));
     }
 
-    /// What a word names where there is a file of that name, as of a machine or HU table.
+    /// Adds the file of that name, if it exists, for a word that may also be a shipped name, such as a
+    /// machine or HU table.
     pub fn reads_word(&mut self, what: &'static str, word: &str) {
         self.inputs.add(what, PathBuf::from(word));
     }
@@ -48,7 +49,7 @@ impl Outputs {
     }
 
     /// # Errors
-    /// [`Failure::Words`] where two files have one name; the file that is read, that exists or that cannot be written.
+    /// [`Failure::Words`] where two files have one name, or a file is also read, exists or cannot be written.
     pub fn check(&self) -> Result<(), Failure> {
         for (n, (option, path)) in self.files.iter().enumerate() {
             let named = |obstacle| anyhow!("{option} {}: {obstacle}", path.display());
@@ -65,7 +66,7 @@ impl Outputs {
             } else {
                 refuse_existing(option, path)?;
             }
-            // Written to and gone at once: what may not be written is said now, not after the work.
+            // A temporary folder tests write access, so that a refusal precedes the work.
             Temporary::folder_in(place.folder()).map_err(|e| {
                 anyhow!(
                     "cannot write {}: {e}; choose a folder you may write to with {option}",
@@ -76,10 +77,10 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes all files of a call, or none where one cannot be written or has come to exist meanwhile.
+    /// Writes all files of a call, or none where one cannot be written or has been created in the meantime.
     ///
     /// # Errors
-    /// What `write` says; a file that another program has put there.
+    /// Those of `write`; a file that another program has created.
     pub fn write<T>(&self, write: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
         together(|| {
             let written = write()?;

@@ -45,7 +45,7 @@ pub struct Args {
 }
 
 /// # Errors
-/// Whatever opening, the table or writing says; an isocentre outside the CT.
+/// Errors of opening, of the table or of writing; an isocentre outside the CT.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["mha"])?;
@@ -118,7 +118,8 @@ fn isocentre(args: &Args, case: &Case) -> anyhow::Result<DVec3> {
     })
 }
 
-/// Where depths are wanted: the CT's own voxels; where its planes are uneven, even planes at the smallest distance.
+/// The grid of depths: the CT's own voxels; where its planes are uneven, even planes at the smallest
+/// distance.
 fn targets(ct: &Ct) -> anyhow::Result<Arc<Grid>> {
     let grid = ct.hu.grid();
     if grid.even_plane_spacing_mm().is_some() {

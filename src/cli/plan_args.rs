@@ -1,4 +1,4 @@
-//! The plan of a case, and how its dose is computed: words that the verbs share that compute one.
+//! The plan of a case, and how its dose is computed: options shared by the verbs that compute one.
 
 use super::outputs::Outputs;
 use super::words;
@@ -78,7 +78,7 @@ impl PlanArgs {
         self.hu_table.as_deref().unwrap_or(HuTable::DEFAULT)
     }
 
-    /// The first option given that only a dose to be computed has.
+    /// The first given option that only applies to a computed dose.
     pub fn of_computing(&self) -> Option<&'static str> {
         let given = [
             (self.grid.is_some(), "--grid"),
@@ -91,17 +91,17 @@ impl PlanArgs {
         given.into_iter().find_map(|(is, option)| is.then_some(option))
     }
 
-    /// Names the files that are read.
+    /// Registers the files that are read.
     pub fn reads(&self, outputs: &mut Outputs) {
         outputs.reads("the plan", &self.plan);
         outputs.reads_word("the HU table", self.hu_table());
         outputs.reads_word("the machine", self.machine.as_deref().unwrap_or_default());
     }
 
-    /// A plan that cannot be read is said before a large CT is.
+    /// Reports an unreadable plan before a large CT is read.
     ///
     /// # Errors
-    /// What its reader says.
+    /// Those of its reader.
     pub fn check(&self) -> anyhow::Result<()> {
         self.plan
             .as_ref()
@@ -111,7 +111,7 @@ impl PlanArgs {
     /// The plan of a file, else the case's first.
     ///
     /// # Errors
-    /// A case without any; what the reader says.
+    /// A case without any; those of the reader.
     pub fn plan(&self, case: &Case) -> anyhow::Result<Plan> {
         let ct = words::ct_of(case)?;
         let mut plan = match &self.plan {
@@ -127,10 +127,11 @@ impl PlanArgs {
         Ok(plan)
     }
 
-    /// The dose prescribed by the plan of a file, else by the plans of the case where they agree, and why there is none.
+    /// The dose prescribed by the plan of a file, else by the plans of the case where they agree; or why
+    /// there is none.
     ///
     /// # Errors
-    /// What the reader of the file says.
+    /// Those of the file's reader.
     pub fn prescription_gy(&self, case: &Case) -> anyhow::Result<Result<f64, &'static str>> {
         let mut prescribed: Vec<f64> = match &self.plan {
             Some(path) => {

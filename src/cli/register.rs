@@ -1,4 +1,4 @@
-//! `beamsight register`: the pose at which the DRRs of a CT are most like one or two X-rays.
+//! `beamsight register`: the pose of a CT whose DRRs match one or two X-rays best.
 
 use super::outputs::{OutputArgs, Outputs};
 use super::words::{self, CaseArgs};
@@ -121,7 +121,7 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// The numbers of a pose that are locked.
+/// The locked numbers of a pose.
 #[derive(Clone, Copy, Debug)]
 struct Axes([bool; 6]);
 
@@ -141,7 +141,7 @@ fn two(word: &str) -> Result<[f64; 2], String> {
 }
 
 /// # Errors
-/// Whatever opening, reading, the search or writing says.
+/// Errors of opening, reading, the search or writing.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["dcm"])?;
@@ -204,7 +204,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if doubt.is_some() { Err(Failure::Checks(answer)) } else { Ok(answer) }
 }
 
-/// Refuses words that the image's own file contradicts: one of them is wrong, and the pose would be.
+/// Refuses options that the image's own file contradicts: one of them is wrong, so the pose would be wrong.
 fn check_given(path: &Path, given: &Placement) -> anyhow::Result<()> {
     let told = if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? };
     let said = given.against(&told);
@@ -217,7 +217,8 @@ fn check_given(path: &Path, given: &Placement) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads an X-ray. Where its file places it in another frame of reference, or nowhere, the plan's isocentre is taken.
+/// Reads an X-ray. The plan's isocentre is used where the image's file has another frame of reference, or no
+/// position.
 fn image(
     args: &Args,
     n: usize,
@@ -237,7 +238,7 @@ fn image(
         ..Placement::default()
     };
     check_given(path, &given)?;
-    // Nothing but the CT says how the patient lies where the image does not.
+    // Only the CT states the patient position where the image does not.
     let placed = |isocentre_mm| {
         let (image, said) = read(path, &given.or(&Placement { isocentre_mm, ..Placement::default() }), ct)?;
         let belongs = check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid);
@@ -250,7 +251,7 @@ fn image(
     let first: anyhow::Result<_> = placed(None);
     let (image, said) = match (first, words::first_isocentre(case)) {
         (Err(error), Some(isocentre)) if args.isocentre.is_none() && is_about_place(&error) => {
-            // What is still missing is said once.
+            // Missing values are reported once.
             let (image, mut said) =
                 placed(Some(isocentre)).map_err(|second| match is_about_place(&second) {
                     true => second,

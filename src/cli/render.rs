@@ -25,7 +25,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A full dose of many beams on two cores takes its time; a job that hangs must still end.
+/// Timeout of the picture: a full dose of many beams on two cores is slow, but a hanging job must still end.
 pub const PATIENCE: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, clap::Args)]
@@ -128,7 +128,7 @@ struct DoseArgs {
 
 impl DoseArgs {
     /// # Errors
-    /// Words of Monte Carlo without it, and wishes the window does not offer.
+    /// Monte Carlo options without Monte Carlo, and values that the window does not offer.
     fn engine(&self) -> anyhow::Result<Option<EngineChoice>> {
         let monte_carlo = self.engine == Some(Engine::Mccs);
         let given = self.histories.is_some() || self.uncertainty.is_some() || self.seed.is_some();
@@ -189,7 +189,7 @@ struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// `report` is where the window is to write it.
+    /// `report` is the path at which the window writes it.
     fn choice(&self, report: Option<PathBuf>) -> CompareOptions {
         CompareOptions {
             sides: [self.a.clone(), self.b.clone()],
@@ -238,7 +238,7 @@ fn size(word: &str) -> Result<[u32; 2], String> {
     }
 }
 
-/// What the Register workspace is to begin with.
+/// The initial options of the Register workspace.
 fn register(args: &Args) -> anyhow::Result<Option<RegisterOptions>> {
     let choice = RegisterOptions {
         images: args.image.clone(),
@@ -275,7 +275,7 @@ fn outputs(args: &Args) -> Outputs {
     outputs
 }
 
-/// The report as the window writes it: aside, until the picture is there too.
+/// The report as the window writes it: a temporary file until the picture exists too.
 struct ReportAside(Option<(Temporary, PathBuf)>);
 
 impl ReportAside {
@@ -291,7 +291,7 @@ impl ReportAside {
         self.0.as_ref().map(|(aside, report)| aside.path().join(report.file_name().unwrap_or_default()))
     }
 
-    /// What the window says of it, with the name that it is to have.
+    /// The window's message about it, with its final name.
     fn unsaid(&self, text: &str) -> String {
         match (self.path(), &self.0) {
             (Some(own), Some((_, report))) => {
@@ -376,7 +376,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
 }
 
 /// # Errors
-/// What the file system says.
+/// Those of the file system.
 pub fn write_png(path: &Path, picture: &crate::app::render::offscreen::Picture) -> anyhow::Result<()> {
     replace_file(path, |file| picture.write_png(file))
         .with_context(|| format!("cannot write {}", path.display()))

@@ -1,4 +1,4 @@
-//! `beamsight selftest`: whether the jobs answer right on this machine.
+//! `beamsight selftest`: whether the results of the jobs are correct on this machine.
 
 use super::{Answer, Failure};
 use crate::engine::selftest::{self, Row};
@@ -20,7 +20,7 @@ beamsight selftest --device cpu --json"
 pub struct Args {}
 
 /// # Errors
-/// A device that gives no answer; [`Failure::Checks`] with the table where a case fails.
+/// A failing device; [`Failure::Checks`] with the table where a case fails.
 pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     let mut rows = Vec::new();
     let mut text = String::new();

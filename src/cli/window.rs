@@ -1,4 +1,4 @@
-//! No verb: the window; where there is no display, its main job without one.
+//! The program without a verb: the window, or its main job where there is no display.
 
 use super::outputs::{OutputArgs, Outputs};
 use super::render::{PATIENCE, write_png};
@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What opens where no CASE is named.
+/// The case that is opened by default.
 const DEFAULT_CASE: &str = "demo:thorax";
 
 /// Size of the picture, pixels.
 const SIZE: [u32; 2] = [1600, 1000];
 
-/// Opens the window and comes back when it is closed.
+/// Opens the window and returns when it is closed.
 ///
 /// # Errors
-/// A wrong word; whatever keeps the window, or the work without one, from its end.
+/// Wrong arguments; failures of the window, or of the work without one.
 pub fn run(
     case: Option<String>,
     out: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub fn run(
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
     if has_display() {
         let state_folder = state_folder();
-        // Who has opened cases before is shown those.
+        // Users with recent cases are shown those.
         let known = state_folder.as_deref().is_some_and(|folder| !recent_cases(folder).is_empty());
         let case = (named || !known).then(|| case.to_string());
         let options = Options { case, device, state_folder, ..Options::default() };
@@ -78,7 +78,7 @@ fn without_display(
             outputs.write(|| write_png(out, &shot.picture))?;
             (shot.figures, true, None)
         }
-        // Without a graphics driver there are still figures.
+        // Without a graphics driver the figures are still computed.
         Err(ShotError::Offscreen(error @ OffscreenError::NoDevice(_))) => {
             (Some(figures(case, device)?), false, Some(error.to_string()))
         }
@@ -105,7 +105,8 @@ fn without_display(
     Ok(Answer { json, text })
 }
 
-/// The first of `beamsight.png`, `beamsight-2.png`, ... that is not there: a picture that nobody named replaces none.
+/// The first free name of `beamsight.png`, `beamsight-2.png`, ...: a picture under a default name replaces no
+/// file.
 fn free_name() -> PathBuf {
     let numbered = (2..10_000).map(|n| format!("beamsight-{n}.png"));
     let mut names = std::iter::once("beamsight.png".to_owned()).chain(numbered).map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! Words that several verbs share, and how they are read.
+//! Arguments that several verbs share, and their parsers.
 
 use super::Failure;
 use crate::case::{Case, Ct};
@@ -81,7 +81,7 @@ pub fn ct_of(case: &Case) -> anyhow::Result<Arc<Ct>> {
     case.ct.clone().ok_or_else(|| anyhow!("{} has no CT; add the folder with its CT series", case.source))
 }
 
-/// The isocentre must lie in the image the beam goes through.
+/// The isocentre must lie in the image.
 pub fn check_inside(isocentre_mm: DVec3, ct: &Ct, source: &str) -> anyhow::Result<()> {
     if ct.hu.grid().contains(isocentre_mm) {
         return Ok(());
@@ -122,7 +122,7 @@ pub fn region(word: &str) -> Result<Region, String> {
     }
 }
 
-/// A number that is one.
+/// A finite number.
 pub fn finite(word: &str) -> Result<f64, String> {
     word.trim().parse().ok().filter(|v: &f64| v.is_finite()).ok_or_else(|| "it is not a number".to_owned())
 }
@@ -136,7 +136,7 @@ pub fn within(low: f64, high: f64) -> impl Fn(&str) -> Result<f64, String> + Clo
     }
 }
 
-/// A whole number, not negative, that its place has room for.
+/// A non-negative whole number within the range of its type.
 pub fn whole<T: TryFrom<u64>>(word: &str) -> Result<T, String> {
     let number = word.trim().parse::<u64>().ok().and_then(|n| T::try_from(n).ok());
     number.ok_or_else(|| "it must be a whole number, 0 or more".to_owned())
@@ -148,12 +148,12 @@ pub fn count<T: TryFrom<u64> + PartialOrd + From<u8>>(word: &str) -> Result<T, S
     whole(word).ok().filter(least).ok_or_else(|| "it must be a whole number, 1 or more".to_owned())
 }
 
-/// Degrees; a full turn either way.
+/// Degrees, up to a full turn either way.
 pub fn angle(word: &str) -> Result<f64, String> {
     within(-360.0, 360.0)(word)
 }
 
-/// Millimetres of a treatment or imaging room.
+/// Millimetres, within a treatment or imaging room.
 pub fn distance(word: &str) -> Result<f64, String> {
     within(1.0, 100_000.0)(word)
 }
@@ -163,12 +163,13 @@ pub fn pixel(word: &str) -> Result<f64, String> {
     within(0.001, 1000.0)(word)
 }
 
-/// Millimetres between the voxels of a dose grid: what is finer no memory holds, what is coarser says nothing of a patient.
+/// Millimetres between the voxels of a dose grid: finer ones exceed any memory, coarser ones are useless for
+/// a patient.
 pub fn grid(word: &str) -> Result<f64, String> {
     within(0.5, 100.0)(word)
 }
 
-/// MeV that the tables of attenuation hold.
+/// MeV within the tables of attenuation.
 pub fn energy_mev(word: &str) -> Result<f64, String> {
     let [low, high] = AttenuationCurve::ENERGIES_MEV;
     within(low, high)(word).map_err(|why| format!("{why} MeV"))
@@ -179,7 +180,7 @@ pub fn positive(word: &str) -> Result<f64, String> {
     finite(word).and_then(|v| if v > 0.0 { Ok(v) } else { Err("it must be above 0".to_owned()) })
 }
 
-/// The ending of an `--out` file, where it is one of those a verb writes.
+/// The ending of an `--out` file, which must be one of those a verb writes.
 ///
 /// # Errors
 /// [`Failure::Words`] for another ending.
@@ -187,7 +188,7 @@ pub fn ending<'a>(path: &Path, known: &[&'a str]) -> Result<&'a str, Failure> {
     ending_of(path, known, "--out")
 }
 
-/// As [`ending`], of a file that another option names.
+/// As [`ending`], for the file of another option.
 ///
 /// # Errors
 /// [`Failure::Words`] for another ending.

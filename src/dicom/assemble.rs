@@ -1,4 +1,4 @@
-//! A catalogue -> a case: one CT, and of the rest what belongs to it.
+//! A catalogue -> a case: one CT, and the objects that belong to it.
 
 use super::catalogue::{Catalogue, Entry, Series};
 use super::object::file_name;
@@ -7,7 +7,7 @@ use crate::case::{Case, Ct, Dose, PatientInfo, Plan, Remark, StructureSet};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// What the user wants of a catalogue, by index; what is `None` is chosen by itself.
+/// The user's choice from a catalogue, by index; `None` is chosen automatically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// Index into [`Catalogue::series`].
@@ -16,13 +16,13 @@ pub struct Choice {
     pub structure_set: Option<usize>,
 }
 
-/// Loads a case: the chosen CT series (else the largest, one with structures first), its structures, and the plans
-/// and doses of its frame of reference. Nothing of another frame is overlaid: it is left out with a remark, like
-/// any single object that cannot be read.
+/// Loads a case: the chosen CT series (else the largest, one with structures first), its structures, and the
+/// plans and doses of its frame of reference. Objects of another frame are never overlaid: they are left out
+/// with a remark, like any single object that cannot be read.
 ///
 /// # Errors
-/// [`DicomError::SeveralPatients`] where no choice tells whom to show, [`DicomError::NoSuchChoice`],
-/// [`DicomError::NothingToShow`], what [`read_ct`] says, and the first failure where nothing at all could be read.
+/// [`DicomError::SeveralPatients`] where no choice selects a patient, [`DicomError::NoSuchChoice`],
+/// [`DicomError::NothingToShow`], errors of [`read_ct`], and the first failure where no object could be read.
 pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result<Case, DicomError> {
     let series = chosen_series(catalogue, choice)?;
     let patient = patient_of(catalogue, choice, series)?;
@@ -44,13 +44,13 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     if !progress(0.94) {
         return Err(DicomError::Cancelled);
     }
-    // A plan without a frame is known through the doses computed for it.
+    // A plan without a frame is linked through its doses.
     let doses = assembly.accepted(&catalogue.doses);
     assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
     let densities = structures.as_ref().map_or(&[][..], |set| &set.not_modelled);
     let plans = assembly.plans(catalogue, ct.as_ref(), densities);
     if catalogue.plans.is_empty() {
-        // One of these may be the plan.
+        // An unreadable file may be the missing plan.
         let said = catalogue.unreadable.iter().map(|u| format!("a file could not be read: {}", u.reason));
         assembly.refused_plans.extend(said.take(MOST_REASONS));
     }
@@ -116,7 +116,7 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
     let drawn_on = |s: &Series| {
         let wanted = choice.structure_set.map_or(&sets[..], |i| &sets[i..=i]);
         let linked = linked_to(Some(s));
-        // Phases of a 4D CT share their series UID: the one whose images are named most is meant.
+        // Phases of a 4D CT share their series UID: the phase with the most referenced images is meant.
         let named = |set: &Entry| set.references.iter().filter(|r| linked.contains(*r)).count();
         wanted.iter().map(|set| (link(set, &s.frame_of_reference_uid, &linked), named(set))).max()
     };
@@ -148,7 +148,7 @@ fn patient_of(catalogue: &Catalogue, choice: Choice, series: Option<&Series>) ->
     }
 }
 
-/// Patients of whom there is something that can be loaded.
+/// Patients with at least one loadable object.
 fn patients_to_show(catalogue: &Catalogue) -> Vec<usize> {
     let images = catalogue.series.iter().filter(|s| s.modality == "CT").map(|s| s.patient);
     let entries = [&catalogue.structure_sets, &catalogue.plans, &catalogue.doses];
@@ -186,14 +186,14 @@ fn linked_to(series: Option<&Series>) -> HashSet<String> {
     images.chain([series.uid.clone()]).filter(|uid| !uid.is_empty()).collect()
 }
 
-/// How an object belongs to what is shown.
+/// The link of an object to the displayed ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Link {
-    /// Another frame of reference, or none and no reference either.
+    /// Another frame of reference, or neither frame nor reference.
     None,
     /// The same frame of reference.
     Frame,
-    /// It refers to what is shown, and no frame of reference contradicts.
+    /// A reference to a displayed object, with no contradicting frame of reference.
     Reference,
 }
 
@@ -211,34 +211,34 @@ fn link(entry: &Entry, frame: &str, linked: &HashSet<String>) -> Link {
     }
 }
 
-/// So many unreadable files are named where a plan is missed.
+/// Most unreadable files that are named where a plan is missing.
 const MOST_REASONS: usize = 3;
 
-/// How a plan is called in remarks.
+/// The word for a plan in remarks.
 const PLAN: &str = "plan";
 
 struct Assembly {
     patient: usize,
     frame: String,
-    /// UIDs of what is shown.
+    /// UIDs of the displayed objects.
     linked: HashSet<String>,
     has_images: bool,
     remarks: Vec<Remark>,
     refused_plans: Vec<String>,
-    /// Why the first object that could not be read could not.
+    /// The error of the first unreadable object.
     failure: Option<DicomError>,
 }
 
 impl Assembly {
     fn link(&self, entry: &Entry) -> Link {
         match link(entry, &self.frame, &self.linked) {
-            // Without images and frame there is nothing to be in conflict with.
+            // Without images and frame no conflict is possible.
             Link::None if self.frame.is_empty() && !self.has_images => Link::Frame,
             link => link,
         }
     }
 
-    /// Why the CT that is there is not shown.
+    /// Explains why an enhanced CT is not shown.
     fn remark_enhanced(&mut self, catalogue: &Catalogue) {
         let mine = |s: &&Series| s.multiframe && s.modality == "CT" && s.patient == self.patient;
         let Some(Err(error)) = catalogue.series.iter().find(mine).map(|s| read_ct(s, &|_| true)) else {
@@ -277,7 +277,7 @@ impl Assembly {
         }
     }
 
-    /// The chosen structure set, else the one that is tied best, of equals the latest.
+    /// The chosen structure set, else the one with the strongest link, of equals the latest.
     fn structures(
         &mut self,
         catalogue: &Catalogue,
@@ -294,7 +294,7 @@ impl Assembly {
             if self.link(set) == Link::None { self.left_out(set, "structure set") } else { sets.push(set) }
         }
         sets.sort_by(|a, b| {
-            // Only CT is shown, so a set drawn on something else comes after those that are not.
+            // Only CT is shown, so sets drawn on other modalities are last.
             let on_ct = |e: &Entry| e.drawn_on.as_deref().is_none_or(|m| m == "CT");
             let key = |e: &Entry| (self.link(e), on_ct(e), e.date_time.clone());
             key(b).cmp(&key(a)).then_with(|| a.path.cmp(&b.path))
@@ -316,7 +316,7 @@ impl Assembly {
             self.remarks.push(Remark::note(message, others));
         }
         match (choice.structure_set, read) {
-            // Asked for by name: not to show it is a failure.
+            // An explicit choice: a failure to show it is an error.
             (Some(_), None) => match self.failure.take() {
                 Some(error) => Err(error),
                 None => Err(DicomError::NothingToShow {
@@ -328,12 +328,12 @@ impl Assembly {
         }
     }
 
-    /// Entries that belong to what is shown so far.
+    /// Entries linked to the objects displayed so far.
     fn accepted<'a>(&self, entries: &'a [Entry]) -> Vec<&'a Entry> {
         entries.iter().filter(|e| e.patient == self.patient && self.link(e) != Link::None).collect()
     }
 
-    /// Entries that belong now that more is shown; those that still do not are named.
+    /// Entries that are linked only now that more is displayed; the remaining ones are named.
     fn accepted_late<'a>(&mut self, entries: &'a [Entry], early: &[&Entry]) -> Vec<&'a Entry> {
         let mut late = Vec::new();
         let patient = self.patient;
@@ -346,7 +346,7 @@ impl Assembly {
         late
     }
 
-    /// With what the structures ask for that their doses do not count.
+    /// The plans, with the structures' settings that no dose models as caveats.
     fn plans(&mut self, catalogue: &Catalogue, ct: Option<&Ct>, not_modelled: &[String]) -> Vec<Arc<Plan>> {
         let mut plans = Vec::new();
         let patient = self.patient;
@@ -369,7 +369,8 @@ impl Assembly {
         plans
     }
 
-    /// A plan for another patient position than the images': its beams would come from the wrong side.
+    /// Refuses the beams of a plan for another patient position than the images': they would enter from the
+    /// wrong side.
     fn check_position(&mut self, plan: &mut Plan, ct: &Ct, entry: &Entry) {
         if plan.position == ct.position {
             return;
@@ -397,13 +398,13 @@ impl Assembly {
                 doses.push(Arc::new(dose));
             }
         }
-        // Doses of whole plans first.
+        // Doses of whole plans are first.
         doses.sort_by_key(|d| (!d.label.starts_with("plan"), d.label.clone()));
         doses
     }
 }
 
-/// Names plans and doses that do not lie where the images are.
+/// Warns of plans and doses that lie outside the images.
 fn remark_places(mut case: Case) -> Case {
     let Some(ct) = &case.ct else { return case };
     let grid = ct.hu.grid();

@@ -1,4 +1,4 @@
-//! What a folder holds: image series told apart, structure sets, plans, doses, and what is none of these.
+//! The content of a folder: image series, structure sets, plans, doses, and other files.
 
 use super::object::{Attributes, Item, file_name, open, open_told};
 use super::phases::{self, Moment};
@@ -14,12 +14,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Everything found under a path, read from the headers alone.
+/// All objects under a path, read from the headers alone.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Catalogue {
     /// The path that was searched, in words.
     pub place: String,
-    /// Everybody the files name; entries refer to them by index.
+    /// All patients of the files; entries refer to them by index.
     pub patients: Vec<PatientInfo>,
     /// Image series of any modality; only CT is loaded as HU.
     pub series: Vec<Series>,
@@ -32,10 +32,10 @@ pub struct Catalogue {
     pub not_dicom: Vec<String>,
     pub unreadable: Vec<Unreadable>,
     pub remarks: Vec<Remark>,
-    /// What is unusual about how files are written, and which.
+    /// Oddities of file encodings, and the files concerned.
     #[serde(skip)]
     oddities: BTreeMap<String, Vec<String>>,
-    /// CT files of which there is no image: cut short before it, or written without.
+    /// CT files without an image: truncated before it, or written without.
     #[serde(skip)]
     pub(super) imageless: Vec<PathBuf>,
 }
@@ -45,7 +45,7 @@ pub struct Catalogue {
 pub struct Series {
     pub uid: String,
     pub modality: String,
-    /// With the phase, where the series holds several.
+    /// Includes the phase where the series holds several.
     pub description: String,
     pub study_uid: String,
     /// Empty where the files have none.
@@ -72,7 +72,8 @@ pub struct Image {
     pub path: PathBuf,
     pub sop_uid: String,
     pub instance: Option<i64>,
-    /// Centre of the first voxel, patient LPS; `None` where the file has none, NaN where its values are no numbers.
+    /// Centre of the first voxel, patient LPS; `None` where the file has none, NaN where its values are not
+    /// numbers.
     pub position_mm: Option<DVec3>,
     /// SliceThickness: compared with the positions, never used in their place.
     pub thickness_mm: Option<f64>,
@@ -80,7 +81,7 @@ pub struct Image {
     pub(super) no_slice: Option<NoSlice>,
 }
 
-/// One object that is not part of an image series.
+/// An object outside any image series.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
     pub path: PathBuf,
@@ -94,9 +95,9 @@ pub struct Entry {
     pub patient: usize,
     /// Date and time as the file has them; later ones sort later.
     pub date_time: String,
-    /// Modality of the images a structure set is drawn on, where it says so.
+    /// Modality of a structure set's images, where stated.
     pub drawn_on: Option<String>,
-    /// UIDs of the series and instances it refers to.
+    /// UIDs of the referenced series and instances.
     #[serde(skip)]
     pub references: Vec<String>,
 }
@@ -108,7 +109,7 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// Searches a folder with its subfolders, or takes a single file.
+/// Searches a folder with its subfolders, or reads a single file.
 ///
 /// # Errors
 /// [`DicomError::EmptyFolder`], [`DicomError::NoDicom`], [`DicomError::NotDicom`] or the reason why the only
@@ -146,11 +147,11 @@ pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
     Ok(catalogue)
 }
 
-/// What lies under a path.
+/// The entries under a path.
 #[derive(Default)]
 struct Found {
     files: Vec<PathBuf>,
-    /// Links to what lies elsewhere.
+    /// Links that leave the folder.
     links: Vec<String>,
     /// Neither files nor folders nor links.
     odd: Vec<String>,
@@ -174,8 +175,8 @@ impl Found {
     }
 }
 
-/// All files under a path, sorted; the path itself where it is a file. No link is followed: one to another place of the folder
-/// leads to what is found there anyway, and others lead out of what was asked for.
+/// All files under a path, sorted; the path itself where it is a file. Links are not followed: a target
+/// within the folder is found anyway, and others lie outside the request.
 fn files_under(path: &Path) -> Result<Found, DicomError> {
     let io = |path: &Path| {
         let path = path.to_owned();
@@ -194,7 +195,7 @@ fn files_under(path: &Path) -> Result<Found, DicomError> {
             let path = entry.path();
             let kind = entry.file_type().map_err(io(&path))?;
             if kind.is_symlink() {
-                // One that leads nowhere is passed over.
+                // A dangling link is ignored.
                 if path.canonicalize().is_ok_and(|target| !target.starts_with(&root)) {
                     found.links.push(file_name(&path));
                 }
@@ -238,7 +239,7 @@ fn read_headers(
     if stopped.into_inner() { Err(DicomError::Cancelled) } else { Ok(headers) }
 }
 
-/// What one file's header says.
+/// The header of one file.
 struct Header {
     oddities: Vec<String>,
     imageless: bool,
@@ -308,7 +309,7 @@ impl Header {
     }
 }
 
-/// Whom a file is about.
+/// The patient of a file.
 pub(super) fn patient_of(item: &Item) -> PatientInfo {
     let text = |tag| item.text(tag).unwrap_or_default();
     PatientInfo {
@@ -319,7 +320,7 @@ pub(super) fn patient_of(item: &Item) -> PatientInfo {
     }
 }
 
-/// Whom a single file is about.
+/// The patient of a single file.
 ///
 /// # Errors
 /// [`DicomError`] where it cannot be read.
@@ -329,7 +330,7 @@ pub fn read_patient(path: &Path) -> Result<PatientInfo, DicomError> {
 
 impl ImageHeader {
     fn read(path: &Path, class: &str, item: &Item) -> Self {
-        // An enhanced CT has its geometry in functional groups, with a single frame too.
+        // An enhanced CT has its geometry in functional groups, even with a single frame.
         let enhanced = matches!(
             class,
             uids::ENHANCED_CT_IMAGE_STORAGE | uids::LEGACY_CONVERTED_ENHANCED_CT_IMAGE_STORAGE
@@ -375,13 +376,14 @@ impl ImageHeader {
     }
 }
 
-/// Columns and rows; DICOM has them in 16 bits, whatever a damaged file says.
+/// Columns and rows; 16 bits in DICOM, whatever a damaged file has.
 pub(super) fn size_of(item: &Item) -> Option<[usize; 2]> {
     let count = |tag| item.whole(tag).and_then(|n| u16::try_from(n).ok()).map(usize::from);
     Some([count(tags::COLUMNS)?, count(tags::ROWS)?])
 }
 
-/// PixelSpacing as `[dx, dy]`: the file has the distance between rows (dy) first. NaN and zero are passed on.
+/// PixelSpacing as `[dx, dy]`: the file has the distance between rows (dy) first. NaN and zero are returned
+/// as they are.
 pub(super) fn spacing_of(item: &Item) -> Option<[f64; 2]> {
     match item.numbers(tags::PIXEL_SPACING)[..] {
         [dy, dx] => Some([dx, dy]),
@@ -510,7 +512,7 @@ impl Catalogue {
         }
     }
 
-    /// One patient per ID; the name decides only where there is no ID.
+    /// One patient per ID; without an ID the name decides.
     fn patient_index(&mut self, patient: PatientInfo) -> usize {
         let key = |p: &PatientInfo| if p.id.is_empty() { p.name.clone() } else { p.id.clone() };
         let wanted = key(&patient);

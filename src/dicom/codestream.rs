@@ -1,4 +1,4 @@
-//! What compressed pixels claim of themselves, read before a decoder takes memory for it.
+//! Checks the headers of compressed pixels before a decoder allocates memory for them.
 
 /// A frame as its file describes it.
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +37,11 @@ impl Frame {
     }
 }
 
-/// Checks a JPEG stream (ITU-T T.81, annex B): one frame of the size the file says, baseline, extended or lossless, and one
-/// scan, as one component has.
+/// Checks a JPEG stream (ITU-T T.81, annex B): one frame of the file's size, baseline, extended or lossless,
+/// and one scan, as one component has.
 ///
 /// # Errors
-/// What contradicts the file or is no such stream.
+/// Contradictions with the file, or a malformed stream.
 pub fn check_jpeg(stream: &[u8], frame: Frame) -> Result<(), String> {
     let cut = || "its JPEG pixels are cut short".to_owned();
     let mut rest = stream.strip_prefix(&[0xff, 0xd8]).ok_or("its JPEG pixels do not begin as JPEG does")?;
@@ -66,11 +66,11 @@ pub fn check_jpeg(stream: &[u8], frame: Frame) -> Result<(), String> {
                 let &[bits, a, b, c, d, components, ..] = segment else { return Err(cut()) };
                 let size = |high, low| usize::from(u16::from_be_bytes([high, low]));
                 frame.check(size(c, d), size(a, b), usize::from(components))?;
-                // The decoder gives a byte for each sample of up to eight bits, else two.
+                // The decoder returns one byte for each sample of up to eight bits, else two.
                 frame.check_bits(bits, usize::from(bits).div_ceil(8) == frame.bytes)?;
                 sized = true;
             }
-            // Tables and an arithmetic coder's conditioning have numbers among those of frames.
+            // The markers of tables and of an arithmetic coder's conditioning lie among those of frames.
             0xc4 | 0xc8 | 0xcc => {}
             0xc0..=0xcf => {
                 return Err(format!("its pixels are a kind of JPEG that is not read (SOF{})", marker - 0xc0));
@@ -86,11 +86,11 @@ pub fn check_jpeg(stream: &[u8], frame: Frame) -> Result<(), String> {
     }
 }
 
-/// Checks a JPEG 2000 codestream (ITU-T T.800, annex A): one component of the size the file says, tiles, layers and precincts
-/// of which a decoder's tables stay small.
+/// Checks a JPEG 2000 codestream (ITU-T T.800, annex A): one component of the file's size, and tiles, layers
+/// and precincts that keep a decoder's tables small.
 ///
 /// # Errors
-/// What contradicts the file or is no such stream.
+/// Contradictions with the file, or a malformed stream.
 pub fn check_jpeg_2000(stream: &[u8], frame: Frame) -> Result<(), String> {
     let mut rest = bare_codestream(stream)?;
     let cut = || "its JPEG 2000 pixels are cut short".to_owned();
@@ -129,7 +129,7 @@ pub fn check_jpeg_2000(stream: &[u8], frame: Frame) -> Result<(), String> {
             }
             0x90 => {
                 let &[_, _, a, b, c, d, ..] = segment else { return Err(cut()) };
-                // Of 0 the last tile-part, which goes on to the end.
+                // A length of 0 marks the last tile-part, which extends to the end.
                 let bytes = u32::from_be_bytes([a, b, c, d]) as usize;
                 if bytes != 0 && (bytes < 12 || bytes > rest.len()) {
                     return Err(cut());
@@ -142,7 +142,7 @@ pub fn check_jpeg_2000(stream: &[u8], frame: Frame) -> Result<(), String> {
     }
 }
 
-/// The codestream in a JP2 file, where somebody wrapped it in one.
+/// The codestream of a JP2 file, where the stream is wrapped in one.
 fn bare_codestream(stream: &[u8]) -> Result<&[u8], String> {
     const SIGNATURE: &[u8] = b"\0\0\0\x0cjP  ";
     if !stream.starts_with(SIGNATURE) {
@@ -192,7 +192,7 @@ fn layers(segment: &[u8]) -> u16 {
 /// The coding style of COD and COC (A.6.1): `style` begins with the number of decomposition levels.
 fn check_style(style: &[u8], flags: u8, layers: u16) -> Result<(), String> {
     const LAYERS_MOST: u16 = 256;
-    // Precincts of 32 x 32 at least: each has tables of its own.
+    // Precincts are at least 32 x 32: each has tables of its own.
     const LEAST_EXPONENT: u8 = 5;
     let &[levels, _, _, _, _, ref precincts @ ..] = style else {
         return Err("its JPEG 2000 pixels are cut short".to_owned());
@@ -207,10 +207,11 @@ fn check_style(style: &[u8], flags: u8, layers: u16) -> Result<(), String> {
     Ok(())
 }
 
-/// Decodes a frame of RLE (PS3.5 annex G): a segment for each byte of a sample, the highest first. Samples come little endian.
+/// Decodes a frame of RLE (PS3.5 annex G): a segment for each byte of a sample, the highest first. Samples
+/// are returned little endian.
 ///
 /// # Errors
-/// Segments that are not there or hold other than the frame's pixels.
+/// Missing segments, or segments with other than the frame's pixels.
 pub fn decode_rle(stream: &[u8], frame: Frame) -> Result<Vec<u8>, String> {
     const HEADER_BYTES: usize = 64;
     let Some(header) = stream.get(..HEADER_BYTES) else {
@@ -237,7 +238,7 @@ pub fn decode_rle(stream: &[u8], frame: Frame) -> Result<Vec<u8>, String> {
     Ok(samples)
 }
 
-/// PackBits: runs of literal bytes, and of one byte repeated. Says for how many places there was nothing.
+/// PackBits: runs of literal bytes, and of one byte repeated. Returns the number of places left without data.
 fn unpack_bits<'a>(mut bytes: &[u8], mut to: impl ExactSizeIterator<Item = &'a mut u8>) -> usize {
     while let [control, rest @ ..] = bytes {
         let (run, used): (usize, usize) = match control {

@@ -1,17 +1,17 @@
-//! Where contours lie against the images that they are shown on: outside them, between their planes, or on images that they
+//! Checks contours against the displayed images: outside them, between their planes, or on images that they
 //! do not name.
 
 use crate::case::{Contour, Ct, Remark, StructureSet};
 use crate::geometry::Grid;
 use std::collections::HashMap;
 
-/// A contour nearer to a plane lies on it, mm.
+/// A contour within this distance of a plane lies on it, mm.
 const ON_PLANE_MM: f64 = 0.1;
 
-/// A contour along the edge of the images may lie this far outside them, voxels.
+/// Allowed distance of contours along the edge of the images from them, voxels.
 const EDGE_VOXELS: f64 = 0.5;
 
-/// Structures named in one remark.
+/// Most structures named in one remark.
 const MOST_NAMES: usize = 6;
 
 /// Contours of one kind, by structure.
@@ -41,7 +41,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// What does not fit about the contours of a set on a CT.
+/// Remarks on misplaced contours of a set on a CT.
 pub(super) fn remarks(set: &StructureSet, ct: &Ct) -> Vec<Remark> {
     let grid = ct.hu.grid();
     let planes: HashMap<&str, usize> =

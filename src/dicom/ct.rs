@@ -14,17 +14,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A gantry that leans less than this stands upright, degrees.
+/// A gantry tilt below this is upright, degrees.
 const LEVEL_DEG: f64 = 0.1;
 
-/// What stands in for pixels that are padding: air.
+/// Replaces padding pixels: air.
 const AIR_HU: f32 = -1000.0;
 
 /// Reads a CT series: planes ordered along the normal, at the positions of the files, rescaled plane by plane.
 ///
 /// # Errors
-/// [`DicomError`] naming the file: another modality, attributes missing, images that make no grid (zero spacing,
-/// sheared by a gantry tilt), unreadable or truncated pixels, images that contradict each other.
+/// [`DicomError`] with the file's name: another modality, missing attributes, images that form no grid (zero
+/// spacing, sheared by a gantry tilt), unreadable or truncated pixels, images that contradict each other.
 pub fn read_ct(series: &Series, progress: Progress) -> Result<Ct, DicomError> {
     let Stack { grid, images, mut remarks } = stack(series, |a, b| same_pixels(series, a, b))?;
     let (hu, facts) = read_planes(&grid, &images, progress)?;
@@ -50,7 +50,7 @@ pub fn read_ct(series: &Series, progress: Progress) -> Result<Ct, DicomError> {
     })
 }
 
-/// What a plane's file says beside its pixels.
+/// Attributes of a plane's file beside its pixels.
 #[derive(Default)]
 struct Facts {
     position: Option<String>,
@@ -72,11 +72,12 @@ fn read_planes(
 ) -> Result<(Vec<f32>, Vec<Facts>), DicomError> {
     let [nx, ny, nz] = grid.size();
     let area = nx * ny;
-    // The first plane alone: a header that claims a size its file does not have is found before memory is taken.
+    // The first plane is read alone: a header that claims a larger size than its file has is found before
+    // memory is allocated.
     let mut first = Vec::new();
     let mut facts = Vec::with_capacity(nz);
     facts.push(read_plane(&images[0].path, area, &mut first)?);
-    // Each image may claim a size that its file does not have.
+    // Each image may claim a larger size than its file has.
     let files = images.iter().filter_map(|i| i.path.metadata().ok()).map(|m| m.len()).sum();
     check_unpacked(files, (area as u64).saturating_mul(4 * nz as u64))
         .map_err(|source| DicomError::OverBudget { path: images[0].path.clone(), source })?;
@@ -108,7 +109,7 @@ fn read_planes(
     Ok((hu, facts))
 }
 
-/// Reads one plane's HU into `hu` (made `area` long).
+/// Reads one plane's HU into `hu`, resized to `area`.
 fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, DicomError> {
     let object = open_header(path)?;
     let samples = read_samples(&object, path, area)?;
@@ -158,16 +159,16 @@ fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, Dico
     Ok(facts)
 }
 
-/// Stored values that are no measurement (PixelPaddingValue, with PixelPaddingRangeLimit where given).
+/// Stored values of padding pixels (PixelPaddingValue, with PixelPaddingRangeLimit where given).
 struct Padding {
-    /// The bit pattern; some systems write a pattern that does not fit the bits stored.
+    /// The bit pattern; some systems write one that does not fit the bits stored.
     pattern: u32,
     range: (i64, i64),
 }
 
 impl Padding {
     fn of(object: &Object, signed: bool) -> Option<Self> {
-        // The value may be typed signed or unsigned whatever the pixels are: only its 16 bits count.
+        // The value may be typed signed or unsigned independently of the pixels: only its 16 bits count.
         let read = |tag| {
             object.whole(tag).map(|v| {
                 let bits = v as u16;
@@ -267,7 +268,8 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     }
 }
 
-/// A gantry that leaned while the planes say that they do not: sheared unless somebody has sliced them anew.
+/// Warns of a tilted gantry where the planes claim to be upright: the volume is sheared unless it was
+/// resampled.
 fn remark_tilt(grid: &Grid, facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     let upright = grid.axes()[2].z.abs() > LEVEL_DEG.to_radians().cos();
     let leaning: Vec<(&Facts, &String)> =

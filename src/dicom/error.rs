@@ -1,4 +1,4 @@
-//! What can be wrong with DICOM files: what, where, what to do.
+//! Errors of DICOM files: the problem, its place, the remedy.
 
 use super::AttributeError;
 use crate::geometry::{GridError, ProjectionError};

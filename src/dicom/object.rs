@@ -1,4 +1,4 @@
-//! Opening a DICOM file, and reading its attributes without surprises.
+//! Opens DICOM files and validates attributes as it reads them.
 
 use super::DicomError;
 use super::source::{self, Encoding};
@@ -20,7 +20,7 @@ pub type Object = DefaultDicomObject;
 /// A data set, also an item of a sequence.
 pub type Item = InMemDicomObject;
 
-/// Opens a file up to its pixel data: works for images whose pixels are truncated, and is quick.
+/// Opens a file up to its pixel data: quick, and possible for images with truncated pixels.
 ///
 /// # Errors
 /// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`], [`DicomError::OverBudget`].
@@ -30,7 +30,7 @@ pub fn open(path: &Path) -> Result<Object, DicomError> {
 
 pub use self::open as open_header;
 
-/// As [`open`], with what is unusual about how the file is written.
+/// As [`open`], with the oddities of the file's encoding.
 ///
 /// # Errors
 /// As [`open`].
@@ -58,7 +58,7 @@ pub fn open_told(path: &Path) -> Result<(Object, Vec<String>), DicomError> {
     Ok((object, source.oddities))
 }
 
-/// The innermost message of an error: the outer ones of the DICOM crates only say that reading failed.
+/// The innermost message of an error: the outer ones of the DICOM crates only state that reading failed.
 pub fn root_cause(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(next) = innermost.source() {
@@ -67,13 +67,13 @@ pub fn root_cause(error: &dyn Error) -> String {
     innermost.to_string()
 }
 
-/// The file's name without its folder, as one may print it.
+/// The file's name without its folder, safe to print.
 pub fn file_name(path: &Path) -> String {
     plain(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned()
 }
 
-/// Why an attribute gives no value: absent or empty, not what it should be, or not where it can be. Each names the
-/// attribute, and what stands there.
+/// Why an attribute gives no value: absent or empty, of a wrong type, or out of range. Each error names the
+/// attribute and its content.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum AttributeError {
     #[error("it has no {}", keyword(*.0))]
@@ -84,15 +84,15 @@ pub enum AttributeError {
     OutOfRange { tag: Tag, value: f64, low: f64, high: f64 },
 }
 
-/// An attribute's name as the standard has it: `GantryAngle`.
+/// An attribute's keyword in the standard: `GantryAngle`.
 pub fn keyword(tag: Tag) -> String {
     StandardDataDictionary.by_tag(tag).map_or_else(|| tag.to_string(), |entry| entry.alias().to_owned())
 }
 
-/// An attribute that may be absent: only one that is there and wrong is an error.
+/// An optional attribute: only a present, wrong one is an error.
 pub trait IfSaid<T> {
     /// # Errors
-    /// [`AttributeError`], but not that it is missing.
+    /// [`AttributeError`], except for a missing attribute.
     fn if_said(self) -> Result<Option<T>, AttributeError>;
 }
 
@@ -106,12 +106,12 @@ impl<T> IfSaid<T> for Result<T, AttributeError> {
     }
 }
 
-/// Without the zeros of a very large number.
+/// A number without the zeros of a very large one.
 fn short(value: f64) -> String {
     if value.abs() < 1e9 { value.to_string() } else { format!("{value:e}") }
 }
 
-/// The value, where it can be.
+/// The value, if it is within the range.
 ///
 /// # Errors
 /// [`AttributeError::OutOfRange`].
@@ -120,9 +120,8 @@ pub fn within(tag: Tag, value: f64, range: RangeInclusive<f64>) -> Result<f64, A
     if range.contains(&value) { Ok(value) } else { Err(AttributeError::OutOfRange { tag, value, low, high }) }
 }
 
-/// Attributes with absent, empty and odd values told apart from good ones.
+/// Typed access to attributes that separates absent, empty and odd values from good ones.
 pub trait Attributes {
-    /// The data set itself.
     fn item(&self) -> &Item;
 
     /// Text without padding and control characters; `None` where the attribute is absent or empty.
@@ -132,7 +131,8 @@ pub trait Attributes {
         (!text.is_empty()).then(|| text.into_owned())
     }
 
-    /// All values as numbers, NaN for a value that is none; empty where the attribute is absent or empty.
+    /// All values as numbers, NaN for a value that is not numeric; empty where the attribute is absent or
+    /// empty.
     fn numbers(&self, tag: Tag) -> Vec<f64> {
         match self.item().get(tag).map(|e| e.value()) {
             Some(Value::Primitive(value)) => numbers_in(value),
@@ -143,7 +143,7 @@ pub trait Attributes {
     /// All values as finite numbers, at least one.
     ///
     /// # Errors
-    /// [`AttributeError`], which names the first value that is none.
+    /// [`AttributeError`], which names the first bad value.
     fn try_numbers(&self, tag: Tag) -> Result<Vec<f64>, AttributeError> {
         let numbers = self.numbers(tag);
         match numbers.iter().position(|v| !v.is_finite()) {
@@ -180,7 +180,7 @@ pub trait Attributes {
         if whole { Ok(value as i64) } else { Err(unreadable(tag, &value.to_string(), "is no whole number")) }
     }
 
-    /// As many numbers as it must have.
+    /// Exactly `N` numbers.
     ///
     /// # Errors
     /// [`AttributeError`].
@@ -189,7 +189,7 @@ pub trait Attributes {
         <[f64; N]>::try_from(&all[..]).map_err(|_| counted(tag, &all, N))
     }
 
-    /// The first value as a number; `None` where it is absent, empty or no finite number.
+    /// The first value as a number; `None` where it is absent, empty or not a finite number.
     fn number(&self, tag: Tag) -> Option<f64> {
         self.numbers(tag).first().copied().filter(|v| v.is_finite())
     }
@@ -207,7 +207,7 @@ pub trait Attributes {
         }
     }
 
-    /// As [`Attributes::vector`], with NaN for a value that is no number.
+    /// As [`Attributes::vector`], with NaN for a value that is not a number.
     fn vector_or_nan(&self, tag: Tag) -> Option<DVec3> {
         match self.numbers(tag)[..] {
             [x, y, z] => Some(DVec3::new(x, y, z)),
@@ -233,7 +233,7 @@ impl Attributes for Object {
     }
 }
 
-/// Longer texts of a file are cut where they are repeated.
+/// Longer texts of a file are truncated where messages quote them.
 const MOST_TEXT: usize = 48;
 
 fn unreadable(tag: Tag, text: &str, why: &str) -> AttributeError {

@@ -1,4 +1,4 @@
-//! A 4D CT under one series UID: images of several moments at the same places, told apart by what their headers say.
+//! A 4D CT under one series UID: images of several phases at the same positions, separated by their headers.
 
 use super::catalogue::{Image, Series};
 use super::object::{Attributes as _, Item};
@@ -8,7 +8,7 @@ use dicom_dictionary_std::tags;
 use glam::DVec3;
 use std::collections::HashSet;
 
-/// What may tell phases apart, the plainest first, and how a phase is called by it (`{}` is the value).
+/// Attributes that may separate phases, the clearest first, and the label of a phase (`{}` is the value).
 const TELLS: [(Tag, &str); 9] = [
     (tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE, "{} % of the breath"),
     (tags::NOMINAL_PERCENTAGE_OF_CARDIAC_PHASE, "{} % of the heartbeat"),
@@ -21,13 +21,14 @@ const TELLS: [(Tag, &str); 9] = [
     (tags::ACQUISITION_TIME, "acquired at {}"),
 ];
 
-/// Each phase has at least this part of all places; less is a scan in pieces, not a repeated one.
+/// Each phase covers at least this share of all positions; with less it is a scan in pieces, not a repeated
+/// one.
 const WHOLE: f64 = 0.8;
 
-/// Planes nearer than this are at one place, mm.
+/// Planes nearer than this are at one position, mm.
 const SAME_PLACE_MM: f64 = 0.01;
 
-/// What an image says of its moment, in the order of [`TELLS`].
+/// The values of [`TELLS`] in an image, in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moment([Option<String>; TELLS.len()]);
 
@@ -37,8 +38,8 @@ impl Moment {
     }
 }
 
-/// The phases of a series, each a series by itself with its phase in the description; the series as it is where it has no
-/// phases, or none that can be told apart.
+/// The phases of a series, each a series by itself with its phase in the description; the series unchanged
+/// where it has no phases, or no separable ones.
 pub(super) fn split(series: Series, remarks: &mut Vec<Remark>) -> Vec<Series> {
     let places = (!series.multiframe).then(|| places_of(&series)).flatten();
     let parts = places.and_then(|places| {
@@ -64,7 +65,7 @@ pub(super) fn split(series: Series, remarks: &mut Vec<Remark>) -> Vec<Series> {
     parts.into_iter().enumerate().map(phase).collect()
 }
 
-/// The place of each image along the normal, counted from 0; `None` where they cannot be told.
+/// The index of each image's position along the normal, from 0; `None` where the positions are unknown.
 fn places_of(series: &Series) -> Option<Vec<usize>> {
     let [row, column] = series.orientation?;
     let normal: DVec3 = row.cross(column);
@@ -83,7 +84,7 @@ fn places_of(series: &Series) -> Option<Vec<usize>> {
 /// Name and images of each phase.
 type Parts = Vec<(String, Vec<Image>)>;
 
-/// By the first attribute whose values make whole scans.
+/// Phases by the first attribute whose values make whole scans.
 fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
     TELLS.iter().enumerate().find_map(|(tell, (_, words))| {
         let value = |i: &Image| i.moment.0[tell].clone();
@@ -93,7 +94,7 @@ fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
             _ => a.cmp(b),
         });
         values.dedup();
-        // One image each is no phase; and a value for each image would make this slow.
+        // A single image is no phase; and a value for each image would make this slow.
         if values.len() < 2 || values.len() * 2 > series.images.len() {
             return None;
         }
@@ -112,7 +113,8 @@ fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
     })
 }
 
-/// By instance number, where all places have equally many images: the first of each place, the second of each, ...
+/// Phases by instance number, where all positions have equally many images: the first of each position, the
+/// second of each, ...
 fn by_number(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
     let mut at: Vec<Vec<&Image>> = vec![Vec::new(); count];
     for (image, place) in series.images.iter().zip(places) {

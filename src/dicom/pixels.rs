@@ -14,10 +14,10 @@ use dicom_object::FileMetaTableBuilder;
 use dicom_pixeldata::PixelDecoder;
 use std::path::Path;
 
-/// A stored value, whatever its width in the file.
+/// A stored value in memory, independent of its width in the file.
 const SAMPLE_BYTES: u64 = size_of::<u32>() as u64;
 
-/// How a stored value lies in its sample.
+/// Bits of a stored value in its sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// 8, 16 or 32.
@@ -27,7 +27,7 @@ pub struct Layout {
     pub signed: bool,
 }
 
-/// Samples as they are stored, and how to understand them.
+/// Stored samples and their layout.
 pub struct Samples {
     pub raw: Vec<u32>,
     pub layout: Layout,
@@ -52,7 +52,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The value of a sample: other bits (old overlays) masked away, the sign extended.
+    /// The value of a sample: other bits (old overlays) masked, the sign extended.
     pub fn value(self, raw: u32) -> i64 {
         let mask = if self.stored == 32 { u32::MAX } else { (1 << self.stored) - 1 };
         let value = (raw >> (self.high_bit + 1 - self.stored)) & mask;
@@ -67,7 +67,7 @@ impl Layout {
 /// Reads the `expected` samples (columns x rows x frames) of the file with this header.
 ///
 /// # Errors
-/// [`DicomError`] where there are none, fewer than expected, several per pixel, or the compression is unknown.
+/// [`DicomError`] where pixels are missing, too few, several per pixel, or of unknown compression.
 pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Samples, DicomError> {
     if let Some(per_pixel) = header.whole(tags::SAMPLES_PER_PIXEL).filter(|&n| n != 1) {
         let what =
@@ -105,7 +105,7 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
     Ok(Samples { raw, layout })
 }
 
-/// Turns the bytes of big endian samples round. Samples of 8 bits in words lie in pairs.
+/// Swaps the bytes of big endian samples. Samples of 8 bits in words lie in pairs.
 fn little_endian(value: &mut [u8], allocated: u32, words: bool) {
     let width = match (allocated, words) {
         (8, true) => 2,
@@ -114,7 +114,7 @@ fn little_endian(value: &mut [u8], allocated: u32, words: bool) {
     value.chunks_exact_mut(width).for_each(<[u8]>::reverse);
 }
 
-/// Decodes as many frames as there are `expected` samples, one after the other.
+/// Decodes the frames of the `expected` samples in order.
 fn decompress(
     header: &Object,
     path: &Path,
@@ -144,7 +144,8 @@ fn decompress(
     Ok(raw)
 }
 
-/// The stream of each frame: of one frame all fragments, of several one each or as the table of offsets says.
+/// The stream of each frame: all fragments of a single frame; of several, one fragment each or by the table
+/// of offsets.
 fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
     let Fragments { offsets, fragments } = pixels;
     if frames == 1 {
@@ -172,7 +173,7 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
     if streams.len() == frames { Ok(streams) } else { Err(unclear()) }
 }
 
-/// What turns a stream into samples.
+/// The decoder of a stream.
 #[derive(Clone, Copy)]
 enum Decoder {
     AsItIs,
@@ -182,7 +183,7 @@ enum Decoder {
 }
 
 impl Decoder {
-    /// By transfer syntax; of one that is not read its name and what to do.
+    /// The decoder of a transfer syntax; for an unsupported one its name and the remedy.
     fn of(syntax: &str) -> Result<Self, String> {
         let name = match syntax {
             uids::ENCAPSULATED_UNCOMPRESSED_EXPLICIT_VR_LITTLE_ENDIAN => return Ok(Self::AsItIs),
@@ -207,7 +208,7 @@ impl Decoder {
         ))
     }
 
-    /// The stream of a frame, where it is what its file says.
+    /// The stream of a frame, if it agrees with its file.
     fn checked(self, stream: Vec<u8>, frame: Frame) -> Result<Vec<u8>, String> {
         match self {
             Self::AsItIs => {}
@@ -234,7 +235,7 @@ impl Decoder {
     }
 }
 
-/// An object of a single frame in a single fragment: all that the decoders are shown.
+/// An object of a single frame in a single fragment: the only input of the decoders.
 fn one_frame(header: &Object, syntax: &str, stream: Vec<u8>) -> Result<Object, String> {
     let mut one = Item::new_empty();
     let shape = [tags::COLUMNS, tags::ROWS, tags::BITS_ALLOCATED];

@@ -8,22 +8,22 @@ use crate::geometry::Grid;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
 
-/// Planes nearer than this are one plane.
+/// Planes within this distance are one plane.
 const SAME_PLANE_MM: f64 = 0.01;
-/// A shift within the planes that is taken for rounding of the positions.
+/// Shifts within the planes up to this are rounding of the positions.
 const ROUNDING_MM: f64 = 0.05;
 
-/// The planes of a series, lowest first, and what is unusual about them.
+/// The planes of a series, lowest first, and remarks on them.
 pub struct Stack<'a> {
     pub grid: Grid,
     pub images: Vec<&'a Image>,
     pub remarks: Vec<Remark>,
 }
 
-/// Orders a series along its normal. `same_pixels` tells whether two images at one position are copies.
+/// Orders a series along its normal. `same_pixels` decides whether two images at one position are copies.
 ///
 /// # Errors
-/// [`DicomError`] where attributes are missing or the planes make no rectangular grid.
+/// [`DicomError`] where attributes are missing or the planes form no rectangular grid.
 pub fn stack<'a>(
     series: &'a Series,
     same_pixels: impl Fn(&Image, &Image) -> bool,
@@ -79,11 +79,11 @@ fn first_of(series: &Series) -> Result<&Image, DicomError> {
     Ok(first)
 }
 
-/// What an image of a CT series is where it is no slice of the patient.
+/// Kinds of images of a CT series that are no slice of the patient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSlice {
     Localizer,
-    /// Of maxima, minima or sums along rays.
+    /// Maxima, minima or sums along rays.
     Projection,
 }
 
@@ -102,13 +102,14 @@ impl NoSlice {
 }
 
 impl Series {
-    /// Images that are slices of the patient.
+    /// Number of images that are slices of the patient.
     pub(super) fn slices(&self) -> usize {
         self.images.iter().filter(|i| i.no_slice.is_none()).count()
     }
 }
 
-/// The images of a series that are slices; the others are named. A series of projections alone is shown as such.
+/// The images of a series that are slices, with a remark on the others. A series of projections alone is
+/// shown as such.
 fn slices_of<'a>(series: &'a Series, remarks: &mut Vec<Remark>) -> Result<Vec<&'a Image>, DicomError> {
     let those = |kind| series.images.iter().filter(move |i| i.no_slice == kind);
     let names = |kind| those(Some(kind)).map(|i| file_name(&i.path)).collect::<Vec<_>>();
@@ -144,7 +145,7 @@ fn slices_of<'a>(series: &'a Series, remarks: &mut Vec<Remark>) -> Result<Vec<&'
 struct Plane<'a> {
     image: &'a Image,
     position: DVec3,
-    /// Along the normal, mm.
+    /// Position along the normal, mm.
     height: f64,
 }
 
@@ -154,7 +155,7 @@ impl Plane<'_> {
     }
 }
 
-/// Of several images at one position the one with the lowest instance number stays.
+/// Keeps the image with the lowest instance number of several at one position.
 fn drop_duplicates(
     planes: &mut Vec<Plane>,
     same_pixels: impl Fn(&Image, &Image) -> bool,
@@ -187,7 +188,8 @@ fn drop_duplicates(
     }
 }
 
-/// Planes must lie above one another along the normal: a stack sheared by a gantry tilt is no rectangular grid.
+/// Checks that planes lie above one another along the normal: a stack sheared by a gantry tilt is no
+/// rectangular grid.
 fn check_shift(
     planes: &[Plane],
     normal: DVec3,
@@ -234,7 +236,7 @@ fn check_shift(
     Ok(())
 }
 
-/// Names what breaks uniformity. The positions stay as they are.
+/// Remarks on uneven spacing. The positions are not changed.
 fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
     if planes.len() < 2 {
         let thickness = planes[0].image.thickness_mm;
@@ -255,7 +257,7 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
         let times = steps[k] / usual;
         times > 1.5 && (times - times.round()).abs() < 0.1
     };
-    // Many odd steps are a series with several spacings; few are planes that got lost.
+    // Many odd steps mean a series of several spacings; few mean lost planes.
     let lost = odd.len() * 5 <= steps.len() && odd.iter().all(|&k| is_gap(k));
     if lost {
         for &k in &odd {

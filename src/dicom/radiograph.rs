@@ -1,4 +1,4 @@
-//! RT image, DX, CR, XA -> radiograph: where it was taken, and pixels that grow or fall with what was in the way.
+//! RT image, DX, CR, XA -> radiograph: its geometry, and pixels that grow or fall with attenuation.
 
 use super::DicomError;
 use super::catalogue::{frame_of, patient_of, size_of};
@@ -13,12 +13,12 @@ use glam::DVec3;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads an RT image, a projection X-ray (DX, CR) or the first frame of an angiogram (XA). What `given` says of the
-/// geometry goes before the file. Also returns what is unusual about the file.
+/// Reads an RT image, a projection X-ray (DX, CR) or the first frame of an angiogram (XA). The geometry in
+/// `given` overrides the file's. Also returns remarks on the file.
 ///
 /// # Errors
-/// [`DicomError::NoGeometry`] names what neither file nor `given` says; other images than X-rays; what is wrong with the
-/// file.
+/// [`DicomError::NoGeometry`] names the values that neither file nor `given` has; images other than X-rays;
+/// errors in the file.
 pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     let modality = object.text(tags::MODALITY).unwrap_or_default();
@@ -68,7 +68,7 @@ pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Ve
     Ok((radiograph, remarks))
 }
 
-/// What the file of an X-ray says of where it was taken.
+/// The geometry in an X-ray's file.
 ///
 /// # Errors
 /// [`DicomError`] where the file cannot be read.
@@ -105,8 +105,8 @@ fn values(object: &Object, path: &Path, [columns, rows]: [usize; 2]) -> Result<V
     Ok(values)
 }
 
-/// The modality LUT: the stored value of its first entry, and its entries. (A VOI LUT or window only says how to show the
-/// image.)
+/// The modality LUT: the stored value of its first entry, and its entries. (A VOI LUT or window only defines
+/// the display.)
 fn lookup(item: &Item) -> Option<(i64, Vec<f32>)> {
     let lut = item.items(tags::MODALITY_LUT_SEQUENCE).first()?;
     let descriptor = lut.numbers(tags::LUT_DESCRIPTOR);
@@ -115,10 +115,11 @@ fn lookup(item: &Item) -> Option<(i64, Vec<f32>)> {
     (!entries.is_empty()).then_some((first as i64, entries))
 }
 
-/// What the values mean, turned round where they fall with what is in the way and are no transmission either.
+/// The meaning of the values, which are inverted where their direction contradicts it.
 ///
-/// PixelIntensityRelationship says whether a value is linear in the beam's intensity or its logarithm, its sign whether it
-/// grows with it. Without a sign the picture is taken as it is shown: bone bright, by PhotometricInterpretation.
+/// PixelIntensityRelationship states whether a value is linear in the beam's intensity or its logarithm, its
+/// sign whether it grows with it. Without a sign the displayed image counts: bone bright, by
+/// PhotometricInterpretation.
 fn sense(
     item: &Item,
     values: Vec<f32>,
@@ -151,8 +152,9 @@ fn turned_round(values: Vec<f32>) -> Vec<f32> {
     values.into_iter().map(|v| low + (high - v)).collect()
 }
 
-/// What a projection X-ray says: angles of the positioner, distances, pixels at the detector (PS3.3 C.8.7.5, C.8.11.4).
-/// The detector of an angiograph at 0 lies before the patient's chest and moves to his left: the source is opposite.
+/// The geometry of a projection X-ray: angles of the positioner, distances, pixels at the detector (PS3.3
+/// C.8.7.5, C.8.11.4). The detector of an angiograph at 0 lies before the patient's chest and moves to his
+/// left: the source is opposite.
 fn placement(item: &Item) -> Placement {
     let spacing = |tag: Tag| match item.numbers(tag)[..] {
         [dy, dx] if dx > 0.0 && dy > 0.0 => Some([dx, dy]),
@@ -168,7 +170,7 @@ fn placement(item: &Item) -> Placement {
     };
     let by_positioner = item.number(tags::POSITIONER_PRIMARY_ANGLE).map(|a| (180.0 + a).rem_euclid(360.0));
     Placement {
-        // These angles are the patient's own, however he lies.
+        // These angles are relative to the patient in any position.
         position: None,
         gantry_deg: by_positioner.or_else(by_view),
         couch_deg: None,
@@ -182,8 +184,8 @@ fn placement(item: &Item) -> Placement {
     }
 }
 
-/// Turns a picture shown as if the viewer faced the patient into one as seen from the source, and places it. An angiograph
-/// that is tilted to head or feet has no setup.
+/// Mirrors a picture displayed as if the viewer faced the patient into one seen from the source, and places
+/// it. An angiograph that is tilted to head or feet has no setup.
 fn upright(
     item: &Item,
     setup: ImagingSetup,
@@ -217,7 +219,8 @@ fn upright(
     tilted(&setup, tilt).map(|p| (p, None)).map_err(wrong)
 }
 
-/// Source and image turned together towards the head by `tilt_deg`, about the isocentre and the axis across the beam.
+/// Source and image tilted together towards the head by `tilt_deg`, about the isocentre and the axis across
+/// the beam.
 fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, crate::geometry::ProjectionError> {
     let p = setup.projection()?;
     let frame = BeamFrame::new(
@@ -228,7 +231,8 @@ fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, crate::geom
         setup.isocentre_mm,
         setup.sad_mm,
     );
-    // Turned about +Xg, the detector, at -Zg, rises to +Yg: the patient's head, as angles of a positioner are the patient's.
+    // A turn about +Xg raises the detector, at -Zg, to +Yg: the patient's head, as positioner angles are the
+    // patient's.
     let turn = glam::DQuat::from_axis_angle(frame.axes[0], tilt_deg.to_radians());
     let about = |v: DVec3| setup.isocentre_mm + turn * (v - setup.isocentre_mm);
     Projection::new(
@@ -240,8 +244,8 @@ fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, crate::geom
     )
 }
 
-/// Pixels within the jaws, 3 mm of penumbra left out; `None` where they leave the whole picture open, or where they are
-/// not known for certain.
+/// Pixels within the jaws, without 3 mm of penumbra; `None` where the jaws leave the whole picture open or
+/// are uncertain.
 fn within(
     projection: &Projection,
     told: &Placement,
@@ -273,13 +277,13 @@ fn within(
     (count > 0 && count < open.len()).then_some(open)
 }
 
-/// Directions in words.
+/// Patient directions as letters.
 trait Words {
     fn numbers_of_words(&self, tag: Tag) -> Option<[DVec3; 2]>;
 }
 
 impl Words for Item {
-    /// Patient directions of rows and columns, from letters such as `L\F`: of each the first counts.
+    /// Patient directions of rows and columns, from letters such as `L\F`; the first letter of each counts.
     fn numbers_of_words(&self, tag: Tag) -> Option<[DVec3; 2]> {
         let text = self.text(tag)?;
         let (row, column) = text.split_once('\\')?;

@@ -1,5 +1,5 @@
-//! One beam of an RT plan: what it is, what of it is not modelled, and why it cannot be computed. What a number depends
-//! on is never guessed: a beam whose file does not say it is kept, read-only, with the reason.
+//! One beam of an RT plan: its parameters, the parts that are not modelled, and why it cannot be computed.
+//! Parameters of the dose are never guessed: a beam that lacks one is kept, read-only, with the reason.
 
 use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rtplan::{Notes, PlanFacts};
@@ -12,11 +12,11 @@ use glam::DVec3;
 /// Nominal energies of photon beams, MV; cobalt counts as 1.25.
 const ENERGIES_MV: std::ops::RangeInclusive<f64> = 1.0..=50.0;
 
-/// Distance of the source from the axis for which plans are computed, and how far a beam's may be off, mm.
+/// Source-axis distance of computable plans, and the tolerance of a beam's, mm.
 const SAD_MM: f64 = 1000.0;
 const SAME_SAD_MM: f64 = 1.0;
 
-/// What stands in the beam and changes its dose: how many there are, what they are, the word for one.
+/// Beam modifiers that change the dose: their number, their sequence, the word for one.
 const MODIFIERS: [(Tag, Tag, &str); 3] = [
     (tags::NUMBER_OF_WEDGES, tags::WEDGE_SEQUENCE, "wedge"),
     (tags::NUMBER_OF_BLOCKS, tags::BLOCK_SEQUENCE, "block"),
@@ -39,13 +39,13 @@ impl Refusal {
         self.0.as_deref()
     }
 
-    /// The value, or the reason kept.
+    /// The value; an error is kept as the reason.
     pub(super) fn given<T>(&mut self, read: Result<T, AttributeError>) -> Option<T> {
         read.map_err(|error| self.because(error.to_string())).ok()
     }
 }
 
-/// Reads a beam; `Err` says why it cannot even be shown.
+/// Reads a beam; `Err` is the reason why it cannot even be shown.
 pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Result<Beam, String> {
     let number = item
         .try_whole(tags::BEAM_NUMBER)
@@ -68,7 +68,8 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     plan.refuse_position(item, &mut refusal);
     let told_mu = plan.meterset_of(number);
     if setup {
-        // A setup field is never delivered, whatever its file says; a portal image is, and not counted.
+        // A setup field is never delivered, whatever its file states; a portal image is delivered, but not
+        // counted.
         if let Ok(mu) = told_mu
             && mu > 0.0
         {
@@ -142,7 +143,7 @@ fn radiation_of(item: &Item, ion: bool, refusal: &mut Refusal) -> Radiation {
     Radiation::Other
 }
 
-/// Whether it sets the patient up or takes a picture; what is neither that nor a treatment is refused.
+/// Whether it is a setup or imaging field; a beam that is neither that nor a treatment is refused.
 fn is_setup(item: &Item, refusal: &mut Refusal) -> bool {
     match item.text(tags::TREATMENT_DELIVERY_TYPE).as_deref() {
         None | Some("TREATMENT" | "CONTINUATION") => false,
@@ -163,8 +164,8 @@ fn refuse_unit(item: &Item, refusal: &mut Refusal) {
     }
 }
 
-/// Wedges, blocks, compensators and applicators make another dose. One that only the sequence or only the number tells of
-/// is one as well.
+/// Wedges, blocks, compensators and applicators change the dose. One that only the sequence or only the
+/// number states counts as well.
 fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
     for (number, sequence, word) in MODIFIERS {
         let told = refusal.given(item.try_number(number).if_said()).flatten().unwrap_or(0.0);
@@ -188,7 +189,7 @@ fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
     }
 }
 
-/// What is computed as if it were not there, and said.
+/// Accessories that the dose leaves out, as caveats.
 fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut Refusal) {
     let told = refusal.given(item.try_number(tags::NUMBER_OF_BOLI).if_said()).flatten().unwrap_or(0.0);
     if told != 0.0 || !item.items(tags::REFERENCED_BOLUS_SEQUENCE).is_empty() {
@@ -228,7 +229,7 @@ fn is_unflattened(item: &Item, not_modelled: &mut Vec<String>) -> bool {
     unflattened
 }
 
-/// The shipped machine nearest in energy; where it is not the plan's, `analysis::beam_remarks` says so.
+/// The shipped machine nearest in energy; `analysis::beam_remarks` reports a difference from the plan's.
 fn machine_for(unflattened: bool, energy_mv: f64) -> String {
     match energy_mv {
         mv if mv < 8.0 && unflattened => "generic-6mv-fff",

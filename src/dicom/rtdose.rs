@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Reads a dose, never resampled: planes ascending along the normal (re-ordered where the file has them
-/// otherwise), 16 or 32 bits, times DoseGridScaling. Also returns what is unusual about the file.
+/// otherwise), 16 or 32 bits, times DoseGridScaling. Also returns remarks on the file.
 ///
 /// # Errors
-/// [`DicomError`] naming the file: relative doses and dose errors (no dose in Gy), missing attributes, offsets
-/// that fit no convention, truncated pixels.
+/// [`DicomError`] with the file's name: relative doses and dose errors (no dose in Gy), missing attributes,
+/// offsets that fit no convention, truncated pixels.
 pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     check_kind(&object, path)?;
@@ -59,10 +59,10 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     Ok((dose, remarks))
 }
 
-/// More than any dose of radiotherapy: a DoseGridScaling of other units.
+/// Beyond any dose of radiotherapy, Gy: the DoseGridScaling is in other units.
 const MOST_GY: f32 = 1000.0;
 
-/// What is unusual about a dose.
+/// Remarks on a dose.
 fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut say = |message: &str| remarks.push(Remark::warning(message, vec![file_name(path)]));
@@ -94,7 +94,7 @@ fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
     remarks
 }
 
-/// What the standard has a dose be the sum of.
+/// The standard's values of DoseSummationType.
 const SUMMATIONS: [&str; 12] = [
     "PLAN",
     "MULTI_PLAN",
@@ -135,7 +135,7 @@ fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
     Ok(())
 }
 
-/// What the dose is a sum of, in words.
+/// The DoseSummationType in words.
 fn label_of(object: &Object) -> String {
     let effective = object.text(tags::DOSE_TYPE).as_deref() == Some("EFFECTIVE");
     let kind = if effective { "effective dose" } else { "dose" };
@@ -163,7 +163,7 @@ fn beam_number(object: &Object) -> Option<i64> {
         .whole(tags::REFERENCED_BEAM_NUMBER)
 }
 
-/// The grid, and for each of its planes the frame of the file.
+/// The grid, and the file's frame of each of its planes.
 fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomError> {
     let attribute = |source| DicomError::Attribute { path: path.to_owned(), source };
     let contradiction = |what| DicomError::Contradiction { path: path.to_owned(), what };
@@ -180,7 +180,7 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
     })?;
     let [dy, dx] = object.try_array(tags::PIXEL_SPACING).map_err(attribute)?;
     for mm in [dx, dy] {
-        // Voxels of less than a micrometre or more than a metre are a slip of the unit.
+        // Voxels of less than a micrometre or more than a metre are an error of units.
         within(tags::PIXEL_SPACING, mm, 1e-3..=1e3).map_err(attribute)?;
     }
     let axes: [f64; 6] = object.try_array(tags::IMAGE_ORIENTATION_PATIENT).map_err(attribute)?;
@@ -229,7 +229,7 @@ fn along_normal(offsets: &[f64], frames: usize, position: DVec3, normal: DVec3) 
         return Ok(offsets.iter().map(|z| (z - first) * normal.z.signum()).collect());
     }
     if frames == 1 {
-        // A planar dose: its position alone says where it is.
+        // A planar dose: its position alone defines its plane.
         return Ok(vec![0.0]);
     }
     Err(format!(
@@ -248,7 +248,7 @@ mod tests {
         let want = vec![0.0, 2.5, 6.0];
         assert_eq!(along_normal(&[0.0, 2.5, 6.0], 3, at, DVec3::Z).unwrap(), want);
         assert_eq!(along_normal(&[-50.0, -47.5, -44.0], 3, at, DVec3::Z).unwrap(), want);
-        // Head down in the stack: the normal points to the feet, z falls from plane to plane.
+        // The normal points to the feet: z falls from plane to plane.
         assert_eq!(along_normal(&[-50.0, -52.5, -56.0], 3, at, DVec3::NEG_Z).unwrap(), want);
         assert_eq!(along_normal(&[], 1, at, DVec3::Z).unwrap(), vec![0.0]);
         assert!(along_normal(&[0.0, 2.5], 3, at, DVec3::Z).is_err());

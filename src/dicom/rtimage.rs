@@ -1,4 +1,4 @@
-//! RT image -> where source and pixels were (PS3.3 C.8.8.2; IEC 61217 for its systems).
+//! RT image -> positions of source and pixels (PS3.3 C.8.8.2; IEC 61217 for its systems).
 
 use super::DicomError;
 use super::object::{Attributes, Item};
@@ -8,14 +8,14 @@ use dicom_dictionary_std::tags;
 use glam::{DVec2, DVec3};
 use std::path::Path;
 
-/// Off by less than this, an image is as an [`ImagingSetup`] says.
+/// Differences of an image from its [`ImagingSetup`] below this are rounding.
 const NEAR: f64 = 1e-9;
-/// Planning systems place the pictures they compute in the plane of the isocentre: their rays go on behind it, to an image
-/// so many times as far away.
+/// Planning systems place computed images in the plane of the isocentre: their rays are extended to an image
+/// this many times as far away.
 const BEYOND: f64 = 2.0;
 
-/// What the file says of its geometry, as far as it goes into a [`Placement`]. The image's own plane lies at the SID; an
-/// image without one lies where the receptor's translation says.
+/// The geometry in the file, as far as a [`Placement`] holds it. The image plane lies at the SID; for an
+/// image without one, at the receptor's translation.
 pub(super) fn placement(item: &Item) -> Placement {
     let first_exposure = item.items(tags::EXPOSURE_SEQUENCE).first();
     let angle = |tag| item.number(tag).or_else(|| first_exposure.and_then(|e| e.number(tag)));
@@ -41,7 +41,7 @@ pub(super) fn placement(item: &Item) -> Placement {
     }
 }
 
-/// How the image lies in its plane: first pixel and steps, mm in the gantry's system (x, y at the SID).
+/// The image in its plane: first pixel and steps, mm in the gantry's system (x, y at the SID).
 struct InPlane {
     first: DVec2,
     column: DVec2,
@@ -49,7 +49,7 @@ struct InPlane {
 }
 
 impl InPlane {
-    /// `None` where the file does not say where its first pixel is.
+    /// `None` where the file has no position of the first pixel.
     fn read(item: &Item, pixel_mm: [f64; 2], path: &Path) -> Result<Option<Self>, DicomError> {
         if let Some(plane) = item.text(tags::RT_IMAGE_PLANE).filter(|p| p != "NORMAL") {
             let what = format!("its plane is {plane}, not at right angles to the beam; export it as NORMAL");
@@ -76,7 +76,7 @@ impl InPlane {
     }
 }
 
-/// The same rays to an image so many times as far away.
+/// The same rays to an image `times` as far away.
 fn farther(setup: ImagingSetup, times: f64) -> ImagingSetup {
     ImagingSetup {
         sid_mm: setup.sid_mm * times,
@@ -86,8 +86,8 @@ fn farther(setup: ImagingSetup, times: f64) -> ImagingSetup {
     }
 }
 
-/// Where source and pixels were, for a setup in which everything else is said; and the setup with the image's shift,
-/// where the image lies as setups have it.
+/// Positions of source and pixels for a setup that is complete but for the image's shift; and the setup with
+/// that shift, where the image is aligned as setups are.
 pub(super) fn projection(
     item: &Item,
     setup: ImagingSetup,
@@ -118,7 +118,7 @@ pub(super) fn projection(
     Ok((projection.map_err(wrong)?, None))
 }
 
-/// The jaws' opening, mm at the axis: `[x1, x2], [y1, y2]` of the beam limiting device, whose angle is given too.
+/// The jaws' opening, mm at the axis: `[x1, x2], [y1, y2]` of the beam limiting device, and its angle.
 pub(super) fn jaws(item: &Item) -> Option<([[f64; 2]; 2], f64)> {
     let exposure = item.items(tags::EXPOSURE_SEQUENCE).first()?;
     let opening = |names: [&str; 2]| {

@@ -9,20 +9,20 @@ use dicom_dictionary_std::tags;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-/// More monitor units than any counter shows.
+/// Beyond the range of any monitor unit counter.
 const MOST_MU: f64 = 1e9;
 
-/// More fractions than any course has.
+/// Beyond the fractions of any course.
 const MOST_FRACTIONS: i64 = 200;
 
-/// More than any course prescribes, Gy.
+/// Beyond the prescription of any course, Gy.
 const MOST_PRESCRIBED_GY: f64 = 1000.0;
 
-/// Reads a plan; `images` is the patient position of the images it belongs to, for a plan that has none of its own.
-/// Machines of treatment sites are not known here: each beam gets the generic model of its energy.
+/// Reads a plan; `images` is the patient position of its images, for a plan without one of its own. Machines
+/// of treatment sites are unknown here: each beam gets the generic model of its energy.
 ///
 /// # Errors
-/// [`DicomError`] naming the file where it cannot be read, has no external beams or contradicts itself.
+/// [`DicomError`] with the file's name where it cannot be read, has no external beams or contradicts itself.
 pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, DicomError> {
     let object = open(path)?;
     let ion = object.items(tags::ION_BEAM_SEQUENCE);
@@ -85,15 +85,15 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     Ok(plan)
 }
 
-/// What the plan says of all its beams.
+/// The plan's attributes that apply to all its beams.
 pub(super) struct PlanFacts<'a> {
     pub ion: bool,
     /// Monitor units per fraction by beam number, or why there are none.
     metersets: HashMap<i64, Result<f64, String>>,
     setups: &'a [Item],
-    /// How the patient lies, or why that is not known.
+    /// The patient position, or why it is unknown.
     position: Result<PatientPosition, String>,
-    /// What is guessed for all beams, which their doses carry.
+    /// Assumptions about all beams, which are caveats of their doses.
     pub not_modelled: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl PlanFacts<'_> {
         self.metersets.get(&i64::from(number)).cloned().unwrap_or_else(none)
     }
 
-    /// A beam for a patient who lies otherwise would come from another side.
+    /// Refuses a beam for another patient position: it would enter from another side.
     pub(super) fn refuse_position(&self, beam: &Item, refusal: &mut Refusal) {
         let plan = match &self.position {
             Ok(position) => *position,
@@ -140,11 +140,11 @@ impl PlanFacts<'_> {
     }
 }
 
-/// Remarks about one plan; what several beams share is said once.
+/// Remarks on one plan; a remark shared by several beams is made once.
 pub(super) struct Notes {
     file: String,
     remarks: Vec<Remark>,
-    /// Severity, what is said, the beams it is said of.
+    /// Severity, message, and the beams concerned.
     of_beams: Vec<(Severity, String, Vec<String>)>,
 }
 
@@ -185,8 +185,8 @@ impl Notes {
     }
 }
 
-/// Monitor units per fraction by beam number. A beam of a group with other fractions than the first, or of two groups, has no
-/// number that the plan's fractions could be multiplied with.
+/// Monitor units per fraction by beam number. A beam of a group with other fractions than the first, or of
+/// two groups, has no value that the plan's fractions could multiply.
 fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, String>> {
     let fractions = |group: &Item| group.try_whole(tags::NUMBER_OF_FRACTIONS_PLANNED).ok();
     let mut all: HashMap<i64, Result<f64, String>> = HashMap::new();
@@ -297,11 +297,11 @@ fn position_of(
     }
 }
 
-/// The machine most beams have.
+/// The machine of most beams.
 fn main_machine(beams: &[Beam]) -> String {
     let machines = || beams.iter().filter_map(|b| b.machine.as_deref());
     let count = |name: &str| machines().filter(|m| *m == name).count();
-    // Of equally many the first: max_by_key would take the last.
+    // The first of equally frequent ones: max_by_key would return the last.
     machines().rev().max_by_key(|name| count(name)).unwrap_or_default().to_owned()
 }
 

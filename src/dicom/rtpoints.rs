@@ -1,4 +1,5 @@
-//! The control points of a beam, each made complete with what it inherits, and the collimators that they move.
+//! The control points of a beam, each completed with its inherited values, and the collimators that they
+//! move.
 
 use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rtbeam::Refusal;
@@ -8,29 +9,29 @@ use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
 
-/// Where a jaw stands that a machine does not have: at the edge of the largest field of any C-arm machine.
+/// Position of a jaw that the machine lacks: the edge of the largest field of any C-arm machine.
 const OPEN_MM: [f64; 2] = [-200.0, 200.0];
 
-/// No collimator of any machine stands further out, mm at the isocentre plane.
+/// The outermost collimator position of any machine, mm at the isocentre plane.
 const MOST_MM: f64 = 500.0;
 
-/// Leaf pairs that overlap by no more than this are closed ones after rounding, mm.
+/// Leaf pairs with at most this overlap are closed, up to rounding, mm.
 const CROSSED_MM: f64 = 0.1;
 
 /// Angles are given from 0 to 360 or from -180 to 180.
 const ANGLES_DEG: std::ops::RangeInclusive<f64> = -360.0..=360.0;
 
-/// An angle that is no more than rounding.
+/// Differences of angles up to this are rounding.
 const SAME_DEG: f64 = 0.01;
 
-/// A table or gantry that leans further than this makes another dose, not nearly the same.
+/// A lean of table or gantry beyond this changes the dose substantially.
 const LEANS_DEG: f64 = 5.0;
 
 /// The beam limiting devices a beam has.
 pub(super) struct Devices {
     x: bool,
     y: bool,
-    /// The MLC's device type as the control points name it.
+    /// The MLC with its device type as the control points name it.
     pub mlc: Option<(String, Mlc)>,
     layers: usize,
 }
@@ -73,7 +74,7 @@ impl Devices {
         devices
     }
 
-    /// What bounds the field where a jaw is missing.
+    /// Remarks on the limits of the field where a jaw is missing.
     pub(super) fn remark(&self, name: &str, notes: &mut Notes, refusal: &mut Refusal) {
         let which = match (self.x, self.y) {
             (true, true) => return,
@@ -90,8 +91,8 @@ impl Devices {
         }
     }
 
-    /// The jaws at the start, for those the file does not have: along the leaves fully open, across them where the
-    /// leaves end.
+    /// The initial jaws where the file has none: fully open along the leaves, across them at the end of the
+    /// leaves.
     fn open_jaws(&self) -> Jaws {
         let mut jaws = Jaws { x: OPEN_MM, y: OPEN_MM };
         if let Some((_, mlc)) = &self.mlc {
@@ -131,12 +132,12 @@ fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
     Some(Mlc { axis, boundaries_mm })
 }
 
-/// All control points, each with what it inherits from those before.
+/// All control points, each with the values inherited from earlier ones.
 pub(super) struct Walk {
     pub points: Vec<ControlPoint>,
-    /// Names and largest values of small angles that are passed over.
+    /// Names and largest values of ignored small angles.
     pub not_modelled_deg: Vec<(&'static str, f64)>,
-    /// It says that nothing moves while it delivers, and something does.
+    /// Whether a beam with a static delivery moves nevertheless.
     pub moves_while_static: bool,
     /// Cumulative meterset weight of each control point, as the file has it.
     told_weights: Vec<Option<f64>>,
@@ -167,7 +168,7 @@ impl Walk {
             told_weights: Vec::with_capacity(items.len()),
         };
         for (k, item) in items.iter().enumerate() {
-            // What is said of a control point names it.
+            // Refusals of a control point name it.
             let mut here = Refusal::default();
             if k > 0 {
                 refuse_changes(&items[0], item, &mut here);
@@ -221,8 +222,8 @@ impl Walk {
         }
     }
 
-    /// Cumulative weights as shares of the whole. A beam in which nothing moves has one control point, and so has one whose
-    /// weights cannot be told; the last one stands at all of the meterset.
+    /// Makes cumulative weights shares of the whole. A beam in which nothing moves has one control point, and
+    /// so has one whose weights are unknown; the last one has all of the meterset.
     fn settle(&mut self, beam: &Item, refusal: &mut Refusal) {
         let still = self.points.windows(2).all(|w| w[0] == w[1]);
         let weights = self.weights(beam, still, refusal);
@@ -245,7 +246,7 @@ impl Walk {
         }
     }
 
-    /// The meterset weights from 0 to 1, where the file has them all and they agree with their total.
+    /// The meterset weights from 0 to 1, where the file has all of them and they agree with their total.
     fn weights(&self, beam: &Item, still: bool, refusal: &mut Refusal) -> Option<Vec<f64>> {
         let [end, point] =
             [tags::FINAL_CUMULATIVE_METERSET_WEIGHT, tags::CUMULATIVE_METERSET_WEIGHT].map(keyword);
@@ -311,7 +312,7 @@ fn refuse_count(items: &[Item], beam: &Item, refusal: &mut Refusal) {
     }
 }
 
-/// What the engines hold fixed through a beam.
+/// Refuses changes of parameters that the engines hold fixed through a beam.
 fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
     let energy = tags::NOMINAL_BEAM_ENERGY;
     let now = refusal.given(item.try_number(energy).if_said()).flatten();
@@ -329,7 +330,7 @@ fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
     }
 }
 
-/// The engines turn the short way between control points: a file that says the other way is not computed.
+/// The engines turn the short way between control points: a file with the opposite direction is not computed.
 fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) {
     type Angle = fn(&ControlPoint) -> f64;
     let axes: [(Tag, Angle); 3] = [
@@ -348,7 +349,7 @@ fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) 
                 Some("CC" | "CCW") => turn > SAME_DEG,
                 _ => false,
             };
-            // A turn by half a circle goes either way.
+            // The direction of a turn by half a circle is ambiguous.
             let unsure = against || turn.abs() > 180.0 - SAME_DEG;
             if unsure && w[1].meterset_weight > w[0].meterset_weight {
                 let told = direction.as_deref().unwrap_or("not told");
@@ -361,7 +362,7 @@ fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) 
     }
 }
 
-/// Takes over what a control point says of jaws, leaves and wedges.
+/// Reads jaws, leaves and wedges of a control point.
 fn read_devices(item: &Item, first: bool, devices: &Devices, now: &mut ControlPoint, refusal: &mut Refusal) {
     let mut told = Vec::new();
     let positions = keyword(tags::LEAF_JAW_POSITIONS);
@@ -392,7 +393,7 @@ fn read_devices(item: &Item, first: bool, devices: &Devices, now: &mut ControlPo
     }
 }
 
-/// Takes over the position of one device; its type where that could be read.
+/// Reads the position of one device and returns its type where that could be read.
 fn set_device(
     item: &Item,
     devices: &Devices,
@@ -441,7 +442,7 @@ fn set_device(
             }
             now.leaves_mm = negative.iter().zip(positive).map(|(&n, &p)| -> Bank { [n, p] }).collect();
         }
-        // Of several layers, or of an MLC that could not be read: refused already.
+        // Several layers, or an MLC that could not be read: refused already.
         _ if kind.starts_with("MLC") && devices.layers > 0 && devices.mlc.is_none() => {}
         _ => {
             let own = devices.mlc.as_ref().map_or("none", |(mlc, _)| mlc.as_str());

@@ -10,8 +10,8 @@ use glam::DVec3;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// Reads a structure set. Regions without contours are kept (empty); single contours that make no sense are left
-/// out and named in the remarks.
+/// Reads a structure set. Regions without contours are kept (empty); single malformed contours are left out
+/// with a remark.
 ///
 /// # Errors
 /// [`DicomError`] where the file cannot be read or holds no regions of interest at all.
@@ -129,7 +129,7 @@ fn number_of(item: &Item, tag: Tag) -> Result<u32, AttributeError> {
     within(tag, number as f64, 0.0..=f64::from(u32::MAX)).map(|n| n as u32)
 }
 
-/// No contour is further from the isocentre of any frame of reference: the length of a room, mm.
+/// The greatest distance of a contour from the isocentre of any frame of reference: the length of a room, mm.
 const MOST_MM: f64 = 10_000.0;
 
 fn colour_of(item: &Item) -> Option<Rgb> {
@@ -151,7 +151,7 @@ impl Reader {
         self.remarks.push(Remark::warning(message, vec![self.file.clone()]));
     }
 
-    /// Items by the structure they are of.
+    /// Items by their structure's number.
     fn by_number<'a>(&mut self, items: &'a [Item]) -> HashMap<u32, Vec<&'a Item>> {
         let mut all: HashMap<u32, Vec<&Item>> = HashMap::new();
         for item in items {
@@ -163,7 +163,7 @@ impl Reader {
         all
     }
 
-    /// A density that the planner gave a structure, in place of that of the CT.
+    /// Remarks on a density that the planner assigned to a structure in place of the CT's.
     fn properties(&mut self, observed: &Item, name: &str) {
         let told = |property: &Item| {
             let what = property.text(tags::ROI_PHYSICAL_PROPERTY).unwrap_or_else(|| "a property".to_owned());
@@ -184,7 +184,7 @@ impl Reader {
     }
 
     fn contours(&mut self, drawn: &Item, structure: &mut Structure) {
-        // What was said of how many contours.
+        // Messages with the number of contours concerned.
         let mut said: Vec<(String, usize)> = Vec::new();
         let mut more = 0;
         let mut closed = Vec::new();
@@ -239,16 +239,16 @@ impl Reader {
     }
 }
 
-/// Kinds of remarks about the contours of one structure.
+/// Most kinds of remarks about the contours of one structure.
 const MOST_KINDS: usize = 8;
 
-/// Retired, and still a shift of the contour where it stands.
+/// Retired, but still shifts the contour where present.
 const CONTOUR_OFFSET_VECTOR: Tag = Tag(0x3006, 0x0045);
 
 /// Contours that bound an area.
 const CLOSED: [&str; 2] = ["CLOSED_PLANAR", "CLOSEDPLANAR_XOR"];
 
-/// The points of a contour, patient LPS, mm, or why they are none.
+/// The points of a contour, patient LPS, mm, or why it is malformed.
 fn points_of(contour: &Item) -> Result<Vec<DVec3>, String> {
     let tag = tags::CONTOUR_DATA;
     let values = contour.try_numbers(tag).map_err(|error| error.to_string())?;

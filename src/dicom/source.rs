@@ -1,5 +1,5 @@
-//! The bytes of a DICOM file: where its data set begins and how it is encoded, inflated where it is deflated, and never more
-//! of them than the file's budget.
+//! The bytes of a DICOM file: begin and encoding of its data set, inflated where it is deflated, and never
+//! more bytes than the file's budget.
 
 use super::DicomError;
 use crate::input::{self, OverBudget, check_unpacked};
@@ -11,12 +11,12 @@ use std::path::Path;
 /// Explicit VR Big Endian: retired, still found in archives.
 pub const BIG_ENDIAN: &str = "1.2.840.10008.1.2.2";
 const DEFLATED: [&str; 2] = [uids::DEFLATED_EXPLICIT_VR_LITTLE_ENDIAN, uids::JPIP_REFERENCED_DEFLATE];
-/// Where all transfer syntaxes of the standard begin.
+/// The common prefix of the standard's transfer syntaxes.
 const STANDARD: &str = "1.2.840.10008.1.2";
-/// PS3.5 6.2: of AE and SH.
+/// Longest AE and SH values (PS3.5 6.2).
 const TITLE_LETTERS: usize = 16;
 
-/// How the elements of a data set are written.
+/// Encoding of a data set's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Implicit,
@@ -24,7 +24,7 @@ pub enum Encoding {
     ExplicitBig,
 }
 
-/// What is wrong with a file whose name is not at hand.
+/// An error of a file, before its name is added.
 #[derive(Debug)]
 pub enum Fault {
     Io(io::Error),
@@ -43,7 +43,7 @@ impl Fault {
     }
 }
 
-/// A file opened as far as the begin of its data set.
+/// A file opened as far as the start of its data set.
 pub struct Source {
     /// Transfer syntax UID; empty where the file has none.
     pub syntax: String,
@@ -52,14 +52,14 @@ pub struct Source {
     pub instance: String,
     pub encoding: Encoding,
     pub bytes: Bytes,
-    /// What is unusual about the meta group.
+    /// Oddities of the meta group.
     pub oddities: Vec<String>,
 }
 
 /// Bytes of a data set, read once from front to end.
 pub struct Bytes {
     reader: Box<dyn Read>,
-    /// Of a data set that is not deflated: bytes not yet read.
+    /// Unread bytes of a data set that is not deflated.
     left: Option<u64>,
     /// Bytes read.
     pub position: u64,
@@ -75,17 +75,17 @@ impl Bytes {
         Ok(next.try_into().ok())
     }
 
-    /// Bytes that are left, as far as that is known.
+    /// Remaining bytes, as far as their number is known.
     pub fn left(&self) -> u64 {
         self.left.unwrap_or(u64::MAX)
     }
 
-    /// Appends so many bytes; `Ok(false)` where fewer are left.
+    /// Appends `count` bytes; `Ok(false)` where fewer are left.
     pub fn copy(&mut self, count: u64, to: &mut Vec<u8>) -> Result<bool, Fault> {
         Ok(self.read(count, to)? == count)
     }
 
-    /// Passes over so many bytes; `Ok(false)` where fewer are left.
+    /// Skips `count` bytes; `Ok(false)` where fewer are left.
     pub fn skip(&mut self, count: u64) -> Result<bool, Fault> {
         let read = io::copy(&mut self.reader.by_ref().take(count), &mut io::sink());
         Ok(self.counted(read)? == count)
@@ -113,10 +113,10 @@ impl Bytes {
     }
 }
 
-/// Opens a file as far as the begin of its data set.
+/// Opens a file as far as the start of its data set.
 ///
 /// # Errors
-/// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`], and a transfer syntax of somebody's own.
+/// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`], and a private transfer syntax.
 pub fn open(path: &Path) -> Result<Source, DicomError> {
     let io = |source| DicomError::Io { path: path.to_owned(), source };
     let (file, length) = input::open(path).map_err(|e| match e.kind() {
@@ -172,7 +172,7 @@ impl Source {
         loop {
             let deflated = DEFLATED.contains(&self.syntax.as_str());
             if deflated && end.is_some_and(|end| self.bytes.position >= end) {
-                // Deflated bytes may begin as an element of the group does.
+                // Deflated bytes may look like an element of the group.
                 return self.inflated(&[]);
             }
             let Some(head) = self.bytes.next::<8>()? else { return Ok(self) };
@@ -240,7 +240,7 @@ impl Source {
         Ok(())
     }
 
-    /// Puts back what was read of the data set that follows.
+    /// Puts back the bytes already read of the following data set.
     fn data_set(mut self, head: &[u8; 8]) -> Result<Self, Fault> {
         self.encoding = match self.syntax.as_str() {
             "" => {
@@ -281,7 +281,7 @@ impl Source {
     }
 }
 
-/// Explicit VR is known by its two letters.
+/// Explicit VR is recognised by its two letters.
 fn encoding_by(head: &[u8; 8]) -> Encoding {
     let letters = head[4].is_ascii_uppercase() && head[5].is_ascii_uppercase();
     if letters { Encoding::Explicit } else { Encoding::Implicit }

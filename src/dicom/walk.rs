@@ -1,5 +1,6 @@
-//! A walk over the elements of a data set before the parser sees them. The parser takes memory for whatever length it reads
-//! and calls itself for each sequence in a sequence; what it is given has lengths that fit, a depth, and a cost.
+//! A walk over the elements of a data set before the parser sees them. The parser allocates any length it
+//! reads and recurses into nested sequences; the walk hands it only lengths that fit, a bounded depth, and a
+//! bounded cost.
 
 use super::source::{Bytes, Encoding, Fault, is_long};
 use crate::input::{SEQUENCE_DEPTH, check_unpacked};
@@ -11,25 +12,25 @@ const ITEM: Tag = Tag(0xfffe, 0xe000);
 const ITEM_END: Tag = Tag(0xfffe, 0xe00d);
 const SEQUENCE_END: Tag = Tag(0xfffe, 0xe0dd);
 const UNDEFINED: u32 = u32::MAX;
-/// What the parser takes for an element, for an item with its tree of elements, and for each of several values of a text,
-/// beside their bytes.
+/// Memory of the parser for an element, for an item with its tree of elements, and for each of several values
+/// of a text, beside their bytes.
 const ELEMENT_BYTES: u64 = 256;
 const ITEM_BYTES: u64 = 1536;
 const VALUE_BYTES: u64 = 56;
 
 /// Elements of a data set before its pixels, ready for the parser.
 pub struct Walked {
-    /// In the encoding of the file; all sequences and items end with delimiters, private elements are left out, and what is of
-    /// unknown VR has that of the dictionary.
+    /// The elements in the encoding of the file; all sequences and items end with delimiters, private
+    /// elements are left out, and elements of unknown VR have that of the dictionary.
     pub elements: Vec<u8>,
-    /// The pixel data, whose value is the next to be read.
+    /// The pixel data, whose value is next in the file.
     pub pixels: Option<PixelData>,
 }
 
 /// The header of a pixel data element.
 #[derive(Clone, Copy)]
 pub struct PixelData {
-    /// Whether the value is in words of 16 bits (OW), not in bytes.
+    /// Whether the value consists of words of 16 bits (OW), not of bytes.
     pub words: bool,
     /// `None`: fragments follow.
     pub length: Option<u32>,
@@ -43,16 +44,16 @@ pub fn walk(bytes: &mut Bytes, encoding: Encoding) -> Result<Walked, Fault> {
     Walk { bytes, encoding, levels: Vec::new(), out: Vec::new(), cost: 0 }.run()
 }
 
-/// A sequence or an item that has begun.
+/// An open sequence or item.
 struct Level {
     tag: Tag,
     item: bool,
-    /// Where it ends; `None`: where its delimiter is.
+    /// Its end; `None`: at its delimiter.
     end: Option<u64>,
-    /// Where the innermost level of a known end ends.
+    /// The end of the innermost level of known length.
     limit: u64,
     keep: bool,
-    /// A sequence of unknown VR: implicit VR little endian inside, whatever is outside (PS3.5 6.2.2).
+    /// A sequence of unknown VR: implicit VR little endian inside, in any outer encoding (PS3.5 6.2.2).
     implicit: bool,
 }
 
@@ -64,7 +65,7 @@ struct Walk<'a> {
     cost: u64,
 }
 
-/// An element's header as the file has it.
+/// An element's header in the file.
 struct Head {
     tag: Tag,
     vr: Option<VR>,
@@ -93,7 +94,7 @@ impl Walk<'_> {
                     let pixels = (head.tag == tags::PIXEL_DATA).then_some(PixelData { words, length });
                     return Ok(Walked { elements: self.out, pixels });
                 }
-                // Zeros that fill up a file's last block.
+                // Zeros that fill a file's last block.
                 None if head.tag == Tag(0, 0) => return Ok(Walked { elements: self.out, pixels: None }),
                 _ => self.element(&head)?,
             }
@@ -101,7 +102,7 @@ impl Walk<'_> {
         }
     }
 
-    /// How what comes next is encoded.
+    /// Encoding of the next bytes.
     fn encoding(&self) -> Encoding {
         if self.levels.last().is_some_and(|level| level.implicit) {
             Encoding::Implicit
@@ -110,7 +111,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The next header; `None` where the data set ends, as far as too few bytes are left for one.
+    /// The next header; `None` at the end of the data set, which is where too few bytes are left for one.
     fn head(&mut self) -> Result<Option<Head>, Fault> {
         let encoding = self.encoding();
         let big = encoding == Encoding::ExplicitBig;
@@ -118,7 +119,7 @@ impl Walk<'_> {
         let u32_of = |b: [u8; 4]| if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
         let Some([a, b, c, d, e, f, g, h]) = self.bytes.next::<8>()? else { return Ok(None) };
         let tag = Tag(u16_of([a, b]), u16_of([c, d]));
-        // Items and their ends have no VR.
+        // Items and delimiters have no VR.
         if encoding == Encoding::Implicit || tag.0 == ITEM.0 {
             return Ok(Some(Head { tag, vr: None, length: u32_of([e, f, g, h]) }));
         }
@@ -132,7 +133,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a value of this length fits what it lies in; where it ends.
+    /// The end of a value, which must fit the level that contains it.
     fn end_of(&self, head: &Head) -> Result<Option<u64>, Fault> {
         if head.length == UNDEFINED {
             return Ok(None);
@@ -158,7 +159,7 @@ impl Walk<'_> {
                 self.close();
                 Ok(())
             }
-            // Both a length and a delimiter, which agree.
+            // A delimiter after a known length that agrees with it.
             (SEQUENCE_END, Some(end)) if end == self.bytes.position => Ok(()),
             (tag, _) => Err(Fault::Broken(format!("element {} stands where an item belongs", words(tag)))),
         }
@@ -169,7 +170,7 @@ impl Walk<'_> {
         let Head { tag, vr, length } = *head;
         if tag.0 == ITEM.0 {
             return match (tag, self.levels.last().map(|level| level.end)) {
-                // A delimiter that delimits nothing.
+                // A delimiter without an open sequence.
                 (_, None) => Ok(()),
                 (ITEM_END, Some(None)) => {
                     self.close();
@@ -181,7 +182,7 @@ impl Walk<'_> {
         }
         let end = self.end_of(head)?;
         if tag == tags::PIXEL_DATA && end.is_none() {
-            // An icon's, compressed.
+            // Compressed pixels of an icon.
             return self.skip_fragments();
         }
         let known = match vr {
@@ -204,13 +205,13 @@ impl Walk<'_> {
             let whole = self.bytes.skip(u64::from(length))?;
             return if whole { Ok(()) } else { Err(cut_short(tag)) };
         }
-        // A value of unknown VR is little endian (PS3.5 6.2.2), which only this encoding's are, too.
+        // A value of unknown VR is little endian (PS3.5 6.2.2), as only this encoding's are.
         let told = match (vr, known) {
             (Some(VR::UN), Some(known)) if self.encoding == Encoding::Explicit && known != VR::SQ => known,
             (Some(vr), _) => vr,
             (None, known) => known.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
         };
-        // The parser leaves what is less than a whole number unread, and takes it for the next element.
+        // The parser leaves a partial value unread, and would parse it as the next element.
         let rest = length % width(told);
         let length = length - rest;
         self.put_header(tag, told, length);
@@ -228,7 +229,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Private elements are read by nobody here.
+    /// Private elements are not used by this program.
     fn keeps(&self, tag: Tag) -> bool {
         tag.0.is_multiple_of(2) && self.levels.last().is_none_or(|level| level.keep)
     }
@@ -241,13 +242,13 @@ impl Walk<'_> {
         let outer = self.levels.last();
         let limit = end.or(outer.map(|level| level.limit)).unwrap_or(u64::MAX);
         let implicit = unknown || outer.is_some_and(|level| level.implicit);
-        // Little endian values cannot stand among big endian ones.
+        // Little endian values cannot be stored among big endian ones.
         let keep = self.keeps(tag) && !(implicit && self.encoding == Encoding::ExplicitBig);
         self.levels.push(Level { tag, item, end, limit, keep, implicit });
         if keep {
             self.put_header(tag, VR::SQ, UNDEFINED);
         }
-        // What is not kept costs its bytes in the file alone.
+        // Elements that are not kept only cost their bytes in the file.
         self.cost += if item && keep { ITEM_BYTES } else { 0 };
         Ok(())
     }
@@ -269,7 +270,7 @@ impl Walk<'_> {
             return;
         }
         let short = u16::try_from(length).ok().filter(|_| !is_long(vr.to_bytes()));
-        // What does not fit 16 bits was of unknown VR, and stays so.
+        // A value longer than 16 bits allow had an unknown VR, which it keeps.
         let vr = if short.is_none() && !is_long(vr.to_bytes()) { VR::UN } else { vr };
         self.out.extend(vr.to_bytes());
         match short {
@@ -295,7 +296,7 @@ impl Walk<'_> {
     }
 }
 
-/// What compressed pixels hold: the table of where frames begin, and the fragments.
+/// The content of compressed pixel data: the table of frame offsets, and the fragments.
 pub struct Fragments {
     pub offsets: Vec<u32>,
     pub fragments: Vec<Vec<u8>>,
@@ -348,7 +349,7 @@ fn width(vr: VR) -> u32 {
     }
 }
 
-/// Texts that the parser takes apart at each backslash.
+/// Texts that the parser splits at each backslash.
 fn has_values(vr: VR) -> bool {
     use VR::{AE, AS, CS, DA, DS, DT, IS, LO, PN, SH, TM, UC, UI};
     [AE, AS, CS, DA, DS, DT, IS, LO, PN, SH, TM, UC, UI].contains(&vr)

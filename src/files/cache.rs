@@ -1,13 +1,13 @@
-//! The folder for what is found anew where it is lost.
+//! The cache folder, for results that can be computed again.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Names another folder; empty: nothing is kept.
+/// Variable with another folder; if empty, nothing is cached.
 const VARIABLE: &str = "BEAMSIGHT_CACHE";
 
-/// The program's own folder within the platform's for caches; it need not exist yet. `None` where there is no such, or
-/// `BEAMSIGHT_CACHE` is set to nothing.
+/// The program's own folder within the platform's for caches; it need not exist yet. `None` where the
+/// platform has none, or `BEAMSIGHT_CACHE` is empty.
 pub fn cache_folder() -> Option<PathBuf> {
     folder_of(&|name| std::env::var_os(name))
 }
@@ -19,15 +19,15 @@ fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 const PLACE: OwnFolder =
     OwnFolder { variable: VARIABLE, windows: "", macos: "Library/Caches", xdg: ["XDG_CACHE_HOME", ".cache"] };
 
-/// Where a folder of the program's own lies on each platform.
+/// The program's own folder on each platform.
 pub(super) struct OwnFolder {
-    /// Names another folder; empty: there is none.
+    /// Variable with another folder; empty: no folder.
     pub variable: &'static str,
     /// Within the program's folder of local data.
     pub windows: &'static str,
     /// Within the home folder.
     pub macos: &'static str,
-    /// The variable of the XDG rules, and what stands within the home folder for it.
+    /// The XDG variable, and its default within the home folder.
     pub xdg: [&'static str; 2],
 }
 

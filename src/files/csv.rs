@@ -1,6 +1,6 @@
-//! Cells of tables for spreadsheets.
+//! Table cells for spreadsheets.
 
-/// A cell by RFC 4180. A name that a spreadsheet would take for a formula gets a quote before it.
+/// A cell by RFC 4180. A name that a spreadsheet would evaluate as a formula gets a quote before it.
 pub fn csv_cell(cell: &str) -> String {
     let formula =
         cell.starts_with(['=', '+', '@']) || (cell.starts_with('-') && cell.parse::<f64>().is_err());

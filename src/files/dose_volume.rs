@@ -1,5 +1,5 @@
-//! A dose as a `.mha` volume in Gy that says of itself what it is worth, so that a partial dose or a preview is not taken for
-//! more once it is read again.
+//! A dose as a `.mha` volume in Gy with its status, so that a partial dose or a preview is still one when it
+//! is read again.
 
 use super::mha::{self, MhaError};
 use crate::case::{Dose, DoseStatus};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// How the comment of a volume written here begins; the worth of the dose follows.
+/// Begin of the comment in a volume written here; the status of the dose follows.
 const MARK: &str = "Beamsight: ";
-/// What ends the worth: no status and no caveat has it.
+/// End of the status: no status and no caveat contains it.
 const END: &str = " | ";
 
 /// Why a volume is no dose.
@@ -22,7 +22,8 @@ pub enum DoseVolumeError {
     NoDose { path: PathBuf, lowest: f32 },
 }
 
-/// Writes a volume that belongs to a dose (`what`: the dose itself, its standard deviation) with what the dose is worth.
+/// Writes a volume that belongs to a dose (`what`: the dose itself, its standard deviation) with the dose's
+/// status.
 ///
 /// # Errors
 /// [`MhaError`].
@@ -32,7 +33,7 @@ pub fn write_dose_volume(path: &Path, what: &str, volume: &Volume<f32>, dose: &D
     mha::write_with_comment(path, volume, &comment)
 }
 
-/// Reads a dose in Gy: imported, or what it says of itself where that is less.
+/// Reads a dose in Gy: imported, or of its own status where that is worse.
 ///
 /// # Errors
 /// [`DoseVolumeError`].
@@ -53,13 +54,13 @@ pub fn read_dose_volume(path: &Path) -> Result<Dose, DoseVolumeError> {
     })
 }
 
-/// What a comment says a dose is worth; final where it is another program's.
+/// The dose status in a comment; final for another program's volume.
 fn worth_of(comment: &str) -> (DoseStatus, Vec<String>) {
     let Some(rest) = comment.strip_prefix(MARK) else { return (DoseStatus::Final, Vec::new()) };
     let worth = rest.split(END).next().unwrap_or(rest);
     let (word, caveats) = worth.split_once(": ").unwrap_or((worth, ""));
     let caveats = caveats.split(", ").filter(|c| !c.is_empty()).map(str::to_owned).collect();
-    // A word of a later version is no reason to trust the dose.
+    // A status of a later version is unknown, so the dose is not to be trusted.
     (DoseStatus::from_word(word).unwrap_or(DoseStatus::Failed), caveats)
 }
 

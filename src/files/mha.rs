@@ -33,7 +33,7 @@ pub enum MhaError {
     Uneven { path: PathBuf },
 }
 
-/// How a voxel is stored.
+/// Stored type of a voxel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Element {
     Uchar,
@@ -57,15 +57,15 @@ const ELEMENTS: [(&str, Element, usize); 8] = [
     ("MET_DOUBLE", Element::Double, 8),
 ];
 
-/// Lines of a header are short; a file that goes on without a line end is something else.
+/// Longest header: its lines are short, so a file without a line end until here is no MetaImage.
 const LONGEST_HEADER: u64 = 64 * 1024;
 
-/// Reads a volume. A two-dimensional image is one plane; a left-handed third axis is turned round (planes reversed),
-/// so that the grid is right-handed.
+/// Reads a volume. A two-dimensional image is one plane; a left-handed third axis is reversed with its
+/// planes, so that the grid is right-handed.
 ///
 /// # Errors
-/// [`MhaError`]: a header that is not understood, numbers that make no grid (NaN or zero spacing), sizes that do
-/// not agree with the file (found before anything is allocated).
+/// [`MhaError`]: a malformed header, numbers that form no grid (NaN or zero spacing), sizes that do not agree
+/// with the file (found before any allocation).
 pub fn read(path: &Path) -> Result<Volume<f32>, MhaError> {
     Ok(read_with_comment(path)?.0)
 }
@@ -90,7 +90,7 @@ pub fn read_with_comment(path: &Path) -> Result<(Volume<f32>, String), MhaError>
     let size_error = |found| MhaError::Size { path: path.to_owned(), promised, found };
     let mut data = Vec::new();
     if header.compressed {
-        // Zlib cannot squeeze by more than 1032: what promises more is damaged, not only large.
+        // Zlib compresses by 1032 at most: a header that promises more is damaged, not only large.
         if promised / 1032 > left {
             return Err(size_error(left));
         }
@@ -132,7 +132,7 @@ pub fn write(path: &Path, volume: &Volume<f32>) -> Result<(), MhaError> {
 /// Other programs keep a comment in a buffer of 255 bytes.
 const LONGEST_COMMENT: usize = 200;
 
-/// As [`write()`], with a line in the header that says what the volume is.
+/// As [`write()`], with a comment line in the header.
 ///
 /// # Errors
 /// As [`write()`].
@@ -165,7 +165,7 @@ pub fn write_with_comment(path: &Path, volume: &Volume<f32>, comment: &str) -> R
     .map_err(|source| MhaError::Write { path: path.to_owned(), source })
 }
 
-/// An error that does not know its file yet.
+/// An error before its file's name is added.
 enum Problem {
     Io(io::Error),
     Header(String),
@@ -183,7 +183,7 @@ impl Problem {
     }
 }
 
-/// The `key = value` lines before the voxels, and how many bytes they take.
+/// The `key = value` lines before the voxels, and their length in bytes.
 struct Fields {
     lines: Vec<(String, String)>,
     bytes: u64,
@@ -326,7 +326,7 @@ impl Header {
             .map_err(Problem::Grid)
     }
 
-    /// Bytes of voxels, uncompressed; `None` beyond what can be counted.
+    /// Bytes of uncompressed voxels; `None` on overflow.
     fn bytes(&self) -> Option<u64> {
         self.size.iter().try_fold(self.bytes_each as u64, |product, n| product.checked_mul(*n as u64))
     }
@@ -334,7 +334,7 @@ impl Header {
     fn values(&self, data: &[u8]) -> Vec<f32> {
         let [slope, intercept] = self.rescale;
         let value = |bytes: &[u8]| {
-            // Little-endian order, at the front.
+            // Little-endian bytes, at the front.
             let mut b = [0u8; 8];
             b[..bytes.len()].copy_from_slice(bytes);
             if self.big_endian {

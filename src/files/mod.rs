@@ -1,4 +1,4 @@
-//! Case <-> everything on disk that is not DICOM.
+//! Case <-> files on disk other than DICOM.
 
 mod cache;
 mod csv;

@@ -1,5 +1,6 @@
-//! Small PDF documents: A4 pages with text, lines, boxes and pictures. Text is set in Helvetica, which every reader has;
-//! of characters beyond its encoding (WinAnsi, PDF 32000-1, annex D) some are written out and others become `?`.
+//! Small PDF documents: A4 pages with text, lines, boxes and pictures. Text is set in Helvetica, which every
+//! reader has; characters outside its encoding (WinAnsi, PDF 32000-1, annex D) are transliterated or become
+//! `?`.
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -17,7 +18,7 @@ pub struct Image {
     pub rgb: Vec<u8>,
 }
 
-/// How text is set.
+/// Style of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Type {
     pub size: f32,
@@ -26,7 +27,7 @@ pub struct Type {
     pub colour: [u8; 3],
 }
 
-/// A document as it grows. Places are points from the upper left corner of the page on top.
+/// A document under construction. Positions are points from the upper left corner of the last page.
 pub struct Document {
     title: String,
     pages: Vec<Content>,
@@ -94,7 +95,7 @@ impl Document {
         content.rect(x, A4[1] - y - height, width, height).fill_nonzero();
     }
 
-    /// A picture with its upper left corner at a place.
+    /// A picture with its upper left corner at a position.
     pub fn image(&mut self, [x, y]: [f32; 2], [width, height]: [f32; 2], image: Image) {
         let name = format!("I{}", self.images.len());
         let content = self.page();
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn text_is_written_in_the_encoding_of_the_font() {
         assert_eq!(win_ansi("γ ≤ 1 cm³ é −2 → 3 Ω"), b"gamma <= 1 cm\xb3 \xe9 -2 -> 3 ?");
-        // Figures are all as wide: columns line up.
+        // All digits have one width, so that columns align.
         assert!((width("0123456789", PLAIN) - 55.6).abs() < 1e-3);
         assert!(width("iii", PLAIN) < width("WWW", PLAIN));
     }
@@ -231,7 +232,7 @@ mod tests {
         let find = |what: &[u8]| bytes.windows(what.len()).filter(|w| *w == what).count();
         assert!(bytes.starts_with(b"%PDF-1.") && find(b"%%EOF") == 1);
         assert_eq!([find(b"/Type /Page\n"), find(b"/Subtype /Image")], [2, 1]);
-        // Every object is where the table says.
+        // Every object is at its offset in the table.
         let text = String::from_utf8_lossy(&bytes);
         let start: usize =
             text.rsplit("startxref").next().unwrap().split_whitespace().next().unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! PNG and TIFF X-rays: pixels from the picture, geometry from words or from a file beside it.
+//! PNG and TIFF X-rays: pixels from the picture, geometry from the user or from a file beside it.
 
 use super::replace_file;
 use crate::case::{PixelMeaning, Placement, Radiograph, opened};
@@ -32,22 +32,22 @@ pub enum PictureError {
     Projection { path: PathBuf, source: ProjectionError },
 }
 
-/// The geometry's file beside a picture: `xray.png` has `xray.toml`.
+/// The geometry file beside a picture: `xray.toml` for `xray.png`.
 pub fn sidecar(path: &Path) -> PathBuf {
     path.with_extension("toml")
 }
 
-/// Whether a path's ending is one of those read here.
+/// Whether a path has the ending of a supported picture.
 pub fn is_picture(path: &Path) -> bool {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
     matches!(ending.as_deref(), Some("png" | "tif" | "tiff"))
 }
 
-/// Reads a picture as an X-ray as seen from the source; what `given` says of the geometry goes before the file beside it.
-/// Bone is bright unless either says otherwise.
+/// Reads a picture as an X-ray as seen from the source; the geometry in `given` overrides the file beside it.
+/// Bone is bright unless either states otherwise.
 ///
 /// # Errors
-/// [`PictureError`]; [`PictureError::NoGeometry`] names what is not said.
+/// [`PictureError`]; [`PictureError::NoGeometry`] names the missing values.
 pub fn read(path: &Path, given: &Placement) -> Result<Radiograph, PictureError> {
     let (values, size) = pixels(path)?;
     let placement = given.or(&beside(path)?);
@@ -79,7 +79,7 @@ pub fn write(path: &Path, image: &Radiograph, field_mm: Option<[f64; 2]>) -> Res
     };
     let (low, high) =
         image.values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-    // A transmission keeps its zero: its logarithm is what is matched.
+    // A transmission keeps its zero: registration compares its logarithm.
     let low = if image.meaning == PixelMeaning::Transmission { 0.0 } else { low };
     let scale = 65_535.0 / (high - low).max(f32::MIN_POSITIVE);
     let bytes: Vec<u8> =
@@ -110,7 +110,7 @@ pub fn write(path: &Path, image: &Radiograph, field_mm: Option<[f64; 2]>) -> Res
         .map_err(|source| PictureError::Write { path: beside.clone(), source })
 }
 
-/// What the file beside a picture says of where it was taken; nothing where there is none.
+/// The geometry in the file beside a picture; empty without one.
 ///
 /// # Errors
 /// [`PictureError`] where it cannot be read.
@@ -125,7 +125,7 @@ pub fn beside(path: &Path) -> Result<Placement, PictureError> {
     }
 }
 
-/// Grey values and columns, rows. Of a colour picture the mean of red, green and blue.
+/// Grey values and columns, rows. The grey value of a colour picture is the mean of red, green and blue.
 fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
     let (file, length) =
         input::open(path).map_err(|source| PictureError::Io { path: path.to_owned(), source })?;
@@ -138,7 +138,7 @@ fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
     if count == 0 || samples.len() < count * per_pixel {
         return Err(refuse("it holds fewer pixels than it says".to_owned()));
     }
-    // The last of two or four samples is how opaque the pixel is.
+    // The last of two or four samples is the opacity.
     let colours = if per_pixel.is_multiple_of(2) { per_pixel - 1 } else { per_pixel };
     let grey = |s: &[f32]| s[..colours].iter().sum::<f32>() / colours as f32;
     Ok((samples.chunks_exact(per_pixel).take(count).map(grey).collect(), size))
@@ -146,14 +146,14 @@ fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
 
 type Samples = (Vec<f32>, [usize; 2], usize);
 
-/// Whether a picture of so many samples may be taken from a file of `length` bytes.
+/// Whether a picture of this many samples may be read from a file of `length` bytes.
 fn check_size(length: u64, columns: u32, rows: u32, per_pixel: usize) -> Result<(), String> {
     let samples = u64::from(columns).saturating_mul(u64::from(rows)).saturating_mul(per_pixel as u64);
     check_unpacked(length, samples.saturating_mul(size_of::<f32>() as u64)).map_err(|e| e.to_string())
 }
 
 fn from_png(file: BufReader<File>, length: u64) -> Result<Samples, String> {
-    // What else a picture carries, such as its colour profile, is unpacked, too.
+    // Other content of a picture, such as its colour profile, is unpacked, too.
     const BESIDE_BYTES: usize = 16 << 20;
     let mut decoder = png::Decoder::new_with_limits(file, png::Limits { bytes: BESIDE_BYTES });
     decoder.set_transformations(png::Transformations::EXPAND);

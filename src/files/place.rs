@@ -1,4 +1,4 @@
-//! Where a file may be written: never over what is read, nor among it.
+//! Allowed output paths: never over an input, nor among inputs.
 
 use super::picture;
 use std::fs::{self, Metadata};
@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a file may not be written where it is to be.
+/// Why a path is not allowed for an output.
 #[derive(Debug, Error)]
 pub enum Obstacle {
     #[error("it is a folder; name a file in it")]
@@ -26,16 +26,16 @@ pub enum Obstacle {
     Io(#[from] io::Error),
 }
 
-/// Where a file is to be: its folder without links, and its name.
+/// An output path: its folder without links, and its name.
 #[derive(Debug)]
 pub struct Place(PathBuf);
 
-/// What is read: how it is called, and a file or folder.
+/// Input files and folders, each with its description.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs(Vec<(&'static str, PathBuf)>);
 
 impl Inputs {
-    /// Of a picture also the file of its geometry.
+    /// Adds an input; for a picture also its geometry's file.
     pub fn add(&mut self, what: &'static str, path: PathBuf) {
         if picture::is_picture(&path) {
             self.0.push((what, picture::sidecar(&path)));
@@ -46,7 +46,7 @@ impl Inputs {
 
 impl Place {
     /// # Errors
-    /// A folder, or a file in a folder that is not there.
+    /// A folder, or a file in a missing folder.
     pub fn of(path: &Path) -> Result<Self, Obstacle> {
         let Some(name) = path.file_name().filter(|_| !path.is_dir()) else { return Err(Obstacle::Folder) };
         let folder = folder_of(path);
@@ -64,7 +64,7 @@ impl Place {
         is_taken(&self.0)
     }
 
-    /// Whether another path leads to this file, there already or not.
+    /// Whether another path leads to this file, existing or not.
     pub fn is_at(&self, other: &Path) -> bool {
         let Self(place) = self;
         let by_name = || {
@@ -95,7 +95,7 @@ impl Place {
         if within || by_number() { Err(Obstacle::Among { what, input }) } else { Ok(()) }
     }
 
-    /// What is there may be replaced.
+    /// Checks that an existing entry at the path may be replaced.
     ///
     /// # Errors
     /// [`Obstacle::Odd`].
@@ -104,7 +104,7 @@ impl Place {
     }
 }
 
-/// Whether anything is there. A link to nothing is something, too.
+/// Whether an entry exists at the path, including a dangling link.
 pub fn is_taken(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
@@ -113,7 +113,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Whether a folder, with its subfolders, holds a file under another name.
+/// Whether a folder, with its subfolders, holds the file under another name.
 fn holds(folder: &Path, file: &Metadata, depth: u32) -> bool {
     const DEEPEST: u32 = 32;
     let Ok(entries) = fs::read_dir(folder) else { return false };
@@ -123,14 +123,14 @@ fn holds(folder: &Path, file: &Metadata, depth: u32) -> bool {
     })
 }
 
-/// Two names of one file have one device and one number.
+/// Two names of one file have the same device and inode number.
 #[cfg(unix)]
 fn is_one(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     a.is_file() && b.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Elsewhere paths without links tell.
+/// Other systems compare paths without links.
 #[cfg(not(unix))]
 fn is_one(_: &Metadata, _: &Metadata) -> bool {
     false

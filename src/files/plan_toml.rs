@@ -22,7 +22,7 @@ pub enum PlanError {
         "the plan '{path}' is not understood: {message}\nThe fields of a plan are listed in assets/plans/README.md"
     )]
     Toml { path: PathBuf, message: String },
-    /// Well-formed, but not a plan that can be.
+    /// Well-formed, but an impossible plan.
     #[error("the plan '{path}', line {line}: {problem}")]
     Value { path: PathBuf, line: usize, problem: String },
     #[error("cannot write the plan '{path}': {source}; choose a folder you may write to with --out")]
@@ -92,10 +92,10 @@ struct ControlPointFile {
     leaves_mm: Option<Vec<Bank>>,
 }
 
-/// Reads a plan; one that names no patient position gets `position` (that of the CT it is for).
+/// Reads a plan; one without a patient position gets `position` (that of its CT).
 ///
 /// # Errors
-/// [`PlanError`], naming the file, the line and what is wrong.
+/// [`PlanError`] with the file, the line and the problem.
 pub fn read(path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
     let text =
         read_text(path, PLAN_BYTES).map_err(|source| PlanError::Read { path: path.to_owned(), source })?;
@@ -108,13 +108,13 @@ pub fn read(path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// A machine file named by a relative path is looked for beside the plan first.
+/// A relative path of a machine file is first resolved beside the plan.
 fn beside(machine: String, folder: &Path) -> String {
     let path = folder.join(&machine);
     if machine.ends_with(".toml") && path.is_file() { path.display().to_string() } else { machine }
 }
 
-/// As [`read`], from text; `path` is only named in errors.
+/// As [`read`], from text; `path` is only used in errors.
 ///
 /// # Errors
 /// [`PlanError`].
@@ -186,7 +186,8 @@ fn beam_from(
         .isocentre_mm
         .or(plan_isocentre)
         .ok_or("no isocentre; give isocentre_mm = [x, y, z] (patient LPS) for the plan or for the beam")?;
-    // A plan's leaves are for the beams that set them; a beam without leaf positions is open between the jaws.
+    // A plan's leaves apply to the beams that set them; a beam without leaf positions is open between the
+    // jaws.
     let sets_leaves = !file.leaves_mm.is_empty() || file.control_point.iter().any(|p| p.leaves_mm.is_some());
     let mlc = file.mlc.or_else(|| plan_mlc.filter(|_| sets_leaves).cloned());
     let first = ControlPoint {
@@ -232,7 +233,7 @@ fn beam_from(
     Ok(beam)
 }
 
-/// Degrees into 0 to 360, as machines show them; what is no number stays none and is refused by the check.
+/// Degrees normalised to 0 to 360, as machines display them; NaN remains and is refused by the check.
 fn angle(deg: f64) -> f64 {
     if (0.0..360.0).contains(&deg) { deg } else { deg.rem_euclid(360.0) }
 }
@@ -323,7 +324,7 @@ fn check_weights(points: &[ControlPoint]) -> Result<(), String> {
     }
 }
 
-/// Writes a plan so that [`read`] gives it back (but for remarks and UID).
+/// Writes a plan such that [`read`] returns it (without remarks and UID).
 ///
 /// # Errors
 /// [`PlanError::Unwritable`] for beams other than photons, [`PlanError::Write`] from the file system.
@@ -425,7 +426,7 @@ fn setting_text(out: &mut String, point: &ControlPoint) -> std::fmt::Result {
     Ok(())
 }
 
-/// A TOML string with what needs escaping escaped.
+/// An escaped TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
@@ -487,7 +488,7 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
         assert_eq!(points[2].leaves_mm, [[0.0, 5.0], [0.0, 6.0]]);
     }
 
-    /// Each mistake is refused with its line and a word that leads to it.
+    /// Each mistake is refused with its line and a helpful word.
     #[test]
     fn mistakes_are_named() {
         for (from, to, words) in [

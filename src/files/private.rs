@@ -1,14 +1,14 @@
-//! Folders that only the user writes to: what lies in another may be anybody's.
+//! Private folders: the content of a folder that others may write to is not trusted.
 
 use super::Temporary;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::Path;
 
-/// Makes a folder, with those on the way, that only the user may look into; one that is there stays as it is.
+/// Makes a folder and its missing parents, accessible to the user only; an existing one is not changed.
 ///
 /// # Errors
-/// What the file system says.
+/// Those of the file system.
 pub fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -17,8 +17,8 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Whether a folder, the one it lies in and the files in it are the user's: folders and files, not links to such, his
-/// own, and nobody else may write to them. Not where that cannot be told.
+/// Whether a folder, its parent and its files are private: owned by the user, no links, and not writable for
+/// others. `false` where that is unknown.
 pub fn is_private(folder: &Path) -> bool {
     let told = || -> io::Result<bool> {
         let parent = folder.parent().ok_or(io::ErrorKind::NotFound)?;
@@ -35,14 +35,14 @@ pub fn is_private(folder: &Path) -> bool {
     told().unwrap_or(false)
 }
 
-/// Whether a file or folder has the owner of one that the user has just made, and no other may write to it.
+/// Whether a file or folder has the owner of one that the user has just made, and is not writable for others.
 #[cfg(unix)]
 fn is_users(what: &Metadata, own: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     what.uid() == own.uid() && what.mode() & 0o022 == 0
 }
 
-/// Elsewhere the folder for caches is the user's by the system's own rules.
+/// Other systems protect the cache folder by their own rules.
 #[cfg(not(unix))]
 fn is_users(_: &Metadata, _: &Metadata) -> bool {
     true

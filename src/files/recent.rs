@@ -1,4 +1,4 @@
-//! Cases opened last, newest first, as CASE words with absolute paths.
+//! Recently opened cases, newest first, as CASE arguments with absolute paths.
 
 use super::replace_file;
 use super::state_folder::private_folder;
@@ -6,13 +6,13 @@ use crate::input::{RECENT_BYTES, read_text};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// More are forgotten.
+/// Older ones are dropped.
 pub const MOST_RECENT: usize = 8;
 
 const FILE: &str = "recent.json";
 
-/// The recent cases that a folder for state remembers. None where there is no list, or one that does not read: it is made
-/// anew with the next case.
+/// The recent cases in a folder for state. Empty where the list is missing or unreadable: the next case
+/// starts a new one.
 pub fn recent_cases(folder: &Path) -> Vec<String> {
     let text = read_text(&folder.join(FILE), RECENT_BYTES).unwrap_or_default();
     let mut words: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
@@ -20,10 +20,10 @@ pub fn recent_cases(folder: &Path) -> Vec<String> {
     words
 }
 
-/// Puts a CASE word first among them, and returns them all.
+/// Puts a CASE argument first among them, and returns them all.
 ///
 /// # Errors
-/// What the file system says.
+/// Those of the file system.
 pub fn add_recent_case(folder: &Path, word: &str) -> io::Result<Vec<String>> {
     private_folder(folder)?;
     let mut words = recent_cases(folder);

@@ -1,5 +1,5 @@
-//! Unsaved work kept against the end of the program: each window has a file of its own, a session, and a lock on it that the
-//! system takes away with the process. A file whose lock nobody holds is work left over.
+//! Recovery of unsaved work: each window keeps a session file of its own with a lock, which the system
+//! releases with the process. A file whose lock is free is unsaved work of an ended process.
 
 use super::session::{self, Session, SessionError};
 use super::state_folder::private_folder;
@@ -10,26 +10,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// One window's place for its unsaved work. Dropped without [`Self::end`], it leaves its file behind, as a kill does.
+/// One window's recovery file. Dropped without [`Self::end`], the file stays, as after a kill.
 #[derive(Debug)]
 pub struct Keeper {
     folder: PathBuf,
-    /// Begins the name of every file of this window.
+    /// Prefix of the names of this window's files.
     id: String,
-    /// Held for as long as this lives.
+    /// Held until the keeper is dropped.
     _lock: File,
-    /// Whether the window has been closed in good order; nothing is written from then on.
+    /// Whether the window has been closed in good order; nothing is written afterwards.
     ended: Mutex<bool>,
 }
 
-/// Work that another window left behind, taken over by this one.
+/// Unsaved work of an ended window, taken over by this one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftOver {
     /// A session file.
     pub path: PathBuf,
     /// When it was last written.
     pub written: Option<SystemTime>,
-    /// The CASE it belongs to, or why it cannot be read.
+    /// The CASE of the work, or why the file cannot be read.
     pub case: Result<String, String>,
 }
 
@@ -37,22 +37,22 @@ const FILE: &str = "json";
 const LOCK: &str = "lock";
 
 impl Keeper {
-    /// Begins a window's part of a folder, which is made and closed to other users.
+    /// Starts a window's recovery in a folder, which is created and closed to other users.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn begin(folder: &Path) -> io::Result<Self> {
         static WINDOWS: AtomicU32 = AtomicU32::new(0);
         private_folder(folder)?;
         loop {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let window = WINDOWS.fetch_add(1, Ordering::Relaxed);
-            // Never used again: who finds its lock free knows that its window is gone.
+            // Identifiers are never reused: a free lock means that its window has ended.
             let id = format!("{}-{}-{window}", since.as_nanos(), std::process::id());
             let path = folder.join(format!("{id}.{LOCK}"));
             let lock = File::create_new(&path)?;
             match lock.try_lock() {
-                // Another window may have swept the lock up before it was held.
+                // Another window may have removed the lock file before it was locked.
                 Ok(()) if !path.exists() => {}
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -67,7 +67,8 @@ impl Keeper {
         self.folder.join(format!("{}.{FILE}", self.id))
     }
 
-    /// Keeps the work as it is now; until that is done the file holds what it held. Nothing is written once it has ended.
+    /// Writes the current work; until that is complete the file holds the earlier one. Writes nothing after
+    /// [`Self::end`].
     ///
     /// # Errors
     /// [`SessionError::Write`].
@@ -76,13 +77,13 @@ impl Keeper {
         if *ended { Ok(()) } else { session::write(&self.path(), session) }
     }
 
-    /// There is nothing unsaved.
+    /// Removes the file: nothing is unsaved.
     pub fn clear(&self) {
-        // What is not there need not go; what will not go is offered once too often.
+        // A missing file is fine; one that cannot be removed is only offered once too often.
         let _ = fs::remove_file(self.path());
     }
 
-    /// The window closes in good order, its work saved or thrown away by the user's word.
+    /// The window closes in good order: its work is saved, or discarded by the user.
     pub fn end(&self) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         *ended = true;
@@ -90,18 +91,18 @@ impl Keeper {
         let _ = fs::remove_file(self.folder.join(format!("{}.{LOCK}", self.id)));
     }
 
-    /// Takes over what windows that are gone have left, newest first. No other window is given the same.
+    /// Takes over the work of ended windows, newest first. Each file goes to one window only.
     pub fn take_left_over(&self) -> Vec<LeftOver> {
         let names = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let mut left = Vec::new();
         for name in names.filter_map(|name| name.into_string().ok()) {
-            // Of a write that did not come to its end: `.ID.json.PID-N.tmp`.
+            // The temporary file of an unfinished write: `.ID.json.PID-N.tmp`.
             let unfinished = name.starts_with('.') && name.ends_with(".tmp");
             let Some((id, rest)) = name.trim_start_matches('.').split_once('.') else { continue };
             if id == self.id {
                 continue;
             }
-            // Held until the file is moved or gone.
+            // Locked until the file is moved or removed.
             let lock = File::open(self.folder.join(format!("{id}.{LOCK}")));
             if lock.as_ref().is_ok_and(|lock| lock.try_lock().is_err()) {
                 continue;
@@ -111,7 +112,7 @@ impl Keeper {
                 let _ = fs::remove_file(path);
             } else if rest.ends_with(FILE) {
                 let own = self.folder.join(format!("{}.{}.{FILE}", self.id, left.len()));
-                // Two windows may get here: the file goes to the one that moves it first.
+                // Two windows may reach this point: the first to move the file gets it.
                 if fs::rename(&path, &own).is_ok() {
                     left.push(LeftOver::of(own));
                 }
@@ -129,10 +130,10 @@ impl LeftOver {
         Self { path, written, case }
     }
 
-    /// Throws it away.
+    /// Discards it.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn remove(path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(taken.iter().map(|l| l.case.clone()).collect::<Vec<_>>(), [Ok("demo:slab".to_owned())]);
         let third = Keeper::begin(&folder).unwrap();
         assert_eq!(third.take_left_over(), [], "the second window has it");
-        // Left once more, undecided.
+        // The work is left undecided once more.
         drop(second);
         let taken = third.take_left_over();
         assert_eq!(taken.len(), 1);
@@ -201,7 +202,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Killed at any moment of its writing, a process leaves a whole file: tried twenty times.
+    /// A process killed at any moment of a write leaves a complete file: tried twenty times.
     #[cfg(unix)]
     #[test]
     fn a_kill_in_the_middle_of_a_write_leaves_a_whole_file() {

@@ -1,4 +1,5 @@
-//! Files appear whole or not at all, those of one call together, and no temporary one outlives the program's stop.
+//! Atomic writes: files appear complete or not at all, those of one call together, and temporary ones are
+//! removed when the program is stopped.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Temporary files and folders that exist. Whoever makes, moves or removes one holds the lock, so that a signal finds
-/// either all files of a call in their places or none.
+/// Existing temporary files and folders. The lock is held while one is made, moved or removed, so that a
+/// signal finds either all files of a call in their places or none.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -16,23 +17,23 @@ thread_local! {
     static WRITTEN: RefCell<Option<Vec<Written>>> = const { RefCell::new(None) };
 }
 
-/// A whole file and the path that it is to have.
+/// A complete file and its final path.
 struct Written {
     temporary: Temporary,
     path: PathBuf,
 }
 
-/// A file or folder of a name that nobody knows; it goes when this is dropped and when a signal stops the program.
+/// A file or folder of a random name; it is removed on drop and when a signal stops the program.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
 }
 
 impl Temporary {
-    /// A folder within another that only the user may look into.
+    /// A folder within another, accessible to the user only.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Those of the file system.
     pub fn folder_in(folder: &Path) -> io::Result<Self> {
         Self::make(&folder.join("beamsight"), |path| {
             let mut builder = fs::DirBuilder::new();
@@ -47,19 +48,19 @@ impl Temporary {
         &self.path
     }
 
-    /// Moves it to where nothing is, or a file that goes.
+    /// Moves it to a free path, or over a file, which it replaces.
     ///
     /// # Errors
-    /// What the file system says; it is then gone.
+    /// Those of the file system; the temporary file is then removed.
     pub fn rename(self, to: &Path) -> io::Result<()> {
         let _lock = lock();
         fs::rename(&self.path, to)
     }
 
-    /// Moves what a temporary folder holds into a folder that is empty.
+    /// Moves the content of a temporary folder into an empty one.
     ///
     /// # Errors
-    /// What the file system says; that folder is then empty again.
+    /// Those of the file system; the target is then empty again.
     pub fn move_contents(self, to: &Path) -> io::Result<()> {
         let _lock = lock();
         let mut moved = Vec::new();
@@ -76,7 +77,7 @@ impl Temporary {
         done
     }
 
-    /// Beside `path`, by a name that no other call has.
+    /// Makes an entry beside `path` under a unique name.
     fn make<T>(path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
         static CALLS: AtomicU32 = AtomicU32::new(0);
         let name =
@@ -103,7 +104,7 @@ fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nothing more can be done about a temporary file that will not go.
+/// Errors are ignored: a temporary file that cannot be removed has no further remedy.
 fn remove(path: &Path) {
     let _ = match path.symlink_metadata() {
         Ok(what) if what.is_dir() => fs::remove_dir_all(path),
@@ -111,11 +112,11 @@ fn remove(path: &Path) {
     };
 }
 
-/// Writes a file under a temporary name beside `path` and renames it when it is complete, so that a failure leaves
-/// what was there before; within [`together`] when all are. Folders on the way are not made.
+/// Writes a file under a temporary name beside `path` and renames it when complete, so that a failure leaves
+/// the earlier file; within [`together`], when all are complete. Missing folders are not made.
 ///
 /// # Errors
-/// What `write` or the file system says; the temporary file is then gone.
+/// Those of `write` or the file system; the temporary file is then removed.
 pub fn replace_file<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
@@ -135,12 +136,13 @@ pub fn replace_file<E: From<io::Error>>(
     })
 }
 
-/// What [`replace_file`] writes on this thread while `write` runs appears when all of it is written, or not at all.
+/// Files that [`replace_file`] writes on this thread during `write` appear when all of them are complete, or
+/// not at all.
 ///
 /// # Errors
-/// What `write` or the file system says; all files are then as they were.
+/// Those of `write` or the file system; all files are then as before.
 pub fn together<T, E: From<io::Error>>(write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    /// Also after a panic the next call begins with nothing.
+    /// Clears the list even after a panic, for the next call.
     struct Begun;
     impl Drop for Begun {
         fn drop(&mut self) {
@@ -157,7 +159,8 @@ pub fn together<T, E: From<io::Error>>(write: impl FnOnce() -> Result<T, E>) -> 
     Ok(answer)
 }
 
-/// Puts files in their places; where one cannot be put, those before it go and what they replaced comes back.
+/// Puts files in their places; where one fails, the earlier ones are removed and the files they replaced
+/// restored.
 fn place(files: &[Written]) -> io::Result<()> {
     let _lock = lock();
     if let [Written { temporary, path }] = files {
@@ -172,7 +175,7 @@ fn place(files: &[Written]) -> io::Result<()> {
     });
     for (path, old, moved) in done.into_iter().rev() {
         match (old, placed.is_err()) {
-            // Two names of one file are both there after a rename from one to the other.
+            // Renaming between two names of one file leaves both.
             (Some(old), undo) => {
                 let _ = if undo { fs::rename(&old, path) } else { Ok(()) };
                 remove(&old);
@@ -184,7 +187,7 @@ fn place(files: &[Written]) -> io::Result<()> {
     placed
 }
 
-/// Gives what is about to be replaced a second name, so that there is no moment in which it is gone.
+/// Gives a file that is about to be replaced a second name, so that it exists at every moment.
 fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
     let aside = file.temporary.path.with_extension("old.tmp");
     match file.path.symlink_metadata() {
@@ -192,24 +195,25 @@ fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
         Ok(what) if what.is_dir() => {
             Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a folder", file.path.display())))
         }
-        // Where a file system knows no second names the file goes for a moment.
+        // On a file system without hard links the file is absent for a moment.
         Ok(_) => fs::hard_link(&file.path, &aside)
             .or_else(|_| fs::rename(&file.path, &aside))
             .map(|()| Some(aside)),
     }
 }
 
-/// From now on SIGINT and SIGTERM end the program only after its temporary files are gone, with the signal's own exit.
+/// From now on SIGINT and SIGTERM remove the program's temporary files and then end it with the signal's own
+/// exit.
 ///
 /// # Errors
-/// What the system says.
+/// Those of the system.
 #[cfg(unix)]
 pub fn remove_temporaries_on_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     let wait = move || {
         for signal in signals.forever() {
-            // Kept until the end: nothing is made or moved any more.
+            // The lock is held until the exit: no file is made or moved any more.
             let all = lock();
             all.iter().for_each(|path| remove(path));
             let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -218,7 +222,7 @@ pub fn remove_temporaries_on_signals() -> io::Result<()> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
 }
 
-/// Elsewhere the system ends the program as it does.
+/// Other systems end the program their own way.
 ///
 /// # Errors
 /// None.
@@ -263,7 +267,7 @@ mod tests {
         assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"1".to_vec(), b"2".to_vec()));
         assert_eq!(names(&folder), ["a", "b"]);
 
-        // The second fails while it is written.
+        // The second file fails while it is written.
         fs::remove_file(&a).unwrap();
         let fail = || io::Error::other("no more");
         let failed: io::Result<()> = together(|| {
@@ -273,7 +277,7 @@ mod tests {
         assert_eq!(failed.unwrap_err().to_string(), "no more");
         assert_eq!((names(&folder), fs::read(&b).unwrap()), (vec!["b".to_owned()], b"2".to_vec()));
 
-        // The third cannot be put in its place: a folder that is not empty is there.
+        // The third file cannot be put in its place: a folder that is not empty is there.
         fs::create_dir_all(c.join("full")).unwrap();
         let failed = together(|| [&a, &b, &c].into_iter().try_for_each(|path| put(path, "4")));
         assert!(failed.is_err());

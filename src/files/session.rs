@@ -1,5 +1,5 @@
-//! A session file (`.json`): what was made of a case, and how it was looked at. Images stay where they are: the file
-//! names the CASE they come from.
+//! A session file (`.json`): the work on a case and the view state. Images are not copied: the file names
+//! their CASE.
 
 use super::replace_file;
 use crate::case::{Case, Plan, Structure, StructureSet};
@@ -30,33 +30,33 @@ pub enum SessionError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// All of a session but the images.
+/// A session without the images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
     version: u32,
-    /// The CASE word the session was made on; a relative path is relative to the session file.
+    /// The session's CASE argument; a relative path is relative to the session file.
     pub case: String,
-    /// The image series that was chosen, where the case has several.
+    /// The chosen image series, where the case has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_uid: Option<String>,
-    /// Its description, which tells the phases of a 4D CT apart.
+    /// Its description, which separates the phases of a 4D CT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_description: Option<String>,
     /// All plans, with all beams.
     pub plans: Vec<Plan>,
-    /// Structures that the case's own files do not have, or have otherwise.
+    /// Structures that are missing or different in the case's own files.
     #[serde(default)]
     pub structures: Vec<Structure>,
-    /// Numbers of structures the files have and the session has not.
+    /// Numbers of structures that are in the files but not in the session.
     #[serde(default)]
     pub removed_structures: Vec<u32>,
-    /// How it was looked at: the window's own record, kept as it is.
+    /// View state: the window's own record, stored unchanged.
     #[serde(default, deserialize_with = "small_value")]
     pub view: serde_json::Value,
 }
 
-/// Values of no known form take many times the memory of their text.
+/// Limits the length: parsed values of unknown form take many times the memory of their text.
 fn small_value<'de, D: Deserializer<'de>>(from: D) -> Result<serde_json::Value, D::Error> {
     let text = <&RawValue>::deserialize(from)?.get();
     if text.len() > VIEW_BYTES {
@@ -68,14 +68,14 @@ fn small_value<'de, D: Deserializer<'de>>(from: D) -> Result<serde_json::Value, 
     serde_json::from_str(text).map_err(D::Error::custom)
 }
 
-/// Only the version, read first: another version may look different everywhere else.
+/// Only the version, which is read first: other versions may have any other form.
 #[derive(Deserialize)]
 struct VersionOnly {
     version: u32,
 }
 
 impl Session {
-    /// What a case has become since it was opened from the CASE word `word` with the structures `loaded`.
+    /// The changes to a case since it was opened from the CASE argument `word` with the structures `loaded`.
     pub fn new(case: &Case, word: &str, loaded: &StructureSet, view: serde_json::Value) -> Self {
         let now = &case.structures.structures;
         let unchanged = |s: &Structure| loaded.structures.contains(s);
@@ -91,14 +91,14 @@ impl Session {
             view,
         };
         if new.restored(loaded) != *now {
-            // Another order, or a number used again: the structures stand here as they are.
+            // With another order, or a reused number, all structures are stored.
             new.structures.clone_from(now);
             new.removed_structures = loaded.structures.iter().map(|s| s.number).collect();
         }
         new
     }
 
-    /// The structures of the files as the session has them.
+    /// The structures of the files with the session's changes.
     fn restored(&self, loaded: &StructureSet) -> Vec<Structure> {
         let removed = |s: &Structure| self.removed_structures.contains(&s.number);
         let mut set: Vec<Structure> = loaded.structures.iter().filter(|s| !removed(s)).cloned().collect();
@@ -111,12 +111,12 @@ impl Session {
         set
     }
 
-    /// Makes of a freshly opened case what it was when the session was saved.
+    /// Restores the session's state in a freshly opened case.
     pub fn restore(&self, case: &mut Case) {
         case.plans = self.plans.iter().cloned().map(Arc::new).collect();
         let structures = self.restored(&case.structures);
         Arc::make_mut(&mut case.structures).structures = structures;
-        // A structure set that changed since may have grown a structure of the same name.
+        // A structure set that has changed since may have a new structure of the same name.
         Arc::make_mut(&mut case.structures).tell_apart();
     }
 }
@@ -136,7 +136,7 @@ pub fn read(path: &Path) -> Result<Session, SessionError> {
     serde_json::from_str(&text).map_err(json)
 }
 
-/// Writes a session file; what was there stays until the new one is whole.
+/// Writes a session file; the earlier one stays until the new one is complete.
 ///
 /// # Errors
 /// [`SessionError::Write`].

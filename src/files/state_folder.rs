@@ -1,4 +1,4 @@
-//! The user's own folder for what the program remembers from run to run: unsaved work, recent cases.
+//! The user's folder for the program's state between runs: unsaved work, recent cases.
 
 use super::cache::OwnFolder;
 use std::ffi::OsString;
@@ -6,11 +6,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Names another folder; empty: nothing is remembered.
+/// Variable with another folder; if empty, no state is kept.
 const VARIABLE: &str = "BEAMSIGHT_STATE";
 
-/// The program's own folder within the platform's for state; it need not exist yet. `None` where there is no such, or
-/// `BEAMSIGHT_STATE` is set to nothing. Other than a cache, no cleaner may empty it.
+/// The program's own folder within the platform's for state; it need not exist yet. `None` where the platform
+/// has none, or `BEAMSIGHT_STATE` is empty. Unlike a cache, it is not emptied by cleaners.
 pub fn state_folder() -> Option<PathBuf> {
     folder_of(&|name| std::env::var_os(name))
 }
@@ -25,10 +25,10 @@ fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     place.folder(variable)
 }
 
-/// Makes a folder that only its owner may look into, with the folders on the way; one that is there is closed to others.
+/// Makes a folder and its missing parents, accessible to the owner only; an existing one is closed to others.
 ///
 /// # Errors
-/// What the file system says; where it is a link, or another user's.
+/// Those of the file system; a link, or another user's folder.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     let mut make = fs::DirBuilder::new();
     make.recursive(true);
@@ -40,7 +40,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
         if !fs::symlink_metadata(path)?.is_dir() {
             return Err(io::Error::other("it is a link, not a folder"));
         }
-        // Of another user's folder this is refused.
+        // The system refuses this for another user's folder.
         fs::set_permissions(path, fs::Permissions::from_mode(0o700))
     }
     #[cfg(not(unix))]

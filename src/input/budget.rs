@@ -1,36 +1,37 @@
-//! How much memory a file may ask for: every limit of every reader.
+//! The memory budget of a file: every limit of every reader.
 
 use thiserror::Error;
 
-/// Bytes that any file may unpack to, however small it is: a volume of 512 x 512 x 256 voxels of four bytes. Empty pictures
-/// and doses compress without bound.
+/// Bytes that any file may unpack to, even the smallest: a volume of 512 x 512 x 256 voxels of four bytes.
+/// Empty pictures and doses compress without bound.
 const FREE_BYTES: u64 = 256 << 20;
-/// Bytes beside those for each byte of the file. Images compress to a third, doses of mostly zeros to a thirtieth.
+/// Additional bytes for each byte of the file. Images compress to a third, doses of mostly zeros to a
+/// thirtieth.
 const TIMES: u64 = 32;
-/// No file unpacks to more.
+/// The limit of any file.
 const CEILING_BYTES: u64 = 8 << 30;
 
-/// Sequences within sequences: the deepest of DICOM's own (structured reports apart) go to eight.
+/// Sequences within sequences: DICOM's own, except structured reports, nest up to eight.
 pub const SEQUENCE_DEPTH: usize = 32;
-/// Files of one folder with its subfolders.
+/// Most files of one folder with its subfolders.
 pub const FILES_MOST: usize = 500_000;
 
-/// Texts, by what they hold. The plan of ten arcs of 180 control points has 2 MB.
+/// Limits of texts, by content. The plan of ten arcs of 180 control points has 2 MB.
 pub const PLAN_BYTES: u64 = 16 << 20;
 pub const MACHINE_BYTES: u64 = 4 << 20;
 pub const HU_TABLE_BYTES: u64 = 1 << 20;
-/// Layouts of DRRs kept from run to run: those of a card have 100 kB at most.
+/// Cached layouts of DRRs: those of a card have 100 kB at most.
 pub const LAYOUTS_BYTES: u64 = 4 << 20;
 /// Recent cases: a few paths.
 pub const RECENT_BYTES: u64 = 1 << 20;
 /// The geometry beside a picture.
 pub const SIDECAR_BYTES: u64 = 1 << 20;
-/// Drawn structures are kept in sessions, each number of a contour on a line of its own.
+/// Sessions hold drawn structures, each number of a contour on a line of its own.
 pub const SESSION_BYTES: u64 = 1 << 30;
-/// The part of a session whose form is the window's own affair.
+/// The view state of a session, whose form the window defines.
 pub const VIEW_BYTES: usize = 4 << 20;
 
-/// A file that asks for more memory than its size is worth.
+/// A file that needs more memory than its size allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "it would take {} of memory where {} are the most for a file of its size ({}); it is damaged, or made to exhaust memory",
@@ -42,13 +43,13 @@ pub struct OverBudget {
     pub most: u64,
 }
 
-/// What a file of so many bytes may unpack to.
+/// Bytes that a file of this length may unpack to.
 pub fn unpacked_bytes(file: u64) -> u64 {
-    // What is stored as it is needs a few bytes for each of its own, whatever the ceiling.
+    // Uncompressed data needs a few bytes for each of its own, whatever the ceiling.
     FREE_BYTES.saturating_add(file.saturating_mul(TIMES)).min(CEILING_BYTES.max(file.saturating_mul(4)))
 }
 
-/// Whether `wanted` bytes may be taken for what a file of `file` bytes holds.
+/// Checks that `wanted` bytes may be allocated for the content of a file of `file` bytes.
 ///
 /// # Errors
 /// [`OverBudget`].
@@ -57,7 +58,7 @@ pub fn check_unpacked(file: u64, wanted: u64) -> Result<(), OverBudget> {
     if wanted > most { Err(OverBudget { file, wanted, most }) } else { Ok(()) }
 }
 
-/// Bytes as people say them.
+/// Bytes in readable units.
 pub(super) fn in_words(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["bytes", "kB", "MB", "GB"];
     let step = (0..3).take_while(|n| bytes >= 1000u64.pow(n + 1)).count();
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(unpacked_bytes(0), 256 * megabyte);
         assert_eq!(unpacked_bytes(megabyte), 288 * megabyte);
         assert_eq!(unpacked_bytes(1 << 30), 8 << 30);
-        // An uncompressed volume of 3 GB is read; nothing overflows.
+        // An uncompressed volume of 3 GB is accepted, and no sum overflows.
         assert!(check_unpacked(3 << 30, 12 << 30).is_ok());
         assert!(check_unpacked(u64::MAX, u64::MAX).is_ok());
         let error = check_unpacked(185_000, 65_500 * 65_500 * 2).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Foreign decoders run where a panic of theirs is one file's refusal.
+//! Foreign decoders run behind a fence: a panic of theirs only refuses the file.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -9,10 +9,10 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a decoder; what it panics with comes back as words, and nothing is printed.
+/// Runs a decoder; the message of its panic is returned, and nothing is printed.
 ///
 /// # Errors
-/// The words of the panic.
+/// The message of the panic.
 pub fn fenced<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -24,7 +24,7 @@ pub fn fenced<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
         }));
     });
     let outside = INSIDE.replace(true);
-    // Nothing that the decoder had in hand outlives its panic.
+    // No state of the decoder outlives its panic.
     let decoded = catch_unwind(AssertUnwindSafe(decode));
     INSIDE.set(outside);
     decoded.map_err(|panic| in_words(panic.as_ref()))

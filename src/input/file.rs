@@ -1,11 +1,11 @@
-//! Regular files alone: a pipe hangs whoever opens it, a device never ends.
+//! Regular files only: opening a pipe blocks, reading a device never ends.
 
 use super::budget::in_words;
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What a path is that is neither a file nor a folder.
+/// The kind of a path that is neither a file nor a folder.
 pub fn odd_kind(kind: FileType) -> Option<&'static str> {
     if kind.is_file() || kind.is_dir() {
         return None;
@@ -26,10 +26,11 @@ pub fn odd_kind(kind: FileType) -> Option<&'static str> {
     Some("no regular file")
 }
 
-/// Opens a file for reading, and says how long it is. What is no regular file is refused without being opened.
+/// Opens a file for reading and returns its length. Paths other than regular files are refused without being
+/// opened.
 ///
 /// # Errors
-/// What the file system says, or what the path is.
+/// Those of the file system, or the kind of the path.
 pub fn open(path: &Path) -> io::Result<(File, u64)> {
     let about = |metadata: &Metadata| {
         let kind = metadata.file_type();
@@ -50,11 +51,11 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
 /// Reads a text of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open`]; a text that is longer, or none.
+/// As [`open`]; a longer text, or one that is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     let (file, length) = open(path)?;
     let mut text = String::new();
-    // Some files of the system say that they are empty: what is read counts, not what was said.
+    // Some system files report a length of 0: the bytes read count.
     file.take(most + 1).read_to_string(&mut text)?;
     if text.len() as u64 > most {
         let (length, most) = (in_words(length.max(text.len() as u64)), in_words(most));

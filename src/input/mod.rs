@@ -1,5 +1,5 @@
-//! What comes from outside, before a reader sees it: regular files alone, held to a budget, foreign decoders fenced in,
-//! words without control characters.
+//! Input before it reaches a reader: regular files only, a memory budget, foreign decoders fenced in, texts
+//! without control characters.
 
 mod budget;
 mod fence;

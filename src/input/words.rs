@@ -1,18 +1,18 @@
-//! Words of files on their way to a terminal or a window: a terminal obeys control characters.
+//! Texts of files for a terminal or a window: a terminal obeys control characters.
 
 use std::borrow::Cow;
 
-/// One line without control characters: ends of lines and tabs become spaces, all others go.
+/// One line without control characters: ends of lines and tabs become spaces, all others are removed.
 pub fn plain(words: &str) -> Cow<'_, str> {
     without_controls(words, |c| if c.is_ascii_whitespace() { Some(' ') } else { None })
 }
 
-/// As [`plain`], with its ends of lines and tabs.
+/// As [`plain`], but keeps ends of lines and tabs.
 pub fn plain_lines(words: &str) -> Cow<'_, str> {
     without_controls(words, |c| if matches!(c, '\n' | '\t') { Some(c) } else { None })
 }
 
-/// The begin of a message that may quote a line of a file, however long that is.
+/// The start of a message that may quote a line of a file of any length.
 pub fn beginning(words: &str) -> String {
     const LETTERS: usize = 1000;
     match words.char_indices().nth(LETTERS) {

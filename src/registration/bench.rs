@@ -1,5 +1,5 @@
-//! How well and how fast poses are found: many random starts round hidden poses, as the field measures it
-//! (van de Kraats 2005, IEEE Trans. Med. Imaging 24:1177): the mean target registration error before and after.
+//! Accuracy and time of registration: many random starts round hidden poses, evaluated by the mean target
+//! registration error before and after (van de Kraats 2005, IEEE Trans. Med. Imaging 24:1177).
 
 use super::error::RegistrationError;
 use super::metric::Metric;
@@ -17,12 +17,12 @@ use glam::DVec3;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// A way of searching that is measured.
+/// A configuration of the search to be measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     pub name: &'static str,
     pub views: usize,
-    /// Starts lie evenly within this of the hidden pose, each shift and each turn.
+    /// Range of the uniformly distributed starts about the hidden pose, each shift and each turn.
     pub mm: f64,
     pub deg: f64,
     pub share: f64,
@@ -40,7 +40,7 @@ const USUAL: Trial = Trial {
     method: Method::Auto,
 };
 
-/// What is measured where nothing is chosen.
+/// The default trials.
 pub const TRIALS: [Trial; 13] = [
     USUAL,
     Trial { name: "part", share: 0.05, ..USUAL },
@@ -57,7 +57,7 @@ pub const TRIALS: [Trial; 13] = [
     Trial { name: "rank-part", metric: Metric::RankCorrelation, share: 0.05, ..USUAL },
 ];
 
-/// One search: mean target registration errors, mm, and what it took.
+/// One search: mean target registration errors, mm, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     pub start_mm: f64,
@@ -73,7 +73,7 @@ pub struct Line {
     pub runs: Vec<Run>,
 }
 
-/// A pose is found where the mean target registration error is below this, mm.
+/// Largest mean target registration error of a successful search, mm.
 pub const FOUND_MM: f64 = 2.0;
 
 impl Line {
@@ -90,14 +90,14 @@ impl Line {
         all.get(at).copied().unwrap_or(f64::NAN)
     }
 
-    /// Runs that start from `low` to below `high`, and those of them that find the pose.
+    /// Runs that start from `low` to below `high`, and the successful ones among them.
     pub fn found_from(&self, low: f64, high: f64) -> [usize; 2] {
         let of: Vec<&Run> = self.runs.iter().filter(|r| r.start_mm >= low && r.start_mm < high).collect();
         [of.iter().filter(|r| r.end_mm < FOUND_MM).count(), of.len()]
     }
 }
 
-/// Why there is no figure.
+/// Why a bench has no result.
 #[derive(Debug, Error)]
 pub enum BenchError {
     #[error("the CT holds nothing denser than half of water; choose another")]
@@ -119,11 +119,11 @@ pub struct Bench {
 /// Hidden poses; the starts are shared among them.
 const HIDDEN: usize = 4;
 const TARGETS: usize = 200;
-/// Targets are parts of the body at most so far from the pose centre, mm.
+/// Greatest distance of targets, which are parts of the body, from the pose centre, mm.
 const REGION_MM: f64 = 100.0;
 
 impl Bench {
-    /// Takes X-rays of a CT from before and from the side, at hidden poses within 10 mm and 5 degrees.
+    /// Simulates X-rays of a CT from the front and from the side, at hidden poses within 10 mm and 5 degrees.
     ///
     /// # Errors
     /// [`BenchError`].
@@ -153,7 +153,7 @@ impl Bench {
         Ok(Self { attenuation: own, centre_mm, targets_mm, hidden })
     }
 
-    /// The mean distance between where two poses put the targets, mm.
+    /// The mean distance between the targets' positions at two poses, mm.
     pub fn error_mm(&self, a: &Pose, b: &Pose) -> f64 {
         let off = |t: &DVec3| (a.apply(*t, self.centre_mm) - b.apply(*t, self.centre_mm)).length();
         self.targets_mm.iter().map(off).sum::<f64>() / self.targets_mm.len() as f64
@@ -207,12 +207,12 @@ fn near(pose: &Pose, mm: f64, deg: f64, random: &mut Random) -> Pose {
     Pose { translation_mm: pose.translation_mm + shift, rotation_deg: pose.rotation_deg + turn }
 }
 
-/// Middle of what attenuates more than `least`.
+/// Centre of the voxels of more attenuation than `least`.
 fn middle_of(attenuation: &Volume<f32>, least: f32) -> Option<DVec3> {
     let grid = attenuation.grid();
     let [nx, ny, _] = grid.size();
     let (mut sum, mut count) = (DVec3::ZERO, 0.0);
-    // One voxel in some says enough of where a body is.
+    // A subset of the voxels is enough to locate a body.
     for (n, _) in attenuation.data().iter().enumerate().step_by(7).filter(|(_, v)| **v > least) {
         sum += grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
         count += 1.0;

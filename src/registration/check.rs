@@ -1,11 +1,11 @@
-//! Checks before a registration: X-ray and CT belong together.
+//! Checks before a registration: X-ray and CT must belong together.
 
 use super::error::RegistrationError;
 use crate::case::{Pose, Radiograph};
 use crate::geometry::Grid;
 use glam::DVec3;
 
-/// Whether an X-ray is of the patient of a CT, as far as the files say, and placed in its frame of reference.
+/// Checks that an X-ray shows the patient of a CT, as far as the files state it, in its frame of reference.
 ///
 /// # Errors
 /// [`RegistrationError::OtherPatient`], [`RegistrationError::OtherFrame`].
@@ -29,7 +29,7 @@ pub fn check_belongs(
     Ok(())
 }
 
-/// Whether source, CT at a pose, and detector lie in this order.
+/// Checks that source, CT at a pose, and detector lie in this order.
 ///
 /// # Errors
 /// [`RegistrationError`]: CT behind the source, source or detector in it, detector before it.

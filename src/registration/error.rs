@@ -3,7 +3,7 @@
 use crate::engine::Cancelled;
 use thiserror::Error;
 
-/// What is wrong with X-ray, CT or settings; nothing that was loaded is changed.
+/// Errors of X-ray, CT or settings; loaded data is not changed.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum RegistrationError {
     #[error("no X-ray is given; give one or two")]

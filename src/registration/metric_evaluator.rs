@@ -1,4 +1,4 @@
-//! The metric of one pose after another, shown while a pose is moved by hand.
+//! The metric of consecutive poses, displayed while a pose is moved by hand.
 
 use super::error::RegistrationError;
 use super::metric::{Metric, Sample};
@@ -11,13 +11,13 @@ use glam::DVec3;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// CT and X-rays made ready, coarse enough for a value within a few ms.
+/// CT and X-rays at a level coarse enough for a value within a few ms.
 pub struct MetricEvaluator {
-    /// What a scene holds for a card is for one thread at a time.
+    /// The card's buffers of a level serve one thread at a time.
     scene: Mutex<PyramidLevel>,
 }
 
-/// Sides of voxels and pixels, mm, and pixels of a view at least and at most.
+/// Sides of voxels and pixels, mm, and fewest and most pixels of a view.
 const SIDE_MM: f64 = 4.0;
 const PIXELS: [usize; 2] = [256, 6_000];
 
@@ -31,7 +31,7 @@ impl MetricEvaluator {
     /// `attenuation` in 1/mm; poses turn about `centre_mm`, patient LPS.
     ///
     /// # Errors
-    /// [`RegistrationError`]: views in which nothing counts or all is flat.
+    /// [`RegistrationError`]: views with an empty mask or a flat picture.
     pub fn new(
         attenuation: &Volume<f32>,
         views: &[View],
@@ -49,7 +49,7 @@ impl MetricEvaluator {
         Ok(Self { scene: Mutex::new(scene) })
     }
 
-    /// The metric; `None` where it is undefined (the DRR has one value only).
+    /// The metric; `None` where it is undefined (the DRR is flat).
     ///
     /// # Errors
     /// [`Cancelled`].

@@ -1,8 +1,8 @@
 //! 2D/3D registration: similarity of X-rays and DRRs, and the search for the pose of greatest similarity.
 //!
-//! [`register`] answers a [`Request`]: CT (as attenuation), one or two X-rays, a start. What is found is the
-//! [`Pose`](crate::case::Pose) of the CT in the room of the X-rays, its six numbers in the order and with the signs that
-//! are written there; its [matrix](crate::case::Pose::matrix) takes CT positions to where they lie.
+//! [`register`] answers a [`Request`]: CT (as attenuation), one or two X-rays, a start. The answer is the
+//! [`Pose`](crate::case::Pose) of the CT in the room of the X-rays, with the order and the signs documented
+//! there; its [matrix](crate::case::Pose::matrix) maps CT positions into the room.
 
 pub mod bench;
 mod check;

@@ -1,11 +1,12 @@
-//! The pose found, as a DICOM spatial registration.
+//! The registered pose as a DICOM spatial registration.
 
 use crate::case::{Case, Ct, Pose, Radiograph, derived_uid};
 use crate::dicom::{Belonging, Registration};
 use glam::DVec3;
 
-/// From the CT's frame of reference into that of the X-ray, the patient in `pose` about `centre_mm` (patient LPS, mm). Where
-/// the X-ray has no frame of its own, a new one stands for the room as it was, the same for the same X-ray and CT.
+/// The registration from the CT's frame of reference into that of the X-ray, the patient in `pose` about
+/// `centre_mm` (patient LPS, mm). Where the X-ray has no frame of its own, a new one stands for the room,
+/// equal for equal X-ray and CT.
 pub fn spatial_registration(
     pose: &Pose,
     centre_mm: DVec3,

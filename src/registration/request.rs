@@ -14,21 +14,21 @@ use std::sync::Arc;
 /// Optimiser of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Method {
-    /// CMA-ES where all is coarse, then the gradient method; where the metric has no gradient, Powell's.
+    /// CMA-ES at the coarse levels, then the gradient method; Powell's where the metric has no gradient.
     #[default]
     Auto,
     /// CMA-ES at every level.
     Cma,
     /// Powell's directions at every level.
     Powell,
-    /// Gauss-Newton steps by the derivatives of the DRRs at every level.
+    /// Gauss-Newton steps by the DRR gradients at every level.
     Gradient,
 }
 
 impl Method {
     pub const ALL: [Self; 4] = [Self::Auto, Self::Cma, Self::Powell, Self::Gradient];
 
-    /// The word of the command line.
+    /// The argument of the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -61,7 +61,7 @@ impl FromStr for Method {
 pub struct Request {
     /// Linear attenuation of the CT, 1/mm.
     pub attenuation: Arc<Volume<f32>>,
-    /// One X-ray or two; they are matched together.
+    /// One X-ray or two, which are registered together.
     pub views: Vec<View>,
     /// Centre of the poses' rotations, patient LPS, mm: the isocentre as a rule.
     pub centre_mm: DVec3,
@@ -79,7 +79,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A search with the usual settings.
+    /// A search with the default settings.
     pub fn new(attenuation: Arc<Volume<f32>>, views: Vec<View>, centre_mm: DVec3) -> Self {
         Self {
             attenuation,
@@ -102,7 +102,7 @@ impl Request {
 pub struct Step {
     /// The best pose so far.
     pub pose: Pose,
-    /// Its metric at the present level.
+    /// Its metric at the current level.
     pub metric: f64,
     /// Side of the level's voxels, mm.
     pub side_mm: f64,
@@ -116,19 +116,19 @@ pub struct Found {
     /// The metric at the start and at the pose found, at the finest level.
     pub before: f64,
     pub after: f64,
-    /// DRRs computed, those with derivatives counted once.
+    /// DRRs computed; one with derivatives counts once.
     pub drrs: usize,
     pub seconds: f64,
-    /// Named parts of that time, ms.
+    /// Named phases of that time, ms.
     pub phases_ms: Vec<(String, f64)>,
-    /// Numbers that stopped at the end of what was allowed: the true ones may lie beyond.
+    /// Numbers at the bound of the search: the true ones may lie beyond.
     pub at_bound: [bool; AXES],
-    /// Where it was computed.
+    /// The device of the computation.
     pub device: String,
 }
 
 impl Found {
-    /// Why this is no match, though the search came to its end; `None` where it may be one.
+    /// Why the pose of a completed search may be wrong; `None` without such signs.
     pub fn doubt(&self, metric: Metric) -> Option<String> {
         let stopped =
             AXIS_WORDS.into_iter().zip(self.at_bound).filter(|b| b.1).map(|b| b.0).collect::<Vec<_>>();

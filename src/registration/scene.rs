@@ -1,4 +1,4 @@
-//! CT and X-rays at one pyramid level of a search: the metric of a pose, on a card or on the CPU.
+//! CT and X-rays at one pyramid level: the metric of a pose, on a card or on the CPU.
 
 use super::error::RegistrationError;
 use super::metric::{self, Metric, MetricError, Sample, Similarity};
@@ -13,13 +13,13 @@ use glam::DVec3;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// The CT and the X-rays, coarse.
+/// The CT and the X-rays at one resolution.
 pub struct PyramidLevel {
     level: Arc<Level>,
     views: Vec<LevelView>,
     centre_mm: DVec3,
     step_mm: f64,
-    /// `None` on the CPU, also once a card has failed.
+    /// `None` on the CPU, and after a card has failed.
     card: RefCell<Option<(Arc<Device>, Work)>>,
 }
 
@@ -35,13 +35,13 @@ pub struct Coarseness {
     pub side_mm: f64,
     pub metric: Metric,
     pub sample: Sample,
-    /// Pixels of a view at least, where it has them, and at most.
+    /// Fewest (where the view has them) and most pixels of a view.
     pub pixels: [usize; 2],
 }
 
 impl PyramidLevel {
     /// # Errors
-    /// [`RegistrationError`]: views in which nothing counts or all is flat.
+    /// [`RegistrationError`]: views with an empty mask or a flat picture.
     pub fn new(
         attenuation: &Volume<f32>,
         pictures: &[(String, Picture)],
@@ -69,12 +69,12 @@ impl PyramidLevel {
         Ok(Self { level, views, centre_mm, step_mm, card: RefCell::new(card) })
     }
 
-    /// DRRs that one pose takes.
+    /// DRRs of one pose.
     pub fn views(&self) -> usize {
         self.views.len()
     }
 
-    /// Whether a card answers.
+    /// Whether a card computes the metric.
     pub fn is_on_card(&self) -> bool {
         self.card.borrow().is_some()
     }
@@ -104,7 +104,7 @@ impl PyramidLevel {
         )
     }
 
-    /// What the card answers, or the CPU where there is none; from now on the CPU alone where the card fails.
+    /// The card's answer, or the CPU's where there is none; a failing card is not used again.
     fn answer<T>(
         &self,
         on_card: impl FnOnce(&Device, &Work) -> Result<T, CudaError>,
@@ -159,7 +159,7 @@ impl PyramidLevel {
         self.views.iter().all(|view| view.similarity.correlation().is_some())
     }
 
-    /// Of DRRs one after the other.
+    /// The mean metric of consecutive DRRs.
     fn mean(&self, mut drrs: &[f32]) -> Option<f64> {
         let mut sum = 0.0;
         for view in &self.views {
@@ -170,7 +170,7 @@ impl PyramidLevel {
         Some(sum / self.views.len() as f64)
     }
 
-    /// Of the sums of all views' groups.
+    /// The mean metric from the sums of all views' groups.
     fn mean_of(&self, mut sums: &[Sums]) -> Option<f64> {
         let mut sum = 0.0;
         for view in &self.views {
@@ -244,7 +244,7 @@ fn on_card(
     Work::prepare(device, level, &looked_at, centre_mm, step_mm, compared(views).as_ref())
 }
 
-/// What DRRs are compared with: the same measure in all views.
+/// The reference of the comparison: the same measure in all views.
 fn compared(views: &[LevelView]) -> Option<Compared<'_>> {
     let similarities = || views.iter().map(|view| &view.similarity);
     if let Some(all) = similarities().map(Similarity::information).collect() {
@@ -262,13 +262,13 @@ fn compared(views: &[LevelView]) -> Option<Compared<'_>> {
     Some(Compared::Correlation(features))
 }
 
-/// `None` where one is.
+/// The mean; `None` where one value is.
 fn mean_value(each: &[Option<f64>]) -> Option<f64> {
     let sum = each.iter().try_fold(0.0, |sum, value| Some(sum + (*value)?))?;
     Some(sum / each.len() as f64)
 }
 
-/// `None` where one is.
+/// The mean; `None` where one correlation is.
 fn mean_correlation(
     each: impl ExactSizeIterator<Item = Option<CorrelationAtPose>>,
 ) -> Option<CorrelationAtPose> {

@@ -12,12 +12,12 @@ use crate::engine::drr_gradient::{AXES, CorrelationAtPose, numbers, pose_of};
 use crate::engine::{Cancelled, Compute, JobControl};
 use std::time::Instant;
 
-/// Finds the pose. `on_step` is called with each better pose, on the thread that searches; it must be quick.
+/// Finds the pose. `on_step` is called with each better pose, on the searching thread; it must be quick.
 ///
-/// Level by level ([`SIDES_MM`]) CT and X-rays become finer. The same seed leads the same way.
+/// CT and X-rays become finer from level to level ([`SIDES_MM`]). Equal seeds give equal searches.
 ///
 /// # Errors
-/// [`RegistrationError`]; cancelled among them.
+/// [`RegistrationError`], including cancellation.
 pub fn register(
     request: &Request,
     device: &Compute,
@@ -35,14 +35,14 @@ pub fn register(
 /// Sides of voxels and pixels, level by level, mm; a CT's own where they are longer.
 pub const SIDES_MM: [f64; 3] = [8.0, 4.0, 2.0];
 
-/// Pixels of a view compared, at most and at least.
+/// Most and fewest compared pixels of a view.
 const MOST_PIXELS: usize = 10_000;
 const LEAST_PIXELS: usize = 256;
 
 /// A shift of one mm is like a turn of this many degrees: both move a point 100 mm away by one mm.
 const DEG_LIKE_MM: f64 = 0.6;
 
-/// Whether a request can be answered.
+/// Checks a request.
 fn check(request: &Request) -> Result<(), RegistrationError> {
     if request.views.is_empty() {
         return Err(RegistrationError::NoImage);
@@ -87,7 +87,7 @@ struct Search<'a> {
     drrs: usize,
     before: f64,
     after: f64,
-    /// Whether a card answered throughout.
+    /// Whether all values came from a card.
     on_card: bool,
     phases_ms: Vec<(String, f64)>,
 }
@@ -227,7 +227,7 @@ impl<'a> Search<'a> {
             }
         }
         if let Some(best) = cma.best() {
-            // Where it went on narrowing, the middle is nearer than the luckiest point.
+            // Where the search went on narrowing, the mean is nearer to the optimum than the best sample.
             let point = if alone { cma.mean() } else { &best.point };
             self.pose = numbers(&self.pose_at(point));
         }
@@ -256,7 +256,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What is missing to full similarity, in the numbers of the optimiser.
+    /// The distance to full similarity, in the optimiser's variables.
     fn quadratic(&self, correlation: &CorrelationAtPose) -> Quadratic {
         let s: Vec<f64> = self.free.iter().map(|&a| scale(a)).collect();
         let gradient = self.free.iter().zip(&s).map(|(&a, s)| -correlation.gradient[a] * s).collect();

@@ -1,5 +1,5 @@
-//! Simulated X-rays of a CT, unlike the DRRs they are matched with: an exact walk instead of steps, another curve of HU,
-//! scatter, photon noise, and jaws that close part of the picture. The pose they hide is known.
+//! Simulated X-rays of a CT, independent of the registered DRRs: an exact traversal instead of steps, another
+//! HU curve, scatter, photon noise, and jaws that close part of the picture. The hidden pose is known.
 
 use crate::case::{PixelMeaning, Pose, Radiograph, opened};
 use crate::engine::Random;
@@ -10,14 +10,14 @@ use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use glam::DVec3;
 use std::sync::Arc;
 
-/// How an X-ray is exposed.
+/// Exposure of an X-ray.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposure {
     /// Photons a pixel in the open beam.
     pub photons: f64,
     /// Scatter: this share of `I ln(1/I)`, blurred wide (Ohnesorge 1999, Eur. Radiol. 9:563).
     pub scatter: f64,
-    /// Opening of the jaws at the axis, mm; beside it a hundredth comes through.
+    /// Opening of the jaws at the axis, mm; outside a hundredth is transmitted.
     pub field_mm: [f64; 2],
     pub seed: u64,
 }
@@ -29,19 +29,19 @@ impl Default for Exposure {
 }
 
 impl Exposure {
-    /// The field without its penumbra, mm at the axis: what may be matched.
+    /// The field without its penumbra, mm at the axis: the region for registration.
     pub fn within_mm(&self) -> [f64; 2] {
         self.field_mm.map(|f| f - 6.0)
     }
 }
 
-/// The attenuation such X-rays see: tissues at 60 keV. DRRs are matched with that of water at 70 keV.
+/// The attenuation of simulated X-rays: tissues at 60 keV. The registered DRRs use that of water at 70 keV.
 pub fn attenuation(hu: &Volume<f32>) -> Arc<Volume<f32>> {
     let curve = AttenuationCurve::new(CurveKind::Tissue, &HuTable::shipped_default(), 0.06);
     Arc::new(curve.attenuation(hu))
 }
 
-/// An imager as on many treatment machines: 397 x 298 mm, here of 512 x 384 pixels, 1500 mm from the source.
+/// An imager of a common treatment machine: 397 x 298 mm, here of 512 x 384 pixels, 1500 mm from the source.
 pub fn imager(
     gantry_deg: f64,
     position: crate::geometry::PatientPosition,
@@ -64,7 +64,7 @@ pub fn imager(
 /// An X-ray of a patient at a pose about the setup's isocentre.
 ///
 /// # Errors
-/// [`DrrError`]; cancelled among them.
+/// [`DrrError`], including cancellation.
 pub fn xray(
     attenuation: &Arc<Volume<f32>>,
     setup: ImagingSetup,
@@ -93,7 +93,8 @@ pub fn xray(
     let pixel = |n: usize| {
         let beam = f64::from(primary[n]) + exposure.scatter * f64::from(scattered[n]);
         let mean = exposure.photons * if open[n] { beam } else { 0.01 * beam };
-        // As many photons that Poisson's distribution is Gauss's; the electronics add 3.
+        // With this many photons Poisson's distribution is Gaussian; the electronics add a standard deviation
+        // of 3.
         (mean + mean.sqrt() * random.normal() + 3.0 * random.normal()).max(1.0) as f32
     };
     let values = (0..primary.len()).map(pixel).collect();
@@ -105,7 +106,7 @@ pub fn xray(
     })
 }
 
-/// Three means over boxes, one after the other: nearly a Gaussian. Beyond the edges there is nothing.
+/// Three consecutive box filters: nearly a Gaussian. Values beyond the edges are 0.
 fn blurred(mut values: Vec<f32>, [columns, rows]: [usize; 2], radius: usize) -> Vec<f32> {
     let width = (2 * radius + 1) as f64;
     for _ in 0..3 {
@@ -138,7 +139,7 @@ fn slide(line: &mut [f32], radius: usize, width: f64) {
 mod tests {
     use super::*;
 
-    /// A Gaussian's sum and variance: three boxes of 2r + 1 have 3 ((2r + 1)^2 - 1) / 12.
+    /// Sum and variance of a Gaussian: three boxes of 2r + 1 have 3 ((2r + 1)^2 - 1) / 12.
     #[test]
     fn blurring_keeps_the_sum_and_spreads_as_it_says() {
         let size = [101, 81];

@@ -1,4 +1,4 @@
-//! An X-ray for a search: as line integrals, and coarser for the first levels.
+//! An X-ray for registration: as line integrals, and coarser for the first levels.
 
 use super::error::RegistrationError;
 use crate::case::{PixelMeaning, Radiograph};
@@ -7,7 +7,7 @@ use glam::DVec3;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One X-ray to be matched, and the part of it that counts: of that, what the collimator left open.
+/// An X-ray to be registered, and the part of it that counts: within that, the collimator's opening.
 #[derive(Clone, Debug)]
 pub struct View {
     pub radiograph: Arc<Radiograph>,
@@ -22,28 +22,28 @@ impl PartialEq for View {
     }
 }
 
-/// What arrives at the detector where it is less than this share of the most is taken as this share: a logarithm has no
-/// end.
+/// Least transmission, as a share of the maximum: lower values are clamped, because the logarithm diverges.
 const DARKEST: f32 = 1e-4;
 
 /// Shares of the pixels that are darker than black and brighter than white.
 const TAILS: [f64; 2] = [0.01, 0.995];
 
-/// A view's picture as line integrals, full or coarse.
+/// A view's image as line integrals, full or coarse.
 #[derive(Clone, Debug)]
 pub struct Picture {
     pub projection: Projection,
-    /// Brighter where more is in the way, `[row][column]`.
+    /// Line integrals, `[row][column]`.
     pub values: Vec<f32>,
     pub mask: Vec<bool>,
 }
 
 impl View {
+    /// A view of all pixels inside the collimator's opening, where that is known.
     pub fn new(radiograph: Arc<Radiograph>) -> Self {
         Self { radiograph, region: None }
     }
 
-    /// Only what lies in these columns and rows.
+    /// Restricts the view to these columns and rows.
     pub fn within(self, columns: Range<usize>, rows: Range<usize>) -> Self {
         Self { region: Some([columns, rows]), ..self }
     }
@@ -57,7 +57,7 @@ impl View {
     }
 
     /// # Errors
-    /// [`RegistrationError`]: values or opening of another size than the picture, nothing that counts, nothing but one value.
+    /// [`RegistrationError`]: values or opening of another size than the picture, no pixel that counts, a uniform picture.
     pub fn picture(&self) -> Result<Picture, RegistrationError> {
         let Radiograph { values, projection, meaning, label, open, .. } = &*self.radiograph;
         let pixels = projection.pixels();
@@ -106,7 +106,7 @@ impl Picture {
         let [columns, rows] = [p.columns() / bx, p.rows() / by];
         let first = p.pixel_mm(0.5 * (bx as f64 - 1.0), 0.5 * (by as f64 - 1.0));
         let steps = [p.column_step_mm() * bx as f64, p.row_step_mm() * by as f64];
-        // A part of a geometry that holds is one that holds.
+        // A part of a valid geometry is valid.
         let projection =
             Projection::new(p.source_mm(), first, steps[0], steps[1], [columns, rows]).unwrap_or(*p);
         let mut values = Vec::with_capacity(columns * rows);

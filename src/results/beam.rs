@@ -11,7 +11,7 @@ use crate::engine::cccs::Quality;
 use crate::worker::Lane;
 use std::sync::Arc;
 
-/// Spacing of the dose grid while something moves, mm.
+/// Spacing of the dose grid while a control moves, mm.
 const PREVIEW_GRID_MM: f64 = 5.0;
 
 /// The dose of a beam by itself, Gy for one fraction of [`UNIT_MU`](crate::analysis::UNIT_MU) monitor units.
@@ -21,7 +21,7 @@ pub struct DoseOfBeam {
     inputs: Shared<BeamInputs>,
     densities: Densities,
     plan: Arc<Plan>,
-    /// One of the devices asked for, where each is to take some of the beams.
+    /// One of the requested devices, where the beams are spread over them.
     on: Option<DeviceChoice>,
 }
 
@@ -32,7 +32,7 @@ pub struct BeamResult {
 }
 
 impl DoseOfBeam {
-    /// Of a beam of the plan; `known` is what was asked for before.
+    /// The query of a beam of the plan; `known` is the previous request.
     pub fn of(
         densities: &Densities,
         plan: &Arc<Plan>,
@@ -50,7 +50,7 @@ impl DoseOfBeam {
         }
     }
 
-    /// The same, computed on one of the devices asked for.
+    /// The same, computed on one of the requested devices.
     #[must_use]
     pub fn on(&self, device: DeviceChoice) -> Self {
         Self { on: Some(device), ..self.clone() }

@@ -49,7 +49,7 @@ impl Query for DvhOf {
     }
 }
 
-/// The volumes of the isodoses of a dose, for the DVHs of all structures in it.
+/// The isodose volumes of a dose, for the DVHs of all structures in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IsodosesOf(pub Shared<DoseOfPlan>);
 

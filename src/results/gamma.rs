@@ -1,5 +1,5 @@
-//! Gamma of two doses on show: an estimate from some of the points, all of them, and what that says of structures and
-//! places.
+//! Gamma of two displayed doses: an estimate from some points, all points, and figures by structure and
+//! cluster.
 
 use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
@@ -16,7 +16,7 @@ use crate::worker::Lane;
 use glam::DVec3;
 use std::sync::Arc;
 
-/// Points of an estimate: enough that a pass rate of 95 % is known to 0.2 % (one standard deviation).
+/// Points of an estimate: enough to estimate a pass rate of 95 % to 0.2 % (one standard deviation).
 const ESTIMATE_POINTS: usize = 12_000;
 const ESTIMATE_SEED: u64 = 20_100_105;
 
@@ -111,19 +111,19 @@ impl Query for GammaOfPair {
     }
 }
 
-/// Gamma of some points, and of the plane on show.
+/// Gamma of some points, and of the displayed plane.
 #[derive(Clone, Debug)]
 pub struct EstimateOfGamma {
     pub gamma: GammaOfPair,
-    /// A place in the plane on show; another one asks for no other estimate.
+    /// A position in the displayed plane; it does not affect the estimate.
     pub plane_mm: Option<DVec3>,
 }
 
 #[derive(Clone, Debug)]
 pub struct GammaEstimate {
-    /// Of a random subset, one for each criterion.
+    /// Counts of a random subset, one for each criterion.
     pub counts: Vec<Counts>,
-    /// Gamma on the plane on show, NaN elsewhere.
+    /// Gamma on the displayed plane, NaN elsewhere.
     pub plane: Option<Arc<Volume<f32>>>,
 }
 
@@ -155,7 +155,7 @@ impl Query for EstimateOfGamma {
         let result = result.map_err(Failure::here)?;
         let plane = self.plane_mm.and_then(|at| {
             let (cut, k) = plane_of(&request, at, result.normalisation_gy)?;
-            // A plane without any point to analyse has no map.
+            // A plane without points above the threshold has no map.
             let map = gamma(&cut, &device, inputs.control()).ok()?.maps.into_iter().next()?;
             Some(Arc::new(in_place(request.reference.grid(), k, map.gamma.data())))
         });
@@ -163,7 +163,7 @@ impl Query for EstimateOfGamma {
     }
 }
 
-/// The same request for the reference's plane at a place alone, and which plane that is.
+/// The same request for the reference's plane at a position only, and the index of that plane.
 fn plane_of(request: &GammaRequest, at_mm: DVec3, normalisation_gy: f64) -> Option<(GammaRequest, usize)> {
     let grid = request.reference.grid();
     let [nx, ny, nz] = grid.size();
@@ -185,7 +185,7 @@ fn plane_of(request: &GammaRequest, at_mm: DVec3, normalisation_gy: f64) -> Opti
     Some((cut, k))
 }
 
-/// One plane of values in an otherwise unknown volume.
+/// One plane of values in a volume that is NaN elsewhere.
 fn in_place(grid: &Arc<Grid>, k: usize, values: &[f32]) -> Volume<f32> {
     let area = values.len();
     let mut data = vec![f32::NAN; grid.len()];
@@ -193,28 +193,29 @@ fn in_place(grid: &Arc<Grid>, k: usize, values: &[f32]) -> Volume<f32> {
     Volume::new(grid.clone(), data)
 }
 
-/// What gamma says of structures and places.
+/// Figures of gamma by structure and cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FiguresOfGamma {
     pub gamma: GammaOfPair,
     /// By ROI number.
     pub masks: Vec<(u32, MaskOf)>,
-    /// ROI numbers of bodies: that a place lies in one says nothing.
+    /// ROI numbers of bodies: a cluster inside one needs no mention.
     pub bodies: Vec<u32>,
-    /// Whether the map with its sign is wanted.
+    /// Whether the signed map is requested.
     pub signed: bool,
 }
 
-/// What gamma says, and of structures and places.
+/// Gamma as a whole, by structure and by cluster.
 #[derive(Clone, Debug)]
 pub struct GammaByStructure {
-    /// Of the first criterion, without structures.
+    /// The report of the first criterion, without structures.
     pub report: CriterionReport,
-    /// The worst first, each with the ROI number of the structure that holds most of it, and the share it holds.
+    /// Clusters, the worst first, each with the ROI number of the structure that holds most of it, and the
+    /// share it holds.
     pub clusters: Vec<(Option<(u32, f64)>, Cluster)>,
-    /// By ROI number, of those that have points.
+    /// Figures by ROI number, of the structures with points.
     pub structures: Vec<(u32, GammaFigures)>,
-    /// The map with the sign of evaluated minus reference, where that is wanted.
+    /// The map with the sign of evaluated minus reference, where requested.
     pub signed: Option<Arc<Volume<f32>>>,
 }
 
@@ -227,7 +228,7 @@ impl Query for FiguresOfGamma {
         "Gamma by structure".to_owned()
     }
 
-    /// After the gamma that it is of.
+    /// The lane of its gamma, which it follows.
     fn lane(&self, _: Grade) -> Lane {
         Lane::Device
     }
@@ -238,7 +239,7 @@ impl Query for FiguresOfGamma {
             return Err(Failure::Here("gamma has no criterion".to_owned()));
         };
         let control = inputs.control();
-        // Of structures whose contours make no volume gamma says nothing.
+        // Structures whose contours make no volume have no figures.
         let masks: Vec<(u32, Arc<Mask>)> =
             self.masks.iter().filter_map(|(n, mask)| Some((*n, inputs.get(mask).ok()?))).collect();
         control.check()?;

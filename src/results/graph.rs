@@ -1,4 +1,5 @@
-//! The graph of results: what is asked for by what it is made from, made once, and made of other results.
+//! The graph of results: a query holds all inputs of its result, and each answer is computed once, from the
+//! answers of other queries.
 
 use crate::case::Receipt;
 use crate::engine::{Cancelled, JobControl};
@@ -12,49 +13,49 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
 
-/// A waiting thread looks so often whether its job is cancelled.
+/// Interval at which a waiting thread checks whether its job is cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A result, by all that it is made from: equal queries have equal answers.
+/// The key of a result, with all its inputs: equal queries have equal answers.
 pub trait Query: Clone + PartialEq + Debug + Send + Sync + 'static {
     type Answer: Clone + Debug + Send + Sync + 'static;
 
     /// Whether the window lists its job with the receipt.
     const LISTED: bool = false;
-    /// Whether the window has a notice where it fails: not where a panel says so.
+    /// Whether a failure gives a notice in the window; not where a panel reports it.
     const NOTICED: bool = true;
-    /// Whether it publishes answers on the way.
+    /// Whether it publishes partial answers.
     const REFINES: bool = false;
 
-    /// What its job does, in words.
+    /// Its job, in words.
     fn name(&self) -> String;
 
-    /// Which of the worker's threads makes it.
+    /// The lane of its job.
     fn lane(&self, _grade: Grade) -> Lane {
         Lane::Host
     }
 
-    /// What the job that made it has left behind.
+    /// The receipt of its job.
     fn receipt(_answer: &Self::Answer) -> Option<Arc<Receipt>> {
         None
     }
 
-    /// Whether nothing more comes of it by asking again.
+    /// Whether the answer is final: a new request would not improve it.
     fn is_whole(_answer: &Self::Answer) -> bool {
         true
     }
 
-    /// Makes the answer of the answers of other queries.
+    /// Computes the answer from the answers of other queries.
     ///
     /// # Errors
     /// [`Failure`].
     fn answer(&self, inputs: &Access<'_>) -> Result<Self::Answer, Failure>;
 }
 
-/// How good an answer has to be.
+/// The required grade of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grade {
-    /// Quick, while something moves; what is made of it is a preview too.
+    /// Quick, while a control moves; answers that depend on it are previews too.
     Preview,
     Full,
 }
@@ -64,13 +65,13 @@ pub enum Grade {
 pub enum Failure {
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// The user has cancelled it or what it is made from.
+    /// The user has cancelled the query or one of its inputs.
     #[error("it was cancelled")]
     Withheld,
-    /// The query's own.
+    /// The query's own failure.
     #[error("{0}")]
     Here(String),
-    /// That of a query that it is made from.
+    /// The failure of an input.
     #[error("{0}")]
     Below(String),
 }
@@ -81,13 +82,13 @@ impl Failure {
     }
 }
 
-/// Answers at hand, by query. Shared by the window, its jobs and the command line.
+/// Cached answers, by query. Shared by the window, its jobs and the command line.
 #[derive(Default)]
 pub struct Graph {
     kept: Mutex<HashMap<TypeId, Box<dyn KeptAnswers>>>,
-    /// An answer has come, or its job has ended without one.
+    /// Signals that an answer has arrived, or a job has ended without one.
     settled: Condvar,
-    /// Counts how often previews were dropped: one begun before is made of what is no longer the best.
+    /// Counts the drops of previews: an answer begun before the last one has outdated inputs.
     drops: AtomicU64,
 }
 
@@ -104,7 +105,7 @@ struct Entry<Q: Query> {
 }
 
 enum State<A> {
-    /// A thread is making it.
+    /// A thread is computing the answer.
     Running,
     Done(Result<A, Failure>),
     Withheld,
@@ -113,9 +114,9 @@ enum State<A> {
 /// The entries of one kind of query.
 trait KeptAnswers: Any + Send {
     fn as_any(&mut self) -> &mut dyn Any;
-    /// Answers made of what has become better go.
+    /// Removes answers whose inputs have improved.
     fn drop_previews(&mut self);
-    /// Failed, withheld and unfinished entries go: they may be tried again.
+    /// Removes failed, withheld and unfinished entries, which may be tried again.
     fn drop_failures(&mut self);
 }
 
@@ -137,7 +138,7 @@ impl<Q: Query> KeptAnswers for Vec<Entry<Q>> {
     }
 }
 
-/// Takes the answers on the way of any kind of query.
+/// Receives the partial answers of any kind of query.
 type Partial<'a> = &'a dyn Fn(&dyn Any);
 
 type Kept<'a> = MutexGuard<'a, HashMap<TypeId, Box<dyn KeptAnswers>>>;
@@ -148,8 +149,8 @@ fn entries<'a, Q: Query>(kept: &'a mut Kept<'_>) -> &'a mut Vec<Entry<Q>> {
 }
 
 impl Graph {
-    /// The answer to a query, from what is at hand or made now, and how good it is: at least of the grade. `partial` is given
-    /// the answers on the way of a query that refines.
+    /// The answer to a query, cached or computed now, with its grade, which is at least the requested one.
+    /// `partial` receives the partial answers of a refining query.
     ///
     /// # Errors
     /// [`Failure`].
@@ -223,12 +224,12 @@ impl Graph {
         }
     }
 
-    /// Keeps the answers that are still wanted; those under way stay.
+    /// Removes answers without a use; those being computed stay.
     pub fn retain<Q: Query>(&self, wanted: impl Fn(&Q) -> bool) {
         entries::<Q>(&mut self.lock()).retain(|e| matches!(e.state, State::Running) || wanted(&e.query));
     }
 
-    /// The user has cancelled a query: nothing that hangs on it makes it after all.
+    /// The user has cancelled a query: no dependent query computes it any more.
     pub fn withhold<Q: Query>(&self, query: &Q) {
         let mut kept = self.lock();
         let own = entries::<Q>(&mut kept);
@@ -242,12 +243,12 @@ impl Graph {
         self.drops.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// What failed or was cancelled may be tried again.
+    /// Allows failed or cancelled queries to be tried again.
     pub fn forget_failures(&self) {
         self.lock().values_mut().for_each(|kind| kind.drop_failures());
     }
 
-    /// No query's answer is made under the lock, so a poisoned one still holds whole entries.
+    /// No answer is computed under the lock, so a poisoned one still holds whole entries.
     fn lock(&self) -> Kept<'_> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -259,12 +260,12 @@ enum Found<A> {
     Nothing,
 }
 
-/// The entry of a query that a thread is making: it goes when the thread ends without an answer.
+/// The entry of a query that a thread is computing: removed when the thread ends without an answer.
 struct Making<'a, Q: Query> {
     graph: &'a Graph,
     query: &'a Q,
     grade: Grade,
-    /// Of the graph, when it began.
+    /// The graph's count at the start.
     drops: u64,
 }
 
@@ -294,18 +295,18 @@ impl<Q: Query> Drop for Making<'_, Q> {
     }
 }
 
-/// What a query's answer is made with.
+/// Access to the inputs of a query's answer.
 pub struct Access<'a> {
     graph: &'a Graph,
     grade: Grade,
     control: &'a JobControl,
-    /// Whether the grade has shown in the answer.
+    /// Whether the grade has affected the answer.
     previewed: &'a Cell<bool>,
     partial: Option<Partial<'a>>,
 }
 
 impl Access<'_> {
-    /// The answer to another query, at least as good as the one that is made of it has to be.
+    /// The answer to another query, of at least the grade of the dependent one.
     ///
     /// # Errors
     /// [`Failure::Below`] where it has none.
@@ -321,7 +322,7 @@ impl Access<'_> {
         Ok(answer)
     }
 
-    /// The best answer so far of a query that refines; none where it has not begun.
+    /// The best answer so far of a refining query; `None` before it has begun.
     pub fn so_far<Q: Query>(&self, query: &Q) -> Option<Q::Answer> {
         let mut kept = self.graph.lock();
         match Graph::look_up(entries::<Q>(&mut kept), query, Grade::Preview) {
@@ -333,13 +334,13 @@ impl Access<'_> {
         }
     }
 
-    /// The grade; an answer that asks differs by it.
+    /// The requested grade; an answer that reads it depends on it.
     pub fn grade(&self) -> Grade {
         self.previewed.set(true);
         self.grade
     }
 
-    /// An answer on the way to the full one: what hangs on it may be made anew.
+    /// Publishes a partial answer: dependent queries may be computed anew.
     pub fn publish<Q: Query>(&self, query: &Q, answer: Q::Answer) {
         let mut kept = self.graph.lock();
         let withheld = |e: &Entry<Q>| e.query == *query && matches!(e.state, State::Withheld);

@@ -1,4 +1,4 @@
-//! What results are made from: equal inputs give equal results.
+//! Inputs of results: equal inputs give equal results.
 
 use crate::analysis::{BodyChoice, Computation, body_of, unit_beam};
 use crate::case::{Beam, Case, Plan};
@@ -8,7 +8,7 @@ use crate::geometry::{Grid, PatientPosition, VolumeId};
 use crate::physics::HuTable;
 use std::sync::Arc;
 
-/// How doses are computed.
+/// Settings of the dose computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub quality: Quality,
@@ -34,25 +34,25 @@ impl Settings {
     }
 }
 
-/// Which dose the views show.
+/// The dose in the views.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shown {
     /// The sum of all beams.
     #[default]
     Plan,
-    /// By beam number.
+    /// A beam, by number.
     Beam(u32),
-    /// By index among the case's doses.
+    /// A dose of the case, by index.
     Imported(usize),
 }
 
-/// What the patient is made from.
+/// Inputs of the patient model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatientInputs {
     pub ct: VolumeId,
     pub hu_table: Arc<HuTable>,
     pub choice: BodyChoice,
-    /// Identity of the body's contours, where the choice is of one that is drawn.
+    /// Identity of the body's contours, where a drawn body is chosen.
     pub body: Option<u64>,
 }
 
@@ -70,8 +70,8 @@ impl PatientInputs {
     }
 }
 
-/// The grid that has the patient whole, with the volume it is of: structures become masks on it. The CT's, else that of the first
-/// dose; that of the dose too where the CT is a single plane, as some plans come with no more.
+/// The grid of the structures' masks, which covers the patient, with the volume it belongs to. The CT's, else
+/// that of the first dose; also that of the dose where the CT is a single plane, as with some plans.
 pub fn patient_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
     let planes = |grid: &Grid| grid.size()[2];
     let ct = case.ct.as_ref().map(|ct| (ct.hu.grid(), ct.hu.id()));
@@ -83,11 +83,11 @@ pub fn patient_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
     Some((Arc::clone(grid), id))
 }
 
-/// What a beam's dose is made from.
+/// Inputs of a beam's dose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeamInputs {
     pub patient: PatientInputs,
-    /// With the unit monitor units, and without what does not bear on the dose.
+    /// The beam with the unit monitor units, and without attributes that do not affect the dose.
     pub beam: Beam,
     pub machine: String,
     pub position: PatientPosition,

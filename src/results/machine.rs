@@ -1,4 +1,4 @@
-//! A treatment machine, as the views draw it.
+//! A treatment machine, for the views.
 
 use super::graph::{Access, Failure, Query};
 use crate::physics::Machine;
@@ -13,7 +13,7 @@ pub struct MachineOf {
 impl Query for MachineOf {
     type Answer = Arc<Machine>;
 
-    /// The beam that needs it says so.
+    /// The beam that needs the machine reports the failure.
     const NOTICED: bool = false;
 
     fn name(&self) -> String {

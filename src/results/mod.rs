@@ -1,9 +1,10 @@
-//! What follows from a case: a graph of results, each asked for by all that it is made from.
+//! Results of a case: a graph in which each result is identified by all its inputs.
 //!
-//! A [`Query`] is a result's key: all of the case and the settings that bears on it. Its answer is made of the answers of
-//! other queries ([`Graph`]), once, by whoever asks first: a job of the window, or the command line. A [`Node`] holds what
-//! the window has of a result; its standing is derived by comparing the query answered with the one that the case gives
-//! now, never assigned. To add a result: a query here, and where the window shows it a line in `app/state/results/wanted.rs`.
+//! A [`Query`] is a result's key: all parts of the case and the settings that affect it. Its answer is
+//! computed from the answers of other queries ([`Graph`]), once, by the first thread that requests it: a job
+//! of the window, or the command line. A [`Node`] holds the window's copy of a result; its standing is
+//! derived by comparing the answered query with that of the current case, never assigned. To add a result: a
+//! query here, and where the window shows it a line in `app/state/results/wanted.rs`.
 
 mod beam;
 mod dose;

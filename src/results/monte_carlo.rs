@@ -1,4 +1,4 @@
-//! The Monte Carlo dose of a plan: how it is wished for, what a run is made from, how sure its dose is.
+//! The Monte Carlo dose of a plan: its settings, the inputs of a run, and its uncertainty.
 
 use super::inputs::{PatientInputs, Settings};
 use crate::analysis::{Engine, MonteCarlo, Spread, is_computed};
@@ -9,12 +9,12 @@ use crate::geometry::PatientPosition;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How long to wait between two doses on the way.
+/// Time between two intermediate doses.
 const SHOW_EVERY: Duration = Duration::from_millis(200);
-/// No run that ends at an uncertainty takes more histories.
+/// Most histories of a run that ends at an uncertainty.
 const MOST_HISTORIES: u64 = 100_000_000_000;
 
-/// What a plan is computed with. What is set for Monte Carlo stays while the other engine is chosen.
+/// The engine of a plan. The Monte Carlo settings are kept while the other engine is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EngineChoice {
@@ -27,7 +27,7 @@ pub struct EngineChoice {
     pub seed: u64,
 }
 
-/// What ends a run.
+/// The end condition of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EndsAt {
@@ -54,7 +54,7 @@ impl EngineChoice {
     /// Bounds of [`Self::histories_million`].
     pub const HISTORIES_MILLION: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
 
-    /// A choice read from a file, with what is out of bounds as it is by default.
+    /// A choice read from a file; values out of bounds become the defaults.
     pub fn sound(self) -> Self {
         let Self { uncertainty_percent, histories_million, .. } = Self::default();
         let within = |range: &std::ops::RangeInclusive<f64>, value: f64, otherwise: f64| {
@@ -71,7 +71,7 @@ impl EngineChoice {
         }
     }
 
-    /// How Monte Carlo is run, where it is chosen.
+    /// The Monte Carlo settings, where that engine is chosen.
     pub fn how(&self) -> Option<MonteCarlo> {
         let until = match self.ends_at {
             EndsAt::Uncertainty => {
@@ -88,11 +88,11 @@ impl EngineChoice {
     }
 }
 
-/// What a run is made from.
+/// Inputs of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunInputs {
     pub patient: PatientInputs,
-    /// The computed beams, without what does not bear on the dose, each with its machine.
+    /// The computed beams, without attributes that do not affect the dose, each with its machine.
     pub beams: Vec<Beam>,
     pub position: PatientPosition,
     pub settings: Settings,
@@ -109,22 +109,22 @@ impl RunInputs {
             patient: patient.clone(),
             beams: plan.beams.iter().filter(|b| is_computed(b)).map(bare).collect(),
             position: plan.position,
-            // Directions of collapsed cone are nothing to it.
+            // Directions of collapsed cone do not affect a Monte Carlo run.
             settings: Settings { quality: Quality::default(), ..settings.clone() },
             how,
         }
     }
 
-    /// Whether a run from these would end in the same dose but for the noise.
+    /// Whether a run with these inputs would give the same dose but for the noise.
     pub fn same_dose(&self, other: &Self) -> bool {
         Self { how: other.how, ..self.clone() } == *other
     }
 }
 
-/// How sure a Monte Carlo dose is.
+/// The statistical uncertainty of a Monte Carlo dose.
 #[derive(Clone, Debug)]
 pub struct Certainty {
-    /// Which run since the window was opened.
+    /// Number of the run since the window was opened.
     pub run: u64,
     pub spread: Spread,
     /// Mean relative standard deviation where the dose is above half its maximum; none before the second batch.

@@ -1,19 +1,19 @@
-//! A result that the case asks for, with what it answers.
+//! A requested result of the case, with the query it answers.
 
 use super::graph::{Grade, Query};
 use crate::case::DoseStatus;
 
-/// A result as the case as it stands asks for it, and as it is at hand.
+/// A result: the query of the current case, and the answer received so far.
 #[derive(Debug)]
 pub struct Node<Q: Query> {
-    /// What the case gives now.
+    /// The query of the current case.
     now: Option<Q>,
-    /// What was last asked of the worker, by grade.
+    /// The last query requested from the worker, by grade.
     asked: [Option<Q>; 2],
     have: Option<Have<Q>>,
-    /// Why the worker could not.
+    /// The query that failed, and why.
     failure: Option<(Q, String)>,
-    /// The user has cancelled it: answers still on their way are not taken.
+    /// The query cancelled by the user: answers still under way are dropped.
     cancelled: Option<Q>,
 }
 
@@ -22,25 +22,25 @@ struct Have<Q: Query> {
     query: Q,
     grade: Grade,
     answer: Q::Answer,
-    /// What it is made from has become better.
+    /// One of its inputs has improved.
     outdated: bool,
 }
 
-/// How a result stands to the case.
+/// The standing of a result in the current case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Answers the case as it stands.
+    /// Answers the current case.
     Current,
-    /// A quick answer that stands in for the one asked for.
+    /// A preview in place of the requested answer.
     StandIn,
     /// Answers an earlier state.
     Stale,
-    /// The case as it stands cannot be answered.
+    /// The query of the current case failed.
     Failed,
 }
 
 impl Standing {
-    /// What a dose computed as `own` is worth.
+    /// The status of a dose computed as `own`.
     pub fn status(self, own: DoseStatus) -> DoseStatus {
         match self {
             Self::Current => own,
@@ -58,33 +58,33 @@ impl<Q: Query> Default for Node<Q> {
 }
 
 impl<Q: Query> Node<Q> {
-    /// What the case gives now.
+    /// The query of the current case.
     pub fn now(&self) -> Option<&Q> {
         self.now.as_ref()
     }
 
-    /// The result, where it belongs to the case as it stands, be it a preview.
+    /// The result, if it belongs to the current case; possibly a preview.
     pub fn current(&self) -> Option<&Q::Answer> {
         self.have.as_ref().filter(|have| Some(&have.query) == self.now.as_ref()).map(|have| &have.answer)
     }
 
-    /// Any result, be it of an earlier state.
+    /// Any result, possibly of an earlier state.
     pub fn latest(&self) -> Option<&Q::Answer> {
         self.have.as_ref().map(|have| &have.answer)
     }
 
-    /// Any result, with what it answers.
+    /// Any result, with the query it answers.
     pub fn latest_with_query(&self) -> Option<(&Q, &Q::Answer)> {
         self.have.as_ref().map(|have| (&have.query, &have.answer))
     }
 
-    /// Why there is no result for the case as it stands.
+    /// Why the current case has no result.
     pub fn failure(&self) -> Option<&str> {
         let (query, why) = self.failure.as_ref()?;
         (Some(query) == self.now.as_ref()).then_some(why.as_str())
     }
 
-    /// How the result stands to the case; `None` where there is neither a result nor a failure.
+    /// The standing of the result; `None` where there is neither a result nor a failure.
     pub fn standing(&self) -> Option<Standing> {
         if self.failure().is_some() {
             return Some(Standing::Failed);
@@ -97,12 +97,12 @@ impl<Q: Query> Node<Q> {
         })
     }
 
-    /// Sets what the case gives now.
+    /// Sets the query of the current case.
     pub fn set(&mut self, now: Option<Q>) {
         self.now = now;
     }
 
-    /// Whether the worker has to be asked for what the case gives now; notes that it will be.
+    /// The current query, if it has to be requested from the worker; it is then noted as requested.
     pub fn request(&mut self, grade: Grade) -> Option<Q> {
         let now = self.now.as_ref()?;
         let have = self.have.as_ref().filter(|have| have.query == *now);
@@ -119,13 +119,13 @@ impl<Q: Query> Node<Q> {
         }
         *asked = Some(now.clone());
         if grade == Grade::Full {
-            // The case has come back to what was cancelled: its answer is wanted again.
+            // The case has returned to a cancelled query: its answer is requested again.
             self.cancelled = None;
         }
         asked.clone()
     }
 
-    /// Takes an answer over unless there is a better one.
+    /// Receives an answer unless there is a better one.
     pub fn receive(&mut self, query: Q, grade: Grade, answer: Q::Answer) {
         let is_now = Some(&query) == self.now.as_ref();
         let better = self
@@ -138,12 +138,12 @@ impl<Q: Query> Node<Q> {
         }
     }
 
-    /// The worker could not answer a query.
+    /// Records that the worker could not answer a query.
     pub fn fail(&mut self, query: Q, why: String) {
         self.failure = Some((query, why));
     }
 
-    /// What a preview is made from has become better: it is asked for again.
+    /// An input of a preview has improved: the preview is requested again.
     pub fn outdate(&mut self) {
         if let Some(have) = self.have.as_mut().filter(|have| have.grade == Grade::Preview) {
             have.outdated = true;
@@ -151,7 +151,7 @@ impl<Q: Query> Node<Q> {
         }
     }
 
-    /// The result counts as a preview: a better one is asked for.
+    /// The result counts as a preview: a better one is requested.
     fn demote(&mut self) {
         if let Some(have) = &mut self.have {
             have.grade = Grade::Preview;
@@ -159,7 +159,7 @@ impl<Q: Query> Node<Q> {
         self.asked[Grade::Full as usize] = None;
     }
 
-    /// The user has cancelled its job. As far as a result came that refines, the user has no use for it.
+    /// The user has cancelled its job. Partial answers of a refining result are dropped, too.
     pub fn cancel(&mut self) {
         self.cancelled = self.now.clone();
         if Q::REFINES {
@@ -167,7 +167,7 @@ impl<Q: Query> Node<Q> {
         }
     }
 
-    /// Whether its full job answers what the case does not give any more; it is then as if it had not been asked.
+    /// Whether its full job answers an earlier query; the job then counts as not requested.
     pub fn leave(&mut self) -> bool {
         let asked = &mut self.asked[Grade::Full as usize];
         let left = asked.is_some() && *asked != self.now;
@@ -177,7 +177,7 @@ impl<Q: Query> Node<Q> {
         left
     }
 
-    /// What was cancelled or failed may be asked for again.
+    /// Allows cancelled or failed queries to be requested again.
     pub fn forget_failure(&mut self) {
         self.asked = [None, None];
         self.failure = None;

@@ -16,7 +16,7 @@ pub struct Densities {
 }
 
 impl Densities {
-    /// Of the case as it stands; `None` without a CT.
+    /// The query of the current case; `None` without a CT.
     pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
         let inputs = PatientInputs::of(case, settings)?;
         Some(Self { inputs, ct: case.ct.clone()?, structures: Arc::clone(&case.structures) })
@@ -60,7 +60,7 @@ impl Query for Densities {
 pub struct MaskOf {
     structure: Structure,
     grid: Arc<Grid>,
-    /// The volume that the grid is of.
+    /// The volume of the grid.
     images: VolumeId,
 }
 

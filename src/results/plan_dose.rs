@@ -1,4 +1,4 @@
-//! The dose on show: a plan's, one of its beams', or that of a file.
+//! The displayed dose: a plan's, one of its beams', or that of a file.
 
 use super::beam::DoseOfBeam;
 use super::dose::{DoseInputs, Source};
@@ -13,7 +13,7 @@ use crate::case::{Beam, Case, Dose, DoseStatus, Normalisation, Plan};
 use crate::worker::Lane;
 use std::sync::Arc;
 
-/// A dose as one looks at it, of all fractions and normalised.
+/// A displayed dose, of all fractions and normalised.
 #[derive(Clone, Debug)]
 pub struct DoseOfPlan {
     pub what: Shown,
@@ -31,12 +31,12 @@ enum MadeOf {
 struct Beams {
     plan: Arc<Plan>,
     label: String,
-    /// All that count, each with the times it does.
+    /// The contributing beams, each with its weight.
     beams: Vec<(DoseOfBeam, f64)>,
-    /// The beam on show alone, by index.
+    /// The index of a single displayed beam.
     only: Option<usize>,
     run: Option<RunOfPlan>,
-    /// A run's dose that differs from the one asked for by its noise alone.
+    /// A run's dose that differs from the requested one by its noise only.
     like_it: Option<RunResult>,
     normalisation: Option<(Normalisation, Result<MaskOf, String>)>,
 }
@@ -46,9 +46,9 @@ struct Beams {
 pub struct Summed {
     pub dose: Arc<Dose>,
     pub max_gy: f64,
-    /// Of the normalisation, on all monitor units; 1 without one.
+    /// Factor of the normalisation on all monitor units; 1 without one.
     pub factor: f64,
-    /// Of a Monte Carlo dose.
+    /// The uncertainty of a Monte Carlo dose.
     pub certainty: Option<Arc<Certainty>>,
 }
 
@@ -59,8 +59,8 @@ impl DoseOfPlan {
         Self { what: Shown::Imported(index), inputs, made_of: MadeOf::File(Arc::clone(dose)) }
     }
 
-    /// Of a plan, or of one of its beams: `beams` has all that are computed, in the order of the plan. `None` where there is
-    /// nothing to add. `known` is what was asked for before.
+    /// The dose of a plan, or of one of its beams: `beams` has all computed ones, in the order of the plan.
+    /// `None` where there is nothing to add. `known` is the previous request.
     pub fn of_plan(
         case: &Case,
         plan: &Arc<Plan>,
@@ -69,7 +69,7 @@ impl DoseOfPlan {
         run: Option<(RunOfPlan, Option<RunResult>)>,
         known: Option<&Self>,
     ) -> Option<Self> {
-        // A beam by itself hangs on the others only through the normalisation.
+        // A single beam depends on the others only through the normalisation.
         let counts = |b: &&Beam| plan.normalisation.is_some() || only.is_none_or(|n| n == b.number);
         let computed = plan.beams.iter().filter(|b| is_computed(b)).filter(counts);
         let beams: Vec<(DoseOfBeam, f64)> = computed
@@ -116,7 +116,7 @@ impl DoseOfPlan {
 }
 
 impl Beams {
-    /// The doses that are added, and how sure the sum is.
+    /// The doses to be added, and the uncertainty of their sum.
     fn parts(&self, inputs: &Access<'_>) -> Result<(Vec<Part>, Option<Arc<Certainty>>), Failure> {
         let Self { plan, beams, run, like_it, .. } = self;
         if let Some(run) = run {
@@ -127,7 +127,7 @@ impl Beams {
             if let Some(RunResult { dose, certainty, .. }) = made {
                 return Ok((vec![Part { dose, scale: f64::from(plan.fractions) }], Some(certainty)));
             }
-            // Before the first histories collapsed cone stands in.
+            // Before the first histories collapsed cone is the substitute.
         }
         let part =
             |(beam, scale): &(DoseOfBeam, f64)| Ok(Part { dose: inputs.get(beam)?.dose, scale: *scale });
@@ -157,7 +157,7 @@ impl Query for DoseOfPlan {
         }
     }
 
-    /// What moves is added beside the transport; the full sum comes after the beams it is of.
+    /// Previews are added in parallel with the transport; the full sum follows its beams.
     fn lane(&self, grade: Grade) -> Lane {
         match (grade, &self.made_of) {
             (Grade::Full, MadeOf::Plan(_)) => Lane::Device,

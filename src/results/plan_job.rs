@@ -1,5 +1,5 @@
-//! The dose of a whole plan in one call, for the command line: the window's queries answered to the end, so that a dose is
-//! the same to the bit from both.
+//! The dose of a whole plan in one call, for the command line: it answers the window's queries in full, so
+//! that both give bit-identical doses.
 
 use super::beam::{BeamResult, DoseOfBeam};
 use super::dvh::DvhOf;
@@ -20,13 +20,13 @@ use crate::physics::HuTable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Asks for the dose of a plan.
+/// Request for the dose of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanJob {
     pub ct: Arc<Ct>,
     pub structures: Arc<StructureSet>,
     pub plan: Plan,
-    /// What counts of the CT.
+    /// The body of the CT.
     pub body: BodyChoice,
     /// Name or path.
     pub hu_table: String,
@@ -34,7 +34,6 @@ pub struct PlanJob {
     pub grid_mm: f64,
     pub quality: Quality,
     pub dose_to: DoseTo,
-    /// Where it is computed.
     pub device: DeviceChoice,
     pub engine: Engine,
 }
@@ -44,24 +43,24 @@ pub struct PlanJob {
 pub struct PlanResult {
     /// All fractions, Gy.
     pub dose: Dose,
-    /// As asked for, its monitor units scaled to the normalisation.
+    /// The requested plan, its monitor units scaled to the normalisation.
     pub plan: Plan,
-    /// What the monitor units were scaled by.
+    /// Factor on the monitor units.
     pub factor: f64,
     pub figures: PlanFigures,
     /// Structures with their DVHs; structures without volume in the image or the dose are left out.
     pub dvhs: Vec<(Structure, Arc<Dvh>)>,
-    /// One a beam, in order; one for all where they were computed together.
+    /// One a beam, in order; a single one where all were computed together.
     pub receipts: Vec<Arc<Receipt>>,
-    /// Of a Monte Carlo dose.
+    /// The uncertainty of a Monte Carlo dose.
     pub certainty: Option<Certainty>,
-    /// Of each beam where its dose is known by itself and reaches its isocentre.
+    /// The dose of each beam at its isocentre, where it is known separately and its grid reaches there.
     pub beam_doses: Vec<BeamDose>,
-    /// What to know about how it was computed.
+    /// Remarks on the computation.
     pub remarks: Vec<String>,
 }
 
-/// Computes a plan. `tell` is given a line before each beam, and on the way of a run.
+/// Computes a plan. `tell` receives a line before each beam, and during a run.
 ///
 /// # Errors
 /// [`Failure`]: why the plan has no dose.
@@ -75,7 +74,7 @@ pub fn compute_plan(
     if computed.is_empty() {
         return Err(Failure::Here(no_beams(&plan)));
     }
-    // What contradicts itself is refused before anything is computed.
+    // Contradictions are refused before anything is computed.
     if let Some(why) = computed.iter().find_map(|beam| contradiction(&plan, beam, &job.ct)) {
         return Err(Failure::here(why));
     }
@@ -143,7 +142,7 @@ pub fn compute_plan(
     })
 }
 
-/// What is known of the doses that are added.
+/// Facts of the added doses.
 #[derive(Default)]
 struct Made {
     receipts: Vec<Arc<Receipt>>,
@@ -163,7 +162,7 @@ impl Asked<'_> {
         self.graph.full(query, self.control)
     }
 
-    /// The beams one by one. Where several cards are asked for each takes the next beam that nobody has.
+    /// Computes the beams one by one. With several cards each takes the next free beam.
     fn beams(
         &self,
         plan: &Plan,
@@ -178,12 +177,13 @@ impl Asked<'_> {
             {
                 tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.beam_name()));
                 if self.answer(&beam.on(device)).is_err() {
-                    // Nobody needs the others.
+                    // After a failure the other beams are not needed.
                     next.store(beams.len(), Ordering::Relaxed);
                 }
             }
         };
-        // Each card needs the density and the kernels first: more than most plans take on one.
+        // Each card has to upload the density and the kernels first, which takes longer than most plans on
+        // one card.
         match choice.spread_if(false)[..] {
             [device] => take(device),
             ref devices => std::thread::scope(|scope| {
@@ -212,7 +212,7 @@ impl Asked<'_> {
         Ok(made)
     }
 
-    /// All beams in one run.
+    /// Computes all beams in one run.
     fn run(&self, run: &RunOfPlan, tell: &(dyn Fn(&str) + Sync)) -> Result<Made, Failure> {
         let (result, _) = self.graph.answer(run, Grade::Full, self.control, &mut |so_far| {
             let certainty = &so_far.certainty;
@@ -233,7 +233,7 @@ impl Asked<'_> {
             match self.answer(&DvhOf { mask, dose: dose.clone() }) {
                 Ok(answer) => all.push((structure.clone(), answer.dvh)),
                 Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),
-                // Without volume or dose there is nothing to show of it.
+                // A structure without volume or dose has no DVH to show.
                 Err(_) => {}
             }
         }

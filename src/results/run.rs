@@ -21,24 +21,24 @@ pub struct RunOfPlan {
     inputs: Shared<RunInputs>,
     densities: Densities,
     plan: Arc<Plan>,
-    /// Of the run, by which it is told to end.
+    /// The number by which the run is ended.
     number: u64,
-    /// The number of the run that ends with the dose it has come to.
+    /// The number of the run that shall end with its dose so far.
     keep: Arc<AtomicU64>,
 }
 
-/// A dose of a run, for one fraction, as it stands after so many histories.
+/// A dose of a run, for one fraction, after some histories.
 #[derive(Clone, Debug)]
 pub struct RunResult {
     pub dose: Arc<Dose>,
     pub certainty: Arc<Certainty>,
-    /// Of a run that has ended.
+    /// Set once the run has ended.
     pub ended: Option<Arc<Certain>>,
 }
 
 impl RunOfPlan {
-    /// `None` where the plan is computed by the other engine, or has no beam to compute. `number` and `keep` are of the run that
-    /// would begin now; `known` is what was asked for before.
+    /// `None` where the plan is computed by the other engine, or has no beam to compute. `number` and `keep`
+    /// belong to a run that would begin now; `known` is the previous request.
     pub fn of(
         densities: &Densities,
         plan: &Arc<Plan>,
@@ -104,7 +104,7 @@ impl Query for RunOfPlan {
         answer.dose.receipt.clone()
     }
 
-    /// A run that was ended before it was whole may be begun again.
+    /// A run that was ended early may be started again.
     fn is_whole(answer: &RunResult) -> bool {
         answer.dose.status != DoseStatus::Preview
     }

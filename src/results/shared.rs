@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Compared by place first: a plan of many control points is the same plan without a look at each of them.
+/// Compared by address first: an unchanged plan of many control points needs no comparison of each of them.
 #[derive(Debug)]
 pub struct Shared<T>(Arc<T>);
 
@@ -15,7 +15,7 @@ impl<T> Clone for Shared<T> {
 }
 
 impl<T: PartialEq> Shared<T> {
-    /// `known` itself where it is equal: comparisons with it are quick from then on.
+    /// `known` itself where it is equal: later comparisons with it are quick.
     pub fn new(value: T, known: Option<&Self>) -> Self {
         known.filter(|known| *known.0 == value).cloned().unwrap_or_else(|| Self(Arc::new(value)))
     }

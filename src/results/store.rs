@@ -1,4 +1,4 @@
-//! The results that the window has, by kind and place, and how they reach it.
+//! The window's results, by kind and place, and their delivery.
 
 use super::graph::{Failure, Grade, Graph, Query};
 use super::node::Node;
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Which of several results of a kind: what it belongs to, and a number there.
+/// The place of a result among those of its kind: the object it belongs to, and a number there.
 pub type At = (u8, u32);
 
-/// Of which result, and how good: what a job of the worker answers to.
+/// The place and the grade of a result: the target of a worker's job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     kind: TypeId,
@@ -41,7 +41,7 @@ impl Place {
 pub struct Results {
     graph: Arc<Graph>,
     nodes: BTreeMap<(TypeId, At), Box<dyn AnyNode>>,
-    /// Places whose jobs nobody waits for any more.
+    /// Places whose jobs are not needed any more.
     left: Vec<Place>,
 }
 
@@ -95,14 +95,14 @@ impl<Q: Query> AnyNode for Node<Q> {
     }
 }
 
-/// What a job brings home.
+/// The outcome of a job.
 pub struct Delivery {
-    /// The graph that it was made with: of the case on show then.
+    /// The graph of the answer: that of the case open at the time.
     graph: Arc<Graph>,
     pub place: Place,
-    /// An answer on the way to a better one.
+    /// A partial answer.
     is_partial: bool,
-    /// Why there is none, and whether a notice is to say so.
+    /// Why there is no answer, and whether that gives a notice.
     pub failure: Option<(String, bool)>,
     pub receipt: Option<Arc<Receipt>>,
     take: Box<dyn FnOnce(&mut Results) + Send>,
@@ -119,7 +119,7 @@ impl Results {
         self.nodes.get(&(TypeId::of::<Q>(), at))?.as_any().downcast_ref()
     }
 
-    /// The node at a place, a new one where there is none.
+    /// The node at a place; a new one where it is missing.
     pub fn entry<Q: Query>(&mut self, at: At) -> &mut Node<Q> {
         let node =
             self.nodes.entry((TypeId::of::<Q>(), at)).or_insert_with(|| Box::new(Node::<Q>::default()));
@@ -133,7 +133,7 @@ impl Results {
         nodes.filter_map(|((_, at), node)| Some((*at, node.as_any().downcast_ref()?)))
     }
 
-    /// Nodes of a kind that nothing asks for any more go.
+    /// Removes the unused nodes of a kind.
     pub fn keep_only<Q: Query>(&mut self, keep: impl Fn(At) -> bool) {
         let gone: Vec<At> = self.each::<Q>().map(|(at, _)| at).filter(|at| !keep(*at)).collect();
         for at in gone {
@@ -142,7 +142,7 @@ impl Results {
         }
     }
 
-    /// Answers that no node asks for go out of the graph.
+    /// Removes answers without a node from the graph.
     pub fn tidy(&self) {
         let mut last = None;
         for ((kind, _), node) in &self.nodes {
@@ -152,8 +152,8 @@ impl Results {
         }
     }
 
-    /// Places of jobs that nobody waits for any more: of what is gone, and full ones that answer what the case does not give
-    /// now.
+    /// Places of jobs that are not needed any more: those of removed nodes, and full ones of an earlier
+    /// query.
     pub fn left_behind(&mut self) -> Vec<Place> {
         let left =
             |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| node.leave().then(|| node.place(at, Grade::Full));
@@ -161,8 +161,8 @@ impl Results {
         std::mem::take(&mut self.left)
     }
 
-    /// The job that answers a node, where it has to be asked for; noted as asked for. A quick one goes before other work and is
-    /// let finish.
+    /// The job of a node, where it has to be requested; it is then noted as requested. A quick job precedes
+    /// other work and is not interrupted.
     pub fn job<Q: Query, T: Send + 'static>(
         &mut self,
         at: At,
@@ -211,7 +211,7 @@ impl Results {
         } else if Q::REFINES {
             Task::refining(name, work)
         } else if lane == Lane::Host {
-            // What previews hang on as well is let finish.
+            // A job that previews depend on as well is not interrupted.
             Task::new(name, move |control| work(control, &mut |_| {}))
         } else {
             Task::restartable(name, move |control| work(control, &mut |_| {}))
@@ -219,7 +219,7 @@ impl Results {
         Some((place, task.on(lane)))
     }
 
-    /// Takes over what a job has brought home, unless it is of another case.
+    /// Receives the outcome of a job, unless it is of another case.
     pub fn receive(&mut self, delivery: Delivery) {
         if !Arc::ptr_eq(&delivery.graph, &self.graph)
             || !self.nodes.contains_key(&(delivery.place.kind, delivery.place.at))
@@ -232,7 +232,7 @@ impl Results {
         }
     }
 
-    /// The user has cancelled a job: what it was to make is not made until it is asked for again.
+    /// The user has cancelled a job: its result is not computed until it is requested again.
     pub fn cancelled(&mut self, place: Place) {
         if let Some(node) = self.nodes.get_mut(&(place.kind, place.at)).filter(|_| place.grade == Grade::Full)
         {
@@ -241,12 +241,12 @@ impl Results {
         }
     }
 
-    /// Previews are made anew: what they are made from has become better, or has gone.
+    /// Outdates previews: one of their inputs has improved or was removed.
     fn outdate(&mut self) {
         self.nodes.values_mut().for_each(|node| node.outdate());
     }
 
-    /// What was cancelled or failed is asked for again.
+    /// Requests cancelled or failed results again.
     pub fn forget_failures(&mut self) {
         self.graph.forget_failures();
         self.nodes.values_mut().for_each(|node| node.forget_failure());

@@ -1,16 +1,16 @@
-//! What can be asked of the worker.
+//! Requests to the worker.
 
 use crate::engine::JobControl;
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// What a job answers to: a value of the floors above. A newer job for a slot takes the place of the older one.
+/// The key of a job, a type of the caller. A newer job for a slot replaces the older one.
 pub trait Slot: Copy + Eq + Hash + Debug + Send + Sync + 'static {}
 
 impl<S: Copy + Eq + Hash + Debug + Send + Sync + 'static> Slot for S {}
 
-/// Which of the two threads does it.
+/// The thread of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Owns the devices: doses, gamma, registration.
@@ -28,21 +28,21 @@ impl Lane {
     }
 }
 
-/// One thing to do: a call of the engine or of the floors above, as closures that answer a `T`.
+/// A unit of work: a call of the engine or of the floors above, as closures that return a `T`.
 pub struct Task<T> {
     pub(super) name: Arc<str>,
     pub(super) lane: Lane,
     pub(super) step: Step<T>,
-    /// It goes before other work, and a newer job of the slot lets it finish.
+    /// A quick job precedes other work, and a newer job of the slot does not cancel it.
     pub(super) quick: bool,
 }
 
-/// How work is done.
+/// The kind of work.
 pub(super) enum Step<T> {
     Once(Once<T>),
-    /// May be stopped for a quick job and begun again.
+    /// May be preempted by a quick job and restarted.
     Again(Again<T>),
-    /// Gives answers on the way, each better than the one before.
+    /// Returns partial answers, each better than the one before.
     Refining(Refining<T>),
 }
 
@@ -55,7 +55,7 @@ impl<T> Step<T> {
         Self::Once(Box::new(move |control| work(control).map_err(|error| format!("{error:#}"))))
     }
 
-    /// The same work once more, where it may be done again.
+    /// The same work once more, where it is restartable.
     pub fn another(&self) -> Option<Self> {
         match self {
             Self::Once(_) | Self::Refining(_) => None,
@@ -63,7 +63,7 @@ impl<T> Step<T> {
         }
     }
 
-    /// `partial` is given the answers on the way.
+    /// `partial` receives the partial answers.
     pub fn run(self, control: &JobControl, partial: &mut dyn FnMut(T)) -> Result<T, String> {
         match self {
             Self::Refining(work) => work(control, partial),
@@ -74,8 +74,8 @@ impl<T> Step<T> {
 }
 
 impl<T> Task<T> {
-    /// Work for the host lane. `name` says what it does, in words (`opening demo:thorax`). It should ask
-    /// `control` every few ms of work and may return any error once that says stop.
+    /// Work for the host lane. `name` describes it in words (`opening demo:thorax`). It should poll `control`
+    /// every few ms of work and may return any error once cancelled.
     pub fn new<E: Display>(
         name: impl Into<String>,
         work: impl FnOnce(&JobControl) -> Result<T, E> + Send + 'static,
@@ -83,8 +83,8 @@ impl<T> Task<T> {
         Self::of(name, Step::once(work))
     }
 
-    /// As [`Task::new`], for long work that may be stopped while a quick job has its turn, and begun
-    /// again: a beam that is dragged does not wait for the full dose of the others.
+    /// As [`Task::new`], for long work that a quick job may preempt and that is then restarted: a dragged
+    /// beam does not wait for the full dose of the others.
     pub fn restartable<E: Display>(
         name: impl Into<String>,
         work: impl Fn(&JobControl) -> Result<T, E> + Send + Sync + 'static,
@@ -93,7 +93,7 @@ impl<T> Task<T> {
         Self::of(name, Step::Again(Arc::new(work)))
     }
 
-    /// As [`Task::new`], for an answer that improves: what `work` hands out on the way comes as
+    /// As [`Task::new`], for an answer that improves: partial answers of `work` arrive as
     /// [`JobEvent::Partial`](super::JobEvent::Partial).
     pub fn refining<E: Display>(
         name: impl Into<String>,
@@ -109,8 +109,8 @@ impl<T> Task<T> {
         Self { name: name.into().into(), lane: Lane::Host, step, quick: false }
     }
 
-    /// Says that it is a preview, or as quick as one: it goes before other work of its lane, and a newer job of the slot
-    /// lets it finish.
+    /// Marks a preview, or work as quick as one: it precedes other work of its lane, and a newer job of the
+    /// slot does not cancel it.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.quick = true;

@@ -1,16 +1,16 @@
 //! The worker: jobs, slots, progress, cancellation, previews.
 //!
 //! Two threads. The *device lane* owns the devices and computes (doses, paths); the *host lane* does the rest
-//! (opening a case, masks, DVHs), so that a long dose never blocks a load. Nobody waits for either: jobs are
-//! submitted, reports are drained once a frame.
+//! (opening a case, masks, DVHs), so that a long dose never blocks a load. The caller waits for neither: jobs
+//! are submitted, reports are drained once a frame.
 //!
-//! * A job answers to a [`Slot`]. A newer job for the slot takes the older one's place: one that waits is
-//!   dropped at once, one that runs is stopped through its [`JobControl`](crate::engine::JobControl).
-//! * Quick jobs ([`Task::quick`]) go before all others of their lane, and a newer job does not interrupt one that already
-//!   runs: while a handle is dragged faster than previews can follow, the picture still follows.
-//! * Work that may be begun again ([`Task::restartable`]) makes way for quick jobs.
-//! * Every job ends in exactly one of [`JobEvent::Done`], [`JobEvent::Failed`], [`JobEvent::Cancelled`]. A panic is a failure
-//!   that names the job.
+//! * A job belongs to a [`Slot`]. A newer job for the slot replaces the older one: a waiting one is dropped
+//!   at once, a running one is cancelled through its [`JobControl`](crate::engine::JobControl).
+//! * Quick jobs ([`Task::quick`]) precede all others of their lane, and a newer job does not cancel a running
+//!   one: while a handle is dragged faster than previews are computed, the picture is still updated.
+//! * Quick jobs preempt restartable work ([`Task::restartable`]).
+//! * Every job ends in exactly one of [`JobEvent::Done`], [`JobEvent::Failed`], [`JobEvent::Cancelled`]. A
+//!   panic is a failure with the name of the job.
 
 mod job;
 mod queues;
@@ -25,12 +25,11 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Called, on a worker thread, when reports wait that were not there at the last [`Worker::drain`].
+/// Called, on a worker thread, when the first report after a [`Worker::drain`] is ready.
 pub type Notify = Arc<dyn Fn() + Send + Sync>;
 
-/// The threads and their queues. `S` names the slots and `T` is what the tasks answer: both
-/// are of the floors above.
-/// Dropping it cancels everything and waits for the running jobs to stop.
+/// The threads and their queues. `S` is the type of the slots and `T` that of the tasks' answers: both are of
+/// the floors above. A drop cancels everything and waits for the running jobs to stop.
 pub struct Worker<S: Slot, T: Send + 'static> {
     queues: Arc<Queues<S, T>>,
     reports: Receiver<Report<S, T>>,
@@ -38,11 +37,11 @@ pub struct Worker<S: Slot, T: Send + 'static> {
 }
 
 impl<S: Slot, T: Send + 'static> Worker<S, T> {
-    /// Starts the threads. The window passes a repaint request as `notify`, the command line nothing, tests a
+    /// Starts the threads. The window passes a repaint request as `notify`, the command line a no-op, tests a
     /// counter; it is called once for any number of reports between two drains.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// Where the system cannot start a thread.
     pub fn start(notify: Notify) -> io::Result<Self> {
         let (sender, reports) = crossbeam_channel::unbounded();
         let queues = Arc::new(Queues::new(sender, notify));
@@ -55,7 +54,7 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
         Ok(worker)
     }
 
-    /// Queues a task as a job; it takes the place of any other of the same slot.
+    /// Queues a task as a job; it replaces any other of the same slot.
     pub fn submit(&self, slot: S, task: Task<T>) -> JobId {
         self.queues.submit(slot, task)
     }
@@ -65,7 +64,7 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
         self.queues.cancel(slot);
     }
 
-    /// All reports since the last time, in the order they were made.
+    /// All reports since the last drain, in order.
     pub fn drain(&self) -> Vec<Report<S, T>> {
         self.queues.before_drain();
         let mut reports: Vec<_> = self.reports.try_iter().collect();

@@ -1,4 +1,4 @@
-//! The queues behind the worker and what its threads do.
+//! The queues of the worker and the loop of its threads.
 
 use super::Notify;
 use super::job::{Lane, Slot, Step, Task};
@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Shared by the worker's handle and its two threads.
 pub(super) struct Queues<S, T> {
     state: Mutex<State<S, T>>,
-    /// One a lane: something to do, or the end.
+    /// One condition a lane: a new job, or the end.
     wake: [Condvar; 2],
     outbox: Arc<Outbox<S, T>>,
     /// What the jobs leave for those after them.
@@ -26,7 +26,7 @@ pub(super) struct Queues<S, T> {
 struct State<S, T> {
     waiting: [VecDeque<Entry<S, T>>; 2],
     running: [Option<Running<S, T>>; 2],
-    /// The newest job of every slot ever used.
+    /// The newest job of every slot.
     newest: HashMap<S, JobId>,
     next: u64,
     closing: bool,
@@ -40,7 +40,7 @@ struct Entry<S, T> {
     started: bool,
 }
 
-/// The job that an event is of.
+/// The job of an event.
 struct JobRef<S> {
     job: JobId,
     slot: S,
@@ -49,19 +49,19 @@ struct JobRef<S> {
     progress: Mutex<f32>,
 }
 
-/// The job a lane is busy with.
+/// The running job of a lane.
 struct Running<S, T> {
     job_ref: Arc<JobRef<S>>,
     control: JobControl,
-    /// A newer job lets it finish.
+    /// A newer job does not cancel it.
     quick: bool,
-    /// The same work, where it may be stopped for a quick job and begun again.
+    /// The same work, where it may be preempted and restarted.
     again: Option<Step<T>>,
-    /// A newer job waits, or somebody cancelled.
+    /// The job was superseded by a newer one, or cancelled.
     ended: bool,
 }
 
-/// The way to the drain.
+/// The events for the next drain.
 struct Outbox<S, T> {
     sender: Sender<Report<S, T>>,
     notify: Notify,
@@ -70,7 +70,7 @@ struct Outbox<S, T> {
 }
 
 impl<S: Slot, T> Outbox<S, T> {
-    /// Leaves an event for the next drain; [`Self::notify`] is to follow, without the lock.
+    /// Queues an event for the next drain; [`Self::notify`] has to follow, without the lock.
     fn post(&self, job_ref: &JobRef<S>, event: JobEvent<T>) {
         let report = Report {
             job: job_ref.job,
@@ -79,7 +79,7 @@ impl<S: Slot, T> Outbox<S, T> {
             superseded: false,
             event,
         };
-        // Nobody listens any more while the worker is being dropped.
+        // The receiver is gone while the worker is being dropped.
         let _ = self.sender.send(report);
     }
 
@@ -89,9 +89,9 @@ impl<S: Slot, T> Outbox<S, T> {
         }
     }
 
-    /// Passes on a share done: never a fall, never less than a percent. Called by many threads.
+    /// Reports a share done: it never falls, and grows by a percent at least. Called by many threads.
     fn progress(&self, job_ref: &JobRef<S>, done: f32) {
-        // A thread that finds the lock taken has the same share to report as the thread that took it.
+        // A thread that finds the lock taken has the same share to report as the thread that holds it.
         let Ok(mut last) = job_ref.progress.try_lock() else { return };
         let done = done.min(1.0);
         if done >= *last + 0.01 || (done == 1.0 && *last < 1.0) {
@@ -102,7 +102,7 @@ impl<S: Slot, T> Outbox<S, T> {
     }
 }
 
-/// What a lane takes from its queue.
+/// The next step of a lane, from its queue.
 struct Run<S, T> {
     job_ref: Arc<JobRef<S>>,
     step: Step<T>,
@@ -147,8 +147,8 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             state.preempt(lane as usize);
         }
         let queue = &mut state.waiting[lane as usize];
-        // The newer job takes the older one's place in the queue, not the end of it: else, of several beams that
-        // follow one drag, only the first would ever have its turn.
+        // The newer job takes the older one's place in the queue, not the end of it: of several beams that
+        // change with one drag, all but the first would otherwise starve.
         match &replaced {
             Some((old_lane, at, _)) if *old_lane == lane as usize => queue.insert(*at, entry),
             _ => queue.push_back(entry),
@@ -185,7 +185,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             running.control.cancel();
         }
         drop(state);
-        // What the closures hold is dropped here, outside the lock.
+        // The closures' captured values are dropped here, outside the lock.
         drop(waiting);
         self.wake.iter().for_each(Condvar::notify_all);
     }
@@ -211,7 +211,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         }
     }
 
-    /// What a lane's thread does: takes turns until the end.
+    /// The loop of a lane's thread, until the end.
     pub fn run(&self, lane: Lane) {
         while let Some(run) = self.next_run(lane as usize) {
             let Run { job_ref, step, control, first } = run;
@@ -237,7 +237,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         }
     }
 
-    /// Waits for the next stretch of work; `None` at the end.
+    /// Waits for the next step of work; `None` at the end.
     fn next_run(&self, lane: usize) -> Option<Run<S, T>> {
         let mut state = self.lock();
         loop {
@@ -245,7 +245,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
                 return None;
             }
             let queue = &mut state.waiting[lane];
-            // Previews first: all beams follow before the first of them is computed in full.
+            // Previews first: those of all beams precede the first full dose.
             let at = queue.iter().position(|entry| entry.quick).unwrap_or(0);
             if let Some(entry) = queue.remove(at) {
                 return Some(self.run_of(&mut state, lane, entry));
@@ -268,7 +268,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         Run { job_ref, step, control, first: !started }
     }
 
-    /// Tells what came of a job, and queues it again where it made way.
+    /// Reports the outcome of a job, and queues it again where it was preempted.
     fn settle(&self, lane: usize, job_ref: &Arc<JobRef<S>>, answer: Result<T, String>, receipt: Receipt) {
         let mut state = self.lock();
         let Some(Running { control, ended, again, quick, .. }) = state.running[lane].take() else { return };
@@ -292,7 +292,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
 }
 
 impl<S: Slot, T> State<S, T> {
-    /// Takes the slot's job out of the queue: its lane, its place, and it.
+    /// Removes the slot's job from the queue and returns its lane, its position, and it.
     fn take_waiting(&mut self, slot: S) -> Option<(usize, usize, Entry<S, T>)> {
         self.waiting.iter_mut().enumerate().find_map(|(lane, queue)| {
             let at = queue.iter().position(|e| e.job_ref.slot == slot)?;
@@ -300,7 +300,7 @@ impl<S: Slot, T> State<S, T> {
         })
     }
 
-    /// Stops work that may be begun again, for the quick job that is about to wait.
+    /// Preempts restartable work for the quick job that is about to wait.
     fn preempt(&mut self, lane: usize) {
         if let Some(running) = self.running[lane].as_ref().filter(|r| r.again.is_some()) {
             running.control.cancel();
@@ -317,7 +317,7 @@ impl<S: Slot, T> State<S, T> {
     }
 }
 
-/// The words of a panic.
+/// The message of a panic.
 fn words_of(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words given")

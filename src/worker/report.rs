@@ -1,10 +1,10 @@
-//! What the worker says about its jobs.
+//! Reports of the worker on its jobs.
 
 use crate::case::Receipt;
 use std::fmt;
 use std::sync::Arc;
 
-/// Names a submitted job; later ones are greater.
+/// Identifies a submitted job; later ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobId(pub(super) u64);
 
@@ -19,9 +19,9 @@ impl fmt::Display for JobId {
 pub struct Report<S, T> {
     pub job: JobId,
     pub slot: S,
-    /// What the job does, in words: `dose of beam AP`.
+    /// The job in words: `dose of beam AP`.
     pub name: Arc<str>,
-    /// When this was drained a newer job for the slot had been submitted: what comes with it belongs to an earlier
+    /// A newer job for the slot had been submitted before this drain: the answer belongs to an earlier
     /// request, and may be shown as a preview at most.
     pub superseded: bool,
     pub event: JobEvent<T>,
@@ -29,17 +29,17 @@ pub struct Report<S, T> {
 
 #[derive(Debug)]
 pub enum JobEvent<T> {
-    /// It left the queue.
+    /// The job left the queue.
     Started,
     /// Share done, 0 to 1; never falls during a job.
     Progress(f32),
-    /// One of several answers that improve; the full one follows.
+    /// One of several improving answers; the full one follows.
     Partial(T),
-    /// The answer. Nothing more comes from this job.
+    /// The answer, the last event of this job.
     Done(T, Arc<Receipt>),
-    /// Why there is no answer, naming the job. Nothing more comes from this job.
+    /// Why there is no answer, with the name of the job. The last event of this job.
     Failed { message: String },
-    /// A newer job took its place, or somebody cancelled it. Nothing more comes from this job.
+    /// Superseded by a newer job, or cancelled. The last event of this job.
     Cancelled,
 }
 

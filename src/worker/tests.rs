@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Ends a test that would hang; none waits so long.
+/// Timeout of a hanging test; none waits this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn worker() -> (Worker<u32, u32>, Arc<AtomicUsize>) {
@@ -18,7 +18,7 @@ fn worker() -> (Worker<u32, u32>, Arc<AtomicUsize>) {
     (Worker::start(Arc::new(notify)).unwrap(), notified)
 }
 
-/// All events until no job is left.
+/// Collects all events until no job is left.
 fn settle(worker: &Worker<u32, u32>) -> Vec<Report<u32, u32>> {
     let begin = Instant::now();
     while worker.live_jobs() > 0 {
@@ -34,7 +34,7 @@ fn last_event(reports: &[Report<u32, u32>], job: JobId) -> &JobEvent<u32> {
     &last[0].event
 }
 
-/// What was answered, previews and full answers alike, in order.
+/// All answers in order, previews and full ones.
 fn answers(reports: &[Report<u32, u32>]) -> Vec<u32> {
     let answer = |r: &Report<u32, u32>| match r.event {
         JobEvent::Partial(value) | JobEvent::Done(value, _) => Some(value),
@@ -215,7 +215,7 @@ fn restartable_work_makes_way_for_quick_work() {
     let (worker, _) = worker();
     let (started, runs) = mpsc::channel();
     let begun = AtomicUsize::new(0);
-    // The first time it waits for its end, the second time it answers.
+    // The first run waits for its cancellation, the second one answers.
     let work = move |control: &JobControl| -> Result<u32, Cancelled> {
         let before = begun.fetch_add(1, Ordering::SeqCst);
         control.report(0.5);
@@ -279,7 +279,7 @@ fn quick_work_goes_first_and_is_let_finish() {
     let (worker, _) = worker();
     let (started, runs) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
-    // The lane is busy while the others are put in.
+    // The lane is busy while the other jobs are queued.
     worker.submit(
         2,
         Task::new("gate", move |_: &JobControl| {
@@ -293,7 +293,7 @@ fn quick_work_goes_first_and_is_let_finish() {
     worker.submit(5, task(2).quick());
     go.send(()).unwrap();
     assert_eq!(answers(&settle(&worker)), [0, 2, 1]);
-    // A newer job of the slot does not stop it.
+    // A newer job of the slot does not cancel it.
     let (started, runs) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
     let held = Task::new("held", move |control: &JobControl| {

@@ -1,7 +1,7 @@
 //! The axis of a field in water by direct integration of the tabulated kernels, in f64.
 //!
-//! Knows nothing of voxels, directions, exponentials or channels: dose at a point is what the cells of the kernel bring from
-//! everywhere upstream of them, with the TERMA in closed form.
+//! Independent of voxels, directions, exponentials and channels: dose at a point is the sum over the kernel's
+//! cells of the energy from all points upstream, with the TERMA in closed form.
 
 use crate::kernel_sets::KernelSet;
 use crate::phantom::{block, cone_solid_angle_sr, csv, cube, dose, machine, on_axis, point_source, request};
@@ -12,7 +12,7 @@ use beamsight::physics::kernel_beam::{BeamKernel, CHANNELS};
 use beamsight::physics::kernel_fit::{TERMS, decay_per_cm};
 use glam::DVec3;
 
-/// A square field of a point source at the origin on water from `ssd_cm` on, along +z.
+/// A square field of a point source at the origin, on water from `ssd_cm` on, along +z.
 pub struct Field {
     ssd_cm: f64,
     /// Half the field's side over the distance from the source.
@@ -20,11 +20,11 @@ pub struct Field {
     /// Sides of the phantom across the beam and its depth.
     across_cm: f64,
     deep_cm: f64,
-    /// Photons per cm2 on the axis are 1 here.
+    /// Distance at which the fluence on the axis is 1 photon per cm2.
     reference_cm: f64,
-    /// Kernels turn with the local ray; false keeps them along the axis.
+    /// Kernels are tilted along the local ray; false keeps them along the axis.
     tilted: bool,
-    /// Layer of another density: from, to (cm below the surface), density.
+    /// Layer of another density: start and end (cm below the surface), density.
     layer: Option<[f64; 3]>,
 }
 
@@ -44,13 +44,13 @@ impl Field {
 }
 
 impl Field {
-    /// g/cm2 from the surface to a depth; goes on straight above and below.
+    /// g/cm2 from the surface to a depth; extrapolated straight above and below.
     fn water_cm(&self, depth_cm: f64) -> f64 {
         let Some([from, to, density]) = self.layer else { return depth_cm };
         depth_cm + (density - 1.0) * (depth_cm.clamp(from, to) - from)
     }
 
-    /// Depth at which `water_cm` is what is given.
+    /// Depth of a given `water_cm`.
     fn depth_cm(&self, water_cm: f64) -> f64 {
         let Some([from, to, density]) = self.layer else { return water_cm };
         let behind = from + (to - from) * density;
@@ -67,8 +67,8 @@ impl Field {
         length / density
     }
 
-    /// Angle to the axis of the direction that leaves the local ray by `angle` and reaches the point after a radiological
-    /// length, and how far away that begins.
+    /// Angle to the axis of the direction that leaves the local ray by `angle` and reaches the point after a
+    /// radiological length, and the distance to its start.
     ///
     /// Source, interaction and point make a triangle: the ray's angle to the axis follows by the law of sines.
     fn place(&self, depth_cm: f64, angle: f64, length: f64) -> (f64, f64) {
@@ -85,12 +85,12 @@ impl Field {
     }
 }
 
-/// Kernels between radii, per sr, of one kind or several of different TERMA.
+/// Kernels between radii, per sr, of one or several kinds of different TERMA.
 pub struct Kernels {
     /// Gy cm2 per photon fluence of 1, of each kind, at a depth in g/cm2.
     terma: Box<dyn Fn(f64) -> Vec<f64>>,
     middles_cm: Vec<f64>,
-    /// `[interval][cone][kind]`.
+    /// Kernel cells, `[interval][cone][kind]`.
     cells: Vec<Vec<Vec<f64>>>,
 }
 
@@ -105,7 +105,7 @@ fn radii() -> Vec<f64> {
 }
 
 impl Kernels {
-    /// As tabulated, a kind for each energy of a spectrum.
+    /// The tabulated kernels, a kind for each energy of a spectrum.
     pub fn of(set: &KernelSet, spectrum: &Spectrum) -> Self {
         let bins: Vec<[f64; 2]> = spectrum
             .bins()
@@ -119,7 +119,7 @@ impl Kernels {
         Self::from_parts(terma, energies.len(), |energy, r| set.within(energies[energy], r))
     }
 
-    /// As the engine has them: four channels of exponentials.
+    /// The engine's kernels: four channels of exponentials.
     fn exponentials(beam: BeamKernel) -> Self {
         let by_cone = |channel: usize, cone: usize| -> [f64; TERMS] {
             const STEPS: usize = 40;
@@ -166,12 +166,13 @@ impl Kernels {
 
     /// Dose (Gy cm2, per photon fluence on the axis at `reference_cm`) on the axis.
     ///
-    /// Cells are taken in the kernel's own angle, at the place of the interaction. (In directions at the point, cones of 3.75 degrees
-    /// that turn with the ray by a tenth of a degree would need a hundred samples each.) Over a line, `T dL` is what
-    /// is released per area with the kernel's radius `L` radiological, whatever the densities.
+    /// Cells are sampled in the kernel's own angle, at the interaction. (In directions at the point, cones of
+    /// 3.75 degrees that turn with the ray by a tenth of a degree would need a hundred samples each.) Along a
+    /// line, `T dL` is the energy released per area, with the radiological kernel radius `L`, for any
+    /// densities.
     pub fn dose_on_axis(&self, field: &Field, depth_cm: f64) -> f64 {
         const WITHIN_CONE: usize = 2;
-        // For the derivative of the direction to the kernel's angle.
+        // Step for the derivative of the direction by the kernel's angle.
         const STEP: f64 = 1e-4;
         let mut sum = 0.0;
         for cone in 0..CONES {
@@ -183,7 +184,7 @@ impl Kernels {
                     let (way, r) = field.place(depth_cm, angle, *length);
                     let [less, more] =
                         [-STEP, STEP].map(|step| field.place(depth_cm, angle + step, *length).0);
-                    // Solid angle seen from the point over that of the kernel.
+                    // Solid angle as seen from the point over that of the kernel.
                     let share = (more - less) / (2.0 * STEP) * way.sin() / angle.sin();
                     let at_cm = [r * way.sin(), field.ssd_cm + depth_cm - r * way.cos()];
                     sum += sr * share * self.brought(field, at_cm, &cells[cone]);
@@ -193,9 +194,9 @@ impl Kernels {
         sum
     }
 
-    /// What a cell of the kernel brings from a distance off the axis and along it, averaged over the turn.
+    /// Contribution of a kernel cell from a position off the axis and along it, averaged over the azimuth.
     fn brought(&self, field: &Field, [aside_cm, along_cm]: [f64; 2], cell: &[f64]) -> f64 {
-        // The field is the same in each eighth of the turn.
+        // The field is symmetric in each eighth of the azimuth.
         const AZIMUTHS: usize = 12;
         let depth_cm = along_cm - field.ssd_cm;
         if !(0.0..field.deep_cm).contains(&depth_cm) {
@@ -215,10 +216,10 @@ impl Kernels {
     }
 }
 
-/// Depths between the surface and the far side where neither build-up nor the exit decides, cm.
+/// Depths between the surface and the far side unaffected by build-up and exit, cm.
 const DEPTHS_CM: [f64; 11] = [2.0, 3.0, 5.0, 7.5, 10.0, 12.5, 15.0, 17.5, 20.0, 25.0, 28.0];
 
-/// The engine has the dose that the tabulated kernels give, absolute, at every depth.
+/// The engine's dose is that of the tabulated kernels, absolute, at every depth.
 #[test]
 fn engine_on_the_axis() {
     let kernels = Kernels::of(&KernelSet::shipped(), &machine("point-6mv").spectrum);
@@ -251,8 +252,8 @@ fn trend(points: &[[f64; 3]]) -> [f64; 2] {
     [(y - slope * x) / n, slope]
 }
 
-/// The tabulated kernels against the Monte Carlo, over all its bins. Kernels must turn with the ray: kept parallel they
-/// give 1.9 % too much at 10 cm, and a depth dose too flat by 0.8 % in 10 cm.
+/// The tabulated kernels against the Monte Carlo, over all its bins. Kernels must be tilted along the ray:
+/// parallel ones give 1.9 % too much at 10 cm, and a depth dose too flat by 0.8 % in 10 cm.
 #[test]
 fn tabulated_kernels_against_monte_carlo() {
     let Some(table) = csv("mc_water10/water10_dd.csv") else { return };
@@ -275,8 +276,8 @@ fn tabulated_kernels_against_monte_carlo() {
     assert!(parallel[0] - 1.0 > 0.015 && parallel[1] > 0.005, "{parallel:?}");
 }
 
-/// The depth-dose figures of `assets/PHYSICS.md`: of parallel kernels. Turned with the ray, as they must be, the same data give 0.7 %
-/// less, which is where the engine stands.
+/// The depth-dose figures of `assets/PHYSICS.md` are of parallel kernels. Tilted along the ray, as they must
+/// be, the same data give 0.7 % less, like the engine.
 #[test]
 fn published_figures_are_of_parallel_kernels() {
     for (file, published) in [("sb_varian_6MV.csv", [0.573, 0.668]), ("sb_elekta_6MV.csv", [0.587, 0.686])] {
@@ -285,7 +286,7 @@ fn published_figures_are_of_parallel_kernels() {
         let machine = point_source(&column(0), &column(1));
         let kernels = Kernels::of(&KernelSet::shipped(), &machine.spectrum);
         let of = |tilted: bool| {
-            // Nothing is missing beside or behind: the figures are of a large phantom.
+            // The figures are of a large phantom: no scatter is missing beside or behind.
             let field = Field { tilted, ..Field::ten(100.0, 60.0) };
             let d = [20.0, 10.0, 1.5].map(|d| kernels.dose_on_axis(&field, d));
             [d[0] / d[1], d[1] / d[2]]
@@ -307,7 +308,8 @@ fn published_figures_are_of_parallel_kernels() {
 /// Lung density between 5 and 13 cm.
 const LUNG: Option<[f64; 3]> = Some([5.0, 13.0, 0.26]);
 
-/// What the exponentials and the two spectra that span the others cost, in water and lung, at the fields of a clinic's energies.
+/// Errors of the exponentials and of the two spectra that span the others, in water and lung, at the fields
+/// of a clinic's energies.
 #[test]
 fn exponentials_keep_the_dose() {
     let depths_cm = [0.5, 1.0, 2.0, 4.75, 5.25, 8.25, 12.75, 13.25, 15.25, 20.25];
@@ -325,7 +327,8 @@ fn exponentials_keep_the_dose() {
     }
 }
 
-/// A slab of lung: less dose in it where the field is small, rebuild behind it, as the tabulated kernels have it.
+/// A slab of lung: less dose in it where the field is small, rebuild behind it, as with the tabulated
+/// kernels.
 #[test]
 fn engine_through_a_lung_slab() {
     let machine = machine("point-6mv");

@@ -1,4 +1,4 @@
-//! How the engine behaves: symmetry, inverse square, field size, lung, threads, cancellation, calibration.
+//! Behaviour of the engine: symmetry, inverse square, field size, lung, threads, cancellation, calibration.
 
 use crate::cancelling::cancelled_at;
 use crate::phantom::{block, cube, dose, machine, on_axis, request};
@@ -13,7 +13,7 @@ fn small() -> Arc<beamsight::physics::Patient> {
     block(DVec3::splat(-50.0), DVec3::splat(5.0), [20; 3], |_| 1.0)
 }
 
-/// Turning the gantry by 90 degrees turns the dose in a cube.
+/// A gantry angle of 90 degrees turns the dose in a cube.
 #[test]
 fn gantry_by_ninety_degrees_turns_the_dose() {
     let mut wanted = request(&small(), &machine("point-6mv"), 40.0, Quality::Full);
@@ -26,7 +26,7 @@ fn gantry_by_ninety_degrees_turns_the_dose() {
         for k in 0..20 {
             for j in 0..20 {
                 for i in 0..20 {
-                    // The voxel that lies to the turned beam as (i, j) lies to the one from above.
+                    // The voxel that corresponds under the turned beam to (i, j) under the one from above.
                     let [a, b] = match gantry as i32 {
                         90 => [19 - j, i],
                         180 => [19 - i, 19 - j],
@@ -39,13 +39,14 @@ fn gantry_by_ninety_degrees_turns_the_dose() {
             }
         }
         println!("gantry {gantry}: at most {:.2} %, mean {:.3} %", 100.0 * worst, sum / 80.0);
-        // The directions and the lattice do not turn about the same axes: what is left is their sampling.
+        // Directions and lattice do not turn about the same axes: the difference is their sampling.
         assert!(worst < 0.006, "gantry {gantry}: {worst}");
         assert!((sum / 8000.0).abs() < 3e-4, "gantry {gantry}: mean {}", sum / 8000.0);
     }
 }
 
-/// The same depth at another distance: dose goes with the inverse square (a field of the same size at the phantom).
+/// The same depth at another distance: dose follows the inverse square (a field of the same size at the
+/// phantom).
 #[test]
 fn inverse_square() {
     let near = dose(&request(&cube(0.0), &machine("point-6mv"), 100.0, Quality::Fast));
@@ -60,8 +61,8 @@ fn inverse_square() {
     assert!((ratio / want - 1.0).abs() < 0.005, "{ratio} for {want}");
 }
 
-/// More field, more scatter. Phantom scatter of a 6 MV beam at 10 cm over the 10 x 10 field (BJR Supplement 25, S_p of 4 x 4 about 0.93,
-/// 20 x 20 about 1.06): a point source has no other part.
+/// More field, more scatter. Phantom scatter of a 6 MV beam at 10 cm over the 10 x 10 field (BJR Supplement
+/// 25, S_p of 4 x 4 about 0.93, 20 x 20 about 1.06): a point source has no head scatter.
 #[test]
 fn dose_grows_with_the_field() {
     let at = |side: f64| {
@@ -100,7 +101,7 @@ fn a_cancelled_dose_ends_with_the_directions_in_hand() {
     }
 }
 
-/// A monitor unit is what the machine's file says, in the reference condition.
+/// A monitor unit gives the dose of the machine's file in the reference condition.
 #[test]
 fn machines_are_calibrated() {
     let machine = machine("generic-6mv");
@@ -117,7 +118,7 @@ fn machines_are_calibrated() {
     assert!((got / gy_per_mu - 1.0).abs() < 0.01, "{got}");
 }
 
-/// The dose grid may be a part of the patient: what lies round it still attenuates and scatters.
+/// The dose grid may be a part of the patient: the rest still attenuates and scatters.
 #[test]
 fn a_part_of_the_grid_has_the_same_dose() {
     let patient = block(DVec3::splat(-150.0), DVec3::splat(10.0), [30; 3], |_| 1.0);

@@ -28,7 +28,7 @@ fn arc(base: &DoseRequest, points: &[[f64; 2]]) -> DoseRequest {
     wanted
 }
 
-/// Mean of doses, weighted.
+/// Weighted mean of doses.
 fn mixed(parts: &[(f64, BeamDose)]) -> Vec<f64> {
     let mut sum = vec![0.0; parts[0].1.gy.data().len()];
     for (weight, part) in parts {
@@ -44,8 +44,8 @@ fn worst(dose: &BeamDose, want: &[f64]) -> f64 {
     pairs.map(|(d, w)| (f64::from(*d) - w).abs() / most).fold(0.0, f64::max)
 }
 
-/// An arc is the sum of static exposures from the middles of its steps, in the shares of its control points; and steps
-/// of 4 degrees are as good as steps of 1.
+/// An arc is the sum of static exposures at the middles of its steps, weighted by its control points; and
+/// steps of 4 degrees are as accurate as steps of 1.
 #[test]
 fn an_arc_is_the_sum_of_its_exposures() {
     let base = request(&cylinder(), &machine("generic-6mv"), 60.0, Quality::Fast);
@@ -115,7 +115,7 @@ fn at(dose: &BeamDose, x: f64, z: f64) -> f64 {
     f64::from(dose.gy.trilinear(DVec3::new(x, 0.0, z)).expect("inside"))
 }
 
-/// Where along x the dose falls through a part of that on the axis, beyond the field's middle.
+/// Position along x at which the dose falls through a share of that on the axis, beyond the field's middle.
 fn falls_to(dose: &BeamDose, part: f64) -> f64 {
     let axis = at(dose, 0.0, 0.0);
     let steps: Vec<f64> = (0..280).map(|n| 0.25 * f64::from(n)).collect();
@@ -142,15 +142,15 @@ fn leaves_shape_a_field_as_jaws_do() {
     println!("15 mm beyond the edge: {beyond:.4} behind leaves, {behind_jaws:.4} behind jaws");
     assert!((axis - 1.0).abs() < 0.015, "axis {axis}");
     assert!((edge_jaws - 30.0).abs() < 0.5, "jaws' edge at {edge_jaws}");
-    // Round leaf ends let through some 0.7 to 1 mm more than where they graze the light (half of a dosimetric leaf gap of 1.5 to
-    // 2 mm), and blur the edge; leaves leak 1.2 % where jaws leak 1 %.
+    // Round leaf ends transmit some 0.7 to 1 mm beyond the light field (half of a dosimetric leaf gap of 1.5
+    // to 2 mm), and blur the edge; leaves leak 1.2 % where jaws leak 1 %.
     assert!((0.5..1.5).contains(&(edge_leaves - edge_jaws)), "leaves' edge at {edge_leaves}");
     assert!((0.0..2.0).contains(&(soft_leaves - soft_jaws)), "{soft_leaves} for {soft_jaws}");
     assert!((0.0..0.02).contains(&(beyond - behind_jaws)), "{beyond} for {behind_jaws}");
 }
 
-/// Closed leaves leak, most at their joints; two halves made of every other leaf pair leave too little where tongues cover what each
-/// half should get.
+/// Closed leaves leak, most at their joints; two halves made of every other leaf pair give too little dose
+/// where tongues cover the other half's opening.
 #[test]
 fn leakage_and_tongues() {
     let base = request(&under_leaves(), &machine("generic-6mv"), 100.0, Quality::Fast);
@@ -160,7 +160,7 @@ fn leakage_and_tongues() {
     let even = |z: f64| (z / 5.0).floor().rem_euclid(2.0) == 0.0;
     let one = dose(&shaped(&base, jaws, |z| if even(z) { [-50.0, 50.0] } else { [60.0, 60.0] }));
     let other = dose(&shaped(&base, jaws, |z| if even(z) { [60.0, 60.0] } else { [-50.0, 50.0] }));
-    // By place within the leaf pairs, which are 5 mm wide here.
+    // By position within the leaf pairs, which are 5 mm wide here.
     let mean = |offset: f64, value: &dyn Fn(f64) -> f64| -> f64 {
         (-3..3)
             .map(|n| value(5.0 * f64::from(n) + offset) / at(&open, 1.25, 5.0 * f64::from(n) + offset))
@@ -182,7 +182,7 @@ fn leakage_and_tongues() {
     );
 }
 
-/// Two steps are two static fields in the shares of their units.
+/// Two steps are two static fields, weighted by their units.
 #[test]
 fn steps_add_up() {
     let base = request(&under_leaves(), &machine("generic-6mv"), 60.0, Quality::Fast);

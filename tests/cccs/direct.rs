@@ -1,7 +1,8 @@
 //! Dose of a square field anywhere in a box of water, by direct integration of the tabulated kernels in f64.
 //!
-//! Knows nothing of voxels, directions, exponentials or channels: each energy of the spectrum has a TERMA and a kernel of its
-//! own, on the axis and, softened, off it; kernels turn with the ray; the fluence is that of the sources seen through the jaws.
+//! Independent of voxels, directions, exponentials and channels: each energy of the spectrum has a TERMA and
+//! a kernel of its own, on the axis and, softened, off it; kernels are tilted along the ray; the fluence is
+//! that of the sources seen through the jaws.
 
 use crate::phantom::cone_solid_angle_sr;
 use beamsight::case::Jaws;
@@ -11,7 +12,7 @@ use beamsight::physics::{Calibration, Machine, Softening};
 use std::f64::consts::{PI, SQRT_2};
 use std::sync::Arc;
 
-/// Middles of a kernel's cones are taken at so many angles, and over half of the turn at so many azimuths.
+/// Angles sampled within a kernel's cone, and azimuths over half of the turn.
 const WITHIN_CONE: usize = 2;
 const AZIMUTHS: usize = 16;
 
@@ -27,7 +28,7 @@ pub struct Direct {
     /// Gy for a monitor unit over Gy cm2 for a photon.
     mu_worth: f64,
     lines: Vec<Line>,
-    /// Middles of the intervals of radius, and what each energy leaves per sr by `[interval][cone][energy]`.
+    /// Middles of the intervals of radius, and the energy deposited per sr by `[interval][cone][energy]`.
     middles_cm: Vec<f64>,
     cells: Vec<Vec<Vec<f64>>>,
 }
@@ -102,10 +103,10 @@ impl Direct {
         self.dose(x_mm, depth_mm) * self.mu_worth
     }
 
-    /// Gy cm2 for one photon on the axis at the isocentre plane with nothing in the way of the sources.
+    /// Gy cm2 for one photon on the axis at the isocentre plane with unobstructed sources.
     ///
-    /// Cells are taken in the kernel's own angle at the interaction, which makes a triangle with source and point: the ray's
-    /// angle follows by the law of sines.
+    /// Cells are sampled in the kernel's own angle at the interaction, which makes a triangle with source and
+    /// point: the ray's angle follows by the law of sines.
     fn dose(&self, x_mm: f64, depth_mm: f64) -> f64 {
         let point = [x_mm, self.ssd_mm + depth_mm];
         let distance = point[0].hypot(point[1]);
@@ -126,7 +127,7 @@ impl Direct {
                         continue;
                     }
                     let way = cos.acos() - sine.asin();
-                    // Solid angle seen from the point over that of the kernel.
+                    // Solid angle as seen from the point over that of the kernel.
                     let share = way.sin() / sin * (1.0 - r * cos / distance / (1.0 - sine * sine).sqrt());
                     let mut turn = 0.0;
                     for a in 0..AZIMUTHS {
@@ -146,7 +147,7 @@ impl Direct {
         sum
     }
 
-    /// What a cell of the kernel has of the TERMA at a place (mm from the source).
+    /// A kernel cell's share of the TERMA at a position (mm from the source).
     fn released(&self, [x, y, z]: [f64; 3], cell: &[f64]) -> f64 {
         let depth = z - self.ssd_mm;
         let beside = x.abs().max(y.abs()) > 0.5 * self.across_mm;
@@ -168,7 +169,8 @@ impl Direct {
         released * fluence * (sad / far).powi(2)
     }
 
-    /// Part of each source seen, with the horn, for a ray through the isocentre plane at a distance from the source.
+    /// Visible share of each source, with the horn, for a ray through the isocentre plane at a distance from
+    /// the source.
     fn fluence(&self, at: [f64; 2], z: f64) -> f64 {
         let m = &self.machine;
         let places = [m.jaws.x_distance_mm, m.jaws.y_distance_mm];
@@ -194,7 +196,7 @@ impl Direct {
     }
 }
 
-/// Cumulative normal distribution; a step where `sigma` is none. Abramowitz and Stegun 7.1.26, within 1e-7.
+/// Cumulative normal distribution; a step where `sigma` is zero. Abramowitz and Stegun 7.1.26, within 1e-7.
 fn normal(x: f64, sigma: f64) -> f64 {
     if sigma <= 0.0 {
         return if x > 0.0 { 1.0 } else { 0.0 };

@@ -1,5 +1,5 @@
-//! Energy of a thin beam in a large box of water: what is released is what is deposited and what leaves, and every box about the beam
-//! holds the energy that the tabulated kernels leave within it.
+//! Energy of a thin beam in a large box of water: the TERMA equals the deposited and the escaping energy, and
+//! every box about the beam holds the energy that the tabulated kernels deposit within it.
 
 use crate::kernel_sets::KernelSet;
 use crate::phantom::{block, dose, machine, request};
@@ -17,8 +17,8 @@ const FIELD_MM: f64 = VOXEL_MM;
 /// Far away, so that the beam keeps its width.
 const SAD_MM: f64 = 20_000.0;
 
-/// Energy (Gy cm2 cm3, at unit density) that stays within `half_cm` of the axis, and all that is released, in the box's whole depth.
-/// Per photon fluence on the axis at the isocentre.
+/// Energy (Gy cm2 cm3, at unit density) deposited within `half_cm` of the axis, and the whole TERMA, over the
+/// box's depth. Per photon fluence on the axis at the isocentre.
 fn by_the_table(half_cm: f64) -> [f64; 2] {
     const WITHIN_CONE: usize = 2;
     const AZIMUTHS: usize = 6;
@@ -34,7 +34,7 @@ fn by_the_table(half_cm: f64) -> [f64; 2] {
     let (mut stays, mut released) = (0.0, 0.0);
     for layer in 0..(deep_cm / step_cm) as usize {
         let depth_cm = (layer as f64 + 0.5) * step_cm;
-        // Released within the layer by the photons of each energy that interact in it.
+        // TERMA of the layer for the photons of each energy.
         let energy: Vec<f64> = spectrum
             .bins()
             .map(|(energy, photons)| {
@@ -55,7 +55,7 @@ fn by_the_table(half_cm: f64) -> [f64; 2] {
             for n in 0..WITHIN_CONE {
                 let cos = near + (far - near) * (n as f64 + 0.5) / WITHIN_CONE as f64;
                 let sin = (1.0 - cos * cos).sqrt();
-                // To the face of the box above or below.
+                // Distance to the face of the box above or below.
                 let end = if cos > 0.0 { (deep_cm - depth_cm) / cos } else { depth_cm / -cos };
                 for turn in 0..AZIMUTHS {
                     let turn = (turn as f64 + 0.5) / AZIMUTHS as f64 * std::f64::consts::FRAC_PI_2;
@@ -106,7 +106,7 @@ fn a_thin_beam_leaves_its_energy_where_the_kernels_do() {
                 stays / released,
                 want / released
             );
-            // Within the beam's own column it is the electrons' range that decides.
+            // The electrons' range dominates within the beam's own column.
             let most = if half_cm < 1.0 { 0.015 } else { 0.002 };
             assert!((stays - want).abs() < most * released, "{quality:?}, within {half_cm} cm");
         }

@@ -1,4 +1,4 @@
-//! The shipped kernels: equal to the data they come from, conserving energy, well fitted.
+//! The shipped kernels: equal to their source data, conserving energy, well fitted.
 
 use crate::common::physics_data;
 use beamsight::physics::kernel::{CONES, ConeTable, KernelClass, KernelTable, SHELLS};
@@ -80,7 +80,8 @@ fn kernels_conserve_energy() {
     }
 }
 
-/// Greatest part of a kernel's energy that lies within another radius than tabulated, over all radii, cone by cone.
+/// Greatest share of a kernel's energy that the fit places within another radius than tabulated, over all
+/// radii, cone by cone.
 fn misplaced(class: KernelClass, table: &ConeTable, total: f64) -> f64 {
     let radii = KernelTable::water().outer_radii_cm();
     let fit = ExponentialKernel::fit(class, table, radii, total);
@@ -93,7 +94,7 @@ fn misplaced(class: KernelClass, table: &ConeTable, total: f64) -> f64 {
     radii.iter().enumerate().filter(|(_, r)| **r >= 0.1).map(at).fold(0.0, f64::max)
 }
 
-/// What the engine uses: the kernels of a beam's spectrum, near the surface and deep.
+/// The kernels that the engine uses: those of a beam's spectrum, near the surface and deep.
 #[test]
 fn exponentials_follow_the_kernels_of_a_beam() {
     let k = KernelTable::water();
@@ -118,7 +119,7 @@ fn exponentials_follow_the_kernels_of_a_beam() {
                 }
                 let worst = misplaced(class, &mixed, total);
                 println!("{name}, {depth_cm} cm, {class:?}: {:.2} % of the energy misplaced", 100.0 * worst);
-                // The spectrum without filter is a template of 15 lines, a MeV apart where it matters.
+                // The unflattened spectrum is a template of 15 lines, a MeV apart in its main part.
                 let allowed = if name == "generic-6mv-fff" { 0.009 } else { 0.006 };
                 assert!(worst < allowed, "{name}, {depth_cm} cm, {class:?}: {worst}");
             }
@@ -126,7 +127,7 @@ fn exponentials_follow_the_kernels_of_a_beam() {
     }
 }
 
-/// Single energies, whose electrons all end at one range, are the hardest; no beam is made of one.
+/// Single energies, whose electrons all stop at one range, are the hardest to fit; no beam has only one.
 #[test]
 fn exponentials_follow_the_table() {
     let k = KernelTable::water();
@@ -140,7 +141,8 @@ fn exponentials_follow_the_table() {
     }
 }
 
-/// Amplitudes between the middles of the cones keep the energy of every cone, without any normalisation.
+/// Amplitudes interpolated between the middles of the cones conserve the energy of every cone, without any
+/// normalisation.
 #[test]
 fn interpolation_in_angle_keeps_each_cone() {
     let spectrum = &crate::phantom::machine("point-6mv").spectrum;

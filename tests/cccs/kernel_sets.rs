@@ -1,4 +1,4 @@
-//! The shipped kernels against the sets of others: Mackie 1988 (EGS3) and EGSnrc 2022 (`assets/PHYSICS.md`).
+//! The shipped kernels against published sets: Mackie 1988 (EGS3) and EGSnrc 2022 (`assets/PHYSICS.md`).
 
 use crate::axis::{Field, Kernels};
 use crate::common::physics_data;
@@ -19,7 +19,7 @@ pub struct KernelSet {
 }
 
 impl KernelSet {
-    /// What the program ships.
+    /// The shipped kernels.
     pub fn shipped() -> Self {
         let table = KernelTable::water();
         let energies_mev = table.energies_mev().to_vec();
@@ -107,7 +107,7 @@ impl KernelSet {
         self.energies_mev.iter().position(|e| (e / energy_mev - 1.0).abs() < 1e-6)
     }
 
-    /// What can be said of one energy; cells at the shells of `radii_cm`.
+    /// The figures of one energy; cells at the shells of `radii_cm`.
     fn figures(&self, energy: usize, radii_cm: &[f64]) -> Figures {
         let at = |table: &Cumulative, r: f64| shell_at(&table[energy], &self.radii_cm, r);
         let sum = |cones: [f64; CONES]| cones.iter().sum::<f64>();
@@ -139,7 +139,7 @@ struct Figures {
     primary: f64,
     /// Within 1, 5 and 60 cm.
     total: [f64; 3],
-    /// Of the primary and of all energy.
+    /// Of the primary energy and of all energy.
     mean_angle_deg: [f64; 2],
     cells: Vec<[f64; CONES]>,
 }
@@ -150,12 +150,13 @@ fn distance(a: &Figures, b: &Figures) -> f64 {
     pairs().map(|(a, b)| (a - b).abs()).sum::<f64>() / pairs().map(|(a, _)| a).sum::<f64>()
 }
 
-/// How far another set may be from the shipped one: parts of the energy (relative), degrees, parts of the cells' sum.
+/// Allowed differences of a set from the shipped one: shares of the energy (relative), degrees, shares of the
+/// cells' sum.
 struct Tolerance {
     primary: f64,
     /// Within 1, 5 and 60 cm.
     total: [f64; 3],
-    /// Of the primary and of all energy.
+    /// Of the primary energy and of all energy.
     mean_angle_deg: [f64; 2],
     cells: f64,
     energies: usize,

@@ -1,4 +1,4 @@
-//! The shipped machines: numbers equal to the data that their files name, depth doses of the energies they are called by.
+//! The shipped machines: numbers equal to their files' sources, depth doses of their nominal energies.
 
 use crate::axis::{Field, Kernels};
 use crate::common::physics_data;
@@ -11,7 +11,7 @@ fn off(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max)
 }
 
-/// Photons of a table (energy, photons), brought to a sum of 1.
+/// Photons of a table (energy, photons), normalised to a sum of 1.
 fn normalised(bins: &[[f64; 2]]) -> (Vec<f64>, Vec<f64>) {
     let sum: f64 = bins.iter().map(|b| b[1]).sum();
     bins.iter().map(|b| (b[0], b[1] / sum)).unzip()
@@ -21,7 +21,7 @@ fn table(file: &str) -> Option<Vec<[f64; 2]>> {
     Some(csv(&format!("spectra/{file}"))?.iter().map(|r| [r[0], r[1]]).collect())
 }
 
-/// Joined into bins of half a MeV at their mean energy.
+/// Rebinned to half a MeV at the bins' mean energy.
 fn halves_of_a_mev(lines: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let mut bins: Vec<[f64; 2]> = Vec::new();
     let mut last = usize::MAX;
@@ -68,7 +68,7 @@ fn spectra_are_those_that_the_files_name() {
         let spectrum = &machine(name).spectrum;
         let worst = [off(&spectrum.energies_mev, &energies), off(&spectrum.photon_weights, &photons)];
         println!("{name}: energies within {:.1e}, photons within {:.1e}", worst[0], worst[1]);
-        // The files have five or six figures.
+        // The files have five or six significant digits.
         assert!(worst[0] < 1e-4 && worst[1] < 2e-5, "{name}: {worst:?}");
     }
 }

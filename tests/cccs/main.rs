@@ -1,5 +1,5 @@
-//! The collapsed-cone engine: its kernels, the transport against direct superposition, the dose against Monte Carlo and
-//! published measurements, and how it behaves as a job.
+//! The collapsed-cone engine: its kernels, the transport against direct superposition, the dose against Monte
+//! Carlo and published measurements, and its behaviour as a job.
 
 mod axis;
 mod behaviour;

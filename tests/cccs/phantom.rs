@@ -1,4 +1,4 @@
-//! What the tests compute on.
+//! Phantoms of the tests.
 
 use crate::common::physics_data;
 use beamsight::case::{Beam, Jaws};
@@ -17,7 +17,7 @@ pub fn cone_solid_angle_sr(cone: usize) -> f64 {
     std::f64::consts::TAU * (inner - outer)
 }
 
-/// The lines of numbers of a table of the data.
+/// Rows of numbers of a data table.
 pub fn csv(path: &str) -> Option<Vec<Vec<f64>>> {
     let text = std::fs::read_to_string(physics_data(path)?).expect("readable");
     let numbers =
@@ -25,9 +25,9 @@ pub fn csv(path: &str) -> Option<Vec<Vec<f64>>> {
     Some(text.lines().filter_map(numbers).collect())
 }
 
-/// What an engine gives on the axis over what the Monte Carlo of a depth dose table (from cm, to cm, dose) does: (depth cm, ratio), means
-/// over 2 cm of depth from 1.5 to 28 cm, so that the statistics of the reference (0.4 to 0.7 % a bin) do not decide.
-/// `at_mm`: the dose at a depth.
+/// Ratio of an engine's dose on the axis to that of a Monte Carlo depth dose table (from cm, to cm, dose):
+/// (depth cm, ratio), means over 2 cm of depth from 1.5 to 28 cm, so that the statistics of the reference
+/// (0.4 to 0.7 % a bin) matter little. `at_mm`: the dose at a depth.
 pub fn axis_ratios(table: &[Vec<f64>], at_mm: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let mut ratios = Vec::new();
     let mut low = 1.5;
@@ -41,7 +41,7 @@ pub fn axis_ratios(table: &[Vec<f64>], at_mm: impl Fn(f64) -> f64) -> Vec<(f64, 
     ratios
 }
 
-/// A box along the patient axes, its first corner at `corner_mm`, filled with water of a density by position.
+/// A box along the patient axes, its first corner at `corner_mm`, of water with a density by position.
 pub fn block(
     corner_mm: DVec3,
     spacing_mm: DVec3,

@@ -1,8 +1,9 @@
-//! What kernels of water without end cost in a phantom that ends: Monte Carlo of the photons alone.
+//! The error of infinite-water kernels in a finite phantom: Monte Carlo of the photons alone.
 //!
-//! Collision kerma by track length; Compton scattering off free electrons (Klein and Nishina 1929), pair production with its two
-//! annihilation photons, photoelectric absorption; from the shipped partial coefficients, without a kernel. Photons that leave
-//! the phantom are followed on through water around it, as kernels take for granted, and what they bring back is told apart.
+//! Collision kerma by track length; Compton scattering off free electrons (Klein and Nishina 1929), pair
+//! production with its two annihilation photons, photoelectric absorption; from the shipped partial
+//! coefficients, without a kernel. Photons that leave the phantom are transported on through water around it,
+//! as kernels assume, and their kerma after a return is scored separately.
 
 use crate::direct::Direct;
 use crate::phantom::machine;
@@ -16,7 +17,7 @@ const ELECTRON_MEV: f64 = 0.510_999;
 const SIDE_CM: f64 = 30.0;
 const VOXEL_CM: f64 = 2.0;
 const VOXELS: usize = 15;
-/// Below this a photon goes nowhere.
+/// Photons below this energy are not transported.
 const CUT_OFF_MEV: f64 = 0.02;
 
 /// Coefficients at an energy, cm2/g.
@@ -25,11 +26,11 @@ struct Water {
     mu: f64,
     compton: f64,
     pair: f64,
-    /// MeV cm2/g that a photon gives to electrons.
+    /// Energy transfer coefficient of a photon to electrons, MeV cm2/g.
     transfer: f64,
 }
 
-/// Coefficients by steps of the logarithm of the energy.
+/// Coefficients on equal steps of the logarithm of the energy.
 struct Table(Vec<Water>);
 
 impl Table {
@@ -65,7 +66,8 @@ impl Table {
     }
 }
 
-/// Mean part of its energy that a photon gives to the electron it scatters off: an integral of Klein and Nishina's formula.
+/// Mean share of its energy that a photon gives to the electron it scatters off: an integral of Klein and
+/// Nishina's formula.
 fn transferred(mev: f64) -> f64 {
     let (mut all, mut given) = (0.0, 0.0);
     for n in 0..1000 {
@@ -84,7 +86,7 @@ struct Photon {
     direction: [f64; 3],
     mev: f64,
     scattered: bool,
-    /// Has been outside of the phantom.
+    /// Whether it has been outside the phantom.
     has_left: bool,
 }
 
@@ -97,7 +99,7 @@ impl Photon {
             ([1.0 + sign * x * x * a, sign * x * y * a, -sign * x], [x * y * a, sign + y * y * a, -y]);
         let (s, c) = (TAU * turn).sin_cos();
         let turned: [f64; 3] = std::array::from_fn(|i| cos * self.direction[i] + sin * (c * u[i] + s * v[i]));
-        // Rounding adds up over many turns.
+        // Rounding accumulates over many turns.
         let length = turned.iter().map(|d| d * d).sum::<f64>().sqrt();
         self.direction = turned.map(|d| d / length);
     }
@@ -106,7 +108,7 @@ impl Photon {
         (0..3).for_each(|a| self.at[a] += cm * self.direction[a]);
     }
 
-    /// How far it is to where it leaves a box.
+    /// Distance to the photon's exit from a box.
     fn leaves(&self, low: [f64; 3], high: [f64; 3]) -> f64 {
         let ways = (0..3).map(|a| match self.direction[a] {
             d if d > 0.0 => (high[a] - self.at[a]) / d,
@@ -117,15 +119,15 @@ impl Photon {
     }
 }
 
-/// Kerma by voxel (any unit): of photons that never left the phantom, and of those that came back.
+/// Kerma by voxel (any unit): of photons that never left the phantom, and of those that returned.
 type Tally = [Vec<f64>; 2];
 
 const LOW: [f64; 3] = [-0.5 * SIDE_CM, -0.5 * SIDE_CM, 0.0];
 const HIGH: [f64; 3] = [0.5 * SIDE_CM, 0.5 * SIDE_CM, SIDE_CM];
-/// Water around the phantom, from which little finds its way back.
+/// Water around the phantom; few photons return from beyond it.
 const AROUND_CM: f64 = 25.0;
 
-/// Follows photons of one history and all that come of them.
+/// Transports the photons of one history and all their descendants.
 fn history(table: &Table, first: Photon, random: &mut Random, tally: &mut Tally) {
     let mut waiting = vec![first];
     while let Some(mut photon) = waiting.pop() {
@@ -165,7 +167,8 @@ fn history(table: &Table, first: Photon, random: &mut Random, tally: &mut Tally)
     }
 }
 
-/// Klein and Nishina, by rejection (Butcher and Messel 1960): the cosine, and what energy is left.
+/// Klein and Nishina, by rejection (Butcher and Messel 1960): the cosine; the energy becomes that of the
+/// scattered photon.
 fn scatter(photon: &mut Photon, random: &mut Random) -> f64 {
     let k = photon.mev / ELECTRON_MEV;
     let least = 1.0 / (1.0 + 2.0 * k);
@@ -184,7 +187,7 @@ fn scatter(photon: &mut Photon, random: &mut Random) -> f64 {
     }
 }
 
-/// Adds a piece of track, voxel by voxel.
+/// Scores a piece of track, voxel by voxel.
 fn score(photon: &Photon, cm: f64, transfer: f64, tally: &mut Tally) {
     let mut piece = *photon;
     let (mut from, mut until) = (0.0_f64, cm);
@@ -222,7 +225,7 @@ fn kerma(side_cm: f64, histories: u64) -> Tally {
                 place < 0.0
             });
             let mev = drawn.map_or(spectrum.energies_mev[0], |bin| bin.0);
-            // Even over solid angle.
+            // Uniform over solid angle.
             let (at, cos) = loop {
                 let at = [0, 1].map(|_| (random.unit() - 0.5) * side_cm);
                 let cos = 100.0 / (1e4 + at[0] * at[0] + at[1] * at[1]).sqrt();
@@ -253,7 +256,7 @@ fn on_axis(tally: &[f64], k: usize) -> f64 {
     middle.clone().flat_map(row).map(|n| tally[n]).sum()
 }
 
-/// Area of a field at 100 cm over which the fluence on the axis would send as many photons, cm2.
+/// Area of a field at 100 cm over which the fluence on the axis would give the same number of photons, cm2.
 fn seen_area(side_cm: f64) -> f64 {
     const STEPS: u32 = 200;
     let place = |n: u32| ((f64::from(n) + 0.5) / f64::from(STEPS) - 0.5) * side_cm;
@@ -262,10 +265,10 @@ fn seen_area(side_cm: f64) -> f64 {
     (0..STEPS).map(row).sum::<f64>() * (side_cm / f64::from(STEPS)).powi(2)
 }
 
-/// Kernels hold what photons bring back that leave the phantom, scatter in the water around it and return: water that is not
-/// there. So much is superposition above Monte Carlo: next to nothing in small fields, 0.6 % in the mean over the depths of a
-/// 20 x 20 field on a cube of 30 cm, 1.6 % at 27 cm. With the water around it, scatter grows with field and depth as the kernels
-/// have it.
+/// Kernels include photons that leave the phantom, scatter in the water around it and return, although that
+/// water is absent. By that much superposition exceeds Monte Carlo: negligible in small fields, 0.6 % in the
+/// mean over the depths of a 20 x 20 field on a cube of 30 cm, 1.6 % at 27 cm. With the water around it,
+/// scatter grows with field and depth as in the kernels.
 #[test]
 fn kernels_count_on_water_around_the_phantom() {
     let machine = machine("point-6mv");
@@ -280,7 +283,7 @@ fn kernels_count_on_water_around_the_phantom() {
             .iter()
             .sum::<f64>()
     };
-    // What dose is above kerma cancels between the fields.
+    // The ratio of dose to kerma cancels between the fields.
     let mut found = Vec::new();
     for k in [1, 3, 5, 7, 9, 11, 13] {
         let depth_mm = 10.0 * VOXEL_CM * (k as f64 + 0.5);

@@ -1,4 +1,4 @@
-//! The fast engine beside the plain reference, on small cases, on the same directions.
+//! The fast engine against the plain reference, on small cases, in the same directions.
 
 use crate::phantom::{block, machine};
 use beamsight::case::{Beam, Jaws};
@@ -54,7 +54,8 @@ fn bone_and_air(p: DVec3) -> f32 {
     }
 }
 
-/// More lines through each voxel take the lattice's own mistakes away: the fast engine, which corrects them, is nearer to many.
+/// With more lines through each voxel the lattice's discretisation error vanishes: the fast engine, which
+/// corrects it, is nearer to the limit of many lines.
 #[test]
 fn the_reference_converges_on_the_fast_engine() {
     let request = request(lung, Quality::Full, 37.0);

@@ -1,9 +1,10 @@
 //! The transport against a direct superposition of the tabulated kernels.
 //!
-//! The reference knows nothing of the engine's exponentials, lattices, strips or channels: from places spread over a
-//! releasing voxel it sends rays into each cone of the tabulated kernels (mixed by the voxel's own spectrum), steps them voxel
-//! by voxel, and leaves `C(r2) - C(r1)` of the table, all in f64. In a phantom layered across a parallel beam, the voxels
-//! of a layer all spread their energy alike: one spread to a layer, from so many rays that it has no noise to speak of.
+//! The reference is independent of the engine's exponentials, lattices, strips and channels: from positions
+//! spread over a source voxel it traces rays into each cone of the tabulated kernels (mixed by the voxel's
+//! own spectrum), steps them voxel by voxel, and deposits `C(r2) - C(r1)` of the table, all in f64. In a
+//! phantom layered across a parallel beam, all voxels of a layer spread their energy alike: one spread a
+//! layer, from enough rays for negligible noise.
 
 use crate::phantom::{block, dose, machine, request};
 use beamsight::engine::cccs::Quality;
@@ -17,13 +18,13 @@ const SPACING_MM: f64 = 5.0;
 const ACROSS: usize = 18;
 const DOWN: usize = 20;
 const FIELD_MM: f64 = 42.0;
-/// Rays of a layer, shared out to the cones by their energy.
+/// Rays of a layer, distributed over the cones by their energy.
 const RAYS: f64 = 200_000.0;
-/// Voxels to each side that a spread reaches.
+/// Reach of a spread to each side, voxels.
 const REACH: i32 = ACROSS as i32 - 1;
 const WIDE: usize = 2 * ACROSS - 1;
 
-/// The point source, so far away that its rays are parallel.
+/// The point source, far enough away for parallel rays.
 fn parallel() -> Arc<Machine> {
     let mut machine = (*machine("point-6mv")).clone();
     machine.sad_mm = 1e7;
@@ -35,7 +36,7 @@ fn phantom(density: impl Fn(DVec3) -> f32) -> Arc<Patient> {
     block(DVec3::new(-half, 0.0, -half), DVec3::splat(SPACING_MM), [ACROSS, DOWN, ACROSS], density)
 }
 
-/// TERMA (MeV/g for one photon per cm2) at the middle of a layer, by bin of the spectrum: its energy and release.
+/// TERMA (MeV/g for one photon per cm2) at the middle of a layer, by bin of the spectrum: energy and TERMA.
 fn terma(density: &[f64; DOWN], layer: usize) -> Vec<(f64, f64)> {
     let above: f64 = density[..layer].iter().sum();
     let depth = (above + 0.5 * density[layer]) * SPACING_MM / 10.0;
@@ -48,22 +49,22 @@ fn terma(density: &[f64; DOWN], layer: usize) -> Vec<(f64, f64)> {
     spectrum.bins().map(|(energy, photons)| released((energy, photons / sum))).collect()
 }
 
-/// Part of a voxel's width inside the field.
+/// Share of a voxel's width inside the field.
 fn covered(i: usize) -> f64 {
     let low = (i as f64 - 0.5 * ACROSS as f64) * SPACING_MM;
     let edge = 0.5 * FIELD_MM;
     (((low + SPACING_MM).min(edge) - low.max(-edge)) / SPACING_MM).max(0.0)
 }
 
-/// Cumulative energy of a cone at a radius, linear within the shells, going on at the last rate beyond.
+/// Cumulative energy of a cone at a radius, linear within the shells, extrapolated at the last rate.
 fn within(cumulative: &[f64; SHELLS], radii: &[f64], r: f64) -> f64 {
     let s = radii.partition_point(|x| *x < r).min(SHELLS - 1);
     let (r0, c0) = if s == 0 { (0.0, 0.0) } else { (radii[s - 1], cumulative[s - 1]) };
     c0 + (cumulative[s] - c0) * (r - r0) / (radii[s] - r0)
 }
 
-/// Energy (MeV/g times g/cm3) that one voxel of a layer leaves in the voxels round it: `[down][z][x]`, the releasing voxel in
-/// the middle of x and z.
+/// Energy (MeV/g times g/cm3) that one voxel of a layer deposits in the voxels round it: `[down][z][x]`, the
+/// source voxel in the middle of x and z.
 fn spread(density: &[f64; DOWN], layer: usize) -> Vec<f64> {
     let table = KernelTable::water();
     let mut kernels = vec![[0.0; SHELLS]; CONES];
@@ -82,7 +83,7 @@ fn spread(density: &[f64; DOWN], layer: usize) -> Vec<f64> {
         let total = kernel[SHELLS - 1];
         let rays = (RAYS * total / all).ceil() as usize + 100;
         for _ in 0..rays {
-            // Even spread over the voxel and the cone (the additive recurrence of five dimensions).
+            // Uniform over the voxel and the cone (the additive recurrence of five dimensions).
             ray_number += 1;
             let part =
                 |power: i32| (0.5 + 1.134_724_138_401_519_5_f64.powi(-power) * f64::from(ray_number)).fract();
@@ -99,7 +100,7 @@ fn spread(density: &[f64; DOWN], layer: usize) -> Vec<f64> {
     left
 }
 
-/// One ray through the layers, from `start` in voxels.
+/// Traces one ray through the layers, from `start` in voxels.
 fn step(
     kernel: &[f64; SHELLS],
     density: &[f64; DOWN],
@@ -138,7 +139,7 @@ fn direct(patient: &Patient) -> Vec<f64> {
             let [i, j, k] = [index % ACROSS, index / ACROSS % DOWN, index / (ACROSS * DOWN)];
             for (n, fz) in fluence.iter().enumerate().filter(|(_, f)| **f > 0.0) {
                 for (m, fx) in fluence.iter().enumerate().filter(|(_, f)| **f > 0.0) {
-                    // The eight images of a spread are the same but for the rays' noise.
+                    // The eight images of a spread are equal but for the rays' noise.
                     let [a, b] = [i.abs_diff(m), k.abs_diff(n)].map(|d| d as i32);
                     let images = [(a, b), (-a, b), (a, -b), (-a, -b), (b, a), (-b, a), (b, -a), (-b, -a)];
                     let at = |(x, z): (i32, i32)| {
@@ -171,7 +172,7 @@ fn lung_slab_by_direct_superposition() {
         100.0 * worst
     );
     assert!(rms < 0.001 && worst < 0.005 && mean.abs() < 1e-4);
-    // Along the axis, means over the four voxels round it.
+    // Along the axis: means over the four voxels round it.
     for j in 0..DOWN {
         let of = |i: usize, k: usize| miss[(k * DOWN + j) * ACROSS + i];
         let (a, b) = (ACROSS / 2 - 1, ACROSS / 2);
@@ -179,7 +180,7 @@ fn lung_slab_by_direct_superposition() {
         println!("{:5.1} mm: {:+.2} %", (j as f64 + 0.5) * SPACING_MM, 100.0 * axis);
         assert!(axis.abs() < 0.005);
     }
-    // What heterogeneity does: less dose in the lung than in water there, rebuild behind it.
+    // The effect of heterogeneity: less dose in the lung than in water there, rebuild behind it.
     let water = dose(&request(&phantom(|_| 1.0), &parallel(), FIELD_MM, Quality::Full));
     let on = |d: &beamsight::engine::cccs::BeamDose, j: usize| f64::from(d.gy.at(ACROSS / 2, j, ACROSS / 2));
     assert!(on(&engine, 8) < on(&water, 8), "inside the lung");

@@ -36,7 +36,7 @@ fn profiles_of_the_monte_carlo_reference() {
     for row in table.iter().filter(|r| r[0] >= 1.5 && r[1] <= 28.0 && r[3] <= 14.5) {
         let (x, depth) = (5.0 * (row[2] + row[3]), 5.0 * (row[0] + row[1]));
         let axis = at(0.0, depth);
-        // The nearest the engine comes to the value within 2 mm.
+        // The engine's nearest value within 2 mm.
         let nearby: Vec<f64> = (-8..=8).map(|n| at(x + 0.25 * f64::from(n), depth)).collect();
         let low = nearby.iter().copied().fold(f64::INFINITY, f64::min);
         let high = nearby.iter().copied().fold(0.0, f64::max);
@@ -55,8 +55,8 @@ fn spectrum(file: &str) -> Option<Arc<Machine>> {
     Some(point_source(&column(0), &column(1)))
 }
 
-/// D20/D10 and D10/D1.5 of a point source at SSD 100 cm, 10 x 10 cm2 (`assets/PHYSICS.md`). All come out 0.4 to 1 % lower, because
-/// those figures are of parallel kernels (axis.rs).
+/// D20/D10 and D10/D1.5 of a point source at SSD 100 cm, 10 x 10 cm2 (`assets/PHYSICS.md`). All are 0.4 to 1
+/// % lower, because those figures are of parallel kernels (axis.rs).
 #[test]
 fn depth_dose_of_published_spectra() {
     for (file, d20_10, d10_15) in [("sb_varian_6MV.csv", 0.573, 0.668), ("sb_elekta_6MV.csv", 0.587, 0.686)] {
@@ -70,7 +70,8 @@ fn depth_dose_of_published_spectra() {
     }
 }
 
-/// A measured beam, its paper not known (`assets/PHYSICS.md`): Elekta 6 MV, SSD 90 cm, 10 x 10 cm2 at the isocentre.
+/// A measured beam of an unknown paper (`assets/PHYSICS.md`): Elekta 6 MV, SSD 90 cm, 10 x 10 cm2 at the
+/// isocentre.
 #[test]
 fn depth_dose_of_a_measured_beam() {
     let Some(machine) = spectrum("sb_elekta_6MV.csv") else { return };

@@ -48,7 +48,7 @@ fn mean(ratios: &[f64]) -> f64 {
     ratios.iter().sum::<f64>() / ratios.len() as f64
 }
 
-/// Scatter neither falls behind nor runs ahead with field and depth: absolute, within 0.5 % in the mean and 1 % everywhere.
+/// Scatter has the right trend with field and depth: absolute, within 0.5 % in the mean and 1 % everywhere.
 #[test]
 fn wide_fields_of_a_point_source() {
     let machine = machine("point-6mv");
@@ -70,13 +70,13 @@ fn wide_fields_of_a_point_source() {
     worst.none();
 }
 
-/// From the middle of a field to 0.65 of the way to its edge, where a voxel's spread is not what decides.
+/// From the middle of a field to 0.65 of the distance to its edge, where a voxel's spread is negligible.
 fn places_off_axis(side_mm: f64) -> Vec<f64> {
     let parts: &[f64] = if side_mm < 60.0 { &[0.0] } else { &[0.0, 0.4, 0.65] };
     parts.iter().map(|part| 0.5 * part * side_mm).collect()
 }
 
-/// Ratios beyond their bounds.
+/// Descriptions of ratios beyond their bounds.
 #[derive(Default)]
 struct Worst(Vec<String>);
 
@@ -92,7 +92,7 @@ impl Worst {
     }
 }
 
-/// With all that a head has (extra-focal source, horn, softer spectrum off the axis), for a monitor unit.
+/// With a complete head (extra-focal source, horn, softer spectrum off the axis), for a monitor unit.
 fn head(name: &str) {
     let machine = machine(name);
     let off_axis = Jaws { x: [40.0, 140.0], y: [-50.0, 50.0] };

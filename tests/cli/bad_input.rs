@@ -1,4 +1,4 @@
-//! Bad input of the issue: each gets one clear message that names the file and the remedy, and exit code 1.
+//! Bad input of the issue: each gets one clear message with the file and the remedy, and exit code 1.
 
 use crate::program::{beamsight, refused, scratch, text};
 use std::fs;
@@ -104,7 +104,7 @@ fn output_that_cannot_be_written() {
     let a_folder = folder.join("d.mha");
     fs::create_dir(&a_folder).unwrap();
     refused(&["path", "demo:water", "--out", text(&a_folder)], &["d.mha", "is a folder"]);
-    // Root may write anywhere; a path through a file stops even root.
+    // Root may write anywhere; a path through a file fails even for root.
     fs::write(folder.join("file"), "").unwrap();
     refused(&["demo", "water", "--out", text(&folder.join("file").join("x"))], &["file", "--out"]);
     fs::remove_dir_all(folder).unwrap();

@@ -1,4 +1,5 @@
-//! A card that fails: the CPU answers, and says why. Driven by a driver of our own (`fake_driver.c`), so that it needs no card.
+//! A failing card: the CPU computes the answer, with the reason. A fake driver (`fake_driver.c`) makes a real
+//! card unnecessary.
 
 use crate::program::{json_of, scratch, text};
 use crate::skip::{Missing, skip, skip_drawing};

@@ -1,4 +1,4 @@
-//! `beamsight dose`, on a coarse grid and with the machine that needs no calibration, to be quick.
+//! `beamsight dose`, on a coarse grid and with the machine without calibration, to be quick.
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
 use beamsight::files::mha;
@@ -40,7 +40,7 @@ fn dose_of(words: &[&str], out: &Path) -> serde_json::Value {
     json_of(&output)
 }
 
-/// The normalisation says what D95 must be; what is written holds the dose that is reported.
+/// The normalisation fixes D95; the written files hold the reported dose.
 #[test]
 fn a_normalised_plan_gives_what_it_asks_for_in_every_format() {
     let folder = scratch("dose");
@@ -56,7 +56,7 @@ fn a_normalised_plan_gives_what_it_asks_for_in_every_format() {
     let volume = mha::read(&volume_file).unwrap();
     let written = volume.data().iter().copied().fold(0.0, f32::max);
     assert!((f64::from(written) / max - 1.0).abs() < 1e-6, "{written} for {max}");
-    // The beam comes from the front: more dose 3 cm deep than 25 cm deep, none worth the name far beside the field.
+    // The beam enters from the front: more dose 3 cm deep than 25 cm deep, next to none far beside the field.
     let at = |x: f64, y: f64| volume.trilinear([x, y, 0.0].into()).unwrap();
     assert!(at(0.0, -120.0) > 2.0 * at(0.0, 100.0) && at(0.0, -50.0) > 20.0 * at(120.0, -50.0));
 
@@ -81,7 +81,7 @@ fn a_normalised_plan_gives_what_it_asks_for_in_every_format() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A folder of the water cube with a plan as another system sends it: its one beam changed as told.
+/// A folder of the water cube with a plan of another system: its one beam has the given values.
 fn source(folder: &Path, sad: &str, energy: &str, boli: &str) -> PathBuf {
     use crate::synthetic::{control_point, device, item, plan, set, set_items};
     use dicom_core::VR;
@@ -130,14 +130,14 @@ fn source(folder: &Path, sad: &str, energy: &str, boli: &str) -> PathBuf {
     case
 }
 
-/// A plan and a dose leave as they were computed, together, or not at all.
+/// A plan and a dose are written as they were computed, together, or not at all.
 #[test]
 fn a_written_plan_says_what_was_computed() {
     use dicom_core::Tag;
     use dicom_dictionary_std::tags;
     let folder = scratch("dose-dicom");
     let out = folder.join("rd.dcm");
-    // What the source asks for and is not computed: refused before anything is, and nothing is written.
+    // Requests of the source that are not computed: refused in advance, and nothing is written.
     for (source, words) in [
         (["800", "6", "0"], &["Front", "800 mm", "1000 mm"][..]),
         (["1050", "6", "0"], &["Front", "1050 mm", "1000 mm"]),
@@ -154,7 +154,7 @@ fn a_written_plan_says_what_was_computed() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && said.contains("only a final dose"), "{said}");
     }
-    // What it asks for and is computed.
+    // A request of the source that is computed.
     let case = self::source(&folder, "1000", "6", "0");
     let figures = dose_of(&[text(&case)], &out);
     assert_eq!(figures["status"], "final");
@@ -174,7 +174,7 @@ fn a_written_plan_says_what_was_computed() {
     assert_eq!(words(&beam, tags::SOURCE_AXIS_DISTANCE), "1000");
     assert_eq!(words(&beam, tags::TREATMENT_MACHINE_NAME), "generic-6mv");
     assert_eq!(words(&item(&beam, tags::CONTROL_POINT_SEQUENCE), tags::NOMINAL_BEAM_ENERGY), "6");
-    // The dose of the one beam at its point, times the fractions, is what the grid holds there.
+    // The dose of the one beam at its point, times the fractions, equals the grid's value there.
     let given = item(&item(&plan, tags::FRACTION_GROUP_SEQUENCE), tags::REFERENCED_BEAM_SEQUENCE);
     let at: Vec<f64> = given.element(Tag(0x300A, 0x0082)).unwrap().to_multi_float64().unwrap();
     assert_eq!(at, [0.0, -50.0, 0.0]);
@@ -182,7 +182,7 @@ fn a_written_plan_says_what_was_computed() {
     let grid = beamsight::dicom::read_dose(&out).unwrap().0;
     let there = f64::from(grid.gy.trilinear([0.0, -50.0, 0.0].into()).unwrap());
     assert!(there > 1.0 && (25.0 * gy / there - 1.0).abs() < 1e-5, "{gy} Gy a fraction, {there} Gy in all");
-    // Nothing of either where the second of two cannot be put there.
+    // Neither file is written where the second one cannot be put in its place.
     let again = folder.join("again.dcm");
     fs::create_dir(folder.join("again.plan.dcm")).unwrap();
     refused(&["dose", text(&case), "--out", text(&again)], &["again.plan.dcm", "folder"]);
@@ -208,7 +208,8 @@ fn plans_that_cannot_be_computed_are_refused() {
         let plan = plan_in(&folder, change);
         refused(&["dose", "demo:water", "--plan", text(&plan), "--grid", "20", "--quality", "fast"], words);
     }
-    // Monte Carlo, before any history: nothing to send, and a spectrum that the kernels do not cover.
+    // Monte Carlo refuses before any history: no photons to transport, and a spectrum that the kernels do not
+    // cover.
     let machine = folder.join("hard.toml");
     let point = include_str!("../../assets/machines/point-6mv.toml");
     fs::write(&machine, point.replace("5.875", "25.0")).unwrap();
@@ -255,11 +256,11 @@ fn the_body_of_a_stack_is_found_chosen_or_none() {
     let (found, said) = run(centre, &[]);
     assert!(said.contains("made from the CT") && said.contains("nothing as dense"), "{said}");
     assert_eq!(run(centre, &["--body", "auto"]), (found, said));
-    // Air in front takes next to nothing off the beam.
+    // Air in front hardly attenuates the beam.
     let (all, said) = run(centre, &["--body", "none"]);
     assert!((all / found - 1.0).abs() < 0.005, "{all} and {found} Gy");
     assert!(said.contains("everything in the image counts"), "{said}");
-    // On the face of the image, and beyond it with the stack in the beam's way.
+    // On the face of the image, and beyond it with the stack in the beam.
     assert!(!run("[0.0, 100.0, 0.0]", &[]).1.contains("outside the CT"));
     assert!(run("[0.0, 110.0, 0.0]", &[]).1.contains("outside the CT"));
     fs::write(&plan, text_of(centre)).unwrap();
@@ -305,7 +306,8 @@ fn a_dose_by_histories() {
     let stated = said["monte_carlo"]["uncertainty_percent"].as_f64().unwrap();
     assert!((1.0..30.0).contains(&stated), "{stated}");
     assert!((said["figures"]["target"]["d95_gy"].as_f64().unwrap() - 10.0).abs() < 0.05);
-    // The file of standard deviations holds what is stated: root mean square over the voxels above half the maximum.
+    // The file of standard deviations agrees with the stated uncertainty: root mean square over the voxels
+    // above half the maximum.
     let most = dose.data().iter().copied().fold(0.0, f32::max);
     let high = dose.data().iter().zip(sigma.data()).filter(|(d, _)| **d > 0.5 * most);
     let squares: Vec<f64> = high.map(|(d, s)| f64::from(s / d).powi(2)).collect();

@@ -83,7 +83,7 @@ fn a_region_and_random_pixels_are_those_of_the_image() {
     assert!((place(&region, 3, 4) - place(&whole, 10, 9)).length() < 1e-9);
     let said = drr(&folder, &case, "--values attenuation --gantry 30 --pixels 100 --seed 4");
     assert_eq!(said["pixels"], 100);
-    // What is left out is no number, which only this reader of its own takes.
+    // Pixels left out are NaN, which only this reader accepts.
     let bytes = std::fs::read(folder.join("out.mha")).expect("a picture");
     let values = bytes[bytes.len() - 41 * 31 * 4..]
         .chunks(4)
@@ -92,7 +92,7 @@ fn a_region_and_random_pixels_are_those_of_the_image() {
     assert_eq!(seen.inspect(|(got, want)| assert_eq!(got.to_bits(), want.to_bits())).count(), 100);
 }
 
-/// The matrix that one run says gives the same image in the next.
+/// The matrix that one run prints gives the same image in the next.
 #[test]
 fn a_projection_matrix_stands_for_the_angles() {
     let folder = scratch("drr-matrix");

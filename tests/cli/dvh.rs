@@ -1,4 +1,4 @@
-//! `beamsight dvh`: metrics by the names they were asked for, curves, and what is refused or cannot be said.
+//! `beamsight dvh`: metrics by their requested names, curves, refusals and metrics without a value.
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
 use beamsight::files::mha;
@@ -32,7 +32,7 @@ fn near(value: &Value, want: f64, within: f64) {
     assert!((got - want).abs() <= within, "{got} is not {want} to {within}");
 }
 
-/// Of a sphere of radius R the share beyond x R along a line is (1 - x)^2 (2 + x) / 4.
+/// The share of a sphere of radius R beyond x R along a line is (1 - x)^2 (2 + x) / 4.
 #[test]
 fn metrics_are_those_of_a_sphere_in_a_gradient_by_the_words_asked_for() {
     let folder = scratch("dvh-metrics");
@@ -61,7 +61,7 @@ fn metrics_are_those_of_a_sphere_in_a_gradient_by_the_words_asked_for() {
     assert_eq!(metrics.len(), asked.split(',').count());
     // 95 % of the sphere lie beyond x = -0.7293, 2 cm3 beyond 0.7027.
     near(&metrics["d95 %"], 100.0 - 14.59, 0.3);
-    // Gy are mm here: within a sixth of a voxel.
+    // 1 Gy is 1 mm here: within a sixth of a voxel.
     near(&metrics["D2cc"], 114.06, 0.4);
     near(&metrics["Dmean"], 100.0, 0.1);
     near(&metrics["V110Gy"], 15.625, 0.8);
@@ -70,7 +70,7 @@ fn metrics_are_those_of_a_sphere_in_a_gradient_by_the_words_asked_for() {
     near(&metrics["HI"], 2.0 * 0.8319 * 20.0 / 100.0, 0.01);
     near(&metrics["gEUD(a=1)"], 100.0, 0.1);
     near(&metrics["dmax"], 120.0, 1.3);
-    // The dose goes up to 160 Gy: 200 are reached nowhere.
+    // The dose is at most 160 Gy: 200 Gy are nowhere.
     assert!(metrics["CI"].is_null());
     assert!(
         ptv["remarks"].as_array().unwrap().iter().any(|r| r.as_str().unwrap().starts_with("CI: ")),
@@ -109,7 +109,7 @@ fn what_lies_outside_the_dose_or_needs_a_prescription_is_told_and_never_0() {
     assert_eq!((&ptv["outside_percent"], &ptv["metrics"].as_object().unwrap().len()), (&100.0.into(), &7));
     assert!(ptv["remarks"][0].as_str().unwrap().contains("wholly outside"), "{ptv}");
     assert!(said["structures"][0]["metrics"]["D95%"].is_number());
-    // Nothing at all can be said: the answer says why, and the exit code too.
+    // No metric has a value: the answer gives the reason, and the exit code too.
     let output = beamsight(&["dvh", "demo:water", "--dose", text(&aside), "--structure", "PTV", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(json_of(&output)["structures"][0]["metrics"]["Dmean"].is_null());
@@ -117,7 +117,7 @@ fn what_lies_outside_the_dose_or_needs_a_prescription_is_told_and_never_0() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The dose of the plan is that of `beamsight dose`, and says that it is coarse.
+/// The dose of the plan is that of `beamsight dose`, with the status coarse.
 #[test]
 fn the_dose_of_the_plan_is_computed() {
     let words = ["--grid", "10", "--quality", "fast"];

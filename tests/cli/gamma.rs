@@ -1,4 +1,4 @@
-//! `beamsight gamma`: doses from files, the report, the map, and what is refused.
+//! `beamsight gamma`: doses from files, the report, the map, and refusals.
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
 use crate::synthetic::{self, set};
@@ -15,7 +15,7 @@ fn grid(origin_mm: DVec3, size: [usize; 3]) -> Arc<Grid> {
     Arc::new(Grid::axis_aligned(origin_mm, DVec3::new(2.0, 2.0, 2.5), size).unwrap())
 }
 
-/// A dose of one value, but for what `at` says.
+/// A dose of `gy` by position.
 fn write(folder: &Path, name: &str, grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f32) -> PathBuf {
     let [nx, ny, _] = grid.size();
     let at = |n: usize| gy(grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny)));
@@ -24,7 +24,7 @@ fn write(folder: &Path, name: &str, grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f32)
     path
 }
 
-/// The values of a `.mha` that this program wrote: 32-bit floats after the header. NaN among them.
+/// The values of a `.mha` written by this program: 32-bit floats after the header, NaN included.
 fn values_of(path: &Path) -> Vec<f32> {
     let bytes = fs::read(path).unwrap();
     let end = b"ElementDataFile = LOCAL\n";
@@ -174,7 +174,7 @@ fn doses_of_dicom_files() {
     assert_eq!((&same["pass_rate_percent"], &same["max"]), (&100.0.into(), &0.0.into()), "{same}");
     refused(&["gamma", text(&plain), text(&other)], &["frames of reference", "1.2.3.999"]);
     refused(&["gamma", text(&plain), text(&relative)], &["relative.dcm", "relative"]);
-    // Two patients, unless told.
+    // Two patients are refused without the option.
     let mut other = synthetic::dose(16, &planes);
     set(&mut other, tags::PATIENT_ID, VR::LO, "SOMEBODY");
     let other = folder.put("somebody.dcm", &other);
@@ -184,7 +184,7 @@ fn doses_of_dicom_files() {
     );
     let all = ["gamma", text(&plain), text(&other), "--threshold", "0", "--any-patient"];
     assert_eq!(beamsight(&all).status.code(), Some(0));
-    // Uneven planes are no .mha.
+    // A .mha cannot hold uneven planes.
     let out = folder.0.join("gamma.mha");
     refused(&["gamma", text(&plain), text(&plain), "--out", text(&out)], &["uneven", ".csv"]);
 }

@@ -1,4 +1,5 @@
-//! Nothing is lost by a wrong `--out`: inputs and existing files stay as they are, a stopped program leaves nothing behind.
+//! A wrong `--out` destroys no file: inputs and existing files are not changed, a stopped program leaves no
+//! files behind.
 
 use crate::program::{beamsight, command, refused, scratch, text};
 use beamsight::files::mha;
@@ -17,7 +18,7 @@ fn volume(path: &Path, value: f32) -> PathBuf {
     path.to_owned()
 }
 
-/// Refused with and without `--overwrite`, and the file is as it was.
+/// Refused with and without `--overwrite`, and the file is unchanged.
 fn stays(kept: &Path, words: &[&str], said: &[&str]) {
     let before = fs::read(kept).unwrap();
     refused(words, said);
@@ -81,7 +82,7 @@ fn what_exists_is_replaced_only_when_told() {
     assert_eq!(fs::read(&out).unwrap(), b"precious");
     assert_eq!(beamsight(&[&words[..], &["--overwrite"]].concat()).status.code(), Some(0));
     assert!(fs::read_to_string(&out).unwrap().starts_with("i,j,k"));
-    // One name for two files, however it is spelled: before anything is read.
+    // One name for two files, in any spelling, is refused before anything is read.
     let again = folder.join(".").join("new.mha");
     let new = folder.join("new.mha");
     for words in [
@@ -92,11 +93,11 @@ fn what_exists_is_replaced_only_when_told() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && said.contains("name one file"), "{said}");
     }
-    // The plan that goes beside a dose counts as an output.
+    // The plan beside a dose counts as an output.
     fs::write(folder.join("d.plan.dcm"), "precious").unwrap();
     let dose = folder.join("d.dcm");
     refused(&["dose", "demo:water", "--out", text(&dose)], &["d.plan.dcm", "exists"]);
-    // A picture that nobody named takes a free name.
+    // A picture under a default name gets a free one.
     assert_eq!(fs::read(folder.join("d.plan.dcm")).unwrap(), b"precious");
     fs::write(folder.join("beamsight.png"), "precious").unwrap();
     let volume = fs::canonicalize(&a).unwrap();
@@ -107,7 +108,7 @@ fn what_exists_is_replaced_only_when_told() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The signal comes while a demo is written, file by file.
+/// The signal arrives while a demo is written, file by file.
 #[cfg(unix)]
 #[test]
 fn a_stopped_program_leaves_nothing_behind() {
@@ -121,7 +122,7 @@ fn a_stopped_program_leaves_nothing_behind() {
             .unwrap();
         let hidden = || fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some());
         let begin = Instant::now();
-        // The limit only ends a test that would hang.
+        // The limit only ends a hanging test.
         while !hidden() && begin.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -1,9 +1,9 @@
-//! Running the program.
+//! Runs the program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Runs `beamsight` with these words, away from any display.
+/// Runs `beamsight` with these arguments, without a display.
 pub fn beamsight(words: &[&str]) -> Output {
     command(words).output().expect("the program starts")
 }
@@ -32,8 +32,8 @@ pub fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs and expects exit 1 and one message with all of the words: the last on standard error, and the same in the JSON
-/// object. Before it there may be lines of progress, or what a graphics driver has to say.
+/// Runs and expects exit 1 and one message that contains all of the words: the last on standard error, and
+/// the same in the JSON object. Lines of progress, or of a graphics driver, may precede it.
 pub fn refused(arguments: &[&str], words: &[&str]) {
     let output = beamsight(&[arguments, &["--json"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -46,7 +46,7 @@ pub fn refused(arguments: &[&str], words: &[&str]) {
     assert!(said.ends_with(&format!("error: {message}\n")) && !said.contains("panicked"), "{said}");
 }
 
-/// A path as a word.
+/// A path as an argument.
 pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }

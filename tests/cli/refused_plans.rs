@@ -1,4 +1,4 @@
-//! A plan or a beam among the files that cannot be computed: the reason is what the user reads.
+//! Plans and beams that cannot be computed: the user gets the reason.
 
 use crate::program::{refused, text};
 use crate::synthetic::{Folder, fixed, plan, set, set_items, slice};

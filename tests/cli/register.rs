@@ -1,4 +1,4 @@
-//! `beamsight register` as a user runs it, on made-up X-rays of the built-in chest.
+//! `beamsight register` as a user runs it, on simulated X-rays of the built-in chest.
 
 use crate::program::{beamsight, json_of, refused, scratch, text};
 use crate::registration::read_registration;
@@ -40,7 +40,7 @@ fn a_hidden_pose_is_found_and_written() {
         assert!(off < 0.5, "{off} mm at {landmark}: {found} for {hidden}");
     }
     assert!(json["metric_after"].as_f64() > json["metric_before"].as_f64());
-    // Matrix, numbers and object are one and the same.
+    // Matrix, numbers and object agree.
     let rows: Vec<f64> = json["matrix"]
         .as_array()
         .expect("rows")
@@ -90,7 +90,7 @@ fn grey_png(path: &Path, value: impl Fn(u32, u32) -> u8) {
     encoder.write_header().and_then(|mut writer| writer.write_image_data(&data)).expect("a picture");
 }
 
-/// The issue's own list of wrong input, on the command line: one message each, with what to do.
+/// The list of wrong input, on the command line: one message each, with the remedy.
 #[test]
 fn what_cannot_be_matched_is_said() {
     let folder = scratch("register-refused");
@@ -107,14 +107,14 @@ fn what_cannot_be_matched_is_said() {
         refused(&words.iter().map(String::as_str).collect::<Vec<_>>(), said);
     };
     let placed_and = |more: &[&'static str]| [&placed[..], more].concat();
-    // What the picture's own file contradicts.
+    // Options that the picture's own file contradicts.
     let told = folder.join("told.png");
     grey_png(&told, |x, y| (2 * x + y) as u8);
     let beside = "gantry_deg = 90.0\nisocentre_mm = [0.0, 0.0, 0.0]\nsad_mm = 1000.0\nsid_mm = 1500.0\npixel_mm = [4.0, 4.0]\n";
     std::fs::write(told.with_extension("toml"), beside).expect("written");
     say(&told, &["--gantry", "0"], &["told.png", "given as 0", "says 90"]);
     say(&told, &["--sid", "1400"], &["told.png", "given as 1400", "says 1500"]);
-    // A picture of something else: no match, no file, exit 1, the numbers all the same.
+    // A picture of another object: no match, no file, exit 1, but the numbers.
     let (noise, out) = (folder.join("noise.png"), folder.join("reg.dcm"));
     grey_png(&noise, |x, y| {
         (x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503).rotate_left(7)).to_le_bytes()[2]

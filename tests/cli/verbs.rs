@@ -65,7 +65,7 @@ fn wrong_words_exit_with_2() {
     }
 }
 
-/// A number out of range is told what is wrong with it, also one with a sign, before anything is opened.
+/// A number out of range, also one with a sign, is refused with a message before anything is opened.
 #[test]
 fn numbers_that_cannot_be_are_told_what_is_wrong() {
     for (words, said) in [
@@ -159,14 +159,14 @@ fn info_says_what_the_demo_is() {
     let volume = ptv["volume_cm3"].as_f64().unwrap();
     assert!((volume / want - 1.0).abs() < 0.02, "{volume} for {want}");
     assert_eq!(info["plans"][0]["beams"].as_array().unwrap().len(), 9);
-    // People read the same on standard error, and on standard output without --json.
+    // The same text is on standard error, and on standard output without --json.
     assert!(String::from_utf8_lossy(&output.stderr).contains("PTV"));
     let text = words("info demo:tg119");
     assert!(String::from_utf8_lossy(&text.stdout).contains("180x140x80") && text.stderr.is_empty());
 }
 
-/// A cleaner took a file of the kept demo, and several programs find that at once: each has the whole case, and the last
-/// leaves a whole one behind.
+/// A cleaner removed a file of the cached demo, and several programs notice at once: each has the whole case,
+/// and the last leaves a whole one behind.
 #[test]
 fn programs_that_mend_a_demo_at_once_do_not_disturb_each_other() {
     let temp = scratch("mended-demo");
@@ -205,8 +205,8 @@ fn programs_that_mend_a_demo_at_once_do_not_disturb_each_other() {
     std::fs::remove_dir_all(temp).expect("nobody is there");
 }
 
-/// In water the depth at the isocentre is the way from the surface: 10 cm from the front, and from the side the half of
-/// the cube (relative electron density of water 1).
+/// In water the depth at the isocentre is the distance from the surface: 10 cm from the front, and from the
+/// side the half of the cube (relative electron density of water 1).
 #[test]
 fn path_in_the_water_cube_is_the_way_through_water() {
     let folder = scratch("path");
@@ -219,7 +219,7 @@ fn path_in_the_water_cube_is_the_way_through_water() {
         let output = words(&command);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let depth = json_of(&output)["depth_at_isocentre_mm"].as_f64().unwrap();
-        // The air in front counts its thousandth; the isocentre lies between voxel centres.
+        // The air in front adds its thousandth; the isocentre lies between voxel centres.
         assert!((depth - want).abs() < 0.5, "{angles}: {depth} for {want}");
         let header = std::fs::read(&out).unwrap();
         assert!(header.starts_with(b"ObjectType = Image\n") && header.len() > 140 * 140 * 140 * 4);
@@ -227,7 +227,7 @@ fn path_in_the_water_cube_is_the_way_through_water() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The written depths are a volume the program opens itself (as HU they make no sense, and it says so).
+/// The program opens the written depths again as a volume (as HU they are implausible, with a remark).
 #[test]
 fn a_written_volume_opens_again() {
     let folder = scratch("again");

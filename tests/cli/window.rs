@@ -125,14 +125,15 @@ fn part(path: &Path, columns: std::ops::Range<usize>, rows: std::ops::Range<usiz
     rows.flat_map(|y| all[y * info.line_size..][4 * columns.start..4 * columns.end].to_vec()).collect()
 }
 
-/// Values of the second picture that differ from the first. Where a glyph lies in egui's atlas depends on the texts drawn before
-/// (times, shares done), and its edge is rounded there: one step of 255 is none.
+/// Number of values in the second picture that differ from the first. The position of a glyph in egui's
+/// atlas, at which its edge is rounded, depends on the texts drawn before (times, shares done): one step of
+/// 255 is ignored.
 fn other(first: &[u8], second: &[u8]) -> usize {
     assert_eq!(first.len(), second.len());
     first.iter().zip(second).filter(|(a, b)| a.abs_diff(**b) > 1).count()
 }
 
-/// Monte Carlo: equal seeds draw equal pictures, others other ones; the uncertainty is no dose.
+/// Monte Carlo: equal seeds give equal pictures, different seeds different ones; the uncertainty is no dose.
 #[test]
 fn render_draws_a_dose_by_histories() {
     let folder = scratch("render-histories");
@@ -151,7 +152,7 @@ fn render_draws_a_dose_by_histories() {
         let json = json_of(&output);
         assert!(json["certainty"].as_str().is_some_and(|c| c.contains("0.05 million histories")), "{json}");
         assert!(["coarse", "final"].contains(&json["dose_status"].as_str().unwrap()), "{json}");
-        // The views; beside them stand times.
+        // The views only; the panels beside them hold times.
         Some((part(&picture, 260..900, 30..560), json["certainty"].clone()))
     };
     let same = || draw("shot.png", &[]);

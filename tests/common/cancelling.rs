@@ -4,8 +4,8 @@ use beamsight::engine::JobControl;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Runs `job` on one thread, with a control that cancels it when it reports `share` or more. The answer, and how many reports came
-/// after: each stands for work done in vain.
+/// Runs `job` on one thread, with a control that cancels it when it reports `share` or more. Returns the
+/// answer, and the number of reports afterwards: each means wasted work.
 pub fn cancelled_at<T: Send>(share: f32, job: impl FnOnce(&JobControl) -> T + Send) -> (T, usize) {
     let own = Arc::new(OnceLock::<JobControl>::new());
     let after = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! Written objects against the standard, as another program reads it.
+//! Checks written objects against the standard with another program.
 
 use crate::skip::{Missing, skip};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What several test files share: the data beside the repository, patients unpacked once.
+//! Shared parts of the tests: the data beside the repository, patients unpacked once.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod skip;
@@ -14,7 +14,7 @@ pub fn data_folder() -> PathBuf {
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from)
 }
 
-/// `data/physics/...`; `None`, said so, where the data are absent.
+/// `data/physics/...`; `None`, reported as a skip, where the data are absent.
 pub fn physics_data(path: &str) -> Option<PathBuf> {
     let found = data_folder().join("physics").join(path);
     if found.exists() {
@@ -24,8 +24,8 @@ pub fn physics_data(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// Folder of one real case (`lung1-001`, ...), unpacked once into `target/patients`. `None`, said so, where
-/// the data or the tools (`tar`, `zstd`) are absent.
+/// Folder of one real case (`lung1-001`, ...), unpacked once into `target/patients`. `None`, reported as a
+/// skip, where the data or the tools (`tar`, `zstd`) are absent.
 pub fn patient_case(name: &str) -> Option<PathBuf> {
     let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("patients");
     let case = unpacked.join(name);
@@ -37,7 +37,7 @@ pub fn patient_case(name: &str) -> Option<PathBuf> {
         skip(Missing::Data, &format!("no {} (set BEAMSIGHT_DATA)", archive.display()));
         return None;
     }
-    // Several tests may be here at once: each unpacks into a folder of its own, the first to rename wins.
+    // Several tests may run this at once: each unpacks into a folder of its own, and the first rename wins.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let own = format!(".{name}.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let aside = unpacked.join(own);
@@ -45,7 +45,7 @@ pub fn patient_case(name: &str) -> Option<PathBuf> {
     let status = Command::new("tar").arg("--zstd").arg("-xf").arg(&archive).arg("-C").arg(&aside).status();
     let done = status.is_ok_and(|s| s.success());
     if done && !case.is_dir() {
-        // Losing the race is fine: the other one is the same.
+        // A lost race is fine: the other folder is the same.
         let _ = std::fs::rename(aside.join(name), &case);
     }
     let _ = std::fs::remove_dir_all(&aside);

@@ -1,10 +1,10 @@
-//! A real case, read. Beside `mod.rs`, as not all who have its folder read it.
+//! A real case, opened. Not in `mod.rs`, because not all users of its folder open it.
 
 use crate::common::patient_case;
 use beamsight::case::Case;
 use beamsight::dicom::{Choice, load, scan};
 
-/// As the window opens it; `None` where [`patient_case`] has none.
+/// Opens it as the window does; `None` where [`patient_case`] has none.
 pub fn open(name: &str) -> Option<Case> {
     let folder = patient_case(name)?;
     let catalogue = scan(&folder, &|_| true).unwrap();

@@ -1,4 +1,4 @@
-//! A spatial registration as another program reads it: the items of PS3.3 C.20.2, not our types.
+//! A spatial registration read by the items of PS3.3 C.20.2, without our types, as another program does.
 
 use beamsight::dicom::Registration;
 use dicom_dictionary_std::tags;
@@ -15,7 +15,7 @@ fn items(object: &InMemDicomObject, tag: Tag) -> Vec<InMemDicomObject> {
     object.element(tag).expect("the sequence").items().expect("items").to_vec()
 }
 
-/// The two frames of reference, and the one matrix of the frame that is taken into the other.
+/// The two frames of reference, and the one matrix of the frame that is mapped into the other.
 pub fn read_registration(path: &Path) -> Registration {
     let object = dicom_object::open_file(path).expect("a DICOM file").into_inner();
     let registered_frame_uid = text(&object, tags::FRAME_OF_REFERENCE_UID);

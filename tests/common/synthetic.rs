@@ -1,4 +1,4 @@
-//! Small DICOM objects made on the spot, one deviation at a time.
+//! Small synthetic DICOM objects, with one deviation at a time.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use dicom_core::{DataElement, PrimitiveValue, Tag, VR, value::DataSetSequence};
@@ -7,7 +7,7 @@ use dicom_object::{FileMetaTableBuilder, InMemDicomObject};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A folder of its own that goes away with the test.
+/// A folder of its own that is removed with the test.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -61,7 +61,7 @@ pub fn numbers(values: &[f64]) -> String {
 pub const FRAME: &str = "1.2.3.100";
 pub const SERIES: &str = "1.2.3.200";
 
-/// What every object has.
+/// The attributes of every object.
 pub fn object(class: &str, modality: &str, uid: &str) -> InMemDicomObject {
     let mut o = InMemDicomObject::new_empty();
     set(&mut o, tags::SOP_CLASS_UID, VR::UI, class);
@@ -122,7 +122,7 @@ pub fn structures() -> InMemDicomObject {
     o
 }
 
-/// Names the images that a structure set is drawn on.
+/// References the images of a structure set.
 pub fn refer_to_images(structures: &mut InMemDicomObject, images: Vec<InMemDicomObject>) {
     let mut series = InMemDicomObject::new_empty();
     set(&mut series, tags::SERIES_INSTANCE_UID, VR::UI, SERIES);
@@ -184,7 +184,7 @@ pub fn control_point(values: &[(Tag, VR, &str)], devices: Vec<InMemDicomObject>)
     point
 }
 
-/// A beam of two leaf pairs in which the gantry turns and the leaves move, its jaws given once.
+/// A beam of two leaf pairs in which the gantry turns and the leaves move; its jaws are given once.
 pub fn arc() -> InMemDicomObject {
     let mut beam = item(&[
         (tags::BEAM_NUMBER, VR::IS, "3"),
@@ -229,7 +229,7 @@ pub fn arc() -> InMemDicomObject {
     beam
 }
 
-/// A beam without MLC whose two control points are the same.
+/// A beam without MLC with two equal control points.
 pub fn fixed(number: &str, extra: &[(Tag, VR, &str)]) -> InMemDicomObject {
     let mut beam = item(&[
         (tags::BEAM_NUMBER, VR::IS, number),
@@ -299,7 +299,7 @@ pub fn dose(bits: u16, planes: &[f64]) -> InMemDicomObject {
     let values = (0..planes.len() as u32).flat_map(|f| (0..6).map(move |p| 100 * f + p));
     let words: Vec<u16> = match bits {
         16 => values.map(|v| v as u16).collect(),
-        // Low word first; a high word that counts.
+        // Low word first; the high word is not zero.
         _ => values.flat_map(|v| [v as u16, 1]).collect(),
     };
     set_words(&mut o, &words);

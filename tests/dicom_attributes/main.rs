@@ -1,5 +1,5 @@
-//! Every attribute of an RT plan, a structure set and a dose that a number depends on, and what happens where it is missing,
-//! unreadable, out of range or contradicts another: one table an object, and a test that goes through all rows.
+//! Every attribute of an RT plan, a structure set and a dose that a number depends on, with the outcome where
+//! it is missing, unreadable, out of range or contradictory: one table an object, and a test of all rows.
 
 #[path = "../common/synthetic.rs"]
 mod synthetic;

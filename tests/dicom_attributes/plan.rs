@@ -7,7 +7,7 @@ use beamsight::case::{Plan, Severity};
 use beamsight::dicom::{DicomError, read_plan};
 use dicom_object::InMemDicomObject;
 
-/// Of the first beam, an arc; of its control points.
+/// Attributes of the first beam, an arc, and of its control points.
 macro_rules! beam {
     ($rest:literal) => {
         concat!("BeamSequence[0].", $rest)
@@ -34,7 +34,7 @@ macro_rules! device {
     };
 }
 
-/// An arc, and a fixed beam that must stay untouched whatever is wrong with the arc.
+/// An arc, and a fixed beam that must not change with errors of the arc.
 fn sound() -> InMemDicomObject {
     let mut object = plan(vec![arc(), fixed("9", &[])]);
     for (path, value) in [
@@ -295,7 +295,7 @@ const BEAM_ROWS: &[Row] = &[
     Row(
         "BeamSequence[1].FinalCumulativeMetersetWeight",
         &[
-            // Nothing moves: the weights between do not matter.
+            // A static beam: the weights between do not matter.
             (Missing, Meant),
             (Unreadable("1,0"), LeftOut),
             (OutOfRange("0"), LeftOut),
@@ -307,7 +307,7 @@ const BEAM_ROWS: &[Row] = &[
         &[
             (Missing, LeftOut),
             (Unreadable("LEAVES"), LeftOut),
-            // Its positions are those of another device.
+            // Its positions belong to another device.
             (Contradicting("MLCY", &[]), LeftOut),
             (
                 Contradicting(
@@ -396,7 +396,7 @@ const POINT_ROWS: &[Row] = &[
             (Missing, Meant),
             (Unreadable("ROUND"), Meant),
             (Contradicting("CC", &[]), LeftOut),
-            // Half a circle goes either way.
+            // The direction of half a circle is ambiguous.
             (Contradicting("CW", &[(point!("1", "GantryAngle"), "170")]), LeftOut),
         ],
     ),
@@ -524,7 +524,7 @@ fn the_sound_plan_is_computed_whole_and_without_a_warning() {
     assert_eq!(plan.remarks.len(), 1, "{:#?}", plan.remarks);
 }
 
-/// What came of a broken plan, and the words about it.
+/// The outcome of a broken plan, and its messages.
 fn outcome(read: Result<Plan, DicomError>) -> (Outcome, String) {
     let plan = match read {
         Err(error) => return (FileRefused, error.to_string()),
@@ -553,7 +553,7 @@ fn every_attribute_that_a_plans_dose_depends_on() {
     }
 }
 
-/// Beams of a second fraction group with other fractions cannot be multiplied with those of the first.
+/// Beams of a second fraction group with other fractions cannot share the plan's fractions.
 #[test]
 fn a_beam_of_other_fractions_is_left_out() {
     for (fractions, computed) in [("10", false), ("25", true)] {
@@ -567,7 +567,7 @@ fn a_beam_of_other_fractions_is_left_out() {
     }
 }
 
-/// Setup fields and portal images lack nothing, and are no part of the sum.
+/// Setup fields and portal images are not missing from the sum, and are no part of it.
 #[test]
 fn what_takes_a_picture_is_no_missing_beam() {
     for kind in ["SETUP", "OPEN_PORTFILM", "TRMT_PORTFILM"] {

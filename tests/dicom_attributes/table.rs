@@ -1,4 +1,4 @@
-//! A row of a table, and an object broken as the row says.
+//! A row of a table, and an object broken accordingly.
 
 use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
 use dicom_core::ops::{ApplyOp as _, AttributeAction, AttributeOp, AttributeSelector};
@@ -6,19 +6,19 @@ use dicom_core::{PrimitiveValue, VR};
 use dicom_dictionary_std::StandardDataDictionary;
 use dicom_object::InMemDicomObject;
 
-/// What becomes of a broken attribute.
+/// The outcome of a broken attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
     /// The file is not read; the error names attribute and value.
     FileRefused,
-    /// The beam is shown and not computed, so that its plan is partial; the reason names attribute and value. Of a
-    /// structure set: the structure or the contour is not there, and a warning says so.
+    /// The beam is shown and not computed, so that its plan is partial; the reason names attribute and value.
+    /// Of a structure set: the structure or the contour is left out with a warning.
     LeftOut,
-    /// Computed, and the dose carries these words.
+    /// Computed, and the dose has these words as a caveat.
     NotModelled(&'static str),
     /// Read, with a remark that names attribute and value.
     Remarked,
-    /// Read as it is meant: the standard or the rest of the file leaves no doubt.
+    /// Read as it is meant: the standard or the rest of the file is unambiguous.
     Meant,
 }
 
@@ -34,16 +34,16 @@ pub enum Break {
 
 pub use Break::*;
 
-/// The attribute by its path in the object, and what each way of breaking it does.
+/// The attribute by its path in the object, and the outcome of each way of breaking it.
 pub struct Row(pub &'static str, pub &'static [(Break, Outcome)]);
 
 impl Break {
-    /// The object with the attribute at `path` broken, and the value that now stands there.
+    /// The object with the attribute at `path` broken, and its new value.
     pub fn of(&self, object: &InMemDicomObject, path: &'static str) -> (InMemDicomObject, &'static str) {
         let mut broken = object.clone();
         match *self {
             Missing => {
-                // What is not there has nothing to take away.
+                // A missing element has nothing to remove.
                 let _ = broken.apply(AttributeOp::new(selector(path), AttributeAction::Remove));
                 (broken, "")
             }
@@ -75,7 +75,7 @@ pub fn attribute(path: &str) -> &str {
     last.split('[').next().unwrap_or(last)
 }
 
-/// Sets the attribute at a path, in the representation that the dictionary has for it.
+/// Sets the attribute at a path, with the VR of the dictionary.
 pub fn put(object: &mut InMemDicomObject, path: &str, value: &str) {
     let entry = StandardDataDictionary.by_name(attribute(path)).unwrap_or_else(|| panic!("{path}"));
     let value = match entry.vr().relaxed() {
@@ -104,12 +104,12 @@ fn names(text: &str, path: &str, value: &str) -> bool {
     text.contains(attribute(path)) && shown && comma
 }
 
-/// Goes through rows: `read` says what came of a broken object, and what is said of it.
+/// Checks rows: `read` returns the outcome of a broken object, and its messages.
 pub fn check(sound: &InMemDicomObject, rows: &[Row], read: impl Fn(&InMemDicomObject) -> (Outcome, String)) {
     let mut wrong = Vec::new();
     for Row(path, cases) in rows {
         assert!(cases.iter().any(|(how, _)| matches!(how, Missing)), "{path}");
-        // A sequence is there or it is not.
+        // A sequence is present or absent.
         let is_sequence = attribute(path).ends_with("Sequence") || attribute(path) == "PixelData";
         assert!(is_sequence || cases.iter().any(|(how, _)| matches!(how, Unreadable(_))), "{path}");
         for (how, wanted) in *cases {

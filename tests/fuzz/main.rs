@@ -1,7 +1,9 @@
-//! Every reader on damaged files of `corpus/`, the same damage in every run: none panics, none takes much memory.
+//! Every reader on damaged files of `corpus/`, with equal damage in every run: none panics, none needs much
+//! memory.
 //!
-//! `BEAMSIGHT_FUZZ=SEED,COUNT` tries COUNT files a file of the corpus, from another seed; `libfuzzer/run` looks for new paths
-//! by coverage. What fails is kept in `target/tmp`; mended, it goes into the corpus under a name that says what it was.
+//! `BEAMSIGHT_FUZZ=SEED,COUNT` tries COUNT files a file of the corpus, from another seed; `libfuzzer/run`
+//! looks for new paths by coverage. A failing file is stored in `target/tmp`; once fixed, it joins the corpus
+//! under a descriptive name.
 
 mod mutate;
 mod readers;
@@ -15,7 +17,7 @@ use readers::{TARGETS, Target, target};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// A reader may hold what a small file may unpack to (256 MiB) a few times over, in several tests at once.
+/// Memory limit: a few times the unpacked bytes of a small file (256 MiB), in several tests at once.
 const MOST_KB: u64 = 2 << 20;
 
 fn corpus(target: &Target) -> Vec<PathBuf> {
@@ -26,10 +28,9 @@ fn corpus(target: &Target) -> Vec<PathBuf> {
     files
 }
 
-/// A way of damaging a file.
 type Damage = fn(Vec<u8>, &mut Dice) -> Vec<u8>;
 
-/// Reads each file of the corpus as it is, then `count` of it damaged.
+/// Reads each file of the corpus as it is, then `count` damaged versions of it.
 fn fuzz(name: &str, count: usize, damage: &[Damage]) {
     let target = target(name);
     let told = std::env::var("BEAMSIGHT_FUZZ").ok();
@@ -90,7 +91,7 @@ fn texts() {
     }
 }
 
-/// What damage is done to leads somewhere: undamaged, the X-ray and the registration are read.
+/// The seeds are valid: undamaged, the X-ray and the registration are read.
 #[test]
 fn x_rays_and_registrations_of_the_corpus_are_sound() {
     let file = |name: &str| corpus(target("dicom")).into_iter().find(|p| p.ends_with(name)).unwrap();
@@ -103,7 +104,7 @@ fn x_rays_and_registrations_of_the_corpus_are_sound() {
     assert!((moved - glam::DVec3::new(1.5, -3.0, 8.25)).length() < 1e-9, "{moved}");
 }
 
-/// All targets are run above, and the corpus is what `seeds` makes, with what was found beside it.
+/// All targets are run above, and the corpus is that of `seeds` with the failures found.
 #[test]
 fn the_corpus_is_whole() {
     let of = |name| corpus(target(name)).len();

@@ -1,4 +1,4 @@
-//! Damage: to bytes, to words of a text, to elements of a data set. The same seed does the same.
+//! Damage: to bytes, to words of a text, to elements of a data set. Equal seeds do equal damage.
 
 use crate::tree::{self, Body, Element};
 
@@ -70,7 +70,7 @@ const WORDS: [&str; 16] = [
     "[[]]",
 ];
 
-/// Words of a text for others, lines left out or repeated; now and then bytes.
+/// Words of a text replaced, lines left out or repeated; now and then bytes.
 pub fn text(file: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     if dice.below(4) == 0 {
         return bytes(file, dice);
@@ -103,8 +103,8 @@ pub fn text(file: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     file
 }
 
-/// Changes of elements, whatever depth they are at: left out, doubled, moved, of another VR, tag, length or value, nested. A
-/// file that is no explicit VR little endian has its bytes changed.
+/// Changes of elements at any depth: left out, doubled, moved, of another VR, tag, length or value, nested.
+/// In a file of another encoding than explicit VR little endian, bytes are changed.
 pub fn elements(file: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     let Some((front, mut all)) = tree::parse(&file) else { return bytes(file, dice) };
     for _ in 0..=dice.below(3) {

@@ -8,7 +8,7 @@ use beamsight::physics::{HuTable, Machine};
 use glam::DVec3;
 use std::path::Path;
 
-/// A target: its folder in the corpus, what its files end in, and the reader.
+/// A target: its folder in the corpus, the ending of its files, and the reader.
 pub struct Target {
     pub name: &'static str,
     pub ending: &'static str,
@@ -27,13 +27,12 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "hu", ending: "toml", read: read_hu },
 ];
 
-/// The target of this name.
 #[allow(dead_code, reason = "the targets of libFuzzer name theirs")]
 pub fn target(name: &str) -> &'static Target {
     TARGETS.iter().find(|t| t.name == name).expect("a target's name")
 }
 
-// What a reader answers is not looked at: it may refuse everything, in words, but must come back.
+// The reader's answer is ignored: it may refuse everything, with a message, but must return.
 
 fn read_dicom(path: &Path) {
     if let Ok(found) = dicom::scan(path, &|_| true) {

@@ -1,5 +1,5 @@
-//! The sound files that the corpus begins with, made here: no patient's. Those that other programs compressed
-//! (`ct-jpeg.dcm`: dcmcjpeg, `ct-j2k.dcm`: OpenJPEG through Pillow) lie beside them.
+//! Sound synthetic files of the corpus, none of a patient. Those compressed by other programs (`ct-jpeg.dcm`:
+//! dcmcjpeg, `ct-j2k.dcm`: OpenJPEG through Pillow) lie beside them.
 
 #[path = "../common/synthetic.rs"]
 mod synthetic;
@@ -197,7 +197,7 @@ fn texts() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-/// Writes them all.
+/// Writes all seeds.
 pub fn write(corpus: &Path) {
     let dicom = dicom().into_iter().map(|(name, bytes)| (format!("dicom/{name}"), bytes));
     for (name, bytes) in dicom.chain(pictures()).chain(volumes()).chain(texts()) {

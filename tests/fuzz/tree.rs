@@ -1,6 +1,5 @@
-//! A data set as a tree of elements that need not make sense: lengths, VRs and places are what a mutation makes of them.
+//! A data set as a tree of elements that need not be valid: a mutation sets lengths, VRs and positions.
 
-/// An element, as it is written.
 #[derive(Clone)]
 pub struct Element {
     pub tag: u32,
@@ -23,7 +22,7 @@ const ITEM_END: u32 = 0xfffe_e00d;
 const SEQUENCE_END: u32 = 0xfffe_e0dd;
 const UNDEFINED: u32 = u32::MAX;
 
-/// A file of explicit VR little endian as what stands before its data set, and the data set; `None` for others.
+/// The header and the data set of a file of explicit VR little endian; `None` for others.
 pub fn parse(file: &[u8]) -> Option<(Vec<u8>, Vec<Element>)> {
     let mut reader = Reader { rest: file.get(132..)? };
     let mut meta = 132;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 type Point = [f64; 4];
 
-/// Orders in which the axes are gone along from the lowest corner of a cell to the highest.
+/// Orders of the axes on the path from the lowest corner of a cell to the highest.
 const PATHS: [[usize; 4]; 6] =
     [[0, 1, 3, 7], [0, 1, 5, 7], [0, 2, 3, 7], [0, 2, 6, 7], [0, 4, 5, 7], [0, 4, 6, 7]];
 
@@ -50,7 +50,7 @@ fn less(a: &Point, b: &Point) -> Point {
     std::array::from_fn(|n| a[n] - b[n])
 }
 
-/// From a point to the plane of a simplex, where its foot lies in the simplex.
+/// Distance of a point from the plane of a simplex, if its foot lies in the simplex.
 fn distance(point: &Point, simplex: &[Point]) -> Option<f64> {
     let (last, others) = simplex.split_last()?;
     let columns: Vec<Point> = others.iter().map(|v| less(v, last)).collect();
@@ -106,7 +106,7 @@ fn rough_doses_on_one_grid() {
     }
 }
 
-/// Points at voxels of the evaluated dose with a gamma so small that no search is made for them.
+/// Points at voxels of the evaluated dose with a gamma small enough to skip the search.
 #[test]
 fn rough_doses_of_small_gamma() {
     let even = even(DVec3::new(-9.0, -7.0, -8.0), DVec3::new(2.0, 1.5, 2.5), [8, 7, 6]);
@@ -151,8 +151,9 @@ fn grids_of_every_kind() {
     }
 }
 
-/// Every place of the trilinear surface at a pitch of 1/16 of a cell: above the least by no more than the pitch explains, and
-/// below by no more than a hundredth: within a cell of noise this rough the search may end in a second valley.
+/// Samples of the trilinear surface at a pitch of 1/16 of a cell: above the minimum by no more than the pitch
+/// explains, and below by no more than a hundredth, as in a cell of such noise the search may end in another
+/// minimum.
 #[test]
 fn the_trilinear_surface_is_found_by_sampling() {
     let grid = even(DVec3::new(-5.0, -5.0, -5.0), DVec3::new(2.0, 2.0, 2.5), [6, 6, 5]);
@@ -178,7 +179,7 @@ fn the_trilinear_surface_is_found_by_sampling() {
         above = above.max(sampled - got);
         differs = differs.max((got - f64::from(simplices.maps[0].gamma.data()[n])).abs());
     }
-    // The samples miss by up to half a pitch in dose, which is steep here.
+    // The samples are off by up to half a pitch, in steep dose.
     assert!(above < 0.2, "{above}");
     assert!(differs > 1e-3, "the tetrahedra are another surface where the dose is rough: {differs}");
 }

@@ -1,4 +1,4 @@
-//! Pairs whose gamma is known on paper. Errors allowed: 1e-3 of gamma.
+//! Pairs of doses whose gamma has a closed form. Allowed errors: 1e-3 of gamma.
 
 use crate::phantom::{dose, even, everywhere, on_cpu};
 use beamsight::engine::gamma::{Criterion, Dims, GammaRequest};
@@ -12,7 +12,7 @@ fn box_grid() -> Arc<Grid> {
     even(DVec3::splat(-20.0), DVec3::new(2.0, 2.5, 3.0), [21, 17, 15])
 }
 
-/// Worst difference from what is wanted over voxels at least `margin_mm` from the faces of the grid.
+/// Worst difference from the expected value over voxels at least `margin_mm` from the faces of the grid.
 fn worst(gamma: &Volume<f32>, margin_mm: f64, want: impl Fn(DVec3) -> f64) -> f64 {
     let grid = gamma.grid();
     let [nx, ny, nz] = grid.size();
@@ -53,8 +53,8 @@ fn a_uniform_offset() {
     }
 }
 
-/// Two planes in dose-distance space a height `d` apart of slope `g` (each in units of the criterion):
-/// `d / sqrt(1 + g^2)`, whatever the direction of the slope.
+/// Two planes in dose-distance space a height `d` apart of slope `g` (each in units of the criterion): `d /
+/// sqrt(1 + g^2)`, for any direction of the slope.
 #[test]
 fn a_linear_gradient_shifted() {
     for slope in [DVec3::X, DVec3::new(0.6, -0.8, 0.0), DVec3::new(0.5, 0.7, -0.4)] {
@@ -74,8 +74,9 @@ fn a_linear_gradient_shifted() {
     }
 }
 
-/// A step of height `h` (criteria) on a ramp one voxel wide, moved by `d`: where the reference is already up and the evaluated
-/// dose not yet, the ramp's foot is nearest, at `way * g / sqrt(1 + g^2)` with `way` to the ramp's top and `g` its slope.
+/// A step of height `h` (criteria) on a ramp one voxel wide, moved by `d`: where the reference is already
+/// high and the evaluated dose still low, the foot of the perpendicular to the ramp is nearest, at `way * g /
+/// sqrt(1 + g^2)` with `way` to the ramp's top and `g` its slope.
 #[test]
 fn a_step_shifted() {
     let grid = even(DVec3::splat(-20.0), DVec3::new(1.0, 2.0, 2.0), [61, 12, 12]);
@@ -93,7 +94,8 @@ fn a_step_shifted() {
     };
     let off = worst(&result.maps[0].gamma, 0.0, want);
     assert!(off < ALLOWED, "{off}");
-    // The other way round the reference is still down: the ramp's foot, one voxel further up, is what is looked for.
+    // With swapped doses the reference is still low: the nearest point is the ramp's foot, one voxel further
+    // up.
     let back = on_cpu(&everywhere(&b, &a, &[Criterion::global(3.0, 3.0)]));
     let want = |p: DVec3| {
         if (-1e-9..4.0 - 1e-9).contains(&p.x) { (p.x + 1.0) / 3.0 * g / (1.0 + g * g).sqrt() } else { 0.0 }
@@ -122,8 +124,9 @@ fn a_dose_scaled() {
     }
 }
 
-/// The evaluated dose peaks on its own plane, between two planes of the reference: resampled onto the reference's planes first
-/// it would have lost the peak. The reference is as high on its own plane half-way.
+/// The evaluated dose peaks on its own plane, between two planes of the reference: resampled onto the
+/// reference's planes first it would have lost the peak. The reference is equally high on its own plane
+/// half-way.
 #[test]
 fn a_peak_between_two_planes_of_an_offset_grid() {
     let tent = |p: DVec3| (2.0 - (p.z - 1.0).abs() * 0.5).max(0.0);
@@ -147,7 +150,7 @@ fn a_peak_between_two_planes_of_an_offset_grid() {
     assert!(off < ALLOWED, "{off} of {want}");
 }
 
-/// In a plane the slope along z plays no part; slices of a volume are searched alone.
+/// In a plane the slope along z does not count; slices of a volume are searched separately.
 #[test]
 fn in_the_plane_only_the_slope_in_the_plane_counts() {
     let slope = DVec3::new(0.02, 0.0, 0.05);

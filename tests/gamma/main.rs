@@ -1,4 +1,4 @@
-//! Gamma against closed forms, against exhaustive search in f64, and what must hold whatever the doses.
+//! Gamma against closed forms, against exhaustive search in f64, and its properties for any doses.
 
 mod brute;
 mod closed_forms;

@@ -1,4 +1,4 @@
-//! Doses made on the spot.
+//! Synthetic doses.
 
 use beamsight::engine::gamma::{Criterion, GammaRequest, GammaResult, gamma};
 use beamsight::engine::{Compute, JobControl, Random};
@@ -32,7 +32,7 @@ pub fn on_cpu(request: &GammaRequest) -> GammaResult {
     gamma(request, &Compute::Cpu, &JobControl::new()).unwrap()
 }
 
-/// Smooth dose with noise: no closed form, every kind of nearest point.
+/// Smooth dose with noise: no closed form, but every kind of nearest point.
 pub fn rough(grid: &Arc<Grid>, seed: u64, noise: f64) -> Arc<Volume<f32>> {
     let mut random = Random::new(seed);
     let values: Vec<f64> = (0..grid.len()).map(|_| random.unit()).collect();

@@ -1,4 +1,4 @@
-//! What must hold whatever the doses.
+//! Properties of gamma for any doses.
 
 use crate::phantom::{dose, even, everywhere, on_cpu, rough};
 use beamsight::engine::gamma::{Criterion, Dims, GammaRequest, GammaResult, Method, Normalisation, Subset};
@@ -24,7 +24,7 @@ fn scaled(dose: &Volume<f32>, factor: f32) -> Arc<Volume<f32>> {
     Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().iter().map(|v| v * factor).collect()))
 }
 
-/// Doses and criterion scaled together: nothing changes, to the bit for a factor of 2.
+/// Doses and criterion scaled together: gamma is unchanged, to the bit for a factor of 2.
 #[test]
 fn scaling_doses_and_criterion_together() {
     let [a, b] = pair();
@@ -40,7 +40,7 @@ fn scaling_doses_and_criterion_together() {
     assert_eq!(bits(&typed(&a, &b, 4.0, 3.0), 0), bits(&same, 0));
 }
 
-/// Distances scaled with the DTA, whole grid and all.
+/// Distances scaled with the DTA, grid included.
 #[test]
 fn scaling_grid_and_dta_together() {
     let [a, b] = pair();
@@ -53,20 +53,20 @@ fn scaling_grid_and_dta_together() {
     assert!(off < 1e-6, "{off}");
 }
 
-/// A uniform offset seen the other way round: the normalisation is the other maximum.
+/// A uniform offset with swapped doses: the normalisation is the other maximum.
 #[test]
 fn swapped_roles_differ_by_the_normalisation() {
     let (a, b) = (dose(&grid(), |_| 50.0), dose(&grid(), |_| 51.0));
     let there = on_cpu(&everywhere(&a, &b, &[USUAL])).maps[0].gamma.at(3, 3, 3);
     let back = on_cpu(&everywhere(&b, &a, &[USUAL])).maps[0].gamma.at(3, 3, 3);
     assert!((there - 1.0 / 1.5).abs() < 1e-6 && (back - 1.0 / 1.53).abs() < 1e-6, "{there} {back}");
-    // With one normalisation for both, both ways are the same here.
+    // With one normalisation both directions are equal here.
     let typed =
         |a, b| GammaRequest { normalisation: Normalisation::Typed(50.0), ..everywhere(a, b, &[USUAL]) };
     assert_eq!(bits(&on_cpu(&typed(&a, &b)), 0), bits(&on_cpu(&typed(&b, &a)), 0));
 }
 
-/// Larger criteria never make gamma larger.
+/// Larger criteria never increase gamma.
 #[test]
 fn gamma_falls_with_the_criterion() {
     let [a, b] = pair();
@@ -83,12 +83,12 @@ fn parts_have_the_bits_of_the_whole() {
     let [a, b] = pair();
     let two = [USUAL, Criterion { local: true, ..Criterion::global(2.0, 2.0) }];
     let whole = on_cpu(&GammaRequest { threshold_percent: 20.0, ..everywhere(&a, &b, &two) });
-    // Several criteria in one pass: each as if alone.
+    // Several criteria in one pass give the results of separate ones.
     for (n, one) in two.iter().enumerate() {
         let alone = on_cpu(&GammaRequest { threshold_percent: 20.0, ..everywhere(&a, &b, &[*one]) });
         assert_eq!(bits(&whole, n), bits(&alone, 0));
     }
-    // A random part, of as many points as asked for.
+    // A random subset has the requested number of points.
     let subset = |seed| {
         let subset = Some(Subset { count: 100, seed });
         on_cpu(&GammaRequest { threshold_percent: 20.0, subset, ..everywhere(&a, &b, &two) })
@@ -122,7 +122,7 @@ fn a_maximum_gamma_caps_and_changes_nothing_below() {
     assert!(reached > 0);
 }
 
-/// The search of Gu 2010 finds what the usual one does.
+/// The search of Gu 2010 gives the result of the default one.
 #[test]
 fn the_search_of_the_paper_has_the_same_answer() {
     let [a, b] = pair();
@@ -138,7 +138,7 @@ fn the_search_of_the_paper_has_the_same_answer() {
     }
 }
 
-/// Threshold and region decide which voxels have a gamma; the threshold is of the reference.
+/// Threshold and region select the voxels with a gamma; the threshold is of the reference.
 #[test]
 fn threshold_and_region_choose_the_points() {
     let [a, b] = pair();
@@ -169,7 +169,7 @@ fn threshold_and_region_choose_the_points() {
     }
 }
 
-/// What the evaluated dose does not reach has no gamma and does not pass.
+/// Points outside the evaluated dose have no gamma and do not pass.
 #[test]
 fn outside_the_evaluated_dose() {
     let a = dose(&grid(), |_| 2.0);
@@ -183,7 +183,7 @@ fn outside_the_evaluated_dose() {
     }
 }
 
-/// A local criterion says nothing of a point without dose.
+/// A local criterion is undefined at a point without dose.
 #[test]
 fn local_gamma_at_no_dose_is_undefined() {
     let a = dose(&grid(), |p| if p.x < 0.0 { 0.0 } else { 2.0 });
@@ -203,7 +203,7 @@ fn the_sign_is_that_of_the_evaluated_dose() {
     assert!(signed.at(2, 5, 5) < -0.6 && signed.at(18, 5, 5) > 0.6);
 }
 
-/// Two planar doses are compared in their plane, whatever dimensions are asked for.
+/// Two planar doses are compared in their plane, for any requested dimensions.
 #[test]
 fn planar_doses() {
     let plane = |z: f64| {

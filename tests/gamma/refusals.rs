@@ -1,4 +1,4 @@
-//! What makes no sense is named and refused.
+//! Invalid requests are refused with a message.
 
 use crate::phantom::{dose, even, everywhere};
 use beamsight::case::{Dose, DoseStatus};

@@ -83,7 +83,7 @@ fn lung_as_in_collapsed_cone() {
     }
 }
 
-/// An arc of many control points costs what one beam costs, and is the mean of its fixed beams.
+/// An arc of many control points takes the time of one beam, and is the mean of its fixed beams.
 #[test]
 fn an_arc_is_all_its_directions() {
     let water = block(DVec3::splat(-100.0), DVec3::splat(10.0), [20; 3], |_| 1.0);
@@ -97,7 +97,7 @@ fn an_arc_is_all_its_directions() {
         })
         .collect();
     let got = run(&request(&water, vec![(arc, machine("point-6mv"))], 600_000)).gy;
-    // The same on every side, within what few histories leave.
+    // Equal on every side, within the noise of few histories.
     let side = |x: f64, y: f64| {
         let at = DVec3::new(x, y, 0.0);
         mean(&got, at - DVec3::splat(15.0), at + DVec3::splat(15.0))

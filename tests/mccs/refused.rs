@@ -1,4 +1,4 @@
-//! What is refused before any history is run, and in which words.
+//! Refusals before any history is run, and their messages.
 
 use crate::phantom::{block, machine};
 use crate::request;
@@ -55,7 +55,7 @@ fn what_cannot_be_is_said_before_any_history() {
     told(&["generic-6mv", "0.02 MeV", "0.05 to 20 MeV"], |_, m| m.spectrum.energies_mev[0] = 0.02);
     told(&["generic-6mv", "[spectrum]"], |_, m| m.spectrum.photon_weights[0] = f64::NAN);
     told(&["generic-6mv", "[spectrum]"], |_, m| {
-        // Sums to 1 all the same.
+        // The weights still sum to 1.
         let two = m.spectrum.photon_weights[0] + m.spectrum.photon_weights[1];
         m.spectrum.photon_weights[0] = -0.1;
         m.spectrum.photon_weights[1] = two + 0.1;
@@ -64,7 +64,7 @@ fn what_cannot_be_is_said_before_any_history() {
     told(&["AP", "monitor units"], |b, _| b.mu = 0.0);
     told(&["AP", "monitor units"], |b, _| b.mu = -1.0);
     told(&["AP", "leaf"], |b, _| b.control_points[0].leaves_mm.truncate(3));
-    // One beam of two is at fault: it is the one that is named, and nothing of the other is run.
+    // One beam of two is faulty: the message names it, and the other is not run either.
     let mut both = asked(|_, _| {});
     let mut second = both.beams[0].clone();
     second.0.name = "PA".to_owned();

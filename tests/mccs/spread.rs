@@ -1,4 +1,4 @@
-//! How sure the dose is, and that equal runs are equal.
+//! The statistical uncertainty of the dose, and equality of equal runs.
 
 use crate::phantom::{block, machine};
 use crate::{request, run};
@@ -15,7 +15,7 @@ fn small(histories: u64) -> MccsRequest {
     request(&water, vec![(beam(0.0), machine.clone()), (beam(130.0), machine)], histories)
 }
 
-/// Ten runs with seeds of their own: their spread is the standard deviation they state, within 10 %.
+/// Ten runs with different seeds: their spread is the stated standard deviation, within 10 %.
 #[test]
 fn the_stated_deviation_is_the_spread() {
     let runs: Vec<MccsDose> =
@@ -75,6 +75,6 @@ fn it_refines_until_the_wish_is_met_or_it_is_kept() {
     control.cancel();
     let stopped = refine(&asked, &Compute::Cpu, &control, &mut |_| Next::GoOn).expect_err("cancelled");
     assert_eq!(stopped.to_string(), "cancelled");
-    // Few histories are no final dose.
+    // A dose of few histories is not final.
     assert_eq!(run(&small(2_000)).status, DoseStatus::Coarse);
 }

@@ -34,8 +34,8 @@ fn axis_of_the_monte_carlo_reference() {
     }
 }
 
-/// Where machines are calibrated, the two engines agree within 0.5 %: the mean over 4 x 4 x 1 cm3 about the point, so that noise
-/// (0.2 %) plays little part.
+/// The two engines agree within 0.5 % at the calibration point of machines: the mean over 4 x 4 x 1 cm3 about
+/// the point, so that noise (0.2 %) matters little.
 #[test]
 fn the_engines_agree_at_the_reference_point() {
     for name in ["generic-6mv", "generic-10mv"] {
@@ -51,7 +51,8 @@ fn the_engines_agree_at_the_reference_point() {
     }
 }
 
-/// Means over the eight places that a square field's symmetry makes equal, on a cube of voxels with the beam along y.
+/// Means over the eight positions that a square field's symmetry makes equal, on a cube of voxels with the
+/// beam along y.
 fn symmetric(dose: &Volume<f32>) -> Vec<f32> {
     let [nx, ny, nz] = dose.grid().size();
     assert_eq!(nx, nz);
@@ -69,9 +70,9 @@ fn symmetric(dose: &Volume<f32>) -> Vec<f32> {
     out
 }
 
-/// Gamma 1 %/1 mm (global, above 10 %) against collapsed cone at full quality: 99 % at least. The field's symmetry is used, so that eight
-/// million histories are worth sixty-four. Fine voxels, because collapsed cone spreads what is released over a voxel, which blurs the field's
-/// edge by a part of one.
+/// Gamma 1 %/1 mm (global, above 10 %) against collapsed cone at full quality: 99 % at least. By the field's
+/// symmetry eight million histories count as sixty-four. Fine voxels, because collapsed cone spreads the
+/// TERMA over a voxel, which blurs the field's edge by a part of one.
 #[test]
 fn gamma_against_collapsed_cone() {
     let water = block(DVec3::new(-50.0, 0.0, -50.0), DVec3::splat(2.5), [40, 60, 40], |_| 1.0);

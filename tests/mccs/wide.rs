@@ -10,7 +10,8 @@ use beamsight::physics::Machine;
 use glam::DVec3;
 use std::sync::Arc;
 
-/// Mean over a box of water, x and z from its middle, at the 8 places that a square field's symmetry makes equal, or one.
+/// Mean over a box of water, x and z from its middle, at the 8 positions that a square field's symmetry makes
+/// equal, or at one.
 fn mean(dose: &Volume<f32>, [x, z]: [f64; 2], half_mm: f64, depth_mm: [f64; 2], symmetric: bool) -> f64 {
     let grid = dose.grid();
     let [nx, ny, nz] = grid.size();
@@ -36,16 +37,16 @@ fn mean(dose: &Volume<f32>, [x, z]: [f64; 2], half_mm: f64, depth_mm: [f64; 2], 
     sum / f64::from(count)
 }
 
-/// What there is time for, and what the noise of so many histories takes beside the bounds in the middle.
+/// The affordable histories, and the allowance for their noise beside the bounds in the middle.
 struct Effort {
     device: Compute,
     squares_mm: &'static [f64],
-    /// Of 4 x 4, and of the others.
+    /// Of the 4 x 4 field, and of the others.
     histories: [u64; 2],
     noise: [f64; 2],
 }
 
-/// A card has time for histories whose noise is a tenth of the bounds; two cores have not.
+/// A card is fast enough for histories whose noise is a tenth of the bounds; two cores are not.
 fn effort() -> Effort {
     match DeviceChoice::Auto.resolve() {
         Ok(device @ Compute::Cuda(_)) => Effort {
@@ -80,7 +81,7 @@ fn over_the_fields(name: &str) {
         let [low, high] = jaws.x;
         let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
         let voxel_mm = if high < 60.0 { 5.0 } else { 0.1 * high.min(100.0) };
-        // 10 cm of water beside the field where it leaves.
+        // 10 cm of water beside the field at its exit.
         let columns = 2 * ((1.2 * high + 100.0) / voxel_mm).ceil() as usize + 1;
         let corner = -0.5 * voxel_mm * columns as f64;
         let corner = DVec3::new(corner, -100.0, corner);
@@ -90,7 +91,7 @@ fn over_the_fields(name: &str) {
         let size_class = usize::from(half >= 30.0);
         let mut carlo =
             request(&water, vec![(beam.clone(), Arc::clone(&machine))], effort.histories[size_class]);
-        // The noise is that of the photons' places, not of what each does.
+        // The photons' positions dominate the noise, not their interactions.
         carlo.directions = 6;
         let carlo = run_on(&carlo, &effort.device).gy;
         let mut cone = crate::phantom::request(&water, &machine, high, Quality::Full);
@@ -106,7 +107,7 @@ fn over_the_fields(name: &str) {
             ratio(middle, 0.0, (0.35 * half).max(10.0)),
             0.005 + effort.noise[size_class],
         );
-        // Clear of the edge, which voxels of collapsed cone blur.
+        // Away from the edge, which the voxels of collapsed cone blur.
         let far = if middle == 0.0 { 0.65 } else { 0.5 };
         let places = [[0.4, 0.0], [far, 0.0], [0.4, 0.4], [far, far]];
         let places = if half < 30.0 { &[] } else { &places[..] };
@@ -143,7 +144,7 @@ fn both_engines_15mv() {
     over_the_fields("generic-15mv");
 }
 
-/// Leaves of another width stay out of an open field, so the machines above answer for these too.
+/// Leaves of another width are outside an open field, so the results above hold for these machines too.
 #[test]
 fn machines_of_other_leaves_have_the_same_source() {
     for name in Machine::shipped() {

@@ -1,12 +1,13 @@
-//! Files made to kill the program, to hang it, or to eat its memory. Each is opened by the program itself, which may have 3 GB:
-//! the answer is a refusal that names the file, or the case.
+//! Malicious files: made to crash the program, to hang it, or to exhaust its memory. Each is opened by the
+//! program itself with 3 GB: the answer is a refusal that names the file, or the case.
 
 use crate::bytes::*;
 use crate::program::{scratch, text as word};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Runs the program with an address space of 3 GB; one that hangs is ended after two minutes, far longer than any takes.
+/// Runs the program with an address space of 3 GB; a hanging one is killed after two minutes, far longer than
+/// any takes.
 fn held(words: &[&str]) -> Output {
     let output = Command::new("timeout")
         .args(["120", "sh", "-c", "ulimit -v 3000000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_beamsight")])
@@ -20,7 +21,7 @@ fn held(words: &[&str]) -> Output {
     output
 }
 
-/// Expects one refusal with all of the words.
+/// Expects one refusal that contains all of the words.
 fn refused(arguments: &[&str], words: &[&str]) {
     let output = held(arguments);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -31,7 +32,7 @@ fn refused(arguments: &[&str], words: &[&str]) {
     }
 }
 
-/// Expects the case to open, and returns what was said about it.
+/// Expects the case to open, and returns its remarks.
 fn opened(path: &Path) -> String {
     let output = held(&["info", word(path)]);
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -67,7 +68,7 @@ fn rle_in_fragments() {
     let path = put(&folder, "pieces.dcm", &file(RLE, &[], &data_set));
     assert!(opened(&path).contains("HU 0 to 300"));
 
-    // No header; more segments than could be; segments that lie elsewhere; fewer pixels than belong.
+    // No header; too many segments; segments elsewhere; too few pixels.
     let mut many = stream.clone();
     many[..4].copy_from_slice(&u32::MAX.to_le_bytes());
     let mut elsewhere = stream.clone();
@@ -79,7 +80,7 @@ fn rle_in_fragments() {
         let data_set = [ct_header(3, 2, vec![]), fragments(&[stream])].concat();
         refused_file(&folder, name, &file(RLE, &[], &data_set), &["RLE"]);
     }
-    // Several frames of which nobody says where each begins.
+    // Several frames without a table of their offsets.
     let frames = text(0x0028_0008, b"IS", "3");
     let data_set = [ct_header(3, 2, vec![frames]), fragments(&pieces)].concat();
     refused_file(&folder, "frames.dcm", &file(RLE, &[], &data_set), &[]);
@@ -98,7 +99,7 @@ fn sequences_in_sequences() {
         let deep = [one, bare(0xfffe_e000, UNDEFINED)].concat().repeat(10_000);
         refused_file(&folder, name, &file(syntax, &[], &deep), &["nested", "32"]);
     }
-    // Thirty are read.
+    // A depth of thirty is accepted.
     let begin = [long(0x0008_1140, b"SQ", UNDEFINED), bare(0xfffe_e000, UNDEFINED)].concat().repeat(30);
     let end = [bare(0xfffe_e00d, 0), bare(0xfffe_e0dd, 0)].concat().repeat(30);
     let data_set = [ct_header(3, 2, vec![[begin, end].concat()]), pixels(&[1000; 6])].concat();
@@ -106,7 +107,7 @@ fn sequences_in_sequences() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A JPEG of one component: its frame header, then a scan of nothing.
+/// A JPEG of one component: its frame header, then an empty scan.
 fn jpeg(marker: u8, bits: u8, columns: u16, rows: u16) -> Vec<u8> {
     let ([ch, cl], [rh, rl]) = (columns.to_be_bytes(), rows.to_be_bytes());
     let mut bytes = vec![0xff, 0xd8, 0xff, marker, 0, 11, bits, rh, rl, ch, cl, 1, 1, 0x11, 0];
@@ -127,7 +128,7 @@ fn jpeg_larger_than_its_file() {
     let large = jpeg(0xc3, 16, 65_500, 65_500);
     refused_file(&folder, "j.dcm", &whole(512, 512, &large, JPEG_LOSSLESS), &["65500 x 65500", "512 x 512"]);
     refused_file(&folder, "both.dcm", &whole(65_500, 65_500, &large, JPEG_LOSSLESS), &["of memory"]);
-    // What would be decoded into half of each sample; several scans; another process; nothing.
+    // A stream decoded into half of each sample; several scans; another process; an empty stream.
     let (eight, progressive) = (jpeg(0xc3, 8, 512, 512), jpeg(0xc2, 16, 512, 512));
     refused_file(&folder, "bits.dcm", &whole(512, 512, &eight, JPEG_LOSSLESS), &["8 bits"]);
     refused_file(&folder, "prog.dcm", &whole(512, 512, &progressive, JPEG_LOSSLESS), &["SOF2"]);
@@ -175,14 +176,14 @@ fn jpeg_2000_larger_than_its_file() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// 4 MB that inflate to 4 GB: before the pixels, and as pixels of which the header wants six.
+/// 4 MB that inflate to 4 GB: before the pixels, and as pixels of which the header needs six.
 #[test]
 fn deflated_bombs() {
     let folder = scratch("attack-deflate");
     let zeros = deflated_zeros(3900);
     assert!(zeros.len() < 4_500_000, "{}", zeros.len());
     let bomb = |header: &[u8], last: Vec<u8>| {
-        // What stands before the zeros is a stored block of its own.
+        // The bytes before the zeros are a stored block of their own.
         let data_set = [header, &last].concat();
         let length = data_set.len() as u16;
         let stored = [&[0][..], &length.to_le_bytes(), &(!length).to_le_bytes(), &data_set].concat();
@@ -191,7 +192,7 @@ fn deflated_bombs() {
     let length = 3900 << 20;
     let header = ct_header(3, 2, vec![]);
     refused_file(&folder, "before.dcm", &bomb(&header, long(0x0042_0011, b"OB", length)), &["of memory"]);
-    // Groups of zeros are elements without end for who does not stop.
+    // Groups of zeros are endless elements for a reader without a limit.
     let _ = opened_or_refused(&put(&folder, "pixels.dcm", &bomb(&header, long(0x7fe0_0010, b"OW", length))));
     let small = bomb(&ct_header(3, 2, vec![]), long(0x7fe0_0010, b"OB", UNDEFINED));
     refused_file(&folder, "fragments.dcm", &small, &["fragments.dcm"]);
@@ -216,14 +217,14 @@ fn a_sequence_of_unknown_vr() {
         let data_set = [ct_header(3, 2, vec![sequence(tag)]), pixels(&[1000; 6])].concat();
         opened(&put(&folder, name, &file(EXPLICIT, &[], &data_set)));
     }
-    // One whose inner lengths do not fit is refused.
+    // A sequence whose inner lengths do not fit is refused.
     let long_one = [bare(0xfffe_e000, UNDEFINED), bare(0x4453_1010, 0xf0f0_f0f0)].concat();
     let data_set = [ct_header(3, 2, vec![]), long(0x4453_100c, b"UN", UNDEFINED), long_one].concat();
     refused_file(&folder, "long.dcm", &file(EXPLICIT, &[], &data_set), &["claims"]);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// 40 MB of empty items, and images that claim a size which their files do not have.
+/// 40 MB of empty items, and images that claim a larger size than their files have.
 #[test]
 fn many_small_things() {
     let folder = scratch("attack-many");
@@ -234,7 +235,7 @@ fn many_small_things() {
 
     let series = folder.join("series");
     std::fs::create_dir(&series).unwrap();
-    // The first is sound; of the others, each claims 2 MB.
+    // The first is sound; each of the others claims 2 MB.
     for n in 0..1500u32 {
         let place = text(0x0020_0032, b"DS", &format!("0\\0\\{n}"));
         let number = text(0x0020_0013, b"IS", &n.to_string());
@@ -259,13 +260,13 @@ fn pictures_larger_than_their_files() {
     let folder = scratch("attack-picture");
     let side = 30_000u32;
     let header = [&side.to_be_bytes()[..], &side.to_be_bytes(), &[8, 0, 0, 0, 0]].concat();
-    // 900 million zeros: the checksum of zlib of n zeros is 1 and n, modulo 65521.
+    // 900 million zeros: the zlib checksum of n zeros is 1 and n, modulo 65521.
     let count = u64::from(side) * u64::from(side + 1);
     let rest = (count % (1 << 20)) as u32;
     let mut data = vec![0x78, 0x9c];
     data.extend(&deflated_zeros((count >> 20) as usize)[..]);
     data.truncate(data.len() - 2);
-    // What is left over as a stored block a time, the last one marked.
+    // The remaining bytes as stored blocks, the last one marked.
     let mut left = rest;
     while left > 0 {
         let now = left.min(65_535) as u16;
@@ -381,7 +382,7 @@ fn pipes_devices_and_links() {
         "{said}"
     );
     assert!(said.contains("pipes, sockets or devices were passed over [fifo]"), "{said}");
-    // Named itself, a link is followed.
+    // A link that is named itself is followed.
     opened(&case.join("out"));
     std::fs::remove_file(case.join("0.dcm")).unwrap();
     std::fs::remove_file(case.join("again.dcm")).unwrap();

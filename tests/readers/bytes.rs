@@ -1,4 +1,4 @@
-//! DICOM files written byte by byte: a writer of sound files cannot write these.
+//! DICOM files written byte by byte, because a writer of sound files cannot write these.
 
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ pub fn number(tag: u32, value: u16) -> Vec<u8> {
     element(tag, b"US", &value.to_le_bytes())
 }
 
-/// What a CT of 3 x 2 pixels has before its pixels, `more` included where it belongs by its tag.
+/// The elements of a CT of 3 x 2 pixels before its pixels, with `more` inserted by tag.
 pub fn ct_header(columns: u16, rows: u16, more: Vec<Vec<u8>>) -> Vec<u8> {
     let mut all = vec![
         text(0x0008_0016, b"UI", "1.2.840.10008.5.1.4.1.1.2"),
@@ -127,7 +127,7 @@ pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// So many zeros, deflated: one block of a megabyte again and again, so that making it takes no time.
+/// This many megabytes of zeros, deflated: one repeated block of a megabyte, so that making it is quick.
 pub fn deflated_zeros(megabytes: usize) -> Vec<u8> {
     let mut one = flate2::Compress::new(flate2::Compression::best(), false);
     let zeros = vec![0u8; 1 << 20];
@@ -135,7 +135,7 @@ pub fn deflated_zeros(megabytes: usize) -> Vec<u8> {
     one.compress_vec(&zeros, &mut block, flate2::FlushCompress::Full).unwrap();
     assert_eq!(one.total_in(), 1 << 20);
     let mut all = block.repeat(megabytes);
-    // The last block, of fixed codes, holds nothing.
+    // The last block, of fixed codes, is empty.
     all.extend([0x03, 0x00]);
     all
 }

@@ -1,4 +1,4 @@
-//! Files that are damaged, odd, or made to harm: what each reader answers, and with how much memory.
+//! Damaged, odd and malicious files: the answer of each reader, and its memory.
 
 mod attacks;
 mod bytes;

@@ -1,4 +1,4 @@
-//! Sound files with something odd, and refusals: what is said is what is so.
+//! Sound files with oddities, and refusals: the messages are true.
 
 use crate::bytes::*;
 use crate::program::{beamsight, refused, scratch, text as word};
@@ -37,7 +37,7 @@ fn a_long_title_in_the_meta_group_is_remarked_on() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A file without transfer syntax is read by how it looks; the length of the meta group may be wrong.
+/// A file without transfer syntax is read by its appearance; the length of the meta group may be wrong.
 #[test]
 fn odd_meta_groups_open() {
     let folder = scratch("odd-meta");
@@ -58,7 +58,7 @@ fn odd_meta_groups_open() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Elements of unknown VR are those of the dictionary (PS3.5 6.2.2), also in a sequence of unknown VR.
+/// Elements of unknown VR have that of the dictionary (PS3.5 6.2.2), also in a sequence of unknown VR.
 #[test]
 fn elements_of_unknown_vr_are_known_by_their_tag() {
     let folder = scratch("odd-un");
@@ -99,7 +99,7 @@ fn elements_of_unknown_vr_are_known_by_their_tag() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A file cut at an element's end would be a structure set with fewer contours.
+/// A file truncated at an element's end would be a structure set with fewer contours.
 #[test]
 fn a_sequence_that_does_not_end_is_refused() {
     let folder = scratch("odd-cut");
@@ -119,7 +119,7 @@ fn a_ct_without_image_is_said_to_have_none() {
     let rows = header.windows(4).position(|w| w == [0x28, 0, 0x10, 0]).unwrap();
     put(&folder, "cut.dcm", &file(EXPLICIT, &[], &header[..rows]));
     refused(&["info", word(&folder)], &["1 CT file(s)", "cut.dcm", "hold no image", "again"]);
-    // Beside sound ones they are named.
+    // Beside sound files such files are named.
     put(&folder, "sound.dcm", &file(EXPLICIT, &[], &ct(vec![])));
     let (_, told) = remarks(&folder);
     assert!(said(&told, "1 CT file(s) hold no image") && said(&told, "cut.dcm"), "{told:?}");
@@ -200,7 +200,7 @@ fn words_that_are_no_verb_and_files_that_are_no_dose() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Neither names in files nor names of files reach the terminal as commands to it.
+/// Neither texts in files nor file names reach the terminal as control sequences.
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
     let folder = scratch("odd-escape");

@@ -23,7 +23,7 @@ fn without_dialogs(options: Options) -> Window {
     w
 }
 
-/// Types a path into the browser's field and goes there.
+/// Types a path into the browser's field and opens it.
 fn go(w: &mut Window, to: &Path) {
     w.get_by_label("Path").focus();
     w.run_steps(2);
@@ -69,7 +69,7 @@ fn without_dialogs_ctrl_o_opens_a_browser_that_the_keyboard_drives() {
     let beams = w.state().state.show_beams;
     go(&mut w, &outer);
     see(&mut w, "inner");
-    // Typing finds, Enter goes in; no letter is a shortcut.
+    // Typing searches, Enter opens; letters are no shortcuts.
     find(&mut w, "INN");
     w.key_press(Key::B);
     w.key_press(Key::Enter);
@@ -81,7 +81,7 @@ fn without_dialogs_ctrl_o_opens_a_browser_that_the_keyboard_drives() {
     w.run_steps(3);
     assert!(w.query_by_label("Open a folder in Beamsight").is_none());
 
-    // A file, by arrow keys, where the browser was last; folders go first.
+    // A file is chosen by arrow keys, in the browser's last folder; folders are listed first.
     ask(&mut w, Ask::OpenFile);
     see(&mut w, "inner");
     go(&mut w, &inner);
@@ -115,7 +115,7 @@ fn names_that_are_not_utf8_are_listed_and_open() {
     find(&mut w, "ct");
     w.key_press(Key::Enter);
     until(&mut w, "case", |app: &App| app.state.is_loaded() && app.is_settled());
-    // What a session cannot name is said, once there is work to be kept.
+    // A name that a session cannot store gives a notice, once there is work to save.
     w.state_mut().command(Command::AddPlan);
     until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("not UTF-8")));
 }
@@ -134,7 +134,7 @@ fn thousands_of_files_are_sifted_by_what_is_asked_and_what_is_typed() {
     ask(&mut w, Ask::OpenFile);
     go(&mut w, &outer);
     see(&mut w, "slice0001.dcm");
-    // Only the lines that are seen are laid out.
+    // Only visible lines are laid out.
     assert!(w.query_all_by_label_contains("slice").count() < 60);
     find(&mut w, "3999");
     assert_eq!(w.query_all_by_label_contains("slice").count(), 1);
@@ -144,7 +144,7 @@ fn thousands_of_files_are_sifted_by_what_is_asked_and_what_is_typed() {
     see(&mut w, "b.toml");
     assert!(w.query_by_label("A.TOML").is_some() && w.query_by_label("zzz").is_some());
     assert!(w.query_by_label_contains("slice").is_none() && w.query_by_label_contains("hidden").is_none());
-    // A folder that is not there is said.
+    // A missing folder gives a notice.
     go(&mut w, Path::new("/no/such/folder"));
     until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("/no/such/folder")));
 }

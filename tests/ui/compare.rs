@@ -1,4 +1,4 @@
-//! The Compare workspace: A and B are what they are called, sliders move the pass rate, what cannot be compared is
+//! The Compare workspace: A and B are labelled right, sliders change the pass rate, incomparable doses are
 //! refused.
 
 use crate::harness::{Window, cube_case, folder, said, until, window};
@@ -60,7 +60,7 @@ fn pass_rate(app: &App) -> Option<f64> {
     (freshness == Freshness::Current).then(|| result.maps[0].counts.pass_rate_percent())
 }
 
-/// Colour at a place of the window.
+/// Colour at a position of the window.
 fn pixels(w: &mut Window) -> impl Fn(Pos2) -> [i32; 3] + use<> {
     let image = w.render().expect("a picture");
     move |at| {
@@ -95,7 +95,7 @@ fn two_computed_plans_differ_by_their_monitor_units_and_swapping_turns_it_round(
     assert_eq!((a.status, b.status), (DoseStatus::Final, DoseStatus::Final));
     let at = |d: &Dose| f64::from(d.gy.trilinear(DVec3::new(1.0, -20.0, 2.0)).expect("inside"));
     assert!((at(&b) / at(&a) - 1.2).abs() < 1e-4);
-    // The DVH's mean follows, whatever structure.
+    // The DVH's mean is updated, for any structure.
     let mean = |side| state.results.side_dvh(side, 1).expect("a DVH of the body").mean_gy();
     assert!((mean(Side::B) / mean(Side::A) - 1.2).abs() < 1e-3);
     // On the beam's axis B is higher: red.
@@ -113,7 +113,7 @@ fn two_computed_plans_differ_by_their_monitor_units_and_swapping_turns_it_round(
 #[test]
 fn sliders_and_numbers_move_the_pass_rate() {
     let mut w = compare("compare_sliders");
-    // B is A and 5 % of the maximum: gamma is 5 / criterion wherever the dose is even.
+    // B is A and 5 % of the maximum: gamma is 5 / criterion wherever the dose is uniform.
     with_doses(&mut w, dose("even", 4.0, |_| 10.0), dose("more", 4.0, |_| 10.5));
     until(&mut w, "gamma", |app| pass_rate(app).is_some());
     assert_eq!(pass_rate(w.state()), Some(0.0), "3 % do not hold 5 %");
@@ -129,7 +129,7 @@ fn sliders_and_numbers_move_the_pass_rate() {
     w.get_by_role_and_label(Role::Slider, "Gamma dose").set_value_accesskit(4.5);
     w.run_steps(1);
     until(&mut w, "old rate", |app| pass_rate(app) == Some(0.0) && app.is_settled());
-    // With B as the reference its maximum counts, 10.5 Gy.
+    // With B as the reference its maximum is the 100 % dose, 10.5 Gy.
     w.get_by_label("Reference B").click();
     w.run_steps(2);
     until(&mut w, "other way", |app| pass_rate(app).is_some() && app.is_settled());
@@ -137,7 +137,7 @@ fn sliders_and_numbers_move_the_pass_rate() {
     assert!((gamma.at(10, 10, 10) - 0.5 / (0.045 * 10.5)).abs() < 1e-4);
     w.get_by_label("Reference A").click();
     w.run_steps(2);
-    // The threshold leaves everything out: said, and nothing is shown.
+    // The threshold excludes all points: reported, and no map is shown.
     let b = dose("less", 4.0, |p| if p.x < 0.0 { 10.0 } else { 1.0 });
     w.state_mut().state.history.apply(Edit::AddDose(Arc::new(b)), None).expect("an edit");
     w.state_mut().state.compare.sides = [Some(Source::Dose(2)), Some(Source::Dose(0))];
@@ -146,7 +146,7 @@ fn sliders_and_numbers_move_the_pass_rate() {
     let analysed = |app: &App| app.state.results.gamma().expect("gamma").0.maps[0].counts.analysed;
     let all = analysed(w.state());
     w.get_by_role_and_label(Role::Slider, "Gamma threshold").set_value_accesskit(50.0);
-    // Until then the answer to the threshold of before may still be on show.
+    // Until then the result of the previous threshold may still be displayed.
     let half = |app: &App| app.state.results.gamma().is_some() && analysed(app) * 2 == all;
     until(&mut w, "half of the voxels get 10 % of the maximum", |app| app.is_settled() && half(app));
 }
@@ -190,7 +190,7 @@ fn a_cluster_in_the_list_is_gone_to() {
 #[test]
 fn every_layout_shows_a_and_b_where_it_says() {
     let mut w = compare("compare_layouts");
-    // Told apart by their colourwash; on grids of their own.
+    // The doses are identified by their colourwash; each has its own grid.
     with_doses(&mut w, dose("high", 4.0, |_| 10.0), dose("low", 5.0, |_| 5.0));
     let middle = |r: Rect, x: f32| r.lerp_inside(vec2(x, 0.42));
     let colour = |w: &mut Window, name: &str, x: f32| {
@@ -207,7 +207,7 @@ fn every_layout_shows_a_and_b_where_it_says() {
     };
     go(&mut w, Layout::Swipe);
     assert_eq!([colour(&mut w, "Compare swipe", 0.44), colour(&mut w, "Compare swipe", 0.56)], [a, b]);
-    // The line is dragged to the left: what was A there is B.
+    // The line is dragged to the left: B replaces A there.
     let rect = pane(&w, "Compare swipe");
     w.drag_at(middle(rect, 0.5));
     w.run_steps(2);
@@ -242,7 +242,7 @@ fn every_layout_shows_a_and_b_where_it_says() {
 #[test]
 fn the_legend_of_the_difference_is_symmetric_and_colours_lie_where_the_difference_does() {
     let mut w = compare("compare_legend");
-    // +8 % on the patient's left, -8 % on the right, nothing in between.
+    // +8 % on the patient's left, -8 % on the right, 0 in between.
     let step = |p: DVec3| {
         10.0 + if p.x > 20.0 {
             0.8
@@ -295,7 +295,7 @@ fn what_cannot_be_compared_is_refused_and_what_is_stale_says_so() {
     let why = results.pair_refusal().expect("a refusal");
     assert!(why.contains("frames of reference") && why.contains("1.2.3") && why.contains("1.2.4"), "{why}");
     assert!(results.pair().is_none() && results.gamma().is_none());
-    // A negative dose is refused by gamma, which names it; the rest is compared.
+    // A negative dose is refused by gamma, with its name; the other comparisons work.
     let first = w.state().state.case().doses.len();
     with_doses(&mut w, dose("c", 4.0, |_| 10.0), dose("d", 4.0, |p| p.x));
     assert!(first > 0 && w.state().state.results.pair().is_some());
@@ -366,7 +366,7 @@ fn the_report_says_what_the_window_shows() {
         w.run_steps(2);
         until(&mut w, "report", |app| file.is_file() && app.is_settled());
     }
-    // Once more to the same place: asked first.
+    // A second report to the same path asks first.
     w.get_by_label("Write report").click();
     until(&mut w, "question", |app| !app.state.replacing.is_empty());
     w.get_by_label("Keep it").click();
@@ -390,20 +390,20 @@ fn the_report_says_what_the_window_shows() {
     let csv = String::from_utf8(read("csv")).expect("text");
     let row = csv.lines().find(|l| l.starts_with("Dmean,BODY,Gy,")).expect("a row");
     assert_eq!(row, "Dmean,BODY,Gy,10.0000,10.5000,0.5000");
-    // Nothing stale goes into a report: what is there now belongs to the sides before.
+    // A report never holds stale results: the present ones belong to the previous sides.
     assert!(gather(&w.state().state).is_ok());
     w.state_mut().state.compare.sides.swap(0, 1);
     w.run_steps(1);
     assert!(gather(&w.state().state).is_err());
 }
 
-/// A golden image of two computed doses, small: letters, colours, statuses.
+/// A small golden image of two computed doses: letters, colours, statuses.
 #[test]
 fn the_compare_page_looks_as_it_did() {
     let mut w = compare("compare_golden");
     second_plan(&mut w, 1.05);
     until(&mut w, "both", |app| app.state.results.pair().is_some() && app.is_settled());
-    // Copies of 60 Gy with names and a frame of their own: those of the case depend on where the test runs.
+    // Copies of 60 Gy with their own names and frame: those of the case depend on the test's folder.
     let results = &w.state().state.results;
     let times = (60.0 / results.side_max_gy(Side::A).expect("a maximum")) as f32;
     let [a, b] = Side::BOTH.map(|side| {

@@ -1,4 +1,4 @@
-//! Dose follows the gantry, and says what it is worth.
+//! Dose follows the gantry, and shows its status.
 
 use crate::harness::{cube_case, folder, said, small_case, until, window};
 use beamsight::analysis::BodyChoice;
@@ -20,7 +20,7 @@ fn is_final(app: &App) -> bool {
 
 #[test]
 fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
-    // Large enough that its preview stands for many frames.
+    // Large enough that its preview is displayed for many frames.
     let mut w = window(cube_case("gantry", 40));
     until(&mut w, "final dose", is_final);
     assert_eq!(said(&w), "");
@@ -30,7 +30,7 @@ fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
     w.run_steps(2);
     w.key_press(Key::ArrowRight);
     w.key_press_modifiers(Modifiers::SHIFT, Key::ArrowRight);
-    // A computation of many frames: what stands on show meanwhile is named for what it is.
+    // A computation of many frames: the displayed dose has the right status meanwhile.
     let mut between = 0;
     until(&mut w, "final dose after the turn", |app| {
         let own = app.state.results.shown_dose().is_some_and(|d| d.gy.id() != before.gy.id());
@@ -40,17 +40,18 @@ fn the_gantry_turns_by_keyboard_and_the_dose_goes_from_preview_to_final() {
         gantry(app) == 11.0 && is_final(app)
     });
     assert!(between > 0, "no frame without a final dose");
-    // What is on the screen says so too: in the tree, the inspector, the DVH and the status line.
+    // The screen shows it too: in the tree, the inspector, the DVH and the status line.
     assert!(w.query_all_by_label("Dose status final").count() >= 2);
     let after = w.state().state.results.shown_dose().expect("a dose").clone();
     assert_ne!(before.gy.id(), after.gy.id());
-    // The beam now comes from the patient's left (HFS, gantry 11: source towards +x): more dose to that side in front.
+    // The beam now enters from the patient's left (HFS, gantry 11: source towards +x): more dose to that side
+    // in front.
     let at = |d: &beamsight::case::Dose, x: f64| {
         d.gy.trilinear(glam::DVec3::new(x, -26.25, 1.25)).expect("inside")
     };
     assert!((at(&before, 8.75) / at(&before, -8.75) - 1.0).abs() < 0.05, "symmetric before");
     assert!(at(&after, 8.75) > 1.3 * at(&after, -8.75), "turned after");
-    // Undo takes the ten degrees back, then the one.
+    // Undo reverts the ten degrees, then the one.
     w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
     w.run_steps(2);
     assert_ne!(gantry(w.state()), 11.0);
@@ -77,7 +78,7 @@ fn monitor_units_scale_the_dose_without_a_computation() {
     assert_eq!(w.state().state.jobs.finished.len(), receipts, "nothing was computed");
 }
 
-/// What counts of the CT is part of what a dose is made from; a choice that is gone is no dose.
+/// The body is an input of a dose; without the chosen structure there is no dose.
 #[test]
 fn the_body_is_a_choice_that_the_dose_follows() {
     let mut w = window(small_case("body"));
@@ -103,7 +104,7 @@ fn the_body_is_a_choice_that_the_dose_follows() {
     assert!(said(&w).contains("number 99"), "{}", said(&w));
 }
 
-/// The DVH is drawn either way, and leaves as CSV with what the dose is worth.
+/// The DVH is drawn either way, and saved as CSV with the status of the dose.
 #[test]
 fn dvhs_switch_to_differential_and_are_saved() {
     let mut w = window(small_case("dvh_curves"));

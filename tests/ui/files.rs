@@ -1,4 +1,4 @@
-//! Files: several series in one folder, sessions, dialogs, what is unusual about a series, and bad input.
+//! Files: several series in one folder, sessions, dialogs, remarks on a series, and bad input.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::App;
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Writes a small CT of a few planes into a folder that has nothing else.
+/// Writes a small CT of a few planes into a folder of its own.
 fn series(folder: &Path, description: &str, planes_mm: &[f64], hu: f32) {
     let grid =
         Grid::new(DVec3::splat(-20.0), DVec3::X, DVec3::Y, [5.0; 2], [9, 9], planes_mm).expect("a grid");
@@ -64,7 +64,7 @@ fn several_series_of_one_folder_are_listed_and_the_user_chooses() {
     let mut w = window(Options { case: Some(folder.display().to_string()), ..Options::default() });
     until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
     let on_show = |w: &Window| w.state().state.case().ct.as_ref().expect("a CT").description.clone();
-    // Both are listed; the larger is on show.
+    // Both are listed; the larger is displayed.
     assert_eq!(on_show(&w), "Arterial");
     for name in ["Arterial", "Venous"] {
         assert!(w.query_all_by_label(name).count() >= 1, "{name} in the tree");
@@ -81,7 +81,7 @@ fn several_series_of_one_folder_are_listed_and_the_user_chooses() {
     assert_eq!(said(&w), "");
 }
 
-/// The phases of a 4D CT under one series UID stand in the tree like series, each to be opened.
+/// The phases of a 4D CT under one series UID are listed like series, and each can be opened.
 #[test]
 fn the_phases_of_a_series_are_listed_and_the_user_chooses() {
     let folder = fresh("two_phases");
@@ -116,7 +116,7 @@ fn what_is_unusual_about_a_series_is_listed_with_its_files() {
     series(&folder, "Uneven", &[0.0, 5.0, 10.0, 20.0, 25.0], 0.0);
     let mut w = window(Options { case: Some(folder.display().to_string()), ..Options::default() });
     until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
-    // Without a plan the series is selected: the panel is there at once.
+    // Without a plan the series is selected: its panel is displayed at once.
     w.get_by_label("About this series");
     let remarks = w.state().state.case().ct.as_ref().expect("a CT").remarks.clone();
     assert!(!remarks.is_empty(), "uneven planes are remarked on");
@@ -253,7 +253,7 @@ fn bad_input_is_a_notice_that_names_the_file_and_what_was_loaded_stays() {
     series(&mixed.join("a"), "One", &[0.0, 5.0], 0.0);
     let other = mixed.join("b");
     series(&other, "Two", &[0.0, 5.0], 0.0);
-    // The patient's ID of the second series is another: of equal length, so the file stays whole.
+    // The second series gets another patient ID of equal length, so that the file stays valid.
     for file in std::fs::read_dir(&other).expect("files").flatten() {
         let mut bytes = std::fs::read(file.path()).expect("a file");
         let id: Vec<usize> =
@@ -279,7 +279,7 @@ fn bad_input_is_a_notice_that_names_the_file_and_what_was_loaded_stays() {
         w.run_steps(3);
         assert_eq!(said(&w), "", "{says}: dismissed");
     }
-    // Saving where one may not.
+    // Saving to a write-protected place.
     w.get_by_label("Save").click();
     w.run_steps(3);
     type_into(&mut w, "File to save", "/no/such/folder/plan.toml");

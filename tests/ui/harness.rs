@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 pub type Window = Harness<'static, App>;
 
-/// A window that opens what the options say.
+/// A window with these options.
 pub fn window(options: Options) -> Window {
     begun(builder(), options)
 }
 
-/// As [`window`], where names are shown that no font has all letters of.
+/// As [`window`], for names with letters that no font has.
 pub fn window_of_any_letters(options: Options) -> Window {
     begun(builder().allow_missing_glyphs(), options)
 }
@@ -34,7 +34,7 @@ fn begun(builder: HarnessBuilder<App>, options: Options) -> Window {
     builder.build_eframe(move |cc| App::with_options(cc, options).expect("a worker"))
 }
 
-/// Runs frames until `done` says so. The limit only ends a test that would hang.
+/// Runs frames until `done` returns true. The limit only ends a hanging test.
 pub fn until(window: &mut Window, what: &str, mut done: impl FnMut(&App) -> bool) {
     let start = Instant::now();
     while !done(window.state()) {
@@ -45,7 +45,7 @@ pub fn until(window: &mut Window, what: &str, mut done: impl FnMut(&App) -> bool
     window.run_steps(2);
 }
 
-/// What the window's notices say.
+/// The texts of the window's notices.
 pub fn said(window: &Window) -> String {
     window.state().state.notices.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(" | ")
 }
@@ -62,7 +62,7 @@ pub fn small_case(name: &str) -> Options {
     cube_case(name, 8)
 }
 
-/// A cube of water of so many voxels of 5 mm a side, in air, with one field of 2 cm x 2 cm on it.
+/// A cube of water of `side` voxels of 5 mm a side, in air, with one field of 2 cm x 2 cm on it.
 pub fn cube_case(name: &str, side: usize) -> Options {
     let folder = folder(name);
     let size = side + 4;

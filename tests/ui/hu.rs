@@ -1,4 +1,4 @@
-//! The HU table: edited, refused in words, put in force, saved and loaded again.
+//! The HU table: edited, refused with a message, applied, saved and loaded again.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::App;
@@ -12,7 +12,7 @@ fn is_final(app: &App) -> bool {
     app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
 }
 
-/// Clicks what has that name, scrolled to where it can be seen.
+/// Clicks the widget of that name after scrolling to it.
 fn press(w: &mut Window, name: &str) {
     w.get_by_label(name).scroll_to_me();
     w.run_steps(4);
@@ -20,7 +20,7 @@ fn press(w: &mut Window, name: &str) {
     w.run_steps(3);
 }
 
-/// A number typed into the field of that name.
+/// Types a number into the field of that name.
 fn type_number(w: &mut Window, name: &str, text: &str) {
     let field = |w: &Window, act: fn(&egui_kittest::Node<'_>)| {
         act(&w.get_by_role_and_label(Role::SpinButton, name));
@@ -50,13 +50,13 @@ fn an_edited_table_is_checked_in_words_and_the_dose_follows_its_use() {
     let dose = |w: &Window| w.state().state.results.shown_dose().expect("a dose").clone();
     let before = dose(&w);
     press(&mut w, "Edit HU table");
-    // Water lighter than the fat before it: cannot be, and says which point.
+    // Water lighter than the fat before it is invalid; the message names the point.
     type_number(&mut w, &format!("Mass density of point {water_hu}"), "0.5");
     assert!(w.query_by_label_contains("must not fall").is_some(), "said in words");
     press(&mut w, "Use HU table");
     assert!(w.state().state.hu_draft.is_some(), "it is not put in force");
     assert_eq!(dose(&w).status, DoseStatus::Final, "a draft changes no dose");
-    // All from water on denser by a tenth: sound.
+    // All points from water on denser by a tenth: valid.
     type_number(&mut w, &format!("Mass density of point {water_hu}"), "1.1");
     w.get_by_label("HU table name").focus();
     w.run_steps(2);
@@ -75,7 +75,7 @@ fn an_edited_table_is_checked_in_words_and_the_dose_follows_its_use() {
     let table = &w.state().state.results.settings.hu_table;
     assert_eq!(table.name, "matrad-default edited heavy");
     assert_eq!(table.at(0.0).mass_density_g_cm3, 1.1);
-    // Denser water lets less through: 4 cm at a tenth more density.
+    // Denser water transmits less: 4 cm at a tenth more density.
     let deep = glam::DVec3::new(1.25, 16.25, 1.25);
     let [a, b] = [&before, &after].map(|d| d.gy.trilinear(deep).expect("inside"));
     assert!(b < 0.995 * a, "{b} Gy behind denser water, {a} before");
@@ -92,7 +92,7 @@ fn points_and_classes_are_added_and_removed() {
     assert_eq!(draft(&w).points.len(), shipped.points().len() + 1);
     press(&mut w, "Remove point 3");
     assert_eq!(draft(&w).points, shipped.points());
-    // Remove all but one: in words.
+    // Removing all classes but one is refused with a message.
     press(&mut w, "Remove class 1");
     assert_eq!(draft(&w).materials.len(), shipped.materials().len() - 1);
     press(&mut w, "Material of class 1");
@@ -153,7 +153,7 @@ fn a_table_is_saved_as_a_file_and_loaded_again() {
     until(&mut other, "loaded table", |app| {
         app.state.results.settings.hu_table.name == "matrad-default edited" && is_final(app)
     });
-    // A file that is none: a notice with its name, and the table stays.
+    // A broken file gives a notice with its name, and the table stays.
     std::fs::write(&saved, "name = 3").expect("a broken table");
     let mut third = opened("hu_file_third");
     load(&mut third, &saved);

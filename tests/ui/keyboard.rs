@@ -1,4 +1,4 @@
-//! Who has the keyboard: menus one types into, fields being opened, and what keys do to beams.
+//! Keyboard focus: menus with text fields, fields being opened, and shortcuts for beams.
 
 use crate::harness::{Window, small_case, until, window};
 use beamsight::app::App;
@@ -13,14 +13,14 @@ fn opened(name: &str) -> Window {
     w
 }
 
-/// What a letter typed brings: the key and the text.
+/// The events of a typed letter: the key and the text.
 fn letter(key: Key, text: &str) -> [Event; 2] {
     let event =
         |pressed| Event::Key { key, physical_key: None, pressed, repeat: false, modifiers: Modifiers::NONE };
     [event(true), Event::Text(text.to_owned())]
 }
 
-/// A click and a letter in one frame, as where a frame takes long.
+/// A click and a letter in one frame, as in a slow frame.
 fn click_and_type_at_once(w: &mut Window, at: Pos2, key: Key, text: &str) {
     let button = |pressed| Event::PointerButton {
         pos: at,
@@ -44,7 +44,7 @@ fn typed(w: &mut Window, text: &str) {
     w.run_steps(2);
 }
 
-/// What keys change, to be seen unchanged.
+/// The values that shortcuts change.
 fn shown(w: &Window) -> String {
     let s = &w.state().state;
     format!("{} {} {} {:?}", s.show_beams, s.dose_display.wash, s.dose_display.lines, s.window)
@@ -57,7 +57,7 @@ fn menus_stay_open_while_one_types_into_them() {
     for (menu, field) in [("Open", "Path to open"), ("Save", "File to save")] {
         w.get_by_label(menu).click();
         w.run_steps(4);
-        // The field has the keyboard as soon as the menu is open.
+        // The field has the focus as soon as the menu is open.
         typed(&mut w, "bd");
         assert_eq!(w.get_by_label(field).value().as_deref(), Some("bd"), "{menu}: typed at once");
         w.get_by_label(field).click();
@@ -65,7 +65,7 @@ fn menus_stay_open_while_one_types_into_them() {
         typed(&mut w, "l1");
         let value = w.get_by_label(field).value().expect("a value");
         assert_eq!((value.len(), shown(&w)), (4, before.clone()), "{menu}: text, and no shortcut: {value}");
-        // Outside it closes, and what is then typed are shortcuts again.
+        // A click outside closes it, and keys are shortcuts again.
         w.get_by_label("Beam's eye").click();
         w.run_steps(4);
         assert!(w.query_by_label(field).is_none(), "{menu} closes outside");
@@ -92,7 +92,7 @@ fn a_field_that_is_being_opened_has_the_keyboard() {
     assert_eq!(shown(&w), before, "and while it is typed into");
 }
 
-/// `B` takes the beams from the planes; the beam's-eye view is the same to the pixel.
+/// `B` hides the beams in the planes; the beam's-eye view is the same to the pixel.
 #[test]
 fn the_beams_eye_view_stays_without_beams_in_the_planes() {
     let mut w = opened("bev_kept");
@@ -150,14 +150,14 @@ fn an_angle_beyond_a_turn_is_refused_in_words() {
             assert_eq!(angles(&w)[index], 35.0, "{name} {wrong}");
             assert!(w.query_by_label_contains("refused: -360 to 360").is_some(), "{name} {wrong}: in words");
         }
-        // Known by another number: taken, and said.
+        // The same angle by another number: accepted, with a notice.
         type_angle(&mut w, name, "-90");
         assert_eq!(angles(&w)[index], 270.0, "{name}");
         assert!(w.query_by_label("-90° is 270°").is_some(), "{name}: in words");
         type_angle(&mut w, name, "12");
         assert!(w.query_by_label_contains("refused").is_none() && w.query_by_label("-90° is 270°").is_none());
     }
-    // A number without a range of its own takes no infinity either.
+    // A number without a range of its own refuses infinity, too.
     type_angle(&mut w, "Isocentre x", "inf");
     assert_eq!(w.state().state.selected_beam().expect("a beam").1.isocentre_mm.x, 0.0);
     assert!(w.query_by_label_contains("not a finite number").is_some());

@@ -32,7 +32,7 @@ fn choose(w: &mut Window, choice: EngineChoice) {
     w.state_mut().command(Command::Engine { plan: 0, choice });
 }
 
-/// A wish that no test waits for.
+/// An end condition that no test reaches.
 fn never() -> EngineChoice {
     EngineChoice { uncertainty_percent: 0.1, ..EngineChoice::default() }
 }
@@ -57,7 +57,7 @@ fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
     w.get_by_role_and_label(Role::SpinButton, "Target uncertainty");
     assert!(w.query_by_label("Quality").is_none(), "directions of the other engine");
     seen.dedup();
-    // Collapsed cone stands in as a preview, never as the final dose of the plan; then the run's own doses.
+    // Collapsed cone is the preview, never the final dose of the plan; the run's own doses follow.
     let after = seen.iter().skip_while(|s| s.0 == Some(DoseStatus::Final));
     let after: Vec<_> = after.collect();
     assert!(after.iter().any(|s| s.0 == Some(DoseStatus::Preview)), "{seen:?}");
@@ -65,7 +65,7 @@ fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
     assert_eq!(finals, 1, "final once, at the end: {seen:?}");
     let reached = percent(w.state()).expect("an uncertainty");
     assert!(reached <= 1.0 && reached > 0.3, "{reached} % for a wish of 1 %");
-    // The two engines agree where the beam is; the cube's isocentre lies 4 cm deep.
+    // The two engines agree in the beam; the cube's isocentre lies 4 cm deep.
     let run = w.state().state.results.shown_dose().expect("a dose").clone();
     for depth_mm in [-20.0, 0.0, 20.0] {
         let at =
@@ -73,12 +73,12 @@ fn monte_carlo_is_chosen_by_name_and_refines_from_preview_to_final() {
         let ratio = at(&run) / at(&cone);
         assert!((ratio - 1.0).abs() < 0.05, "{depth_mm} mm: {ratio}");
     }
-    // The structure's own uncertainty stands in the table of the DVH: near the whole plan's.
+    // The DVH table has the structure's own uncertainty, near the whole plan's.
     let body = w.state().state.case().structures.structures[0].clone();
     let own = w.state().state.results.structure_uncertainty_percent(body.number).expect("an uncertainty");
     assert!((own / reached - 1.0).abs() < 0.3, "body {own} %, plan {reached} %");
     w.get_by_label("± %");
-    // Back: the beams' own dose, as it was.
+    // Back to collapsed cone: the beams' own dose is unchanged.
     w.state_mut().command(Command::Engine { plan: 0, choice: EngineChoice::default() });
     until(&mut w, "collapsed cone again", |app| percent(app).is_none() && is_final(app));
     let again = w.state().state.results.shown_dose().expect("a dose");
@@ -99,14 +99,14 @@ fn a_run_can_be_stopped_and_kept_and_is_not_final_then() {
     let kept = percent(w.state()).expect("its uncertainty");
     assert!(kept > 0.1, "{kept} %");
     assert!(w.query_by_label_contains("so far").is_some(), "the status line names it");
-    // It is not begun again by itself, but where one asks for it.
+    // The run does not restart by itself, only on request.
     w.run_steps(10);
     assert!(w.state().is_settled());
     w.state_mut().command(Command::Recompute);
     w.run_steps(3);
     assert!(!w.state().is_settled());
-    // Cancelled, its dose goes, and the preview that stood in for it is back.
-    // The first run's dose stays on show until the second's first: only its job says that it runs.
+    // A cancelled run loses its dose, and the earlier preview is back. The first run's dose stays displayed
+    // until the second's first dose: only the job shows that it runs.
     until(&mut w, "the second run", is_running);
     w.get_by_label("Cancel Monte Carlo of Test").click();
     until(&mut w, "preview", |app| app.is_settled());

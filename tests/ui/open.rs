@@ -1,4 +1,4 @@
-//! Opening: what works, what does not, and what stays.
+//! Opening: success, failure, and the case that stays.
 
 use crate::harness::{folder, said, small_case, until, window};
 use beamsight::app::{App, Options};
@@ -81,7 +81,7 @@ fn a_bad_case_word_is_a_notice_and_what_was_loaded_stays() {
     }
 }
 
-/// A golden image of the first page, small: letters, colours and spacing.
+/// A small golden image of the first page: letters, colours and spacing.
 #[test]
 fn the_first_page_looks_as_it_did() {
     let mut w = window(Options::default());

@@ -1,4 +1,4 @@
-//! Plans and beams that are not computed: the window says why.
+//! Plans and beams that are not computed: the window gives the reason.
 
 use crate::harness::{until, window};
 use crate::synthetic::{Folder, fixed, plan, set, set_items, slice};

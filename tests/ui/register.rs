@@ -1,4 +1,4 @@
-//! The Register workspace: X-rays, the pose by hand and by the search, and what is wrong with the input.
+//! The Register workspace: X-rays, the pose by hand and by the search, and errors of the input.
 
 use crate::harness::{Window, folder, said, until, window};
 use beamsight::app::command::{Command, RegisterAction};
@@ -22,7 +22,7 @@ use glam::DVec3;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A body with bones that no mirror maps onto themselves, at 4 mm; HU.
+/// An asymmetric body with bones, at 4 mm; HU.
 fn body() -> Volume<f32> {
     let size = [56, 44, 50];
     let origin = DVec3::new(-110.0, -86.0, -98.0);
@@ -64,7 +64,7 @@ pub fn phantom(name: &str) -> Options {
     Options { case, workspace: Workspace::Register, ..Options::default() }
 }
 
-/// With the made-up pair on show and the metric known.
+/// With the simulated pair displayed and the metric known.
 pub fn with_pair(name: &str) -> Window {
     let mut w = window(phantom(name));
     until(&mut w, "case", |app| app.state.is_loaded());
@@ -104,12 +104,12 @@ fn nudges_locks_and_undo() {
     w.run_steps(2);
     assert_eq!(pose(w.state()), Pose::new([1.0, 0.0, 0.0], [0.0, 0.0, -5.0]));
     until(&mut w, "new metric", |app| app.state.metric_value().is_some_and(|(v, now)| now && v != first));
-    // Locked, neither buttons nor drags nor keys change it.
+    // A locked number is not changed by buttons, drags or keys.
     w.get_by_label("Lock tx").click();
     w.run_steps(2);
     w.get_by_label("tx +").click();
     w.run_steps(2);
-    // The first X-ray looks from the front: its right is the patient's left, its top his head.
+    // The first X-ray is taken from the front: its right is the patient's left, its top his head.
     w.key_press(Key::ArrowRight);
     w.key_press(Key::ArrowUp);
     w.run_steps(2);
@@ -131,7 +131,7 @@ fn nudges_locks_and_undo() {
     assert_eq!(pose(w.state()).rotation_deg.z, -5.0, "a reset is a step, too");
 }
 
-/// What is dragged follows the pointer, in both views, and a turn is a turn about what points at the viewer.
+/// A dragged point follows the pointer, in both views, and a turn is about the axis towards the viewer.
 #[test]
 fn drags_move_and_turn_the_patient() {
     let mut w = with_pair("register-drag");
@@ -145,7 +145,7 @@ fn drags_move_and_turn_the_patient() {
         let width = projection.column_step_mm().length() * projection.columns() as f64;
         let height = projection.row_step_mm().length() * projection.rows() as f64;
         let scale = (width / f64::from(rect.width())).max(height / f64::from(rect.height())) * 1.02 / 1.5;
-        // egui takes a few points as a click; what is left is all in one direction.
+        // egui treats the first few points as a click; the remaining ones have the drag's direction.
         let (right, up) = (by.dot(seen[0]) / scale, by.dot(seen[1]) / scale);
         assert!((36.0..=50.0).contains(&right) && (17.0..=25.0).contains(&up), "{view}: {right} {up}");
         assert!(by.dot(seen[0].cross(seen[1])).abs() < 0.05 * by.length(), "{view}: {by}");
@@ -153,7 +153,8 @@ fn drags_move_and_turn_the_patient() {
         w.run_steps(2);
         assert_eq!(pose(w.state()), before, "one drag is one step");
     }
-    // From the rim at the right upwards: anticlockwise as seen from the source, which looks along +y: about -y.
+    // A drag from the right rim upwards: anticlockwise as seen from the source, which looks along +y: about
+    // -y.
     let rect = w.get_by_label("X-ray 1").rect();
     let reach = 0.45 * rect.width().min(rect.height());
     drag(&mut w, rect.center() + vec2(reach, 0.0), vec2(0.0, -40.0), Modifiers::SHIFT);
@@ -179,7 +180,7 @@ fn the_search_finds_the_hidden_pose_and_can_be_accepted_rejected_and_stopped() {
     w.get_by_label("Undo nudge").click();
     w.run_steps(2);
     assert!(pose(w.state()).is_identity());
-    // Rejected, nothing has changed; stopped, the best so far waits for an answer.
+    // A rejected proposal changes nothing; after a stop the best pose so far awaits an answer.
     for action in [RegisterAction::Find, RegisterAction::Stop] {
         w.state_mut().command(Command::Register(action));
     }
@@ -192,7 +193,7 @@ fn the_search_finds_the_hidden_pose_and_can_be_accepted_rejected_and_stopped() {
     assert!(pose(w.state()).is_identity());
 }
 
-/// At the pose that made the X-ray, X-ray and DRR are the same to the eye: the difference is grey all over.
+/// At the pose of the X-ray, X-ray and DRR look the same: the difference is grey all over.
 #[test]
 fn the_difference_vanishes_at_the_true_pose_alone() {
     let mut w = with_pair("register-difference");
@@ -267,20 +268,20 @@ fn an_image_without_geometry_is_asked_about_and_bad_ones_change_nothing() {
     w.get_by_label("Use this geometry").click();
     until(&mut w, "image", |app| app.state.register.images().len() == 1);
     assert!(w.state().state.register.place_trouble(0, w.state().state.case()).is_none());
-    // All of one value: said, and the other stays.
+    // A flat X-ray gives a notice, and the other stays.
     open(&mut w, &flat);
     until(&mut w, "question", |app| app.state.register.draft().is_some());
     w.get_by_label("Use this geometry").click();
     until(&mut w, "notice", |app| app.state.notices.iter().next().is_some());
     assert!(said(&w).contains("same value"), "{}", said(&w));
     assert_eq!(w.state().state.register.images().len(), 1);
-    // Nothing that can be read.
+    // An unreadable file.
     let text = folder.join("words.dcm");
     std::fs::write(&text, "no image").expect("a file");
     open(&mut w, &text);
     until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("not a DICOM file")));
     assert!(!said(&w).contains("same value"), "of an X-ray before: {}", said(&w));
-    // A patient carried behind the source is said in the view.
+    // A patient moved behind the source gives a message in the view.
     let action = RegisterAction::Move { pose: Pose::new([0.0, -1300.0, 0.0], [0.0; 3]), gesture: None };
     w.state_mut().command(Command::Register(action));
     w.run_steps(4);
@@ -288,7 +289,7 @@ fn an_image_without_geometry_is_asked_about_and_bad_ones_change_nothing() {
     let trouble = register.place_trouble(0, w.state().state.case()).expect("a reason");
     assert!(trouble.contains("behind the source"), "{trouble}");
     assert_eq!(register.images().len(), 1);
-    // A region of nothing.
+    // An empty region.
     w.get_by_label("Mark region").click();
     w.run_steps(2);
     let rect = w.get_by_label("X-ray 1").rect();
@@ -301,7 +302,7 @@ fn an_image_without_geometry_is_asked_about_and_bad_ones_change_nothing() {
     );
 }
 
-/// The front of the built-in water as an RT image: a ramp of grey, the detector so far from the source.
+/// The front of the built-in water as an RT image: a ramp of grey, at the given source-image distance.
 fn rt_image(path: &Path, sid_mm: f64, belonging: &Belonging) {
     let setup = ImagingSetup {
         position: PatientPosition::Hfs,
@@ -350,7 +351,7 @@ fn another_patient_is_refused_and_a_detector_in_the_patient_is_said() {
     assert!(trouble.is_some_and(|why| why.contains("detector lies inside the CT")));
 }
 
-/// An X-ray by itself, filling the window.
+/// A single X-ray that fills the window.
 struct OneXray {
     gpu: Gpu,
     image: Image,
@@ -384,7 +385,7 @@ impl eframe::App for OneXray {
     }
 }
 
-/// Pictures kept as they should look: the patient of the DRR moved to the left, to the feet, and turned.
+/// Golden images: the patient of the DRR moved to the left, to the feet, and turned.
 #[test]
 fn overlays_look_as_they_did() {
     let curve = AttenuationCurve::new(CurveKind::Water, &HuTable::shipped_default(), 0.07);
@@ -418,7 +419,7 @@ fn overlays_look_as_they_did() {
                 state: RadiographState::default(),
             });
         h.run_steps(6);
-        // As in tests/views.rs: other drivers round a little otherwise.
+        // As in tests/views.rs: other drivers round slightly differently.
         let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
         h.snapshot_options(name, &options);
         results.extend_harness(&mut h);

@@ -1,4 +1,4 @@
-//! What becomes of a pose in the Register workspace: found by hand and by the program, written for other systems, kept in a
+//! Poses in the Register workspace: found by hand and by the program, written for other systems, stored in a
 //! session.
 
 use crate::harness::{Window, folder, said, until, window};
@@ -13,7 +13,7 @@ use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
 
-/// Mean distance of points of the body to where they belong, mm.
+/// Mean target registration error over points of the body, mm.
 fn mtre(app: &App, hidden: &Pose) -> f64 {
     let centre_mm = app.state.register.centre_mm(app.state.case());
     let now = pose(app);
@@ -26,7 +26,7 @@ fn mtre(app: &App, hidden: &Pose) -> f64 {
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-/// Somebody at the keyboard, who looks at the metric after each key.
+/// A user at the keyboard, who watches the metric after each key.
 struct Hand {
     presses: u32,
     best: f64,
@@ -41,7 +41,7 @@ impl Hand {
         w.state().state.metric_value().expect("a value").0
     }
 
-    /// Presses a key while that helps, else its opposite. Whether either did.
+    /// Presses a key while the metric improves, else its opposite. Returns whether either helped.
     fn try_keys(&mut self, w: &mut Window, [one, other]: [(Modifiers, Key); 2]) -> bool {
         for (there, back) in [(one, other), (other, one)] {
             let mut helped = false;
@@ -61,8 +61,8 @@ impl Hand {
     }
 }
 
-/// Lost by 10 mm and 5 degrees, and found again: by the keys alone, the metric followed, in as many presses as a hand makes in a
-/// minute; and by the program at once.
+/// A pose lost by 10 mm and 5 degrees is found again: by the keys alone, guided by the metric, in as many
+/// presses as a hand makes in a minute; and by the program at once.
 #[test]
 fn a_lost_pose_is_found_by_keys_and_by_the_program() {
     let mut w = with_pair("register-lost");
@@ -83,7 +83,7 @@ fn a_lost_pose_is_found_by_keys_and_by_the_program() {
 
     let plain = |a, b| [(Modifiers::NONE, a), (Modifiers::NONE, b)];
     let shift = |a, b| [(Modifiers::SHIFT, a), (Modifiers::SHIFT, b)];
-    // What is seen to be wrong in the views first: shifts, then the turn in the plane, then the turns out of it.
+    // Visible errors are corrected first: shifts, then the turn in the plane, then the turns out of it.
     let all = [
         plain(Key::ArrowLeft, Key::ArrowRight),
         plain(Key::ArrowDown, Key::ArrowUp),
@@ -111,7 +111,7 @@ fn a_lost_pose_is_found_by_keys_and_by_the_program() {
     }
     let end = mtre(w.state(), &hidden);
     assert!(end < 2.0, "{end} mm after {} presses, from {start}", hand.presses);
-    // Three presses in two seconds.
+    // At three presses in two seconds.
     assert!(hand.presses <= 90, "{} presses", hand.presses);
 
     w.state_mut().command(Command::Register(RegisterAction::Move { pose: lost, gesture: None }));
@@ -153,7 +153,7 @@ fn the_pose_is_written_as_a_registration() {
     assert!(!path.exists());
 }
 
-/// Another curve or energy: other DRRs, another value of the metric.
+/// Another curve or energy gives other DRRs, and another value of the metric.
 #[test]
 fn the_curve_of_the_drrs_can_be_chosen() {
     let mut w = with_pair("register-curve");
@@ -167,7 +167,8 @@ fn the_curve_of_the_drrs_can_be_chosen() {
     assert!(most(&after) > 1.2 * most(&before), "{} {}", most(&after), most(&before));
 }
 
-/// X-rays, what was said of them, the pose and how all is shown come back with the session; a made-up pair is made again.
+/// X-rays, their settings, the pose and the view state are restored with the session; a simulated pair is
+/// simulated again.
 #[test]
 fn a_session_brings_back_the_x_rays_and_the_pose() {
     let folder = folder("register-session");
@@ -218,7 +219,7 @@ fn a_session_brings_back_the_x_rays_and_the_pose() {
     assert!(!register.poses.can_undo());
     assert_eq!(said(&w), "");
 
-    // Gone since: said, and the other is there.
+    // A missing X-ray gives a notice, and the other is restored.
     std::fs::remove_file(&pictures[0]).expect("it was there");
     let mut w = window(options());
     until(&mut w, "image and notice", |app| {
@@ -226,7 +227,7 @@ fn a_session_brings_back_the_x_rays_and_the_pose() {
     });
     assert!(said(&w).contains("one.png"), "{}", said(&w));
 
-    // A made-up pair has no files.
+    // A simulated pair has no files.
     let mut w = with_pair("register-session-made-up");
     let hidden = w.state().state.register.hidden();
     let session = folder.join("made-up.json");

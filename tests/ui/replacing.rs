@@ -1,4 +1,4 @@
-//! No file of the user's is replaced without a question, and none that the case is read from at all.
+//! No file of the user's is replaced without a question, and inputs of the case never are.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
 use crate::synthetic;
@@ -30,7 +30,7 @@ fn press(w: &mut Window, button: &str) {
     w.run_steps(3);
 }
 
-/// Each way of saving, its file already there: kept on the first answer, replaced on the second.
+/// Each way of saving over an existing file: kept on the first answer, replaced on the second.
 #[test]
 fn every_save_asks_before_it_replaces_a_file() {
     let (mut w, out) = opened("replacing");
@@ -44,7 +44,7 @@ fn every_save_asks_before_it_replaces_a_file() {
         let path = out.join(name);
         fs::write(&path, MINE).expect("a file");
         for (button, replaced) in [("Keep it", false), ("Replace", true)] {
-            // The ending is added before it is looked whether the file is there.
+            // The ending is added before the check for an existing file.
             w.state_mut().command(way(path.with_extension("")));
             until(&mut w, "question", |app| !app.state.replacing.is_empty());
             assert_eq!(read(&path), MINE, "{name}: asked first");
@@ -54,7 +54,7 @@ fn every_save_asks_before_it_replaces_a_file() {
             assert_eq!(read(&path) != MINE, replaced, "{name}: {button}; {}", said(&w));
         }
     }
-    // A session goes back to its own file without a word.
+    // A session is saved to its own file without a question.
     let session = out.join("session.json");
     fs::write(&session, MINE).expect("a file");
     w.state_mut().command(Command::Save);
@@ -72,7 +72,7 @@ fn a_path_typed_into_the_save_menu_is_asked_about() {
     w.run_steps(2);
     press(&mut w, "Save plan");
     until(&mut w, "question", |app| !app.state.replacing.is_empty());
-    // Escape keeps it; shortcuts are none of the question's.
+    // Escape keeps it; shortcuts do not act during the question.
     w.key_press(Key::B);
     w.run_steps(2);
     assert!(w.state().state.show_beams);
@@ -82,7 +82,7 @@ fn a_path_typed_into_the_save_menu_is_asked_about() {
     assert_eq!(read(&path), MINE);
 }
 
-/// The desktop asks about the name that it saw; with the ending it is another.
+/// The desktop's dialog asks about the name it shows; with the ending added it is another.
 #[test]
 fn what_the_desktops_dialog_asked_about_is_not_asked_again() {
     let (mut w, out) = opened("replacing_dialog");
@@ -102,7 +102,7 @@ fn what_the_case_is_read_from_is_not_written_to() {
     let (mut w, _) = opened("replacing_input");
     let case = folder("replacing_input").join("cube.mha");
     let before = fs::read(&case).expect("the case");
-    // By a link of another name and ending: the file itself.
+    // A link of another name and ending is the file itself.
     #[cfg(unix)]
     {
         let link = folder("replacing_input_out").join("link.toml");
@@ -112,7 +112,7 @@ fn what_the_case_is_read_from_is_not_written_to() {
     }
     assert!(w.state().state.replacing.is_empty());
     assert_eq!(fs::read(&case).expect("the case"), before);
-    // Of a folder, nothing is put among its files either.
+    // A case folder is protected as well: no file is added to it.
     let slices = folder("replacing_slices");
     fs::remove_dir_all(&slices).expect("an empty folder");
     let slices = folder("replacing_slices");

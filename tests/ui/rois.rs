@@ -1,4 +1,4 @@
-//! Regions of interest: placed, sized and coloured by dragging, in every view; volume and DVH follow.
+//! Regions of interest: placed, sized and coloured by dragging, in every view; volume and DVH are updated.
 
 use crate::harness::{Window, small_case, until, window};
 use beamsight::app::App;
@@ -50,8 +50,8 @@ fn view(w: &Window, name: &str) -> Rect {
     w.get_by_label(name).rect()
 }
 
-/// Points a mm in a view: from the fitted box of 40 mm with 20 mm round it inside a 60 mm CT (slices), or from the
-/// 260 mm that the beam's eye shows at first.
+/// Points a mm in a view: from the fitted box of 40 mm with 20 mm round it inside a 60 mm CT (slices), or
+/// from the initial 260 mm of the beam's-eye view.
 fn points_per_mm(name: &str, rect: Rect) -> f32 {
     let shown = if name == "Beam's eye" { 260.0 } else { 60.0 * 1.03 };
     rect.width().min(rect.height()) / shown
@@ -78,18 +78,18 @@ fn a_sphere_is_placed_and_sized_by_dragging_in_every_view() {
         let want = right * 6.0 + down * 4.0;
         assert!(centre_mm.distance(want) < 0.6, "{name}: at {centre_mm}, not {want}");
         assert_eq!(radius_mm, 20.0, "{name}");
-        // Its rim, from 20 mm to 12 mm.
+        // Its rim is dragged from 20 mm to 12 mm.
         let middle = rect.center() + by;
         drag(&mut w, middle + vec2(20.0 * scale, 0.0), vec2(-8.0 * scale, 0.0));
         let Shape::Sphere { centre_mm: stayed, radius_mm } = shape(&w) else { panic!("a sphere") };
         assert!((radius_mm - 12.0).abs() < 0.6 && stayed == centre_mm, "{name}: {radius_mm} at {stayed}");
-        // What follows from it: 4/3 pi r^3, on planes 5 mm apart.
+        // The resulting volume: 4/3 pi r^3, on planes 5 mm apart.
         let cm3 = w.state().state.results.volume_cm3(2).expect("a volume");
         let want = 4.0 / 3.0 * PI * (radius_mm / 10.0).powi(3);
         assert!((cm3 / want - 1.0).abs() < 0.08, "{name}: {cm3} cm3, not {want}");
         let dvh = w.state().state.results.dvh(2).expect("a DVH");
         assert!((dvh.volume_cm3() / cm3 - 1.0).abs() < 1e-6, "{name}: the DVH is of the new shape");
-        // One drag is one step back.
+        // One drag is one undo step.
         w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
         settled(&mut w);
         assert_eq!(shape(&w), Shape::Sphere { centre_mm, radius_mm: 20.0 }, "{name}");
@@ -102,7 +102,7 @@ fn a_face_of_a_box_is_dragged_in_a_slice_and_from_the_beams_eye() {
         let mut w = with_new("rois_box", "Box");
         let rect = view(&w, name);
         let scale = points_per_mm(name, rect);
-        // The upper face (towards the head) from 20 mm to 10 mm: the lower one stays.
+        // The upper face (towards the head) is dragged from 20 mm to 10 mm: the lower one stays.
         drag(&mut w, rect.center() - vec2(0.0, 20.0 * scale), vec2(0.0, 10.0 * scale));
         let Shape::Box { centre_mm, size_mm } = shape(&w) else { panic!("a box") };
         assert!(

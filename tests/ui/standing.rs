@@ -1,5 +1,5 @@
-//! What a dose on show is worth follows from the case: whatever is edited, in whatever order, a dose shown as final is the one
-//! that the command line computes for the case as it stands.
+//! The status of a displayed dose follows from the case: after any sequence of edits, a dose displayed as
+//! final is the one that the command line computes for the current case.
 
 use crate::harness::{Window, said, small_case, until, window};
 use beamsight::analysis::Engine;
@@ -42,7 +42,7 @@ fn is_final(app: &App) -> bool {
     app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
 }
 
-/// Until nothing that follows from the last edit is under way.
+/// Waits until all results of the last edit are complete.
 fn rest(w: &mut Window) {
     w.run_steps(3);
     until(w, "end of the jobs", App::is_settled);
@@ -76,7 +76,7 @@ fn turn(w: &mut Window, beam: usize, gantry_deg: f64) {
     command(w, Command::Gantry { beam, gantry_deg, gesture: None });
 }
 
-/// The case as it stands, computed as the command line does.
+/// The current case, computed as the command line does.
 fn computed(app: &App, plan: Plan) -> PlanResult {
     let case = app.state.case();
     let settings = &app.state.results.settings;
@@ -95,7 +95,8 @@ fn computed(app: &App, plan: Plan) -> PlanResult {
     compute_plan(&job, &JobControl::default(), &|_| {}).expect("a dose")
 }
 
-/// Fails where something shown as final is not what the case as it stands gives. `checked` remembers what has been.
+/// Fails where a result displayed as final is not that of the current case. `checked` lists the comparisons
+/// made.
 fn check(app: &App, checked: &mut Vec<String>, context: &str) {
     let (state, results) = (&app.state, &app.state.results);
     if results.shown_status() != Some(DoseStatus::Final) {
@@ -151,7 +152,7 @@ fn check(app: &App, checked: &mut Vec<String>, context: &str) {
     if results.dvh_status() == Some(DoseStatus::Final) && results.shown == Shown::Plan {
         let whole = computed(app, plan);
         for (structure, want) in &whole.dvhs {
-            // A structure that has come a moment ago has none yet.
+            // A structure added just now has none yet.
             let Some(dvh) = results.dvh(structure.number) else { continue };
             let off = (dvh.mean_gy() / want.mean_gy() - 1.0).abs();
             assert!(
@@ -176,7 +177,7 @@ impl Random {
     }
 }
 
-/// One edit as a planner might make it; its name.
+/// Makes one random edit of a planner and returns its name.
 fn random_edit(w: &mut Window, random: &mut Random) -> &'static str {
     let now = plan(w);
     let beam = random.below(now.beams.len().max(1) as u64) as usize;
@@ -257,7 +258,7 @@ fn whatever_is_edited_a_dose_shown_as_final_is_that_of_the_case() {
     for turn in 0..60 {
         let what = random_edit(&mut w, &mut random);
         let context = format!("edit {turn}, {what}");
-        // At once, and in the frames in which answers to this and to earlier edits come in.
+        // At once, and in the frames in which answers to this and to earlier edits arrive.
         check(w.state(), &mut checked, &context);
         for _ in 0..random.below(12) {
             w.step();
@@ -270,7 +271,7 @@ fn whatever_is_edited_a_dose_shown_as_final_is_that_of_the_case() {
             let results = &app.state.results;
             match results.shown_status() {
                 Some(DoseStatus::Final) => finals += 1,
-                // Nothing is left waiting: what is not final says why.
+                // No result is pending: a status other than final has a reason.
                 Some(DoseStatus::Failed) | None => {
                     assert!(results.shown_failure().is_some() || results.shown != Shown::Plan, "{context}");
                     others += 1;
@@ -293,7 +294,7 @@ fn a_renamed_structure_keeps_its_plan_and_a_deleted_one_fails_it() {
     turn(&mut w, 0, 180.0);
     until(&mut w, "final dose", is_final);
     assert_ne!(w.state().state.results.shown_dose().expect("a dose").gy.id(), before, "the dose follows");
-    // Deleting what a plan refers to asks first.
+    // Deleting an object that a plan refers to asks first.
     command(&mut w, Command::Select(beamsight::app::state::Selection::Structure(ptv.number)));
     w.run_steps(3);
     w.get_by_label("Delete structure").click();
@@ -350,7 +351,7 @@ fn a_plan_with_a_beam_that_is_not_computed_is_partial_everywhere() {
     let of_command_line = computed(w.state(), plan(&w));
     assert_eq!(of_command_line.dose.worth(), "partial: 1 of 2 beams");
     assert_eq!(of_command_line.figures.to_string().matches("partial: 1 of 2 beams").count(), 1);
-    // A field that takes a picture is no part of the dose.
+    // An imaging field is no part of the dose.
     let mut value = plan(&w).beams[1].clone();
     value.setup = true;
     edit(&mut w, Edit::SetBeam { plan: 0, beam: 1, value });
@@ -367,7 +368,7 @@ fn another_plan_never_shows_doses_of_the_one_before() {
     let mut checked = Vec::new();
     until(&mut w, "final dose of the other plan", |app| {
         check(app, &mut checked, "other plan");
-        // The first frame is the one that was on screen when the plan was chosen.
+        // The first frame is the one displayed when the plan was chosen.
         let dose = app.state.results.shown_dose();
         let own = dose.is_none_or(|d| d.label == "Plan Other" || d.status == DoseStatus::Stale);
         assert!(own, "{:?}", dose.map(|d| (&d.label, d.status)));
@@ -376,7 +377,7 @@ fn another_plan_never_shows_doses_of_the_one_before() {
     assert!(!checked.is_empty());
 }
 
-/// Waits, without a frame of the window, until the worker has nothing left to do.
+/// Waits, without a frame of the window, until the worker has no jobs left.
 fn let_the_worker_end(w: &Window) {
     let start = std::time::Instant::now();
     while w.state().live_jobs() > 0 {

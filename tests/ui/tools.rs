@@ -25,7 +25,7 @@ fn the_wheel_pages_and_the_presets_set_window_and_level() {
     w.run_steps(8);
     let paged = (w.state().state.crosshair_mm.z - z).abs();
     assert!(paged > 2.0 && paged <= 5.0 + 1e-9, "one plane of 5 mm, from between two: {paged}");
-    // The keyboard pages too, back to where it was; F fits the views.
+    // The keyboard pages too, and returns to the same plane; F fits the views.
     let before = w.state().state.crosshair_mm.z;
     w.key_press(Key::PageDown);
     w.run_steps(2);
@@ -71,7 +71,7 @@ fn the_body_is_made_from_the_ct_and_hiding_it_takes_its_dvh_away() {
     until(&mut w, "DVH", |app| app.state.results.dvh(1).is_some());
     w.get_by_label("Show BODY").click();
     until(&mut w, "end of the DVH", |app| app.state.results.dvh(1).is_none());
-    // Deleted, it is made again on demand.
+    // After its deletion, it is made again on demand.
     w.state_mut().state.history.apply(Edit::RemoveStructure { index: 0 }, None).expect("an edit");
     w.run_steps(2);
     w.get_by_label("New structure").click();

@@ -1,4 +1,4 @@
-//! Nothing lost: the mark of unsaved work, the questions before it goes, and what a kill leaves.
+//! Unsaved work: its mark, the questions before it is lost, and recovery after a kill.
 
 use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::command::Command;
@@ -25,7 +25,7 @@ fn opened(options: Options) -> Window {
     w
 }
 
-/// A window on the small case that remembers in a folder of its own.
+/// A window on the small case with a state folder of its own.
 fn remembering(name: &str) -> (Window, PathBuf) {
     let state = fresh(&format!("{name}_state"));
     (opened(Options { state_folder: Some(state.clone()), ..small_case(name) }), state)
@@ -44,7 +44,7 @@ fn starred(w: &Window) -> bool {
     w.state().title().starts_with("* ")
 }
 
-/// The user closes the window; what the window says to that.
+/// The user closes the window; returns the window's response.
 fn ask_to_close(w: &mut Window) -> Vec<ViewportCommand> {
     let events = |w: &mut Window, events: Vec<ViewportEvent>| {
         w.input_mut().viewports.entry(ViewportId::ROOT).or_default().events = events;
@@ -57,7 +57,7 @@ fn ask_to_close(w: &mut Window) -> Vec<ViewportCommand> {
     said
 }
 
-/// Clicks a button of the question and returns what the window was told in that frame.
+/// Clicks a button of the question and returns the window's commands of that frame.
 fn answer(w: &mut Window, button: &str) -> Vec<ViewportCommand> {
     w.get_by_label(button).click();
     let mut said = Vec::new();
@@ -73,7 +73,7 @@ fn unsaved_files(state: &Path) -> Vec<PathBuf> {
     files.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect()
 }
 
-/// Waits until the kept work has that gantry angle.
+/// Waits until the saved work has that gantry angle.
 fn until_kept(w: &mut Window, state: &Path, gantry_deg: f64) {
     let state = state.to_owned();
     until(w, "kept work", move |app| {
@@ -99,7 +99,7 @@ fn the_title_marks_what_is_not_saved_and_ctrl_s_saves_it() {
     w.key_press_modifiers(Modifiers::COMMAND, Key::Y);
     w.run_steps(2);
     assert!(starred(&w));
-    // How it is looked at is no work.
+    // The view state is no work.
     w.state_mut().command(Command::SaveSession(out.clone()));
     until(&mut w, "saved session", |app| !app.state.is_unsaved());
     assert!(w.state().title().starts_with("mine.json - "), "{}", w.state().title());
@@ -122,7 +122,7 @@ fn a_window_with_unsaved_work_asks_before_it_closes() {
     assert!(ask_to_close(&mut w).contains(&ViewportCommand::CancelClose));
     let told = answer(&mut w, "Cancel");
     assert!(!told.contains(&ViewportCommand::Close) && w.state().state.question.is_none());
-    // A shortcut is none of the question's.
+    // Shortcuts do not act during the question.
     ask_to_close(&mut w);
     w.key_press(Key::B);
     w.run_steps(2);
@@ -146,11 +146,11 @@ fn closing_may_save_first() {
         let answer: Option<PathBuf> = dialog.lock().expect("an answer").clone();
         answer.map_or(Picked::Nothing, Picked::Path)
     }));
-    // A dialog that is closed brings the question back.
+    // A dismissed dialog returns to the question.
     ask_to_close(&mut w);
     answer(&mut w, "Save as…");
     until(&mut w, "question", |app| app.state.question.as_ref().is_some_and(|q| !q.saving));
-    // A place one may not write to, too.
+    // A write-protected place, too.
     *answer_to_pick.lock().expect("an answer") = Some(PathBuf::from("/no/such/folder/x.json"));
     answer(&mut w, "Save as…");
     until(&mut w, "question", |app| app.state.question.as_ref().is_some_and(|q| !q.saving));
@@ -210,13 +210,13 @@ fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
     answer(&mut w, "Open without saving");
     until(&mut w, "other case", |app| app.state.case().source.contains("asked_other") && app.is_settled());
     assert!(!starred(&w));
-    // Nothing to lose, nothing to ask.
+    // Without unsaved work there is no question.
     w.state_mut().open("demo:nonsense");
     w.state_mut().command(Command::Open(small_case("asked").case.expect("a case")));
     until(&mut w, "first case", |app| !app.state.case().source.contains("asked_other") && app.is_settled());
 }
 
-/// Reading a case takes a while: what is done meanwhile is asked for, too.
+/// Edits made while a case is read are asked about, too.
 #[test]
 fn work_made_while_a_case_is_read_is_not_lost_to_it() {
     let other = small_case("meanwhile_other").case.expect("a case");
@@ -229,7 +229,7 @@ fn work_made_while_a_case_is_read_is_not_lost_to_it() {
     until(&mut w, "other case", |app| app.state.case().source.contains("meanwhile_other"));
 }
 
-/// Angles whose decimals are not to be had in binary, another order of the structures, a number used twice, no body.
+/// Angles whose decimals are inexact in binary, another order of the structures, a reused number, no body.
 fn work_hard(w: &mut Window) -> Case {
     w.get_by_label("New structure").click();
     w.run_steps(3);
@@ -263,7 +263,7 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     let (mut w, state) = remembering("killed");
     let left = work_hard(&mut w);
     until_kept(&mut w, &state, 200.0 / 7.0);
-    // Not closed: gone, as after a kill.
+    // Dropped without closing, as after a kill.
     drop(w);
 
     let mut again = window(Options { state_folder: Some(state.clone()), ..Options::default() });
@@ -275,7 +275,7 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     assert_eq!(found.structures.structures, left.structures.structures, "to the last bit, in order");
     assert!(starred(&again), "it is still not saved");
     assert!(again.state().state.left_over.is_empty());
-    // Killed once more, before anything was done: there is one copy.
+    // Killed once more, before any edit: one copy remains.
     until_kept(&mut again, &state, 200.0 / 7.0);
     drop(again);
     assert_eq!(unsaved_files(&state).len(), 1);
@@ -290,7 +290,7 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     drop(third);
     assert_eq!(unsaved_files(&state).len(), 0, "saved, there is nothing to recover");
 
-    // The session itself opens as it was left; work on it goes back to its own file.
+    // The session itself opens as it was saved; work on it is saved to its own file.
     let session_word = Some(out.display().to_string());
     let mut fourth =
         opened(Options { case: session_word, state_folder: Some(state.clone()), ..Options::default() });
@@ -309,7 +309,7 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     assert_eq!(saved.plans[0], *fifth.state().state.case().plans[0]);
 }
 
-/// At each edit's end, and each minute how the work is looked at; by a clock of the test's own.
+/// Work is written at each edit's end, its view state each minute, by the test's own clock.
 #[test]
 fn work_is_kept_at_once_and_its_looks_each_minute() {
     let (mut w, state) = remembering("minute");
@@ -327,7 +327,7 @@ fn work_is_kept_at_once_and_its_looks_each_minute() {
     turn(&mut w, 40.0);
     let first = kept(&mut w, 0);
     assert_eq!(first.plans[0].beams[0].control_points[0].gantry_deg, 40.0, "at once");
-    // Of edits that follow fast only the last is written, half a second after.
+    // Of edits in quick succession only the last is written, after half a second.
     turn(&mut w, 41.0);
     assert_eq!(kept(&mut w, 499), first);
     let second = kept(&mut w, 500);
@@ -351,7 +351,7 @@ fn two_windows_do_not_take_each_others_work() {
     turn(&mut second, 50.0);
     until_kept(&mut second, &state, 50.0);
     assert_eq!(unsaved_files(&state).len(), 2);
-    // Closed by the user's word, a window leaves nothing; the other's work stays.
+    // A window closed by the user leaves no file; the other's work stays.
     ask_to_close(&mut second);
     answer(&mut second, "Close without saving");
     eframe::App::on_exit(second.state_mut());
@@ -369,7 +369,7 @@ fn damaged_work_and_a_case_that_is_gone_are_said() {
     let whole = unsaved_files(&state).remove(0);
     let text = std::fs::read(&whole).expect("a file");
     std::fs::write(whole.with_file_name("1-1-1.json"), &text[..text.len() / 2]).expect("a damaged file");
-    // A write that was cut short lies beside it.
+    // The rest of an interrupted write lies beside it.
     std::fs::write(whole.with_file_name(".1-1-1.json.7-0.tmp"), &text[..9]).expect("an unfinished file");
     let case = folder("damaged_work").join("cube.mha");
     std::fs::rename(&case, case.with_extension("away")).expect("a case that goes");
@@ -381,7 +381,7 @@ fn damaged_work_and_a_case_that_is_gone_are_said() {
     until(&mut again, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("cube.mha")));
     assert!(said(&again).contains("there is no"), "{}", said(&again));
     assert_eq!(again.state().state.left_over.len(), 2, "it is still offered");
-    // The case is back, and so is the work.
+    // The case has returned, and so has the work.
     std::fs::rename(case.with_extension("away"), &case).expect("a case that comes back");
     again.get_by_label("Recover cube.mha").click();
     until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
@@ -410,7 +410,7 @@ fn recent_cases_are_on_the_first_page() {
     until(&mut again, "case", |app| app.state.is_loaded());
 }
 
-/// Files saved one after the other are all written, and before the window closes.
+/// Consecutive saves are all written, before the window closes.
 #[test]
 fn no_save_takes_the_place_of_another() {
     let out = fresh("saves");

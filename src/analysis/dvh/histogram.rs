@@ -3,12 +3,13 @@
 /// Bins between the least and the greatest dose.
 pub const BINS: usize = 4096;
 
-/// How much of a volume has at least which dose.
+/// The cumulative distribution of a volume over dose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     pub min_gy: f64,
     pub max_gy: f64,
-    /// Volume with at least the dose of bin edge `n`, cm3: falls from all of it at `min_gy` to 0 at `max_gy`.
+    /// Volume with at least the dose of bin edge `n`, cm3: falls from the whole volume at `min_gy` to 0 at
+    /// `max_gy`.
     at_least_cm3: Vec<f64>,
 }
 
@@ -32,7 +33,7 @@ impl Bins {
         self.cm3[n.min(BINS - 1)] += cm3;
     }
 
-    /// A sample that has a dose.
+    /// Counts a sample with a dose.
     #[inline]
     pub fn count(&mut self, gy: Option<f32>, cm3: f64) {
         if let Some(gy) = gy.filter(|gy| gy.is_finite()) {
@@ -54,7 +55,7 @@ impl Histogram {
         Self { min_gy, max_gy, at_least_cm3 }
     }
 
-    /// All of the volume, cm3.
+    /// The whole volume, cm3.
     pub fn whole_cm3(&self) -> f64 {
         self.at_least_cm3[0]
     }
@@ -78,7 +79,7 @@ impl Histogram {
         if cm3 >= self.whole_cm3() {
             return self.min_gy;
         }
-        // The first edge with less than the volume asked for; the one before it has more.
+        // The first edge with less than the requested volume; the one before it has more.
         let above = self.at_least_cm3.partition_point(|&v| v >= cm3.max(0.0)).min(BINS);
         if above == 0 {
             return self.min_gy;

@@ -1,4 +1,4 @@
-//! Volumes of the isodoses of a whole dose, which say how much dose lies outside a structure.
+//! Volumes of the isodoses of a whole dose: they show how much dose lies outside a structure.
 
 use super::super::sampler::Sampler;
 use super::histogram::{Bins, Histogram};
@@ -7,30 +7,32 @@ use crate::geometry::Volume;
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Isodoses are counted from this share of the greatest dose on: no prescription lies lower, and most of a dose does.
+/// Isodoses are counted from this share of the greatest dose on: no prescription is lower, and most voxels
+/// are.
 const LEAST_SHARE: f32 = 0.25;
 
-/// Voxels above are sampled at several places each, until there are about so many samples: an isodose may be a few voxels.
+/// Voxels above get several samples each, until there are about this many: an isodose may be a few voxels.
 const ENOUGH_SAMPLES: usize = 60_000;
 
 /// Most samples along each axis of a voxel.
 const MOST_PER_AXIS: usize = 8;
 
-/// Blocks of planes that are counted at a time, and added in their order: equal for any number of threads.
+/// Blocks of planes that are counted in parallel and added in order: the result is equal for any number of
+/// threads.
 const BLOCKS: usize = 64;
 
-/// Voxels looked at together: most are all low.
+/// Voxels that are tested together: most are all low.
 const FEW: usize = 64;
 
-/// How much of a dose gets at least which dose.
+/// The cumulative distribution of a dose over all its voxels.
 #[derive(Debug, PartialEq)]
 pub struct Isodoses {
-    /// `None` of a dose that is above 0 Gy nowhere.
+    /// `None` of a dose that is nowhere above 0 Gy.
     histogram: Option<Histogram>,
 }
 
 impl Isodoses {
-    /// Of a dose in Gy.
+    /// Counts a dose in Gy.
     ///
     /// # Errors
     /// [`Cancelled`].
@@ -41,7 +43,7 @@ impl Isodoses {
         Ok(made)
     }
 
-    /// Volume that gets at least `gy`, cm3; `None` where that is too low to be counted.
+    /// Volume that gets at least `gy`, cm3; `None` for doses too low to be counted.
     pub fn cm3_at(&self, gy: f64) -> Option<f64> {
         let Some(histogram) = &self.histogram else { return Some(0.0).filter(|_| gy > 0.0) };
         (gy >= histogram.min_gy).then(|| histogram.cm3_at(gy))
@@ -52,7 +54,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
     let grid = dose_gy.grid();
     let [nx, ny, nz] = grid.size();
     let block = nz.div_ceil(BLOCKS) * nx * ny;
-    // Branch-free, and past what is no number.
+    // Branch-free; skips values that are not finite.
     let greater = |most: f32, &gy: &f32| if gy > most && gy < f32::INFINITY { gy } else { most };
     let greatest = |gy: &[f32]| gy.iter().fold(0.0, greater);
     let max_gy = dose_gy.data().par_chunks(block).map(greatest).reduce(|| 0.0, f32::max);

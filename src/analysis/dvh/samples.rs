@@ -1,4 +1,4 @@
-//! The samples of a structure: places in the voxels of its mask, read in a dose of another grid.
+//! The samples of a structure: positions in the voxels of its mask, at which a dose on another grid is read.
 
 use super::super::sampler::{Cell, Sampler};
 use super::histogram::Bins;
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A structure of few voxels is sampled at several places in each, until it has about so many samples.
+/// A structure of few voxels gets several samples in each, about this many in all.
 const ENOUGH_SAMPLES: usize = 60_000;
 
 /// Most samples along each axis of a voxel.
@@ -18,17 +18,17 @@ const MOST_PER_AXIS: usize = 8;
 /// Most samples across a thick plane.
 const MOST_ACROSS: usize = 65;
 
-/// Most samples that are held at once; more are read twice.
+/// Most samples that are held in memory; with more the dose is read twice.
 const MOST_HELD: usize = 1_000_000;
 
-/// From this volume on a structure drawn on the voxels of the dose is read at their centres alone, cm3.
+/// From this volume on, cm3, a structure drawn on the voxels of the dose is read only at their centres.
 const LARGE_CM3: f64 = 5.0;
 
-/// Samples are no further apart than this across the planes: between thick ones a dose falls to little, and its greatest value stands
-/// in the plane itself. mm.
+/// Greatest distance of samples across the planes, mm: between thick ones a dose falls to little, and its
+/// greatest value stands in the plane itself.
 const MOST_APART_MM: f64 = 5.0;
 
-/// Where the samples come from: the voxels of a mask, read in a dose of another grid.
+/// The voxels of a mask, and a dose on another grid that is read in them.
 pub struct Source<'a> {
     mask: &'a Mask,
     sampler: Sampler<'a>,
@@ -39,11 +39,11 @@ pub struct Source<'a> {
     edges_z_mm: Vec<f64>,
     /// Samples along each axis of a voxel that is not thick.
     per_axis: usize,
-    /// Whether the dose is read at the centres of its own voxels alone.
+    /// Whether the dose is read only at the centres of its own voxels.
     centres: bool,
-    /// Whether all samples can be held at once.
+    /// Whether the samples are few enough to be held.
     few: bool,
-    /// Where both grids have the same axes: for each sample along a row of the mask's box, the dose's columns.
+    /// The dose's columns at each sample along a row of the mask's box, where both grids have the same axes.
     pub(super) columns: Option<Columns>,
 }
 
@@ -51,14 +51,14 @@ pub struct Source<'a> {
 pub struct Columns {
     /// `None` outside the dose grid.
     cells: Vec<Option<Cell>>,
-    /// The columns that occur; the cells count from the first of them.
+    /// The columns in use; the cells count from the first of them.
     used: Range<usize>,
 }
 
-/// The dose of a sample, `None` outside the dose grid, and the volume it stands for, cm3.
+/// The dose of a sample, `None` outside the dose grid, and the volume that it represents, cm3.
 pub type Sample = (Option<f32>, f64);
 
-/// What a first look at some samples gives.
+/// The sums of the first pass over some samples.
 #[derive(Clone, Copy)]
 pub struct Sums {
     pub inside_cm3: f64,
@@ -106,7 +106,7 @@ impl Sums {
     }
 }
 
-/// Whether two grids have their voxels in the same places (to a thousandth of a mm, as files round them).
+/// Whether the voxels of two grids coincide (to a thousandth of a mm, as files round them).
 fn same_voxels(a: &Grid, b: &Grid) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
     let places = || a.corners_mm().into_iter().zip(b.corners_mm());
@@ -122,7 +122,8 @@ impl<'a> Source<'a> {
         let covered = mask.coverage().iter().filter(|&&c| c > 0).count();
         let enough = |&s: &usize| covered * s * s * s >= ENOUGH_SAMPLES;
         let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
-        // Where both are the same voxels the dose is known at their centres: reading between them only blurs it, unless they are few.
+        // On equal voxels the dose is known at their centres: interpolation only blurs it, unless they are
+        // few.
         let centres = same_voxels(from, to) && mask.volume_cm3() >= LARGE_CM3;
         let mut source = Self {
             mask,
@@ -164,13 +165,13 @@ impl<'a> Source<'a> {
         ((self.mask.offset()[0] + x) as f64 - 0.5 + (s as f64 + 0.5) / self.per_axis as f64) * dx
     }
 
-    /// Samples across a plane: of a thick one an odd number, so that its middle is read.
+    /// Samples across a plane: an odd number for a thick one, so that its middle is read.
     fn across(&self, thickness_mm: f64) -> usize {
         let fine = (thickness_mm / MOST_APART_MM - 1e-6).ceil() as usize;
         if !self.centres && fine > 1 { self.per_axis.max((fine | 1).min(MOST_ACROSS)) } else { self.per_axis }
     }
 
-    /// Something of every plane of the mask's box: computed in parallel, returned in order.
+    /// A value of every plane of the mask's box: computed in parallel, returned in order.
     pub fn planes<T: Send>(
         &self,
         control: &JobControl,
@@ -189,8 +190,8 @@ impl<'a> Source<'a> {
         (0..count).into_par_iter().map(one).collect()
     }
 
-    /// Visits all samples of one plane of the mask's box: the dose, `None` outside its grid, and the volume it stands
-    /// for, cm3.
+    /// Visits all samples of one plane of the mask's box: the dose, `None` outside its grid, and the volume
+    /// that it represents, cm3.
     fn visit(&self, plane: usize, mut each: impl FnMut(Option<f32>, f64)) {
         let [sx, sy, _] = self.mask.size();
         let [_, j0, k0] = self.mask.offset();
@@ -206,7 +207,7 @@ impl<'a> Source<'a> {
                 continue;
             }
             let covered = || row.iter().enumerate().filter(|(_, c)| **c > 0);
-            // One sample stands for all that is covered of its voxel; of several each has its own share.
+            // A single sample represents all of its voxel that is covered; each of several has its own share.
             if n > 1 {
                 firsts.clear();
                 shares.clear();
@@ -222,7 +223,7 @@ impl<'a> Source<'a> {
                 let there = self.columns.as_ref().is_some_and(|columns| {
                     self.sampler.row_at(start.y, start.z, columns.used.clone(), &mut values)
                 });
-                // One sample a voxel, whose place along the row is known: the loop that large structures take.
+                // One sample a voxel at a known position along the row: the loop of large structures.
                 if let (1, Some(columns)) = (n, &self.columns) {
                     for (x, &coverage) in covered() {
                         let gy = columns.cells[x].filter(|_| there).map(|c| between(&values, c));
@@ -252,13 +253,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Adds how much of each sample of a voxel that is covered in part belongs to the structure: its surface in the voxel is taken
-    /// as the plane across the gradient of coverage that cuts off the part covered (Youngs 1982, "Time-dependent multi-material
-    /// flow with large fluid distortion"; there for fluids).
+    /// Adds the share of the structure in each sample of a partly covered voxel: its surface in the voxel is
+    /// approximated by the plane across the gradient of coverage that cuts off the covered part (Youngs 1982,
+    /// "Time-dependent multi-material flow with large fluid distortion"; there for fluids).
     fn add_shares(&self, [x, y, z]: [usize; 3], across: usize, shares: &mut Vec<f32>) {
         let (size, coverage, n) = (self.mask.size(), self.mask.coverage(), self.per_axis);
         let at = |[x, y, z]: [usize; 3]| coverage[(z * size[1] + y) * size[0] + x];
-        // Per voxel, as the places of samples are: the voxel's sides cancel.
+        // The gradient is per voxel, as the positions of samples are: the voxel's sides cancel.
         let mut gradient = [0.0_f32; 3];
         for around in 0..27 {
             let step = [around % 3, around / 3 % 3, around / 9];
@@ -283,7 +284,7 @@ impl<'a> Source<'a> {
         let (_, &mut surface, _) = sorted.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
         let deeper = sorted.iter().filter(|d| **d > surface).count() as f32;
         let level = sorted.iter().filter(|d| **d == surface).count() as f32;
-        // Samples on the surface share what is left.
+        // Samples on the surface share the rest.
         let left = (inside - deeper) / level;
         for d in &mut shares[first..] {
             *d = if *d > surface {
@@ -296,12 +297,11 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether the samples are few enough to be held.
     pub fn is_few(&self) -> bool {
         self.per_axis > 1 && self.few
     }
 
-    /// The samples of a plane, as they are visited.
+    /// The samples of a plane, in the order of visits.
     pub fn samples(&self, plane: usize) -> Vec<Sample> {
         let mut samples = Vec::new();
         self.visit(plane, |gy, cm3| samples.push((gy, cm3)));
@@ -321,12 +321,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Place of sample `s` of `n` along a side of a voxel, as a share of it.
+/// Position of sample `s` of `n` along a side of a voxel, as a share of it.
 fn part(s: usize, n: usize) -> f64 {
     (s as f64 + 0.5) / n as f64
 }
 
-/// The value between two columns; a neighbour of weight nothing does not count, even if it is no number.
+/// The value between two columns; a neighbour of zero weight does not count, even if it is NaN.
 fn between(values: &[f32], (a, b, t): Cell) -> f32 {
     let low = values[a];
     if t == 0.0 { low } else { low + (values[b] - low) * t as f32 }

@@ -1,4 +1,4 @@
-//! DVHs against closed forms: boxes and spheres in doses that are functions.
+//! DVHs against closed forms: boxes and spheres in analytic doses.
 
 mod closed_forms;
 
@@ -67,7 +67,7 @@ fn a_linear_dose_over_a_box_has_a_straight_dvh() {
     // The outermost samples lie an eighth of a voxel (2 mm in 4 samples: 0.25 mm) inside the faces.
     close(d.min_gy(), 10.25, 1e-4);
     close(d.max_gy(), 49.75, 1e-4);
-    // Not where all samples of one x are counted and none of the next: there a step has no one dose.
+    // Not at volumes where all samples of one x are counted and none of the next: D has a step there.
     for percent in [2.1, 5.3, 33.3, 50.4, 80.7, 95.1, 98.3] {
         let want = 50.0 - 0.4 * percent;
         close(d.dose_at_percent(percent), want, 0.26);
@@ -125,7 +125,7 @@ fn what_lies_outside_the_dose_grid_is_stated_and_not_counted_as_zero() {
 #[test]
 fn values_that_are_no_numbers_are_named_and_not_counted() {
     let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
-    // Planes half-way between voxel centres at x = 20: all that a voxel of NaN touches is broken.
+    // Planes half-way between voxel centres at x = 20: all voxels in contact with a NaN are broken.
     let half = |p: DVec3| if p.x > 20.0 { f64::NAN } else { 3.0 };
     let d = dvh(&mask, &volume(DVec3::new(-19.0, -19.0, -9.0), DVec3::splat(2.0), [40, 40, 20], half));
     close(d.not_a_number_percent(), 52.5, 2.6);
@@ -155,8 +155,8 @@ fn uneven_planes_count_by_their_thickness() {
     close(d.dose_at_percent(50.0), 16.0, 0.8);
 }
 
-/// Planes 75 mm apart (the phantom that comes with Oncentra's files has such): the dose of the middle one falls to nothing in both
-/// next to it, so that half-way to them lies half.
+/// Planes 75 mm apart (as in the phantom of Oncentra's files): the dose of the middle one falls to zero in
+/// both neighbours, so it is half of that half-way to them.
 #[test]
 fn the_greatest_dose_of_thick_planes_stands_in_them() {
     let mask = box_mask(1.0, [0.0, 0.0], [50.0, 50.0], &[-75.0, 0.0, 75.0]);
@@ -165,7 +165,8 @@ fn the_greatest_dose_of_thick_planes_stands_in_them() {
         volume(DVec3::new(-10.0, -10.0, -75.0), DVec3::new(5.0, 5.0, 75.0), [15, 15, 3], in_the_middle);
     let d = dvh(&mask, &dose);
     close(d.max_gy(), 6.0, 1e-6);
-    // A third of the volume has 3 to 6 Gy, evenly; two sixths 0 to 3; the rims beyond the outer planes have those planes' dose, none.
+    // A third of the volume has 3 to 6 Gy, evenly; two sixths 0 to 3; the rims beyond the outer planes have
+    // those planes' dose, zero.
     close(d.mean_gy(), 2.0, 0.01);
     close(d.percent_at(4.5), 100.0 / 6.0, 1.2);
     close(d.percent_at(1.5), 50.0, 1.2);
@@ -226,7 +227,8 @@ fn normalising_gives_the_structure_what_was_asked() {
     assert!(normalisation_factor(&wanted, &none).is_err());
 }
 
-/// Row by row and place by place: the same DVH, for even and uneven planes and a dose that covers only a part.
+/// Reading by rows and by positions gives the same DVH, for even and uneven planes and a dose that covers
+/// only a part.
 #[test]
 fn rows_are_read_as_places_are() {
     for planes in [planes(), vec![0.0, 1.0, 4.0, 6.5, 7.0, 11.0, 13.0]] {
@@ -252,8 +254,8 @@ fn rows_are_read_as_places_are() {
     }
 }
 
-/// The body of a planning CT: ten million voxels of about 1 x 1 x 3 mm in a dose of 2.5 mm: the same figures
-/// come out whatever the number of threads.
+/// The body of a planning CT, ten million voxels of about 1 x 1 x 3 mm, in a dose of 2.5 mm: the figures are
+/// the same for any number of threads.
 #[test]
 fn a_whole_body_is_the_same_on_one_thread() {
     let planes: Vec<f64> = (0..134).map(|k| 3.0 * f64::from(k)).collect();

@@ -1,4 +1,4 @@
-//! Metrics of doses whose DVH is a closed form, and their words.
+//! Metrics of doses whose DVH is a closed form, and their spelling.
 
 use super::*;
 use crate::analysis::Isodoses;
@@ -48,7 +48,7 @@ fn metrics_of_a_ramp_are_those_of_its_closed_form() {
         ("gEUD(a=0.5)", 10.0 / 2.25, 0.01),
         // The mean of ln x is ln 10 - 1.
         ("gEUD(a=0)", 10.0 / std::f64::consts::E, 0.05),
-        // What gets 8 Gy is a fifth of the structure, and lies in it whole: 0.2^2 / (1 x 0.2).
+        // The part that gets 8 Gy is a fifth of the structure, and lies in it whole: 0.2^2 / (1 x 0.2).
         ("CI", 0.2, 0.011),
     ] {
         let got = metric(word).value(&dvh, Some(8.0)).unwrap();
@@ -119,7 +119,7 @@ fn words_that_name_no_metric_are_refused_with_what_is_wrong() {
     }
 }
 
-/// Every kind reads what it writes; a session keeps the words.
+/// Every kind reads its own spelling; a session keeps it.
 #[test]
 fn every_kind_is_read_back_as_it_is_written() {
     for kind in &KINDS {

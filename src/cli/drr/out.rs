@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The region's image; NaN where a pixel was not asked for.
+/// The region's image; NaN in pixels outside the request.
 pub fn image(
     answer: &Drr,
     projection: &Projection,
@@ -73,7 +73,7 @@ pub fn write(path: &Path, image: &Radiograph, args: &Args, belonging: &Belonging
     Ok(())
 }
 
-/// Grey, in a window; a pixel left out is black.
+/// Grey levels of a window; pixels left out are black.
 fn png(path: &Path, image: &Radiograph, args: &Args) -> anyhow::Result<()> {
     let seen = image.values.iter().copied().filter(|v| v.is_finite());
     let least_and_most =
@@ -107,7 +107,7 @@ mod tests {
     use crate::geometry::PatientPosition;
     use glam::DVec3;
 
-    /// The smaller imager's pixels are where the whole one's are.
+    /// The smaller imager's pixels coincide with those of the whole one.
     #[test]
     fn a_region_stays_where_it_was() {
         let setup = ImagingSetup {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Writes a CT as `CT0001.dcm`, `CT0002.dcm`, ... into a folder that exists: whole Hounsfield units, signed 16 bits.
 ///
 /// # Errors
-/// [`WriteError`]; [`WriteError::Cancelled`] when `progress` says so. Files already written stay.
+/// [`WriteError`]; [`WriteError::Cancelled`] when `progress` returns it. Files already written remain.
 pub fn write_ct(
     folder: &Path,
     ct: &Ct,

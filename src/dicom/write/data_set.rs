@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Clone, Debug)]
 pub struct DataSet(InMemDicomObject);
 
-/// What all objects of one series share.
+/// Attributes shared by all objects of one series.
 pub struct Series<'a> {
     pub modality: &'static str,
     pub uid: String,
@@ -30,7 +30,7 @@ impl DataSet {
         Self(InMemDicomObject::new_empty())
     }
 
-    /// The modules every object has: SOP common, patient, study, series, equipment.
+    /// The modules of every object: SOP common, patient, study, series, equipment.
     pub fn object(sop_class: &str, sop_uid: &str, belonging: &Belonging, series: &Series) -> Self {
         let (date, time) = now();
         let mut set = Self::new();
@@ -44,7 +44,7 @@ impl DataSet {
         set.text(tags::PATIENT_BIRTH_DATE, &belonging.patient.birth_date);
         set.text(tags::PATIENT_SEX, &belonging.patient.sex);
         set.text(tags::STUDY_INSTANCE_UID, &belonging.study_uid);
-        // Known to whoever made the images; empty rather than made up.
+        // Only the system that made the images knows these: empty rather than made up.
         for tag in [tags::STUDY_DATE, tags::STUDY_TIME, tags::STUDY_ID, tags::ACCESSION_NUMBER] {
             set.text(tag, "");
         }
@@ -60,13 +60,13 @@ impl DataSet {
         set
     }
 
-    /// Text, code string, UID, date, time: whatever is written as characters.
+    /// A value written as characters: text, code string, UID, date, time.
     pub fn text(&mut self, tag: Tag, value: &str) {
         let value = if value.is_empty() { PrimitiveValue::Empty } else { PrimitiveValue::from(value) };
         self.put(tag, value);
     }
 
-    /// A whole number, as text or binary as the attribute wants it.
+    /// A whole number, as text or binary by the attribute's VR.
     pub fn whole(&mut self, tag: Tag, value: i64) {
         match vr_of(tag) {
             // Rows, columns, bits: counts that the callers keep within 16 bits.
@@ -86,7 +86,7 @@ impl DataSet {
         self.0.put(DataElement::new(tag, VR::SQ, DataSetSequence::from(items)));
     }
 
-    /// One item that names an object: class and instance UID.
+    /// An item that references an object: class and instance UID.
     pub fn reference(class: &str, instance: &str) -> DataSet {
         let mut item = Self::new();
         item.text(tags::REFERENCED_SOP_CLASS_UID, class);
@@ -117,7 +117,7 @@ impl DataSet {
     }
 }
 
-/// Under the free root 2.25, made once for this program.
+/// This program's own UID under the free root 2.25.
 const IMPLEMENTATION_CLASS_UID: &str = "2.25.292108411357624860126431573298713541467";
 
 fn vr_of(tag: Tag) -> VR {
@@ -129,8 +129,8 @@ pub fn new_series<'a>(modality: &'static str, number: i32, description: &'a str)
     Series { modality, uid: new_uid(), number, description }
 }
 
-/// A number in the at most 16 characters of a decimal string, as near as they allow. What is not finite becomes 0:
-/// the callers check before.
+/// A number in the at most 16 characters of a decimal string, as accurately as they allow. Values that are
+/// not finite become 0: the callers check before.
 pub fn decimal(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();
@@ -149,7 +149,7 @@ pub fn decimal(value: f64) -> String {
         .unwrap_or_else(|| "0".to_owned())
 }
 
-/// Text cut to what an attribute holds.
+/// Text truncated to the length of an attribute.
 pub fn shortened(text: &str, most: usize) -> String {
     text.chars().filter(|c| !c.is_control() && *c != '\\').take(most).collect()
 }

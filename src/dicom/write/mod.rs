@@ -1,5 +1,5 @@
-//! Case -> DICOM, one file per IOD: everything other systems insist on, in Implicit VR Little Endian (an explicit
-//! contour of over 65,534 bytes cannot be held), each file complete or not there at all.
+//! Case -> DICOM, one file per IOD: all attributes that other systems require, in Implicit VR Little Endian
+//! (an explicit contour of over 65,534 bytes cannot be held), each file complete or absent.
 
 mod ct;
 mod data_set;
@@ -33,7 +33,7 @@ pub enum WriteError {
     Cancelled,
 }
 
-/// What an object says about where it belongs.
+/// References of a new object to its patient, study, frame and plan.
 #[derive(Clone, Debug, Default)]
 pub struct Belonging {
     pub patient: PatientInfo,
@@ -42,14 +42,14 @@ pub struct Belonging {
     pub frame_of_reference_uid: String,
     /// The structure set a plan was made on.
     pub structure_set_uid: Option<String>,
-    /// The plan a dose is of.
+    /// The plan of a dose.
     pub plan_uid: Option<String>,
-    /// The plan that another was made from.
+    /// The plan from which a plan was derived.
     pub source_plan_uid: Option<String>,
 }
 
 impl Belonging {
-    /// The place of objects made for a case: study and frame of its CT, its structure set and first plan.
+    /// References of objects made for a case: study and frame of its CT, its structure set and first plan.
     pub fn of(case: &Case) -> Self {
         let ct = case.ct.as_ref();
         let frame = ct.map_or_else(

@@ -10,10 +10,10 @@ use std::path::Path;
 /// A rigid registration of two frames of reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Registration {
-    /// The frame positions are taken from, and the one they are taken to.
+    /// The frame in which positions are given, and the one into which they are mapped.
     pub source_frame_uid: String,
     pub registered_frame_uid: String,
-    /// Takes `(x, y, z, 1)` of the source frame, mm, into the registered one.
+    /// Maps `(x, y, z, 1)` of the source frame, mm, into the registered one.
     pub matrix: DMat4,
     pub label: String,
 }
@@ -22,7 +22,7 @@ pub struct Registration {
 /// where they have UIDs.
 ///
 /// # Errors
-/// [`WriteError`]; refused are a matrix that is not finite, and two frames that are one.
+/// [`WriteError`]; a matrix that is not finite and two equal frames are refused.
 pub fn write_registration(
     path: &Path,
     registration: &Registration,
@@ -68,7 +68,7 @@ pub fn write_registration(
     set.write(path)
 }
 
-/// One frame of reference and the matrix that takes it into the registered one.
+/// One frame of reference and the matrix that maps it into the registered one.
 fn frame(uid: &str, matrix: DMat4) -> DataSet {
     let mut own = DataSet::new();
     own.text(tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX_TYPE, "RIGID");

@@ -29,7 +29,7 @@ impl DoseBits {
     }
 }
 
-/// Why a dose does not leave as that of a plan; `None` where it may.
+/// Why a dose may not be written as a plan dose; `None` where it may.
 pub fn why_no_plan_dose(status: DoseStatus, caveats: &[String]) -> Option<String> {
     let remedy = match status {
         DoseStatus::Final | DoseStatus::Imported if caveats.is_empty() => return None,
@@ -49,8 +49,8 @@ pub fn why_no_plan_dose(status: DoseStatus, caveats: &[String]) -> Option<String
 /// Writes the dose of a plan: Gy, physical, the full range of the stored integers.
 ///
 /// # Errors
-/// [`WriteError`]; refused are a dose that is not final or imported, one that does not count all of its plan, values that
-/// are not finite, and a dose whose plan is not named.
+/// [`WriteError`]; refused are a dose that is neither final nor imported, one that does not count all of its
+/// plan, values that are not finite, and a dose without a plan UID.
 pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBits) -> Result<(), WriteError> {
     let content = |what: String| WriteError::Content { path: path.to_owned(), what };
     if let Some(why) = why_no_plan_dose(dose.status, &dose.caveats) {
@@ -101,13 +101,13 @@ pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBit
     set.write(path)
 }
 
-/// Scaling and stored integers as 16-bit words, low word first. The scaling is rounded to what a decimal string holds
-/// before anything is divided by it, and upwards, so that the largest dose fits.
+/// Scaling and stored integers as 16-bit words, low word first. The scaling is first rounded up to a decimal
+/// string, so that the largest dose fits, and only then used as the divisor.
 fn quantised(gy: &Volume<f32>, bits: DoseBits) -> (String, C<u16>) {
     let max = f64::from(gy.data().iter().copied().fold(0.0, f32::max));
     let ideal = if max > 0.0 { max / bits.largest() } else { 1.0 };
     let parsed = |text: &str| text.parse::<f64>().ok().filter(|v| *v >= ideal);
-    // 16 characters hold ten digits of any number: a step of one in the tenth is enough to come out above.
+    // 16 characters hold ten digits of any number: one step of the tenth digit is enough to be above.
     let (text, scaling) = [1.0, 1.0 + 1e-9, 1.0 + 1e-8]
         .iter()
         .map(|f| decimal(ideal * f))

@@ -12,7 +12,7 @@ use std::path::Path;
 /// receptor's translation shifts.
 ///
 /// # Errors
-/// [`WriteError`]; refused are values that are not finite and an image whose angles and distances are not known.
+/// [`WriteError`]; values that are not finite and an image of unknown angles and distances are refused.
 pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) -> Result<(), WriteError> {
     let content = |what: &str| WriteError::Content { path: path.to_owned(), what: what.to_owned() };
     let Some(setup) = image.setup else {
@@ -42,7 +42,7 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     set.text(tags::PATIENT_POSITION, setup.position.code());
     set.whole(tags::SAMPLES_PER_PIXEL, 1);
     set.text(tags::PHOTOMETRIC_INTERPRETATION, "MONOCHROME2");
-    // A reader must not take one for the other: integrals fall as the logarithm of the beam, intensity grows with it.
+    // Readers must tell them apart: integrals fall as the logarithm of the beam, intensity grows with it.
     let (relationship, sign) = match image.meaning {
         PixelMeaning::Attenuation => ("LOG", -1_i16),
         PixelMeaning::Transmission => ("LIN", 1),
@@ -58,7 +58,7 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     set.text(tags::RESCALE_INTERCEPT, &decimal(low));
     set.text(tags::RESCALE_SLOPE, &decimal(slope));
     set.text(tags::RESCALE_TYPE, "US");
-    // A line integral is the logarithm of what arrives, the more of it the less arrives.
+    // A line integral is the negative logarithm of the transmitted intensity.
     let (relationship, sign) = match image.meaning {
         PixelMeaning::Attenuation => ("LOG", -1_i16),
         PixelMeaning::Transmission => ("LIN", 1),

@@ -8,17 +8,17 @@ use dicom_core::Tag;
 use dicom_dictionary_std::{tags, uids};
 use std::path::Path;
 
-/// Where a beam dose is given. Retired without another attribute in its place; planning systems write and read it.
+/// The point of a beam dose. Retired without a successor; planning systems write and read it.
 const BEAM_DOSE_SPECIFICATION_POINT: Tag = Tag(0x300A, 0x0082);
 
-/// A plan and a machine of nominal energies further apart than this are not the same quality, MV.
+/// Beyond this difference of nominal energies plan and machine have different beam qualities, MV.
 const SAME_ENERGY_MV: f64 = 0.5;
 
-/// Distances from source to axis that differ by no more are the same, mm.
+/// Source-axis distances within this difference are the same, mm.
 const SAME_AXIS_MM: f64 = 0.5;
 
-/// What keeps a plan from being written as it is computed, a sentence each: what it asks for and no engine counts, and
-/// where it and the machine that computes it differ.
+/// The reasons why a plan cannot be written as it is computed, a sentence each: parts that no engine models,
+/// and differences from the machine that computes it.
 pub fn plan_faults(plan: &Plan) -> Vec<String> {
     let mut faults = Vec::new();
     for beam in delivered(plan) {
@@ -63,17 +63,17 @@ fn machine_faults(beam: &Beam, machine: &Machine) -> Vec<String> {
     faults
 }
 
-/// Setup fields are no part of what was computed.
+/// The treatment beams: setup fields are not computed.
 fn delivered(plan: &Plan) -> impl Iterator<Item = &Beam> {
     plan.beams.iter().filter(|beam| !beam.setup)
 }
 
-/// Writes a photon plan as it is computed: energies and distances are those of the machines, `doses` what its beams were
-/// found to give. A static beam becomes two equal control points, as the standard wants at least two. Setup fields are left
-/// out.
+/// Writes a photon plan as it is computed: energies and distances are those of the machines, `doses` the
+/// computed doses of its beams. A static beam becomes two equal control points, as the standard wants at
+/// least two. Setup fields are left out.
 ///
 /// # Errors
-/// [`WriteError`]; refused is a plan with [`plan_faults`].
+/// [`WriteError`]; a plan with [`plan_faults`] is refused.
 pub fn write_plan(
     path: &Path,
     plan: &Plan,
@@ -162,7 +162,7 @@ fn beam_item(beam: &Beam, machine: &Machine) -> DataSet {
     let mut item = DataSet::new();
     item.whole(tags::BEAM_NUMBER, i64::from(beam.number));
     item.text(tags::BEAM_NAME, &shortened(&beam.name, 64));
-    // Two equal points are one static field.
+    // A static field is written as two equal points.
     let moves = points
         .windows(2)
         .any(|w| ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() } != w[1]);

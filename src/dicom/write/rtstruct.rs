@@ -7,11 +7,11 @@ use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use std::path::Path;
 
-/// Writes a structure set. Contours that name the plane of the CT they were drawn on refer to its image; those that
-/// do not are referred to the plane they lie on, where one is within 0.01 mm.
+/// Writes a structure set. A contour refers to the image that it names; without one, to that of the CT plane
+/// within 0.01 mm of it, if any.
 ///
 /// # Errors
-/// [`WriteError`]; a set without structures is refused, and so are contours with numbers that are none.
+/// [`WriteError`]; a set without structures and contours with values that are not finite are refused.
 pub fn write_structures(
     path: &Path,
     structures: &StructureSet,
@@ -48,7 +48,7 @@ pub fn write_structures(
     set.write(path)
 }
 
-/// Frame, study, series and images the contours were drawn on.
+/// Frame, study, series and images of the contours.
 fn referenced_frame(ct: Option<&Ct>, belonging: &Belonging) -> DataSet {
     let mut frame = DataSet::new();
     frame.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
@@ -58,7 +58,7 @@ fn referenced_frame(ct: Option<&Ct>, belonging: &Belonging) -> DataSet {
         let mut series = DataSet::new();
         series.text(tags::SERIES_INSTANCE_UID, &ct.series_uid);
         series.items(tags::CONTOUR_IMAGE_SEQUENCE, images);
-        // The class of a retired concept that every reader still expects here: detached study management.
+        // Detached study management: retired, but every reader still expects this class here.
         let mut study = DataSet::reference("1.2.840.10008.3.1.2.3.1", &belonging.study_uid);
         study.items(tags::RT_REFERENCED_SERIES_SEQUENCE, vec![series]);
         frame.items(tags::RT_REFERENCED_STUDY_SEQUENCE, vec![study]);
@@ -85,7 +85,7 @@ fn drawn(structure: &Structure, ct: Option<&Ct>) -> DataSet {
     });
     let points = structure.points_mm.iter().map(|p| contour("POINT", &[*p], None));
     let contours: Vec<DataSet> = polygons.chain(points).collect();
-    // An empty sequence is not allowed here, an absent one is.
+    // The standard allows this sequence to be absent, but not empty.
     if !contours.is_empty() {
         item.items(tags::CONTOUR_SEQUENCE, contours);
     }

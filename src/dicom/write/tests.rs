@@ -185,7 +185,7 @@ fn plans_have_what_other_systems_ask_for() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// What the file says, attribute by attribute, against what its beams were computed with.
+/// The attributes of the file against the input of its computation.
 #[test]
 fn a_plan_says_what_was_computed_and_from_which_it_was_made() {
     let folder = folder("computed");

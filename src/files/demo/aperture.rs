@@ -4,7 +4,7 @@ use crate::case::{Beam, ControlPoint, Jaws, Mlc, MlcAxis};
 use crate::geometry::{BeamFrame, PatientPosition};
 use glam::DVec3;
 
-/// Source to axis, mm: that of every linear accelerator the demo plans name.
+/// Source-axis distance of the linear accelerators in the demo plans, mm.
 const SAD_MM: f64 = 1000.0;
 
 /// Leaf sides of a 60-pair MLC with 40 leaves of 5 mm in the middle and 10 of 10 mm on either side
@@ -17,8 +17,8 @@ pub fn millennium_120() -> Vec<f64> {
     low.chain(middle).chain(high).chain([200.0]).collect()
 }
 
-/// A static beam whose leaves leave `margin_mm` round the ball of `radius_mm` about `centre_mm`; jaws at the edge
-/// of the opening, closed leaves parked under a jaw.
+/// A static beam whose leaves open `margin_mm` round the ball of `radius_mm` about `centre_mm`; jaws at the
+/// edge of the opening, closed leaves parked under a jaw.
 pub fn round_beam(
     (name, number): (&str, u32),
     gantry_deg: f64,
@@ -33,7 +33,7 @@ pub fn round_beam(
     let leaves_mm = boundaries_mm
         .windows(2)
         .map(|side| {
-            // The widest part of the circle that this leaf sees.
+            // The widest part of the circle within this leaf's width.
             let y = centre[1].clamp(side[0], side[1]) - centre[1];
             let half = (r * r - y * y).max(0.0).sqrt();
             if half > 0.0 { [centre[0] - half, centre[0] + half] } else { [centre[0] - r - 10.0; 2] }
@@ -58,7 +58,7 @@ pub fn round_beam(
     }
 }
 
-/// Machines set leaves and jaws in tenths of a mm.
+/// Leaves and jaws are set in tenths of a mm.
 fn tenth(mm: f64) -> f64 {
     (mm * 10.0).round() / 10.0
 }

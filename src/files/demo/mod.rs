@@ -1,5 +1,5 @@
-//! The built-in cases: phantoms made here from published or plain geometry, never from a patient. Each comes with
-//! structures and a plan, the isocentre in its target.
+//! The built-in cases: phantoms of published or plain geometry, never of a patient. Each has structures and a
+//! plan, with the isocentre in its target.
 
 mod aperture;
 mod noise;
@@ -20,7 +20,7 @@ use shape::Solid;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Names of the built-in cases and what each is, in one line.
+/// Names of the built-in cases with one line of description each.
 pub const DEMOS: [(&str, &str); 4] = [
     ("water", "a 30 cm cube of water"),
     ("slab", "layers of water, bone, lung and water"),
@@ -46,7 +46,7 @@ pub fn build(name: &str) -> Result<Case, UnknownDemo> {
         _ => return Err(UnknownDemo(name.to_owned())),
     };
     let plan = plan(name)?;
-    // The sizes are constants of this module, held by its tests: a grid is always made.
+    // The sizes are constants of this module, checked by its tests: building a grid cannot fail.
     phantom.map(|p| p.into_case(name, plan)).map_err(|_| UnknownDemo(name.to_owned()))
 }
 
@@ -65,7 +65,7 @@ pub fn plan(name: &str) -> Result<Plan, UnknownDemo> {
     Ok(Plan { uid: Some(uid(name, "plan")), ..plan })
 }
 
-/// Changes whenever the phantoms do: what was made by another version of the program is known by it.
+/// Changes whenever the phantoms do: identifies cases made by another version of the program.
 pub fn revision() -> String {
     let sources = [
         include_str!("aperture.rs"),
@@ -95,7 +95,7 @@ struct Phantom {
     rois: Vec<Roi>,
 }
 
-/// A region of interest to be outlined on every plane it meets.
+/// A region of interest with an outline on every plane that it meets.
 struct Roi {
     name: &'static str,
     kind: StructureKind,
@@ -167,7 +167,7 @@ fn contours(roi: &Roi, grid: &Grid, plane_uids: &[String]) -> Vec<Contour> {
     planes
         .flat_map(|(offset, uid)| {
             outline::outlines(&roi.solid, z0 + offset, roi.step_mm).into_iter().map(|points_mm| Contour {
-                // A file holds 16 characters a number; a hundredth of a mm is far below what matters here.
+                // A file holds 16 characters a number; a hundredth of a mm is far below any voxel here.
                 points_mm: points_mm.iter().map(|p| (p * 100.0).round() / 100.0).collect(),
                 image_uid: Some(uid.clone()),
             })
@@ -179,7 +179,7 @@ fn contours(roi: &Roi, grid: &Grid, plane_uids: &[String]) -> Vec<Contour> {
 struct Canvas {
     grid: Arc<Grid>,
     hu: Vec<f32>,
-    /// Half-width of a painted edge: a voxel the surface cuts through gets its share, mm.
+    /// Half-width of a painted edge, mm: a voxel cut by the surface gets its share.
     edge_mm: f64,
 }
 
@@ -193,8 +193,8 @@ impl Canvas {
         Ok(Self { grid: Arc::new(grid), hu, edge_mm: spacing_mm.x / 2.0 })
     }
 
-    /// Fills a solid with a value that may depend on the place and its signed distance to the surface (mm, negative
-    /// inside); voxels on the edge get their share.
+    /// Fills a solid with a value that may depend on the position and its signed distance to the surface (mm,
+    /// negative inside); voxels on the edge get their share.
     fn paint(&mut self, solid: &Solid, value: impl Fn(DVec3, f64) -> f32 + Sync) {
         let low = self.grid.voxel_from_patient(solid.low_mm).floor() - 1.0;
         let high = self.grid.voxel_from_patient(solid.high_mm).ceil() + 1.0;

@@ -18,10 +18,10 @@ fn gaussian(seed: u64) -> f32 {
     ((sum as f64 / 65_536.0 - 2.0) / (4.0_f64 / 12.0).sqrt()) as f32
 }
 
-/// Adds noise to planes of `nx` by `ny` values: standard deviation `sigma(value)`, grain about two voxels wide as
-/// a reconstruction filter leaves it.
+/// Adds noise to planes of `nx` by `ny` values: standard deviation `sigma(value)`, grain about two voxels
+/// wide, like that of a reconstruction filter.
 pub fn add_noise(hu: &mut [f32], [nx, ny]: [usize; 2], seed: u64, sigma: impl Fn(f32) -> f32 + Sync) {
-    // Weights 1-2-1 both ways keep a standard deviation of 6/16.
+    // Weights 1-2-1 in both directions reduce the standard deviation to 6/16.
     const NORM: f32 = 16.0 / 6.0;
     hu.par_chunks_mut(nx * ny).enumerate().for_each(|(k, plane)| {
         let white: Vec<f32> = (0..nx * ny).map(|n| gaussian(mix(seed) ^ (k * nx * ny + n) as u64)).collect();
@@ -40,7 +40,7 @@ pub fn add_noise(hu: &mut [f32], [nx, ny]: [usize; 2], seed: u64, sigma: impl Fn
     });
 }
 
-/// Smooth texture between -1 and 1 with grains of `size_mm`: values at lattice points, blended between.
+/// Smooth texture between -1 and 1 with grains of `size_mm`: interpolated values of lattice points.
 pub fn texture(p: glam::DVec3, size_mm: f64, seed: u64) -> f64 {
     let q = p / size_mm;
     let base = q.floor();

@@ -4,8 +4,9 @@ use super::shape::Solid;
 use glam::DVec3;
 use std::collections::HashMap;
 
-/// Closed outlines (patient LPS, mm) of `solid` on the axial plane `z_mm`, from distances sampled every `step_mm`
-/// and linear crossings between samples: right to about `step² / 8r` for a radius of curvature `r`.
+/// Closed outlines (patient LPS, mm) of `solid` on the axial plane `z_mm`, from distances sampled every
+/// `step_mm` and linear crossings between samples: accurate to about `step² / 8r` for a radius of curvature
+/// `r`.
 pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
     if z_mm < solid.low_mm.z || z_mm > solid.high_mm.z {
         return Vec::new();
@@ -65,12 +66,12 @@ enum Edge {
     Down(usize, usize),
 }
 
-/// Outline pieces through one cell, walked with the inside on one and the same hand; corners go round the cell from
-/// the one at `(i, j)`. Where opposite corners are inside, they are kept apart.
+/// Outline pieces through one cell, traversed with the inside always on the same hand; corners go round the
+/// cell from the one at `(i, j)`. Opposite inside corners are kept apart.
 fn segments(i: usize, j: usize, inside: [bool; 4]) -> Vec<(Edge, Edge)> {
     // Edge n lies between corners n and n + 1.
     let edges = [Edge::Across(i, j), Edge::Down(i + 1, j), Edge::Across(i, j + 1), Edge::Down(i, j)];
-    // Going round, the outline leaves the cell where inside ends and enters where it begins; each run of inside
+    // Round the cell, the outline leaves where the inside ends and enters where it begins; each run of inside
     // corners is cut off by one piece.
     (0..4)
         .filter(|&n| inside[n] && !inside[(n + 1) % 4])

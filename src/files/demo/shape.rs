@@ -1,9 +1,9 @@
-//! Solids as signed distances: what a phantom is made of. Negative inside, mm; exact for the simple ones and a
-//! close bound near the surface for ellipsoids, which is all that painting and outlining need.
+//! Solids as signed distances: the parts of a phantom. Negative inside, mm; exact for the simple ones and a
+//! close bound near the surface for ellipsoids, which is sufficient for painting and outlining.
 
 use glam::DVec3;
 
-/// A solid and the box it lies in.
+/// A solid and its bounding box.
 pub struct Solid {
     pub low_mm: DVec3,
     pub high_mm: DVec3,
@@ -11,7 +11,7 @@ pub struct Solid {
 }
 
 impl Solid {
-    /// A solid by its signed distance (mm), all of it between `low_mm` and `high_mm`.
+    /// A solid by its signed distance (mm), entirely between `low_mm` and `high_mm`.
     pub fn new(
         low_mm: DVec3,
         high_mm: DVec3,
@@ -63,8 +63,8 @@ pub fn cuboid(p: DVec3, half: DVec3) -> f64 {
     q.max(DVec3::ZERO).length() + q.max_element().min(0.0)
 }
 
-/// Distance to an ellipsoid centred on the origin: `k (k - 1) / |p / r²|` with `k = |p / r|`, right to first
-/// order at the surface.
+/// Distance to an ellipsoid centred on the origin: `k (k - 1) / |p / r²|` with `k = |p / r|`, accurate to
+/// first order at the surface.
 pub fn ellipsoid(p: DVec3, radii: DVec3) -> f64 {
     let k = (p / radii).length();
     let slope = (p / (radii * radii)).length();
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn distances_near_surfaces() {
         let r = DVec3::new(30.0, 20.0, 50.0);
-        // On the axes the distance to the surface is known.
+        // On the axes the exact distance to the surface is known.
         for (p, want) in [
             (DVec3::new(31.0, 0.0, 0.0), 1.0),
             (DVec3::new(0.0, 19.0, 0.0), -1.0),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 const BONE_HU: f32 = 1000.0;
 const LUNG_HU: f32 = -750.0;
 
-/// In the middle of the lung: the low dose in front of the rebuild is what this phantom shows.
+/// In the middle of the lung: this phantom shows the low dose in front of the rebuild.
 const ISOCENTRE_MM: DVec3 = DVec3::ZERO;
 
 /// 30 x 30 x 30 cm; the surface is at y = -150 mm. Voxels 2.5 mm, layer faces between voxels.

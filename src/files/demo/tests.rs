@@ -1,7 +1,7 @@
 use super::*;
 use std::sync::LazyLock;
 
-/// Built once for all tests of it.
+/// The thorax, built once for all its tests.
 static THORAX: LazyLock<Case> = LazyLock::new(|| build("thorax").unwrap());
 
 fn volume_cm3(case: &Case, name: &str) -> f64 {
@@ -75,7 +75,7 @@ fn tg119_has_the_volumes_of_its_dimensions() {
     assert!((volume_cm3(&case, "PTV") / target - 1.0).abs() < 0.01, "{} {target}", volume_cm3(&case, "PTV"));
 }
 
-/// Organ sizes within the range of adults; what lies where is what is meant to.
+/// Organ sizes within the range of adults, and the expected organ at each probe position.
 #[test]
 fn the_thorax_is_a_plausible_chest() {
     let case = &*THORAX;

@@ -2,8 +2,9 @@
 //! cylinder of 1.0 cm radius, 10 cm long; the target bent round it from 1.5 cm (0.5 cm of gap) to 3.7 cm, 8 cm long; an
 //! oval body of 32 x 24 cm and an opening of 120 degrees towards the back.
 //!
-//! The dimensions are assumed. A plan of that test (RP.TG119.CS_TB_2A_1 of the test data) agrees: leaf pairs within 10 mm
-//! of the axis close half of the time, others open to 50 mm aside and 43 mm along z with margins.
+//! The dimensions are assumed. A plan of that test (RP.TG119.CS_TB_2A_1 of the test data) agrees: leaf pairs
+//! within 10 mm of the axis close half of the time, others open to 50 mm sideways and 43 mm along z with
+//! margins.
 
 use super::aperture::millennium_120;
 use super::shape::{slab, superellipse};
@@ -40,7 +41,7 @@ pub fn phantom() -> Result<Phantom, GridError> {
     })
 }
 
-/// Signed distance to the target, to the nearest of its round, flat and end faces.
+/// Signed distance to the target: to the nearest of its round, flat and end faces.
 fn c_shape(p: DVec3) -> f64 {
     let r = p.x.hypot(p.y);
     // The opening is a wedge about +y (the back): beyond its faces, which pass through the axis.
@@ -49,8 +50,8 @@ fn c_shape(p: DVec3) -> f64 {
     (r - OUTER_MM).max(INNER_MM - r).max(wedge).max(slab(p.z, [-40.0, 40.0]))
 }
 
-/// Nine equal fields 40 degrees apart, each of two segments that spare the core to either side: a start for the
-/// planner, not an optimised plan. Goals of the report (easier version): 5000 cGy to 95 % of the target.
+/// Nine equal fields 40 degrees apart, each of two segments that spare the core to either side: a starting
+/// point, not an optimised plan. Goals of the report (easier version): 5000 cGy to 95 % of the target.
 pub fn plan() -> Plan {
     let mut plan = Plan::new("C-shape 9 fields", "generic-6mv");
     plan.prescription_gy = Some(50.0);

@@ -1,4 +1,4 @@
-//! A 30 cm cube of water, its target 10 cm under the surface the first beam enters by.
+//! A 30 cm cube of water, its target 10 cm below the entrance surface of the first beam.
 
 use super::{Canvas, Phantom, Roi, Solid};
 use crate::case::{Beam, Jaws, Plan, StructureKind};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// 10 cm deep, the isocentre at SSD 90 cm: a published reference condition.
 const ISOCENTRE_MM: DVec3 = DVec3::new(0.0, -50.0, 0.0);
 
-/// 140³ voxels of 2.5 mm: the faces of the cube lie between voxels, so that every voxel is water or air.
+/// 140³ voxels of 2.5 mm: the faces of the cube lie between voxels, so every voxel is water or air.
 pub fn phantom() -> Result<Phantom, GridError> {
     let mut canvas = Canvas::new([140, 140, 140], DVec3::splat(2.5))?;
     let cube = Arc::new(Solid::cuboid(DVec3::splat(-150.0), DVec3::splat(150.0)));

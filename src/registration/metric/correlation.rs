@@ -3,17 +3,17 @@
 use super::{MetricError, Sample, chosen};
 use crate::engine::drr_gradient::{AXES, CorrelationAtPose, Features, Sums};
 
-/// A group whose standard deviation is less than this share of the picture's tells noise from noise.
+/// Groups with a standard deviation below this share of the picture's hold only noise.
 const FLAT: f64 = 0.02;
-/// Fewer features make no correlation.
+/// Fewest features of a correlation.
 const FEWEST: usize = 8;
 
 /// Weighted mean of the normalised cross correlations of groups of features.
 #[derive(Clone, Debug)]
 pub struct Correlation {
-    /// Rays count as places in the list of pixels.
+    /// Rays are indices into the list of pixels.
     features: Features,
-    /// Of each group; all together are 1.
+    /// Weight of each group; their sum is 1.
     weights: Vec<f64>,
 }
 
@@ -23,7 +23,8 @@ impl Correlation {
         Self::patches(fixed, &vec![0; fixed.len()])
     }
 
-    /// A group for each number of `patches`, which has one a pixel. Patches that are nearly flat, or small, are left out.
+    /// One group for each number in `patches`, which has one a pixel. Nearly flat or small patches are left
+    /// out.
     pub fn patches(fixed: &[f32], patches: &[usize]) -> Result<Self, MetricError> {
         let mut order: Vec<u32> = (0..fixed.len() as u32).collect();
         order.sort_by_key(|&n| patches[n as usize]);
@@ -32,7 +33,7 @@ impl Correlation {
         Self::new(order, Vec::new(), values, &numbers)
     }
 
-    /// `patches` is sorted: it says which features are of one group.
+    /// `patches` is sorted: it holds the group of each feature.
     fn new(
         plus: Vec<u32>,
         minus: Vec<u32>,
@@ -63,12 +64,11 @@ impl Correlation {
         Ok(Self { features, weights })
     }
 
-    /// What is correlated.
     pub fn features(&self) -> &Features {
         &self.features
     }
 
-    /// The correlation with a DRR; `None` where that has one value in every group.
+    /// The correlation with a DRR; `None` where the DRR is flat in every group.
     pub fn value(&self, drr: &[f32]) -> Option<f64> {
         let sums: Vec<Sums> = (0..self.weights.len()).map(|g| self.features.sums(g, drr)).collect();
         self.value_of(&sums)
@@ -98,7 +98,7 @@ impl Correlation {
     }
 }
 
-/// Pairs of pixels two apart, along rows and along columns, as places in a list of pixels.
+/// Pairs of pixels two apart, along rows and along columns, as indices into a list of pixels.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
     across: Vec<[u32; 2]>,
@@ -106,12 +106,12 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Both directions in one group.
+    /// The correlation of both directions in one group.
     pub fn together(self, fixed: &[f32]) -> Result<Correlation, MetricError> {
         self.grouped(fixed, 0)
     }
 
-    /// A group for each direction.
+    /// The correlation with a group for each direction.
     pub fn apart(self, fixed: &[f32]) -> Result<Correlation, MetricError> {
         self.grouped(fixed, 1)
     }
@@ -125,8 +125,9 @@ impl Differences {
     }
 }
 
-/// Central differences at the pixels of which all four neighbours count; with the pixels they need, ascending. Of a part
-/// of the pixels, a fourth of the places are taken, as each needs four.
+/// Central differences at the pixels whose four neighbours are all in the mask, with the pixels needed,
+/// ascending. With a share below 1 a fourth of that share of the positions is used, as each needs four
+/// pixels.
 pub fn differences(
     [columns, rows]: [usize; 2],
     counts: impl Fn(usize) -> bool,
@@ -145,7 +146,7 @@ pub fn differences(
         places.iter().flat_map(|&n| [n - 1, n + 1, n - columns, n + columns]).collect();
     pixels.sort_unstable();
     pixels.dedup();
-    // Every pixel asked for was just put into the list.
+    // Every requested pixel is in the list.
     let place = |n: u32| pixels.partition_point(|&p| p < n) as u32;
     let across = places.iter().map(|&n| [place(n + 1), place(n - 1)]).collect();
     let down = places.iter().map(|&n| [place(n + columns), place(n - columns)]).collect();

@@ -1,7 +1,8 @@
-//! Similarity of an X-ray and a DRR: greater is more alike.
+//! Similarity of an X-ray and a DRR: greater is more similar.
 //!
-//! A metric compares some pixels of one view. [`Similarity`] is its X-ray's side, made once; then every DRR is a list of
-//! values at those pixels. The correlations ([`Metric::has_gradient`]) also give their gradient by pose.
+//! A metric compares some pixels of one view. [`Similarity`] holds the X-ray's part, computed once; every DRR
+//! is then a list of values at those pixels. The correlations ([`Metric::has_gradient`]) also have a gradient
+//! by pose.
 
 mod correlation;
 
@@ -17,21 +18,21 @@ use thiserror::Error;
 /// A similarity measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Metric {
-    /// Normalised cross correlation of all pixels: -1 to 1; blind to gain and offset.
+    /// Normalised cross correlation of all pixels: -1 to 1; invariant to gain and offset.
     Ncc,
-    /// Mean of the normalised cross correlations within patches: blind to gain and offset that differ from place to place
-    /// (scatter, heel effect).
+    /// Mean of the normalised cross correlations within patches: invariant to gain and offset that vary over
+    /// the picture (scatter, heel effect).
     LocalNcc,
-    /// Normalised cross correlation of the pictures' horizontal and vertical differences taken together.
+    /// Normalised cross correlation of the pictures' horizontal and vertical differences in one group.
     GradientNcc,
-    /// Mean of the normalised cross correlations of the horizontal and of the vertical differences (Penney 1998,
-    /// "gradient correlation"): little moved by scatter, which is smooth.
+    /// Mean of the normalised cross correlations of the horizontal and of the vertical differences (Penney
+    /// 1998, "gradient correlation"): robust to scatter, which is smooth.
     #[default]
     GradientCorrelation,
-    /// Mutual information of the joint histogram, nats: blind to any one-to-one map of grey values.
+    /// Mutual information of the joint histogram, nats: invariant to one-to-one maps of grey values.
     MutualInformation,
-    /// Rank correlation (Spearman) of a random set of pixels: blind to any rising map of grey values (Birkfellner 2009,
-    /// "stochastic rank correlation").
+    /// Rank correlation (Spearman) of a random set of pixels: invariant to rising maps of grey values
+    /// (Birkfellner 2009, "stochastic rank correlation").
     RankCorrelation,
 }
 
@@ -45,7 +46,7 @@ impl Metric {
         Self::RankCorrelation,
     ];
 
-    /// The word of the command line.
+    /// The argument of the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ncc => "ncc",
@@ -69,13 +70,14 @@ impl Metric {
         }
     }
 
-    /// Whether its gradient by pose follows from the DRR's: what the gradient method needs.
+    /// Whether its gradient by pose follows from the DRR gradient, which the gradient method needs.
     pub fn has_gradient(self) -> bool {
         !matches!(self, Self::MutualInformation | Self::RankCorrelation)
     }
 
-    /// Pictures of which less is alike show two things. Right matches of the built-in chest gave 0.98 to 1.99, noise at most
-    /// 0.03; a ramp or a disc can be above it, and mostly shows in a search that stops at the end of its reach.
+    /// Pictures of less similarity show different objects. Right matches of the built-in chest gave 0.98 to
+    /// 1.99, noise at most 0.03; a ramp or a disc can be above it, and mostly shows in a search that stops at
+    /// the end of its reach.
     pub fn least_of_a_match(self) -> f64 {
         match self {
             Self::Ncc | Self::RankCorrelation => 0.3,
@@ -107,7 +109,7 @@ impl FromStr for Metric {
     }
 }
 
-/// Why a metric says nothing about a picture.
+/// Why a metric is undefined for a picture.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum MetricError {
     #[error("no pixel is looked at: mask and region of interest leave none")]
@@ -116,21 +118,21 @@ pub enum MetricError {
     Flat,
 }
 
-/// One X-ray as a metric sees it.
+/// One X-ray, as the input of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
     /// Columns, rows.
     pub size: [usize; 2],
-    /// `[row][column]`, brighter where more is in the way.
+    /// Line integrals, `[row][column]`.
     pub values: &'a [f32],
-    /// Pixels that count, `[row][column]`.
+    /// Mask of valid pixels, `[row][column]`.
     pub mask: &'a [bool],
 }
 
 /// Share of the pixels compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Share of the pixels that count, above 0 to 1.
+    /// Share of the pixels in the mask, above 0 to 1.
     pub share: f64,
     pub seed: u64,
 }
@@ -139,10 +141,10 @@ impl Sample {
     pub const ALL: Self = Self { share: 1.0, seed: 0 };
 }
 
-/// The X-ray's side of a metric, ready for many DRRs.
+/// The X-ray's part of a metric, computed once for many DRRs.
 #[derive(Clone, Debug)]
 pub struct Similarity {
-    /// Where a DRR is needed: `row * columns + column`, ascending.
+    /// Pixels at which a DRR is needed: `row * columns + column`, ascending.
     pixels: Vec<u32>,
     form: Form,
 }
@@ -159,7 +161,7 @@ const PATCHES: usize = 6;
 
 impl Similarity {
     /// # Errors
-    /// [`MetricError`]: no pixels, or nothing but one value.
+    /// [`MetricError`]: no pixels, or a flat picture.
     pub fn new(metric: Metric, picture: Picture<'_>, sample: Sample) -> Result<Self, MetricError> {
         let counts = |n: usize| picture.mask[n] && picture.values[n].is_finite();
         let (pixels, features) = if metric.looks_at_differences() {
@@ -196,12 +198,12 @@ impl Similarity {
         Ok(Self { pixels, form })
     }
 
-    /// Where the DRR is needed: `row * columns + column`, ascending.
+    /// Pixels at which a DRR is needed: `row * columns + column`, ascending.
     pub fn pixels(&self) -> &[u32] {
         &self.pixels
     }
 
-    /// How alike a DRR is, given at [`Similarity::pixels`]. `None` where it is undefined: the DRR has one value only.
+    /// Similarity to a DRR, given at [`Similarity::pixels`]. `None` for a flat DRR, where it is undefined.
     pub fn value(&self, drr: &[f32]) -> Option<f64> {
         match &self.form {
             Form::Correlation(correlation) => correlation.value(drr),
@@ -210,7 +212,7 @@ impl Similarity {
         }
     }
 
-    /// The correlation behind the metric, where it is one.
+    /// The correlation of the metric, where it is one.
     pub fn correlation(&self) -> Option<&Correlation> {
         match &self.form {
             Form::Correlation(correlation) => Some(correlation),
@@ -218,7 +220,7 @@ impl Similarity {
         }
     }
 
-    /// The mutual information behind the metric, where it is that.
+    /// The mutual information of the metric, where it is one.
     pub fn information(&self) -> Option<&Information> {
         match &self.form {
             Form::Information(information) => Some(information),
@@ -226,7 +228,7 @@ impl Similarity {
         }
     }
 
-    /// The rank correlation behind the metric, where it is that.
+    /// The rank correlation of the metric, where it is one.
     pub fn rank(&self) -> Option<&Rank> {
         match &self.form {
             Form::Rank(rank) => Some(rank),
@@ -235,7 +237,7 @@ impl Similarity {
     }
 }
 
-/// A random part of some pixels, in their order.
+/// A random subset of some pixels, in their order.
 fn chosen(all: Vec<u32>, sample: Sample) -> Vec<u32> {
     if sample.share >= 1.0 {
         return all;

@@ -89,7 +89,7 @@ fn gain_and_offset_change_nothing() {
         let (before, after) = (value(metric, &a, &b), value(metric, &a, &other));
         assert!((before - after).abs() < 2e-4 * before.abs().max(0.1), "{metric}: {before} became {after}");
     }
-    // An offset of each patch, too, for the local one.
+    // The local metric also ignores an offset of each patch.
     let stepped: Vec<f32> = b
         .iter()
         .enumerate()
@@ -120,13 +120,13 @@ fn mutual_information_of_independent_pictures_is_nearly_nothing() {
     let mut many = || -> Vec<f32> { (0..400_000).map(|_| random.unit() as f32).collect() };
     let (a, b) = (many(), many());
     let information = Information::new(&a).unwrap();
-    // Chance alone gives about (bins - 1)^2 / 2n, less what sharing between bins smooths away.
+    // Chance alone gives about (bins - 1)^2 / 2n, less the smoothing of shared bins.
     let independent = information.value(&b).unwrap();
     assert!((0.0..0.002).contains(&independent), "{independent}");
-    // Of itself: the entropy of evenly filled bins less what is lost between two, near ln 31.
+    // With itself: the entropy of evenly filled bins less the loss to shared bins, near ln 31.
     let own = information.value(&a).unwrap();
     assert!(own > 2.5 && own < 31f64.ln(), "{own}");
-    // A falling map is as good as a rising one.
+    // A falling map of grey values is as good as a rising one.
     let falling: Vec<f32> = a.iter().map(|v| 1.0 - v).collect();
     assert!((information.value(&falling).unwrap() - own).abs() < 1e-3);
 }
@@ -165,7 +165,7 @@ fn only_pixels_of_the_mask_and_the_sample_count() {
     }
 }
 
-/// Finite differences of the value along each of six made-up directions.
+/// Finite differences of the value along each of six synthetic directions.
 #[test]
 fn slopes_are_those_of_finite_differences() {
     let fixed = picture(1);
@@ -194,7 +194,7 @@ fn slopes_are_those_of_finite_differences() {
                 at_pose.gradient[a]
             );
         }
-        // At a perfect match the Gauss-Newton matrix is the whole of the curvature: -d2(value).
+        // At a perfect match the Gauss-Newton matrix is the full curvature: -d2(value).
         let own = correlation.at_pose(&taken(&similarity, &fixed), &slices).unwrap();
         let along = |step: f64| {
             let moved: Vec<f32> = fixed.iter().zip(&ways[0]).map(|(f, w)| f + step as f32 * w).collect();

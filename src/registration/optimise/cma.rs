@@ -5,15 +5,15 @@ use super::linear::eigen;
 use super::{Best, Range};
 use crate::engine::Random;
 
-/// How a search is led.
+/// Settings of a CMA-ES search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CmaSettings {
-    /// Points of a generation; left out: 4 + 3 ln n.
+    /// Points of a generation; by default 4 + 3 ln n.
     pub population: Option<usize>,
     pub generations: usize,
-    /// First standard deviation, the same along every axis.
+    /// Initial standard deviation, equal along every axis.
     pub sigma: f64,
-    /// Ends where the standard deviation along every axis is below this.
+    /// The search ends where the standard deviation along every axis is below this.
     pub least_sigma: f64,
     pub seed: u64,
 }
@@ -28,7 +28,7 @@ pub struct Cma {
     mean: Vec<f64>,
     sigma: f64,
     covariance: Vec<Vec<f64>>,
-    /// Standard deviations along the principal axes, and these as columns.
+    /// Standard deviations along the principal axes, and the axes as columns.
     lengths: Vec<f64>,
     axes: Vec<Vec<f64>>,
     path_sigma: Vec<f64>,
@@ -101,7 +101,7 @@ impl Cma {
         }
     }
 
-    /// The points of the next generation, within the ranges; `None` once the search is at its end.
+    /// The points of the next generation, within the ranges; `None` once the search has ended.
     pub fn ask(&mut self) -> Option<Vec<Vec<f64>>> {
         let longest = self.lengths.iter().copied().fold(0.0, f64::max);
         let done = self.generation >= self.settings.generations
@@ -114,7 +114,7 @@ impl Cma {
         Some(self.asked.clone())
     }
 
-    /// A point of the distribution; one outside the ranges is drawn again a few times, then moved to their ends.
+    /// A point of the distribution; one outside the ranges is redrawn a few times, then clamped.
     fn draw(&mut self) -> Vec<f64> {
         const TRIES: usize = 10;
         let n = self.mean.len();
@@ -131,7 +131,7 @@ impl Cma {
         point.iter().zip(&self.ranges).map(|(x, r)| r.clamp(*x)).collect()
     }
 
-    /// Takes the values of the points last asked for, in their order; what is no number counts as the worst.
+    /// Receives the values of the last generation, in its order; NaN counts as the worst.
     pub fn tell(&mut self, values: &[f64]) {
         let mut order: Vec<(f64, usize)> = values
             .iter()

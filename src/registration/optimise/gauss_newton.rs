@@ -1,15 +1,15 @@
-//! Gauss and Newton's method with Levenberg and Marquardt's damping, within bounds.
+//! Gauss-Newton with Levenberg-Marquardt damping, within bounds.
 
 use super::linear::solve;
 use super::{Best, Range};
 
-/// How a refinement is led.
+/// Settings of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussNewton {
     pub steps: usize,
-    /// Ends where no number moves by more than this.
+    /// The refinement ends where no number moves by more than this.
     pub tolerance: f64,
-    /// No number moves by more than this at once.
+    /// Longest step of a number.
     pub longest: f64,
 }
 
@@ -22,11 +22,11 @@ pub struct Quadratic {
     pub matrix: Vec<Vec<f64>>,
 }
 
-/// Finds the least value near `start`. `None` from `model` says that a point has no value; `None` is the answer where
-/// that is so at the start.
+/// Finds the minimum near `start`. `model` returns `None` for a point without a value; the answer is `None`
+/// where the start has none.
 ///
 /// # Errors
-/// Whatever `model` says.
+/// Those of `model`.
 pub fn refine<E>(
     start: &[f64],
     ranges: &[Range],
@@ -62,7 +62,7 @@ pub fn refine<E>(
     Ok(Some(Best { point: at, value: here.value }))
 }
 
-/// The damped step; numbers that would leave their range stay at its end.
+/// The damped step; numbers at a bound do not leave their range.
 fn step(at: &[f64], here: &Quadratic, ranges: &[Range], damping: f64, longest: f64) -> Vec<f64> {
     let n = at.len();
     let held = |i: usize| {

@@ -1,6 +1,6 @@
 //! Small symmetric matrices: Cholesky's and Jacobi's decompositions.
 
-/// Solves `a x = b` for a symmetric positive definite `a` (Cholesky); `None` where it is not.
+/// Solves `a x = b` for a symmetric positive definite `a` (Cholesky); `None` for other matrices.
 pub fn solve(a: &[Vec<f64>], b: &[f64]) -> Option<Vec<f64>> {
     let n = b.len();
     let mut l = vec![vec![0.0; n]; n];

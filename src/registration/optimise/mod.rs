@@ -1,5 +1,6 @@
-//! Finding the least value of a function of a few numbers within bounds. The search maps the free numbers of a pose to
-//! these; a generation or a set of trial points is asked for at once, so that a card renders it in one launch.
+//! Minimisation of a function of a few numbers within bounds. The search maps the free numbers of a pose to
+//! these; a generation or a set of trial points is requested at once, so that a card renders it in one
+//! launch.
 
 mod cma;
 mod gauss_newton;

@@ -5,18 +5,18 @@ use super::{Best, Range};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowellSettings {
-    /// First step of a line search, the same along every axis.
+    /// First step of a line search, equal along every axis.
     pub step: f64,
-    /// A line is searched to within this.
+    /// Accuracy of a line search.
     pub tolerance: f64,
-    /// Rounds over all directions at most.
+    /// Most rounds over all directions.
     pub rounds: usize,
 }
 
-/// Finds the least value near `start`. `value` says how much a point costs; not a number counts as infinite.
+/// Finds the minimum near `start`. `value` returns the cost of a point; NaN counts as infinite.
 ///
 /// # Errors
-/// Whatever `value` says.
+/// Those of `value`.
 pub fn powell<E>(
     start: &[f64],
     ranges: &[Range],
@@ -44,7 +44,7 @@ pub fn powell<E>(
         if far < settings.tolerance {
             break;
         }
-        // A further step along the round's own direction decides whether it joins the others.
+        // A further step along the round's total displacement decides whether it becomes a direction.
         let on: Vec<f64> = at.iter().zip(&moved).zip(ranges).map(|((a, m), r)| r.clamp(a + m)).collect();
         let beyond = cost(&on)?;
         let fall = 2.0 * (first - 2.0 * least + beyond) * (first - least - largest.0).powi(2);
@@ -59,7 +59,7 @@ pub fn powell<E>(
     Ok(Best { point: at, value: least })
 }
 
-/// Moves a point to the least value along a direction; its value there.
+/// Moves a point to the minimum along a direction and returns its value.
 fn along<E>(
     at: &mut Vec<f64>,
     way: &[f64],
@@ -68,7 +68,7 @@ fn along<E>(
     settings: PowellSettings,
     cost: &mut impl FnMut(&[f64]) -> Result<f64, E>,
 ) -> Result<f64, E> {
-    // How far the bounds let it go.
+    // The range of the step within the bounds.
     let (mut back, mut on) = (f64::NEG_INFINITY, f64::INFINITY);
     for ((x, d), r) in at.iter().zip(way).zip(ranges) {
         if *d != 0.0 {
@@ -95,7 +95,7 @@ fn along<E>(
     Ok(least)
 }
 
-/// Three places with their values, the middle one not above the others unless it lies at an end.
+/// Three positions with their values, the middle one not above the others unless it is at a bound.
 type Bracket = [(f64, f64); 3];
 
 fn bracket<E>(
@@ -145,7 +145,7 @@ fn bracket<E>(
     Ok([low, middle, high])
 }
 
-/// Parabolas where they help, golden sections else (Brent 1973, chapter 5).
+/// Parabolas where they converge, golden sections otherwise (Brent 1973, chapter 5).
 fn brent<E>(
     [low, middle, high]: Bracket,
     tolerance: f64,
@@ -155,7 +155,7 @@ fn brent<E>(
     const MOST: usize = 40;
     let (mut a, mut b) = (low.0, high.0);
     let mut x = middle;
-    // Second best, and the second best before.
+    // Second best position, and the previous second best.
     let (mut w, mut v) = if low.1 < high.1 { (low, high) } else { (high, low) };
     let mut before = b - a;
     let mut last = before;

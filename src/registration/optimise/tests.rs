@@ -51,7 +51,7 @@ fn all_find_the_least_of_a_sphere_and_of_rosenbrocks_valley() {
         }
     }
     let start = [-1.2, 1.0];
-    // Of four numbers the valley has a second bottom, which this start does not lie above.
+    // With four numbers the valley has a second minimum, which this start avoids.
     for n in [2, 4] {
         let start = if n == 2 { start.to_vec() } else { vec![0.0; 4] };
         for best in [
@@ -67,7 +67,7 @@ fn all_find_the_least_of_a_sphere_and_of_rosenbrocks_valley() {
     assert!(best.point.iter().all(|x| (x - 1.0).abs() < 1e-6), "{best:?}");
 }
 
-/// The least of the sphere within a box lies at the box's nearest point.
+/// The minimum of the sphere within a box is at the box's nearest point.
 #[test]
 fn bounds_hold_and_locked_numbers_stay() {
     let ranges =
@@ -82,7 +82,7 @@ fn bounds_hold_and_locked_numbers_stay() {
     };
     let Ok(refined) = refine::<Infallible>(&start, &ranges, settings, |x| Ok(Some(model(x))));
     let free = |p: Vec<f64>| [p[0], 2.0, p[1]].to_vec();
-    // CMA-ES leaves locked numbers to its caller, who gives it the free ones only.
+    // CMA-ES does not know locked numbers: the caller passes the free ones only.
     let two = [ranges[0], ranges[2]];
     let evolved = cma(&[2.0, -3.0], &two, 400, |p| sphere(&free(p.to_vec())));
     for point in [refined.unwrap().point, by_powell(&start, &ranges, sphere).point, free(evolved.point)] {
@@ -105,7 +105,7 @@ fn a_seed_leads_the_same_way_each_time() {
     assert_ne!(run(3), run(4));
 }
 
-/// A point without a value is passed over, and an error ends the search.
+/// A point without a value is skipped, and an error ends the search.
 #[test]
 fn holes_and_errors() {
     let hole = |x: &[f64]| if x[0] < 0.0 { f64::NAN } else { sphere(x) + x[0] };

@@ -1,10 +1,10 @@
-//! The graph on queries of numbers.
+//! The graph, tested with queries of numbers.
 
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// A number that is made so often; a preview is a tenth of it.
+/// A number with a counter of its computations; a preview is a tenth of it.
 #[derive(Clone, Debug)]
 struct Leaf {
     number: u32,
@@ -39,7 +39,6 @@ impl Query for Leaf {
     }
 }
 
-/// Their sum.
 #[derive(Clone, Debug, PartialEq)]
 struct Sum(Vec<Leaf>);
 
@@ -69,10 +68,10 @@ fn what_is_equal_is_made_once_and_a_preview_gives_way_to_the_full_answer() {
     assert_eq!(a.made.load(Ordering::SeqCst), 1);
     assert_eq!(ask(&graph, &sum, Grade::Full).unwrap(), (220, Grade::Full));
     assert_eq!((a.made.load(Ordering::SeqCst), b.made.load(Ordering::SeqCst)), (2, 2));
-    // Now the full ones are at hand: another sum of them is no preview though none more was asked for.
+    // The full leaves are cached: another sum of them is no preview although only one was requested.
     let other = Sum(vec![b.clone()]);
     assert_eq!(ask(&graph, &other, Grade::Preview).unwrap(), (20, Grade::Full));
-    // What is no longer wanted goes.
+    // Unused answers are dropped.
     graph.retain(|leaf: &Leaf| leaf.number == 20);
     graph.retain(|_: &Sum| false);
     assert_eq!(ask(&graph, &sum, Grade::Full).unwrap(), (220, Grade::Full));
@@ -105,7 +104,7 @@ fn nothing_makes_what_the_user_has_cancelled() {
     assert_eq!(ask(&graph, &own, Grade::Full).unwrap(), (30, Grade::Full));
 }
 
-/// Waits inside until it is let go, or cancelled; panics where it is told to.
+/// Blocks until it is released or cancelled; panics on request.
 #[derive(Clone, Debug)]
 struct Gated {
     begun: mpsc::Sender<()>,
@@ -190,7 +189,7 @@ fn an_answer_that_panics_leaves_nobody_waiting() {
     assert_eq!(ask(&graph, &query, Grade::Full).unwrap().0, 2);
 }
 
-/// Ten times as far as the gated one has come.
+/// Ten times the gated one's latest partial answer.
 #[derive(Clone, Debug, PartialEq)]
 struct Tenfold(Gated);
 

@@ -1,4 +1,4 @@
-//! What counts of a CT, seen in the dose of a plan.
+//! The body of a CT, as seen in the dose of a plan.
 
 use super::*;
 use crate::analysis::{Body, BodyError, BodyWord, Contradiction, MonteCarlo, isocentre_remark};
@@ -120,7 +120,7 @@ fn what_a_beam_meets_outside_the_body_is_said_and_its_dose_is_partial() {
             dose.caveats
         );
     };
-    // The slab is a part of the body that is found, and of everything.
+    // The slab is a part of the body found in the CT, and of everything.
     whole(&thick, &set, BodyChoice::Auto);
     whole(&thick, &set, BodyChoice::Everything);
     // A sheet of 4 mm; and a contour that cuts the outermost voxels off all round.
@@ -128,7 +128,7 @@ fn what_a_beam_meets_outside_the_body_is_said_and_its_dose_is_partial() {
     whole(&thin, &cube(&thin, 60.0), BodyChoice::Drawn);
     let bare = cube_and_slab(0.0);
     whole(&bare, &cube(&bare, 56.0), BodyChoice::Drawn);
-    // Beside the field it is in nobody's way.
+    // A slab beside the field is not in the beam.
     let beside = ct(|p| {
         let cube = p.abs().max_element() < 60.0;
         let block = (72.0..120.0).contains(&p.x) && p.y < 0.0;
@@ -137,7 +137,7 @@ fn what_a_beam_meets_outside_the_body_is_said_and_its_dose_is_partial() {
     whole(&beside, &cube(&beside, 60.0), BodyChoice::Drawn);
 }
 
-/// The sides of a field that its leaves close are no way of the beam.
+/// Rays outside the leaves' opening are not sampled.
 #[test]
 fn rays_go_through_the_open_part_of_the_field() {
     let block = ct(|p| {
@@ -170,11 +170,11 @@ fn an_isocentre_on_the_rim_is_inside_and_one_beyond_is_said_where_the_beam_meets
     for corner in ct.hu.grid().corners_mm() {
         assert_eq!(at(corner.x, corner.y, corner.z), (None, None), "{corner}");
     }
-    // Below the image, on the axis of the cube: the beam goes through it.
+    // Below the image, on the axis of the cube: the beam still passes through it.
     let (refused, said) = at(0.0, 130.0, 0.0);
     assert_eq!(refused, None);
     assert!(said.is_some_and(|s| s.contains("0.0,130.0,0.0") && s.contains("-120.0,-120.0,-120.0")));
-    // A field of 8 cm passes the cube by.
+    // A field of 8 cm misses the cube.
     let (refused, _) = at(0.0, 0.0, 130.0);
     assert!(matches!(refused, Some(Contradiction::Isocentre { .. })), "{refused:?}");
     let outside =
@@ -196,7 +196,8 @@ fn words_of_a_body_are_found_or_refused() {
     assert!(matches!(gone, Err(BodyError::Gone(8))));
 }
 
-/// A last layer with nothing dense beyond it is no part of the body that is found: said of the dose. Cushions are not.
+/// A last layer with no dense matter beyond it is not part of the body found: a caveat of the dose. Cushions
+/// are not.
 #[test]
 fn light_layers_that_hang_on_the_body_outside_it_are_said() {
     // Water 12 cm, air of 4 mm, a layer of 4 cm in front of or behind it.
@@ -218,7 +219,7 @@ fn light_layers_that_hang_on_the_body_outside_it_are_said() {
             assert_eq!(caveats(&layered(hu, side)), Vec::<String>::new(), "{name}");
         }
     }
-    // 2 cm off, it does not hang on the body.
+    // 2 cm away, the layer is not in contact with the body.
     let off = ct(|p| {
         if p.y.abs() < 60.0 {
             0.0

@@ -5,7 +5,8 @@ use crate::geometry::Grid;
 use glam::DVec3;
 use std::f64::consts::{PI, TAU};
 
-/// Dose of a function at the voxels of a grid of `spacing_mm` that covers 80 mm round the origin and no voxel of which is centred there.
+/// Samples a function at the voxels of a grid of `spacing_mm` that covers 80 mm round the origin; no voxel is
+/// centred there.
 fn dose(spacing_mm: f64, gy: impl Fn(DVec3) -> f64) -> Volume<f32> {
     let n = (80.0 / spacing_mm) as usize;
     let origin = DVec3::new(-0.5, -0.37, -0.43) * spacing_mm * n as f64;
@@ -45,7 +46,7 @@ fn dvh(mask: &Mask, dose: &Volume<f32>) -> Dvh {
     Dvh::new(mask, dose, &JobControl::new()).unwrap().with_isodoses(Arc::new(isodoses))
 }
 
-/// Where a falling function passes `wanted`.
+/// The argument at which a falling function passes `wanted`.
 fn solved(low: f64, high: f64, wanted: f64, falling: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (low, high);
     for _ in 0..60 {
@@ -82,14 +83,13 @@ fn worst(d: &Dvh, dose_gy: impl Fn(f64) -> f64) -> [f64; 3] {
 /// Voxels of the CT that a structure is drawn on, mm: across 1, 2 and 3 mm planes, and those of a dose.
 const VOXELS_MM: [[f64; 3]; 4] = [[1.0, 1.0, 1.0], [0.98, 0.98, 2.0], [0.98, 0.98, 3.0], [2.5, 2.5, 2.5]];
 
-/// A gradient of 1 Gy a mm: differences in Gy are places in mm. Along the planes the structure is known to a part of a voxel; across
-/// them only by the planes it is drawn on, which misses the closed form by a share of their distance.
+/// A gradient of 1 Gy a mm: differences in Gy are distances in mm. Along the planes the structure is known to
+/// a part of a voxel; across them only by its drawn planes, with an error that is a share of their distance.
 #[test]
 fn a_sphere_in_a_linear_gradient() {
     for direction in [DVec3::X, DVec3::Y, DVec3::Z, DVec3::ONE.normalize()] {
         for voxel_mm in VOXELS_MM {
-            // From 0.03 to 24 cm3.
-            // Of a sphere on one plane no more is known than a disc.
+            // From 0.03 to 24 cm3. A sphere drawn on one plane is indistinguishable from a disc.
             for radius in [1.93, 3.0, 5.0, 10.0, 18.0].into_iter().filter(|r| 2.0 * r > 1.5 * voxel_mm[2]) {
                 let d = dvh(&sphere(voxel_mm, radius), &dose(2.5, |p| 100.0 + p.dot(direction)));
                 let share = |gy: f64| 100.0 * cap((gy - 100.0) / radius);
@@ -108,7 +108,7 @@ fn a_sphere_in_a_linear_gradient() {
     }
 }
 
-/// Drawn on all planes it fills, along the planes.
+/// Drawn on all its planes, the cylinder is exact along them.
 #[test]
 fn a_cylinder_in_a_linear_gradient() {
     for voxel_mm in VOXELS_MM {
@@ -124,8 +124,8 @@ fn a_cylinder_in_a_linear_gradient() {
     }
 }
 
-/// 60 Gy in the middle, 8 or 15 mm wide. On a dose grid of 2.5 mm lines between voxels cut a peak of that width by 2.4 % and 0.8 %:
-/// no reading of it gives that back.
+/// 60 Gy in the middle, 8 or 15 mm wide. On a dose grid of 2.5 mm linear interpolation cuts a peak of that
+/// width by 2.4 % and 0.8 %: no reading restores that.
 #[test]
 fn a_gaussian_round_a_sphere() {
     for (sigma, grid, within, mean_within) in
@@ -153,8 +153,8 @@ fn a_gaussian_round_a_sphere() {
     }
 }
 
-/// The isodose of a Gaussian dose is a sphere: of a few voxels or of many, its volume is that of the closed form. Lines between
-/// voxels cut a narrow peak, by a share of (spacing / width)^2.
+/// The isodose of a Gaussian dose is a sphere: its volume is that of the closed form for a few voxels and for
+/// many. Linear interpolation cuts a narrow peak, by a share of (spacing / width)^2.
 #[test]
 fn an_isodose_has_the_volume_of_its_sphere() {
     for sigma in [4.0, 8.0, 15.0] {

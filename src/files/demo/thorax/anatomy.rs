@@ -1,4 +1,4 @@
-//! Where the organs are: x to the patient's left, y to the back, z to the head, mm.
+//! Positions of the organs: x to the patient's left, y to the back, z to the head, mm.
 
 use super::super::noise::texture;
 use super::super::shape::{Solid, ellipsoid, ramp, smooth_max, superellipse};
@@ -9,10 +9,10 @@ pub const TUMOUR_MM: DVec3 = DVec3::new(-72.0, 14.0, 25.0);
 pub const TUMOUR_RADII_MM: DVec3 = DVec3::new(14.0, 13.0, 15.0);
 pub const PTV_MARGIN_MM: f64 = 8.0;
 
-/// Height of one vertebra with its disc, mm; ribs follow.
+/// Height of one vertebra with its disc, mm; the ribs have the same spacing.
 pub const VERTEBRA_MM: f64 = 24.0;
 
-/// Beyond the image below and above.
+/// Heights beyond the image, below and above.
 const BELOW: f64 = -160.0;
 const ABOVE: f64 = 160.0;
 
@@ -57,18 +57,18 @@ pub fn rib(p: DVec3) -> f64 {
     smooth_max(bar, ends.max(p.z - 116.0), 3.0)
 }
 
-/// All ribs; the box is that of the rib cage.
+/// All ribs; the bounding box is that of the rib cage.
 pub fn ribs() -> Solid {
     Solid::new(DVec3::new(-145.0, -100.0, BELOW), DVec3::new(145.0, 105.0, 122.0), rib)
 }
 
-/// Whether a place of a rib is cartilage: the ribs' front ends.
+/// Whether a point of a rib is cartilage: the ribs' front ends.
 pub fn is_cartilage(p: DVec3) -> bool {
     let (middle, [rx, ry]) = cage_axes(p.z);
     (p.x.abs() / rx).atan2((p.y - middle) / ry) > 2.35
 }
 
-/// The spine bends a little: y of the middle of the vertebral bodies.
+/// y of the middle of the vertebral bodies: the spine bends a little.
 pub fn spine_y(z: f64) -> f64 {
     60.0 - 8.0 * ramp(z, 20.0, 150.0) - 4.0 * ramp(-z, 60.0, 150.0)
 }
@@ -86,7 +86,7 @@ pub fn arch(p: DVec3) -> f64 {
     let phase = p.z / VERTEBRA_MM - (p.z / VERTEBRA_MM).round();
     let level = phase.abs() * VERTEBRA_MM;
     let spinous = (q.x - 2.6).max(11.0 - q.y).max(q.y - 26.0).max(level - 6.0);
-    // The transverse process runs out and back.
+    // The transverse process points outward and back.
     let along = DVec3::new(0.88, 0.47, 0.0);
     let t = q.dot(along);
     let transverse =
@@ -133,7 +133,7 @@ pub fn dome(side: Side) -> Solid {
     }
 }
 
-/// A lung: the half of the rib cage on its side, less what stands in it.
+/// A lung: the half of the rib cage on its side, less the organs in it.
 pub fn lung(side: Side) -> Solid {
     let (low, high) = match side {
         Side::Right => (DVec3::new(-134.0, -90.0, -142.0), DVec3::new(0.0, 100.0, 128.0)),
@@ -143,7 +143,7 @@ pub fn lung(side: Side) -> Solid {
     let diaphragm = dome(side);
     let vessel = aorta();
     Solid::new(low, high, move |p| {
-        // The middle is narrow in front, where the lungs nearly meet, and widest at the roots.
+        // The mediastinum is narrow in front, where the lungs nearly meet, and widest at the roots.
         let roots = 10.0 * ramp(p.z, -40.0, 10.0) * ramp(-p.z, -70.0, -20.0);
         let middle =
             27.0 - 19.0 * ramp(-p.y, 22.0, 66.0) + roots * ramp(p.y, -30.0, 0.0) * ramp(-p.y, -45.0, -20.0);
@@ -205,7 +205,7 @@ pub fn trachea(wall_mm: f64) -> Solid {
     })
 }
 
-/// The tumour, `margin_mm` larger all round; without a margin its surface is uneven, as they are.
+/// The tumour, `margin_mm` larger all round; without a margin its surface is uneven.
 pub fn tumour(margin_mm: f64) -> Solid {
     let reach = TUMOUR_RADII_MM + margin_mm + 2.0;
     Solid::new(TUMOUR_MM - reach, TUMOUR_MM + reach, move |p| {

@@ -1,6 +1,6 @@
-//! What the organs are made of: Hounsfield units of the chest, painted from the outside in.
-//! HU of tissues at 120 kV from ICRU 44 compositions: fat about -100, muscle 50, blood 45, liver 60, marrow 150 to
-//! 300, cortical bone 800 and more, inflated lung -850 to -700.
+//! Composition of the organs: Hounsfield units of the chest, painted from the outside in. HU of tissues at
+//! 120 kV from ICRU 44 compositions: fat about -100, muscle 50, blood 45, liver 60, marrow 150 to 300,
+//! cortical bone 800 and more, inflated lung -850 to -700.
 
 use super::super::noise::texture;
 use super::super::shape::{Solid, ellipsoid, ramp, slab, smooth_max};
@@ -25,7 +25,7 @@ pub fn paint_wall(canvas: &mut Canvas, body: &Solid) {
         let inner = between(FAT_HU, muscle, (depth - fat) / 2.0);
         between(SKIN_HU, inner, depth - 1.5)
     });
-    // Fat fills what the organs leave of the rib cage.
+    // Fat fills the rib cage outside the organs.
     let inside = Solid::new(DVec3::new(-134.0, -90.0, -160.0), DVec3::new(134.0, 100.0, 128.0), |p| {
         (a::cage(p) + 0.5).max(p.z - 126.0)
     });
@@ -112,7 +112,7 @@ fn great_vessels() -> Vec<Solid> {
     ]
 }
 
-/// Lungs, denser towards the back as in a patient lying there, with vessels that branch from the roots.
+/// Lungs, denser towards the back as in a supine patient, with vessels that branch from the roots.
 pub fn paint_lungs(canvas: &mut Canvas, lungs: [&Solid; 2]) {
     for (lung, sign) in lungs.into_iter().zip([-1.0, 1.0]) {
         canvas.paint(lung, |p, _| {
@@ -139,7 +139,8 @@ const ROOT_BRANCHES: [[f64; 3]; 8] = [
     [0.9, 0.0, -0.7],
 ];
 
-/// Draws a vessel and its two branches, ever thinner (by 2^(-1/3), Murray's law), while they stay in the lung.
+/// Draws a vessel and its two branches, each thinner by 2^(-1/3) (Murray's law), while they are inside the
+/// lung.
 fn grow(
     canvas: &mut Canvas,
     lung: &Solid,
@@ -152,7 +153,7 @@ fn grow(
     }
     let vessel = Solid::tube(&[(from, radius), (to, radius * 0.85)]);
     canvas.paint(&vessel, |_, _| BLOOD_HU - 8.0);
-    // A branch plane of its own, from a repeatable texture.
+    // Each branch has its own plane, from a repeatable texture.
     let turn = |n: f64| texture(to + n * 17.3, 1.7, seed);
     let side = direction.cross(DVec3::new(turn(1.0), turn(2.0), turn(3.0) + 0.3)).normalize_or(DVec3::X);
     for (sign, bend) in [(1.0, 0.55), (-1.0, 0.75)] {

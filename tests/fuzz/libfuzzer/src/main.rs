@@ -1,4 +1,4 @@
-//! One program for all targets; `BEAMSIGHT_FUZZ_TARGET` names the one.
+//! One program for all targets; `BEAMSIGHT_FUZZ_TARGET` selects one.
 #![no_main]
 
 #[path = "../../readers.rs"]
