@@ -29,14 +29,21 @@ impl SourceTerm {
     pub const NONE: Self = Self { sum: F32x16::ZERO, equilibrium: [F32x16::splat(FLOOR); TERMS] };
 }
 
-/// Nodes of a strip.
-const NODES: usize = 2;
+/// Strips longer than this have three nodes, others two; near the beam axis eight and four.
+const LONG_STRIP_MM: f64 = 60.0;
 
-/// The nodes, in voxels from the strip's first: the zeros of Chebyshev's polynomial, which keep the interpolation error least. A
-/// single node would save a tenth of the time and be 0.6 to 1.8 % off in single voxels at 5 mm (`benches/DECISIONS.md`).
-pub fn nodes() -> [f32; NODES] {
-    let zero = |n: usize| ((n as f64 + 0.5) * std::f64::consts::PI / NODES as f64).cos();
-    std::array::from_fn(|n| (0.5 * (LANES as f64 * (1.0 + zero(n)) - 1.0)) as f32)
+/// Nodes of a strip, in voxels from its first: the zeros of Chebyshev's polynomial, which keep the
+/// interpolation error least. A single one would be 0.35 % off in single voxels at 2.5 mm (`benches/DECISIONS.md`).
+pub fn nodes(strip_mm: f64, near_beam_axis: bool) -> Vec<f32> {
+    let count = match (strip_mm > LONG_STRIP_MM, near_beam_axis) {
+        (false, false) => 2.0,
+        (true, false) => 3.0,
+        (false, true) => 4.0,
+        (true, true) => 8.0,
+    };
+    let zero = |n: usize| ((n as f64 + 0.5) * std::f64::consts::PI / count).cos();
+    let at = |n: usize| 0.5 * (LANES as f64 * (1.0 + zero(n)) - 1.0);
+    (0..count as usize).map(|n| at(n) as f32).collect()
 }
 
 /// Weights of the nodes for each voxel of a strip: Lagrange's polynomials.

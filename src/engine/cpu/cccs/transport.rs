@@ -18,6 +18,8 @@ use std::ops::Range;
 pub struct RayBundle {
     /// Unit vector in the block's axis order; its last axis is the one along which it crosses most voxels.
     pub direction: DVec3,
+    /// Whether kernel coefficients change fast along them and need more nodes.
+    pub near_beam_axis: bool,
     /// Entry within a voxel, as fractions of its sides.
     pub start: [f64; 2],
     /// Sets where the strips begin; different for neighbouring directions.
@@ -52,8 +54,8 @@ pub fn transport(
     Ok(())
 }
 
-/// Where the strips of a voxel row begin: elsewhere for each row and direction, so that interpolation errors between a strip's nodes
-/// leave no pattern. It moves the dose by up to 0.04 % of the maximum (`benches/DECISIONS.md`).
+/// Where the strips of a voxel row begin. Kernel coefficients are a polynomial through a strip's nodes; its error leaves no pattern
+/// where each row and direction begins elsewhere.
 fn phase_of(voxel_row: i32, turn: i32) -> i32 {
     (voxel_row + turn).rem_euclid((LANES / PHASE_STEP) as i32) * PHASE_STEP as i32
 }
@@ -89,8 +91,8 @@ fn transport_slab(rows: &mut BundleRows<'_>, number: usize, deposit: &mut [f32])
     rows.crossings = crossings;
 }
 
-/// Reads a value of every cache line, so that memory is read as one stream instead of row by row: 8 to 17 % of a preview
-/// (`benches/DECISIONS.md`).
+/// Reads a value of every cache line, so that memory is read as one stream: waiting for rows one by one takes longer than their
+/// transport.
 #[inline(always)]
 fn prefetch(values: &[f32]) {
     let sum = values.iter().step_by(LANES).fold(0, |sum, v| sum | v.to_bits());
@@ -160,9 +162,9 @@ struct BundleRows<'a> {
 
 impl<'a> BundleRows<'a> {
     fn new((block, terma): (&'a Block, &'a TermaRows), table: &'a AngleTable, lines: &RayBundle) -> Self {
-        let RayBundle { direction, start, turn, weight } = *lines;
+        let RayBundle { direction, near_beam_axis, start, turn, weight } = *lines;
         let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
-        let nodes = nodes();
+        let nodes = nodes(LANES as f64 * block.spacing_mm[0], near_beam_axis);
         let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
         let width = block.stride + (most - least) as usize;
         let slabs: Vec<Vec<Segment>> =
