@@ -32,6 +32,8 @@ pub struct Mask {
     size: [usize; 3],
     /// `[z][y][x]` in the box, 255 = the voxel lies wholly inside.
     coverage: Vec<u8>,
+    /// Summed once: a list of structures shows it in every frame.
+    volume_cm3: f64,
 }
 
 /// Why contours make no mask.
@@ -111,7 +113,7 @@ impl Mask {
             }
             pixels
         })?;
-        Ok(Self { parent: grid.clone(), offset, size, coverage })
+        Ok(Self::of(grid, offset, size, coverage))
     }
 
     /// Parallel contours across the grid's planes (the grid's frame, mm): rasterised on their own planes, then sampled
@@ -144,7 +146,7 @@ impl Mask {
             }
             pixels
         })?;
-        Ok(Self { parent: grid.clone(), offset, size, coverage })
+        Ok(Self::of(grid, offset, size, coverage))
     }
 
     /// The grid whose voxels are counted.
@@ -196,12 +198,16 @@ impl Mask {
 
     /// Volume inside the grid, cm3.
     pub fn volume_cm3(&self) -> f64 {
-        let plane = self.size[0] * self.size[1];
-        let sums = self.coverage.chunks_exact(plane).enumerate().map(|(z, values)| {
+        self.volume_cm3
+    }
+
+    fn of(parent: &Arc<Grid>, offset: [usize; 3], size: [usize; 3], coverage: Vec<u8>) -> Self {
+        let sums = coverage.chunks_exact(size[0] * size[1]).enumerate().map(|(z, values)| {
             let sum: u64 = values.iter().map(|&c| u64::from(c)).sum();
-            sum as f64 / 255.0 * self.parent.voxel_cm3(self.offset[2] + z)
+            sum as f64 / 255.0 * parent.voxel_cm3(offset[2] + z)
         });
-        sums.sum()
+        let volume_cm3 = sums.sum();
+        Self { parent: Arc::clone(parent), offset, size, coverage, volume_cm3 }
     }
 }
 

@@ -376,4 +376,19 @@ mod tests {
         let sum: f64 = t.iter().map(|&v| f64::from(v) * 0.5).sum();
         assert!((sum - (7.4 + 0.01 * 12.6)).abs() < 1e-5, "{sum}");
     }
+
+    /// Two fields that abut along the tips add up to the whole but for what the rounded ends let through.
+    #[test]
+    fn two_halves_make_the_whole_across_the_leaves() {
+        let r = raster();
+        let l = leaves();
+        let shut = [100.0, 100.0];
+        let low = picture(&[still(|row| if row < 30 { [-40.0, 40.0] } else { shut })], &r);
+        let high = picture(&[still(|row| if row >= 30 { [-40.0, 40.0] } else { shut })], &r);
+        let sum = |v: f64| at(&low, &r, 0.0, v) + at(&high, &r, 0.0, v);
+        assert!((sum(12.5) - 1.0 - l.transmission).abs() < 1e-6);
+        // Tongue and groove: the joint is shadowed in both halves.
+        let joint = sum(0.125);
+        assert!((joint - 2.0 * l.transmission.sqrt()).abs() < 1e-6 && joint < 0.3, "{joint}");
+    }
 }

@@ -153,4 +153,31 @@ mod tests {
         assert_eq!(absorption(&leaves, -0.1, 1.0), 0.0);
         assert!((absorption(&leaves, 50.0, 1.0) - (1.0 - leaves.transmission)).abs() < 1e-12);
     }
+
+    /// The convolution against the sum over tips written out.
+    #[test]
+    fn absorbed_by_a_distribution_of_tips() {
+        let leaves = millennium();
+        let end = LeafEnd::new(&leaves, 1000.0 / leaves.distance_mm, 0.5, 1.0);
+        let pad = end.reach();
+        let n = 60;
+        let mut tips = vec![0.0; n + 2 * pad];
+        for (j, mass) in [(0, 0.1), (pad, 0.2), (pad + 30, 0.3), (pad + 31, 0.15), (n + 2 * pad - 1, 0.25)] {
+            tips[j] = mass;
+        }
+        let mut out = vec![0.0; n];
+        end.absorb(&tips, &mut out);
+        for (i, got) in out.iter().enumerate() {
+            let mut want = 0.0;
+            for (j, mass) in tips.iter().enumerate() {
+                let behind = j as isize - pad as isize - i as isize;
+                want += mass
+                    * match behind {
+                        b if b < 0 => 0.0,
+                        b => end.steps.get(b as usize).copied().unwrap_or(end.full),
+                    };
+            }
+            assert!((got - want).abs() < 1e-12, "{i}: {got} against {want}");
+        }
+    }
 }
