@@ -161,6 +161,8 @@ fn the_curve_of_the_drrs_can_be_chosen() {
     let value = w.state().state.metric_value().expect("a value").0;
     let reading = Reading { curve: CurveKind::Tissue, kev: 60.0 };
     w.state_mut().command(Command::Register(RegisterAction::Reading(reading)));
+    w.state_mut().command(Command::Register(RegisterAction::Find));
+    assert!(matches!(w.state().state.register.search(), Search::Idle), "no search by the old curve");
     until(&mut w, "metric", |app| app.state.metric_value().is_some_and(|(v, now)| now && v != value));
     let after = w.state().state.results.attenuation().expect("made").clone();
     let most = |v: &beamsight::geometry::Volume<f32>| v.data().iter().copied().fold(0.0, f32::max);

@@ -33,7 +33,7 @@ impl Requests<'_> {
         let state = &mut *self.state;
         let centre_mm = state.register.centre_mm(state.history.case());
         let device = state.results.settings.device;
-        let Some(attenuation) = state.results.attenuation().cloned() else { return };
+        let Some(attenuation) = state.results.current_attenuation().cloned() else { return };
         let register = &mut state.register;
         if matches!(register.search, Search::Running(_)) || register.images.is_empty() {
             return;

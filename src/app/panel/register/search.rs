@@ -85,7 +85,7 @@ fn idle(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if method != register.method {
             commands.push(Command::Register(RegisterAction::Method(method)));
         }
-        let ready = state.results.attenuation().is_some();
+        let ready = state.results.current_attenuation().is_some();
         if ui.add_enabled(ready, Button::new("Find pose")).clicked() {
             commands.push(Command::Register(RegisterAction::Find));
         }

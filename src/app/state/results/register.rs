@@ -13,6 +13,11 @@ impl CaseResults {
         self.nodes.node::<AttenuationOf>(ONLY)?.latest()
     }
 
+    /// The CT's attenuation as the settings read its HU; `None` while it is computed: a search starts from no older one.
+    pub fn current_attenuation(&self) -> Option<&Arc<Volume<f32>>> {
+        self.nodes.node::<AttenuationOf>(ONLY)?.current()
+    }
+
     /// Black and white of the DRR of image number `image`; before they are known, of a chest.
     pub fn drr_range(&self, image: usize) -> [f32; 2] {
         let ready = self.nodes.node::<MetricOf>(ONLY).and_then(|node| node.latest());
