@@ -1,7 +1,7 @@
 //! The window's own time per frame, measured with a scripted user: `beamsight bench frame`.
 
 use crate::analysis::BodyChoice;
-use crate::app::render::offscreen::{OffscreenError, device};
+use crate::app::render::offscreen::{self, OffscreenError, device};
 use crate::app::state::opening::Opened;
 use crate::app::window::{App, Options, Started};
 use crate::case::{Case, DoseStatus};
@@ -118,12 +118,7 @@ fn window(
     graphics: Option<RenderState>,
 ) -> Result<Window, OffscreenError> {
     let options = Options { device: choice, grid_mm: Some(grid_mm), ..Options::default() };
-    let builder = Harness::builder()
-        .with_size(SIZE_POINTS)
-        .with_pixels_per_point(1.0)
-        .with_render_cursor(false)
-        .with_accessibility_check(false)
-        .allow_missing_glyphs();
+    let builder = offscreen::window(SIZE_POINTS, 1.0);
     let builder = match graphics {
         Some(device) => builder.renderer(WgpuTestRenderer::from_render_state(device)),
         None => builder,

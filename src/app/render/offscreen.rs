@@ -2,8 +2,8 @@
 
 use crate::app::render;
 use eframe::CreationContext;
-use egui_kittest::Harness;
 use egui_kittest::wgpu::WgpuTestRenderer;
+use egui_kittest::{Harness, HarnessBuilder};
 use egui_wgpu::{RenderState, RendererOptions, WgpuConfiguration, WgpuSetup};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -37,6 +37,16 @@ pub enum OffscreenError {
     Unfinished(u64),
 }
 
+/// A window without a display, of a size in points; without a renderer it lays out and draws nothing.
+pub fn window<A>(size: egui::Vec2, pixels_per_point: f32) -> HarnessBuilder<A> {
+    Harness::builder()
+        .with_size(size)
+        .with_pixels_per_point(pixels_per_point)
+        .with_render_cursor(false)
+        .with_accessibility_check(false)
+        .allow_missing_glyphs()
+}
+
 /// Runs an app without a window until `settled` returns true, then draws it.
 ///
 /// # Errors
@@ -57,12 +67,7 @@ pub fn draw<A: eframe::App + 'static>(
     }
     let size = egui::vec2(width as f32, height as f32) / pixels_per_point;
     let graphics = state.device.clone();
-    let mut harness = Harness::builder()
-        .with_size(size)
-        .with_pixels_per_point(pixels_per_point)
-        .with_render_cursor(false)
-        .with_accessibility_check(false)
-        .allow_missing_glyphs()
+    let mut harness = window(size, pixels_per_point)
         .renderer(WgpuTestRenderer::from_render_state(state))
         .build_eframe(build);
     let start = Instant::now();

@@ -2,8 +2,8 @@
 
 use crate::app::render::Texels;
 use crate::case::{Placement, Radiograph};
+pub use crate::engine::drr::Region;
 use crate::registration::{RegistrationError, View, range_of};
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,15 +11,6 @@ use std::sync::Arc;
 const MOST_TEXELS: usize = 2048;
 /// Pixels of a region along a side at least.
 const LEAST_REGION: usize = 8;
-
-/// A part of an image, pixels from its top left corner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Region {
-    pub column: usize,
-    pub row: usize,
-    pub columns: usize,
-    pub rows: usize,
-}
 
 impl Region {
     /// What lies between two corners, `[column, row]`, as far as it is in an image of `columns` x `rows`. `None` where that

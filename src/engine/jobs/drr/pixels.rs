@@ -3,11 +3,12 @@
 use super::DrrError;
 use crate::engine::Random;
 use crate::geometry::Projection;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A rectangle of pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A rectangle of pixels, from the top left corner of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     pub column: usize,
     pub row: usize,
