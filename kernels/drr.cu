@@ -18,7 +18,7 @@ struct Image {
     double row[3];    // from a pixel to the one below it
 };
 
-struct Wanted {
+struct PixelRegion {
     int columns;    // of the whole image
     int first[2];   // of the region: column, row
     int size[2];    // of the region; of a list: its length, 1
@@ -41,7 +41,7 @@ constexpr int PARTS = 8;
 constexpr float CELLS_PER_VOXEL = 0.125f;
 
 // The pixel that the `ray`-th of a block's `rays` is for; false for one too many. `out` is its place among those wanted.
-__device__ inline bool pixel_of(const Wanted& wanted, const unsigned* list, int ray, int rays, int& column, int& row,
+__device__ inline bool pixel_of(const PixelRegion& wanted, const unsigned* list, int ray, int rays, int& column, int& row,
                                 int& out)
 {
     if (list) {
@@ -163,7 +163,7 @@ __device__ inline Way way_through(const Space& space, const Image& image, int co
 }
 
 template <int LANES, bool UNEVEN, class Values>
-__device__ inline void integrate(const Space& space, const Wanted& wanted, const Image* images, const unsigned* list,
+__device__ inline void integrate(const Space& space, const PixelRegion& wanted, const Image* images, const unsigned* list,
                                  const Planes& planes, const unsigned char* occupied, const Values& values, float whole,
                                  float* integrals)
 {
@@ -236,7 +236,7 @@ __device__ inline void integrate(const Space& space, const Wanted& wanted, const
 
 #define TEXTURE(NAME, LANES, UNEVEN)                                                                                   \
     extern "C" __global__ void __launch_bounds__(512)                                                                  \
-    drr_texture_##NAME(const Space space, const Wanted wanted, const Image* __restrict__ images,                       \
+    drr_texture_##NAME(const Space space, const PixelRegion wanted, const Image* __restrict__ images,                  \
                        const unsigned* __restrict__ list, const Planes planes,                                         \
                        const unsigned char* __restrict__ occupied, cudaTextureObject_t texels,                         \
                        float* __restrict__ integrals)                                                                  \
@@ -247,7 +247,7 @@ __device__ inline void integrate(const Space& space, const Wanted& wanted, const
 
 #define VOXELS(NAME, LANES, UNEVEN)                                                                                    \
     extern "C" __global__ void __launch_bounds__(512)                                                                  \
-    drr_voxels_##NAME(const Space space, const Wanted wanted, const Image* __restrict__ images,                        \
+    drr_voxels_##NAME(const Space space, const PixelRegion wanted, const Image* __restrict__ images,                   \
                       const unsigned* __restrict__ list, const Planes planes,                                          \
                       const unsigned char* __restrict__ occupied, const float* __restrict__ attenuation,               \
                       float* __restrict__ integrals)                                                                   \
@@ -278,7 +278,7 @@ __device__ inline Exact exact(double value)
 // Exact: length times attenuation over the voxels passed. Positions are those of walk.cuh: along z mm from the middle of the
 // grid. The walk begins at the image, which is nearer than the source as a rule.
 extern "C" __global__ void __launch_bounds__(512)
-drr_exact(const WalkGrid grid, const Space space, const Wanted wanted, const Image* __restrict__ images,
+drr_exact(const WalkGrid grid, const Space space, const PixelRegion wanted, const Image* __restrict__ images,
           const unsigned* __restrict__ list, const float* __restrict__ attenuation, float* __restrict__ integrals)
 {
     int column, row, out;

@@ -315,8 +315,8 @@ fn demo_aside(kept: Option<PathBuf>) -> Result<(Temporary, Option<PathBuf>), Ope
 /// Moves a folder over an existing folder or file of that name, which is removed.
 fn replace_folder(old: &Path, new: Temporary) -> io::Result<()> {
     if old.symlink_metadata().is_ok() {
-        let aside = Temporary::folder_in(old.parent().unwrap_or(old))?;
-        std::fs::rename(old, aside.path().join("old"))?;
+        let old_root = Temporary::folder_in(old.parent().unwrap_or(old))?;
+        std::fs::rename(old, old_root.path().join("old"))?;
     }
     new.rename(old)
 }

@@ -41,16 +41,16 @@ const STEP_GY: f64 = 0.1;
 const ENOUGH_ROWS: f64 = 400.0;
 
 /// The curves of named structures as CSV, a row each 0.1 Gy or finer: cumulative in percent and in cm3,
-/// differential in percent a Gy over the step that begins at the row's dose. `worth` is the status of the
+/// differential in percent a Gy over the step that begins at the row's dose. `status_text` is the status of the
 /// dose; the remarks on a curve stand in its heading.
-pub fn dvh_csv(worth: &str, dvhs: &[(&str, &Dvh)]) -> String {
+pub fn dvh_csv(status_text: &str, dvhs: &[(&str, &Dvh)]) -> String {
     let max_gy = dvhs.iter().map(|(_, dvh)| dvh.max_gy()).fold(0.0, f64::max);
     // The step is 1, 2 or 5 times a power of ten.
     let finer = |step: &f64| max_gy / step >= ENOUGH_ROWS;
     let mut steps = (0..9).map(|n| STEP_GY * [1.0, 0.5, 0.2][n % 3] * 0.1_f64.powi(n as i32 / 3));
     let step_gy = steps.clone().find(finer).or(steps.next_back()).unwrap_or(STEP_GY);
     let digits = (-step_gy.log10()).ceil().max(1.0) as usize;
-    let mut heads = vec![format!("dose (Gy), {worth}")];
+    let mut heads = vec![format!("dose (Gy), {status_text}")];
     for unit in ["%", "cm3", "% per Gy"] {
         heads.extend(dvhs.iter().map(|(name, dvh)| {
             let remarks = dvh.remarks().into_iter().map(|remark| format!("; {remark}")).collect::<String>();

@@ -1,7 +1,7 @@
 //! The figures of a plan that the window shows and the command line prints.
 
 use super::Dvh;
-use crate::case::{Dose, DoseStatus, Plan, Structure, StructureKind, StructureSet, worth};
+use crate::case::{Dose, DoseStatus, Plan, Structure, StructureKind, StructureSet, status_text};
 use serde::Serialize;
 use std::fmt;
 
@@ -91,7 +91,7 @@ impl fmt::Display for PlanFigures {
             self.plan,
             self.mu,
             self.fractions,
-            worth(self.status, &self.caveats)
+            status_text(self.status, &self.caveats)
         )?;
         if let Some(gy) = self.prescription_gy {
             write!(f, ", prescribed {gy:.2} Gy")?;

@@ -203,7 +203,7 @@ pub enum MetricError {
     Comma(String),
     #[error("'{word}': the number of {form} is from {low} to {high}")]
     Range { word: String, form: &'static str, low: String, high: String },
-    #[error("'{word}': {form} is told in {units}")]
+    #[error("'{word}': {form} is given in {units}")]
     Unit { word: String, form: &'static str, units: String },
 }
 
@@ -342,8 +342,8 @@ impl FromStr for Metric {
             return Err(MetricError::Range { word: asked(), form: kind.form, low, high });
         }
         let units = kind.quantity.units();
-        let told = |unit: &str| units.iter().copied().find(|u| u.symbol().to_lowercase() == unit);
-        let Some(unit) = unit.map_or(Some(units[0]), told) else {
+        let named = |unit: &str| units.iter().copied().find(|u| u.symbol().to_lowercase() == unit);
+        let Some(unit) = unit.map_or(Some(units[0]), named) else {
             let units = units.iter().map(|u| u.symbol()).collect::<Vec<_>>().join(" or ");
             return Err(MetricError::Unit { word: asked(), form: kind.form, units });
         };

@@ -2,7 +2,7 @@
 
 use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::state::display::WINDOW_PRESETS;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::register::{STEPS, seen_axes, shifted, turned};
 use crate::app::state::{State, Workspace};
 use crate::app::view::page_mm;
@@ -78,7 +78,7 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
         } else if i.consume_shortcut(&UNDO) {
             commands.push(Command::Undo);
         } else if i.consume_shortcut(&OPEN) {
-            commands.push(Command::Pick(Ask::OpenFolder));
+            commands.push(Command::Pick(FileAction::OpenFolder));
         } else if i.consume_shortcut(&SAVE) {
             commands.push(Command::Save);
         }

@@ -76,8 +76,8 @@ pub struct Dose {
 
 impl Dose {
     /// The status with its caveats: `final`, `partial: 2 of 3 beams`. Stands wherever the dose is shown.
-    pub fn worth(&self) -> String {
-        worth(self.status, &self.caveats)
+    pub fn status_text(&self) -> String {
+        status_text(self.status, &self.caveats)
     }
 
     /// Largest value, Gy; NaN is ignored.
@@ -97,7 +97,7 @@ pub struct BeamDose {
 }
 
 /// A status with its caveats.
-pub fn worth(status: DoseStatus, caveats: &[String]) -> String {
+pub fn status_text(status: DoseStatus, caveats: &[String]) -> String {
     if caveats.is_empty() { status.to_string() } else { format!("{status}: {}", caveats.join(", ")) }
 }
 

@@ -16,7 +16,7 @@ mod uid;
 pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
 pub use contours::Contours;
 pub use ct::{Ct, Remark, Severity, beyond_16_bits};
-pub use dose::{BeamDose, Dose, DoseStatus, Receipt, worth};
+pub use dose::{BeamDose, Dose, DoseStatus, Receipt, status_text};
 pub use edit::{Edit, EditError, History};
 pub use placement::{Placement, opened};
 pub use plan::{Normalisation, Plan};

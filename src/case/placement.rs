@@ -46,26 +46,26 @@ impl Placement {
 
     /// The contradictions of these values to those of the image's file, beyond the rounding of angles and
     /// distances, in words.
-    pub fn against(&self, told: &Self) -> Vec<String> {
+    pub fn against(&self, declared: &Self) -> Vec<String> {
         let mut said = Vec::new();
         let mut compare =
-            |what: &str, given: Option<f64>, told: Option<f64>, off: &dyn Fn(f64, f64) -> bool| {
-                if let (Some(given), Some(told)) = (given, told)
-                    && off(given, told)
+            |what: &str, given: Option<f64>, declared: Option<f64>, off: &dyn Fn(f64, f64) -> bool| {
+                if let (Some(given), Some(declared)) = (given, declared)
+                    && off(given, declared)
                 {
-                    said.push(format!("{what} is given as {given}, and the file says {told}"));
+                    said.push(format!("{what} is given as {given}, and the file says {declared}"));
                 }
             };
         let turned = |a: f64, b: f64| ((a - b + 180.0).rem_euclid(360.0) - 180.0).abs() > 0.5;
         let apart = |a: f64, b: f64| (a - b).abs() > 0.5;
         let scaled = |a: f64, b: f64| (a / b - 1.0).abs() > 0.01;
-        compare("the gantry angle (degrees)", self.gantry_deg, told.gantry_deg, &turned);
-        compare("the couch angle (degrees)", self.couch_deg, told.couch_deg, &turned);
-        compare("the source to axis distance (mm)", self.sad_mm, told.sad_mm, &apart);
-        compare("the source to image distance (mm)", self.sid_mm, told.sid_mm, &apart);
+        compare("the gantry angle (degrees)", self.gantry_deg, declared.gantry_deg, &turned);
+        compare("the couch angle (degrees)", self.couch_deg, declared.couch_deg, &turned);
+        compare("the source to axis distance (mm)", self.sad_mm, declared.sad_mm, &apart);
+        compare("the source to image distance (mm)", self.sid_mm, declared.sid_mm, &apart);
         for axis in 0..2 {
-            let [given, told] = [self, told].map(|p| p.pixel_mm.map(|mm| mm[axis]));
-            compare("the distance of pixels (mm)", given, told, &scaled);
+            let [given, declared] = [self, declared].map(|p| p.pixel_mm.map(|mm| mm[axis]));
+            compare("the distance of pixels (mm)", given, declared, &scaled);
         }
         said
     }

@@ -11,8 +11,8 @@ use std::fmt::Write as _;
 /// # Errors
 /// A failing device; unknown cases.
 pub fn run(options: &Options, device: &Compute) -> Result<Answer, Failure> {
-    let told = |line: &Line| eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms);
-    let lines = lines(device, options, &JobControl::new(), &told)?;
+    let progress = |line: &Line| eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms);
+    let lines = lines(device, options, &JobControl::new(), &progress)?;
     if lines.is_empty() {
         let known = "table1-L1 ... table1-H4, table2-, table3-H2, figure2-H2";
         let asked = options.cases.join(", ");

@@ -12,8 +12,8 @@ use std::fmt::Write as _;
 /// A failing device; unknown cases.
 pub fn run(options: &Options, devices: &[Compute]) -> Result<Answer, Failure> {
     let on = devices.iter().map(Compute::to_string).collect::<Vec<_>>().join(", ");
-    let told = |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);
-    let lines = lines(devices, options, &JobControl::new(), &told)?;
+    let progress = |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);
+    let lines = lines(devices, options, &JobControl::new(), &progress)?;
     if lines.is_empty() {
         let asked = options.cases.join(", ");
         let known = "phantom, lung1, lung2, linear";

@@ -21,7 +21,7 @@ beamsight demo                         list the built-in cases\n  \
 beamsight demo thorax --out chest      write CT, structures and plan into the folder chest\n  \
 beamsight chest                        open them like any other case\n  \
 beamsight demo:thorax                  the same without writing anything yourself\n  \
-beamsight demo thorax --xray xrays     two X-rays of it, the patient in a pose that is not told\n  \
+beamsight demo thorax --xray xrays     two X-rays of it, the patient in a pose that is not shown\n  \
 beamsight register demo:thorax --image xrays/gantry-0.png --image xrays/gantry-90.png")]
 pub struct Args {
     /// water, slab, tg119 or thorax; left out: list them
@@ -99,7 +99,7 @@ fn xrays(name: &str, plan: &Plan, folder: &Path, args: &Args) -> Result<Answer, 
     })?;
     let words: Vec<String> = paths.iter().map(|i| format!("--image {}", i.display())).collect();
     let text = format!(
-        "two X-rays of demo:{name} written to {}, the patient in a pose that is not told\nfind it with: beamsight register \
+        "two X-rays of demo:{name} written to {}, the patient in a pose that is not shown\nfind it with: beamsight register \
          demo:{name} {}",
         folder.display(),
         words.join(" ")
@@ -132,12 +132,12 @@ fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<usize> {
         );
     }
     let written = || {
-        let aside = Temporary::folder_in(folder).with_context(|| {
+        let staged = Temporary::folder_in(folder).with_context(|| {
             format!("cannot write to {}; choose a folder you may write to with --out", folder.display())
         })?;
-        let files = write_demo(name, aside.path(), &|_| true)?;
-        plan_toml::write(&aside.path().join("plan.toml"), plan)?;
-        aside.move_contents(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
+        let files = write_demo(name, staged.path(), &|_| true)?;
+        plan_toml::write(&staged.path().join("plan.toml"), plan)?;
+        staged.move_contents(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
         Ok(files)
     };
     let written = written();

@@ -193,7 +193,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         Ok(written)
     })?;
     for file in written {
-        let _ = writeln!(text, "written to {} ({})", file.display(), result.dose.worth());
+        let _ = writeln!(text, "written to {} ({})", file.display(), result.dose.status_text());
     }
     Ok(Answer { json, text })
 }
@@ -335,5 +335,5 @@ fn write_dicom(out: &Path, args: &Args, case: &Case, result: &PlanResult) -> any
 /// The DVHs of all structures.
 fn dvh_table(result: &PlanResult) -> String {
     let dvhs: Vec<(&str, &Dvh)> = result.dvhs.iter().map(|(s, dvh)| (s.name.as_str(), &**dvh)).collect();
-    dvh_csv(&result.dose.worth(), &dvhs)
+    dvh_csv(&result.dose.status_text(), &dvhs)
 }

@@ -74,7 +74,7 @@ pub struct Args {
 
     /// How attenuation is summed; texture: trilinear by a card's 8-bit filter, for pictures
     #[arg(long, value_enum, default_value = "trilinear")]
-    integrator: Way,
+    integrator: IntegratorArg,
 
     /// Longest step of trilinear, mm; left out: half the smallest side of a voxel
     #[arg(long, value_name = "MM", value_parser = words::within(0.01, 1000.0))]
@@ -141,7 +141,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum IntegratorArg {
     Exact,
     Trilinear,
     Texture,
@@ -230,7 +230,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     outputs.reads_case(&args.case.case);
     outputs.reads_word("the HU table", &args.hu_table);
     outputs.check()?;
-    if args.integrator == Way::Exact && args.step.is_some() {
+    if args.integrator == IntegratorArg::Exact && args.step.is_some() {
         return Err(Failure::Words("--integrator exact takes no steps: leave --step out".to_owned()));
     }
     let device = device.resolve()?;
@@ -249,9 +249,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         poses: vec![args.pose],
         pose_centre_mm: isocentre_mm,
         integrator: match args.integrator {
-            Way::Exact => Integrator::Exact,
-            Way::Trilinear => Integrator::Trilinear { step_mm },
-            Way::Texture => Integrator::Texture { step_mm },
+            IntegratorArg::Exact => Integrator::Exact,
+            IntegratorArg::Trilinear => Integrator::Trilinear { step_mm },
+            IntegratorArg::Texture => Integrator::Texture { step_mm },
         },
         pixels: match (args.pixels, args.region) {
             (Some(count), region) => Pixels::Subset { region, count, spread: args.spread, seed: args.seed },
@@ -452,11 +452,11 @@ fn say(
 
 fn answer_way(args: &Args) -> String {
     match (args.integrator, args.step) {
-        (Way::Exact, _) => "exact".to_owned(),
-        (Way::Trilinear, None) => "trilinear".to_owned(),
-        (Way::Texture, None) => "texture".to_owned(),
-        (Way::Trilinear, Some(mm)) => format!("trilinear, {mm} mm"),
-        (Way::Texture, Some(mm)) => format!("texture, {mm} mm"),
+        (IntegratorArg::Exact, _) => "exact".to_owned(),
+        (IntegratorArg::Trilinear, None) => "trilinear".to_owned(),
+        (IntegratorArg::Texture, None) => "texture".to_owned(),
+        (IntegratorArg::Trilinear, Some(mm)) => format!("trilinear, {mm} mm"),
+        (IntegratorArg::Texture, Some(mm)) => format!("texture, {mm} mm"),
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 V95%, the volume that gets 20 Gy or 95 % of the prescription, in percent of the structure; CI, the conformity index of Paddick (2000); HI, \
 the homogeneity index (D2% - D98%) / D50% of ICRU 83; gEUD(a=8), the generalised equivalent uniform dose of Niemierko (1999), Gy. A \
 volume in cm3 is V20Gy[cc], a dose in percent of the prescription D95%[%]. What cannot be said is null, with the reason in a remark. \
-Percent are of the volume that lies inside the dose grid; how much does not is told.\n\n\
+Percent are of the volume that lies inside the dose grid; how much does not is stated.\n\n\
 Examples:\n  \
 beamsight dvh demo:thorax --dose plan --grid 5 --quality fast\n  \
 beamsight dvh ~/ct/patient-7 --dose RD.1.dcm --structure PTV --metrics D95%,D0.03cc,CI --json\n  \
@@ -42,7 +42,7 @@ pub struct Args {
 
     /// Metrics with commas between [default: D98%,D95%,D50%,D2%,Dmean,Dmin,Dmax]
     #[arg(long, value_name = "LIST", value_parser = metrics)]
-    metrics: Option<Asked>,
+    metrics: Option<MetricList>,
 
     /// The 100 % dose, Gy; left out: what the plan prescribes
     #[arg(long, value_name = "GY", value_parser = words::positive)]
@@ -65,9 +65,9 @@ pub struct Args {
 
 /// Metrics with the spelling of the request.
 #[derive(Clone, Debug)]
-struct Asked(Vec<(String, Metric)>);
+struct MetricList(Vec<(String, Metric)>);
 
-fn metrics(list: &str) -> Result<Asked, String> {
+fn metrics(list: &str) -> Result<MetricList, String> {
     let words = || list.split(',').map(str::trim);
     // No metric begins with a digit: the list was split at a decimal comma.
     if let Some(rest) = words().skip(1).find(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
@@ -76,11 +76,11 @@ fn metrics(list: &str) -> Result<Asked, String> {
         ));
     }
     let metric = |word: &str| Ok((word.to_owned(), word.parse::<Metric>().map_err(|e| e.to_string())?));
-    words().map(metric).collect::<Result<_, String>>().map(Asked)
+    words().map(metric).collect::<Result<_, String>>().map(MetricList)
 }
 
 /// A structure with its DVH and its metrics.
-struct Told<'a> {
+struct StructureRow<'a> {
     structure: &'a Structure,
     dvh: Result<Dvh, DvhError>,
     /// In the order of the request.
@@ -135,38 +135,40 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
             Arc::clone(dose.gy.grid())
         }
     };
-    let asked = args.metrics.clone().unwrap_or_else(|| {
-        Asked(Metric::USUAL.into_iter().map(|metric| (metric.to_string(), metric)).collect())
+    let metrics_asked = args.metrics.clone().unwrap_or_else(|| {
+        MetricList(Metric::USUAL.into_iter().map(|metric| (metric.to_string(), metric)).collect())
     });
     let dvhs = dvhs_of(structures, &grid, &dose, &JobControl::new())?;
-    let told: Vec<Told<'_>> =
-        dvhs.into_iter().map(|(structure, dvh)| tell_of(structure, dvh, &asked, prescription)).collect();
+    let rows: Vec<StructureRow<'_>> = dvhs
+        .into_iter()
+        .map(|(structure, dvh)| tell_of(structure, dvh, &metrics_asked, prescription))
+        .collect();
     let json = json!({
         "case": case.source,
         "dose": dose.label,
         "status": dose.status,
         "caveats": dose.caveats,
         "prescription_gy": prescription.ok(),
-        "units": asked.0.iter().map(|(word, m)| (word.clone(), m.unit().symbol().into())).collect::<Map<_, _>>(),
-        "structures": told.iter().map(|told| told.json(&asked)).collect::<Vec<_>>(),
+        "units": metrics_asked.0.iter().map(|(word, m)| (word.clone(), m.unit().symbol().into())).collect::<Map<_, _>>(),
+        "structures": rows.iter().map(|row| row.json(&metrics_asked)).collect::<Vec<_>>(),
         "remarks": remarks,
         "out": args.out,
     });
-    let mut text = table(&dose, prescription.ok(), &asked, &told);
+    let mut text = table(&dose, prescription.ok(), &metrics_asked, &rows);
     remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
-    if told.iter().all(|told| told.dvh.is_err()) {
+    if rows.iter().all(|row| row.dvh.is_err()) {
         return Err(Failure::Checks(Answer {
             json,
             text: text + "error: no structure has a DVH in this dose\n",
         }));
     }
     if let (Some(out), Some(ending)) = (&args.out, ending) {
-        let content = if ending == "csv" { curves(&dose, &told) } else { format!("{json:#}\n") };
+        let content = if ending == "csv" { curves(&dose, &rows) } else { format!("{json:#}\n") };
         outputs.write(|| {
             replace_file(out, |file| file.write_all(content.as_bytes()))
                 .with_context(|| format!("cannot write {}", out.display()))
         })?;
-        let _ = writeln!(text, "written to {} ({})", out.display(), dose.worth());
+        let _ = writeln!(text, "written to {} ({})", out.display(), dose.status_text());
     }
     Ok(Answer { json, text })
 }
@@ -202,9 +204,9 @@ fn structures<'a>(args: &Args, case: &'a Case) -> Result<Vec<&'a Structure>, Fai
 fn tell_of<'a>(
     structure: &'a Structure,
     dvh: Result<Dvh, DvhError>,
-    asked: &Asked,
+    metrics_asked: &MetricList,
     prescription: Result<f64, &str>,
-) -> Told<'a> {
+) -> StructureRow<'a> {
     let mut remarks = match &dvh {
         Ok(dvh) => dvh.remarks(),
         Err(why) => vec![why.to_string()],
@@ -222,14 +224,18 @@ fn tell_of<'a>(
                 None
             }
         };
-    let values = asked.0.iter().map(&mut value).collect();
-    Told { structure, dvh, values, remarks }
+    let values = metrics_asked.0.iter().map(&mut value).collect();
+    StructureRow { structure, dvh, values, remarks }
 }
 
-impl Told<'_> {
-    fn json(&self, asked: &Asked) -> Value {
-        let metrics: Map<String, Value> =
-            asked.0.iter().zip(&self.values).map(|((word, _), value)| (word.clone(), json!(value))).collect();
+impl StructureRow<'_> {
+    fn json(&self, metrics_asked: &MetricList) -> Value {
+        let metrics: Map<String, Value> = metrics_asked
+            .0
+            .iter()
+            .zip(&self.values)
+            .map(|((word, _), value)| (word.clone(), json!(value)))
+            .collect();
         let dvh = self.dvh.as_ref().ok();
         json!({
             "name": self.structure.name,
@@ -243,19 +249,24 @@ impl Told<'_> {
 }
 
 /// The metrics as a table, a row a structure.
-fn table(dose: &Dose, prescription_gy: Option<f64>, asked: &Asked, told: &[Told<'_>]) -> String {
+fn table(
+    dose: &Dose,
+    prescription_gy: Option<f64>,
+    metrics_asked: &MetricList,
+    structures: &[StructureRow<'_>],
+) -> String {
     let hundred = prescription_gy.map_or(String::new(), |gy| format!(", 100 % is {gy:.2} Gy"));
-    let mut text = format!("{} ({}){hundred}\n", dose.label, dose.worth());
+    let mut text = format!("{} ({}){hundred}\n", dose.label, dose.status_text());
     let mut rows = vec![vec!["structure".to_owned(), "cm3".to_owned()]];
     let head = |(word, metric): &(String, Metric)| {
         format!("{word} {}", metric.unit().symbol()).trim_end().to_owned()
     };
-    rows[0].extend(asked.0.iter().map(head));
-    for told in told {
+    rows[0].extend(metrics_asked.0.iter().map(head));
+    for of in structures {
         let dash = || "-".to_owned();
-        let cm3 = told.dvh.as_ref().map_or(dash(), |dvh| format!("{:.2}", dvh.volume_cm3()));
-        let mut row = vec![told.structure.name.clone(), cm3];
-        row.extend(told.values.iter().map(|value| value.map_or(dash(), |v| format!("{v:.3}"))));
+        let cm3 = of.dvh.as_ref().map_or(dash(), |dvh| format!("{:.2}", dvh.volume_cm3()));
+        let mut row = vec![of.structure.name.clone(), cm3];
+        row.extend(of.values.iter().map(|value| value.map_or(dash(), |v| format!("{v:.3}"))));
         rows.push(row);
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -265,16 +276,16 @@ fn table(dose: &Dose, prescription_gy: Option<f64>, asked: &Asked, told: &[Told<
         row.iter().zip(&widths).skip(1).for_each(|(cell, width)| _ = write!(text, "  {cell:>width$}"));
         text.push('\n');
     }
-    for told in told {
-        told.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {}: {remark}", told.structure.name));
+    for of in structures {
+        of.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.structure.name));
     }
     text
 }
 
 /// The curves of the structures that have one.
-fn curves(dose: &Dose, told: &[Told<'_>]) -> String {
-    let with = told.iter().filter_map(|told| Some((told.structure.name.as_str(), told.dvh.as_ref().ok()?)));
-    dvh_csv(&dose.worth(), &with.collect::<Vec<_>>())
+fn curves(dose: &Dose, rows: &[StructureRow<'_>]) -> String {
+    let with = rows.iter().filter_map(|row| Some((row.structure.name.as_str(), row.dvh.as_ref().ok()?)));
+    dvh_csv(&dose.status_text(), &with.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -284,7 +295,8 @@ mod tests {
     #[test]
     fn lists_of_metrics() {
         let words = |list: &str| {
-            metrics(list).map(|asked| asked.0.into_iter().map(|(word, _)| word).collect::<Vec<_>>())
+            metrics(list)
+                .map(|metrics_asked| metrics_asked.0.into_iter().map(|(word, _)| word).collect::<Vec<_>>())
         };
         assert_eq!(words("d95 %, V20Gy[cc]").unwrap(), ["d95 %", "V20Gy[cc]"]);
         for (list, says) in [

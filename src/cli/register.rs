@@ -206,8 +206,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
 
 /// Refuses options that the image's own file contradicts: one of them is wrong, so the pose would be wrong.
 fn check_given(path: &Path, given: &Placement) -> anyhow::Result<()> {
-    let told = if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? };
-    let said = given.against(&told);
+    let declared = if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? };
+    let said = given.against(&declared);
     ensure!(
         said.is_empty(),
         "{}: {}; leave out what the file says, or, where the file is wrong, save the picture as PNG with its geometry beside it",

@@ -13,7 +13,7 @@ use crate::app::state::files::REPORT_ENDINGS;
 use crate::app::state::register::{Mode, Pair};
 use crate::app::state::results::{EndsAt, EngineChoice};
 use crate::app::{CompareOptions, Compared, DoseWord, Options, RegisterOptions, picture};
-use crate::case::{Pose, worth};
+use crate::case::{Pose, status_text};
 use crate::engine::DeviceChoice;
 use crate::files::{Temporary, plan_toml, replace_file};
 use crate::geometry::PatientPosition;
@@ -276,23 +276,23 @@ fn outputs(args: &Args) -> Outputs {
 }
 
 /// The report as the window writes it: a temporary file until the picture exists too.
-struct ReportAside(Option<(Temporary, PathBuf)>);
+struct StagedReport(Option<(Temporary, PathBuf)>);
 
-impl ReportAside {
+impl StagedReport {
     fn of(args: &CompareArgs) -> anyhow::Result<Self> {
         let Some(report) = &args.report else { return Ok(Self(None)) };
         let folder = report.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let aside =
+        let staged =
             Temporary::folder_in(folder).with_context(|| format!("cannot write {}", report.display()))?;
-        Ok(Self(Some((aside, report.clone()))))
+        Ok(Self(Some((staged, report.clone()))))
     }
 
     fn path(&self) -> Option<PathBuf> {
-        self.0.as_ref().map(|(aside, report)| aside.path().join(report.file_name().unwrap_or_default()))
+        self.0.as_ref().map(|(staged, report)| staged.path().join(report.file_name().unwrap_or_default()))
     }
 
     /// The window's message about it, with its final name.
-    fn unsaid(&self, text: &str) -> String {
+    fn with_final_path(&self, text: &str) -> String {
         match (self.path(), &self.0) {
             (Some(own), Some((_, report))) => {
                 text.replace(&own.display().to_string(), &report.display().to_string())
@@ -327,7 +327,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         plan_toml::read(path, PatientPosition::default())?;
     }
     let start = Instant::now();
-    let aside = ReportAside::of(&args.compare)?;
+    let staged = StagedReport::of(&args.compare)?;
     let options = Options {
         case: Some(args.case.to_string()),
         plan: args.plan.clone(),
@@ -336,27 +336,28 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         body: args.dose.body.clone(),
         grid_mm: args.dose.grid,
         wash_of: args.dose.wash,
-        compare: (args.workspace == Workspace::Compare).then(|| args.compare.choice(aside.path())),
+        compare: (args.workspace == Workspace::Compare).then(|| args.compare.choice(staged.path())),
         device,
         register: register(args)?,
         state_folder: None,
     };
-    let shot = picture(options, args.size, PATIENCE).map_err(|e| anyhow!(aside.unsaid(&e.to_string())))?;
+    let shot =
+        picture(options, args.size, PATIENCE).map_err(|e| anyhow!(staged.with_final_path(&e.to_string())))?;
     outputs.write(|| {
-        aside.put_in_place()?;
+        staged.put_in_place()?;
         write_png(&args.out, &shot.picture)
     })?;
     let seconds = start.elapsed().as_secs_f64();
     let mut text = format!("{} drawn into {} in {seconds:.1} s\n", args.case, args.out.display());
     if let Some(status) = shot.status {
         let certainty = shot.certainty.as_ref().map(|c| format!(", Monte Carlo {c}")).unwrap_or_default();
-        text += &format!("dose: {}{certainty}\n", worth(status, &shot.caveats));
+        text += &format!("dose: {}{certainty}\n", status_text(status, &shot.caveats));
     }
     if let Some(Compared { doses: [a, b], note }) = &shot.compared {
         text += &format!("A: {} ({})\nB: {} ({})\n", a.0, a.1, b.0, b.1);
         text += &note.iter().map(|n| format!("note: {n}\n")).collect::<String>();
     }
-    let notices: Vec<String> = shot.notices.iter().map(|notice| aside.unsaid(notice)).collect();
+    let notices: Vec<String> = shot.notices.iter().map(|notice| staged.with_final_path(notice)).collect();
     for notice in &notices {
         text += &format!("note: {notice}\n");
     }

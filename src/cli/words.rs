@@ -37,11 +37,11 @@ impl CaseArgs {
         let series = self.series.map(|n| n - 1);
         let choice = Choice { series, ..Choice::default() };
         let case = open(&self.case, OpenOptions { choice, position: self.position }, &|_| true)?;
-        if let (Some(told), Some(ct)) = (self.position, &case.ct)
-            && told != ct.position
+        if let (Some(declared), Some(ct)) = (self.position, &case.ct)
+            && declared != ct.position
         {
             return Err(anyhow!(
-                "{}: the images say the patient lies {}, --position says {told}; leave --position out for DICOM images",
+                "{}: the images say the patient lies {}, --position says {declared}; leave --position out for DICOM images",
                 self.case,
                 ct.position
             )

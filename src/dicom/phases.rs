@@ -9,7 +9,7 @@ use glam::DVec3;
 use std::collections::HashSet;
 
 /// Attributes that may separate phases, the clearest first, and the label of a phase (`{}` is the value).
-const TELLS: [(Tag, &str); 9] = [
+const PHASE_TAGS: [(Tag, &str); 9] = [
     (tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE, "{} % of the breath"),
     (tags::NOMINAL_PERCENTAGE_OF_CARDIAC_PHASE, "{} % of the heartbeat"),
     (tags::TEMPORAL_POSITION_IDENTIFIER, "temporal position {}"),
@@ -28,13 +28,13 @@ const WHOLE: f64 = 0.8;
 /// Planes nearer than this are at one position, mm.
 const SAME_PLACE_MM: f64 = 0.01;
 
-/// The values of [`TELLS`] in an image, in their order.
+/// The values of [`PHASE_TAGS`] in an image, in their order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moment([Option<String>; TELLS.len()]);
+pub(super) struct Moment([Option<String>; PHASE_TAGS.len()]);
 
 impl Moment {
     pub(super) fn of(item: &Item) -> Self {
-        Self(TELLS.map(|(tag, _)| item.text(tag)))
+        Self(PHASE_TAGS.map(|(tag, _)| item.text(tag)))
     }
 }
 
@@ -86,7 +86,7 @@ type Parts = Vec<(String, Vec<Image>)>;
 
 /// Phases by the first attribute whose values make whole scans.
 fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
-    TELLS.iter().enumerate().find_map(|(tell, (_, words))| {
+    PHASE_TAGS.iter().enumerate().find_map(|(tell, (_, words))| {
         let value = |i: &Image| i.moment.0[tell].clone();
         let mut values: Vec<String> = series.images.iter().map(value).collect::<Option<_>>()?;
         values.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {

@@ -154,9 +154,9 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
     if fragments.len() == frames {
         return Ok(fragments);
     }
-    let (count, told) = (fragments.len(), offsets.len());
-    let unclear = || format!("it has {frames} frames in {count} fragments, and offsets of {told}");
-    if told != frames || offsets.first() != Some(&0) {
+    let (count, declared) = (fragments.len(), offsets.len());
+    let unclear = || format!("it has {frames} frames in {count} fragments, and offsets of {declared}");
+    if declared != frames || offsets.first() != Some(&0) {
         return Err(unclear());
     }
     let mut streams: Vec<Vec<u8>> = Vec::new();

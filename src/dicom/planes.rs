@@ -240,9 +240,9 @@ fn check_shift(
 fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
     if planes.len() < 2 {
         let thickness = planes[0].image.thickness_mm;
-        let told = thickness.map_or(String::new(), |t| format!(" (SliceThickness {t} mm)"));
+        let declared = thickness.map_or(String::new(), |t| format!(" (SliceThickness {t} mm)"));
         remarks.push(Remark::warning(
-            format!("the series has a single plane{told}: it has no extent along its normal"),
+            format!("the series has a single plane{declared}: it has no extent along its normal"),
             vec![planes[0].name()],
         ));
         return;
@@ -281,9 +281,9 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
     let unlike = |p: &&Plane| p.image.thickness_mm.is_some_and(|t| (t - usual).abs() > 0.1 * usual);
     let thick: Vec<&Plane> = planes.iter().filter(unlike).collect();
     if let Some(first) = thick.first() {
-        let told = first.image.thickness_mm.unwrap_or_default();
+        let declared = first.image.thickness_mm.unwrap_or_default();
         let message = format!(
-            "SliceThickness is {told} mm where the planes are {usual:.2} mm apart; the positions are used"
+            "SliceThickness is {declared} mm where the planes are {usual:.2} mm apart; the positions are used"
         );
         remarks.push(Remark::note(message, thick.iter().map(|p| p.name()).collect()));
     }

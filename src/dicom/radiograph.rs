@@ -32,20 +32,20 @@ pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Ve
     let mut remarks = Vec::new();
     let mut say = |message: String| remarks.push(Remark::warning(message, vec![file_name(path)]));
     let item = object.item();
-    let told = if is_rt { rtimage::placement(item) } else { placement(item) };
-    if let (Some(file), Some(given)) = (told.position, given.position)
+    let declared = if is_rt { rtimage::placement(item) } else { placement(item) };
+    if let (Some(file), Some(given)) = (declared.position, given.position)
         && file != given
     {
-        say(format!("the file says the patient lies {file}; {given} is used, as told"));
+        say(format!("the file says the patient lies {file}; {given} is used, as declared"));
     }
     let setup = given
-        .or(&told)
+        .or(&declared)
         .setup(size)
         .map_err(|missing| DicomError::NoGeometry { path: path.to_owned(), missing })?;
     let mut values = values(&object, path, size)?;
     let (projection, setup, open) = if is_rt {
         let (projection, setup) = rtimage::projection(item, setup, path)?;
-        let open = rtimage::jaws(item).and_then(|jaws| within(&projection, &told, jaws, &mut say));
+        let open = rtimage::jaws(item).and_then(|jaws| within(&projection, &declared, jaws, &mut say));
         (projection, setup, open)
     } else {
         let (projection, setup) = upright(item, setup, path, &mut values, size, &mut say)?;
@@ -123,18 +123,18 @@ fn lookup(item: &Item) -> Option<(i64, Vec<f32>)> {
 fn sense(
     item: &Item,
     values: Vec<f32>,
-    told: Option<bool>,
+    declared: Option<bool>,
     say: &mut impl FnMut(String),
 ) -> (PixelMeaning, Vec<f32>) {
     let sign = item.whole(tags::PIXEL_INTENSITY_RELATIONSHIP_SIGN);
     let inverse = item.text(tags::PHOTOMETRIC_INTERPRETATION).as_deref() == Some("MONOCHROME1");
-    let bone_is_high = match (told, sign) {
+    let bone_is_high = match (declared, sign) {
         (Some(bright), _) => bright != inverse,
         (None, Some(sign)) => sign < 0,
         (None, None) => !inverse,
     };
     let linear = item.text(tags::PIXEL_INTENSITY_RELATIONSHIP).as_deref() == Some("LIN");
-    if told.is_none() && sign.is_none() && item.text(tags::PIXEL_INTENSITY_RELATIONSHIP).is_none() {
+    if declared.is_none() && sign.is_none() && item.text(tags::PIXEL_INTENSITY_RELATIONSHIP).is_none() {
         say("the file does not say how its pixels follow the beam; they are taken as bone bright when shown"
             .to_owned());
     }
@@ -248,19 +248,19 @@ fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, crate::geom
 /// are uncertain.
 fn within(
     projection: &Projection,
-    told: &Placement,
+    declared: &Placement,
     ([x, y], angle_deg): ([[f64; 2]; 2], f64),
     say: &mut impl FnMut(String),
 ) -> Option<Vec<bool>> {
     const PENUMBRA_MM: f64 = 3.0;
-    let (gantry, couch) = (told.gantry_deg?, told.couch_deg.unwrap_or(0.0));
+    let (gantry, couch) = (declared.gantry_deg?, declared.couch_deg.unwrap_or(0.0));
     let frame = BeamFrame::new(
-        told.position.unwrap_or_default(),
+        declared.position.unwrap_or_default(),
         gantry,
         angle_deg,
         couch,
-        told.isocentre_mm?,
-        told.sad_mm?,
+        declared.isocentre_mm?,
+        declared.sad_mm?,
     );
     let columns = projection.columns();
     let open: Vec<bool> = (0..projection.pixels())

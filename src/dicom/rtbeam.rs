@@ -49,7 +49,7 @@ impl Refusal {
 pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Result<Beam, String> {
     let number = item
         .try_whole(tags::BEAM_NUMBER)
-        .map_err(|error| format!("one of its beams cannot be told: {error}"))?;
+        .map_err(|error| format!("one of its beams cannot be declared: {error}"))?;
     let number =
         u32::try_from(number).map_err(|_| format!("one of its beams has the BeamNumber {number}"))?;
     let name = item.text(tags::BEAM_NAME).unwrap_or_else(|| format!("Beam {number}"));
@@ -168,18 +168,18 @@ fn refuse_unit(item: &Item, refusal: &mut Refusal) {
 /// number states counts as well.
 fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
     for (number, sequence, word) in MODIFIERS {
-        let told = refusal.given(item.try_number(number).if_said()).flatten().unwrap_or(0.0);
+        let declared = refusal.given(item.try_number(number).if_said()).flatten().unwrap_or(0.0);
         let listed = item.items(sequence).len();
-        if told != 0.0 || listed > 0 {
+        if declared != 0.0 || listed > 0 {
             refusal.because(format!(
-                "it has a {word}, which is not modelled ({} {told}, {listed} in {})",
+                "it has a {word}, which is not modelled ({} {declared}, {listed} in {})",
                 keyword(number),
                 keyword(sequence)
             ));
         }
     }
     if let Some(applicator) = item.items(tags::APPLICATOR_SEQUENCE).first() {
-        let kind = applicator.text(tags::APPLICATOR_TYPE).unwrap_or_else(|| "not told".to_owned());
+        let kind = applicator.text(tags::APPLICATOR_TYPE).unwrap_or_else(|| "not declared".to_owned());
         refusal.because(format!("it has an applicator, which is not modelled (ApplicatorType '{kind}')"));
     }
     if item.text(tags::ENHANCED_RT_BEAM_LIMITING_DEVICE_DEFINITION_FLAG).as_deref() == Some("YES") {
@@ -191,8 +191,8 @@ fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
 
 /// Accessories that the dose leaves out, as caveats.
 fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut Refusal) {
-    let told = refusal.given(item.try_number(tags::NUMBER_OF_BOLI).if_said()).flatten().unwrap_or(0.0);
-    if told != 0.0 || !item.items(tags::REFERENCED_BOLUS_SEQUENCE).is_empty() {
+    let declared = refusal.given(item.try_number(tags::NUMBER_OF_BOLI).if_said()).flatten().unwrap_or(0.0);
+    if declared != 0.0 || !item.items(tags::REFERENCED_BOLUS_SEQUENCE).is_empty() {
         not_modelled.push("bolus".to_owned());
     }
     for accessory in item.items(tags::GENERAL_ACCESSORY_SEQUENCE) {
@@ -208,22 +208,22 @@ fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut R
 }
 
 fn refuse_distance(item: &Item, refusal: &mut Refusal) {
-    let told = refusal.given(item.try_number(tags::SOURCE_AXIS_DISTANCE).if_said()).flatten();
-    if let Some(mm) = told.filter(|mm| (mm - SAD_MM).abs() > SAME_SAD_MM) {
+    let declared = refusal.given(item.try_number(tags::SOURCE_AXIS_DISTANCE).if_said()).flatten();
+    if let Some(mm) = declared.filter(|mm| (mm - SAD_MM).abs() > SAME_SAD_MM) {
         refusal.because(format!("its SourceAxisDistance is {mm} mm, the machines have {SAD_MM} mm"));
     }
 }
 
 fn is_unflattened(item: &Item, not_modelled: &mut Vec<String>) -> bool {
     let Some(mode) = item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE).first() else { return false };
-    let told = mode.text(tags::FLUENCE_MODE);
-    if told.as_deref() == Some("STANDARD") {
+    let declared = mode.text(tags::FLUENCE_MODE);
+    if declared.as_deref() == Some("STANDARD") {
         return false;
     }
     let id = mode.text(tags::FLUENCE_MODE_ID);
     let unflattened = id.as_ref().is_some_and(|id| id.to_ascii_uppercase().contains("FFF"));
-    if !unflattened || told.as_deref() != Some("NON_STANDARD") {
-        let name = id.or(told).unwrap_or_else(|| "not told".to_owned());
+    if !unflattened || declared.as_deref() != Some("NON_STANDARD") {
+        let name = id.or(declared).unwrap_or_else(|| "not declared".to_owned());
         not_modelled.push(format!("fluence mode {name}"));
     }
     unflattened

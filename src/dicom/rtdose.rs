@@ -175,8 +175,8 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
     let frames = object.try_whole(tags::NUMBER_OF_FRAMES).if_said().map_err(attribute)?.unwrap_or(1);
     let frames = usize::try_from(frames).ok().filter(|&n| n > 0);
     let frames = frames.ok_or_else(|| {
-        let told = object.text(tags::NUMBER_OF_FRAMES).unwrap_or_default();
-        contradiction(format!("its NumberOfFrames is {told}"))
+        let declared = object.text(tags::NUMBER_OF_FRAMES).unwrap_or_default();
+        contradiction(format!("its NumberOfFrames is {declared}"))
     })?;
     let [dy, dx] = object.try_array(tags::PIXEL_SPACING).map_err(attribute)?;
     for mm in [dx, dy] {
@@ -194,10 +194,10 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
     let planes: Vec<f64> = order.iter().map(|&frame| offsets[frame]).collect();
     let grid = Grid::new(position, row, column, [dx, dy], size, &planes).map_err(|source| match source {
         GridError::Axes { dot } => {
-            let told = object.text(tags::IMAGE_ORIENTATION_PATIENT).unwrap_or_default();
+            let declared = object.text(tags::IMAGE_ORIENTATION_PATIENT).unwrap_or_default();
             let name = keyword(tags::IMAGE_ORIENTATION_PATIENT);
             contradiction(format!(
-                "its {name} {told} are no unit vectors at right angles (dot product {dot:.6})"
+                "its {name} {declared} are no unit vectors at right angles (dot product {dot:.6})"
             ))
         }
         GridError::Planes { before, after, .. } => contradiction(format!(

@@ -192,11 +192,11 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
     let mut all: HashMap<i64, Result<f64, String>> = HashMap::new();
     for (n, group) in groups.iter().enumerate() {
         let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE);
-        if let Ok(Some(told)) = group.try_whole(tags::NUMBER_OF_BEAMS).if_said()
-            && told != beams.len() as i64
+        if let Ok(Some(declared)) = group.try_whole(tags::NUMBER_OF_BEAMS).if_said()
+            && declared != beams.len() as i64
         {
             notes.warn(format!(
-                "fraction group {}: its NumberOfBeams is {told}, it refers to {}",
+                "fraction group {}: its NumberOfBeams is {declared}, it refers to {}",
                 n + 1,
                 beams.len()
             ));
@@ -238,11 +238,11 @@ fn fractions_of(groups: &[Item], not_modelled: &mut Vec<String>, notes: &mut Not
         ));
     }
     let tag = tags::NUMBER_OF_FRACTIONS_PLANNED;
-    let told = match groups.first() {
+    let declared = match groups.first() {
         Some(group) => group.try_whole(tag),
         None => Err(AttributeError::Missing(tag)),
     };
-    let counted = told.and_then(|n| within(tag, n as f64, 1.0..=MOST_FRACTIONS as f64));
+    let counted = declared.and_then(|n| within(tag, n as f64, 1.0..=MOST_FRACTIONS as f64));
     counted.map(|n| n as u32).unwrap_or_else(|error| {
         notes.warn(format!("the number of fractions is not known: {error}; 1 is used"));
         not_modelled.push("fractions not known, 1 counted".to_owned());
@@ -260,7 +260,7 @@ fn prescription_gy(references: &[Item], notes: &mut Notes) -> Option<f64> {
         }
         let read = reference.try_number(tag).and_then(|gy| within(tag, gy, 0.0..=MOST_PRESCRIBED_GY));
         match read.if_said() {
-            Ok(told) => most = told.filter(|&gy| gy > 0.0).into_iter().chain(most).reduce(f64::max),
+            Ok(declared) => most = declared.filter(|&gy| gy > 0.0).into_iter().chain(most).reduce(f64::max),
             Err(error) => notes.warn(format!("a prescription is passed over: {error}")),
         }
     }
@@ -291,7 +291,7 @@ fn position_of(
         None => {
             let position = images.unwrap_or_default();
             notes.warn(format!("the plan has no PatientPosition; {position} is used"));
-            not_modelled.push(format!("position of the patient not told, {position} taken"));
+            not_modelled.push(format!("position of the patient not declared, {position} taken"));
             Ok(position)
         }
     }
@@ -306,15 +306,16 @@ fn main_machine(beams: &[Beam]) -> String {
 }
 
 fn note_machines(items: &[Item], plan: &Plan, notes: &mut Notes) {
-    let told: BTreeSet<String> = items.iter().filter_map(|b| b.text(tags::TREATMENT_MACHINE_NAME)).collect();
+    let declared: BTreeSet<String> =
+        items.iter().filter_map(|b| b.text(tags::TREATMENT_MACHINE_NAME)).collect();
     let used: BTreeSet<&str> =
         plan.beams.iter().filter(|b| b.read_only.is_none()).map(|b| plan.machine_of(b)).collect();
     if !used.is_empty() {
-        let told = match told.into_iter().collect::<Vec<_>>().join("', '") {
+        let declared = match declared.into_iter().collect::<Vec<_>>().join("', '") {
             none if none.is_empty() => "the file names no treatment machine".to_owned(),
             some => format!("treatment machine '{some}' of the file"),
         };
         let used = used.into_iter().collect::<Vec<_>>().join(", ");
-        notes.note(format!("{told}: doses are computed with the shipped {used}"));
+        notes.note(format!("{declared}: doses are computed with the shipped {used}"));
     }
 }

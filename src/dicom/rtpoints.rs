@@ -121,7 +121,7 @@ fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
     }
     let pairs = refusal.given(device.try_whole(tags::NUMBER_OF_LEAF_JAW_PAIRS).if_said())?;
     if boundaries_mm.len() < 2 || pairs.is_some_and(|pairs| pairs != boundaries_mm.len() as i64 - 1) {
-        let pairs = pairs.map_or("not told".to_owned(), |n| n.to_string());
+        let pairs = pairs.map_or("not declared".to_owned(), |n| n.to_string());
         refusal.because(format!(
             "it has {} {name} and its NumberOfLeafJawPairs is {pairs}",
             boundaries_mm.len()
@@ -274,29 +274,29 @@ impl Walk {
             refusal.because(format!("control point {} has no {point}", k + 1));
             return None;
         }
-        let told: Vec<f64> = self.told_weights.iter().flatten().copied().collect();
-        if told[0].abs() > 1e-3 * whole {
-            refusal.because(format!("the {point} of its first control point is {}, not 0", told[0]));
+        let declared: Vec<f64> = self.told_weights.iter().flatten().copied().collect();
+        if declared[0].abs() > 1e-3 * whole {
+            refusal.because(format!("the {point} of its first control point is {}, not 0", declared[0]));
             return None;
         }
-        if let Some(k) = told.windows(2).position(|w| w[1] < w[0]) {
+        if let Some(k) = declared.windows(2).position(|w| w[1] < w[0]) {
             refusal.because(format!(
                 "its {point} falls at control point {} ({} to {})",
                 k + 2,
-                told[k],
-                told[k + 1]
+                declared[k],
+                declared[k + 1]
             ));
             return None;
         }
-        Some(told.iter().map(|weight| (weight / whole).clamp(0.0, 1.0)).collect())
+        Some(declared.iter().map(|weight| (weight / whole).clamp(0.0, 1.0)).collect())
     }
 }
 
 /// A control point that is missing or out of order moves monitor units to another place.
 fn refuse_count(items: &[Item], beam: &Item, refusal: &mut Refusal) {
-    let told = refusal.given(beam.try_whole(tags::NUMBER_OF_CONTROL_POINTS).if_said()).flatten();
-    if let Some(told) = told.filter(|&told| told != items.len() as i64) {
-        refusal.because(format!("its NumberOfControlPoints is {told}, it has {}", items.len()));
+    let declared = refusal.given(beam.try_whole(tags::NUMBER_OF_CONTROL_POINTS).if_said()).flatten();
+    if let Some(declared) = declared.filter(|&declared| declared != items.len() as i64) {
+        refusal.because(format!("its NumberOfControlPoints is {declared}, it has {}", items.len()));
     }
     let mut before = None;
     for item in items {
@@ -352,9 +352,9 @@ fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) 
             // The direction of a turn by half a circle is ambiguous.
             let unsure = against || turn.abs() > 180.0 - SAME_DEG;
             if unsure && w[1].meterset_weight > w[0].meterset_weight {
-                let told = direction.as_deref().unwrap_or("not told");
+                let declared = direction.as_deref().unwrap_or("not declared");
                 refusal.because(format!(
-                    "it turns from {from} to {to} degrees the long way round ({} {told}), which is not modelled",
+                    "it turns from {from} to {to} degrees the long way round ({} {declared}), which is not modelled",
                     keyword(tag)
                 ));
             }
@@ -364,17 +364,17 @@ fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) 
 
 /// Reads jaws, leaves and wedges of a control point.
 fn read_devices(item: &Item, first: bool, devices: &Devices, now: &mut ControlPoint, refusal: &mut Refusal) {
-    let mut told = Vec::new();
+    let mut declared = Vec::new();
     let positions = keyword(tags::LEAF_JAW_POSITIONS);
     for device in item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE) {
         let Some(kind) = set_device(device, devices, now, refusal) else { continue };
-        if told.contains(&kind) {
+        if declared.contains(&kind) {
             refusal.because(format!("it has two {positions} of the RTBeamLimitingDeviceType '{kind}'"));
         }
-        told.push(kind);
+        declared.push(kind);
     }
     let where_they_are = keyword(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE);
-    let lacks = |names: [&str; 2]| !names.iter().any(|name| told.iter().any(|kind| kind == name));
+    let lacks = |names: [&str; 2]| !names.iter().any(|name| declared.iter().any(|kind| kind == name));
     if first {
         for (has, names) in [(devices.x, ["X", "ASYMX"]), (devices.y, ["Y", "ASYMY"])] {
             if has && lacks(names) {
@@ -386,7 +386,7 @@ fn read_devices(item: &Item, first: bool, devices: &Devices, now: &mut ControlPo
         }
     }
     for wedge in item.items(tags::WEDGE_POSITION_SEQUENCE) {
-        let position = wedge.text(tags::WEDGE_POSITION).unwrap_or_else(|| "not told".to_owned());
+        let position = wedge.text(tags::WEDGE_POSITION).unwrap_or_else(|| "not declared".to_owned());
         if position != "OUT" {
             refusal.because(format!("it has a wedge, which is not modelled (WedgePosition '{position}')"));
         }

@@ -165,19 +165,19 @@ impl Reader {
 
     /// Remarks on a density that the planner assigned to a structure in place of the CT's.
     fn properties(&mut self, observed: &Item, name: &str) {
-        let told = |property: &Item| {
+        let declared = |property: &Item| {
             let what = property.text(tags::ROI_PHYSICAL_PROPERTY).unwrap_or_else(|| "a property".to_owned());
             let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
             let value = value.map_or_else(|e| e.to_string(), |v| format!("ROIPhysicalPropertyValue {v}"));
             format!("{what}: {value}")
         };
-        let told: Vec<String> =
-            observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE).iter().map(told).collect();
-        if !told.is_empty() {
+        let declared: Vec<String> =
+            observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE).iter().map(declared).collect();
+        if !declared.is_empty() {
             self.warn(format!(
                 "structure '{name}' was planned with another ROIPhysicalProperty than the CT gives ({}), which is not \
                  modelled",
-                told.join("; ")
+                declared.join("; ")
             ));
             self.not_modelled.push(format!("density given to '{name}'"));
         }
@@ -202,10 +202,10 @@ impl Reader {
                 }
             };
             match contour.try_whole(tags::NUMBER_OF_CONTOUR_POINTS).if_said() {
-                Ok(told) if told.is_none_or(|n| n == points_mm.len() as i64) => {}
-                Ok(told) => say(format!(
+                Ok(declared) if declared.is_none_or(|n| n == points_mm.len() as i64) => {}
+                Ok(declared) => say(format!(
                     "with another number of points than NumberOfContourPoints says ({}): the points are used",
-                    told.unwrap_or_default()
+                    declared.unwrap_or_default()
                 )),
                 Err(error) => say(format!("of which {error}: the points are used")),
             }
@@ -215,11 +215,11 @@ impl Reader {
                     say(format!("left out: open lines (ContourGeometricType {open})"));
                 }
                 (_, 2) => say("left out: 2 points in ContourData".to_owned()),
-                (told, _) => {
-                    if told.is_none() {
+                (declared, _) => {
+                    if declared.is_none() {
                         say("without a ContourGeometricType: they count as closed".to_owned());
                     }
-                    if let Some(other) = told.filter(|form| !CLOSED.contains(form)) {
+                    if let Some(other) = declared.filter(|form| !CLOSED.contains(form)) {
                         say(format!("left out: their ContourGeometricType '{other}' is not known"));
                         continue;
                     }

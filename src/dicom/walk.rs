@@ -206,15 +206,15 @@ impl Walk<'_> {
             return if whole { Ok(()) } else { Err(cut_short(tag)) };
         }
         // A value of unknown VR is little endian (PS3.5 6.2.2), as only this encoding's are.
-        let told = match (vr, known) {
+        let declared = match (vr, known) {
             (Some(VR::UN), Some(known)) if self.encoding == Encoding::Explicit && known != VR::SQ => known,
             (Some(vr), _) => vr,
             (None, known) => known.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
         };
         // The parser leaves a partial value unread, and would parse it as the next element.
-        let rest = length % width(told);
+        let rest = length % width(declared);
         let length = length - rest;
-        self.put_header(tag, told, length);
+        self.put_header(tag, declared, length);
         self.cost += ELEMENT_BYTES + u64::from(length);
         check_unpacked(self.bytes.file, self.cost).map_err(Fault::Budget)?;
         let start = self.out.len();
@@ -222,7 +222,7 @@ impl Walk<'_> {
             return Err(cut_short(tag));
         }
         self.bytes.skip(u64::from(rest))?;
-        if has_values(told) {
+        if has_values(declared) {
             let more = self.out[start..].iter().filter(|&&b| b == b'\\').count();
             self.cost += VALUE_BYTES * more as u64;
         }

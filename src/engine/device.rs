@@ -113,14 +113,14 @@ impl DeviceChoice {
     ///
     /// # Errors
     /// As [`Self::resolve`]. `Auto` makes do with less where not every card can be opened.
-    pub fn resolve_all(self, worth: bool) -> Result<Vec<Compute>, CudaError> {
-        let all: Result<Vec<_>, _> = self.spread_if(worth).into_iter().map(Self::resolve).collect();
+    pub fn resolve_all(self, many: bool) -> Result<Vec<Compute>, CudaError> {
+        let all: Result<Vec<_>, _> = self.spread_if(many).into_iter().map(Self::resolve).collect();
         if self == Self::Auto && all.is_err() { self.resolve().map(|one| vec![one]) } else { all }
     }
 
-    /// As [`Self::spread`], but `Auto` is one device where setting up more is not `worth` it.
-    pub fn spread_if(self, worth: bool) -> Vec<Self> {
-        if self == Self::Auto && !worth { vec![self] } else { self.spread() }
+    /// As [`Self::spread`], but `Auto` is one device where the work is not `many` jobs.
+    pub fn spread_if(self, many: bool) -> Vec<Self> {
+        if self == Self::Auto && !many { vec![self] } else { self.spread() }
     }
 
     /// The same wish for each device over which jobs that do not depend on each other are spread; one or more.

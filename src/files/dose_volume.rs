@@ -29,7 +29,7 @@ pub enum DoseVolumeError {
 /// [`MhaError`].
 pub fn write_dose_volume(path: &Path, what: &str, volume: &Volume<f32>, dose: &Dose) -> Result<(), MhaError> {
     let comment =
-        format!("{MARK}{}{END}{what} in Gy of '{}', not for clinical use", dose.worth(), dose.label);
+        format!("{MARK}{}{END}{what} in Gy of '{}', not for clinical use", dose.status_text(), dose.label);
     mha::write_with_comment(path, volume, &comment)
 }
 
@@ -57,8 +57,8 @@ pub fn read_dose_volume(path: &Path) -> Result<Dose, DoseVolumeError> {
 /// The dose status in a comment; final for another program's volume.
 fn worth_of(comment: &str) -> (DoseStatus, Vec<String>) {
     let Some(rest) = comment.strip_prefix(MARK) else { return (DoseStatus::Final, Vec::new()) };
-    let worth = rest.split(END).next().unwrap_or(rest);
-    let (word, caveats) = worth.split_once(": ").unwrap_or((worth, ""));
+    let status_text = rest.split(END).next().unwrap_or(rest);
+    let (word, caveats) = status_text.split_once(": ").unwrap_or((status_text, ""));
     let caveats = caveats.split(", ").filter(|c| !c.is_empty()).map(str::to_owned).collect();
     // A status of a later version is unknown, so the dose is not to be trusted.
     (DoseStatus::from_word(word).unwrap_or(DoseStatus::Failed), caveats)
@@ -85,7 +85,7 @@ mod tests {
                 caveats: caveats.iter().map(|c| (*c).to_owned()).collect(),
             };
             write_dose_volume(&path, "dose", &dose.gy, &dose).expect("written");
-            read_dose_volume(&path).expect("read").worth()
+            read_dose_volume(&path).expect("read").status_text()
         };
         assert_eq!(read_back(DoseStatus::Final, &[]), "imported");
         assert_eq!(read_back(DoseStatus::Final, &["bolus"]), "imported: bolus");
@@ -96,7 +96,7 @@ mod tests {
         );
         assert_eq!(read_back(DoseStatus::Preview, &[&"long ".repeat(60)]).split(':').next(), Some("preview"));
         mha::write(&path, &gy).expect("written");
-        assert_eq!(read_dose_volume(&path).expect("read").worth(), "imported");
+        assert_eq!(read_dose_volume(&path).expect("read").status_text(), "imported");
         std::fs::remove_file(&path).expect("removed");
     }
 }

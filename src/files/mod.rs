@@ -22,6 +22,6 @@ pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
 pub use place::{Inputs, Obstacle, Place, is_taken};
 pub use private::{is_private, make_private};
 pub use recent::{add_recent_case, recent_cases};
-pub use recovery::{Keeper, LeftOver};
+pub use recovery::{Keeper, Recoverable};
 pub use replace::{Temporary, remove_temporaries_on_signals, replace_file, together};
 pub use state_folder::state_folder;

@@ -20,7 +20,7 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
 /// Whether a folder, its parent and its files are private: owned by the user, no links, and not writable for
 /// others. `false` where that is unknown.
 pub fn is_private(folder: &Path) -> bool {
-    let told = || -> io::Result<bool> {
+    let is_secure = || -> io::Result<bool> {
         let parent = folder.parent().ok_or(io::ErrorKind::NotFound)?;
         let own = Temporary::folder_in(parent)?.path().symlink_metadata()?;
         let all = |mut paths: fs::ReadDir| {
@@ -32,7 +32,7 @@ pub fn is_private(folder: &Path) -> bool {
         let folders = [parent.symlink_metadata()?, folder.symlink_metadata()?];
         Ok(folders.iter().all(|what| what.is_dir() && is_users(what, &own)) && all(fs::read_dir(folder)?)?)
     };
-    told().unwrap_or(false)
+    is_secure().unwrap_or(false)
 }
 
 /// Whether a file or folder has the owner of one that the user has just made, and is not writable for others.

@@ -24,7 +24,7 @@ pub struct Keeper {
 
 /// Unsaved work of an ended window, taken over by this one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LeftOver {
+pub struct Recoverable {
     /// A session file.
     pub path: PathBuf,
     /// When it was last written.
@@ -92,7 +92,7 @@ impl Keeper {
     }
 
     /// Takes over the work of ended windows, newest first. Each file goes to one window only.
-    pub fn take_left_over(&self) -> Vec<LeftOver> {
+    pub fn claim_recoverable(&self) -> Vec<Recoverable> {
         let names = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let mut left = Vec::new();
         for name in names.filter_map(|name| name.into_string().ok()) {
@@ -114,7 +114,7 @@ impl Keeper {
                 let own = self.folder.join(format!("{}.{}.{FILE}", self.id, left.len()));
                 // Two windows may reach this point: the first to move the file gets it.
                 if fs::rename(&path, &own).is_ok() {
-                    left.push(LeftOver::of(own));
+                    left.push(Recoverable::of(own));
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Keeper {
     }
 }
 
-impl LeftOver {
+impl Recoverable {
     fn of(path: PathBuf) -> Self {
         let written = fs::metadata(&path).and_then(|m| m.modified()).ok();
         let case = session::read(&path).map(|session| session.case).map_err(|e| e.to_string());
@@ -161,21 +161,21 @@ mod tests {
         let first = Keeper::begin(&folder).unwrap();
         first.write(&work("demo:slab")).unwrap();
         let second = Keeper::begin(&folder).unwrap();
-        assert_eq!(second.take_left_over(), [], "its window still runs");
+        assert_eq!(second.claim_recoverable(), [], "its window still runs");
         drop(first);
-        let taken = second.take_left_over();
+        let taken = second.claim_recoverable();
         assert_eq!(taken.iter().map(|l| l.case.clone()).collect::<Vec<_>>(), [Ok("demo:slab".to_owned())]);
         let third = Keeper::begin(&folder).unwrap();
-        assert_eq!(third.take_left_over(), [], "the second window has it");
+        assert_eq!(third.claim_recoverable(), [], "the second window has it");
         // The work is left undecided once more.
         drop(second);
-        let taken = third.take_left_over();
+        let taken = third.claim_recoverable();
         assert_eq!(taken.len(), 1);
-        LeftOver::remove(&taken[0].path).unwrap();
+        Recoverable::remove(&taken[0].path).unwrap();
         third.end();
         third.write(&work("demo:water")).unwrap();
         let last = Keeper::begin(&folder).unwrap();
-        assert_eq!(last.take_left_over(), [], "a window that ended leaves nothing");
+        assert_eq!(last.claim_recoverable(), [], "a window that ended leaves nothing");
         last.end();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nor locks");
         fs::remove_dir_all(folder).unwrap();
@@ -193,7 +193,7 @@ mod tests {
         fs::write(broken.path(), "{\"version\": 1, \"cas").unwrap();
         drop(broken);
         let next = Keeper::begin(&folder).unwrap();
-        let taken = next.take_left_over();
+        let taken = next.claim_recoverable();
         assert!(!half.exists(), "the rest of the write is swept up");
         let (whole, damaged): (Vec<_>, Vec<_>) = taken.iter().partition(|l| l.case.is_ok());
         assert_eq!(whole[0].case, Ok("demo:slab".to_owned()));
@@ -236,10 +236,10 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
             let next = Keeper::begin(&folder).unwrap();
-            for left in next.take_left_over() {
+            for left in next.claim_recoverable() {
                 let case = left.case.unwrap();
                 assert!(case.len() == 700_000 && case == case[..7].repeat(100_000), "of one write");
-                LeftOver::remove(&left.path).unwrap();
+                Recoverable::remove(&left.path).unwrap();
                 read += 1;
             }
             next.end();

@@ -189,16 +189,16 @@ fn place(files: &[Written]) -> io::Result<()> {
 
 /// Gives a file that is about to be replaced a second name, so that it exists at every moment.
 fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
-    let aside = file.temporary.path.with_extension("old.tmp");
+    let backup = file.temporary.path.with_extension("old.tmp");
     match file.path.symlink_metadata() {
         Err(_) => Ok(None),
         Ok(what) if what.is_dir() => {
             Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a folder", file.path.display())))
         }
         // On a file system without hard links the file is absent for a moment.
-        Ok(_) => fs::hard_link(&file.path, &aside)
-            .or_else(|_| fs::rename(&file.path, &aside))
-            .map(|()| Some(aside)),
+        Ok(_) => fs::hard_link(&file.path, &backup)
+            .or_else(|_| fs::rename(&file.path, &backup))
+            .map(|()| Some(backup)),
     }
 }
 

@@ -218,13 +218,13 @@ fn left_out(hu: &Volume<f32>, threshold: f32, bodies: &[Vec<bool>]) -> Vec<LeftO
     };
     let runs = runs::parts_of(&outside, [nx, ny]);
     let edges = grid.edges_mm(2);
-    let worth = |part: Tally| {
+    let of_note = |part: Tally| {
         let [first, last] = part.planes.filter(|_| part.volume_cm3 >= WORTH_A_WORD_CM3)?;
         let normal = |edge: f64| grid.patient_from_local(DVec3::new(0.0, 0.0, edge)).z;
         let (a, b) = (normal(edges[first]), normal(edges[last + 1]));
         Some(LeftOut { volume_cm3: part.volume_cm3, side: side(&part), z_mm: [a.min(b), a.max(b)] })
     };
-    let mut all: Vec<LeftOut> = tallies(&runs, grid).into_iter().filter_map(worth).collect();
+    let mut all: Vec<LeftOut> = tallies(&runs, grid).into_iter().filter_map(of_note).collect();
     all.sort_by(|a, b| b.volume_cm3.total_cmp(&a.volume_cm3));
     all
 }

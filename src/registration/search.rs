@@ -3,7 +3,7 @@
 use super::check::check_place;
 use super::error::RegistrationError;
 use super::metric::Sample;
-use super::optimise::{Cma, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine};
+use super::optimise::{CmaEs, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine};
 use super::request::{Found, Method, Request, Step};
 use super::scene::{Coarseness, PyramidLevel};
 use super::view::Picture;
@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
             self.phase("prepare", side_mm, &mut started);
             let finest = n == SIDES_MM.len() - 1;
             if finest {
-                self.before = self.worth(&scene, request.start)?;
+                self.before = self.value_at(&scene, request.start)?;
             }
             match request.method {
                 Method::Auto if n == 0 => self.run_cma_es(&scene, side_mm)?,
@@ -158,7 +158,7 @@ impl<'a> Search<'a> {
                 Method::Cma => {}
             }
             if finest {
-                self.after = self.worth(&scene, pose_of(self.pose))?;
+                self.after = self.value_at(&scene, pose_of(self.pose))?;
             }
             self.on_card &= scene.is_on_card();
             self.phase("search", side_mm, &mut started);
@@ -171,7 +171,7 @@ impl<'a> Search<'a> {
         *started = Instant::now();
     }
 
-    fn worth(&mut self, scene: &PyramidLevel, pose: Pose) -> Result<f64, RegistrationError> {
+    fn value_at(&mut self, scene: &PyramidLevel, pose: Pose) -> Result<f64, RegistrationError> {
         self.drrs += scene.views();
         match scene.value(&pose, self.control)? {
             Some(value) => Ok(value),
@@ -215,7 +215,7 @@ impl<'a> Search<'a> {
             least_sigma: if alone { 0.01 * side_mm } else { 0.06 * side_mm },
             seed: self.request.seed,
         };
-        let mut cma = Cma::new(&self.here(), &self.ranges(), settings);
+        let mut cma = CmaEs::new(&self.here(), &self.ranges(), settings);
         while let Some(points) = cma.ask() {
             let poses: Vec<Pose> = points.iter().map(|p| self.pose_at(p)).collect();
             let values = scene.values(&poses, self.control)?;

@@ -4,7 +4,7 @@
 //! computed from the answers of other queries ([`Graph`]), once, by the first thread that requests it: a job
 //! of the window, or the command line. A [`Node`] holds the window's copy of a result; its standing is
 //! derived by comparing the answered query with that of the current case, never assigned. To add a result: a
-//! query here, and where the window shows it a line in `app/state/results/wanted.rs`.
+//! query here, and where the window shows it a line in `app/state/results/needed.rs`.
 
 mod beam;
 mod dose;

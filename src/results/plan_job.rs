@@ -92,7 +92,7 @@ pub fn compute_plan(
         plans: vec![Arc::clone(&plan)],
         ..Case::default()
     };
-    let asked = Asked { graph: Graph::default(), control };
+    let asked = Answering { graph: Graph::default(), control };
     let densities = Densities::of(&case, &settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let mut remarks = asked.answer(&densities)?.remarks().to_vec();
     let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
@@ -121,7 +121,7 @@ pub fn compute_plan(
     }
     remarks.extend(made.warnings);
     if !dose.caveats.is_empty() {
-        remarks.push(format!("the dose is {}", dose.worth()));
+        remarks.push(format!("the dose is {}", dose.status_text()));
     }
     let mut plan = Arc::unwrap_or_clone(plan);
     plan.beams.iter_mut().for_each(|b| b.mu *= summed.factor);
@@ -152,12 +152,12 @@ struct Made {
     beam_doses: Vec<BeamDose>,
 }
 
-struct Asked<'a> {
+struct Answering<'a> {
     graph: Graph,
     control: &'a JobControl,
 }
 
-impl Asked<'_> {
+impl Answering<'_> {
     fn answer<Q: Query>(&self, query: &Q) -> Result<Q::Answer, Failure> {
         self.graph.full(query, self.control)
     }

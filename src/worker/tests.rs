@@ -312,16 +312,16 @@ fn quick_work_goes_first_and_is_let_finish() {
 fn the_jobs_of_a_worker_share_one_cache() {
     let of = || {
         let (worker, _) = worker();
-        let (tell, told) = mpsc::channel();
+        let (send, received) = mpsc::channel();
         for (slot, lane) in [(1, Lane::Host), (2, Lane::Device)] {
-            let tell = tell.clone();
+            let send = send.clone();
             let work = move |control: &JobControl| {
-                tell.send(std::ptr::from_ref(control.cache()) as usize).map(|()| 0)
+                send.send(std::ptr::from_ref(control.cache()) as usize).map(|()| 0)
             };
             worker.submit(slot, Task::new("look", work).on(lane));
         }
         settle(&worker);
-        let [first, second] = [told.recv().unwrap(), told.recv().unwrap()];
+        let [first, second] = [received.recv().unwrap(), received.recv().unwrap()];
         assert_eq!(first, second);
         (worker, first)
     };

@@ -2,7 +2,7 @@
 
 use crate::harness::{Window, folder, small_case, until, window_of_any_letters};
 use beamsight::app::command::Command;
-use beamsight::app::state::files::Ask;
+use beamsight::app::state::files::FileAction;
 use beamsight::app::{App, Options, Picked};
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
@@ -45,7 +45,7 @@ fn see(w: &mut Window, name: &str) {
     panic!("{name} is not listed");
 }
 
-fn ask(w: &mut Window, ask: Ask) {
+fn ask(w: &mut Window, ask: FileAction) {
     w.state_mut().command(Command::Pick(ask));
     see(w, "Find");
 }
@@ -82,7 +82,7 @@ fn without_dialogs_ctrl_o_opens_a_browser_that_the_keyboard_drives() {
     assert!(w.query_by_label("Open a folder in Beamsight").is_none());
 
     // A file is chosen by arrow keys, in the browser's last folder; folders are listed first.
-    ask(&mut w, Ask::OpenFile);
+    ask(&mut w, FileAction::OpenFile);
     see(&mut w, "inner");
     go(&mut w, &inner);
     see(&mut w, "cube.mha");
@@ -106,7 +106,7 @@ fn names_that_are_not_utf8_are_listed_and_open() {
     std::fs::copy(&case, odd.join("ct.mha")).expect("a copy");
     let state = fresh("not_utf8_state");
     let mut w = without_dialogs(Options { state_folder: Some(state), ..Options::default() });
-    ask(&mut w, Ask::OpenFile);
+    ask(&mut w, FileAction::OpenFile);
     go(&mut w, &outer);
     see(&mut w, "f?lder");
     find(&mut w, "lder");
@@ -131,7 +131,7 @@ fn thousands_of_files_are_sifted_by_what_is_asked_and_what_is_typed() {
     }
     std::fs::create_dir(outer.join("zzz")).expect("a folder");
     let mut w = without_dialogs(Options::default());
-    ask(&mut w, Ask::OpenFile);
+    ask(&mut w, FileAction::OpenFile);
     go(&mut w, &outer);
     see(&mut w, "slice0001.dcm");
     // Only visible lines are laid out.
@@ -140,7 +140,7 @@ fn thousands_of_files_are_sifted_by_what_is_asked_and_what_is_typed() {
     assert_eq!(w.query_all_by_label_contains("slice").count(), 1);
     w.get_by_label("Cancel").click();
     w.run_steps(3);
-    ask(&mut w, Ask::OpenHuTable);
+    ask(&mut w, FileAction::OpenHuTable);
     see(&mut w, "b.toml");
     assert!(w.query_by_label("A.TOML").is_some() && w.query_by_label("zzz").is_some());
     assert!(w.query_by_label_contains("slice").is_none() && w.query_by_label_contains("hidden").is_none());
@@ -155,7 +155,7 @@ fn a_file_that_is_there_is_not_replaced_without_a_word() {
     std::fs::write(outer.join("plan.toml"), "mine").expect("a file");
     let mut w = without_dialogs(small_case("browsed_saves_case"));
     until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
-    ask(&mut w, Ask::SavePlan);
+    ask(&mut w, FileAction::SavePlan);
     go(&mut w, &outer);
     see(&mut w, "plan.toml");
     assert_eq!(w.get_by_label("File name").value().as_deref(), Some("plan.toml"));

@@ -4,7 +4,7 @@ use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::state::State;
-use beamsight::app::state::files::Ask;
+use beamsight::app::state::files::FileAction;
 use beamsight::app::state::results::EngineChoice;
 use beamsight::app::state::roi::Shape;
 use beamsight::app::{Options, Picked};
@@ -63,9 +63,9 @@ fn several_series_of_one_folder_are_listed_and_the_user_chooses() {
     series(&folder.join("b"), "Venous", &[0.0, 5.0, 10.0], 40.0);
     let mut w = window(Options { case: Some(folder.display().to_string()), ..Options::default() });
     until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
-    let on_show = |w: &Window| w.state().state.case().ct.as_ref().expect("a CT").description.clone();
+    let displayed = |w: &Window| w.state().state.case().ct.as_ref().expect("a CT").description.clone();
     // Both are listed; the larger is displayed.
-    assert_eq!(on_show(&w), "Arterial");
+    assert_eq!(displayed(&w), "Arterial");
     for name in ["Arterial", "Venous"] {
         assert!(w.query_all_by_label(name).count() >= 1, "{name} in the tree");
     }
@@ -197,9 +197,9 @@ fn dialogs_answer_and_where_there_is_none_the_window_has_its_own() {
     w.state_mut().set_dialog(Arc::new(move |ask| {
         log.lock().expect("a log").push(ask);
         match ask {
-            Ask::OpenFile => Picked::Path(case.clone().into()),
-            Ask::SavePlan => Picked::Path(answer.clone()),
-            Ask::SaveSession => Picked::Nothing,
+            FileAction::OpenFile => Picked::Path(case.clone().into()),
+            FileAction::SavePlan => Picked::Path(answer.clone()),
+            FileAction::SaveSession => Picked::Nothing,
             _ => Picked::NoDialog,
         }
     }));
@@ -233,7 +233,10 @@ fn dialogs_answer_and_where_there_is_none_the_window_has_its_own() {
     until(&mut w, "rest", App::is_settled);
     assert!(w.query_by_label("Open a folder in Beamsight").is_some(), "the window's own browser");
     let asked = asked.lock().expect("a log").clone();
-    assert_eq!(asked, [Ask::OpenFile, Ask::SavePlan, Ask::SaveSession, Ask::OpenFolder]);
+    assert_eq!(
+        asked,
+        [FileAction::OpenFile, FileAction::SavePlan, FileAction::SaveSession, FileAction::OpenFolder]
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::harness::{Window, folder, said, until, window};
 use crate::register::{grey_png, phantom, pose, with_pair};
 use crate::registration::read_registration;
 use beamsight::app::command::{Command, RegisterAction};
-use beamsight::app::state::register::{Display, Mode, Pair, Reading, Region, Search};
+use beamsight::app::state::register::{AttenuationChoice, Display, Mode, Pair, Region, Search};
 use beamsight::app::{App, Options};
 use beamsight::case::Pose;
 use beamsight::physics::CurveKind;
@@ -159,8 +159,8 @@ fn the_curve_of_the_drrs_can_be_chosen() {
     let mut w = with_pair("register-curve");
     let before = w.state().state.results.attenuation().expect("made").clone();
     let value = w.state().state.metric_value().expect("a value").0;
-    let reading = Reading { curve: CurveKind::Tissue, kev: 60.0 };
-    w.state_mut().command(Command::Register(RegisterAction::Reading(reading)));
+    let reading = AttenuationChoice { curve: CurveKind::Tissue, kev: 60.0 };
+    w.state_mut().command(Command::Register(RegisterAction::Attenuation(reading)));
     w.state_mut().command(Command::Register(RegisterAction::Find));
     assert!(matches!(w.state().state.register.search(), Search::Idle), "no search by the old curve");
     until(&mut w, "metric", |app| app.state.metric_value().is_some_and(|(v, now)| now && v != value));
@@ -190,12 +190,12 @@ fn a_session_brings_back_the_x_rays_and_the_pose() {
     }
     let set = Pose::new([3.0, -4.0, 5.5], [1.0, -2.0, 3.0]);
     let region = Region { column: 10, row: 5, columns: 60, rows: 50 };
-    let reading = Reading { curve: CurveKind::Tissue, kev: 90.0 };
+    let reading = AttenuationChoice { curve: CurveKind::Tissue, kev: 90.0 };
     let display = Display { mode: Mode::Colours, pair: Pair::RedCyan, bone_dark: true, ..Display::default() };
     for action in [
         RegisterAction::Move { pose: set, gesture: None },
         RegisterAction::Region { image: 1, region: Some(region) },
-        RegisterAction::Reading(reading),
+        RegisterAction::Attenuation(reading),
         RegisterAction::Display(display),
         RegisterAction::Lock { axis: 3, locked: true },
         RegisterAction::Step(5.0),

@@ -3,7 +3,7 @@
 use crate::harness::{Window, folder, said, small_case, until, window};
 use crate::synthetic;
 use beamsight::app::command::Command;
-use beamsight::app::state::files::Ask;
+use beamsight::app::state::files::FileAction;
 use beamsight::app::{App, Picked};
 use eframe::egui::Key;
 use egui_kittest::kittest::Queryable as _;
@@ -90,7 +90,7 @@ fn what_the_desktops_dialog_asked_about_is_not_asked_again() {
     for (picked, asks) in [(path.clone(), false), (out.join("plan"), true)] {
         fs::write(&path, MINE).expect("a file");
         w.state_mut().set_dialog(Arc::new(move |_| Picked::Path(picked.clone())));
-        w.state_mut().command(Command::Pick(Ask::SavePlan));
+        w.state_mut().command(Command::Pick(FileAction::SavePlan));
         let kept = path.clone();
         until(&mut w, "answer", |app| !app.state.replacing.is_empty() || read(&kept) != MINE);
         assert_eq!(!w.state().state.replacing.is_empty(), asks);

@@ -344,12 +344,12 @@ fn a_plan_with_a_beam_that_is_not_computed_is_partial_everywhere() {
     rest(&mut w);
     let app = w.state();
     let dose = app.state.results.shown_dose().expect("a dose");
-    assert_eq!(dose.worth(), "partial: 1 of 2 beams");
+    assert_eq!(dose.status_text(), "partial: 1 of 2 beams");
     assert_eq!(app.state.results.plan_status(app.state.plan().expect("a plan")), Some(DoseStatus::Partial));
     assert_eq!(app.state.results.dvh_status(), Some(DoseStatus::Partial));
     assert_eq!(w.query_all_by_label("Dose status final").count(), 0);
     let of_command_line = computed(w.state(), plan(&w));
-    assert_eq!(of_command_line.dose.worth(), "partial: 1 of 2 beams");
+    assert_eq!(of_command_line.dose.status_text(), "partial: 1 of 2 beams");
     assert_eq!(of_command_line.figures.to_string().matches("partial: 1 of 2 beams").count(), 1);
     // An imaging field is no part of the dose.
     let mut value = plan(&w).beams[1].clone();

@@ -267,21 +267,21 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     drop(w);
 
     let mut again = window(Options { state_folder: Some(state.clone()), ..Options::default() });
-    until(&mut again, "offer", |app| !app.state.left_over.is_empty());
+    until(&mut again, "offer", |app| !app.state.recoverable.is_empty());
     again.get_by_label("Recover cube.mha").click();
     until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
     let found = again.state().state.case();
     assert_eq!(found.plans, left.plans, "to the last bit");
     assert_eq!(found.structures.structures, left.structures.structures, "to the last bit, in order");
     assert!(starred(&again), "it is still not saved");
-    assert!(again.state().state.left_over.is_empty());
+    assert!(again.state().state.recoverable.is_empty());
     // Killed once more, before any edit: one copy remains.
     until_kept(&mut again, &state, 200.0 / 7.0);
     drop(again);
     assert_eq!(unsaved_files(&state).len(), 1);
 
     let mut third = opened(Options { state_folder: Some(state.clone()), ..small_case("killed") });
-    until(&mut third, "offer", |app| !app.state.left_over.is_empty());
+    until(&mut third, "offer", |app| !app.state.recoverable.is_empty());
     third.get_by_label("Recover cube.mha").click();
     until(&mut third, "case", |app| app.state.is_unsaved() && app.is_settled());
     let out = fresh("killed_out").join("mine.json");
@@ -299,7 +299,7 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     until_kept(&mut fourth, &state, 5.0);
     drop(fourth);
     let mut fifth = window(Options { state_folder: Some(state), ..Options::default() });
-    until(&mut fifth, "offer", |app| !app.state.left_over.is_empty());
+    until(&mut fifth, "offer", |app| !app.state.recoverable.is_empty());
     fifth.get_by_label("Recover cube.mha").click();
     until(&mut fifth, "case", |app| app.state.is_loaded() && app.is_settled());
     assert!(fifth.state().title().starts_with("* mine.json"), "{}", fifth.state().title());
@@ -347,7 +347,7 @@ fn two_windows_do_not_take_each_others_work() {
     turn(&mut first, 40.0);
     until_kept(&mut first, &state, 40.0);
     let mut second = opened(Options { state_folder: Some(state.clone()), ..small_case("two_windows") });
-    assert!(second.state().state.left_over.is_empty(), "the first window lives");
+    assert!(second.state().state.recoverable.is_empty(), "the first window lives");
     turn(&mut second, 50.0);
     until_kept(&mut second, &state, 50.0);
     assert_eq!(unsaved_files(&state).len(), 2);
@@ -375,19 +375,19 @@ fn damaged_work_and_a_case_that_is_gone_are_said() {
     std::fs::rename(&case, case.with_extension("away")).expect("a case that goes");
 
     let mut again = window(Options { state_folder: Some(state.clone()), ..Options::default() });
-    until(&mut again, "offer", |app| app.state.left_over.len() == 2);
+    until(&mut again, "offer", |app| app.state.recoverable.len() == 2);
     assert!(again.query_by_label_contains("is not a session of this program").is_some(), "damage is said");
     again.get_by_label("Recover cube.mha").click();
     until(&mut again, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("cube.mha")));
     assert!(said(&again).contains("there is no"), "{}", said(&again));
-    assert_eq!(again.state().state.left_over.len(), 2, "it is still offered");
+    assert_eq!(again.state().state.recoverable.len(), 2, "it is still offered");
     // The case has returned, and so has the work.
     std::fs::rename(case.with_extension("away"), &case).expect("a case that comes back");
     again.get_by_label("Recover cube.mha").click();
     until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
     assert_eq!(gantry(again.state().state.case()), 40.0);
     again.get_by_label("Discard").click();
-    until(&mut again, "one copy", |app| app.state.left_over.is_empty() && app.is_settled());
+    until(&mut again, "one copy", |app| app.state.recoverable.is_empty() && app.is_settled());
     until_kept(&mut again, &state, 40.0);
     assert_eq!(unsaved_files(&state).len(), 1, "the window's own");
 }

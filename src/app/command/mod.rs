@@ -6,7 +6,7 @@ pub use register::RegisterAction;
 
 use crate::app::state::compare::Compare;
 use crate::app::state::display::{DoseDisplay, WindowLevel};
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
 use crate::app::state::roi::Shape;
 use crate::app::state::slot::Slot;
@@ -22,8 +22,8 @@ pub enum Command {
     Open(String),
     /// Opens another image series of the open folder, by its index there.
     OpenSeries(usize),
-    /// Opens a file dialog, then uses the chosen file or folder as `Ask` states.
-    Pick(Ask),
+    /// Opens a file dialog, then uses the chosen file or folder as `FileAction` states.
+    Pick(FileAction),
     /// Saves the session to its last file, else asks for a file.
     Save,
     /// Answers the question about unsaved work.
@@ -33,7 +33,7 @@ pub enum Command {
     /// Opens, discards or (`None`) postpones the unsaved work of an earlier window.
     Recover(PathBuf),
     DiscardLeftOver(PathBuf),
-    LeaveLeftOvers,
+    DismissRecoverable,
     SavePlan(PathBuf),
     SaveSession(PathBuf),
     /// Writes the pose as a DICOM registration.

@@ -1,6 +1,6 @@
 //! Commands of the panels and views of the Register workspace.
 
-use crate::app::state::register::{Display, GeometryDraft, Reading, Region};
+use crate::app::state::register::{AttenuationChoice, Display, GeometryDraft, Region};
 use crate::case::Pose;
 use crate::registration::{Method, Metric};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub enum RegisterAction {
     OpenImage(PathBuf),
     /// Sets how the DRRs convert HU to attenuation.
-    Reading(Reading),
+    Attenuation(AttenuationChoice),
     /// Changes the geometry draft of an X-ray that lacks its geometry; `None` drops the draft.
     Draft(Option<Box<GeometryDraft>>),
     /// Opens that X-ray with the drafted geometry.

@@ -3,8 +3,8 @@
 use crate::app::command::RegisterAction;
 use crate::app::jobs::{OpenedImage, Requests};
 use crate::app::state::register::{
-    Display, GeometryDraft, Image, KeptImage, MOST_IMAGES, Proposal, Reading, Region, RegisterRecord, STEPS,
-    Search, held,
+    AttenuationChoice, Display, GeometryDraft, Image, KeptImage, MOST_IMAGES, Proposal, Region,
+    RegisterRecord, STEPS, Search, held,
 };
 use crate::app::state::slot::Slot;
 use crate::app::state::{About, NoticeKind, State, Workspace};
@@ -17,7 +17,7 @@ impl Requests<'_> {
         let register = &mut self.state.register;
         match action {
             RegisterAction::OpenImage(path) => self.open_xray(path, Placement::default(), None),
-            RegisterAction::Reading(reading) => register.reading = reading.sound(),
+            RegisterAction::Attenuation(reading) => register.reading = reading.sound(),
             RegisterAction::Draft(draft) => register.draft = draft,
             RegisterAction::UseGeometry(draft) => {
                 register.draft = None;
@@ -162,7 +162,7 @@ impl Requests<'_> {
         register.locked = locked;
         register.step = step.filter(|s| STEPS.contains(s)).unwrap_or(register.step);
         register.display = display.map_or(register.display, Display::sound);
-        register.reading = reading.map_or(register.reading, Reading::sound);
+        register.reading = reading.map_or(register.reading, AttenuationChoice::sound);
         (register.metric, register.method) = (metric, method);
         if let Some(number) = made_up {
             register.made_up = number;

@@ -19,7 +19,7 @@ use super::state::opening::Opened;
 use super::state::slot::Slot;
 use super::state::unsaved::Work;
 use crate::case::{Dose, Remark, Structure};
-use crate::files::{Keeper, LeftOver};
+use crate::files::{Keeper, Recoverable};
 use crate::physics::HuTable;
 use crate::results::Delivery;
 use crate::worker;
@@ -40,7 +40,7 @@ pub struct Requests<'a> {
 #[derive(Debug)]
 pub struct Remembered {
     pub keeper: Keeper,
-    pub left_over: Vec<LeftOver>,
+    pub recoverable: Vec<Recoverable>,
     pub recent: Vec<String>,
 }
 

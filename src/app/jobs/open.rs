@@ -66,8 +66,8 @@ pub fn open(
             (case, Vec::new(), structures)
         }
     };
-    let wanted = !record.as_ref().is_some_and(Record::is_without_body);
-    if let Some(ct) = case.ct.clone().filter(|_| wanted && body_of(&case.structures).is_none()) {
+    let needed = !record.as_ref().is_some_and(Record::is_without_body);
+    if let Some(ct) = case.ct.clone().filter(|_| needed && body_of(&case.structures).is_none()) {
         // The dose calculation needs the outline of the patient, without couch and surrounding air.
         if let Some(made) = body_from_ct(&ct, &case.structures, control).map_err(|e| e.to_string())? {
             let (made, remark) = made;

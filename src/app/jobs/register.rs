@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub enum RegisterAnswer {
     Image(Box<OpenedImage>),
     /// An X-ray's geometry is to be asked for.
-    Ask(Box<GeometryDraft>),
+    NeedsGeometry(Box<GeometryDraft>),
     /// With the pose they hide.
     MadeUp(Vec<Image>, Pose),
     Found(Box<Found>),
@@ -67,7 +67,7 @@ impl Requests<'_> {
         let register = &mut self.state.register;
         match answer {
             RegisterAnswer::Image(opened) => self.take_opened(*opened),
-            RegisterAnswer::Ask(mut draft) => {
+            RegisterAnswer::NeedsGeometry(mut draft) => {
                 let centre_mm = register.centre_mm(self.state.history.case());
                 draft.suggest(self.state.history.case(), centre_mm);
                 register.draft = Some(draft);

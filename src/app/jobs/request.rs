@@ -3,7 +3,7 @@
 use super::{Answer, Requests, Worker};
 use crate::app::state::compare::Side;
 use crate::app::state::register::Search;
-use crate::app::state::results::{ON_SHOW, of_side};
+use crate::app::state::results::{DISPLAYED, of_side};
 use crate::app::state::slot::Slot;
 use crate::app::state::{State, Workspace};
 use crate::results::{
@@ -34,52 +34,52 @@ impl Requests<'_> {
         results.tidy();
         let computed = results.each::<DoseOfBeam>().next().is_some();
         let mut submit = Submitter { results, worker: self.worker };
-        submit.all::<MachineOf>(ON_SHOW, Grade::Full);
-        submit.all::<MaskOf>(ON_SHOW, Grade::Full);
+        submit.all::<MachineOf>(DISPLAYED, Grade::Full);
+        submit.all::<MaskOf>(DISPLAYED, Grade::Full);
         if state.workspace == Workspace::Register {
             // No dose is displayed: the processors belong to X-rays and DRRs.
-            submit.all::<AttenuationOf>(ON_SHOW, Grade::Full);
+            submit.all::<AttenuationOf>(DISPLAYED, Grade::Full);
             if submit.has::<AttenuationOf>() {
                 // Before a card's full work.
-                submit.full::<MetricOf>(ON_SHOW, state.results.settings.device.is_for_a_card());
+                submit.full::<MetricOf>(DISPLAYED, state.results.settings.device.is_for_a_card());
             }
             // A running metric job is never preempted by a newer pose: else none would finish during a drag.
             if submit.has::<MetricOf>() && !matches!(state.register.search, Search::Running(_)) {
-                submit.all::<MetricAtPose>(ON_SHOW, Grade::Preview);
+                submit.all::<MetricAtPose>(DISPLAYED, Grade::Preview);
             }
             return;
         }
         if computed {
-            submit.all::<Densities>(ON_SHOW, Grade::Full);
+            submit.all::<Densities>(DISPLAYED, Grade::Full);
         }
         let sides = compares.then(|| Side::BOTH.map(of_side)).into_iter().flatten();
-        let shown: Vec<u8> = sides.chain(own.then_some(ON_SHOW)).collect();
+        let shown: Vec<u8> = sides.chain(own.then_some(DISPLAYED)).collect();
         if own && !is_quick {
-            submit.all::<DoseOfBeam>(ON_SHOW, Grade::Preview);
+            submit.all::<DoseOfBeam>(DISPLAYED, Grade::Preview);
         }
         // A preview is pointless for a result that is final as soon.
-        for of in shown.iter().filter(|of| !is_quick || **of != ON_SHOW) {
+        for of in shown.iter().filter(|of| !is_quick || **of != DISPLAYED) {
             submit.all::<DoseOfPlan>(*of, Grade::Preview);
             submit.all::<DvhOf>(*of, Grade::Preview);
         }
         if compares {
-            submit.all::<EstimateOfGamma>(ON_SHOW, Grade::Preview);
+            submit.all::<EstimateOfGamma>(DISPLAYED, Grade::Preview);
         }
         if run && moving {
             return;
         }
         if own && run {
-            state.results.runs += u64::from(submit.all::<RunOfPlan>(ON_SHOW, Grade::Full));
+            state.results.runs += u64::from(submit.all::<RunOfPlan>(DISPLAYED, Grade::Full));
         } else if own {
-            submit.full::<DoseOfBeam>(ON_SHOW, is_quick);
+            submit.full::<DoseOfBeam>(DISPLAYED, is_quick);
         }
         for of in shown {
-            submit.full::<DoseOfPlan>(of, is_quick && of == ON_SHOW);
-            submit.full::<DvhOf>(of, is_quick && of == ON_SHOW);
+            submit.full::<DoseOfPlan>(of, is_quick && of == DISPLAYED);
+            submit.full::<DvhOf>(of, is_quick && of == DISPLAYED);
         }
         if compares {
-            submit.all::<GammaOfPair>(ON_SHOW, Grade::Full);
-            submit.all::<FiguresOfGamma>(ON_SHOW, Grade::Full);
+            submit.all::<GammaOfPair>(DISPLAYED, Grade::Full);
+            submit.all::<FiguresOfGamma>(DISPLAYED, Grade::Full);
         }
     }
 }
@@ -124,9 +124,9 @@ fn leave_other_plan(state: &mut State) {
     let own = &mut state.results;
     if std::mem::replace(&mut own.plan, state.plan) != state.plan {
         let results = &mut own.nodes;
-        results.keep_only::<DoseOfBeam>(|(of, _)| of != ON_SHOW);
-        results.keep_only::<RunOfPlan>(|(of, _)| of != ON_SHOW);
-        results.keep_only::<DoseOfPlan>(|(of, _)| of != ON_SHOW);
-        results.keep_only::<DvhOf>(|(of, _)| of != ON_SHOW);
+        results.keep_only::<DoseOfBeam>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<RunOfPlan>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<DoseOfPlan>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<DvhOf>(|(of, _)| of != DISPLAYED);
     }
 }

@@ -59,7 +59,7 @@ impl Requests<'_> {
                     RegisterAnswer::Image(Box::new(OpenedImage { image, remarks }))
                 }
                 Read::Lacks(missing) => {
-                    RegisterAnswer::Ask(Box::new(GeometryDraft { path, missing, placement: given }))
+                    RegisterAnswer::NeedsGeometry(Box::new(GeometryDraft { path, missing, placement: given }))
                 }
             };
             Ok::<_, String>(Answer::Register(answer))

@@ -3,10 +3,10 @@
 use super::worth_chip;
 use crate::analysis::{Dvh, Metric, dvh_csv};
 use crate::app::command::{Command, Commands};
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
 use crate::app::theme;
-use crate::case::{DoseStatus, Structure, StructureKind, worth};
+use crate::case::{DoseStatus, Structure, StructureKind, status_text};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, GridMark, HPlacement, Line, LineStyle, Plot, PlotPoint, VLine};
 
@@ -66,7 +66,7 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if state.results.shown_dose().is_some() {
             let save = ui.add(Button::new(RichText::new("CSV…").small()));
             if save.accessible_name("Save the DVHs as CSV").clicked() {
-                commands.push(Command::Pick(Ask::SaveDvhs));
+                commands.push(Command::Pick(FileAction::SaveDvhs));
             }
         }
         axes_choice(ui, state, commands);
@@ -86,7 +86,7 @@ pub fn csv(state: &State) -> Result<String, String> {
     let status = state.results.dvh_status().filter(|status| *status < DoseStatus::Stale);
     let status = status.ok_or("the DVHs are of an earlier state")?;
     let named: Vec<(&str, &Dvh)> = curves.iter().map(|c| (c.structure.name.as_str(), c.dvh)).collect();
-    Ok(dvh_csv(&worth(status, &dose.caveats), &named))
+    Ok(dvh_csv(&status_text(status, &dose.caveats), &named))
 }
 
 /// The choice of axes, at the right edge if there is room.

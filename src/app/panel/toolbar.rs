@@ -4,7 +4,7 @@ use super::number;
 use super::recent::recent;
 use crate::app::command::{Command, Commands};
 use crate::app::state::display::{WINDOW_PRESETS, WindowLevel};
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
 use crate::files::demo::DEMOS;
@@ -92,11 +92,11 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
     let shown = menu(ui, "Open", |ui| {
         ui.set_min_width(300.0);
         if ui.button("Folder…").clicked() {
-            commands.push(Command::Pick(Ask::OpenFolder));
+            commands.push(Command::Pick(FileAction::OpenFolder));
             ui.close();
         }
         if ui.button("File…").clicked() {
-            commands.push(Command::Pick(Ask::OpenFile));
+            commands.push(Command::Pick(FileAction::OpenFile));
             ui.close();
         }
         ui.separator();
@@ -147,13 +147,13 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             let hint = "Beams, monitor units, prescription (.toml)";
             let plan = ui.add_enabled(state.plan().is_some(), Button::new("Save plan")).on_hover_text(hint);
             if plan.clicked() {
-                commands.push(typed.clone().map_or(Command::Pick(Ask::SavePlan), Command::SavePlan));
+                commands.push(typed.clone().map_or(Command::Pick(FileAction::SavePlan), Command::SavePlan));
                 ui.close();
             }
             let hint = "Plans, structures and how the case is looked at; images stay where they are (.json)";
             let session = ui.add_enabled(state.is_loaded(), Button::new("Save session")).on_hover_text(hint);
             if session.clicked() {
-                commands.push(typed.map_or(Command::Pick(Ask::SaveSession), Command::SaveSession));
+                commands.push(typed.map_or(Command::Pick(FileAction::SaveSession), Command::SaveSession));
                 ui.close();
             }
         });

@@ -144,13 +144,13 @@ fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     };
     for (index, other) in state.case().plans.iter().enumerate() {
-        let on_show = index == state.plan;
-        let selected = on_show && state.selection == Selection::Plan;
+        let displayed = index == state.plan;
+        let selected = displayed && state.selection == Selection::Plan;
         let detail = match other.prescription_gy {
             Some(gy) => format!("{gy:.1} Gy / {}", other.fractions),
             None => format!("{} fx", other.fractions),
         };
-        let response = row(&other.name, &detail, selected).weak(!on_show).show(ui, 0.0, |_| {});
+        let response = row(&other.name, &detail, selected).weak(!displayed).show(ui, 0.0, |_| {});
         if response.clicked() {
             commands.push(Command::ShowPlan(index));
         }
@@ -222,18 +222,21 @@ fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("No dose");
     }
     for (what, label, status) in choices {
-        let on_show = state.results.shown == what;
+        let displayed = state.results.shown == what;
         let detail = status.map_or("not computed", DoseStatus::word);
-        let response =
-            row(&label, detail, on_show && state.selection == Selection::DoseDisplay).show(ui, 12.0, |ui| {
+        let response = row(&label, detail, displayed && state.selection == Selection::DoseDisplay).show(
+            ui,
+            12.0,
+            |ui| {
                 ui.add_space(1.0);
                 let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
-                if on_show {
+                if displayed {
                     ui.painter().circle_filled(rect.center(), 3.5, theme::ACCENT);
                 } else {
                     ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::WEAK));
                 }
-            });
+            },
+        );
         if response.clicked() {
             commands.push(Command::ShowDose(what));
             commands.push(Command::Select(Selection::DoseDisplay));

@@ -4,7 +4,7 @@ use crate::app::command::{Command, Commands};
 use crate::app::state::State;
 use crate::app::state::unsaved::{Reply, Then};
 use crate::app::theme;
-use crate::files::LeftOver;
+use crate::files::Recoverable;
 use crate::open::CaseWord;
 use egui::{RichText, Ui};
 use std::time::Duration;
@@ -54,8 +54,8 @@ pub fn question(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 }
 
 /// Offers the unsaved work of closed windows.
-pub fn left_over(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    if state.left_over.is_empty() {
+pub fn recoverable(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    if state.recoverable.is_empty() {
         return;
     }
     let frame = egui::Frame::new()
@@ -69,19 +69,19 @@ pub fn left_over(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.colored_label(theme::WARNING, RichText::new("Unsaved work").strong());
             ui.label("of a window that ended before it was saved.");
             if ui.small_button("Later").on_hover_text("It is offered again at the next start").clicked() {
-                commands.push(Command::LeaveLeftOvers);
+                commands.push(Command::DismissRecoverable);
             }
         });
-        for left in state.left_over.iter().take(MOST_LINES) {
+        for left in state.recoverable.iter().take(MOST_LINES) {
             line(ui, left, commands);
         }
-        if let Some(more) = state.left_over.len().checked_sub(MOST_LINES).filter(|n| *n > 0) {
+        if let Some(more) = state.recoverable.len().checked_sub(MOST_LINES).filter(|n| *n > 0) {
             ui.weak(format!("and {more} older"));
         }
     });
 }
 
-fn line(ui: &mut Ui, left: &LeftOver, commands: &mut Commands) {
+fn line(ui: &mut Ui, left: &Recoverable, commands: &mut Commands) {
     ui.horizontal(|ui| {
         let age = left.written.and_then(|at| at.elapsed().ok()).map(ago).unwrap_or_default();
         match &left.case {

@@ -65,8 +65,8 @@ pub struct DoseFacts {
 
 impl DoseFacts {
     /// The status with all limitations of the dose.
-    pub fn worth(&self) -> String {
-        crate::case::worth(self.status, &self.caveats)
+    pub fn status_text(&self) -> String {
+        crate::case::status_text(self.status, &self.caveats)
     }
 
     /// Whether the dose is neither final nor imported, or has caveats.

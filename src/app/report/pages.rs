@@ -109,7 +109,7 @@ fn head(pen: &mut Pen, report: &Report) {
     pen.fact("Case", &report.case);
     pen.fact("Written", &format!("{} by {}", report.written, report.program));
     for (side, dose) in Side::BOTH.into_iter().zip(&report.doses) {
-        let text = format!("{}, {}, maximum {:.2} Gy", dose.label, dose.worth(), dose.max_gy);
+        let text = format!("{}, {}, maximum {:.2} Gy", dose.label, dose.status_text(), dose.max_gy);
         pen.fact(&format!("Dose {}", side.name()), &text);
     }
     let unsure = report.doses.iter().any(DoseFacts::is_limited);
@@ -180,8 +180,8 @@ fn pictures(pen: &mut Pen, report: &Report) {
     let [a, b] = &report.doses;
     let d = &scenery.difference;
     let subjects = [
-        (Subject::Dose(Side::A), format!("A: {}, {} (lines solid)", a.label, a.worth())),
-        (Subject::Dose(Side::B), format!("B: {}, {} (lines dashed)", b.label, b.worth())),
+        (Subject::Dose(Side::A), format!("A: {}, {} (lines solid)", a.label, a.status_text())),
+        (Subject::Dose(Side::B), format!("B: {}, {} (lines dashed)", b.label, b.status_text())),
         (Subject::Difference, format!("B - A in {}, nothing up to {:.2}", d.unit.name(), d.dead_band)),
         (Subject::Gamma, "Gamma: white is 1, failing voxels outlined".to_owned()),
     ];

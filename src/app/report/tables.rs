@@ -22,7 +22,7 @@ pub fn csv(report: &Report) -> String {
     line(["case".into(), none(), none(), report.case.clone(), none(), none()]);
     line(["written by".into(), none(), none(), report.program.clone(), report.written.clone(), none()]);
     line(["dose".into(), none(), none(), a.label.clone(), b.label.clone(), none()]);
-    line(["status".into(), none(), none(), a.worth(), b.worth(), none()]);
+    line(["status".into(), none(), none(), a.status_text(), b.status_text(), none()]);
     let receipt = |d: &super::DoseFacts| {
         let text = d.receipt.as_ref().map(|r| format!("{} on {}, inputs {}", r.job, r.device, r.digest));
         text.unwrap_or_else(|| "from a file".to_owned())

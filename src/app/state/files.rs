@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Purpose of a file dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum FileAction {
     OpenFolder,
     OpenFile,
     OpenHuTable,
@@ -19,7 +19,7 @@ pub enum Ask {
     SaveRegistration,
 }
 
-impl Ask {
+impl FileAction {
     pub fn title(self) -> &'static str {
         match self {
             Self::OpenFolder => "Open a folder in Beamsight",
@@ -82,7 +82,7 @@ pub const REPORT_ENDINGS: [&str; 3] = ["pdf", "csv", "json"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Content of the file.
-    pub ask: Ask,
+    pub action: FileAction,
     pub path: PathBuf,
     /// The user has confirmed that an existing file is replaced.
     pub replaces: bool,
@@ -108,13 +108,13 @@ mod tests {
     #[test]
     fn files_get_the_ending_they_are_opened_by() {
         for (ask, path, want) in [
-            (Ask::SaveSession, "a", "a.json"),
-            (Ask::SaveSession, "a.json", "a.json"),
-            (Ask::SaveSession, "a.JSON", "a.JSON"),
-            (Ask::SaveSession, "a.b", "a.b.json"),
-            (Ask::SaveReport, "a.csv", "a.csv"),
-            (Ask::SaveReport, "a.doc", "a.doc.pdf"),
-            (Ask::OpenFile, "a", "a"),
+            (FileAction::SaveSession, "a", "a.json"),
+            (FileAction::SaveSession, "a.json", "a.json"),
+            (FileAction::SaveSession, "a.JSON", "a.JSON"),
+            (FileAction::SaveSession, "a.b", "a.b.json"),
+            (FileAction::SaveReport, "a.csv", "a.csv"),
+            (FileAction::SaveReport, "a.doc", "a.doc.pdf"),
+            (FileAction::OpenFile, "a", "a"),
         ] {
             assert_eq!(ask.with_ending(path.into()), PathBuf::from(want));
         }

@@ -16,7 +16,7 @@ pub mod unsaved;
 pub use notices::{About, FinishedJob, JobEnd, Jobs, LiveJob, Notice, NoticeKind, Notices};
 
 use crate::case::{Beam, Case, History, Plan, Structure};
-use crate::files::LeftOver;
+use crate::files::Recoverable;
 use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use files::Target;
@@ -44,7 +44,7 @@ pub struct State {
     /// Files to be written that already exist, until the user confirms or refuses their replacement.
     pub replacing: Vec<Target>,
     /// Unsaved work of closed windows.
-    pub left_over: Vec<LeftOver>,
+    pub recoverable: Vec<Recoverable>,
     /// CASE words, newest first.
     pub recent: Vec<String>,
     /// The displayed plan, by index.
@@ -84,7 +84,7 @@ impl Default for State {
             saved: None,
             question: None,
             replacing: Vec::new(),
-            left_over: Vec::new(),
+            recoverable: Vec::new(),
             recent: Vec::new(),
             plan: 0,
             selection: Selection::Nothing,

@@ -12,7 +12,7 @@ pub struct Notices {
     items: Vec<Notice>,
     next: u64,
     /// Messages shown only once.
-    told: Vec<String>,
+    seen: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +65,8 @@ impl Notices {
 
     /// Adds a notice that is not repeated after it is dismissed: for a message that every further job would repeat.
     pub fn add_once(&mut self, kind: NoticeKind, text: String) {
-        if !self.told.contains(&text) {
-            self.told.push(text.clone());
+        if !self.seen.contains(&text) {
+            self.seen.push(text.clone());
             self.add(kind, text);
         }
     }

@@ -303,9 +303,9 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
         match dose {
             Some(dose) => {
                 let most = (rect.width() / 8.0) as usize;
-                let (label, worth) =
-                    (overlay::elided(&dose.label, most), overlay::elided(&dose.worth(), most));
-                line(&format!("{side}: {label}, {worth}"), status_colour(dose.status));
+                let (label, status_text) =
+                    (overlay::elided(&dose.label, most), overlay::elided(&dose.status_text(), most));
+                line(&format!("{side}: {label}, {status_text}"), status_colour(dose.status));
             }
             None => line(&format!("{side}: no dose"), theme::WARNING),
         }

@@ -93,17 +93,17 @@ pub(super) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
 }
 
 /// Orientation letters L R A P H F at the rims, for screen right and down in patient LPS; beside the `taken` rectangle
-/// at the right rim, and `aside` points off the lines through the centre, to the right and up.
+/// at the right rim, and `offset_px` points off the lines through the centre, to the right and up.
 pub(super) fn letters(
     painter: &Painter,
     r: Rect,
     right: DVec3,
     down: DVec3,
     taken: Option<Rect>,
-    aside: f32,
+    offset_px: f32,
 ) {
     let inset = 12.0;
-    let (centre, middle) = (r.center().x + aside, r.center().y - aside);
+    let (centre, middle) = (r.center().x + offset_px, r.center().y - offset_px);
     let beside = taken.filter(|t| t.expand(8.0).y_range().contains(middle));
     let right_end = beside.map_or(r.max.x - 6.0, |t| t.min.x - 6.0);
     for (direction, at, anchor) in [

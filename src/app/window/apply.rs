@@ -3,7 +3,7 @@
 use super::App;
 use crate::app::command::Command;
 use crate::app::state::Selection;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::opening::Opening;
 use crate::app::state::results::Shown;
 use crate::app::state::slot::Slot;
@@ -61,7 +61,7 @@ impl App {
             Command::ShowDose(shown) => state.results.shown = shown,
             Command::Workspace(workspace) => state.workspace = workspace,
             Command::Compare(compare) => state.compare = compare,
-            Command::SaveReport(path) => self.write(Ask::SaveReport, path, false),
+            Command::SaveReport(path) => self.write(FileAction::SaveReport, path, false),
             Command::MakeDose(weights) => self.requests().make_dose(weights),
             Command::Register(action) => self.requests().register(action),
             Command::ToggleMaximise(kind) => {
@@ -102,7 +102,7 @@ impl App {
             Command::Recompute => state.results.forget_failures(),
             Command::Pick(ask) => self.pick(ask),
             Command::OpenHuTable(path) => self.requests().open_hu_table(path),
-            Command::SaveHuTable(path) => self.write(Ask::SaveHuTable, path, false),
+            Command::SaveHuTable(path) => self.write(FileAction::SaveHuTable, path, false),
             Command::HuDraft(draft) => state.hu_draft = draft,
             Command::UseHuDraft => state.use_hu_draft(),
             Command::Save => self.save(),
@@ -110,10 +110,10 @@ impl App {
             Command::Replace(sure) => self.replace(sure),
             Command::Recover(path) => self.recover(path),
             Command::DiscardLeftOver(path) => self.discard_left_over(path),
-            Command::LeaveLeftOvers => state.left_over.clear(),
-            Command::SavePlan(path) => self.write(Ask::SavePlan, path, false),
-            Command::SaveSession(path) => self.write(Ask::SaveSession, path, false),
-            Command::SaveRegistration(path) => self.write(Ask::SaveRegistration, path, false),
+            Command::DismissRecoverable => state.recoverable.clear(),
+            Command::SavePlan(path) => self.write(FileAction::SavePlan, path, false),
+            Command::SaveSession(path) => self.write(FileAction::SaveSession, path, false),
+            Command::SaveRegistration(path) => self.write(FileAction::SaveRegistration, path, false),
         }
     }
 }

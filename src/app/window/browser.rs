@@ -2,7 +2,7 @@
 //! unresponsive file system does not block the window.
 
 use crate::app::panel::row;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::theme;
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use egui::{Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui, vec2};
@@ -29,7 +29,7 @@ type Listing = Result<Vec<Entry>, String>;
 
 /// The browser, open.
 pub struct Browser {
-    pub ask: Ask,
+    pub action: FileAction,
     folder: PathBuf,
     reading: Option<Receiver<Listing>>,
     listing: Listing,
@@ -51,9 +51,9 @@ pub enum Outcome {
 }
 
 impl Browser {
-    pub fn new(ask: Ask, folder: PathBuf, ctx: &egui::Context) -> Self {
+    pub fn new(action: FileAction, folder: PathBuf, ctx: &egui::Context) -> Self {
         let mut browser = Self {
-            ask,
+            action,
             folder: PathBuf::new(),
             reading: None,
             listing: Ok(Vec::new()),
@@ -61,7 +61,7 @@ impl Browser {
             at: None,
             path_text: String::new(),
             filter: String::new(),
-            name: ask.file_name().unwrap_or_default().to_owned(),
+            name: action.file_name().unwrap_or_default().to_owned(),
             is_new: true,
         };
         browser.go(folder, ctx);
@@ -79,10 +79,10 @@ impl Browser {
         self.filter.clear();
         (self.listing, self.visible, self.at) = (Ok(Vec::new()), Vec::new(), None);
         let (sender, receiver) = bounded(1);
-        let (ask, ctx) = (self.ask, ctx.clone());
+        let (action, ctx) = (self.action, ctx.clone());
         let read = move || {
             // The browser may have left the folder by now.
-            if sender.send(entries(&folder, ask)).is_ok() {
+            if sender.send(entries(&folder, action)).is_ok() {
                 ctx.request_repaint();
             }
         };
@@ -145,7 +145,7 @@ impl Browser {
         }
         let modal = egui::Modal::new(egui::Id::unique("file browser")).show(ctx, |ui| {
             ui.set_width(SIZE.x);
-            ui.heading(self.ask.title());
+            ui.heading(self.action.title());
             let mut outcome = self.head(ui);
             ui.horizontal_top(|ui| {
                 ui.vertical(|ui| {
@@ -202,7 +202,7 @@ impl Browser {
         let field =
             TextEdit::singleline(&mut self.filter).hint_text("type to find").desired_width(f32::INFINITY);
         let response = ui.add(field).accessible_name("Find");
-        if self.is_new && self.ask.file_name().is_none() {
+        if self.is_new && self.action.file_name().is_none() {
             response.request_focus();
         }
         if response.changed() {
@@ -224,7 +224,7 @@ impl Browser {
             (Ok(entries), None) if entries.is_empty() => _ = ui.weak("Nothing to choose in this folder."),
             _ => {}
         }
-        let Self { listing, visible, at, name, ask, .. } = self;
+        let Self { listing, visible, at, name, action, .. } = self;
         let entries = listing.as_deref().unwrap_or_default();
         area.show_rows(ui, ROW_HEIGHT, visible.len(), |ui, range| {
             for line in range {
@@ -233,7 +233,7 @@ impl Browser {
                 let response = row(&entry.shown, detail, *at == Some(line)).show(ui, 0.0, |_| {});
                 if response.clicked() {
                     *at = Some(line);
-                    if !entry.is_folder && ask.file_name().is_some() {
+                    if !entry.is_folder && action.file_name().is_some() {
                         name.clone_from(&entry.shown);
                     }
                 }
@@ -262,7 +262,7 @@ impl Browser {
     fn foot(&mut self, ui: &mut Ui) -> Option<Outcome> {
         let mut outcome = None;
         ui.separator();
-        if self.ask.file_name().is_some() {
+        if self.action.file_name().is_some() {
             ui.horizontal(|ui| {
                 ui.label("Name");
                 let response = ui.add(TextEdit::singleline(&mut self.name).desired_width(300.0));
@@ -277,11 +277,11 @@ impl Browser {
         }
         ui.horizontal(|ui| {
             let entry = self.entry_at().cloned();
-            if self.ask.file_name().is_some() {
+            if self.action.file_name().is_some() {
                 if ui.add_enabled(!self.name.trim().is_empty(), Button::new("Save here")).clicked() {
                     outcome = self.save_named();
                 }
-            } else if self.ask == Ask::OpenFolder {
+            } else if self.action == FileAction::OpenFolder {
                 let marked = entry.map_or_else(|| self.folder.clone(), |e| self.folder.join(e.name));
                 let name = marked.file_name().unwrap_or(marked.as_os_str()).to_string_lossy().into_owned();
                 if ui.button(format!("Open folder {name}")).clicked() {
@@ -312,8 +312,8 @@ pub(super) fn home() -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute())
 }
 
-/// The entries of a folder that match `ask`: folders first, by name.
-fn entries(folder: &Path, ask: Ask) -> Listing {
+/// The entries of a folder that match `action`: folders first, by name.
+fn entries(folder: &Path, action: FileAction) -> Listing {
     let cannot = |e: std::io::Error| format!("{} cannot be read: {e}", folder.display());
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(cannot)?.take(MOST_ENTRIES) {
@@ -324,7 +324,7 @@ fn entries(folder: &Path, ask: Ask) -> Listing {
             Err(_) => continue,
         };
         let name = entry.file_name();
-        if is_folder || is_asked_for(Path::new(&name), ask) {
+        if is_folder || is_asked_for(Path::new(&name), action) {
             // Not every font has the replacement character.
             let shown = name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "?");
             entries.push(Entry { small: shown.to_lowercase(), shown, name, is_folder });
@@ -334,11 +334,11 @@ fn entries(folder: &Path, ask: Ask) -> Listing {
     Ok(entries)
 }
 
-fn is_asked_for(name: &Path, ask: Ask) -> bool {
-    match ask.endings() {
+fn is_asked_for(name: &Path, action: FileAction) -> bool {
+    match action.endings() {
         Some((_, endings)) => {
             name.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
         }
-        None => ask != Ask::OpenFolder,
+        None => action != FileAction::OpenFolder,
     }
 }

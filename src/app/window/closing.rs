@@ -1,7 +1,7 @@
 //! The window's title, and the questions before unsaved work is lost.
 
 use super::App;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::opening::{Opened, Opening};
 use crate::app::state::unsaved::{Question, Reply, Then, Work};
 use crate::app::state::{NoticeKind, State};
@@ -100,8 +100,8 @@ impl App {
     pub(super) fn save(&mut self) {
         match self.state.origin.as_ref().map(|o| o.session.clone()) {
             None => {}
-            Some(Some(path)) => self.write(Ask::SaveSession, path, true),
-            Some(None) => self.pick(Ask::SaveSession),
+            Some(Some(path)) => self.write(FileAction::SaveSession, path, true),
+            Some(None) => self.pick(FileAction::SaveSession),
         }
     }
 

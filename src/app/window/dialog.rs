@@ -3,7 +3,7 @@
 use super::App;
 use super::browser::{self, Browser, Outcome};
 use crate::app::state::NoticeKind;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::case::Placement;
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
@@ -21,11 +21,11 @@ pub enum Picked {
 }
 
 /// Purpose of a dialog, and its answer.
-type Answered = (Ask, Picked);
+type Answered = (FileAction, Picked);
 
 /// File dialogs, each on its own thread.
 pub(super) struct Dialogs {
-    pub ask: Dialog,
+    pub dialog: Dialog,
     answers: (Sender<Answered>, Receiver<Answered>),
     /// The browser instead of a dialog, if the desktop has none, and its last folder.
     browser: Option<Browser>,
@@ -34,30 +34,35 @@ pub(super) struct Dialogs {
 
 impl Default for Dialogs {
     fn default() -> Self {
-        Self { ask: desktop_dialog(), answers: crossbeam_channel::unbounded(), browser: None, folder: None }
+        Self {
+            dialog: desktop_dialog(),
+            answers: crossbeam_channel::unbounded(),
+            browser: None,
+            folder: None,
+        }
     }
 }
 
 /// Opens a dialog for a file or folder. Called on its own thread.
-pub type Dialog = Arc<dyn Fn(Ask) -> Picked + Send + Sync>;
+pub type Dialog = Arc<dyn Fn(FileAction) -> Picked + Send + Sync>;
 
 /// No user closes a dialog this fast: the desktop has none.
 const NO_DIALOG: Duration = Duration::from_millis(300);
 
 /// The desktop's own dialogs.
 fn desktop_dialog() -> Dialog {
-    Arc::new(|ask| {
+    Arc::new(|action| {
         if !has_portal() {
             return Picked::NoDialog;
         }
         let since = Instant::now();
-        let mut dialog = rfd::FileDialog::new().set_title(ask.title());
-        if let Some((kind, endings)) = ask.endings() {
+        let mut dialog = rfd::FileDialog::new().set_title(action.title());
+        if let Some((kind, endings)) = action.endings() {
             dialog = dialog.add_filter(kind, endings);
         }
-        let path = match (ask, ask.file_name()) {
+        let path = match (action, action.file_name()) {
             (_, Some(name)) => dialog.set_file_name(name).save_file(),
-            (Ask::OpenFolder, None) => dialog.pick_folder(),
+            (FileAction::OpenFolder, None) => dialog.pick_folder(),
             (_, None) => dialog.pick_file(),
         };
         match path {
@@ -73,7 +78,7 @@ fn desktop_dialog() -> Dialog {
 #[cfg(target_os = "linux")]
 fn has_portal() -> bool {
     const PATIENCE: Duration = Duration::from_millis(1500);
-    let ask = async {
+    let call = async {
         let session = zbus::connection::Builder::session()?.method_timeout(PATIENCE).build().await?;
         let portal = Some("org.freedesktop.portal.Desktop");
         let version = ("org.freedesktop.portal.FileChooser", "version");
@@ -84,7 +89,7 @@ fn has_portal() -> bool {
     // A bus that accepts the connection and never replies is not awaited either: its thread is abandoned.
     let asks = move || {
         // The receiver may have timed out by now.
-        let _ = sender.send(pollster::block_on(ask).is_ok());
+        let _ = sender.send(pollster::block_on(call).is_ok());
     };
     let asked = std::thread::Builder::new().name("portal".to_owned()).spawn(asks);
     asked.is_ok() && answer.recv_timeout(PATIENCE).unwrap_or(false)
@@ -97,26 +102,26 @@ fn has_portal() -> bool {
 
 impl App {
     /// Opens a dialog for a folder or file on its own thread; a later frame receives the answer.
-    pub(super) fn pick(&mut self, ask: Ask) {
+    pub(super) fn pick(&mut self, action: FileAction) {
         let sender = self.dialogs.answers.0.clone();
-        let (ctx, dialog) = (self.ctx.clone(), Arc::clone(&self.dialogs.ask));
+        let (ctx, dialog) = (self.ctx.clone(), Arc::clone(&self.dialogs.dialog));
         let wait = move || {
             // The window may be closed by now.
-            if sender.send((ask, dialog(ask))).is_ok() {
+            if sender.send((action, dialog(action))).is_ok() {
                 ctx.request_repaint();
             }
         };
         if std::thread::Builder::new().name("dialog".to_owned()).spawn(wait).is_err() {
-            self.browse(ask);
+            self.browse(action);
         }
     }
 
     /// Opens the window's own file browser in its last folder, else beside the last case.
-    fn browse(&mut self, ask: Ask) {
+    fn browse(&mut self, action: FileAction) {
         let known = self.dialogs.folder.clone().or_else(|| self.places().into_iter().next());
         let folder = known.or_else(|| std::env::current_dir().ok()).or_else(browser::home);
         self.dialogs.browser =
-            Some(Browser::new(ask, folder.unwrap_or_else(|| PathBuf::from("/")), &self.ctx));
+            Some(Browser::new(action, folder.unwrap_or_else(|| PathBuf::from("/")), &self.ctx));
     }
 
     /// The folders of the recent cases.
@@ -134,10 +139,10 @@ impl App {
         let places = if self.dialogs.browser.is_some() { self.places() } else { Vec::new() };
         let Some(browser) = &mut self.dialogs.browser else { return };
         let Some(outcome) = browser.show(ctx, &places) else { return };
-        let (ask, folder) = (browser.ask, browser.folder().to_owned());
+        let (action, folder) = (browser.action, browser.folder().to_owned());
         (self.dialogs.folder, self.dialogs.browser) = (Some(folder), None);
         match outcome {
-            Outcome::Path(path) => self.take_path(ask, path, false),
+            Outcome::Path(path) => self.take_path(action, path, false),
             Outcome::Cancelled => self.save_ended(),
         }
     }
@@ -145,24 +150,24 @@ impl App {
     /// Receives the dialogs' answers since the last frame.
     pub(super) fn take_picked(&mut self) {
         let picked: Vec<Answered> = self.dialogs.answers.1.try_iter().collect();
-        for (ask, answer) in picked {
+        for (action, answer) in picked {
             match answer {
-                Picked::NoDialog => self.browse(ask),
+                Picked::NoDialog => self.browse(action),
                 Picked::Nothing => self.save_ended(),
                 // The desktop's dialog has already confirmed a replacement.
-                Picked::Path(path) => self.take_path(ask, path, true),
+                Picked::Path(path) => self.take_path(action, path, true),
             }
         }
     }
 
     /// `replaces`: the user has confirmed that an existing file is replaced.
-    fn take_path(&mut self, ask: Ask, path: PathBuf, replaces: bool) {
-        match ask {
-            Ask::OpenFolder | Ask::OpenFile => self.open_path(path),
-            Ask::OpenXray => self.requests().open_xray(path, Placement::default(), None),
-            Ask::OpenHuTable => self.requests().open_hu_table(path),
-            Ask::OpenDose => self.requests().open_dose(path, None),
-            _ => self.write(ask, path, replaces),
+    fn take_path(&mut self, action: FileAction, path: PathBuf, replaces: bool) {
+        match action {
+            FileAction::OpenFolder | FileAction::OpenFile => self.open_path(path),
+            FileAction::OpenXray => self.requests().open_xray(path, Placement::default(), None),
+            FileAction::OpenHuTable => self.requests().open_hu_table(path),
+            FileAction::OpenDose => self.requests().open_dose(path, None),
+            _ => self.write(action, path, replaces),
         }
     }
 

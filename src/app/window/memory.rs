@@ -7,7 +7,7 @@ use crate::app::state::opening::Opening;
 use crate::app::state::record::Record;
 use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Work;
-use crate::files::{Keeper, LeftOver, add_recent_case, recent_cases};
+use crate::files::{Keeper, Recoverable, add_recent_case, recent_cases};
 use crate::open::CaseWord;
 use crate::worker::Task;
 use std::path::PathBuf;
@@ -45,17 +45,17 @@ impl App {
             let keeper = Keeper::begin(&unsaved).map_err(|e| {
                 format!("{} refuses: {e}; set BEAMSIGHT_STATE to a folder of yours", unsaved.display())
             })?;
-            let left_over = keeper.take_left_over();
+            let recoverable = keeper.claim_recoverable();
             let recent = recent_cases(&folder);
-            Ok::<_, String>(Answer::Remembered(Box::new(Remembered { keeper, left_over, recent })))
+            Ok::<_, String>(Answer::Remembered(Box::new(Remembered { keeper, recoverable, recent })))
         });
         self.worker.submit(Slot::Memory, task);
     }
 
     pub(super) fn take_remembered(&mut self, remembered: Remembered) {
-        let Remembered { keeper, left_over, recent } = remembered;
+        let Remembered { keeper, recoverable, recent } = remembered;
         self.memory.keeper = Some(Arc::new(keeper));
-        self.state.left_over = left_over;
+        self.state.recoverable = recoverable;
         // A case opened in the meantime is already in the list.
         if self.state.recent.is_empty() {
             self.state.recent = recent;
@@ -97,7 +97,7 @@ impl App {
             keeper.write(&open::session_of(&case, &origin, view)?).map_err(|e| e.to_string())?;
             if let Some(path) = taken_up {
                 // If the removal fails, the work is offered once too often.
-                let _ = LeftOver::remove(&path);
+                let _ = Recoverable::remove(&path);
             }
             Ok::<_, String>(Answer::Kept)
         });
@@ -112,7 +112,7 @@ impl App {
 
     /// Marks recovered work as unsaved.
     pub(super) fn recovered(&mut self, path: PathBuf) {
-        self.state.left_over.retain(|l| l.path != path);
+        self.state.recoverable.retain(|l| l.path != path);
         self.state.saved = None;
         self.state
             .notices
@@ -122,9 +122,9 @@ impl App {
 
     /// Discards the unsaved work of an earlier window.
     pub(super) fn discard_left_over(&mut self, path: PathBuf) {
-        self.state.left_over.retain(|l| l.path != path);
+        self.state.recoverable.retain(|l| l.path != path);
         let task = Task::new(format!("Discarding {}", path.display()), move |_| {
-            LeftOver::remove(&path).map(|()| Answer::Kept)
+            Recoverable::remove(&path).map(|()| Answer::Kept)
         });
         self.submit_save(task);
     }

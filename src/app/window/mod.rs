@@ -120,7 +120,7 @@ impl App {
 
     /// Replaces the desktop's file dialogs.
     pub fn set_dialog(&mut self, dialog: Dialog) {
-        self.dialogs.ask = dialog;
+        self.dialogs.dialog = dialog;
     }
 
     /// Replaces the clock of the autosave.
@@ -199,7 +199,7 @@ impl App {
                 });
         }
         CentralPanel::default().frame(Frame::new().fill(theme::GROUND)).show(ui, |ui| {
-            panel::unsaved::left_over(ui, state, commands);
+            panel::unsaved::recoverable(ui, state, commands);
             panel::notices::show(ui, state, commands);
             match state.workspace {
                 Workspace::Plan => workspace::plan::show(ui, state, &self.gpu, &mut self.views, commands),

@@ -4,7 +4,7 @@ use super::App;
 use crate::analysis::BodyWord;
 use crate::app::state::compare::{Layout, Side, Source};
 use crate::app::state::display::WashOf;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::register::{Mode, Pair};
 use crate::app::state::results::EngineChoice;
 use crate::app::state::{NoticeKind, ViewKind, Workspace};
@@ -154,7 +154,7 @@ impl App {
         if self.start.report.is_some() && self.state.is_loaded() && self.is_settled() {
             let path = self.start.report.take();
             // The command line has already confirmed a replacement.
-            path.into_iter().for_each(|path| self.write(Ask::SaveReport, path, true));
+            path.into_iter().for_each(|path| self.write(FileAction::SaveReport, path, true));
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::App;
 use crate::app::jobs::{Answer, open};
 use crate::app::state::NoticeKind;
-use crate::app::state::files::{Ask, Target};
+use crate::app::state::files::{FileAction, Target};
 use crate::app::state::record::Record;
 use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Work;
@@ -19,19 +19,23 @@ use std::path::{Path, PathBuf};
 
 impl App {
     /// Writes the requested content into a file; `replaces`: the user has confirmed that an existing file is replaced.
-    pub(super) fn write(&mut self, ask: Ask, path: PathBuf, replaces: bool) {
-        let whole = ask.with_ending(path.clone());
+    pub(super) fn write(&mut self, action: FileAction, path: PathBuf, replaces: bool) {
+        let whole = action.with_ending(path.clone());
         // With an added extension the path differs from the confirmed one.
         let replaces = replaces && whole == path;
-        let target = Target { ask, path: std::path::absolute(&whole).unwrap_or(whole), replaces };
-        match ask {
-            Ask::SavePlan => self.save_plan(target),
-            Ask::SaveSession => self.save_session(target),
-            Ask::SaveReport => self.save_report(target),
-            Ask::SaveDvhs => self.save_dvhs(target),
-            Ask::SaveRegistration => self.save_registration(target),
-            Ask::SaveHuTable => self.save_hu_table(target),
-            Ask::OpenFolder | Ask::OpenFile | Ask::OpenHuTable | Ask::OpenDose | Ask::OpenXray => {}
+        let target = Target { action, path: std::path::absolute(&whole).unwrap_or(whole), replaces };
+        match action {
+            FileAction::SavePlan => self.save_plan(target),
+            FileAction::SaveSession => self.save_session(target),
+            FileAction::SaveReport => self.save_report(target),
+            FileAction::SaveDvhs => self.save_dvhs(target),
+            FileAction::SaveRegistration => self.save_registration(target),
+            FileAction::SaveHuTable => self.save_hu_table(target),
+            FileAction::OpenFolder
+            | FileAction::OpenFile
+            | FileAction::OpenHuTable
+            | FileAction::OpenDose
+            | FileAction::OpenXray => {}
         }
     }
 
@@ -72,7 +76,7 @@ impl App {
         let mut inputs = Inputs::default();
         let Some(origin) = &self.state.origin else { return inputs };
         let session = origin.session.clone();
-        if target.ask == Ask::SaveSession && session.as_ref() == Some(&target.path) {
+        if target.action == FileAction::SaveSession && session.as_ref() == Some(&target.path) {
             return inputs;
         }
         paths_of(&origin.word).into_iter().for_each(|path| inputs.add("the case", path));
@@ -93,9 +97,9 @@ impl App {
         if self.state.replacing.is_empty() {
             return;
         }
-        let Target { ask, path, .. } = self.state.replacing.remove(0);
+        let Target { action, path, .. } = self.state.replacing.remove(0);
         if sure {
-            self.write(ask, path, true);
+            self.write(action, path, true);
         } else {
             self.save_ended();
         }

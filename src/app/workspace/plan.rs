@@ -3,7 +3,7 @@
 use crate::app::command::{Command, Commands};
 use crate::app::render::Gpu;
 use crate::app::state::display::WindowLevel;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::{Selection, State};
 use crate::app::view::{self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
 use crate::app::{panel, theme};
@@ -130,7 +130,7 @@ pub(super) fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("A folder of DICOM files, one file, a .mha volume in HU, a session, or a demo.");
         ui.add_space(10.0);
         if ui.button("Open folder…").clicked() {
-            commands.push(Command::Pick(Ask::OpenFolder));
+            commands.push(Command::Pick(FileAction::OpenFolder));
         }
         if ui.button("Open the thorax demo").clicked() {
             commands.push(Command::Open("demo:thorax".to_owned()));

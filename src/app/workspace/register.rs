@@ -2,7 +2,7 @@
 
 use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::render::Gpu;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::register::{Display, MOST_IMAGES, Register, shifted, turned};
 use crate::app::state::{NoticeKind, State};
 use crate::app::theme;
@@ -166,7 +166,7 @@ fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.add_space(10.0);
         if !loaded {
             if ui.button("Open folder…").clicked() {
-                commands.push(Command::Pick(Ask::OpenFolder));
+                commands.push(Command::Pick(FileAction::OpenFolder));
             }
             if ui.button("Open the thorax demo").clicked() {
                 commands.push(Command::Open("demo:thorax".to_owned()));
@@ -174,10 +174,10 @@ fn empty(ui: &mut Ui, state: &State, commands: &mut Commands) {
             return;
         }
         if ui.button("Open X-ray…").clicked() {
-            commands.push(Command::Pick(Ask::OpenXray));
+            commands.push(Command::Pick(FileAction::OpenXray));
         }
         let hint =
-            "Two X-rays computed from this CT, the patient moved and turned by an amount that is not told";
+            "Two X-rays computed from this CT, the patient moved and turned by an amount that is not shown";
         if ui.button("Make up a pair to try it").on_hover_text(hint).clicked() {
             commands.push(Command::Register(RegisterAction::MakeUp));
         }

@@ -40,9 +40,9 @@ pub fn why_no_plan_dose(status: DoseStatus, caveats: &[String]) -> Option<String
         DoseStatus::Preview | DoseStatus::Stale => "compute it to its end",
         DoseStatus::Failed => "look at why it failed and compute it again",
     };
-    let worth = crate::case::worth(status, caveats);
+    let status_text = crate::case::status_text(status, caveats);
     Some(format!(
-        "the dose is {worth}; only a final dose leaves as the dose of a plan: {remedy}, or write a .mha, which says what it is"
+        "the dose is {status_text}; only a final dose leaves as the dose of a plan: {remedy}, or write a .mha, which says what it is"
     ))
 }
 
@@ -91,7 +91,10 @@ pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBit
     set.whole(tags::PIXEL_REPRESENTATION, 0);
     set.text(tags::DOSE_UNITS, "GY");
     set.text(tags::DOSE_TYPE, "PHYSICAL");
-    set.text(tags::DOSE_COMMENT, &shortened(&format!("{} dose, not for clinical use", dose.worth()), 1024));
+    set.text(
+        tags::DOSE_COMMENT,
+        &shortened(&format!("{} dose, not for clinical use", dose.status_text()), 1024),
+    );
     set.text(tags::DOSE_SUMMATION_TYPE, "PLAN");
     set.numbers(tags::GRID_FRAME_OFFSET_VECTOR, grid.planes_mm());
     set.text(tags::DOSE_GRID_SCALING, &scaling);

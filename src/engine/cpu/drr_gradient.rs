@@ -31,7 +31,7 @@ pub fn integrals(
     pixels.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
         control.check()?;
         for (&pixel, out) in pixels.iter().zip(out) {
-            *out = March::new(level, shot, pixel, step_mm).map_or(0.0, |march| integral(level, &march));
+            *out = SampledRay::new(level, shot, pixel, step_mm).map_or(0.0, |march| integral(level, &march));
         }
         Ok(())
     })?;
@@ -49,7 +49,7 @@ pub fn with_gradient(
 ) -> Result<DrrWithGradient, Cancelled> {
     let one = |pixel: u32| {
         let mut out = [0.0f32; 1 + AXES];
-        let Some(march) = March::new(level, shot, pixel, step_mm) else { return out };
+        let Some(march) = SampledRay::new(level, shot, pixel, step_mm) else { return out };
         let moments = moments(level, &march);
         out[0] = moments.value;
         for (axis, moving) in motion.iter().enumerate() {
@@ -72,7 +72,7 @@ pub fn with_gradient(
 }
 
 /// The steps of a ray, in voxel indices.
-struct March {
+struct SampledRay {
     first: Vec3,
     step: Vec3,
     /// How far along the ray they are, 0 at the source, 1 at the pixel.
@@ -82,7 +82,7 @@ struct March {
     step_mm: f32,
 }
 
-impl March {
+impl SampledRay {
     /// Middles of equal steps along the part of a ray where there is anything; `None` where that is nothing.
     fn new(level: &Level, shot: &Shot, pixel: u32, step_mm: f64) -> Option<Self> {
         let way = shot.way(pixel);
@@ -119,7 +119,7 @@ struct Samples {
 impl Samples {
     /// The samples from `begin` on; those beyond the last step have no value.
     #[inline(always)]
-    fn of(level: &Level, march: &March, begin: usize) -> Self {
+    fn of(level: &Level, march: &SampledRay, begin: usize) -> Self {
         let [nx, ny, nz] = level.size();
         let most = [nx - 2, ny - 2, nz - 2].map(|n| n as f32);
         let mut out = Self { corners: [[0.0; LANES]; 8], t: [[0.0; LANES]; 3] };
@@ -150,7 +150,7 @@ impl Samples {
 }
 
 #[multiversion(targets("x86_64+avx2+fma"))]
-fn integral(level: &Level, march: &March) -> f32 {
+fn integral(level: &Level, march: &SampledRay) -> f32 {
     let mut sums = [0.0f32; LANES];
     let mut begin = 0;
     while begin < march.steps {
@@ -174,7 +174,7 @@ struct Moments {
 }
 
 #[multiversion(targets("x86_64+avx2+fma"))]
-fn moments(level: &Level, march: &March) -> Moments {
+fn moments(level: &Level, march: &SampledRay) -> Moments {
     let mut value = [0.0f32; LANES];
     let mut near = [[0.0f32; LANES]; 3];
     let mut far = [[0.0f32; LANES]; 3];

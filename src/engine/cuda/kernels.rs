@@ -103,9 +103,9 @@ mod tests {
 
     #[test]
     fn the_drr_kernels_are_called_as_declared() {
-        use crate::engine::cuda::drr::{CardImage, CardPlanes, CardSpace, Wanted};
+        use crate::engine::cuda::drr::{CardImage, CardPlanes, CardSpace, PixelRegion};
         let ptx = ptx("drr").unwrap();
-        let [space, wanted] = [size_of::<CardSpace>(), size_of::<Wanted>()];
+        let [space, wanted] = [size_of::<CardSpace>(), size_of::<PixelRegion>()];
         assert_eq!((space, wanted, size_of::<CardImage>()), (96, 24, 96));
         let planes = size_of::<CardPlanes>();
         for values in ["texture", "voxels"] {

@@ -18,9 +18,9 @@ pub struct CmaSettings {
     pub seed: u64,
 }
 
-/// A search between generations: [`Cma::ask`], then [`Cma::tell`].
+/// A search between generations: [`CmaEs::ask`], then [`CmaEs::tell`].
 #[derive(Clone, Debug)]
-pub struct Cma {
+pub struct CmaEs {
     settings: CmaSettings,
     ranges: Vec<Range>,
     weights: Vec<f64>,
@@ -69,7 +69,7 @@ impl Rates {
     }
 }
 
-impl Cma {
+impl CmaEs {
     /// A search from `start`, one number for each of `ranges`.
     pub fn new(start: &[f64], ranges: &[Range], settings: CmaSettings) -> Self {
         let n = start.len();

@@ -7,7 +7,7 @@ mod gauss_newton;
 mod linear;
 mod powell;
 
-pub use cma::{Cma, CmaSettings};
+pub use cma::{CmaEs, CmaSettings};
 pub use gauss_newton::{GaussNewton, Quadratic, refine};
 pub use powell::{PowellSettings, powell};
 

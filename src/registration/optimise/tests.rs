@@ -13,7 +13,7 @@ fn rosenbrock(x: &[f64]) -> f64 {
 
 fn cma(start: &[f64], ranges: &[Range], generations: usize, f: impl Fn(&[f64]) -> f64) -> Best {
     let settings = CmaSettings { population: None, generations, sigma: 1.0, least_sigma: 1e-9, seed: 7 };
-    let mut cma = Cma::new(start, ranges, settings);
+    let mut cma = CmaEs::new(start, ranges, settings);
     while let Some(points) = cma.ask() {
         for point in &points {
             assert!(point.iter().zip(ranges).all(|(x, r)| *x >= r.low && *x <= r.high));
@@ -95,7 +95,7 @@ fn a_seed_leads_the_same_way_each_time() {
     let run = |seed| {
         let settings =
             CmaSettings { population: Some(8), generations: 5, sigma: 1.0, least_sigma: 0.0, seed };
-        let mut cma = Cma::new(&[1.0, 2.0], &[WIDE; 2], settings);
+        let mut cma = CmaEs::new(&[1.0, 2.0], &[WIDE; 2], settings);
         while let Some(points) = cma.ask() {
             cma.tell(&points.iter().map(|p| sphere(p)).collect::<Vec<_>>());
         }

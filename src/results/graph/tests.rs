@@ -212,21 +212,21 @@ impl Query for Tenfold {
 #[test]
 fn answers_on_the_way_reach_who_asked_and_what_hangs_on_them() {
     let (query, begins, let_go) = gated();
-    let (graph, told) = (Graph::default(), Mutex::new(Vec::new()));
+    let (graph, published) = (Graph::default(), Mutex::new(Vec::new()));
     let after = Tenfold(query.clone());
     assert_eq!(ask(&graph, &after, Grade::Preview).unwrap(), (0, Grade::Preview));
     std::thread::scope(|scope| {
         let made = scope.spawn(|| {
-            graph.answer(&query, Grade::Full, &JobControl::new(), &mut |n| told.lock().unwrap().push(*n))
+            graph.answer(&query, Grade::Full, &JobControl::new(), &mut |n| published.lock().unwrap().push(*n))
         });
         begins.recv().unwrap();
-        while told.lock().unwrap().is_empty() {
+        while published.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
         assert_eq!(ask(&graph, &after, Grade::Preview).unwrap(), (10, Grade::Preview));
         let_go.send(true).unwrap();
         assert_eq!(made.join().unwrap().unwrap(), (2, Grade::Full));
     });
-    assert_eq!(told.into_inner().unwrap(), [1]);
+    assert_eq!(published.into_inner().unwrap(), [1]);
     assert_eq!(ask(&graph, &after, Grade::Full).unwrap(), (20, Grade::Full));
 }

@@ -4,7 +4,7 @@ use crate::app::command::{Command, Commands};
 use crate::app::panel::{number, section, worth_chip};
 use crate::app::state::State;
 use crate::app::state::compare::{Compare, Side};
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::theme;
 use crate::case::{Dose, DoseStatus};
 use egui::{Button, ComboBox, Label, RichText, Ui};
@@ -20,7 +20,7 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
         }
         let hint = "An RTDOSE file, or a .mha volume in Gy; it becomes a dose of the case";
         if ui.small_button("Open dose…").on_hover_text(hint).clicked() {
-            commands.push(Command::Pick(Ask::OpenDose));
+            commands.push(Command::Pick(FileAction::OpenDose));
         }
     });
     if let Some(why) = state.results.pair_refusal() {

@@ -4,7 +4,7 @@ use crate::app::command::{Command, Commands};
 use crate::app::panel::section;
 use crate::app::state::State;
 use crate::app::state::compare::Compare;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use egui::{TextEdit, Ui};
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
             if ui.button("Write report").on_hover_text(hint).clicked() {
                 let path = next.report_path.trim();
                 commands.push(match path {
-                    "" => Command::Pick(Ask::SaveReport),
+                    "" => Command::Pick(FileAction::SaveReport),
                     path => Command::SaveReport(PathBuf::from(path)),
                 });
             }

@@ -4,7 +4,7 @@ use super::{field, fields};
 use crate::app::command::{Command, Commands};
 use crate::app::panel::{number, section};
 use crate::app::state::State;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
 use crate::app::theme;
 use crate::physics::{HuTable, Material};
@@ -253,10 +253,10 @@ fn file_row(ui: &mut Ui, editing: bool, commands: &mut Commands) {
         }
         let typed = (!path.trim().is_empty()).then(|| PathBuf::from(path.trim()));
         if ui.add_enabled(!editing, Button::new("Load")).accessible_name("Load HU table").clicked() {
-            commands.push(typed.clone().map_or(Command::Pick(Ask::OpenHuTable), Command::OpenHuTable));
+            commands.push(typed.clone().map_or(Command::Pick(FileAction::OpenHuTable), Command::OpenHuTable));
         }
         if ui.button("Save as").accessible_name("Save HU table").clicked() {
-            commands.push(typed.map_or(Command::Pick(Ask::SaveHuTable), Command::SaveHuTable));
+            commands.push(typed.map_or(Command::Pick(FileAction::SaveHuTable), Command::SaveHuTable));
         }
     });
 }

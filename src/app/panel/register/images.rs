@@ -3,8 +3,8 @@
 use crate::app::command::{Command, Commands, RegisterAction};
 use crate::app::panel::{number, section};
 use crate::app::state::State;
-use crate::app::state::files::Ask;
-use crate::app::state::register::{Display, Mode, Pair, Reading};
+use crate::app::state::files::FileAction;
+use crate::app::state::register::{AttenuationChoice, Display, Mode, Pair};
 use crate::app::theme;
 use crate::physics::CurveKind;
 use egui::{Checkbox, ComboBox, RichText, Slider, Ui, vec2};
@@ -64,7 +64,7 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     ui.horizontal(|ui| {
         if ui.small_button("Open X-ray…").clicked() {
-            commands.push(Command::Pick(Ask::OpenXray));
+            commands.push(Command::Pick(FileAction::OpenXray));
         }
         let mut marking = state.register.marking;
         let hint = "The next drag in a view marks what the metric looks at";
@@ -128,11 +128,11 @@ fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.weak("Energy");
             let hint = "Of a tube of 100 to 125 kV behind a patient: about 70 keV; of a 6 MV beam: about 2000";
             let drag = number("Energy of the DRR", &mut reading.kev, " keV").speed(1.0).decimals(0);
-            drag.range(Reading::KEV).show(ui).on_hover_text(hint);
+            drag.range(AttenuationChoice::KEV).show(ui).on_hover_text(hint);
         });
     });
     if reading != before {
-        commands.push(Command::Register(RegisterAction::Reading(reading)));
+        commands.push(Command::Register(RegisterAction::Attenuation(reading)));
     }
 }
 

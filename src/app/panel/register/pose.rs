@@ -3,7 +3,7 @@
 use crate::app::command::{Command, Commands, RegisterAction, gesture};
 use crate::app::panel::{number, section};
 use crate::app::state::State;
-use crate::app::state::files::Ask;
+use crate::app::state::files::FileAction;
 use crate::app::state::register::{CouchShift, STEPS};
 use crate::case::Pose;
 use crate::engine::drr_gradient::{numbers, pose_of};
@@ -143,7 +143,7 @@ pub(super) fn save(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let save = ui.button("Save registration").on_hover_text(hint);
             if save.on_disabled_hover_text("Accept or reject the pose found first").clicked() {
                 commands.push(match path.trim() {
-                    "" => Command::Pick(Ask::SaveRegistration),
+                    "" => Command::Pick(FileAction::SaveRegistration),
                     path => Command::SaveRegistration(PathBuf::from(path)),
                 });
             }

@@ -38,13 +38,13 @@ const CURVE: usize = 240;
 
 /// How the HU of the CT are read for its DRRs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct AttenuationChoice {
     pub curve: CurveKind,
     /// Energy of the photons.
     pub kev: f64,
 }
 
-impl Reading {
+impl AttenuationChoice {
     /// Of X-ray tubes and treatment beams; the tables go further.
     pub const KEV: RangeInclusive<f64> = 20.0..=6000.0;
 
@@ -60,7 +60,7 @@ impl Reading {
     }
 }
 
-impl Default for Reading {
+impl Default for AttenuationChoice {
     fn default() -> Self {
         Self { curve: CurveKind::default(), kev: 1000.0 * AttenuationCurve::KILOVOLT_MEV }
     }
@@ -80,7 +80,7 @@ pub struct Register {
     pub locked: [bool; AXES],
     pub step: f64,
     pub display: Display,
-    pub reading: Reading,
+    pub reading: AttenuationChoice,
     pub metric: Metric,
     pub method: Method,
     /// The next drag in a view marks the region that the metric looks at.
@@ -104,7 +104,7 @@ impl Default for Register {
             locked: [false; AXES],
             step: STEPS[1],
             display: Display::default(),
-            reading: Reading::default(),
+            reading: AttenuationChoice::default(),
             metric: Metric::default(),
             method: Method::default(),
             marking: false,

@@ -1,6 +1,6 @@
 //! The Register workspace as a session keeps it: which X-rays, the pose, how both are shown and matched.
 
-use super::{Display, Reading, Region, Register};
+use super::{AttenuationChoice, Display, Region, Register};
 use crate::case::{Placement, Pose};
 use crate::engine::drr_gradient::AXES;
 use crate::registration::{Method, Metric};
@@ -18,7 +18,7 @@ pub struct RegisterRecord {
     pub locked: [bool; AXES],
     pub step: Option<f64>,
     pub display: Option<Display>,
-    pub reading: Option<Reading>,
+    pub reading: Option<AttenuationChoice>,
     pub metric: Metric,
     pub method: Method,
 }

@@ -1,8 +1,8 @@
 //! Results of the Compare workspace: the doses A and B, whether they can be compared, their DVHs.
 
 use super::CaseResults;
+use super::needed::of_side;
 use super::standing::OnView;
-use super::wanted::of_side;
 use crate::analysis::{Dvh, is_computed};
 use crate::app::state::compare::{Side, Source};
 use crate::app::state::{State, Workspace};
@@ -75,18 +75,18 @@ impl CaseResults {
     }
 
     /// The doses that can be A or B, with labels and statuses.
-    pub fn sources(&self, case: &Case, on_show: usize) -> Vec<(Source, String, Option<DoseStatus>)> {
+    pub fn sources(&self, case: &Case, displayed: usize) -> Vec<(Source, String, Option<DoseStatus>)> {
         let mut sources = Vec::new();
         for (index, plan) in case.plans.iter().enumerate().filter(|(_, p)| p.beams.iter().any(is_computed)) {
-            let status = if index == on_show {
+            let status = if index == displayed {
                 self.plan_status(plan)
             } else {
-                let is_side = |side: &SideState| side.source == Some((Source::Plan(index), on_show));
+                let is_side = |side: &SideState| side.source == Some((Source::Plan(index), displayed));
                 let side = self.sides.iter().find(|side| is_side(side));
                 side.and_then(|side| side.view.dose.as_ref()).map(|dose| dose.status)
             };
             sources.push((Source::Plan(index), format!("Plan {}", plan.name), status));
-            if index == on_show && plan.beams.len() > 1 && !self.is_monte_carlo() {
+            if index == displayed && plan.beams.len() > 1 && !self.is_monte_carlo() {
                 sources.extend(plan.beams.iter().filter(|b| is_computed(b)).map(|beam| {
                     let label = format!("Beam {} of {}", beam.name, plan.name);
                     (Source::Beam(beam.number), label, self.alone_status(plan, beam.number))

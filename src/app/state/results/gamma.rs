@@ -2,7 +2,7 @@
 //! by structure and cluster.
 
 use super::CaseResults;
-use super::wanted::ONLY;
+use super::needed::ONLY;
 use crate::app::state::State;
 use crate::app::state::compare::GammaNorm;
 use crate::engine::gamma::GammaResult;

@@ -1,18 +1,18 @@
 //! Results of the case: doses, masks, DVHs, gamma, each with its status.
 //!
-//! `wanted.rs` lists the results that the current case needs, `standing.rs` derives the status of each displayed dose.
+//! `needed.rs` lists the results that the current case needs, `standing.rs` derives the status of each displayed dose.
 //! The other modules read.
 
 mod compare;
 mod gamma;
 mod monte_carlo;
+mod needed;
 mod register;
 mod standing;
-mod wanted;
 
 pub use crate::results::{Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown};
 pub use gamma::Freshness;
-pub use wanted::{ON_SHOW, of_side};
+pub use needed::{DISPLAYED, of_side};
 
 use super::State;
 use super::slot::Slot;
@@ -25,11 +25,11 @@ use crate::results::{
     Summed,
 };
 use compare::SideState;
+use needed::ONLY;
 use standing::OnView;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wanted::ONLY;
 
 /// Doses of all beams computed within this time need no preview, ms.
 const QUICK_MS: f64 = 40.0;
@@ -143,7 +143,7 @@ impl CaseResults {
     }
 
     pub fn shown_max_gy(&self) -> Option<f64> {
-        self.shown_dose().and(self.on_show()?.latest()).map(|r| r.max_gy)
+        self.shown_dose().and(self.displayed()?.latest()).map(|r| r.max_gy)
     }
 
     /// Monitor units of a beam in a fraction, after the plan's normalisation. `None` before that is known; stale values
@@ -154,16 +154,16 @@ impl CaseResults {
 
     /// The DVH of a structure in the displayed dose, possibly of an earlier state.
     pub fn dvh(&self, structure: u32) -> Option<&Arc<Dvh>> {
-        self.dvh_of(ON_SHOW, structure)
+        self.dvh_of(DISPLAYED, structure)
     }
 
     /// Status of the DVHs: that of the dose, or stale if they belong to an earlier dose.
     pub fn dvh_status(&self) -> Option<DoseStatus> {
         let status = self.shown_status()?;
         let own =
-            self.nodes.each::<DvhOf>().filter(|((of, _), node)| *of == ON_SHOW && node.latest().is_some());
-        let worth = own.filter_map(|(_, node)| node.standing()).filter(|s| *s != Standing::Failed);
-        Some(worth.fold(status, |worst, standing| worst.worst(standing.status(DoseStatus::Final))))
+            self.nodes.each::<DvhOf>().filter(|((of, _), node)| *of == DISPLAYED && node.latest().is_some());
+        let standings = own.filter_map(|(_, node)| node.standing()).filter(|s| *s != Standing::Failed);
+        Some(standings.fold(status, |worst, standing| worst.worst(standing.status(DoseStatus::Final))))
     }
 
     /// Mass density of a CT number.
@@ -256,18 +256,18 @@ impl CaseResults {
     }
 
     fn mask_node(&self, structure: u32) -> Option<&Node<MaskOf>> {
-        self.nodes.node((ON_SHOW, structure))
+        self.nodes.node((DISPLAYED, structure))
     }
 
     fn beam_node(&self, beam: u32) -> Option<&Node<DoseOfBeam>> {
-        self.nodes.node((ON_SHOW, beam))
+        self.nodes.node((DISPLAYED, beam))
     }
 
     fn run(&self) -> Option<&Node<RunOfPlan>> {
         self.nodes.node(ONLY)
     }
 
-    fn on_show(&self) -> Option<&Node<DoseOfPlan>> {
+    fn displayed(&self) -> Option<&Node<DoseOfPlan>> {
         self.nodes.node(ONLY)
     }
 
@@ -277,7 +277,7 @@ impl CaseResults {
 
     /// The displayed sum, possibly of an earlier state.
     fn summed(&self) -> Option<&Summed> {
-        self.on_show()?.latest()
+        self.displayed()?.latest()
     }
 }
 

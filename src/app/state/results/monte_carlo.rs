@@ -1,7 +1,7 @@
 //! The Monte Carlo dose of the displayed plan: its status and its uncertainty.
 
 use super::CaseResults;
-use super::wanted::ON_SHOW;
+use super::needed::DISPLAYED;
 use crate::case::DoseStatus;
 use crate::results::{Certainty, DvhOf, Node, RunOfPlan};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl CaseResults {
     /// Mean relative standard deviation in a structure, percent, if the displayed dose is a Monte Carlo dose.
     pub fn structure_uncertainty_percent(&self, structure: u32) -> Option<f64> {
         self.certainty()?;
-        self.nodes.node::<DvhOf>((ON_SHOW, structure))?.latest()?.uncertainty_percent
+        self.nodes.node::<DvhOf>((DISPLAYED, structure))?.latest()?.uncertainty_percent
     }
 
     /// Ends the current run and keeps its dose.

@@ -1,7 +1,7 @@
 //! What the Register workspace reads: the CT's attenuation, the metric of the pose on show.
 
 use super::CaseResults;
-use super::wanted::ONLY;
+use super::needed::ONLY;
 use crate::app::state::{State, Workspace};
 use crate::geometry::Volume;
 use crate::results::{AttenuationOf, MetricAtPose, MetricOf, Shared};

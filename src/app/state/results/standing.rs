@@ -2,7 +2,7 @@
 //! change and every report.
 
 use super::CaseResults;
-use super::wanted::{ON_SHOW, ONLY, of_side};
+use super::needed::{DISPLAYED, ONLY, of_side};
 use crate::analysis::{check_pair, is_computed};
 use crate::app::state::State;
 use crate::app::state::compare::{Side, Source};
@@ -35,7 +35,7 @@ impl State {
             side.view = view;
         }
         self.results.pair = self.results.checked_pair();
-        for of in [ON_SHOW, of_side(Side::A), of_side(Side::B)] {
+        for of in [DISPLAYED, of_side(Side::A), of_side(Side::B)] {
             self.note_dvhs(of);
         }
         self.note_gamma();
@@ -154,7 +154,7 @@ impl CaseResults {
     /// The normalisation factor of all monitor units, with its standing relative to the case; `None` without a
     /// displayed computed dose and if the case cannot be normalised.
     pub fn normalisation_factor(&self) -> Option<(f64, Standing)> {
-        let (query, summed) = self.on_show()?.latest_with_query()?;
+        let (query, summed) = self.displayed()?.latest_with_query()?;
         let standing = self.view.standing.filter(|s| *s != Standing::Failed)?;
         (!matches!(query.what, Shown::Imported(_))).then_some((summed.factor, standing))
     }

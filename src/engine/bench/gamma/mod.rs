@@ -70,7 +70,7 @@ impl Line {
 type Pair = [Arc<Volume<f32>>; 2];
 
 /// The request of one line.
-struct Ask {
+struct GammaRequestCase {
     table: &'static str,
     size: [usize; 3],
     criterion: Criterion,
@@ -89,8 +89,8 @@ pub fn lines(
     let mut lines = Vec::new();
     let mut computed = None;
     for case in CASES {
-        let wanted = |ask: &Ask| options.wants(&format!("{}-{}", ask.table, case.name));
-        let asks: Vec<Ask> = asks(&case, device).into_iter().filter(wanted).collect();
+        let wanted = |ask: &GammaRequestCase| options.wants(&format!("{}-{}", ask.table, case.name));
+        let asks: Vec<GammaRequestCase> = asks(&case, device).into_iter().filter(wanted).collect();
         if asks.is_empty() {
             continue;
         }
@@ -113,10 +113,10 @@ pub fn lines(
     Ok(lines)
 }
 
-fn asks(case: &Case, device: &Compute) -> Vec<Ask> {
+fn asks(case: &Case, device: &Compute) -> Vec<GammaRequestCase> {
     let usual = Criterion::global(3.0, 3.0);
     let [paper_cpu, paper_gpu, paper_unsorted] = case.paper_s;
-    let ask = |table, size, criterion, threshold_percent, method, paper_s| Ask {
+    let ask = |table, size, criterion, threshold_percent, method, paper_s| GammaRequestCase {
         table,
         size,
         criterion,
@@ -151,7 +151,7 @@ fn asks(case: &Case, device: &Compute) -> Vec<Ask> {
 
 fn time(
     case: &Case,
-    ask: &Ask,
+    ask: &GammaRequestCase,
     [reference, evaluated]: &Pair,
     device: &Compute,
     options: &Options,

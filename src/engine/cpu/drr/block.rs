@@ -47,7 +47,7 @@ impl<'a> Block<'a> {
     /// Voxels of a block that is laid out in pairs at most: 1 GiB of them.
     const MOST: usize = 128 << 20;
     /// ... where so many samples to a voxel are to be taken at least.
-    const WORTH: f64 = 0.5;
+    const REPAYS: f64 = 0.5;
 
     /// `None` where there is nothing but air. `samples` is about their number.
     pub fn new(rays: &'a Rays, samples: f64, cache: &Cache) -> Option<Self> {
@@ -57,9 +57,9 @@ impl<'a> Block<'a> {
         let wide = [0, 1, 2].map(|a| part[a].start.saturating_sub(1)..(part[a].end + 1).min(all[a]));
         let (low, size) = ([0, 1, 2].map(|a| wide[a].start), [0, 1, 2].map(|a| wide[a].len()));
         let count = size.iter().product::<usize>();
-        let worth = samples >= count as f64 * Self::WORTH;
+        let repays = samples >= count as f64 * Self::REPAYS;
         let fits = count <= Self::MOST && size[0] > 1 && size[1] > 1;
-        let pairs = fits.then(|| Pairs::of(volume, &wide, worth, cache)).flatten();
+        let pairs = fits.then(|| Pairs::of(volume, &wide, repays, cache)).flatten();
         Some(Self { low, size, voxels: Voxels::new(volume, low, size), pairs })
     }
 
@@ -105,11 +105,11 @@ impl Weighed for Pairs {
 }
 
 impl Pairs {
-    /// The pairs of a box of a volume: cached, or new where it is `worth` it.
-    fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], worth: bool, cache: &Cache) -> Option<Arc<Self>> {
+    /// The pairs of a box of a volume: cached, or new where it `repays`.
+    fn of(volume: &Volume<f32>, part: &[Range<usize>; 3], repays: bool, cache: &Cache) -> Option<Arc<Self>> {
         let key = (volume.id(), [0, 1, 2].map(|a| part[a].start));
         match cache.find(&key) {
-            None if worth => Some(cache.put(key, Self::new(volume, part))),
+            None if repays => Some(cache.put(key, Self::new(volume, part))),
             found => found,
         }
     }

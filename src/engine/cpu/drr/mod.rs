@@ -18,19 +18,19 @@ use std::time::Instant;
 const CHUNK: usize = 512;
 
 /// How the rays of an image are followed.
-enum Way<'a> {
+enum Integration<'a> {
     /// Nothing but air.
     None,
     Exact(exact::Walk<'a>),
-    Trilinear(Box<trilinear::March<'a>>),
+    Trilinear(Box<trilinear::Trilinear<'a>>),
 }
 
-impl<'a> Way<'a> {
+impl<'a> Integration<'a> {
     fn new(rays: &'a Rays, image: &'a Image, cache: &Cache) -> Self {
         match rays.step_mm {
             None => Self::Exact(exact::Walk::new(rays, image)),
             Some(step_mm) => {
-                let march = trilinear::March::new(rays, image, step_mm, cache);
+                let march = trilinear::Trilinear::new(rays, image, step_mm, cache);
                 march.map_or(Self::None, |march| Self::Trilinear(Box::new(march)))
             }
         }
@@ -43,13 +43,13 @@ pub fn integrals(rays: &Rays, control: &JobControl) -> Result<(Vec<f32>, Receipt
     let mut integrals = vec![0.0; rays.count()];
     let done = AtomicUsize::new(0);
     for (image, out) in rays.images.iter().zip(integrals.chunks_mut(rays.indices.len())) {
-        let way = Way::new(rays, image, control.cache());
+        let way = Integration::new(rays, image, control.cache());
         rays.indices.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
             control.check()?;
             match &way {
-                Way::None => out.fill(0.0),
-                Way::Exact(walk) => walk.fill(pixels, out),
-                Way::Trilinear(march) => march.fill(pixels, out),
+                Integration::None => out.fill(0.0),
+                Integration::Exact(walk) => walk.fill(pixels, out),
+                Integration::Trilinear(march) => march.fill(pixels, out),
             }
             let done = done.fetch_add(out.len(), Ordering::Relaxed) + out.len();
             control.report(done as f32 / rays.count() as f32);

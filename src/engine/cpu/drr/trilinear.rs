@@ -16,7 +16,7 @@ const LANES: usize = TOGETHER;
 const CHUNKS: usize = 16;
 
 /// Data common to all rays of an image.
-pub(super) struct March<'a> {
+pub(super) struct Trilinear<'a> {
     rays: &'a Rays,
     block: Block<'a>,
     space: Space,
@@ -27,7 +27,7 @@ pub(super) struct March<'a> {
 
 /// A ray's way through the box of voxels: voxels from the centre of the block's first one; along z mm in `Space` where
 /// planes are uneven.
-struct Way {
+struct SampledRay {
     /// Where the first step begins: on the box's face, which floats of 32 bits hold as it is.
     entry: [f32; 3],
     step: [f32; 3],
@@ -39,7 +39,7 @@ struct Way {
     inside: Range<usize>,
 }
 
-impl<'a> March<'a> {
+impl<'a> Trilinear<'a> {
     /// `None` where there is nothing but air.
     pub fn new(rays: &'a Rays, image: &'a Image, step_mm: f64, cache: &Cache) -> Option<Self> {
         let space = Space::new(rays.attenuation.grid());
@@ -52,7 +52,7 @@ impl<'a> March<'a> {
         fill(self, pixels, out);
     }
 
-    fn way(&self, ray: Ray) -> Option<Way> {
+    fn way(&self, ray: Ray) -> Option<SampledRay> {
         let [enter, leave] = ray.clipped(DVec3::ZERO, self.space.high)?;
         let along = ray.to - ray.from;
         let length_mm = (leave - enter) * (along * self.space.mm()).length();
@@ -62,7 +62,7 @@ impl<'a> March<'a> {
         let entry = ray.from + along * enter - self.begin();
         let least_gap = self.space.uneven.as_ref().map_or(1.0, |planes| f64::from(planes.least_gap_mm));
         let voxels = step.abs() / DVec3::new(1.0, 1.0, least_gap);
-        Some(Way {
+        Some(SampledRay {
             inside: self.inside(entry, step, steps),
             entry: entry.as_vec3().to_array(),
             step: step.as_vec3().to_array(),
@@ -72,7 +72,7 @@ impl<'a> March<'a> {
         })
     }
 
-    /// Origin of a [`Way`], in `Space`.
+    /// Origin of a [`SampledRay`], in `Space`.
     fn begin(&self) -> DVec3 {
         let centre = DVec3::from(self.block.low.map(|n| n as f64 + 0.5));
         if self.space.uneven.is_some() { centre.with_z(0.0) } else { centre }
@@ -107,7 +107,7 @@ impl<'a> March<'a> {
 
 // Not for AVX-512: what the compiler makes of it gathers and takes twice as long.
 #[multiversion(targets("x86_64+avx2+avx+fma", "aarch64+neon"))]
-fn fill(march: &March<'_>, pixels: &[u32], out: &mut [f32]) {
+fn fill(march: &Trilinear<'_>, pixels: &[u32], out: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     let begin_z = march.block.low[2] as f32 + 0.5;
     let voxels = march.block.voxels();
@@ -156,8 +156,8 @@ fn larger(a: f32, b: f32) -> f32 {
 /// for them.
 #[inline(always)]
 fn integral<const FUSED: bool, N: Neighbours>(
-    march: &March<'_>,
-    way: &Way,
+    march: &Trilinear<'_>,
+    way: &SampledRay,
     neighbours: &N,
     voxel_z: impl Fn(f32) -> f32,
     add: impl Fn(&[Samples], &N, &mut [Vec4; 2]),
@@ -193,8 +193,8 @@ fn integral<const FUSED: bool, N: Neighbours>(
 /// beyond the ray's end lie in some cell.
 #[inline(always)]
 fn cells<const FUSED: bool>(
-    march: &March<'_>,
-    way: &Way,
+    march: &Trilinear<'_>,
+    way: &SampledRay,
     first: usize,
     voxel_z: &impl Fn(f32) -> f32,
 ) -> [u32; CHUNKS] {
@@ -236,7 +236,7 @@ impl Samples {
     /// All between the block's outermost centres: nothing needs to be led back to its edge.
     #[inline(always)]
     fn inside<const FUSED: bool>(
-        way: &Way,
+        way: &SampledRay,
         first: usize,
         neighbours: &impl Neighbours,
         voxel_z: &impl Fn(f32) -> f32,
@@ -249,8 +249,8 @@ impl Samples {
 
     #[inline(always)]
     fn anywhere<const FUSED: bool>(
-        march: &March<'_>,
-        way: &Way,
+        march: &Trilinear<'_>,
+        way: &SampledRay,
         first: usize,
         neighbours: &impl Neighbours,
         voxel_z: &impl Fn(f32) -> f32,
@@ -266,7 +266,7 @@ impl Samples {
     /// `between` returns, for a place along an axis, the lower centre (plus [`WHOLE`]) and the fraction towards the next.
     #[inline(always)]
     fn new<const FUSED: bool>(
-        way: &Way,
+        way: &SampledRay,
         first: usize,
         neighbours: &impl Neighbours,
         voxel_z: &impl Fn(f32) -> f32,

@@ -5,7 +5,7 @@
 use super::bound::{Row, Where};
 use super::lattice::Lattice;
 use super::vertex::VertexNeighbourhood;
-use crate::engine::jobs::gamma::simplex::{self, NEARER, ON_FACE, Way};
+use crate::engine::jobs::gamma::simplex::{self, AxisTerms, NEARER, ON_FACE};
 use crate::engine::jobs::gamma::{
     Criterion, GammaRequest, Locate, OUTSIDE, Place, Surface, UNDEFINED, settled, trilinear,
 };
@@ -354,13 +354,13 @@ impl Search<'_> {
 
     /// Along an axis of a cell.
     #[inline(always)]
-    fn way(&self, axis: usize, cell: usize) -> Way {
+    fn way(&self, axis: usize, cell: usize) -> AxisTerms {
         let side = match axis {
             2 => (self.lattice.planes_mm[cell + 1] - self.lattice.planes_mm[cell]) as f32 * self.per_mm,
             _ => self.sides[axis],
         };
         let per = 1.0 / side;
-        Way { q: self.edge(axis, cell) * per, l: side * side, per_l: per * per }
+        AxisTerms { q: self.edge(axis, cell) * per, l: side * side, per_l: per * per }
     }
 
     /// Lowers `best` to the distance of a cell.

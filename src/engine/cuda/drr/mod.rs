@@ -43,10 +43,10 @@ impl From<Image> for CardImage {
     }
 }
 
-/// `struct Wanted` there.
+/// `struct PixelRegion` there.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(super) struct Wanted {
+pub(super) struct PixelRegion {
     columns: i32,
     first: [i32; 2],
     size: [i32; 2],
@@ -108,7 +108,7 @@ pub struct Work {
     /// `None` where there is nothing but air.
     values: Option<Values>,
     space: CardSpace,
-    wanted: Wanted,
+    wanted: PixelRegion,
     /// Samples to a ray, about.
     samples: u32,
     images: Buffer<CardImage>,
@@ -173,13 +173,13 @@ impl Work {
             None => Some(Arc::new(session.upload(&rays.indices)?)),
         };
         let wanted = match rays.region {
-            Some(region) => Wanted {
+            Some(region) => PixelRegion {
                 columns: int(rays.columns),
                 first: [int(region.column), int(region.row)],
                 size: [int(region.columns), int(region.rows)],
                 tile_width: 0,
             },
-            None => Wanted {
+            None => PixelRegion {
                 columns: int(rays.columns),
                 first: [0; 2],
                 size: [int(rays.indices.len()), 1],
@@ -249,7 +249,7 @@ impl Work {
             let tile = launch.tile_width.clamp(1, rays);
             (pixels[0].div_ceil(tile) * pixels[1].div_ceil(rays / tile), tile)
         };
-        let wanted = Wanted { tile_width: tile_width.cast_signed(), ..self.wanted };
+        let wanted = PixelRegion { tile_width: tile_width.cast_signed(), ..self.wanted };
         if let Values::Exact(..) = values {
             session.set_constant("drr", "plane_edges_mm", &self.plane_edges_mm)?;
         }

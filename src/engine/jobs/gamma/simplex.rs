@@ -27,13 +27,13 @@ pub const ON_FACE: f32 = 1e-6;
 /// A way along one axis of a cell, or along several at once, seen from the point: where it begins in its lengths, its squared
 /// length in DTA and the inverse of that.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct AxisTerms {
     pub q: f32,
     pub l: f32,
     pub per_l: f32,
 }
 
-impl Way {
+impl AxisTerms {
     /// Two ways taken as one, and the squared distance to it in space.
     #[inline(always)]
     fn along(self, other: Self) -> (Self, f32) {
@@ -54,23 +54,23 @@ impl Way {
 
 /// The ways of several simplices.
 #[derive(Clone, Copy)]
-struct Ways<const N: usize> {
+struct AxisTermsOfMany<const N: usize> {
     q: F32xN<N>,
     l: F32xN<N>,
     per_l: F32xN<N>,
 }
 
-impl<const N: usize> From<[Way; N]> for Ways<N> {
+impl<const N: usize> From<[AxisTerms; N]> for AxisTermsOfMany<N> {
     #[inline(always)]
-    fn from(ways: [Way; N]) -> Self {
+    fn from(ways: [AxisTerms; N]) -> Self {
         Self { q: F32xN(ways.map(|w| w.q)), l: F32xN(ways.map(|w| w.l)), per_l: F32xN(ways.map(|w| w.per_l)) }
     }
 }
 
 /// Squared distances to edges, with their doses at the ends.
 #[inline(always)]
-fn edges<const N: usize>(rest: [f32; N], a: [Way; N], d: [[f32; N]; 2]) -> F32xN<N> {
-    let (a, d, zero, one) = (Ways::from(a), d.map(F32xN), F32xN::ZERO, F32xN::splat(1.0));
+fn edges<const N: usize>(rest: [f32; N], a: [AxisTerms; N], d: [[f32; N]; 2]) -> F32xN<N> {
+    let (a, d, zero, one) = (AxisTermsOfMany::from(a), d.map(F32xN), F32xN::ZERO, F32xN::splat(1.0));
     let e = d[1] - d[0];
     let gain = e * a.per_l;
     let s = (d[0] - e * a.q) / (one + e * gain);
@@ -81,8 +81,8 @@ fn edges<const N: usize>(rest: [f32; N], a: [Way; N], d: [[f32; N]; 2]) -> F32xN
 
 /// ... to the planes of triangles where their feet lie inside, else infinite.
 #[inline(always)]
-fn triangles<const N: usize>(rest: [f32; N], ways: [[Way; N]; 2], d: [[f32; N]; 3]) -> F32xN<N> {
-    let ([a, b], d, one) = (ways.map(Ways::from), d.map(F32xN), F32xN::splat(1.0));
+fn triangles<const N: usize>(rest: [f32; N], ways: [[AxisTerms; N]; 2], d: [[f32; N]; 3]) -> F32xN<N> {
+    let ([a, b], d, one) = (ways.map(AxisTermsOfMany::from), d.map(F32xN), F32xN::splat(1.0));
     let (ea, eb) = (d[1] - d[0], d[2] - d[1]);
     let (ga, gb) = (ea * a.per_l, eb * b.per_l);
     let off = d[0] - ea * a.q - eb * b.q;
@@ -93,8 +93,8 @@ fn triangles<const N: usize>(rest: [f32; N], ways: [[Way; N]; 2], d: [[f32; N]; 
 
 /// ... to the hyperplanes of tetrahedra, and those again whose feet lie inside, else infinite.
 #[inline(always)]
-fn tetrahedra<const N: usize>(ways: [[Way; N]; 3], d: [[f32; N]; 4]) -> [F32xN<N>; 2] {
-    let ([a, b, c], d, one) = (ways.map(Ways::from), d.map(F32xN), F32xN::splat(1.0));
+fn tetrahedra<const N: usize>(ways: [[AxisTerms; N]; 3], d: [[f32; N]; 4]) -> [F32xN<N>; 2] {
+    let ([a, b, c], d, one) = (ways.map(AxisTermsOfMany::from), d.map(F32xN), F32xN::splat(1.0));
     let (ea, eb, ec) = (d[1] - d[0], d[2] - d[1], d[3] - d[2]);
     let (ga, gb, gc) = (ea * a.per_l, eb * b.per_l, ec * c.per_l);
     let off = d[0] - ea * a.q - eb * b.q - ec * c.q;
@@ -106,7 +106,7 @@ fn tetrahedra<const N: usize>(ways: [[Way; N]; 3], d: [[f32; N]; 4]) -> [F32xN<N
 
 /// Lowers `best` to the least squared distance to a cell, where that is less. `d`: dose at its corners (bit 0: x, 1: y, 2: z)
 /// less that of the point, in dose differences. Several simplices at a time; places left over repeat one.
-pub fn cell([x, y, z]: [Way; 3], d: &[f32; 8], best: &mut f32) {
+pub fn cell([x, y, z]: [AxisTerms; 3], d: &[f32; 8], best: &mut f32) {
     let of = |v: [usize; 4]| v.map(|v| d[v]);
     let low = [d[0]; 4];
     let first = tetrahedra(
@@ -121,7 +121,7 @@ pub fn cell([x, y, z]: [Way; 3], d: &[f32; 8], best: &mut f32) {
         let ([x0, x1], [y0, y1], [z0, z1]) = (x.ends(), y.ends(), z.ends());
         let ((xy, off_xy), (xz, off_xz), (yz, off_yz)) = (x.along(y), x.along(z), y.along(z));
         let (xyz, off_xyz) = xy.along(z);
-        let outer = |a: Way, b: Way, rest: [f32; 2], v: [[usize; 4]; 3]| {
+        let outer = |a: AxisTerms, b: AxisTerms, rest: [f32; 2], v: [[usize; 4]; 3]| {
             triangles([rest[0], rest[0], rest[1], rest[1]], [[a, b, a, b], [b, a, b, a]], v.map(of))
         };
         let faces = [
@@ -161,7 +161,7 @@ pub fn cell([x, y, z]: [Way; 3], d: &[f32; 8], best: &mut f32) {
 }
 
 /// As [`cell`], in a plane.
-pub fn square([x, y]: [Way; 2], d: &[f32; 4], best: &mut f32) {
+pub fn square([x, y]: [AxisTerms; 2], d: &[f32; 4], best: &mut f32) {
     let ([x0, x1], [y0, y1]) = (x.ends(), y.ends());
     let (xy, off_xy) = x.along(y);
     let faces = triangles([0.0; 2], [[x, y], [y, x]], [[d[0]; 2], [d[1], d[2]], [d[3]; 2]]);

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Group of the results of the patient and the displayed plan.
-pub const ON_SHOW: u8 = 0;
+pub const DISPLAYED: u8 = 0;
 
 /// Group of the results of A or B.
 pub fn of_side(side: Side) -> u8 {
@@ -22,7 +22,7 @@ pub fn of_side(side: Side) -> u8 {
 }
 
 /// Place of a result that exists once.
-pub(super) const ONLY: At = (ON_SHOW, 0);
+pub(super) const ONLY: At = (DISPLAYED, 0);
 
 impl State {
     /// Lists the results that the current case needs, whether or not the user looks at them.
@@ -39,7 +39,7 @@ impl State {
         for structure in &case.structures.structures {
             if let Some(mask) = MaskOf::of(case, structure) {
                 drawn.insert(structure.number);
-                nodes.entry((ON_SHOW, structure.number)).set(Some(mask));
+                nodes.entry((DISPLAYED, structure.number)).set(Some(mask));
             }
         }
         nodes.keep_only::<MaskOf>(|(_, number)| drawn.contains(&number));
@@ -53,20 +53,20 @@ impl State {
         let machines: BTreeSet<&str> =
             plan.iter().flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam))).collect();
         for (n, name) in (0..).zip(&machines) {
-            results.nodes.entry((ON_SHOW, n)).set(Some(MachineOf { name: (*name).to_owned() }));
+            results.nodes.entry((DISPLAYED, n)).set(Some(MachineOf { name: (*name).to_owned() }));
         }
         results.nodes.keep_only::<MachineOf>(|(_, n)| (n as usize) < machines.len());
         let densities = results.nodes.entry::<Densities>(ONLY).now().cloned();
         let beams = plan.zip(densities.as_ref()).map_or_else(Vec::new, |(plan, densities)| {
             let known =
-                |number| results.nodes.node::<DoseOfBeam>((ON_SHOW, number)).and_then(|node| node.now());
+                |number| results.nodes.node::<DoseOfBeam>((DISPLAYED, number)).and_then(|node| node.now());
             beams_of(densities, plan, &results.settings, known)
         });
         results.nodes.keep_only::<DoseOfBeam>(|(_, number)| {
             beams.iter().any(|beam| beam.inputs().beam.number == number)
         });
         for beam in &beams {
-            results.nodes.entry((ON_SHOW, beam.inputs().beam.number)).set(Some(beam.clone()));
+            results.nodes.entry((DISPLAYED, beam.inputs().beam.number)).set(Some(beam.clone()));
         }
         let engine = results.engines.get(&self.plan).copied().unwrap_or_default();
         let run = plan.zip(densities.as_ref()).and_then(|(plan, densities)| {
@@ -114,7 +114,8 @@ impl State {
         let plan = case.plans.get(index);
         let beams = plan.zip(densities).map_or_else(Vec::new, |(plan, densities)| {
             let own = |number| {
-                let node = results.nodes.node::<DoseOfBeam>((ON_SHOW, number)).filter(|_| index == self.plan);
+                let node =
+                    results.nodes.node::<DoseOfBeam>((DISPLAYED, number)).filter(|_| index == self.plan);
                 node.and_then(|node| node.now())
             };
             beams_of(densities, plan, &results.settings, own)
@@ -141,7 +142,7 @@ impl State {
     pub(super) fn note_dvhs(&mut self, of: u8) {
         let nodes = &mut self.results.nodes;
         let dose = nodes.node::<DoseOfPlan>((of, 0)).and_then(|node| node.now()).cloned();
-        let mut wanted = BTreeSet::new();
+        let mut needed = BTreeSet::new();
         let mut isodoses = None;
         if let Some(dose) = dose {
             let known = nodes.each::<DvhOf>().find(|((group, _), _)| *group == of);
@@ -154,13 +155,13 @@ impl State {
                 .filter_map(|((_, number), node)| Some((number, node.now()?.clone())))
                 .collect();
             for (number, mask) in masks {
-                wanted.insert(number);
+                needed.insert(number);
                 nodes.entry((of, number)).set(Some(DvhOf { mask, dose: dose.clone() }));
             }
         }
         // The DVH queries request the isodoses.
         nodes.entry((of, 0)).set(isodoses);
-        nodes.keep_only::<DvhOf>(|(group, number)| group != of || wanted.contains(&number));
+        nodes.keep_only::<DvhOf>(|(group, number)| group != of || needed.contains(&number));
     }
 
     /// Lists gamma of A and B with its settings.
