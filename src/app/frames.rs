@@ -7,10 +7,11 @@ use crate::app::window::{App, Options, Started};
 use crate::case::{Case, DoseStatus};
 use crate::engine::DeviceChoice;
 use crate::open::CaseWord;
-use egui::{Event, Modifiers, MouseWheelUnit, PointerButton, Pos2, Rect, Vec2, vec2};
-use egui_kittest::Harness;
+use eframe::App as _;
+use egui::{Event, FullOutput, Modifiers, MouseWheelUnit, PointerButton, Pos2, RawInput, Rect, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::wgpu::WgpuTestRenderer;
+use egui_kittest::{Harness, TestRenderer as _};
 use egui_wgpu::RenderState;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,6 +24,34 @@ const WARM_UP: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 type Window = Harness<'static, Started>;
+
+/// A frame of the window as the program runs it, its time without drawing, and what is to be drawn. The tree of assistive
+/// technology, which the desktop requests where somebody reads it, is not made.
+struct FrameRun {
+    laid_out_ms: f64,
+    output: FullOutput,
+}
+
+impl FrameRun {
+    fn of(window: &mut Window, events: Vec<Event>) -> Result<Self, OffscreenError> {
+        let ctx = window.ctx.clone();
+        let input = RawInput {
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, SIZE_POINTS)),
+            events,
+            ..RawInput::default()
+        };
+        let (app, mut frame) = (app(window)?, eframe::Frame::_new_kittest());
+        ctx.disable_accesskit();
+        let start = Instant::now();
+        let output = ctx.run_ui(input, |ui| {
+            app.logic(ui.ctx(), &mut frame);
+            app.ui(ui, &mut frame);
+        });
+        let laid_out_ms = 1e3 * start.elapsed().as_secs_f64();
+        ctx.enable_accesskit();
+        Ok(Self { laid_out_ms, output })
+    }
+}
 
 /// The frames of one interaction.
 pub struct Frames {
@@ -39,13 +68,14 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
     let mut window = window(case, choice, grid_mm, None)?;
     let dial = dial(&window)?;
     let view = window.query_by_label("Axial").ok_or_else(|| missing("Axial"))?.rect().center();
-    timed(&mut window, Event::PointerMoved(rim(dial, 0)), Modifiers::NONE);
-    timed(&mut window, press(rim(dial, 0), true), Modifiers::NONE);
+    timed(&mut window, Event::PointerMoved(rim(dial, 0)), Modifiers::NONE)?;
+    timed(&mut window, press(rim(dial, 0), true), Modifiers::NONE)?;
     let moved = |n| Event::PointerMoved(rim(dial, n));
-    let turn = (1..=FRAMES).map(|n| timed(&mut window, moved(n), Modifiers::NONE)).collect();
-    timed(&mut window, press(rim(dial, FRAMES), false), Modifiers::NONE);
+    let turn =
+        (1..=FRAMES).map(|n| timed(&mut window, moved(n), Modifiers::NONE)).collect::<Result<_, _>>()?;
+    timed(&mut window, press(rim(dial, FRAMES), false), Modifiers::NONE)?;
     settle(&mut window)?;
-    timed(&mut window, Event::PointerMoved(view), Modifiers::NONE);
+    timed(&mut window, Event::PointerMoved(view), Modifiers::NONE)?;
     let mut wheel = |modifiers| {
         let event = |n: usize| Event::MouseWheel {
             unit: MouseWheelUnit::Line,
@@ -55,12 +85,12 @@ pub fn frame_times(case: Case, choice: DeviceChoice, grid_mm: f64) -> Result<Vec
             source: egui::MouseWheelSource::Wheel,
             modifiers,
         };
-        (0..FRAMES).map(|n| timed(&mut window, event(n), modifiers)).collect()
+        (0..FRAMES).map(|n| timed(&mut window, event(n), modifiers)).collect::<Result<_, _>>()
     };
     Ok(vec![
         Frames { what: "gantry dragged", times_ms: turn },
-        Frames { what: "slices scrolled", times_ms: wheel(Modifiers::NONE) },
-        Frames { what: "zoomed", times_ms: wheel(Modifiers::COMMAND) },
+        Frames { what: "slices scrolled", times_ms: wheel(Modifiers::NONE)? },
+        Frames { what: "zoomed", times_ms: wheel(Modifiers::COMMAND)? },
     ])
 }
 
@@ -75,15 +105,22 @@ pub fn live_times(
     grid_mm: f64,
     turns: usize,
 ) -> Result<[Vec<f64>; 2], OffscreenError> {
-    let mut window = window(case, choice, grid_mm, Some(device()?))?;
+    let device = device()?;
+    // The renderer of the window and this one share the device's textures.
+    let mut renderer = WgpuTestRenderer::from_render_state(device.clone());
+    let mut window = window(case, choice, grid_mm, Some(device))?;
     let dial = dial(&window)?;
-    timed(&mut window, Event::PointerMoved(rim(dial, 0)), Modifiers::NONE);
-    timed(&mut window, press(rim(dial, 0), true), Modifiers::NONE);
+    timed(&mut window, Event::PointerMoved(rim(dial, 0)), Modifiers::NONE)?;
+    timed(&mut window, press(rim(dial, 0), true), Modifiers::NONE)?;
     let mut times_ms = [Vec::new(), Vec::new()];
     for turn in 0..WARM_UP + turns {
         let start = Instant::now();
-        window.event(Event::PointerMoved(rim(dial, turn + 1)));
-        window.step();
+        let mut frame = |window: &mut Window, events| {
+            let mut run = FrameRun::of(window, events)?;
+            renderer.handle_delta(&mut run.output.textures_delta);
+            Ok::<_, OffscreenError>(run.output)
+        };
+        let mut output = frame(&mut window, vec![Event::PointerMoved(rim(dial, turn + 1))])?;
         while !is_final(app(&mut window)?) {
             if start.elapsed() > PATIENCE {
                 return Err(OffscreenError::Unfinished(PATIENCE.as_secs()));
@@ -92,10 +129,10 @@ pub fn live_times(
             while app(&mut window)?.live_jobs() > 0 {
                 std::thread::sleep(Duration::from_micros(50));
             }
-            window.step();
+            output = frame(&mut window, Vec::new())?;
         }
         let followed = start.elapsed();
-        window.render().map_err(OffscreenError::Draw)?;
+        renderer.render(&window.ctx, &output).map_err(OffscreenError::Draw)?;
         if turn >= WARM_UP {
             for (times, time) in times_ms.iter_mut().zip([followed, start.elapsed()]) {
                 times.push(1e3 * time.as_secs_f64());
@@ -178,14 +215,11 @@ fn press(at: Pos2, pressed: bool) -> Event {
     Event::PointerButton { pos: at, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE }
 }
 
-/// One frame with an event in it, ms.
-fn timed(window: &mut Window, event: Event, modifiers: Modifiers) -> f64 {
-    window.event_modifiers(event, modifiers);
+/// One frame with an event in it, and its shapes as triangles, ms.
+fn timed(window: &mut Window, event: Event, modifiers: Modifiers) -> Result<f64, OffscreenError> {
+    let FrameRun { laid_out_ms, output } =
+        FrameRun::of(window, vec![Event::ModifiersChanged(modifiers), event])?;
     let start = Instant::now();
-    window.step();
-    let laid_out = start.elapsed();
-    let shapes = window.output().shapes.clone();
-    let start = Instant::now();
-    std::hint::black_box(window.ctx.tessellate(shapes, 1.0));
-    1e3 * (laid_out + start.elapsed()).as_secs_f64()
+    std::hint::black_box(window.ctx.tessellate(output.shapes, output.pixels_per_point));
+    Ok(laid_out_ms + 1e3 * start.elapsed().as_secs_f64())
 }

@@ -40,6 +40,18 @@ pub struct Contour {
     pub image_uid: Option<String>,
 }
 
+impl Contour {
+    /// Points of one axial plane differ by less along z, mm.
+    const FLAT_MM: f64 = 0.05;
+
+    /// z of the axial plane that the contour lies in, in mm; `None` where it is tilted or has fewer than three points.
+    pub fn axial_z_mm(&self) -> Option<f64> {
+        let z = self.points_mm.first()?.z;
+        let is_flat = self.points_mm.iter().all(|p| (p.z - z).abs() < Self::FLAT_MM);
+        (self.points_mm.len() > 2 && is_flat).then_some(z)
+    }
+}
+
 /// RT ROI interpreted type (3006,00A4), as far as the program treats them apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

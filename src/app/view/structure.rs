@@ -66,19 +66,14 @@ fn slab_mm(grid: Option<&Grid>, plane: &ViewPlane, kind: ViewKind) -> [f64; 2] {
 
 /// The contours in the plane's slab; if it holds several planes of contours, those of the nearest.
 fn contours_on<'a>(structure: &'a Structure, plane: &ViewPlane, slab: [f64; 2]) -> Vec<&'a Contour> {
-    let depth = |c: &Contour| c.points_mm.first().map_or(f64::MAX, |p| p.z - plane.centre_mm.z);
-    let flat = |c: &&Contour| {
-        let z = c.points_mm.first().map_or(0.0, |p| p.z);
-        c.points_mm.len() > 2 && c.points_mm.iter().all(|p| (p.z - z).abs() < SAME_PLANE_MM)
-    };
-    let near: Vec<&Contour> = structure
-        .contours
-        .iter()
-        .filter(|c| depth(c) >= slab[0] - SAME_PLANE_MM && depth(c) < slab[1] + SAME_PLANE_MM)
-        .filter(flat)
-        .collect();
-    let nearest = near.iter().map(|c| depth(c).abs()).fold(f64::MAX, f64::min);
-    near.into_iter().filter(|c| depth(c).abs() <= nearest + SAME_PLANE_MM).collect()
+    let centre = plane.centre_mm.z;
+    let [low, high] = [centre + slab[0] - SAME_PLANE_MM, centre + slab[1] + SAME_PLANE_MM];
+    let near = || structure.contours.axial_between(low, high).filter(|(z, _)| *z < high);
+    let nearest = near().map(|(z, _)| (z - centre).abs()).fold(f64::MAX, f64::min);
+    near()
+        .filter(|(z, _)| (z - centre).abs() <= nearest + SAME_PLANE_MM)
+        .map(|(_, contour)| contour)
+        .collect()
 }
 
 fn closed_line(plane: &ViewPlane, contour: &Contour, stroke: Stroke) -> Shape {
