@@ -4,6 +4,7 @@ use super::{Dvh, DvhError, sampler::Sampler};
 use crate::case::{Dose, DoseStatus, Normalisation, Plan, Receipt};
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Grid, Mask, Volume};
+use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;
 use thiserror::Error;
@@ -58,11 +59,15 @@ pub struct CannotNormalise {
 /// # Errors
 /// [`SumError`].
 pub fn plan_dose(label: &str, parts: &[Part]) -> Result<Dose, SumError> {
+    Ok(dose_of(label, parts, added(parts)?))
+}
+
+/// The sum of the parts, Gy.
+fn added(parts: &[Part]) -> Result<Volume<f32>, SumError> {
     let finest = parts.iter().min_by(|a, b| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose)));
     let finest = finest.ok_or(SumError::NoParts)?;
-    let frame = &finest.dose.frame_of_reference_uid;
     for part in parts {
-        if part.dose.frame_of_reference_uid != *frame {
+        if part.dose.frame_of_reference_uid != finest.dose.frame_of_reference_uid {
             return Err(SumError::Frames(finest.dose.label.clone(), part.dose.label.clone()));
         }
         if !(part.scale.is_finite() && part.scale >= 0.0) {
@@ -71,18 +76,25 @@ pub fn plan_dose(label: &str, parts: &[Part]) -> Result<Dose, SumError> {
     }
     let grid = finest.dose.gy.grid().clone();
     let mut sum = vec![0.0_f32; grid.len()];
-    for part in parts {
-        add(&mut sum, &grid, part);
-    }
-    let status = parts.iter().map(|p| p.dose.status).fold(DoseStatus::Final, DoseStatus::worst);
-    Ok(Dose {
-        gy: Arc::new(Volume::new(grid, sum)),
-        status,
+    let rows: Vec<Rows<'_>> = parts.iter().map(|part| Rows::of(part, &grid)).collect();
+    // Each row is added up while it is in the processor's cache.
+    sum.par_chunks_mut(grid.size()[0]).enumerate().for_each(|(row, sum)| {
+        rows.iter().for_each(|part| part.add(&grid, row, sum));
+    });
+    Ok(Volume::new(grid, sum))
+}
+
+/// A sum of the parts as a dose: the status is the worst of theirs.
+fn dose_of(label: &str, parts: &[Part], gy: Volume<f32>) -> Dose {
+    let frame = parts.first().map(|part| part.dose.frame_of_reference_uid.clone());
+    Dose {
+        gy: Arc::new(gy),
+        status: parts.iter().map(|p| p.dose.status).fold(DoseStatus::Final, DoseStatus::worst),
         label: label.to_owned(),
-        frame_of_reference_uid: frame.clone(),
+        frame_of_reference_uid: frame.unwrap_or_default(),
         receipt: Some(Arc::new(receipt(parts))),
         caveats: caveats_of(parts.iter().map(|p| &p.dose.caveats)),
-    })
+    }
 }
 
 /// The sum of the beams of `plan`, normalised, and the normalisation's factor on all monitor units; with
@@ -99,29 +111,28 @@ pub fn sum_of_beams(
     control: &JobControl,
 ) -> Result<(Dose, f64), PlanSumError> {
     let whole = |dose| plan.into_iter().fold(dose, |dose, plan| as_whole_plan(plan, dose));
-    let mut factor = 1.0;
-    // The normalisation of a single beam has the status of the whole plan.
-    let mut normalised = (DoseStatus::Final, Vec::new());
-    if let Some((wanted, mask)) = normalisation {
-        let fault = |why: String| PlanSumError::Normalisation { structure: wanted.structure.clone(), why };
-        let sum = plan_dose(label, parts)?;
-        let dvh = Dvh::new(mask, &sum.gy, control).map_err(|e| match e {
-            DvhError::Cancelled(stopped) => PlanSumError::Cancelled(stopped),
-            other => fault(other.to_string()),
-        })?;
-        factor = normalisation_factor(wanted, &dvh).map_err(|e| fault(e.to_string()))?;
-        let sum = whole(sum);
-        normalised = (sum.status, sum.caveats);
-    }
-    let mut parts = only.map_or_else(|| parts.to_vec(), |index| vec![parts[index].clone()]);
-    parts.iter_mut().for_each(|part| part.scale *= factor);
+    let Some((wanted, mask)) = normalisation else {
+        let dose = match only {
+            None => whole(plan_dose(label, parts)?),
+            Some(index) => plan_dose(label, &parts[index..=index])?,
+        };
+        return Ok((dose, 1.0));
+    };
+    let fault = |why: String| PlanSumError::Normalisation { structure: wanted.structure.clone(), why };
+    let sum = added(parts)?;
+    let dvh = Dvh::new(mask, &sum, control).map_err(|e| match e {
+        DvhError::Cancelled(stopped) => PlanSumError::Cancelled(stopped),
+        other => fault(other.to_string()),
+    })?;
+    let factor = normalisation_factor(wanted, &dvh).map_err(|e| fault(e.to_string()))?;
     control.check()?;
-    let mut dose = plan_dose(label, &parts)?;
-    if only.is_none() {
-        dose = whole(dose);
-    }
-    dose.status = dose.status.worst(normalised.0);
-    dose.caveats = caveats_of([&dose.caveats, &normalised.1]);
+    let sum = whole(dose_of(label, parts, sum.scaled(factor as f32)));
+    let Some(index) = only else { return Ok((sum, factor)) };
+    let part = Part { scale: factor * parts[index].scale, ..parts[index].clone() };
+    let mut dose = plan_dose(label, &[part])?;
+    // The normalisation of a single beam has the status of the whole plan.
+    dose.status = dose.status.worst(sum.status);
+    dose.caveats = caveats_of([&dose.caveats, &sum.caveats]);
     Ok((dose, factor))
 }
 
@@ -144,25 +155,35 @@ fn voxel_cm3(dose: &Dose) -> f64 {
     dose.gy.grid().voxel_cm3(0)
 }
 
-fn add(sum: &mut [f32], grid: &Grid, part: &Part) {
-    let from = &part.dose.gy;
-    let scale = part.scale as f32;
-    let [nx, ny, _] = grid.size();
-    if **from.grid() == *grid {
-        sum.par_chunks_mut(nx * ny).zip(from.data().par_chunks(nx * ny)).for_each(|(sum, values)| {
-            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += scale * value);
-        });
-        return;
+/// The rows of a part along x, as they are added to a sum.
+struct Rows<'a> {
+    gy: &'a Volume<f32>,
+    scale: f32,
+    /// How the dose is read where the grids differ: the sampler, and a step along the row in its frame.
+    other_grid: Option<(Sampler<'a>, DVec3)>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(part: &'a Part, grid: &Grid) -> Self {
+        let gy = &*part.dose.gy;
+        let step = || gy.grid().local_direction(grid.axes()[0]) * grid.spacing_xy_mm()[0];
+        let other_grid = (**gy.grid() != *grid).then(|| (Sampler::new(gy), step()));
+        Self { gy, scale: part.scale as f32, other_grid }
     }
-    let sampler = Sampler::new(from);
-    let step = from.grid().local_direction(grid.axes()[0]) * grid.spacing_xy_mm()[0];
-    sum.par_chunks_mut(nx).enumerate().for_each(|(row, sum)| {
-        let start = from.grid().local_from_patient(grid.centre_mm(0, row % ny, row / ny));
+
+    fn add(&self, grid: &Grid, row: usize, sum: &mut [f32]) {
+        let [nx, ny, _] = grid.size();
+        let Some((sampler, step)) = &self.other_grid else {
+            let values = &self.gy.data()[row * nx..][..nx];
+            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += self.scale * value);
+            return;
+        };
+        let start = self.gy.grid().local_from_patient(grid.centre_mm(0, row % ny, row / ny));
         for (i, sum) in sum.iter_mut().enumerate() {
-            let value = sampler.within(start + step * i as f64, RIM_VOXELS);
-            *sum += scale * value.unwrap_or(f32::NAN);
+            let value = sampler.within(start + *step * i as f64, RIM_VOXELS);
+            *sum += self.scale * value.unwrap_or(f32::NAN);
         }
-    });
+    }
 }
 
 /// The caveats of all parts, each once.
@@ -206,7 +227,6 @@ fn receipt(parts: &[Part]) -> Receipt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glam::DVec3;
 
     /// A dose of `gy` on `size`^3 voxels of `spacing` mm from the origin on.
     fn dose(

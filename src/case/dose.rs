@@ -80,9 +80,9 @@ impl Dose {
         status_text(self.status, &self.caveats)
     }
 
-    /// Largest value, Gy; NaN is ignored.
+    /// Largest finite value, Gy.
     pub fn max_gy(&self) -> f32 {
-        self.gy.data().iter().copied().fold(0.0, f32::max)
+        self.gy.greatest_below(f32::INFINITY)
     }
 }
 

@@ -84,7 +84,32 @@ impl<T: Copy + Sync> Volume<T> {
     }
 }
 
+/// Values that are compared at a time; as many threads as there are share the rest.
+const LANES: usize = 16;
+const TAKEN: usize = 1 << 15;
+
 impl Volume<f32> {
+    /// All values times `factor`; another volume, as its identity tells.
+    #[must_use]
+    pub fn scaled(mut self, factor: f32) -> Self {
+        self.data.par_chunks_mut(TAKEN).for_each(|part| part.iter_mut().for_each(|value| *value *= factor));
+        Self { id: VolumeId::next(), ..self }
+    }
+
+    /// The greatest of 0 and the values below `limit`; not-a-number is none.
+    pub fn greatest_below(&self, limit: f32) -> f32 {
+        let greater = |most: f32, gy: f32| if gy > most && gy < limit { gy } else { most };
+        let of_part = |part: &[f32]| {
+            let (whole, rest) = part.as_chunks::<LANES>();
+            let start = rest.iter().fold(0.0, |most, gy| greater(most, *gy));
+            let lanes = whole
+                .iter()
+                .fold([start; LANES], |most, values| std::array::from_fn(|n| greater(most[n], values[n])));
+            lanes.into_iter().fold(0.0, f32::max)
+        };
+        self.data.par_chunks(TAKEN).map(of_part).reduce(|| 0.0, f32::max)
+    }
+
     /// Trilinear value at a patient position. `None` outside the box of voxels; in the half voxel between the
     /// outermost centres and the box's faces the value of the outermost centre holds.
     pub fn trilinear(&self, patient_mm: DVec3) -> Option<f32> {
@@ -114,6 +139,23 @@ impl Volume<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_greatest_value_is_that_of_a_plain_search() {
+        let size = [37, 41, 53];
+        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, size).unwrap());
+        for place in [0, 1, 70_000, 80_396] {
+            let mut data: Vec<f32> = (0..80_401).map(|n| ((n * 7919) % 1000) as f32 * 0.01).collect();
+            data[place] = 12.5;
+            data[500] = f32::NAN;
+            data[80_400] = f32::INFINITY;
+            let volume = Volume::new(Arc::clone(&grid), data);
+            assert_eq!(volume.greatest_below(f32::INFINITY), 12.5);
+            assert_eq!(volume.greatest_below(12.5), 9.99);
+        }
+        let cold = Volume::new(grid, vec![-1.0; 80_401]);
+        assert_eq!(cold.greatest_below(f32::INFINITY), 0.0);
+    }
 
     #[test]
     fn trilinear_reproduces_a_linear_function_on_uneven_planes() {

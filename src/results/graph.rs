@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Interval at which a waiting thread checks whether its job is cancelled.
@@ -202,7 +202,9 @@ impl Graph {
         drop(kept);
         let previewed = Cell::new(false);
         let access = Access { graph: self, grade, control, previewed: &previewed, partial };
+        let start = Instant::now();
         let answer = query.answer(&access);
+        tracing::debug!("{} ({grade:?}): {:.2} ms", query.name(), 1e3 * start.elapsed().as_secs_f64());
         let reached = if previewed.get() { grade } else { Grade::Full };
         making.settle(&answer, reached);
         answer.map(|answer| (answer, reached))

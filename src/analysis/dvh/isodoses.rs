@@ -54,10 +54,7 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
     let grid = dose_gy.grid();
     let [nx, ny, nz] = grid.size();
     let block = nz.div_ceil(BLOCKS) * nx * ny;
-    // Branch-free; skips values that are not finite.
-    let greater = |most: f32, &gy: &f32| if gy > most && gy < f32::INFINITY { gy } else { most };
-    let greatest = |gy: &[f32]| gy.iter().fold(0.0, greater);
-    let max_gy = dose_gy.data().par_chunks(block).map(greatest).reduce(|| 0.0, f32::max);
+    let max_gy = dose_gy.greatest_below(f32::INFINITY);
     if max_gy <= 0.0 {
         return None;
     }

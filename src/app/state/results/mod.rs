@@ -21,8 +21,8 @@ use crate::case::{Case, DoseStatus, Plan};
 use crate::geometry::Mask;
 use crate::physics::Machine;
 use crate::results::{
-    Densities, DoseOfBeam, DoseOfPlan, DvhOf, MachineOf, MaskOf, Node, Place, Results, RunOfPlan, Standing,
-    Summed,
+    BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, MachineOf, MaskOf, Node, Place, Results, RunOfPlan,
+    Standing, Summed,
 };
 use compare::SideState;
 use needed::ONLY;
@@ -239,16 +239,18 @@ impl CaseResults {
         slots
     }
 
-    /// Whether the beams' full doses are so fast that previews would only delay them.
+    /// Whether the full doses of the beams that have changed are so fast that previews would only delay them.
     pub fn is_quick(&self) -> bool {
-        let mut total_ms = 0.0;
-        let mut beams = self.nodes.each::<DoseOfBeam>().filter_map(|(_, node)| node.latest()).peekable();
-        beams.peek().is_some()
-            && beams.all(|beam| {
-                total_ms += beam.dose.receipt.as_ref().map_or(f64::INFINITY, |receipt| receipt.total_ms());
-                beam.dose.status != DoseStatus::Preview
+        let is_full = |beam: &&BeamResult| beam.dose.status != DoseStatus::Preview;
+        let beams = || self.nodes.each::<DoseOfBeam>().map(|(_, node)| node);
+        let changed = beams().filter(|node| node.current().filter(is_full).is_none());
+        let total_ms: f64 = changed
+            .map(|node| {
+                let receipt = node.latest().filter(is_full).and_then(|beam| beam.dose.receipt.as_ref());
+                receipt.map_or(f64::INFINITY, |receipt| receipt.total_ms())
             })
-            && total_ms <= QUICK_MS
+            .sum();
+        beams().next().is_some() && total_ms <= QUICK_MS
     }
 
     fn densities(&self) -> Option<&Node<Densities>> {
