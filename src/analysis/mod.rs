@@ -1,5 +1,6 @@
 //! Evaluation of doses for structures: DVHs, plan sums and plan figures.
 
+mod aperture;
 mod beam_job;
 mod body;
 mod clusters;
@@ -13,10 +14,15 @@ mod mccs_job;
 mod metric;
 mod outside;
 mod plan_sum;
+mod point_beam;
 mod remarks;
 mod sampler;
 mod spread;
 
+pub use aperture::{
+    ApertureError, AperturePart, FitSettings, JawRule, LEAST_OPENING_MM, LeafEdge, REACH_MM, aperture_faults,
+    brushed, fitted, move_part, segment_of, shielded, with_leaves,
+};
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
     contradiction, dose_of_beam, is_computed, isocentre_remark, mask_of, no_beams, times, unit_beam,
@@ -35,5 +41,6 @@ pub use goals::{Goal, GoalError};
 pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
 pub use metric::{Metric, MetricError, MetricUnit, NoValue};
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
+pub use point_beam::beam_of_point;
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks, most_mu_remark};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

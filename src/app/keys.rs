@@ -102,7 +102,8 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     let free = before.widget.is_none() && now.widget.is_none();
     let turns = free && state.workspace != Workspace::Register;
     let beam = state.selected_beam().filter(|(_, b)| turns && b.read_only.is_none());
-    let turning = beam.and_then(|(index, b)| Some((index, b.start()?.gantry_deg)));
+    let turning =
+        beam.and_then(|(index, b)| Some((index, b.control_points.get(state.shown_point(b))?.gantry_deg)));
     ctx.input_mut(|i| {
         if i.consume_key(Modifiers::NONE, Key::F1) {
             commands.push(Command::About(true));

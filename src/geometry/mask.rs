@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use thiserror::Error;
 
 /// A contour whose points leave its plane by less than this is flat, mm.
-const FLAT_MM: f64 = 0.25;
+pub(super) const FLAT_MM: f64 = 0.25;
 
 /// Samples along each axis of a voxel where contours lie oblique to the grid.
 const OBLIQUE_SAMPLES: usize = 4;
@@ -251,13 +251,13 @@ fn bounds(points: impl Iterator<Item = DVec3>) -> (DVec3, DVec3) {
 }
 
 /// The normal of a polygon, as long as twice its area (Newell).
-fn newell(polygon: &[DVec3]) -> DVec3 {
+pub(super) fn newell(polygon: &[DVec3]) -> DVec3 {
     let first = polygon[0];
     polygon.windows(2).map(|w| (w[0] - first).cross(w[1] - first)).sum()
 }
 
 /// How far the points of a polygon spread along a normal, mm.
-fn off_plane(polygon: &[DVec3], normal: DVec3) -> f64 {
+pub(super) fn off_plane(polygon: &[DVec3], normal: DVec3) -> f64 {
     let (low, high) = polygon
         .iter()
         .map(|p| p.dot(normal))

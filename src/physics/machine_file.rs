@@ -188,6 +188,14 @@ impl Leaves {
     }
 }
 
+impl Leaves {
+    /// The sets of leaves that come with the program, each with the source of its layout in its file.
+    pub fn shipped() -> Vec<Self> {
+        let name = |full: &str| full.trim_start_matches("mlc/").to_owned();
+        LEAVES.iter().filter_map(|(full, _)| shipped_leaves(&name(full), full).ok()).collect()
+    }
+}
+
 fn shipped_leaves(name: &str, file: &str) -> Result<Leaves, MachineError> {
     let full = format!("mlc/{name}");
     let Some((_, text)) = LEAVES.iter().find(|(n, _)| *n == full) else {

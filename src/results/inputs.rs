@@ -42,6 +42,8 @@ pub enum Shown {
     Plan,
     /// A beam, by number.
     Beam(u32),
+    /// What a beam (by number) delivers from one control point (by index) to the next.
+    Point(u32, usize),
     /// A dose of the case, by index.
     Imported(usize),
 }

@@ -1,5 +1,6 @@
 //! The window, driven by accessible names without a display.
 
+mod aperture;
 mod browser;
 mod compare;
 mod dose;

@@ -1,8 +1,10 @@
 //! Commands: panels push them, the window applies them in one place.
 
+mod aperture;
 mod draw;
 mod register;
 
+pub use aperture::ApertureAction;
 pub use draw::DrawAction;
 pub use register::RegisterAction;
 
@@ -105,6 +107,8 @@ pub enum Command {
     SaveReport(PathBuf),
     /// Makes a dose of the case from A and B by their weights; 1 and 0 keep a copy of A.
     MakeDose([f64; 2]),
+    /// A command of the aperture tools.
+    Aperture(ApertureAction),
     /// A command of the Register workspace.
     Register(RegisterAction),
     ToggleMaximise(ViewKind),

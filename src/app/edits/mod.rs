@@ -1,5 +1,6 @@
 //! The user's commands, applied to the state.
 
+mod aperture;
 mod doses;
 mod draw;
 mod register;
@@ -67,11 +68,12 @@ impl State {
         }
     }
 
-    /// Turns a beam so that its first control point stands at `gantry_deg`; all others turn alike.
+    /// Turns a beam so that its displayed control point stands at `gantry_deg`; all others turn alike.
     pub fn turn_gantry(&mut self, beam: usize, gantry_deg: f64, gesture: Option<u64>) {
         let Some(plan) = self.plan() else { return };
         let Some(mut value) = plan.beams.get(beam).cloned() else { return };
-        let Some(start) = value.start().map(|p| p.gantry_deg) else { return };
+        let shown = value.control_points.get(self.shown_point(&value));
+        let Some(start) = shown.map(|p| p.gantry_deg) else { return };
         for point in &mut value.control_points {
             point.gantry_deg = wrapped_deg(point.gantry_deg + gantry_deg - start);
         }
@@ -104,6 +106,7 @@ impl State {
             .unwrap_or(state.crosshair_mm);
         let name = format!("Beam {number}");
         let beam = Beam::fixed(&name, number, 0.0, isocentre_mm, Jaws::symmetric(100.0, 100.0), 100.0);
+        let beam = self.fitted_to_target(beam);
         self.edit(Edit::AddBeam { plan: self.plan, beam }, None);
         self.selection = Selection::Beam(number);
     }

@@ -3,12 +3,14 @@
 //! `request.rs` requests the missing results of the case, `open.rs` and `xray.rs` read files, `register.rs` requests
 //! the results that the Register workspace shows.
 
+mod aperture;
 mod made_up;
 pub mod open;
 mod register;
 mod request;
 mod xray;
 
+pub use aperture::{Apertures, Fitted, hull_of};
 pub use register::RegisterAnswer;
 pub use xray::OpenedImage;
 
@@ -68,6 +70,8 @@ pub enum Answer {
     },
     /// The body found in the CT, with its remark.
     Body(Structure, Remark),
+    /// Apertures of a plan.
+    Apertures(Box<Fitted>),
     /// An answer for the Register workspace.
     Register(RegisterAnswer),
 }

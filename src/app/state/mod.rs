@@ -1,5 +1,6 @@
 //! The state of the window: the case with its history, selection, display settings, results, notices and jobs.
 
+pub mod aperture;
 pub mod compare;
 pub mod display;
 pub mod drawing;
@@ -18,6 +19,7 @@ pub use notices::{About, FinishedJob, JobEnd, Jobs, LiveJob, Notice, NoticeKind,
 
 use crate::case::{Beam, Case, History, Plan, Structure};
 use crate::files::Recoverable;
+use aperture::Aperture;
 use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use drawing::Drawing;
@@ -63,6 +65,7 @@ pub struct State {
     pub shapes: Shapes,
     /// The tool that draws the selected structure.
     pub drawing: Drawing,
+    pub aperture: Aperture,
     /// Intersection of the three planes, patient LPS, mm.
     pub crosshair_mm: DVec3,
     /// Position of the pointer in a view, patient LPS, mm.
@@ -101,6 +104,7 @@ impl Default for State {
             show_beams: true,
             shapes: Shapes::default(),
             drawing: Drawing::default(),
+            aperture: Aperture::default(),
             crosshair_mm: DVec3::ZERO,
             pointer_mm: None,
             results: CaseResults::default(),

@@ -9,6 +9,8 @@ pub enum Slot {
     Open,
     /// A result of the case.
     Result(Place),
+    /// Apertures fitted to a structure.
+    Apertures,
     /// Search for the body in the CT.
     Body,
     /// A dose made or read for the case; each has its own number.

@@ -1,6 +1,7 @@
 //! The beam's-eye view: the patient as seen from the source, at the scale of the isocentre plane. The view turns with
 //! the collimator, so jaws and leaves are upright.
 
+use super::aperture as handles;
 use super::field::leaf_openings;
 use super::overlay::{self, Anchor, text};
 use super::shape::{self, Lens};
@@ -79,6 +80,7 @@ pub(super) fn show(
     let plane = BevPlane::of(state, beam, response.rect);
     background(ui, &painter, response, &plane, scene, &frame);
     aperture(&painter, &plane, beam);
+    handles::draw(ui, &painter, response, &plane, beam, drag::brushes(ui, scene));
     graticule(&painter, &plane);
     points(&painter, &plane, scene, &frame);
     if let Some((number, roi)) = &scene.shape {

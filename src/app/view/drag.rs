@@ -3,7 +3,8 @@
 use super::shape;
 
 use super::shape::{Grip, Lens};
-use super::{Scene, ViewEvent, beam, navigate};
+use super::{Scene, ViewEvent, aperture, beam, navigate};
+use crate::analysis::AperturePart;
 use crate::app::state::ViewKind;
 use egui::{CursorIcon, PointerButton, Pos2, Response, Ui};
 
@@ -15,6 +16,10 @@ enum Hold {
     /// A part of the scene's shape.
     Shape(Grip),
     Crosshair,
+    /// A jaw or leaf of the beam's-eye view.
+    Part(AperturePart),
+    /// The leaves of a bank, brushed.
+    Brush(usize),
 }
 
 /// Distance from the crosshair's centre within which a drag grabs it, points.
@@ -32,12 +37,12 @@ pub(super) fn respond(
     let id = response.id.with("hold");
     if response.drag_started_by(PointerButton::Primary) {
         let from = ui.input(|i| i.pointer.press_origin());
-        let hold = from.and_then(|at| hold_at(kind, scene, lens, at));
+        let hold = from.and_then(|at| hold_at(ui, kind, scene, lens, at));
         ui.data_mut(|d| d.insert_temp(id, hold));
     }
     if !response.dragged() && !response.drag_stopped() {
         if let Some(at) = response.hover_pos()
-            && hold_at(kind, scene, lens, at).is_some()
+            && hold_at(ui, kind, scene, lens, at).is_some()
         {
             ui.set_cursor_icon(CursorIcon::Grab);
         }
@@ -68,7 +73,21 @@ pub(super) fn respond(
                 events.push(ViewEvent::CrosshairMoved(to));
             }
         }
-        (Hold::Gantry(_) | Hold::Crosshair, Lens::Beam(..)) => {}
+        (Hold::Part(part), Lens::Beam(_, plane)) => {
+            if let Some(beam) = scene.bev_beam() {
+                let to_mm = aperture::position_mm(beam, plane, part, at);
+                events.push(ViewEvent::PartDragged { beam: beam.index, part, to_mm });
+            }
+        }
+        (Hold::Brush(bank), Lens::Beam(_, plane)) => {
+            if let Some(beam) = scene.bev_beam() {
+                let from = at - response.drag_delta();
+                let [from_mm, to_mm] = [from, at].map(|p| plane.device_mm(p));
+                events.push(ViewEvent::LeavesBrushed { beam: beam.index, bank, from_mm, to_mm });
+            }
+        }
+        (Hold::Gantry(_) | Hold::Crosshair, Lens::Beam(..))
+        | (Hold::Part(_) | Hold::Brush(_), Lens::Plane(_)) => {}
     }
     if response.drag_stopped() {
         ui.data_mut(|d| d.insert_temp::<Option<Hold>>(id, None));
@@ -76,10 +95,31 @@ pub(super) fn respond(
     true
 }
 
-fn hold_at(kind: ViewKind, scene: &Scene, lens: Lens<'_>, at: Pos2) -> Option<Hold> {
+/// The jaw or leaf that the pointer holds.
+pub(super) fn held_part(ui: &Ui, response: &Response) -> Option<AperturePart> {
+    match ui.data(|d| d.get_temp::<Option<Hold>>(response.id.with("hold"))).flatten() {
+        Some(Hold::Part(part)) if response.dragged() => Some(part),
+        _ => None,
+    }
+}
+
+/// Whether a drag in the beam's-eye view brushes leaves.
+pub(super) fn brushes(ui: &Ui, scene: &Scene) -> bool {
+    scene.brush || ui.input(|i| i.modifiers.shift)
+}
+
+fn hold_at(ui: &Ui, kind: ViewKind, scene: &Scene, lens: Lens<'_>, at: Pos2) -> Option<Hold> {
     let shape = scene.shape.and_then(|(_, s)| shape::grip_at(lens, &s, at)).map(Hold::Shape);
-    // In the beam's-eye view only shapes have handles.
-    let Lens::Plane(plane) = lens else { return shape };
+    let plane = match lens {
+        Lens::Plane(plane) => plane,
+        Lens::Beam(_, plane) => {
+            let beam = scene.bev_beam()?;
+            return match brushes(ui, scene) {
+                true => aperture::bank_at(beam, plane, at).map(Hold::Brush).or(shape),
+                false => shape.or_else(|| aperture::part_at(beam, plane, at).map(Hold::Part)),
+            };
+        }
+    };
     if let Some(index) = beam::handle_at(scene, plane, kind, at) {
         return Some(Hold::Gantry(index));
     }

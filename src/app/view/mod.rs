@@ -1,6 +1,7 @@
 //! The four views: axial, sagittal, coronal, and beam's-eye. They draw a [`Scene`] and turn input into [`ViewEvent`]s;
 //! the workspaces turn events into commands.
 
+mod aperture;
 mod beam;
 mod bev;
 mod compare;
@@ -25,6 +26,7 @@ pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as 
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
 use crate::app::command::DrawAction;
+use crate::analysis::AperturePart;
 use crate::app::state::ViewKind;
 use crate::app::state::roi::Shape;
 use crate::app::theme;
@@ -70,6 +72,10 @@ pub enum ViewEvent {
     ShapeDragged { structure: u32, shape: Shape },
     /// The tool draws.
     Draw(DrawAction),
+    /// A jaw or leaf of the beam (index in the plan) was dragged to this position, mm.
+    PartDragged { beam: usize, part: AperturePart, to_mm: f64 },
+    /// The tips of a bank were brushed along a path in the isocentre plane, (x, y) in mm.
+    LeavesBrushed { beam: usize, bank: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
     /// The view toggles between the whole middle and its quarter.
     ToggleMaximise,
 }

@@ -27,6 +27,8 @@ pub struct Scene {
     pub shape: Option<(u32, Shape)>,
     /// The tool that draws a structure.
     pub drawing: Option<super::DrawingLayer>,
+    /// Whether a drag in the beam's-eye view sets the leaves that it passes.
+    pub brush: bool,
     /// Intersection of the three planes, patient LPS, mm.
     pub crosshair_mm: DVec3,
 }
@@ -112,6 +114,20 @@ impl BeamLayer {
         })
     }
 
+    /// The same beam at another of its control points.
+    #[must_use]
+    pub fn at_point(self, beam: &Beam, point: usize) -> Self {
+        let Some(point) = beam.control_points.get(point) else { return self };
+        Self {
+            gantry_deg: point.gantry_deg,
+            collimator_deg: point.collimator_deg,
+            couch_deg: point.couch_deg,
+            jaws: point.jaws,
+            leaves_mm: point.leaves_mm.clone(),
+            ..self
+        }
+    }
+
     /// The beam limiting device's frame.
     pub fn frame(&self) -> BeamFrame {
         BeamFrame::new(
@@ -139,6 +155,7 @@ impl Scene {
             show_beams: true,
             shape: None,
             drawing: None,
+            brush: false,
             crosshair_mm: DVec3::ZERO,
         }
     }

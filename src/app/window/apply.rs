@@ -54,7 +54,7 @@ impl App {
             Command::Compute(settings) => state.results.settings = settings,
             Command::Engine { plan, choice } => {
                 state.results.engines.insert(plan, choice);
-                if choice.monte_carlo && matches!(state.results.shown, Shown::Beam(_)) {
+                if choice.monte_carlo && matches!(state.results.shown, Shown::Beam(_) | Shown::Point(..)) {
                     // Monte Carlo has no dose by beam.
                     state.results.shown = Shown::Plan;
                 }
@@ -65,6 +65,7 @@ impl App {
             Command::Compare(compare) => state.compare = compare,
             Command::SaveReport(path) => self.write(FileAction::SaveReport, path, false),
             Command::MakeDose(weights) => self.requests().make_dose(weights),
+            Command::Aperture(action) => self.requests().aperture(action),
             Command::Register(action) => self.requests().register(action),
             Command::ToggleMaximise(kind) => {
                 for view in &mut self.views {

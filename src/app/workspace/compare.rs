@@ -56,6 +56,8 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
             ViewEvent::GantryDragged { .. }
             | ViewEvent::ShapeDragged { .. }
             | ViewEvent::Draw(_)
+            | ViewEvent::PartDragged { .. }
+            | ViewEvent::LeavesBrushed { .. }
             | ViewEvent::ToggleMaximise => {}
         }
     }

@@ -1,6 +1,6 @@
 //! The Plan workspace: four linked views, each maximisable.
 
-use crate::app::command::{Command, Commands};
+use crate::app::command::{ApertureAction, Command, Commands};
 use crate::app::render::Gpu;
 use crate::app::state::display::WindowLevel;
 use crate::app::state::files::FileAction;
@@ -48,6 +48,13 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
                     Command::Reshape { structure, shape, gesture: Some(0x7368_6170) }
                 }
                 ViewEvent::Draw(action) => Command::Draw(action),
+                ViewEvent::PartDragged { beam, part, to_mm } => {
+                    let gesture = Some(0x7061_7274);
+                    Command::Aperture(ApertureAction::Move { beam, part, to_mm, gesture })
+                }
+                ViewEvent::LeavesBrushed { beam, bank, from_mm, to_mm } => {
+                    Command::Aperture(ApertureAction::Brush { beam, bank, from_mm, to_mm })
+                }
                 ViewEvent::ToggleMaximise => Command::ToggleMaximise(view.kind),
             });
         }
@@ -99,6 +106,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
                     state.results.sad_mm(plan.machine_of(beam)),
                     selected,
                 )
+                .map(|layer| layer.at_point(beam, state.shown_point(beam)))
             })
             .collect(),
         None => Vec::new(),
@@ -118,6 +126,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
         looks,
         beams,
         show_beams: state.show_beams,
+        brush: state.aperture.brush,
         shape: state
             .selected_structure()
             .and_then(|(_, s)| state.shapes.of(s).map(|shape| (s.number, shape))),

@@ -2,7 +2,7 @@
 
 use super::dial::dial;
 use super::{field, fields, title};
-use crate::analysis::{MOST_MU, beam_remarks, isocentre_remark};
+use crate::analysis::{MOST_MU, REACH_MM as JAW_LIMIT_MM, beam_remarks, isocentre_remark};
 use crate::app::command::{Command, Commands};
 use crate::app::panel::{angle, number, section, status_chip};
 use crate::app::state::{Selection, State};
@@ -12,9 +12,6 @@ use crate::geometry::wrapped_deg;
 use crate::physics::Calibration;
 use crate::results::Standing;
 use egui::{ComboBox, Response, Ui};
-
-/// Limit of the jaw fields, mm at the isocentre plane.
-const JAW_LIMIT_MM: f64 = 200.0;
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let (Some((index, beam)), Some(plan)) = (state.selected_beam(), state.plan()) else {
@@ -35,9 +32,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         angles(ui, &mut form, &start);
         let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(beam));
         collimation(ui, &mut form, &start, delivered);
+        super::aperture::show(ui, state, plan, index, beam, form.commands);
         isocentre(ui, &mut form, state);
         machine(ui, &mut form, state, &plan.machine);
     });
+    super::points::show(ui, state, beam, commands);
     section(ui, "");
     ui.horizontal(|ui| {
         if ui.button("Copy beam").clicked() {

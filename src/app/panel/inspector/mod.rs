@@ -1,5 +1,6 @@
 //! The inspector: all editable properties of the selection.
 
+mod aperture;
 mod beam;
 mod ct;
 mod dial;
@@ -7,6 +8,7 @@ mod dose;
 mod draw;
 mod hu;
 mod plan;
+mod points;
 mod structure;
 
 pub use plan::refused_plans;

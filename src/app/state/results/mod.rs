@@ -212,6 +212,9 @@ impl CaseResults {
                 }
             }
         }
+        if let (Shown::Point(..), Some(dose)) = (self.shown, self.shown_dose()) {
+            choices.push((self.shown, dose.label.clone(), Some(dose.status)));
+        }
         for (index, dose) in case.doses.iter().enumerate() {
             choices.push((Shown::Imported(index), dose.label.clone(), Some(dose.status)));
         }

@@ -1,7 +1,7 @@
 //! Results that the current case needs: the single list of all results in the window.
 
 use super::CaseResults;
-use crate::analysis::is_computed;
+use crate::analysis::{beam_of_point, is_computed};
 use crate::app::state::compare::{GammaNorm, Side, Source};
 use crate::app::state::{State, ViewKind, Workspace};
 use crate::case::{Case, Plan, StructureKind};
@@ -222,6 +222,27 @@ fn beams_of<'a>(
 }
 
 impl CaseResults {
+    /// The dose that a beam delivers from one control point to the next. It has no place of its own in the plan's
+    /// sum, and none of the plan's normalisation.
+    fn dose_of_point(
+        &self,
+        case: &Case,
+        plan: usize,
+        (number, point): (u32, usize),
+        known: Option<&DoseOfPlan>,
+    ) -> Option<DoseOfPlan> {
+        let densities = self.nodes.node::<Densities>(ONLY).and_then(|node| node.now())?;
+        let whole = case.plans.get(plan)?;
+        let beam = whole.beams.iter().find(|b| b.number == number && is_computed(b))?;
+        let part =
+            Plan { beams: vec![beam_of_point(beam, point)?], normalisation: None, ..Plan::clone(whole) };
+        let part = Arc::new(part);
+        let doses = beams_of(densities, &part, &self.settings, |_| None);
+        let mut dose = DoseOfPlan::of_plan(case, &part, Some(number), &doses, None, known)?;
+        dose.what = Shown::Point(number, point);
+        Some(dose)
+    }
+
     fn dose_of(
         &self,
         case: &Case,
@@ -238,6 +259,7 @@ impl CaseResults {
             }
             Shown::Plan => None,
             Shown::Beam(number) => Some(number),
+            Shown::Point(number, point) => return self.dose_of_point(case, plan, (number, point), known),
         };
         let run = run.filter(|_| only.is_none()).map(|run| {
             let like_it = self.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.latest_with_query());

@@ -3,7 +3,7 @@
 
 use super::CaseResults;
 use super::needed::{DISPLAYED, ONLY, of_side};
-use crate::analysis::{check_pair, is_computed};
+use crate::analysis::{beam_of_point, check_pair, is_computed};
 use crate::app::state::State;
 use crate::app::state::compare::{Side, Source};
 use crate::case::Dose;
@@ -85,6 +85,10 @@ impl State {
                 let beam = plan?.beams.iter().find(|b| b.number == number)?;
                 Some(format!("Beam {}", beam.name))
             }
+            Shown::Point(number, point) => {
+                let beam = plan?.beams.iter().find(|b| b.number == number)?;
+                Some(format!("Beam {}", beam_of_point(beam, point)?.name))
+            }
             Shown::Imported(_) => None,
         }
     }
@@ -95,6 +99,8 @@ impl State {
         let only = match what {
             Shown::Plan => None,
             Shown::Beam(number) => Some(number),
+            // Its own dose reports what is wrong with it.
+            Shown::Point(..) => return None,
             Shown::Imported(index) => {
                 return case
                     .doses
@@ -156,7 +162,7 @@ impl CaseResults {
     pub fn normalisation_factor(&self) -> Option<(f64, Standing)> {
         let (query, summed) = self.displayed()?.latest_with_query()?;
         let standing = self.view.standing.filter(|s| *s != Standing::Failed)?;
-        (!matches!(query.what, Shown::Imported(_))).then_some((summed.factor, standing))
+        (!matches!(query.what, Shown::Imported(_) | Shown::Point(..))).then_some((summed.factor, standing))
     }
 
     /// Whether A and B can be compared; `None` if one of them is missing.

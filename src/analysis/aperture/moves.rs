@@ -1,0 +1,91 @@
+//! Single jaws and leaves, moved by hand.
+
+use super::{LEAST_OPENING_MM, REACH_MM, along, parked, travel_of};
+use crate::case::{Beam, ControlPoint, Mlc};
+use std::ops::Range;
+
+/// A jaw or a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AperturePart {
+    /// `axis` 0 for X, 1 for Y; `side` 0 for the negative one.
+    Jaw { axis: usize, side: usize },
+    /// `bank` 0 for the negative one.
+    Leaf { pair: usize, bank: usize },
+}
+
+impl AperturePart {
+    /// Its position, mm at the isocentre plane; `None` if the beam has no such leaf.
+    pub fn position_mm(self, point: &ControlPoint) -> Option<f64> {
+        match self {
+            Self::Jaw { axis, side } => Some(along(&point.jaws, axis)[side]),
+            Self::Leaf { pair, bank } => point.leaves_mm.get(pair).map(|tips| tips[bank]),
+        }
+    }
+}
+
+/// Moves a jaw or leaf, as far as its opposite and the machine let it.
+pub fn move_part(point: &mut ControlPoint, part: AperturePart, to_mm: f64) {
+    if !to_mm.is_finite() {
+        return;
+    }
+    // `max` and `min` in turn: where a plan stands beyond the reach there may be no room between.
+    let moved = |pair: &mut [f64; 2], side: usize, gap_mm: f64| {
+        pair[side] = match side {
+            0 => to_mm.min(pair[1] - gap_mm).max(-REACH_MM),
+            _ => to_mm.max(pair[0] + gap_mm).min(REACH_MM),
+        };
+    };
+    match part {
+        AperturePart::Jaw { axis: 0, side } => moved(&mut point.jaws.x, side, LEAST_OPENING_MM),
+        AperturePart::Jaw { side, .. } => moved(&mut point.jaws.y, side, LEAST_OPENING_MM),
+        AperturePart::Leaf { pair, bank } => {
+            if let Some(tips) = point.leaves_mm.get_mut(pair) {
+                moved(tips, bank, 0.0);
+            }
+        }
+    }
+}
+
+/// Sets the tips of one bank to a path of the pointer, `(x, y)` in mm: every leaf that the path passes, where it
+/// comes nearest to the leaf's middle.
+pub fn brushed(point: &mut ControlPoint, mlc: &Mlc, bank: usize, from_mm: [f64; 2], to_mm: [f64; 2]) {
+    let travel = travel_of(mlc);
+    let across = 1 - travel;
+    let (low, high) = (from_mm[across].min(to_mm[across]), from_mm[across].max(to_mm[across]));
+    for (pair, side) in mlc.boundaries_mm.windows(2).enumerate() {
+        if side[1] < low || side[0] > high {
+            continue;
+        }
+        let nearest = (0.5 * (side[0] + side[1])).clamp(low, high);
+        let way = to_mm[across] - from_mm[across];
+        let share = if way == 0.0 { 1.0 } else { (nearest - from_mm[across]) / way };
+        let tip = from_mm[travel] + share * (to_mm[travel] - from_mm[travel]);
+        move_part(point, AperturePart::Leaf { pair, bank }, tip);
+    }
+}
+
+/// The control points next to each other that show the same aperture from the same angles: a step of a step-and-shoot beam, whose
+/// two ends move together.
+pub fn segment_of(points: &[ControlPoint], index: usize) -> Range<usize> {
+    let Some(own) = points.get(index) else { return 0..0 };
+    let same =
+        |p: &&ControlPoint| ControlPoint { meterset_weight: own.meterset_weight, ..(*p).clone() } == *own;
+    let before = points[..index].iter().rev().take_while(same).count();
+    let after = points[index..].iter().take_while(same).count();
+    index - before..index + after
+}
+
+/// The beam with leaves that stand at its jaws.
+pub fn with_leaves(beam: &Beam, mlc: Mlc) -> Beam {
+    let travel = travel_of(&mlc);
+    let mut value = beam.clone();
+    for point in &mut value.control_points {
+        let (open, across) = (along(&point.jaws, travel), along(&point.jaws, 1 - travel));
+        let tips = |side: &[f64]| {
+            if side[1] > across[0] && side[0] < across[1] { open } else { parked(open) }
+        };
+        point.leaves_mm = mlc.boundaries_mm.windows(2).map(tips).collect();
+    }
+    value.mlc = Some(mlc);
+    value
+}

@@ -1,0 +1,39 @@
+//! How apertures are fitted and edited, and which control point of a dynamic beam is displayed.
+
+use super::State;
+use crate::analysis::{FitSettings, target_of};
+use crate::case::{Beam, Structure, StructureKind};
+
+/// Settings of the aperture tools.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Aperture {
+    /// The structure, by ROI number, that apertures are fitted to; `None`: the plan's target.
+    pub structure: Option<u32>,
+    pub how: FitSettings,
+    /// Whether each side has a margin of its own.
+    pub per_side: bool,
+    /// Whether a drag in the beam's-eye view sets all leaves that it passes.
+    pub brush: bool,
+    /// The beam, by number, and the index of its displayed control point.
+    pub point: (u32, usize),
+    pub plays: bool,
+}
+
+impl State {
+    /// The index of the displayed control point of a beam; 0 for beams that no one was chosen of.
+    pub fn shown_point(&self, beam: &Beam) -> usize {
+        let (number, index) = self.aperture.point;
+        let last = beam.control_points.len().saturating_sub(1);
+        if number == beam.number { index.min(last) } else { 0 }
+    }
+
+    /// The structure that apertures are fitted to: the chosen one, else the plan's target, else any target.
+    pub fn fitted_structure(&self) -> Option<&Structure> {
+        let set = &self.case().structures;
+        let chosen = self.aperture.structure.and_then(|number| set.by_number(number));
+        chosen.or_else(|| target_of(self.plan()?, set)).or_else(|| {
+            let targets = [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv];
+            targets.into_iter().find_map(|kind| set.structures.iter().find(|s| s.kind == kind))
+        })
+    }
+}
