@@ -15,6 +15,7 @@ mod metric;
 mod outside;
 mod plan_sum;
 mod point_beam;
+mod profile;
 mod remarks;
 mod sampler;
 mod spread;
@@ -42,5 +43,6 @@ pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_pla
 pub use metric::{Metric, MetricError, MetricUnit, NoValue};
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
+pub use profile::{profile, value_at};
 pub use remarks::{MOST_MU, beam_caveats, beam_remarks, most_mu_remark};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread};

@@ -123,6 +123,16 @@ pub fn status_colour(status: DoseStatus) -> Color32 {
     }
 }
 
+/// Colour of a number read from a dose: warned of where the dose is not that of the case as it is.
+pub fn doubtful(status: DoseStatus, sure: Color32) -> Color32 {
+    if is_doubtful(status) { status_colour(status) } else { sure }
+}
+
+/// Whether a number read from a dose of this status needs the word beside it.
+pub fn is_doubtful(status: DoseStatus) -> bool {
+    status >= DoseStatus::Partial
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

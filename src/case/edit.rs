@@ -56,16 +56,41 @@ pub enum EditError {
 /// A case with its undo history. Cases are cheap to clone, so a step is a whole case.
 #[derive(Debug, Default)]
 pub struct History {
-    steps: Steps<Case>,
+    steps: Steps<Step>,
+}
+
+/// A case, and the name of the edit that led to it.
+#[derive(Clone, Debug, Default)]
+struct Step {
+    case: Case,
+    name: String,
 }
 
 impl History {
     pub fn new(case: Case) -> Self {
-        Self { steps: Steps::at(case) }
+        Self { steps: Steps::at(Step { case, name: String::new() }) }
     }
 
     pub fn case(&self) -> &Case {
-        self.steps.now()
+        &self.steps.now().case
+    }
+
+    /// Names of all steps, oldest first: [`Self::done`] of them are done, the others are undone.
+    pub fn names(&self) -> Vec<&str> {
+        let now = std::iter::once(self.steps.now());
+        let steps = self.steps.past().iter().chain(now).chain(self.steps.future().iter().rev());
+        steps.skip(1).map(|step| step.name.as_str()).collect()
+    }
+
+    /// Number of steps that can be undone.
+    pub fn done(&self) -> usize {
+        self.steps.past().len()
+    }
+
+    /// Undoes or redoes until `done` steps are done.
+    pub fn go_to(&mut self, done: usize) {
+        while self.done() > done && self.undo() {}
+        while self.done() < done && self.redo() {}
     }
 
     /// Applies an edit as one undoable step; edits with the same `gesture` (a drag) undo together.
@@ -79,27 +104,30 @@ impl History {
             *self = Self::new(*case);
             return Ok(());
         }
-        let mut next = self.case().clone();
-        next.change(edit)?;
-        self.steps.set(next, gesture);
+        // A drag is named by what it changed since it began.
+        let began = self.steps.past().last().filter(|_| self.steps.goes_on(gesture));
+        let name = edit.name(began.map_or(self.case(), |step| &step.case));
+        let mut case = self.case().clone();
+        case.change(edit)?;
+        self.steps.set(Step { case, name }, gesture);
         Ok(())
     }
 
     /// Undoes the last step; `false` where the history is empty.
     pub fn undo(&mut self) -> bool {
-        let spent = self.steps.undo().map(|undone| undone.spent_number);
+        let spent = self.steps.undo().map(|undone| undone.case.spent_number);
         spent.map(|number| self.spend(number)).is_some()
     }
 
     /// Redoes the last undone step; `false` where there is none.
     pub fn redo(&mut self) -> bool {
-        let spent = self.steps.redo().map(|before| before.spent_number);
+        let spent = self.steps.redo().map(|before| before.case.spent_number);
         spent.map(|number| self.spend(number)).is_some()
     }
 
     /// Marks a structure's number as used: it is never given again in this case, even after undo.
     pub fn spend(&mut self, number: u32) {
-        self.steps.now_mut().spend(number);
+        self.steps.now_mut().case.spend(number);
     }
 
     pub fn can_undo(&self) -> bool {
@@ -276,5 +304,24 @@ mod tests {
         let mut h = History::default();
         assert_eq!(h.apply(Edit::AddBeam { plan: 3, beam: beam(0.0) }, None), Err(EditError::NoPlan(3)));
         assert!(!h.can_undo());
+    }
+
+    #[test]
+    fn a_step_of_the_list_is_reached_from_either_side() {
+        let mut h = History::default();
+        h.apply(Edit::AddPlan(Plan::new("P", "generic-6mv")), None).unwrap();
+        h.apply(Edit::AddBeam { plan: 0, beam: beam(0.0) }, None).unwrap();
+        for degrees in [1.0, 2.0, 2.0] {
+            h.apply(Edit::SetBeam { plan: 0, beam: 0, value: beam(degrees) }, Some(7)).unwrap();
+        }
+        let names = ["Add plan P", "Add beam B", "Turn gantry of B"];
+        assert_eq!((h.names(), h.done()), (names.to_vec(), 3));
+        h.go_to(1);
+        assert_eq!((h.names(), h.done()), (names.to_vec(), 1));
+        assert!(h.case().plans[0].beams.is_empty());
+        h.go_to(3);
+        assert_eq!((gantry(&h), h.done()), (2.0, 3));
+        h.go_to(99);
+        assert_eq!(h.done(), 3, "no step beyond the last");
     }
 }

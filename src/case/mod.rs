@@ -11,6 +11,7 @@ mod placement;
 mod plan;
 mod pose;
 mod radiograph;
+mod step_name;
 mod steps;
 mod structure;
 mod uid;

@@ -30,7 +30,7 @@ impl<T> Steps<T> {
 
     /// Sets the value; steps with the same `gesture` (a drag) undo together.
     pub fn set(&mut self, value: T, gesture: Option<u64>) {
-        let goes_on = gesture.is_some() && gesture == self.gesture;
+        let goes_on = self.goes_on(gesture);
         let before = std::mem::replace(&mut self.now, value);
         if !goes_on {
             self.past.push(before);
@@ -40,6 +40,11 @@ impl<T> Steps<T> {
         }
         self.gesture = gesture;
         self.future.clear();
+    }
+
+    /// Whether a change of this `gesture` belongs to the last step.
+    pub fn goes_on(&self, gesture: Option<u64>) -> bool {
+        gesture.is_some() && gesture == self.gesture
     }
 
     /// Undoes the last step and returns the undone value; `None` where there is no step.
@@ -56,6 +61,16 @@ impl<T> Steps<T> {
         self.past.push(std::mem::replace(&mut self.now, after));
         self.gesture = None;
         self.past.last()
+    }
+
+    /// The values before, oldest first.
+    pub fn past(&self) -> &[T] {
+        &self.past
+    }
+
+    /// The undone values; the next to be redone is the last.
+    pub fn future(&self) -> &[T] {
+        &self.future
     }
 
     pub fn can_undo(&self) -> bool {

@@ -2,10 +2,12 @@
 
 mod aperture;
 mod draw;
+mod measure;
 mod register;
 
 pub use aperture::ApertureAction;
 pub use draw::DrawAction;
+pub use measure::MeasureAction;
 pub use register::RegisterAction;
 
 use crate::app::state::compare::Compare;
@@ -51,6 +53,8 @@ pub enum Command {
     UseHuDraft,
     Undo,
     Redo,
+    /// Undoes or redoes until this many steps of the history are done.
+    StepTo(usize),
     /// Changes the case. Edits of one `gesture` (a drag) undo together.
     Edit {
         edit: Edit,
@@ -111,6 +115,8 @@ pub enum Command {
     Aperture(ApertureAction),
     /// A command of the Register workspace.
     Register(RegisterAction),
+    /// A command of the measuring tools.
+    Measure(MeasureAction),
     ToggleMaximise(ViewKind),
     /// Fits the whole patient into all views.
     FitViews,

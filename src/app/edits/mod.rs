@@ -3,6 +3,7 @@
 mod aperture;
 mod doses;
 mod draw;
+mod measure;
 mod register;
 
 use super::command::NewShape;

@@ -1,10 +1,10 @@
 //! Dose-volume histograms.
 
 use super::worth_chip;
-use crate::analysis::{Dvh, Metric, dvh_csv};
+use crate::analysis::{Dvh, Metric, dvh_csv, value_at};
 use crate::app::command::{Command, Commands};
 use crate::app::state::files::FileAction;
-use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State};
+use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
 use crate::app::theme;
 use crate::case::{DoseStatus, Structure, StructureKind, status_text};
 use egui::{Button, Color32, RichText, Ui};
@@ -68,6 +68,10 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
             if save.accessible_name("Save the DVHs as CSV").clicked() {
                 commands.push(Command::Pick(FileAction::SaveDvhs));
             }
+        }
+        if let Some(gy) = crosshair_gy(state) {
+            let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(CROSSHAIR);
+            ui.add(egui::Label::new(text)).on_hover_text("Dose at the crosshair: the dashed line");
         }
         axes_choice(ui, state, commands);
     });
@@ -179,6 +183,15 @@ impl Axes {
     }
 }
 
+/// Colour of the crosshair in the views.
+const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
+
+/// The dose on show at the crosshair, Gy; none of a failed dose, and none where two doses are compared.
+fn crosshair_gy(state: &State) -> Option<f64> {
+    let dose = state.results.shown_dose().filter(|_| state.workspace == Workspace::Plan)?;
+    value_at(&dose.gy, state.crosshair_mm).filter(|_| dose.status != DoseStatus::Failed)
+}
+
 pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
     let selected = match state.selection {
         Selection::Structure(number) => Some(number),
@@ -217,6 +230,10 @@ pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
     let response = plot.show(ui, |plot| {
         if let Some(reference) = axes.reference {
             plot.vline(VLine::new("100 %", reference).color(theme::LINE).width(1.0));
+        }
+        if let Some(gy) = crosshair_gy(state) {
+            let style = LineStyle::dashed_dense();
+            plot.vline(VLine::new("crosshair", gy * axes.per_gy).color(CROSSHAIR).width(1.2).style(style));
         }
         for curve in curves {
             let strong = selected == Some(curve.structure.number);

@@ -33,12 +33,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
         open_menu(ui, state, drafts, commands);
         save_menu(ui, state, drafts, commands);
         ui.separator();
-        if ui.add_enabled(state.can_undo(), Button::new("Undo")).clicked() {
-            commands.push(Command::Undo);
-        }
-        if ui.add_enabled(state.can_redo(), Button::new("Redo")).clicked() {
-            commands.push(Command::Redo);
-        }
+        super::history::show(ui, state, commands);
         ui.separator();
         for workspace in Workspace::ALL {
             let tab = Button::selectable(state.workspace == workspace, workspace.name());
@@ -48,6 +43,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
         }
         if state.workspace != Workspace::Register {
             ui.separator();
+            super::measure::menu(ui, state, commands);
             window_level(ui, state, commands);
         }
         let room = ui.available_width();

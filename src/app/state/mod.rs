@@ -6,6 +6,7 @@ pub mod display;
 pub mod drawing;
 pub mod files;
 pub mod hu_draft;
+pub mod measure;
 mod notices;
 pub mod opening;
 pub mod record;
@@ -26,6 +27,7 @@ use drawing::Drawing;
 use files::Target;
 use glam::DVec3;
 use hu_draft::HuDraft;
+use measure::Measures;
 use opening::Origin;
 use register::Register;
 use results::CaseResults;
@@ -72,6 +74,7 @@ pub struct State {
     pub pointer_mm: Option<DVec3>,
     pub results: CaseResults,
     pub register: Register,
+    pub measures: Measures,
     pub notices: Notices,
     pub jobs: Jobs,
     pub about_open: bool,
@@ -109,6 +112,7 @@ impl Default for State {
             pointer_mm: None,
             results: CaseResults::default(),
             register: Register::default(),
+            measures: Measures::default(),
             notices: Notices::default(),
             jobs: Jobs::default(),
             about_open: false,

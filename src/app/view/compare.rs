@@ -5,13 +5,14 @@ use super::overlay;
 
 use super::overlay::{Anchor, MARGIN, SMALL, display_rgb, text};
 use super::shape::Lens;
-use super::{Scene, ViewEvent, ViewPlane, ViewState, drag, navigate, slice, structure};
+use super::{Scene, ViewEvent, ViewPlane, ViewState, drag, measure, navigate, slice, structure};
 use crate::app::render::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
 use crate::app::state::compare::{
     DIVERGING, DifferenceDisplay, FAILING, GAMMA_COLOURS, LOCAL_FROM, Unit, difference_colour, gamma_colour,
     signed_gamma_colour,
 };
 use crate::app::state::display::DoseDisplay;
+use crate::app::state::measure::ReadDose;
 use crate::app::theme::{self, status_colour};
 use crate::case::{Dose, Rgb};
 use crate::geometry::Volume;
@@ -113,8 +114,9 @@ pub fn show_pane(
     }
     let plane = navigate::current_plane(state, scene, rect);
     let swiped = (pane == Pane::Swipe).then(|| swipe(ui, &response, compare.swipe)).flatten();
-    let claimed =
-        swiped.is_some() || drag::respond(ui, &response, state.kind, scene, Lens::Plane(&plane), events);
+    let claimed = swiped.is_some()
+        || measure::respond(ui, &response, scene, &plane, events)
+        || drag::respond(ui, &response, state.kind, scene, Lens::Plane(&plane), events);
     navigate::respond(ui, &response, state, scene, &plane, claimed, events);
     let plane = navigate::current_plane(state, scene, rect);
     let painter = ui.painter_at(rect);
@@ -132,6 +134,9 @@ pub fn show_pane(
     }
     structure::draw(&painter, &plane, state.kind, scene);
     writing(&painter, &plane, state, compare, pane, &response);
+    let sides = [("A", &compare.a), ("B", &compare.b)];
+    let read = |(side, dose): (_, &Option<Arc<Dose>>)| Some(ReadDose { side, dose: dose.clone()? });
+    measure::draw(&painter, &plane, scene, &sides.into_iter().filter_map(read).collect::<Vec<_>>());
     (response, swiped)
 }
 

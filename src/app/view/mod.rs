@@ -8,6 +8,7 @@ mod compare;
 mod drag;
 mod draw;
 mod field;
+mod measure;
 mod navigate;
 mod overlay;
 mod plane;
@@ -28,6 +29,7 @@ pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 use crate::app::command::DrawAction;
 use crate::analysis::AperturePart;
 use crate::app::state::ViewKind;
+use crate::app::state::measure::Measured;
 use crate::app::state::roi::Shape;
 use crate::app::theme;
 use egui::{Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
@@ -76,6 +78,10 @@ pub enum ViewEvent {
     PartDragged { beam: usize, part: AperturePart, to_mm: f64 },
     /// The tips of a bank were brushed along a path in the isocentre plane, (x, y) in mm.
     LeavesBrushed { beam: usize, bank: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
+    /// A measured object, by its number, was drawn or moved.
+    Measured(u32, Measured),
+    /// The drag of a measured object ended.
+    MeasureReleased,
     /// The view toggles between the whole middle and its quarter.
     ToggleMaximise,
 }

@@ -2,6 +2,7 @@
 
 use crate::app::render::Gpu;
 use crate::app::state::display::{DoseDisplay, WashOf, WindowLevel};
+use crate::app::state::measure::Measures;
 use crate::app::state::results::Certainty;
 use crate::app::state::roi::Shape;
 use crate::case::{Bank, Beam, Dose, Jaws, Mlc, Rgb, StructureKind, StructureSet};
@@ -29,6 +30,8 @@ pub struct Scene {
     pub drawing: Option<super::DrawingLayer>,
     /// Whether a drag in the beam's-eye view sets the leaves that it passes.
     pub brush: bool,
+    /// Rulers, dose points and the profile line.
+    pub measures: Measures,
     /// Intersection of the three planes, patient LPS, mm.
     pub crosshair_mm: DVec3,
 }
@@ -156,6 +159,7 @@ impl Scene {
             shape: None,
             drawing: None,
             brush: false,
+            measures: Measures::default(),
             crosshair_mm: DVec3::ZERO,
         }
     }

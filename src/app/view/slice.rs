@@ -2,9 +2,10 @@
 
 use super::overlay::{self, display_rgb};
 use super::shape::{self, Lens};
-use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, draw, navigate, structure};
+use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, draw, measure, navigate, structure};
 use crate::app::render::{DoseLook, DoseStyle, Isodose, SliceLook};
 use crate::app::state::display::{DoseDisplay, UNCERTAINTY_LEVELS};
+use crate::app::state::measure::ReadDose;
 use crate::app::theme;
 use egui::{Response, Ui};
 
@@ -17,6 +18,7 @@ pub(super) fn show(
 ) {
     let plane = navigate::current_plane(state, scene, response.rect);
     let claimed = draw::respond(ui, response, state.kind, scene, &plane, events)
+        || measure::respond(ui, response, scene, &plane, events)
         || drag::respond(ui, response, state.kind, scene, Lens::Plane(&plane), events);
     navigate::respond(ui, response, state, scene, &plane, claimed, events);
     // Panning and zooming take effect in the same frame.
@@ -45,6 +47,8 @@ pub(super) fn show(
     }
     overlay::draw(&painter, &plane, state.kind, scene);
     draw::paint(&painter, response, &plane, state.kind, scene);
+    let dose = scene.dose.as_ref().map(|layer| ReadDose { side: "", dose: layer.dose.clone() });
+    measure::draw(&painter, &plane, scene, dose.as_slice());
     if let Some(why) = scene.ct.as_ref().and_then(|v| scene.gpu.failure(v.id())) {
         overlay::message(&painter, response.rect, &why);
     }

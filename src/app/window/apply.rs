@@ -23,6 +23,7 @@ impl App {
         match command {
             Command::Undo => state.undo(),
             Command::Redo => state.redo(),
+            Command::StepTo(done) => state.history.go_to(done),
             Command::Edit { edit, gesture } => state.edit(edit, gesture),
             Command::AddPlan => state.add_plan(),
             Command::AddBeam => state.add_beam(),
@@ -67,6 +68,7 @@ impl App {
             Command::MakeDose(weights) => self.requests().make_dose(weights),
             Command::Aperture(action) => self.requests().aperture(action),
             Command::Register(action) => self.requests().register(action),
+            Command::Measure(action) => state.measure(action),
             Command::ToggleMaximise(kind) => {
                 for view in &mut self.views {
                     view.maximised = view.kind == kind && !view.maximised;

@@ -86,6 +86,7 @@ impl App {
         state.hu_draft = None;
         state.plan = 0;
         state.pointer_mm = None;
+        state.measures = Default::default();
         let first_beam = case.plans.first().and_then(|p| p.beams.first());
         state.selection = match (first_beam, &case.ct) {
             (Some(beam), _) => Selection::Beam(beam.number),

@@ -198,6 +198,13 @@ impl App {
                     ui.take_available_space();
                 });
         }
+        if panel::measure::is_shown(state) && state.workspace != Workspace::Register {
+            Panel::bottom("measure")
+                .frame(theme::panel_frame())
+                .default_size(170.0)
+                .size_range(70.0..=400.0)
+                .show(ui, |ui| panel::measure::show(ui, state, commands));
+        }
         CentralPanel::default().frame(Frame::new().fill(theme::GROUND)).show(ui, |ui| {
             panel::unsaved::recoverable(ui, state, commands);
             panel::notices::show(ui, state, commands);

@@ -1,7 +1,7 @@
 //! The Compare workspace: two doses on one plane, in the chosen layout.
 
 use super::plan;
-use crate::app::command::{Command, Commands};
+use crate::app::command::{Command, Commands, MeasureAction};
 use crate::app::render::Gpu;
 use crate::app::state::compare::{Compare, Layout, Side};
 use crate::app::state::display::WindowLevel;
@@ -51,6 +51,10 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
             ViewEvent::WindowLevel(width, level) => {
                 commands.push(Command::Window(WindowLevel::new(width, level)));
             }
+            ViewEvent::Measured(number, item) => {
+                commands.push(Command::Measure(MeasureAction::Set(number, item)));
+            }
+            ViewEvent::MeasureReleased => commands.push(Command::Measure(MeasureAction::Release)),
             ViewEvent::Hover(mm) => commands.push(Command::Hover(Some(mm))),
             // Compare panes have neither beams, shapes nor a maximise button.
             ViewEvent::GantryDragged { .. }

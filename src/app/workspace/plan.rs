@@ -1,6 +1,6 @@
 //! The Plan workspace: four linked views, each maximisable.
 
-use crate::app::command::{ApertureAction, Command, Commands};
+use crate::app::command::{ApertureAction, Command, Commands, MeasureAction};
 use crate::app::render::Gpu;
 use crate::app::state::display::WindowLevel;
 use crate::app::state::files::FileAction;
@@ -55,6 +55,8 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
                 ViewEvent::LeavesBrushed { beam, bank, from_mm, to_mm } => {
                     Command::Aperture(ApertureAction::Brush { beam, bank, from_mm, to_mm })
                 }
+                ViewEvent::Measured(number, item) => Command::Measure(MeasureAction::Set(number, item)),
+                ViewEvent::MeasureReleased => Command::Measure(MeasureAction::Release),
                 ViewEvent::ToggleMaximise => Command::ToggleMaximise(view.kind),
             });
         }
@@ -131,6 +133,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
             .selected_structure()
             .and_then(|(_, s)| state.shapes.of(s).map(|shape| (s.number, shape))),
         drawing: drawing(state),
+        measures: state.measures.clone(),
         crosshair_mm: state.crosshair_mm,
         ..Scene::new(gpu.clone())
     }
