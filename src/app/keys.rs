@@ -1,7 +1,7 @@
 //! The keyboard map.
 
-use crate::app::command::{Command, Commands, DrawAction, RegisterAction};
-use crate::app::state::display::WINDOW_PRESETS;
+use crate::app::command::{Command, Commands, DrawAction, MeasureAction, RegisterAction};
+use crate::app::state::display::{DoseDisplay, WINDOW_PRESETS};
 use crate::app::state::drawing::Tool;
 use crate::app::state::files::FileAction;
 use crate::app::state::register::{STEPS, seen_axes, shifted, turned};
@@ -10,20 +10,122 @@ use crate::app::view::{page_mm, stepped};
 use crate::geometry::Grid;
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
 
-/// Keys shown in the about box.
-pub const HELP: [(&str, &str); 25] = [
+/// A key of the window: what is pressed, and what it does. The list of the help is made of these.
+struct Shortcut {
+    keys: &'static [KeyboardShortcut],
+    /// As the help writes the keys.
+    word: &'static str,
+    what: &'static str,
+    command: fn(&State) -> Option<Command>,
+    /// It also works over an open menu.
+    over_menus: bool,
+}
+
+const fn plain(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::NONE, key)
+}
+
+const fn with_ctrl(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::COMMAND, key)
+}
+
+/// Keys with a command each. Of two that share a key, the one with more modifiers comes first.
+const SHORTCUTS: [Shortcut; 10] = [
+    Shortcut {
+        keys: &[KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z), with_ctrl(Key::Y)],
+        word: "Ctrl + Y, Ctrl + Shift + Z",
+        what: "redo",
+        command: |_| Some(Command::Redo),
+        over_menus: true,
+    },
+    Shortcut {
+        keys: &[with_ctrl(Key::Z)],
+        word: "Ctrl + Z",
+        what: "undo",
+        command: |_| Some(Command::Undo),
+        over_menus: true,
+    },
+    Shortcut {
+        keys: &[with_ctrl(Key::O)],
+        word: "Ctrl + O",
+        what: "open a folder",
+        command: |_| Some(Command::Pick(FileAction::OpenFolder)),
+        over_menus: true,
+    },
+    Shortcut {
+        keys: &[with_ctrl(Key::S)],
+        word: "Ctrl + S",
+        what: "save the session",
+        command: |_| Some(Command::Save),
+        over_menus: true,
+    },
+    Shortcut {
+        keys: &[
+            plain(Key::F1),
+            plain(Key::Questionmark),
+            KeyboardShortcut::new(Modifiers::SHIFT, Key::Questionmark),
+            KeyboardShortcut::new(Modifiers::SHIFT, Key::Slash),
+        ],
+        word: "F1, ?",
+        what: "this list, and the guide",
+        command: |_| Some(Command::About(true)),
+        over_menus: false,
+    },
+    Shortcut {
+        keys: &[plain(Key::D)],
+        word: "D",
+        what: "colourwash on and off",
+        command: |s| {
+            Some(Command::DoseDisplay(DoseDisplay { wash: !s.dose_display.wash, ..s.dose_display.clone() }))
+        },
+        over_menus: false,
+    },
+    Shortcut {
+        keys: &[plain(Key::L)],
+        word: "L",
+        what: "isodose lines on and off",
+        command: |s| {
+            Some(Command::DoseDisplay(DoseDisplay { lines: !s.dose_display.lines, ..s.dose_display.clone() }))
+        },
+        over_menus: false,
+    },
+    Shortcut {
+        keys: &[plain(Key::F)],
+        word: "F",
+        what: "fit the views to the patient",
+        command: |_| Some(Command::FitViews),
+        over_menus: false,
+    },
+    Shortcut {
+        keys: &[plain(Key::B)],
+        word: "B",
+        what: "beams in the planes on and off",
+        command: |s| Some(Command::ShowBeams(!s.show_beams)),
+        over_menus: false,
+    },
+    Shortcut {
+        keys: &[plain(Key::Escape)],
+        word: "Esc",
+        what: "put the measuring tool down",
+        command: |s| s.measures.tool.map(|_| Command::Measure(MeasureAction::Tool(None))),
+        over_menus: false,
+    },
+];
+
+/// Mouse gestures, and keys whose command depends on the workspace or on the pointer.
+const GESTURES: [(&str, &str); 22] = [
     ("Wheel", "next slice"),
     ("Drag", "pan"),
-    ("Ctrl + wheel", "zoom"),
+    ("Ctrl + wheel", "zoom a view"),
+    ("Wheel", "in the beam's-eye view and on X-rays: zoom"),
+    ("Ctrl + plus, minus, 0", "larger, smaller, normal text and buttons"),
     ("Right drag", "window and level"),
-    ("Page up, page down", "next axial slice"),
     ("Double click", "crosshair here"),
-    ("F", "fit the views to the patient"),
-    ("1 … 6", "window presets"),
+    ("Drag of the crosshair's centre", "moves it, in all views and in the DVH"),
+    ("Page up, page down", "next axial slice"),
+    ("1 … 6", "window presets, with the pointer over a view"),
     ("← →", "turn the gantry by 1°"),
     ("Shift + ← →", "turn the gantry by 10°"),
-    ("D, L", "colourwash, isodose lines"),
-    ("B", "beams in the planes"),
     ("P, S, G, H", "on a structure: brush, sphere brush, polygon, freehand"),
     ("E", "while drawing: erase"),
     ("Shift or Ctrl + drag", "while drawing: erase once"),
@@ -32,18 +134,14 @@ pub const HELP: [(&str, &str); 25] = [
     ("Space, held", "Compare, flicker: dose B"),
     ("Arrows, page keys", "with X-rays: shift the patient by a step"),
     ("Shift + these", "with X-rays: turn him"),
+    ("[ ]", "with X-rays: a smaller, a larger step"),
     ("Space, held", "with X-rays: the DRR alone"),
-    ("Ctrl + Z, Ctrl + Y", "undo, redo"),
-    ("Ctrl + O", "open a folder"),
-    ("Ctrl + S", "save the session"),
-    ("F1", "this box"),
 ];
 
-const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
-const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
-const REDO_SHIFT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
-const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
-const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
+/// All keys and gestures with what they do, for the help.
+pub fn help() -> impl Iterator<Item = (&'static str, &'static str)> {
+    GESTURES.into_iter().chain(SHORTCUTS.iter().map(|s| (s.word, s.what)))
+}
 
 const PRESET_KEYS: [Key; 6] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6];
 
@@ -78,17 +176,15 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     if before.taken || now.taken || given {
         return;
     }
-    ctx.input_mut(|i| {
-        if i.consume_shortcut(&REDO_SHIFT) || i.consume_shortcut(&REDO) {
-            commands.push(Command::Redo);
-        } else if i.consume_shortcut(&UNDO) {
-            commands.push(Command::Undo);
-        } else if i.consume_shortcut(&OPEN) {
-            commands.push(Command::Pick(FileAction::OpenFolder));
-        } else if i.consume_shortcut(&SAVE) {
-            commands.push(Command::Save);
+    let pressed = |over_menus: bool, commands: &mut Commands| {
+        for shortcut in SHORTCUTS.iter().filter(|s| s.over_menus == over_menus) {
+            let is_pressed = |keys| ctx.input_mut(|i| i.consume_shortcut(keys));
+            if shortcut.keys.iter().any(is_pressed) {
+                commands.extend((shortcut.command)(state));
+            }
         }
-    });
+    };
+    pressed(true, commands);
     if before.menu || now.menu {
         return;
     }
@@ -104,20 +200,14 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     let beam = state.selected_beam().filter(|(_, b)| turns && b.read_only.is_none());
     let turning =
         beam.and_then(|(index, b)| Some((index, b.control_points.get(state.shown_point(b))?.gantry_deg)));
+    pressed(false, commands);
+    // A digit that missed its field must not change the views: the presets belong to the pointer over a view.
+    let over_view = state.pointer_mm.is_some();
     ctx.input_mut(|i| {
-        if i.consume_key(Modifiers::NONE, Key::F1) {
-            commands.push(Command::About(true));
-        }
         for (key, (_, window)) in PRESET_KEYS.into_iter().zip(WINDOW_PRESETS) {
-            if i.consume_key(Modifiers::NONE, key) {
+            if over_view && i.consume_key(Modifiers::NONE, key) {
                 commands.push(Command::Window(window));
             }
-        }
-        let mut display = state.dose_display.clone();
-        display.wash ^= i.consume_key(Modifiers::NONE, Key::D);
-        display.lines ^= i.consume_key(Modifiers::NONE, Key::L);
-        if display != state.dose_display {
-            commands.push(Command::DoseDisplay(display));
         }
         if let Some((beam, start_deg)) = turning {
             let mut turn = 0.0;
@@ -135,12 +225,6 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
             let mut to = state.crosshair_mm;
             to.z = page_mm(grid, 2, to, pages);
             commands.push(Command::CentreOn(to));
-        }
-        if i.consume_key(Modifiers::NONE, Key::F) {
-            commands.push(Command::FitViews);
-        }
-        if i.consume_key(Modifiers::NONE, Key::B) {
-            commands.push(Command::ShowBeams(!state.show_beams));
         }
     });
 }
@@ -220,5 +304,21 @@ fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     });
     if pose != start {
         commands.push(Command::Register(RegisterAction::Move { pose, gesture: None }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_shortcuts_share_a_key_and_each_is_in_the_help() {
+        let keys: Vec<_> = SHORTCUTS.iter().flat_map(|s| s.keys).collect();
+        for (n, key) in keys.iter().enumerate() {
+            assert!(!keys[..n].contains(key), "{key:?} twice");
+        }
+        let words: Vec<_> = help().map(|(word, _)| word).collect();
+        assert!(SHORTCUTS.iter().all(|s| words.contains(&s.word)));
+        assert!(help().any(|(_, what)| what.contains("zoom")));
     }
 }

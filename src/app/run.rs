@@ -2,6 +2,7 @@
 
 use super::render;
 use super::window::{App, Options};
+use crate::files::Layout;
 use thiserror::Error;
 
 /// Why the window cannot start.
@@ -52,12 +53,16 @@ const PREFERRED: wgpu::Backends = wgpu::Backends::PRIMARY;
 fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
     let mut setup = render::setup();
     setup.instance_descriptor.backends = backends;
+    let layout = options.state_folder.as_deref().map(Layout::load).unwrap_or_default();
     let native = eframe::NativeOptions {
         viewport: egui::ViewportBuilder::default()
             .with_title("Beamsight (not for clinical use)")
             .with_app_id("beamsight")
-            .with_inner_size([1600.0, 1000.0])
-            .with_min_inner_size([1000.0, 640.0]),
+            .with_inner_size(layout.window().unwrap_or([1600.0, 1000.0]))
+            .with_maximized(layout.maximised)
+            .with_min_inner_size([1000.0, 640.0])
+            // Never larger than the screen.
+            .with_clamp_size_to_monitor_size(true),
         wgpu_options: egui_wgpu::WgpuConfiguration {
             wgpu_setup: egui_wgpu::WgpuSetup::CreateNew(setup),
             ..Default::default()

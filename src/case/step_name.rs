@@ -150,15 +150,16 @@ mod tests {
             change(&mut value);
             Edit::SetBeam { plan: 0, beam: 0, value }.name(&case)
         };
-        for (change, want) in [
-            ((|b| b.control_points[0].gantry_deg = 40.0) as fn(&mut Beam), "Turn gantry of AP"),
+        let cases: [(fn(&mut Beam), &str); 7] = [
+            (|b| b.control_points[0].gantry_deg = 40.0, "Turn gantry of AP"),
             (|b| b.control_points[0].couch_deg = 9.0, "Turn couch of AP"),
             (|b| b.control_points[0].jaws.x = [-1.0, 2.0], "Move jaws of AP"),
             (|b| b.mu = 7.0, "Change MU of AP"),
             (|b| b.isocentre_mm.x = 3.0, "Move isocentre of AP"),
             (|b| b.name = "PA".to_owned(), "Rename beam AP to PA"),
             (|b| (b.mu, b.isocentre_mm.x) = (3.0, 3.0), "Change AP"),
-        ] {
+        ];
+        for (change, want) in cases {
             assert_eq!(name(change), want);
         }
         assert_eq!(Edit::RemoveBeam { plan: 0, beam: 0 }.name(&case), "Delete beam AP");

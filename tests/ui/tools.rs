@@ -36,6 +36,12 @@ fn the_wheel_pages_and_the_presets_set_window_and_level() {
     w.get_by_label("Lung").click();
     w.run_steps(2);
     assert_eq!(w.state().state.window, WINDOW_PRESETS[3].1);
+    // Away from the views a digit is a slip of the hand.
+    w.key_press(Key::Num5);
+    w.run_steps(2);
+    assert_eq!(w.state().state.window, WINDOW_PRESETS[3].1);
+    w.hover_at(axial.center());
+    w.run_steps(2);
     w.key_press(Key::Num5);
     w.run_steps(2);
     assert_eq!(w.state().state.window, WINDOW_PRESETS[4].1);

@@ -103,6 +103,9 @@ fn the_title_marks_what_is_not_saved_and_ctrl_s_saves_it() {
     w.state_mut().command(Command::SaveSession(out.clone()));
     until(&mut w, "saved session", |app| !app.state.is_unsaved());
     assert!(w.state().title().starts_with("mine.json - "), "{}", w.state().title());
+    let axial = w.get_by_label("Axial").rect().center();
+    w.hover_at(axial);
+    w.run_steps(2);
     w.key_press(Key::B);
     w.key_press(Key::Num3);
     w.run_steps(2);

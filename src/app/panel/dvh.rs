@@ -1,6 +1,6 @@
 //! Dose-volume histograms.
 
-use super::worth_chip;
+use super::{held, worth_chip};
 use crate::analysis::{Dvh, Metric, dvh_csv, value_at};
 use crate::app::command::{Command, Commands};
 use crate::app::state::files::FileAction;
@@ -25,11 +25,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     let axes = Axes::new(state.dvh_display, state.reference());
     let table_width = if state.results.certainty().is_some() { 428.0_f32 } else { 392.0 };
-    let table_width = table_width.min(0.55 * ui.available_width());
+    let table_width = table_width.min(0.6 * ui.available_width());
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("dvh table").frame(frame).resizable(false).exact_size(table_width).show(ui, |ui| {
         ui.add_space(2.0);
-        table(ui, state, &curves, commands);
+        held(ui, |ui| table(ui, state, &curves, commands));
     });
     egui::CentralPanel::default().frame(egui::Frame::new()).show(ui, |ui| plot(ui, state, &axes, &curves));
 }
@@ -334,7 +334,8 @@ fn heading(metric: Metric) -> String {
 /// Metrics of the structures, a row each.
 fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Commands) {
     let small = |text: String| RichText::new(text).small();
-    egui::ScrollArea::vertical().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
+    let width = ui.available_width();
+    egui::ScrollArea::both().auto_shrink(false).id_salt("dvh table").show(ui, |ui| {
         ui.spacing_mut().interact_size.y = 15.0;
         ui.spacing_mut().item_spacing.x = 5.0;
         let certain = state.results.certainty().is_some();
@@ -355,7 +356,8 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 let number = curve.structure.number;
                 let selected = state.selection == Selection::Structure(number);
                 let name = ui.horizontal(|ui| {
-                    ui.set_width(100.0);
+                    ui.set_min_width(100.0);
+                    ui.set_max_width(100.0);
                     let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
                     ui.painter().rect_filled(rect, 2.0, theme::colour(curve.structure.colour));
                     let text = small(curve.structure.name.clone());
@@ -402,9 +404,11 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
         for curve in curves {
             for remark in curve.dvh.remarks() {
                 let text = format!("{}: {remark}", curve.structure.name);
+                ui.set_max_width(width);
                 ui.add(egui::Label::new(small(text).color(theme::WARNING)).wrap());
             }
         }
+        ui.set_max_width(width);
         ui.label(
             small(format!("Doses of all fractions. {}: {}.", Metric::D95, Metric::D95.means()))
                 .color(theme::WEAK),

@@ -12,11 +12,42 @@ const SHORT: Duration = Duration::from_millis(700);
 /// Longer job names are cut.
 const LONGEST_NAME: usize = 34;
 
-/// Shows the running jobs and the receipts of the finished ones.
+/// Height of the running jobs, with the finished ones while their list is open: a third of the panel at most.
+pub fn height(ui: &Ui, state: &State) -> f32 {
+    let bars = state.jobs.live.iter().filter(|job| is_listed(job));
+    let bars: f32 = bars.map(|job| if job.slot.is_run() { 52.0 } else { 27.0 }).sum();
+    let third = ui.available_height() / 3.0;
+    let list = if is_open(ui) { third.max(120.0) } else { 0.0 };
+    (34.0 + bars.min(third) + list).min(0.6 * ui.available_height()).max(34.0)
+}
+
+/// Whether the finished jobs are listed.
+fn is_open(ui: &Ui) -> bool {
+    ui.data(|d| d.get_temp(egui::Id::unique("finished jobs"))).unwrap_or_default()
+}
+
+/// Shows the running jobs and, on request, the receipts of the finished ones.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    ui.add_space(4.0);
+    let failed = state.jobs.finished.iter().filter(|job| matches!(job.end, JobEnd::Failed(_))).count();
+    let mut title = format!("Jobs ({} finished", state.jobs.finished.len());
+    if failed > 0 {
+        title.push_str(&format!(", {failed} failed"));
+    }
+    let open = is_open(ui);
+    let colour = if failed > 0 { theme::ERROR } else { theme::WEAK };
+    let title = egui::RichText::new(title + ")").strong().size(12.0).color(colour);
+    let toggle = ui.add(egui::Button::selectable(open, title));
+    let hint = if open { "Hides the finished jobs" } else { "Lists the finished jobs with their receipts" };
+    if toggle.on_hover_text(hint).accessible_name("Finished jobs").clicked() {
+        ui.data_mut(|d| d.insert_temp(egui::Id::unique("finished jobs"), !open));
+    }
     egui::ScrollArea::vertical().auto_shrink(false).id_salt("jobs").show(ui, |ui| {
         for job in state.jobs.live.iter().filter(|job| is_listed(job)) {
             live_ui(ui, state, job, commands);
+        }
+        if !open {
+            return;
         }
         if state.jobs.live.is_empty() && state.jobs.finished.is_empty() {
             ui.weak("Nothing has run yet.");

@@ -9,6 +9,7 @@ mod guide;
 mod history;
 pub mod inspector;
 pub mod jobs;
+mod log;
 pub mod measure;
 pub mod notices;
 mod recent;
@@ -23,4 +24,4 @@ mod widget;
 
 pub use colour::colour_button;
 pub use recent::recent;
-pub use widget::{angle, number, row, section, status_chip, worth_chip};
+pub use widget::{angle, held, number, row, section, status_chip, worth_chip};

@@ -51,6 +51,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
             if ui.button("About").clicked() {
                 commands.push(Command::About(true));
             }
+            super::log::menu(ui, state, commands);
             ui.colored_label(theme::WARNING, egui::RichText::new("Not for clinical use").small());
             if room > 260.0 {
                 ui.separator();

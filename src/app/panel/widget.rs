@@ -27,6 +27,17 @@ pub fn section(ui: &mut Ui, title: &str) {
     ui.add_space(1.0);
 }
 
+/// Lays content out in the panel's width: longer content is cut at its edge and never widens the panel, which would
+/// push the views about.
+pub fn held<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {
+    let rect = ui.available_rect_before_wrap();
+    let mut child = ui.new_child(UiBuilder::new().max_rect(rect));
+    child.set_clip_rect(rect.expand2(vec2(4.0, 0.0)).intersect(ui.clip_rect()));
+    let inner = add(&mut child);
+    ui.advance_cursor_after_rect(rect);
+    inner
+}
+
 /// How a number is edited.
 pub struct Number<'a> {
     value: &'a mut f64,

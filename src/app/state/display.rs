@@ -67,7 +67,7 @@ impl Isodose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelPreset {
     Clinical,
-    /// Colours of the viridis map: ascending in lightness and distinguishable with all kinds of colour vision.
+    /// Colours of the viridis map, from white down: ascending in lightness and distinguishable with all kinds of colour vision.
     ColourBlindSafe,
 }
 
@@ -90,28 +90,28 @@ impl LevelPreset {
     pub fn levels(self) -> Vec<Isodose> {
         let colours: [[u8; 3]; 10] = match self {
             Self::Clinical => [
-                [255, 64, 208],
-                [255, 64, 128],
-                [255, 72, 64],
-                [255, 130, 40],
-                [255, 216, 48],
-                [168, 232, 64],
-                [64, 220, 120],
-                [48, 212, 220],
-                [72, 140, 255],
-                [132, 112, 255],
+                [255, 255, 255],
+                [255, 120, 255],
+                [255, 40, 60],
+                [255, 140, 30],
+                [255, 225, 50],
+                [140, 225, 50],
+                [40, 205, 140],
+                [48, 200, 240],
+                [72, 130, 255],
+                [150, 105, 255],
             ],
             Self::ColourBlindSafe => [
-                [253, 231, 37],
-                [221, 227, 24],
-                [186, 222, 40],
-                [149, 216, 64],
-                [94, 201, 98],
-                [53, 183, 121],
-                [31, 158, 137],
-                [33, 145, 140],
-                [49, 104, 142],
-                [72, 60, 130],
+                [255, 255, 255],
+                [250, 240, 110],
+                [200, 225, 40],
+                [130, 205, 75],
+                [70, 185, 115],
+                [38, 160, 135],
+                [35, 130, 142],
+                [50, 105, 142],
+                [66, 75, 138],
+                [80, 45, 120],
             ],
         };
         PERCENT
@@ -192,6 +192,35 @@ mod tests {
         for preset in LevelPreset::ALL {
             let levels = preset.levels();
             assert!(levels.windows(2).all(|w| w[0].percent > w[1].percent && w[0].colour != w[1].colour));
+        }
+    }
+
+    /// Neighbours are told apart by a difference in CIELAB (1976, D65) of 18 and more; 2.3 is just noticeable
+    /// side by side (Mahy et al. 1994), thin lines on grey need several times that.
+    #[test]
+    fn neighbouring_levels_do_not_look_alike() {
+        let lab = |Rgb(c): Rgb| {
+            let [r, g, b] = c.map(|v| {
+                let v = f64::from(v) / 255.0;
+                if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+            });
+            let f = |t: f64| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+            let x = f((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505);
+            let y = f(0.2126 * r + 0.7152 * g + 0.0722 * b);
+            let z = f((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089);
+            glam::DVec3::new(116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z))
+        };
+        for preset in LevelPreset::ALL {
+            for pair in preset.levels().windows(2) {
+                let apart = lab(pair[0].colour).distance(lab(pair[1].colour));
+                assert!(
+                    apart >= 18.0,
+                    "{}: {} % and {} %: {apart:.1}",
+                    preset.name(),
+                    pair[0].percent,
+                    pair[1].percent
+                );
+            }
         }
     }
 

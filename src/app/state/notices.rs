@@ -4,13 +4,15 @@ use super::slot::Slot;
 use crate::case::Receipt;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// Messages to the user that stay until dismissed.
 #[derive(Debug, Default)]
 pub struct Notices {
     items: Vec<Notice>,
     next: u64,
+    /// All messages of this window, oldest first, also those dismissed.
+    log: VecDeque<(SystemTime, NoticeKind, String)>,
     /// Messages shown only once.
     seen: Vec<String>,
 }
@@ -43,6 +45,8 @@ pub enum NoticeKind {
 
 /// Most notices; more remove the oldest.
 const MOST_NOTICES: usize = 6;
+/// Most messages that the log keeps.
+const MOST_LOGGED: usize = 500;
 
 impl Notices {
     /// Adds a notice, unless it is already shown.
@@ -57,6 +61,10 @@ impl Notices {
             return;
         }
         self.next += 1;
+        self.log.push_back((SystemTime::now(), kind, text.clone()));
+        if self.log.len() > MOST_LOGGED {
+            self.log.pop_front();
+        }
         self.items.push(Notice { id: self.next, kind, text, about });
         if self.items.len() > MOST_NOTICES {
             self.items.remove(0);
@@ -69,6 +77,11 @@ impl Notices {
             self.seen.push(text.clone());
             self.add(kind, text);
         }
+    }
+
+    /// All messages of this window, newest first, with the time they came.
+    pub fn log(&self) -> impl Iterator<Item = &(SystemTime, NoticeKind, String)> {
+        self.log.iter().rev()
     }
 
     pub fn dismiss(&mut self, id: u64) {
@@ -150,5 +163,7 @@ mod tests {
         assert_eq!(last.as_ref().map(|(_, t)| t.as_str()), Some("19"));
         notices.dismiss(last.map_or(0, |(id, _)| id));
         assert_eq!(notices.iter().count(), MOST_NOTICES - 1);
+        let logged: Vec<_> = notices.log().map(|(_, _, text)| text.as_str()).collect();
+        assert_eq!((logged.len(), logged[0], logged[20]), (21, "19", "a"), "the log keeps what is gone");
     }
 }

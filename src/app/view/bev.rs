@@ -88,7 +88,7 @@ pub(super) fn show(
         let colour = own.map_or(theme::ACCENT, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Beam(&frame, &plane), roi, colour);
     }
-    overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 0.0);
+    overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 22.0);
     overlay::name(&painter, plane.rect, state.kind, &beam.name);
     let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
     let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");

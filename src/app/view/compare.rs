@@ -298,7 +298,7 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
     // The orientation letter stands at the centre of the upper rim.
     let narrow = rect.width() < NARROW;
     let beside = if narrow { pos2(at.x, at.y + 18.0) } else { pos2(name.max.x + 10.0, at.y) };
-    text(painter, beside, Anchor::Left, &place, SMALL, theme::WEAK);
+    text(painter, beside, Anchor::Left, &place, SMALL, theme::TEXT);
     let mut y = at.y + if narrow { 34.0 } else { 19.0 };
     let mut line = |what: &str, colour: Color32| {
         text(painter, pos2(at.x, y), Anchor::Left, what, SMALL, colour);

@@ -89,7 +89,7 @@ fn reading(number: u32, at_mm: glam::DVec3, doses: &[ReadDose]) -> (String, Opti
     let status = doses.iter().map(|read| read.dose.status).max();
     let values = doses.iter().map(|read| {
         let gy = read.gy_at(at_mm).map_or("none".to_owned(), |gy| format!("{gy:.2}"));
-        format!("  {} {gy}", read.side).replace("   ", "  ")
+        if read.side.is_empty() { format!("  {gy}") } else { format!("  {} {gy}", read.side) }
     });
     let values: String = values.collect();
     let mut label = if doses.is_empty() { format!("P{number}") } else { format!("P{number}{values} Gy") };
@@ -136,5 +136,40 @@ fn line(painter: &Painter, ends: [Pos2; 2], colour: Color32) {
             let tick = along.rot90() * 5.0;
             painter.line_segment([end - tick, end + tick], stroke);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Dose;
+    use crate::geometry::{Grid, Volume};
+    use glam::DVec3;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_reading_says_what_its_dose_is_worth() {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [5, 1, 1]).expect("a grid");
+        let gy = Arc::new(Volume::new(Arc::new(grid), vec![0.0, 1.0, 2.0, 3.0, 4.0]));
+        let read = |side, status| ReadDose {
+            side,
+            dose: Arc::new(Dose {
+                gy: gy.clone(),
+                status,
+                label: String::new(),
+                frame_of_reference_uid: String::new(),
+                receipt: None,
+                caveats: Vec::new(),
+            }),
+        };
+        let at = DVec3::new(1.5, 0.0, 0.0);
+        let words = |doses: &[ReadDose], at: DVec3| reading(3, at, doses).0;
+        assert_eq!(words(&[read("", DoseStatus::Final)], at), "P3  1.50 Gy");
+        assert_eq!(words(&[read("", DoseStatus::Stale)], at), "P3  1.50 Gy (stale)");
+        assert_eq!(words(&[read("", DoseStatus::Failed)], at), "P3  none Gy (failed)");
+        assert_eq!(words(&[read("", DoseStatus::Final)], 9.0 * at), "P3  none Gy");
+        let both = [read("A", DoseStatus::Final), read("B", DoseStatus::Preview)];
+        assert_eq!(words(&both, at), "P3  A 1.50  B 1.50 Gy (preview)");
+        assert_eq!(words(&[], at), "P3");
     }
 }

@@ -89,8 +89,13 @@ pub enum ViewEvent {
 /// Draws a view into the available space and appends the user's input.
 pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<ViewEvent>) -> Response {
     use egui::emath::GuiRounding as _;
-    let rect = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
+    let all = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
+    let strip = all.with_min_x(all.max.x - overlay::legend_width(state.kind, scene, all).round());
+    let rect = all.with_max_x(strip.min.x);
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
+    if let Some(layer) = scene.dose.as_ref().filter(|_| strip.is_positive()) {
+        overlay::legend(&ui.painter_at(strip), strip.shrink2(vec2(0.0, 4.0)), layer);
+    }
     let name = state.kind.name();
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, name));
     scene.gpu.begin_frame(ui.ctx().cumulative_pass_nr());

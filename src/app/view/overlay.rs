@@ -4,7 +4,7 @@ use super::{DoseLayer, Scene, ViewPlane};
 
 use crate::analysis::LEAST_SPREAD_DOSE;
 use crate::app::state::ViewKind;
-use crate::app::state::display::{DoseDisplay, UNCERTAINTY_LEVELS};
+use crate::app::state::display::{DoseDisplay, Isodose, UNCERTAINTY_LEVELS};
 use crate::app::theme::{self, status_colour};
 use crate::case::Rgb;
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
@@ -25,7 +25,7 @@ pub(super) enum Anchor {
     Middle,
 }
 
-/// Text with a dark rim, readable on air and on bone; centred vertically on `at`. Returns the covered rectangle.
+/// Text on a dark plate, readable on fat, air and bone; centred vertically on `at`. Returns the covered rectangle.
 pub(super) fn text(
     painter: &Painter,
     at: Pos2,
@@ -42,9 +42,8 @@ pub(super) fn text(
     let font = FontId::proportional(size);
     let galley = painter.layout_no_wrap(what.to_owned(), font, Color32::PLACEHOLDER);
     let rect = align.anchor_size(at, galley.size());
-    let dark = Color32::from_black_alpha(170);
-    for offset in [vec2(1.0, 0.0), vec2(-1.0, 0.0), vec2(0.0, 1.0), vec2(0.0, -1.0)] {
-        painter.galley(rect.min + offset, galley.clone(), dark);
+    if !what.is_empty() {
+        painter.rect_filled(rect.expand2(vec2(3.0, 0.0)), 2.0, Color32::from_black_alpha(150));
     }
     painter.galley(rect.min, galley, colour);
     rect
@@ -53,21 +52,16 @@ pub(super) fn text(
 /// All text on a slice view.
 pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     crosshair(painter, plane, scene.crosshair_mm);
-    let legend = scene.dose.as_ref().filter(|_| kind == ViewKind::Axial);
-    let taken = legend.and_then(|dose| match dose.uncertainty() {
-        Some(_) => uncertainty_legend(painter, plane.rect),
-        None => legend_of(painter, plane.rect, &dose.display, dose.reference),
-    });
-    letters(painter, plane.rect, plane.right, plane.down, taken, 0.0);
+    letters(painter, plane.rect, plane.right, plane.down, None, 0.0);
     title(painter, plane, kind, scene);
-    scale_bar(painter, plane.rect, plane.mm_per_point);
+    let mut corner = scale_bar(painter, plane.rect, plane.mm_per_point);
     if scene.ct.is_some() {
         let window = format!("W {:.0}  L {:.0}", scene.window.width_hu, scene.window.level_hu);
         let at = plane.rect.left_bottom() + vec2(MARGIN, -30.0);
-        text(painter, at, Anchor::Left, &window, SMALL, theme::WEAK);
+        corner = corner.union(text(painter, at, Anchor::Left, &window, SMALL, theme::TEXT));
     }
     if let Some(dose) = &scene.dose {
-        dose_status(painter, plane.rect, dose);
+        dose_status(painter, plane.rect, dose, corner);
     }
 }
 
@@ -164,11 +158,11 @@ pub(super) fn place_of(kind: ViewKind, scene: &Scene) -> String {
 pub(super) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
     let at = rect.left_top() + vec2(MARGIN, 14.0);
     let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::TEXT);
-    text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, about, SMALL, theme::WEAK);
+    text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, about, SMALL, theme::TEXT);
 }
 
-/// A bar of a round length.
-pub(super) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) {
+/// A bar of a round length, at the lower left. Returns the covered rectangle.
+pub(super) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) -> Rect {
     let mm = round_length_mm(mm_per_point * f64::from(rect.width().min(400.0)) * 0.3);
     let length = (mm / mm_per_point) as f32;
     let left = rect.left_bottom() + vec2(MARGIN, -12.0);
@@ -180,7 +174,8 @@ pub(super) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) {
         painter.line_segment([right - vec2(0.0, 4.0), right + vec2(0.0, 4.0)], stroke);
     }
     let label = if mm >= 10.0 { format!("{:.0} cm", mm / 10.0) } else { format!("{mm} mm") };
-    text(painter, right + vec2(7.0, 0.0), Anchor::Left, &label, SMALL, theme::TEXT);
+    let label = text(painter, right + vec2(7.0, 0.0), Anchor::Left, &label, SMALL, theme::TEXT);
+    Rect::from_two_pos(left - vec2(0.0, 4.0), right + vec2(0.0, 4.0)).union(label)
 }
 
 /// The longest of 1, 2, 5 times a power of ten up to `most`.
@@ -194,8 +189,8 @@ fn round_length_mm(most: f64) -> f64 {
 const MOST_LIMITS: usize = 2;
 
 /// Status of the displayed dose, and the definition of 100 % or a note that the colours are no dose. In every view that
-/// shows dose.
-pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
+/// shows dose; above the texts of the lower left `corner` where the view is too narrow for both.
+fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
     let status = layer.dose.status;
     let colour = status_colour(status);
     let reference = match (layer.uncertainty(), layer.reference) {
@@ -203,12 +198,17 @@ pub(super) fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer) {
         (None, Some((gy, name))) => format!("100 % = {gy:.2} Gy ({name})"),
         (None, None) => "no reference dose".to_owned(),
     };
-    let low = rect.right_bottom() - vec2(MARGIN, 12.0);
-    text(painter, low, Anchor::Right, &reference, SMALL, theme::TEXT);
     let word = match &layer.certainty {
         Some(c) => format!("Dose: {}, Monte Carlo {}", status.word(), c.percent_words()),
         None => format!("Dose: {}", status.word()),
     };
+    let width = |what: &str, size: f32| {
+        painter.layout_no_wrap(what.to_owned(), FontId::proportional(size), colour).size().x
+    };
+    let beside = rect.right() - MARGIN - width(&reference, SMALL).max(width(&word, 12.0)) - 8.0;
+    let bottom = if beside > corner.right() { rect.bottom() - 12.0 } else { corner.top() - 10.0 };
+    let low = pos2(rect.right() - MARGIN, bottom);
+    text(painter, low, Anchor::Right, &reference, SMALL, theme::TEXT);
     text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
     // Caveats above the status, as far as the view is wide; the inspector lists all of them.
     let limits: Vec<&String> = layer.trouble.iter().chain(&layer.dose.caveats).collect();
@@ -228,8 +228,47 @@ pub(super) fn elided(label: &str, most: usize) -> String {
     label.chars().take(most.max(8) - 1).chain(['…']).collect()
 }
 
-/// The isodose levels in % and Gy, highest first, on a background that keeps them readable on fat and on air. Returns
-/// the covered rectangle.
+/// The displayed levels, highest first; none if neither lines nor colourwash show them.
+fn shown_levels(display: &DoseDisplay) -> Vec<Isodose> {
+    let drawn = display.lines || display.wash;
+    let mut levels: Vec<_> = display.levels.iter().filter(|l| l.shown && drawn).copied().collect();
+    levels.sort_by(|a, b| b.percent.total_cmp(&a.percent));
+    levels
+}
+
+/// Width of a legend with percent and Gy, and of one with percent alone.
+const LEGEND_WIDTH: f32 = 112.0;
+const NARROW_LEGEND: f32 = 62.0;
+const UNCERTAINTY_LEGEND: f32 = 132.0;
+/// Views from this width on have room for the wide legend beside the image.
+const ROOM_FOR_GY: f32 = 440.0;
+/// Height of a legend's row, and its least where the view is low.
+const LEGEND_ROW: f32 = 14.0;
+const LEAST_ROW: f32 = 9.0;
+
+/// Width of the strip beside the axial image for the legend, so that it covers no part of the patient; 0 without one.
+pub(super) fn legend_width(kind: ViewKind, scene: &Scene, rect: Rect) -> f32 {
+    let Some(layer) = scene.dose.as_ref().filter(|_| kind == ViewKind::Axial) else { return 0.0 };
+    if layer.uncertainty().is_some() {
+        return UNCERTAINTY_LEGEND.min(0.45 * rect.width());
+    }
+    if layer.reference.is_none() || shown_levels(&layer.display).is_empty() {
+        return 0.0;
+    }
+    if rect.width() >= ROOM_FOR_GY { LEGEND_WIDTH } else { NARROW_LEGEND }
+}
+
+/// The legend of the displayed dose in its strip beside the image.
+pub(super) fn legend(painter: &Painter, strip: Rect, layer: &DoseLayer) {
+    if layer.uncertainty().is_some() {
+        uncertainty_legend(painter, strip);
+    } else if let Some((reference_gy, _)) = layer.reference {
+        level_rows(painter, strip, &shown_levels(&layer.display), reference_gy);
+    }
+}
+
+/// The isodose levels of a view without a strip for them, over the image at its right rim. Returns the covered
+/// rectangle.
 pub(super) fn legend_of(
     painter: &Painter,
     rect: Rect,
@@ -237,37 +276,52 @@ pub(super) fn legend_of(
     reference: Option<(f64, &'static str)>,
 ) -> Option<Rect> {
     let (reference_gy, _) = reference?;
-    let mut levels: Vec<_> = display.levels.iter().filter(|l| l.shown).collect();
-    levels.sort_by(|a, b| b.percent.total_cmp(&a.percent));
-    if levels.is_empty() || !(display.lines || display.wash) {
+    let levels = shown_levels(display);
+    if levels.is_empty() {
         return None;
     }
-    let ground = legend_ground(painter, rect, 112.0, levels.len())?;
-    // Levels of a fraction of a Gy need more digits.
-    let digits = if reference_gy < 10.0 { 2 } else { 1 };
-    for (i, level) in levels.iter().enumerate() {
-        let y = legend_row(ground, i);
-        let colour = theme::colour(level.colour);
-        let gy = f64::from(level.percent) * 0.01 * reference_gy;
-        let label = |x: f32, what: String| {
-            let font = FontId::proportional(SMALL);
-            painter.text(pos2(ground.min.x + x, y), Align2::RIGHT_CENTER, what, font, theme::TEXT);
-        };
-        label(57.0, format!("{} %", level.percent));
-        label(ground.width() - 5.0, format!("{gy:.digits$} Gy"));
-        let line = [pos2(ground.min.x + 5.0, y), pos2(ground.min.x + 22.0, y)];
-        painter.line_segment(line, Stroke::new(if level.is_thick() { 3.5 } else { 2.0 }, colour));
+    let room = rect.height() - 30.0 - 44.0;
+    let height = (LEGEND_ROW * levels.len() as f32 + 6.0).min(room);
+    if height < LEAST_ROW * levels.len() as f32 {
+        return None;
     }
+    let width = if rect.width() >= 260.0 { LEGEND_WIDTH } else { NARROW_LEGEND };
+    let min = pos2(rect.max.x - MARGIN - width + 4.0, rect.min.y + 30.0);
+    let ground = Rect::from_min_size(min, vec2(width, height));
+    painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
+    level_rows(painter, ground, &levels, reference_gy);
     Some(ground)
 }
 
-/// The levels of the uncertainty's colourwash, highest first, with their definition. Returns the covered rectangle.
-fn uncertainty_legend(painter: &Painter, rect: Rect) -> Option<Rect> {
+/// A row for each level: its line, percent and, where there is room, Gy.
+fn level_rows(painter: &Painter, ground: Rect, levels: &[Isodose], reference_gy: f64) {
+    let step = row_height(ground, levels.len());
+    // Levels of a fraction of a Gy need more digits.
+    let digits = if reference_gy < 10.0 { 2 } else { 1 };
+    for (i, level) in levels.iter().enumerate() {
+        let y = ground.min.y + 3.0 + step * (i as f32 + 0.5);
+        let gy = f64::from(level.percent) * 0.01 * reference_gy;
+        let label = |x: f32, what: String| {
+            let font = FontId::proportional(SMALL.min(step));
+            painter.text(pos2(ground.min.x + x, y), Align2::RIGHT_CENTER, what, font, theme::TEXT);
+        };
+        label(57.0, format!("{} %", level.percent));
+        if ground.width() >= LEGEND_WIDTH {
+            label(ground.width() - 5.0, format!("{gy:.digits$} Gy"));
+        }
+        let line = [pos2(ground.min.x + 5.0, y), pos2(ground.min.x + 22.0, y)];
+        let width = if level.is_thick() { 3.5 } else { 2.0 };
+        painter.line_segment(line, Stroke::new(width, theme::colour(level.colour)));
+    }
+}
+
+/// The levels of the uncertainty's colourwash, highest first, with their definition.
+fn uncertainty_legend(painter: &Painter, ground: Rect) {
     let rows = UNCERTAINTY_LEVELS.len() + 4;
-    let ground = legend_ground(painter, rect, 132.0, rows)?;
-    let y = |n: usize| legend_row(ground, n);
+    let step = row_height(ground, rows);
+    let y = |n: usize| ground.min.y + 3.0 + step * (n as f32 + 0.5);
     let label = |n: usize, x: f32, align: Align2, what: &str, colour: Color32| {
-        let font = FontId::proportional(SMALL);
+        let font = FontId::proportional(SMALL.min(step));
         painter.text(pos2(ground.min.x + x, y(n)), align, what, font, colour);
     };
     let note = |n: usize, what: &str| label(n, 5.0, Align2::LEFT_CENTER, what, theme::WEAK);
@@ -275,33 +329,19 @@ fn uncertainty_legend(painter: &Painter, rect: Rect) -> Option<Rect> {
     note(1, "of the local dose");
     for (i, (percent, colour)) in UNCERTAINTY_LEVELS.iter().rev().enumerate() {
         let n = i + 2;
+        let half = (0.5 * step - 2.0).max(2.0);
         let swatch =
-            Rect::from_min_max(pos2(ground.min.x + 5.0, y(n) - 5.0), pos2(ground.min.x + 27.0, y(n) + 5.0));
+            Rect::from_min_max(pos2(ground.min.x + 5.0, y(n) - half), pos2(ground.min.x + 27.0, y(n) + half));
         painter.rect_filled(swatch, 1.0, theme::colour(*colour));
         label(n, 66.0, Align2::RIGHT_CENTER, &format!("{percent} %"), theme::TEXT);
     }
     note(rows - 2, "where the dose is over");
     note(rows - 1, &format!("{:.0} % of its maximum", 100.0 * LEAST_SPREAD_DOSE));
-    Some(ground)
 }
 
-/// Height of a legend's row.
-const LEGEND_ROW: f32 = 14.0;
-
-/// Darkens the background of a legend, under the corner's button, above the status. `None` without room.
-fn legend_ground(painter: &Painter, rect: Rect, width: f32, rows: usize) -> Option<Rect> {
-    let size = vec2(width, LEGEND_ROW * rows as f32 + 6.0);
-    let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 30.0), size);
-    if ground.max.y > rect.max.y - 44.0 || rect.width() < 260.0 {
-        return None;
-    }
-    painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
-    Some(ground)
-}
-
-/// The centre line of row `n` of a legend.
-fn legend_row(ground: Rect, n: usize) -> f32 {
-    ground.min.y + 3.0 + LEGEND_ROW * (n as f32 + 0.5)
+/// Height of each of `rows` rows of a legend: lower in a low view.
+fn row_height(ground: Rect, rows: usize) -> f32 {
+    ((ground.height() - 6.0) / rows.max(1) as f32).min(LEGEND_ROW)
 }
 
 #[cfg(test)]
@@ -313,6 +353,17 @@ mod tests {
         for (most, want) in [(3.7, 2.0), (5.0, 5.0), (99.0, 50.0), (100.0, 100.0), (0.03, 0.02), (19.0, 10.0)]
         {
             assert!((round_length_mm(most) - want).abs() < 1e-9, "{most}: {}", round_length_mm(most));
+        }
+    }
+
+    /// Also the lowest view of a 1000 x 640 window has all levels, in rows that can be read.
+    #[test]
+    fn a_low_view_keeps_the_whole_legend() {
+        for height in [120.0, 180.0, 500.0] {
+            let strip = Rect::from_min_size(Pos2::ZERO, vec2(NARROW_LEGEND, height));
+            let rows = DoseDisplay::default().levels.len();
+            let step = row_height(strip, rows);
+            assert!(step >= LEAST_ROW && 6.0 + step * rows as f32 <= height + 1e-3, "{height}: {step}");
         }
     }
 

@@ -27,6 +27,7 @@ use super::state::unsaved::Work;
 use super::state::{State, ViewKind, Workspace};
 use super::view::{RadiographState, ViewState};
 use super::{keys, panel, render, theme, workspace};
+use crate::files::Layout;
 use dialog::Dialogs;
 use egui::{CentralPanel, Frame, Panel, Ui};
 use memory::Memory;
@@ -47,6 +48,8 @@ pub struct App {
     start: StartOptions,
     /// Memory across runs of the program.
     memory: Memory,
+    /// Size of the window and its panels.
+    layout: Layout,
     /// Cases shown so far.
     cases: u64,
     /// Files being written.
@@ -82,6 +85,7 @@ impl App {
             dialogs: Dialogs::default(),
             start: StartOptions::default(),
             memory: Memory::default(),
+            layout: Layout::default(),
             cases: 0,
             saves: 0,
             may_go: None,
@@ -110,6 +114,7 @@ impl App {
         app.start.body = options.body;
         app.start.register = options.register;
         if let Some(folder) = options.state_folder {
+            app.layout = Layout::load(&folder);
             app.begin_memory(folder);
         }
         if let Some(word) = &options.case {
@@ -155,7 +160,11 @@ impl App {
     }
 
     fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {
-        let state = &self.state;
+        let (state, layout) = (&self.state, &mut self.layout);
+        if let Some(rect) = ui.input(|i| i.viewport().inner_rect) {
+            let maximised = ui.input(|i| i.viewport().maximized).unwrap_or_default();
+            layout.note_window(rect.size().into(), maximised);
+        }
         Panel::top("toolbar").frame(theme::bar_frame()).show(ui, |ui| {
             panel::toolbar::show(ui, state, &mut self.drafts, commands);
         });
@@ -169,34 +178,38 @@ impl App {
             panel::register::show(ui, state, commands);
         }
         if state.workspace == Workspace::Plan {
-            Panel::left("tree")
+            let tree = Panel::left("tree")
                 .frame(theme::panel_frame())
-                .default_size(252.0)
+                .default_size(layout.panel("tree", 252.0))
                 .size_range(180.0..=420.0)
                 .show(ui, |ui| {
-                    panel::tree::show(ui, state, commands);
+                    panel::held(ui, |ui| panel::tree::show(ui, state, commands));
                 });
-            Panel::right("inspector")
+            layout.note_panel("tree", tree.response.rect.width());
+            let inspector = Panel::right("inspector")
                 .frame(theme::panel_frame())
-                .default_size(320.0)
+                .default_size(layout.panel("inspector", 320.0))
                 .size_range(260.0..=480.0)
                 .show(ui, |ui| {
                     // Jobs are below the inspector, beside the DVH, whose curves get the full width.
-                    let jobs = Panel::bottom("jobs").frame(Frame::new());
-                    jobs.default_size(200.0).size_range(60.0..=600.0).show(ui, |ui| {
-                        panel::section(ui, "Jobs");
-                        panel::jobs::show(ui, state, commands);
+                    let height = panel::jobs::height(ui, state);
+                    let jobs = Panel::bottom("jobs").frame(Frame::new()).resizable(false);
+                    jobs.exact_size(height).show(ui, |ui| {
+                        panel::held(ui, |ui| panel::jobs::show(ui, state, commands));
                     });
-                    panel::inspector::show(ui, state, commands);
+                    panel::held(ui, |ui| panel::inspector::show(ui, state, commands));
                 });
-            Panel::bottom("figures")
+            layout.note_panel("inspector", inspector.response.rect.width());
+            let height = (0.27 * ui.ctx().content_rect().height()).clamp(150.0, 236.0);
+            let figures = Panel::bottom("figures")
                 .frame(theme::panel_frame())
-                .default_size(236.0)
+                .default_size(layout.panel("figures", height))
                 .size_range(90.0..=600.0)
                 .show(ui, |ui| {
                     panel::dvh::show(ui, state, commands);
                     ui.take_available_space();
                 });
+            layout.note_panel("figures", figures.response.rect.height());
         }
         if panel::measure::is_shown(state) && state.workspace != Workspace::Register {
             Panel::bottom("measure")

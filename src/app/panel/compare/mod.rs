@@ -13,6 +13,7 @@ pub use answer::verdict;
 pub use dvh::{Row, goals_of, metrics, rows};
 
 use crate::app::command::{Command, Commands};
+use crate::app::panel::held;
 use crate::app::state::State;
 use crate::app::state::compare::Compare;
 use crate::app::theme;
@@ -21,22 +22,27 @@ use egui::{Panel, ScrollArea, Ui};
 /// Shows the panels round the views.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.compare.clone();
+    // The views come first in a small window.
+    let window = ui.ctx().content_rect();
+    let small = window.width() < 1440.0 || window.height() < 800.0;
     Panel::left("compare settings")
         .frame(theme::panel_frame())
-        .default_size(292.0)
+        .default_size(if small { 232.0 } else { 292.0 })
         .size_range(230.0..=420.0)
         .show(ui, |ui| {
-            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                doses::show(ui, state, &mut next, commands);
-                criteria::show(ui, state, &mut next);
-                drawing::show(ui, state, &mut next, commands);
-                goals::show(ui, state, &mut next);
-                report::show(ui, state, &mut next, commands);
+            held(ui, |ui| {
+                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                    doses::show(ui, state, &mut next, commands);
+                    criteria::show(ui, state, &mut next);
+                    drawing::show(ui, state, &mut next, commands);
+                    goals::show(ui, state, &mut next);
+                    report::show(ui, state, &mut next, commands);
+                });
             });
         });
     Panel::bottom("compare figures")
         .frame(theme::panel_frame())
-        .default_size(250.0)
+        .default_size(if small { 150.0 } else { 250.0 })
         .size_range(90.0..=600.0)
         .show(ui, |ui| {
             dvh::show(ui, state, commands);
@@ -44,10 +50,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
     Panel::right("compare answer")
         .frame(theme::panel_frame())
-        .default_size(316.0)
+        .default_size(if small { 244.0 } else { 316.0 })
         .size_range(240.0..=460.0)
         .show(ui, |ui| {
-            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| answer::show(ui, state, commands));
+            held(ui, |ui| {
+                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| answer::show(ui, state, commands));
+            });
         });
     set(state, next, commands);
 }

@@ -13,6 +13,16 @@ use crate::physics::Calibration;
 use crate::results::Standing;
 use egui::{ComboBox, Response, Ui};
 
+/// Directions of IEC 61217, for a patient head first and supine where the patient is named.
+const GANTRY_HINT: &str = "Gantry angle (IEC 61217): 0° beam from above, 90° from the right as one faces the gantry (the left \
+                           of a patient head first supine). Arrow keys 1°, with shift 10°";
+const COLLIMATOR_HINT: &str = "Collimator angle (IEC 61217): turns jaws and leaves, + anticlockwise as seen from the source \
+                               along the beam's-eye view";
+const COUCH_HINT: &str = "Couch angle (IEC 61217): turns the table about the vertical through the isocentre, \
+                          + anticlockwise as seen from above";
+const DIAL_HINT: &str =
+    "Drag to turn the gantry by whole degrees, with shift by tens; seen as one faces the gantry";
+
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let (Some((index, beam)), Some(plan)) = (state.selected_beam(), state.plan()) else {
         ui.weak("This beam is gone.");
@@ -105,7 +115,7 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
     let enabled = form.beam.read_only.is_none();
     ui.horizontal(|ui| {
         let mut gantry = start.gantry_deg;
-        let response = dial(ui, "Gantry", &mut gantry, 128.0, enabled);
+        let response = dial(ui, "Gantry", &mut gantry, 128.0, enabled).on_hover_text(DIAL_HINT);
         let turn = gantry - start.gantry_deg;
         form.on_points(&response, |p| p.gantry_deg = wrapped_deg(p.gantry_deg + turn));
         ui.vertical(|ui| {
@@ -121,17 +131,19 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint) {
                         });
                         typed += 10.0 * big;
                     }
-                    response
+                    response.on_hover_text(GANTRY_HINT)
                 });
                 let turn = typed - start.gantry_deg;
                 form.on_points(&response, |p| p.gantry_deg = wrapped_deg(p.gantry_deg + turn));
                 let mut collimator = start.collimator_deg;
                 let response =
                     field(ui, "Collimator", |ui| angle("Collimator angle", &mut collimator).show(ui));
+                let response = response.on_hover_text(COLLIMATOR_HINT);
                 let turn = collimator - start.collimator_deg;
                 form.on_points(&response, |p| p.collimator_deg = wrapped_deg(p.collimator_deg + turn));
                 let mut couch = start.couch_deg;
                 let response = field(ui, "Couch", |ui| angle("Couch angle", &mut couch).show(ui));
+                let response = response.on_hover_text(COUCH_HINT);
                 let turn = couch - start.couch_deg;
                 form.on_points(&response, |p| p.couch_deg = wrapped_deg(p.couch_deg + turn));
             });
@@ -199,7 +211,8 @@ fn isocentre(ui: &mut Ui, form: &mut Form<'_>, state: &State) {
     section(ui, "Isocentre (patient, mm)");
     ui.horizontal(|ui| {
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-            ui.weak(name);
+            ui.weak(name)
+                .on_hover_text(["+ to the patient's left", "+ to the patient's back", "+ to the head"][axis]);
             let mut value = form.beam.isocentre_mm[axis];
             let label = format!("Isocentre {name}");
             let response = number(&label, &mut value, "").speed(0.5).show(ui);

@@ -35,8 +35,13 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn title(ui: &mut Ui, kind: &str, name: &str) {
     ui.add_space(2.0);
     ui.horizontal(|ui| {
-        ui.heading(name);
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| ui.weak(kind));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            ui.weak(kind);
+            ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                let heading = egui::RichText::new(name).heading();
+                ui.add(egui::Label::new(heading).truncate()).on_hover_text(name);
+            });
+        });
     });
 }
 

@@ -44,7 +44,10 @@ pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         for (axis, (name, about)) in AXES.into_iter().enumerate() {
             let unit = if axis < 3 { " mm" } else { "°" };
             let locked = register.locked[axis];
-            ui.label(name).on_hover_text(about);
+            let letters = ["L", "P", "H"][axis % 3];
+            let way =
+                if axis < 3 { format!("{name}  {letters} +") } else { format!("{name}  about {letters}") };
+            ui.label(way).on_hover_text(format!("+ {about}"));
             ui.add_enabled_ui(free && !locked, |ui| {
                 let nudge = |ui: &mut Ui, sign: &str, by: f64| {
                     let button = ui.add(Button::new(sign).min_size(vec2(22.0, 22.0)));

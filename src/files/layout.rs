@@ -1,0 +1,88 @@
+//! Size of the window and of its panels, kept from run to run.
+
+use super::replace_file;
+use super::state_folder::private_folder;
+use crate::input::{RECENT_BYTES, read_text};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+const FILE: &str = "layout.json";
+/// Sizes beyond these are no window's, points.
+const SIZES: std::ops::RangeInclusive<f32> = 40.0..=20_000.0;
+
+/// Sizes in points; what is missing has its default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Layout {
+    /// Width and height of the window.
+    window: Option<[f32; 2]>,
+    pub maximised: bool,
+    /// Width or height of panels, by name.
+    panels: BTreeMap<String, f32>,
+}
+
+impl Layout {
+    /// The layout in a folder for state; the default where the file is missing or unreadable.
+    pub fn load(folder: &Path) -> Self {
+        let text = read_text(&folder.join(FILE), RECENT_BYTES).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// # Errors
+    /// Those of the file system.
+    pub fn save(&self, folder: &Path) -> io::Result<()> {
+        private_folder(folder)?;
+        let text = serde_json::to_string_pretty(self)?;
+        replace_file::<io::Error>(&folder.join(FILE), |out| out.write_all(text.as_bytes()))
+    }
+
+    /// Width and height of the window.
+    pub fn window(&self) -> Option<[f32; 2]> {
+        self.window.filter(|size| size.iter().all(|v| SIZES.contains(v)))
+    }
+
+    /// Notes the window's size; a maximised window keeps the size it had before.
+    pub fn note_window(&mut self, size: [f32; 2], maximised: bool) {
+        self.maximised = maximised;
+        if !maximised {
+            self.window = Some(size);
+        }
+    }
+
+    /// Size of a panel.
+    pub fn panel(&self, name: &str, default: f32) -> f32 {
+        self.panels.get(name).copied().filter(|v| SIZES.contains(v)).unwrap_or(default)
+    }
+
+    pub fn note_panel(&mut self, name: &str, size: f32) {
+        if self.panels.get(name) != Some(&size) {
+            self.panels.insert(name.to_owned(), size);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_comes_back_and_a_damaged_one_is_the_default() {
+        let folder = std::env::temp_dir().join(format!("beamsight-layout-{}", std::process::id()));
+        assert_eq!(Layout::load(&folder), Layout::default());
+        let mut layout = Layout::default();
+        layout.note_window([1400.0, 900.0], false);
+        layout.note_window([3000.0, 2000.0], true);
+        layout.note_panel("tree", 300.0);
+        layout.note_panel("broken", f32::INFINITY);
+        assert_eq!((layout.panel("tree", 1.0), layout.panel("broken", 9.0)), (300.0, 9.0));
+        layout.panels.remove("broken");
+        layout.save(&folder).expect("saved");
+        let back = Layout::load(&folder);
+        assert_eq!((back.window(), back.maximised, &back), (Some([1400.0, 900.0]), true, &layout));
+        std::fs::write(folder.join(FILE), "{ \"window\": [0").expect("written");
+        assert_eq!(Layout::load(&folder), Layout::default());
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+}
