@@ -1,130 +1,143 @@
-//! Clinical goals: a metric of a structure held against a limit.
+//! Goals held against the DVHs of a dose: the scorecard.
 
 use super::Dvh;
-use super::metric::{Metric, MetricError, MetricUnit, NoValue};
-use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::fmt;
-use std::str::FromStr;
+use super::metric::NoValue;
+use crate::case::{Goal, Structure, StructureSet};
 use thiserror::Error;
 
-/// A type of goal: the comparison of a metric with a limit. A new type is one entry of [`KINDS`].
-#[derive(Debug)]
-struct Kind {
-    /// The written sign.
-    sign: &'static str,
-    /// Alternative spellings of the sign.
-    also: &'static [&'static str],
-    /// Whether a value (the first) meets a limit.
-    met: fn(f64, f64) -> bool,
+/// Whether a value meets its goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    /// Beyond the limit by no more than the tolerance.
+    Near,
+    Fail,
 }
 
-/// Every type of goal.
-static KINDS: [Kind; 2] = [
-    Kind { sign: "<=", also: &["≤", "<"], met: |value, limit| value <= limit },
-    Kind { sign: ">=", also: &["≥", ">"], met: |value, limit| value >= limit },
-];
-
-/// "This metric of this structure is at most, or at least, this value."
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Goal {
-    pub structure: String,
-    pub metric: Metric,
-    kind: &'static Kind,
-    limit: f64,
-    /// Unit of the limit: a dose may be in percent of the 100 % dose, a volume in cm3.
-    unit: MetricUnit,
+impl Verdict {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Near => "near",
+            Self::Fail => "fail",
+        }
+    }
 }
 
-/// Why a text is no goal.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum GoalError {
-    #[error("a goal is a structure, a colon, a metric and its limit, like 'Cord: Dmax <= 45 Gy'")]
-    Shape,
+/// A value held against its goal, in the unit of the limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    pub value: f64,
+    pub verdict: Verdict,
+    /// Distance to the limit; below 0 beyond it.
+    pub margin: f64,
+}
+
+impl Outcome {
+    /// The distance in words, like `1.50 Gy below` for a goal "at most".
+    pub fn distance_text(&self, goal: &Goal) -> String {
+        let (size, side) = (self.margin.abs(), if self.value > goal.limit() { "above" } else { "below" });
+        let size = if size > 0.0 && size < 0.005 { "< 0.01".to_owned() } else { format!("{size:.2}") };
+        let unit = goal.unit().symbol();
+        let gap = if unit.is_empty() { "" } else { " " };
+        if self.margin == 0.0 { "at the limit".to_owned() } else { format!("{size}{gap}{unit} {side}") }
+    }
+}
+
+/// Why a goal has no verdict: it is then not met.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Unanswered {
+    #[error("the case has no structure '{0}'")]
+    NoStructure(String),
+    #[error("{0} has no contours")]
+    NoContours(String),
+    #[error("{0}")]
+    NoDose(String),
+    #[error("the DVH is being computed")]
+    Waiting,
     #[error(transparent)]
-    Metric(#[from] MetricError),
-    #[error("'{0}' is no limit; it is a number with its unit, like '45 Gy', '30 %' or '200 cc'")]
-    Limit(String),
-    #[error("the limit of {0} is in {1}")]
-    Unit(String, String),
+    NoValue(#[from] NoValue),
+}
+
+impl Unanswered {
+    /// In two words.
+    pub fn short(&self) -> &'static str {
+        match self {
+            Self::NoStructure(_) => "no structure",
+            Self::NoContours(_) => "no contours",
+            Self::NoDose(_) => "no dose",
+            Self::Waiting => "computing",
+            Self::NoValue(_) => "no value",
+        }
+    }
+}
+
+/// A goal with its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GoalRow {
+    /// Its place in the list of goals.
+    pub index: usize,
+    pub goal: Goal,
+    pub answer: Result<Outcome, Unanswered>,
+    /// Reservations about the DVH: a part outside the dose grid.
+    pub remarks: Vec<String>,
+}
+
+impl GoalRow {
+    pub fn is_met(&self) -> bool {
+        self.answer.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Pass)
+    }
+}
+
+/// The goals by priority, each with its answer; `dvh` finds the DVH of a structure, `hundred_gy` is the 100 % dose.
+pub fn scorecard<'a>(
+    goals: &[Goal],
+    set: &StructureSet,
+    hundred_gy: Option<f64>,
+    dvh: impl Fn(&Structure) -> Result<&'a Dvh, Unanswered>,
+) -> Vec<GoalRow> {
+    let row = |(index, goal): (usize, &Goal)| {
+        let found = || {
+            let structure = set
+                .referenced(goal.number, &goal.structure)
+                .map_err(|_| Unanswered::NoStructure(goal.structure.clone()))?;
+            if structure.contours.is_empty() {
+                return Err(Unanswered::NoContours(structure.name.clone()));
+            }
+            dvh(structure)
+        };
+        let dvh = found();
+        let remarks = dvh.as_ref().map(|dvh| dvh.remarks()).unwrap_or_default();
+        let answer = dvh.and_then(|dvh| Ok(goal.check(dvh, hundred_gy)?));
+        GoalRow { index, goal: goal.clone(), answer, remarks }
+    };
+    let mut rows: Vec<GoalRow> = goals.iter().enumerate().map(row).collect();
+    rows.sort_by_key(|row| row.goal.priority());
+    rows
+}
+
+/// "5 of 7 met".
+pub fn met_text(rows: &[GoalRow]) -> String {
+    format!("{} of {} met", rows.iter().filter(|row| row.is_met()).count(), rows.len())
 }
 
 impl Goal {
-    /// The value in the metric's own unit and whether it meets the goal; `hundred_gy` is the 100 % dose.
+    /// The value of a DVH held against the goal; `hundred_gy` is the 100 % dose.
     ///
     /// # Errors
     /// [`NoValue`].
-    pub fn check(&self, dvh: &Dvh, hundred_gy: Option<f64>) -> Result<(f64, bool), NoValue> {
-        let beside_limit = self.metric.told_in(self.unit).unwrap_or(self.metric);
-        let met = (self.kind.met)(beside_limit.value(dvh, hundred_gy)?, self.limit);
-        Ok((self.metric.value(dvh, hundred_gy)?, met))
-    }
-
-    /// The usual goals of a target with a prescription: 95 % of it get 95 % at least (ICRU 50), 2 % no more
-    /// than 107 %.
-    pub fn of_target(structure: &str) -> Vec<Self> {
-        let goals = ["D95% >= 95 %", "D2% <= 107 %"];
-        goals.into_iter().filter_map(|words| format!("{structure}: {words}").parse().ok()).collect()
-    }
-}
-
-impl fmt::Display for Goal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { structure, metric, kind: Kind { sign, .. }, limit, unit } = self;
-        let words = format!("{structure}: {metric} {sign} {limit} {}", unit.symbol());
-        f.write_str(words.trim_end())
-    }
-}
-
-impl PartialEq for Goal {
-    fn eq(&self, other: &Self) -> bool {
-        self.to_string() == other.to_string()
-    }
-}
-
-impl FromStr for Goal {
-    type Err = GoalError;
-
-    fn from_str(words: &str) -> Result<Self, Self::Err> {
-        let (structure, rest) = words.rsplit_once(':').ok_or(GoalError::Shape)?;
-        let signs = |kind: &'static Kind| {
-            let signs = std::iter::once(kind.sign).chain(kind.also.iter().copied());
-            signs.filter_map(move |sign| Some((rest.find(sign)?, Reverse(sign.len()), kind)))
+    pub fn check(&self, dvh: &Dvh, hundred_gy: Option<f64>) -> Result<Outcome, NoValue> {
+        let value = self.metric_in_unit().value(dvh, hundred_gy)?;
+        if !value.is_finite() {
+            return Err(NoValue::Undefined("the value is not a number"));
+        }
+        let margin = self.bound.margin(value, self.limit());
+        let verdict = match margin {
+            m if m >= 0.0 => Verdict::Pass,
+            m if m >= -self.tolerance() => Verdict::Near,
+            _ => Verdict::Fail,
         };
-        // The leftmost sign in the text, and the longest of those that begin there.
-        let found = KINDS.iter().flat_map(signs).min_by_key(|(at, length, _)| (*at, *length));
-        let (at, Reverse(length), kind) = found.ok_or(GoalError::Shape)?;
-        let (metric, limit) = (rest[..at].parse::<Metric>()?, rest[at + length..].trim());
-        let (limit, unit) = MetricUnit::split(limit)
-            .filter(|(limit, unit)| *limit >= 0.0 && (*unit != MetricUnit::One || metric.unit() == *unit))
-            .ok_or_else(|| GoalError::Limit(limit.to_owned()))?;
-        if metric.told_in(unit).is_none() {
-            let units = metric.units().iter().map(|u| u.symbol()).collect::<Vec<_>>().join(" or ");
-            return Err(GoalError::Unit(
-                metric.to_string(),
-                if units.is_empty() { "no unit".to_owned() } else { units },
-            ));
-        }
-        let structure = structure.trim();
-        if structure.is_empty() {
-            return Err(GoalError::Shape);
-        }
-        Ok(Self { structure: structure.to_owned(), metric, kind, limit, unit })
-    }
-}
-
-impl From<Goal> for String {
-    fn from(goal: Goal) -> Self {
-        goal.to_string()
-    }
-}
-
-impl TryFrom<String> for Goal {
-    type Error = GoalError;
-
-    fn try_from(words: String) -> Result<Self, Self::Error> {
-        words.parse()
+        Ok(Outcome { value, verdict, margin })
     }
 }
 
@@ -132,67 +145,95 @@ impl TryFrom<String> for Goal {
 mod tests {
     use super::super::metric::tests::ramp;
     use super::*;
+    use crate::case::{Rgb, StructureKind};
 
     #[test]
     fn goals_are_met_or_not_on_the_right_side_of_their_limit() {
+        use Verdict::{Fail, Near, Pass};
         let dvh = ramp();
-        for (words, met) in [
-            ("S: D95% >= 0.3 Gy", true),
-            ("S: D95% >= 0.7 Gy", false),
-            ("S: Dmax <= 10 Gy", true),
-            ("S: Dmax <= 9 Gy", false),
-            ("S: V3Gy <= 75 %", true),
-            ("S: V3Gy >= 75 %", false),
+        for (words, verdict) in [
+            ("S: D95% >= 0.3 Gy", Pass),
+            ("S: D95% >= 0.7 Gy", Fail),
+            ("S: D95% >= 0.7 Gy (tolerance 0.4 Gy)", Near),
+            ("S: Dmax <= 10 Gy", Pass),
+            ("S: Dmax <= 9 Gy", Fail),
+            // The greatest dose is 9.9 to 10 Gy.
+            ("S: Dmax <= 9 Gy (tolerance 0.8 Gy)", Fail),
+            ("S: Dmax <= 9 Gy (tolerance 1.1 Gy)", Near),
+            ("S: V3Gy <= 75 %", Pass),
+            ("S: V3Gy >= 75 %", Fail),
+            ("S: V3Gy >= 75 % (tolerance 10 %)", Near),
             // 70 % of 40 cm3.
-            ("S: V3Gy <= 29 cc", true),
-            ("S: V3Gy[cc] < 27 cm3", false),
-            ("S: HI <= 2", true),
-            ("S: CI >= 0.3", false),
+            ("S: V3Gy <= 29 cc", Pass),
+            ("S: V3Gy[cc] < 27 cm3", Fail),
+            ("S: HI <= 2", Pass),
+            ("S: CI >= 0.3", Fail),
             // 50 % of 8 Gy are 4 Gy.
-            ("S: Dmean >= 50 %", true),
-            ("S: Dmean ≤ 50%", false),
+            ("S: Dmean >= 50 %", Pass),
+            ("S: Dmean ≤ 50%", Fail),
         ] {
             let goal: Goal = words.parse().unwrap();
-            assert_eq!(goal.check(&dvh, Some(8.0)).unwrap().1, met, "{words}");
+            assert_eq!(goal.check(&dvh, Some(8.0)).unwrap().verdict, verdict, "{words}");
         }
         let goal: Goal = "S: Dmean >= 50 %".parse().unwrap();
         assert_eq!(goal.check(&dvh, None), Err(NoValue::NoHundred));
-        let of_target = Goal::of_target("PTV").iter().map(Goal::to_string).collect::<Vec<_>>();
-        assert_eq!(of_target, ["PTV: D95% >= 95 %", "PTV: D2% <= 107 %"]);
+        // The mean is 5 Gy, 62.5 % of 8 Gy.
+        let outcome = goal.check(&dvh, Some(8.0)).unwrap();
+        assert!((outcome.value - 62.5).abs() < 0.1 && (outcome.margin - 12.5).abs() < 0.1);
+        assert_eq!(outcome.distance_text(&goal), "12.50 % above");
+        let cord: Goal = "S: Dmean <= 7 Gy".parse().unwrap();
+        assert_eq!(cord.check(&dvh, None).unwrap().distance_text(&cord), "2.00 Gy below");
     }
 
     #[test]
-    fn goals_are_read_back_as_they_are_written_and_nonsense_is_refused() {
-        for words in [
-            "PTV 70: D95% >= 66.5 Gy",
-            "A:B: Dmax <= 45 Gy",
-            "Lung: V20Gy <= 30 %",
-            "Lung: V20Gy <= 300 cc",
-            "X: D0.1cc <= 50 Gy",
-            "PTV: CI >= 0.8",
-        ] {
-            let goal: Goal = words.parse().unwrap();
-            assert_eq!(goal.to_string(), words);
-            let kept = serde_json::to_string(&goal).unwrap();
-            assert_eq!(serde_json::from_str::<Goal>(&kept).unwrap(), goal);
-        }
-        for words in [
-            "",
-            "Cord",
-            "Cord: Dmax",
-            "Cord: Dmax <= 45",
-            "Cord: Dmax <= x Gy",
-            "Cord: Dmax <= 45,5 Gy",
-            "Cord: D <= 4 Gy",
-            "Cord: D200% <= 4 Gy",
-            "Cord: V20Gy <= 30 Gy",
-            "Cord: CI >= 80 %",
-            "Cord: Dmax <= 4 cc",
-            ": Dmax <= 45 Gy",
-            "Cord: Dmax <= -1 Gy",
-            "é: é <= 1 Gy",
-        ] {
-            assert!(words.parse::<Goal>().is_err(), "{words}");
-        }
+    fn what_has_no_structure_contours_or_dose_is_never_met_and_priorities_order() {
+        let dvh = ramp();
+        let structure = |number: u32, drawn: bool| Structure {
+            name: format!("S{number}"),
+            number,
+            kind: StructureKind::Other,
+            colour: Rgb([0; 3]),
+            contours: if drawn {
+                vec![crate::case::Contour { points_mm: vec![glam::DVec3::ZERO; 3], image_uid: None }].into()
+            } else {
+                Vec::new().into()
+            },
+            points_mm: Vec::new(),
+        };
+        let set = StructureSet {
+            structures: vec![structure(1, true), structure(2, false), structure(3, true)],
+            ..StructureSet::default()
+        };
+        let goals: Vec<Goal> = [
+            "Gone: Dmax <= 100 Gy (priority 2)",
+            "S2: Dmax <= 100 Gy",
+            "S3: Dmax <= 100 Gy",
+            "S1: D50cc <= 100 Gy",
+            "S1: Dmax <= 100 Gy (priority 3)",
+            "S1: V95% >= 0 %",
+        ]
+        .iter()
+        .map(|words| words.parse().unwrap())
+        .collect();
+        let rows = scorecard(&goals, &set, None, |s| match s.number {
+            1 => Ok(&dvh),
+            _ => Err(Unanswered::NoDose("the structure lies wholly outside the dose grid".to_owned())),
+        });
+        let told: Vec<(usize, &str)> = rows
+            .iter()
+            .map(|row| (row.index, row.answer.as_ref().map_or_else(Unanswered::short, |o| o.verdict.word())))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (1, "no contours"),
+                (2, "no dose"),
+                (3, "no value"),
+                (5, "no value"),
+                (0, "no structure"),
+                (4, "pass")
+            ]
+        );
+        assert_eq!(met_text(&rows), "1 of 6 met");
     }
 }

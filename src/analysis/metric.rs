@@ -1,187 +1,8 @@
-//! Metrics of a DVH by the names planners use (AAPM TG-263, section 9: `D95%`, `D0.03cc`, `V20Gy[cc]`,
-//! `Mean`). An entry of [`KINDS`] defines a kind of metric completely: goals, tables, reports and the command
-//! line read, write and evaluate metrics through it, so that a new one takes one entry.
+//! The value of a metric in a DVH: for every figure its definition.
 
 use super::Dvh;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
+use crate::case::{Figure, Metric, MetricUnit};
 use thiserror::Error;
-
-/// The unit of a metric's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum MetricUnit {
-    Gy,
-    /// Of the 100 % dose, or of the volume that has a dose.
-    Percent,
-    Cm3,
-    /// A plain number.
-    One,
-}
-
-impl MetricUnit {
-    const ALL: [Self; 4] = [Self::Gy, Self::Percent, Self::Cm3, Self::One];
-
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Self::Gy => "Gy",
-            Self::Percent => "%",
-            Self::Cm3 => "cc",
-            Self::One => "",
-        }
-    }
-
-    /// The number and the unit of a text like `66.5 Gy`.
-    pub(super) fn split(words: &str) -> Option<(f64, Self)> {
-        let words = plain(words);
-        let of = |unit: Self| Some((finite(words.strip_suffix(&unit.symbol().to_lowercase())?)?, unit));
-        Self::ALL.into_iter().find_map(of)
-    }
-}
-
-/// The quantity of a metric. Its first unit is the default one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quantity {
-    /// Gy.
-    Dose,
-    /// cm3.
-    Volume,
-    Ratio,
-}
-
-impl Quantity {
-    fn units(self) -> &'static [MetricUnit] {
-        match self {
-            Self::Dose => &[MetricUnit::Gy, MetricUnit::Percent],
-            Self::Volume => &[MetricUnit::Percent, MetricUnit::Cm3],
-            Self::Ratio => &[MetricUnit::One],
-        }
-    }
-}
-
-/// A kind of metric.
-#[derive(Debug)]
-struct Kind {
-    /// The written form; `#` stands for its number.
-    form: &'static str,
-    /// Alternative spellings, in lower case.
-    also: &'static [&'static str],
-    /// Least and greatest number.
-    numbers: [f64; 2],
-    quantity: Quantity,
-    /// Its definition and source.
-    means: &'static str,
-    /// The value of a DVH, its number and the 100 % dose in Gy: in Gy, cm3 or as a ratio.
-    value: fn(&Dvh, f64, Option<f64>) -> Result<f64, NoValue>,
-}
-
-/// Number range of a kind without a number.
-const NONE: [f64; 2] = [0.0, 0.0];
-
-/// Every kind of metric.
-static KINDS: [Kind; 10] = [
-    Kind {
-        form: "Dmin",
-        also: &["min"],
-        numbers: NONE,
-        quantity: Quantity::Dose,
-        means: "least dose",
-        value: |dvh, _, _| Ok(dvh.min_gy()),
-    },
-    Kind {
-        form: "Dmean",
-        also: &["mean"],
-        numbers: NONE,
-        quantity: Quantity::Dose,
-        means: "mean dose",
-        value: |dvh, _, _| Ok(dvh.mean_gy()),
-    },
-    Kind {
-        form: "Dmax",
-        also: &["max"],
-        numbers: NONE,
-        quantity: Quantity::Dose,
-        means: "greatest dose",
-        value: |dvh, _, _| Ok(dvh.max_gy()),
-    },
-    Kind {
-        form: "D#%",
-        also: &["d#"],
-        numbers: [0.0, 100.0],
-        quantity: Quantity::Dose,
-        means: "dose that the hottest # % of the volume get at least",
-        value: |dvh, percent, _| Ok(dvh.dose_at_percent(percent)),
-    },
-    Kind {
-        form: "D#cc",
-        also: &[],
-        numbers: [0.0, 1e6],
-        quantity: Quantity::Dose,
-        means: "dose that the hottest # cm3 get at least",
-        value: |dvh, cm3, _| {
-            let has = dvh.cm3_at(dvh.min_gy());
-            if cm3 <= has { Ok(dvh.dose_at_cm3(cm3)) } else { Err(NoValue::Smaller { has, cm3 }) }
-        },
-    },
-    Kind {
-        form: "V#Gy",
-        also: &[],
-        numbers: [0.0, 1e4],
-        quantity: Quantity::Volume,
-        means: "volume that gets # Gy or more",
-        value: |dvh, gy, _| Ok(dvh.cm3_at(gy)),
-    },
-    Kind {
-        form: "V#%",
-        also: &[],
-        numbers: [0.0, 1e3],
-        quantity: Quantity::Volume,
-        means: "volume that gets # % of the 100 % dose or more",
-        value: |dvh, percent, hundred| Ok(dvh.cm3_at(0.01 * percent * hundred.ok_or(NoValue::NoHundred)?)),
-    },
-    Kind {
-        form: "CI",
-        also: &["cipaddick", "ci(paddick)"],
-        numbers: NONE,
-        quantity: Quantity::Ratio,
-        means: "conformity index of Paddick (J Neurosurg 93 suppl 3 (2000) 219): square of the structure's volume that gets the \
-                100 % dose, over its volume times that of the whole isodose; 1 is best",
-        value: |dvh, _, hundred| {
-            let hundred = hundred.ok_or(NoValue::NoHundred)?;
-            let low = NoValue::Undefined(
-                "the dose is a preview, or the 100 % dose less than a quarter of the greatest: its isodose is not counted",
-            );
-            let isodose_cm3 = dvh.isodose_cm3(hundred).ok_or(low)?;
-            let covered_cm3 = dvh.cm3_at(hundred);
-            // Inside and whole are sampled separately: the part inside may be a little larger than the whole.
-            let isodose_cm3 = isodose_cm3.max(covered_cm3);
-            if isodose_cm3 <= 0.0 {
-                return Err(NoValue::Undefined("the 100 % dose is reached nowhere"));
-            }
-            Ok(covered_cm3 * covered_cm3 / (dvh.volume_cm3() * isodose_cm3))
-        },
-    },
-    Kind {
-        form: "HI",
-        also: &[],
-        numbers: NONE,
-        quantity: Quantity::Ratio,
-        means: "homogeneity index (D2% - D98%) / D50% (ICRU 83, section 3.7.1); 0 is best",
-        value: |dvh, _, _| {
-            let [d2, d50, d98] = [2.0, 50.0, 98.0].map(|percent| dvh.dose_at_percent(percent));
-            if d50 > 0.0 { Ok((d2 - d98) / d50) } else { Err(NoValue::Undefined("D50% is not above 0 Gy")) }
-        },
-    },
-    Kind {
-        form: "gEUD(a=#)",
-        also: &["geud(#)", "geud#", "eud(a=#)", "eud(#)"],
-        numbers: [-100.0, 100.0],
-        quantity: Quantity::Dose,
-        means: "generalised equivalent uniform dose: the mean of the a-th powers of the doses, to the power 1/a \
-                (Niemierko, Med Phys 26 (1999) 1100); above 1 for organs, below 0 for targets, 0 the geometric mean",
-        value: |dvh, a, _| dvh.geud_gy(a).ok_or(NoValue::Undefined("doses below 0 Gy have no gEUD")),
-    },
-];
 
 /// Why a metric has no value in a DVH.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
@@ -194,66 +15,7 @@ pub enum NoValue {
     Undefined(&'static str),
 }
 
-/// Why a text names no metric.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum MetricError {
-    #[error("'{0}' is no metric; there are {all}, like D95%, D0.03cc, V20Gy, V20Gy[cc]", all = all_forms())]
-    Unknown(String),
-    #[error("'{0}' has a decimal comma; numbers of metrics have a point, like D0.03cc")]
-    Comma(String),
-    #[error("'{word}': the number of {form} is from {low} to {high}")]
-    Range { word: String, form: &'static str, low: String, high: String },
-    #[error("'{word}': {form} is given in {units}")]
-    Unit { word: String, form: &'static str, units: String },
-}
-
-/// The written forms of all metrics, `#` for a number.
-fn all_forms() -> String {
-    KINDS.iter().map(|kind| kind.form).collect::<Vec<_>>().join(", ")
-}
-
-/// A number read off a DVH: its kind, its own number and its unit.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Metric {
-    kind: &'static Kind,
-    number: f64,
-    unit: MetricUnit,
-}
-
 impl Metric {
-    pub const MEAN: Self = Self::known("Dmean", 0.0);
-    pub const MAX: Self = Self::known("Dmax", 0.0);
-    pub const D95: Self = Self::known("D#%", 95.0);
-    pub const D2: Self = Self::known("D#%", 2.0);
-    pub const V95: Self = Self::known("V#%", 95.0);
-
-    /// The default metrics of a structure.
-    pub const USUAL: [Self; 7] = [
-        Self::known("D#%", 98.0),
-        Self::D95,
-        Self::known("D#%", 50.0),
-        Self::D2,
-        Self::MEAN,
-        Self::known("Dmin", 0.0),
-        Self::MAX,
-    ];
-
-    /// A metric by its form, in the unit of its kind. For constants: an unknown form does not compile there.
-    pub const fn known(form: &str, number: f64) -> Self {
-        let mut n = 0;
-        while !same(KINDS[n].form, form) {
-            n += 1;
-        }
-        let kind = &KINDS[n];
-        let unit = match kind.quantity {
-            Quantity::Dose => MetricUnit::Gy,
-            Quantity::Volume => MetricUnit::Percent,
-            Quantity::Ratio => MetricUnit::One,
-        };
-        Self { kind, number, unit }
-    }
-
     /// The metric of a DVH in its own unit; `hundred_gy`: the 100 % dose, which is the prescription where the
     /// plan has one.
     ///
@@ -261,128 +23,54 @@ impl Metric {
     /// [`NoValue`].
     pub fn value(self, dvh: &Dvh, hundred_gy: Option<f64>) -> Result<f64, NoValue> {
         let hundred_gy = hundred_gy.filter(|gy| *gy > 0.0);
-        let value = (self.kind.value)(dvh, self.number, hundred_gy)?;
-        Ok(match (self.kind.quantity, self.unit) {
-            (Quantity::Dose, MetricUnit::Percent) => 100.0 * value / hundred_gy.ok_or(NoValue::NoHundred)?,
-            (Quantity::Volume, MetricUnit::Percent) => 100.0 * value / dvh.cm3_at(dvh.min_gy()),
+        let value = figure(self.figure(), dvh, self.number().unwrap_or_default(), hundred_gy)?;
+        Ok(match (self.units().contains(&MetricUnit::Cm3), self.unit()) {
+            (false, MetricUnit::Percent) => 100.0 * value / hundred_gy.ok_or(NoValue::NoHundred)?,
+            (true, MetricUnit::Percent) => 100.0 * value / dvh.cm3_at(dvh.min_gy()),
             _ => value,
         })
     }
-
-    pub fn unit(self) -> MetricUnit {
-        self.unit
-    }
-
-    /// The units in which it may be stated.
-    pub fn units(self) -> &'static [MetricUnit] {
-        self.kind.quantity.units()
-    }
-
-    /// The metric in another unit; `None` where its quantity does not have that unit.
-    pub fn told_in(self, unit: MetricUnit) -> Option<Self> {
-        self.units().contains(&unit).then_some(Self { unit, ..self })
-    }
-
-    /// Its definition, with the source where the name does not state it.
-    pub fn means(self) -> String {
-        self.kind.means.replace('#', &self.number.to_string())
-    }
 }
 
-/// Whether two texts are equal, for constants.
-const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut n = 0;
-    while n < a.len() && n < b.len() && a[n] == b[n] {
-        n += 1;
-    }
-    n == a.len() && n == b.len()
-}
-
-/// A text normalised for comparison: without spaces, in lower case, cm3 as cc.
-fn plain(word: &str) -> String {
-    let word: String = word.chars().filter(|c| !c.is_whitespace()).collect();
-    word.to_lowercase().replace("cm3", "cc").replace("cm³", "cc")
-}
-
-fn finite(number: &str) -> Option<f64> {
-    number.parse().ok().filter(|v: &f64| v.is_finite())
-}
-
-impl Kind {
-    /// The number in a text of this kind (0 where the kind has none); `None` where the text is of another
-    /// kind.
-    fn number_in(&self, word: &str) -> Option<f64> {
-        let form = self.form.to_lowercase();
-        let mut forms = std::iter::once(form.as_str()).chain(self.also.iter().copied());
-        forms.find_map(|form| match form.split_once('#') {
-            None => (form == word).then_some(0.0),
-            Some((before, after)) => finite(word.strip_prefix(before)?.strip_suffix(after)?),
-        })
-    }
-}
-
-impl FromStr for Metric {
-    type Err = MetricError;
-
-    fn from_str(asked: &str) -> Result<Self, Self::Err> {
-        let word = plain(asked);
-        let asked = || asked.trim().to_owned();
-        let (name, unit) = match word.strip_suffix(']').and_then(|w| w.split_once('[')) {
-            Some((name, unit)) => (name, Some(unit)),
-            None => (word.as_str(), None),
-        };
-        let of = |kind: &'static Kind| Some((kind, kind.number_in(name)?));
-        let Some((kind, number)) = KINDS.iter().find_map(of) else {
-            return Err(if word.contains(',') { MetricError::Comma } else { MetricError::Unknown }(asked()));
-        };
-        let [low, high] = kind.numbers;
-        if !(low..=high).contains(&number) {
-            let [low, high] = kind.numbers.map(|v| v.to_string());
-            return Err(MetricError::Range { word: asked(), form: kind.form, low, high });
+/// A figure of a DVH with its number and the 100 % dose in Gy: in Gy, cm3 or as a ratio.
+fn figure(figure: Figure, dvh: &Dvh, number: f64, hundred_gy: Option<f64>) -> Result<f64, NoValue> {
+    let hundred = || hundred_gy.ok_or(NoValue::NoHundred);
+    Ok(match figure {
+        Figure::Least => dvh.min_gy(),
+        Figure::Mean => dvh.mean_gy(),
+        Figure::Greatest => dvh.max_gy(),
+        Figure::DoseAtPercent => dvh.dose_at_percent(number),
+        Figure::DoseAtCm3 => {
+            let (has, cm3) = (dvh.cm3_at(dvh.min_gy()), number);
+            if cm3 <= has { dvh.dose_at_cm3(cm3) } else { return Err(NoValue::Smaller { has, cm3 }) }
         }
-        let units = kind.quantity.units();
-        let named = |unit: &str| units.iter().copied().find(|u| u.symbol().to_lowercase() == unit);
-        let Some(unit) = unit.map_or(Some(units[0]), named) else {
-            let units = units.iter().map(|u| u.symbol()).collect::<Vec<_>>().join(" or ");
-            return Err(MetricError::Unit { word: asked(), form: kind.form, units });
-        };
-        // Adding 0 gives zero one sign.
-        Ok(Self { kind, number: number + 0.0, unit })
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.kind.form.replace('#', &self.number.to_string()))?;
-        if self.unit == self.units()[0] { Ok(()) } else { write!(f, "[{}]", self.unit.symbol()) }
-    }
-}
-
-impl fmt::Debug for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl PartialEq for Metric {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.kind, other.kind) && self.number == other.number && self.unit == other.unit
-    }
-}
-
-impl From<Metric> for String {
-    fn from(metric: Metric) -> Self {
-        metric.to_string()
-    }
-}
-
-impl TryFrom<String> for Metric {
-    type Error = MetricError;
-
-    fn try_from(word: String) -> Result<Self, Self::Error> {
-        word.parse()
-    }
+        Figure::VolumeAtGy => dvh.cm3_at(number),
+        Figure::VolumeAtPercent => dvh.cm3_at(0.01 * number * hundred()?),
+        Figure::Conformity => {
+            let hundred = hundred()?;
+            let low = NoValue::Undefined(
+                "the dose is a preview, or the 100 % dose less than a quarter of the greatest: its isodose is not counted",
+            );
+            let isodose_cm3 = dvh.isodose_cm3(hundred).ok_or(low)?;
+            let covered_cm3 = dvh.cm3_at(hundred);
+            // Inside and whole are sampled separately: the part inside may be a little larger than the whole.
+            let isodose_cm3 = isodose_cm3.max(covered_cm3);
+            if isodose_cm3 <= 0.0 {
+                return Err(NoValue::Undefined("the 100 % dose is reached nowhere"));
+            }
+            covered_cm3 * covered_cm3 / (dvh.volume_cm3() * isodose_cm3)
+        }
+        Figure::Homogeneity => {
+            let [d2, d50, d98] = [2.0, 50.0, 98.0].map(|percent| dvh.dose_at_percent(percent));
+            if d50 <= 0.0 {
+                return Err(NoValue::Undefined("D50% is not above 0 Gy"));
+            }
+            (d2 - d98) / d50
+        }
+        Figure::EquivalentUniformDose => {
+            dvh.geud_gy(number).ok_or(NoValue::Undefined("doses below 0 Gy have no gEUD"))?
+        }
+    })
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub use aperture::{
     ApertureError, AperturePart, FitSettings, JawRule, LEAST_OPENING_MM, LeafEdge, REACH_MM, aperture_faults,
     brushed, fitted, move_part, segment_of, shielded, with_leaves,
 };
+pub use crate::case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
     contradiction, dose_of_beam, is_computed, isocentre_remark, mask_of, no_beams, times, unit_beam,
@@ -38,9 +39,9 @@ pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
-pub use goals::{Goal, GoalError};
+pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
 pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
-pub use metric::{Metric, MetricError, MetricUnit, NoValue};
+pub use metric::NoValue;
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

@@ -68,7 +68,8 @@ struct Seen {
 /// # Errors
 /// [`ShotError`]: the case does not open, there is no graphics device, or the jobs take longer than `patience`.
 pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Result<Shot, ShotError> {
-    let compares = options.compare.is_some();
+    // A report that is missing is an error like a comparison that is.
+    let compares = options.compare.is_some() || options.plan_report.is_some();
     let xrays_asked = options.register.as_ref().map_or(0, |w| w.images.len());
     let seen = Rc::new(RefCell::new(Seen::default()));
     let watched = Rc::clone(&seen);

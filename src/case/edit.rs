@@ -1,6 +1,6 @@
 //! Edits as values, with undo.
 
-use super::{Beam, Case, Dose, Normalisation, Plan, Steps, Structure};
+use super::{Beam, Case, Dose, Goal, Normalisation, Plan, Steps, Structure};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -36,6 +36,8 @@ pub enum Edit {
         index: usize,
     },
     AddDose(Arc<Dose>),
+    /// Replaces all clinical goals.
+    SetGoals(Vec<Goal>),
 }
 
 /// An edit that names an object missing from the case.
@@ -175,6 +177,7 @@ impl Case {
                 structures.remove(index);
             }
             Edit::AddDose(dose) => self.doses.push(dose),
+            Edit::SetGoals(goals) => self.goals = Some(goals.into()),
         }
         self.bind_references();
         self.spend(0);
@@ -217,6 +220,30 @@ impl Case {
             if bound != *now {
                 Arc::make_mut(plan).normalisation = Some(bound);
             }
+        }
+        self.bind_goals();
+    }
+
+    /// As plans, goals follow their structure by number.
+    fn bind_goals(&mut self) {
+        let Some(goals) = &self.goals else { return };
+        let set = &self.structures;
+        let bound = |goal: &Goal| {
+            let number = goal.number.filter(|n| set.by_number(*n).is_some());
+            match set.referenced(number, &goal.structure) {
+                Ok(to) => goal.clone().of_structure(&to.name, Some(to.number)),
+                Err(_) => goal.clone().of_structure(&goal.structure, None),
+            }
+        };
+        let stands = |goal: &Goal| {
+            let of = goal.number.and_then(|n| set.by_number(n));
+            of.map_or_else(
+                || goal.number.is_none() && set.referenced(None, &goal.structure).is_err(),
+                |s| s.name == goal.structure,
+            )
+        };
+        if !goals.iter().all(stands) {
+            self.goals = Some(goals.iter().map(bound).collect());
         }
     }
 
@@ -297,6 +324,41 @@ mod tests {
         assert_eq!(h.case().free_number(), 21);
         h.apply(Edit::Load(Box::default()), None).unwrap();
         assert_eq!(h.case().free_number(), 1, "another case");
+    }
+
+    #[test]
+    fn goals_follow_their_structure_and_no_other_takes_its_place() {
+        let structure = |name: &str, number: u32| Structure {
+            name: name.to_owned(),
+            number,
+            kind: crate::case::StructureKind::Organ,
+            colour: crate::case::Rgb([0; 3]),
+            contours: Vec::new().into(),
+            points_mm: Vec::new(),
+        };
+        let set = StructureSet { structures: vec![structure("Cord", 1)], ..StructureSet::default() };
+        let mut h = History::default();
+        h.apply(Edit::Load(Box::new(Case { structures: Arc::new(set), ..Case::default() })), None).unwrap();
+        let goals = vec!["cord: Dmax <= 45 Gy".parse().unwrap(), "Heart: Dmean <= 26 Gy".parse().unwrap()];
+        h.apply(Edit::SetGoals(goals), None).unwrap();
+        let of = |h: &History| -> Vec<(String, Option<u32>)> {
+            let goals = h.case().goals.clone().unwrap_or_default();
+            goals.iter().map(|g| (g.structure.clone(), g.number)).collect()
+        };
+        let heart = ("Heart".to_owned(), None);
+        assert_eq!(of(&h), [("Cord".to_owned(), Some(1)), heart.clone()]);
+        h.apply(Edit::SetStructure { index: 0, value: structure("SpinalCord", 1) }, None).unwrap();
+        assert_eq!(of(&h), [("SpinalCord".to_owned(), Some(1)), heart.clone()]);
+        h.apply(Edit::RemoveStructure { index: 0 }, None).unwrap();
+        assert_eq!(of(&h)[0], ("SpinalCord".to_owned(), None));
+        h.apply(Edit::AddStructure(structure("Other", 2)), None).unwrap();
+        assert_eq!(of(&h)[0].1, None);
+        h.apply(Edit::AddStructure(structure("Heart", 3)), None).unwrap();
+        assert_eq!(of(&h)[1], ("Heart".to_owned(), Some(3)));
+        for _ in 0..5 {
+            assert!(h.undo());
+        }
+        assert_eq!(h.case().goals, None);
     }
 
     #[test]

@@ -7,6 +7,8 @@ mod dose;
 mod drawing;
 mod edit;
 mod palette;
+mod goal;
+mod metric;
 mod placement;
 mod plan;
 mod pose;
@@ -23,6 +25,8 @@ pub use dose::{BeamDose, Dose, DoseStatus, Receipt, status_text};
 pub use drawing::{DrawError, Drawn};
 pub use edit::{Edit, EditError, History};
 pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, blind_distance, colour_distance, free_colour};
+pub use goal::{Bound, Goal, GoalError};
+pub use metric::{Figure, Metric, MetricError, MetricUnit};
 pub use placement::{Placement, opened};
 pub use plan::{Normalisation, Plan};
 pub use pose::Pose;
@@ -50,6 +54,8 @@ pub struct Case {
     pub remarks: Vec<Remark>,
     /// Why plans of the files were refused, a sentence each.
     pub refused_plans: Vec<String>,
+    /// Clinical goals of whatever dose; `None` while the usual ones of the target stand for them.
+    pub goals: Option<Arc<[Goal]>>,
     /// The highest number that any structure of this case has had: a reference to a removed structure never
     /// resolves to another.
     pub spent_number: u32,

@@ -99,17 +99,25 @@ impl StructureSet {
     /// # Errors
     /// [`ReferenceError`].
     pub fn normalised_to(&self, to: &Normalisation) -> Result<&Structure, ReferenceError> {
-        if let Some(structure) = to.number.and_then(|n| self.by_number(n)) {
+        self.referenced(to.number, &to.structure)
+    }
+
+    /// The structure of a number, else the only one of a name.
+    ///
+    /// # Errors
+    /// [`ReferenceError`].
+    pub fn referenced(&self, number: Option<u32>, name: &str) -> Result<&Structure, ReferenceError> {
+        if let Some(structure) = number.and_then(|n| self.by_number(n)) {
             return Ok(structure);
         }
-        let mut named = self.all_named(&to.structure);
+        let mut named = self.all_named(name);
         match (named.next(), named.count()) {
             (Some(structure), 0) => Ok(structure),
-            (Some(_), more) => Err(ReferenceError::Ambiguous { name: to.structure.clone(), count: more + 1 }),
+            (Some(_), more) => Err(ReferenceError::Ambiguous { name: name.to_owned(), count: more + 1 }),
             (None, _) => {
                 let names: Vec<&str> = self.structures.iter().map(|s| s.name.as_str()).collect();
                 let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                Err(ReferenceError::Missing { name: to.structure.clone(), known })
+                Err(ReferenceError::Missing { name: name.to_owned(), known })
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
+use super::scorecard::{self, Scorecard};
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure, doses};
 use crate::analysis::{Dvh, DvhError, Engine, Metric, NoValue, dvh_csv, dvhs_of};
@@ -26,6 +27,7 @@ Percent are of the volume that lies inside the dose grid; how much does not is s
 Examples:\n  \
 beamsight dvh demo:thorax --dose plan --grid 5 --quality fast\n  \
 beamsight dvh ~/ct/patient-7 --dose RD.1.dcm --structure PTV --metrics D95%,D0.03cc,CI --json\n  \
+beamsight dvh demo:thorax --dose plan --goals quantec-thorax\n  \
 beamsight dvh demo:tg119 --dose dose.mha --prescription 50 --metrics V95%,HI --out dvh.csv"
 )]
 pub struct Args {
@@ -43,6 +45,11 @@ pub struct Args {
     /// Metrics with commas between [default: D98%,D95%,D50%,D2%,Dmean,Dmin,Dmax]
     #[arg(long, value_name = "LIST", value_parser = metrics)]
     metrics: Option<MetricList>,
+
+    /// Goals to hold the dose against: a template (.toml), or a shipped one by its word, like quantec-thorax; left out: those of
+    /// the session, if any
+    #[arg(long, value_name = "FILE|WORD")]
+    goals: Option<String>,
 
     /// The 100 % dose, Gy; left out: what the plan prescribes
     #[arg(long, value_name = "GY", value_parser = words::positive)]
@@ -103,13 +110,21 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     outputs.file("--out", &args.out);
     outputs.reads_case(&args.case.case);
     outputs.reads("--dose", (!computes).then_some(&args.dose));
+    args.goals.iter().for_each(|word| outputs.reads_word("--goals", word));
     args.plan.reads(&mut outputs);
     outputs.check()?;
     device.resolve()?;
     args.plan.check()?;
     let file = if computes { None } else { Some(doses::read(&args.dose)?) };
     let case = args.case.open()?;
-    let structures = structures(args, &case)?;
+    let goals = scorecard::goals_of(&case, args.goals.as_deref())?;
+    let mut structures = structures(args, &case)?;
+    let asked_for = structures.len();
+    for structure in goals.iter().flat_map(|of| scorecard::structures_of(&case, &of.goals)) {
+        if !structures.iter().any(|known| known.number == structure.number) {
+            structures.push(structure);
+        }
+    }
     let mut remarks = Vec::new();
     let (dose, prescription) = match file {
         Some((dose, patient)) => {
@@ -138,7 +153,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let metrics_asked = args.metrics.clone().unwrap_or_else(|| {
         MetricList(Metric::USUAL.into_iter().map(|metric| (metric.to_string(), metric)).collect())
     });
-    let dvhs = dvhs_of(structures, &grid, &dose, &JobControl::new())?;
+    let mut dvhs = dvhs_of(structures, &grid, &dose, &JobControl::new())?;
+    let goals = goals.map(|goals| Scorecard::of(&case, goals, &dvhs, prescription.ok()));
+    dvhs.truncate(asked_for);
     let rows: Vec<StructureRow<'_>> = dvhs
         .into_iter()
         .map(|(structure, dvh)| tell_of(structure, dvh, &metrics_asked, prescription))
@@ -151,10 +168,12 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         "prescription_gy": prescription.ok(),
         "units": metrics_asked.0.iter().map(|(word, m)| (word.clone(), m.unit().symbol().into())).collect::<Map<_, _>>(),
         "structures": rows.iter().map(|row| row.json(&metrics_asked)).collect::<Vec<_>>(),
+        "goals": goals.as_ref().map(Scorecard::json),
         "remarks": remarks,
         "out": args.out,
     });
     let mut text = table(&dose, prescription.ok(), &metrics_asked, &rows);
+    text += &goals.as_ref().map(Scorecard::text).unwrap_or_default();
     remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
     if rows.iter().all(|row| row.dvh.is_err()) {
         return Err(Failure::Checks(Answer {

@@ -23,6 +23,7 @@ mod path;
 mod plan_args;
 mod register;
 mod render;
+mod scorecard;
 mod selftest;
 mod window;
 mod words;

@@ -35,6 +35,7 @@ software one of Mesa will do (apt-get install libvulkan1 mesa-vulkan-drivers).\n
 Examples:\n  \
 beamsight render demo:thorax --out shot.png\n  \
 beamsight render ~/ct/patient-7 --plan plan.toml --workspace plan --size 1600x1000 --out shot.png\n  \
+beamsight render demo:thorax --report plan.pdf --out shot.png\n  \
 beamsight render demo:thorax --engine mccs --histories 5e6 --out shot.png\n  \
 beamsight render ~/ct/patient-7 --workspace compare --a dose:1 --b plan --layout gamma --out shot.png"
 )]
@@ -183,7 +184,7 @@ struct CompareArgs {
     #[arg(long, value_name = "X,Y,Z", value_parser = words::position)]
     at: Option<DVec3>,
 
-    /// Report to write beside the picture (.pdf, .csv, .json)
+    /// Report to write beside the picture: of the plan (.pdf), or of the comparison (.pdf, .csv, .json)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
@@ -202,7 +203,7 @@ impl CompareArgs {
 
     fn is_used(&self) -> bool {
         let views = self.layout.is_some() || self.plane.is_some() || self.at.is_some();
-        views || self.a.is_some() || self.b.is_some() || self.report.is_some()
+        views || self.a.is_some() || self.b.is_some()
     }
 }
 
@@ -314,11 +315,15 @@ impl StagedReport {
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     words::ending(&args.out, &["png"])?;
     if args.workspace != Workspace::Compare && args.compare.is_used() {
-        let text = "--a, --b, --layout, --plane, --at and --report belong to --workspace compare";
+        let text = "--a, --b, --layout, --plane and --at belong to --workspace compare";
         return Err(Failure::Words(text.to_owned()));
     }
+    if args.workspace == Workspace::Register && args.compare.report.is_some() {
+        return Err(Failure::Words("--report belongs to --workspace plan or compare".to_owned()));
+    }
     if let Some(report) = &args.compare.report {
-        words::ending_of(report, &REPORT_ENDINGS, "--report")?;
+        let of_plan = args.workspace == Workspace::Plan;
+        words::ending_of(report, if of_plan { &["pdf"] } else { &REPORT_ENDINGS }, "--report")?;
     }
     let outputs = outputs(args);
     outputs.check()?;
@@ -336,6 +341,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         body: args.dose.body.clone(),
         grid_mm: args.dose.grid,
         wash_of: args.dose.wash,
+        plan_report: staged.path().filter(|_| args.workspace == Workspace::Plan),
         compare: (args.workspace == Workspace::Compare).then(|| args.compare.choice(staged.path())),
         device,
         register: register(args)?,

@@ -68,6 +68,7 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         doses,
         remarks: assembly.remarks,
         refused_plans: assembly.refused_plans,
+        goals: None,
         spent_number: 0,
     };
     let empty = case.ct.is_none()

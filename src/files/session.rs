@@ -2,7 +2,7 @@
 //! their CASE.
 
 use super::replace_file;
-use crate::case::{Case, Plan, Structure, StructureSet};
+use crate::case::{Case, Goal, Plan, Structure, StructureSet};
 use crate::input::{SESSION_BYTES, VIEW_BYTES, read_text};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -51,6 +51,9 @@ pub struct Session {
     /// Numbers of structures that are in the files but not in the session.
     #[serde(default)]
     pub removed_structures: Vec<u32>,
+    /// Clinical goals; left out while the usual ones of the target stand for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goals: Option<Vec<Goal>>,
     /// View state: the window's own record, stored unchanged.
     #[serde(default, deserialize_with = "small_value")]
     pub view: serde_json::Value,
@@ -88,6 +91,7 @@ impl Session {
             plans: case.plans.iter().map(|p| (**p).clone()).collect(),
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),
+            goals: case.goals.as_ref().map(|goals| goals.to_vec()),
             view,
         };
         if new.restored(loaded) != *now {
@@ -116,6 +120,7 @@ impl Session {
         case.plans = self.plans.iter().cloned().map(Arc::new).collect();
         let structures = self.restored(&case.structures);
         Arc::make_mut(&mut case.structures).structures = structures;
+        case.goals = self.goals.clone().map(Into::into);
         // A structure set that has changed since may have a new structure of the same name.
         Arc::make_mut(&mut case.structures).tell_apart();
     }
@@ -165,6 +170,7 @@ mod tests {
         (ball.number, ball.name, ball.kind) = (9, "ball".to_owned(), StructureKind::Other);
         set.structures.push(ball);
         Arc::make_mut(&mut edited.plans[0]).beams.truncate(2);
+        edited.goals = Some(vec!["ball: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)".parse().unwrap()].into());
 
         let path = std::env::temp_dir().join(format!("beamsight-session-{}.json", std::process::id()));
         let session =
@@ -177,6 +183,7 @@ mod tests {
         read_back.restore(&mut again);
         assert_eq!(again.structures, edited.structures);
         assert_eq!(again.plans, edited.plans);
+        assert_eq!(again.goals, edited.goals);
 
         for (text, words) in [
             ("{", "not a session"),

@@ -20,6 +20,8 @@ pub const FILES_MOST: usize = 500_000;
 pub const PLAN_BYTES: u64 = 16 << 20;
 pub const MACHINE_BYTES: u64 = 4 << 20;
 pub const HU_TABLE_BYTES: u64 = 1 << 20;
+/// A template of goals: a few lines for each.
+pub const GOALS_BYTES: u64 = 1 << 20;
 /// Cached layouts of DRRs: those of a card have 100 kB at most.
 pub const LAYOUTS_BYTES: u64 = 4 << 20;
 /// Recent cases: a few paths.

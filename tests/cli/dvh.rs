@@ -157,3 +157,41 @@ fn wrong_words_are_refused_by_name() {
     assert_eq!(fs::read_to_string(&out).unwrap(), "mine");
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// The sphere's mean dose is 100 Gy.
+#[test]
+fn goals_of_a_template_are_held_against_the_dose() {
+    let folder = scratch("dvh-goals");
+    let dose = gradient(&folder, DVec3::ZERO);
+    let file = folder.join("goals.toml");
+    let goal =
+        |structure: &str, goal: &str| format!("[[goal]]\nstructure = \"{structure}\"\ngoal = \"{goal}\"\n");
+    let template = [
+        "name = \"Test\"\n".to_owned(),
+        goal("Heart", "Dmean <= 1000 Gy (priority 2)"),
+        goal("ptv", "Dmean <= 90 Gy"),
+        goal("ptv", "Dmean <= 101 Gy"),
+        goal("ptv", "Dmean >= 105 Gy (tolerance 6 Gy)"),
+        goal("ptv", "Dmean >= 45 %"),
+    ];
+    fs::write(&file, template.concat()).unwrap();
+    let said =
+        dvh(&["--dose", text(&dose), "--goals", text(&file), "--structure", "BODY", "--prescription", "200"]);
+    let goals = said["goals"]["goals"].as_array().unwrap();
+    let verdicts: Vec<&str> = goals.iter().map(|g| g["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["fail", "pass", "near", "pass", "no structure"]);
+    for (goal, margin) in goals.iter().zip([-10.0, 1.0, -5.0, 5.0]) {
+        near(&goal["margin"], margin, 0.1);
+    }
+    assert_eq!((&said["goals"]["met"], &said["goals"]["of"]), (&2.into(), &5.into()));
+    assert_eq!(said["goals"]["unmatched"], serde_json::json!(["Heart"]));
+    assert_eq!(said["structures"].as_array().unwrap().len(), 1, "only the structure asked for has metrics");
+    // Without a prescription there is no percent of it, unless the plan has one; other words are no template.
+    let output = beamsight(&["dvh", "demo:water", "--dose", text(&dose), "--goals", text(&file)]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("goals: ") && told.contains("no structure for Heart"), "{told}");
+    refused(
+        &["dvh", "demo:water", "--dose", text(&dose), "--goals", "no-such-template"],
+        &["quantec-thorax", "no-such-template"],
+    );
+}

@@ -86,7 +86,7 @@ fn volumes() {
 
 #[test]
 fn texts() {
-    for name in ["session", "plan", "machine", "hu"] {
+    for name in ["session", "plan", "machine", "goals", "hu"] {
         fuzz(name, 300, &[mutate::text]);
     }
 }

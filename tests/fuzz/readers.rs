@@ -2,7 +2,7 @@
 
 use beamsight::case::Placement;
 use beamsight::dicom;
-use beamsight::files::{mha, picture, plan_toml, session};
+use beamsight::files::{GoalTemplate, mha, picture, plan_toml, session};
 use beamsight::geometry::PatientPosition;
 use beamsight::physics::{HuTable, Machine};
 use glam::DVec3;
@@ -15,7 +15,7 @@ pub struct Target {
     pub read: fn(&Path),
 }
 
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "dicom", ending: "dcm", read: read_dicom },
     Target { name: "png", ending: "png", read: read_picture },
     Target { name: "tiff", ending: "tif", read: read_picture },
@@ -24,6 +24,7 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "session", ending: "json", read: read_session },
     Target { name: "plan", ending: "toml", read: read_plan },
     Target { name: "machine", ending: "toml", read: read_machine },
+    Target { name: "goals", ending: "toml", read: read_goals },
     Target { name: "hu", ending: "toml", read: read_hu },
 ];
 
@@ -81,6 +82,10 @@ fn read_plan(path: &Path) {
 
 fn read_machine(path: &Path) {
     let _ = Machine::resolve(&path.to_string_lossy()).map_err(|e| e.to_string());
+}
+
+fn read_goals(path: &Path) {
+    let _ = GoalTemplate::read(path).map_err(|e| e.to_string());
 }
 
 fn read_hu(path: &Path) {

@@ -6,6 +6,7 @@ mod compare;
 mod dose;
 mod drawing;
 mod files;
+mod goals;
 mod harness;
 mod history;
 mod hu;

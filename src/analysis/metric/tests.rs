@@ -118,18 +118,3 @@ fn words_that_name_no_metric_are_refused_with_what_is_wrong() {
         assert!(why.contains(says), "{word}: {why}");
     }
 }
-
-/// Every kind reads its own spelling; a session keeps it.
-#[test]
-fn every_kind_is_read_back_as_it_is_written() {
-    for kind in &KINDS {
-        let word = kind.form.replace('#', "7");
-        assert_eq!(metric(&word).to_string(), word);
-        assert!(!metric(&word).means().is_empty());
-        for also in kind.also {
-            assert_eq!(metric(&also.replace('#', "7")).to_string(), word, "{also}");
-        }
-        let kept = serde_json::to_string(&metric(&word)).unwrap();
-        assert_eq!(serde_json::from_str::<Metric>(&kept).unwrap(), metric(&word));
-    }
-}

@@ -2,11 +2,13 @@
 
 mod aperture;
 mod draw;
+mod goals;
 mod measure;
 mod register;
 
 pub use aperture::ApertureAction;
 pub use draw::DrawAction;
+pub use goals::GoalAction;
 pub use measure::MeasureAction;
 pub use register::RegisterAction;
 
@@ -109,6 +111,8 @@ pub enum Command {
     Compare(Compare),
     /// Writes the report of the comparison in the format of the path's extension.
     SaveReport(PathBuf),
+    /// Changes the clinical goals.
+    Goals(GoalAction),
     /// Makes a dose of the case from A and B by their weights; 1 and 0 keep a copy of A.
     MakeDose([f64; 2]),
     /// A command of the aperture tools.

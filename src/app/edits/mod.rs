@@ -4,6 +4,7 @@ mod aperture;
 mod doses;
 mod draw;
 mod measure;
+mod goals;
 mod register;
 
 use super::command::NewShape;

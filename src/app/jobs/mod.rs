@@ -21,7 +21,7 @@ use super::state::opening::Opened;
 use super::state::slot::Slot;
 use super::state::unsaved::Work;
 use crate::case::{Dose, Remark, Structure};
-use crate::files::{Keeper, Recoverable};
+use crate::files::{GoalTemplate, Keeper, Recoverable};
 use crate::physics::HuTable;
 use crate::results::Delivery;
 use crate::worker;
@@ -60,6 +60,8 @@ pub enum Answer {
     /// Unsaved work is kept, or no longer needs to be.
     Kept,
     HuTable(Arc<HuTable>),
+    /// A template of goals for the case.
+    Goals(Box<GoalTemplate>),
     /// A result of the current case.
     Result(Delivery),
     /// A dose for the case: read from a file, or made of others.

@@ -66,6 +66,9 @@ pub fn open(
             (case, Vec::new(), structures)
         }
     };
+    if case.goals.is_none() {
+        case.goals = record.as_mut().and_then(Record::take_former_goals).map(Into::into);
+    }
     let needed = !record.as_ref().is_some_and(Record::is_without_body);
     if let Some(ct) = case.ct.clone().filter(|_| needed && body_of(&case.structures).is_none()) {
         // The dose calculation needs the outline of the patient, without couch and surrounding air.

@@ -1,6 +1,6 @@
 //! Dose-volume histograms.
 
-use super::{held, worth_chip};
+use super::{goals, held, worth_chip};
 use crate::analysis::{Dvh, Metric, dvh_csv, value_at};
 use crate::app::command::{Command, Commands};
 use crate::app::state::files::FileAction;
@@ -10,10 +10,12 @@ use crate::case::{DoseStatus, Structure, StructureKind, status_text};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{AxisHints, GridMark, HPlacement, Line, LineStyle, Plot, PlotPoint, VLine};
 
-/// Shows the DVHs of the visible structures.
+/// Shows the DVHs of the visible structures, with the goals beside them.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let wide = ui.available_width() >= goals::WIDE;
+    let goals_instead = goals::beside(ui, state, commands);
     let curves = curves(state);
-    header(ui, state, commands);
+    header(ui, state, wide, commands);
     if curves.is_empty() {
         let why = match (state.results.shown_failure(), state.results.shown_dose()) {
             (Some(why), _) => why,
@@ -24,6 +26,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let axes = Axes::new(state.dvh_display, state.reference());
+    if goals_instead {
+        egui::CentralPanel::default()
+            .frame(egui::Frame::new())
+            .show(ui, |ui| plot(ui, state, &axes, &curves));
+        return;
+    }
     let table_width = if state.results.certainty().is_some() { 428.0_f32 } else { 392.0 };
     let table_width = table_width.min(0.6 * ui.available_width());
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
@@ -53,7 +61,7 @@ pub(super) struct Curve<'a> {
 }
 
 /// Title, status and the choice of axes.
-fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
+fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
         if let Some(dose) = state.results.shown_dose() {
@@ -72,6 +80,9 @@ fn header(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if let Some(gy) = crosshair_gy(state) {
             let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(CROSSHAIR);
             ui.add(egui::Label::new(text)).on_hover_text("Dose at the crosshair: the dashed line");
+        }
+        if !wide && !state.goal_editor.in_place_of_metrics {
+            goals::switch(ui, state, commands);
         }
         axes_choice(ui, state, commands);
     });

@@ -5,6 +5,7 @@ pub mod about;
 mod colour;
 pub mod compare;
 pub mod dvh;
+pub mod goals;
 mod guide;
 mod history;
 pub mod inspector;

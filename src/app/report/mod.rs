@@ -1,12 +1,15 @@
-//! The comparison as a report: PDF with pictures, CSV and JSON. The report is gathered from the state in one step, so
+//! Reports: of a plan (`plan.rs`), and of the comparison of two doses. The comparison as a report: PDF with pictures, CSV and JSON. The report is gathered from the state in one step, so
 //! that its contents belong together; the worker draws and writes it.
 
 mod pages;
+mod pen;
 mod picture;
+pub mod plan;
+mod plan_pages;
 mod tables;
 
-use crate::analysis::Metric;
-use crate::app::panel::compare::{Row, goals_of, metrics, rows};
+use crate::analysis::{GoalRow, Metric};
+use crate::app::panel::compare::{Row, metrics, rows};
 use crate::app::state::State;
 use crate::app::state::compare::{GammaSettings, Side};
 use crate::app::state::results::Freshness;
@@ -41,6 +44,8 @@ pub struct Report {
     pub clusters: Vec<ClusterFacts>,
     pub structures: Vec<StructureFacts>,
     pub goals: Vec<GoalFacts>,
+    /// 100 % of goals in percent, in Gy, and its name.
+    pub goals_percent_of: Option<(f64, &'static str)>,
     /// Position of the planes shown, patient LPS, mm.
     pub crosshair_mm: [f64; 3],
     #[serde(skip)]
@@ -149,6 +154,8 @@ pub struct GoalFacts {
     pub unit: &'static str,
     /// Value and whether the goal is met, of A and B.
     pub doses: [Option<(f64, bool)>; 2],
+    /// Verdict with the distance to the limit, or why there is none, of A and B.
+    pub verdicts: [String; 2],
 }
 
 /// A structure's cumulative DVHs in A and B: Gy, percent.
@@ -182,7 +189,6 @@ pub fn gather(state: &State) -> Result<Report, String> {
     let reference = state.compare_reference();
     let case = state.case();
     let rows = rows(state);
-    let goals = goals_of(state);
     Ok(Report {
         program: format!("Beamsight {}", env!("CARGO_PKG_VERSION")),
         written: utc(SystemTime::now()),
@@ -197,7 +203,8 @@ pub fn gather(state: &State) -> Result<Report, String> {
         gamma,
         no_gamma,
         structures: rows.iter().map(|row| structure_facts(state, row, reference.map(|(gy, _)| gy))).collect(),
-        goals: goals.iter().map(|goal| goal_facts(state, goal, reference.map(|(gy, _)| gy))).collect(),
+        goals: goal_facts(state),
+        goals_percent_of: state.compare_goal_hundred(),
         crosshair_mm: state.crosshair_mm.to_array(),
         curves: curves(&rows),
         scenery: Scenery::of(state),
@@ -303,11 +310,21 @@ fn structure_facts(state: &State, row: &Row<'_>, reference_gy: Option<f64>) -> S
     }
 }
 
-fn goal_facts(state: &State, goal: &crate::analysis::Goal, reference_gy: Option<f64>) -> GoalFacts {
-    let structure = state.case().structures.by_name(&goal.structure).map(|s| s.number);
-    let doses =
-        Side::BOTH.map(|side| goal.check(state.results.side_dvh(side, structure?)?, reference_gy).ok());
-    GoalFacts { goal: goal.to_string(), unit: goal.metric.unit().symbol(), doses }
+/// The goals with their answers in A and B, by priority.
+fn goal_facts(state: &State) -> Vec<GoalFacts> {
+    let [a, b] = Side::BOTH.map(|side| state.side_scorecard(side));
+    let value = |row: &GoalRow| row.answer.as_ref().ok().map(|o| (o.value, row.is_met()));
+    let verdict = |row: &GoalRow| match &row.answer {
+        Ok(outcome) => format!("{}, {}", outcome.verdict.word(), outcome.distance_text(&row.goal)),
+        Err(why) => why.short().to_owned(),
+    };
+    let facts = |(a, b): (&GoalRow, &GoalRow)| GoalFacts {
+        goal: a.goal.to_string(),
+        unit: a.goal.unit().symbol(),
+        doses: [value(a), value(b)],
+        verdicts: [verdict(a), verdict(b)],
+    };
+    a.iter().zip(&b).map(facts).collect()
 }
 
 fn curves(rows: &[Row<'_>]) -> Vec<Curve> {

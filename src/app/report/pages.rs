@@ -1,110 +1,38 @@
 //! The report as PDF pages.
 
+use super::pen::{BLUE, HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
 use super::picture::Subject;
-use super::{CriterionFacts, DoseFacts, Report};
+use super::{CriterionFacts, Curve, DoseFacts, Report};
 use crate::app::state::compare::{Side, difference_colour, gamma_colour};
 use crate::case::Rgb;
-use crate::files::pdf::{A4, Document, Type};
+use crate::files::pdf::Type;
 
-const LEFT: f32 = 42.0;
-const RIGHT: f32 = A4[0] - 42.0;
-const BOTTOM: f32 = A4[1] - 46.0;
-const INK: [u8; 3] = [20, 24, 30];
-const WEAK: [u8; 3] = [105, 112, 122];
-const RED: [u8; 3] = [178, 24, 43];
-const BLUE: [u8; 3] = [33, 102, 172];
-const HAIR: [u8; 3] = [205, 210, 216];
 /// Pixels per point of the pictures.
 const FINENESS: f32 = 2.0;
+/// What is said on every page where a dose is not final.
+const UNSURE: &str = "One of the doses is not a final result: nothing in this report is.";
 /// Clusters listed.
 const MOST_CLUSTERS: usize = 12;
 
-const PLAIN: Type = Type { size: 8.5, bold: false, colour: INK };
-const STRONG: Type = Type { size: 8.5, bold: true, colour: INK };
-const SMALL: Type = Type { size: 7.5, bold: false, colour: WEAK };
-
-/// Position of the next line.
-struct Pen {
-    document: Document,
-    y: f32,
-}
-
-impl Pen {
-    /// Ensures room for `height`, on a new page if necessary.
-    fn room(&mut self, height: f32) {
-        if self.y + height > BOTTOM {
-            self.document.add_page();
-            self.y = 56.0;
-        }
-    }
-
-    fn heading(&mut self, what: &str) {
-        self.room(46.0);
-        self.y += 20.0;
-        self.document.text(LEFT, self.y, what, Type { size: 11.0, bold: true, colour: INK });
-        self.document.line([LEFT, self.y + 4.0], [RIGHT, self.y + 4.0], 0.5, HAIR);
-        self.y += 6.0;
-    }
-
-    fn line(&mut self, what: &str, how: Type) {
-        for part in wrapped(what, how, RIGHT - LEFT) {
-            self.room(how.size + 4.0);
-            self.y += how.size + 3.0;
-            self.document.text(LEFT, self.y, &part, how);
-        }
-    }
-
-    /// A caption with its text.
-    fn fact(&mut self, caption: &str, what: &str) {
-        for (n, part) in wrapped(what, PLAIN, RIGHT - LEFT - 110.0).into_iter().enumerate() {
-            self.room(12.0);
-            self.y += 11.5;
-            if n == 0 {
-                self.document.text(LEFT, self.y, caption, SMALL);
-            }
-            self.document.text(LEFT + 110.0, self.y, &part, PLAIN);
-        }
-    }
-
-    /// One row of a table: cells with their right ends; the first cell is left-aligned.
-    fn row(&mut self, cells: &[(String, Type)], ends: &[f32]) {
-        self.room(13.0);
-        self.y += 11.5;
-        for (n, ((text, how), end)) in cells.iter().zip(ends).enumerate() {
-            if n == 0 {
-                let text = cut(text, *how, *end - LEFT);
-                self.document.text(LEFT, self.y, &text, *how);
-            } else {
-                self.document.text_right(*end, self.y, text, *how);
-            }
-        }
-    }
-}
-
 /// The bytes of the file.
 pub fn draw(report: &Report) -> Vec<u8> {
-    let mut pen = Pen { document: Document::new("Comparison of two doses"), y: 44.0 };
+    let unsure = report.doses.iter().any(DoseFacts::is_limited);
+    let text = format!("{}, {} and {}", report.patient, report.doses[0].label, report.doses[1].label);
+    let text = if unsure { format!("{text}. {UNSURE}") } else { text };
+    let mut pen = Pen::new("Comparison of two doses", text);
     head(&mut pen, report);
     gamma(&mut pen, report);
     pictures(&mut pen, report);
-    curves(&mut pen, report);
+    curves(&mut pen, "Dose-volume histograms: A solid, B dashed", &report.curves);
     structures(&mut pen, report);
     goals(&mut pen, report);
     clusters(&mut pen, report);
     provenance(&mut pen, report);
-    pen.document.finish()
+    pen.finish()
 }
 
 fn head(pen: &mut Pen, report: &Report) {
-    let title = Type { size: 17.0, bold: true, colour: INK };
-    pen.document.text(LEFT, pen.y, "Comparison of two doses", title);
-    pen.document.text_right(
-        RIGHT,
-        pen.y,
-        "Not for clinical use",
-        Type { size: 10.0, bold: true, colour: RED },
-    );
-    pen.y += 6.0;
+    pen.title("Comparison of two doses");
     pen.fact("Patient", &format!("{}   {}", report.patient, report.patient_id));
     pen.fact("Case", &report.case);
     pen.fact("Written", &format!("{} by {}", report.written, report.program));
@@ -114,8 +42,7 @@ fn head(pen: &mut Pen, report: &Report) {
     }
     let unsure = report.doses.iter().any(DoseFacts::is_limited);
     if unsure {
-        let text = "One of the doses is not a final result: nothing in this report is.";
-        pen.line(text, Type { colour: RED, ..STRONG });
+        pen.line(UNSURE, Type { colour: RED, ..STRONG });
     }
     if let Some(note) = &report.note {
         pen.line(note, Type { colour: RED, ..PLAIN });
@@ -193,7 +120,7 @@ fn pictures(pen: &mut Pen, report: &Report) {
         pen.document.text(x, y + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
         pen.document.image([x, y + 11.0], size, image);
         let under = y + 11.0 + size[1] + 3.0;
-        letters(pen, [x, y + 11.0], size, report);
+        letters(pen, [x, y + 11.0], size, scenery.plane);
         match subject {
             Subject::Difference => {
                 let marks = d.marks().map(|v| (v, if v == 0.0 { "0".to_owned() } else { format!("{v:+}") }));
@@ -206,35 +133,11 @@ fn pictures(pen: &mut Pen, report: &Report) {
                 scale(pen, [x, under], size[0], [0.0, end], &marks, |v| Some(gamma_colour(v, end)));
             }
             // One legend for both.
-            Subject::Dose(Side::A) => levels(pen, [x, under + 8.0], report),
+            Subject::Dose(Side::A) => levels(pen, [x, under + 8.0], scenery),
             Subject::Dose(Side::B) => {}
         }
     }
     pen.y = top + 2.0 * (size[1] + 30.0) + 12.0;
-}
-
-/// The patient's directions at the rims of a picture.
-fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], report: &Report) {
-    let white = Type { size: 9.0, bold: true, colour: [235, 238, 242] };
-    let [right, down] = report.scenery.plane.axes();
-    let of = |v: glam::DVec3| {
-        let axis = [v.x, v.y, v.z].iter().position(|c| c.abs() > 0.5).unwrap_or(0);
-        [["R", "L"], ["A", "P"], ["F", "H"]][axis][usize::from(v[axis] > 0.0)]
-    };
-    pen.document.text(x + 4.0, y + 0.5 * height, of(-right), white);
-    pen.document.text_right(x + width - 4.0, y + 0.5 * height, of(right), white);
-    pen.document.text(x + 0.5 * width - 3.0, y + 11.0, of(-down), white);
-    pen.document.text(x + 0.5 * width - 3.0, y + height - 4.0, of(down), white);
-}
-
-/// The isodose levels in a row.
-fn levels(pen: &mut Pen, [x, y]: [f32; 2], report: &Report) {
-    let mut at = x;
-    for (percent, Rgb(colour)) in report.scenery.levels() {
-        pen.document.fill([at, y - 4.0], [9.0, 3.5], colour);
-        pen.document.text(at + 11.0, y, &format!("{percent} %"), SMALL);
-        at += 48.0;
-    }
 }
 
 /// A colour bar of a scale, with marks.
@@ -261,14 +164,15 @@ fn scale(
     }
 }
 
-fn curves(pen: &mut Pen, report: &Report) {
-    if report.curves.is_empty() {
+/// Cumulative DVHs, the second of each dashed.
+pub(super) fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
+    if all.is_empty() {
         return;
     }
     pen.room(230.0);
-    pen.heading("Dose-volume histograms: A solid, B dashed");
+    pen.heading(heading);
     let (left, top, width, height) = (LEFT + 26.0, pen.y + 10.0, 350.0, 160.0);
-    let points = || report.curves.iter().flat_map(|c| c.points.iter().flatten());
+    let points = || all.iter().flat_map(|c| c.points.iter().flatten());
     let most = points().map(|p| p[0]).fold(1e-6, f64::max) * 1.02;
     let at = |[gy, percent]: [f64; 2]| {
         [left + (gy / most) as f32 * width, top + height * (1.0 - (percent / 100.0) as f32)]
@@ -285,7 +189,7 @@ fn curves(pen: &mut Pen, report: &Report) {
     }
     pen.document.text(left, top - 4.0, "volume, %", SMALL);
     pen.document.text_right(left + width, top + height + 20.0, "dose, Gy", SMALL);
-    for (n, curve) in report.curves.iter().enumerate() {
+    for (n, curve) in all.iter().enumerate() {
         // Pale colours are invisible on paper.
         let Rgb(colour) = curve.colour;
         let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
@@ -364,15 +268,21 @@ fn goals(pen: &mut Pen, report: &Report) {
         return;
     }
     pen.heading("Clinical goals");
-    let ends = [LEFT + 240.0, LEFT + 370.0, RIGHT];
+    let ends = [LEFT + 180.0, LEFT + 345.0, RIGHT];
     pen.row(&[("".to_owned(), SMALL), ("A".to_owned(), SMALL), ("B".to_owned(), SMALL)], &ends);
     for goal in &report.goals {
-        let cell = |d: Option<(f64, bool)>| match d {
-            Some((v, true)) => (format!("{v:.2} {} met", goal.unit), PLAIN),
-            Some((v, false)) => (format!("{v:.2} {} NOT met", goal.unit), Type { colour: RED, ..STRONG }),
-            None => ("no value".to_owned(), SMALL),
+        let cell = |side: usize| match goal.doses[side] {
+            Some((v, true)) => (format!("{v:.2} {}: {}", goal.unit, goal.verdicts[side]), PLAIN),
+            Some((v, false)) => {
+                let text = format!("{v:.2} {}: NOT met, {}", goal.unit, goal.verdicts[side]);
+                (text, Type { colour: RED, size: 7.5, ..STRONG })
+            }
+            None => (format!("NOT met, {}", goal.verdicts[side]), Type { colour: RED, size: 7.5, ..STRONG }),
         };
-        pen.row(&[(goal.goal.clone(), PLAIN), cell(goal.doses[0]), cell(goal.doses[1])], &ends);
+        pen.row(&[(goal.goal.clone(), PLAIN), cell(0), cell(1)], &ends);
+    }
+    if let Some((gy, name)) = report.goals_percent_of {
+        pen.line(&format!("Goals in percent are of {gy:.2} Gy ({name})."), SMALL);
     }
 }
 
@@ -404,25 +314,8 @@ fn provenance(pen: &mut Pen, report: &Report) {
     pen.room(190.0);
     pen.heading("Provenance");
     for (side, dose) in Side::BOTH.into_iter().zip(&report.doses) {
-        let DoseFacts { voxels: [nx, ny, nz], spacing_mm: [dx, dy, dz], .. } = dose;
         pen.line(&format!("Dose {}: {}", side.name(), dose.label), STRONG);
-        let dz = if dz.is_finite() { format!("{dz:.3}") } else { "uneven".to_owned() };
-        pen.fact("Grid", &format!("{nx} x {ny} x {nz} voxels of {dx:.3} x {dy:.3} x {dz} mm"));
-        let frame = dose.frame_of_reference_uid.trim();
-        pen.fact("Frame of reference", if frame.is_empty() { "not named" } else { frame });
-        match &dose.receipt {
-            None => pen.fact("From", "a file"),
-            Some(receipt) => {
-                pen.fact(
-                    "From",
-                    &format!("{} on {}, {:.0} ms", receipt.job, receipt.device, receipt.total_ms()),
-                );
-                pen.fact("Digest of the inputs", &receipt.digest);
-                for warning in &receipt.warnings {
-                    pen.fact("Warning", warning);
-                }
-            }
-        }
+        pen.dose(dose);
     }
     if let Some(gamma) = &report.gamma {
         let receipt = &gamma.receipt;
@@ -432,56 +325,5 @@ fn provenance(pen: &mut Pen, report: &Report) {
         for warning in &receipt.warnings {
             pen.fact("Warning", warning);
         }
-    }
-}
-
-/// Text cut with an ellipsis if it is wider than `room`.
-fn cut(text: &str, how: Type, room: f32) -> String {
-    if crate::files::pdf::width(text, how) <= room {
-        return text.to_owned();
-    }
-    let mut kept: String = text.to_owned();
-    while !kept.is_empty() && crate::files::pdf::width(&kept, how) + how.size > room {
-        kept.pop();
-    }
-    kept + "…"
-}
-
-/// Lines no wider than `room`, broken at spaces (and inside words that are wider than a line).
-fn wrapped(text: &str, how: Type, room: f32) -> Vec<String> {
-    let fits = |t: &str| crate::files::pdf::width(t, how) <= room;
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
-        if fits(&longer) {
-            line = longer;
-            continue;
-        }
-        if !line.is_empty() {
-            lines.push(std::mem::take(&mut line));
-        }
-        for c in word.chars() {
-            if !fits(&format!("{line}{c}")) && !line.is_empty() {
-                lines.push(std::mem::take(&mut line));
-            }
-            line.push(c);
-        }
-    }
-    lines.push(line);
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_broken_where_it_must_be() {
-        let wide = "x".repeat(200);
-        let lines = wrapped(&format!("some words and {wide}"), PLAIN, 100.0);
-        assert!(lines.len() > 5 && lines.iter().all(|l| crate::files::pdf::width(l, PLAIN) <= 100.0));
-        assert_eq!(lines.concat().replace(' ', "").len(), 212);
-        assert!(crate::files::pdf::width(&cut(&wide, PLAIN, 60.0), PLAIN) <= 60.0);
     }
 }

@@ -63,6 +63,26 @@ impl Scenery {
         }
     }
 
+    /// Input of pictures of the displayed dose, which takes the place of A.
+    pub fn of_displayed(state: &State) -> Self {
+        let compared = Self::of(state);
+        let case = state.case();
+        let dose = state.results.shown_dose().cloned();
+        let grid = case.ct.as_ref().map(|ct| ct.hu.grid()).or_else(|| dose.as_ref().map(|d| d.gy.grid()));
+        Self {
+            shown_mm: grid.map(|grid| framed_mm(grid, &case.structures)),
+            doses: [dose, None],
+            gamma: None,
+            reference_gy: state.reference().map(|(gy, _)| gy),
+            ..compared
+        }
+    }
+
+    /// On another plane through the crosshair.
+    pub fn on(&self, plane: ViewKind) -> Self {
+        Self { plane, ..self.clone() }
+    }
+
     /// The isodose levels shown, percent, highest first.
     pub fn levels(&self) -> Vec<(f32, Rgb)> {
         let shown = self.display.levels.iter().filter(|l| l.shown);

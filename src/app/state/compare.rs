@@ -1,9 +1,8 @@
 //! Settings of the Compare workspace: the two doses, their overlay, the display of their difference.
 
 use super::ViewKind;
-use crate::analysis::Goal;
 use crate::app::render::Isolines;
-use crate::case::{Case, Rgb};
+use crate::case::{Case, Goal, Rgb};
 use crate::engine::gamma::Criterion;
 use serde::{Deserialize, Serialize};
 
@@ -305,11 +304,9 @@ pub struct Compare {
     pub swipe: f32,
     /// Weights of A and B for a new dose.
     pub weights: [f64; 2],
-    /// Clinical goals; without any, those of the target.
-    pub goals: Vec<Goal>,
-    /// The goal being typed, and why it is invalid.
-    #[serde(skip)]
-    pub goal_draft: (String, Option<String>),
+    /// Goals of sessions that kept them here; those of the case take their place.
+    #[serde(rename = "goals", skip_serializing)]
+    pub(super) former_goals: Vec<Goal>,
     /// Path of the report, as typed.
     #[serde(skip)]
     pub report_path: String,
@@ -326,8 +323,7 @@ impl Default for Compare {
             gamma: GammaSettings::default(),
             swipe: 0.5,
             weights: [-1.0, 1.0],
-            goals: Vec::new(),
-            goal_draft: Default::default(),
+            former_goals: Vec::new(),
             report_path: String::new(),
         }
     }

@@ -9,12 +9,15 @@ pub enum FileAction {
     OpenFolder,
     OpenFile,
     OpenHuTable,
+    OpenGoals,
     OpenDose,
     OpenXray,
     SavePlan,
     SaveSession,
     SaveHuTable,
+    SaveGoals,
     SaveReport,
+    SavePlanReport,
     SaveDvhs,
     SaveRegistration,
 }
@@ -25,11 +28,14 @@ impl FileAction {
             Self::OpenFolder => "Open a folder in Beamsight",
             Self::OpenFile => "Open a file in Beamsight",
             Self::OpenHuTable => "Open a HU table",
+            Self::OpenGoals => "Open a template of goals",
+            Self::SaveGoals => "Save the goals as a template",
             Self::OpenDose => "Open a dose (RTDOSE, or .mha in Gy)",
             Self::OpenXray => "Open an X-ray",
             Self::SavePlan => "Save the plan",
             Self::SaveSession => "Save the session",
             Self::SaveDvhs => "Save the DVHs (.csv)",
+            Self::SavePlanReport => "Write the report of the plan (.pdf)",
             Self::SaveReport => "Write the report (.pdf, .csv or .json)",
             Self::SaveRegistration => "Save the registration",
             Self::SaveHuTable => "Save the HU table",
@@ -39,13 +45,20 @@ impl FileAction {
     /// The proposed name of a file to be saved; `None` for a file to be opened.
     pub fn file_name(self) -> Option<&'static str> {
         match self {
-            Self::OpenFolder | Self::OpenFile | Self::OpenHuTable | Self::OpenDose | Self::OpenXray => None,
+            Self::OpenFolder
+            | Self::OpenFile
+            | Self::OpenHuTable
+            | Self::OpenGoals
+            | Self::OpenDose
+            | Self::OpenXray => None,
             Self::SavePlan => Some("plan.toml"),
             Self::SaveSession => Some("session.json"),
             Self::SaveReport => Some("comparison.pdf"),
+            Self::SavePlanReport => Some("plan.pdf"),
             Self::SaveDvhs => Some("dvh.csv"),
             Self::SaveRegistration => Some("registration.dcm"),
             Self::SaveHuTable => Some("hu-table.toml"),
+            Self::SaveGoals => Some("goals.toml"),
         }
     }
 
@@ -55,9 +68,11 @@ impl FileAction {
             Self::OpenFolder | Self::OpenFile | Self::OpenDose | Self::OpenXray => None,
             Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
             Self::SavePlan => Some(("Plan", &["toml"])),
+            Self::OpenGoals | Self::SaveGoals => Some(("Goals", &["toml"])),
             Self::SaveSession => Some(("Session", &["json"])),
             Self::SaveDvhs => Some(("CSV", &["csv"])),
             Self::SaveReport => Some(("Report", &REPORT_ENDINGS)),
+            Self::SavePlanReport => Some(("Report", &["pdf"])),
             Self::SaveRegistration => Some(("DICOM", &["dcm"])),
         }
     }

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod display;
 pub mod drawing;
 pub mod files;
+pub mod goals;
 pub mod hu_draft;
 pub mod measure;
 mod notices;
@@ -26,6 +27,7 @@ use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use drawing::Drawing;
 use files::Target;
 use glam::DVec3;
+use goals::GoalEditor;
 use hu_draft::HuDraft;
 use measure::Measures;
 use opening::Origin;
@@ -58,6 +60,7 @@ pub struct State {
     pub selection: Selection,
     pub workspace: Workspace,
     pub compare: Compare,
+    pub goal_editor: GoalEditor,
     pub window: WindowLevel,
     pub dose_display: DoseDisplay,
     pub dvh_display: DvhDisplay,
@@ -100,6 +103,7 @@ impl Default for State {
             selection: Selection::Nothing,
             workspace: Workspace::Plan,
             compare: Compare::default(),
+            goal_editor: GoalEditor::default(),
             window: WINDOW_PRESETS[1].1,
             dose_display: DoseDisplay::default(),
             dvh_display: DvhDisplay::default(),

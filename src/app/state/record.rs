@@ -7,6 +7,7 @@ use super::register::RegisterRecord;
 use super::results::{EngineChoice, Settings};
 use super::roi::Shape;
 use crate::analysis::{BodyChoice, body_of};
+use crate::case::Goal;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::physics::HuTable;
 use glam::DVec3;
@@ -81,6 +82,12 @@ impl Record {
         self.session_file.take().map(PathBuf::from)
     }
 
+    /// Goals of sessions that kept them with the comparison.
+    pub fn take_former_goals(&mut self) -> Option<Vec<Goal>> {
+        let goals = std::mem::take(&mut self.compare.as_mut()?.former_goals);
+        (!goals.is_empty()).then_some(goals)
+    }
+
     /// The part of the Register workspace, which is restored once the case is loaded.
     pub fn take_register(&mut self) -> Option<RegisterRecord> {
         self.register.take()
@@ -119,5 +126,24 @@ impl Record {
             Err(why) => return Some(format!("The session's HU table is not used: {why}.")),
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_of_sessions_that_kept_them_with_the_comparison_are_taken_once() {
+        let view = serde_json::json!({"compare": {"goals": ["BODY: Dmean <= 10 Gy", "Cord: Dmax <= 45 Gy"]}});
+        let mut record: Record = serde_json::from_value(view).unwrap();
+        let goals = record.take_former_goals().unwrap();
+        assert_eq!(
+            goals.iter().map(Goal::to_string).collect::<Vec<_>>(),
+            ["BODY: Dmean <= 10 Gy", "Cord: Dmax <= 45 Gy"]
+        );
+        assert!(record.take_former_goals().is_none());
+        let written = serde_json::to_value(Compare::default()).unwrap();
+        assert!(written.get("goals").is_none(), "the case has them: {written}");
     }
 }

@@ -25,6 +25,8 @@ pub enum Slot {
     Recent,
     /// A HU table read from a file.
     HuTable,
+    /// A template of goals read from a file.
+    Goals,
     /// X-rays read or made up; each request has its own number.
     Xray(usize),
     /// Search for the pose.

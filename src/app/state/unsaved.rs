@@ -2,8 +2,7 @@
 
 use super::State;
 use super::opening::{Opened, Opening};
-use crate::analysis::Goal;
-use crate::case::{Plan, Pose, StructureSet};
+use crate::case::{Goal, Plan, Pose, StructureSet};
 use crate::physics::HuTable;
 use std::sync::Arc;
 
@@ -16,8 +15,7 @@ pub struct Work {
     hu_table: Arc<HuTable>,
     /// Pose of the Register workspace.
     pose: Pose,
-    /// Goals of the Compare workspace.
-    goals: Vec<Goal>,
+    goals: Option<Arc<[Goal]>>,
 }
 
 impl Work {
@@ -28,7 +26,7 @@ impl Work {
             structures: Arc::clone(&case.structures),
             hu_table: Arc::clone(&state.results.settings.hu_table),
             pose: *state.register.poses.now(),
-            goals: state.compare.goals.clone(),
+            goals: case.goals.clone(),
         }
     }
 }

@@ -65,6 +65,7 @@ impl App {
             Command::Workspace(workspace) => state.workspace = workspace,
             Command::Compare(compare) => state.compare = compare,
             Command::SaveReport(path) => self.write(FileAction::SaveReport, path, false),
+            Command::Goals(action) => state.change_goals(action),
             Command::MakeDose(weights) => self.requests().make_dose(weights),
             Command::Aperture(action) => self.requests().aperture(action),
             Command::Register(action) => self.requests().register(action),

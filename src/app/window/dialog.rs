@@ -166,6 +166,7 @@ impl App {
             FileAction::OpenFolder | FileAction::OpenFile => self.open_path(path),
             FileAction::OpenXray => self.requests().open_xray(path, Placement::default(), None),
             FileAction::OpenHuTable => self.requests().open_hu_table(path),
+            FileAction::OpenGoals => self.requests().open_goals(path),
             FileAction::OpenDose => self.requests().open_dose(path, None),
             _ => self.write(action, path, replaces),
         }

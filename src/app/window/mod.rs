@@ -109,6 +109,7 @@ impl App {
             app.state.results.settings.grid_mm = mm;
         }
         app.state.dose_display.wash_of = options.wash_of;
+        app.start.report = options.plan_report;
         app.start.compare = options.compare;
         app.start.engine = options.engine;
         app.start.body = options.body;

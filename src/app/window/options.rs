@@ -35,6 +35,8 @@ pub struct Options {
     pub device: DeviceChoice,
     /// X-rays to register, with their settings.
     pub register: Option<RegisterOptions>,
+    /// Report of the plan, to be written once everything is computed.
+    pub plan_report: Option<PathBuf>,
     /// Folder for unsaved work and recent cases; `None`: nothing is stored.
     pub state_folder: Option<PathBuf>,
 }
@@ -154,7 +156,11 @@ impl App {
         if self.start.report.is_some() && self.state.is_loaded() && self.is_settled() {
             let path = self.start.report.take();
             // The command line has already confirmed a replacement.
-            path.into_iter().for_each(|path| self.write(FileAction::SaveReport, path, true));
+            let action = match self.state.workspace {
+                Workspace::Compare => FileAction::SaveReport,
+                Workspace::Plan | Workspace::Register => FileAction::SavePlanReport,
+            };
+            path.into_iter().for_each(|path| self.write(action, path, true));
         }
     }
 }

@@ -116,6 +116,7 @@ impl App {
             Answer::Kept => {}
             Answer::NewDose { dose, remarks, side } => self.requests().take_dose(dose, &remarks, side),
             Answer::HuTable(table) => self.requests().take_hu_table(table),
+            Answer::Goals(template) => self.state.add_template(&template),
             Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
             Answer::Register(answer) => self.requests().take_register(answer),

@@ -10,7 +10,7 @@ use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Work;
 use crate::app::{panel, report};
 use crate::dicom::{Belonging, write_registration};
-use crate::files::{Inputs, plan_toml, replace_file, session};
+use crate::files::{GoalTemplate, Inputs, plan_toml, replace_file, session};
 use crate::open::paths_of;
 use crate::registration::spatial_registration;
 use crate::worker::Task;
@@ -28,12 +28,15 @@ impl App {
             FileAction::SavePlan => self.save_plan(target),
             FileAction::SaveSession => self.save_session(target),
             FileAction::SaveReport => self.save_report(target),
+            FileAction::SavePlanReport => self.save_plan_report(target),
             FileAction::SaveDvhs => self.save_dvhs(target),
             FileAction::SaveRegistration => self.save_registration(target),
             FileAction::SaveHuTable => self.save_hu_table(target),
+            FileAction::SaveGoals => self.save_goals(target),
             FileAction::OpenFolder
             | FileAction::OpenFile
             | FileAction::OpenHuTable
+            | FileAction::OpenGoals
             | FileAction::OpenDose
             | FileAction::OpenXray => {}
         }
@@ -126,6 +129,19 @@ impl App {
         });
     }
 
+    fn save_goals(&mut self, target: Target) {
+        let state = &self.state;
+        let name = target.path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let template = GoalTemplate::of_goals(
+            name.as_deref().unwrap_or("Goals"),
+            &state.goals(),
+            &state.case().structures,
+        );
+        self.submit_write(target, move |path| {
+            template.write(path).map(|()| Answer::Saved(path.to_owned())).map_err(|e| e.to_string())
+        });
+    }
+
     /// Saves the edited table, if it is valid, else the applied one.
     fn save_hu_table(&mut self, target: Target) {
         let text = match &self.state.hu_draft {
@@ -166,6 +182,20 @@ impl App {
             let object = spatial_registration(&pose, centre_mm, &image.radiograph, &ct, &case);
             write_registration(path, &object, &ct, &Belonging::of(&case)).map_err(|e| e.to_string())?;
             Ok(Answer::Saved(path.to_owned()))
+        });
+    }
+
+    /// Writes the report of the displayed plan, which says on every page where its dose is not final.
+    fn save_plan_report(&mut self, target: Target) {
+        let report = match report::plan::gather(&self.state) {
+            Ok(report) => report,
+            Err(why) => {
+                self.state.notices.add(NoticeKind::Error, format!("No report is written: {why}."));
+                return;
+            }
+        };
+        self.submit_write(target, move |path| {
+            report::plan::write(&report, path).map(|()| Answer::Saved(path.to_owned()))
         });
     }
 

@@ -156,6 +156,7 @@ impl Phantom {
             doses: Vec::new(),
             remarks: Vec::new(),
             refused_plans: Vec::new(),
+            goals: None,
             spent_number: 0,
         }
     }

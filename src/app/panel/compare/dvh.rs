@@ -1,8 +1,9 @@
 //! DVHs of both doses, and their metrics side by side with differences.
 
-use crate::analysis::{Dvh, Goal, Metric, MetricUnit, target_of};
+use crate::analysis::{Dvh, Metric, MetricUnit, met_text};
 use crate::app::command::{Command, Commands};
 use crate::app::panel::dvh::{Axes, Curve, axes_choice, plot};
+use crate::app::panel::goals::verdict_text;
 use crate::app::panel::status_chip;
 use crate::app::state::compare::{Side, difference_colour};
 use crate::app::state::{Selection, State};
@@ -165,70 +166,48 @@ fn name(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Comman
     });
 }
 
-/// The goals: those typed, else those of the target.
-pub fn goals_of(state: &State) -> Vec<Goal> {
-    if !state.compare.goals.is_empty() {
-        return state.compare.goals.clone();
-    }
-    let set = &state.case().structures;
-    let target = state.plan().and_then(|plan| target_of(plan, set));
-    let first = || {
-        let drawn = set.structures.iter().filter(|s| !s.contours.is_empty());
-        drawn.filter(|s| s.kind == StructureKind::Ptv).min_by_key(|s| s.kind)
-    };
-    let prescribed = state.plan().is_some_and(|p| p.prescription_gy.is_some());
-    let target = target.or_else(first).filter(|_| prescribed);
-    target.map(|t| Goal::of_target(&t.name)).unwrap_or_default()
-}
-
 /// Goals of both doses side by side.
 fn goals(ui: &mut Ui, state: &State) {
-    let goals = goals_of(state);
-    if goals.is_empty() {
+    let rows = Side::BOTH.map(|side| state.side_scorecard(side));
+    if rows[0].is_empty() {
         return;
     }
-    let reference_gy = state.compare_reference().map(|(gy, _)| gy);
     ui.spacing_mut().interact_size.y = 15.0;
+    let status = state.results.pair_status();
+    let behind = !state.results.side_dvhs_current();
+    let reserved = behind || !matches!(status, Some(DoseStatus::Final | DoseStatus::Imported));
+    let [a, b] = &rows;
     Grid::new("compare goals").striped(true).spacing([10.0, 2.0]).show(ui, |ui| {
-        for heading in ["Goal", "A", "B", ""] {
+        let [met_a, met_b] = rows.each_ref().map(|rows| met_text(rows));
+        for heading in ["Goal".to_owned(), format!("A: {met_a}"), format!("B: {met_b}"), String::new()] {
             ui.label(small(heading).color(theme::WEAK));
         }
         ui.end_row();
-        for goal in &goals {
-            ui.label(small(goal.to_string()));
-            let structure = state.case().structures.by_name(&goal.structure);
-            let met = Side::BOTH.map(|side| {
-                let dvh = state.results.side_dvh(side, structure?.number)?;
-                Some(goal.check(dvh, reference_gy))
-            });
-            for result in &met {
-                match result {
-                    Some(Ok((value, true))) => {
-                        let text = format!("{value:.2} {} met", goal.metric.unit().symbol());
-                        ui.label(small(text).color(theme::GOOD));
+        for (a, b) in a.iter().zip(b) {
+            ui.label(small(a.goal.to_string()));
+            for row in [a, b] {
+                ui.horizontal(|ui| {
+                    let verdict = ui.label(verdict_text(&row.answer, reserved));
+                    match &row.answer {
+                        Ok(outcome) => {
+                            let unit = row.goal.unit().symbol();
+                            ui.label(small(format!("{:.2} {unit}", outcome.value)));
+                            verdict.on_hover_text(outcome.distance_text(&row.goal));
+                        }
+                        Err(why) => _ = verdict.on_hover_text(why.to_string()),
                     }
-                    Some(Ok((value, false))) => {
-                        let text = format!("{value:.2} {} NOT met", goal.metric.unit().symbol());
-                        ui.label(small(text).color(theme::ERROR));
-                    }
-                    None if structure.is_none() => {
-                        ui.label(small("no such structure").color(theme::WARNING));
-                    }
-                    Some(Err(why)) => {
-                        ui.label(small("no value").color(theme::WARNING)).on_hover_text(why.to_string());
-                    }
-                    None => {
-                        ui.label(small("no value").color(theme::WARNING));
-                    }
-                }
+                });
             }
-            ui.label(match met {
-                [Some(Ok((_, true))), Some(Ok((_, false)))] => small("lost in B").color(theme::ERROR),
-                [Some(Ok((_, false))), Some(Ok((_, true)))] => small("won in B").color(theme::GOOD),
+            ui.label(match (a.answer.is_ok() && b.answer.is_ok(), a.is_met(), b.is_met()) {
+                (true, true, false) => small("lost in B").color(theme::ERROR),
+                (true, false, true) => small("won in B").color(theme::GOOD),
                 _ => small(""),
             });
             ui.end_row();
         }
     });
+    if let Some((gy, name)) = state.compare_goal_hundred() {
+        ui.label(small(format!("Goals in percent are of {gy:.2} Gy ({name}).")).color(theme::WEAK));
+    }
     ui.add_space(4.0);
 }

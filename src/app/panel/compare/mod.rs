@@ -6,11 +6,10 @@ mod criteria;
 mod doses;
 mod drawing;
 mod dvh;
-mod goals;
 mod report;
 
 pub use answer::verdict;
-pub use dvh::{Row, goals_of, metrics, rows};
+pub use dvh::{Row, metrics, rows};
 
 use crate::app::command::{Command, Commands};
 use crate::app::panel::held;
@@ -35,7 +34,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     doses::show(ui, state, &mut next, commands);
                     criteria::show(ui, state, &mut next);
                     drawing::show(ui, state, &mut next, commands);
-                    goals::show(ui, state, &mut next);
+                    super::goals::list(ui, state, commands);
                     report::show(ui, state, &mut next, commands);
                 });
             });

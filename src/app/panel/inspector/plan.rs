@@ -5,6 +5,7 @@ use crate::analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left
 use crate::app::command::{Command, Commands};
 use crate::app::panel::{number, section, worth_chip};
 use crate::app::state::State;
+use crate::app::state::files::FileAction;
 use crate::app::state::results::{EndsAt, EngineChoice, Settings};
 use crate::app::theme;
 use crate::case::{Case, Edit, Normalisation, Plan};
@@ -48,6 +49,10 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     for why in why_left_out(plan) {
         ui.colored_label(theme::WARNING, format!("Not computed: {why}"));
+    }
+    let hint = "PDF of the plan: pictures, beams, apertures, DVHs, goals and the status of the dose";
+    if ui.button("Report…").on_hover_text(hint).clicked() {
+        commands.push(Command::Pick(FileAction::SavePlanReport));
     }
     prescription(ui, state, plan, commands);
     normalisation(ui, state, plan, commands);

@@ -138,8 +138,10 @@ impl State {
         results.dose_of(case, index, what, &beams, run, at)
     }
 
-    /// Lists the DVHs of the dose at a place, of all visible structures.
+    /// Lists the DVHs of the dose at a place, of all visible structures and those with goals.
     pub(super) fn note_dvhs(&mut self, of: u8) {
+        // Goals of hidden structures count, too.
+        let with_goal: BTreeSet<u32> = self.goals().iter().filter_map(|goal| goal.number).collect();
         let nodes = &mut self.results.nodes;
         let dose = nodes.node::<DoseOfPlan>((of, 0)).and_then(|node| node.now()).cloned();
         let mut needed = BTreeSet::new();
@@ -151,7 +153,7 @@ impl State {
             isodoses = Some(IsodosesOf(dose.clone()));
             let masks: Vec<(u32, MaskOf)> = nodes
                 .each::<MaskOf>()
-                .filter(|((_, number), _)| !self.hidden.contains(number))
+                .filter(|((_, number), _)| !self.hidden.contains(number) || with_goal.contains(number))
                 .filter_map(|((_, number), node)| Some((number, node.now()?.clone())))
                 .collect();
             for (number, mask) in masks {

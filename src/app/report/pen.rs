@@ -1,0 +1,198 @@
+//! The lines, tables and captions of a report's pages.
+
+use super::DoseFacts;
+use super::picture::Scenery;
+use crate::app::state::ViewKind;
+use crate::case::Rgb;
+use crate::files::pdf::{A4, Document, Type};
+
+pub const LEFT: f32 = 42.0;
+pub const RIGHT: f32 = A4[0] - 42.0;
+pub const BOTTOM: f32 = A4[1] - 46.0;
+pub const INK: [u8; 3] = [20, 24, 30];
+pub const WEAK: [u8; 3] = [105, 112, 122];
+pub const RED: [u8; 3] = [178, 24, 43];
+pub const BLUE: [u8; 3] = [33, 102, 172];
+pub const HAIR: [u8; 3] = [205, 210, 216];
+pub const PLAIN: Type = Type { size: 8.5, bold: false, colour: INK };
+pub const STRONG: Type = Type { size: 8.5, bold: true, colour: INK };
+const TITLE: Type = Type { size: 17.0, bold: true, colour: INK };
+pub const SMALL: Type = Type { size: 7.5, bold: false, colour: WEAK };
+
+/// Position of the next line.
+pub struct Pen {
+    pub document: Document,
+    pub y: f32,
+    /// The line at the top of every page.
+    stamp: String,
+}
+
+impl Pen {
+    /// The first page of a document; `stamp` stands at the top of every page, beside "Not for clinical use".
+    pub fn new(title: &str, stamp: String) -> Self {
+        let mut pen = Self { document: Document::new(title), y: 0.0, stamp };
+        pen.begin_page();
+        pen
+    }
+
+    fn begin_page(&mut self) {
+        let warning = Type { size: 8.0, bold: true, colour: RED };
+        self.document.text(LEFT, 26.0, &cut(&self.stamp, SMALL, RIGHT - LEFT - 110.0), SMALL);
+        self.document.text_right(RIGHT, 26.0, "Not for clinical use", warning);
+        self.y = 56.0;
+    }
+
+    pub fn finish(self) -> Vec<u8> {
+        self.document.finish()
+    }
+
+    pub fn title(&mut self, what: &str) {
+        self.document.text(LEFT, self.y, &cut(what, TITLE, RIGHT - LEFT), TITLE);
+        self.y += 6.0;
+    }
+
+    /// Grid and origin of a dose.
+    pub fn dose(&mut self, dose: &DoseFacts) {
+        let DoseFacts { voxels: [nx, ny, nz], spacing_mm: [dx, dy, dz], .. } = dose;
+        let dz = if dz.is_finite() { format!("{dz:.3}") } else { "uneven".to_owned() };
+        self.fact("Grid", &format!("{nx} x {ny} x {nz} voxels of {dx:.3} x {dy:.3} x {dz} mm"));
+        let frame = dose.frame_of_reference_uid.trim();
+        self.fact("Frame of reference", if frame.is_empty() { "not named" } else { frame });
+        match &dose.receipt {
+            None => self.fact("From", "a file"),
+            Some(receipt) => {
+                let text = format!("{} on {}, {:.0} ms", receipt.job, receipt.device, receipt.total_ms());
+                self.fact("From", &text);
+                self.fact("Digest of the inputs", &receipt.digest);
+                for warning in &receipt.warnings {
+                    self.fact("Warning", warning);
+                }
+            }
+        }
+    }
+
+    /// Ensures room for `height`, on a new page if necessary.
+    pub fn room(&mut self, height: f32) {
+        if self.y + height > BOTTOM {
+            self.document.add_page();
+            self.begin_page();
+        }
+    }
+
+    pub fn heading(&mut self, what: &str) {
+        self.room(46.0);
+        self.y += 20.0;
+        self.document.text(LEFT, self.y, what, Type { size: 11.0, bold: true, colour: INK });
+        self.document.line([LEFT, self.y + 4.0], [RIGHT, self.y + 4.0], 0.5, HAIR);
+        self.y += 6.0;
+    }
+
+    pub fn line(&mut self, what: &str, how: Type) {
+        for part in wrapped(what, how, RIGHT - LEFT) {
+            self.room(how.size + 4.0);
+            self.y += how.size + 3.0;
+            self.document.text(LEFT, self.y, &part, how);
+        }
+    }
+
+    /// A caption with its text.
+    pub fn fact(&mut self, caption: &str, what: &str) {
+        for (n, part) in wrapped(what, PLAIN, RIGHT - LEFT - 110.0).into_iter().enumerate() {
+            self.room(12.0);
+            self.y += 11.5;
+            if n == 0 {
+                self.document.text(LEFT, self.y, caption, SMALL);
+            }
+            self.document.text(LEFT + 110.0, self.y, &part, PLAIN);
+        }
+    }
+
+    /// One row of a table: cells with their right ends; the first cell is left-aligned.
+    pub fn row(&mut self, cells: &[(String, Type)], ends: &[f32]) {
+        self.room(13.0);
+        self.y += 11.5;
+        for (n, ((text, how), end)) in cells.iter().zip(ends).enumerate() {
+            if n == 0 {
+                let text = cut(text, *how, *end - LEFT);
+                self.document.text(LEFT, self.y, &text, *how);
+            } else {
+                self.document.text_right(*end, self.y, text, *how);
+            }
+        }
+    }
+}
+
+/// The patient's directions at the rims of a picture.
+pub fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], plane: ViewKind) {
+    let white = Type { size: 9.0, bold: true, colour: [235, 238, 242] };
+    let [right, down] = plane.axes();
+    let of = |v: glam::DVec3| {
+        let axis = [v.x, v.y, v.z].iter().position(|c| c.abs() > 0.5).unwrap_or(0);
+        [["R", "L"], ["A", "P"], ["F", "H"]][axis][usize::from(v[axis] > 0.0)]
+    };
+    pen.document.text(x + 4.0, y + 0.5 * height, of(-right), white);
+    pen.document.text_right(x + width - 4.0, y + 0.5 * height, of(right), white);
+    pen.document.text(x + 0.5 * width - 3.0, y + 11.0, of(-down), white);
+    pen.document.text(x + 0.5 * width - 3.0, y + height - 4.0, of(down), white);
+}
+
+/// The isodose levels in a row.
+pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], scenery: &Scenery) {
+    let mut at = x;
+    for (percent, Rgb(colour)) in scenery.levels() {
+        pen.document.fill([at, y - 4.0], [9.0, 3.5], colour);
+        pen.document.text(at + 11.0, y, &format!("{percent} %"), SMALL);
+        at += 48.0;
+    }
+}
+
+/// Text cut with an ellipsis if it is wider than `room`.
+pub fn cut(text: &str, how: Type, room: f32) -> String {
+    if crate::files::pdf::width(text, how) <= room {
+        return text.to_owned();
+    }
+    let mut kept: String = text.to_owned();
+    while !kept.is_empty() && crate::files::pdf::width(&kept, how) + how.size > room {
+        kept.pop();
+    }
+    kept + "…"
+}
+
+/// Lines no wider than `room`, broken at spaces (and inside words that are wider than a line).
+fn wrapped(text: &str, how: Type, room: f32) -> Vec<String> {
+    let fits = |t: &str| crate::files::pdf::width(t, how) <= room;
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        if fits(&longer) {
+            line = longer;
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        for c in word.chars() {
+            if !fits(&format!("{line}{c}")) && !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(c);
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_where_it_must_be() {
+        let wide = "x".repeat(200);
+        let lines = wrapped(&format!("some words and {wide}"), PLAIN, 100.0);
+        assert!(lines.len() > 5 && lines.iter().all(|l| crate::files::pdf::width(l, PLAIN) <= 100.0));
+        assert_eq!(lines.concat().replace(' ', "").len(), 212);
+        assert!(crate::files::pdf::width(&cut(&wide, PLAIN, 60.0), PLAIN) <= 60.0);
+    }
+}

@@ -1,0 +1,205 @@
+//! The report of a plan: pictures, beams with their apertures, DVHs and goals of the displayed dose, and what that dose is
+//! worth. Gathered from the state in one step; the worker draws and writes it.
+
+use super::picture::Scenery;
+use super::{Curve, DoseFacts, utc};
+use crate::analysis::{GoalRow, Metric, is_computed, met_text};
+use crate::app::state::State;
+use crate::app::state::results::Shown;
+use crate::case::{Beam, ControlPoint, Dose, DoseStatus, Mlc, Plan, StructureKind};
+use crate::files::replace_file;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// Contents of the report of a plan.
+#[derive(Clone)]
+pub struct PlanReport {
+    pub program: String,
+    /// UTC.
+    pub written: String,
+    pub patient: String,
+    pub patient_id: String,
+    pub case: String,
+    pub plan: Plan,
+    /// Factor of all monitor units by the normalisation.
+    pub factor: Option<f64>,
+    pub dose: Option<DoseFacts>,
+    /// Why nothing of the report is final, for every page; `None` for a final dose of the plan.
+    pub reservation: Option<String>,
+    pub beams: Vec<BeamFacts>,
+    pub structures: Vec<PlanStructure>,
+    pub goals: Vec<GoalRow>,
+    /// 100 % of the goals in Gy, and its name.
+    pub goals_percent_of: Option<(f64, &'static str)>,
+    /// 100 % of the isodoses in Gy, and its name.
+    pub reference: Option<(f64, &'static str)>,
+    pub(super) curves: Vec<Curve>,
+    pub(super) scenery: Scenery,
+}
+
+/// A beam as the table has it.
+#[derive(Clone)]
+pub struct BeamFacts {
+    pub name: String,
+    pub number: u32,
+    pub machine: String,
+    pub start: ControlPoint,
+    /// Gantry angle of the last control point, where it turns.
+    pub to_gantry_deg: Option<f64>,
+    pub control_points: usize,
+    pub isocentre_mm: [f64; 3],
+    pub mlc: Option<Mlc>,
+    /// Per fraction, as delivered: after normalisation, where that is known.
+    pub mu: f64,
+    pub is_normalised: bool,
+    /// Why the beam is not in the dose.
+    pub left_out: Option<String>,
+}
+
+/// Figures of a structure.
+#[derive(Clone)]
+pub struct PlanStructure {
+    pub name: String,
+    pub volume_cm3: f64,
+    /// In the order of [`METRICS`].
+    pub values: Vec<Option<f64>>,
+    pub remarks: Vec<String>,
+}
+
+/// Metrics of the table.
+pub const METRICS: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
+
+/// Gathers the report of the displayed plan.
+///
+/// # Errors
+/// Why there is nothing to report, in words.
+pub fn gather(state: &State) -> Result<PlanReport, String> {
+    let plan = state.plan().ok_or("there is no plan")?;
+    let results = &state.results;
+    if let Shown::Beam(_) = results.shown {
+        return Err("the dose on show is that of one beam: show the dose of the plan first".to_owned());
+    }
+    let factor = results.normalisation_factor().filter(|_| plan.normalisation.is_some()).map(|(f, _)| f);
+    let shown_dose = results.shown_dose().filter(|_| results.shown_failure().is_none());
+    let case = state.case();
+    Ok(PlanReport {
+        program: format!("Beamsight {}", env!("CARGO_PKG_VERSION")),
+        written: utc(SystemTime::now()),
+        patient: case.patient.name.replace('^', " ").trim().to_owned(),
+        patient_id: case.patient.id.clone(),
+        case: case.source.clone(),
+        plan: (**plan).clone(),
+        factor,
+        dose: shown_dose.map(|dose| facts_of(dose, results.shown_max_gy().unwrap_or_default())),
+        reservation: reservation(state),
+        beams: plan.beams.iter().filter_map(|beam| beam_facts(plan, beam, factor)).collect(),
+        structures: structures(state),
+        goals: state.scorecard(),
+        goals_percent_of: state.goal_hundred(),
+        reference: state.reference(),
+        curves: curves(state),
+        scenery: Scenery::of_displayed(state),
+    })
+}
+
+/// Why the dose is not the final one of the plan.
+fn reservation(state: &State) -> Option<String> {
+    let results = &state.results;
+    if let Some(why) = results.shown_failure() {
+        return Some(format!("The plan has no dose: {why}"));
+    }
+    let Some(dose) = results.shown_dose() else { return Some("The plan has no dose.".to_owned()) };
+    match results.dvh_status().unwrap_or(dose.status) {
+        DoseStatus::Final if dose.caveats.is_empty() => None,
+        DoseStatus::Final => Some(format!("Reservations about the dose: {}.", dose.caveats.join(", "))),
+        DoseStatus::Imported => {
+            Some(format!("The dose is of a file ({}), not computed from this plan.", dose.label))
+        }
+        status => Some(format!(
+            "{}: the dose is not final, nothing in this report is.",
+            status.word().to_uppercase()
+        )),
+    }
+}
+
+fn facts_of(dose: &Dose, max_gy: f64) -> DoseFacts {
+    let grid = dose.gy.grid();
+    let [dx, dy] = grid.spacing_xy_mm();
+    DoseFacts {
+        label: dose.label.clone(),
+        status: dose.status,
+        caveats: dose.caveats.clone(),
+        max_gy,
+        voxels: grid.size(),
+        spacing_mm: [dx, dy, grid.even_plane_spacing_mm().unwrap_or(f64::NAN)],
+        frame_of_reference_uid: dose.frame_of_reference_uid.clone(),
+        receipt: dose.receipt.as_deref().cloned(),
+    }
+}
+
+fn beam_facts(plan: &Plan, beam: &Beam, factor: Option<f64>) -> Option<BeamFacts> {
+    let start = beam.start()?.clone();
+    let last = beam.control_points.last()?;
+    Some(BeamFacts {
+        name: beam.name.clone(),
+        number: beam.number,
+        machine: plan.machine_of(beam).to_owned(),
+        to_gantry_deg: (last.gantry_deg != start.gantry_deg).then_some(last.gantry_deg),
+        start,
+        control_points: beam.control_points.len(),
+        isocentre_mm: beam.isocentre_mm.to_array(),
+        mlc: beam.mlc.clone(),
+        mu: beam.mu * factor.unwrap_or(1.0),
+        is_normalised: plan.normalisation.is_none() || factor.is_some(),
+        left_out: (!is_computed(beam))
+            .then(|| beam.read_only.clone().unwrap_or_else(|| "it is no photon beam".to_owned())),
+    })
+}
+
+/// The visible structures with a DVH, in the order of the tree.
+fn structures(state: &State) -> Vec<PlanStructure> {
+    let hundred_gy = state.goal_hundred().map(|(gy, _)| gy);
+    let of = |s: &crate::case::Structure| {
+        let dvh = state.results.dvh(s.number)?;
+        Some(PlanStructure {
+            name: s.name.clone(),
+            volume_cm3: dvh.volume_cm3(),
+            values: METRICS.map(|metric| metric.value(dvh, hundred_gy).ok()).to_vec(),
+            remarks: dvh.remarks(),
+        })
+    };
+    visible(state).into_iter().filter_map(of).collect()
+}
+
+fn visible(state: &State) -> Vec<&crate::case::Structure> {
+    let all = state.case().structures.structures.iter();
+    let mut shown: Vec<_> = all.filter(|s| !state.hidden.contains(&s.number)).collect();
+    shown.sort_by_key(|s| s.kind.min(StructureKind::Organ));
+    shown
+}
+
+fn curves(state: &State) -> Vec<Curve> {
+    let of = |s: &crate::case::Structure| {
+        let dvh = state.results.dvh(s.number)?;
+        Some(Curve { name: s.name.clone(), colour: s.colour, points: [dvh.cumulative(), Vec::new()] })
+    };
+    visible(state).into_iter().filter_map(of).collect()
+}
+
+impl PlanReport {
+    /// "5 of 7 met".
+    pub fn met(&self) -> String {
+        met_text(&self.goals)
+    }
+}
+
+/// Writes the report as PDF.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write(report: &PlanReport, path: &Path) -> Result<(), String> {
+    let bytes = super::plan_pages::draw(report);
+    replace_file(path, |out| out.write_all(&bytes))
+        .map_err(|e| format!("cannot write {}: {e}; choose a folder you may write to", path.display()))
+}

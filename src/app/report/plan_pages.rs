@@ -1,0 +1,271 @@
+//! The report of a plan as PDF pages.
+
+use super::pages::curves;
+use super::pen::{HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
+use super::picture::Subject;
+use super::plan::{BeamFacts, METRICS, PlanReport};
+use crate::analysis::Verdict;
+use crate::app::state::ViewKind;
+use crate::app::state::compare::Side;
+use crate::case::MlcAxis;
+use crate::files::pdf::Type;
+
+/// Pixels per point of the pictures.
+const FINENESS: f32 = 2.0;
+
+/// The bytes of the file.
+pub fn draw(report: &PlanReport) -> Vec<u8> {
+    let mut pen = Pen::new("Treatment plan", stamp(report));
+    head(&mut pen, report);
+    goals(&mut pen, report);
+    beams(&mut pen, report);
+    pictures(&mut pen, report);
+    apertures(&mut pen, report);
+    curves(&mut pen, "Dose-volume histograms", &report.curves);
+    structures(&mut pen, report);
+    provenance(&mut pen, report);
+    pen.finish()
+}
+
+/// The line at the top of every page.
+fn stamp(report: &PlanReport) -> String {
+    let plan = format!("{}, plan {}", report.patient, report.plan.name);
+    report.reservation.as_ref().map_or(plan.clone(), |why| format!("{plan}. {why}"))
+}
+
+fn head(pen: &mut Pen, report: &PlanReport) {
+    pen.title(&format!("Treatment plan {}", report.plan.name));
+    pen.fact("Patient", &format!("{}   {}", report.patient, report.patient_id));
+    pen.fact("Case", &report.case);
+    pen.fact("Written", &format!("{} by {}", report.written, report.program));
+    let plan = &report.plan;
+    let fractions = if plan.fractions == 1 { "fraction" } else { "fractions" };
+    let prescribed = plan
+        .prescription_gy
+        .map_or("none".to_owned(), |gy| format!("{gy:.2} Gy in {} {fractions}", plan.fractions));
+    pen.fact("Prescription", &prescribed);
+    if let Some(n) = &plan.normalisation {
+        let factor = report.factor.map_or("not known".to_owned(), |f| format!("monitor units times {f:.4}"));
+        let text = format!("{} % of {} get {:.2} Gy: {factor}", n.volume_percent, n.structure, n.dose_gy);
+        pen.fact("Normalisation", &text);
+    }
+    pen.fact("Machine, position", &format!("{}, {:?}", plan.machine, plan.position));
+    match &report.dose {
+        Some(dose) => {
+            pen.fact(
+                "Dose",
+                &format!("{}, {}, maximum {:.2} Gy", dose.label, dose.status_text(), dose.max_gy),
+            );
+        }
+        None => pen.fact("Dose", "none"),
+    }
+    if let Some((gy, name)) = report.reference {
+        pen.fact("Isodoses", &format!("100 % is {gy:.2} Gy ({name})"));
+    }
+    if let Some(why) = &report.reservation {
+        pen.line(why, Type { colour: RED, ..STRONG });
+    }
+}
+
+fn goals(pen: &mut Pen, report: &PlanReport) {
+    if report.goals.is_empty() {
+        return;
+    }
+    pen.heading(&format!("Clinical goals: {}", report.met()));
+    let ends = [LEFT + 230.0, LEFT + 270.0, LEFT + 335.0, LEFT + 395.0, RIGHT];
+    pen.row(&["", "priority", "value", "", "to the limit"].map(|h| (h.to_owned(), SMALL)), &ends);
+    for row in &report.goals {
+        let met = row.is_met();
+        let how = if met { PLAIN } else { Type { colour: RED, ..STRONG } };
+        let unit = row.goal.unit().symbol();
+        let (value, verdict, distance) = match &row.answer {
+            Ok(outcome) => {
+                let word = match outcome.verdict {
+                    Verdict::Pass => "pass",
+                    Verdict::Near => "NEAR",
+                    Verdict::Fail => "FAIL",
+                };
+                (format!("{:.2} {unit}", outcome.value), word, outcome.distance_text(&row.goal))
+            }
+            Err(why) => ("-".to_owned(), "NOT MET", why.short().to_owned()),
+        };
+        let tolerance = match row.goal.tolerance() {
+            t if t > 0.0 => format!(" (tolerance {t} {unit})"),
+            _ => String::new(),
+        };
+        let cells = [
+            (format!("{}{tolerance}", row.goal.short_text()), PLAIN),
+            (row.goal.priority().to_string(), PLAIN),
+            (value, PLAIN),
+            (verdict.to_owned(), how),
+            (distance, SMALL),
+        ];
+        pen.row(&cells, &ends);
+    }
+    for row in &report.goals {
+        if let Err(why) = &row.answer {
+            pen.line(&format!("{}: {why}", row.goal.short_text()), SMALL);
+        }
+    }
+    if let Some((gy, name)) = report.goals_percent_of {
+        pen.line(&format!("Goals in percent are of {gy:.2} Gy ({name})."), SMALL);
+    }
+}
+
+fn beams(pen: &mut Pen, report: &PlanReport) {
+    pen.heading("Beams");
+    if report.beams.is_empty() {
+        pen.line("The plan has no beam.", PLAIN);
+        return;
+    }
+    let columns = [72.0, 62.0, 32.0, 32.0, 62.0, 62.0, 40.0];
+    let mut ends = vec![LEFT + 66.0];
+    for width in columns {
+        ends.push(ends[ends.len() - 1] + width);
+    }
+    ends.push(RIGHT);
+    let words = ["", "machine", "gantry", "coll.", "couch", "X mm", "Y mm", "MU", "isocentre mm"];
+    pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
+    let small = Type { size: 7.5, ..PLAIN };
+    for beam in &report.beams {
+        let BeamFacts { start, .. } = beam;
+        let gantry = match beam.to_gantry_deg {
+            Some(to) => format!("{:.1} to {to:.1}", start.gantry_deg),
+            None => format!("{:.1}", start.gantry_deg),
+        };
+        let jaw = |[low, high]: [f64; 2]| format!("{low:.1}, {high:.1}");
+        let [x, y, z] = beam.isocentre_mm;
+        let cells = [
+            format!("{} {}", beam.number, beam.name),
+            cut(&beam.machine, small, 68.0),
+            gantry,
+            format!("{:.1}", start.collimator_deg),
+            format!("{:.1}", start.couch_deg),
+            jaw(start.jaws.x),
+            jaw(start.jaws.y),
+            format!("{:.1}", beam.mu),
+            format!("{x:.1}, {y:.1}, {z:.1}"),
+        ];
+        pen.row(&cells.map(|text| (text, small)), &ends);
+    }
+    pen.line("Angles in degrees, IEC 61217. Jaws at the isocentre plane. Isocentre: patient LPS. MU in one fraction.", SMALL);
+    if report.beams.iter().any(|beam| !beam.is_normalised) {
+        let text = "The monitor units are those before normalisation: its factor is not known.";
+        pen.line(text, Type { colour: RED, ..PLAIN });
+    }
+    for beam in &report.beams {
+        if let Some(why) = &beam.left_out {
+            pen.line(&format!("{} is not in the dose: {why}", beam.name), Type { colour: RED, ..PLAIN });
+        }
+    }
+}
+
+/// The three planes through the crosshair.
+fn pictures(pen: &mut Pen, report: &PlanReport) {
+    let gap = 8.0;
+    let size = [(RIGHT - LEFT - 2.0 * gap) / 3.0, 150.0];
+    pen.room(size[1] + 70.0);
+    pen.heading("Planes through the crosshair");
+    let top = pen.y + 8.0;
+    for (n, plane) in [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal].into_iter().enumerate() {
+        let x = LEFT + n as f32 * (size[0] + gap);
+        let scenery = report.scenery.on(plane);
+        let axis = plane.normal_axis();
+        let caption =
+            format!("{} at {} {:.1} mm", plane.name(), ['x', 'y', 'z'][axis], scenery.crosshair_mm[axis]);
+        let image = scenery.draw(Subject::Dose(Side::A), size.map(|s| (s * FINENESS) as u32));
+        pen.document.text(x, top + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
+        pen.document.image([x, top + 11.0], size, image);
+        letters(pen, [x, top + 11.0], size, plane);
+    }
+    levels(pen, [LEFT, top + size[1] + 22.0], &report.scenery);
+    pen.y = top + size[1] + 28.0;
+}
+
+/// The aperture of each beam at its first control point, seen from the source.
+fn apertures(pen: &mut Pen, report: &PlanReport) {
+    if report.beams.is_empty() {
+        return;
+    }
+    let (across, gap) = (4, 10.0);
+    let side = (RIGHT - LEFT - 3.0 * gap) / across as f32;
+    pen.room(side + 70.0);
+    pen.heading("Apertures seen from the source, first control point");
+    for row in report.beams.chunks(across) {
+        pen.room(side + 24.0);
+        let top = pen.y + 16.0;
+        for (n, beam) in row.iter().enumerate() {
+            aperture(pen, beam, [LEFT + n as f32 * (side + gap), top], side);
+        }
+        pen.y = top + side + 6.0;
+    }
+}
+
+fn aperture(pen: &mut Pen, beam: &BeamFacts, [left, top]: [f32; 2], side: f32) {
+    let jaws = beam.start.jaws;
+    let widest = [jaws.x, jaws.y].into_iter().flatten().map(f64::abs).fold(20.0, f64::max) + 15.0;
+    // Device x to the right and y up, as the beam's-eye view has them.
+    let at = |[x, y]: [f64; 2]| {
+        let share = |mm: f64| ((mm.clamp(-widest, widest) / widest) as f32 + 1.0) * 0.5 * side;
+        [left + share(x), top + side - share(y)]
+    };
+    let caption = match beam.control_points {
+        1 => beam.name.clone(),
+        count => format!("{} (1 of {count})", beam.name),
+    };
+    pen.document.text(left, top - 3.0, &cut(&caption, SMALL, side), SMALL);
+    let frame = |pen: &mut Pen, [x0, x1]: [f64; 2], [y0, y1]: [f64; 2], width, colour| {
+        let corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]].map(at);
+        pen.document.path(&corners, width, colour, false);
+    };
+    frame(pen, [-widest, widest], [-widest, widest], 0.4, HAIR);
+    pen.document.path(&[at([-widest, 0.0]), at([widest, 0.0])], 0.3, HAIR, true);
+    pen.document.path(&[at([0.0, -widest]), at([0.0, widest])], 0.3, HAIR, true);
+    if let Some(mlc) = &beam.mlc {
+        for bank in 0..2 {
+            let mut edge: Vec<[f32; 2]> = Vec::new();
+            for (pair, tips) in mlc.boundaries_mm.windows(2).zip(&beam.start.leaves_mm) {
+                for across in [pair[0], pair[1]] {
+                    edge.push(at(match mlc.axis {
+                        MlcAxis::X => [tips[bank], across],
+                        MlcAxis::Y => [across, tips[bank]],
+                    }));
+                }
+            }
+            pen.document.path(&edge, 0.8, [33, 102, 172], false);
+        }
+    }
+    frame(pen, jaws.x, jaws.y, 1.2, INK);
+    let size = format!("{:.0} mm", 2.0 * widest);
+    pen.document.text_right(left + side - 2.0, top + side - 3.0, &size, Type { size: 6.5, ..SMALL });
+}
+
+fn structures(pen: &mut Pen, report: &PlanReport) {
+    pen.heading("Structures");
+    if report.structures.is_empty() {
+        pen.line("No structure on show has a DVH in this dose.", PLAIN);
+        return;
+    }
+    let mut ends = vec![LEFT + 150.0, LEFT + 215.0];
+    ends.extend((1..=METRICS.len()).map(|n| LEFT + 215.0 + n as f32 * 70.0));
+    let mut heading = vec![(String::new(), SMALL), ("cm³".to_owned(), SMALL)];
+    heading.extend(METRICS.map(|m| (format!("{m} {}", m.unit().symbol()), SMALL)));
+    pen.row(&heading, &ends);
+    for of in &report.structures {
+        let mut cells = vec![(of.name.clone(), PLAIN), (format!("{:.2}", of.volume_cm3), PLAIN)];
+        cells.extend(of.values.iter().map(|v| (v.map_or("-".to_owned(), |v| format!("{v:.2}")), PLAIN)));
+        pen.row(&cells, &ends);
+    }
+    for of in &report.structures {
+        for remark in &of.remarks {
+            pen.line(&format!("{}: {remark}", of.name), Type { colour: WEAK, ..SMALL });
+        }
+    }
+}
+
+fn provenance(pen: &mut Pen, report: &PlanReport) {
+    let Some(dose) = &report.dose else { return };
+    pen.room(90.0);
+    pen.heading("Provenance of the dose");
+    pen.dose(dose);
+}

@@ -1,0 +1,335 @@
+//! Clinical goals: a metric of a structure held against a limit.
+
+use super::metric::{Metric, MetricError, MetricUnit};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The side of the limit on which values meet a goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    AtMost,
+    AtLeast,
+}
+
+impl Bound {
+    pub const ALL: [Self; 2] = [Self::AtMost, Self::AtLeast];
+
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::AtMost => "<=",
+            Self::AtLeast => ">=",
+        }
+    }
+
+    /// All spellings of the sign.
+    fn spellings(self) -> [&'static str; 3] {
+        match self {
+            Self::AtMost => ["<=", "≤", "<"],
+            Self::AtLeast => [">=", "≥", ">"],
+        }
+    }
+
+    /// How far a value lies on the side that meets the goal; below 0 beyond the limit.
+    pub fn margin(self, value: f64, limit: f64) -> f64 {
+        match self {
+            Self::AtMost => limit - value,
+            Self::AtLeast => value - limit,
+        }
+    }
+}
+
+/// "This metric of this structure is at most, or at least, this value." Written like
+/// `Cord: Dmax <= 45 Gy (tolerance 2 Gy, priority 2)`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Goal {
+    /// Name of the structure.
+    pub structure: String,
+    /// ROI number of the structure once the goal is in a case: it then follows every rename.
+    pub number: Option<u32>,
+    metric: Metric,
+    pub bound: Bound,
+    /// In `unit`, not below 0.
+    limit: f64,
+    /// Unit of the limit: a dose may be in percent of the 100 % dose, a volume in cm3.
+    unit: MetricUnit,
+    /// In `unit`: values up to this far beyond the limit are near.
+    tolerance: f64,
+    /// 1 is the highest.
+    priority: u8,
+}
+
+/// Why a text is no goal.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum GoalError {
+    #[error("a goal is a structure, a colon, a metric and its limit, like 'Cord: Dmax <= 45 Gy'")]
+    Shape,
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    #[error("'{0}' is no limit; it is a number with its unit, like '45 Gy', '30 %' or '200 cc'")]
+    Limit(String),
+    #[error("the limit of {0} is in {1}")]
+    Unit(String, String),
+    #[error("'{0}' is neither a tolerance in the unit of the limit nor a priority from 1 to {most}; write '(tolerance 2 Gy, priority 1)'", most = Goal::LOWEST_PRIORITY)]
+    Suffix(String),
+}
+
+impl Goal {
+    /// The number of the lowest priority.
+    pub const LOWEST_PRIORITY: u8 = 9;
+
+    /// A goal in the metric's own unit, without tolerance, of the highest priority.
+    pub fn new(structure: &str, metric: Metric, bound: Bound, limit: f64) -> Self {
+        let base = Self {
+            structure: structure.to_owned(),
+            number: None,
+            metric,
+            bound,
+            limit: 0.0,
+            unit: metric.unit(),
+            tolerance: 0.0,
+            priority: 1,
+        };
+        base.with_limit(limit)
+    }
+
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    pub fn limit(&self) -> f64 {
+        self.limit
+    }
+
+    /// Unit of limit, tolerance and value.
+    pub fn unit(&self) -> MetricUnit {
+        self.unit
+    }
+
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance
+    }
+
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// The metric in the unit of the limit.
+    pub fn metric_in_unit(&self) -> Metric {
+        self.metric.told_in(self.unit).unwrap_or(self.metric)
+    }
+
+    /// The goal of another structure; `number` is its ROI number where it is in a case.
+    pub fn of_structure(self, name: &str, number: Option<u32>) -> Self {
+        Self { structure: name.to_owned(), number, ..self }
+    }
+
+    pub fn with_bound(self, bound: Bound) -> Self {
+        Self { bound, ..self }
+    }
+
+    /// With another metric; the limit keeps its unit where the metric has it.
+    pub fn with_metric(self, metric: Metric) -> Self {
+        let unit = if metric.units().contains(&self.unit) { self.unit } else { metric.unit() };
+        Self { metric, unit, ..self }
+    }
+
+    /// With another limit; unchanged where it is no number.
+    pub fn with_limit(self, limit: f64) -> Self {
+        if limit.is_finite() { Self { limit: limit.max(0.0), ..self } } else { self }
+    }
+
+    /// With another unit; unchanged where the metric does not have it.
+    pub fn with_unit(self, unit: MetricUnit) -> Self {
+        if self.metric.units().contains(&unit) { Self { unit, ..self } } else { self }
+    }
+
+    /// With another tolerance; unchanged where it is no number.
+    pub fn with_tolerance(self, tolerance: f64) -> Self {
+        if tolerance.is_finite() { Self { tolerance: tolerance.max(0.0), ..self } } else { self }
+    }
+
+    pub fn with_priority(self, priority: u8) -> Self {
+        Self { priority: priority.clamp(1, Self::LOWEST_PRIORITY), ..self }
+    }
+
+    /// The usual goals of a target with a prescription: 95 % of it get 95 % at least (ICRU 50), 2 % no more
+    /// than 107 %.
+    pub fn of_target(structure: &str) -> Vec<Self> {
+        let goal = |metric: Metric, bound, limit| {
+            Self::new(structure, metric, bound, limit).with_unit(MetricUnit::Percent)
+        };
+        vec![goal(Metric::D95, Bound::AtLeast, 95.0), goal(Metric::D2, Bound::AtMost, 107.0)]
+    }
+
+    /// The limit as text: `<= 45 Gy`.
+    pub fn limit_text(&self) -> String {
+        format!("{} {} {}", self.bound.sign(), self.limit, self.unit.symbol()).trim_end().to_owned()
+    }
+
+    /// The structure, the metric and its limit, without tolerance and priority.
+    pub fn short_text(&self) -> String {
+        format!("{}: {} {}", self.structure, self.metric, self.limit_text())
+    }
+
+    /// Tolerance and priority from the text in the brackets behind the limit.
+    fn with_suffix(mut self, suffix: &str) -> Option<Self> {
+        for part in suffix.split(',').map(str::trim) {
+            self = match part.split_once(' ')? {
+                ("tolerance", words) => {
+                    let (tolerance, unit) = MetricUnit::split(words).filter(|(t, _)| *t >= 0.0)?;
+                    if unit != self.unit {
+                        return None;
+                    }
+                    self.with_tolerance(tolerance)
+                }
+                ("priority", number) => {
+                    let number: u8 = number.trim().parse().ok()?;
+                    (1..=Self::LOWEST_PRIORITY).contains(&number).then(|| self.with_priority(number))?
+                }
+                _ => return None,
+            };
+        }
+        Some(self)
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.short_text())?;
+        let tolerance = format!("tolerance {} {}", self.tolerance, self.unit.symbol());
+        let tolerance = (self.tolerance > 0.0).then(|| tolerance.trim_end().to_owned());
+        let priority = (self.priority > 1).then(|| format!("priority {}", self.priority));
+        let suffix: Vec<String> = [tolerance, priority].into_iter().flatten().collect();
+        if suffix.is_empty() { Ok(()) } else { write!(f, " ({})", suffix.join(", ")) }
+    }
+}
+
+impl PartialEq for Goal {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl FromStr for Goal {
+    type Err = GoalError;
+
+    fn from_str(words: &str) -> Result<Self, Self::Err> {
+        let (structure, rest) = words.rsplit_once(':').ok_or(GoalError::Shape)?;
+        let signs = |bound: Bound| {
+            let signs = bound.spellings().into_iter();
+            signs.filter_map(move |sign| Some((rest.find(sign)?, Reverse(sign.len()), bound)))
+        };
+        // The leftmost sign in the text, and the longest of those that begin there.
+        let found = Bound::ALL.into_iter().flat_map(signs).min_by_key(|(at, length, _)| (*at, *length));
+        let (at, Reverse(length), bound) = found.ok_or(GoalError::Shape)?;
+        let (metric, behind) = (rest[..at].parse::<Metric>()?, rest[at + length..].trim());
+        let (limit, suffix) = match behind.split_once('(') {
+            Some((limit, suffix)) => (limit.trim(), Some(suffix)),
+            None => (behind, None),
+        };
+        let (limit, unit) = MetricUnit::split(limit)
+            .filter(|(limit, unit)| *limit >= 0.0 && (*unit != MetricUnit::One || metric.unit() == *unit))
+            .ok_or_else(|| GoalError::Limit(limit.to_owned()))?;
+        if metric.told_in(unit).is_none() {
+            let units = metric.units().iter().map(|u| u.symbol()).collect::<Vec<_>>().join(" or ");
+            return Err(GoalError::Unit(
+                metric.to_string(),
+                if units.is_empty() { "no unit".to_owned() } else { units },
+            ));
+        }
+        let structure = structure.trim();
+        if structure.is_empty() {
+            return Err(GoalError::Shape);
+        }
+        let goal = Self::new(structure, metric, bound, limit).with_unit(unit);
+        let Some(suffix) = suffix else { return Ok(goal) };
+        let parts = suffix.trim().strip_suffix(')').map(str::trim);
+        let whole = parts.and_then(|parts| goal.with_suffix(parts));
+        whole.ok_or_else(|| GoalError::Suffix(format!("({suffix}")))
+    }
+}
+
+impl From<Goal> for String {
+    fn from(goal: Goal) -> Self {
+        goal.to_string()
+    }
+}
+
+impl TryFrom<String> for Goal {
+    type Error = GoalError;
+
+    fn try_from(words: String) -> Result<Self, Self::Error> {
+        words.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_read_back_as_they_are_written_and_nonsense_is_refused() {
+        for words in [
+            "PTV 70: D95% >= 66.5 Gy",
+            "A:B: Dmax <= 45 Gy",
+            "Lung: V20Gy <= 30 %",
+            "Lung: V20Gy <= 300 cc",
+            "X: D0.1cc <= 50 Gy",
+            "PTV: CI >= 0.8",
+            "Cord: Dmax <= 45 Gy (tolerance 2 Gy)",
+            "Cord: gEUD(a=8) <= 45 Gy (priority 3)",
+            "Lung (both): V20Gy[cc] <= 300 cc (tolerance 25.5 cc, priority 9)",
+            "PTV: CI >= 0.8 (tolerance 0.05, priority 2)",
+        ] {
+            let goal: Goal = words.parse().unwrap();
+            assert_eq!(goal.to_string(), words);
+            let kept = serde_json::to_string(&goal).unwrap();
+            assert_eq!(serde_json::from_str::<Goal>(&kept).unwrap(), goal);
+        }
+        let goal: Goal = "Cord: Dmax < 45Gy ( priority 2 , tolerance 1.5 Gy )".parse().unwrap();
+        assert_eq!(goal.to_string(), "Cord: Dmax <= 45 Gy (tolerance 1.5 Gy, priority 2)");
+        assert_eq!((goal.tolerance(), goal.priority()), (1.5, 2));
+        for words in [
+            "",
+            "Cord",
+            "Cord: Dmax",
+            "Cord: Dmax <= 45",
+            "Cord: Dmax <= x Gy",
+            "Cord: Dmax <= 45,5 Gy",
+            "Cord: D <= 4 Gy",
+            "Cord: D200% <= 4 Gy",
+            "Cord: V20Gy <= 30 Gy",
+            "Cord: CI >= 80 %",
+            "Cord: Dmax <= 4 cc",
+            ": Dmax <= 45 Gy",
+            "Cord: Dmax <= -1 Gy",
+            "é: é <= 1 Gy",
+            "Cord: Dmax <= 45 Gy (tolerance 2 %)",
+            "Cord: Dmax <= 45 Gy (tolerance -2 Gy)",
+            "Cord: Dmax <= 45 Gy (priority 0)",
+            "Cord: Dmax <= 45 Gy (priority 10)",
+            "Cord: Dmax <= 45 Gy (priority 2",
+            "Cord: Dmax <= 45 Gy (soon)",
+            "Cord: Dmax <= 45 Gy ()",
+            "Cord: Dmax <= 45 Gy (priority 2) now",
+        ] {
+            assert!(words.parse::<Goal>().is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn another_metric_keeps_a_unit_that_it_has() {
+        let goal = Goal::new("Lung", Metric::MEAN, Bound::AtMost, 20.0).with_unit(MetricUnit::Percent);
+        let v20: Metric = "V20Gy".parse().unwrap();
+        assert_eq!(goal.clone().with_metric(v20).short_text(), "Lung: V20Gy <= 20 %");
+        let cc = goal.with_metric(v20).with_unit(MetricUnit::Cm3);
+        assert_eq!(cc.clone().with_metric(Metric::MAX).short_text(), "Lung: Dmax <= 20 Gy");
+        assert_eq!(cc.with_limit(f64::NAN).with_limit(-3.0).limit(), 0.0);
+        let of_target = Goal::of_target("PTV").iter().map(Goal::to_string).collect::<Vec<_>>();
+        assert_eq!(of_target, ["PTV: D95% >= 95 %", "PTV: D2% <= 107 %"]);
+    }
+}

@@ -1,0 +1,117 @@
+//! The goals of a case as `beamsight dvh` and `beamsight report` tell them.
+
+use super::Failure;
+use crate::analysis::{Dvh, DvhError, GoalRow, Unanswered, met_text, scorecard};
+use crate::case::{Case, Goal, Structure};
+use crate::files::{GoalTemplate, Matched};
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// The goals of a template, else those of the case's session.
+///
+/// # Errors
+/// A template that cannot be read.
+pub fn goals_of(case: &Case, template: Option<&str>) -> Result<Option<Matched>, Failure> {
+    let Some(word) = template else {
+        let own = case.goals.as_ref();
+        return Ok(own.map(|goals| Matched { goals: goals.to_vec(), unmatched: Vec::new() }));
+    };
+    let template = GoalTemplate::resolve(word).with_context(|| {
+        let shipped: Vec<&str> = GoalTemplate::shipped().collect();
+        format!("--goals is the path of a template, or one of {}", shipped.join(", "))
+    })?;
+    Ok(Some(template.matched(&case.structures)))
+}
+
+/// The drawn structures that goals are of.
+pub fn structures_of<'a>(case: &'a Case, goals: &[Goal]) -> Vec<&'a Structure> {
+    let mut found: Vec<&Structure> = Vec::new();
+    for goal in goals {
+        if let Ok(structure) = case.structures.referenced(goal.number, &goal.structure)
+            && !structure.contours.is_empty()
+            && found.iter().all(|known| known.number != structure.number)
+        {
+            found.push(structure);
+        }
+    }
+    found
+}
+
+/// Goals with their answers.
+pub struct Scorecard {
+    rows: Vec<GoalRow>,
+    unmatched: Vec<String>,
+}
+
+impl Scorecard {
+    /// The goals held against DVHs, each with its structure.
+    pub fn of(
+        case: &Case,
+        matched: Matched,
+        dvhs: &[(&Structure, Result<Dvh, DvhError>)],
+        hundred_gy: Option<f64>,
+    ) -> Self {
+        let rows = scorecard(&matched.goals, &case.structures, hundred_gy, |structure| {
+            let found = dvhs.iter().find(|(of, _)| of.number == structure.number);
+            match found {
+                Some((_, Ok(dvh))) => Ok(dvh),
+                Some((_, Err(why))) => Err(Unanswered::NoDose(why.to_string())),
+                None => Err(Unanswered::NoDose("it has no DVH".to_owned())),
+            }
+        });
+        Self { rows, unmatched: matched.unmatched }
+    }
+
+    pub fn json(&self) -> Value {
+        let row = |row: &GoalRow| {
+            let outcome = row.answer.as_ref().ok();
+            json!({
+                "goal": row.goal,
+                "structure": row.goal.structure,
+                "metric": row.goal.metric(),
+                "unit": row.goal.unit().symbol(),
+                "limit": row.goal.limit(),
+                "tolerance": row.goal.tolerance(),
+                "priority": row.goal.priority(),
+                "value": outcome.map(|o| o.value),
+                "margin": outcome.map(|o| o.margin),
+                "verdict": row.answer.as_ref().map_or_else(|why| why.short(), |o| o.verdict.word()),
+                "met": row.is_met(),
+                "why": row.answer.as_ref().err().map(ToString::to_string),
+                "remarks": row.remarks,
+            })
+        };
+        json!({
+            "met": self.rows.iter().filter(|row| row.is_met()).count(),
+            "of": self.rows.len(),
+            "unmatched": self.unmatched,
+            "goals": self.rows.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A line for each goal, by priority.
+    pub fn text(&self) -> String {
+        let mut text = format!("goals: {}\n", met_text(&self.rows));
+        let width = self.rows.iter().map(|row| row.goal.short_text().chars().count()).max().unwrap_or(0);
+        for row in &self.rows {
+            let told = match &row.answer {
+                Ok(outcome) => format!(
+                    "{:<4}  {:.2} {}, {}",
+                    outcome.verdict.word(),
+                    outcome.value,
+                    row.goal.unit().symbol(),
+                    outcome.distance_text(&row.goal)
+                ),
+                Err(why) => format!("{}: {why}", why.short()),
+            };
+            let goal = row.goal.short_text();
+            let _ = writeln!(text, "  {} {goal:<width$}  {told}", row.goal.priority());
+            row.remarks.iter().for_each(|r| _ = writeln!(text, "note: {}: {r}", row.goal.structure));
+        }
+        if !self.unmatched.is_empty() {
+            let _ = writeln!(text, "note: the case has no structure for {}", self.unmatched.join(", "));
+        }
+        text
+    }
+}

@@ -1,0 +1,351 @@
+//! Templates of clinical goals: TOML files that name structures by name, alias or type (`assets/goals/README.md`).
+
+use super::replace_file;
+use crate::case::{Goal, GoalError, Structure, StructureKind, StructureSet};
+use crate::input::{GOALS_BYTES, plain, read_text};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+macro_rules! asset {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../assets/goals/", $name, ".toml")))
+    };
+}
+
+/// Name and text of each template that comes with the program.
+const SHIPPED: [(&str, &str); 5] = [
+    asset!("icru-target"),
+    asset!("quantec-thorax"),
+    asset!("quantec-head-neck"),
+    asset!("quantec-pelvis"),
+    asset!("rtog-0617-lung"),
+];
+
+/// Most goals of a template.
+const MOST_GOALS: usize = 500;
+
+/// Why a template could not be read or written.
+#[derive(Debug, Error)]
+pub enum TemplateError {
+    #[error("cannot read the goals '{path}': {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("'{file}' is no template of goals: {detail}")]
+    Syntax { file: String, detail: String },
+    #[error("'{file}', goal {number} of '{structure}': {source}")]
+    Goal { file: String, number: usize, structure: String, source: GoalError },
+    #[error("'{file}' has {count} goals; {MOST_GOALS} at most are read")]
+    Many { file: String, count: usize },
+    #[error("cannot write the goals '{path}': {source}; choose a folder you may write to")]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// Goals of structures that a case may have under one of several names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GoalTemplate {
+    pub name: String,
+    /// Origin of its numbers.
+    pub source: String,
+    pub goals: Vec<TemplateGoal>,
+}
+
+/// A goal of a template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TemplateGoal {
+    pub goal: Goal,
+    /// Other names of its structure, in the order of preference.
+    pub aliases: Vec<String>,
+    /// Where no name matches: the only structure of this type.
+    pub kind: Option<StructureKind>,
+    pub source: String,
+}
+
+/// The goals of a template in a case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matched {
+    pub goals: Vec<Goal>,
+    /// Names of structures that the case has not, each once.
+    pub unmatched: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    #[serde(default)]
+    source: String,
+    #[serde(default, rename = "goal")]
+    goals: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    structure: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<String>,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<StructureKind>,
+    goal: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    source: String,
+}
+
+impl GoalTemplate {
+    /// Words and texts of the templates that come with the program.
+    pub fn shipped() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(word, _)| *word)
+    }
+
+    /// A shipped template by its word, or the template of a file by its path.
+    ///
+    /// # Errors
+    /// [`TemplateError`].
+    pub fn resolve(word_or_path: &str) -> Result<Self, TemplateError> {
+        match SHIPPED.iter().find(|(word, _)| *word == word_or_path) {
+            Some((word, text)) => Self::parse(text, word),
+            None => Self::read(Path::new(word_or_path)),
+        }
+    }
+
+    /// # Errors
+    /// [`TemplateError`].
+    pub fn read(path: &Path) -> Result<Self, TemplateError> {
+        let text = read_text(path, GOALS_BYTES)
+            .map_err(|source| TemplateError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// A template from its text; `file` names it in errors.
+    ///
+    /// # Errors
+    /// [`TemplateError`].
+    pub fn parse(text: &str, file: &str) -> Result<Self, TemplateError> {
+        let raw: File = toml::from_str(text)
+            .map_err(|e| TemplateError::Syntax { file: file.to_owned(), detail: e.to_string() })?;
+        if raw.goals.len() > MOST_GOALS {
+            return Err(TemplateError::Many { file: file.to_owned(), count: raw.goals.len() });
+        }
+        let goal = |(index, entry): (usize, Entry)| {
+            let parsed = format!("X: {}", entry.goal).parse::<Goal>();
+            let structure = plain(entry.structure.trim()).into_owned();
+            let parsed = parsed.and_then(|goal| match structure.is_empty() || entry.goal.contains(':') {
+                true => Err(GoalError::Shape),
+                false => Ok(goal.of_structure(&structure, None)),
+            });
+            let goal = parsed.map_err(|source| TemplateError::Goal {
+                file: file.to_owned(),
+                number: index + 1,
+                structure,
+                source,
+            })?;
+            Ok(TemplateGoal {
+                goal,
+                aliases: entry.aliases,
+                kind: entry.kind,
+                source: plain(&entry.source).into_owned(),
+            })
+        };
+        Ok(Self {
+            name: plain(&raw.name).into_owned(),
+            source: plain(&raw.source).into_owned(),
+            goals: raw.goals.into_iter().enumerate().map(goal).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The goals of a case as a template; those of targets apply to the only target of the same type elsewhere.
+    pub fn of_goals(name: &str, goals: &[Goal], set: &StructureSet) -> Self {
+        let of = |goal: &Goal| {
+            let kind = set.referenced(goal.number, &goal.structure).ok().map(|s| s.kind);
+            TemplateGoal {
+                goal: goal.clone().of_structure(&goal.structure, None),
+                aliases: Vec::new(),
+                kind: kind
+                    .filter(|k| [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv].contains(k)),
+                source: String::new(),
+            }
+        };
+        Self {
+            name: name.to_owned(),
+            source: "saved from a case by Beamsight".to_owned(),
+            goals: goals.iter().map(of).collect(),
+        }
+    }
+
+    /// Writes the template; an earlier file stays until the new one is complete.
+    ///
+    /// # Errors
+    /// [`TemplateError::Write`].
+    pub fn write(&self, path: &Path) -> Result<(), TemplateError> {
+        let write = |source| TemplateError::Write { path: path.to_owned(), source };
+        let text = self.to_toml().map_err(|e| write(io::Error::other(e)))?;
+        replace_file(path, |out| out.write_all(text.as_bytes())).map_err(write)
+    }
+
+    fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        let entry = |of: &TemplateGoal| {
+            let text = of.goal.to_string();
+            Entry {
+                structure: of.goal.structure.clone(),
+                aliases: of.aliases.clone(),
+                kind: of.kind,
+                // The structure may have a colon in its name; metrics and limits have none.
+                goal: text.rsplit_once(": ").map_or("", |(_, goal)| goal).to_owned(),
+                source: of.source.clone(),
+            }
+        };
+        let goals = self.goals.iter().map(entry).collect();
+        toml::to_string(&File { name: self.name.clone(), source: self.source.clone(), goals })
+    }
+
+    /// The goals with the structures of a case. A goal without one keeps its own name: it is never met.
+    pub fn matched(&self, set: &StructureSet) -> Matched {
+        let mut matched = Matched { goals: Vec::new(), unmatched: Vec::new() };
+        for of in &self.goals {
+            let goal = match of.structure_in(set) {
+                Some(structure) => of.goal.clone().of_structure(&structure.name, Some(structure.number)),
+                None => {
+                    if !matched.unmatched.contains(&of.goal.structure) {
+                        matched.unmatched.push(of.goal.structure.clone());
+                    }
+                    of.goal.clone()
+                }
+            };
+            matched.goals.push(goal);
+        }
+        matched
+    }
+}
+
+impl TemplateGoal {
+    fn structure_in<'a>(&self, set: &'a StructureSet) -> Option<&'a Structure> {
+        let mut names = std::iter::once(&self.goal.structure).chain(&self.aliases);
+        let named = |name: &String| set.structures.iter().find(|s| letters(&s.name) == letters(name));
+        let of_kind = || {
+            let kind = self.kind?;
+            let mut of_kind = set.structures.iter().filter(|s| s.kind == kind);
+            of_kind.next().filter(|_| of_kind.next().is_none())
+        };
+        names.find_map(named).or_else(of_kind)
+    }
+}
+
+/// A name without what differs from clinic to clinic: case, spaces, underscores and hyphens.
+fn letters(name: &str) -> String {
+    let kept = name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '_' | '-'));
+    kept.collect::<String>().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Contours, Rgb};
+
+    fn set(structures: &[(&str, StructureKind)]) -> StructureSet {
+        let of = |(n, (name, kind)): (usize, &(&str, StructureKind))| Structure {
+            name: (*name).to_owned(),
+            number: n as u32 + 1,
+            kind: *kind,
+            colour: Rgb([0; 3]),
+            contours: Contours::default(),
+            points_mm: Vec::new(),
+        };
+        StructureSet {
+            structures: structures.iter().enumerate().map(of).collect(),
+            ..StructureSet::default()
+        }
+    }
+
+    #[test]
+    fn shipped_templates_are_read_and_name_their_source() {
+        for word in GoalTemplate::shipped() {
+            let template = GoalTemplate::resolve(word).unwrap_or_else(|e| panic!("{e}"));
+            assert!(template.source.contains("(19") || template.source.contains("(20"), "{word}");
+            assert!(template.goals.len() >= 2, "{word}");
+        }
+    }
+
+    #[test]
+    fn structures_are_found_by_name_alias_and_type_and_the_rest_is_listed() {
+        let template = GoalTemplate::parse(
+            r#"
+            name = "T"
+            [[goal]]
+            structure = "SpinalCord"
+            aliases = ["Myelon", "Cord"]
+            goal = "Dmax <= 50 Gy (tolerance 2 Gy)"
+            [[goal]]
+            structure = "PTV"
+            type = "ptv"
+            goal = "D95% >= 95 % (priority 2)"
+            [[goal]]
+            structure = "Lung_L"
+            goal = "V20Gy <= 30 %"
+            [[goal]]
+            structure = "Heart"
+            goal = "Dmean <= 26 Gy"
+            [[goal]]
+            structure = "Heart"
+            goal = "V25Gy <= 10 %"
+            "#,
+            "t.toml",
+        )
+        .unwrap();
+        let organ = StructureKind::Organ;
+        let case = set(&[("cord", organ), ("PTV_60", StructureKind::Ptv), ("lung l", organ)]);
+        let matched = template.matched(&case);
+        let told: Vec<(String, Option<u32>)> =
+            matched.goals.iter().map(|g| (g.to_string(), g.number)).collect();
+        assert_eq!(told[0], ("cord: Dmax <= 50 Gy (tolerance 2 Gy)".to_owned(), Some(1)));
+        assert_eq!(told[1], ("PTV_60: D95% >= 95 % (priority 2)".to_owned(), Some(2)));
+        assert_eq!(told[2], ("lung l: V20Gy <= 30 %".to_owned(), Some(3)));
+        assert_eq!(told[3], ("Heart: Dmean <= 26 Gy".to_owned(), None));
+        assert_eq!(matched.unmatched, ["Heart"]);
+        // Of two targets none is guessed.
+        let two = set(&[("PTV1", StructureKind::Ptv), ("PTV2", StructureKind::Ptv)]);
+        assert_eq!(template.matched(&two).goals[1].number, None);
+    }
+
+    #[test]
+    fn a_saved_template_brings_the_goals_to_another_case() {
+        let here = set(&[("PTV 70: boost", StructureKind::Ptv), ("Cord", StructureKind::Organ)]);
+        let goals: Vec<Goal> =
+            ["PTV 70: boost: D95% >= 66.5 Gy", "Cord: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)"]
+                .iter()
+                .map(|words| words.parse().unwrap())
+                .collect();
+        let template = GoalTemplate::of_goals("Mine", &goals, &here);
+        let path = std::env::temp_dir().join(format!("beamsight-goals-{}.toml", std::process::id()));
+        template.write(&path).unwrap();
+        let read = GoalTemplate::resolve(path.to_str().unwrap()).unwrap();
+        assert_eq!(read, template);
+        assert_eq!(read.matched(&here).goals, goals);
+        let there = set(&[("CORD", StructureKind::Organ), ("PTV", StructureKind::Ptv)]);
+        let words: Vec<String> = read.matched(&there).goals.iter().map(Goal::to_string).collect();
+        assert_eq!(words, ["PTV: D95% >= 66.5 Gy", "CORD: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)"]);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_template_is_said_with_its_place() {
+        for (text, words) in [
+            ("", "missing field `name`"),
+            ("name = 3", "invalid type"),
+            ("name = \"T\"\nmore = 1", "unknown field `more`"),
+            ("name = \"T\"\n[[goal]]\nstructure = \"S\"\ngoal = \"Dmax\"", "goal 1 of 'S'"),
+            ("name = \"T\"\n[[goal]]\nstructure = \" \"\ngoal = \"Dmax <= 3 Gy\"", "goal 1 of ''"),
+            ("name = \"T\"\n[[goal]]\nstructure = \"S\"\ngoal = \"Cord: Dmax <= 3 Gy\"", "goal 1 of 'S'"),
+            (
+                "name = \"T\"\n[[goal]]\nstructure = \"S\"\ntype = \"x\"\ngoal = \"Dmax <= 3 Gy\"",
+                "unknown variant",
+            ),
+        ] {
+            let why = GoalTemplate::parse(text, "t.toml").unwrap_err().to_string();
+            assert!(why.contains(words) && why.contains("t.toml"), "{text}: {why}");
+        }
+        let many =
+            format!("name = \"T\"\n{}", "[[goal]]\nstructure = \"S\"\ngoal = \"Dmax <= 3 Gy\"\n".repeat(501));
+        assert!(GoalTemplate::parse(&many, "t.toml").unwrap_err().to_string().contains("501"));
+    }
+}

@@ -1,0 +1,283 @@
+//! Goals while planning: the scorecard beside the DVHs, changed from lists, and the same goals in Compare.
+
+use crate::harness::{Window, folder, small_case, until, window};
+use beamsight::analysis::{GoalRow, Verdict};
+use beamsight::app::App;
+use beamsight::app::command::{Command, GoalAction};
+use beamsight::app::state::Workspace;
+use beamsight::app::state::compare::{Side, Source};
+use beamsight::case::{Edit, Goal};
+use eframe::egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable as _;
+
+/// The small case with its dose; its only structure is the body, a cube of water of 64 cm3.
+fn planned(name: &str) -> Window {
+    let mut w = window(small_case(name));
+    settled(&mut w);
+    w
+}
+
+fn settled(w: &mut Window) {
+    w.run_steps(2);
+    until(w, "DVHs", |app| app.is_settled() && app.state.results.dvh(1).is_some());
+}
+
+fn set(w: &mut Window, goals: &[&str]) {
+    let goals: Vec<Goal> = goals.iter().map(|words| words.parse().expect("a goal")).collect();
+    w.state_mut().command(Command::Edit { edit: Edit::SetGoals(goals), gesture: None });
+    w.state_mut().command(Command::Goals(GoalAction::InPlaceOfMetrics(true)));
+    settled(w);
+}
+
+fn texts(app: &App) -> Vec<String> {
+    app.state.goals().iter().map(Goal::to_string).collect()
+}
+
+fn body(app: &App) -> String {
+    app.state.case().structures.structures[0].name.clone()
+}
+
+fn told(rows: &[GoalRow]) -> Vec<&'static str> {
+    rows.iter().map(|row| row.answer.as_ref().map_or_else(|why| why.short(), |o| o.verdict.word())).collect()
+}
+
+/// Chooses an entry of a list: its last widget of that name is in the list that is open.
+fn choose(w: &mut Window, list: &str, entry: &str) {
+    w.get_by_label(list).click();
+    w.run_steps(3);
+    w.get_all_by_label(entry).last().expect("an entry").click();
+    w.run_steps(3);
+}
+
+#[test]
+fn the_scorecard_says_pass_near_fail_and_what_has_no_value_and_counts_what_is_met() {
+    let mut w = planned("goals_verdicts");
+    let mean = w.state().state.results.dvh(1).expect("a DVH").mean_gy();
+    let body = body(w.state());
+    let goals = [
+        format!("{body}: Dmean <= {:.3} Gy", mean + 1.0),
+        format!("{body}: Dmean <= {:.3} Gy (tolerance 1 Gy)", mean - 0.5),
+        format!("{body}: Dmean >= {:.3} Gy (priority 2)", mean + 2.0),
+        "Nowhere: Dmax <= 1000 Gy (priority 3)".to_owned(),
+        format!("{body}: V95% >= 0 % (priority 3)"),
+    ];
+    set(&mut w, &goals.each_ref().map(String::as_str));
+    let rows = w.state().state.scorecard();
+    // Without a prescription nothing is percent of it, whatever the isodoses show.
+    assert_eq!(told(&rows), ["pass", "near", "fail", "no structure", "no value"]);
+    let margin = |n: usize| rows[n].answer.as_ref().expect("a value").margin;
+    assert!(
+        (margin(0) - 1.0).abs() < 0.01 && (margin(1) + 0.5).abs() < 0.01 && (margin(2) + 2.0).abs() < 0.01
+    );
+    for text in ["1 of 5 met", "✔ pass", "≈ near", "✖ fail", "? no structure", "? no value"] {
+        assert!(w.query_all_by_label(text).count() >= 1, "{text} is written");
+    }
+    assert!(w.query_all_by_label("1.00 Gy below").count() >= 1, "the distance is written");
+    // A structure that is hidden is held to its goals as well.
+    w.state_mut().command(Command::ShowStructure { number: 1, shown: false });
+    until(&mut w, "DVH of a hidden structure", |app| {
+        app.is_settled() && told(&app.state.scorecard())[0] == "pass"
+    });
+}
+
+#[test]
+fn a_goal_is_added_changed_moved_and_removed_from_lists_and_each_is_a_step() {
+    let mut w = planned("goals_lists");
+    let body = body(w.state());
+    assert!(w.state().state.goals_are_usual());
+    w.get_by_label("Goals").click();
+    w.run_steps(3);
+    w.get_by_label("Add goal").click();
+    w.run_steps(3);
+    assert_eq!(texts(w.state()), [format!("{body}: Dmax <= 50 Gy")]);
+    choose(&mut w, "Goal metric", "V20Gy");
+    assert_eq!(texts(w.state()), [format!("{body}: V20Gy <= 50 %")]);
+    choose(&mut w, "Goal unit", "cc");
+    choose(&mut w, "Goal sign", ">=  at least");
+    assert_eq!(texts(w.state()), [format!("{body}: V20Gy >= 50 cc")]);
+    for (field, text) in
+        [("Goal limit", "12.5"), ("Goal number", "7"), ("Goal tolerance", "2"), ("Goal priority", "3")]
+    {
+        w.get_by_label(field).click();
+        w.run_steps(2);
+        w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        w.get_by_label(field).type_text(text);
+        w.run_steps(2);
+        w.key_press(Key::Enter);
+        w.run_steps(3);
+    }
+    assert_eq!(texts(w.state()), [format!("{body}: V7Gy >= 12.5 cc (tolerance 2 cc, priority 3)")]);
+    w.state_mut().command(Command::Undo);
+    w.run_steps(2);
+    assert_eq!(texts(w.state()), [format!("{body}: V7Gy >= 12.5 cc (tolerance 2 cc)")]);
+    w.state_mut().command(Command::Redo);
+    // The typed form stays.
+    w.get_by_label("New goal").focus();
+    w.run_steps(2);
+    w.get_by_label("New goal").type_text(&format!("{body}: D95% >= 1 Gy (priority 4)"));
+    w.run_steps(2);
+    w.key_press(Key::Enter);
+    w.run_steps(3);
+    let order = |app: &App| -> Vec<String> {
+        app.state.scorecard().iter().map(|row| row.goal.metric().to_string()).collect()
+    };
+    assert_eq!(order(w.state()), ["V7Gy", "D95%"]);
+    w.get_by_label("Goal down").click();
+    w.run_steps(2);
+    w.get_by_label("Goal down").click();
+    w.run_steps(2);
+    assert_eq!(order(w.state()), ["D95%", "V7Gy"], "moved down a priority, then behind its neighbour");
+    w.get_by_label("Remove goal").click();
+    w.run_steps(3);
+    assert_eq!(texts(w.state()), [format!("{body}: D95% >= 1 Gy (priority 4)")]);
+    // Nonsense is told beside the field.
+    w.state_mut().command(Command::Goals(GoalAction::AddTyped("Cord: Dmax".into())));
+    w.run_steps(2);
+    assert!(w.query_all_by_label_contains("a goal is a structure, a colon").count() == 1);
+    assert_eq!(w.state().state.goals().len(), 1);
+}
+
+#[test]
+fn goals_follow_the_gantry_and_say_while_the_dose_is_not_final() {
+    let mut w = planned("goals_drag");
+    let body = body(w.state());
+    let goal = format!("{body}: Dmean <= 100 Gy");
+    set(&mut w, &[&goal]);
+    assert_eq!(w.state().state.goal_reservation(), None, "the dose is final");
+    assert!(w.query_all_by_label_contains("STALE").count() == 0);
+    let before = w.state().state.scorecard()[0].answer.clone().expect("a value").value;
+    // In the frame of the change the value is that of the earlier state, and says so.
+    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 45.0, gesture: None });
+    let reservation = w.state().state.goal_reservation().expect("the dose is not that of this gantry angle");
+    assert!(reservation.contains("STALE") || reservation.contains("PREVIEW"), "{reservation}");
+    w.step();
+    assert!(
+        w.query_all_by_label_contains(" · ").count() >= 1 || w.state().state.goal_reservation().is_none(),
+        "the row says it"
+    );
+    settled(&mut w);
+    until(&mut w, "final dose", |app| app.state.goal_reservation().is_none());
+    let after = w.state().state.scorecard()[0].answer.clone().expect("a value").value;
+    assert!((after - before).abs() > 1e-4, "{after} Gy at 45 degrees, {before} Gy at 0");
+    // A plan that cannot be computed meets nothing.
+    let mut plan = (**w.state().state.plan().expect("a plan")).clone();
+    plan.machine = "no-such-machine".to_owned();
+    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
+    until(&mut w, "failure", |app| app.is_settled() && told(&app.state.scorecard()) == ["no dose"]);
+}
+
+#[test]
+fn goals_follow_a_renamed_structure_and_never_pass_without_one() {
+    let mut w = planned("goals_rename");
+    let goal = format!("{}: Dmax >= 0 Gy", body(w.state()));
+    set(&mut w, &[&goal]);
+    let mut value = w.state().state.case().structures.structures[0].clone();
+    value.name = "Outline".to_owned();
+    w.state_mut().command(Command::Edit { edit: Edit::SetStructure { index: 0, value }, gesture: None });
+    settled(&mut w);
+    assert_eq!(texts(w.state()), ["Outline: Dmax >= 0 Gy"]);
+    assert_eq!(told(&w.state().state.scorecard()), ["pass"]);
+    w.state_mut().command(Command::Edit { edit: Edit::RemoveStructure { index: 0 }, gesture: None });
+    w.run_steps(3);
+    assert_eq!(told(&w.state().state.scorecard()), ["no structure"]);
+    assert!(w.query_all_by_label("0 of 1 met").count() >= 1);
+}
+
+#[test]
+fn templates_are_loaded_with_their_unmatched_structures_and_saved() {
+    let mut w = planned("goals_template");
+    let body = body(w.state());
+    let goal = format!("{body}: Dmean <= 3 Gy (priority 2)");
+    set(&mut w, &[&goal]);
+    let path = folder("goals_template").join("mine.toml");
+    let _ = std::fs::remove_file(&path);
+    let here = path.clone();
+    w.state_mut().set_dialog(std::sync::Arc::new(move |_| beamsight::app::Picked::Path(here.clone())));
+    w.get_by_label("Templates").click();
+    w.run_steps(3);
+    w.get_by_label("Save as template…").click();
+    until(&mut w, "the file", |_| path.exists());
+    w.state_mut().command(Command::Goals(GoalAction::RemoveAll));
+    w.run_steps(2);
+    assert!(w.state().state.goals().is_empty(), "an empty list is the user's own");
+    w.get_by_label("Templates").click();
+    w.run_steps(3);
+    w.get_by_label("Load template…").click();
+    until(&mut w, "the goals", |app| !app.state.goals().is_empty());
+    assert_eq!(texts(w.state()), [goal.clone()]);
+    w.get_by_label("Templates").click();
+    w.run_steps(3);
+    w.get_by_label("Thorax, QUANTEC").click();
+    w.run_steps(3);
+    let said = crate::harness::said(&w);
+    assert!(said.contains("no structure for SpinalCord, Lungs, Heart, Pericardium, Esophagus"), "{said}");
+    assert_eq!(told(&w.state().state.scorecard()).iter().filter(|t| **t == "no structure").count(), 8);
+    w.state_mut().command(Command::Undo);
+    assert_eq!(texts(w.state()), [goal], "a template is one step");
+}
+
+#[test]
+fn compare_has_the_goals_of_the_plan_for_a_and_b() {
+    let mut w = planned("goals_compare");
+    let mean = w.state().state.results.dvh(1).expect("a DVH").mean_gy();
+    let goal = format!("{}: Dmean <= {:.3} Gy", body(w.state()), mean * 1.5);
+    set(&mut w, &[&goal]);
+    // B is A with twice the monitor units.
+    let mut plan = (**w.state().state.plan().expect("a plan")).clone();
+    plan.name = "Twice".to_owned();
+    plan.beams[0].mu *= 2.0;
+    w.state_mut().command(Command::Edit { edit: Edit::AddPlan(plan), gesture: None });
+    let mut compare = w.state().state.compare.clone();
+    compare.sides = [Some(Source::Plan(0)), Some(Source::Plan(1))];
+    w.state_mut().command(Command::Compare(compare));
+    w.state_mut().command(Command::Workspace(Workspace::Compare));
+    until(&mut w, "both", |app| {
+        app.is_settled() && app.state.results.side_dvhs_current() && app.state.results.pair().is_some()
+    });
+    let verdict =
+        |app: &App, side| app.state.side_scorecard(side)[0].answer.clone().expect("a value").verdict;
+    assert_eq!(verdict(w.state(), Side::A), Verdict::Pass);
+    assert_eq!(verdict(w.state(), Side::B), Verdict::Fail);
+    assert!(w.query_all_by_label("lost in B").count() == 1);
+    assert!(w.query_all_by_label(&goal).count() >= 1, "the goal is in the list of Compare");
+    w.get_by_label("Remove goal 1").click();
+    w.run_steps(3);
+    assert!(w.state().state.goals().is_empty());
+    w.state_mut().command(Command::Workspace(Workspace::Plan));
+    w.run_steps(2);
+    assert!(w.state().state.scorecard().is_empty(), "and in the Plan workspace as well");
+}
+
+#[test]
+fn the_report_of_the_plan_has_its_pictures_and_says_on_every_page_what_is_not_final() {
+    let mut w = planned("goals_report");
+    let goal = format!("{}: Dmean <= 100 Gy", body(w.state()));
+    set(&mut w, &[&goal]);
+    let report = beamsight::app::report::plan::gather(&w.state().state).expect("a report");
+    assert_eq!(report.reservation, None, "the dose is final");
+    assert_eq!((report.met().as_str(), report.beams.len()), ("1 of 1 met", 1));
+    assert_eq!(report.beams[0].start.jaws.x, [-10.0, 10.0]);
+    let path = folder("goals_report").join("plan.pdf");
+    let _ = std::fs::remove_file(&path);
+    let here = path.clone();
+    w.state_mut().set_dialog(std::sync::Arc::new(move |_| beamsight::app::Picked::Path(here.clone())));
+    w.state_mut().command(Command::Select(beamsight::app::state::Selection::Plan));
+    w.run_steps(3);
+    w.get_by_label("Report…").click();
+    until(&mut w, "the report", |app| path.exists() && app.is_settled());
+    let pdf = std::fs::read(&path).expect("a file");
+    let count = |what: &[u8]| pdf.windows(what.len()).filter(|part| *part == what).count();
+    assert!(pdf.starts_with(b"%PDF-") && count(b"/Subtype /Image") == 3, "axial, sagittal, coronal");
+    // In the frame of a change the report is not of the plan as it stands.
+    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 45.0, gesture: None });
+    let report = beamsight::app::report::plan::gather(&w.state().state).expect("a report");
+    let why = report.reservation.expect("a reservation");
+    assert!(why.contains("STALE") || why.contains("PREVIEW"), "{why}");
+    let mut plan = (**w.state().state.plan().expect("a plan")).clone();
+    plan.machine = "no-such-machine".to_owned();
+    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
+    until(&mut w, "failure", |app| app.is_settled() && app.state.results.shown_failure().is_some());
+    let report = beamsight::app::report::plan::gather(&w.state().state).expect("a report");
+    assert!(report.reservation.expect("a reservation").contains("no dose") && report.dose.is_none());
+    assert_eq!(report.met(), "0 of 1 met");
+}
