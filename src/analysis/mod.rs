@@ -3,6 +3,7 @@
 mod aperture;
 mod beam_job;
 mod body;
+mod clearance;
 mod clusters;
 mod compare;
 mod dvh;
@@ -31,6 +32,9 @@ pub use beam_job::{
     why_left_out,
 };
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
+pub use clearance::{
+    Closest, CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM, HeadPath, LEAST_CLEARANCE_MM, head_clearance_mm,
+};
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
 pub use dvh::{Dvh, DvhError, Isodoses};

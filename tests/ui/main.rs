@@ -21,6 +21,7 @@ mod register_kept;
 mod registration;
 mod replacing;
 mod rois;
+mod room;
 mod standing;
 #[path = "../common/synthetic.rs"]
 mod synthetic;

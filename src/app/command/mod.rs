@@ -17,6 +17,7 @@ use crate::app::state::display::{DoseDisplay, WindowLevel};
 use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
 use crate::app::state::roi::Shape;
+use crate::app::state::room::Room;
 use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Reply;
 use crate::app::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
@@ -92,6 +93,8 @@ pub enum Command {
     },
     ShowAllStructures(bool),
     ShowBeams(bool),
+    /// Sets the room view.
+    Room(Room),
     Window(WindowLevel),
     DoseDisplay(DoseDisplay),
     DvhDisplay(DvhDisplay),

@@ -7,8 +7,9 @@ use crate::app::state::results::{DISPLAYED, of_side};
 use crate::app::state::slot::Slot;
 use crate::app::state::{State, Workspace};
 use crate::results::{
-    At, AttenuationOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma,
-    GammaOfPair, Grade, MachineOf, MaskOf, MetricAtPose, MetricOf, Query, Results, RunOfPlan,
+    At, AttenuationOf, ClearanceOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma,
+    FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, MachineOf, MaskOf, MetricAtPose, MetricOf, Query, Results,
+    RunOfPlan, SurfaceOf,
 };
 
 impl Requests<'_> {
@@ -27,6 +28,7 @@ impl Requests<'_> {
         let (compares, own) = (state.workspace == Workspace::Compare, state.plan_matters());
         let run = state.results.is_monte_carlo();
         let is_quick = !run && state.results.is_quick();
+        let room = state.is_room_shown();
         let results = &mut state.results.nodes;
         for place in results.left_behind() {
             self.worker.cancel(Slot::Result(place));
@@ -49,6 +51,10 @@ impl Requests<'_> {
             }
             return;
         }
+        if room {
+            submit.all::<SurfaceOf>(DISPLAYED, Grade::Full);
+            submit.all::<ClearanceOf>(DISPLAYED, Grade::Full);
+        }
         if computed {
             submit.all::<Densities>(DISPLAYED, Grade::Full);
         }
@@ -61,6 +67,9 @@ impl Requests<'_> {
         for of in shown.iter().filter(|of| !is_quick || **of != DISPLAYED) {
             submit.all::<DoseOfPlan>(*of, Grade::Preview);
             submit.all::<DvhOf>(*of, Grade::Preview);
+        }
+        if room && !is_quick {
+            submit.all::<IsodoseOf>(DISPLAYED, Grade::Preview);
         }
         if compares {
             submit.all::<EstimateOfGamma>(DISPLAYED, Grade::Preview);
@@ -76,6 +85,9 @@ impl Requests<'_> {
         for of in shown {
             submit.full::<DoseOfPlan>(of, is_quick && of == DISPLAYED);
             submit.full::<DvhOf>(of, is_quick && of == DISPLAYED);
+        }
+        if room {
+            submit.full::<IsodoseOf>(DISPLAYED, is_quick);
         }
         if compares {
             submit.all::<GammaOfPair>(DISPLAYED, Grade::Full);
@@ -128,5 +140,6 @@ fn leave_other_plan(state: &mut State) {
         results.keep_only::<RunOfPlan>(|(of, _)| of != DISPLAYED);
         results.keep_only::<DoseOfPlan>(|(of, _)| of != DISPLAYED);
         results.keep_only::<DvhOf>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<IsodoseOf>(|(of, _)| of != DISPLAYED);
     }
 }

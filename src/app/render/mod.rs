@@ -11,6 +11,7 @@ mod outline;
 mod pipeline;
 mod radiograph;
 mod rays;
+mod room;
 mod slice;
 mod textures;
 
@@ -21,6 +22,7 @@ pub use drr::DrrView;
 pub use frame::PlaneFrame;
 pub use outline::OutlineLook;
 pub use radiograph::{Overlay, RadiographFrame, RadiographLook, Texels};
+pub use room::{RoomFrame, RoomLines, RoomLook, RoomSurface};
 pub use slice::{DoseLook, DoseStyle, Isodose, SliceLook};
 
 use crate::geometry::{BeamFrame, Volume, VolumeId};
@@ -32,6 +34,7 @@ use egui::mutex::Mutex;
 use egui_wgpu::{RenderState, WgpuSetupCreateNew, wgpu};
 use outline::OutlinePipeline;
 use radiograph::RadiographPipeline;
+use room::RoomPipeline;
 use slice::SlicePipeline;
 use std::sync::Arc;
 use textures::{Kind, Textures};
@@ -54,6 +57,7 @@ struct Parts {
     caster: Option<Mutex<Caster>>,
     bev: Option<BevPipeline>,
     radiograph: Mutex<RadiographPipeline>,
+    room: Mutex<RoomPipeline>,
     /// Absent if the device has no compute shaders.
     drr: Option<Mutex<DrrCaster>>,
 }
@@ -72,6 +76,7 @@ pub fn install(state: &RenderState) -> Gpu {
     let bev = caster.as_ref().map(|c| BevPipeline::new(&device, state.target_format, &c.picture_layout));
     let caster = caster.map(Mutex::new);
     let radiograph = Mutex::new(RadiographPipeline::new(&device, &queue, state.target_format));
+    let room = Mutex::new(RoomPipeline::new(&device, state.target_format));
     let drr = computes.then(|| Mutex::new(DrrCaster::new(&device, &queue, &layouts)));
     let textures = Mutex::new(Textures::new(device.clone(), queue.clone(), layouts));
     let adapter = state.adapter.get_info();
@@ -87,6 +92,7 @@ pub fn install(state: &RenderState) -> Gpu {
             caster,
             bev,
             radiograph,
+            room,
             drr,
         })),
     }
@@ -249,6 +255,18 @@ impl Gpu {
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
+    /// The draw call of the room: drawn anew only if its camera or contents have changed. `None` without a device.
+    pub fn room_callback(&self, rect: egui::Rect, look: RoomLook) -> Option<egui::PaintCallback> {
+        let parts = self.parts.as_ref()?;
+        let paint = parts.room.lock().paint(&parts.device, &parts.queue, look)?;
+        Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
+    }
+
+    /// Number of pictures of the room drawn since the start: constant at rest.
+    pub fn room_draws(&self) -> u64 {
+        self.parts.as_ref().map_or(0, |p| p.room.lock().draws())
+    }
+
     /// Number of pictures cast since the start: constant at rest.
     pub fn casts(&self) -> u64 {
         let Some(parts) = &self.parts else { return 0 };
@@ -294,6 +312,8 @@ mod tests {
             ("bev", super::bev::SOURCE),
             ("drr", super::drr::SOURCE),
             ("radiograph", super::radiograph::SOURCE),
+            ("room", super::room::SOURCE),
+            ("picture", super::room::PICTURE_SOURCE),
         ];
         for (name, source) in shaders {
             let module = naga::front::wgsl::parse_str(source)

@@ -14,6 +14,7 @@ pub mod record;
 pub mod register;
 pub mod results;
 pub mod roi;
+pub mod room;
 pub mod slot;
 pub mod unsaved;
 
@@ -34,6 +35,7 @@ use opening::Origin;
 use register::Register;
 use results::CaseResults;
 use roi::Shapes;
+use room::Room;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,6 +69,7 @@ pub struct State {
     /// Numbers of the hidden structures.
     pub hidden: BTreeSet<u32>,
     pub show_beams: bool,
+    pub room: Room,
     pub shapes: Shapes,
     /// The tool that draws the selected structure.
     pub drawing: Drawing,
@@ -109,6 +112,7 @@ impl Default for State {
             dvh_display: DvhDisplay::default(),
             hidden: BTreeSet::new(),
             show_beams: true,
+            room: Room::default(),
             shapes: Shapes::default(),
             drawing: Drawing::default(),
             aperture: Aperture::default(),

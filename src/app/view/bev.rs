@@ -259,7 +259,7 @@ fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
 
 /// The outline of the open part of stacked leaf pairs: the tips, and the steps from pair to pair. End points in (x, y),
 /// mm.
-fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> {
+pub(super) fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> {
     let split = |j: &Jaws| match axis {
         MlcAxis::X => (j.x, j.y),
         MlcAxis::Y => (j.y, j.x),

@@ -14,6 +14,7 @@ mod overlay;
 mod plane;
 mod radiograph;
 mod rest;
+mod room;
 mod scene;
 mod shape;
 mod slice;
@@ -24,6 +25,7 @@ pub use draw::{DrawingLayer, stepped};
 pub use overlay::on_image;
 pub use plane::{ViewPlane, page_mm};
 pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as show_radiograph, size_mm};
+pub use room::{Camera, ROOM_VIEW, RoomScene, RoomStructure, show as show_room};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
 use crate::app::command::DrawAction;
@@ -45,17 +47,20 @@ pub struct ViewState {
     /// Zoom. `None`: fits all of the images.
     pub mm_per_point: Option<f64>,
     pub maximised: bool,
+    /// The camera of the room, which the beam's-eye view gives its place to. `None`: the first view of it.
+    pub camera: Option<Camera>,
 }
 
 impl ViewState {
     pub fn new(kind: ViewKind) -> Self {
-        Self { kind, centre_mm: None, mm_per_point: None, maximised: false }
+        Self { kind, centre_mm: None, mm_per_point: None, maximised: false, camera: None }
     }
 
     /// Fits all of the images, centred.
     pub fn fit(&mut self) {
         self.centre_mm = None;
         self.mm_per_point = None;
+        self.camera = None;
     }
 }
 
@@ -108,19 +113,19 @@ pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<
             slice::show(ui, &response, state, scene, events);
         }
     }
-    if maximise_button(ui, &response, state) {
+    if maximise_button(ui, &response, state, name) {
         events.push(ViewEvent::ToggleMaximise);
     }
     response
 }
 
 /// The button in the corner that maximises or restores a view.
-fn maximise_button(ui: &Ui, response: &Response, state: &ViewState) -> bool {
+fn maximise_button(ui: &Ui, response: &Response, state: &ViewState, name: &str) -> bool {
     let r = response.rect;
     let place = Rect::from_min_size(pos2(r.max.x - 26.0, r.min.y + 4.0), vec2(22.0, 22.0));
     let button = ui.interact(place, response.id.with("maximise"), Sense::click());
     let word = if state.maximised { "Restore" } else { "Maximise" };
-    let label = format!("{word} {}", state.kind.name());
+    let label = format!("{word} {name}");
     button.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
     let colour = if button.hovered() || button.has_focus() { theme::TEXT } else { theme::WEAK };
     let stroke = Stroke::new(1.3, colour);

@@ -49,6 +49,7 @@ impl App {
                 state.hidden = if shown { Default::default() } else { numbers.collect() };
             }
             Command::ShowBeams(shown) => state.show_beams = shown,
+            Command::Room(room) => state.room = room,
             Command::Window(window) => state.window = window,
             Command::DoseDisplay(display) => state.dose_display = display,
             Command::DvhDisplay(display) => state.dvh_display = display,

@@ -33,7 +33,7 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
         let from = events.len();
         ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
             ui.set_clip_rect(rect);
-            let response = view::show(ui, view, &scene, &mut events);
+            let response = super::room::show(ui, state, view, &scene, &mut events, commands);
             hovered |= response.hovered() || response.dragged();
         });
         for event in events.drain(from..) {

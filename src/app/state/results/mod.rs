@@ -8,11 +8,13 @@ mod gamma;
 mod monte_carlo;
 mod needed;
 mod register;
+mod room;
 mod standing;
 
 pub use crate::results::{Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown};
 pub use gamma::Freshness;
 pub use needed::{DISPLAYED, of_side};
+pub use room::{IsodoseSurface, NearHead};
 
 use super::State;
 use super::slot::Slot;

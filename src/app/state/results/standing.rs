@@ -39,6 +39,7 @@ impl State {
             self.note_dvhs(of);
         }
         self.note_gamma();
+        self.note_room();
         self.note_register();
     }
 

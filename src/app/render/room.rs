@@ -1,0 +1,402 @@
+//! The pipelines of `kernels/room.wgsl`: the room in a picture of its own, with depth, which `kernels/picture.wgsl`
+//! shows. It is drawn again when its camera or its contents change.
+
+use super::pipeline::{self, Blocks, Layers};
+use crate::geometry::{Mesh, MeshVertex};
+use bytemuck::{Pod, Zeroable};
+use egui_wgpu::wgpu;
+use egui_wgpu::wgpu::util::DeviceExt as _;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+pub(super) const SOURCE: &str = include_str!("../../../kernels/room.wgsl");
+pub(super) const PICTURE_SOURCE: &str =
+    concat!(include_str!("../../../kernels/cover.wgsl"), include_str!("../../../kernels/picture.wgsl"));
+
+const COLOUR: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
+const DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Depth32Float;
+/// Samples a pixel: every device draws four.
+const SAMPLES: u32 = 4;
+/// Surfaces of at most so many triangles are compared one by one.
+const SMALL: usize = 20_000;
+
+/// The camera of the room.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoomFrame {
+    /// Columns of the matrix from patient LPS, mm, to clip space.
+    pub clip_from_patient: [[f32; 4]; 4],
+    /// Patient LPS, mm.
+    pub eye_mm: [f32; 3],
+    pub size_px: [u32; 2],
+}
+
+/// A surface in the room.
+#[derive(Clone, Debug)]
+pub struct RoomSurface {
+    pub surface: Arc<Mesh>,
+    /// Display colour and opacity, 0 to 1.
+    pub colour: [f32; 4],
+    /// More opaque at its rim, like glass.
+    pub rim: bool,
+}
+
+impl PartialEq for RoomSurface {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&self.surface, &other.surface);
+        let small = a.triangles.len() <= SMALL && a.triangles.len() == b.triangles.len();
+        self.colour == other.colour && self.rim == other.rim && (Arc::ptr_eq(a, b) || small && a == b)
+    }
+}
+
+/// Lines in the room, from end to end; patient LPS, mm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoomLines {
+    pub ends_mm: Vec<[[f32; 3]; 2]>,
+    /// Display colour and opacity, 0 to 1.
+    pub colour: [f32; 4],
+}
+
+/// All that a picture of the room shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoomLook {
+    pub frame: RoomFrame,
+    pub surfaces: Vec<RoomSurface>,
+    pub lines: Vec<RoomLines>,
+    /// Display colour behind all, 0 to 1.
+    pub background: [f32; 3],
+}
+
+/// `struct Room` of the shader.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct RoomUniform {
+    clip: [[f32; 4]; 4],
+    eye: [f32; 4],
+    colour: [f32; 4],
+    how: [f32; 4],
+}
+
+/// `struct Shown` of the shader.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct ShownUniform {
+    size: [f32; 4],
+}
+
+/// A surface on the device.
+struct Placed {
+    of: Weak<Mesh>,
+    vertices: wgpu::Buffer,
+    triangles: wgpu::Buffer,
+    count: u32,
+    /// Length of the diagonal of its box, mm.
+    size_mm: f64,
+}
+
+/// A picture with its depth.
+struct Target {
+    size_px: [u32; 2],
+    samples: wgpu::TextureView,
+    depth: wgpu::TextureView,
+    picture: wgpu::TextureView,
+    group: wgpu::BindGroup,
+}
+
+pub(super) struct RoomPipeline {
+    opaque: wgpu::RenderPipeline,
+    /// The far and the near sides of see-through surfaces.
+    far: wgpu::RenderPipeline,
+    near: wgpu::RenderPipeline,
+    lines: wgpu::RenderPipeline,
+    blocks: Blocks<RoomUniform>,
+    shown: wgpu::RenderPipeline,
+    shown_blocks: Blocks<ShownUniform>,
+    shown_layout: wgpu::BindGroupLayout,
+    /// Keyed by the address of the surface.
+    surfaces: HashMap<usize, Placed>,
+    target: Option<Target>,
+    /// What the picture shows.
+    drawn: Option<RoomLook>,
+    draws: u64,
+}
+
+impl RoomPipeline {
+    pub(super) fn new(device: &wgpu::Device, target: wgpu::TextureFormat) -> Self {
+        let blocks = Blocks::new(device);
+        let kind = |topology, cull_mode, writes_depth| {
+            pipeline_of(device, blocks.layout(), topology, cull_mode, writes_depth)
+        };
+        let triangles = wgpu::PrimitiveTopology::TriangleList;
+        let (opaque, lines) =
+            (kind(triangles, None, true), kind(wgpu::PrimitiveTopology::LineList, None, false));
+        let far = kind(triangles, Some(wgpu::Face::Front), false);
+        let near = kind(triangles, Some(wgpu::Face::Back), false);
+        let shown_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("room"),
+            entries: &[wgpu::BindGroupLayoutEntry {
+                binding: 0,
+                visibility: wgpu::ShaderStages::FRAGMENT,
+                ty: wgpu::BindingType::Texture {
+                    sample_type: wgpu::TextureSampleType::Float { filterable: false },
+                    view_dimension: wgpu::TextureViewDimension::D2,
+                    multisampled: false,
+                },
+                count: None,
+            }],
+        });
+        let shown_blocks = Blocks::new(device);
+        let groups = [Some(shown_blocks.layout()), Some(&shown_layout)];
+        let shown = pipeline::new(device, "picture", PICTURE_SOURCE, &groups, pipeline::over(target));
+        Self {
+            opaque,
+            far,
+            near,
+            lines,
+            blocks,
+            shown,
+            shown_blocks,
+            shown_layout,
+            surfaces: HashMap::new(),
+            target: None,
+            drawn: None,
+            draws: 0,
+        }
+    }
+
+    /// Pictures drawn since the start.
+    pub(super) fn draws(&self) -> u64 {
+        self.draws
+    }
+
+    /// The draw call of the picture, which is drawn first unless it shows the same already. `None` for a picture that
+    /// the device cannot hold.
+    pub(super) fn paint(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        look: RoomLook,
+    ) -> Option<Layers> {
+        let [width, height] = look.frame.size_px;
+        let most = device.limits().max_texture_dimension_2d;
+        if width == 0 || height == 0 || width.max(height) > most {
+            return None;
+        }
+        if self.drawn.as_ref() != Some(&look) {
+            self.draw(device, queue, &look);
+            self.drawn = Some(look);
+        }
+        let group = self.target.as_ref()?.group.clone();
+        let size = ShownUniform { size: [width as f32, height as f32, 0.0, 0.0] };
+        Some(Layers {
+            pipeline: self.shown.clone(),
+            uniforms: self.shown_blocks.upload(device, &[size]),
+            draws: vec![(0, vec![group])],
+            corners: 3,
+        })
+    }
+
+    fn draw(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, look: &RoomLook) {
+        self.draws += 1;
+        self.surfaces.retain(|_, placed| placed.of.strong_count() > 0);
+        let surfaces: Vec<&RoomSurface> =
+            look.surfaces.iter().filter(|s| !s.surface.triangles.is_empty()).collect();
+        for surface in &surfaces {
+            let key = Arc::as_ptr(&surface.surface) as usize;
+            self.surfaces.entry(key).or_insert_with(|| upload(device, &surface.surface));
+        }
+        if self.target.as_ref().is_none_or(|t| t.size_px != look.frame.size_px) {
+            self.target = Some(target(device, &self.shown_layout, look.frame.size_px));
+        }
+        let uniform = |colour: [f32; 4], rim: bool| RoomUniform {
+            clip: look.frame.clip_from_patient,
+            eye: [look.frame.eye_mm[0], look.frame.eye_mm[1], look.frame.eye_mm[2], 1.0],
+            colour,
+            how: [f32::from(u8::from(rim)), 0.0, 0.0, 0.0],
+        };
+        let lines: Vec<&RoomLines> = look.lines.iter().filter(|l| !l.ends_mm.is_empty()).collect();
+        let of_surfaces = surfaces.iter().map(|s| uniform(s.colour, s.rim));
+        let blocks: Vec<RoomUniform> =
+            of_surfaces.chain(lines.iter().map(|l| uniform(l.colour, false))).collect();
+        let ends: Vec<wgpu::Buffer> = lines.iter().map(|l| upload_lines(device, l)).collect();
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        if let Some(target) = &self.target {
+            let mut pass = begin(&mut encoder, target, look.background);
+            let uniforms = (!blocks.is_empty()).then(|| self.blocks.upload(device, &blocks));
+            if let Some(uniforms) = &uniforms {
+                let order = Order::of(&surfaces, |s| self.size_mm(s));
+                let draw = |pass: &mut wgpu::RenderPass<'_>, n: usize| {
+                    let Some(placed) = self.placed(surfaces[n]) else { return };
+                    pass.set_bind_group(0, uniforms, &[self.blocks.offset(n)]);
+                    pass.set_vertex_buffer(0, placed.vertices.slice(..));
+                    pass.set_index_buffer(placed.triangles.slice(..), wgpu::IndexFormat::Uint32);
+                    pass.draw_indexed(0..placed.count, 0, 0..1);
+                };
+                pass.set_pipeline(&self.opaque);
+                order.opaque.iter().for_each(|n| draw(&mut pass, *n));
+                pass.set_pipeline(&self.far);
+                order.clear.iter().for_each(|n| draw(&mut pass, *n));
+                pass.set_pipeline(&self.lines);
+                for (n, (lines, ends)) in lines.iter().zip(&ends).enumerate() {
+                    pass.set_bind_group(0, uniforms, &[self.blocks.offset(surfaces.len() + n)]);
+                    pass.set_vertex_buffer(0, ends.slice(..));
+                    pass.draw(0..2 * lines.ends_mm.len() as u32, 0..1);
+                }
+                pass.set_pipeline(&self.near);
+                order.clear.iter().rev().for_each(|n| draw(&mut pass, *n));
+            }
+        }
+        queue.submit([encoder.finish()]);
+    }
+
+    fn placed(&self, surface: &RoomSurface) -> Option<&Placed> {
+        self.surfaces.get(&(Arc::as_ptr(&surface.surface) as usize))
+    }
+
+    fn size_mm(&self, surface: &RoomSurface) -> f64 {
+        self.placed(surface).map_or(0.0, |placed| placed.size_mm)
+    }
+}
+
+/// The order of drawing: solid surfaces, then see-through ones, the largest first. One surface lies within another as
+/// a rule, so far sides are drawn from the outermost in, and near sides from the innermost out.
+struct Order {
+    opaque: Vec<usize>,
+    clear: Vec<usize>,
+}
+
+impl Order {
+    fn of(surfaces: &[&RoomSurface], size_mm: impl Fn(&RoomSurface) -> f64) -> Self {
+        let (opaque, mut clear): (Vec<usize>, Vec<usize>) =
+            (0..surfaces.len()).partition(|n| surfaces[*n].colour[3] >= 1.0);
+        clear.sort_by(|a, b| size_mm(surfaces[*b]).total_cmp(&size_mm(surfaces[*a])));
+        Self { opaque, clear }
+    }
+}
+
+fn pipeline_of(
+    device: &wgpu::Device,
+    layout: &wgpu::BindGroupLayout,
+    topology: wgpu::PrimitiveTopology,
+    cull_mode: Option<wgpu::Face>,
+    writes_depth: bool,
+) -> wgpu::RenderPipeline {
+    let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some("room"),
+        bind_group_layouts: &[Some(layout)],
+        immediate_size: 0,
+    });
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some("room"),
+        source: wgpu::ShaderSource::Wgsl(SOURCE.into()),
+    });
+    device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+        label: Some("room"),
+        layout: Some(&layout),
+        vertex: wgpu::VertexState {
+            module: &module,
+            entry_point: Some("place"),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            buffers: &[Some(wgpu::VertexBufferLayout {
+                array_stride: size_of::<MeshVertex>() as u64,
+                step_mode: wgpu::VertexStepMode::Vertex,
+                attributes: &wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3],
+            })],
+        },
+        primitive: wgpu::PrimitiveState { topology, cull_mode, ..Default::default() },
+        depth_stencil: Some(wgpu::DepthStencilState {
+            format: DEPTH,
+            depth_write_enabled: Some(writes_depth),
+            depth_compare: Some(wgpu::CompareFunction::LessEqual),
+            stencil: wgpu::StencilState::default(),
+            bias: wgpu::DepthBiasState::default(),
+        }),
+        multisample: wgpu::MultisampleState { count: SAMPLES, ..Default::default() },
+        fragment: Some(wgpu::FragmentState {
+            module: &module,
+            entry_point: Some("shade"),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            targets: &[Some(pipeline::over(COLOUR))],
+        }),
+        multiview_mask: None,
+        cache: None,
+    })
+}
+
+fn begin<'a>(
+    encoder: &'a mut wgpu::CommandEncoder,
+    target: &Target,
+    [r, g, b]: [f32; 3],
+) -> wgpu::RenderPass<'a> {
+    let background = wgpu::Color { r: r.into(), g: g.into(), b: b.into(), a: 1.0 };
+    encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+        label: Some("room"),
+        color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+            view: &target.samples,
+            depth_slice: None,
+            resolve_target: Some(&target.picture),
+            ops: wgpu::Operations { load: wgpu::LoadOp::Clear(background), store: wgpu::StoreOp::Discard },
+        })],
+        depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
+            view: &target.depth,
+            depth_ops: Some(wgpu::Operations { load: wgpu::LoadOp::Clear(1.0), store: wgpu::StoreOp::Discard }),
+            stencil_ops: None,
+        }),
+        ..Default::default()
+    })
+}
+
+fn upload(device: &wgpu::Device, surface: &Arc<Mesh>) -> Placed {
+    let buffer = |contents: &[u8], usage| {
+        device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("surface"), contents, usage })
+    };
+    Placed {
+        of: Arc::downgrade(surface),
+        vertices: buffer(bytemuck::cast_slice(&surface.vertices), wgpu::BufferUsages::VERTEX),
+        triangles: buffer(bytemuck::cast_slice(&surface.triangles), wgpu::BufferUsages::INDEX),
+        count: 3 * surface.triangles.len() as u32,
+        size_mm: surface.bounds_mm().map_or(0.0, |[low, high]| low.distance(high)),
+    }
+}
+
+fn upload_lines(device: &wgpu::Device, lines: &RoomLines) -> wgpu::Buffer {
+    let end = |at_mm: &[f32; 3]| MeshVertex { at_mm: *at_mm, normal: [0.0; 3] };
+    let ends: Vec<MeshVertex> = lines.ends_mm.iter().flatten().map(end).collect();
+    device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+        label: Some("lines"),
+        contents: bytemuck::cast_slice(&ends),
+        usage: wgpu::BufferUsages::VERTEX,
+    })
+}
+
+fn target(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, size_px: [u32; 2]) -> Target {
+    let texture = |format, sample_count, usage| {
+        let texture = device.create_texture(&wgpu::TextureDescriptor {
+            label: Some("room"),
+            size: wgpu::Extent3d { width: size_px[0], height: size_px[1], depth_or_array_layers: 1 },
+            mip_level_count: 1,
+            sample_count,
+            dimension: wgpu::TextureDimension::D2,
+            format,
+            usage,
+            view_formats: &[],
+        });
+        texture.create_view(&wgpu::TextureViewDescriptor::default())
+    };
+    let attached = wgpu::TextureUsages::RENDER_ATTACHMENT;
+    let picture = texture(COLOUR, 1, attached | wgpu::TextureUsages::TEXTURE_BINDING);
+    let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some("room"),
+        layout,
+        entries: &[wgpu::BindGroupEntry {
+            binding: 0,
+            resource: wgpu::BindingResource::TextureView(&picture),
+        }],
+    });
+    Target {
+        size_px,
+        samples: texture(COLOUR, SAMPLES, attached),
+        depth: texture(DEPTH, SAMPLES, attached),
+        picture,
+        group,
+    }
+}
