@@ -54,11 +54,7 @@ impl CouchTop {
         let middle = 0.5 * (low.x + high.x);
         Some(Self {
             axes: [m.x_axis, m.y_axis, m.z_axis],
-            low: DVec3::new(
-                middle - 0.5 * COUCH_MM[0],
-                low.y - COUCH_BEYOND_MM[1],
-                low.z - COUCH_MM[1],
-            ),
+            low: DVec3::new(middle - 0.5 * COUCH_MM[0], low.y - COUCH_BEYOND_MM[1], low.z - COUCH_MM[1]),
             high: DVec3::new(middle + 0.5 * COUCH_MM[0], high.y + COUCH_BEYOND_MM[0], low.z),
         })
     }
@@ -190,7 +186,8 @@ mod tests {
     /// A box of 400 x 200 mm: from the front its half height counts, from the side its half width.
     #[test]
     fn a_box_is_nearest_with_the_side_it_shows() {
-        let corner = |n: i32| DVec3::new(f64::from(n & 1) - 0.5, f64::from(n >> 1 & 1) - 0.5, f64::from(n >> 2) - 0.5);
+        let corner =
+            |n: i32| DVec3::new(f64::from(n & 1) - 0.5, f64::from(n >> 1 & 1) - 0.5, f64::from(n >> 2) - 0.5);
         let points: Vec<DVec3> = (0..8).map(|n| corner(n) * DVec3::new(400.0, 200.0, 300.0)).collect();
         for (gantry, half) in [(0.0, 100.0), (90.0, 200.0), (180.0, 100.0), (270.0, 200.0)] {
             let got = closest_mm(&beam(gantry, 0.0), &points);
@@ -200,7 +197,10 @@ mod tests {
         let mut arc = beam(60.0, 0.0);
         let first = arc.control_points[0].clone();
         arc.control_points = (0..=6)
-            .map(|n| ControlPoint { gantry_deg: (60.0 + 10.0 * f64::from(n)).rem_euclid(360.0), ..first.clone() })
+            .map(|n| ControlPoint {
+                gantry_deg: (60.0 + 10.0 * f64::from(n)).rem_euclid(360.0),
+                ..first.clone()
+            })
             .collect();
         let path = HeadPath::of(&arc, PatientPosition::Hfs);
         assert_eq!(path.angles_deg.len(), 31, "every two degrees");
@@ -218,7 +218,11 @@ mod tests {
         let mut second = arc.control_points[0].clone();
         second.gantry_deg = 4.0;
         arc.control_points.push(second.clone());
-        let gantry: Vec<f64> = HeadPath::of(&arc, PatientPosition::Hfs).angles_deg.iter().map(|a| a[0].rem_euclid(360.0)).collect();
+        let gantry: Vec<f64> = HeadPath::of(&arc, PatientPosition::Hfs)
+            .angles_deg
+            .iter()
+            .map(|a| a[0].rem_euclid(360.0))
+            .collect();
         assert_eq!(gantry, [356.0, 358.0, 0.0, 2.0, 4.0]);
         arc.control_points[1].gantry_deg = 180.0;
         assert_eq!(HeadPath::of(&arc, PatientPosition::Hfs).angles_deg.len(), 2);
@@ -228,7 +232,9 @@ mod tests {
     /// face less the depth of its lower side.
     #[test]
     fn the_couch_is_below_the_body() {
-        let corners: Vec<DVec3> = [-1.0, 1.0].iter().flat_map(|x| [-1.0, 1.0].map(|z| (*x, z)))
+        let corners: Vec<DVec3> = [-1.0, 1.0]
+            .iter()
+            .flat_map(|x| [-1.0, 1.0].map(|z| (*x, z)))
             .flat_map(|(x, z)| [-1.0, 1.0].map(|y| DVec3::new(x * 200.0, y * 120.0, z * 150.0)))
             .collect();
         let body = Mesh::new(&corners, Vec::new());

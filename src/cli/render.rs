@@ -12,7 +12,7 @@ use crate::app::state::display::WashOf;
 use crate::app::state::files::REPORT_ENDINGS;
 use crate::app::state::register::{Mode, Pair};
 use crate::app::state::results::{EndsAt, EngineChoice};
-use crate::app::{CompareOptions, Compared, DoseWord, Options, RegisterOptions, picture};
+use crate::app::{CompareOptions, Compared, DoseWord, OneView, Options, RegisterOptions, picture};
 use crate::case::{Pose, status_text};
 use crate::engine::DeviceChoice;
 use crate::files::{Temporary, plan_toml, replace_file};
@@ -36,6 +36,7 @@ Examples:\n  \
 beamsight render demo:thorax --out shot.png\n  \
 beamsight render ~/ct/patient-7 --plan plan.toml --workspace plan --size 1600x1000 --out shot.png\n  \
 beamsight render demo:thorax --report plan.pdf --out shot.png\n  \
+beamsight render demo:thorax --view room --out room.png\n  \
 beamsight render demo:thorax --engine mccs --histories 5e6 --out shot.png\n  \
 beamsight render ~/ct/patient-7 --workspace compare --a dose:1 --b plan --layout gamma --out shot.png"
 )]
@@ -51,6 +52,10 @@ pub struct Args {
     /// plan, compare or register
     #[arg(long, value_name = "WORKSPACE", default_value = "plan", value_parser = workspace)]
     workspace: Workspace,
+
+    /// With plan: one view alone, axial, sagittal, coronal, bev (the beam's eye) or room
+    #[arg(long, value_name = "VIEW", value_parser = one_view)]
+    view: Option<OneView>,
 
     /// With register: an X-ray (RT image, DX, CR, XA, PNG, TIFF), or a second one from another side
     #[arg(long, value_name = "FILE")]
@@ -222,6 +227,16 @@ fn plane(word: &str) -> Result<ViewKind, String> {
     found.ok_or_else(|| "it is axial, sagittal or coronal".to_owned())
 }
 
+fn one_view(word: &str) -> Result<OneView, String> {
+    match word {
+        "room" => Ok(OneView::Room),
+        "bev" => Ok(OneView::Of(ViewKind::Bev)),
+        _ => {
+            plane(word).map(OneView::Of).map_err(|_| "it is axial, sagittal, coronal, bev or room".to_owned())
+        }
+    }
+}
+
 fn workspace(word: &str) -> Result<Workspace, String> {
     Workspace::ALL
         .into_iter()
@@ -321,6 +336,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if args.workspace == Workspace::Register && args.compare.report.is_some() {
         return Err(Failure::Words("--report belongs to --workspace plan or compare".to_owned()));
     }
+    if args.workspace != Workspace::Plan && args.view.is_some() {
+        return Err(Failure::Words("--view belongs to --workspace plan".to_owned()));
+    }
     if let Some(report) = &args.compare.report {
         let of_plan = args.workspace == Workspace::Plan;
         words::ending_of(report, if of_plan { &["pdf"] } else { &REPORT_ENDINGS }, "--report")?;
@@ -342,6 +360,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         grid_mm: args.dose.grid,
         wash_of: args.dose.wash,
         plan_report: staged.path().filter(|_| args.workspace == Workspace::Plan),
+        view: args.view,
         compare: (args.workspace == Workspace::Compare).then(|| args.compare.choice(staged.path())),
         device,
         register: register(args)?,

@@ -90,14 +90,12 @@ impl Mesh {
             let count = (end as i64 - start as i64 + stride - 1) / stride + 2;
             (0..count).map(|n| start as i64 + (n - 1) * stride).collect()
         });
-        let at_mm: [Vec<f64>; 3] = std::array::from_fn(|axis| {
-            indices[axis].iter().map(|i| centre_mm(grid, axis, *i)).collect()
-        });
+        let at_mm: [Vec<f64>; 3] =
+            std::array::from_fn(|axis| indices[axis].iter().map(|i| centre_mm(grid, axis, *i)).collect());
         let [nx, ny, nz] = [0, 1, 2].map(|axis| indices[axis].len());
         let mut values = vec![0.0_f32; nx * ny * nz];
-        let voxel = |axis: usize, n: usize| {
-            usize::try_from(indices[axis][n]).ok().filter(|i| *i < size[axis])
-        };
+        let voxel =
+            |axis: usize, n: usize| usize::try_from(indices[axis][n]).ok().filter(|i| *i < size[axis]);
         values.par_chunks_mut(nx * ny).enumerate().for_each(|(k, plane)| {
             for (n, value) in plane.iter_mut().enumerate() {
                 if let (Some(x), Some(y), Some(z)) = (voxel(0, n % nx), voxel(1, n / nx), voxel(2, k)) {
@@ -249,20 +247,8 @@ impl Lattice {
 }
 
 /// Pairs of a cell's corners (bits: x, y, z) that an edge joins.
-const EDGES: [(usize, usize); 12] = [
-    (0, 1),
-    (2, 3),
-    (4, 5),
-    (6, 7),
-    (0, 2),
-    (1, 3),
-    (4, 6),
-    (5, 7),
-    (0, 4),
-    (1, 5),
-    (2, 6),
-    (3, 7),
-];
+const EDGES: [(usize, usize); 12] =
+    [(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7)];
 
 /// Cells of a lattice of so many nodes: z, y, x.
 fn cells(nodes: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {

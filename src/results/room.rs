@@ -115,11 +115,8 @@ impl Query for ClearanceOf {
         let mut beams = Vec::with_capacity(self.beams.len());
         for path in &self.beams {
             inputs.control().check()?;
-            let clearance = BeamClearance {
-                beam: path.beam,
-                body: path.closest(&body),
-                couch: path.closest(&couch),
-            };
+            let clearance =
+                BeamClearance { beam: path.beam, body: path.closest(&body), couch: path.closest(&couch) };
             beams.push(clearance);
         }
         Ok(beams.into())

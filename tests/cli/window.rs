@@ -92,6 +92,8 @@ fn render_draws_at_the_size_asked_for() {
         &["--size", "big"][..],
         &["--size", "10x10"],
         &["--workspace", "paint"],
+        &["--view", "cellar"],
+        &["--workspace", "register", "--view", "room"],
         &["--layout", "gamma"],
         &["--workspace", "compare", "--layout", "nine"],
         &["--workspace", "compare", "--a", "dose:0"],

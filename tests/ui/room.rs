@@ -24,7 +24,12 @@ fn rect(w: &Window) -> Rect {
 }
 
 fn drag(w: &mut Window, button: PointerButton, from: Pos2, by: Vec2) {
-    let press = |pos, pressed| eframe::egui::Event::PointerButton { pos, button, pressed, modifiers: Modifiers::NONE };
+    let press = |pos, pressed| eframe::egui::Event::PointerButton {
+        pos,
+        button,
+        pressed,
+        modifiers: Modifiers::NONE,
+    };
     w.hover_at(from);
     w.run_steps(2);
     w.event(press(from, true));
@@ -71,11 +76,11 @@ fn the_room_is_switched_to_orbited_and_seen_from_presets() {
     assert!(panned > 200, "{panned} pixels");
     assert_eq!(w.state().state.plan().expect("a plan").beams[0].control_points[0].gantry_deg, 0.0);
     assert!(!w.state().state.can_undo(), "looking round changes nothing");
-    w.get_by_label("3D").click();
+    w.get_by_label("From the foot end of the couch, aside and above").click();
     w.run_steps(3);
     let (back, _) = changed(&mut w, &first, r);
     assert_eq!(back, 0, "the first view again");
-    w.get_by_label("Sup").click();
+    w.get_by_label("From the patient's head, front up").click();
     w.run_steps(3);
     assert!(changed(&mut w, &first, r).0 > 200);
     w.get_by_label("Maximise Room").click();
@@ -89,7 +94,7 @@ fn the_room_is_switched_to_orbited_and_seen_from_presets() {
 #[test]
 fn the_gantry_is_dragged_by_its_head_in_one_step_and_the_dose_follows() {
     let mut w = room("room_gantry");
-    w.get_by_label("Couch").click();
+    w.get_by_label("From the foot end of the couch, towards the gantry").click();
     w.run_steps(3);
     let r = rect(&w);
     let gantry = |w: &Window| w.state().state.plan().expect("a plan").beams[0].control_points[0].gantry_deg;
@@ -109,7 +114,6 @@ fn the_gantry_is_dragged_by_its_head_in_one_step_and_the_dose_follows() {
 #[test]
 fn isodose_surfaces_follow_the_dose_and_the_menu() {
     let mut w = room("room_isodoses");
-    assert!(w.state().state.isodose_surfaces().is_empty(), "no prescription, no percent");
     w.state_mut().state.dose_display.reference = DoseReference::Maximum;
     until(&mut w, "surfaces", |app| app.state.isodose_surfaces().len() == 2 && app.is_settled());
     let mm3 = |w: &Window| {
@@ -131,7 +135,11 @@ fn isodose_surfaces_follow_the_dose_and_the_menu() {
     until(&mut w, "two surfaces", |app| app.state.isodose_surfaces().len() == 2);
     let mut beam = w.state().state.plan().expect("a plan").beams[0].clone();
     beam.control_points[0].jaws.x = [-5.0, 5.0];
-    w.state_mut().state.history.apply(Edit::SetBeam { plan: 0, beam: 0, value: beam }, None).expect("an edit");
+    w.state_mut()
+        .state
+        .history
+        .apply(Edit::SetBeam { plan: 0, beam: 0, value: beam }, None)
+        .expect("an edit");
     until(&mut w, "dose", |app| app.is_settled());
     let half = mm3(&w)[1].1;
     assert!(half < 0.75 * two[1].1, "{half} of {two:?}: half the field");
@@ -144,7 +152,11 @@ fn a_head_that_comes_near_is_told_with_its_assumption() {
     let shift = |w: &mut Window, y: f64| {
         let mut beam = w.state().state.plan().expect("a plan").beams[0].clone();
         beam.isocentre_mm = DVec3::new(0.0, y, 0.0);
-        w.state_mut().state.history.apply(Edit::SetBeam { plan: 0, beam: 0, value: beam }, None).expect("an edit");
+        w.state_mut()
+            .state
+            .history
+            .apply(Edit::SetBeam { plan: 0, beam: 0, value: beam }, None)
+            .expect("an edit");
         w.step();
         until(w, "clearance", |app| app.state.results.near_heads().is_some() && app.is_settled());
         w.state().state.results.near_heads().expect("computed")
@@ -153,37 +165,66 @@ fn a_head_that_comes_near_is_told_with_its_assumption() {
     let near = shift(&mut w, 350.0);
     assert!(near.len() == 1 && !near[0].is_couch && (near[0].mm - 30.0).abs() < 3.0, "{near:?}");
     assert!(w.query_by_label_contains("cm from the patient").is_some());
-    assert!(w.query_by_label_contains("assumed").is_some());
+    assert!(w.query_by_label_contains("assumed geometry").is_some());
     let near = shift(&mut w, 395.0);
     assert!(near.iter().any(|n| !n.is_couch && n.mm == 0.0), "{near:?}");
     assert!(w.query_by_label_contains("hits the patient").is_some());
     w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
     w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
     until(&mut w, "clearance", |app| app.state.results.near_heads() == Some(Vec::new()));
-    assert!(w.query_by_label_contains("head").is_none());
+    assert!(w.query_by_label_contains("assumed geometry").is_none());
 }
 
 #[test]
+#[ignore]
 fn scratch_picture() {
     use beamsight::app::Options;
-    let mut w = window(Options { case: Some("demo:thorax".into()), grid_mm: Some(5.0), ..Options::default() });
-    until(&mut w, "dose", |app| app.state.results.shown_dose().is_some() && app.is_settled());
+    let mut w =
+        window(Options { case: Some("demo:thorax".into()), grid_mm: Some(8.0), ..Options::default() });
+    w.step();
+    while !w.state().state.is_loaded() {
+        w.step();
+    }
+    w.run_steps(3);
     w.get_by_label("Room").click();
-    until(&mut w, "surfaces", |app| app.is_settled());
+    let t = std::time::Instant::now();
+    while t.elapsed().as_secs() < 25 || (!w.state().is_settled() && t.elapsed().as_secs() < 420) {
+        w.step();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    println!("settled {} {:?}", w.state().is_settled(), t.elapsed());
     w.render().expect("a picture").save("/tmp/room_quarter.png").expect("saved");
     w.get_by_label("Maximise Room").click();
     w.run_steps(3);
     w.render().expect("a picture").save("/tmp/room_max.png").expect("saved");
-    for preset in ["Ant", "Couch", "Source", "Left"] {
+    for (n, preset) in [
+        "From the patient's front, head up",
+        "From the foot end of the couch, towards the gantry",
+        "From the source of the selected beam, as the beam sees it",
+        "From the patient's left, head up",
+    ]
+    .iter()
+    .enumerate()
+    {
         w.get_by_label(preset).click();
         w.run_steps(3);
         let t = std::time::Instant::now();
-        w.render().expect("a picture").save(format!("/tmp/room_{preset}.png")).expect("saved");
+        w.render().expect("a picture").save(format!("/tmp/room_{n}.png")).expect("saved");
         println!("{preset}: {:?}", t.elapsed());
+        let t = std::time::Instant::now();
+        w.render().expect("a picture");
+        println!("again: {:?}", t.elapsed());
     }
     for s in &w.state().state.case().structures.structures {
-        println!("{} {:?} {:?}", s.name, s.kind, w.state().state.results.surface(s.number).map(|m| m.triangles.len()));
+        println!(
+            "{} {:?} {:?}",
+            s.name,
+            s.kind,
+            w.state().state.results.surface(s.number).map(|m| m.triangles.len())
+        );
     }
-    for s in w.state().state.isodose_surfaces() { println!("{} {}", s.percent, s.surface.triangles.len()); }
+    for s in w.state().state.isodose_surfaces() {
+        println!("{} {}", s.percent, s.surface.triangles.len());
+    }
     println!("{:?}", w.state().state.results.near_heads());
 }

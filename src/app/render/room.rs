@@ -338,7 +338,10 @@ fn begin<'a>(
         })],
         depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
             view: &target.depth,
-            depth_ops: Some(wgpu::Operations { load: wgpu::LoadOp::Clear(1.0), store: wgpu::StoreOp::Discard }),
+            depth_ops: Some(wgpu::Operations {
+                load: wgpu::LoadOp::Clear(1.0),
+                store: wgpu::StoreOp::Discard,
+            }),
             stencil_ops: None,
         }),
         ..Default::default()
@@ -347,7 +350,11 @@ fn begin<'a>(
 
 fn upload(device: &wgpu::Device, surface: &Arc<Mesh>) -> Placed {
     let buffer = |contents: &[u8], usage| {
-        device.create_buffer_init(&wgpu::util::BufferInitDescriptor { label: Some("surface"), contents, usage })
+        device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: Some("surface"),
+            contents,
+            usage,
+        })
     };
     Placed {
         of: Arc::downgrade(surface),

@@ -17,7 +17,7 @@ mod started;
 
 pub use dialog::{Dialog, Picked};
 pub use memory::Clock;
-pub use options::{CompareOptions, DoseWord, Options, RegisterOptions};
+pub use options::{CompareOptions, DoseWord, OneView, Options, RegisterOptions};
 pub use started::Started;
 
 use super::command::{Command, Commands};
@@ -110,6 +110,10 @@ impl App {
         }
         app.state.dose_display.wash_of = options.wash_of;
         app.start.report = options.plan_report;
+        if let Some(view) = options.view {
+            app.state.room.shown = view == OneView::Room;
+            app.apply(Command::ToggleMaximise(view.kind()));
+        }
         app.start.compare = options.compare;
         app.start.engine = options.engine;
         app.start.body = options.body;

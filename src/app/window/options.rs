@@ -29,6 +29,8 @@ pub struct Options {
     /// Spacing of the dose grid, mm.
     pub grid_mm: Option<f64>,
     pub wash_of: WashOf,
+    /// The view that fills the Plan workspace.
+    pub view: Option<OneView>,
     /// Settings of the Compare workspace.
     pub compare: Option<CompareOptions>,
     /// Device of the dose calculation.
@@ -39,6 +41,23 @@ pub struct Options {
     pub plan_report: Option<PathBuf>,
     /// Folder for unsaved work and recent cases; `None`: nothing is stored.
     pub state_folder: Option<PathBuf>,
+}
+
+/// A view of the Plan workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OneView {
+    Of(ViewKind),
+    /// The room, in the place of the beam's-eye view.
+    Room,
+}
+
+impl OneView {
+    pub(super) fn kind(self) -> ViewKind {
+        match self {
+            Self::Of(kind) => kind,
+            Self::Room => ViewKind::Bev,
+        }
+    }
 }
 
 /// Options for the next case that opens.

@@ -6,7 +6,7 @@ use crate::app::state::display::WindowLevel;
 use crate::app::state::files::FileAction;
 use crate::app::state::{Selection, State, Workspace};
 use crate::app::view::{
-    self, BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState,
+    BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState,
 };
 use crate::app::{panel, theme};
 use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};

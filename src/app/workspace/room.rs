@@ -1,10 +1,10 @@
 //! The room in the Plan workspace: what it shows of the state, its switch and its menu.
 
+use crate::analysis::CouchTop;
 use crate::app::command::{Command, Commands};
 use crate::app::state::room::Room;
 use crate::app::state::{State, ViewKind};
 use crate::app::view::{self, RoomScene, RoomStructure, Scene, ViewEvent, ViewState};
-use crate::analysis::CouchTop;
 use crate::case::StructureKind;
 use egui::{Align, Layout, Rect, Response, Ui, UiBuilder, pos2};
 use std::sync::Arc;
@@ -89,7 +89,9 @@ fn switch(ui: &mut Ui, rect: Rect, state: &State, commands: &mut Commands) {
         );
         ui.selectable_value(&mut room.shown, false, "BEV").on_hover_text("The beam's-eye view");
         if state.room.shown {
-            ui.menu_button("Show", |ui| menu(ui, state, &mut room)).response.on_hover_text("What the room shows");
+            ui.menu_button("Show", |ui| menu(ui, state, &mut room))
+                .response
+                .on_hover_text("What the room shows");
         }
     });
     if room != state.room {
@@ -99,7 +101,8 @@ fn switch(ui: &mut Ui, rect: Rect, state: &State, commands: &mut Commands) {
 
 fn menu(ui: &mut Ui, state: &State, room: &mut Room) {
     ui.checkbox(&mut room.body, "Body surface");
-    ui.checkbox(&mut room.solid, "Solid organs").on_hover_text("Else organs are see-through; targets are solid");
+    ui.checkbox(&mut room.solid, "Solid organs")
+        .on_hover_text("Else organs are see-through; targets are solid");
     ui.checkbox(&mut room.machine, "Gantry head and couch")
         .on_hover_text("The head, and a couch top that no structure shows, have assumed sizes");
     ui.separator();

@@ -127,7 +127,9 @@ impl CaseResults {
         let clearances = self.nodes.node::<ClearanceOf>(ONLY)?.current()?;
         let mut near: Vec<NearHead> = clearances
             .iter()
-            .flat_map(|c| [(c.body, false), (c.couch, true)].map(|(closest, is_couch)| (c.beam, closest, is_couch)))
+            .flat_map(|c| {
+                [(c.body, false), (c.couch, true)].map(|(closest, is_couch)| (c.beam, closest, is_couch))
+            })
             .filter_map(|(beam, closest, is_couch)| {
                 let closest = closest.filter(|c| c.mm < LEAST_CLEARANCE_MM)?;
                 Some(NearHead { beam, mm: closest.mm, gantry_deg: closest.gantry_deg, is_couch })

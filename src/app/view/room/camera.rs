@@ -202,7 +202,8 @@ mod tests {
     /// The picture's matrix and the pointer agree, and the line of sight of a point leads to it.
     #[test]
     fn the_device_and_the_pointer_see_the_same() {
-        let camera = seen(Preset::Room, PatientPosition::Hfs).orbited(vec2(40.0, -25.0)).panned(vec2(9.0, 4.0), RECT);
+        let camera =
+            seen(Preset::Room, PatientPosition::Hfs).orbited(vec2(40.0, -25.0)).panned(vec2(9.0, 4.0), RECT);
         let aspect = f64::from(RECT.aspect_ratio());
         for at in [DVec3::ZERO, DVec3::new(120.0, -80.0, 200.0), DVec3::new(-300.0, 150.0, 40.0)] {
             let screen = camera.screen(at, RECT).expect("before the eye");

@@ -113,13 +113,15 @@ fn beam_look(
 fn beyond_mm(room: &RoomScene<'_>, beam: &BeamLayer) -> f64 {
     let Some([low, high]) = room.body_mm else { return BEYOND_MM };
     let towards_source = beam.frame().axes[2];
-    let corner = |n: usize| DVec3::from_array(std::array::from_fn(|a| if n >> a & 1 == 0 { low[a] } else { high[a] }));
+    let corner =
+        |n: usize| DVec3::from_array(std::array::from_fn(|a| if n >> a & 1 == 0 { low[a] } else { high[a] }));
     let depths = (0..8).map(|n| (beam.isocentre_mm - corner(n)).dot(towards_source));
     depths.fold(0.0, f64::max) + 40.0
 }
 
 fn cross(at_mm: DVec3) -> Ends {
-    let arm = |axis: DVec3| [at_mm - axis * CROSS_MM, at_mm + axis * CROSS_MM].map(|p| p.as_vec3().to_array());
+    let arm =
+        |axis: DVec3| [at_mm - axis * CROSS_MM, at_mm + axis * CROSS_MM].map(|p| p.as_vec3().to_array());
     [DVec3::X, DVec3::Y, DVec3::Z].map(arm).to_vec()
 }
 

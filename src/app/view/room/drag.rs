@@ -88,7 +88,8 @@ fn meets_head(frame: &BeamFrame, eye_mm: DVec3, sight: DVec3) -> bool {
     if inside_at(eye) && (face..=back).contains(&eye.z) {
         return false;
     }
-    let through = |z: f64| d.z.abs() > 1e-9 && (z - eye.z) / d.z > 0.0 && inside_at(eye + d * ((z - eye.z) / d.z));
+    let through =
+        |z: f64| d.z.abs() > 1e-9 && (z - eye.z) / d.z > 0.0 && inside_at(eye + d * ((z - eye.z) / d.z));
     if through(face) || through(back) {
         return true;
     }
@@ -106,7 +107,8 @@ fn meets_head(frame: &BeamFrame, eye_mm: DVec3, sight: DVec3) -> bool {
 }
 
 fn middle_of_head(beam: &BeamLayer, gantry_deg: f64) -> DVec3 {
-    let frame = BeamFrame::new(beam.position, gantry_deg, 0.0, beam.couch_deg, beam.isocentre_mm, beam.sad_mm);
+    let frame =
+        BeamFrame::new(beam.position, gantry_deg, 0.0, beam.couch_deg, beam.isocentre_mm, beam.sad_mm);
     beam.isocentre_mm + frame.axes[2] * (HEAD_FACE_MM + 0.5 * HEAD_LENGTH_MM)
 }
 

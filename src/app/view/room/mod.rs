@@ -90,7 +90,12 @@ impl RoomScene<'_> {
 }
 
 /// Draws the room into the available space and appends the user's input.
-pub fn show(ui: &mut Ui, state: &mut ViewState, room: &RoomScene<'_>, events: &mut Vec<ViewEvent>) -> Response {
+pub fn show(
+    ui: &mut Ui,
+    state: &mut ViewState,
+    room: &RoomScene<'_>,
+    events: &mut Vec<ViewEvent>,
+) -> Response {
     use egui::emath::GuiRounding as _;
     let rect = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
@@ -209,6 +214,7 @@ fn presets(ui: &mut Ui, response: &Response, state: &mut ViewState, room: &RoomS
                 let (word, about) = preset.words();
                 let able = preset != Preset::BeamsEye || room.scene.bev_beam().is_some();
                 let button = ui.add_enabled(able, egui::Button::new(word).small());
+                button.widget_info(|| WidgetInfo::labeled(Role::Button, able, about));
                 if button.on_hover_text(about).on_disabled_hover_text("The plan has no beam").clicked() {
                     state.camera = Some(room.camera(preset));
                     ui.request_repaint();
@@ -225,7 +231,13 @@ mod tests {
     #[test]
     fn a_clearance_is_told_in_the_planners_words() {
         let near = |mm, is_couch| NearHead { beam: 1, mm, gantry_deg: 180.4, is_couch };
-        assert_eq!(words_of("PA", &near(20.0, true)), "PA: head 2.0 cm from the couch at G 180° (assumed geometry)");
-        assert_eq!(words_of("AP", &near(0.0, false)), "AP: head hits the patient at G 180° (assumed geometry)");
+        assert_eq!(
+            words_of("PA", &near(20.0, true)),
+            "PA: head 2.0 cm from the couch at G 180° (assumed geometry)"
+        );
+        assert_eq!(
+            words_of("AP", &near(0.0, false)),
+            "AP: head hits the patient at G 180° (assumed geometry)"
+        );
     }
 }

@@ -23,7 +23,8 @@ pub fn head(frame: &BeamFrame) -> Mesh {
     let (face, back) = (HEAD_FACE_MM, HEAD_FACE_MM + HEAD_LENGTH_MM);
     // Mantle and ends have rings of their own, so that the rims stay sharp.
     let middles = [face, back].map(|z| DVec3::new(0.0, 0.0, z));
-    let corners: Vec<DVec3> = ring(face).chain(ring(back)).chain(ring(face)).chain(ring(back)).chain(middles).collect();
+    let corners: Vec<DVec3> =
+        ring(face).chain(ring(back)).chain(ring(face)).chain(ring(back)).chain(middles).collect();
     let n = HEAD_SIDES;
     let mut triangles = Vec::new();
     for a in 0..n {
@@ -41,7 +42,8 @@ pub fn couch(top: &CouchTop) -> Mesh {
     // Each face has corners of its own; counter-clockwise as seen from outside (bits: across, along, up).
     let faces = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]];
     let corners: Vec<DVec3> = faces.iter().flatten().map(|n| ends[*n]).collect();
-    let triangles = (0..6).flat_map(|f| [[4 * f, 4 * f + 1, 4 * f + 2], [4 * f, 4 * f + 2, 4 * f + 3]]).collect();
+    let triangles =
+        (0..6).flat_map(|f| [[4 * f, 4 * f + 1, 4 * f + 2], [4 * f, 4 * f + 2, 4 * f + 3]]).collect();
     Mesh::new(&corners, triangles)
 }
 
@@ -136,7 +138,8 @@ mod tests {
     use std::f64::consts::PI;
 
     fn layer(gantry_deg: f64) -> BeamLayer {
-        let beam = Beam::fixed("B", 1, gantry_deg, DVec3::new(5.0, 6.0, 7.0), Jaws::symmetric(100.0, 60.0), 1.0);
+        let beam =
+            Beam::fixed("B", 1, gantry_deg, DVec3::new(5.0, 6.0, 7.0), Jaws::symmetric(100.0, 60.0), 1.0);
         BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam")
     }
 
@@ -154,7 +157,8 @@ mod tests {
 
     #[test]
     fn the_couch_top_is_a_box_that_faces_outwards() {
-        let body = Mesh::new(&[DVec3::new(-200.0, -100.0, -50.0), DVec3::new(200.0, 100.0, 250.0)], Vec::new());
+        let body =
+            Mesh::new(&[DVec3::new(-200.0, -100.0, -50.0), DVec3::new(200.0, 100.0, 250.0)], Vec::new());
         for position in PatientPosition::ALL {
             let top = CouchTop::below(&body, position).expect("a couch");
             let [first, .., last] = top.corners_mm();
@@ -174,7 +178,9 @@ mod tests {
         assert_eq!(sides.triangles.len(), 4);
         for p in sides.corners_mm() {
             let d = frame.device_from_patient(p);
-            let at_end = (d.z + 200.0).abs() < 1e-3 && (d.x.abs() - 60.0).abs() < 1e-3 && (d.y.abs() - 36.0).abs() < 1e-3;
+            let at_end = (d.z + 200.0).abs() < 1e-3
+                && (d.x.abs() - 60.0).abs() < 1e-3
+                && (d.y.abs() - 36.0).abs() < 1e-3;
             assert!(at_end || p.distance(frame.source_mm) < 1e-3, "{d}");
         }
         assert_eq!((field.jaw_lines(&beam).len(), field.leaf_lines(&beam).len()), (12, 0));
