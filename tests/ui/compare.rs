@@ -2,6 +2,7 @@
 //! refused.
 
 use crate::harness::{Window, cube_case, folder, said, until, window};
+use beamsight::app::command::Command;
 use beamsight::app::render::Isolines;
 use beamsight::app::report::gather;
 use beamsight::app::state::Workspace;
