@@ -34,6 +34,7 @@ impl Edit {
                 None => "Delete structure".to_owned(),
             },
             Self::AddDose(dose) => format!("Add dose {}", dose.label),
+            Self::SetGoals(_) => "Change clinical goals".to_owned(),
         }
     }
 }
