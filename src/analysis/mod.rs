@@ -6,6 +6,7 @@ mod body;
 mod clearance;
 mod clusters;
 mod compare;
+pub mod contouring;
 mod dvh;
 mod dvh_table;
 mod figures;

@@ -5,7 +5,7 @@ use glam::DVec3;
 
 /// The widest gap between contour planes that is filled, in usual steps of the structure (the median distance of its
 /// planes): one plane that was not drawn is bridged, where contours of both sides overlap; two are a gap.
-const MAX_GAP: f64 = 2.5;
+pub(super) const MAX_GAP: f64 = 2.5;
 
 /// Planes further apart than this have one between them that was not drawn, in usual steps.
 const NEXT_PLANE: f64 = 1.5;
@@ -69,8 +69,8 @@ pub fn section_at(grid: &Grid, contours: &[&[DVec3]], plane: usize) -> Vec<Vec<[
     slabs.into_iter().find(holds).map(|slab| slab.polygons).unwrap_or_default()
 }
 
-type Polygon = Vec<[f64; 2]>;
-type Polygons = Vec<Polygon>;
+pub(super) type Polygon = Vec<[f64; 2]>;
+pub(super) type Polygons = Vec<Polygon>;
 
 /// How far a contour plane speaks on its own, and how far where a plane that was not drawn is bridged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,7 +153,7 @@ fn cross((a, b): Side, (c, d): Side) -> bool {
 }
 
 /// Sorts contours by plane: heights of the planes (ascending) and the contours of each.
-fn by_plane(contours: &[Vec<DVec3>]) -> (Vec<f64>, Vec<Polygons>) {
+pub(super) fn by_plane(contours: &[Vec<DVec3>]) -> (Vec<f64>, Vec<Polygons>) {
     let height = |c: &[DVec3]| c.iter().map(|p| p.z).sum::<f64>() / c.len() as f64;
     let mut sorted: Vec<(f64, &Vec<DVec3>)> = contours.iter().map(|c| (height(c), c)).collect();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -3,6 +3,7 @@
 mod aperture;
 mod browser;
 mod compare;
+mod contouring;
 mod dose;
 mod drawing;
 mod files;

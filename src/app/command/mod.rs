@@ -13,6 +13,7 @@ pub use measure::MeasureAction;
 pub use register::RegisterAction;
 
 use crate::app::state::compare::Compare;
+use crate::app::state::contouring::ContouringAction;
 use crate::app::state::display::{DoseDisplay, WindowLevel};
 use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
@@ -120,6 +121,8 @@ pub enum Command {
     MakeDose([f64; 2]),
     /// A command of the aperture tools.
     Aperture(ApertureAction),
+    /// Makes or changes a structure by calculation.
+    Contouring(ContouringAction),
     /// A command of the Register workspace.
     Register(RegisterAction),
     /// A command of the measuring tools.

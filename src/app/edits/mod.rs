@@ -1,6 +1,7 @@
 //! The user's commands, applied to the state.
 
 mod aperture;
+mod contouring;
 mod doses;
 mod draw;
 mod measure;

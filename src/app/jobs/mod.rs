@@ -16,10 +16,12 @@ pub use xray::OpenedImage;
 
 use super::state::State;
 use super::state::compare::Side;
+use super::state::contouring::ContouringAction;
 use super::state::files::Target;
 use super::state::opening::Opened;
 use super::state::slot::Slot;
 use super::state::unsaved::Work;
+use crate::analysis::contouring::Made;
 use crate::case::{Dose, Remark, Structure};
 use crate::files::{GoalTemplate, Keeper, Recoverable};
 use crate::physics::HuTable;
@@ -44,6 +46,15 @@ pub struct Remembered {
     pub keeper: Keeper,
     pub recoverable: Vec<Recoverable>,
     pub recent: Vec<String>,
+}
+
+/// Contours that were calculated, and of what.
+#[derive(Debug)]
+pub struct Contoured {
+    pub action: ContouringAction,
+    /// Numbers and contours of the structures they are made of.
+    pub sources: Vec<(u32, Option<u64>)>,
+    pub made: Made,
 }
 
 /// The answer of a worker's job to the window.
@@ -74,6 +85,8 @@ pub enum Answer {
     Body(Structure, Remark),
     /// Apertures of a plan.
     Apertures(Box<Fitted>),
+    /// Contours made of a structure.
+    Contoured(Box<Contoured>),
     /// An answer for the Register workspace.
     Register(RegisterAnswer),
 }

@@ -2,6 +2,7 @@
 
 pub mod aperture;
 pub mod compare;
+pub mod contouring;
 pub mod display;
 pub mod drawing;
 pub mod files;

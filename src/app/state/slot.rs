@@ -13,6 +13,8 @@ pub enum Slot {
     Apertures,
     /// Search for the body in the CT.
     Body,
+    /// Contours made of a structure.
+    Contouring,
     /// A dose made or read for the case; each has its own number.
     NewDose(u64),
     /// Writing to disk; each request has its own number.

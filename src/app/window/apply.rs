@@ -69,6 +69,7 @@ impl App {
             Command::Goals(action) => state.change_goals(action),
             Command::MakeDose(weights) => self.requests().make_dose(weights),
             Command::Aperture(action) => self.requests().aperture(action),
+            Command::Contouring(action) => self.requests().contouring(action),
             Command::Register(action) => self.requests().register(action),
             Command::Measure(action) => state.measure(action),
             Command::ToggleMaximise(kind) => {

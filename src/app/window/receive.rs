@@ -119,6 +119,7 @@ impl App {
             Answer::Goals(template) => self.state.add_template(&template),
             Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
+            Answer::Contoured(contoured) => self.requests().take_contoured(*contoured),
             Answer::Register(answer) => self.requests().take_register(answer),
         }
     }

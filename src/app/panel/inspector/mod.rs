@@ -10,6 +10,7 @@ mod hu;
 mod plan;
 mod points;
 mod structure;
+mod structure_tools;
 
 pub use plan::refused_plans;
 

@@ -42,6 +42,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         shape_ui(ui, structure, shape, commands);
     }
     super::draw::show(ui, state, commands);
+    super::structure_tools::show(ui, state, structure, commands);
     dose(ui, state, structure);
     section(ui, "");
     ui.horizontal(|ui| {

@@ -239,7 +239,7 @@ impl CaseResults {
     #[must_use]
     pub fn reset(&mut self, plan: usize) -> Vec<Slot> {
         let own = self.nodes.places().map(Slot::Result);
-        let slots = own.chain([Slot::Body]).collect();
+        let slots = own.chain([Slot::Body, Slot::Contouring]).collect();
         *self = Self { settings: self.settings.clone(), plan, ..Self::default() };
         slots
     }

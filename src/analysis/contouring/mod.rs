@@ -1,0 +1,379 @@
+//! Structures made of others by calculation: margins, booleans, crops, clean-up, planes between drawn ones, HU.
+
+mod hu;
+
+#[cfg(test)]
+mod tests;
+
+use crate::case::{Contour, Contours, Ct, Structure, StructureSet};
+use crate::engine::JobControl;
+use crate::geometry::polygons::{self, Boolean, Ring};
+use crate::geometry::{Grid, Margins, Plane, Stack, StackError, interpolated, shrunk_or_grown, smoothed};
+use glam::DVec3;
+use thiserror::Error;
+
+/// Planes closer than this are one, mm.
+const SAME_PLANE_MM: f64 = 0.1;
+
+/// Sides of the patient, in the order of [`Operation::Margin`].
+pub const SIDES: [&str; 6] = ["Left", "Right", "Anterior", "Posterior", "Superior", "Inferior"];
+
+/// How a structure is made of another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operation {
+    /// Distances towards the [`SIDES`], mm, none negative.
+    Margin {
+        grow: bool,
+        mm: [f64; 6],
+    },
+    /// With the structure of this number.
+    Boolean {
+        how: Boolean,
+        other: u32,
+    },
+    /// What lies inside (or outside) the structure of this number, and further than a distance from its surface.
+    Crop {
+        inside: bool,
+        other: u32,
+        distance_mm: f64,
+    },
+    Smooth {
+        mm: f64,
+    },
+    /// Fills holes smaller than this on their plane.
+    RemoveHoles {
+        below_cm2: f64,
+    },
+    /// Removes parts smaller than this on their plane.
+    RemoveParts {
+        below_cm2: f64,
+    },
+    /// Fills the CT's planes between drawn ones.
+    Interpolate,
+    /// Copies the contours of the plane at a position onto the next plane of the CT, replacing what is there.
+    CopySlice {
+        at_mm: DVec3,
+        superior: bool,
+    },
+    /// The part of the structure within CT numbers.
+    Threshold {
+        hu: [f32; 2],
+    },
+    /// What hangs together with a position within CT numbers, in the structure.
+    Grow {
+        hu: [f32; 2],
+        from_mm: DVec3,
+    },
+}
+
+/// Contours that were made, and what the user should know of them.
+#[derive(Clone, Debug)]
+pub struct Made {
+    pub contours: Contours,
+    pub remarks: Vec<String>,
+}
+
+/// Why none were made.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ContouringError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("a structure it is made of is gone")]
+    Gone,
+    #[error("'{0}' has no closed contour")]
+    NoContours(String),
+    #[error("'{0}' cannot be used: {1}")]
+    Stack(String, StackError),
+    #[error("nothing of '{0}' is left")]
+    Nothing(String),
+    #[error("'{0}' is thinner than the margin everywhere: nothing is left")]
+    TooThin(String),
+    #[error("'{0}' has no contour on the slice at the crosshair")]
+    NoSlice(String),
+    #[error("the CT has no slice beyond this one")]
+    LastSlice,
+    #[error("'{0}' has a contour on every slice of the CT between its ends already")]
+    NothingMissing(String),
+    #[error("the CT lies oblique to the patient: a margin must be the same in all directions")]
+    Oblique,
+    #[error("a margin must be between 0 and {} mm", MOST_MARGIN_MM)]
+    Margin,
+    #[error("the limits of the CT numbers are no range: the lower one must be below the upper one")]
+    Range,
+    #[error("no voxel of '{structure}' has {low} to {high} HU")]
+    NoHu { structure: String, low: f32, high: f32 },
+    #[error("the crosshair is at {at:.0} HU, outside of {low} to {high} HU")]
+    SeedHu { at: f32, low: f32, high: f32 },
+    #[error("the crosshair lies outside of '{0}'")]
+    SeedOutside(String),
+}
+
+/// Largest margin, mm.
+pub const MOST_MARGIN_MM: f64 = 100.0;
+
+impl Operation {
+    /// The other structure it is made of.
+    pub fn other(&self) -> Option<u32> {
+        match self {
+            Self::Boolean { other, .. } | Self::Crop { other, .. } => Some(*other),
+            _ => None,
+        }
+    }
+
+    /// What is done, for the list of jobs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Margin { .. } => "Margin",
+            Self::Boolean { .. } => "Boolean",
+            Self::Crop { .. } => "Crop",
+            Self::Smooth { .. } => "Smooth",
+            Self::RemoveHoles { .. } => "Remove holes",
+            Self::RemoveParts { .. } => "Remove small parts",
+            Self::Interpolate => "Interpolate",
+            Self::CopySlice { .. } => "Copy slice",
+            Self::Threshold { .. } => "Threshold",
+            Self::Grow { .. } => "Region growing",
+        }
+    }
+}
+
+/// Makes contours of a structure, by number.
+///
+/// # Errors
+/// [`ContouringError`].
+pub fn made_of(
+    ct: &Ct,
+    set: &StructureSet,
+    number: u32,
+    operation: Operation,
+    control: &JobControl,
+) -> Result<Made, ContouringError> {
+    let work = Work { ct, grid: ct.hu.grid(), control };
+    let (structure, stack) = work.stack(set, number)?;
+    let name = || structure.name.clone();
+    let nothing = || ContouringError::Nothing(name());
+    match operation {
+        Operation::Margin { grow, mm } => {
+            let planes = work.with_margin(&stack, grow, mm)?;
+            let made = work.clipped(planes, &stack, if grow { mm } else { [0.0; 6] });
+            let empty = if grow { nothing() } else { ContouringError::TooThin(name()) };
+            if made.contours.is_empty() { Err(empty) } else { Ok(made) }
+        }
+        Operation::Boolean { how, other } => {
+            let (_, other) = work.stack(set, other)?;
+            work.finished(work.combined(&stack, &other, how)?, nothing)
+        }
+        Operation::Crop { inside, other, distance_mm } => {
+            let (_, mut other) = work.stack(set, other)?;
+            if distance_mm > 0.0 {
+                let planes = work.with_margin(&other, !inside, [distance_mm; 6])?;
+                other = work.restacked(&planes)?;
+            }
+            let how = if inside { Boolean::Intersection } else { Boolean::Difference };
+            work.finished(work.combined(&stack, &other, how)?, nothing)
+        }
+        Operation::Smooth { mm } => {
+            let planes = smoothed(&stack, mm.clamp(0.1, 20.0), &work.progress());
+            work.finished(planes.map_err(|e| work.refused(&structure.name, e))?, nothing)
+        }
+        Operation::RemoveHoles { below_cm2 } => {
+            let change = |rings: &[Ring]| polygons::without_holes(rings, below_cm2 * 100.0);
+            work.finished(work.each(&stack, change)?, nothing)
+        }
+        Operation::RemoveParts { below_cm2 } => {
+            let change = |rings: &[Ring]| polygons::without_small_parts(rings, below_cm2 * 100.0);
+            work.finished(work.each(&stack, change)?, nothing)
+        }
+        Operation::Interpolate => {
+            let drawn = |z: f64| stack.planes.iter().any(|p| (p.z_mm - z).abs() < SAME_PLANE_MM);
+            let missing: Vec<f64> = work.grid.planes_mm().iter().copied().filter(|z| !drawn(*z)).collect();
+            let planes = interpolated(&stack, &missing, &work.progress());
+            let planes = planes.map_err(|e| work.refused(&structure.name, e))?;
+            if planes.is_empty() {
+                return Err(ContouringError::NothingMissing(name()));
+            }
+            let remarks = vec![format!("{} slices interpolated", planes.len())];
+            let contours = structure.contours.iter().cloned().chain(work.contours(&planes)).collect();
+            Ok(Made { contours, remarks })
+        }
+        Operation::CopySlice { at_mm, superior } => work.copied(structure, &stack, at_mm, superior),
+        Operation::Threshold { hu } => work.threshold(structure, &stack, hu),
+        Operation::Grow { hu, from_mm } => work.region(structure, &stack, hu, from_mm),
+    }
+}
+
+/// What every operation works with.
+struct Work<'a> {
+    ct: &'a Ct,
+    grid: &'a Grid,
+    control: &'a JobControl,
+}
+
+impl<'a> Work<'a> {
+    fn progress(&self) -> impl Fn(f32) -> bool + Sync + 'a {
+        let control = self.control;
+        move |done| {
+            control.report(done);
+            !control.is_cancelled()
+        }
+    }
+
+    fn check(&self) -> Result<(), ContouringError> {
+        self.control.check().map_err(|_| ContouringError::Cancelled)
+    }
+
+    fn refused(&self, name: &str, error: StackError) -> ContouringError {
+        match error {
+            StackError::Cancelled => ContouringError::Cancelled,
+            other => ContouringError::Stack(name.to_owned(), other),
+        }
+    }
+
+    fn stack<'s>(
+        &self,
+        set: &'s StructureSet,
+        number: u32,
+    ) -> Result<(&'s Structure, Stack), ContouringError> {
+        let structure = set.by_number(number).ok_or(ContouringError::Gone)?;
+        let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+        let stack = Stack::of(self.grid, &contours).map_err(|e| self.refused(&structure.name, e))?;
+        if stack.is_empty() {
+            return Err(ContouringError::NoContours(structure.name.clone()));
+        }
+        Ok((structure, stack))
+    }
+
+    /// Planes that were made, as a stack again; it may be empty.
+    fn restacked(&self, planes: &[Plane]) -> Result<Stack, ContouringError> {
+        let contours = self.contours(planes);
+        let points: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
+        Stack::of(self.grid, &points).map_err(|e| self.refused("the result", e))
+    }
+
+    fn with_margin(&self, stack: &Stack, grow: bool, mm: [f64; 6]) -> Result<Vec<Plane>, ContouringError> {
+        if !mm.iter().all(|mm| (0.0..=MOST_MARGIN_MM).contains(mm)) {
+            return Err(ContouringError::Margin);
+        }
+        let margins = Margins { mm: along_grid(self.grid, mm).ok_or(ContouringError::Oblique)?, grow };
+        let planes = shrunk_or_grown(stack, &margins, self.grid.planes_mm(), &self.progress());
+        planes.map_err(|e| self.refused("the structure", e))
+    }
+
+    /// What two structures make, on the planes of the CT.
+    fn combined(&self, a: &Stack, b: &Stack, how: Boolean) -> Result<Vec<Plane>, ContouringError> {
+        let heights = self.grid.planes_mm();
+        let mut planes = Vec::new();
+        for (n, &z_mm) in heights.iter().enumerate() {
+            self.check()?;
+            self.control.report(n as f32 / heights.len() as f32);
+            let rings = polygons::combine(a.section(z_mm), b.section(z_mm), how);
+            planes.push(Plane { z_mm, rings });
+        }
+        Ok(planes)
+    }
+
+    /// Every plane changed by itself.
+    fn each(
+        &self,
+        stack: &Stack,
+        change: impl Fn(&[Ring]) -> Vec<Ring>,
+    ) -> Result<Vec<Plane>, ContouringError> {
+        let plane = |p: &Plane| self.check().map(|()| Plane { z_mm: p.z_mm, rings: change(&p.rings) });
+        stack.planes.iter().map(plane).collect()
+    }
+
+    /// The planes as contours, with the images they lie on.
+    fn contours(&self, planes: &[Plane]) -> Vec<Contour> {
+        let heights = self.grid.planes_mm();
+        let of_plane = |plane: &Plane| -> Vec<Contour> {
+            let image = heights.iter().position(|z| (z - plane.z_mm).abs() < SAME_PLANE_MM);
+            let image_uid = image.and_then(|k| self.ct.plane_uids.get(k)).cloned();
+            let place = |p: &[f64; 2]| self.grid.patient_from_local(DVec3::new(p[0], p[1], plane.z_mm));
+            let contour = |ring: &Ring| Contour {
+                points_mm: ring.iter().map(place).collect(),
+                image_uid: image_uid.clone(),
+            };
+            plane.rings.iter().map(contour).collect()
+        };
+        planes.iter().flat_map(of_plane).collect()
+    }
+
+    fn finished(
+        &self,
+        planes: Vec<Plane>,
+        nothing: impl Fn() -> ContouringError,
+    ) -> Result<Made, ContouringError> {
+        let contours: Contours = self.contours(&planes).into();
+        if contours.is_empty() { Err(nothing()) } else { Ok(Made { contours, remarks: Vec::new() }) }
+    }
+
+    /// Cut off at the edge of the CT, and the user told.
+    fn clipped(&self, planes: Vec<Plane>, source: &Stack, mm: [f64; 6]) -> Made {
+        let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| self.grid.edges_mm(axis));
+        let ends = |axis: usize| [edges[axis][0], edges[axis][edges[axis].len() - 1]];
+        let ([x0, x1], [y0, y1], [z0, z1]) = (ends(0), ends(1), ends(2));
+        let image: [Ring; 1] = [vec![[x0, y0], [x1, y0], [x1, y1], [x0, y1]]];
+        let within = |p: &[f64; 2]| (x0..=x1).contains(&p[0]) && (y0..=y1).contains(&p[1]);
+        let mut cut = false;
+        let clip = |plane: Plane| {
+            if plane.rings.iter().flatten().all(within) {
+                return plane;
+            }
+            cut = true;
+            Plane { rings: polygons::combine(&plane.rings, &image, Boolean::Intersection), ..plane }
+        };
+        let planes: Vec<Plane> = planes.into_iter().map(clip).collect();
+        let reach = along_grid(self.grid, mm).map_or([0.0; 2], |mm| mm[2]);
+        let (first, last) = (&source.planes[0], &source.planes[source.planes.len() - 1]);
+        cut |= first.z_mm - reach[0] < z0 - 0.01 || last.z_mm + reach[1] > z1 + 0.01;
+        let told = "it reaches beyond the CT and is cut off there: smaller than the margin asks for";
+        let remarks = if cut { vec![told.to_owned()] } else { Vec::new() };
+        Made { contours: self.contours(&planes).into(), remarks }
+    }
+
+    fn copied(
+        &self,
+        structure: &Structure,
+        stack: &Stack,
+        at_mm: DVec3,
+        superior: bool,
+    ) -> Result<Made, ContouringError> {
+        let heights = self.grid.planes_mm();
+        let at = self.grid.local_from_patient(at_mm).z;
+        let edges = self.grid.edges_mm(2);
+        let k = edges.partition_point(|&e| e <= at).clamp(1, heights.len()) - 1;
+        let rings = stack.section(heights[k]);
+        if rings.is_empty() {
+            return Err(ContouringError::NoSlice(structure.name.clone()));
+        }
+        // Superior is +z of the patient, whichever way the planes ascend.
+        let up = superior == (self.grid.axes()[2].z >= 0.0);
+        let to = if up { k.checked_add(1).filter(|k| *k < heights.len()) } else { k.checked_sub(1) };
+        let z_mm = heights[to.ok_or(ContouringError::LastSlice)?];
+        let made = self.contours(&[Plane { z_mm, rings: rings.to_vec() }]);
+        let stays = |c: &&Contour| {
+            let height = c.points_mm.first().map(|p| self.grid.local_from_patient(*p).z);
+            height.is_none_or(|z| (z - z_mm).abs() > 0.5 * (edges[k + 1] - edges[k]).min(1.0))
+        };
+        let contours = structure.contours.iter().filter(stays).cloned().chain(made).collect();
+        Ok(Made { contours, remarks: Vec::new() })
+    }
+}
+
+/// Margins along a grid's axes from those towards the patient's [`SIDES`]; `None` where the axes lie oblique to the
+/// patient's and the margins differ.
+fn along_grid(grid: &Grid, mm: [f64; 6]) -> Option<[[f64; 2]; 3]> {
+    if mm.iter().all(|m| *m == mm[0]) {
+        return Some([[mm[0]; 2]; 3]);
+    }
+    // LPS: x grows to the left, y to posterior, z to superior.
+    let [left, right, anterior, posterior, superior, inferior] = mm;
+    let of_patient = [[right, left], [anterior, posterior], [inferior, superior]];
+    let mut along = [[0.0; 2]; 3];
+    for (along, axis) in along.iter_mut().zip(grid.axes()) {
+        let n = (0..3).find(|&n| axis[n].abs() > 0.9995)?;
+        let [low, high] = of_patient[n];
+        *along = if axis[n] > 0.0 { [low, high] } else { [high, low] };
+    }
+    Some(along)
+}

@@ -1,0 +1,169 @@
+use super::*;
+use crate::case::{Rgb, StructureKind};
+use crate::geometry::{Mask, PatientPosition, Volume, box_contours, sphere_contours};
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+/// Water with a ball of 15 mm of 300 HU and, apart from it, one of 8 mm.
+fn ct() -> Ct {
+    let grid = Grid::axis_aligned(DVec3::new(-40.0, -40.0, -40.0), DVec3::new(1.0, 1.0, 2.0), [81, 81, 41]);
+    let grid = grid.expect("a grid");
+    let mut hu = Vec::new();
+    for k in 0..41 {
+        for j in 0..81 {
+            for i in 0..81 {
+                let p = grid.centre_mm(i, j, k);
+                // A slope of 100 HU a mm at the rims: the outline at 150 HU is where the ball's surface is.
+                let off = (p.length() - 15.0).min(p.distance(DVec3::new(30.0, 0.0, 0.0)) - 8.0);
+                hu.push((150.0 - 100.0 * off).clamp(0.0, 300.0) as f32);
+            }
+        }
+    }
+    Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), hu)), PatientPosition::default())
+}
+
+fn set(solids: Vec<Vec<Vec<DVec3>>>) -> StructureSet {
+    let structure = |(n, contours): (usize, Vec<Vec<DVec3>>)| Structure {
+        name: format!("S{}", n + 1),
+        number: n as u32 + 1,
+        kind: StructureKind::Other,
+        colour: Rgb([0; 3]),
+        contours: contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect(),
+        points_mm: Vec::new(),
+    };
+    StructureSet { structures: solids.into_iter().enumerate().map(structure).collect(), ..Default::default() }
+}
+
+fn made(ct: &Ct, set: &StructureSet, operation: Operation) -> Result<Made, ContouringError> {
+    made_of(ct, set, 1, operation, &JobControl::new())
+}
+
+fn cm3(ct: &Ct, made: &Made) -> f64 {
+    let contours: Vec<&[DVec3]> = made.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    Mask::from_contours(ct.hu.grid(), &contours, &|_| true).expect("a mask").volume_cm3()
+}
+
+fn cuboid(ct: &Ct, centre: DVec3, size: DVec3) -> Vec<Vec<DVec3>> {
+    box_contours(ct.hu.grid(), centre, size)
+}
+
+/// Boxes of 20 x 20 x 22 mm (11 planes of 2 mm), the second 10 mm to the left: half of each is shared.
+#[test]
+fn booleans_and_crops_of_boxes_have_their_volumes() {
+    let ct = ct();
+    let size = DVec3::new(20.0, 20.0, 20.0);
+    let set = set(vec![cuboid(&ct, DVec3::ZERO, size), cuboid(&ct, DVec3::new(10.0, 0.0, 0.0), size)]);
+    let whole = 8.8;
+    for (how, share) in
+        [(Boolean::Union, 1.5), (Boolean::Intersection, 0.5), (Boolean::Difference, 0.5), (Boolean::Xor, 1.0)]
+    {
+        let made = made(&ct, &set, Operation::Boolean { how, other: 2 }).expect("made");
+        assert!((cm3(&ct, &made) - share * whole).abs() < 0.01, "{how:?}");
+    }
+    // Outside of the second by 4 mm: 6 of 20 mm are left.
+    let crop = Operation::Crop { inside: false, other: 2, distance_mm: 4.0 };
+    assert!((cm3(&ct, &made(&ct, &set, crop).expect("made")) - 0.3 * whole).abs() < 0.03);
+    // Inside of it by 4 mm: 6 of 20 mm along x, 12 across, and 2 of 11 planes off at either end.
+    let crop = Operation::Crop { inside: true, other: 2, distance_mm: 4.0 };
+    let want = 0.6 * 1.2 * 1.4;
+    let got = cm3(&ct, &made(&ct, &set, crop).expect("made"));
+    assert!((got - want).abs() < 0.05, "{got}");
+    let crop = Operation::Crop { inside: true, other: 2, distance_mm: 11.0 };
+    assert_eq!(made(&ct, &set, crop).unwrap_err(), ContouringError::Nothing("S1".into()));
+    let gone = Operation::Boolean { how: Boolean::Union, other: 9 };
+    assert_eq!(made(&ct, &set, gone).unwrap_err(), ContouringError::Gone);
+}
+
+#[test]
+fn margins_are_said_where_they_cannot_be() {
+    let ct = ct();
+    let set = set(vec![cuboid(&ct, DVec3::ZERO, DVec3::splat(20.0)), Vec::new()]);
+    let margin = |grow, mm| Operation::Margin { grow, mm: [mm; 6] };
+    assert_eq!(made(&ct, &set, margin(false, 12.0)).unwrap_err(), ContouringError::TooThin("S1".into()));
+    assert_eq!(made(&ct, &set, margin(true, -1.0)).unwrap_err(), ContouringError::Margin);
+    assert_eq!(made(&ct, &set, margin(true, f64::NAN)).unwrap_err(), ContouringError::Margin);
+    let huge = made(&ct, &set, margin(true, 60.0)).expect("made");
+    assert!(huge.remarks[0].contains("beyond the CT"), "{:?}", huge.remarks);
+    let image = 8.1 * 8.1 * 8.2;
+    assert!((cm3(&ct, &huge) / image - 1.0).abs() < 0.01, "all of the CT: {}", cm3(&ct, &huge));
+    assert!(made(&ct, &set, margin(true, 5.0)).expect("made").remarks.is_empty());
+    let empty = made_of(&ct, &set, 2, margin(true, 5.0), &JobControl::new());
+    assert_eq!(empty.unwrap_err(), ContouringError::NoContours("S2".into()));
+    let control = JobControl::new();
+    control.cancel();
+    let cancelled = made_of(&ct, &set, 1, margin(true, 5.0), &control);
+    assert_eq!(cancelled.unwrap_err(), ContouringError::Cancelled);
+}
+
+/// Left is +x, posterior +y, superior +z of the patient, whichever way the grid's axes run.
+#[test]
+fn directions_are_the_patients() {
+    let mm = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let grid =
+        |row, column| Grid::new(DVec3::ZERO, row, column, [1.0, 1.0], [4, 4], &[0.0, 2.0]).expect("a grid");
+    let hfs = grid(DVec3::X, DVec3::Y);
+    assert_eq!(along_grid(&hfs, mm), Some([[2.0, 1.0], [3.0, 4.0], [6.0, 5.0]]));
+    let prone = grid(-DVec3::X, -DVec3::Y);
+    assert_eq!(along_grid(&prone, mm), Some([[1.0, 2.0], [4.0, 3.0], [6.0, 5.0]]));
+    let sagittal = grid(DVec3::Y, -DVec3::Z);
+    assert_eq!(along_grid(&sagittal, mm), Some([[3.0, 4.0], [5.0, 6.0], [1.0, 2.0]]));
+    let oblique = grid(DVec3::new(0.8, 0.6, 0.0), DVec3::new(-0.6, 0.8, 0.0));
+    assert_eq!(along_grid(&oblique, mm), None);
+    assert_eq!(along_grid(&oblique, [7.0; 6]), Some([[7.0; 2]; 3]));
+}
+
+/// A threshold finds both balls, growing from one that one alone; volumes are 4/3 pi r³.
+#[test]
+fn ct_numbers_find_the_balls() {
+    let ct = ct();
+    let set = set(vec![cuboid(&ct, DVec3::ZERO, DVec3::new(78.0, 78.0, 78.0))]);
+    let ball = |r: f64| 4.0 / 3.0 * PI * r.powi(3) / 1000.0;
+    let both = made(&ct, &set, Operation::Threshold { hu: [150.0, 1000.0] }).expect("made");
+    assert!((cm3(&ct, &both) / (ball(15.0) + ball(8.0)) - 1.0).abs() < 0.02, "{}", cm3(&ct, &both));
+    let hu = [150.0, 1000.0];
+    for (at, radius) in [(DVec3::ZERO, 15.0), (DVec3::new(30.0, 0.0, 0.0), 8.0)] {
+        let one = made(&ct, &set, Operation::Grow { hu, from_mm: at }).expect("made");
+        assert!((cm3(&ct, &one) / ball(radius) - 1.0).abs() < 0.04, "{radius}: {}", cm3(&ct, &one));
+    }
+    let water = made(&ct, &set, Operation::Grow { hu, from_mm: DVec3::new(0.0, 30.0, 0.0) });
+    assert_eq!(water.unwrap_err(), ContouringError::SeedHu { at: 0.0, low: 150.0, high: 1000.0 });
+    let air = made(&ct, &set, Operation::Threshold { hu: [-1000.0, -500.0] });
+    assert!(matches!(air.unwrap_err(), ContouringError::NoHu { .. }));
+    let wrong = made(&ct, &set, Operation::Threshold { hu: [5.0, 5.0] });
+    assert_eq!(wrong.unwrap_err(), ContouringError::Range);
+    let outside = Operation::Grow { hu, from_mm: DVec3::splat(500.0) };
+    assert!(matches!(made(&ct, &set, outside).unwrap_err(), ContouringError::SeedOutside(_)));
+}
+
+#[test]
+fn slices_are_copied_and_interpolated() {
+    let ct = ct();
+    let mut drawn = sphere_contours(ct.hu.grid(), DVec3::ZERO, 20.0);
+    let all = drawn.len();
+    drawn.retain(|c| (c[0].z / 2.0).round() as i32 % 3 == 0);
+    let few = drawn.len();
+    let set = set(vec![drawn]);
+    let full = made(&ct, &set, Operation::Interpolate).expect("made");
+    assert_eq!(full.contours.len(), all - 2 * ((all - 1) / 2 % 3), "{few} were drawn");
+    let at = |z: f64| DVec3::new(0.0, 0.0, z);
+    let copy = |z: f64, superior| Operation::CopySlice { at_mm: at(z), superior };
+    let copied = made(&ct, &set, copy(0.3, true)).expect("made");
+    assert_eq!(copied.contours.len(), few + 1);
+    let made_at = copied.contours[few].points_mm[0];
+    assert!((made_at.z - 2.0).abs() < 1e-9 && (made_at.truncate().length() - 20.0).abs() < 0.02);
+    assert_eq!(made(&ct, &set, copy(30.0, true)).unwrap_err(), ContouringError::NoSlice("S1".into()));
+}
+
+/// A ring with an island in it, on every plane: the hole has 16 cm2, the island 4 cm2.
+#[test]
+fn holes_and_small_parts_go() {
+    let ct = ct();
+    let square = |side: f64| cuboid(&ct, DVec3::ZERO, DVec3::new(side, side, 10.0));
+    let solids = vec![[square(60.0), square(40.0), square(20.0)].concat()];
+    let set = set(solids);
+    let planes = 1.0;
+    let area = |operation| cm3(&ct, &made(&ct, &set, operation).expect("made")) / planes / 1.0;
+    assert!((area(Operation::RemoveParts { below_cm2: 5.0 }) - 20.0).abs() < 0.1);
+    assert!((area(Operation::RemoveHoles { below_cm2: 20.0 }) - 36.0).abs() < 0.1);
+    assert!((area(Operation::RemoveHoles { below_cm2: 10.0 }) - 24.0).abs() < 0.1);
+}

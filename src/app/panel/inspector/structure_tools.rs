@@ -1,0 +1,302 @@
+//! What makes or changes a structure by calculation: margins, booleans, crops, HU, slices, clean-up.
+
+use super::{field, fields};
+use crate::analysis::contouring::{MOST_MARGIN_MM, Operation, SIDES};
+use crate::app::command::{Command, Commands};
+use crate::app::panel::{number, section};
+use crate::app::state::State;
+use crate::app::state::contouring::{ContouringAction, Destination};
+use crate::case::{Structure, StructureKind, StructureSet};
+use crate::geometry::polygons::Boolean;
+use egui::{Button, CollapsingHeader, ComboBox, Ui};
+
+/// What the user has entered, kept by the window for each structure.
+#[derive(Clone)]
+struct Draft {
+    grow: bool,
+    mm: f64,
+    /// By side, where the sides differ.
+    sides_mm: Option<[f64; 6]>,
+    how: Boolean,
+    other: Option<u32>,
+    inside: bool,
+    crop_by: Option<u32>,
+    distance_mm: f64,
+    hu: [f64; 2],
+    smooth_mm: f64,
+    below_cm2: f64,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        Self {
+            grow: true,
+            mm: 5.0,
+            sides_mm: None,
+            how: Boolean::Union,
+            other: None,
+            inside: true,
+            crop_by: None,
+            distance_mm: 0.0,
+            hu: [-200.0, 200.0],
+            smooth_mm: 2.0,
+            below_cm2: 1.0,
+        }
+    }
+}
+
+/// The tools for a structure.
+struct Tools<'a> {
+    state: &'a State,
+    set: &'a StructureSet,
+    structure: &'a Structure,
+    commands: &'a mut Commands,
+}
+
+pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Commands) {
+    section(ui, "Contouring");
+    if state.case().ct.is_none() {
+        ui.weak("Contours are calculated on the planes of a CT, and there is none.");
+        return;
+    }
+    if structure.contours.is_empty() {
+        ui.weak("Margins and the like need a structure with contours.");
+        return;
+    }
+    let id = egui::Id::unique(("contouring", structure.number));
+    let mut draft: Draft = ui.data_mut(|d| d.get_temp(id)).unwrap_or_default();
+    let set = &state.case().structures;
+    let mut tools = Tools { state, set, structure, commands };
+    CollapsingHeader::new("Margin").default_open(true).show(ui, |ui| tools.margin(ui, &mut draft));
+    CollapsingHeader::new("Boolean").show(ui, |ui| tools.boolean(ui, &mut draft));
+    CollapsingHeader::new("Crop").show(ui, |ui| tools.crop(ui, &mut draft));
+    CollapsingHeader::new("Threshold, region growing").show(ui, |ui| tools.by_hu(ui, &mut draft));
+    CollapsingHeader::new("Slices").show(ui, |ui| tools.slices(ui));
+    CollapsingHeader::new("Smooth, clean up").show(ui, |ui| tools.clean_up(ui, &mut draft));
+    ui.data_mut(|d| d.insert_temp(id, draft));
+}
+
+impl<'a> Tools<'a> {
+    fn margin(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        ui.horizontal(|ui| {
+            ui.selectable_value(&mut draft.grow, true, "Grow");
+            ui.selectable_value(&mut draft.grow, false, "Shrink");
+            let range = 0.0..=MOST_MARGIN_MM;
+            if draft.sides_mm.is_none() {
+                number("Margin mm", &mut draft.mm, " mm").range(range).show(ui);
+            }
+            let mut by_side = draft.sides_mm.is_some();
+            if ui.checkbox(&mut by_side, "By side").changed() {
+                draft.sides_mm = by_side.then_some([draft.mm; 6]);
+            }
+        });
+        if let Some(sides) = &mut draft.sides_mm {
+            fields(ui, "margins", |ui| {
+                for (side, mm) in SIDES.into_iter().zip(sides.iter_mut()) {
+                    let range = 0.0..=MOST_MARGIN_MM;
+                    field(ui, side, |ui| number(side, mm, " mm").range(range).show(ui));
+                }
+            });
+        }
+        let mm = draft.sides_mm.unwrap_or([draft.mm; 6]);
+        let (name, kind) = self.margin_name(draft.grow, mm);
+        let why_not = mm.iter().all(|mm| *mm == 0.0).then_some("A margin of 0 mm changes nothing");
+        self.outcome(ui, Operation::Margin { grow: draft.grow, mm }, Some((name, kind)), why_not);
+    }
+
+    /// The name and type that a planner would give: PTV of a GTV or CTV, PRV of an organ.
+    fn margin_name(&self, grow: bool, mm: [f64; 6]) -> (String, StructureKind) {
+        let Structure { name, kind, .. } = self.structure;
+        let size = if mm.iter().all(|m| *m == mm[0]) { format!("{}mm", mm[0]) } else { "margin".to_owned() };
+        let target = matches!(kind, StructureKind::Gtv | StructureKind::Ctv);
+        let taken = |name: &str| self.set.by_name(name).is_some();
+        match (grow, kind) {
+            (true, _) if target => {
+                let word = if *kind == StructureKind::Gtv { "GTV" } else { "CTV" };
+                let named = if name.contains(word) { name.replace(word, "PTV") } else { "PTV".to_owned() };
+                let named = if taken(&named) { format!("{named}_{size}") } else { named };
+                (named, StructureKind::Ptv)
+            }
+            (true, StructureKind::Organ) => (format!("{name}_PRV_{size}"), StructureKind::Organ),
+            (true, _) => (format!("{name}_{size}"), made_kind(*kind)),
+            (false, _) => (format!("{name}-{size}"), made_kind(*kind)),
+        }
+    }
+
+    fn boolean(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        ui.horizontal_wrapped(|ui| {
+            for (how, word, hint) in [
+                (Boolean::Union, "Union", "What lies in either"),
+                (Boolean::Difference, "Minus", "This structure without the other"),
+                (Boolean::Intersection, "And", "What lies in both"),
+                (Boolean::Xor, "Xor", "What lies in one of them alone"),
+            ] {
+                ui.selectable_value(&mut draft.how, how, word).on_hover_text(hint);
+            }
+        });
+        let other = self.other(ui, "With", &mut draft.other, |_| true);
+        let Some(other) = other else { return };
+        let sign = match draft.how {
+            Boolean::Union => "+",
+            Boolean::Difference => "-",
+            Boolean::Intersection => " and ",
+            Boolean::Xor => " xor ",
+        };
+        let name = format!("{}{sign}{}", self.structure.name, other.name);
+        let operation = Operation::Boolean { how: draft.how, other: other.number };
+        self.outcome(ui, operation, Some((name, made_kind(self.structure.kind))), None);
+    }
+
+    fn crop(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        ui.horizontal(|ui| {
+            ui.selectable_value(&mut draft.inside, true, "Keep inside");
+            ui.selectable_value(&mut draft.inside, false, "Keep outside");
+        });
+        let body = |s: &Structure| s.kind == StructureKind::External;
+        let Some(other) = self.other(ui, "Of", &mut draft.crop_by, body) else { return };
+        fields(ui, "crop distance", |ui| {
+            field(ui, "At least", |ui| {
+                let range = 0.0..=MOST_MARGIN_MM;
+                number("Crop distance", &mut draft.distance_mm, " mm from it").range(range).show(ui);
+            });
+        });
+        let name = format!("{}_crop", self.structure.name);
+        let operation =
+            Operation::Crop { inside: draft.inside, other: other.number, distance_mm: draft.distance_mm };
+        self.outcome(ui, operation, Some((name, self.structure.kind)), None);
+    }
+
+    fn by_hu(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        fields(ui, "hu limits", |ui| {
+            field(ui, "HU", |ui| {
+                number("Lowest HU", &mut draft.hu[0], "").decimals(0).speed(5.0).show(ui);
+                ui.label("to");
+                number("Highest HU", &mut draft.hu[1], "").decimals(0).speed(5.0).show(ui);
+            });
+        });
+        let hu = draft.hu.map(|v| v as f32);
+        let why_not = (hu[0] >= hu[1]).then_some("The lower limit must be below the upper one");
+        let name = |what: &str| format!("{}_{what}", self.structure.name);
+        let (threshold, region) = (name("HU"), name("region"));
+        ui.weak("Threshold: all of this structure within the limits");
+        let kind = StructureKind::Other;
+        self.outcome(ui, Operation::Threshold { hu }, Some((threshold, kind)), why_not);
+        ui.weak("Region growing: what hangs together with the crosshair");
+        let grow = Operation::Grow { hu, from_mm: self.state.crosshair_mm };
+        self.outcome(ui, grow, Some((region, kind)), why_not);
+    }
+
+    fn slices(&mut self, ui: &mut Ui) {
+        let hint = "Fills the slices between drawn ones by their shapes";
+        self.change(ui, "Interpolate", hint, Operation::Interpolate);
+        let at_mm = self.state.crosshair_mm;
+        let hint = "Copies the contours of the slice at the crosshair, replacing what is there";
+        ui.horizontal(|ui| {
+            let up = Operation::CopySlice { at_mm, superior: true };
+            self.change(ui, "Copy slice superior", hint, up);
+            let down = Operation::CopySlice { at_mm, superior: false };
+            self.change(ui, "Copy slice inferior", hint, down);
+        });
+    }
+
+    fn clean_up(&mut self, ui: &mut Ui, draft: &mut Draft) {
+        ui.horizontal(|ui| {
+            number("Smooth mm", &mut draft.smooth_mm, " mm").range(0.5..=20.0).show(ui);
+            let hint = "Rounds edges finer than this, in 3D";
+            self.change(ui, "Smooth", hint, Operation::Smooth { mm: draft.smooth_mm });
+        });
+        ui.horizontal_wrapped(|ui| {
+            let below_cm2 = &mut draft.below_cm2;
+            number("Smaller than cm²", below_cm2, " cm²").range(0.01..=1000.0).decimals(2).show(ui);
+            let holes = Operation::RemoveHoles { below_cm2: *below_cm2 };
+            self.change(ui, "Remove holes", "Fills holes smaller than this on a slice", holes);
+            let parts = Operation::RemoveParts { below_cm2: *below_cm2 };
+            self.change(ui, "Remove small parts", "Removes parts smaller than this on a slice", parts);
+        });
+    }
+
+    /// Chooses another structure with contours; `preferred` first.
+    fn other(
+        &self,
+        ui: &mut Ui,
+        caption: &str,
+        chosen: &mut Option<u32>,
+        preferred: impl Fn(&Structure) -> bool,
+    ) -> Option<&'a Structure> {
+        let own = self.structure.number;
+        let usable = |s: &&Structure| s.number != own && !s.contours.is_empty();
+        let others: Vec<&'a Structure> = self.set.structures.iter().filter(usable).collect();
+        let current = others.iter().find(|s| Some(s.number) == *chosen);
+        let current = current.or_else(|| others.iter().find(|s| preferred(s))).or(others.first());
+        let Some(current) = current.copied() else {
+            ui.weak("There is no other structure with contours.");
+            return None;
+        };
+        let mut taken = current;
+        fields(ui, caption, |ui| {
+            field(ui, caption, |ui| {
+                let combo = ComboBox::from_id_salt(caption).selected_text(&current.name).width(150.0);
+                let response = combo.show_ui(ui, |ui| {
+                    for &other in &others {
+                        if ui.selectable_label(other.number == current.number, &other.name).clicked() {
+                            *chosen = Some(other.number);
+                            taken = other;
+                        }
+                    }
+                });
+                response.response.accessible_name(format!("{caption} structure"));
+            });
+        });
+        Some(taken)
+    }
+
+    /// Buttons that make a structure of its own and that change this one.
+    fn outcome(
+        &mut self,
+        ui: &mut Ui,
+        operation: Operation,
+        new: Option<(String, StructureKind)>,
+        why_not: Option<&str>,
+    ) {
+        ui.horizontal_wrapped(|ui| {
+            if let Some((name, kind)) = new {
+                let name = self.set.free_name(&name);
+                let button = Button::new(format!("Create {name}"));
+                let response = ui.add_enabled(why_not.is_none(), button);
+                let response = match why_not {
+                    Some(why) => response.on_disabled_hover_text(why),
+                    None => response,
+                };
+                if response.clicked() {
+                    self.push(operation, Destination::New { name, kind });
+                }
+            }
+            let response = ui.add_enabled(why_not.is_none(), Button::new("Change this"));
+            let response =
+                response.on_hover_text(format!("Replaces the contours of {}", self.structure.name));
+            let label = format!("{} changes this structure", operation.name());
+            if response.accessible_name(label).clicked() {
+                self.push(operation, Destination::Itself);
+            }
+        });
+    }
+
+    fn change(&mut self, ui: &mut Ui, word: &str, hint: &str, operation: Operation) {
+        if ui.button(word).on_hover_text(hint).clicked() {
+            self.push(operation, Destination::Itself);
+        }
+    }
+
+    fn push(&mut self, operation: Operation, into: Destination) {
+        let structure = self.structure.number;
+        self.commands.push(Command::Contouring(ContouringAction { structure, operation, into }));
+    }
+}
+
+/// Type of what is made of a structure: there is one body, and a part of a target is none.
+fn made_kind(kind: StructureKind) -> StructureKind {
+    match kind {
+        StructureKind::External | StructureKind::Support => StructureKind::Other,
+        other => other,
+    }
+}
