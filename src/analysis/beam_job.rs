@@ -18,7 +18,7 @@ pub const UNIT_MU: f64 = 100.0;
 
 /// The beam as it is computed: with the unit monitor units and its machine.
 pub fn unit_beam(plan: &Plan, beam: &Beam) -> Beam {
-    Beam { mu: UNIT_MU, machine: Some(plan.machine_of(beam).to_owned()), ..beam.clone() }
+    Beam { mu: UNIT_MU, off: false, machine: Some(plan.machine_of(beam).to_owned()), ..beam.clone() }
 }
 
 /// The weight of a beam's dose for [`UNIT_MU`] in the dose of all fractions.
@@ -227,16 +227,23 @@ fn reach(image: &Grid) -> [String; 2] {
     [place(low), place(high)]
 }
 
-/// Whether the engine computes a beam: a photon beam that is not read-only.
-pub fn is_computed(beam: &Beam) -> bool {
+/// Whether the engine models a beam: a photon beam that is not read-only.
+pub fn is_modelled(beam: &Beam) -> bool {
     beam.radiation == Radiation::Photon && beam.read_only.is_none()
+}
+
+/// Whether a beam counts in the computed dose of its plan: modelled and not switched off.
+pub fn is_computed(beam: &Beam) -> bool {
+    is_modelled(beam) && !beam.off
 }
 
 /// The treatment beams that a plan's dose lacks: `2 of 3 beams`.
 pub fn beams_left_out(plan: &Plan) -> Option<String> {
     let treatment = plan.beams.iter().filter(|b| !b.setup);
     let (all, computed) = (treatment.clone().count(), treatment.filter(|b| is_computed(b)).count());
-    (computed < all).then(|| format!("{computed} of {all} beams"))
+    let off = plan.beams.iter().filter(|b| !b.setup && b.off).count();
+    let off = if off > 0 { format!(" ({off} switched off)") } else { String::new() };
+    (computed < all).then(|| format!("{computed} of {all} beams{off}"))
 }
 
 /// Monitor units a fraction of the computed beams.
@@ -249,7 +256,11 @@ pub fn computed_mu(plan: &Plan) -> f64 {
 pub fn why_left_out(plan: &Plan) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for beam in plan.beams.iter().filter(|b| !is_computed(b)) {
-        let why = beam.read_only.as_deref().unwrap_or("it is no photon beam");
+        let why = match beam.read_only.as_deref() {
+            Some(why) => why,
+            None if is_modelled(beam) => "switched off",
+            None => "it is no photon beam",
+        };
         match reasons.iter_mut().find(|(reason, _)| *reason == why) {
             Some((_, beams)) => beams.push(&beam.name),
             None => reasons.push((why, vec![&beam.name])),

@@ -2,6 +2,7 @@
 
 mod aperture;
 mod beam_job;
+mod beam_ray;
 mod body;
 mod clearance;
 mod clusters;
@@ -29,9 +30,10 @@ pub use aperture::{
 pub use crate::case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
-    contradiction, dose_of_beam, is_computed, isocentre_remark, mask_of, no_beams, times, unit_beam,
-    why_left_out,
+    contradiction, dose_of_beam, is_computed, is_modelled, isocentre_remark, mask_of, no_beams, times,
+    unit_beam, why_left_out,
 };
+pub use beam_ray::{CentralRay, central_ray};
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
 pub use clearance::{
     Closest, CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM, HeadPath, LEAST_CLEARANCE_MM, head_clearance_mm,

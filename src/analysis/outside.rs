@@ -43,6 +43,12 @@ impl Outside {
         self.body.coverage_at(i, j, k) >= 0.5
     }
 
+    /// Whether a voxel, by its place in the data, belongs to the body.
+    pub(super) fn is_body(&self, voxel: usize) -> bool {
+        let [nx, ny, _] = self.hu.grid().size();
+        self.holds([voxel % nx, voxel / nx % ny, voxel / (nx * ny)])
+    }
+
     /// The longest path of any ray of the beam outside the body through matter as dense as skin, or solid and
     /// in contact with the body, mm.
     fn most_mm(&self, bundles: &[Bundle]) -> f64 {

@@ -35,6 +35,9 @@ pub struct Beam {
     /// An imaging or setup field: shown, never delivered, never missing from a sum.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup: bool,
+    /// Switched off by the user: not in the plan's sum, not delivered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub off: bool,
     /// Why this beam cannot be computed or edited (electrons, protons, setup field), if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<String>,
@@ -119,7 +122,13 @@ impl Beam {
             read_only: None,
             not_modelled: Vec::new(),
             setup: false,
+            off: false,
         }
+    }
+
+    /// Whether the beam is meant to be delivered: for treatment, and not switched off.
+    pub fn is_switched_on(&self) -> bool {
+        !self.setup && !self.off
     }
 
     /// The first control point: the start of the beam, and all of a static one.
@@ -132,6 +141,18 @@ impl Jaws {
     /// A symmetric field of the given sides, mm.
     pub fn symmetric(x_mm: f64, y_mm: f64) -> Self {
         Self { x: [-x_mm / 2.0, x_mm / 2.0], y: [-y_mm / 2.0, y_mm / 2.0] }
+    }
+
+    /// Sides of the field, mm at the isocentre plane.
+    pub fn sides_mm(&self) -> [f64; 2] {
+        [self.x, self.y].map(|[low, high]| high - low)
+    }
+
+    /// Side of the square field that scatters alike, mm: four times the area over the perimeter (Sterling, Perry and
+    /// Katz, Br. J. Radiol. 37 (1964) 544). `None` for a closed field.
+    pub fn equivalent_square_mm(&self) -> Option<f64> {
+        let [x, y] = self.sides_mm();
+        self.is_open().then(|| 2.0 * x * y / (x + y))
     }
 
     pub fn is_open(&self) -> bool {

@@ -14,6 +14,9 @@ pub enum Edit {
         plan: usize,
         value: Plan,
     },
+    RemovePlan {
+        plan: usize,
+    },
     AddBeam {
         plan: usize,
         beam: Beam,
@@ -147,8 +150,16 @@ impl Case {
         match edit {
             Edit::Load(case) => *self = *case,
             Edit::AddPlan(plan) => self.plans.push(Arc::new(plan)),
-            Edit::SetPlan { plan, value } => {
-                *self.plans.get_mut(plan).ok_or(EditError::NoPlan(plan))? = Arc::new(value);
+            Edit::SetPlan { plan, mut value } => {
+                let place = self.plans.get_mut(plan).ok_or(EditError::NoPlan(plan))?;
+                value.name_turned_beams(place);
+                *place = Arc::new(value);
+            }
+            Edit::RemovePlan { plan } => {
+                if plan >= self.plans.len() {
+                    return Err(EditError::NoPlan(plan));
+                }
+                self.plans.remove(plan);
             }
             Edit::AddBeam { plan, beam } => self.plan_mut(plan)?.beams.push(beam),
             Edit::RemoveBeam { plan, beam } => {
@@ -159,7 +170,10 @@ impl Case {
                 beams.remove(beam);
             }
             Edit::SetBeam { plan, beam, value } => {
-                *self.plan_mut(plan)?.beams.get_mut(beam).ok_or(EditError::NoBeam(beam))? = value;
+                let before = self.plans.get(plan).map(Arc::clone).ok_or(EditError::NoPlan(plan))?;
+                let next = self.plan_mut(plan)?;
+                *next.beams.get_mut(beam).ok_or(EditError::NoBeam(beam))? = value;
+                next.name_turned_beams(&before);
             }
             Edit::AddStructure(structure) => {
                 self.check_identity(&structure, None)?;

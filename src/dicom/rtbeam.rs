@@ -122,6 +122,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         name,
         not_modelled,
         setup,
+        off: false,
     })
 }
 

@@ -63,6 +63,8 @@ struct BeamFile {
     energy_mv: Option<f64>,
     #[serde(default)]
     unflattened: bool,
+    #[serde(default)]
+    off: bool,
     source_axis_mm: Option<f64>,
     #[serde(default)]
     not_modelled: Vec<String>,
@@ -228,6 +230,7 @@ fn beam_from(
         read_only: None,
         not_modelled: file.not_modelled,
         setup: false,
+        off: file.off,
     };
     check_beam(&beam)?;
     Ok(beam)
@@ -388,6 +391,9 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     }
     if beam.unflattened {
         writeln!(out, "unflattened = true")?;
+    }
+    if beam.off {
+        writeln!(out, "off = true")?;
     }
     if let Some(mm) = beam.source_axis_mm {
         writeln!(out, "source_axis_mm = {mm:?}")?;

@@ -15,6 +15,7 @@ mod keyboard;
 mod measure;
 mod monte_carlo;
 mod open;
+mod plans;
 mod refused_plans;
 mod register;
 mod register_kept;

@@ -1,15 +1,18 @@
 //! Commands: panels push them, the window applies them in one place.
 
 mod aperture;
+mod contouring;
 mod draw;
 mod goals;
 mod measure;
+mod plans;
 mod register;
 
 pub use aperture::ApertureAction;
 pub use draw::DrawAction;
 pub use goals::GoalAction;
 pub use measure::MeasureAction;
+pub use plans::PlanAction;
 pub use register::RegisterAction;
 
 use crate::app::state::compare::Compare;
@@ -65,7 +68,8 @@ pub enum Command {
         gesture: Option<u64>,
     },
     AddPlan,
-    AddBeam,
+    /// A command for plans and beams.
+    Plans(PlanAction),
     /// Adds a sphere or box at the crosshair.
     AddShape(NewShape),
     /// Draws contours.

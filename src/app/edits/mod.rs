@@ -4,15 +4,16 @@ mod aperture;
 mod contouring;
 mod doses;
 mod draw;
-mod measure;
 mod goals;
+mod measure;
+mod plans;
 mod register;
 
 use super::command::NewShape;
 use super::state::display::DoseReference;
 use super::state::roi::{self, Shape};
 use super::state::{NoticeKind, Selection, State, Workspace};
-use crate::case::{Beam, Edit, Jaws, Plan, StructureKind};
+use crate::case::{Edit, Plan, StructureKind};
 use crate::geometry::wrapped_deg;
 use glam::DVec3;
 use std::sync::Arc;
@@ -26,7 +27,9 @@ impl State {
                 self.register.poses.undo();
             }
             Workspace::Plan | Workspace::Compare => {
+                let before = self.case().plans.clone();
                 self.history.undo();
+                self.follow_plans(&before);
             }
         }
     }
@@ -39,7 +42,9 @@ impl State {
                 self.register.poses.redo();
             }
             Workspace::Plan | Workspace::Compare => {
+                let before = self.case().plans.clone();
                 self.history.redo();
+                self.follow_plans(&before);
             }
         }
     }
@@ -52,9 +57,12 @@ impl State {
     /// Applies an edit; a gesture's edits undo together until the pointer button is released.
     pub fn edit(&mut self, edit: Edit, gesture: Option<u64>) {
         let gesture = self.step_of(gesture);
+        let before = self.case().plans.clone();
         if let Err(error) = self.history.apply(edit, gesture) {
             self.notices.add(NoticeKind::Error, format!("The change was not made: {error}."));
+            return;
         }
+        self.follow_plans(&before);
     }
 
     /// Applies the edited HU table; an invalid table stays a draft and reports why.
@@ -85,7 +93,8 @@ impl State {
 
     pub fn add_plan(&mut self) {
         let Some(ct) = &self.case().ct else { return };
-        let mut plan = Plan::new(&format!("P{}", self.case().plans.len() + 1), "generic-6mv");
+        let mut plan =
+            Plan::new(&self.free_plan_name(&format!("P{}", self.case().plans.len() + 1)), "generic-6mv");
         plan.position = ct.position;
         plan.prescription_gy = Some(60.0);
         plan.fractions = 30;
@@ -94,24 +103,6 @@ impl State {
         self.dose_display.reference = DoseReference::Prescription;
         self.plan = index;
         self.selection = Selection::Plan;
-    }
-
-    /// A new beam at the isocentre of the others, else at the middle of the target, else at the crosshair.
-    pub fn add_beam(&mut self) {
-        let state = &*self;
-        let Some(plan) = state.plan() else { return };
-        let number = plan.beams.iter().map(|b| b.number).max().unwrap_or(0) + 1;
-        let isocentre_mm = plan
-            .beams
-            .last()
-            .map(|b| b.isocentre_mm)
-            .or_else(|| roi::target_middle_mm(state.case()))
-            .unwrap_or(state.crosshair_mm);
-        let name = format!("Beam {number}");
-        let beam = Beam::fixed(&name, number, 0.0, isocentre_mm, Jaws::symmetric(100.0, 100.0), 100.0);
-        let beam = self.fitted_to_target(beam);
-        self.edit(Edit::AddBeam { plan: self.plan, beam }, None);
-        self.selection = Selection::Beam(number);
     }
 
     pub fn add_shape(&mut self, shape: NewShape) {

@@ -1,15 +1,15 @@
 //! Requests to the worker for results that are displayed and not yet computed.
 
 use super::{Answer, Requests, Worker};
+use crate::app::state::Workspace;
 use crate::app::state::compare::Side;
 use crate::app::state::register::Search;
 use crate::app::state::results::{DISPLAYED, of_side};
 use crate::app::state::slot::Slot;
-use crate::app::state::{State, Workspace};
 use crate::results::{
     At, AttenuationOf, ClearanceOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma,
     FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, MachineOf, MaskOf, MetricAtPose, MetricOf, Query, Results,
-    RunOfPlan, SurfaceOf,
+    RayOfBeam, RunOfPlan, SurfaceOf,
 };
 
 impl Requests<'_> {
@@ -17,7 +17,7 @@ impl Requests<'_> {
     pub fn request(&mut self) {
         // During a drag collapsed cone follows it; Monte Carlo begins when the drag ends.
         let moving = self.ctx.dragged_id().is_some();
-        leave_other_plan(self.state);
+        self.state.results.leave_other_plan(self.state.plan);
         self.state.derive_standing();
         self.take_steps();
         self.request_results(moving);
@@ -57,6 +57,9 @@ impl Requests<'_> {
         }
         if computed {
             submit.all::<Densities>(DISPLAYED, Grade::Full);
+        }
+        if own {
+            submit.all::<RayOfBeam>(DISPLAYED, Grade::Full);
         }
         let sides = compares.then(|| Side::BOTH.map(of_side)).into_iter().flatten();
         let shown: Vec<u8> = sides.chain(own.then_some(DISPLAYED)).collect();
@@ -128,18 +131,5 @@ impl Submitter<'_> {
             }
         }
         asked
-    }
-}
-
-/// Drops doses of a plan that is no longer displayed: beams of two plans share numbers.
-fn leave_other_plan(state: &mut State) {
-    let own = &mut state.results;
-    if std::mem::replace(&mut own.plan, state.plan) != state.plan {
-        let results = &mut own.nodes;
-        results.keep_only::<DoseOfBeam>(|(of, _)| of != DISPLAYED);
-        results.keep_only::<RunOfPlan>(|(of, _)| of != DISPLAYED);
-        results.keep_only::<DoseOfPlan>(|(of, _)| of != DISPLAYED);
-        results.keep_only::<DvhOf>(|(of, _)| of != DISPLAYED);
-        results.keep_only::<IsodoseOf>(|(of, _)| of != DISPLAYED);
     }
 }

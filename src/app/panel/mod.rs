@@ -13,6 +13,7 @@ pub mod jobs;
 mod log;
 pub mod measure;
 pub mod notices;
+pub mod plans;
 mod recent;
 pub mod register;
 pub mod removal;

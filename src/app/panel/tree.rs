@@ -6,7 +6,6 @@ use crate::app::state::opening::SeriesLine;
 use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::case::{DoseStatus, StructureKind};
-use crate::results::Standing;
 use egui::{Checkbox, Sense, Ui, vec2};
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -14,7 +13,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.spacing_mut().item_spacing.y = 1.0;
         images(ui, state, commands);
         structures(ui, state, commands);
-        plans(ui, state, commands);
+        super::plans::show(ui, state, commands);
         doses(ui, state, commands);
         ui.add_space(8.0);
     });
@@ -146,91 +145,6 @@ fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
         menu.response.accessible_name("New structure");
     });
-}
-
-fn plans(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    ui.add_space(4.0);
-    section(ui, "Plan");
-    let Some(plan) = state.plan() else {
-        ui.horizontal(|ui| {
-            ui.weak("No plan");
-            let can = state.case().ct.is_some();
-            if ui.add_enabled(can, egui::Button::new("New plan").small()).clicked() {
-                commands.push(Command::AddPlan);
-            }
-        });
-        super::inspector::refused_plans(ui, state.case());
-        return;
-    };
-    for (index, other) in state.case().plans.iter().enumerate() {
-        let displayed = index == state.plan;
-        let selected = displayed && state.selection == Selection::Plan;
-        let detail = match other.prescription_gy {
-            Some(gy) => format!("{gy:.1} Gy / {}", other.fractions),
-            None => format!("{} fx", other.fractions),
-        };
-        let response = row(&other.name, &detail, selected).weak(!displayed).show(ui, 0.0, |_| {});
-        if response.clicked() {
-            commands.push(Command::ShowPlan(index));
-        }
-    }
-    for beam in &plan.beams {
-        let selected = state.selection == Selection::Beam(beam.number);
-        let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
-        // The delivered monitor units, as in the plan's metrics; until they are known the typed ones, labelled as such.
-        let normalised = plan.normalisation.is_some();
-        let delivered = state.results.delivered_mu(beam).filter(|_| normalised);
-        let mu = match delivered {
-            Some((mu, Standing::Stale)) => format!("({mu:.1} MU)"),
-            Some((mu, _)) => format!("{mu:.1} MU"),
-            None if normalised => format!("({:.1} MU)", beam.mu),
-            None => format!("{:.1} MU", beam.mu),
-        };
-        let detail = format!("{gantry:.0}°  {mu}");
-        let status = state.results.beam_status(beam.number);
-        let response = row(&beam.name, &detail, selected).indent(10.0).show(ui, 10.0, |ui| {
-            status_dot(ui, status);
-        });
-        let response = match delivered {
-            Some((_, Standing::Stale)) => {
-                response.on_hover_text("Monitor units of an earlier state of the plan")
-            }
-            Some((mu, _)) => response.on_hover_text(format!(
-                "{mu:.1} MU a fraction are delivered: {:.1} MU times the plan's normalisation",
-                beam.mu
-            )),
-            None if normalised => response.on_hover_text("Monitor units before the plan's normalisation"),
-            None => response,
-        };
-        let response = match (status, &beam.read_only) {
-            (_, Some(why)) => response.on_hover_text(why),
-            (Some(status), None) => response.on_hover_text(format!("Dose: {status}")),
-            (None, None) => response,
-        };
-        select(&response, Selection::Beam(beam.number), commands);
-    }
-    ui.horizontal(|ui| {
-        ui.add_space(12.0);
-        if ui.small_button("Add beam").clicked() {
-            commands.push(Command::AddBeam);
-        }
-        let mut shown = state.show_beams;
-        if ui.checkbox(&mut shown, "Show beams").changed() {
-            commands.push(Command::ShowBeams(shown));
-        }
-    });
-}
-
-fn status_dot(ui: &mut Ui, status: Option<DoseStatus>) {
-    let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
-    match status {
-        Some(status) => {
-            ui.painter().circle_filled(rect.center(), 3.5, theme::status_colour(status));
-        }
-        None => {
-            ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::WEAK));
-        }
-    }
 }
 
 fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {

@@ -11,6 +11,7 @@ pub mod hu_draft;
 pub mod measure;
 mod notices;
 pub mod opening;
+pub mod plans;
 pub mod record;
 pub mod register;
 pub mod results;
@@ -33,6 +34,7 @@ use goals::GoalEditor;
 use hu_draft::HuDraft;
 use measure::Measures;
 use opening::Origin;
+use plans::PlanTools;
 use register::Register;
 use results::CaseResults;
 use roi::Shapes;
@@ -61,6 +63,7 @@ pub struct State {
     /// The displayed plan, by index.
     pub plan: usize,
     pub selection: Selection,
+    pub plan_tools: PlanTools,
     pub workspace: Workspace,
     pub compare: Compare,
     pub goal_editor: GoalEditor,
@@ -105,6 +108,7 @@ impl Default for State {
             recent: Vec::new(),
             plan: 0,
             selection: Selection::Nothing,
+            plan_tools: PlanTools::default(),
             workspace: Workspace::Plan,
             compare: Compare::default(),
             goal_editor: GoalEditor::default(),

@@ -86,12 +86,54 @@ pub fn middle_mm(structure: &Structure) -> Option<DVec3> {
     Some(0.5 * (low + high))
 }
 
+/// Centre of the volume inside the contours, patient LPS, mm: of each plane the centroid of its polygons by area, in
+/// which a contour inside another is a hole; planes count by their areas. Without an area, the middle of the box.
+pub fn centre_mm(structure: &Structure) -> Option<DVec3> {
+    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| &c.points_mm[..]).collect();
+    let mut sum = (DVec3::ZERO, 0.0);
+    for (n, contour) in contours.iter().enumerate() {
+        let Some(first) = contour.first() else { continue };
+        let around = |other: &(usize, &&[DVec3])| {
+            other.0 != n
+                && other.1.first().is_some_and(|p| (p.z - first.z).abs() < 0.01)
+                && holds(other.1, *first)
+        };
+        let depth = contours.iter().enumerate().filter(around).count();
+        let (centre, area) = centroid(contour);
+        let signed = if depth % 2 == 0 { area } else { -area };
+        sum = (sum.0 + centre * signed, sum.1 + signed);
+    }
+    if sum.1 > 0.0 { Some(sum.0 / sum.1) } else { middle_mm(structure) }
+}
+
+/// Centroid and area of a polygon on an axial plane.
+fn centroid(points: &[DVec3]) -> (DVec3, f64) {
+    let origin = points[0];
+    let (mut moment, mut twice) = (DVec3::ZERO, 0.0);
+    for (a, b) in points.iter().zip(points.iter().cycle().skip(1)) {
+        let (a, b) = (*a - origin, *b - origin);
+        let cross = a.x * b.y - b.x * a.y;
+        moment += (a + b) * cross;
+        twice += cross;
+    }
+    if twice == 0.0 { (origin, 0.0) } else { (origin + moment / (3.0 * twice), 0.5 * f64::abs(twice)) }
+}
+
+/// Whether a polygon on an axial plane holds a point, by the even-odd rule.
+fn holds(points: &[DVec3], p: DVec3) -> bool {
+    let edges = points.iter().zip(points.iter().cycle().skip(1));
+    let crosses = |(a, b): &(&DVec3, &DVec3)| {
+        (a.y > p.y) != (b.y > p.y) && p.x < a.x + (p.y - a.y) / (b.y - a.y) * (b.x - a.x)
+    };
+    edges.filter(crosses).count() % 2 == 1
+}
+
 /// Centre of the first target (PTV before CTV before GTV), patient LPS, mm.
 pub fn target_middle_mm(case: &Case) -> Option<DVec3> {
     let is_target =
         |k: StructureKind| matches!(k, StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv);
     let set = &case.structures.structures;
-    middle_mm(set.iter().filter(|s| is_target(s.kind) && !s.contours.is_empty()).min_by_key(|s| s.kind)?)
+    centre_mm(set.iter().filter(|s| is_target(s.kind) && !s.contours.is_empty()).min_by_key(|s| s.kind)?)
 }
 
 /// Colours of new structures, in turn: distinct in hue and of similar lightness.
@@ -142,6 +184,34 @@ mod tests {
         moved[3].points_mm[5].x += 0.5;
         s.contours = moved.into();
         assert_eq!(shapes.of(&s), None);
+    }
+
+    #[test]
+    fn the_centre_is_that_of_the_volume_not_of_the_box() {
+        let rectangle = |x: [f64; 2], y: [f64; 2], z: f64| crate::case::Contour {
+            points_mm: vec![
+                DVec3::new(x[0], y[0], z),
+                DVec3::new(x[1], y[0], z),
+                DVec3::new(x[1], y[1], z),
+                DVec3::new(x[0], y[1], z),
+            ],
+            image_uid: None,
+        };
+        let mut s = new_structure(&Case::default(), "L", StructureKind::Other);
+        // 40 x 20 less a hole of 10 x 10 round (5, 10), and on the next plane 20 x 20.
+        s.contours = vec![
+            rectangle([0.0, 40.0], [0.0, 20.0], 0.0),
+            rectangle([0.0, 10.0], [5.0, 15.0], 0.0),
+            rectangle([0.0, 20.0], [0.0, 20.0], 3.0),
+        ]
+        .into();
+        let want = DVec3::new(
+            (800.0 * 20.0 - 100.0 * 5.0 + 400.0 * 10.0) / 1100.0,
+            (800.0 * 10.0 - 100.0 * 10.0 + 400.0 * 10.0) / 1100.0,
+            400.0 * 3.0 / 1100.0,
+        );
+        let centre = centre_mm(&s).unwrap();
+        assert!((centre - want).length() < 1e-9, "{centre} {want}");
     }
 
     #[test]

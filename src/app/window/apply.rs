@@ -26,7 +26,7 @@ impl App {
             Command::StepTo(done) => state.history.go_to(done),
             Command::Edit { edit, gesture } => state.edit(edit, gesture),
             Command::AddPlan => state.add_plan(),
-            Command::AddBeam => state.add_beam(),
+            Command::Plans(action) => state.change_plans(action),
             Command::AddShape(shape) => state.add_shape(shape),
             Command::Draw(action) => state.draw(action),
             Command::RemoveStructure { number, sure } => state.remove_structure(number, sure),

@@ -1,6 +1,6 @@
 //! The Plan workspace: four linked views, each maximisable.
 
-use crate::app::command::{ApertureAction, Command, Commands, MeasureAction};
+use crate::app::command::{ApertureAction, Command, Commands, MeasureAction, PlanAction};
 use crate::app::render::Gpu;
 use crate::app::state::display::WindowLevel;
 use crate::app::state::files::FileAction;
@@ -25,6 +25,8 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
     let mut events = Vec::new();
     let mut hovered = false;
     let one = views.iter().any(|v| v.maximised);
+    let picks = state.picks_isocentre_of();
+    let mut picked = false;
     for (index, view) in views.iter_mut().enumerate() {
         if one && !view.maximised {
             continue;
@@ -35,7 +37,18 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
             ui.set_clip_rect(rect);
             let response = super::room::show(ui, state, view, &scene, &mut events, commands);
             hovered |= response.hovered() || response.dragged();
+            picked = response.clicked();
+            if picks.is_some() && response.hovered() {
+                ui.ctx().set_cursor_icon(egui::CursorIcon::Crosshair);
+            }
         });
+        let under = events[from..].iter().rev().find_map(|event| match event {
+            ViewEvent::Hover(mm) => Some(*mm),
+            _ => None,
+        });
+        if let (Some(beam), Some(mm), true) = (picks, under, picked) {
+            commands.push(Command::Plans(PlanAction::Isocentre { beam, mm, gesture: None }));
+        }
         for event in events.drain(from..) {
             commands.push(match event {
                 ViewEvent::CrosshairMoved(mm) => Command::CentreOn(mm),

@@ -63,14 +63,14 @@ fn machine_faults(beam: &Beam, machine: &Machine) -> Vec<String> {
     faults
 }
 
-/// The treatment beams: setup fields are not computed.
+/// The treatment beams: setup fields are not computed, and beams switched off are not delivered.
 fn delivered(plan: &Plan) -> impl Iterator<Item = &Beam> {
-    plan.beams.iter().filter(|beam| !beam.setup)
+    plan.beams.iter().filter(|beam| beam.is_switched_on())
 }
 
 /// Writes a photon plan as it is computed: energies and distances are those of the machines, `doses` the
 /// computed doses of its beams. A static beam becomes two equal control points, as the standard wants at
-/// least two. Setup fields are left out.
+/// least two. Setup fields and beams switched off are left out.
 ///
 /// # Errors
 /// [`WriteError`]; a plan with [`plan_faults`] is refused.

@@ -1,11 +1,11 @@
 //! A beam: angles, collimation, monitor units.
 
 use super::dial::dial;
-use super::{field, fields, title};
+use super::{arrange, field, fields, isocentre, title};
 use crate::analysis::{MOST_MU, REACH_MM as JAW_LIMIT_MM, beam_remarks, isocentre_remark};
-use crate::app::command::{Command, Commands};
+use crate::app::command::Commands;
 use crate::app::panel::{angle, number, section, status_chip};
-use crate::app::state::{Selection, State};
+use crate::app::state::State;
 use crate::app::theme;
 use crate::case::{Beam, ControlPoint, Edit, Plan};
 use crate::geometry::wrapped_deg;
@@ -37,29 +37,20 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(why) = &beam.read_only {
         ui.colored_label(theme::WARNING, format!("Read only: {why}"));
     }
+    arrange::show(ui, state, plan, (index, beam), commands);
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
         let mut form = Form { plan: state.plan, index, beam, commands };
         angles(ui, &mut form, &start);
         let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(beam));
         collimation(ui, &mut form, &start, delivered);
         super::aperture::show(ui, state, plan, index, beam, form.commands);
-        isocentre(ui, &mut form, state);
+        isocentre::show(ui, state, (index, beam), form.commands);
         machine(ui, &mut form, state, &plan.machine);
     });
     super::points::show(ui, state, beam, commands);
+    isocentre::figures(ui, state, plan, beam);
     section(ui, "");
-    ui.horizontal(|ui| {
-        if ui.button("Copy beam").clicked() {
-            let number = plan.beams.iter().map(|b| b.number).max().unwrap_or(0) + 1;
-            let copy = Beam { number, name: format!("{} copy", beam.name), ..beam.clone() };
-            commands.edit(Edit::AddBeam { plan: state.plan, beam: copy });
-            // Later edits apply to the copy.
-            commands.push(Command::Select(Selection::Beam(number)));
-        }
-        if ui.button("Delete beam").clicked() {
-            commands.edit(Edit::RemoveBeam { plan: state.plan, beam: index });
-        }
-    });
+    arrange::buttons(ui, state, plan, (index, beam), commands);
 }
 
 /// The displayed beam, and the commands that change it.
@@ -105,6 +96,9 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
             ui.weak(format!("maximum {max_gy:.3} Gy a fraction"));
         }
     });
+    if beam.off {
+        ui.colored_label(theme::WARNING, "Switched off: not in the plan's dose, not exported.");
+    }
     if let Some(why) = state.results.beam_failure(beam.number) {
         ui.colored_label(theme::ERROR, why);
     }
@@ -203,30 +197,6 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
             ui.weak("MLC");
             ui.label(format!("{} leaf pairs", mlc.boundaries_mm.len().saturating_sub(1)));
             ui.end_row();
-        }
-    });
-}
-
-fn isocentre(ui: &mut Ui, form: &mut Form<'_>, state: &State) {
-    section(ui, "Isocentre (patient, mm)");
-    ui.horizontal(|ui| {
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-            ui.weak(name)
-                .on_hover_text(["+ to the patient's left", "+ to the patient's back", "+ to the head"][axis]);
-            let mut value = form.beam.isocentre_mm[axis];
-            let label = format!("Isocentre {name}");
-            let response = number(&label, &mut value, "").speed(0.5).show(ui);
-            form.on(&response, |b| b.isocentre_mm[axis] = value);
-        }
-    });
-    ui.horizontal(|ui| {
-        if ui.small_button("To crosshair").clicked() {
-            let mut value = form.beam.clone();
-            value.isocentre_mm = state.crosshair_mm;
-            form.commands.edit(Edit::SetBeam { plan: form.plan, beam: form.index, value });
-        }
-        if ui.small_button("Show").on_hover_text("Moves the crosshair to the isocentre").clicked() {
-            form.commands.push(Command::CentreOn(form.beam.isocentre_mm));
         }
     });
 }

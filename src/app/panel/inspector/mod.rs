@@ -1,12 +1,14 @@
 //! The inspector: all editable properties of the selection.
 
 mod aperture;
+mod arrange;
 mod beam;
 mod ct;
 mod dial;
 mod dose;
 mod draw;
 mod hu;
+mod isocentre;
 mod plan;
 mod points;
 mod structure;

@@ -50,6 +50,14 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for why in why_left_out(plan) {
         ui.colored_label(theme::WARNING, format!("Not computed: {why}"));
     }
+    fields(ui, "plan", |ui| {
+        field(ui, "Name", |ui| {
+            let id = egui::Id::unique(("plan name", state.plan));
+            if let Some(name) = super::arrange::name_field(ui, "Plan name", id, &plan.name) {
+                set(state, plan, commands, |p| p.name = name);
+            }
+        });
+    });
     let hint = "PDF of the plan: pictures, beams, apertures, DVHs, goals and the status of the dose";
     if ui.button("Report…").on_hover_text(hint).clicked() {
         commands.push(Command::Pick(FileAction::SavePlanReport));

@@ -7,6 +7,8 @@ mod compare;
 mod gamma;
 mod monte_carlo;
 mod needed;
+mod plans;
+mod rays;
 mod register;
 mod room;
 mod standing;

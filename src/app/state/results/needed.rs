@@ -1,7 +1,7 @@
 //! Results that the current case needs: the single list of all results in the window.
 
 use super::CaseResults;
-use crate::analysis::{beam_of_point, is_computed};
+use crate::analysis::{beam_of_point, is_modelled};
 use crate::app::state::compare::{GammaNorm, Side, Source};
 use crate::app::state::{State, ViewKind, Workspace};
 use crate::case::{Case, Plan, StructureKind};
@@ -29,6 +29,7 @@ impl State {
     pub(super) fn note_wanted(&mut self) {
         self.note_patient();
         self.note_plan();
+        self.note_rays();
     }
 
     fn note_patient(&mut self) {
@@ -212,15 +213,16 @@ impl State {
     }
 }
 
-/// The computed beams of a plan; `known` returns the previous query of a beam, by number.
+/// The beams of a plan that the engine models; those switched off keep their doses, so that switching them on adds them at
+/// once. `known` returns the previous query of a beam, by number.
 fn beams_of<'a>(
     densities: &Densities,
     plan: &Arc<Plan>,
     settings: &Settings,
     known: impl Fn(u32) -> Option<&'a DoseOfBeam>,
 ) -> Vec<DoseOfBeam> {
-    let computed = plan.beams.iter().filter(|b| is_computed(b));
-    computed.map(|beam| DoseOfBeam::of(densities, plan, beam, settings, known(beam.number))).collect()
+    let modelled = plan.beams.iter().filter(|b| is_modelled(b));
+    modelled.map(|beam| DoseOfBeam::of(densities, plan, beam, settings, known(beam.number))).collect()
 }
 
 impl CaseResults {

@@ -1,0 +1,44 @@
+//! Commands for plans and beams.
+
+use crate::case::Template;
+use glam::DVec3;
+
+/// One command of the user. Beams are those of the displayed plan, by index.
+#[derive(Debug)]
+pub enum PlanAction {
+    /// Copies a plan, by index, and displays the copy.
+    Copy(usize),
+    /// Deletes a plan, by index.
+    Remove(usize),
+    /// Compares the displayed plan (A) with a plan, by index (B).
+    Compare(usize),
+    /// Adds beams round the isocentre of the others, else the target, else the crosshair.
+    Add(Template),
+    CopyBeam(usize),
+    /// Adds the opposing beam.
+    Oppose(usize),
+    /// Moves a beam to another place in the order.
+    Reorder {
+        beam: usize,
+        to: usize,
+    },
+    /// Sets a beam's share of the monitor units, percent.
+    Weight {
+        beam: usize,
+        percent: f64,
+        gesture: Option<u64>,
+    },
+    /// Moves the isocentre, of all beams where they share it. Patient LPS, mm.
+    Isocentre {
+        beam: usize,
+        mm: DVec3,
+        gesture: Option<u64>,
+    },
+    /// All beams take this beam's isocentre and share it, or each has its own.
+    ShareIsocentre {
+        beam: usize,
+        shared: bool,
+    },
+    /// A click in a view places the isocentre, or no longer does.
+    PickIsocentre(bool),
+}

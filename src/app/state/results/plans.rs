@@ -1,0 +1,68 @@
+//! Results by plan index after plans were added or removed.
+
+use super::{CaseResults, DISPLAYED, Shown};
+use crate::app::state::compare::Source;
+use crate::app::state::{Selection, State};
+use crate::case::Plan;
+use crate::results::{DoseOfBeam, DoseOfPlan, DvhOf, IsodoseOf, RunOfPlan};
+use std::sync::Arc;
+
+impl CaseResults {
+    /// Drops the doses of a plan that is no longer displayed: beams of two plans share numbers.
+    pub(in crate::app) fn leave_other_plan(&mut self, displayed: usize) {
+        if std::mem::replace(&mut self.plan, displayed) != displayed {
+            self.drop_displayed();
+        }
+    }
+
+    fn drop_displayed(&mut self) {
+        let results = &mut self.nodes;
+        results.keep_only::<DoseOfBeam>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<RunOfPlan>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<DoseOfPlan>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<DvhOf>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<IsodoseOf>(|(of, _)| of != DISPLAYED);
+    }
+}
+
+impl State {
+    /// Lets the displayed plan, the engines and the compared doses follow their plans, which an edit or its undo moved
+    /// from their places in `before`. Nothing of a removed plan is left on show.
+    pub(in crate::app) fn follow_plans(&mut self, before: &[Arc<Plan>]) {
+        let plans = &self.history.case().plans;
+        if plans.len() == before.len() {
+            return;
+        }
+        let place = |old: usize| {
+            let plan = before.get(old)?;
+            plans.iter().position(|p| Arc::ptr_eq(p, plan))
+        };
+        let last = plans.len().saturating_sub(1);
+        let displayed = place(self.plan);
+        let engines = std::mem::take(&mut self.results.engines);
+        self.results.engines =
+            engines.into_iter().filter_map(|(old, how)| Some((place(old)?, how))).collect();
+        self.compare.sides = self.compare.sides.map(|side| match side? {
+            Source::Plan(old) => place(old).map(Source::Plan),
+            Source::Beam(_) if displayed.is_none() => None,
+            other => Some(other),
+        });
+        match displayed {
+            Some(index) => {
+                self.plan = index;
+                self.results.plan = index;
+            }
+            None => {
+                self.plan = self.plan.min(last);
+                self.results.plan = self.plan;
+                self.results.drop_displayed();
+                if matches!(self.results.shown, Shown::Beam(_)) {
+                    self.results.shown = Shown::Plan;
+                }
+                if matches!(self.selection, Selection::Beam(_)) {
+                    self.selection = Selection::Plan;
+                }
+            }
+        }
+    }
+}

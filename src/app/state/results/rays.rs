@@ -1,0 +1,46 @@
+//! Central rays of the displayed plan's beams.
+
+use super::needed::{DISPLAYED, ONLY};
+use super::{CaseResults, State};
+use crate::analysis::CentralRay;
+use crate::geometry::BeamFrame;
+use crate::results::{Densities, Node, RayOfBeam};
+
+impl State {
+    /// Lists the central ray of each beam, at its first control point.
+    pub(super) fn note_rays(&mut self) {
+        let densities = self.results.nodes.node::<Densities>(ONLY).and_then(|node| node.now()).cloned();
+        let rays: Vec<(u32, RayOfBeam)> =
+            self.plan().zip(densities).map_or_else(Vec::new, |(plan, densities)| {
+                let ray = |beam: &crate::case::Beam| {
+                    let start = beam.start()?;
+                    let frame = BeamFrame::new(
+                        plan.position,
+                        start.gantry_deg,
+                        start.collimator_deg,
+                        start.couch_deg,
+                        beam.isocentre_mm,
+                        self.results.sad_mm(plan.machine_of(beam)),
+                    );
+                    let densities = densities.clone();
+                    let ray =
+                        RayOfBeam { densities, source_mm: frame.source_mm, isocentre_mm: beam.isocentre_mm };
+                    Some((beam.number, ray))
+                };
+                plan.beams.iter().filter_map(ray).collect()
+            });
+        let nodes = &mut self.results.nodes;
+        nodes.keep_only::<RayOfBeam>(|(_, number)| rays.iter().any(|(own, _)| *own == number));
+        for (number, ray) in rays {
+            nodes.entry((DISPLAYED, number)).set(Some(ray));
+        }
+    }
+}
+
+impl CaseResults {
+    /// The central ray of a beam; `None` until it is computed for the beam as it stands, `Some(None)` where it meets no
+    /// surface.
+    pub fn central_ray(&self, beam: u32) -> Option<Option<CentralRay>> {
+        self.nodes.node::<RayOfBeam>((DISPLAYED, beam)).and_then(Node::current).copied()
+    }
+}

@@ -1,0 +1,198 @@
+//! Plans and beams: listed, copied, deleted, arranged; the dose on show is always that of the displayed plan.
+
+use crate::harness::{Window, small_case, until, window};
+use beamsight::app::App;
+use beamsight::app::command::{Command, PlanAction};
+use beamsight::app::state::compare::Source;
+use beamsight::app::state::{Selection, Workspace};
+use beamsight::case::{Beam, DoseStatus, Edit, Plan, Template};
+use eframe::egui::{Key, vec2};
+use egui_kittest::kittest::Queryable as _;
+use glam::DVec3;
+
+fn opened(name: &str) -> Window {
+    let mut w = window(small_case(name));
+    until(&mut w, "dose", is_final);
+    w
+}
+
+fn is_final(app: &App) -> bool {
+    app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+}
+
+fn command(w: &mut Window, command: Command) {
+    w.state_mut().command(command);
+    w.run_steps(3);
+}
+
+fn plans(w: &mut Window, action: PlanAction) {
+    command(w, Command::Plans(action));
+}
+
+fn plan(w: &Window) -> Plan {
+    (**w.state().state.plan().expect("a plan")).clone()
+}
+
+fn set_beam(w: &mut Window, beam: usize, change: impl FnOnce(&mut Beam)) {
+    let (index, mut value) = (w.state().state.plan, plan(w).beams[beam].clone());
+    change(&mut value);
+    command(w, Command::Edit { edit: Edit::SetBeam { plan: index, beam, value }, gesture: None });
+}
+
+fn click(w: &mut Window, label: &str) {
+    w.get_by_label(label).click();
+    w.run_steps(4);
+}
+
+/// The displayed dose: its label, largest value and identity.
+fn shown(w: &Window) -> Option<(String, f32, Vec<f32>)> {
+    let dose = w.state().state.results.shown_dose()?;
+    Some((dose.label.clone(), dose.max_gy(), dose.gy.data().to_vec()))
+}
+
+/// Jobs finished that computed the dose of a beam.
+fn beam_jobs(w: &Window) -> usize {
+    let beams: Vec<String> = plan(w).beams.iter().map(|b| format!("Dose of {}", b.name)).collect();
+    w.state().state.jobs.finished.iter().filter(|job| beams.iter().any(|name| **name == *job.name)).count()
+}
+
+#[test]
+fn a_deleted_plan_leaves_the_dose_of_the_displayed_one() {
+    let mut w = opened("plans_delete");
+    let first = shown(&w).expect("the dose of Test");
+    click(&mut w, "Copy plan");
+    assert_eq!((w.state().state.plan, plan(&w).name.as_str()), (1, "Test copy"));
+    set_beam(&mut w, 0, |b| b.mu = 250.0);
+    until(&mut w, "dose of the copy", is_final);
+    let second = shown(&w).expect("the dose of the copy");
+    assert_eq!(second.0, "Plan Test copy");
+    assert!((second.1 / first.1 - 2.5).abs() < 1e-4, "{} {}", second.1, first.1);
+    // The other plan goes: the displayed one keeps its dose, at its new place.
+    plans(&mut w, PlanAction::Remove(0));
+    assert_eq!((w.state().state.plan, plan(&w).name.as_str()), (0, "Test copy"));
+    assert_eq!(shown(&w), Some(second.clone()));
+    assert_eq!(w.state().state.results.shown_status(), Some(DoseStatus::Final));
+    command(&mut w, Command::Undo);
+    assert_eq!((w.state().state.plan, plan(&w).name.as_str()), (1, "Test copy"));
+    assert_eq!(shown(&w), Some(second));
+    // The displayed plan goes: its dose is never shown for the other.
+    plans(&mut w, PlanAction::Remove(1));
+    assert_eq!(plan(&w).name, "Test");
+    assert!(shown(&w).is_none_or(|(label, max, _)| label == "Plan Test" && max == first.1));
+    until(&mut w, "dose of Test", is_final);
+    assert_eq!(shown(&w), Some(first));
+    click(&mut w, "Delete plan");
+    assert!(w.state().state.case().plans.is_empty() && shown(&w).is_none());
+    assert!(w.query_by_label("No plan").is_some());
+    command(&mut w, Command::Undo);
+    until(&mut w, "dose of Test", is_final);
+}
+
+#[test]
+fn two_plans_are_compared_from_the_tree() {
+    let mut w = opened("plans_compare");
+    click(&mut w, "Copy plan");
+    click(&mut w, "Compare with");
+    click(&mut w, "Compare with Test");
+    let state = &w.state().state;
+    assert_eq!(state.workspace, Workspace::Compare);
+    assert_eq!(state.compare.sides, [Some(Source::Plan(1)), Some(Source::Plan(0))]);
+    plans(&mut w, PlanAction::Remove(0));
+    assert_eq!(w.state().state.compare.sides, [Some(Source::Plan(0)), None]);
+}
+
+#[test]
+fn monitor_units_weights_and_switches_change_the_sum_without_transport() {
+    let mut w = opened("plans_weights");
+    let one = shown(&w).expect("a dose").2;
+    w.state_mut().command(Command::Select(Selection::Beam(1)));
+    w.run_steps(4);
+    w.get_by_label("Opposing beam").scroll_to_me();
+    w.run_steps(4);
+    click(&mut w, "Opposing beam");
+    until(&mut w, "dose of both", is_final);
+    let jobs = beam_jobs(&w);
+    assert!(jobs >= 1);
+    let both = shown(&w).expect("a dose").2;
+    plans(&mut w, PlanAction::Weight { beam: 0, percent: 75.0, gesture: None });
+    until(&mut w, "weighted dose", is_final);
+    let mu: Vec<f64> = plan(&w).beams.iter().map(|b| b.mu).collect();
+    assert_eq!(mu, [150.0, 50.0]);
+    // The sum is linear: 1.5 AP + 0.5 PA, with PA = both - AP.
+    let weighted = shown(&w).expect("a dose").2;
+    let most = both.iter().copied().fold(0.0, f32::max);
+    for n in 0..both.len() {
+        let want = 1.5 * one[n] + 0.5 * (both[n] - one[n]);
+        assert!((weighted[n] - want).abs() < 1e-5 * most, "{} {want}", weighted[n]);
+    }
+    set_beam(&mut w, 1, |b| b.off = true);
+    until(&mut w, "rest", App::is_settled);
+    assert_eq!(w.state().state.results.shown_status(), Some(DoseStatus::Partial));
+    let dose = w.state().state.results.shown_dose().expect("a dose").clone();
+    assert!(dose.caveats.iter().any(|c| c == "1 of 2 beams (1 switched off)"), "{:?}", dose.caveats);
+    for (now, one) in dose.gy.data().iter().zip(&one) {
+        assert!((now - 1.5 * one).abs() < 1e-5 * most);
+    }
+    set_beam(&mut w, 1, |b| b.off = false);
+    until(&mut w, "the sum again", is_final);
+    assert_eq!(shown(&w).expect("a dose").2, weighted);
+    assert_eq!(beam_jobs(&w), jobs, "no beam was computed again");
+}
+
+#[test]
+fn a_template_is_added_round_the_isocentre_and_its_names_follow_the_gantry() {
+    let mut w = opened("plans_template");
+    click(&mut w, "Add beams");
+    click(&mut w, "Opposed pair, lateral");
+    let names = |w: &Window| plan(w).beams.iter().map(|b| b.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&w), ["AP", "G090", "G270"]);
+    assert_eq!(w.state().state.selection, Selection::Beam(2));
+    w.key_press(Key::ArrowRight);
+    w.run_steps(4);
+    assert_eq!(names(&w), ["AP", "G091", "G270"]);
+    set_beam(&mut w, 0, |b| b.control_points[0].gantry_deg = 20.0);
+    assert_eq!(names(&w), ["AP", "G091", "G270"], "a name that was typed stays");
+    plans(&mut w, PlanAction::Reorder { beam: 2, to: 0 });
+    assert_eq!(names(&w), ["G270", "AP", "G091"]);
+    for _ in 0..4 {
+        command(&mut w, Command::Undo);
+    }
+    assert_eq!(names(&w), ["AP"], "a template is one step");
+    plans(&mut w, PlanAction::Add(Template::Equispaced(5)));
+    assert_eq!(plan(&w).beams.len(), 6);
+}
+
+#[test]
+fn the_isocentre_is_clicked_in_a_view_and_moves_all_beams_that_share_it() {
+    let mut w = opened("plans_isocentre");
+    plans(&mut w, PlanAction::Add(Template::Lateral));
+    until(&mut w, "rays", App::is_settled);
+    // A cube of 40 mm round the isocentre.
+    for beam in plan(&w).beams {
+        let ray = w.state().state.results.central_ray(beam.number).flatten().expect("a ray");
+        assert!((ray.ssd_mm - 980.0).abs() < 1e-6 && (ray.depth_mm - 20.0).abs() < 1e-6, "{ray:?}");
+        assert!((ray.water_mm - 20.0).abs() < 0.2, "{ray:?}");
+    }
+    plans(&mut w, PlanAction::PickIsocentre(true));
+    let at = w.get_by_label("Axial").rect().center() + vec2(20.0, 0.0);
+    w.hover_at(at);
+    w.run_steps(2);
+    w.drag_at(at);
+    w.run_steps(1);
+    w.drop_at(at);
+    w.run_steps(4);
+    let places: Vec<DVec3> = plan(&w).beams.iter().map(|b| b.isocentre_mm).collect();
+    assert!(places[0].x > 1.0 && places[0].y.abs() < 1.0 && places[0].z.abs() < 3.0, "{places:?}");
+    assert!(places.iter().all(|p| *p == places[0]), "shared");
+    assert!(!w.state().state.plan_tools.picks_isocentre, "one click");
+    plans(&mut w, PlanAction::ShareIsocentre { beam: 0, shared: false });
+    plans(&mut w, PlanAction::Isocentre { beam: 1, mm: DVec3::new(0.0, 5.0, 0.0), gesture: None });
+    let now: Vec<DVec3> = plan(&w).beams.iter().map(|b| b.isocentre_mm).collect();
+    assert_eq!(now, [places[0], DVec3::new(0.0, 5.0, 0.0), places[0]]);
+    until(&mut w, "rays", App::is_settled);
+    // The ray of the beam from 90 degrees passes 5 mm further back and still enters the cube's side.
+    let ray = w.state().state.results.central_ray(2).flatten().expect("a ray");
+    assert!((ray.ssd_mm - 980.0).abs() < 1e-6, "{ray:?}");
+    plans(&mut w, PlanAction::ShareIsocentre { beam: 1, shared: true });
+    assert_eq!(plan(&w).shared_isocentre_mm(), Some(DVec3::new(0.0, 5.0, 0.0)));
+}
