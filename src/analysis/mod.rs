@@ -23,11 +23,11 @@ mod remarks;
 mod sampler;
 mod spread;
 
+pub use crate::case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};
 pub use aperture::{
     ApertureError, AperturePart, FitSettings, JawRule, LEAST_OPENING_MM, LeafEdge, REACH_MM, aperture_faults,
     brushed, fitted, move_part, segment_of, shielded, with_leaves,
 };
-pub use crate::case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
     contradiction, dose_of_beam, is_computed, is_modelled, isocentre_remark, mask_of, no_beams, times,

@@ -15,6 +15,10 @@ impl Edit {
                 Some(now) => plan_change(now, value),
                 None => format!("Change plan {}", value.name),
             },
+            Self::RemovePlan { plan } => match before.plans.get(*plan) {
+                Some(now) => format!("Delete plan {}", now.name),
+                None => "Delete plan".to_owned(),
+            },
             Self::AddBeam { beam, .. } => format!("Add beam {}", beam.name),
             Self::RemoveBeam { plan, beam: index } => match beam(*plan, *index) {
                 Some(now) => format!("Delete beam {}", now.name),

@@ -1,7 +1,6 @@
 //! Commands: panels push them, the window applies them in one place.
 
 mod aperture;
-mod contouring;
 mod draw;
 mod goals;
 mod measure;

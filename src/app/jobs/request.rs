@@ -8,8 +8,8 @@ use crate::app::state::results::{DISPLAYED, of_side};
 use crate::app::state::slot::Slot;
 use crate::results::{
     At, AttenuationOf, ClearanceOf, Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma,
-    FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, MachineOf, MaskOf, MetricAtPose, MetricOf, Query, Results,
-    RayOfBeam, RunOfPlan, SurfaceOf,
+    FiguresOfGamma, GammaOfPair, Grade, IsodoseOf, MachineOf, MaskOf, MetricAtPose, MetricOf, Query,
+    RayOfBeam, Results, RunOfPlan, SurfaceOf,
 };
 
 impl Requests<'_> {

@@ -28,8 +28,8 @@ pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as 
 pub use room::{Camera, ROOM_VIEW, RoomScene, RoomStructure, show as show_room};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
-use crate::app::command::DrawAction;
 use crate::analysis::AperturePart;
+use crate::app::command::DrawAction;
 use crate::app::state::ViewKind;
 use crate::app::state::measure::Measured;
 use crate::app::state::roi::Shape;

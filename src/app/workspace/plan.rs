@@ -5,9 +5,7 @@ use crate::app::render::Gpu;
 use crate::app::state::display::WindowLevel;
 use crate::app::state::files::FileAction;
 use crate::app::state::{Selection, State, Workspace};
-use crate::app::view::{
-    BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState,
-};
+use crate::app::view::{BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState};
 use crate::app::{panel, theme};
 use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 

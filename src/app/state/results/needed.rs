@@ -1,7 +1,7 @@
 //! Results that the current case needs: the single list of all results in the window.
 
 use super::CaseResults;
-use crate::analysis::{beam_of_point, is_modelled};
+use crate::analysis::{beam_of_point, is_computed, is_modelled};
 use crate::app::state::compare::{GammaNorm, Side, Source};
 use crate::app::state::{State, ViewKind, Workspace};
 use crate::case::{Case, Plan, StructureKind};
