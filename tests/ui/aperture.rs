@@ -123,7 +123,7 @@ fn a_beam_is_fitted_to_a_structure_with_one_click() {
 #[test]
 fn a_new_beam_fits_the_target_at_once() {
     let mut w = with_sphere("aperture_new", StructureKind::Ptv);
-    w.state_mut().state.add_beam();
+    w.state_mut().state.add_beams(beamsight::case::Template::One);
     settled(&mut w);
     let jaws = point(&w).jaws;
     assert!((jaws.x[1] - 25.0).abs() < 0.8 && (jaws.x[0] + 25.0).abs() < 0.8, "{jaws:?}");
