@@ -98,7 +98,12 @@ pub fn shrunk_or_grown(
         let values = nearest.iter().enumerate().map(|(n, square)| {
             let own = own.as_ref().map_or(outside, |own| own[n]);
             let beyond = (square.sqrt() - 1.0) * mean;
-            if margins.grow { own.min(beyond) } else { own.max(-beyond) }
+            // On a side without a margin the surface stays where the structure's own distances have it.
+            match (margins.grow, own <= 0.0) {
+                (true, false) => own.min(beyond),
+                (false, true) => own.max(-beyond),
+                (true, true) | (false, false) => own,
+            }
         });
         Some(Plane { z_mm, rings: lattice.rings(&values.collect::<Vec<f32>>()) })
     };
