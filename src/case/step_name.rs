@@ -56,10 +56,17 @@ fn plan_change(now: &Plan, next: &Plan) -> String {
     if now.name != next.name {
         return format!("Rename plan {} to {}", now.name, next.name);
     }
-    match next.beams.len().cmp(&now.beams.len()) {
-        std::cmp::Ordering::Greater => return format!("Add beams to plan {}", now.name),
-        std::cmp::Ordering::Less => return format!("Delete beams of plan {}", now.name),
-        std::cmp::Ordering::Equal => {}
+    // Beams of `all` that `others` has not.
+    let more = |all: &Plan, others: &Plan| -> Vec<String> {
+        let is_new = |beam: &&Beam| others.beams.iter().all(|other| other.number != beam.number);
+        all.beams.iter().filter(is_new).map(|beam| beam.name.clone()).collect()
+    };
+    match (&more(next, now)[..], &more(now, next)[..]) {
+        ([], []) => {}
+        ([beam], []) => return format!("Add beam {beam}"),
+        ([], [beam]) => return format!("Delete beam {beam}"),
+        (_, []) => return format!("Add beams to plan {}", now.name),
+        _ => return format!("Delete beams of plan {}", now.name),
     }
     let changes = [
         (now.prescription_gy != next.prescription_gy, "Change prescription"),

@@ -69,7 +69,7 @@ fn the_scorecard_says_pass_near_fail_and_what_has_no_value_and_counts_what_is_me
     assert!(
         (margin(0) - 1.0).abs() < 0.01 && (margin(1) + 0.5).abs() < 0.01 && (margin(2) + 2.0).abs() < 0.01
     );
-    for text in ["1 of 5 met", "✔ pass", "≈ near", "✖ fail", "? no structure", "? no value"] {
+    for text in ["1 of 5 met", "+ pass", "≈ near", "× fail", "? no structure", "? no value"] {
         assert!(w.query_all_by_label(text).count() >= 1, "{text} is written");
     }
     assert!(w.query_all_by_label("1.00 Gy below").count() >= 1, "the distance is written");

@@ -126,7 +126,7 @@ fn isodose_surfaces_follow_the_dose_and_the_menu() {
     // 2 cm x 2 cm x 4 cm of field in water, wider with depth; half the maximum reaches to its edges.
     assert!((10_000.0..26_000.0).contains(&two[1].1), "{two:?}");
     assert_eq!(w.state().state.results.isodose_status(), Some(DoseStatus::Final));
-    w.get_by_label("Show").click();
+    w.get_by_label("Display").click();
     w.run_steps(3);
     w.get_by_label("Surface of 50 %").click();
     until(&mut w, "one surface", |app| app.state.isodose_surfaces().len() == 1);

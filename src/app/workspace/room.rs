@@ -89,7 +89,7 @@ fn switch(ui: &mut Ui, rect: Rect, state: &State, commands: &mut Commands) {
         );
         ui.selectable_value(&mut room.shown, false, "BEV").on_hover_text("The beam's-eye view");
         if state.room.shown {
-            ui.menu_button("Show", |ui| menu(ui, state, &mut room))
+            ui.menu_button("Display", |ui| menu(ui, state, &mut room))
                 .response
                 .on_hover_text("What the room shows");
         }

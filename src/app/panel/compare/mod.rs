@@ -23,7 +23,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.compare.clone();
     // The views come first in a small window.
     let window = ui.ctx().content_rect();
-    let small = window.width() < 1440.0 || window.height() < 800.0;
+    let small = window.width() < 1300.0 || window.height() < 800.0;
     Panel::left("compare settings")
         .frame(theme::panel_frame())
         .default_size(if small { 232.0 } else { 292.0 })

@@ -255,10 +255,10 @@ fn value_text(outcome: &Outcome, goal: &Goal) -> String {
 pub fn verdict_text(answer: &Result<Outcome, Unanswered>, reserved: bool) -> RichText {
     let (sign, word, colour) = match answer {
         Ok(outcome) => match outcome.verdict {
-            Verdict::Pass if reserved => ("✔", "pass", theme::WARNING),
-            Verdict::Pass => ("✔", "pass", theme::GOOD),
+            Verdict::Pass if reserved => ("+", "pass", theme::WARNING),
+            Verdict::Pass => ("+", "pass", theme::GOOD),
             Verdict::Near => ("≈", "near", theme::WARNING),
-            Verdict::Fail => ("✖", "fail", theme::ERROR),
+            Verdict::Fail => ("×", "fail", theme::ERROR),
         },
         Err(why) => ("?", why.short(), theme::WARNING),
     };
