@@ -94,7 +94,11 @@ impl State {
         let status = self.results.dvh_status()?;
         let whole = matches!(status, DoseStatus::Final | DoseStatus::Imported);
         let status = (!whole).then(|| status.word().to_uppercase());
-        let part = matches!(self.results.shown, Shown::Beam(_)).then(|| "one beam".to_owned());
+        let part = match self.results.shown {
+            Shown::Beam(_) => Some("one beam".to_owned()),
+            Shown::Point(..) => Some("one control point".to_owned()),
+            Shown::Plan | Shown::Imported(_) => None,
+        };
         let said: Vec<String> = [status, part].into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(", "))
     }
