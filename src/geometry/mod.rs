@@ -5,6 +5,7 @@ mod grid;
 mod iec;
 mod mask;
 mod outline;
+pub mod polygons;
 mod projection;
 mod raster;
 mod runs;
