@@ -260,6 +260,7 @@ fn outlines_of_a_sphere_have_its_radius_in_every_view() {
             ct: Some(Arc::clone(&ct)),
             structures: Arc::clone(&set),
             looks: vec![StructureLook {
+                current: true,
                 visible: true,
                 selected: false,
                 colour: Rgb([0, 255, 0]),
@@ -380,6 +381,7 @@ fn golden_views() {
             dose: Some(dose.clone()),
             structures: Arc::clone(&set),
             looks: vec![StructureLook {
+                current: true,
                 visible: true,
                 selected: false,
                 colour: Rgb([255, 82, 82]),

@@ -1,16 +1,17 @@
 //! The keyboard map.
 
-use crate::app::command::{Command, Commands, RegisterAction};
+use crate::app::command::{Command, Commands, DrawAction, RegisterAction};
 use crate::app::state::display::WINDOW_PRESETS;
+use crate::app::state::drawing::Tool;
 use crate::app::state::files::FileAction;
 use crate::app::state::register::{STEPS, seen_axes, shifted, turned};
 use crate::app::state::{State, Workspace};
-use crate::app::view::page_mm;
+use crate::app::view::{page_mm, stepped};
 use crate::geometry::Grid;
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
 
 /// Keys shown in the about box.
-pub const HELP: [(&str, &str); 20] = [
+pub const HELP: [(&str, &str); 25] = [
     ("Wheel", "next slice"),
     ("Drag", "pan"),
     ("Ctrl + wheel", "zoom"),
@@ -23,6 +24,11 @@ pub const HELP: [(&str, &str); 20] = [
     ("Shift + ← →", "turn the gantry by 10°"),
     ("D, L", "colourwash, isodose lines"),
     ("B", "beams in the planes"),
+    ("P, S, G, H", "on a structure: brush, sphere brush, polygon, freehand"),
+    ("E", "while drawing: erase"),
+    ("Shift or Ctrl + drag", "while drawing: erase once"),
+    ("[ ], Shift + wheel", "while drawing: size of the brush"),
+    ("Esc", "while drawing: drop the outline, then the tool"),
     ("Space, held", "Compare, flicker: dose B"),
     ("Arrows, page keys", "with X-rays: shift the patient by a step"),
     ("Shift + these", "with X-rays: turn him"),
@@ -89,6 +95,9 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     if state.workspace == Workspace::Register {
         register_keys(ctx, state, commands);
     }
+    if state.workspace == Workspace::Plan && state.selected_structure().is_some() {
+        draw_keys(ctx, state, commands);
+    }
     // The arrows turn the selected beam, unless a widget has the focus.
     let free = before.widget.is_none() && now.widget.is_none();
     let turns = free && state.workspace != Workspace::Register;
@@ -131,6 +140,41 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
         }
         if i.consume_key(Modifiers::NONE, Key::B) {
             commands.push(Command::ShowBeams(!state.show_beams));
+        }
+    });
+}
+
+/// Keys that take a tool for the selected structure, and those of the tool.
+fn draw_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
+    let drawing = &state.drawing;
+    let mut push = |action: DrawAction| commands.push(Command::Draw(action));
+    ctx.input_mut(|i| {
+        let tools = [Key::P, Key::S, Key::G, Key::H].into_iter().zip(Tool::ALL);
+        for (key, tool) in tools {
+            if i.consume_key(Modifiers::NONE, key) && state.why_not_drawn().is_none() {
+                push(DrawAction::Tool((drawing.tool != Some(tool)).then_some(tool)));
+            }
+        }
+        let Some(tool) = drawing.tool else { return };
+        if i.consume_key(Modifiers::NONE, Key::E) {
+            push(DrawAction::Erase(!drawing.erase));
+        }
+        for (key, steps) in [(Key::OpenBracket, -1.0), (Key::CloseBracket, 1.0)] {
+            if tool.is_round() && i.consume_key(Modifiers::NONE, key) {
+                push(DrawAction::Diameter(stepped(drawing.diameter_mm, steps)));
+            }
+        }
+        let outlined = drawing.outline.is_some();
+        if outlined && i.consume_key(Modifiers::NONE, Key::Backspace) {
+            push(DrawAction::TakeBack);
+        }
+        for (modifiers, flips) in [(Modifiers::SHIFT, true), (Modifiers::NONE, false)] {
+            if outlined && i.consume_key(modifiers, Key::Enter) {
+                push(DrawAction::Close { erase: drawing.erase ^ flips });
+            }
+        }
+        if i.consume_key(Modifiers::NONE, Key::Escape) {
+            push(if outlined { DrawAction::Drop } else { DrawAction::Tool(None) });
         }
     });
 }

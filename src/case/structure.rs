@@ -147,6 +147,19 @@ impl StructureKind {
     pub const ALL: [Self; 7] =
         [Self::External, Self::Ptv, Self::Ctv, Self::Gtv, Self::Organ, Self::Support, Self::Other];
 
+    /// For people; also the name of a new structure of this kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::External => "Body",
+            Self::Ptv => "PTV",
+            Self::Ctv => "CTV",
+            Self::Gtv => "GTV",
+            Self::Organ => "Organ",
+            Self::Support => "Support",
+            Self::Other => "Other",
+        }
+    }
+
     /// The DICOM code string.
     pub fn code(self) -> &'static str {
         match self {

@@ -54,6 +54,21 @@ pub(super) fn free(contours: &[Vec<DVec3>], thickness_mm: f64) -> Vec<Slab> {
     assemble(reaches(&z, None, thickness_mm), polygons)
 }
 
+/// What contours (patient LPS, mm, parallel to the planes of `grid`) say of a plane of the grid: the polygons of the
+/// slab that it lies in, the grid's frame, mm.
+pub fn section_at(grid: &Grid, contours: &[&[DVec3]], plane: usize) -> Vec<Vec<[f64; 2]>> {
+    let closed = contours.iter().filter(|c| c.len() > 2);
+    let local: Vec<Vec<DVec3>> =
+        closed.map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect()).collect();
+    if local.is_empty() {
+        return Vec::new();
+    }
+    let z = grid.planes_mm()[plane];
+    let slabs = level(&local, grid);
+    let holds = |slab: &Slab| slab.reach_mm[0] <= z && z < slab.reach_mm[1];
+    slabs.into_iter().find(holds).map(|slab| slab.polygons).unwrap_or_default()
+}
+
 type Polygon = Vec<[f64; 2]>;
 type Polygons = Vec<Polygon>;
 

@@ -3,6 +3,7 @@
 mod browser;
 mod compare;
 mod dose;
+mod drawing;
 mod files;
 mod harness;
 mod hu;

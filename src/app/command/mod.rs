@@ -1,7 +1,9 @@
 //! Commands: panels push them, the window applies them in one place.
 
+mod draw;
 mod register;
 
+pub use draw::DrawAction;
 pub use register::RegisterAction;
 
 use crate::app::state::compare::Compare;
@@ -56,6 +58,8 @@ pub enum Command {
     AddBeam,
     /// Adds a sphere or box at the crosshair.
     AddShape(NewShape),
+    /// Draws contours.
+    Draw(DrawAction),
     /// Adds the body, found in the CT.
     AddBody,
     /// Deletes a structure, by ROI number; if a plan refers to it, only after confirmation.

@@ -1,6 +1,7 @@
 //! The user's commands, applied to the state.
 
 mod doses;
+mod draw;
 mod register;
 
 use super::command::NewShape;

@@ -1,7 +1,7 @@
 //! The case as a tree: series, structures, plan, beams.
 
 use super::{row, section};
-use crate::app::command::{Command, Commands, NewShape};
+use crate::app::command::{Command, Commands, DrawAction, NewShape};
 use crate::app::state::opening::SeriesLine;
 use crate::app::state::{Selection, State};
 use crate::app::theme;
@@ -108,10 +108,29 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
 }
 
+/// Types of a structure that is drawn by hand, in the order of their use.
+const NEW_KINDS: [StructureKind; 7] = [
+    StructureKind::Ptv,
+    StructureKind::Ctv,
+    StructureKind::Gtv,
+    StructureKind::Organ,
+    StructureKind::External,
+    StructureKind::Support,
+    StructureKind::Other,
+];
+
 fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let has_ct = state.case().ct.is_some();
     ui.add_enabled_ui(has_ct, |ui| {
         let menu = ui.menu_button("New", |ui| {
+            for kind in NEW_KINDS {
+                let hint = "Without contours, to be drawn with the brush; its name is in the inspector";
+                if ui.button(kind.name()).on_hover_text(hint).clicked() {
+                    commands.push(Command::Draw(DrawAction::New(kind)));
+                    ui.close();
+                }
+            }
+            ui.separator();
             if ui.button("Sphere").clicked() {
                 commands.push(Command::AddShape(NewShape::Sphere));
                 ui.close();

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod display;
+pub mod drawing;
 pub mod files;
 pub mod hu_draft;
 mod notices;
@@ -19,6 +20,7 @@ use crate::case::{Beam, Case, History, Plan, Structure};
 use crate::files::Recoverable;
 use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
+use drawing::Drawing;
 use files::Target;
 use glam::DVec3;
 use hu_draft::HuDraft;
@@ -59,6 +61,8 @@ pub struct State {
     pub hidden: BTreeSet<u32>,
     pub show_beams: bool,
     pub shapes: Shapes,
+    /// The tool that draws the selected structure.
+    pub drawing: Drawing,
     /// Intersection of the three planes, patient LPS, mm.
     pub crosshair_mm: DVec3,
     /// Position of the pointer in a view, patient LPS, mm.
@@ -96,6 +100,7 @@ impl Default for State {
             hidden: BTreeSet::new(),
             show_beams: true,
             shapes: Shapes::default(),
+            drawing: Drawing::default(),
             crosshair_mm: DVec3::ZERO,
             pointer_mm: None,
             results: CaseResults::default(),

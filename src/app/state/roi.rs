@@ -3,7 +3,7 @@
 //! A structure is defined by its contours, as in a file. The shape it was made from is stored separately, keyed by
 //! those contours, so that undo restores the matching shape.
 
-use crate::case::{Case, Contour, Contours, Rgb, Structure, StructureKind};
+use crate::case::{Case, Contour, Contours, Rgb, Structure, StructureKind, free_colour};
 use crate::geometry::{Grid, box_contours, sphere_contours};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -106,14 +106,12 @@ pub const NEW_COLOURS: [Rgb; 8] = [
     Rgb([210, 210, 120]),
 ];
 
-/// A new structure with an unused number and name.
+/// A new structure with an unused number and name, in a colour that no other looks like.
 pub fn new_structure(case: &Case, base_name: &str, kind: StructureKind) -> Structure {
     let (number, name) = (case.free_number(), case.structures.free_name(base_name));
-    let colour = if kind == StructureKind::Other {
-        NEW_COLOURS[number as usize % NEW_COLOURS.len()]
-    } else {
-        kind.default_colour()
-    };
+    let used: Vec<Rgb> = case.structures.structures.iter().map(|s| s.colour).collect();
+    let own = (kind != StructureKind::Other).then(|| kind.default_colour());
+    let colour = free_colour(&used, own);
     Structure { name, number, kind, colour, contours: Contours::default(), points_mm: Vec::new() }
 }
 

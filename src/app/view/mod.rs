@@ -5,6 +5,7 @@ mod beam;
 mod bev;
 mod compare;
 mod drag;
+mod draw;
 mod field;
 mod navigate;
 mod overlay;
@@ -17,11 +18,13 @@ mod slice;
 mod structure;
 
 pub use compare::{CompareScene, Pane, show_pane};
+pub use draw::{DrawingLayer, stepped};
 pub use overlay::on_image;
 pub use plane::{ViewPlane, page_mm};
 pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as show_radiograph, size_mm};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
+use crate::app::command::DrawAction;
 use crate::app::state::ViewKind;
 use crate::app::state::roi::Shape;
 use crate::app::theme;
@@ -65,6 +68,8 @@ pub enum ViewEvent {
     GantryDragged { beam: usize, gantry_deg: f64 },
     /// A handle of the scene's shape was dragged: the new shape of the structure (by ROI number).
     ShapeDragged { structure: u32, shape: Shape },
+    /// The tool draws.
+    Draw(DrawAction),
     /// The view toggles between the whole middle and its quarter.
     ToggleMaximise,
 }

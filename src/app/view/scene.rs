@@ -25,6 +25,8 @@ pub struct Scene {
     pub show_beams: bool,
     /// The structure (by ROI number) that is a shape with handles, and its shape.
     pub shape: Option<(u32, Shape)>,
+    /// The tool that draws a structure.
+    pub drawing: Option<super::DrawingLayer>,
     /// Intersection of the three planes, patient LPS, mm.
     pub crosshair_mm: DVec3,
 }
@@ -57,6 +59,8 @@ pub struct StructureLook {
     /// Drawn thicker and lightly filled.
     pub selected: bool,
     pub colour: Rgb,
+    /// Whether the mask is of the current contours.
+    pub current: bool,
     /// The mask, once computed; cut by planes without contours.
     pub mask: Option<Arc<Mask>>,
 }
@@ -134,6 +138,7 @@ impl Scene {
             beams: Vec::new(),
             show_beams: true,
             shape: None,
+            drawing: None,
             crosshair_mm: DVec3::ZERO,
         }
     }

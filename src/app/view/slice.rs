@@ -2,7 +2,7 @@
 
 use super::overlay::{self, display_rgb};
 use super::shape::{self, Lens};
-use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, navigate, structure};
+use super::{DoseLayer, Scene, ViewEvent, ViewState, beam, drag, draw, navigate, structure};
 use crate::app::render::{DoseLook, DoseStyle, Isodose, SliceLook};
 use crate::app::state::display::{DoseDisplay, UNCERTAINTY_LEVELS};
 use crate::app::theme;
@@ -16,7 +16,8 @@ pub(super) fn show(
     events: &mut Vec<ViewEvent>,
 ) {
     let plane = navigate::current_plane(state, scene, response.rect);
-    let claimed = drag::respond(ui, response, state.kind, scene, Lens::Plane(&plane), events);
+    let claimed = draw::respond(ui, response, state.kind, scene, &plane, events)
+        || drag::respond(ui, response, state.kind, scene, Lens::Plane(&plane), events);
     navigate::respond(ui, response, state, scene, &plane, claimed, events);
     // Panning and zooming take effect in the same frame.
     let plane = navigate::current_plane(state, scene, response.rect);
@@ -43,6 +44,7 @@ pub(super) fn show(
         shape::draw(&painter, Lens::Plane(&plane), roi, colour);
     }
     overlay::draw(&painter, &plane, state.kind, scene);
+    draw::paint(&painter, response, &plane, state.kind, scene);
     if let Some(why) = scene.ct.as_ref().and_then(|v| scene.gpu.failure(v.id())) {
         overlay::message(&painter, response.rect, &why);
     }

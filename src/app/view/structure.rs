@@ -5,7 +5,7 @@ use super::{Scene, StructureLook, ViewPlane};
 use crate::app::render::OutlineLook;
 use crate::app::state::ViewKind;
 use crate::case::{Contour, Structure};
-use crate::geometry::Grid;
+use crate::geometry::{Grid, cut_across};
 use egui::{Color32, Painter, Pos2, Shape, Stroke};
 use glam::DVec3;
 
@@ -30,7 +30,10 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
         if !on_plane.is_empty() {
             shapes.extend(on_plane.iter().map(|c| closed_line(plane, c, stroke)));
         }
-        if on_plane.is_empty() || look.selected {
+        let drawn = kind != ViewKind::Axial && !look.current && is_drawn(scene, structure);
+        if drawn && let Some(lines) = cut_now(structure, plane, kind, scene) {
+            shapes.extend(lines.into_iter().map(|ends| Shape::line_segment(ends, stroke)));
+        } else if on_plane.is_empty() || look.selected {
             match &look.mask {
                 Some(mask) => cuts.push(OutlineLook {
                     mask,
@@ -86,6 +89,25 @@ fn closed_line(plane: &ViewPlane, contour: &Contour, stroke: Stroke) -> Shape {
         }
     }
     Shape::closed_line(points, stroke)
+}
+
+fn is_drawn(scene: &Scene, structure: &Structure) -> bool {
+    scene.drawing.as_ref().is_some_and(|d| d.number == structure.number)
+}
+
+/// The cut of a structure that is being drawn, in the frame of the stroke: its mask follows later. `None` where the
+/// view lies oblique to the images.
+fn cut_now(
+    structure: &Structure,
+    plane: &ViewPlane,
+    kind: ViewKind,
+    scene: &Scene,
+) -> Option<Vec<[Pos2; 2]>> {
+    let grid = scene.grid()?;
+    let axis = (0..2).find(|a| grid.axes()[*a][kind.normal_axis()].abs() > 0.999_99)?;
+    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    let lines = cut_across(grid, &contours, axis, plane.centre_mm);
+    Some(lines.into_iter().map(|ends| ends.map(|p| plane.screen_from_patient(p))).collect())
 }
 
 /// Crossings of contours with a plane that they do not lie in: a short stroke at each crossing, as long as their

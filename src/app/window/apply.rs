@@ -14,6 +14,7 @@ impl App {
     /// Applies a command, then derives the statuses of the displayed results: no dose outlives its case.
     pub(super) fn apply(&mut self, command: Command) {
         self.carry_out(command);
+        self.state.settle_drawing();
         self.state.derive_standing();
     }
 
@@ -26,6 +27,7 @@ impl App {
             Command::AddPlan => state.add_plan(),
             Command::AddBeam => state.add_beam(),
             Command::AddShape(shape) => state.add_shape(shape),
+            Command::Draw(action) => state.draw(action),
             Command::RemoveStructure { number, sure } => state.remove_structure(number, sure),
             Command::AskRemoval(number) => state.removal = number,
             Command::Reshape { structure, shape, gesture } => state.reshape(structure, shape, gesture),

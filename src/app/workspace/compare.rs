@@ -53,7 +53,10 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
             }
             ViewEvent::Hover(mm) => commands.push(Command::Hover(Some(mm))),
             // Compare panes have neither beams, shapes nor a maximise button.
-            ViewEvent::GantryDragged { .. } | ViewEvent::ShapeDragged { .. } | ViewEvent::ToggleMaximise => {}
+            ViewEvent::GantryDragged { .. }
+            | ViewEvent::ShapeDragged { .. }
+            | ViewEvent::Draw(_)
+            | ViewEvent::ToggleMaximise => {}
         }
     }
     if !hovered && state.pointer_mm.is_some() {

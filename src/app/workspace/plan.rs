@@ -5,7 +5,9 @@ use crate::app::render::Gpu;
 use crate::app::state::display::WindowLevel;
 use crate::app::state::files::FileAction;
 use crate::app::state::{Selection, State};
-use crate::app::view::{self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
+use crate::app::view::{
+    self, BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState,
+};
 use crate::app::{panel, theme};
 use egui::{Align, Layout, Rect, Ui, UiBuilder, pos2, vec2};
 
@@ -45,6 +47,7 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
                 ViewEvent::ShapeDragged { structure, shape } => {
                     Command::Reshape { structure, shape, gesture: Some(0x7368_6170) }
                 }
+                ViewEvent::Draw(action) => Command::Draw(action),
                 ViewEvent::ToggleMaximise => Command::ToggleMaximise(view.kind),
             });
         }
@@ -78,6 +81,7 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
             visible: !state.hidden.contains(&s.number),
             selected: selected_structure == Some(s.number),
             colour: s.colour,
+            current: state.results.volume_cm3(s.number).is_some(),
             mask: state.results.mask(s.number).cloned(),
         })
         .collect();
@@ -117,9 +121,25 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
         shape: state
             .selected_structure()
             .and_then(|(_, s)| state.shapes.of(s).map(|shape| (s.number, shape))),
+        drawing: drawing(state),
         crosshair_mm: state.crosshair_mm,
         ..Scene::new(gpu.clone())
     }
+}
+
+/// The tool in the hand, and the structure that it draws.
+fn drawing(state: &State) -> Option<DrawingLayer> {
+    let (tool, (_, structure)) = state.drawing.tool.zip(state.drawn_structure())?;
+    Some(DrawingLayer {
+        tool,
+        erase: state.drawing.erase,
+        diameter_mm: state.drawing.diameter_mm,
+        name: structure.name.clone(),
+        number: structure.number,
+        colour: structure.colour,
+        outline: state.drawing.outline.clone(),
+        pointer_mm: state.pointer_mm,
+    })
 }
 
 /// The start page: cases to open.

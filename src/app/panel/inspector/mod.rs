@@ -4,6 +4,7 @@ mod beam;
 mod ct;
 mod dial;
 mod dose;
+mod draw;
 mod hu;
 mod plan;
 mod structure;

@@ -26,6 +26,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     ui.colored_label(crate::app::theme::WARNING, "under 1 cm³");
                 }
             }
+            None if structure.contours.is_empty() => {
+                ui.weak("no contours: no volume, no dose");
+            }
             None => {
                 ui.weak(state.results.mask_failure(structure.number).unwrap_or("…"));
             }
@@ -38,6 +41,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(shape) = state.shapes.of(structure) {
         shape_ui(ui, structure, shape, commands);
     }
+    super::draw::show(ui, state, commands);
     dose(ui, state, structure);
     section(ui, "");
     ui.horizontal(|ui| {
