@@ -1,7 +1,7 @@
 //! A stroke of a brush on a structure's contours.
 
 use super::{Contour, Contours};
-use crate::geometry::polygons::{Boolean, Ring, combine, signed_area_mm2, thinned};
+use crate::geometry::polygons::{Boolean, Ring, area_mm2, clean, combine, signed_area_mm2, thinned};
 use crate::geometry::{Grid, Section, section_at};
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -37,6 +37,8 @@ pub struct Drawn {
 struct Touched {
     before: Vec<Ring>,
     stroke: Vec<Ring>,
+    /// What the structure has there so far.
+    area_mm2: f64,
 }
 
 impl Drawn {
@@ -65,17 +67,25 @@ impl Drawn {
         }
         let mut changed: BTreeMap<usize, Vec<Ring>> = BTreeMap::new();
         for (plane, polygons) in now {
-            let touched = self
-                .planes
-                .entry(plane)
-                .or_insert_with(|| Touched { before: on_plane(contours, grid, plane), stroke: Vec::new() });
+            let touched = self.planes.entry(plane).or_insert_with(|| {
+                let before = on_plane(contours, grid, plane);
+                Touched { area_mm2: area_mm2(&clean(&before)), before, stroke: Vec::new() }
+            });
             let stroke = combine(&touched.stroke, &polygons, Boolean::Union);
             touched.stroke = stroke.iter().map(|ring| thinned(ring, SIMPLE_STROKE_MM)).collect();
             let how = if self.erase { Boolean::Difference } else { Boolean::Union };
             let after = combine(&touched.before, &touched.stroke, how);
+            // A stroke only adds, or only takes away: an equal area is an equal section.
+            let area_mm2 = area_mm2(&after);
+            if (area_mm2 - touched.area_mm2).abs() < CRUMB_MM2 {
+                continue;
+            }
+            touched.area_mm2 = area_mm2;
             let whole = after.iter().filter(|ring| signed_area_mm2(ring).abs() > CRUMB_MM2);
-            let after = whole.map(|ring| thinned(ring, SIMPLE_MM)).collect();
-            changed.insert(plane, after);
+            changed.insert(plane, whole.map(|ring| thinned(ring, SIMPLE_MM)).collect());
+        }
+        if changed.is_empty() {
+            return Ok(None);
         }
         let kept = |c: &&Contour| plane_of(c, grid).is_none_or(|plane| !changed.contains_key(&plane));
         let mut list: Vec<Contour> = contours.iter().filter(kept).cloned().collect();
@@ -87,7 +97,7 @@ impl Drawn {
                 image_uid: None,
             }));
         }
-        Ok((contours[..] != list[..]).then(|| list.into()))
+        Ok(Some(list.into()))
     }
 }
 
@@ -159,6 +169,9 @@ mod tests {
         let filled = Drawn::new(false).add(&ring, &grid(), again).unwrap().expect("the hole is filled");
         near(volume_cm3(&grid(), &filled), PI * 400.0 * 2.0 / 1000.0, 3e-3);
         assert!(dab(&disc, 30.0, DVec3::ZERO, true).is_empty(), "erased");
+        assert_eq!(dab(&disc, 15.0, DVec3::ZERO, false).id(), disc.id(), "nothing to add");
+        let beside = DVec3::new(40.0, 0.0, 0.0);
+        assert_eq!(dab(&disc, 5.0, beside, true).id(), disc.id(), "nothing to take away");
     }
 
     /// The union of many short pieces is the capsule of the whole way, and has few corners.

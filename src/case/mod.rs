@@ -21,7 +21,7 @@ pub use ct::{Ct, Remark, Severity, beyond_16_bits};
 pub use dose::{BeamDose, Dose, DoseStatus, Receipt, status_text};
 pub use drawing::{DrawError, Drawn};
 pub use edit::{Edit, EditError, History};
-pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, colour_distance, free_colour};
+pub use palette::{LOOK_ALIKE, STRUCTURE_COLOURS, blind_distance, colour_distance, free_colour};
 pub use placement::{Placement, opened};
 pub use plan::{Normalisation, Plan};
 pub use pose::Pose;

@@ -5,7 +5,7 @@ use beamsight::app::App;
 use beamsight::app::command::{Command, DrawAction};
 use beamsight::app::state::drawing::Tool;
 use beamsight::app::state::roi::Shape;
-use beamsight::case::{LOOK_ALIKE, Structure, colour_distance};
+use beamsight::case::{LOOK_ALIKE, Structure, StructureKind, colour_distance};
 use eframe::egui::{
     Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, Rect, TouchPhase, Vec2, vec2,
 };
@@ -304,8 +304,13 @@ fn a_sphere_that_is_drawn_on_is_a_sphere_no_more() {
 #[test]
 fn structures_have_names_and_colours_of_their_own() {
     let mut w = with_ptv("drawing_names");
-    for kind in ["PTV", "Organ", "Sphere", "Box", "Other", "Other"] {
-        add(&mut w, kind);
+    for kind in [StructureKind::Ptv, StructureKind::Organ] {
+        draw(&mut w, DrawAction::New(kind));
+    }
+    add(&mut w, "Sphere");
+    add(&mut w, "Box");
+    for _ in 0..2 {
+        draw(&mut w, DrawAction::New(StructureKind::Other));
     }
     let structures = w.state().state.case().structures.structures.clone();
     let names: Vec<&str> = structures.iter().skip(1).map(|s| s.name.as_str()).collect();

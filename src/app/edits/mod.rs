@@ -122,6 +122,8 @@ impl State {
         self.shapes.remember(&structure, shape);
         self.edit(Edit::AddStructure(structure), None);
         self.selection = Selection::Structure(number);
+        // Its handles have the drag.
+        self.drawing.leave();
     }
 
     pub fn remove_structure(&mut self, number: u32, sure: bool) {

@@ -4,7 +4,7 @@ use crate::app::command::{Command, Commands};
 use crate::app::render::Gpu;
 use crate::app::state::display::WindowLevel;
 use crate::app::state::files::FileAction;
-use crate::app::state::{Selection, State};
+use crate::app::state::{Selection, State, Workspace};
 use crate::app::view::{
     self, BeamLayer, DoseLayer, DrawingLayer, Scene, StructureLook, ViewEvent, ViewState,
 };
@@ -129,7 +129,8 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
 
 /// The tool in the hand, and the structure that it draws.
 fn drawing(state: &State) -> Option<DrawingLayer> {
-    let (tool, (_, structure)) = state.drawing.tool.zip(state.drawn_structure())?;
+    let plans = state.workspace == Workspace::Plan;
+    let (tool, (_, structure)) = state.drawing.tool.filter(|_| plans).zip(state.drawn_structure())?;
     Some(DrawingLayer {
         tool,
         erase: state.drawing.erase,
