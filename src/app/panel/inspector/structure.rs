@@ -38,12 +38,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             field(ui, "Points", |ui| ui.label(structure.points_mm.len().to_string()));
         }
     });
-    if let Some(shape) = state.shapes.of(structure) {
-        shape_ui(ui, structure, shape, commands);
-    }
-    super::draw::show(ui, state, commands);
-    dose(ui, state, structure);
-    section(ui, "");
+    // Above the tools, which may need more height than the window has.
     ui.horizontal(|ui| {
         if ui.button("Show").on_hover_text("Moves the crosshair to its middle").clicked()
             && let Some(middle) = roi::middle_mm(structure)
@@ -54,6 +49,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::RemoveStructure { number: structure.number, sure: false });
         }
     });
+    if let Some(shape) = state.shapes.of(structure) {
+        shape_ui(ui, structure, shape, commands);
+    }
+    super::draw::show(ui, state, commands);
+    dose(ui, state, structure);
 }
 
 fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Commands) {
