@@ -66,12 +66,16 @@ fn program(ui: &mut egui::Ui, facts: &Facts) {
 
 fn keys(ui: &mut egui::Ui) {
     egui::CollapsingHeader::new("Keys and mouse").default_open(true).show(ui, |ui| {
-        egui::Grid::new("keys").num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
-            for (keys, what) in crate::app::keys::HELP {
-                ui.monospace(keys);
-                ui.label(what);
-                ui.end_row();
-            }
+        // The list scrolls, so that the box and its buttons fit into a low window.
+        let height = (ui.ctx().content_rect().height() - 480.0).max(120.0);
+        egui::ScrollArea::vertical().id_salt("keys list").max_height(height).show(ui, |ui| {
+            egui::Grid::new("keys").num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
+                for (keys, what) in crate::app::keys::HELP {
+                    ui.monospace(keys);
+                    ui.label(what);
+                    ui.end_row();
+                }
+            });
         });
     });
 }
