@@ -36,7 +36,7 @@ pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Ve
     if let (Some(file), Some(given)) = (declared.position, given.position)
         && file != given
     {
-        say(format!("the file says the patient lies {file}; {given} is used, as declared"));
+        say(format!("the file says the patient lies {file}; {given} is used, as given"));
     }
     let setup = given
         .or(&declared)

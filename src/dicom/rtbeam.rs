@@ -49,7 +49,7 @@ impl Refusal {
 pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Result<Beam, String> {
     let number = item
         .try_whole(tags::BEAM_NUMBER)
-        .map_err(|error| format!("one of its beams cannot be declared: {error}"))?;
+        .map_err(|error| format!("one of its beams cannot be read: {error}"))?;
     let number =
         u32::try_from(number).map_err(|_| format!("one of its beams has the BeamNumber {number}"))?;
     let name = item.text(tags::BEAM_NAME).unwrap_or_else(|| format!("Beam {number}"));
@@ -180,7 +180,7 @@ fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
         }
     }
     if let Some(applicator) = item.items(tags::APPLICATOR_SEQUENCE).first() {
-        let kind = applicator.text(tags::APPLICATOR_TYPE).unwrap_or_else(|| "not declared".to_owned());
+        let kind = applicator.text(tags::APPLICATOR_TYPE).unwrap_or_else(|| "not stated".to_owned());
         refusal.because(format!("it has an applicator, which is not modelled (ApplicatorType '{kind}')"));
     }
     if item.text(tags::ENHANCED_RT_BEAM_LIMITING_DEVICE_DEFINITION_FLAG).as_deref() == Some("YES") {
@@ -224,7 +224,7 @@ fn is_unflattened(item: &Item, not_modelled: &mut Vec<String>) -> bool {
     let id = mode.text(tags::FLUENCE_MODE_ID);
     let unflattened = id.as_ref().is_some_and(|id| id.to_ascii_uppercase().contains("FFF"));
     if !unflattened || declared.as_deref() != Some("NON_STANDARD") {
-        let name = id.or(declared).unwrap_or_else(|| "not declared".to_owned());
+        let name = id.or(declared).unwrap_or_else(|| "not stated".to_owned());
         not_modelled.push(format!("fluence mode {name}"));
     }
     unflattened

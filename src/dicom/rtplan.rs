@@ -291,7 +291,7 @@ fn position_of(
         None => {
             let position = images.unwrap_or_default();
             notes.warn(format!("the plan has no PatientPosition; {position} is used"));
-            not_modelled.push(format!("position of the patient not declared, {position} taken"));
+            not_modelled.push(format!("position of the patient not stated, {position} taken"));
             Ok(position)
         }
     }

@@ -121,7 +121,7 @@ fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
     }
     let pairs = refusal.given(device.try_whole(tags::NUMBER_OF_LEAF_JAW_PAIRS).if_said())?;
     if boundaries_mm.len() < 2 || pairs.is_some_and(|pairs| pairs != boundaries_mm.len() as i64 - 1) {
-        let pairs = pairs.map_or("not declared".to_owned(), |n| n.to_string());
+        let pairs = pairs.map_or("not stated".to_owned(), |n| n.to_string());
         refusal.because(format!(
             "it has {} {name} and its NumberOfLeafJawPairs is {pairs}",
             boundaries_mm.len()
@@ -352,7 +352,7 @@ fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) 
             // The direction of a turn by half a circle is ambiguous.
             let unsure = against || turn.abs() > 180.0 - SAME_DEG;
             if unsure && w[1].meterset_weight > w[0].meterset_weight {
-                let declared = direction.as_deref().unwrap_or("not declared");
+                let declared = direction.as_deref().unwrap_or("not stated");
                 refusal.because(format!(
                     "it turns from {from} to {to} degrees the long way round ({} {declared}), which is not modelled",
                     keyword(tag)
@@ -386,7 +386,7 @@ fn read_devices(item: &Item, first: bool, devices: &Devices, now: &mut ControlPo
         }
     }
     for wedge in item.items(tags::WEDGE_POSITION_SEQUENCE) {
-        let position = wedge.text(tags::WEDGE_POSITION).unwrap_or_else(|| "not declared".to_owned());
+        let position = wedge.text(tags::WEDGE_POSITION).unwrap_or_else(|| "not stated".to_owned());
         if position != "OUT" {
             refusal.because(format!("it has a wedge, which is not modelled (WedgePosition '{position}')"));
         }

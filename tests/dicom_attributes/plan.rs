@@ -79,7 +79,7 @@ const PLAN_ROWS: &[Row] = &[
     Row("FractionGroupSequence", &[(Missing, LeftOut)]),
     Row("FractionGroupSequence[0].ReferencedBeamSequence", &[(Missing, LeftOut)]),
     Row("DoseReferenceSequence", &[(Missing, Meant)]),
-    Row("PatientSetupSequence", &[(Missing, NotModelled("position of the patient not told, HFS taken"))]),
+    Row("PatientSetupSequence", &[(Missing, NotModelled("position of the patient not stated, HFS taken"))]),
     Row(
         "FractionGroupSequence[0].NumberOfFractionsPlanned",
         &[
@@ -126,7 +126,7 @@ const PLAN_ROWS: &[Row] = &[
     Row(
         "PatientSetupSequence[0].PatientPosition",
         &[
-            (Missing, NotModelled("position of the patient not told, HFS taken")),
+            (Missing, NotModelled("position of the patient not stated, HFS taken")),
             (Unreadable("SITTING"), LeftOut),
             (
                 Contradicting(
@@ -254,7 +254,7 @@ const BEAM_ROWS: &[Row] = &[
     Row(
         beam!("PrimaryFluenceModeSequence[0].FluenceMode"),
         &[
-            (Missing, NotModelled("fluence mode not told")),
+            (Missing, NotModelled("fluence mode not stated")),
             (Unreadable("SRS"), NotModelled("fluence mode SRS")),
             (
                 Contradicting(

@@ -55,6 +55,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::RemoveStructure { number: structure.number, sure: false });
         }
     });
+    if let Some(shape) = state.shapes.of(structure) {
+        shape_ui(ui, structure, shape, commands);
+    }
+    super::draw::show(ui, state, commands);
+    dose(ui, state, structure);
 }
 
 fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Commands) {
