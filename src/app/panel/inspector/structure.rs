@@ -38,13 +38,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             field(ui, "Points", |ui| ui.label(structure.points_mm.len().to_string()));
         }
     });
-    if let Some(shape) = state.shapes.of(structure) {
-        shape_ui(ui, structure, shape, commands);
-    }
-    super::draw::show(ui, state, commands);
-    super::structure_tools::show(ui, state, structure, commands);
-    dose(ui, state, structure);
-    section(ui, "");
+    // Above the tools, which may need more height than the window has.
     ui.horizontal(|ui| {
         if ui.button("Show").on_hover_text("Moves the crosshair to its middle").clicked()
             && let Some(middle) = roi::middle_mm(structure)
@@ -59,6 +53,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         shape_ui(ui, structure, shape, commands);
     }
     super::draw::show(ui, state, commands);
+    super::structure_tools::show(ui, state, structure, commands);
     dose(ui, state, structure);
 }
 
