@@ -264,41 +264,6 @@ fn draw_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     });
 }
 
-/// Keys that take a tool for the selected structure, and those of the tool.
-fn draw_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let drawing = &state.drawing;
-    let mut push = |action: DrawAction| commands.push(Command::Draw(action));
-    ctx.input_mut(|i| {
-        let tools = [Key::P, Key::S, Key::G, Key::H].into_iter().zip(Tool::ALL);
-        for (key, tool) in tools {
-            if i.consume_key(Modifiers::NONE, key) && state.why_not_drawn().is_none() {
-                push(DrawAction::Tool((drawing.tool != Some(tool)).then_some(tool)));
-            }
-        }
-        let Some(tool) = drawing.tool else { return };
-        if i.consume_key(Modifiers::NONE, Key::E) {
-            push(DrawAction::Erase(!drawing.erase));
-        }
-        for (key, steps) in [(Key::OpenBracket, -1.0), (Key::CloseBracket, 1.0)] {
-            if tool.is_round() && i.consume_key(Modifiers::NONE, key) {
-                push(DrawAction::Diameter(stepped(drawing.diameter_mm, steps)));
-            }
-        }
-        let outlined = drawing.outline.is_some();
-        if outlined && i.consume_key(Modifiers::NONE, Key::Backspace) {
-            push(DrawAction::TakeBack);
-        }
-        for (modifiers, flips) in [(Modifiers::SHIFT, true), (Modifiers::NONE, false)] {
-            if outlined && i.consume_key(modifiers, Key::Enter) {
-                push(DrawAction::Close { erase: drawing.erase ^ flips });
-            }
-        }
-        if i.consume_key(Modifiers::NONE, Key::Escape) {
-            push(if outlined { DrawAction::Drop } else { DrawAction::Tool(None) });
-        }
-    });
-}
-
 /// Keys of the Register workspace: arrows shift along the first image, page keys along its axis, with shift they turn.
 fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let register = &state.register;
