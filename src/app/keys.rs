@@ -11,7 +11,7 @@ use crate::geometry::Grid;
 use egui::{Id, Key, KeyboardShortcut, Modifiers, Popup};
 
 /// Keys shown in the about box.
-pub const HELP: [(&str, &str); 25] = [
+pub const HELP: [(&str, &str); 20] = [
     ("Wheel", "next slice"),
     ("Drag", "pan"),
     ("Ctrl + wheel", "zoom"),
@@ -24,11 +24,6 @@ pub const HELP: [(&str, &str); 25] = [
     ("Shift + ← →", "turn the gantry by 10°"),
     ("D, L", "colourwash, isodose lines"),
     ("B", "beams in the planes"),
-    ("P, S, G, H", "on a structure: brush, sphere brush, polygon, freehand"),
-    ("E", "while drawing: erase"),
-    ("Shift or Ctrl + drag", "while drawing: erase once"),
-    ("[ ], Shift + wheel", "while drawing: size of the brush"),
-    ("Esc", "while drawing: drop the outline, then the tool"),
     ("Space, held", "Compare, flicker: dose B"),
     ("Arrows, page keys", "with X-rays: shift the patient by a step"),
     ("Shift + these", "with X-rays: turn him"),
