@@ -67,7 +67,7 @@ const SHORTCUTS: [Shortcut; 10] = [
             KeyboardShortcut::new(Modifiers::SHIFT, Key::Slash),
         ],
         word: "F1, ?",
-        what: "this list, and the guide",
+        what: "help: keys and guide",
         command: |_| Some(Command::About(true)),
         over_menus: false,
     },

@@ -1,4 +1,4 @@
-//! Help: purpose and limits of the program, its keys, the pages of its guide.
+//! Help: purpose and limits of the program, the keys, the pages of the guide.
 
 use super::guide;
 use crate::app::command::{Command, Commands};
@@ -17,27 +17,26 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
         return;
     }
     let modal = egui::Modal::new(egui::Id::unique("about")).show(ctx, |ui| {
-        // The box keeps its own page number: 0, the program; then the guide's.
+        // The box keeps its own page number: 0, the program; 1, the keys; then the guide's.
         let id = egui::Id::unique("page of the help");
         let mut page: usize = ui.data(|d| d.get_temp(id)).unwrap_or_default();
         ui.horizontal(|ui| {
-            let titles = std::iter::once("Program").chain(guide::PAGES.map(|p| p.0));
+            let titles = ["Program", "Keys"].into_iter().chain(guide::PAGES.map(|p| p.0));
             for (n, title) in titles.enumerate() {
                 ui.selectable_value(&mut page, n, title);
             }
         });
         ui.data_mut(|d| d.insert_temp(id, page));
         ui.separator();
-        match page.checked_sub(1).and_then(|n| guide::PAGES.get(n)) {
-            None => program(ui, facts),
-            Some((title, text)) => {
-                ui.set_width(700.0);
-                let height = (ctx.content_rect().height() - 160.0).max(120.0);
-                egui::ScrollArea::vertical()
-                    .id_salt(title)
-                    .max_height(height)
-                    .show(ui, |ui| guide::show(ui, text));
-            }
+        let height = (ctx.content_rect().height() - 160.0).max(120.0);
+        let scrolled = |ui: &mut egui::Ui, content: &dyn Fn(&mut egui::Ui)| {
+            ui.set_width(700.0);
+            egui::ScrollArea::vertical().id_salt(page).max_height(height).show(ui, content);
+        };
+        match (page, page.checked_sub(2).and_then(|n| guide::PAGES.get(n))) {
+            (1, _) => scrolled(ui, &keys),
+            (_, Some((_, text))) => scrolled(ui, &|ui| guide::show(ui, text)),
+            (_, None) => program(ui, facts),
         }
         ui.add_space(8.0);
         ui.vertical_centered(|ui| ui.button("Close").clicked()).inner
@@ -60,21 +59,14 @@ fn program(ui: &mut egui::Ui, facts: &Facts) {
     ui.add_space(6.0);
     ui.weak(format!("Graphics: {}", facts.graphics.as_deref().unwrap_or("none")));
     ui.weak(concat!("Licence: ", env!("CARGO_PKG_LICENSE")));
-    ui.add_space(8.0);
-    keys(ui);
 }
 
 fn keys(ui: &mut egui::Ui) {
-    egui::CollapsingHeader::new("Keys and mouse").default_open(true).show(ui, |ui| {
-        let height = (ui.ctx().content_rect().height() - 480.0).max(120.0);
-        egui::ScrollArea::vertical().id_salt("keys list").max_height(height).show(ui, |ui| {
-            egui::Grid::new("keys").num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
-                for (keys, what) in crate::app::keys::help() {
-                    ui.monospace(keys);
-                    ui.label(what);
-                    ui.end_row();
-                }
-            })
-        });
+    egui::Grid::new("keys").num_columns(2).spacing([18.0, 3.0]).show(ui, |ui| {
+        for (keys, what) in crate::app::keys::help() {
+            ui.monospace(keys);
+            ui.label(what);
+            ui.end_row();
+        }
     });
 }
