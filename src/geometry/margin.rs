@@ -79,9 +79,8 @@ pub fn shrunk_or_grown(
     };
     let squares: Option<Vec<Vec<f32>>> = levels.par_iter().map(reached).collect();
     let squares = squares.ok_or(StackError::Cancelled)?;
-    let sizes: Vec<f64> = margins.mm.iter().flatten().copied().filter(|mm| *mm > NONE_MM).collect();
-    let mean = if sizes.is_empty() { 1.0 } else { sizes.iter().sum::<f64>() / sizes.len() as f64 };
-    let mean = mean as f32;
+    let largest = margins.mm.iter().flatten().fold(NONE_MM, |a, b| a.max(*b));
+    let least_slope = (0.25 / largest) as f32;
     let plane = |&z_mm: &f64| -> Option<Plane> {
         if !tell() {
             return None;
@@ -95,9 +94,11 @@ pub fn shrunk_or_grown(
         }
         let own = field.at(z_mm);
         let outside = (3.0 * pitch) as f32;
-        let values = nearest.iter().enumerate().map(|(n, square)| {
+        nearest.iter_mut().for_each(|square| *square = square.sqrt());
+        let values = nearest.iter().enumerate().map(|(n, margins)| {
             let own = own.as_ref().map_or(outside, |own| own[n]);
-            let beyond = (square.sqrt() - 1.0) * mean;
+            // Margins become mm by their slope: it is steep where a side without a margin is near.
+            let beyond = (margins - 1.0) / slope(&nearest, &lattice, n).max(least_slope);
             // On a side without a margin the surface stays where the structure's own distances have it.
             match (margins.grow, own <= 0.0) {
                 (true, false) => own.min(beyond),
@@ -109,6 +110,17 @@ pub fn shrunk_or_grown(
     };
     let planes: Option<Vec<Plane>> = heights_mm.par_iter().map(plane).collect();
     Ok(planes.ok_or(StackError::Cancelled)?.into_iter().filter(|p| !p.rings.is_empty()).collect())
+}
+
+/// Steepest slope of a plane's values at a point towards its neighbours, per mm.
+fn slope(values: &[f32], lattice: &Lattice, n: usize) -> f32 {
+    let [nx, ny] = lattice.size;
+    let steepest = |index: usize, count: usize, stride: usize| {
+        let low = if index > 0 { (values[n] - values[n - stride]).abs() } else { 0.0 };
+        let high = if index + 1 < count { (values[n] - values[n + stride]).abs() } else { 0.0 };
+        low.max(high)
+    };
+    steepest(n % nx, nx, 1).hypot(steepest(n / nx, ny, nx)) / lattice.pitch as f32
 }
 
 /// Reach of a margin along an axis, down and up, mm.

@@ -201,10 +201,12 @@ fn a_control_point_of_a_dynamic_beam_is_shown_and_edited() {
         .collect();
     w.state_mut().state.edit(Edit::SetBeam { plan: 0, beam: 0, value }, None);
     settled(&mut w);
-    w.get_by_label("Next").click();
-    settled(&mut w);
-    w.get_by_label("Next").click();
-    settled(&mut w);
+    for _ in 0..2 {
+        w.get_by_label("Next").scroll_to_me();
+        w.run_steps(3);
+        w.get_by_label("Next").click();
+        settled(&mut w);
+    }
     assert_eq!(w.state().state.shown_point(beam(&w)), 2);
     // Jaws that stand still stay so: they move at every control point.
     let (from, to) = (at(&w, 2.0, 10.0), at(&w, 2.0, 30.0));

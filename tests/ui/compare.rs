@@ -364,6 +364,8 @@ fn the_report_says_what_the_window_shows() {
         let _ = std::fs::remove_file(&file);
         w.state_mut().state.compare.report_path = file.display().to_string();
         w.run_steps(2);
+        w.get_by_label("Write report").scroll_to_me();
+        w.run_steps(3);
         w.get_by_label("Write report").click();
         w.run_steps(2);
         until(&mut w, "report", |app| file.is_file() && app.is_settled());

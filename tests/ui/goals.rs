@@ -10,9 +10,15 @@ use beamsight::case::{Edit, Goal};
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;
 
-/// The small case with its dose; its only structure is the body, a cube of water of 64 cm3.
+/// The small case with a dose of some Gy; its only structure is the body, a cube of water of 64 cm3.
 fn planned(name: &str) -> Window {
     let mut w = window(small_case(name));
+    settled(&mut w);
+    // The point source of the small case has no calibration: its doses are far below a Gy.
+    let mut plan = (**w.state().state.plan().expect("a plan")).clone();
+    plan.machine = "generic-6mv".to_owned();
+    plan.beams[0].mu = 1000.0;
+    w.state_mut().command(Command::Edit { edit: Edit::SetPlan { plan: 0, value: plan }, gesture: None });
     settled(&mut w);
     w
 }

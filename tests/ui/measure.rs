@@ -121,6 +121,8 @@ fn the_question_mark_lists_the_zoom() {
     let mut w = opened("question_mark");
     w.key_press(Key::Questionmark);
     w.run_steps(3);
+    w.get_by_label("Keys").click();
+    w.run_steps(6);
     assert!(w.query_by_label("zoom a view").is_some(), "the help has every gesture");
 }
 

@@ -11,6 +11,9 @@ pub struct Facts {
     pub graphics: Option<String>,
 }
 
+/// Largest page, points.
+const BOX: egui::Vec2 = egui::vec2(700.0, 640.0);
+
 /// Shows the box when it is open.
 pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Commands) {
     if !state.about_open {
@@ -28,16 +31,18 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
         });
         ui.data_mut(|d| d.insert_temp(id, page));
         ui.separator();
-        let height = (ctx.content_rect().height() - 160.0).max(120.0);
-        let scrolled = |ui: &mut egui::Ui, content: &dyn Fn(&mut egui::Ui)| {
-            ui.set_width(700.0);
-            egui::ScrollArea::vertical().id_salt(page).max_height(height).show(ui, content);
-        };
-        match (page, page.checked_sub(2).and_then(|n| guide::PAGES.get(n))) {
-            (1, _) => scrolled(ui, &keys),
-            (_, Some((_, text))) => scrolled(ui, &|ui| guide::show(ui, text)),
+        // All pages have the same size, so that the names of the pages stay under the pointer.
+        let size = (ctx.content_rect().size() - egui::vec2(80.0, 160.0)).clamp(egui::Vec2::splat(120.0), BOX);
+        let area = egui::ScrollArea::vertical()
+            .id_salt(page)
+            .auto_shrink(false)
+            .max_width(size.x)
+            .max_height(size.y);
+        area.show(ui, |ui| match (page, page.checked_sub(2).and_then(|n| guide::PAGES.get(n))) {
+            (1, _) => keys(ui),
+            (_, Some((_, text))) => guide::show(ui, text),
             (_, None) => program(ui, facts),
-        }
+        });
         ui.add_space(8.0);
         ui.vertical_centered(|ui| ui.button("Close").clicked()).inner
     });
@@ -47,7 +52,6 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
 }
 
 fn program(ui: &mut egui::Ui, facts: &Facts) {
-    ui.set_width(420.0);
     ui.heading(format!("Beamsight {}", env!("CARGO_PKG_VERSION")));
     ui.label("A radiotherapy viewer in which the dose follows the gantry.");
     ui.add_space(6.0);

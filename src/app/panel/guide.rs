@@ -91,7 +91,7 @@ pub fn show(ui: &mut Ui, page: &str) {
                 ui.add(Label::new(RichText::new(lines.join("\n")).monospace()).wrap());
             }
             Block::Table(rows) => {
-                egui::Grid::new(("guide", n)).num_columns(2).spacing([18.0, 3.0]).max_col_width(360.0).show(
+                egui::Grid::new(("guide", n)).num_columns(2).spacing([18.0, 3.0]).max_col_width(330.0).show(
                     ui,
                     |ui| {
                         for row in rows {

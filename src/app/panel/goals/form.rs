@@ -59,10 +59,9 @@ pub(super) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
             }
         });
         ui.horizontal_wrapped(|ui| {
-            for (word, up) in [("⏶", true), ("⏷", false)] {
-                let name = if up { "Goal up" } else { "Goal down" };
-                let button = ui.small_button(word).on_hover_text("Changes places with the neighbour");
-                if button.accessible_name(name).clicked() {
+            for (name, up) in [("Goal up", true), ("Goal down", false)] {
+                let button = ui.small_button(name).on_hover_text("Changes places with the neighbour");
+                if button.clicked() {
                     commands.push(Command::Goals(GoalAction::Move { index, up }));
                 }
             }
