@@ -95,10 +95,10 @@ pub fn shrunk_or_grown(
         let own = field.at(z_mm);
         let outside = (3.0 * pitch) as f32;
         nearest.iter_mut().for_each(|square| *square = square.sqrt());
-        let values = nearest.iter().enumerate().map(|(n, margins)| {
+        let values = nearest.iter().enumerate().map(|(n, gauge)| {
             let own = own.as_ref().map_or(outside, |own| own[n]);
             // Margins become mm by their slope: it is steep where a side without a margin is near.
-            let beyond = (margins - 1.0) / slope(&nearest, &lattice, n).max(least_slope);
+            let beyond = (gauge - 1.0) / slope(&nearest, &lattice, n).max(least_slope);
             // On a side without a margin the surface stays where the structure's own distances have it.
             match (margins.grow, own <= 0.0) {
                 (true, false) => own.min(beyond),
