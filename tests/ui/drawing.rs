@@ -1,6 +1,6 @@
 //! Contours drawn by hand: brush, sphere brush, eraser, polygon and freehand, on axial, sagittal and coronal planes.
 
-use crate::harness::{Window, said, small_case, until, window};
+use crate::harness::{Window, fill_in, said, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::{Command, DrawAction};
 use beamsight::app::state::drawing::Tool;
@@ -322,13 +322,7 @@ fn structures_have_names_and_colours_of_their_own() {
         }
     }
     // A name that another has is refused, and the refusal said.
-    w.get_by_label("Structure name").focus();
-    w.run_steps(2);
-    w.key_press_modifiers(Modifiers::COMMAND, Key::A);
-    w.get_by_label("Structure name").type_text("ptv");
-    w.run_steps(2);
-    w.key_press(Key::Enter);
-    w.run_steps(3);
+    fill_in(&mut w, "Structure name", "ptv");
     assert!(said(&w).contains("PTV"), "{}", said(&w));
     assert_eq!(w.state().state.case().structures.structures[7].name, "Other 2");
 }

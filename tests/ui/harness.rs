@@ -3,6 +3,8 @@
 use beamsight::app::{App, Options};
 use beamsight::files::mha;
 use beamsight::geometry::{Grid, Volume};
+use eframe::egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, HarnessBuilder};
 use glam::DVec3;
 use std::path::PathBuf;
@@ -48,6 +50,17 @@ pub fn until(window: &mut Window, what: &str, mut done: impl FnMut(&App) -> bool
 /// The texts of the window's notices.
 pub fn said(window: &Window) -> String {
     window.state().state.notices.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(" | ")
+}
+
+/// Replaces what a field of the window says, and ends the typing.
+pub fn fill_in(window: &mut Window, field: &str, text: &str) {
+    window.get_by_label(field).focus();
+    window.run_steps(2);
+    window.key_press_modifiers(Modifiers::COMMAND, Key::A);
+    window.get_by_label(field).type_text(text);
+    window.run_steps(2);
+    window.key_press(Key::Enter);
+    window.run_steps(3);
 }
 
 /// A folder of its own for one test.

@@ -1,6 +1,6 @@
 //! Regions of interest: placed, sized and coloured by dragging, in every view; volume and DVH are updated.
 
-use crate::harness::{Window, small_case, until, window};
+use crate::harness::{Window, fill_in, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::state::roi::Shape;
 use beamsight::case::{Rgb, Structure};
@@ -132,13 +132,7 @@ fn a_structure_is_renamed_recoloured_and_deleted() {
     assert_eq!(structure(w.state()).colour, before, "a drag over the field is one step");
     w.key_press(Key::Escape);
     w.run_steps(3);
-    w.get_by_label("Structure name").focus();
-    w.run_steps(2);
-    w.key_press_modifiers(Modifiers::COMMAND, Key::A);
-    w.get_by_label("Structure name").type_text("Boost");
-    w.run_steps(2);
-    w.key_press(Key::Enter);
-    w.run_steps(3);
+    fill_in(&mut w, "Structure name", "Boost");
     assert_eq!(structure(w.state()).name, "Boost");
     assert!(w.query_all_by_label("Boost").count() >= 1, "the tree has the new name");
     w.get_by_label("Delete structure").click();

@@ -6,7 +6,8 @@ use super::bev::BevPlane;
 use crate::app::state::roi::{SMALLEST_MM, Shape as Roi};
 use crate::app::theme;
 use crate::geometry::BeamFrame;
-use egui::{Color32, Painter, Pos2, Rect, Stroke, StrokeKind, vec2};
+use crate::geometry::polygons::convex_hull;
+use egui::{Color32, Painter, Pos2, Rect, Stroke, StrokeKind, pos2, vec2};
 use glam::{DVec2, DVec3};
 
 /// Distance within which a handle is grabbed, points.
@@ -169,7 +170,7 @@ pub(super) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color
                 let side = |bit: usize| if n >> bit & 1 == 0 { -0.5 } else { 0.5 };
                 lens.screen(*centre_mm + *size_mm * DVec3::new(side(0), side(1), side(2)))
             };
-            let hull = hull((0..8).filter_map(corner).collect());
+            let hull = outline((0..8).filter_map(corner));
             painter.add(egui::Shape::closed_line(hull, thin));
         }
     }
@@ -181,27 +182,10 @@ pub(super) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color
     }
 }
 
-/// The convex outline of some points (Andrew's monotone chain).
-fn hull(mut points: Vec<Pos2>) -> Vec<Pos2> {
-    points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
-    let half = |points: &mut dyn Iterator<Item = Pos2>| {
-        let mut chain: Vec<Pos2> = Vec::new();
-        for p in points {
-            while let [.., a, b] = chain[..] {
-                let (u, v) = (b - a, p - a);
-                if u.x * v.y - u.y * v.x > 1e-3 {
-                    break;
-                }
-                chain.pop();
-            }
-            chain.push(p);
-        }
-        chain.pop();
-        chain
-    };
-    let mut outline = half(&mut points.iter().copied());
-    outline.extend(half(&mut points.iter().rev().copied()));
-    outline
+/// The convex outline of some points.
+fn outline(points: impl Iterator<Item = Pos2>) -> Vec<Pos2> {
+    let ring = convex_hull(points.map(|p| [f64::from(p.x), f64::from(p.y)]).collect());
+    ring.into_iter().map(|[x, y]| pos2(x as f32, y as f32)).collect()
 }
 
 #[cfg(test)]
@@ -209,7 +193,6 @@ mod tests {
     use super::*;
     use crate::app::state::ViewKind;
     use crate::geometry::PatientPosition;
-    use egui::pos2;
 
     fn plane(kind: ViewKind, centre_mm: DVec3) -> ViewPlane {
         let [right, down] = kind.axes();
@@ -285,7 +268,7 @@ mod tests {
     fn the_outline_of_a_box_has_its_outer_corners_only() {
         let square =
             [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0), (5.0, 5.0), (5.0, 0.0), (10.0, 10.0)];
-        let outline = hull(square.map(|(x, y)| pos2(x, y)).to_vec());
+        let outline = outline(square.map(|(x, y)| pos2(x, y)).into_iter());
         assert_eq!(outline.len(), 4, "{outline:?}");
     }
 }
