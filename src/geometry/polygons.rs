@@ -169,15 +169,16 @@ fn flat(parts: Vec<Vec<Ring>>) -> Vec<Ring> {
     rings.filter(|r| r.len() >= 3 && signed_area_mm2(r).abs() >= SMALLEST_MM2).collect()
 }
 
-/// The convex polygon round some points, against the clock (Andrew's monotone chain).
-pub fn convex_hull(mut points: Vec<[f64; 2]>) -> Ring {
+/// The convex polygon round some points, against the clock (Andrew's monotone chain). A corner is left out where the
+/// triangle with its neighbours has no more than half of `least`, in the points' unit squared.
+pub fn convex_hull(mut points: Vec<[f64; 2]>, least: f64) -> Ring {
     points.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
     points.dedup();
     let half = |points: &mut dyn Iterator<Item = [f64; 2]>| {
         let mut chain: Vec<[f64; 2]> = Vec::new();
         for p in points {
             while let [.., a, b] = chain[..] {
-                if (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > 1e-9 {
+                if (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > least {
                     break;
                 }
                 chain.pop();

@@ -1,7 +1,7 @@
 //! Drawing by hand on the planes of a grid: where the stroke of a brush and a drawn outline cut each plane.
 
 use super::Grid;
-use super::polygons::convex_hull;
+use super::polygons::{self, Ring};
 use glam::{DVec2, DVec3};
 use std::f64::consts::TAU;
 use thiserror::Error;
@@ -69,11 +69,11 @@ pub fn disc_stroke(
     Ok(match facing {
         Facing::Plane(plane) => {
             let discs = ends.map(|p| disc([p.x, p.y], radius_mm));
-            section(grid, plane, convex_hull(discs.concat())).into_iter().collect()
+            section(grid, plane, hull(discs.concat())).into_iter().collect()
         }
         Facing::Across { axis, pixel } => {
             let other = 1 - axis;
-            let capsule = convex_hull(ends.map(|p| disc([p[other], p.z], radius_mm)).concat());
+            let capsule = hull(ends.map(|p| disc([p[other], p.z], radius_mm)).concat());
             strips(grid, axis, pixel, &capsule, Some(ends[1].z))
         }
     })
@@ -104,14 +104,12 @@ pub fn sphere_stroke(
             let square = radius_mm * radius_mm - (z - c.z) * (z - c.z);
             (square > 0.0).then(|| disc([c.x, c.y], square.sqrt()))
         });
-        section(grid, plane, convex_hull(discs.flatten().collect()))
+        section(grid, plane, hull(discs.flatten().collect()))
     };
     let sections: Vec<Section> = (0..grid.planes_mm().len()).filter_map(cut).collect();
     if sections.is_empty() {
         let discs = ends.map(|p| disc([p.x, p.y], radius_mm));
-        return Ok(section(grid, nearest_plane(grid, ends[1].z), convex_hull(discs.concat()))
-            .into_iter()
-            .collect());
+        return Ok(section(grid, nearest_plane(grid, ends[1].z), hull(discs.concat())).into_iter().collect());
     }
     Ok(sections)
 }
@@ -185,6 +183,11 @@ fn disc(centre: [f64; 2], radius: f64) -> Vec<[f64; 2]> {
         .map(|n| (angle * n as f64).sin_cos())
         .map(|(s, c)| [centre[0] + radius * c, centre[1] + radius * s])
         .collect()
+}
+
+/// The convex polygon round points in mm.
+fn hull(points: Vec<[f64; 2]>) -> Ring {
+    polygons::convex_hull(points, 1e-9)
 }
 
 /// A polygon on a plane, cut at the edges of the grid; `None` where nothing of it lies on the grid.

@@ -182,9 +182,9 @@ pub(super) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color
     }
 }
 
-/// The convex outline of some points.
+/// The convex outline of some points, without corners that are none but for the rounding of the projection.
 fn outline(points: impl Iterator<Item = Pos2>) -> Vec<Pos2> {
-    let ring = convex_hull(points.map(|p| [f64::from(p.x), f64::from(p.y)]).collect());
+    let ring = convex_hull(points.map(|p| [f64::from(p.x), f64::from(p.y)]).collect(), 1e-3);
     ring.into_iter().map(|[x, y]| pos2(x as f32, y as f32)).collect()
 }
 
