@@ -33,10 +33,12 @@ pub fn show(ctx: &egui::Context, state: &State, facts: &Facts, commands: &mut Co
         ui.separator();
         // All pages have the same size, so that the names of the pages stay under the pointer.
         let size = (ctx.content_rect().size() - egui::vec2(80.0, 160.0)).clamp(egui::Vec2::splat(120.0), BOX);
+        ui.set_width(size.x);
         let area = egui::ScrollArea::vertical()
             .id_salt(page)
             .auto_shrink(false)
-            .max_width(size.x)
+            // The height of the frame before does not limit the page: the box would grow frame by frame.
+            .min_scrolled_height(size.y)
             .max_height(size.y);
         area.show(ui, |ui| match (page, page.checked_sub(2).and_then(|n| guide::PAGES.get(n))) {
             (1, _) => keys(ui),

@@ -26,4 +26,4 @@ mod widget;
 
 pub use colour::colour_button;
 pub use recent::recent;
-pub use widget::{angle, held, number, row, section, status_chip, worth_chip};
+pub use widget::{angle, held, lasting_menu, number, row, section, status_chip, worth_chip};

@@ -25,8 +25,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for (index, beam) in plan.beams.iter().enumerate() {
         beam_row(ui, state, plan, index, beam, commands);
     }
-    ui.horizontal(|ui| {
-        ui.add_space(12.0);
+    ui.horizontal_wrapped(|ui| {
         if ui.small_button("Add beam").clicked() {
             commands.push(Command::Plans(PlanAction::Add(Template::One)));
         }
@@ -93,8 +92,8 @@ fn plan_buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if ui.small_button("Delete plan").on_hover_text("Ctrl + Z brings it back").clicked() {
             commands.push(Command::Plans(PlanAction::Remove(state.plan)));
         }
-        ui.add_enabled_ui(plans.len() > 1, |ui| {
-            let menu = ui.menu_button(egui::RichText::new("Compare with").small(), |ui| {
+        if plans.len() > 1 {
+            ui.menu_button(egui::RichText::new("Compare with").small(), |ui| {
                 for (index, other) in plans.iter().enumerate().filter(|(n, _)| *n != state.plan) {
                     let name = format!("Compare with {}", other.name);
                     if ui.button(&other.name).accessible_name(name).clicked() {
@@ -103,8 +102,7 @@ fn plan_buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     }
                 }
             });
-            menu.response.on_disabled_hover_text("There is no other plan");
-        });
+        }
     });
 }
 

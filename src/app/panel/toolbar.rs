@@ -8,8 +8,7 @@ use crate::app::state::files::FileAction;
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
 use crate::files::demo::DEMOS;
-use egui::containers::menu::{MenuButton, MenuConfig};
-use egui::{Align, Button, Layout, PopupCloseBehavior, Ui};
+use egui::{Align, Button, Layout, Ui};
 
 /// Text typed into the bar's menus.
 #[derive(Debug, Default)]
@@ -19,13 +18,6 @@ pub struct Drafts {
     /// The menus open in the last frame: the text field of a newly opened menu receives the focus.
     open_shown: bool,
     save_shown: bool,
-}
-
-/// A menu that stays open while the user types into it.
-fn menu<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) -> R) -> Option<R> {
-    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    let (_, inner) = MenuButton::new(name).config(config).ui(ui, content);
-    inner.map(|i| i.inner)
 }
 
 pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
@@ -86,7 +78,7 @@ fn person(name: &str) -> String {
 
 fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.open_shown;
-    let shown = menu(ui, "Open", |ui| {
+    let (_, shown) = super::lasting_menu(ui, "Open", |ui| {
         ui.set_min_width(300.0);
         if ui.button("Folder…").clicked() {
             commands.push(Command::Pick(FileAction::OpenFolder));
@@ -130,7 +122,7 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
 
 fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
     let opens = !drafts.save_shown;
-    let shown = menu(ui, "Save", |ui| {
+    let (_, shown) = super::lasting_menu(ui, "Save", |ui| {
         ui.set_min_width(300.0);
         ui.weak("Path, or empty to browse");
         let field = egui::TextEdit::singleline(&mut drafts.save).desired_width(280.0).hint_text("plan.toml");

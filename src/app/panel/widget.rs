@@ -3,9 +3,10 @@
 use crate::app::theme;
 use crate::case::DoseStatus;
 use crate::geometry::wrapped_deg;
+use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{
-    Align, Align2, Color32, DragValue, FontId, Layout, Rect, Response, Role, Sense, TextStyle, Ui, UiBuilder,
-    WidgetInfo, pos2, vec2,
+    Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response, Role, Sense,
+    TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
 };
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -25,6 +26,14 @@ pub fn section(ui: &mut Ui, title: &str) {
         ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::LINE));
     });
     ui.add_space(1.0);
+}
+
+/// A menu that stays open while the user types or switches in it; closed by a click elsewhere. Its button, and what
+/// the open menu returns.
+pub fn lasting_menu<R>(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui) -> R) -> (Response, Option<R>) {
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let (button, inner) = MenuButton::new(name).config(config).ui(ui, content);
+    (button, inner.map(|i| i.inner))
 }
 
 /// Lays content out in the panel's width: longer content is cut at its edge and never widens the panel, which would

@@ -89,7 +89,9 @@ pub(super) fn show(
         shape::draw(&painter, Lens::Beam(&frame, &plane), roi, colour);
     }
     overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 22.0);
-    overlay::name(&painter, plane.rect, state.kind, &beam.name);
+    // The switch between this view and the room begins at two fifths of the width.
+    let room_for_name = (0.4 * plane.rect.width() - 84.0) / 6.5;
+    overlay::name(&painter, plane.rect, state.kind, &overlay::elided(&beam.name, room_for_name as usize));
     let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
     let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");
     text(&painter, plane.rect.left_top() + vec2(8.0, 32.0), Anchor::Left, &angles, 11.0, theme::TEXT);

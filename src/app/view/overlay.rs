@@ -247,15 +247,16 @@ const LEGEND_ROW: f32 = 14.0;
 const LEAST_ROW: f32 = 9.0;
 
 /// Width of the strip beside the axial image for the legend, so that it covers no part of the patient; 0 without one.
+/// A plan whose dose is not there yet has the strip too, so that the image does not jump when it comes.
 pub(super) fn legend_width(kind: ViewKind, scene: &Scene, rect: Rect) -> f32 {
-    let Some(layer) = scene.dose.as_ref().filter(|_| kind == ViewKind::Axial) else { return 0.0 };
-    if layer.uncertainty().is_some() {
-        return UNCERTAINTY_LEGEND.min(0.45 * rect.width());
+    let usual = if rect.width() >= ROOM_FOR_GY { LEGEND_WIDTH } else { NARROW_LEGEND };
+    match &scene.dose {
+        _ if kind != ViewKind::Axial => 0.0,
+        Some(layer) if layer.uncertainty().is_some() => UNCERTAINTY_LEGEND.min(0.45 * rect.width()),
+        Some(layer) if layer.reference.is_none() || shown_levels(&layer.display).is_empty() => 0.0,
+        None if scene.beams.is_empty() => 0.0,
+        Some(_) | None => usual,
     }
-    if layer.reference.is_none() || shown_levels(&layer.display).is_empty() {
-        return 0.0;
-    }
-    if rect.width() >= ROOM_FOR_GY { LEGEND_WIDTH } else { NARROW_LEGEND }
 }
 
 /// The legend of the displayed dose in its strip beside the image.

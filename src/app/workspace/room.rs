@@ -2,6 +2,7 @@
 
 use crate::analysis::CouchTop;
 use crate::app::command::{Command, Commands};
+use crate::app::panel;
 use crate::app::state::room::Room;
 use crate::app::state::{State, ViewKind};
 use crate::app::view::{self, RoomScene, RoomStructure, Scene, ViewEvent, ViewState};
@@ -89,8 +90,8 @@ fn switch(ui: &mut Ui, rect: Rect, state: &State, commands: &mut Commands) {
         );
         ui.selectable_value(&mut room.shown, false, "BEV").on_hover_text("The beam's-eye view");
         if state.room.shown {
-            ui.menu_button("Display", |ui| menu(ui, state, &mut room))
-                .response
+            panel::lasting_menu(ui, "Display", |ui| menu(ui, state, &mut room))
+                .0
                 .on_hover_text("What the room shows");
         }
     });
