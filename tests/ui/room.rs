@@ -140,6 +140,7 @@ fn isodose_surfaces_follow_the_dose_and_the_menu() {
         .history
         .apply(Edit::SetBeam { plan: 0, beam: 0, value: beam }, None)
         .expect("an edit");
+    w.step();
     until(&mut w, "surfaces", |app| app.state.isodose_surfaces().len() == 2 && app.is_settled());
     let half = mm3(&w)[1].1;
     assert!(half < 0.75 * two[1].1, "{half} of {two:?}: half the field");
