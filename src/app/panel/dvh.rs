@@ -1,6 +1,6 @@
 //! Dose-volume histograms.
 
-use super::{goals, held, worth_chip};
+use super::{goals, held, status_chip};
 use crate::analysis::{Dvh, Metric, dvh_csv, value_at};
 use crate::app::command::{Command, Commands};
 use crate::app::state::files::FileAction;
@@ -32,8 +32,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             .show(ui, |ui| plot(ui, state, &axes, &curves));
         return;
     }
-    let table_width = if state.results.certainty().is_some() { 428.0_f32 } else { 392.0 };
-    let table_width = table_width.min(0.6 * ui.available_width());
+    // The curves give way to the table, down to a third of the width.
+    let table_width = if state.results.certainty().is_some() { 446.0_f32 } else { 410.0 };
+    let table_width = table_width.min(0.66 * ui.available_width());
     let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
     egui::Panel::right("dvh table").frame(frame).resizable(false).exact_size(table_width).show(ui, |ui| {
         ui.add_space(2.0);
@@ -65,11 +66,19 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
         if let Some(dose) = state.results.shown_dose() {
-            ui.add(egui::Label::new(RichText::new(&dose.label).small()).truncate());
+            // A long name leaves the row to the buttons.
+            ui.scope(|ui| {
+                ui.set_max_width(0.25 * ui.available_width());
+                ui.add(egui::Label::new(RichText::new(&dose.label).small()).truncate());
+            });
         }
         if let Some(status) = state.results.dvh_status() {
+            // The caveats stand in every view; here there is no room for them.
+            let chip = status_chip(ui, status);
             let caveats = state.results.shown_dose().map(|d| d.caveats.as_slice()).unwrap_or_default();
-            worth_chip(ui, status, caveats);
+            if !caveats.is_empty() {
+                chip.on_hover_text(caveats.join("\n"));
+            }
         }
         if state.results.shown_dose().is_some() {
             let save = ui.add(Button::new(RichText::new("CSV…").small()));

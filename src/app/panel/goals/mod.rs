@@ -138,10 +138,10 @@ fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// Left ends and widths of the columns: priority, structure, metric, limit, value, verdict, distance.
 fn columns(width: f32) -> [[f32; 2]; 7] {
     // The structure has what is left, and never less than a name needs.
-    let (priority, metric, verdict) = (14.0, 62.0, 64.0);
-    let (limit, value) = (74.0, 66.0);
+    let (priority, metric, verdict) = (14.0, 58.0, 52.0);
+    let (limit, value) = (70.0, 62.0);
     let rest = (width - priority - metric - limit - value - verdict).max(0.0);
-    let structure = (0.5 * rest).clamp(76.0, 170.0);
+    let structure = (0.4 * rest).clamp(76.0, 170.0);
     let distance = (rest - structure).max(0.0);
     let mut left = 0.0;
     [priority, structure, metric, limit, value, verdict, distance].map(|width| {
@@ -233,7 +233,7 @@ fn score(
         };
         match reservation {
             Some(status) => {
-                let text = RichText::new(format!("{status} · {text}")).small().color(theme::WARNING);
+                let text = RichText::new(format!("{text} · {status}")).small().color(theme::WARNING);
                 ui.add(Label::new(text).truncate().selectable(false));
             }
             None => _ = ui.add(weak(text)),
