@@ -24,6 +24,7 @@ mod registration;
 mod replacing;
 mod rois;
 mod room;
+mod sizes;
 mod standing;
 #[path = "../common/synthetic.rs"]
 mod synthetic;

@@ -140,6 +140,8 @@ pub fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], plane
 pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], scenery: &Scenery) {
     let mut at = x;
     for (percent, Rgb(colour)) in scenery.levels() {
+        // A rim in grey: white and yellow are to be seen on paper.
+        pen.document.fill([at - 0.5, y - 4.5], [10.0, 4.5], HAIR);
         pen.document.fill([at, y - 4.0], [9.0, 3.5], colour);
         pen.document.text(at + 11.0, y, &format!("{percent} %"), SMALL);
         at += 48.0;

@@ -124,6 +124,9 @@ impl App {
         if let Some(body) = body {
             self.state.results.settings.body = body;
         }
+        if let Some(mm) = self.start.grid_mm.take() {
+            self.state.results.settings.grid_mm = mm;
+        }
         if let BodyChoice::Structure(number) = self.state.results.settings.body {
             // The structure of a session may be missing.
             self.state.history.spend(number);

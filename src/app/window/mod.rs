@@ -105,9 +105,7 @@ impl App {
         let mut app = Self::new(cc)?;
         app.state.workspace = options.workspace;
         app.state.results.settings.device = options.device;
-        if let Some(mm) = options.grid_mm {
-            app.state.results.settings.grid_mm = mm;
-        }
+        app.start.grid_mm = options.grid_mm;
         app.state.dose_display.wash_of = options.wash_of;
         app.start.report = options.plan_report;
         if let Some(view) = options.view {

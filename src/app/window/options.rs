@@ -68,6 +68,8 @@ pub(super) struct StartOptions {
     pub engine: Option<EngineChoice>,
     /// The part of the CT that counts as the body.
     pub body: Option<BodyWord>,
+    /// Spacing of the dose grid, mm: it stands above a session's.
+    pub grid_mm: Option<f64>,
     pub register: Option<RegisterOptions>,
     /// A report to be written once everything is computed.
     pub report: Option<PathBuf>,
