@@ -76,7 +76,7 @@ impl PlanFigures {
 /// GTV, in that order, that has contours.
 pub fn target_of<'a>(plan: &Plan, set: &'a StructureSet) -> Option<&'a Structure> {
     let drawn = |s: &&Structure| !s.contours.is_empty();
-    let named = plan.normalisation.as_ref().and_then(|n| set.normalised_to(n).ok()).filter(drawn);
+    let named = plan.normalisation.as_ref().and_then(|n| set.normalised_to(n)?.ok()).filter(drawn);
     let of = |kind| set.structures.iter().filter(drawn).find(|s| s.kind == kind);
     named.or_else(|| [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv].into_iter().find_map(of))
 }

@@ -15,6 +15,7 @@ mod gamma_report;
 mod goals;
 mod mccs_job;
 mod metric;
+mod normalise;
 mod outside;
 mod plan_sum;
 mod point_beam;
@@ -49,6 +50,7 @@ pub use gamma_report::{
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
 pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
 pub use metric::NoValue;
+pub use normalise::{CannotNormalise, Normalising};
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

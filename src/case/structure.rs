@@ -94,12 +94,13 @@ impl StructureSet {
         self.structures.iter().find(|s| s.number == number)
     }
 
-    /// The structure a plan is normalised to: by its number where the plan is in a case, else by its name.
+    /// The structure a plan is normalised to: by its number where the plan is in a case, else by its name. `None` where
+    /// the plan is normalised to none.
     ///
     /// # Errors
     /// [`ReferenceError`].
-    pub fn normalised_to(&self, to: &Normalisation) -> Result<&Structure, ReferenceError> {
-        self.referenced(to.number, &to.structure)
+    pub fn normalised_to(&self, to: &Normalisation) -> Option<Result<&Structure, ReferenceError>> {
+        to.structure().map(|(name, number)| self.referenced(number, name))
     }
 
     /// The structure of a number, else the only one of a name.
@@ -244,13 +245,14 @@ mod tests {
     fn a_normalisation_goes_by_number_then_by_a_name_that_only_one_has() {
         let set = set(&["PTV", "Boost", "boost"]);
         let mut to = Normalisation::to_named("ptv", 95.0, 60.0);
-        assert_eq!(set.normalised_to(&to).map(|s| s.number), Ok(1));
-        to.number = Some(3);
-        assert_eq!(set.normalised_to(&to).map(|s| s.number), Ok(3));
+        let number = |to: &Normalisation| set.normalised_to(to).map(|s| s.map(|s| s.number));
+        assert_eq!(number(&to), Some(Ok(1)));
+        to = to.of_structure("ptv", Some(3));
+        assert_eq!(number(&to), Some(Ok(3)));
         to = Normalisation::to_named("Boost", 95.0, 60.0);
-        let error = set.normalised_to(&to).unwrap_err();
+        let error = number(&to).unwrap().unwrap_err();
         assert_eq!(error, ReferenceError::Ambiguous { name: "Boost".into(), count: 2 });
-        let missing = set.normalised_to(&Normalisation::to_named("GTV", 95.0, 60.0)).unwrap_err().to_string();
+        let missing = number(&Normalisation::to_named("GTV", 95.0, 60.0)).unwrap().unwrap_err().to_string();
         assert!(missing.contains("'GTV'") && missing.contains("PTV, Boost, boost"), "{missing}");
     }
 }

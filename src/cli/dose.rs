@@ -211,8 +211,12 @@ fn outputs(args: &Args) -> Outputs {
 
 fn describe(result: &PlanResult) -> String {
     let mut text = format!("{}\n", result.figures);
-    if result.factor != 1.0 {
-        let _ = writeln!(text, "  monitor units scaled by {:.4} to the plan's normalisation", result.factor);
+    if let Some(to) = &result.plan.normalisation {
+        let _ = writeln!(
+            text,
+            "  monitor units scaled by {:.4} to the plan's normalisation: {to}",
+            result.factor
+        );
     }
     if let Some(c) = &result.certainty {
         let uncertainty = c.uncertainty_percent.map_or("unknown".to_owned(), |u| format!("{u:.2} %"));
@@ -258,6 +262,7 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
         "caveats": result.dose.caveats,
         "beam_doses": result.beam_doses,
         "figures": result.figures,
+        "normalisation": result.plan.normalisation.as_ref().map(ToString::to_string),
         "normalisation_factor": result.factor,
         "structures": structures,
         "beams": result.plan.beams.iter().enumerate().map(|(n, b)| json!({

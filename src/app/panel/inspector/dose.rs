@@ -24,6 +24,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.weak("No dose on show.");
         }
     });
+    if let Some(text) = state.shown_normalisation() {
+        ui.add(egui::Label::new(egui::RichText::new(text).small().weak()).wrap());
+    }
     if let Some(why) = state.results.shown_failure() {
         ui.colored_label(theme::ERROR, why);
     }

@@ -9,6 +9,7 @@ mod dose;
 mod draw;
 mod hu;
 mod isocentre;
+mod normalisation;
 mod plan;
 mod points;
 mod structure;
