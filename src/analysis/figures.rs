@@ -125,7 +125,15 @@ mod tests {
     fn structure(name: &str, kind: StructureKind, drawn: bool) -> Structure {
         let contour = Contour { points_mm: vec![DVec3::ZERO; 3], image_uid: None };
         let contours = if drawn { vec![contour] } else { Vec::new() }.into();
-        Structure { name: name.into(), number: 1, kind, colour: Rgb([0; 3]), contours, points_mm: Vec::new() }
+        Structure {
+            name: name.into(),
+            number: 1,
+            kind,
+            colour: Rgb([0; 3]),
+            contours,
+            points_mm: Vec::new(),
+            density: None,
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod dvh;
 mod dvh_table;
 mod figures;
 mod gamma_report;
+mod given;
 mod goals;
 mod mccs_job;
 mod metric;
@@ -47,6 +48,7 @@ pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
+pub use given::{GivenDensities, GivenError, counts_beside_patient, given_words};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
 pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
 pub use metric::NoValue;

@@ -317,6 +317,7 @@ mod tests {
             colour: crate::case::Rgb([0; 3]),
             contours: Vec::new().into(),
             points_mm: Vec::new(),
+            density: None,
         };
         let structures = vec![structure(3), structure(7)];
         let set = StructureSet { structures, ..StructureSet::default() };
@@ -348,6 +349,7 @@ mod tests {
             colour: crate::case::Rgb([0; 3]),
             contours: Vec::new().into(),
             points_mm: Vec::new(),
+            density: None,
         };
         let set = StructureSet { structures: vec![structure("Cord", 1)], ..StructureSet::default() };
         let mut h = History::default();

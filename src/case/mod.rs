@@ -3,6 +3,7 @@
 mod beam;
 mod contours;
 mod ct;
+mod density;
 mod dose;
 mod drawing;
 mod edit;
@@ -23,6 +24,7 @@ mod uid;
 pub use beam::{Bank, Beam, ControlPoint, Jaws, Mlc, MlcAxis, Radiation};
 pub use contours::Contours;
 pub use ct::{Ct, Remark, Severity, beyond_16_bits};
+pub use density::{Density, DensityOverride, Medium};
 pub use dose::{BeamDose, Dose, DoseStatus, Receipt, status_text};
 pub use drawing::{DrawError, Drawn};
 pub use edit::{Edit, EditError, History};

@@ -107,13 +107,18 @@ fn structure_change(now: &Structure, next: &Structure) -> String {
     if now.name != next.name {
         return format!("Rename {} to {}", now.name, next.name);
     }
-    if now.kind == next.kind && now.colour == next.colour && now.contours != next.contours {
+    if now.kind == next.kind
+        && now.colour == next.colour
+        && now.density == next.density
+        && now.contours != next.contours
+    {
         let moved = |(a, b): ([DVec3; 2], [DVec3; 2])| ((a[1] - a[0]) - (b[1] - b[0])).length() < 1e-6;
         let moved = box_mm(now).zip(box_mm(next)).is_some_and(moved);
         return format!("{} {}", if moved { "Move" } else { "Change contours of" }, now.name);
     }
     let changes = [
         (now.kind != next.kind, "Change type"),
+        (now.density != next.density, "Change density"),
         (now.colour != next.colour, "Change colour"),
         (now.points_mm != next.points_mm, "Move points"),
         (now.contours != next.contours, "Change contours"),
@@ -151,6 +156,7 @@ mod tests {
             colour: Rgb([0; 3]),
             contours: vec![Contour { points_mm, image_uid: None }].into(),
             points_mm: Vec::new(),
+            density: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Structures: regions of interest as planar contours.
 
-use super::{Contours, Normalisation};
+use super::{Contours, DensityOverride, Normalisation};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -30,6 +30,9 @@ pub struct Structure {
     pub contours: Contours,
     /// Points of interest (POINT contours).
     pub points_mm: Vec<DVec3>,
+    /// Its density for dose calculations, in place of the CT's. A bolus and a support without one take no part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density: Option<DensityOverride>,
 }
 
 /// A closed planar polygon, patient LPS, mm; the last point joins the first.
@@ -62,6 +65,7 @@ pub enum StructureKind {
     Gtv,
     Organ,
     Support,
+    Bolus,
     #[default]
     Other,
 }
@@ -77,6 +81,13 @@ pub enum ReferenceError {
     Missing { name: String, known: String },
     #[error("{count} structures are called '{name}'; rename all but one")]
     Ambiguous { name: String, count: usize },
+}
+
+impl Structure {
+    /// The density that counts in dose, where one is given and switched on.
+    pub fn counted_density(&self) -> Option<DensityOverride> {
+        self.density.filter(|density| !density.off)
+    }
 }
 
 impl StructureSet {
@@ -153,8 +164,21 @@ impl StructureSet {
 }
 
 impl StructureKind {
-    pub const ALL: [Self; 7] =
-        [Self::External, Self::Ptv, Self::Ctv, Self::Gtv, Self::Organ, Self::Support, Self::Other];
+    pub const ALL: [Self; 8] = [
+        Self::External,
+        Self::Ptv,
+        Self::Ctv,
+        Self::Gtv,
+        Self::Organ,
+        Self::Support,
+        Self::Bolus,
+        Self::Other,
+    ];
+
+    /// Whether a structure of this kind lies on the patient: with a density it takes part in dose outside the body, too.
+    pub fn is_beside_patient(self) -> bool {
+        matches!(self, Self::Support | Self::Bolus)
+    }
 
     /// For people; also the name of a new structure of this kind.
     pub fn name(self) -> &'static str {
@@ -165,6 +189,7 @@ impl StructureKind {
             Self::Gtv => "GTV",
             Self::Organ => "Organ",
             Self::Support => "Support",
+            Self::Bolus => "Bolus",
             Self::Other => "Other",
         }
     }
@@ -178,6 +203,7 @@ impl StructureKind {
             Self::Gtv => "GTV",
             Self::Organ => "ORGAN",
             Self::Support => "SUPPORT",
+            Self::Bolus => "BOLUS",
             Self::Other => "",
         }
     }
@@ -192,6 +218,7 @@ impl StructureKind {
             "CTV" => Self::Ctv,
             "GTV" => Self::Gtv,
             "SUPPORT" => Self::Support,
+            "BOLUS" => Self::Bolus,
             _ if named("PTV") => Self::Ptv,
             _ if named("CTV") => Self::Ctv,
             _ if named("GTV") => Self::Gtv,
@@ -210,6 +237,7 @@ impl StructureKind {
             Self::Gtv => [255, 196, 61],
             Self::Organ => [88, 166, 255],
             Self::Support => [150, 150, 150],
+            Self::Bolus => [94, 214, 214],
             Self::Other => [190, 130, 255],
         })
     }
@@ -227,6 +255,7 @@ mod tests {
             colour: StructureKind::Other.default_colour(),
             contours: Contours::default(),
             points_mm: Vec::new(),
+            density: None,
         };
         let structures = names.iter().enumerate().map(structure).collect();
         StructureSet { structures, ..StructureSet::default() }

@@ -250,6 +250,7 @@ mod tests {
             colour: Rgb([0; 3]),
             contours: Contours::default(),
             points_mm: Vec::new(),
+            density: None,
         };
         StructureSet {
             structures: structures.iter().enumerate().map(of).collect(),

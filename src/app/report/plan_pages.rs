@@ -50,6 +50,9 @@ fn head(pen: &mut Pen, report: &PlanReport) {
         pen.fact("Normalisation", &text);
     }
     pen.fact("Machine, position", &format!("{}, {:?}", plan.machine, plan.position));
+    for words in &report.densities {
+        pen.fact("Density", words);
+    }
     match &report.dose {
         Some(dose) => {
             pen.fact(

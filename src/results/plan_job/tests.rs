@@ -25,7 +25,8 @@ fn drawn(ct: &Ct, low: DVec3, high: DVec3) -> Arc<StructureSet> {
     let kind = StructureKind::External;
     let name = "Outline".to_owned();
     let colour = kind.default_colour();
-    let structures = vec![Structure { name, number: 7, kind, colour, contours, points_mm: Vec::new() }];
+    let structures =
+        vec![Structure { name, number: 7, kind, colour, contours, points_mm: Vec::new(), density: None }];
     Arc::new(StructureSet { structures, ..StructureSet::default() })
 }
 

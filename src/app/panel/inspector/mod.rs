@@ -4,6 +4,7 @@ mod aperture;
 mod arrange;
 mod beam;
 mod ct;
+mod density;
 mod dial;
 mod dose;
 mod draw;
@@ -60,6 +61,13 @@ fn field<R>(ui: &mut Ui, caption: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
     let inner = ui.horizontal(add).inner;
     ui.end_row();
     inner
+}
+
+/// Densities in place of the CT's, bolus and couch, in the dose of the plan.
+fn given_densities(ui: &mut Ui, state: &State) {
+    for words in crate::analysis::given_words(&state.case().structures) {
+        ui.add(egui::Label::new(egui::RichText::new(format!("Density: {words}")).small()).wrap());
+    }
 }
 
 /// Remarks about a series, plan or structure set, worst first, each with the files concerned.

@@ -274,6 +274,7 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
             response.response.accessible_name("Device");
         });
     });
+    super::given_densities(ui, state);
     for remark in state.results.body_remarks() {
         ui.add(egui::Label::new(egui::RichText::new(remark).small().weak()).wrap());
     }
