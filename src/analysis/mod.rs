@@ -8,6 +8,7 @@ mod clearance;
 mod clusters;
 mod compare;
 pub mod contouring;
+mod couch;
 mod dvh;
 mod dvh_table;
 mod figures;
@@ -42,6 +43,7 @@ pub use clearance::{
 };
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
+pub use couch::{COUCH_MM, Couch, CouchError, SHELL_MM, couch_densities};
 pub use dvh::{Dvh, DvhError, Isodoses};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};

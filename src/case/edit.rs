@@ -31,6 +31,8 @@ pub enum Edit {
         value: Beam,
     },
     AddStructure(Structure),
+    /// Adds structures as one step, which bears this name: `couch`.
+    AddStructures(&'static str, Vec<Structure>),
     SetStructure {
         index: usize,
         value: Structure,
@@ -178,6 +180,12 @@ impl Case {
             Edit::AddStructure(structure) => {
                 self.check_identity(&structure, None)?;
                 self.structures_mut().push(structure);
+            }
+            Edit::AddStructures(_, structures) => {
+                for structure in structures {
+                    self.check_identity(&structure, None)?;
+                    self.structures_mut().push(structure);
+                }
             }
             Edit::SetStructure { index, value } => {
                 self.check_identity(&value, Some(index))?;

@@ -29,6 +29,7 @@ impl Edit {
                 None => format!("Change {}", value.name),
             },
             Self::AddStructure(structure) => format!("Add structure {}", structure.name),
+            Self::AddStructures(what, _) => format!("Add {what}"),
             Self::SetStructure { index, value } => match structure(*index) {
                 Some(now) => structure_change(now, value),
                 None => format!("Change {}", value.name),

@@ -147,6 +147,7 @@ fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 commands.push(Command::AddBody);
                 ui.close();
             }
+            super::inspector::bolus_and_couch(ui, state, commands);
         });
         menu.response.accessible_name("New structure");
     });

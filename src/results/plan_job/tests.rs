@@ -1,5 +1,8 @@
 //! The body of a CT, as seen in the dose of a plan.
 
+mod beside;
+mod normalised;
+
 use super::*;
 use crate::analysis::{Body, BodyError, BodyWord, Contradiction, MonteCarlo, isocentre_remark};
 use crate::case::{Beam, Contour, DoseStatus, Jaws, StructureKind};

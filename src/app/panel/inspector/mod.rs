@@ -3,6 +3,7 @@
 mod aperture;
 mod arrange;
 mod beam;
+mod beside;
 mod ct;
 mod density;
 mod dial;
@@ -16,6 +17,7 @@ mod points;
 mod structure;
 mod structure_tools;
 
+pub use beside::in_menu as bolus_and_couch;
 pub use plan::refused_plans;
 
 use crate::app::command::Commands;

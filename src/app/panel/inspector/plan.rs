@@ -93,6 +93,9 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
                     let value = Plan { prescription_gy: Some(gy), ..plan.clone() };
                     commands.edit_with(&response, Edit::SetPlan { plan: state.plan, value });
                 }
+                if plan.prescription_gy.is_some_and(|gy| gy <= 0.0) {
+                    ui.colored_label(theme::WARNING, "no dose: percent mean nothing");
+                }
             } else {
                 ui.weak("none");
             }

@@ -52,6 +52,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(shape) = state.shapes.of(structure) {
         shape_ui(ui, structure, shape, commands);
     }
+    super::beside::of_body(ui, state, structure, commands);
     super::density::show(ui, state, (index, structure), commands);
     super::draw::show(ui, state, commands);
     super::structure_tools::show(ui, state, structure, commands);
