@@ -169,7 +169,8 @@ mod tests {
             change(&mut value);
             Edit::SetBeam { plan: 0, beam: 0, value }.name(&case)
         };
-        let cases: [(fn(&mut Beam), &str); 7] = [
+        type Change = fn(&mut Beam);
+        let cases: [(Change, &str); 7] = [
             (|b| b.control_points[0].gantry_deg = 40.0, "Turn gantry of AP"),
             (|b| b.control_points[0].couch_deg = 9.0, "Turn couch of AP"),
             (|b| b.control_points[0].jaws.x = [-1.0, 2.0], "Move jaws of AP"),
