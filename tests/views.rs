@@ -221,6 +221,7 @@ fn sphere_set(grid: &Arc<Grid>, centre: DVec3, radius: f64) -> (Arc<StructureSet
         colour: Rgb([0, 255, 0]),
         contours: contours.into(),
         points_mm: Vec::new(),
+        density: None,
     };
     let set = StructureSet { structures: vec![structure], ..StructureSet::default() };
     (Arc::new(set), Arc::new(mask))

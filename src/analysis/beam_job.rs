@@ -2,6 +2,7 @@
 //! for whole plans.
 
 use super::body::Body;
+use super::given::GivenDensities;
 use super::outside::{Outside, meets_matter, outside_caveat};
 use crate::case::{Beam, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
@@ -42,6 +43,8 @@ pub struct Ready {
     /// `None` without a body.
     outside: Option<Outside>,
     remarks: Vec<String>,
+    /// What of bolus and couch is not counted: caveats of every dose.
+    caveats: Vec<String>,
 }
 
 impl Ready {
@@ -50,11 +53,21 @@ impl Ready {
     /// # Errors
     /// [`BodyMismatch`].
     pub fn new(ct: &Ct, table: &HuTable, body: Body) -> Result<Self, BodyMismatch> {
-        let patient = Patient::new(ct, table, body.mask.as_ref())?;
-        let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask) };
+        Self::with(ct, table, body, GivenDensities::default())
+    }
+
+    /// As [`Self::new`], with structures of densities of their own.
+    ///
+    /// # Errors
+    /// [`BodyMismatch`].
+    pub fn with(ct: &Ct, table: &HuTable, body: Body, given: GivenDensities) -> Result<Self, BodyMismatch> {
+        let patient = Patient::with(ct, table, body.mask.as_ref(), &given.parts())?;
+        let GivenDensities { caveats, beside, .. } = given;
+        let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside };
         Ok(Self {
             outside: body.mask.map(outside),
             remarks: body.remarks,
+            caveats,
             corners_mm: matter_box(&patient.mass_density_g_cm3, MATTER_G_CM3),
             patient: Arc::new(patient),
             frame_of_reference_uid: ct.frame_of_reference_uid.clone(),
@@ -77,6 +90,11 @@ impl Ready {
     /// Remarks on the body.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
+    }
+
+    /// What of bolus and couch is not counted, a few words each.
+    pub fn caveats(&self) -> &[String] {
+        &self.caveats
     }
 
     pub(super) fn outside(&self) -> Option<&Outside> {
@@ -158,14 +176,15 @@ pub fn dose_of_beam(
     let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);
-    let counted = if outside.is_some() { DoseStatus::Partial } else { DoseStatus::Final };
+    let is_partial = outside.is_some() || !ready.caveats.is_empty();
+    let counted = if is_partial { DoseStatus::Partial } else { DoseStatus::Final };
     Ok(Dose {
         gy: answer.gy,
         status: answer.status.worst(on_this_grid).worst(counted),
         label: beam.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
         receipt: Some(Arc::new(receipt)),
-        caveats: caveats.into_iter().chain(outside).collect(),
+        caveats: caveats.into_iter().chain(ready.caveats.iter().cloned()).chain(outside).collect(),
     })
 }
 

@@ -3,6 +3,7 @@
 //! Head and couch top are assumed (`assets/PHYSICS.md`, Room): a hint, no substitute for a dry run. What the CT does not
 //! show, arms and cones among it, is not counted.
 
+use super::couch::COUCH_MM;
 use crate::case::Beam;
 use crate::geometry::{BeamFrame, Mesh, PatientPosition};
 use glam::DVec3;
@@ -14,8 +15,6 @@ pub const HEAD_RADIUS_MM: f64 = 350.0;
 pub const HEAD_FACE_MM: f64 = 400.0;
 /// A clearance below this is warned of, mm. Assumed.
 pub const LEAST_CLEARANCE_MM: f64 = 50.0;
-/// Width and thickness of a couch top that no structure shows, mm. Assumed.
-const COUCH_MM: [f64; 2] = [530.0, 50.0];
 /// How far that top reaches beyond the body, towards the gantry and away from it, mm. Assumed.
 const COUCH_BEYOND_MM: [f64; 2] = [100.0, 600.0];
 /// Distance of the points that stand for its surface, mm.

@@ -76,7 +76,7 @@ impl PlanFigures {
 /// GTV, in that order, that has contours.
 pub fn target_of<'a>(plan: &Plan, set: &'a StructureSet) -> Option<&'a Structure> {
     let drawn = |s: &&Structure| !s.contours.is_empty();
-    let named = plan.normalisation.as_ref().and_then(|n| set.normalised_to(n).ok()).filter(drawn);
+    let named = plan.normalisation.as_ref().and_then(|n| set.normalised_to(n)?.ok()).filter(drawn);
     let of = |kind| set.structures.iter().filter(drawn).find(|s| s.kind == kind);
     named.or_else(|| [StructureKind::Ptv, StructureKind::Ctv, StructureKind::Gtv].into_iter().find_map(of))
 }
@@ -125,7 +125,15 @@ mod tests {
     fn structure(name: &str, kind: StructureKind, drawn: bool) -> Structure {
         let contour = Contour { points_mm: vec![DVec3::ZERO; 3], image_uid: None };
         let contours = if drawn { vec![contour] } else { Vec::new() }.into();
-        Structure { name: name.into(), number: 1, kind, colour: Rgb([0; 3]), contours, points_mm: Vec::new() }
+        Structure {
+            name: name.into(),
+            number: 1,
+            kind,
+            colour: Rgb([0; 3]),
+            contours,
+            points_mm: Vec::new(),
+            density: None,
+        }
     }
 
     #[test]

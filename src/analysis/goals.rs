@@ -199,6 +199,7 @@ mod tests {
                 Vec::new().into()
             },
             points_mm: Vec::new(),
+            density: None,
         };
         let set = StructureSet {
             structures: vec![structure(1, true), structure(2, false), structure(3, true)],

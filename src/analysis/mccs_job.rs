@@ -144,11 +144,9 @@ pub fn mccs_of_plan(
     });
     let caveats: Vec<Vec<String>> =
         request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
-    let outside: Vec<String> = request
-        .beams
-        .iter()
-        .filter_map(|(beam, machine)| outside_caveat(ready, beam, machine.sad_mm))
-        .collect();
+    let outside =
+        { request.beams.iter() }.filter_map(|(beam, machine)| outside_caveat(ready, beam, machine.sad_mm));
+    let outside: Vec<String> = ready.caveats().iter().cloned().chain(outside).collect();
     let counted = if outside.is_empty() { DoseStatus::Final } else { DoseStatus::Partial };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);

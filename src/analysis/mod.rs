@@ -8,13 +8,16 @@ mod clearance;
 mod clusters;
 mod compare;
 pub mod contouring;
+mod couch;
 mod dvh;
 mod dvh_table;
 mod figures;
 mod gamma_report;
+mod given;
 mod goals;
 mod mccs_job;
 mod metric;
+mod normalise;
 mod outside;
 mod plan_sum;
 mod point_beam;
@@ -40,15 +43,18 @@ pub use clearance::{
 };
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
+pub use couch::{COUCH_MM, Couch, CouchError, SHELL_MM, couch_densities};
 pub use dvh::{Dvh, DvhError, Isodoses};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
+pub use given::{GivenDensities, GivenError, counts_beside_patient, given_words};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
 pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
 pub use metric::NoValue;
+pub use normalise::{CannotNormalise, Normalising};
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

@@ -36,17 +36,20 @@ type Bundle = (BeamFrame, Vec<[f64; 2]>);
 pub(super) struct Outside {
     pub hu: Arc<Volume<f32>>,
     pub body: Arc<Mask>,
+    /// Bolus and couch, which are counted outside it.
+    pub beside: Vec<Mask>,
 }
 
 impl Outside {
     fn holds(&self, [i, j, k]: [usize; 3]) -> bool {
-        self.body.coverage_at(i, j, k) >= 0.5
+        let holds = |mask: &Mask| mask.coverage_at(i, j, k) >= 0.5;
+        holds(&self.body) || self.beside.iter().any(holds)
     }
 
     /// Whether a voxel, by its place in the data, belongs to the body.
     pub(super) fn is_body(&self, voxel: usize) -> bool {
         let [nx, ny, _] = self.hu.grid().size();
-        self.holds([voxel % nx, voxel / nx % ny, voxel / (nx * ny)])
+        self.body.coverage_at(voxel % nx, voxel / nx % ny, voxel / (nx * ny)) >= 0.5
     }
 
     /// The longest path of any ray of the beam outside the body through matter as dense as skin, or solid and

@@ -1,9 +1,9 @@
 //! The dose of a plan: the sum of its beams.
 
-use super::{Dvh, DvhError, sampler::Sampler};
-use crate::case::{Dose, DoseStatus, Normalisation, Plan, Receipt};
+use super::{Normalising, sampler::Sampler};
+use crate::case::{Dose, DoseStatus, Plan, Receipt};
 use crate::engine::{Cancelled, JobControl};
-use crate::geometry::{Grid, Mask, Volume};
+use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -41,16 +41,8 @@ pub enum PlanSumError {
     Cancelled(#[from] Cancelled),
     #[error(transparent)]
     Sum(#[from] SumError),
-    #[error("the plan is normalised to '{structure}': {why}")]
-    Normalisation { structure: String, why: String },
-}
-
-/// Why a plan cannot be normalised.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[error("{percent} % of the structure get {gy} Gy: no monitor units can turn that into the dose asked for")]
-pub struct CannotNormalise {
-    pub percent: f64,
-    pub gy: f64,
+    #[error("the plan is normalised to {to}: {why}")]
+    Normalisation { to: String, why: String },
 }
 
 /// Adds beam doses, each times its scale, on the finest of their grids; the status is the worst of its parts.
@@ -107,24 +99,19 @@ pub fn sum_of_beams(
     plan: Option<&Plan>,
     parts: &[Part],
     only: Option<usize>,
-    normalisation: Option<(&Normalisation, &Mask)>,
+    normalisation: Option<Normalising<'_>>,
     control: &JobControl,
 ) -> Result<(Dose, f64), PlanSumError> {
     let whole = |dose| plan.into_iter().fold(dose, |dose, plan| as_whole_plan(plan, dose));
-    let Some((wanted, mask)) = normalisation else {
+    let Some(normalising) = normalisation else {
         let dose = match only {
             None => whole(plan_dose(label, parts)?),
             Some(index) => plan_dose(label, &parts[index..=index])?,
         };
         return Ok((dose, 1.0));
     };
-    let fault = |why: String| PlanSumError::Normalisation { structure: wanted.structure.clone(), why };
     let sum = added(parts)?;
-    let dvh = Dvh::new(mask, &sum, control).map_err(|e| match e {
-        DvhError::Cancelled(stopped) => PlanSumError::Cancelled(stopped),
-        other => fault(other.to_string()),
-    })?;
-    let factor = normalisation_factor(wanted, &dvh).map_err(|e| fault(e.to_string()))?;
+    let factor = normalising.factor(&sum, control)?;
     control.check()?;
     let sum = whole(dose_of(label, parts, sum.scaled(factor as f32)));
     let Some(index) = only else { return Ok((sum, factor)) };
@@ -134,21 +121,6 @@ pub fn sum_of_beams(
     dose.status = dose.status.worst(sum.status);
     dose.caveats = caveats_of([&dose.caveats, &sum.caveats]);
     Ok((dose, factor))
-}
-
-/// The factor on all monitor units with which the structure gets the dose of the normalisation; `dvh` is the
-/// structure's in the plan's present dose.
-///
-/// # Errors
-/// [`CannotNormalise`] where that much of the structure gets no dose.
-pub fn normalisation_factor(wanted: &Normalisation, dvh: &Dvh) -> Result<f64, CannotNormalise> {
-    let gy = dvh.dose_at_percent(wanted.volume_percent);
-    let factor = wanted.dose_gy / gy;
-    if gy > 0.0 && factor.is_finite() && factor > 0.0 {
-        Ok(factor)
-    } else {
-        Err(CannotNormalise { percent: wanted.volume_percent, gy })
-    }
 }
 
 fn voxel_cm3(dose: &Dose) -> f64 {

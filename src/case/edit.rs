@@ -1,6 +1,6 @@
 //! Edits as values, with undo.
 
-use super::{Beam, Case, Dose, Goal, Normalisation, Plan, Steps, Structure};
+use super::{Beam, Case, Dose, Goal, Plan, Steps, Structure};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -31,6 +31,8 @@ pub enum Edit {
         value: Beam,
     },
     AddStructure(Structure),
+    /// Adds structures as one step, which bears this name: `couch`.
+    AddStructures(&'static str, Vec<Structure>),
     SetStructure {
         index: usize,
         value: Structure,
@@ -179,6 +181,12 @@ impl Case {
                 self.check_identity(&structure, None)?;
                 self.structures_mut().push(structure);
             }
+            Edit::AddStructures(_, structures) => {
+                for structure in structures {
+                    self.check_identity(&structure, None)?;
+                    self.structures_mut().push(structure);
+                }
+            }
             Edit::SetStructure { index, value } => {
                 self.check_identity(&value, Some(index))?;
                 *self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))? = value;
@@ -224,12 +232,11 @@ impl Case {
         let structures = Arc::clone(&self.structures);
         for plan in &mut self.plans {
             let Some(now) = &plan.normalisation else { continue };
-            let number = now.number.filter(|n| structures.by_number(*n).is_some());
-            let bound = match structures.normalised_to(&Normalisation { number, ..now.clone() }) {
-                Ok(to) => {
-                    Normalisation { structure: to.name.clone(), number: Some(to.number), ..now.clone() }
-                }
-                Err(_) => Normalisation { number: None, ..now.clone() },
+            let Some((name, number)) = now.structure() else { continue };
+            let number = number.filter(|n| structures.by_number(*n).is_some());
+            let bound = match structures.referenced(number, name) {
+                Ok(to) => now.of_structure(&to.name, Some(to.number)),
+                Err(_) => now.of_structure(name, None),
             };
             if bound != *now {
                 Arc::make_mut(plan).normalisation = Some(bound);
@@ -264,7 +271,7 @@ impl Case {
     /// Plans that refer to a structure, by index.
     pub fn plans_normalised_to(&self, structure: u32) -> Vec<usize> {
         let refers = |plan: &Plan| {
-            let to = plan.normalisation.as_ref().map(|n| self.structures.normalised_to(n));
+            let to = plan.normalisation.as_ref().and_then(|n| self.structures.normalised_to(n));
             to.is_some_and(|to| to.is_ok_and(|s| s.number == structure))
         };
         (0..self.plans.len()).filter(|n| refers(&self.plans[*n])).collect()
@@ -318,6 +325,7 @@ mod tests {
             colour: crate::case::Rgb([0; 3]),
             contours: Vec::new().into(),
             points_mm: Vec::new(),
+            density: None,
         };
         let structures = vec![structure(3), structure(7)];
         let set = StructureSet { structures, ..StructureSet::default() };
@@ -349,6 +357,7 @@ mod tests {
             colour: crate::case::Rgb([0; 3]),
             contours: Vec::new().into(),
             points_mm: Vec::new(),
+            density: None,
         };
         let set = StructureSet { structures: vec![structure("Cord", 1)], ..StructureSet::default() };
         let mut h = History::default();

@@ -1,6 +1,6 @@
 //! A plan: beams on a machine, a prescription.
 
-use super::Beam;
+use super::{Beam, Normalisation};
 use crate::geometry::PatientPosition;
 use serde::{Deserialize, Serialize};
 
@@ -22,27 +22,6 @@ pub struct Plan {
     /// Remarks of the reader.
     #[serde(skip)]
     pub remarks: Vec<super::Remark>,
-}
-
-/// "This share of the structure gets at least this dose": scales all monitor units of the plan.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Normalisation {
-    /// Name of the structure, as plan files write it.
-    pub structure: String,
-    /// ROI number of the structure once the plan is in a case: renaming the structure leaves the plan normalised to it.
-    #[serde(skip)]
-    pub number: Option<u32>,
-    /// Share of the structure's volume, percent.
-    pub volume_percent: f64,
-    /// Gy for the whole course.
-    pub dose_gy: f64,
-}
-
-impl Normalisation {
-    /// "`volume_percent` of `structure` get `dose_gy`", of a structure given by name only.
-    pub fn to_named(structure: &str, volume_percent: f64, dose_gy: f64) -> Self {
-        Self { structure: structure.to_owned(), number: None, volume_percent, dose_gy }
-    }
 }
 
 impl Plan {

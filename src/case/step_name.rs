@@ -29,6 +29,7 @@ impl Edit {
                 None => format!("Change {}", value.name),
             },
             Self::AddStructure(structure) => format!("Add structure {}", structure.name),
+            Self::AddStructures(what, _) => format!("Add {what}"),
             Self::SetStructure { index, value } => match structure(*index) {
                 Some(now) => structure_change(now, value),
                 None => format!("Change {}", value.name),
@@ -107,13 +108,18 @@ fn structure_change(now: &Structure, next: &Structure) -> String {
     if now.name != next.name {
         return format!("Rename {} to {}", now.name, next.name);
     }
-    if now.kind == next.kind && now.colour == next.colour && now.contours != next.contours {
+    if now.kind == next.kind
+        && now.colour == next.colour
+        && now.density == next.density
+        && now.contours != next.contours
+    {
         let moved = |(a, b): ([DVec3; 2], [DVec3; 2])| ((a[1] - a[0]) - (b[1] - b[0])).length() < 1e-6;
         let moved = box_mm(now).zip(box_mm(next)).is_some_and(moved);
         return format!("{} {}", if moved { "Move" } else { "Change contours of" }, now.name);
     }
     let changes = [
         (now.kind != next.kind, "Change type"),
+        (now.density != next.density, "Change density"),
         (now.colour != next.colour, "Change colour"),
         (now.points_mm != next.points_mm, "Move points"),
         (now.contours != next.contours, "Change contours"),
@@ -151,6 +157,7 @@ mod tests {
             colour: Rgb([0; 3]),
             contours: vec![Contour { points_mm, image_uid: None }].into(),
             points_mm: Vec::new(),
+            density: None,
         }
     }
 
@@ -162,7 +169,8 @@ mod tests {
             change(&mut value);
             Edit::SetBeam { plan: 0, beam: 0, value }.name(&case)
         };
-        let cases: [(fn(&mut Beam), &str); 7] = [
+        type Change = fn(&mut Beam);
+        let cases: [(Change, &str); 7] = [
             (|b| b.control_points[0].gantry_deg = 40.0, "Turn gantry of AP"),
             (|b| b.control_points[0].couch_deg = 9.0, "Turn couch of AP"),
             (|b| b.control_points[0].jaws.x = [-1.0, 2.0], "Move jaws of AP"),

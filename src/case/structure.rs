@@ -1,6 +1,6 @@
 //! Structures: regions of interest as planar contours.
 
-use super::{Contours, Normalisation};
+use super::{Contours, DensityOverride, Normalisation};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -30,6 +30,9 @@ pub struct Structure {
     pub contours: Contours,
     /// Points of interest (POINT contours).
     pub points_mm: Vec<DVec3>,
+    /// Its density for dose calculations, in place of the CT's. A bolus and a support without one take no part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density: Option<DensityOverride>,
 }
 
 /// A closed planar polygon, patient LPS, mm; the last point joins the first.
@@ -62,6 +65,7 @@ pub enum StructureKind {
     Gtv,
     Organ,
     Support,
+    Bolus,
     #[default]
     Other,
 }
@@ -79,6 +83,13 @@ pub enum ReferenceError {
     Ambiguous { name: String, count: usize },
 }
 
+impl Structure {
+    /// The density that counts in dose, where one is given and switched on.
+    pub fn counted_density(&self) -> Option<DensityOverride> {
+        self.density.filter(|density| !density.off)
+    }
+}
+
 impl StructureSet {
     /// Finds a structure by name, ignoring case.
     pub fn by_name(&self, name: &str) -> Option<&Structure> {
@@ -94,12 +105,13 @@ impl StructureSet {
         self.structures.iter().find(|s| s.number == number)
     }
 
-    /// The structure a plan is normalised to: by its number where the plan is in a case, else by its name.
+    /// The structure a plan is normalised to: by its number where the plan is in a case, else by its name. `None` where
+    /// the plan is normalised to none.
     ///
     /// # Errors
     /// [`ReferenceError`].
-    pub fn normalised_to(&self, to: &Normalisation) -> Result<&Structure, ReferenceError> {
-        self.referenced(to.number, &to.structure)
+    pub fn normalised_to(&self, to: &Normalisation) -> Option<Result<&Structure, ReferenceError>> {
+        to.structure().map(|(name, number)| self.referenced(number, name))
     }
 
     /// The structure of a number, else the only one of a name.
@@ -152,8 +164,21 @@ impl StructureSet {
 }
 
 impl StructureKind {
-    pub const ALL: [Self; 7] =
-        [Self::External, Self::Ptv, Self::Ctv, Self::Gtv, Self::Organ, Self::Support, Self::Other];
+    pub const ALL: [Self; 8] = [
+        Self::External,
+        Self::Ptv,
+        Self::Ctv,
+        Self::Gtv,
+        Self::Organ,
+        Self::Support,
+        Self::Bolus,
+        Self::Other,
+    ];
+
+    /// Whether a structure of this kind lies on the patient: with a density it takes part in dose outside the body, too.
+    pub fn is_beside_patient(self) -> bool {
+        matches!(self, Self::Support | Self::Bolus)
+    }
 
     /// For people; also the name of a new structure of this kind.
     pub fn name(self) -> &'static str {
@@ -164,6 +189,7 @@ impl StructureKind {
             Self::Gtv => "GTV",
             Self::Organ => "Organ",
             Self::Support => "Support",
+            Self::Bolus => "Bolus",
             Self::Other => "Other",
         }
     }
@@ -177,6 +203,7 @@ impl StructureKind {
             Self::Gtv => "GTV",
             Self::Organ => "ORGAN",
             Self::Support => "SUPPORT",
+            Self::Bolus => "BOLUS",
             Self::Other => "",
         }
     }
@@ -191,6 +218,7 @@ impl StructureKind {
             "CTV" => Self::Ctv,
             "GTV" => Self::Gtv,
             "SUPPORT" => Self::Support,
+            "BOLUS" => Self::Bolus,
             _ if named("PTV") => Self::Ptv,
             _ if named("CTV") => Self::Ctv,
             _ if named("GTV") => Self::Gtv,
@@ -209,6 +237,7 @@ impl StructureKind {
             Self::Gtv => [255, 196, 61],
             Self::Organ => [88, 166, 255],
             Self::Support => [150, 150, 150],
+            Self::Bolus => [94, 214, 214],
             Self::Other => [190, 130, 255],
         })
     }
@@ -226,6 +255,7 @@ mod tests {
             colour: StructureKind::Other.default_colour(),
             contours: Contours::default(),
             points_mm: Vec::new(),
+            density: None,
         };
         let structures = names.iter().enumerate().map(structure).collect();
         StructureSet { structures, ..StructureSet::default() }
@@ -244,13 +274,14 @@ mod tests {
     fn a_normalisation_goes_by_number_then_by_a_name_that_only_one_has() {
         let set = set(&["PTV", "Boost", "boost"]);
         let mut to = Normalisation::to_named("ptv", 95.0, 60.0);
-        assert_eq!(set.normalised_to(&to).map(|s| s.number), Ok(1));
-        to.number = Some(3);
-        assert_eq!(set.normalised_to(&to).map(|s| s.number), Ok(3));
+        let number = |to: &Normalisation| set.normalised_to(to).map(|s| s.map(|s| s.number));
+        assert_eq!(number(&to), Some(Ok(1)));
+        to = to.of_structure("ptv", Some(3));
+        assert_eq!(number(&to), Some(Ok(3)));
         to = Normalisation::to_named("Boost", 95.0, 60.0);
-        let error = set.normalised_to(&to).unwrap_err();
+        let error = number(&to).unwrap().unwrap_err();
         assert_eq!(error, ReferenceError::Ambiguous { name: "Boost".into(), count: 2 });
-        let missing = set.normalised_to(&Normalisation::to_named("GTV", 95.0, 60.0)).unwrap_err().to_string();
+        let missing = number(&Normalisation::to_named("GTV", 95.0, 60.0)).unwrap().unwrap_err().to_string();
         assert!(missing.contains("'GTV'") && missing.contains("PTV, Boost, boost"), "{missing}");
     }
 }

@@ -4,8 +4,10 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::analysis::{self, DEFAULT_GRID_MM, Dvh, MonteCarlo, StructureFigures, dvh_csv};
-use crate::case::{Case, DoseStatus, Plan, new_uid};
+use crate::analysis::{
+    self, DEFAULT_GRID_MM, Dvh, MonteCarlo, StructureFigures, counts_beside_patient, dvh_csv,
+};
+use crate::case::{Case, DoseStatus, Plan, StructureKind, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use crate::engine::DeviceChoice;
 use crate::engine::cccs::Quality;
@@ -211,8 +213,12 @@ fn outputs(args: &Args) -> Outputs {
 
 fn describe(result: &PlanResult) -> String {
     let mut text = format!("{}\n", result.figures);
-    if result.factor != 1.0 {
-        let _ = writeln!(text, "  monitor units scaled by {:.4} to the plan's normalisation", result.factor);
+    if let Some(to) = &result.plan.normalisation {
+        let _ = writeln!(
+            text,
+            "  monitor units scaled by {:.4} to the plan's normalisation: {to}",
+            result.factor
+        );
     }
     if let Some(c) = &result.certainty {
         let uncertainty = c.uncertainty_percent.map_or("unknown".to_owned(), |u| format!("{u:.2} %"));
@@ -258,6 +264,7 @@ fn figures_json(args: &Args, case: &Case, result: &PlanResult, device: &str, sec
         "caveats": result.dose.caveats,
         "beam_doses": result.beam_doses,
         "figures": result.figures,
+        "normalisation": result.plan.normalisation.as_ref().map(ToString::to_string),
         "normalisation_factor": result.factor,
         "structures": structures,
         "beams": result.plan.beams.iter().enumerate().map(|(n, b)| json!({
@@ -304,7 +311,12 @@ fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
 fn check_leaves(plan: &Plan, case: &Case) -> anyhow::Result<()> {
     let partial = analysis::beams_left_out(plan)
         .and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
-    let faults = partial.into_iter().chain(plan_faults(plan)).collect::<Vec<_>>();
+    // The written plan names no bolus: elsewhere its dose would be that of a plan without one.
+    let boluses = counts_beside_patient(&case.structures, StructureKind::Bolus);
+    let bolus = (!boluses.is_empty()).then(|| {
+        format!("its dose counts the bolus '{}', which the written plan would not name", boluses.join("', '"))
+    });
+    let faults = partial.into_iter().chain(bolus).chain(plan_faults(plan)).collect::<Vec<_>>();
     if faults.is_empty() {
         return Ok(());
     }

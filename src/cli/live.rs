@@ -108,6 +108,7 @@ pub(super) fn ball(grid: &Grid, number: u32) -> Structure {
         colour: kind.default_colour(),
         contours,
         points_mm: Vec::new(),
+        density: None,
     }
 }
 

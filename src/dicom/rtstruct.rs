@@ -64,6 +64,7 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
             colour: kind.default_colour(),
             contours: Contours::default(),
             points_mm: Vec::new(),
+            density: None,
         };
         match drawn.get(&number).map(Vec::as_slice) {
             None | Some([]) => {}

@@ -34,7 +34,7 @@ pub enum TemplateError {
     #[error("'{file}' is no template of goals: {detail}")]
     Syntax { file: String, detail: String },
     #[error("'{file}', goal {number} of '{structure}': {source}")]
-    Goal { file: String, number: usize, structure: String, source: GoalError },
+    Goal { file: String, number: usize, structure: String, source: Box<GoalError> },
     #[error("'{file}' has {count} goals; {MOST_GOALS} at most are read")]
     Many { file: String, count: usize },
     #[error("cannot write the goals '{path}': {source}; choose a folder you may write to")]
@@ -138,7 +138,7 @@ impl GoalTemplate {
                 file: file.to_owned(),
                 number: index + 1,
                 structure,
-                source,
+                source: Box::new(source),
             })?;
             Ok(TemplateGoal {
                 goal,
@@ -250,6 +250,7 @@ mod tests {
             colour: Rgb([0; 3]),
             contours: Contours::default(),
             points_mm: Vec::new(),
+            density: None,
         };
         StructureSet {
             structures: structures.iter().enumerate().map(of).collect(),

@@ -1,6 +1,8 @@
 //! A plan as a text file: `plan.toml`. Every field is documented in `assets/plans/README.md`.
 
-use crate::case::{Bank, Beam, ControlPoint, Jaws, Mlc, Normalisation, Plan, Radiation};
+use crate::case::{
+    Bank, Beam, ControlPoint, Jaws, Mlc, Normalisation, NormalisedAt, NormalisedDose, Plan, Radiation,
+};
 use crate::files::replace_file;
 use crate::geometry::PatientPosition;
 use crate::input::{PLAN_BYTES, beginning, read_text};
@@ -40,18 +42,10 @@ struct PlanFile {
     isocentre_mm: Option<[f64; 3]>,
     prescription_gy: Option<f64>,
     fractions: Option<u32>,
-    normalisation: Option<NormalisationFile>,
+    normalisation: Option<Normalisation>,
     mlc: Option<Mlc>,
     #[serde(default)]
     beam: Vec<Spanned<BeamFile>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NormalisationFile {
-    structure: String,
-    volume_percent: f64,
-    dose_gy: f64,
 }
 
 #[derive(Deserialize)]
@@ -134,8 +128,7 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
     plan.position = file.position.unwrap_or(position);
     plan.prescription_gy = file.prescription_gy;
     plan.fractions = file.fractions.unwrap_or(1);
-    plan.normalisation =
-        file.normalisation.map(|n| Normalisation::to_named(&n.structure, n.volume_percent, n.dose_gy));
+    plan.normalisation = file.normalisation;
     check_plan(&plan).map_err(|problem| fault(0, problem))?;
     if file.beam.is_empty() {
         return Err(fault(0, "the plan has no beam; add a [[beam]] table".to_owned()));
@@ -169,11 +162,7 @@ fn check_plan(plan: &Plan) -> Result<(), String> {
         return Err("fractions = 0 must be 1 or more".to_owned());
     }
     if let Some(n) = &plan.normalisation {
-        positive("normalisation.dose_gy", n.dose_gy)?;
-        positive("normalisation.volume_percent", n.volume_percent)?;
-        if n.volume_percent > 100.0 {
-            return Err(format!("normalisation.volume_percent = {} is more than 100", n.volume_percent));
-        }
+        n.check().map_err(|e| e.to_string())?;
     }
     Ok(())
 }
@@ -369,13 +358,18 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
     }
     writeln!(out, "fractions = {}", plan.fractions)?;
     if let Some(n) = &plan.normalisation {
-        writeln!(
-            out,
-            "normalisation = {{ structure = {}, volume_percent = {:?}, dose_gy = {:?} }}",
-            quoted(&n.structure),
-            n.volume_percent,
-            n.dose_gy
-        )?;
+        let at = match &n.at {
+            NormalisedAt::Volume { structure, volume_percent, .. } => {
+                format!("structure = {}, volume_percent = {volume_percent:?}", quoted(structure))
+            }
+            NormalisedAt::Point(mm) => format!("point_mm = {:?}", mm.to_array()),
+            NormalisedAt::Maximum => "maximum = true".to_owned(),
+        };
+        let dose = match n.dose {
+            NormalisedDose::Gy(gy) => format!("dose_gy = {gy:?}"),
+            NormalisedDose::Percent(percent) => format!("dose_percent = {percent:?}"),
+        };
+        writeln!(out, "normalisation = {{ {at}, {dose} }}")?;
     }
     Ok(())
 }
@@ -478,6 +472,23 @@ jaws_mm = { x = [-50.0, 50.0], y = [-50.0, 50.0] }
             want.name = "two \"words\"\n".to_owned();
             assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
         }
+    }
+
+    #[test]
+    fn every_normalisation_comes_back_as_it_was() {
+        let mut want = plan(AP).unwrap();
+        for at in [NormalisedAt::Point(DVec3::new(1.5, -2.0, 3.25)), NormalisedAt::Maximum] {
+            for dose in [NormalisedDose::Gy(57.5), NormalisedDose::Percent(95.0)] {
+                want.normalisation = Some(Normalisation { at: at.clone(), dose });
+                assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
+            }
+        }
+        let with = |line: &str| plan(&AP.replace("prescription_gy", &format!("{line}\nprescription_gy")));
+        let why = with("normalisation = { maximum = true, dose_gy = 0.0 }").unwrap_err();
+        assert!(why.contains("normalisation.dose_gy = 0 must be"), "{why}");
+        let why =
+            with("normalisation = { maximum = true, point_mm = [0, 0, 0], dose_gy = 1.0 }").unwrap_err();
+        assert!(why.contains("one of: structure with volume_percent"), "{why}");
     }
 
     #[test]

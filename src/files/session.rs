@@ -156,7 +156,9 @@ pub fn write(path: &Path, session: &Session) -> Result<(), SessionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Rgb, StructureKind};
+    use crate::case::{
+        DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Rgb, StructureKind,
+    };
     use crate::files::demo;
 
     #[test]
@@ -167,9 +169,13 @@ mod tests {
         set.structures.remove(1);
         set.structures[0].colour = Rgb([1, 2, 3]);
         let mut ball = set.structures[0].clone();
-        (ball.number, ball.name, ball.kind) = (9, "ball".to_owned(), StructureKind::Other);
+        (ball.number, ball.name, ball.kind) = (9, "ball".to_owned(), StructureKind::Bolus);
+        ball.density = Some(DensityOverride { off: true, ..DensityOverride::preset(Medium::Lung) });
         set.structures.push(ball);
-        Arc::make_mut(&mut edited.plans[0]).beams.truncate(2);
+        let plan = Arc::make_mut(&mut edited.plans[0]);
+        plan.beams.truncate(2);
+        let at = NormalisedAt::Point(glam::DVec3::new(1.0, -2.5, 3.0));
+        plan.normalisation = Some(Normalisation { at, dose: NormalisedDose::Percent(95.0) });
         edited.goals = Some(vec!["ball: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)".parse().unwrap()].into());
 
         let path = std::env::temp_dir().join(format!("beamsight-session-{}.json", std::process::id()));

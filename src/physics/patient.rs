@@ -1,6 +1,6 @@
 //! The patient for dose: densities and materials of a CT.
 
-use super::{HuTable, Material};
+use super::{Given, HuTable, Material, given::Mixture};
 use crate::case::Ct;
 use crate::geometry::{Mask, PatientPosition, Volume};
 use rayon::prelude::*;
@@ -35,6 +35,21 @@ impl Patient {
     /// # Errors
     /// [`BodyMismatch`].
     pub fn new(ct: &Ct, table: &HuTable, body: Option<&Mask>) -> Result<Self, BodyMismatch> {
+        Self::with(ct, table, body, &[])
+    }
+
+    /// As [`Self::new`], with structures of densities of their own, each by the share of a voxel that it fills. Those
+    /// beside the patient count outside the body, too; where they share a voxel with its surface, the body's share counts as
+    /// well. Masks of another grid than the CT's are passed over.
+    ///
+    /// # Errors
+    /// [`BodyMismatch`].
+    pub fn with(
+        ct: &Ct,
+        table: &HuTable,
+        body: Option<&Mask>,
+        given: &[Given<'_>],
+    ) -> Result<Self, BodyMismatch> {
         let grid = ct.hu.grid();
         let [nx, ny, nz] = grid.size();
         if let Some(mask) = body.filter(|m| m.grid().size() != grid.size()) {
@@ -49,12 +64,22 @@ impl Patient {
             .zip(electrons.par_chunks_mut(nx))
             .zip(material.par_chunks_mut(nx))
             .zip(ct.hu.data().par_chunks(nx));
+        let given: Vec<Given<'_>> =
+            given.iter().filter(|g| g.mask.grid().size() == grid.size()).copied().collect();
         rows.with_min_len(16).enumerate().for_each(|(row, (((density, electrons), material), hu))| {
             for (i, &hu) in hu.iter().enumerate() {
-                if body.is_some_and(|b| b.coverage_at(i, row % ny, row / ny) < 0.5) {
-                    continue;
-                }
-                let tissue = table.at(hu);
+                let at = [i, row % ny, row / ny];
+                let of_body = body.map_or(1.0, |b| b.coverage_at(at[0], at[1], at[2]));
+                let in_body = of_body >= 0.5;
+                let mut mixture = Mixture::of(&given, at, in_body);
+                let tissue = match mixture.is_empty() {
+                    true if in_body => table.at(hu),
+                    true => continue,
+                    false => {
+                        mixture.add(if in_body { 1.0 } else { of_body }, &table.at(hu));
+                        mixture.tissue()
+                    }
+                };
                 density[i] = tissue.mass_density_g_cm3;
                 electrons[i] = tissue.relative_electron_density;
                 material[i] = tissue.material as u8;

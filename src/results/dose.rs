@@ -4,7 +4,7 @@ use super::inputs::{BeamInputs, patient_grid};
 use super::monte_carlo::RunInputs;
 use super::shared::Shared;
 use crate::analysis::beams_left_out;
-use crate::case::{Case, Normalisation, Plan};
+use crate::case::{Case, Normalisation, NormalisedDose, Plan};
 use crate::geometry::VolumeId;
 
 /// All parts of a case and its settings that affect a displayed dose: equal inputs give equal doses.
@@ -35,27 +35,29 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormalisedTo {
     wanted: Normalisation,
+    /// The dose asked for, Gy; `None` where the plan's prescription says none.
+    gy: Option<f64>,
     /// Identity of the structure's contours and of their images; `None` where the structure is missing.
     structure: Option<(u64, VolumeId)>,
 }
 
 impl NormalisedTo {
-    fn of(case: &Case, wanted: &Normalisation) -> Self {
-        let structure = case.structures.normalised_to(wanted).ok();
+    fn of(case: &Case, plan: &Plan, wanted: &Normalisation) -> Self {
+        let structure = case.structures.normalised_to(wanted).and_then(Result::ok);
         let print = structure.map(|s| s.contours.id());
         // Names do not count: a renamed structure is the same structure.
-        let name = if structure.is_some() { String::new() } else { wanted.structure.clone() };
-        Self {
-            wanted: Normalisation { structure: name, number: structure.map(|s| s.number), ..wanted.clone() },
-            structure: print.zip(patient_grid(case).map(|(_, id)| id)),
-        }
+        let mut same = structure.map_or_else(|| wanted.clone(), |s| wanted.of_structure("", Some(s.number)));
+        let gy = wanted.wanted_gy(plan.prescription_gy).ok();
+        // Nor does whether the dose was given in percent.
+        same.dose = gy.map_or(same.dose, NormalisedDose::Gy);
+        Self { wanted: same, gy, structure: print.zip(patient_grid(case).map(|(_, id)| id)) }
     }
 }
 
 impl DoseInputs {
     /// The inputs of the sum of these beam doses, with the current caveats of the plan.
     pub fn computed(case: &Case, plan: &Plan, only: Option<u32>, source: Source) -> Self {
-        let normalisation = plan.normalisation.as_ref().map(|n| NormalisedTo::of(case, n));
+        let normalisation = plan.normalisation.as_ref().map(|n| NormalisedTo::of(case, plan, n));
         Self::Computed { only, source, left_out: beams_left_out(plan), normalisation }
     }
 }

@@ -1,7 +1,7 @@
 //! Inputs of results: equal inputs give equal results.
 
 use crate::analysis::{BodyChoice, Computation, body_of, unit_beam};
-use crate::case::{Beam, Case, Plan};
+use crate::case::{Beam, Case, DensityOverride, Plan};
 use crate::engine::DeviceChoice;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::geometry::{Grid, PatientPosition, VolumeId};
@@ -56,6 +56,8 @@ pub struct PatientInputs {
     pub choice: BodyChoice,
     /// Identity of the body's contours, where a drawn body is chosen.
     pub body: Option<u64>,
+    /// Structures with densities of their own, by the identity of their contours, and whether they count outside the body.
+    pub given: Vec<(u64, DensityOverride, bool)>,
 }
 
 impl PatientInputs {
@@ -68,7 +70,13 @@ impl PatientInputs {
             BodyChoice::Auto | BodyChoice::Everything => None,
         };
         let body = drawn.and_then(|number| case.structures.by_number(number)).map(|s| s.contours.id());
-        Some(Self { ct, hu_table: settings.hu_table.clone(), choice, body })
+        let given = case
+            .structures
+            .structures
+            .iter()
+            .filter_map(|s| Some((s.contours.id(), s.counted_density()?, s.kind.is_beside_patient())));
+        let given = given.filter(|(contours, ..)| *contours != 0).collect();
+        Some(Self { ct, hu_table: settings.hu_table.clone(), choice, body, given })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::graph::{Access, Failure, Query};
 use super::inputs::{PatientInputs, Settings, patient_grid};
-use crate::analysis::{Body, Ready, mask_of};
+use crate::analysis::{Body, GivenDensities, Ready, mask_of};
 use crate::case::{Case, Ct, Structure, StructureSet};
 use crate::geometry::{Grid, Mask, Volume, VolumeId};
 use std::sync::Arc;
@@ -51,7 +51,11 @@ impl Query for Densities {
         let fault = |why: String| Failure::Here(format!("{}: {why}", self.name()));
         let body = Body::new(ct, structures, *choice, inputs.control()).map_err(|e| fault(e.to_string()));
         inputs.control().check()?;
-        Ready::new(ct, hu_table, body?).map_err(|e| fault(e.to_string()))
+        let body = body?;
+        let given = GivenDensities::new(ct, structures, hu_table, inputs.control());
+        inputs.control().check()?;
+        let given = given.map_err(|e| fault(e.to_string()))?;
+        Ready::with(ct, hu_table, body, given).map_err(|e| fault(e.to_string()))
     }
 }
 

@@ -8,7 +8,7 @@ use super::monte_carlo::Certainty;
 use super::patient::MaskOf;
 use super::run::{RunOfPlan, RunResult};
 use super::shared::Shared;
-use crate::analysis::{Part, is_computed, sum_of_beams, times};
+use crate::analysis::{Normalising, Part, is_computed, sum_of_beams, times};
 use crate::case::{Beam, Case, Dose, DoseStatus, Normalisation, Plan};
 use crate::worker::Lane;
 use std::sync::Arc;
@@ -38,7 +38,15 @@ struct Beams {
     run: Option<RunOfPlan>,
     /// A run's dose that differs from the requested one by its noise only.
     like_it: Option<RunResult>,
-    normalisation: Option<(Normalisation, Result<MaskOf, String>)>,
+    normalisation: Option<(Normalisation, Result<Needs, String>)>,
+}
+
+/// What a normalisation needs of its case.
+#[derive(Clone, Debug)]
+struct Needs {
+    /// The dose asked for, for the whole course.
+    gy: f64,
+    mask: Option<MaskOf>,
 }
 
 /// A sum of beams, or a dose of a file.
@@ -89,7 +97,7 @@ impl DoseOfPlan {
         if beams.is_empty() {
             return None;
         }
-        let normalisation = plan.normalisation.as_ref().map(|n| (n.clone(), mask_of(case, n)));
+        let normalisation = plan.normalisation.as_ref().map(|n| (n.clone(), needs_of(case, plan, n)));
         let (run, like_it) = run.unzip();
         let source = match &run {
             Some(run) => Source::MonteCarlo(run.inputs().clone(), plan.fractions),
@@ -135,10 +143,13 @@ impl Beams {
     }
 }
 
-/// The voxels of the structure that a plan is normalised to.
-fn mask_of(case: &Case, wanted: &Normalisation) -> Result<MaskOf, String> {
-    let structure = case.structures.normalised_to(wanted).map_err(|e| e.to_string())?;
-    MaskOf::of(case, structure).ok_or_else(|| format!("{} has no contours", structure.name))
+/// The dose that a plan is normalised to, and the voxels of the structure.
+fn needs_of(case: &Case, plan: &Plan, wanted: &Normalisation) -> Result<Needs, String> {
+    let gy = wanted.wanted_gy(plan.prescription_gy).map_err(|e| e.to_string())?;
+    let Some(structure) = case.structures.normalised_to(wanted) else { return Ok(Needs { gy, mask: None }) };
+    let structure = structure.map_err(|e| e.to_string())?;
+    let mask = MaskOf::of(case, structure).ok_or_else(|| format!("{} has no contours", structure.name))?;
+    Ok(Needs { gy, mask: Some(mask) })
 }
 
 impl PartialEq for DoseOfPlan {
@@ -181,14 +192,18 @@ impl Query for DoseOfPlan {
         let fault = |why: &str| format!("The plan cannot be normalised: {why}.");
         let mask = match normalisation {
             Some((_, Err(why))) => return Err(Failure::Here(fault(why))),
-            Some((_, Ok(mask))) => Some(inputs.get(mask).map_err(|failure| match failure {
-                Failure::Below(why) => Failure::Below(fault(&why)),
-                other => other,
-            })?),
-            None => None,
+            Some((_, Ok(Needs { mask: Some(mask), .. }))) => {
+                Some(inputs.get(mask).map_err(|failure| match failure {
+                    Failure::Below(why) => Failure::Below(fault(&why)),
+                    other => other,
+                })?)
+            }
+            _ => None,
         };
         let (parts, certainty) = made_of.parts(inputs)?;
-        let normalisation = normalisation.as_ref().map(|(wanted, _)| wanted).zip(mask.as_deref());
+        let normalisation = normalisation.as_ref().and_then(|(to, needs)| {
+            Some(Normalising { to, gy: needs.as_ref().ok()?.gy, mask: mask.as_deref() })
+        });
         let summed = sum_of_beams(label, Some(plan), &parts, *only, normalisation, &inputs.control().child());
         inputs.control().check()?;
         let (dose, factor) = summed.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;

@@ -10,8 +10,8 @@ use super::plan_dose::DoseOfPlan;
 use super::run::RunOfPlan;
 use super::shared::Shared;
 use crate::analysis::{
-    BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, is_computed, most_mu_remark,
-    no_beams, scaled, target_of, why_left_out,
+    BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, given_words, is_computed,
+    most_mu_remark, no_beams, scaled, target_of, why_left_out,
 };
 use crate::case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
 use crate::engine::cccs::{DoseTo, Quality};
@@ -95,6 +95,7 @@ pub fn compute_plan(
     let asked = Answering { graph: Graph::default(), control };
     let densities = Densities::of(&case, &settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let mut remarks = asked.answer(&densities)?.remarks().to_vec();
+    remarks.extend(given_words(&job.structures));
     let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
     remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));

@@ -3,6 +3,7 @@
 mod bad_input;
 mod card;
 mod dose;
+mod dose_given;
 mod drr;
 mod dvh;
 mod gamma;

@@ -26,6 +26,7 @@ fn small_session(folder: &Path) -> PathBuf {
         colour: Rgb([255, 82, 82]),
         contours: ball.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect(),
         points_mm: Vec::new(),
+        density: None,
     };
     let mut plan = Plan::new("AP", "point-6mv");
     plan.prescription_gy = Some(2.0);

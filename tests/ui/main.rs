@@ -1,6 +1,7 @@
 //! The window, driven by accessible names without a display.
 
 mod aperture;
+mod beside;
 mod browser;
 mod compare;
 mod contouring;
@@ -14,6 +15,7 @@ mod hu;
 mod keyboard;
 mod measure;
 mod monte_carlo;
+mod normalisation;
 mod open;
 mod plans;
 mod refused_plans;

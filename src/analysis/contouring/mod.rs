@@ -1,9 +1,12 @@
 //! Structures made of others by calculation: margins, booleans, crops, clean-up, planes between drawn ones, HU.
 
+mod bolus;
 mod hu;
 
 #[cfg(test)]
 mod tests;
+
+pub use bolus::{BEYOND_FIELD_MM, BolusOver, EntranceField};
 
 use crate::case::{Contour, Contours, Ct, Structure, StructureSet};
 use crate::engine::JobControl;
@@ -64,6 +67,11 @@ pub enum Operation {
         hu: [f32; 2],
         from_mm: DVec3,
     },
+    /// A layer on the structure, which is the body.
+    Bolus {
+        thickness_mm: f64,
+        over: BolusOver,
+    },
 }
 
 /// Contours that were made, and what the user should know of them.
@@ -96,6 +104,8 @@ pub enum ContouringError {
     NothingMissing(String),
     #[error("the CT lies oblique to the patient: a margin must be the same in all directions")]
     Oblique,
+    #[error("no bolus lies on '{0}' there: take it over more of the body")]
+    NoBolus(String),
     #[error("a margin must be between 0 and {} mm", MOST_MARGIN_MM)]
     Margin,
     #[error("the limits of the CT numbers are no range: the lower one must be below the upper one")]
@@ -115,7 +125,9 @@ impl Operation {
     /// The other structure it is made of.
     pub fn other(&self) -> Option<u32> {
         match self {
-            Self::Boolean { other, .. } | Self::Crop { other, .. } => Some(*other),
+            Self::Boolean { other, .. }
+            | Self::Crop { other, .. }
+            | Self::Bolus { over: BolusOver::Structure { number: other, .. }, .. } => Some(*other),
             _ => None,
         }
     }
@@ -133,6 +145,7 @@ impl Operation {
             Self::CopySlice { .. } => "Copy slice",
             Self::Threshold { .. } => "Threshold",
             Self::Grow { .. } => "Region growing",
+            Self::Bolus { .. } => "Bolus",
         }
     }
 }
@@ -199,6 +212,9 @@ pub fn made_of(
         Operation::CopySlice { at_mm, superior } => work.copied(structure, &stack, at_mm, superior),
         Operation::Threshold { hu } => work.threshold(structure, &stack, hu),
         Operation::Grow { hu, from_mm } => work.region(structure, &stack, hu, from_mm),
+        Operation::Bolus { thickness_mm, over } => {
+            work.bolus((&stack, &structure.name), set, thickness_mm, over)
+        }
     }
 }
 

@@ -30,6 +30,7 @@ fn set(solids: Vec<Vec<Vec<DVec3>>>) -> StructureSet {
         colour: Rgb([0; 3]),
         contours: contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect(),
         points_mm: Vec::new(),
+        density: None,
     };
     StructureSet { structures: solids.into_iter().enumerate().map(structure).collect(), ..Default::default() }
 }

@@ -4,8 +4,8 @@ mod closed_forms;
 
 use super::samples::{Source, Sums};
 use super::*;
+use crate::analysis::Normalising;
 use crate::analysis::PlanFigures;
-use crate::analysis::plan_sum::normalisation_factor;
 use crate::case::{Dose, DoseStatus, Normalisation, Plan};
 use crate::geometry::Grid;
 use glam::DVec3;
@@ -207,9 +207,10 @@ fn equal_for_any_number_of_threads_and_stops_when_told() {
 fn normalising_gives_the_structure_what_was_asked() {
     let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
     let grid = (DVec3::new(-9.3, -8.1, -7.7), DVec3::new(2.3, 2.7, 2.9), [26, 15, 13]);
-    let before = dvh(&mask, &volume(grid.0, grid.1, grid.2, |p| 10.0 + p.x));
-    let wanted = Normalisation::to_named("PTV", 95.0, 60.0);
-    let factor = normalisation_factor(&wanted, &before).unwrap();
+    let before = volume(grid.0, grid.1, grid.2, |p| 10.0 + p.x);
+    let to = Normalisation::to_named("PTV", 95.0, 60.0);
+    let normalising = Normalising { to: &to, gy: 60.0, mask: Some(&mask) };
+    let factor = normalising.factor(&before, &JobControl::new()).unwrap();
     let gy = volume(grid.0, grid.1, grid.2, |p| factor * (10.0 + p.x));
     let after = dvh(&mask, &gy);
     close(after.dose_at_percent(95.0), 60.0, 1e-3);
@@ -223,8 +224,8 @@ fn normalising_gives_the_structure_what_was_asked() {
     };
     let words = PlanFigures::new(&Plan::new("P", "generic-6mv"), &dose, Some(("PTV", &after))).to_string();
     assert!(words.contains("D95 60.00") && words.contains("dose coarse"), "{words}");
-    let none = dvh(&mask, &volume(grid.0, grid.1, grid.2, |_| 0.0));
-    assert!(normalisation_factor(&wanted, &none).is_err());
+    let none = volume(grid.0, grid.1, grid.2, |_| 0.0);
+    assert!(normalising.factor(&none, &JobControl::new()).is_err());
 }
 
 /// Reading by rows and by positions gives the same DVH, for even and uneven planes and a dose that covers

@@ -73,6 +73,8 @@ pub enum Command {
     AddShape(NewShape),
     /// Draws contours.
     Draw(DrawAction),
+    /// Adds a couch, its top this far below the body, mm.
+    AddCouch(f64),
     /// Adds the body, found in the CT.
     AddBody,
     /// Deletes a structure, by ROI number; if a plan refers to it, only after confirmation.

@@ -5,7 +5,7 @@ use crate::app::jobs::{Answer, Contoured, Requests};
 use crate::app::state::contouring::{ContouringAction, Destination};
 use crate::app::state::slot::Slot;
 use crate::app::state::{NoticeKind, Selection, roi};
-use crate::case::{Case, Edit, Structure};
+use crate::case::{Case, DensityOverride, Edit, Medium, Structure, StructureKind};
 use crate::worker::Task;
 
 impl Requests<'_> {
@@ -48,6 +48,8 @@ impl Requests<'_> {
             Destination::New { name, kind } => {
                 let mut value = roi::new_structure(case, &name, kind);
                 value.contours = made.contours;
+                value.density =
+                    (kind == StructureKind::Bolus).then(|| DensityOverride::preset(Medium::Water));
                 (value.name.clone(), value.number, Edit::AddStructure(value))
             }
         };

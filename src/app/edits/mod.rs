@@ -2,6 +2,7 @@
 
 mod aperture;
 mod contouring;
+mod couch;
 mod doses;
 mod draw;
 mod goals;

@@ -71,7 +71,10 @@ pub fn show(ui: &mut Ui, state: &State) {
                     ui.weak("outside the dose grid");
                 }
             }
-            worth_chip(ui, dose.status, &dose.caveats);
+            let chip = worth_chip(ui, dose.status, &dose.caveats);
+            if let Some(text) = state.shown_normalisation() {
+                chip.on_hover_text(text);
+            }
             if let Some(certainty) = state.results.certainty() {
                 ui.weak(run_words(certainty, dose.status));
             }

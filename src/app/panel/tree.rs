@@ -88,6 +88,10 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 None => "…".to_owned(),
             },
         };
+        let detail = match structure.counted_density() {
+            Some(given) => format!("{} · {detail}", given.density),
+            None => detail,
+        };
         let selected = state.selection == Selection::Structure(structure.number);
         let response = row(&structure.name, &detail, selected).weak(!shown).show(ui, 38.0, |ui| {
             let mut on = shown;
@@ -108,13 +112,14 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// Types of a structure that is drawn by hand, in the order of their use.
-const NEW_KINDS: [StructureKind; 7] = [
+const NEW_KINDS: [StructureKind; 8] = [
     StructureKind::Ptv,
     StructureKind::Ctv,
     StructureKind::Gtv,
     StructureKind::Organ,
     StructureKind::External,
     StructureKind::Support,
+    StructureKind::Bolus,
     StructureKind::Other,
 ];
 
@@ -142,6 +147,7 @@ fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 commands.push(Command::AddBody);
                 ui.close();
             }
+            super::inspector::bolus_and_couch(ui, state, commands);
         });
         menu.response.accessible_name("New structure");
     });

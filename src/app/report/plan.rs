@@ -3,7 +3,7 @@
 
 use super::picture::Scenery;
 use super::{Curve, DoseFacts, utc};
-use crate::analysis::{GoalRow, Metric, is_computed, met_text};
+use crate::analysis::{GoalRow, Metric, given_words, is_computed, met_text};
 use crate::app::state::State;
 use crate::app::state::results::Shown;
 use crate::case::{Beam, ControlPoint, Dose, DoseStatus, Mlc, Plan, StructureKind};
@@ -22,6 +22,8 @@ pub struct PlanReport {
     pub patient_id: String,
     pub case: String,
     pub plan: Plan,
+    /// Densities that count in dose in place of the CT's.
+    pub densities: Vec<String>,
     /// Factor of all monitor units by the normalisation.
     pub factor: Option<f64>,
     pub dose: Option<DoseFacts>,
@@ -90,6 +92,7 @@ pub fn gather(state: &State) -> Result<PlanReport, String> {
         patient_id: case.patient.id.clone(),
         case: case.source.clone(),
         plan: (**plan).clone(),
+        densities: given_words(&case.structures),
         factor,
         dose: shown_dose.map(|dose| facts_of(dose, results.shown_max_gy().unwrap_or_default())),
         reservation: reservation(state),

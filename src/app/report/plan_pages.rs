@@ -46,10 +46,13 @@ fn head(pen: &mut Pen, report: &PlanReport) {
     pen.fact("Prescription", &prescribed);
     if let Some(n) = &plan.normalisation {
         let factor = report.factor.map_or("not known".to_owned(), |f| format!("monitor units times {f:.4}"));
-        let text = format!("{} % of {} get {:.2} Gy: {factor}", n.volume_percent, n.structure, n.dose_gy);
+        let text = format!("{n}: {factor}");
         pen.fact("Normalisation", &text);
     }
     pen.fact("Machine, position", &format!("{}, {:?}", plan.machine, plan.position));
+    for words in &report.densities {
+        pen.fact("Density", words);
+    }
     match &report.dose {
         Some(dose) => {
             pen.fact(

@@ -154,7 +154,15 @@ pub fn new_structure(case: &Case, base_name: &str, kind: StructureKind) -> Struc
     let used: Vec<Rgb> = case.structures.structures.iter().map(|s| s.colour).collect();
     let own = (kind != StructureKind::Other).then(|| kind.default_colour());
     let colour = free_colour(&used, own);
-    Structure { name, number, kind, colour, contours: Contours::default(), points_mm: Vec::new() }
+    Structure {
+        name,
+        number,
+        kind,
+        colour,
+        contours: Contours::default(),
+        points_mm: Vec::new(),
+        density: None,
+    }
 }
 
 #[cfg(test)]

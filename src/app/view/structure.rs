@@ -175,6 +175,7 @@ mod tests {
             colour: Rgb([255, 0, 0]),
             contours: planes.iter().map(|z| square(*z)).collect(),
             points_mm: Vec::new(),
+            density: None,
         }
     }
 

@@ -130,7 +130,8 @@ fn dose_reference(plan: &Plan, dose_gy: f64) -> DataSet {
     let mut item = DataSet::new();
     item.whole(tags::DOSE_REFERENCE_NUMBER, 1);
     item.text(tags::DOSE_REFERENCE_STRUCTURE_TYPE, "SITE");
-    let target = plan.normalisation.as_ref().map_or("Prescription", |n| &n.structure);
+    let target =
+        plan.normalisation.as_ref().and_then(|n| n.structure()).map_or("Prescription", |(name, _)| name);
     item.text(tags::DOSE_REFERENCE_DESCRIPTION, &shortened(target, 64));
     item.text(tags::DOSE_REFERENCE_TYPE, "TARGET");
     item.numbers(tags::TARGET_PRESCRIPTION_DOSE, &[dose_gy]);

@@ -122,6 +122,7 @@ impl Phantom {
                 colour: Rgb(roi.colour),
                 contours: contours(roi, &grid, &plane_uids).into(),
                 points_mm: Vec::new(),
+                density: None,
             })
             .collect();
         let ct = Ct {

@@ -39,7 +39,7 @@ fn every_demo_is_whole() {
             assert!(largest >= Some(24), "{name}: {} is too coarse", structure.name);
         }
         let plan = &case.plans[0];
-        let target = plan.normalisation.as_ref().map_or("PTV", |n| &n.structure);
+        let target = plan.normalisation.as_ref().and_then(|n| n.structure()).map_or("PTV", |(name, _)| name);
         assert!(case.structures.by_name(target).is_some());
         assert!(
             plan.beams.iter().all(|b| b.mu > 0.0 && b.control_points.last().unwrap().meterset_weight == 1.0)

@@ -175,7 +175,7 @@ fn planes_between_drawn_ones_are_interpolated() {
 fn smoothing_levels_a_ragged_edge_and_keeps_the_ball() {
     let grid = grid(1.0, 81);
     let ragged = |contour: &Vec<DVec3>| -> Vec<DVec3> {
-        let out = |n: usize| if n % 2 == 0 { 1.04 } else { 0.96 };
+        let out = |n: usize| if n.is_multiple_of(2) { 1.04 } else { 0.96 };
         contour.iter().enumerate().map(|(n, p)| DVec3::new(p.x * out(n), p.y * out(n), p.z)).collect()
     };
     let ball: Vec<Vec<DVec3>> = sphere_contours(&grid, DVec3::ZERO, 25.0).iter().map(ragged).collect();

@@ -1,5 +1,8 @@
 //! The body of a CT, as seen in the dose of a plan.
 
+mod beside;
+mod normalised;
+
 use super::*;
 use crate::analysis::{Body, BodyError, BodyWord, Contradiction, MonteCarlo, isocentre_remark};
 use crate::case::{Beam, Contour, DoseStatus, Jaws, StructureKind};
@@ -25,7 +28,8 @@ fn drawn(ct: &Ct, low: DVec3, high: DVec3) -> Arc<StructureSet> {
     let kind = StructureKind::External;
     let name = "Outline".to_owned();
     let colour = kind.default_colour();
-    let structures = vec![Structure { name, number: 7, kind, colour, contours, points_mm: Vec::new() }];
+    let structures =
+        vec![Structure { name, number: 7, kind, colour, contours, points_mm: Vec::new(), density: None }];
     Arc::new(StructureSet { structures, ..StructureSet::default() })
 }
 

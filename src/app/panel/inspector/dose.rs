@@ -5,6 +5,7 @@ use crate::app::command::{Command, Commands};
 use crate::app::panel::{colour_button, number, section, worth_chip};
 use crate::app::state::State;
 use crate::app::state::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
+use crate::app::state::results::Shown;
 use crate::app::theme;
 use egui::{ComboBox, Sense, Slider, Ui, vec2};
 
@@ -24,6 +25,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.weak("No dose on show.");
         }
     });
+    if let Some(text) = state.shown_normalisation() {
+        ui.add(egui::Label::new(egui::RichText::new(text).small().weak()).wrap());
+    }
+    if matches!(state.results.shown, Shown::Plan | Shown::Beam(_) | Shown::Point(..)) {
+        super::given_densities(ui, state);
+    }
     if let Some(why) = state.results.shown_failure() {
         ui.colored_label(theme::ERROR, why);
     }

@@ -3,17 +3,21 @@
 mod aperture;
 mod arrange;
 mod beam;
+mod beside;
 mod ct;
+mod density;
 mod dial;
 mod dose;
 mod draw;
 mod hu;
 mod isocentre;
+mod normalisation;
 mod plan;
 mod points;
 mod structure;
 mod structure_tools;
 
+pub use beside::in_menu as bolus_and_couch;
 pub use plan::refused_plans;
 
 use crate::app::command::Commands;
@@ -59,6 +63,13 @@ fn field<R>(ui: &mut Ui, caption: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
     let inner = ui.horizontal(add).inner;
     ui.end_row();
     inner
+}
+
+/// Densities in place of the CT's, bolus and couch, in the dose of the plan.
+fn given_densities(ui: &mut Ui, state: &State) {
+    for words in crate::analysis::given_words(&state.case().structures) {
+        ui.add(egui::Label::new(egui::RichText::new(format!("Density: {words}")).small()).wrap());
+    }
 }
 
 /// Remarks about a series, plan or structure set, worst first, each with the files concerned.

@@ -8,7 +8,7 @@ use crate::app::state::State;
 use crate::app::state::files::FileAction;
 use crate::app::state::results::{EndsAt, EngineChoice, Settings};
 use crate::app::theme;
-use crate::case::{Case, Edit, Normalisation, Plan};
+use crate::case::{Case, Edit, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{DeviceChoice, cuda};
 use crate::results::Standing;
@@ -63,7 +63,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         commands.push(Command::Pick(FileAction::SavePlanReport));
     }
     prescription(ui, state, plan, commands);
-    normalisation(ui, state, plan, commands);
+    super::normalisation::show(ui, state, plan, commands);
     computation(ui, state, commands);
     if !plan.remarks.is_empty() {
         section(ui, "About this plan");
@@ -92,6 +92,9 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
                 if response.changed() {
                     let value = Plan { prescription_gy: Some(gy), ..plan.clone() };
                     commands.edit_with(&response, Edit::SetPlan { plan: state.plan, value });
+                }
+                if plan.prescription_gy.is_some_and(|gy| gy <= 0.0) {
+                    ui.colored_label(theme::WARNING, "no dose: percent mean nothing");
                 }
             } else {
                 ui.weak("none");
@@ -140,55 +143,6 @@ fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
     if let Some(beams) = beams_left_out(plan) {
         ui.weak(format!("{beams}; {:.1} MU are planned", plan.mu()));
     }
-}
-
-fn normalisation(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
-    section(ui, "Normalisation");
-    let mut on = plan.normalisation.is_some();
-    if ui.checkbox(&mut on, "Scale the plan so that a volume gets a dose").changed() {
-        let target = &state.case().structures.structures;
-        let first = target.iter().filter(|s| !s.contours.is_empty()).min_by_key(|s| match s.kind {
-            crate::case::StructureKind::Ptv => 0,
-            crate::case::StructureKind::Ctv => 1,
-            crate::case::StructureKind::Gtv => 2,
-            _ => 3,
-        });
-        let dose_gy = plan.prescription_gy.unwrap_or(60.0);
-        let value = first.map(|s| Normalisation {
-            number: Some(s.number),
-            ..Normalisation::to_named(&s.name, 95.0, dose_gy)
-        });
-        set(state, plan, commands, |p| p.normalisation = if on { value } else { None });
-    }
-    let Some(now) = &plan.normalisation else { return };
-    fields(ui, "normalisation", |ui| {
-        let mut next = now.clone();
-        let mut gesture = None;
-        field(ui, "Structure", |ui| {
-            let combo = ComboBox::from_id_salt("normalise to").selected_text(&now.structure).width(150.0);
-            let response = combo.show_ui(ui, |ui| {
-                for s in &state.case().structures.structures {
-                    if ui.selectable_label(next.number == Some(s.number), &s.name).clicked() {
-                        (next.structure, next.number) = (s.name.clone(), Some(s.number));
-                    }
-                }
-            });
-            response.response.accessible_name("Structure of the normalisation");
-        });
-        field(ui, "Volume", |ui| {
-            let r = number("Normalised volume", &mut next.volume_percent, " %").range(0.1..=100.0).show(ui);
-            gesture = gesture.or(crate::app::command::gesture(&r));
-        });
-        field(ui, "Dose", |ui| {
-            let r =
-                number("Normalised dose", &mut next.dose_gy, " Gy").decimals(2).range(0.1..=200.0).show(ui);
-            gesture = gesture.or(crate::app::command::gesture(&r));
-        });
-        if next != *now {
-            let value = Plan { normalisation: Some(next), ..plan.clone() };
-            commands.push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }, gesture });
-        }
-    });
 }
 
 /// Collapsed cone or Monte Carlo, and where a Monte Carlo run ends.
@@ -323,6 +277,7 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
             response.response.accessible_name("Device");
         });
     });
+    super::given_densities(ui, state);
     for remark in state.results.body_remarks() {
         ui.add(egui::Label::new(egui::RichText::new(remark).small().weak()).wrap());
     }

@@ -52,6 +52,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(shape) = state.shapes.of(structure) {
         shape_ui(ui, structure, shape, commands);
     }
+    super::beside::of_body(ui, state, structure, commands);
+    super::density::show(ui, state, (index, structure), commands);
     super::draw::show(ui, state, commands);
     super::structure_tools::show(ui, state, structure, commands);
     dose(ui, state, structure);
@@ -162,7 +164,8 @@ fn kind_name(kind: StructureKind) -> &'static str {
         StructureKind::Ctv => "CTV",
         StructureKind::Gtv => "GTV",
         StructureKind::Organ => "Organ",
-        StructureKind::Support => "Support",
+        StructureKind::Support => "Support (couch)",
+        StructureKind::Bolus => "Bolus",
         StructureKind::Other => "Other",
     }
 }

@@ -296,7 +296,7 @@ impl<'a> Tools<'a> {
 /// Type of what is made of a structure: there is one body, and a part of a target is none.
 fn made_kind(kind: StructureKind) -> StructureKind {
     match kind {
-        StructureKind::External | StructureKind::Support => StructureKind::Other,
+        StructureKind::External | StructureKind::Support | StructureKind::Bolus => StructureKind::Other,
         other => other,
     }
 }

@@ -291,6 +291,19 @@ impl CaseResults {
 }
 
 impl State {
+    /// The normalisation of the displayed dose in words, where it is one of the plan as it is: "Normalised: D95% of 'PTV'
+    /// is 57.00 Gy".
+    pub fn shown_normalisation(&self) -> Option<String> {
+        let of_plan = matches!(self.results.shown, Shown::Plan | Shown::Beam(_));
+        let plan = self.plan().filter(|_| of_plan && self.results.shown_dose().is_some())?;
+        let to = plan.normalisation.as_ref()?;
+        Some(match self.results.normalisation_factor() {
+            Some((_, Standing::Stale)) => format!("Not normalised yet: {to}"),
+            Some((factor, _)) => format!("Normalised: {to} (monitor units × {factor:.4})"),
+            None => format!("Not normalised: {to}"),
+        })
+    }
+
     /// 100 % of the displayed dose in Gy, and its name.
     pub fn reference(&self) -> Option<(f64, &'static str)> {
         let prescription = self.plan().and_then(|p| p.prescription_gy);

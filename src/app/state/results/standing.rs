@@ -27,7 +27,10 @@ impl State {
         self.note_wanted();
         self.note_sides();
         let view = self.view_of(self.results.shown, self.plan, ONLY);
-        let plan_trouble = self.trouble(Shown::Plan, self.plan);
+        // What the sum itself found, as a point without dose, is known where it is on show.
+        let of_sum =
+            || view.trouble.clone().filter(|_| matches!(self.results.shown, Shown::Plan | Shown::Beam(_)));
+        let plan_trouble = self.trouble(Shown::Plan, self.plan).or_else(of_sum);
         let sides = Side::BOTH.map(|side| self.view_of_side(side));
         self.results.view = view;
         self.results.plan_trouble = plan_trouble;
@@ -124,8 +127,11 @@ impl State {
         if let Some(why) = results.run_failure().filter(|_| is_on_show) {
             return Some(why.to_owned());
         }
-        let structure = case.structures.normalised_to(plan.normalisation.as_ref()?);
-        match structure {
+        let to = plan.normalisation.as_ref()?;
+        if let Err(why) = to.wanted_gy(plan.prescription_gy) {
+            return Some(format!("The plan cannot be normalised: {why}."));
+        }
+        match case.structures.normalised_to(to)? {
             Err(why) => Some(format!("The plan cannot be normalised: {why}.")),
             Ok(s) if s.contours.is_empty() => {
                 Some(format!("The plan cannot be normalised: {} has no contours.", s.name))

@@ -65,7 +65,7 @@ fn structures(room: &RoomScene<'_>) -> Vec<RoomSurface> {
     let looks = room.structures.iter().map(|s| {
         let (opacity, rim) = match s.kind {
             StructureKind::External => (0.1, true),
-            StructureKind::Support => (0.45, false),
+            StructureKind::Support | StructureKind::Bolus => (0.45, false),
             StructureKind::Ptv | StructureKind::Ctv | StructureKind::Gtv => (1.0, false),
             _ if s.selected || room.settings.solid => (1.0, false),
             StructureKind::Organ | StructureKind::Other => (0.4, true),

@@ -1,0 +1,136 @@
+//! A simple couch below the body: a flat top of carbon fibre with a core of foam, as two structures.
+//!
+//! Sizes and densities are assumed (`assets/PHYSICS.md`, Couch): a couch of a clinic is drawn or imported instead.
+
+use crate::case::{Contour, Contours, Ct, Density, DensityOverride, Medium, Structure};
+use glam::DVec3;
+use thiserror::Error;
+
+/// Width and thickness of the top, mm. Assumed.
+pub const COUCH_MM: [f64; 2] = [530.0, 50.0];
+/// Thickness of its shell, mm. Assumed.
+pub const SHELL_MM: f64 = 2.0;
+/// Mass density of carbon fibre composite, g/cm3. Assumed; 1.5 to 1.8 by fibre and resin.
+const SHELL_G_CM3: f64 = 1.6;
+/// Electrons per gram of carbon relative to water: 6/12.011 over 10/18.015.
+const CARBON_PER_GRAM: f64 = (6.0 / 12.011) / (10.0 / 18.015);
+/// Mass density of the foam, g/cm3. Assumed; 0.03 to 0.1 by product.
+const CORE_G_CM3: f64 = 0.075;
+
+/// Contours of a couch, and what the user should know of them.
+#[derive(Clone, Debug)]
+pub struct Couch {
+    pub shell: Contours,
+    pub core: Contours,
+    pub remarks: Vec<String>,
+}
+
+/// Why there is no couch.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum CouchError {
+    #[error("the body has no contours: draw it or take it from the CT first")]
+    NoBody,
+    #[error("the CT lies oblique to the couch: draw the couch instead")]
+    Oblique,
+    #[error("the distance below the body, {0} mm, is no number from 0 to 500")]
+    Below(f64),
+    #[error(
+        "the couch would begin {0:.0} mm beyond the CT, which shows nothing there: its dose could not be computed"
+    )]
+    BeyondCt(f64),
+}
+
+/// The densities of shell and core. Carbon attenuates by its electrons nearly as water does.
+pub fn couch_densities() -> [DensityOverride; 2] {
+    let carbon = Density::RelativeElectrons(SHELL_G_CM3 * CARBON_PER_GRAM);
+    [carbon, Density::MassGCm3(CORE_G_CM3)].map(|density| DensityOverride {
+        density,
+        medium: Some(Medium::Water),
+        off: false,
+    })
+}
+
+impl Couch {
+    /// A couch on all planes of a CT, its top at a distance below the lowest point of the body.
+    ///
+    /// # Errors
+    /// [`CouchError`].
+    pub fn below(ct: &Ct, body: &Structure, below_mm: f64) -> Result<Self, CouchError> {
+        if !(0.0..=500.0).contains(&below_mm) {
+            return Err(CouchError::Below(below_mm));
+        }
+        let grid = ct.hu.grid();
+        let table = ct.position.patient_from_table();
+        // The grid's axis across the couch and the one down, each with its direction.
+        let along = |way: DVec3| {
+            let local = grid.local_direction(way).to_array();
+            let axis = (0..2).find(|&n| local[n].abs() > 0.9995).ok_or(CouchError::Oblique)?;
+            Ok((axis, local[axis].signum()))
+        };
+        let ((across, _), (down, sign)) = (along(table.x_axis)?, along(-table.z_axis)?);
+        let points: Vec<DVec3> = body.contours.iter().flat_map(|c| &c.points_mm).copied().collect();
+        let local = points.iter().map(|p| grid.local_from_patient(*p).to_array());
+        let bounds = |axis: usize, points: &mut dyn Iterator<Item = [f64; 3]>| {
+            points.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], p| {
+                [low.min(p[axis]), high.max(p[axis])]
+            })
+        };
+        let sides = bounds(across, &mut local.clone());
+        let heights = bounds(down, &mut local.clone());
+        if !sides.iter().chain(&heights).all(|v| v.is_finite()) {
+            return Err(CouchError::NoBody);
+        }
+        let ends = |axis: usize| {
+            let edges = grid.edges_mm(axis);
+            [edges.first().copied().unwrap_or(0.0), edges.last().copied().unwrap_or(0.0)]
+        };
+        // Depths grow downwards, whichever way the grid's axis runs.
+        let depth = |at: f64| sign * at;
+        let top = depth(heights[0]).max(depth(heights[1])) + below_mm;
+        let image_end = depth(ends(down)[0]).max(depth(ends(down)[1]));
+        if top >= image_end {
+            return Err(CouchError::BeyondCt(top - image_end));
+        }
+        let bottom = top + COUCH_MM[1];
+        let middle = 0.5 * (sides[0] + sides[1]);
+        let image = ends(across);
+        let outer = [(middle - 0.5 * COUCH_MM[0]).max(image[0]), (middle + 0.5 * COUCH_MM[0]).min(image[1])];
+        let mut remarks = Vec::new();
+        if outer[1] - outer[0] < COUCH_MM[0] - 0.5 {
+            remarks.push(format!(
+                "it is {:.0} mm wide, as the CT, not {:.0} mm",
+                outer[1] - outer[0],
+                COUCH_MM[0]
+            ));
+        }
+        if bottom > image_end + 1.0 {
+            let beyond = bottom - image_end;
+            remarks.push(format!(
+                "{beyond:.0} mm of it lie beyond the CT and are not counted: the dose is partial"
+            ));
+        }
+        let ring = |inside: f64| {
+            let corners = [
+                (outer[0] + inside, top + inside),
+                (outer[1] - inside, top + inside),
+                (outer[1] - inside, bottom - inside),
+                (outer[0] + inside, bottom - inside),
+            ];
+            corners.map(|(side, depth)| {
+                let mut p = [0.0; 2];
+                (p[across], p[down]) = (side, sign * depth);
+                p
+            })
+        };
+        let contours = |inside: &[f64]| -> Contours {
+            let planes = grid.planes_mm().iter().enumerate();
+            let on_plane = planes.flat_map(|(k, &z)| inside.iter().map(move |&inside| (k, z, inside)));
+            let contour = |(k, z, inside): (usize, f64, f64)| Contour {
+                points_mm: ring(inside).map(|[x, y]| grid.patient_from_local(DVec3::new(x, y, z))).to_vec(),
+                image_uid: ct.plane_uids.get(k).cloned(),
+            };
+            on_plane.map(contour).collect()
+        };
+        Ok(Self { shell: contours(&[0.0, SHELL_MM]), core: contours(&[SHELL_MM]), remarks })
+    }
+}

@@ -1,0 +1,136 @@
+//! Structures with densities of their own: tissue in place of the CT's, bolus and couch beside the patient.
+
+use super::beam_job::mask_of;
+use crate::case::{Ct, DensityOverride, Structure, StructureKind, StructureSet};
+use crate::engine::{Cancelled, JobControl};
+use crate::geometry::{Grid, Mask, MaskError};
+use crate::physics::{Given, HuTable, Tissue};
+use thiserror::Error;
+
+/// A structure that reaches beyond the CT by less is not remarked on, mm.
+const BEYOND_MM: f64 = 1.0;
+
+/// The structures of a case with densities of their own, as voxels.
+#[derive(Clone, Debug, Default)]
+pub struct GivenDensities {
+    /// In the order of the structures: of two in one place the later counts.
+    inside: Vec<(Mask, Tissue)>,
+    /// Bolus and couch: where they meet other structures they count.
+    beside_tissues: Vec<Tissue>,
+    pub(super) beside: Vec<Mask>,
+    /// What of bolus and couch is not counted, a few words each.
+    pub(super) caveats: Vec<String>,
+}
+
+/// Why a density cannot count.
+#[derive(Debug, Error)]
+pub enum GivenError {
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    #[error("the density of '{structure}': {why}")]
+    Value { structure: String, why: String },
+    #[error("the density of '{structure}': {source}; correct its contours, or switch its density off")]
+    Mask { structure: String, source: MaskError },
+}
+
+impl GivenDensities {
+    /// Those of a structure set on the voxels of a CT.
+    ///
+    /// # Errors
+    /// [`GivenError`].
+    pub fn new(
+        ct: &Ct,
+        set: &StructureSet,
+        table: &HuTable,
+        control: &JobControl,
+    ) -> Result<Self, GivenError> {
+        let mut made = Self::default();
+        for (structure, density) in counted(set) {
+            if let Some(why) = density.fault() {
+                return Err(GivenError::Value { structure: structure.name.clone(), why });
+            }
+            let beside = structure.kind.is_beside_patient();
+            let mask = match mask_of(ct.hu.grid(), structure, control) {
+                Ok(mask) => mask,
+                // Inside the body nothing of it is missing.
+                Err(MaskError::Outside) if !beside => continue,
+                Err(MaskError::Outside) => {
+                    made.caveats.push(format!("{} outside the CT not counted", structure.name));
+                    continue;
+                }
+                Err(source) => {
+                    control.check()?;
+                    return Err(GivenError::Mask { structure: structure.name.clone(), source });
+                }
+            };
+            if beside && let Some(mm) = beyond_mm(ct.hu.grid(), structure) {
+                made.caveats.push(format!("{} {mm:.0} mm beyond the CT not counted", structure.name));
+            }
+            let tissue = table.of_density(&density);
+            if beside {
+                made.beside.push(mask);
+                made.beside_tissues.push(tissue);
+            } else {
+                made.inside.push((mask, tissue));
+            }
+        }
+        Ok(made)
+    }
+
+    pub(super) fn parts(&self) -> Vec<Given<'_>> {
+        let inside = self.inside.iter().map(|(mask, tissue)| (mask, *tissue, false));
+        let beside = self.beside.iter().zip(&self.beside_tissues).map(|(mask, tissue)| (mask, *tissue, true));
+        let given = |(mask, tissue, is_beside_patient)| Given { mask, tissue, is_beside_patient };
+        inside.chain(beside).map(given).collect()
+    }
+}
+
+/// Structures whose density counts.
+fn counted(set: &StructureSet) -> impl Iterator<Item = (&Structure, DensityOverride)> {
+    let drawn = set.structures.iter().filter(|s| !s.contours.is_empty());
+    drawn.filter_map(|s| Some((s, s.counted_density()?)))
+}
+
+/// How far a structure reaches beyond the edges of a grid, mm; `None` where it does not.
+fn beyond_mm(grid: &Grid, structure: &Structure) -> Option<f64> {
+    let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
+    let ends = edges.map(|e| [e.first().copied().unwrap_or(0.0), e.last().copied().unwrap_or(0.0)]);
+    let points = structure.contours.iter().flat_map(|c| &c.points_mm);
+    let beyond = |p: glam::DVec3| {
+        let p = grid.local_from_patient(p).to_array();
+        p.iter().zip(&ends).map(|(v, [low, high])| (low - v).max(v - high)).fold(0.0, f64::max)
+    };
+    let most = points.map(|p| beyond(*p)).fold(0.0, f64::max);
+    (most > BEYOND_MM).then_some(most)
+}
+
+/// Bolus and couch that count in dose outside the body, by name.
+pub fn counts_beside_patient(set: &StructureSet, kind: StructureKind) -> Vec<&str> {
+    counted(set).filter(|(s, _)| s.kind == kind).map(|(s, _)| s.name.as_str()).collect()
+}
+
+/// The densities that count in dose in place of the CT's, a sentence each; and what has none and takes no part.
+pub fn given_words(set: &StructureSet) -> Vec<String> {
+    let mut words: Vec<String> = counted(set)
+        .map(|(s, density)| match s.kind {
+            StructureKind::Bolus => format!("bolus '{}' is included: {density}", s.name),
+            StructureKind::Support => format!("support '{}' is included: {density}", s.name),
+            _ => format!("'{}' has a density of {density} in place of the CT's", s.name),
+        })
+        .collect();
+    for s in &set.structures {
+        match s.density {
+            Some(density) if density.off => {
+                words.push(format!("the density given to '{}' is switched off", s.name))
+            }
+            Some(_) if s.contours.is_empty() => {
+                words.push(format!("'{}' has a density and no contours: nothing of it counts", s.name));
+            }
+            None if s.kind == StructureKind::Bolus => {
+                words.push(format!("bolus '{}' is not included: it has no density", s.name));
+            }
+            _ => {}
+        }
+    }
+    words
+}

@@ -1,0 +1,130 @@
+//! The factor of a normalisation on all monitor units of a plan.
+
+use super::{Dvh, DvhError, PlanSumError};
+use crate::case::{Normalisation, NormalisedAt};
+use crate::engine::JobControl;
+use crate::geometry::{Mask, Volume};
+use glam::DVec3;
+use thiserror::Error;
+
+/// A point gets no dose to scale by where it gets less than this share of the greatest: all of the plan would get a hundred
+/// times the dose asked for. Chosen.
+const LEAST_POINT_SHARE: f64 = 0.01;
+
+/// A normalisation with what it needs of its case.
+#[derive(Clone, Copy, Debug)]
+pub struct Normalising<'a> {
+    pub to: &'a Normalisation,
+    /// The dose asked for, Gy for the whole course.
+    pub gy: f64,
+    /// Of the structure that is normalised to, if one is.
+    pub mask: Option<&'a Mask>,
+}
+
+/// Why a plan cannot be normalised.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum CannotNormalise {
+    #[error(
+        "{percent} % of the structure get {gy} Gy: no monitor units can turn that into the dose asked for"
+    )]
+    Volume { percent: f64, gy: f64 },
+    #[error("the structure has no voxels")]
+    NoMask,
+    #[error("the point {:.1}, {:.1}, {:.1} mm lies outside the dose grid: choose one inside the patient", .0.x, .0.y, .0.z)]
+    Outside(DVec3),
+    #[error("the dose at the point {:.1}, {:.1}, {:.1} mm is not known: a beam's dose grid does not reach it", .0.x, .0.y, .0.z)]
+    Unknown(DVec3),
+    #[error(
+        "the point {:.1}, {:.1}, {:.1} mm gets {gy:.4} Gy, less than 1 % of the greatest dose, {most_gy:.2} Gy: choose one in the \
+         beams", .mm.x, .mm.y, .mm.z
+    )]
+    NoDose { mm: DVec3, gy: f64, most_gy: f64 },
+    #[error("the greatest dose is {0} Gy: no monitor units can turn that into the dose asked for")]
+    Maximum(f64),
+}
+
+impl Normalising<'_> {
+    /// The factor on all monitor units with which the plan gets the dose of the normalisation; `sum` is its present dose.
+    pub(super) fn factor(&self, sum: &Volume<f32>, control: &JobControl) -> Result<f64, PlanSumError> {
+        let fault = |why: String| PlanSumError::Normalisation { to: self.to.at.to_string(), why };
+        let most_gy = || f64::from(sum.greatest_below(f32::INFINITY));
+        let now_gy = match &self.to.at {
+            NormalisedAt::Volume { volume_percent, .. } => {
+                let mask = self.mask.ok_or_else(|| fault(CannotNormalise::NoMask.to_string()))?;
+                let dvh = Dvh::new(mask, sum, control).map_err(|e| match e {
+                    DvhError::Cancelled(stopped) => PlanSumError::Cancelled(stopped),
+                    other => fault(other.to_string()),
+                })?;
+                dvh.dose_at_percent(*volume_percent)
+            }
+            NormalisedAt::Point(mm) => dose_at(sum, *mm, most_gy()).map_err(|why| fault(why.to_string()))?,
+            NormalisedAt::Maximum => most_gy(),
+        };
+        let factor = self.gy / now_gy;
+        if now_gy > 0.0 && factor.is_finite() && factor > 0.0 {
+            return Ok(factor);
+        }
+        let why = match self.to.at {
+            NormalisedAt::Volume { volume_percent, .. } => {
+                CannotNormalise::Volume { percent: volume_percent, gy: now_gy }
+            }
+            NormalisedAt::Point(mm) => CannotNormalise::NoDose { mm, gy: now_gy, most_gy: most_gy() },
+            NormalisedAt::Maximum => CannotNormalise::Maximum(now_gy),
+        };
+        Err(fault(why.to_string()))
+    }
+}
+
+/// The dose at a point that a plan may be normalised to, Gy.
+fn dose_at(sum: &Volume<f32>, mm: DVec3, most_gy: f64) -> Result<f64, CannotNormalise> {
+    let gy = f64::from(sum.trilinear(mm).ok_or(CannotNormalise::Outside(mm))?);
+    match gy {
+        gy if !gy.is_finite() => Err(CannotNormalise::Unknown(mm)),
+        gy if gy < LEAST_POINT_SHARE * most_gy => Err(CannotNormalise::NoDose { mm, gy, most_gy }),
+        gy => Ok(gy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::NormalisedDose;
+    use crate::geometry::Grid;
+    use std::sync::Arc;
+
+    /// Dose of x + 0.001 Gy at x mm, 0 to 100 mm; unknown from z = 50 mm on.
+    fn wedge() -> Volume<f32> {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(10.0), [11, 3, 11]).expect("a grid");
+        let gy = |n: usize| {
+            let p = grid.centre_mm(n % 11, n / 11 % 3, n / 33);
+            if p.z >= 50.0 { f32::NAN } else { (p.x + 0.001) as f32 }
+        };
+        let data = (0..grid.len()).map(gy).collect();
+        Volume::new(Arc::new(grid), data)
+    }
+
+    fn factor(at: NormalisedAt, gy: f64) -> Result<f64, String> {
+        let to = Normalisation { at, dose: NormalisedDose::Gy(gy) };
+        let normalising = Normalising { to: &to, gy, mask: None };
+        normalising.factor(&wedge(), &JobControl::new()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_point_and_the_maximum_scale_to_the_dose_asked_for() {
+        let point = |x: f64, z: f64| NormalisedAt::Point(DVec3::new(x, 12.0, z));
+        // Linear, so exact between the voxels.
+        let got = factor(point(43.0, 7.0), 60.0).expect("a factor");
+        assert!((got - 60.0 / 43.001).abs() < 1e-5, "{got}");
+        let got = factor(NormalisedAt::Maximum, 50.0).expect("a factor");
+        assert!((got - 50.0 / 100.001).abs() < 1e-6, "{got}");
+        for (at, words) in [
+            (point(120.0, 7.0), "outside the dose grid"),
+            (point(43.0, 90.0), "not known"),
+            (point(0.4, 7.0), "less than 1 % of the greatest dose"),
+        ] {
+            let why = factor(at, 60.0).expect_err(words);
+            assert!(why.contains(words) && why.contains("normalised to the point"), "{why}");
+        }
+        assert!(factor(NormalisedAt::Maximum, 0.0).is_err() && factor(point(43.0, 7.0), -1.0).is_err());
+    }
+}

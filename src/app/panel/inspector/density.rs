@@ -1,0 +1,105 @@
+//! The density of a structure for dose calculations: the CT's, one of a list, or typed.
+
+use super::{field, fields};
+use crate::app::command::{Command, Commands, gesture};
+use crate::app::panel::{number, section};
+use crate::app::state::State;
+use crate::app::theme;
+use crate::case::{Density, DensityOverride, Edit, Structure, StructureKind};
+use egui::Ui;
+
+pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure), commands: &mut Commands) {
+    section(ui, "Density for dose");
+    let mut next = structure.density;
+    let mut dragged = None;
+    ui.horizontal_wrapped(|ui| {
+        let of_ct = ui.selectable_label(next.is_none(), "CT").accessible_name("Density of the CT");
+        if of_ct.on_hover_text("The densities of the CT count, as elsewhere").clicked() {
+            next = None;
+        }
+        for (medium, mass) in DensityOverride::PRESETS {
+            let chosen =
+                next.is_some_and(|d| d.medium == Some(medium) && d.density == Density::MassGCm3(mass));
+            let button = ui.selectable_label(chosen, medium.name());
+            let button = button.accessible_name(format!("Density of {}", medium.name().to_lowercase()));
+            if button.on_hover_text(format!("{mass} g/cm³ in place of the CT's densities")).clicked() {
+                next = Some(DensityOverride::preset(medium));
+            }
+        }
+        let typed = next.is_some_and(|d| d.medium.is_none());
+        let button = ui.selectable_label(typed, "Typed").accessible_name("Typed density");
+        if button.on_hover_text("A number; its atoms are those of the HU table at that density").clicked() {
+            let density = next.map_or(Density::MassGCm3(1.0), |d| d.density);
+            next = Some(DensityOverride { density, medium: None, off: false });
+        }
+    });
+    if let Some(given) = &mut next {
+        typed(ui, state, given, &mut dragged);
+    }
+    warnings(ui, structure);
+    if next != structure.density {
+        let value = Structure { density: next, ..structure.clone() };
+        commands.push(Command::Edit { edit: Edit::SetStructure { index, value }, gesture: dragged });
+    }
+}
+
+/// Its number and unit, and the switch.
+fn typed(ui: &mut Ui, state: &State, given: &mut DensityOverride, dragged: &mut Option<u64>) {
+    fields(ui, "density", |ui| {
+        field(ui, "Density", |ui| {
+            let (mut value, unit) = match given.density {
+                Density::MassGCm3(value) => (value, " g/cm³"),
+                Density::RelativeElectrons(value) => (value, ""),
+            };
+            let r = number("Density of the structure", &mut value, unit);
+            let r = r.speed(0.005).decimals(3).range(Density::RANGE).show(ui);
+            *dragged = dragged.or(gesture(&r));
+            let is_mass = matches!(given.density, Density::MassGCm3(_));
+            if r.changed() {
+                given.density =
+                    if is_mass { Density::MassGCm3(value) } else { Density::RelativeElectrons(value) };
+            }
+            let tissue = state.results.settings.hu_table.of_density(given);
+            if ui.selectable_label(is_mass, "g/cm³").on_hover_text("Mass density").clicked() {
+                given.density = Density::MassGCm3(f64::from(tissue.mass_density_g_cm3));
+            }
+            let hint = "Electrons per volume, water = 1";
+            if ui.selectable_label(!is_mass, "electrons").on_hover_text(hint).clicked() {
+                given.density = Density::RelativeElectrons(f64::from(tissue.relative_electron_density));
+            }
+        });
+        field(ui, "Counts", |ui| {
+            let mut on = !given.off;
+            let switch = ui.checkbox(&mut on, "in dose").accessible_name("Density counts in dose");
+            if switch.on_hover_text("Switched off, the density is kept and the CT's counts").changed() {
+                given.off = !on;
+            }
+        });
+    });
+    let tissue = state.results.settings.hu_table.of_density(given);
+    let words = format!(
+        "{:.3} g/cm³, {:.3} electrons of water, atoms of {}",
+        tissue.mass_density_g_cm3,
+        tissue.relative_electron_density,
+        tissue.material.name().replace('_', " ")
+    );
+    ui.add(egui::Label::new(egui::RichText::new(words).small().weak()).wrap());
+}
+
+fn warnings(ui: &mut Ui, structure: &Structure) {
+    let beside = structure.kind.is_beside_patient();
+    let text = match structure.density {
+        Some(given) => match given.fault() {
+            Some(why) => format!("No dose: {why}."),
+            None if structure.contours.is_empty() => "It has no contours: nothing of it counts.".to_owned(),
+            None if given.off && beside => "Switched off: it takes no part in dose.".to_owned(),
+            None => return,
+        },
+        None if beside => {
+            let what = if structure.kind == StructureKind::Bolus { "bolus" } else { "support" };
+            format!("A {what} without a density takes no part in dose.")
+        }
+        None => return,
+    };
+    ui.add(egui::Label::new(egui::RichText::new(text).small().color(theme::WARNING)).wrap());
+}

@@ -1,0 +1,324 @@
+//! Densities of structures, bolus and couch in the dose of a plan, against phantoms that have them in their CT.
+
+use super::*;
+use crate::analysis::contouring::{BolusOver, EntranceField, Operation, made_of};
+use crate::analysis::{Couch, GivenDensities, Ready, couch_densities};
+use crate::case::{Contours, Density, DensityOverride, Medium};
+
+const SIDE: usize = 48;
+
+/// 48 voxels of 5 mm a side, -120 to 120 mm, by HU.
+fn ct_of_5_mm(hu: impl Fn(DVec3) -> f32) -> Arc<Ct> {
+    let grid = Grid::axis_aligned(DVec3::splat(-117.5), DVec3::splat(5.0), [SIDE; 3]).unwrap();
+    let voxels = (0..grid.len()).map(|n| grid.centre_mm(n % SIDE, n / SIDE % SIDE, n / SIDE / SIDE));
+    let data = voxels.map(hu).collect();
+    Arc::new(Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), data)), PatientPosition::Hfs))
+}
+
+/// A block of water of 140 mm across, its front face at `front` mm, its back at 60 mm.
+fn block(front: f64) -> Arc<Ct> {
+    ct_of_5_mm(move |p| {
+        let inside = p.x.abs() < 70.0 && p.z.abs() < 70.0 && (front..60.0).contains(&p.y);
+        if inside { 0.0 } else { -1000.0 }
+    })
+}
+
+fn block_body(ct: &Ct, front: f64) -> Arc<StructureSet> {
+    drawn(ct, DVec3::new(-70.0, front, -70.0), DVec3::new(70.0, 60.0, 70.0))
+}
+
+fn with(
+    set: &Arc<StructureSet>,
+    name: &str,
+    kind: StructureKind,
+    contours: Contours,
+    density: Option<DensityOverride>,
+) -> Arc<StructureSet> {
+    let mut set = StructureSet::clone(set);
+    let number = set.free_number();
+    let (colour, name) = (kind.default_colour(), name.to_owned());
+    set.structures.push(Structure { name, number, kind, colour, contours, points_mm: Vec::new(), density });
+    Arc::new(set)
+}
+
+fn boxed(ct: &Ct, low: DVec3, high: DVec3) -> Contours {
+    drawn(ct, low, high).structures[0].contours.clone()
+}
+
+fn water() -> Option<DensityOverride> {
+    Some(DensityOverride::preset(Medium::Water))
+}
+
+fn job_of(ct: &Arc<Ct>, set: &Arc<StructureSet>, gantry_deg: f64) -> PlanJob {
+    let mut job = job(ct, set, BodyChoice::Drawn);
+    job.grid_mm = 5.0;
+    job.plan.beams[0].control_points[0].gantry_deg = gantry_deg;
+    job
+}
+
+/// The greatest difference of two doses on one grid, as a share of the maximum.
+fn worst(a: &PlanResult, b: &PlanResult) -> f32 {
+    assert_eq!(a.dose.gy.grid(), b.dose.gy.grid());
+    let pairs = a.dose.gy.data().iter().zip(b.dose.gy.data());
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / b.dose.max_gy()
+}
+
+#[test]
+fn a_bolus_of_10_mm_of_water_is_a_phantom_10_mm_thicker() {
+    let (thin, thick) = (block(-60.0), block(-70.0));
+    let body = block_body(&thin, -60.0);
+    let bolus = boxed(&thin, DVec3::new(-70.0, -70.0, -70.0), DVec3::new(70.0, -60.0, 70.0));
+    let want = computed(&job_of(&thick, &block_body(&thick, -70.0), 0.0));
+    let of = |density| {
+        computed(&job_of(&thin, &with(&body, "Bolus", StructureKind::Bolus, bolus.clone(), density), 0.0))
+    };
+    let got = of(water());
+    assert!(worst(&got, &want) < 1e-6, "{}", worst(&got, &want));
+    assert_eq!((got.dose.status, &got.dose.caveats), (want.dose.status, &want.dose.caveats));
+    assert!(
+        got.remarks.iter().any(|r| r.contains("bolus 'Bolus' is included: 1.00 g/cm³ (water)")),
+        "{:?}",
+        got.remarks
+    );
+    // The depth dose moves by 10 mm towards the source: what lies 10 mm deeper in the thick phantom is as deep as before.
+    let bare = computed(&job_of(&thin, &body, 0.0));
+    let at =
+        |result: &PlanResult, y: f64| f64::from(result.dose.gy.trilinear(DVec3::new(0.0, y, 0.0)).unwrap());
+    for y in [-20.0, 0.0, 20.0] {
+        // The same depth, 10 mm nearer the source of 1000 mm: the inverse square, and some scatter.
+        let nearer = ((1000.0 + y) / (1000.0 + y - 10.0_f64)).powi(2);
+        let ratio = at(&got, y - 10.0) / at(&bare, y) / nearer;
+        assert!((ratio - 1.0).abs() < 0.01, "{y}: {ratio}");
+    }
+    // Without a density, and with one that is switched off, it takes no part.
+    for (density, words) in [
+        (None, "is not included: it has no density"),
+        (water().map(|d| DensityOverride { off: true, ..d }), "switched off"),
+    ] {
+        let none = of(density);
+        assert_eq!(none.dose.gy.data(), bare.dose.gy.data());
+        assert!(none.remarks.iter().any(|r| r.contains(words)), "{:?}", none.remarks);
+    }
+}
+
+#[test]
+fn a_bolus_made_of_the_body_lies_on_it_where_it_is_wanted() {
+    let ct = block(-60.0);
+    let set = block_body(&ct, -60.0);
+    let made = |over| {
+        made_of(&ct, &set, 7, Operation::Bolus { thickness_mm: 10.0, over }, &JobControl::new()).unwrap()
+    };
+    let bounds = |contours: &Contours| {
+        let points = || contours.iter().flat_map(|c| c.points_mm.iter().copied());
+        (points().reduce(DVec3::min).unwrap(), points().reduce(DVec3::max).unwrap())
+    };
+    // A layer all round: its outer sides 10 mm off those of the block, which is drawn on planes 5 mm apart.
+    let (low, high) = bounds(&made(BolusOver::Body).contours);
+    assert!(
+        (low.x + 80.0).abs() < 0.3 && (low.y + 70.0).abs() < 0.3 && (high.y - 70.0).abs() < 0.3,
+        "{low} {high}"
+    );
+    // Under a field of 80 mm at the isocentre in the block's middle: at y = -65 mm it is 80 * 0.935 wide, and 10 mm * 0.935
+    // on either side more.
+    let plan = plan(DVec3::ZERO);
+    let field = EntranceField::of(&plan.beams[0], PatientPosition::Hfs, 1000.0, DVec3::ZERO).unwrap();
+    let (low, high) = bounds(&made(BolusOver::Field(field)).contours);
+    let wide = |y: f64| 50.0 * (1000.0 + y) / 1000.0;
+    assert!((high.x - wide(-60.0)).abs() < 0.3 && (low.x + wide(-60.0)).abs() < 0.3, "{low} {high}");
+    assert!((low.y + 70.0).abs() < 0.3 && (high.y + 60.0).abs() < 0.3, "on the front alone: {low} {high}");
+    assert!((high.z - wide(-60.0)).abs() < 5.0 && (low.z + wide(-60.0)).abs() < 5.0, "{low} {high}");
+    // Near a ball of 10 mm below the front: within 30 mm of it.
+    let ball = with(
+        &set,
+        "GTV",
+        StructureKind::Gtv,
+        boxed(&ct, DVec3::new(-10.0, -60.0, -10.0), DVec3::new(10.0, -40.0, 10.0)),
+        None,
+    );
+    let near =
+        Operation::Bolus { thickness_mm: 10.0, over: BolusOver::Structure { number: 8, within_mm: 30.0 } };
+    let near = made_of(&ct, &ball, 7, near, &JobControl::new()).unwrap();
+    let (low, high) = bounds(&near.contours);
+    assert!(
+        (high.x - 40.0).abs() < 0.5 && (low.y + 70.0).abs() < 0.3 && (high.y + 60.0).abs() < 0.3,
+        "{low} {high}"
+    );
+    // What lies deeper than that has no bolus.
+    let deep =
+        with(&set, "GTV", StructureKind::Gtv, boxed(&ct, DVec3::splat(-10.0), DVec3::splat(10.0)), None);
+    let near =
+        Operation::Bolus { thickness_mm: 10.0, over: BolusOver::Structure { number: 8, within_mm: 30.0 } };
+    let why = made_of(&ct, &deep, 7, near, &JobControl::new()).unwrap_err().to_string();
+    assert!(why.contains("no bolus lies on 'Outline' there"), "{why}");
+    // The one all round gives the dose of a block that is larger all round.
+    let large = ct_of_5_mm(|p| {
+        let inside = p.x.abs() < 80.0 && p.z.abs() < 80.0 && (-70.0..70.0).contains(&p.y);
+        if inside { 0.0 } else { -1000.0 }
+    });
+    let larger = drawn(&large, DVec3::new(-80.0, -70.0, -80.0), DVec3::new(80.0, 70.0, 80.0));
+    let bolus = with(&set, "Bolus", StructureKind::Bolus, made(BolusOver::Body).contours, water());
+    let (got, want) = (computed(&job_of(&ct, &bolus, 0.0)), computed(&job_of(&large, &larger, 0.0)));
+    let axis = |r: &PlanResult, y: f64| r.dose.gy.trilinear(DVec3::new(0.0, y, 0.0)).unwrap();
+    for y in [-55.0, -20.0, 0.0, 40.0] {
+        let ratio = axis(&got, y) / axis(&want, y);
+        assert!((ratio - 1.0).abs() < 0.005, "{y}: {ratio}");
+    }
+}
+
+#[test]
+fn a_density_given_inside_the_body_replaces_the_cts_and_one_outside_does_not_count() {
+    let (low, high) = (DVec3::new(-30.0, -30.0, -30.0), DVec3::new(30.0, 0.0, 30.0));
+    let hole = ct_of_5_mm(|p| {
+        let inside = p.x.abs() < 70.0 && p.z.abs() < 70.0 && (-60.0..60.0).contains(&p.y);
+        let lung = p.x.abs() < 30.0 && p.z.abs() < 30.0 && (-30.0..0.0).contains(&p.y);
+        if lung {
+            -780.0
+        } else if inside {
+            0.0
+        } else {
+            -1000.0
+        }
+    });
+    let plain = block(-60.0);
+    let set = block_body(&hole, -60.0);
+    let filled = with(&set, "Gas", StructureKind::Organ, boxed(&hole, low, high), water());
+    let want = computed(&job_of(&plain, &set, 0.0));
+    let got = computed(&job_of(&hole, &filled, 0.0));
+    assert!(worst(&got, &want) < 1e-6);
+    assert!(
+        got.remarks
+            .iter()
+            .any(|r| r.contains("'Gas' has a density of 1.00 g/cm³ (water) in place of the CT's"))
+    );
+    // An organ is no bolus: outside the body nothing of it counts.
+    let above = boxed(&plain, DVec3::new(-70.0, -70.0, -70.0), DVec3::new(70.0, -60.0, 70.0));
+    let organ = with(&set, "Organ", StructureKind::Organ, above, water());
+    assert_eq!(computed(&job_of(&plain, &organ, 0.0)).dose.gy.data(), want.dose.gy.data());
+    // A density that cannot be, and a structure without contours.
+    let wrong = Some(DensityOverride { density: Density::MassGCm3(-1.0), medium: None, off: false });
+    let wrong = with(&set, "Wrong", StructureKind::Organ, boxed(&plain, low, high), wrong);
+    let why = compute_plan(&job_of(&plain, &wrong, 0.0), &JobControl::new(), &|_| {})
+        .expect_err("density")
+        .to_string();
+    assert!(why.contains("'Wrong'") && why.contains("-1 is no number from 0 to 25"), "{why}");
+    let empty = with(&set, "Empty", StructureKind::Bolus, Contours::default(), water());
+    let got = computed(&job_of(&plain, &empty, 0.0));
+    assert_eq!(got.dose.gy.data(), want.dose.gy.data());
+    assert!(
+        got.remarks.iter().any(|r| r.contains("'Empty' has a density and no contours")),
+        "{:?}",
+        got.remarks
+    );
+}
+
+#[test]
+fn of_two_structures_in_one_voxel_each_counts_by_its_share() {
+    let ct = block(-60.0);
+    let set = block_body(&ct, -60.0);
+    // 2 mm of 2 g/cm3 and 3 mm of 0.5 g/cm3 side by side in the voxels from -65 to -60 mm.
+    let slab = |from: f64, to: f64| boxed(&ct, DVec3::new(-70.0, from, -70.0), DVec3::new(70.0, to, 70.0));
+    let of = |mass| {
+        Some(DensityOverride { density: Density::MassGCm3(mass), ..DensityOverride::preset(Medium::Water) })
+    };
+    let set = with(&set, "A", StructureKind::Support, slab(-62.0, -60.0), of(2.0));
+    let set = with(&set, "B", StructureKind::Support, slab(-65.0, -62.0), of(0.5));
+    let table = HuTable::shipped_default();
+    let given = GivenDensities::new(&ct, &set, &table, &JobControl::new()).unwrap();
+    let body = Body::new(&ct, &set, BodyChoice::Drawn, &JobControl::new()).unwrap();
+    let ready = Ready::with(&ct, &table, body, given).unwrap();
+    let at = |mm| ready.patient().mass_density_g_cm3.trilinear(mm).unwrap();
+    let mixed = at(DVec3::new(2.5, -62.5, 2.5));
+    assert!((mixed - (0.4 * 2.0 + 0.6 * 0.5)).abs() < 0.01, "{mixed}");
+    assert_eq!(at(DVec3::new(2.5, -57.5, 2.5)), 1.0);
+    assert_eq!(at(DVec3::new(2.5, -72.5, 2.5)), 0.0);
+}
+
+/// Electrons along a straight line, mm of water, in steps of 0.02 mm.
+fn water_mm(ready: &Ready, from: DVec3, to: DVec3) -> f64 {
+    let steps = (from.distance(to) / 0.02).ceil();
+    let volume = &ready.patient().relative_electron_density;
+    let at = |n: f64| volume.nearest(from.lerp(to, (n + 0.5) / steps)).map_or(0.0, f64::from);
+    (0..steps as usize).map(|n| at(n as f64)).sum::<f64>() * from.distance(to) / steps
+}
+
+#[test]
+fn a_couch_lets_through_what_a_straight_ray_says() {
+    let ct = ct_of_5_mm(|p| {
+        let inside = p.x.abs() < 70.0 && p.z.abs() < 70.0 && (-80.0..40.0).contains(&p.y);
+        if inside { 0.0 } else { -1000.0 }
+    });
+    let set = drawn(&ct, DVec3::new(-70.0, -80.0, -70.0), DVec3::new(70.0, 40.0, 70.0));
+    let couch = Couch::below(&ct, &set.structures[0], 10.0).unwrap();
+    assert_eq!(couch.remarks, ["it is 240 mm wide, as the CT, not 530 mm"]);
+    let [shell, core] = couch_densities();
+    let on = with(&set, "Couch shell", StructureKind::Support, couch.shell.clone(), Some(shell));
+    let on = with(&on, "Couch core", StructureKind::Support, couch.core.clone(), Some(core));
+    let table = HuTable::shipped_default();
+    let given = GivenDensities::new(&ct, &on, &table, &JobControl::new()).unwrap();
+    let body = Body::new(&ct, &on, BodyChoice::Drawn, &JobControl::new()).unwrap();
+    let ready = Ready::with(&ct, &table, body, given).unwrap();
+    // From the top at 50 mm to the bottom at 100 mm: 2 mm of shell, 46 mm of foam, 2 mm of shell. Carbon 1.6 g/cm3 has
+    // 1.6 * (6 / 12.011) * (18.015 / 10) = 1.4399 times the electrons of water.
+    let straight_mm = 4.0 * 1.6 * (6.0 / 12.011) * (18.015 / 10.0) + 46.0 * 0.075;
+    for deg in [0.0_f64, 20.0, 40.0] {
+        let (sine, cosine) = deg.to_radians().sin_cos();
+        let from = DVec3::new(-20.0, 45.0, 2.5);
+        let to = from + DVec3::new(sine, cosine, 0.0) * (65.0 / cosine);
+        let got = water_mm(&ready, from, to);
+        assert!((got - straight_mm / cosine).abs() < 0.01 * straight_mm, "{deg}: {got} {straight_mm}");
+    }
+    // From behind: the dose falls as it does over as much water, which the depth dose without a couch says.
+    let (with_couch, bare) = (computed(&job_of(&ct, &on, 180.0)), computed(&job_of(&ct, &set, 180.0)));
+    assert_eq!((with_couch.dose.status, with_couch.dose.caveats.len()), (bare.dose.status, 0));
+    let at = |r: &PlanResult, y: f64| f64::from(r.dose.gy.trilinear(DVec3::new(0.0, y, 0.0)).unwrap());
+    let unsquared = |y: f64| at(&bare, y) * (1000.0 - y).powi(2);
+    let per_mm = (unsquared(-10.0) / unsquared(-50.0)).ln() / 40.0;
+    let transmission = at(&with_couch, -30.0) / at(&bare, -30.0);
+    let want = (-per_mm * straight_mm).exp();
+    assert!((transmission - want).abs() < 0.005, "{transmission} {want}");
+    // Switched off it is not there; its CT's voxels are air, and count no more than before.
+    let off = Arc::new(StructureSet {
+        structures: on
+            .structures
+            .iter()
+            .map(|s| Structure {
+                density: s.density.map(|d| DensityOverride { off: true, ..d }),
+                ..s.clone()
+            })
+            .collect(),
+        ..StructureSet::clone(&on)
+    });
+    assert_eq!(computed(&job_of(&ct, &off, 180.0)).dose.gy.data(), bare.dose.gy.data());
+}
+
+#[test]
+fn what_lies_beyond_the_ct_makes_the_dose_partial_and_what_is_counted_is_not_missed() {
+    let ct = block(-60.0);
+    let set = block_body(&ct, -60.0);
+    let beyond = boxed(&ct, DVec3::new(-70.0, -70.0, -70.0), DVec3::new(70.0, -60.0, 70.0));
+    let moved = |by: f64| -> Contours {
+        let moved = |c: &Contour| Contour {
+            points_mm: c.points_mm.iter().map(|p| *p + DVec3::Y * by).collect(),
+            image_uid: None,
+        };
+        beyond.iter().map(moved).collect()
+    };
+    for (by, words) in
+        [(-55.0, "Bolus 5 mm beyond the CT not counted"), (-200.0, "Bolus outside the CT not counted")]
+    {
+        let set = with(&set, "Bolus", StructureKind::Bolus, moved(by), water());
+        let monte_carlo = MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() };
+        for engine in [Engine::Cccs, Engine::Mccs(monte_carlo)] {
+            let got = computed(&PlanJob { engine, ..job_of(&ct, &set, 0.0) });
+            assert_eq!(got.dose.status, DoseStatus::Partial);
+            assert_eq!(got.dose.caveats, [words]);
+        }
+    }
+    // A slab in the CT outside the body is missed, until a support with its density counts it.
+    let slab = cube_and_slab(32.0);
+    let cube = drawn(&slab, DVec3::splat(-60.0), DVec3::splat(60.0));
+    let contours = boxed(&slab, DVec3::new(-60.0, -112.0, -60.0), DVec3::new(60.0, -80.0, 60.0));
+    let status = |set: &Arc<StructureSet>| computed(&job(&slab, set, BodyChoice::Drawn)).dose.status;
+    assert_eq!(status(&cube), DoseStatus::Partial);
+    assert_eq!(status(&with(&cube, "Slab", StructureKind::Support, contours, water())), DoseStatus::Coarse);
+}

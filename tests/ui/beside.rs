@@ -1,0 +1,146 @@
+//! Densities of structures, bolus and couch, from the inspector and the menu: each one step, and in the dose.
+
+use crate::harness::{Window, said, small_case, until, window};
+use beamsight::app::App;
+use beamsight::app::command::Command;
+use beamsight::app::state::Selection;
+use beamsight::case::{Density, DensityOverride, DoseStatus, Medium, Structure, StructureKind};
+use eframe::egui::{Key, Modifiers};
+use egui_kittest::kittest::Queryable as _;
+use glam::DVec3;
+
+fn is_final(app: &App) -> bool {
+    app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+}
+
+/// The small case with the body that is found in its CT as it opens.
+fn with_body(name: &str) -> Window {
+    let mut w = window(small_case(name));
+    until(&mut w, "body", |app| is_final(app) && !of_kind(app, StructureKind::External).is_empty());
+    w
+}
+
+fn click(w: &mut Window, label: &str) {
+    w.get_by_label(label).scroll_to_me();
+    w.run_steps(4);
+    w.get_by_label(label).click();
+    w.run_steps(4);
+}
+
+fn of_kind(app: &App, kind: StructureKind) -> Vec<&Structure> {
+    app.state.case().structures.structures.iter().filter(|s| s.kind == kind).collect()
+}
+
+fn gy(w: &Window) -> f64 {
+    let dose = w.state().state.results.shown_dose().expect("a dose");
+    f64::from(dose.gy.trilinear(DVec3::ZERO).expect("inside"))
+}
+
+fn last_step(w: &Window) -> String {
+    w.state().state.history.names().last().map_or(String::new(), |n| (*n).to_owned())
+}
+
+fn undo(w: &mut Window) {
+    w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    w.run_steps(3);
+}
+
+#[test]
+fn a_bolus_is_made_of_the_body_in_one_step_and_counts() {
+    let mut w = with_body("beside_bolus");
+    let bare = gy(&w);
+    w.get_by_label("New structure").click();
+    w.run_steps(3);
+    w.get_by_label("Bolus on the body").click();
+    until(&mut w, "bolus", |app| !of_kind(app, StructureKind::Bolus).is_empty() && is_final(app));
+    let [bolus] = of_kind(w.state(), StructureKind::Bolus)[..] else { panic!("one bolus") };
+    assert_eq!(bolus.density, Some(DensityOverride::preset(Medium::Water)));
+    assert_eq!(last_step(&w), "Add structure Bolus");
+    let with_bolus = gy(&w);
+    assert!(with_bolus < 0.995 * bare || with_bolus > 1.005 * bare, "{with_bolus} {bare}");
+    assert!(
+        w.query_by_label_contains("bolus 'Bolus' is included").is_none(),
+        "said with the plan and the dose"
+    );
+    w.state_mut().command(Command::Select(Selection::Plan));
+    w.run_steps(4);
+    assert!(w.query_by_label_contains("bolus 'Bolus' is included: 1.00 g/cm³ (water)").is_some());
+    // Switched off it is out of the dose, and the density stays.
+    let number = of_kind(w.state(), StructureKind::Bolus)[0].number;
+    w.state_mut().command(Command::Select(Selection::Structure(number)));
+    w.run_steps(4);
+    click(&mut w, "Density counts in dose");
+    until(&mut w, "dose without", is_final);
+    assert!((gy(&w) - bare).abs() < 1e-6 * bare, "{} {bare}", gy(&w));
+    undo(&mut w);
+    until(&mut w, "dose with", is_final);
+    assert!((gy(&w) - with_bolus).abs() < 1e-6 * bare);
+    undo(&mut w);
+    assert!(of_kind(w.state(), StructureKind::Bolus).is_empty(), "one step");
+}
+
+#[test]
+fn a_bolus_lies_under_the_field_of_a_beam() {
+    let mut w = with_body("beside_field");
+    w.state_mut().command(Command::Select(Selection::Beam(1)));
+    w.run_steps(4);
+    click(&mut w, "Bolus under this field");
+    until(&mut w, "bolus", |app| !of_kind(app, StructureKind::Bolus).is_empty() && is_final(app));
+    let bolus = of_kind(w.state(), StructureKind::Bolus)[0];
+    let points = bolus.contours.iter().flat_map(|c| &c.points_mm);
+    let (low, high) = points.fold((DVec3::MAX, DVec3::MIN), |(low, high), p| (low.min(*p), high.max(*p)));
+    // The beam comes from the front (-y); jaws of 20 mm and 10 mm more on each side, on the 40 mm cube's front.
+    assert!(high.y < 0.0 && high.x < 20.5 && low.x > -20.5, "{low} {high}");
+}
+
+#[test]
+fn a_couch_is_two_structures_in_one_step_and_what_the_ct_lacks_is_said() {
+    let mut w = with_body("beside_couch");
+    w.get_by_label("New structure").click();
+    w.run_steps(3);
+    w.get_by_label("Couch below the body").click();
+    w.run_steps(3);
+    assert_eq!(last_step(&w), "Add couch");
+    let names: Vec<String> =
+        of_kind(w.state(), StructureKind::Support).iter().map(|s| s.name.clone()).collect();
+    assert_eq!(names, ["Couch shell", "Couch core"]);
+    assert!(said(&w).contains("beyond the CT and are not counted"), "{}", said(&w));
+    until(&mut w, "dose", App::is_settled);
+    // The CT ends 10 mm below the cube.
+    let dose = w.state().state.results.shown_dose().expect("a dose").clone();
+    assert_eq!(dose.status, DoseStatus::Partial);
+    assert!(
+        dose.caveats.iter().any(|c| c.starts_with("Couch shell") && c.ends_with("not counted")),
+        "{:?}",
+        dose.caveats
+    );
+    undo(&mut w);
+    assert!(of_kind(w.state(), StructureKind::Support).is_empty(), "one step");
+    until(&mut w, "dose", is_final);
+}
+
+#[test]
+fn a_density_is_one_click_and_one_step() {
+    let mut w = with_body("beside_density");
+    let bare = gy(&w);
+    let number = of_kind(w.state(), StructureKind::External)[0].number;
+    w.state_mut().command(Command::Select(Selection::Structure(number)));
+    w.run_steps(4);
+    let density = |w: &Window| of_kind(w.state(), StructureKind::External)[0].density;
+    click(&mut w, "Density of bone");
+    let bone = DensityOverride { density: Density::MassGCm3(1.92), medium: Some(Medium::Bone), off: false };
+    assert_eq!((density(&w), last_step(&w).starts_with("Change density of ")), (Some(bone), true));
+    until(&mut w, "dose in bone", is_final);
+    assert!(gy(&w) < 0.95 * bare, "{} {bare}", gy(&w));
+    click(&mut w, "electrons");
+    let given = density(&w).expect("given").density;
+    // 1.92 g/cm3 at Z/A 0.51478 over 0.55508 of water.
+    assert!(
+        matches!(given, Density::RelativeElectrons(e) if (e - 1.92 * 0.51478 / 0.55508).abs() < 1e-4),
+        "{given:?}"
+    );
+    click(&mut w, "Density of the CT");
+    assert_eq!(density(&w), None);
+    until(&mut w, "dose", is_final);
+    assert!((gy(&w) - bare).abs() < 1e-6 * bare);
+}
