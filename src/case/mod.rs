@@ -14,6 +14,7 @@ mod placement;
 mod plan;
 mod pose;
 mod radiograph;
+mod source;
 mod step_name;
 mod steps;
 mod structure;
@@ -33,6 +34,7 @@ pub use placement::{Placement, opened};
 pub use plan::{Normalisation, Plan};
 pub use pose::Pose;
 pub use radiograph::{PixelMeaning, Radiograph};
+pub use source::{Source, Sources};
 pub use steps::Steps;
 pub use structure::{Contour, ReferenceError, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
@@ -61,6 +63,8 @@ pub struct Case {
     /// The highest number that any structure of this case has had: a reference to a removed structure never
     /// resolves to another.
     pub spent_number: u32,
+    /// The files of its objects.
+    pub sources: Arc<Sources>,
 }
 
 impl Case {

@@ -132,6 +132,7 @@ impl Phantom {
             frame_of_reference_uid: uid("frame"),
             description: self.description.to_owned(),
             plane_uids,
+            files: Vec::new(),
             remarks: Vec::new(),
         };
         let set = StructureSet {
@@ -158,6 +159,7 @@ impl Phantom {
             refused_plans: Vec::new(),
             goals: None,
             spent_number: 0,
+            sources: Arc::default(),
         }
     }
 }
