@@ -9,7 +9,7 @@ use crate::engine::{DeviceChoice, JobControl};
 use crate::files::plan_toml;
 use crate::geometry::PatientPosition;
 use crate::physics::HuTable;
-use crate::results::{PlanJob, PlanResult, compute_plan};
+use crate::results::{DosesOfBeams, PlanJob, PlanResult, compute_plan, compute_written_plan};
 use anyhow::anyhow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,9 +93,7 @@ impl PlanArgs {
 
     /// Registers the files that are read.
     pub fn reads(&self, outputs: &mut Outputs) {
-        outputs.reads("the plan", &self.plan);
-        outputs.reads_word("the HU table", self.hu_table());
-        outputs.reads_word("the machine", self.machine.as_deref().unwrap_or_default());
+        self.inputs().iter().for_each(|(what, path)| outputs.reads(what, [path]));
     }
 
     /// Reports an unreadable plan before a large CT is read.
@@ -120,11 +118,28 @@ impl PlanArgs {
                 anyhow!("{}; give one with --plan FILE (assets/plans/README.md)", case.no_plan())
             })?,
         };
+        self.set_machine(&mut plan);
+        Ok(plan)
+    }
+
+    /// The machine of `--machine`, for all beams.
+    pub fn set_machine(&self, plan: &mut Plan) {
         if let Some(machine) = &self.machine {
             plan.machine.clone_from(machine);
             plan.beams.iter_mut().for_each(|b| b.machine = None);
         }
-        Ok(plan)
+    }
+
+    /// Whether a plan file replaces the plans of the case.
+    pub fn names_a_plan(&self) -> bool {
+        self.plan.is_some()
+    }
+
+    /// The files that are read.
+    pub fn inputs(&self) -> Vec<(&'static str, PathBuf)> {
+        let plan = self.plan.iter().map(|path| ("the plan", path.clone()));
+        let machine = self.machine.iter().map(|word| ("the machine", PathBuf::from(word)));
+        plan.chain(machine).chain([("the HU table", PathBuf::from(self.hu_table()))]).collect()
     }
 
     /// The dose prescribed by the plan of a file, else by the plans of the case where they agree; or why
@@ -158,9 +173,27 @@ impl PlanArgs {
         engine: Engine,
         device: DeviceChoice,
     ) -> anyhow::Result<PlanResult> {
+        Ok(compute_plan(&self.job(case, plan, engine, device)?, &JobControl::new(), &super::tell)?)
+    }
+
+    /// Computes a plan as a file holds it, with the doses of its beams.
+    ///
+    /// # Errors
+    /// As [`Self::compute`].
+    pub fn compute_written(
+        &self,
+        case: &Case,
+        plan: Plan,
+        device: DeviceChoice,
+    ) -> anyhow::Result<(PlanResult, DosesOfBeams)> {
+        let job = self.job(case, plan, Engine::Cccs, device)?;
+        Ok(compute_written_plan(&job, &JobControl::new(), &super::tell)?)
+    }
+
+    fn job(&self, case: &Case, plan: Plan, engine: Engine, device: DeviceChoice) -> anyhow::Result<PlanJob> {
         let body =
             self.body.as_ref().map(|word| word.choice(&case.structures)).transpose()?.unwrap_or_default();
-        let job = PlanJob {
+        Ok(PlanJob {
             ct: words::ct_of(case)?,
             structures: Arc::clone(&case.structures),
             plan,
@@ -171,7 +204,6 @@ impl PlanArgs {
             dose_to: self.dose_to(),
             device,
             engine,
-        };
-        Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
+        })
     }
 }

@@ -4,7 +4,7 @@
 use super::beam::{BeamResult, DoseOfBeam};
 use super::dvh::DvhOf;
 use super::graph::{Failure, Grade, Graph, Query};
-use super::inputs::Settings;
+use super::inputs::{Settings, Shown};
 use super::patient::{Densities, MaskOf};
 use super::plan_dose::DoseOfPlan;
 use super::run::RunOfPlan;
@@ -14,6 +14,7 @@ use crate::analysis::{
     no_beams, scaled, target_of, why_left_out,
 };
 use crate::case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
+use crate::dicom::plan_as_written;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::physics::HuTable;
@@ -69,6 +70,50 @@ pub fn compute_plan(
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanResult, Failure> {
+    compute_in(&Graph::default(), job, control, tell).map(|(result, _)| result)
+}
+
+/// The doses of single beams: each with the beam's number.
+pub type DosesOfBeams = Vec<(u32, Dose)>;
+
+/// Computes a plan as a file holds it, and the doses of its single beams: normalised monitor units are rounded as they are
+/// written, so that the plan that is read has this dose to the last bit. Monte Carlo has no doses of single beams.
+///
+/// # Errors
+/// As [`compute_plan`].
+pub fn compute_written_plan(
+    job: &PlanJob,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<(PlanResult, DosesOfBeams), Failure> {
+    let graph = Graph::default();
+    let written = |plan: &Plan| PlanJob { plan: plan_as_written(plan), ..job.clone() };
+    let job = written(&job.plan);
+    let (mut result, mut doses) = compute_in(&graph, &job, control, tell)?;
+    if job.plan.normalisation.is_some() {
+        // The beams by themselves are kept: only their sum is made anew.
+        let scaled = Plan { normalisation: None, ..result.plan.clone() };
+        let factor = result.factor;
+        let again = PlanJob { plan: plan_as_written(&scaled), ..job };
+        (result, doses) = compute_in(&graph, &again, control, &|_| {})?;
+        result.factor = factor;
+    }
+    let beams = doses.iter().map(|of| {
+        let dose = graph.full(&**of, control)?.dose;
+        let Shown::Beam(number) = of.what else { return Ok(None) };
+        Ok(Some((number, Dose::clone(&dose))))
+    });
+    let beams: Result<Vec<Option<(u32, Dose)>>, Failure> = beams.collect();
+    Ok((result, beams?.into_iter().flatten().collect()))
+}
+
+/// A computed plan, and the doses of its beams, which are not yet made.
+fn compute_in(
+    graph: &Graph,
+    job: &PlanJob,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<(PlanResult, Vec<Shared<DoseOfPlan>>), Failure> {
     let plan = Arc::new(job.plan.clone());
     let computed: Vec<_> = plan.beams.iter().filter(|b| is_computed(b)).collect();
     if computed.is_empty() {
@@ -92,7 +137,7 @@ pub fn compute_plan(
         plans: vec![Arc::clone(&plan)],
         ..Case::default()
     };
-    let asked = Answering { graph: Graph::default(), control };
+    let asked = Answering { graph, control };
     let densities = Densities::of(&case, &settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let mut remarks = asked.answer(&densities)?.remarks().to_vec();
     let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
@@ -109,6 +154,14 @@ pub fn compute_plan(
             let made = asked.run(&run, tell)?;
             (Some((run, None)), made)
         }
+    };
+    let by_beam: Vec<Shared<DoseOfPlan>> = match run {
+        Some(_) => Vec::new(),
+        None => computed
+            .iter()
+            .filter_map(|beam| DoseOfPlan::of_plan(&case, &plan, Some(beam.number), &beams, None, None))
+            .map(|of| Shared::new(of, None))
+            .collect(),
     };
     let dose_of = DoseOfPlan::of_plan(&case, &plan, None, &beams, run, None);
     let dose_of = Shared::new(dose_of.ok_or_else(|| Failure::Here(no_beams(&plan)))?, None);
@@ -129,7 +182,7 @@ pub fn compute_plan(
     let target = target_of(&plan, &job.structures);
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
     let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), &**d)));
-    Ok(PlanResult {
+    let result = PlanResult {
         dose,
         plan,
         factor: summed.factor,
@@ -139,7 +192,8 @@ pub fn compute_plan(
         certainty: made.certainty,
         beam_doses: made.beam_doses,
         remarks,
-    })
+    };
+    Ok((result, by_beam))
 }
 
 /// Facts of the added doses.
@@ -153,7 +207,7 @@ struct Made {
 }
 
 struct Answering<'a> {
-    graph: Graph,
+    graph: &'a Graph,
     control: &'a JobControl,
 }
 
