@@ -4,19 +4,13 @@ use super::outputs::OutputArgs;
 use super::plan_args::PlanArgs;
 use super::words::CaseArgs;
 use super::{Answer, Failure};
-use crate::analysis::{DEFAULT_GRID_MM, beams_left_out, why_left_out};
-use crate::case::{Case, DoseStatus, Plan};
-use crate::dicom::{
-    DoseBits, ExportOptions, ExportPart, Exported, PlanDoses, check_export, export, is_export_file,
-    why_no_plan_dose,
-};
-use crate::engine::DeviceChoice;
-use crate::engine::cccs::Quality;
+use crate::dicom::{DoseBits, ExportOptions, ExportPart, Exported, is_export_file};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{Inputs, NewFolder};
 use crate::open::paths_of;
-use anyhow::{anyhow, bail};
+use crate::results::{DosesToExport, ExportFailure, export_case};
+use anyhow::anyhow;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,8 +42,8 @@ pub struct Args {
     only: Option<Vec<ExportPart>>,
 
     /// Which doses leave: plan, beams (each by itself) or both
-    #[arg(long, value_name = "WHICH", default_value = "both")]
-    dose: Doses,
+    #[arg(long, value_name = "WHICH", default_value = "both", value_parser = doses)]
+    dose: DosesToExport,
 
     /// Bits of a stored dose value, 16 or 32
     #[arg(long, value_name = "BITS", default_value = "32", value_parser = bits)]
@@ -59,16 +53,18 @@ pub struct Args {
     output: OutputArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Doses {
-    Plan,
-    Beams,
-    Both,
-}
-
 fn part(word: &str) -> Result<ExportPart, String> {
     let known = ExportPart::ALL.map(ExportPart::word).join(", ");
     ExportPart::ALL.into_iter().find(|part| part.word() == word).ok_or_else(|| format!("it is of {known}"))
+}
+
+fn doses(word: &str) -> Result<DosesToExport, String> {
+    match word {
+        "plan" => Ok(DosesToExport::Plan),
+        "beams" => Ok(DosesToExport::Beams),
+        "both" => Ok(DosesToExport::Both),
+        _ => Err("it is plan, beams or both".to_owned()),
+    }
 }
 
 fn bits(word: &str) -> Result<DoseBits, String> {
@@ -95,80 +91,28 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         case.plans.iter_mut().for_each(|plan| args.plan.set_machine(Arc::make_mut(plan)));
     }
     let in_case = || ExportPart::ALL.into_iter().filter(|part| part.is_in(&case)).collect();
-    let options = ExportOptions { parts: args.only.clone().unwrap_or_else(in_case), bits: args.bits };
-    check_export(&case, &options)?;
-    if options.has(ExportPart::Dose) {
-        check_doses(args, &case)?;
-    }
-    let compute = |case: &Case| -> anyhow::Result<Vec<PlanDoses>> {
-        case.plans.iter().map(|plan| doses(args, case, plan, device)).collect()
-    };
-    let exported = export(folder.path(), &case, &options, compute, &|_| true)?;
+    let parts = args.only.clone().unwrap_or_else(in_case);
+    let options = ExportOptions { parts, bits: args.bits };
+    let settings = args.plan.settings(&case, device)?;
+    let how = (args.dose, &settings);
+    let exported = export_case(folder.path(), &case, &options, how, &JobControl::new(), &super::tell)
+        .map_err(|failure| without_dose(failure, &options))?;
     let target = folder.finish()?;
     let text = describe(&exported, &target.display().to_string());
     let json = json!({ "case": case.source, "folder": target, "files": exported.files, "remarks": exported.remarks });
     Ok(Answer { json, text })
 }
 
-/// Refuses, before the computation, a dose that could not leave.
-fn check_doses(args: &Args, case: &Case) -> anyhow::Result<()> {
-    if args.plan.grid_mm() > DEFAULT_GRID_MM || args.plan.quality() != Quality::default() {
-        bail!(
-            "only a final dose leaves: leave --quality out, and --grid or give it as {DEFAULT_GRID_MM} or less; or export without \
-             it (--only ct,structures,plan)"
-        );
-    }
-    for plan in case.plans.iter().filter(|_| args.dose != Doses::Beams) {
-        let partial =
-            beams_left_out(plan).and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
-        if let Some(why) = partial {
-            bail!(
-                "the dose of the plan '{}' does not leave: {why} ({}). The doses of its other beams do with --dose beams, the rest \
-                 without any with --only ct,structures,plan",
-                plan.name,
-                why_left_out(plan).join("; ")
-            );
+/// A dose that does not leave, with the words for an export without it.
+fn without_dose(failure: ExportFailure, options: &ExportOptions) -> anyhow::Error {
+    match failure {
+        ExportFailure::Refused(why) => {
+            let rest = options.parts.iter().filter(|part| **part != ExportPart::Dose);
+            let rest: Vec<&str> = rest.map(|part| part.word()).collect();
+            anyhow!("{why}: --dose beams, or --only {}", rest.join(","))
         }
+        other => other.into(),
     }
-    Ok(())
-}
-
-fn doses(args: &Args, case: &Case, plan: &Plan, device: DeviceChoice) -> anyhow::Result<PlanDoses> {
-    let (result, beams) = args.plan.compute_written(case, plan.clone(), device)?;
-    let machines: BTreeMap<&str, ()> = plan.beams.iter().map(|beam| (plan.machine_of(beam), ())).collect();
-    let machines: Vec<&str> = machines.into_keys().collect();
-    let mut note = format!(
-        "Beamsight, collapsed cone, {} mm, machine model {}, all {} fraction(s). Not for clinical use.",
-        args.plan.grid_mm(),
-        machines.join(", "),
-        plan.fractions
-    );
-    let left_out = why_left_out(plan);
-    if !left_out.is_empty() {
-        let _ = write!(note, " Not computed: {}.", left_out.join("; "));
-    }
-    // A beam may have parts that are not modelled where another has none.
-    let leave = |(number, dose): &(u32, crate::case::Dose)| {
-        why_no_plan_dose(dose.status, &dose.caveats).map_or(Ok(()), |why| {
-            Err(anyhow!("the dose of beam {number} of the plan '{}' does not leave: {why}", plan.name))
-        })
-    };
-    let by_beam = args.dose != Doses::Plan;
-    if by_beam {
-        beams.iter().try_for_each(leave)?;
-    }
-    if args.dose != Doses::Beams
-        && let Some(why) = why_no_plan_dose(result.dose.status, &result.dose.caveats)
-    {
-        bail!("the dose of the plan '{}' does not leave: {why}", plan.name);
-    }
-    Ok(PlanDoses {
-        plan: result.plan,
-        dose: (args.dose != Doses::Beams).then_some(result.dose),
-        beams: if by_beam { beams } else { Vec::new() },
-        beam_doses: result.beam_doses,
-        note,
-    })
 }
 
 fn describe(exported: &Exported, folder: &str) -> String {

@@ -9,7 +9,7 @@ use crate::engine::{DeviceChoice, JobControl};
 use crate::files::plan_toml;
 use crate::geometry::PatientPosition;
 use crate::physics::HuTable;
-use crate::results::{DosesOfBeams, PlanJob, PlanResult, compute_plan, compute_written_plan};
+use crate::results::{PlanJob, PlanResult, Settings, compute_plan};
 use anyhow::anyhow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -173,37 +173,39 @@ impl PlanArgs {
         engine: Engine,
         device: DeviceChoice,
     ) -> anyhow::Result<PlanResult> {
-        Ok(compute_plan(&self.job(case, plan, engine, device)?, &JobControl::new(), &super::tell)?)
-    }
-
-    /// Computes a plan as a file holds it, with the doses of its beams.
-    ///
-    /// # Errors
-    /// As [`Self::compute`].
-    pub fn compute_written(
-        &self,
-        case: &Case,
-        plan: Plan,
-        device: DeviceChoice,
-    ) -> anyhow::Result<(PlanResult, DosesOfBeams)> {
-        let job = self.job(case, plan, Engine::Cccs, device)?;
-        Ok(compute_written_plan(&job, &JobControl::new(), &super::tell)?)
-    }
-
-    fn job(&self, case: &Case, plan: Plan, engine: Engine, device: DeviceChoice) -> anyhow::Result<PlanJob> {
-        let body =
-            self.body.as_ref().map(|word| word.choice(&case.structures)).transpose()?.unwrap_or_default();
-        Ok(PlanJob {
+        let settings = self.settings(case, device)?;
+        let job = PlanJob {
             ct: words::ct_of(case)?,
             structures: Arc::clone(&case.structures),
             plan,
-            body,
+            body: settings.body,
             hu_table: self.hu_table().to_owned(),
-            grid_mm: self.grid_mm(),
-            quality: self.quality(),
-            dose_to: self.dose_to(),
+            grid_mm: settings.grid_mm,
+            quality: settings.quality,
+            dose_to: settings.dose_to,
             device,
             engine,
+        };
+        Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
+    }
+
+    /// How a dose is computed.
+    ///
+    /// # Errors
+    /// A HU table that cannot be read; a body that the case does not have.
+    pub fn settings(&self, case: &Case, device: DeviceChoice) -> anyhow::Result<Settings> {
+        Ok(Settings {
+            quality: self.quality(),
+            dose_to: self.dose_to(),
+            grid_mm: self.grid_mm(),
+            device,
+            hu_table: Arc::new(HuTable::resolve(self.hu_table())?),
+            body: self
+                .body
+                .as_ref()
+                .map(|word| word.choice(&case.structures))
+                .transpose()?
+                .unwrap_or_default(),
         })
     }
 }

@@ -9,6 +9,7 @@
 mod beam;
 mod dose;
 mod dvh;
+mod export_job;
 mod gamma;
 mod graph;
 mod inputs;
@@ -27,6 +28,7 @@ mod store;
 
 pub use beam::{BeamResult, DoseOfBeam};
 pub use dvh::{DvhAnswer, DvhOf, IsodosesOf};
+pub use export_job::{DosesToExport, ExportFailure, export_case};
 pub use gamma::{EstimateOfGamma, FiguresOfGamma, GammaAnswer, GammaByStructure, GammaEstimate, GammaOfPair};
 pub use graph::{Access, Failure, Grade, Graph, Query};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};

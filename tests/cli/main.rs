@@ -2,9 +2,12 @@
 
 mod bad_input;
 mod card;
+#[path = "../common/conforms.rs"]
+mod conforms;
 mod dose;
 mod drr;
 mod dvh;
+mod export;
 mod gamma;
 mod outputs;
 mod program;
