@@ -268,6 +268,11 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     let read = |folder: &Path, from: f32| -> Result<Case, OpenError> {
         let mut case = open_dicom(folder, Choice::default(), &|done| progress(from + (1.0 - from) * done))?;
         case.source = format!("demo:{name}");
+        // The files of a demo are the program's own, and go with its cache.
+        case.sources = Arc::default();
+        if let Some(ct) = &mut case.ct {
+            Arc::make_mut(ct).files.clear();
+        }
         case.plans = vec![Arc::new(plan.clone())];
         Ok(case)
     };

@@ -2,6 +2,7 @@
 
 use crate::geometry::{PatientPosition, Volume};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A CT series as one volume of Hounsfield units, its planes where the files put them.
@@ -17,6 +18,8 @@ pub struct Ct {
     pub description: String,
     /// SOP instance UID of each plane, in plane order; empty where the CT did not come from DICOM.
     pub plane_uids: Vec<String>,
+    /// File of each plane, in plane order; empty where there are none that stay.
+    pub files: Vec<PathBuf>,
     /// Remarks on what is unusual about this series.
     pub remarks: Vec<Remark>,
 }
@@ -32,6 +35,7 @@ impl Ct {
             frame_of_reference_uid: String::new(),
             description: String::new(),
             plane_uids: Vec::new(),
+            files: Vec::new(),
             remarks: Vec::new(),
         }
     }

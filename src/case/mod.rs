@@ -16,6 +16,7 @@ mod placement;
 mod plan;
 mod pose;
 mod radiograph;
+mod source;
 mod step_name;
 mod steps;
 mod structure;
@@ -37,6 +38,7 @@ pub use placement::{Placement, opened};
 pub use plan::Plan;
 pub use pose::Pose;
 pub use radiograph::{PixelMeaning, Radiograph};
+pub use source::{Source, Sources};
 pub use steps::Steps;
 pub use structure::{Contour, ReferenceError, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
@@ -65,6 +67,8 @@ pub struct Case {
     /// The highest number that any structure of this case has had: a reference to a removed structure never
     /// resolves to another.
     pub spent_number: u32,
+    /// The files of its objects.
+    pub sources: Arc<Sources>,
 }
 
 impl Case {

@@ -14,6 +14,7 @@ mod dose;
 mod doses;
 mod drr;
 mod dvh;
+mod export;
 mod frame;
 mod gamma;
 mod info;
@@ -101,6 +102,8 @@ enum Verb {
     Dvh(Box<dvh::Args>),
     /// Compute a digitally reconstructed radiograph
     Drr(Box<drr::Args>),
+    /// Write a case as DICOM files for other systems
+    Export(Box<export::Args>),
     /// Compare two doses by the gamma index
     Gamma(gamma::Args),
     /// Find the pose of a CT in one or two X-rays
@@ -213,6 +216,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Path(args)) => path::run(&args, common.device),
         Some(Verb::Dose(args)) => dose::run(&args, common.device),
         Some(Verb::Dvh(args)) => dvh::run(&args, common.device),
+        Some(Verb::Export(args)) => export::run(&args, common.device),
         Some(Verb::Drr(args)) => drr::run(&args, common.device),
         Some(Verb::Register(args)) => register::run(&args, common.device),
         Some(Verb::Gamma(args)) => gamma::run(&args, common.device),

@@ -9,7 +9,7 @@ use crate::engine::{DeviceChoice, JobControl};
 use crate::files::plan_toml;
 use crate::geometry::PatientPosition;
 use crate::physics::HuTable;
-use crate::results::{PlanJob, PlanResult, compute_plan};
+use crate::results::{PlanJob, PlanResult, Settings, compute_plan};
 use anyhow::anyhow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,9 +93,7 @@ impl PlanArgs {
 
     /// Registers the files that are read.
     pub fn reads(&self, outputs: &mut Outputs) {
-        outputs.reads("the plan", &self.plan);
-        outputs.reads_word("the HU table", self.hu_table());
-        outputs.reads_word("the machine", self.machine.as_deref().unwrap_or_default());
+        self.inputs().iter().for_each(|(what, path)| outputs.reads(what, [path]));
     }
 
     /// Reports an unreadable plan before a large CT is read.
@@ -120,11 +118,28 @@ impl PlanArgs {
                 anyhow!("{}; give one with --plan FILE (assets/plans/README.md)", case.no_plan())
             })?,
         };
+        self.set_machine(&mut plan);
+        Ok(plan)
+    }
+
+    /// The machine of `--machine`, for all beams.
+    pub fn set_machine(&self, plan: &mut Plan) {
         if let Some(machine) = &self.machine {
             plan.machine.clone_from(machine);
             plan.beams.iter_mut().for_each(|b| b.machine = None);
         }
-        Ok(plan)
+    }
+
+    /// Whether a plan file replaces the plans of the case.
+    pub fn names_a_plan(&self) -> bool {
+        self.plan.is_some()
+    }
+
+    /// The files that are read.
+    pub fn inputs(&self) -> Vec<(&'static str, PathBuf)> {
+        let plan = self.plan.iter().map(|path| ("the plan", path.clone()));
+        let machine = self.machine.iter().map(|word| ("the machine", PathBuf::from(word)));
+        plan.chain(machine).chain([("the HU table", PathBuf::from(self.hu_table()))]).collect()
     }
 
     /// The dose prescribed by the plan of a file, else by the plans of the case where they agree; or why
@@ -158,20 +173,39 @@ impl PlanArgs {
         engine: Engine,
         device: DeviceChoice,
     ) -> anyhow::Result<PlanResult> {
-        let body =
-            self.body.as_ref().map(|word| word.choice(&case.structures)).transpose()?.unwrap_or_default();
+        let settings = self.settings(case, device)?;
         let job = PlanJob {
             ct: words::ct_of(case)?,
             structures: Arc::clone(&case.structures),
             plan,
-            body,
+            body: settings.body,
             hu_table: self.hu_table().to_owned(),
-            grid_mm: self.grid_mm(),
-            quality: self.quality(),
-            dose_to: self.dose_to(),
+            grid_mm: settings.grid_mm,
+            quality: settings.quality,
+            dose_to: settings.dose_to,
             device,
             engine,
         };
         Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
+    }
+
+    /// How a dose is computed.
+    ///
+    /// # Errors
+    /// A HU table that cannot be read; a body that the case does not have.
+    pub fn settings(&self, case: &Case, device: DeviceChoice) -> anyhow::Result<Settings> {
+        Ok(Settings {
+            quality: self.quality(),
+            dose_to: self.dose_to(),
+            grid_mm: self.grid_mm(),
+            device,
+            hu_table: Arc::new(HuTable::resolve(self.hu_table())?),
+            body: self
+                .body
+                .as_ref()
+                .map(|word| word.choice(&case.structures))
+                .transpose()?
+                .unwrap_or_default(),
+        })
     }
 }

@@ -3,8 +3,9 @@
 use super::catalogue::{Catalogue, Entry, Series};
 use super::object::file_name;
 use super::{DicomError, Progress, contour_places, read_ct, read_dose, read_plan, read_structures};
-use crate::case::{Case, Ct, Dose, PatientInfo, Plan, Remark, StructureSet};
+use crate::case::{Case, Ct, Dose, PatientInfo, Plan, Remark, Source, Sources, StructureSet};
 use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The user's choice from a catalogue, by index; `None` is chosen automatically.
@@ -36,19 +37,22 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         remarks: catalogue.remarks.clone(),
         refused_plans: Vec::new(),
         failure: None,
+        sources: Sources::default(),
+        drawn_in: None,
     };
     if series.is_none() {
         assembly.remark_enhanced(catalogue);
     }
-    let structures = assembly.structures(catalogue, choice)?;
+    let structures = Arc::new(assembly.structures(catalogue, choice)?.unwrap_or_default());
+    assembly.sources.structures =
+        assembly.drawn_in.take().map(|path| Source { path, read: Arc::clone(&structures) });
     if !progress(0.94) {
         return Err(DicomError::Cancelled);
     }
     // A plan without a frame is linked through its doses.
     let doses = assembly.accepted(&catalogue.doses);
     assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
-    let densities = structures.as_ref().map_or(&[][..], |set| &set.not_modelled);
-    let plans = assembly.plans(catalogue, ct.as_ref(), densities);
+    let plans = assembly.plans(catalogue, ct.as_ref(), &structures.not_modelled);
     if catalogue.plans.is_empty() {
         // An unreadable file may be the missing plan.
         let said = catalogue.unreadable.iter().map(|u| format!("a file could not be read: {}", u.reason));
@@ -63,13 +67,14 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         patient: catalogue.patients.get(patient).cloned().unwrap_or_default(),
         source: catalogue.place.clone(),
         ct: ct.map(Arc::new),
-        structures: Arc::new(structures.unwrap_or_default()),
+        structures,
         plans,
         doses,
         remarks: assembly.remarks,
         refused_plans: assembly.refused_plans,
         goals: None,
         spent_number: 0,
+        sources: Arc::new(assembly.sources),
     };
     let empty = case.ct.is_none()
         && case.structures.structures.is_empty()
@@ -228,6 +233,9 @@ struct Assembly {
     refused_plans: Vec<String>,
     /// The error of the first unreadable object.
     failure: Option<DicomError>,
+    sources: Sources,
+    /// The file of the structures.
+    drawn_in: Option<PathBuf>,
 }
 
 impl Assembly {
@@ -308,6 +316,7 @@ impl Assembly {
                 continue;
             }
             read = self.keep(read_structures(&set.path), set, "structure set");
+            self.drawn_in = read.is_some().then(|| set.path.clone());
             if read.is_some() && !set.sop_uid.is_empty() {
                 self.linked.insert(set.sop_uid.clone());
             }
@@ -364,7 +373,9 @@ impl Assembly {
                 }
                 plan.beams.iter_mut().for_each(|b| b.not_modelled.extend_from_slice(not_modelled));
                 self.linked.extend(plan.uid.clone());
-                plans.push(Arc::new(plan));
+                let plan = Arc::new(plan);
+                self.sources.plans.push(Source { path: entry.path.clone(), read: Arc::clone(&plan) });
+                plans.push(plan);
             }
         }
         plans
@@ -396,7 +407,9 @@ impl Assembly {
                     let message = format!("the plan of the {} is not among the files", dose.label);
                     self.remarks.push(Remark::note(message, vec![file_name(&entry.path)]));
                 }
-                doses.push(Arc::new(dose));
+                let dose = Arc::new(dose);
+                self.sources.doses.push(Source { path: entry.path.clone(), read: Arc::clone(&dose) });
+                doses.push(dose);
             }
         }
         // Doses of whole plans are first.

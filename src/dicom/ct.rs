@@ -46,6 +46,7 @@ pub fn read_ct(series: &Series, progress: Progress) -> Result<Ct, DicomError> {
         frame_of_reference_uid: series.frame_of_reference_uid.clone(),
         description: series.description.clone(),
         plane_uids: images.iter().map(|i| i.sop_uid.clone()).collect(),
+        files: images.iter().map(|i| i.path.clone()).collect(),
         remarks,
     })
 }

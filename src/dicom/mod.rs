@@ -31,8 +31,10 @@ pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
 pub use write::{
-    Belonging, DoseBits, Registration, WriteError, plan_faults, why_no_plan_dose, write_ct, write_dose,
-    write_plan, write_radiograph, write_registration, write_structures,
+    Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses,
+    Registration, StudyFacts, WriteError, check_export, export, is_export_file, plan_as_written, plan_faults,
+    structures_as_written, why_no_plan_dose, write_ct, write_dose, write_dose_file, write_plan,
+    write_radiograph, write_registration, write_structures,
 };
 
 pub use crate::geometry::Progress;

@@ -5,6 +5,7 @@ use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rtplan::{Notes, PlanFacts};
 use super::rtpoints::{Devices, Walk};
 use crate::case::{Beam, Radiation};
+use crate::physics::Machine;
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
@@ -109,7 +110,9 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     let is_treated = radiation == Radiation::Photon && !setup;
     Ok(Beam {
         number,
-        machine: energy_mv.filter(|_| is_treated).map(|mv| machine_for(unflattened, mv)),
+        machine: energy_mv
+            .filter(|_| is_treated)
+            .map(|mv| shipped_machine(item, mv).unwrap_or_else(|| machine_for(unflattened, mv))),
         radiation,
         energy_mv,
         unflattened,
@@ -228,6 +231,15 @@ fn is_unflattened(item: &Item, not_modelled: &mut Vec<String>) -> bool {
         not_modelled.push(format!("fluence mode {name}"));
     }
     unflattened
+}
+
+/// The shipped machine that a beam names, as plans written here do, if it has the beam's energy. Names in files are cut
+/// to 16 characters.
+fn shipped_machine(item: &Item, energy_mv: f64) -> Option<String> {
+    let named = item.text(tags::TREATMENT_MACHINE_NAME)?;
+    let own = Machine::shipped().into_iter().find(|name| name.chars().take(16).eq(named.chars()))?;
+    let nominal_mv = Machine::resolve(&own).ok()?.nominal_mv;
+    ((nominal_mv - energy_mv).abs() < 0.5).then_some(own)
 }
 
 /// The shipped machine nearest in energy; `analysis::beam_remarks` reports a difference from the plan's.

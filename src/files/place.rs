@@ -42,6 +42,16 @@ impl Inputs {
         }
         self.0.push((what, path));
     }
+
+    /// The input that a folder is, holds or lies in.
+    pub fn meets(&self, folder: &Path) -> Option<&'static str> {
+        let meets = |input: &PathBuf| {
+            input.canonicalize().is_ok_and(|input| {
+                input.starts_with(folder) || (input.is_dir() && folder.starts_with(&input))
+            })
+        };
+        self.0.iter().find(|(_, input)| meets(input)).map(|(what, _)| *what)
+    }
 }
 
 impl Place {

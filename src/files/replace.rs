@@ -57,6 +57,27 @@ impl Temporary {
         fs::rename(&self.path, to)
     }
 
+    /// Moves a folder within this one to a path; a folder there is removed.
+    ///
+    /// # Errors
+    /// Those of the file system; what was at the path is then still there.
+    pub fn publish(self, inside: &str, to: &Path) -> io::Result<()> {
+        let mut all = lock();
+        let (new, old) = (self.path.join(inside), self.path.join("replaced"));
+        let replaces = to.symlink_metadata().is_ok();
+        if replaces {
+            fs::rename(to, &old)?;
+        }
+        let moved = fs::rename(&new, to);
+        if moved.is_err() && replaces && fs::rename(&old, to).is_err() {
+            // The earlier folder is then kept where it is, rather than removed with this one.
+            all.retain(|path| *path != self.path);
+            drop(all);
+            std::mem::forget(self);
+        }
+        moved
+    }
+
     /// Moves the content of a temporary folder into an empty one.
     ///
     /// # Errors

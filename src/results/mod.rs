@@ -9,6 +9,7 @@
 mod beam;
 mod dose;
 mod dvh;
+mod export_job;
 mod gamma;
 mod graph;
 mod inputs;
@@ -27,6 +28,7 @@ mod store;
 
 pub use beam::{BeamResult, DoseOfBeam};
 pub use dvh::{DvhAnswer, DvhOf, IsodosesOf};
+pub use export_job::{DosesToExport, ExportFailure, export_case};
 pub use gamma::{EstimateOfGamma, FiguresOfGamma, GammaAnswer, GammaByStructure, GammaEstimate, GammaOfPair};
 pub use graph::{Access, Failure, Grade, Graph, Query};
 pub use inputs::{BeamInputs, PatientInputs, Settings, Shown, patient_grid};
@@ -35,7 +37,7 @@ pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};
-pub use plan_job::{PlanJob, PlanResult, compute_plan};
+pub use plan_job::{DosesOfBeams, PlanJob, PlanResult, compute_plan, compute_written_plan};
 pub use ray::RayOfBeam;
 pub use register::{AttenuationOf, MetricAtPose, MetricOf, MetricReady};
 pub use room::{BeamClearance, ClearanceOf, IsodoseOf, SurfaceOf};

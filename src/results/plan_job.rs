@@ -4,7 +4,7 @@
 use super::beam::{BeamResult, DoseOfBeam};
 use super::dvh::DvhOf;
 use super::graph::{Failure, Grade, Graph, Query};
-use super::inputs::Settings;
+use super::inputs::{Settings, Shown};
 use super::patient::{Densities, MaskOf};
 use super::plan_dose::DoseOfPlan;
 use super::run::RunOfPlan;
@@ -14,6 +14,7 @@ use crate::analysis::{
     most_mu_remark, no_beams, scaled, target_of, why_left_out,
 };
 use crate::case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
+use crate::dicom::plan_as_written;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::physics::HuTable;
@@ -69,15 +70,6 @@ pub fn compute_plan(
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanResult, Failure> {
-    let plan = Arc::new(job.plan.clone());
-    let computed: Vec<_> = plan.beams.iter().filter(|b| is_computed(b)).collect();
-    if computed.is_empty() {
-        return Err(Failure::Here(no_beams(&plan)));
-    }
-    // Contradictions are refused before anything is computed.
-    if let Some(why) = computed.iter().find_map(|beam| contradiction(&plan, beam, &job.ct)) {
-        return Err(Failure::here(why));
-    }
     let settings = Settings {
         quality: job.quality,
         dose_to: job.dose_to,
@@ -89,29 +81,92 @@ pub fn compute_plan(
     let case = Case {
         ct: Some(Arc::clone(&job.ct)),
         structures: Arc::clone(&job.structures),
-        plans: vec![Arc::clone(&plan)],
+        plans: vec![Arc::new(job.plan.clone())],
         ..Case::default()
     };
-    let asked = Answering { graph: Graph::default(), control };
-    let densities = Densities::of(&case, &settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
+    compute_in(&Graph::default(), &case, (job.engine, &settings), control, tell).map(|(result, _)| result)
+}
+
+/// The doses of single beams: each with the beam's number.
+pub type DosesOfBeams = Vec<(u32, Dose)>;
+
+/// Computes a plan of a case as a file holds it, and the doses of its single beams: normalised monitor units are rounded as
+/// they are written, so that the plan that is read has this dose to the last bit.
+///
+/// # Errors
+/// As [`compute_plan`].
+pub fn compute_written_plan(
+    case: &Case,
+    plan: &Plan,
+    settings: &Settings,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<(PlanResult, DosesOfBeams), Failure> {
+    let graph = Graph::default();
+    let how = (Engine::Cccs, settings);
+    let of = |plan: &Plan| Case { plans: vec![Arc::new(plan_as_written(plan))], ..case.clone() };
+    let (mut result, mut doses) = compute_in(&graph, &of(plan), how, control, tell)?;
+    if plan.normalisation.is_some() {
+        // The beams by themselves are kept: only their sum is made anew.
+        let scaled = Plan { normalisation: None, ..result.plan.clone() };
+        let factor = result.factor;
+        (result, doses) = compute_in(&graph, &of(&scaled), how, control, &|_| {})?;
+        result.factor = factor;
+    }
+    let beams = doses.iter().map(|of| {
+        let Shown::Beam(number) = of.what else { return Ok(None) };
+        Ok(Some((number, Dose::clone(&graph.full(&**of, control)?.dose))))
+    });
+    let beams = beams.collect::<Result<Vec<Option<(u32, Dose)>>, Failure>>()?;
+    Ok((result, beams.into_iter().flatten().collect()))
+}
+
+/// The only plan of a case, computed, and the doses of its beams, which are not yet made.
+fn compute_in(
+    graph: &Graph,
+    case: &Case,
+    (engine, settings): (Engine, &Settings),
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<(PlanResult, Vec<Shared<DoseOfPlan>>), Failure> {
+    let plan = case.plans.first().map(Arc::clone).ok_or_else(|| Failure::Here(case.no_plan()))?;
+    let ct = case.ct.as_ref().ok_or_else(|| Failure::here("there is no CT"))?;
+    let computed: Vec<_> = plan.beams.iter().filter(|b| is_computed(b)).collect();
+    if computed.is_empty() {
+        return Err(Failure::Here(no_beams(&plan)));
+    }
+    // Contradictions are refused before anything is computed.
+    if let Some(why) = computed.iter().find_map(|beam| contradiction(&plan, beam, ct)) {
+        return Err(Failure::here(why));
+    }
+    let asked = Answering { graph, control };
+    let densities = Densities::of(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let mut remarks = asked.answer(&densities)?.remarks().to_vec();
     remarks.extend(given_words(&job.structures));
     let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
     remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));
-    let of = |beam| DoseOfBeam::of(&densities, &plan, beam, &settings, None);
+    let of = |beam| DoseOfBeam::of(&densities, &plan, beam, settings, None);
     let beams: Vec<DoseOfBeam> = { computed.iter() }.map(|beam| of(beam)).collect();
-    let (run, mut made) = match job.engine {
-        Engine::Cccs => (None, asked.beams(&plan, &beams, job.device, tell)?),
+    let (run, mut made) = match engine {
+        Engine::Cccs => (None, asked.beams(&plan, &beams, settings.device, tell)?),
         Engine::Mccs(how) => {
             let keep = Arc::default();
-            let run = RunOfPlan::of(&densities, &plan, &settings, Some(how), (1, &keep), None);
+            let run = RunOfPlan::of(&densities, &plan, settings, Some(how), (1, &keep), None);
             let run = run.ok_or_else(|| Failure::Here(no_beams(&plan)))?;
             let made = asked.run(&run, tell)?;
             (Some((run, None)), made)
         }
     };
-    let dose_of = DoseOfPlan::of_plan(&case, &plan, None, &beams, run, None);
+    let by_beam: Vec<Shared<DoseOfPlan>> = match run {
+        Some(_) => Vec::new(),
+        None => computed
+            .iter()
+            .filter_map(|beam| DoseOfPlan::of_plan(case, &plan, Some(beam.number), &beams, None, None))
+            .map(|of| Shared::new(of, None))
+            .collect(),
+    };
+    let dose_of = DoseOfPlan::of_plan(case, &plan, None, &beams, run, None);
     let dose_of = Shared::new(dose_of.ok_or_else(|| Failure::Here(no_beams(&plan)))?, None);
     let summed = asked.answer(&*dose_of)?;
     let dose = Dose { label: plan.name.clone(), ..Dose::clone(&summed.dose) };
@@ -126,11 +181,11 @@ pub fn compute_plan(
     }
     let mut plan = Arc::unwrap_or_clone(plan);
     plan.beams.iter_mut().for_each(|b| b.mu *= summed.factor);
-    let dvhs = asked.dvhs(&case, &dose_of)?;
-    let target = target_of(&plan, &job.structures);
+    let dvhs = asked.dvhs(case, &dose_of)?;
+    let target = target_of(&plan, &case.structures);
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
     let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), &**d)));
-    Ok(PlanResult {
+    let result = PlanResult {
         dose,
         plan,
         factor: summed.factor,
@@ -140,7 +195,8 @@ pub fn compute_plan(
         certainty: made.certainty,
         beam_doses: made.beam_doses,
         remarks,
-    })
+    };
+    Ok((result, by_beam))
 }
 
 /// Facts of the added doses.
@@ -154,7 +210,7 @@ struct Made {
 }
 
 struct Answering<'a> {
-    graph: Graph,
+    graph: &'a Graph,
     control: &'a JobControl,
 }
 

@@ -2,10 +2,13 @@
 
 mod bad_input;
 mod card;
+#[path = "../common/conforms.rs"]
+mod conforms;
 mod dose;
 mod dose_given;
 mod drr;
 mod dvh;
+mod export;
 mod gamma;
 mod outputs;
 mod program;

@@ -34,6 +34,7 @@ fn series(folder: &Path, description: &str, planes_mm: &[f64], hu: f32) {
         frame_of_reference_uid: derived_uid("frame"),
         description: description.to_owned(),
         plane_uids: planes_mm.iter().map(|z| derived_uid(&format!("{description} {z}"))).collect(),
+        files: Vec::new(),
         remarks: Vec::new(),
     };
     let mut case = Case { ct: Some(Arc::new(ct.clone())), ..Case::default() };

@@ -7,6 +7,7 @@ mod compare;
 mod contouring;
 mod dose;
 mod drawing;
+mod export;
 mod files;
 mod goals;
 mod harness;

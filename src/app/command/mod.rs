@@ -17,6 +17,7 @@ pub use register::RegisterAction;
 use crate::app::state::compare::Compare;
 use crate::app::state::contouring::ContouringAction;
 use crate::app::state::display::{DoseDisplay, WindowLevel};
+use crate::app::state::export::ExportChoice;
 use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
 use crate::app::state::roi::Shape;
@@ -48,6 +49,10 @@ pub enum Command {
     DismissRecoverable,
     SavePlan(PathBuf),
     SaveSession(PathBuf),
+    /// Sets what an export writes.
+    ExportChoice(ExportChoice),
+    /// Writes the case as DICOM files into a new folder.
+    Export(PathBuf),
     /// Writes the pose as a DICOM registration.
     SaveRegistration(PathBuf),
     OpenHuTable(PathBuf),

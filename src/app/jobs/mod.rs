@@ -23,6 +23,7 @@ use super::state::slot::Slot;
 use super::state::unsaved::Work;
 use crate::analysis::contouring::Made;
 use crate::case::{Dose, Remark, Structure};
+use crate::dicom::Exported;
 use crate::files::{GoalTemplate, Keeper, Recoverable};
 use crate::physics::HuTable;
 use crate::results::Delivery;
@@ -62,6 +63,8 @@ pub struct Contoured {
 pub enum Answer {
     Opened(Box<Opened>),
     Saved(PathBuf),
+    /// A case is written as DICOM files into this folder.
+    Exported(PathBuf, Box<Exported>),
     /// Nothing is written: the file already exists, and replacing it is not confirmed.
     IsThere(Target),
     /// A session is written that holds this work, of the case with this number.

@@ -7,8 +7,10 @@ use crate::app::state::display::{WINDOW_PRESETS, WindowLevel};
 use crate::app::state::files::FileAction;
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
+use crate::dicom::ExportPart;
 use crate::files::demo::DEMOS;
 use egui::{Align, Button, Layout, Ui};
+use std::path::PathBuf;
 
 /// Text typed into the bar's menus.
 #[derive(Debug, Default)]
@@ -142,12 +144,63 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             let hint = "Plans, structures and how the case is looked at; images stay where they are (.json)";
             let session = ui.add_enabled(state.is_loaded(), Button::new("Save session")).on_hover_text(hint);
             if session.clicked() {
-                commands.push(typed.map_or(Command::Pick(FileAction::SaveSession), Command::SaveSession));
+                let command =
+                    typed.clone().map_or(Command::Pick(FileAction::SaveSession), Command::SaveSession);
+                commands.push(command);
                 ui.close();
             }
         });
+        ui.separator();
+        if export(ui, state, typed, commands) {
+            ui.close();
+        }
     });
     drafts.save_shown = shown.is_some();
+}
+
+/// What leaves as DICOM, and the folder for it; `true` once it is asked for.
+fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Commands) -> bool {
+    ui.weak("DICOM files in a new folder");
+    let mut choice = state.export;
+    let case = state.case();
+    let is_in = |part: ExportPart| part.is_in(case);
+    let doses = is_in(ExportPart::Dose) && choice.plans;
+    let lines = [
+        (
+            &mut choice.ct,
+            is_in(ExportPart::Ct),
+            "CT",
+            "The images: the files they were read from, where there are any",
+        ),
+        (
+            &mut choice.structures,
+            is_in(ExportPart::Structures),
+            "Structures",
+            "All structures, also the hidden ones",
+        ),
+        (
+            &mut choice.plans,
+            is_in(ExportPart::Plan),
+            "Plans",
+            "All plans, with the beams that are switched on",
+        ),
+        (&mut choice.dose_of_plan, doses, "Dose of each plan", "Collapsed cone; only a final dose leaves"),
+        (&mut choice.doses_of_beams, doses, "Dose of each beam", "All fractions of each beam by itself"),
+        (&mut choice.sixteen_bits, doses, "16-bit dose", "For systems that read no 32-bit doses"),
+    ];
+    for (on, enabled, name, hint) in lines {
+        ui.add_enabled(enabled, egui::Checkbox::new(on, name)).on_hover_text(hint);
+    }
+    if choice != state.export {
+        commands.push(Command::ExportChoice(choice));
+    }
+    let leaves = state.is_loaded() && !choice.options(case).parts.is_empty();
+    let hint = "What was not changed leaves as its own file, the rest as new objects of the same study. All files or none";
+    let asked = ui.add_enabled(leaves, Button::new("Export…")).on_hover_text(hint).clicked();
+    if asked {
+        commands.push(typed.map_or(Command::Pick(FileAction::Export), Command::Export));
+    }
+    asked
 }
 
 fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {

@@ -20,6 +20,8 @@ pub enum FileAction {
     SavePlanReport,
     SaveDvhs,
     SaveRegistration,
+    /// A new folder of DICOM files.
+    Export,
 }
 
 impl FileAction {
@@ -39,6 +41,7 @@ impl FileAction {
             Self::SaveReport => "Write the report (.pdf, .csv or .json)",
             Self::SaveRegistration => "Save the registration",
             Self::SaveHuTable => "Save the HU table",
+            Self::Export => "Export as DICOM into a new folder",
         }
     }
 
@@ -59,13 +62,14 @@ impl FileAction {
             Self::SaveRegistration => Some("registration.dcm"),
             Self::SaveHuTable => Some("hu-table.toml"),
             Self::SaveGoals => Some("goals.toml"),
+            Self::Export => Some("export"),
         }
     }
 
     /// Description of the file type and its extensions; DICOM files often have none.
     pub fn endings(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
-            Self::OpenFolder | Self::OpenFile | Self::OpenDose | Self::OpenXray => None,
+            Self::OpenFolder | Self::OpenFile | Self::OpenDose | Self::OpenXray | Self::Export => None,
             Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
             Self::SavePlan => Some(("Plan", &["toml"])),
             Self::OpenGoals | Self::SaveGoals => Some(("Goals", &["toml"])),

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod contouring;
 pub mod display;
 pub mod drawing;
+pub mod export;
 pub mod files;
 pub mod goals;
 pub mod hu_draft;
@@ -28,6 +29,7 @@ use aperture::Aperture;
 use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use drawing::Drawing;
+use export::ExportChoice;
 use files::Target;
 use glam::DVec3;
 use goals::GoalEditor;
@@ -56,6 +58,8 @@ pub struct State {
     pub question: Option<Question>,
     /// Files to be written that already exist, until the user confirms or refuses their replacement.
     pub replacing: Vec<Target>,
+    /// What an export writes.
+    pub export: ExportChoice,
     /// Unsaved work of closed windows.
     pub recoverable: Vec<Recoverable>,
     /// CASE words, newest first.
@@ -104,6 +108,7 @@ impl Default for State {
             saved: None,
             question: None,
             replacing: Vec::new(),
+            export: ExportChoice::default(),
             recoverable: Vec::new(),
             recent: Vec::new(),
             plan: 0,

@@ -122,6 +122,8 @@ impl App {
             Command::DismissRecoverable => state.recoverable.clear(),
             Command::SavePlan(path) => self.write(FileAction::SavePlan, path, false),
             Command::SaveSession(path) => self.write(FileAction::SaveSession, path, false),
+            Command::ExportChoice(choice) => state.export = choice,
+            Command::Export(path) => self.write(FileAction::Export, path, false),
             Command::SaveRegistration(path) => self.write(FileAction::SaveRegistration, path, false),
         }
     }

@@ -339,6 +339,6 @@ fn is_asked_for(name: &Path, action: FileAction) -> bool {
         Some((_, endings)) => {
             name.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
         }
-        None => action != FileAction::OpenFolder,
+        None => !matches!(action, FileAction::OpenFolder | FileAction::Export),
     }
 }

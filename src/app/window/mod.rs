@@ -9,6 +9,7 @@ mod browser;
 mod cases;
 mod closing;
 mod dialog;
+mod export;
 mod memory;
 mod options;
 mod receive;

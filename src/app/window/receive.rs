@@ -109,6 +109,13 @@ impl App {
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
             }
+            Answer::Exported(folder, exported) => {
+                let text = format!("Exported {} files to {}.", exported.files.len(), folder.display());
+                self.state.notices.add(NoticeKind::Info, text);
+                for remark in exported.remarks {
+                    self.state.notices.add(NoticeKind::Warning, format!("Export: {remark}."));
+                }
+            }
             Answer::IsThere(target) => self.ask_to_replace(target),
             Answer::SessionSaved(path, work, of_case) => self.session_saved(path, *work, of_case),
             Answer::Remembered(remembered) => self.take_remembered(*remembered),

@@ -33,6 +33,7 @@ impl App {
             FileAction::SaveRegistration => self.save_registration(target),
             FileAction::SaveHuTable => self.save_hu_table(target),
             FileAction::SaveGoals => self.save_goals(target),
+            FileAction::Export => self.export(target),
             FileAction::OpenFolder
             | FileAction::OpenFile
             | FileAction::OpenHuTable
@@ -75,7 +76,7 @@ impl App {
     }
 
     /// The input files of the current case. A session may be written back to its own file.
-    fn inputs(&self, target: &Target) -> Inputs {
+    pub(super) fn inputs(&self, target: &Target) -> Inputs {
         let mut inputs = Inputs::default();
         let Some(origin) = &self.state.origin else { return inputs };
         let session = origin.session.clone();

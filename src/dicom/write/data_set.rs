@@ -2,11 +2,13 @@
 
 use super::{Belonging, WriteError};
 use crate::case::new_uid;
+use crate::dicom::object::Item;
 use crate::files::replace_file;
 use dicom_core::dictionary::{DataDictionary as _, DataDictionaryEntry as _};
 use dicom_core::value::{DataSetSequence, PrimitiveValue};
 use dicom_core::{DataElement, Tag, VR};
 use dicom_dictionary_std::{StandardDataDictionary, tags, uids};
+use dicom_object::mem::InMemElement;
 use dicom_object::{FileMetaTableBuilder, InMemDicomObject};
 use std::error::Error;
 use std::io;
@@ -23,6 +25,12 @@ pub struct Series<'a> {
     pub uid: String,
     pub number: i32,
     pub description: &'a str,
+}
+
+impl From<&Item> for DataSet {
+    fn from(item: &Item) -> Self {
+        Self(item.clone())
+    }
 }
 
 impl DataSet {
@@ -43,12 +51,17 @@ impl DataSet {
         set.text(tags::PATIENT_ID, &belonging.patient.id);
         set.text(tags::PATIENT_BIRTH_DATE, &belonging.patient.birth_date);
         set.text(tags::PATIENT_SEX, &belonging.patient.sex);
-        set.text(tags::STUDY_INSTANCE_UID, &belonging.study_uid);
         // Only the system that made the images knows these: empty rather than made up.
-        for tag in [tags::STUDY_DATE, tags::STUDY_TIME, tags::STUDY_ID, tags::ACCESSION_NUMBER] {
-            set.text(tag, "");
+        let study = &belonging.study;
+        set.text(tags::STUDY_INSTANCE_UID, &study.uid);
+        set.text(tags::STUDY_DATE, &study.date);
+        set.text(tags::STUDY_TIME, &study.time);
+        set.text(tags::STUDY_ID, &study.id);
+        set.text(tags::ACCESSION_NUMBER, &study.accession);
+        set.text(tags::REFERRING_PHYSICIAN_NAME, &study.physician);
+        if !study.description.is_empty() {
+            set.text(tags::STUDY_DESCRIPTION, &study.description);
         }
-        set.text(tags::REFERRING_PHYSICIAN_NAME, "");
         set.text(tags::MODALITY, series.modality);
         set.text(tags::SERIES_INSTANCE_UID, &series.uid);
         set.whole(tags::SERIES_NUMBER, i64::from(series.number));
@@ -64,6 +77,13 @@ impl DataSet {
     pub fn text(&mut self, tag: Tag, value: &str) {
         let value = if value.is_empty() { PrimitiveValue::Empty } else { PrimitiveValue::from(value) };
         self.put(tag, value);
+    }
+
+    /// An empty value, as the standard wants it where a source has left it out.
+    pub fn text_where_absent(&mut self, tag: Tag) {
+        if !self.has(tag) {
+            self.text(tag, "");
+        }
     }
 
     /// A whole number, as text or binary by the attribute's VR.
@@ -94,6 +114,25 @@ impl DataSet {
         item
     }
 
+    pub fn as_item(&self) -> &Item {
+        &self.0
+    }
+
+    /// Takes an element over as it is.
+    pub fn carry(&mut self, element: &InMemElement) {
+        self.0.put(element.clone());
+    }
+
+    pub fn remove(&mut self, tags: &[Tag]) {
+        for tag in tags {
+            self.0.remove_element(*tag);
+        }
+    }
+
+    pub fn has(&self, tag: Tag) -> bool {
+        self.0.get(tag).is_some()
+    }
+
     pub fn put(&mut self, tag: Tag, value: PrimitiveValue) {
         self.0.put(DataElement::new(tag, vr_of(tag), value));
     }
@@ -105,7 +144,7 @@ impl DataSet {
     pub fn write(self, path: &Path) -> Result<(), WriteError> {
         let encode = |e: &dyn Error| WriteError::Encode {
             path: path.to_owned(),
-            reason: super::super::object::root_cause(e),
+            reason: crate::dicom::object::root_cause(e),
         };
         let meta = FileMetaTableBuilder::new()
             .transfer_syntax(uids::IMPLICIT_VR_LITTLE_ENDIAN)

@@ -4,19 +4,29 @@
 mod ct;
 mod data_set;
 mod registration;
+mod rounding;
 mod rtdose;
 mod rtimage;
 mod rtplan;
+mod rtplan_source;
 mod rtstruct;
+mod set;
+mod source;
 
 pub use ct::write_ct;
 pub use registration::{Registration, write_registration};
-pub use rtdose::{DoseBits, why_no_plan_dose, write_dose};
+pub use rounding::{plan_as_written, structures_as_written};
+pub use rtdose::{DoseBits, DoseFile, DoseOf, why_no_plan_dose, write_dose, write_dose_file};
 pub use rtimage::write_radiograph;
 pub use rtplan::{plan_faults, write_plan};
 pub use rtstruct::write_structures;
+pub use set::{
+    ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses, check_export, export, is_export_file,
+};
+pub use source::StudyFacts;
 
 use crate::case::{Case, PatientInfo, new_uid};
+use crate::dicom::DicomError;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -29,6 +39,12 @@ pub enum WriteError {
     Encode { path: PathBuf, reason: String },
     #[error("cannot write {}: {what}", path.display())]
     Content { path: PathBuf, what: String },
+    #[error(transparent)]
+    Source(DicomError),
+    #[error("{} is no longer the file that was opened: open the case again, then export it", path.display())]
+    Changed { path: PathBuf },
+    #[error("{0}")]
+    Refused(String),
     #[error("stopped")]
     Cancelled,
 }
@@ -37,7 +53,7 @@ pub enum WriteError {
 #[derive(Clone, Debug, Default)]
 pub struct Belonging {
     pub patient: PatientInfo,
-    pub study_uid: String,
+    pub study: StudyFacts,
     /// Frame of reference; empty where unknown.
     pub frame_of_reference_uid: String,
     /// The structure set a plan was made on.
@@ -46,6 +62,8 @@ pub struct Belonging {
     pub plan_uid: Option<String>,
     /// The plan from which a plan was derived.
     pub source_plan_uid: Option<String>,
+    /// Number of the plan's fraction group where it is not 1.
+    pub fraction_group: Option<u32>,
 }
 
 impl Belonging {
@@ -58,14 +76,15 @@ impl Belonging {
         );
         Self {
             patient: case.patient.clone(),
-            study_uid: ct
-                .map(|ct| ct.study_uid.clone())
-                .filter(|uid| !uid.is_empty())
-                .unwrap_or_else(new_uid),
+            study: StudyFacts {
+                uid: ct.map(|ct| ct.study_uid.clone()).filter(|uid| !uid.is_empty()).unwrap_or_else(new_uid),
+                ..StudyFacts::default()
+            },
             frame_of_reference_uid: if frame.is_empty() { new_uid() } else { frame },
             structure_set_uid: case.structures.uid.clone(),
             plan_uid: case.plans.first().and_then(|p| p.uid.clone()),
             source_plan_uid: None,
+            fraction_group: None,
         }
     }
 }

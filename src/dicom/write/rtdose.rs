@@ -46,12 +46,39 @@ pub fn why_no_plan_dose(status: DoseStatus, caveats: &[String]) -> Option<String
     ))
 }
 
-/// Writes the dose of a plan: Gy, physical, the full range of the stored integers.
+/// What a dose is the dose of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoseOf {
+    Plan,
+    /// All fractions of one beam of the first fraction group, by its number.
+    Beam(u32),
+}
+
+/// A dose as a file tells it.
+#[derive(Clone, Copy, Debug)]
+pub struct DoseFile<'a> {
+    pub dose: &'a Dose,
+    pub of: DoseOf,
+    pub bits: DoseBits,
+    /// How it was computed, and what of the plan it does not count: ImageComments.
+    pub comment: &'a str,
+}
+
+/// Writes the dose of a plan.
+///
+/// # Errors
+/// As [`write_dose_file`].
+pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBits) -> Result<(), WriteError> {
+    write_dose_file(path, &DoseFile { dose, of: DoseOf::Plan, bits, comment: "" }, belonging)
+}
+
+/// Writes a dose: Gy, physical, the full range of the stored integers.
 ///
 /// # Errors
 /// [`WriteError`]; refused are a dose that is neither final nor imported, one that does not count all of its
 /// plan, values that are not finite, and a dose without a plan UID.
-pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBits) -> Result<(), WriteError> {
+pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> Result<(), WriteError> {
+    let DoseFile { dose, of, bits, comment } = *file;
     let content = |what: String| WriteError::Content { path: path.to_owned(), what };
     if let Some(why) = why_no_plan_dose(dose.status, &dose.caveats) {
         return Err(content(why));
@@ -93,13 +120,25 @@ pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBit
     set.text(tags::DOSE_TYPE, "PHYSICAL");
     set.text(
         tags::DOSE_COMMENT,
-        &shortened(&format!("{} dose, not for clinical use", dose.status_text()), 1024),
+        &shortened(&format!("{} dose, not for clinical use", dose.status_text()), 64),
     );
-    set.text(tags::DOSE_SUMMATION_TYPE, "PLAN");
+    if !comment.is_empty() {
+        set.text(tags::IMAGE_COMMENTS, &shortened(comment, 10_240));
+    }
+    set.text(tags::DOSE_SUMMATION_TYPE, if of == DoseOf::Plan { "PLAN" } else { "BEAM" });
     set.numbers(tags::GRID_FRAME_OFFSET_VECTOR, grid.planes_mm());
     set.text(tags::DOSE_GRID_SCALING, &scaling);
     set.text(tags::TISSUE_HETEROGENEITY_CORRECTION, "IMAGE");
-    set.items(tags::REFERENCED_RT_PLAN_SEQUENCE, vec![DataSet::reference(uids::RT_PLAN_STORAGE, plan_uid)]);
+    let mut plan = DataSet::reference(uids::RT_PLAN_STORAGE, plan_uid);
+    if let DoseOf::Beam(number) = of {
+        let mut beam = DataSet::new();
+        beam.whole(tags::REFERENCED_BEAM_NUMBER, i64::from(number));
+        let mut group = DataSet::new();
+        group.items(tags::REFERENCED_BEAM_SEQUENCE, vec![beam]);
+        group.whole(tags::REFERENCED_FRACTION_GROUP_NUMBER, i64::from(belonging.fraction_group.unwrap_or(1)));
+        plan.items(tags::REFERENCED_FRACTION_GROUP_SEQUENCE, vec![group]);
+    }
+    set.items(tags::REFERENCED_RT_PLAN_SEQUENCE, vec![plan]);
     set.put(tags::PIXEL_DATA, PrimitiveValue::U16(stored));
     set.write(path)
 }

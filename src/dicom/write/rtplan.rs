@@ -32,15 +32,22 @@ pub fn plan_faults(plan: &Plan) -> Vec<String> {
         } else if !beam.not_modelled.is_empty() {
             fault(format!("{}, and cannot be written either", beam.not_modelled.join(", ")));
         }
-        match Machine::resolve(plan.machine_of(beam)) {
-            Ok(machine) => {
-                machine_faults(beam, &machine).into_iter().for_each(fault);
-            }
-            Err(error) => fault(error.to_string()),
-        }
+        computed_faults(plan, beam).into_iter().for_each(fault);
     }
     if delivered(plan).next().is_none() {
         faults.push("it has no beams that are delivered".to_owned());
+    }
+    faults
+}
+
+/// Why a beam cannot be written as it is computed: no monitor units, and differences from the machine that computes it.
+pub(super) fn computed_faults(plan: &Plan, beam: &Beam) -> Vec<String> {
+    let mut faults = match Machine::resolve(plan.machine_of(beam)) {
+        Ok(machine) => machine_faults(beam, &machine),
+        Err(error) => vec![error.to_string()],
+    };
+    if beam.mu.is_nan() || beam.mu <= 0.0 {
+        faults.push(format!("it has {} MU: give it monitor units, or switch it off", beam.mu));
     }
     faults
 }
@@ -64,7 +71,7 @@ fn machine_faults(beam: &Beam, machine: &Machine) -> Vec<String> {
 }
 
 /// The treatment beams: setup fields are not computed, and beams switched off are not delivered.
-fn delivered(plan: &Plan) -> impl Iterator<Item = &Beam> {
+pub(super) fn delivered(plan: &Plan) -> impl Iterator<Item = &Beam> {
     plan.beams.iter().filter(|beam| beam.is_switched_on())
 }
 
@@ -88,9 +95,21 @@ pub fn write_plan(
     let beams = delivered(plan)
         .map(|beam| {
             let machine = Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()))?;
-            Ok(beam_item(beam, &machine))
+            Ok(beam_item(beam, &machine, 1))
         })
         .collect::<Result<Vec<_>, WriteError>>()?;
+    let mut set = heading(plan, belonging);
+    if let Some(dose) = plan.prescription_gy {
+        set.items(tags::DOSE_REFERENCE_SEQUENCE, vec![dose_reference(plan, dose, 1)]);
+    }
+    set.items(tags::FRACTION_GROUP_SEQUENCE, vec![fraction_group(plan, doses)]);
+    set.items(tags::BEAM_SEQUENCE, beams);
+    set.items(tags::PATIENT_SETUP_SEQUENCE, vec![patient_setup(plan, 1)]);
+    set.write(path)
+}
+
+/// The modules of a plan before its beams, with its references.
+pub(super) fn heading(plan: &Plan, belonging: &Belonging) -> DataSet {
     let series = new_series("RTPLAN", 3, &plan.name);
     let uid = plan.uid.clone().unwrap_or_else(new_uid);
     let mut set = DataSet::object(uids::RT_PLAN_STORAGE, &uid, belonging, &series);
@@ -108,27 +127,25 @@ pub fn write_plan(
         let reference = DataSet::reference(uids::RT_STRUCTURE_SET_STORAGE, uid);
         set.items(tags::REFERENCED_STRUCTURE_SET_SEQUENCE, vec![reference]);
     }
-    if let Some(dose) = plan.prescription_gy {
-        set.items(tags::DOSE_REFERENCE_SEQUENCE, vec![dose_reference(plan, dose)]);
-    }
     if let Some(uid) = &belonging.source_plan_uid {
         let mut source = DataSet::reference(uids::RT_PLAN_STORAGE, uid);
         source.text(tags::RT_PLAN_RELATIONSHIP, "PREDECESSOR");
         set.items(tags::REFERENCED_RT_PLAN_SEQUENCE, vec![source]);
     }
-    set.items(tags::FRACTION_GROUP_SEQUENCE, vec![fraction_group(plan, doses)]);
-    set.items(tags::BEAM_SEQUENCE, beams);
-    let mut setup = DataSet::new();
-    setup.text(tags::PATIENT_POSITION, plan.position.code());
-    setup.whole(tags::PATIENT_SETUP_NUMBER, 1);
-    set.items(tags::PATIENT_SETUP_SEQUENCE, vec![setup]);
     set.text(tags::APPROVAL_STATUS, "UNAPPROVED");
-    set.write(path)
+    set
 }
 
-fn dose_reference(plan: &Plan, dose_gy: f64) -> DataSet {
+pub(super) fn patient_setup(plan: &Plan, number: i64) -> DataSet {
+    let mut setup = DataSet::new();
+    setup.text(tags::PATIENT_POSITION, plan.position.code());
+    setup.whole(tags::PATIENT_SETUP_NUMBER, number);
+    setup
+}
+
+pub(super) fn dose_reference(plan: &Plan, dose_gy: f64, number: i64) -> DataSet {
     let mut item = DataSet::new();
-    item.whole(tags::DOSE_REFERENCE_NUMBER, 1);
+    item.whole(tags::DOSE_REFERENCE_NUMBER, number);
     item.text(tags::DOSE_REFERENCE_STRUCTURE_TYPE, "SITE");
     let target =
         plan.normalisation.as_ref().and_then(|n| n.structure()).map_or("Prescription", |(name, _)| name);
@@ -144,42 +161,45 @@ fn fraction_group(plan: &Plan, doses: &[BeamDose]) -> DataSet {
     group.whole(tags::NUMBER_OF_FRACTIONS_PLANNED, i64::from(plan.fractions));
     group.whole(tags::NUMBER_OF_BEAMS, delivered(plan).count() as i64);
     group.whole(tags::NUMBER_OF_BRACHY_APPLICATION_SETUPS, 0);
-    let beams = delivered(plan).map(|beam| {
-        let mut item = DataSet::new();
-        if let Some(dose) = doses.iter().find(|dose| dose.beam == beam.number) {
-            item.numbers(BEAM_DOSE_SPECIFICATION_POINT, &dose.point_mm.to_array());
-            item.numbers(tags::BEAM_DOSE, &[dose.gy]);
-        }
-        item.numbers(tags::BEAM_METERSET, &[beam.mu]);
-        item.whole(tags::REFERENCED_BEAM_NUMBER, i64::from(beam.number));
-        item
-    });
+    let beams = delivered(plan).map(|beam| referenced_beam(DataSet::new(), beam, doses));
     group.items(tags::REFERENCED_BEAM_SEQUENCE, beams.collect());
     group
 }
 
-fn beam_item(beam: &Beam, machine: &Machine) -> DataSet {
+/// Monitor units of a beam in its fraction group, and its dose where it was computed.
+pub(super) fn referenced_beam(mut item: DataSet, beam: &Beam, doses: &[BeamDose]) -> DataSet {
+    if let Some(dose) = doses.iter().find(|dose| dose.beam == beam.number) {
+        item.numbers(BEAM_DOSE_SPECIFICATION_POINT, &dose.point_mm.to_array());
+        item.numbers(tags::BEAM_DOSE, &[dose.gy]);
+    }
+    item.numbers(tags::BEAM_METERSET, &[beam.mu]);
+    item.whole(tags::REFERENCED_BEAM_NUMBER, i64::from(beam.number));
+    item
+}
+
+/// Whether the beam delivers while something moves: a static field is written as two equal points.
+pub(super) fn beam_type(points: &[ControlPoint]) -> &'static str {
+    let moves = points
+        .windows(2)
+        .any(|w| ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() } != w[1]);
+    if moves { "DYNAMIC" } else { "STATIC" }
+}
+
+pub(super) fn beam_item(beam: &Beam, machine: &Machine, setup_number: i64) -> DataSet {
     let points = two_or_more(beam);
     let mut item = DataSet::new();
     item.whole(tags::BEAM_NUMBER, i64::from(beam.number));
     item.text(tags::BEAM_NAME, &shortened(&beam.name, 64));
-    // A static field is written as two equal points.
-    let moves = points
-        .windows(2)
-        .any(|w| ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() } != w[1]);
-    item.text(tags::BEAM_TYPE, if moves { "DYNAMIC" } else { "STATIC" });
+    item.text(tags::BEAM_TYPE, beam_type(&points));
     item.text(tags::RADIATION_TYPE, "PHOTON");
     if beam.unflattened || machine.is_flattened() == Some(false) {
-        let mut mode = DataSet::new();
-        mode.text(tags::FLUENCE_MODE, "NON_STANDARD");
-        mode.text(tags::FLUENCE_MODE_ID, "FFF");
-        item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE, vec![mode]);
+        item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE, vec![fluence_without_filter()]);
     }
     item.text(tags::TREATMENT_MACHINE_NAME, &shortened(&machine.name, 16));
     item.text(tags::PRIMARY_DOSIMETER_UNIT, "MU");
     item.numbers(tags::SOURCE_AXIS_DISTANCE, &[machine.sad_mm]);
     item.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE, devices(beam));
-    item.whole(tags::REFERENCED_PATIENT_SETUP_NUMBER, 1);
+    item.whole(tags::REFERENCED_PATIENT_SETUP_NUMBER, setup_number);
     item.text(tags::TREATMENT_DELIVERY_TYPE, "TREATMENT");
     for tag in
         [tags::NUMBER_OF_WEDGES, tags::NUMBER_OF_COMPENSATORS, tags::NUMBER_OF_BOLI, tags::NUMBER_OF_BLOCKS]
@@ -188,15 +208,29 @@ fn beam_item(beam: &Beam, machine: &Machine) -> DataSet {
     }
     item.numbers(tags::FINAL_CUMULATIVE_METERSET_WEIGHT, &[1.0]);
     item.whole(tags::NUMBER_OF_CONTROL_POINTS, points.len() as i64);
+    let kinds = DeviceKinds::of(beam);
     let controls = points.iter().enumerate().map(|(n, p)| {
-        let energy_mv = (n == 0).then_some(machine.nominal_mv);
-        control_point(beam, energy_mv, n, p, points.get(n + 1))
+        let mut item = DataSet::new();
+        item.whole(tags::CONTROL_POINT_INDEX, n as i64);
+        if n == 0 {
+            item.numbers(tags::NOMINAL_BEAM_ENERGY, &[machine.nominal_mv]);
+            start_point(&mut item, beam);
+        }
+        set_point(&mut item, &kinds, p, points.get(n + 1));
+        item
     });
     item.items(tags::CONTROL_POINT_SEQUENCE, controls.collect());
     item
 }
 
-fn two_or_more(beam: &Beam) -> Vec<ControlPoint> {
+pub(super) fn fluence_without_filter() -> DataSet {
+    let mut mode = DataSet::new();
+    mode.text(tags::FLUENCE_MODE, "NON_STANDARD");
+    mode.text(tags::FLUENCE_MODE_ID, "FFF");
+    mode
+}
+
+pub(super) fn two_or_more(beam: &Beam) -> Vec<ControlPoint> {
     match &beam.control_points[..] {
         [only] => vec![ControlPoint { meterset_weight: 0.0, ..only.clone() }, only.clone()],
         several => several.to_vec(),
@@ -207,6 +241,24 @@ fn mlc_name(axis: MlcAxis) -> &'static str {
     match axis {
         MlcAxis::X => "MLCX",
         MlcAxis::Y => "MLCY",
+    }
+}
+
+/// The types of a beam's jaws and leaves, as its devices and control points name them; `None` where it has none.
+#[derive(Clone, Debug)]
+pub(super) struct DeviceKinds {
+    pub x: Option<String>,
+    pub y: Option<String>,
+    pub mlc: Option<String>,
+}
+
+impl DeviceKinds {
+    fn of(beam: &Beam) -> Self {
+        Self {
+            x: Some("ASYMX".to_owned()),
+            y: Some("ASYMY".to_owned()),
+            mlc: beam.mlc.as_ref().map(|mlc| mlc_name(mlc.axis).to_owned()),
+        }
     }
 }
 
@@ -226,19 +278,22 @@ fn devices(beam: &Beam) -> Vec<DataSet> {
     all
 }
 
-fn control_point(
-    beam: &Beam,
-    energy_mv: Option<f64>,
-    index: usize,
+/// What the first control point has for all of them.
+pub(super) fn start_point(item: &mut DataSet, beam: &Beam) {
+    item.text(tags::TABLE_TOP_VERTICAL_POSITION, "");
+    item.text(tags::TABLE_TOP_LONGITUDINAL_POSITION, "");
+    item.text(tags::TABLE_TOP_LATERAL_POSITION, "");
+    item.numbers(tags::ISOCENTER_POSITION, &beam.isocentre_mm.to_array());
+}
+
+/// Angles, turns, collimators and meterset of a control point.
+pub(super) fn set_point(
+    item: &mut DataSet,
+    kinds: &DeviceKinds,
     point: &ControlPoint,
     next: Option<&ControlPoint>,
-) -> DataSet {
-    let mut item = DataSet::new();
-    item.whole(tags::CONTROL_POINT_INDEX, index as i64);
-    if let Some(mv) = energy_mv {
-        item.numbers(tags::NOMINAL_BEAM_ENERGY, &[mv]);
-    }
-    item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE, positions(beam, point));
+) {
+    item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE, positions(kinds, point));
     let turn = |now: f64, next: Option<f64>| match next.map(|n| (n - now + 540.0).rem_euclid(360.0) - 180.0) {
         Some(by) if by > 0.0 => "CW",
         Some(by) if by < 0.0 => "CC",
@@ -251,23 +306,14 @@ fn control_point(
     item.text(tags::BEAM_LIMITING_DEVICE_ROTATION_DIRECTION, collimator);
     item.numbers(tags::PATIENT_SUPPORT_ANGLE, &[point.couch_deg]);
     item.text(tags::PATIENT_SUPPORT_ROTATION_DIRECTION, turn(point.couch_deg, next.map(|n| n.couch_deg)));
-    item.numbers(tags::TABLE_TOP_ECCENTRIC_ANGLE, &[0.0]);
-    item.text(tags::TABLE_TOP_ECCENTRIC_ROTATION_DIRECTION, "NONE");
-    if index == 0 {
-        for tag in [
-            tags::TABLE_TOP_VERTICAL_POSITION,
-            tags::TABLE_TOP_LONGITUDINAL_POSITION,
-            tags::TABLE_TOP_LATERAL_POSITION,
-        ] {
-            item.text(tag, "");
-        }
-        item.numbers(tags::ISOCENTER_POSITION, &beam.isocentre_mm.to_array());
+    if !item.has(tags::TABLE_TOP_ECCENTRIC_ANGLE) {
+        item.numbers(tags::TABLE_TOP_ECCENTRIC_ANGLE, &[0.0]);
+        item.text(tags::TABLE_TOP_ECCENTRIC_ROTATION_DIRECTION, "NONE");
     }
     item.numbers(tags::CUMULATIVE_METERSET_WEIGHT, &[point.meterset_weight]);
-    item
 }
 
-fn positions(beam: &Beam, point: &ControlPoint) -> Vec<DataSet> {
+fn positions(kinds: &DeviceKinds, point: &ControlPoint) -> Vec<DataSet> {
     let device = |kind: &str, values: &[f64]| {
         let mut item = DataSet::new();
         item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, kind);
@@ -275,11 +321,13 @@ fn positions(beam: &Beam, point: &ControlPoint) -> Vec<DataSet> {
         item
     };
     let Jaws { x, y } = point.jaws;
-    let mut all = vec![device("ASYMX", &x), device("ASYMY", &y)];
-    if let Some(mlc) = &beam.mlc {
+    let jaws = [(&kinds.x, x), (&kinds.y, y)];
+    let mut all: Vec<DataSet> =
+        jaws.iter().filter_map(|(kind, mm)| Some(device(kind.as_ref()?, mm))).collect();
+    if let Some(mlc) = &kinds.mlc {
         // All of the negative bank, then all of the other.
         let bank = |side: usize| point.leaves_mm.iter().map(move |pair| pair[side]);
-        all.push(device(mlc_name(mlc.axis), &bank(0).chain(bank(1)).collect::<Vec<f64>>()));
+        all.push(device(mlc, &bank(0).chain(bank(1)).collect::<Vec<f64>>()));
     }
     all
 }

@@ -1,8 +1,10 @@
 //! StructureSet -> RT structure set storage.
 
 use super::data_set::{DataSet, new_series, now, shortened};
+use super::source::StructureSource;
 use super::{Belonging, WriteError};
 use crate::case::{Ct, Structure, StructureSet, new_uid};
+use crate::dicom::object::{Attributes as _, Item};
 use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use std::path::Path;
@@ -17,6 +19,20 @@ pub fn write_structures(
     structures: &StructureSet,
     ct: Option<&Ct>,
     belonging: &Belonging,
+) -> Result<(), WriteError> {
+    write_structures_from(path, structures, ct, belonging, None)
+}
+
+/// As [`write_structures`]; unchanged structures as their source has them, with what the case does not hold.
+///
+/// # Errors
+/// As [`write_structures`].
+pub fn write_structures_from(
+    path: &Path,
+    structures: &StructureSet,
+    ct: Option<&Ct>,
+    belonging: &Belonging,
+    source: Option<&StructureSource>,
 ) -> Result<(), WriteError> {
     let content = |what: String| WriteError::Content { path: path.to_owned(), what };
     if structures.structures.is_empty() {
@@ -39,13 +55,58 @@ pub fn write_structures(
     set.text(tags::STRUCTURE_SET_LABEL, &shortened(label, 16));
     set.text(tags::STRUCTURE_SET_DATE, &date);
     set.text(tags::STRUCTURE_SET_TIME, &time);
-    set.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, vec![referenced_frame(ct, belonging)]);
-    let all = &structures.structures;
-    set.items(tags::STRUCTURE_SET_ROI_SEQUENCE, all.iter().map(|s| roi(s, belonging)).collect());
-    set.items(tags::ROI_CONTOUR_SEQUENCE, all.iter().map(|s| drawn(s, ct)).collect());
-    set.items(tags::RTROI_OBSERVATIONS_SEQUENCE, all.iter().map(observation).collect());
+    let frames = match source {
+        Some(source) if ct.is_none_or(|ct| ct.plane_uids.is_empty()) => {
+            let frames = source.object.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE);
+            frames.iter().map(DataSet::from).collect()
+        }
+        _ => vec![referenced_frame(ct, belonging)],
+    };
+    set.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, frames);
+    let all = || structures.structures.iter().map(|s| (s, Carried::of(s, source)));
+    set.items(tags::STRUCTURE_SET_ROI_SEQUENCE, all().map(|(s, c)| roi(s, &c, belonging)).collect());
+    set.items(tags::ROI_CONTOUR_SEQUENCE, all().map(|(s, c)| drawn(s, &c, ct)).collect());
+    // Numbers of carried and new observations would meet: nothing refers to them.
+    let numbered = (1_i64..).zip(all()).map(|(number, (s, c))| {
+        let mut item = observation(s, &c);
+        item.whole(tags::OBSERVATION_NUMBER, number);
+        item
+    });
+    set.items(tags::RTROI_OBSERVATIONS_SEQUENCE, numbered.collect());
     set.text(tags::APPROVAL_STATUS, "UNAPPROVED");
     set.write(path)
+}
+
+/// The items of a structure in its source, and the structure as it was read from them; none for a new one.
+#[derive(Clone, Copy, Default)]
+struct Carried<'a> {
+    read: Option<&'a Structure>,
+    roi: Option<&'a Item>,
+    drawn: Option<&'a Item>,
+    observation: Option<&'a Item>,
+}
+
+impl<'a> Carried<'a> {
+    fn of(structure: &Structure, source: Option<&'a StructureSource>) -> Self {
+        let Some(source) = source else { return Self::default() };
+        let number = structure.number;
+        Self {
+            read: source.read.by_number(number),
+            roi: source.item_of(tags::STRUCTURE_SET_ROI_SEQUENCE, tags::ROI_NUMBER, number),
+            drawn: source.item_of(tags::ROI_CONTOUR_SEQUENCE, tags::REFERENCED_ROI_NUMBER, number),
+            observation: source.item_of(
+                tags::RTROI_OBSERVATIONS_SEQUENCE,
+                tags::REFERENCED_ROI_NUMBER,
+                number,
+            ),
+        }
+    }
+
+    fn is_drawn_as_read(&self, structure: &Structure) -> bool {
+        let same =
+            |read: &Structure| read.contours == structure.contours && read.points_mm == structure.points_mm;
+        self.read.is_some_and(same)
+    }
 }
 
 /// Frame, study, series and images of the contours.
@@ -59,26 +120,39 @@ fn referenced_frame(ct: Option<&Ct>, belonging: &Belonging) -> DataSet {
         series.text(tags::SERIES_INSTANCE_UID, &ct.series_uid);
         series.items(tags::CONTOUR_IMAGE_SEQUENCE, images);
         // Detached study management: retired, but every reader still expects this class here.
-        let mut study = DataSet::reference("1.2.840.10008.3.1.2.3.1", &belonging.study_uid);
+        let mut study = DataSet::reference("1.2.840.10008.3.1.2.3.1", &belonging.study.uid);
         study.items(tags::RT_REFERENCED_SERIES_SEQUENCE, vec![series]);
         frame.items(tags::RT_REFERENCED_STUDY_SEQUENCE, vec![study]);
     }
     frame
 }
 
-fn roi(structure: &Structure, belonging: &Belonging) -> DataSet {
-    let mut item = DataSet::new();
+fn roi(structure: &Structure, carried: &Carried, belonging: &Belonging) -> DataSet {
+    let mut item = carried.roi.map_or_else(DataSet::new, DataSet::from);
     item.whole(tags::ROI_NUMBER, i64::from(structure.number));
     item.text(tags::REFERENCED_FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
-    item.text(tags::ROI_NAME, &shortened(&structure.name, 64));
-    item.text(tags::ROI_GENERATION_ALGORITHM, "");
+    if carried.read.is_none_or(|read| read.name != structure.name) {
+        item.text(tags::ROI_NAME, &shortened(&structure.name, 64));
+    }
+    if !carried.is_drawn_as_read(structure) {
+        // Volume and algorithm were those of the other contours.
+        item.remove(&[tags::ROI_VOLUME]);
+        item.text(tags::ROI_GENERATION_ALGORITHM, "");
+    }
+    item.text_where_absent(tags::ROI_GENERATION_ALGORITHM);
     item
 }
 
-fn drawn(structure: &Structure, ct: Option<&Ct>) -> DataSet {
-    let mut item = DataSet::new();
+fn drawn(structure: &Structure, carried: &Carried, ct: Option<&Ct>) -> DataSet {
     let colour = structure.colour.0.map(|c| c.to_string()).join("\\");
-    item.text(tags::ROI_DISPLAY_COLOR, &colour);
+    let same = carried.is_drawn_as_read(structure);
+    let mut item = carried.drawn.filter(|_| same).map_or_else(DataSet::new, DataSet::from);
+    if carried.read.is_none_or(|read| read.colour != structure.colour) || !same {
+        item.text(tags::ROI_DISPLAY_COLOR, &colour);
+    }
+    if same && carried.drawn.is_some() {
+        return item;
+    }
     let polygons = structure.contours.iter().map(|c| {
         let image = c.image_uid.as_deref().or_else(|| plane_of(&c.points_mm, ct?));
         contour("CLOSED_PLANAR", &c.points_mm, image)
@@ -113,9 +187,18 @@ fn plane_of<'a>(points_mm: &[DVec3], ct: &'a Ct) -> Option<&'a str> {
     ct.plane_uids.get(k).map(String::as_str)
 }
 
-fn observation(structure: &Structure) -> DataSet {
+fn observation(structure: &Structure, carried: &Carried) -> DataSet {
+    let same_kind = carried.read.is_some_and(|read| read.kind == structure.kind);
+    if let Some(item) = carried.observation {
+        let mut item = DataSet::from(item);
+        if !same_kind {
+            item.text(tags::RTROI_INTERPRETED_TYPE, structure.kind.code());
+        }
+        item.text_where_absent(tags::RTROI_INTERPRETED_TYPE);
+        item.text_where_absent(tags::ROI_INTERPRETER);
+        return item;
+    }
     let mut item = DataSet::new();
-    item.whole(tags::OBSERVATION_NUMBER, i64::from(structure.number));
     item.whole(tags::REFERENCED_ROI_NUMBER, i64::from(structure.number));
     item.text(tags::RTROI_INTERPRETED_TYPE, structure.kind.code());
     item.text(tags::ROI_INTERPRETER, "");

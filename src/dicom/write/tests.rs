@@ -65,11 +65,12 @@ fn belonging() -> Belonging {
         patient: PatientInfo {
             name: "Müller^Grün".to_owned(), id: "1".to_owned(), ..PatientInfo::default()
         },
-        study_uid: new_uid(),
+        study: StudyFacts { uid: new_uid(), ..StudyFacts::default() },
         frame_of_reference_uid: new_uid(),
         structure_set_uid: Some(new_uid()),
         plan_uid: Some(new_uid()),
         source_plan_uid: None,
+        fraction_group: None,
     }
 }
 

@@ -133,6 +133,7 @@ impl Phantom {
             frame_of_reference_uid: uid("frame"),
             description: self.description.to_owned(),
             plane_uids,
+            files: Vec::new(),
             remarks: Vec::new(),
         };
         let set = StructureSet {
@@ -159,6 +160,7 @@ impl Phantom {
             refused_plans: Vec::new(),
             goals: None,
             spent_number: 0,
+            sources: Arc::default(),
         }
     }
 }

@@ -1,0 +1,48 @@
+//! An export of the case on show, by the same code as `beamsight export`.
+
+use super::App;
+use crate::app::jobs::Answer;
+use crate::app::state::NoticeKind;
+use crate::app::state::files::Target;
+use crate::dicom::{ExportPart, is_export_file};
+use crate::files::{NewFolder, NewFolderError};
+use crate::results::export_case;
+use crate::worker::{Lane, Task};
+
+impl App {
+    /// Writes the case into a new folder, on the worker; an earlier export there is replaced only after confirmation.
+    pub(super) fn export(&mut self, target: Target) {
+        let state = &self.state;
+        let case = state.case().clone();
+        let options = state.export.options(&case);
+        let has_doses = options.has(ExportPart::Dose);
+        let runs =
+            state.results.engines.iter().any(|(n, engine)| *n < case.plans.len() && engine.monte_carlo);
+        if has_doses && runs {
+            let text = "Doses leave as DICOM by collapsed cone alone: choose it in the plans, or export without doses.";
+            self.state.notices.add(NoticeKind::Error, text);
+            return;
+        }
+        let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
+        let inputs = self.inputs(&target);
+        let task = Task::new(format!("Exporting to {}", target.path.display()), move |control| {
+            let prepare =
+                |replaces| NewFolder::prepare(&target.path, &inputs, is_export_file, replaces, "confirm it");
+            let folder = match prepare(target.replaces) {
+                Err(NewFolderError::NotEmpty { .. }) => {
+                    // A folder with other files is refused rather than asked about.
+                    prepare(true).map_err(|e| e.to_string())?;
+                    return Ok(Answer::IsThere(target));
+                }
+                prepared => prepared.map_err(|e| e.to_string())?,
+            };
+            let how = (doses.0, &doses.1);
+            let exported = export_case(folder.path(), &case, &options, how, control, &|_| {});
+            let exported = exported.map_err(|e| format!("Nothing is exported: {e}"))?;
+            let path = folder.finish().map_err(|e| e.to_string())?;
+            Ok::<_, String>(Answer::Exported(path, Box::new(exported)))
+        });
+        let lane = if has_doses { Lane::Device } else { Lane::Host };
+        self.submit_save(task.on(lane));
+    }
+}

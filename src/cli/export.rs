@@ -1,0 +1,134 @@
+//! `beamsight export`: a case as DICOM files that other systems read, as one study.
+
+use super::outputs::OutputArgs;
+use super::plan_args::PlanArgs;
+use super::words::CaseArgs;
+use super::{Answer, Failure};
+use crate::dicom::{DoseBits, ExportOptions, ExportPart, Exported, is_export_file};
+use crate::engine::{DeviceChoice, JobControl};
+use crate::files::{Inputs, NewFolder};
+use crate::open::paths_of;
+use crate::results::{DosesToExport, ExportFailure, export_case};
+use anyhow::anyhow;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "All files appear together in a folder of their own, or none. What was not changed leaves as the \
+file it was read from, with its UID; everything else is a new object of the same study. Only a final dose leaves, with \
+the plan it was computed for; beams that are not computed here leave as they were in their file.\n\n\
+Examples:\n  \
+beamsight export demo:thorax --out chest\n  \
+beamsight export work.json --out plan-2 --only ct,structures,plan\n  \
+beamsight export ~/ct/patient-7 --out out --dose beams --bits 16\n  \
+beamsight export head.mha --out head --overwrite"
+)]
+pub struct Args {
+    #[command(flatten)]
+    case: CaseArgs,
+
+    #[command(flatten)]
+    plan: PlanArgs,
+
+    /// Folder to write into: made where it is missing, refused where it is not empty
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// What leaves, of ct, structures, plan, dose [default: all that the case has]
+    #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = part)]
+    only: Option<Vec<ExportPart>>,
+
+    /// Which doses leave: plan, beams (each by itself) or both
+    #[arg(long, value_name = "WHICH", default_value = "both", value_parser = doses)]
+    dose: DosesToExport,
+
+    /// Bits of a stored dose value, 16 or 32
+    #[arg(long, value_name = "BITS", default_value = "32", value_parser = bits)]
+    bits: DoseBits,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+fn part(word: &str) -> Result<ExportPart, String> {
+    let known = ExportPart::ALL.map(ExportPart::word).join(", ");
+    ExportPart::ALL.into_iter().find(|part| part.word() == word).ok_or_else(|| format!("it is of {known}"))
+}
+
+fn doses(word: &str) -> Result<DosesToExport, String> {
+    match word {
+        "plan" => Ok(DosesToExport::Plan),
+        "beams" => Ok(DosesToExport::Beams),
+        "both" => Ok(DosesToExport::Both),
+        _ => Err("it is plan, beams or both".to_owned()),
+    }
+}
+
+fn bits(word: &str) -> Result<DoseBits, String> {
+    match word {
+        "16" => Ok(DoseBits::Sixteen),
+        "32" => Ok(DoseBits::ThirtyTwo),
+        _ => Err("it is 16 or 32".to_owned()),
+    }
+}
+
+/// # Errors
+/// What cannot leave, by name; errors of opening, computing and writing. Nothing is written then.
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+    let mut inputs = Inputs::default();
+    paths_of(&args.case.case).into_iter().for_each(|path| inputs.add("the CASE", path));
+    args.plan.inputs().into_iter().for_each(|(what, path)| inputs.add(what, path));
+    let overwrite = args.output.overwrite;
+    let folder = NewFolder::prepare(&args.out, &inputs, is_export_file, overwrite, "--overwrite")?;
+    args.plan.check()?;
+    let mut case = args.case.open()?;
+    if args.plan.names_a_plan() {
+        case.plans = vec![Arc::new(args.plan.plan(&case)?)];
+    } else {
+        case.plans.iter_mut().for_each(|plan| args.plan.set_machine(Arc::make_mut(plan)));
+    }
+    let in_case = || ExportPart::ALL.into_iter().filter(|part| part.is_in(&case)).collect();
+    let parts = args.only.clone().unwrap_or_else(in_case);
+    let options = ExportOptions { parts, bits: args.bits };
+    let settings = args.plan.settings(&case, device)?;
+    let how = (args.dose, &settings);
+    let exported = export_case(folder.path(), &case, &options, how, &JobControl::new(), &super::tell)
+        .map_err(|failure| without_dose(failure, &options))?;
+    let target = folder.finish()?;
+    let text = describe(&exported, &target.display().to_string());
+    let json = json!({ "case": case.source, "folder": target, "files": exported.files, "remarks": exported.remarks });
+    Ok(Answer { json, text })
+}
+
+/// A dose that does not leave, with the words for an export without it.
+fn without_dose(failure: ExportFailure, options: &ExportOptions) -> anyhow::Error {
+    match failure {
+        ExportFailure::Refused(why) => {
+            let rest = options.parts.iter().filter(|part| **part != ExportPart::Dose);
+            let rest: Vec<&str> = rest.map(|part| part.word()).collect();
+            anyhow!("{why}: --dose beams, or --only {}", rest.join(","))
+        }
+        other => other.into(),
+    }
+}
+
+fn describe(exported: &Exported, folder: &str) -> String {
+    let mut text = String::new();
+    let images = exported.files.iter().filter(|file| file.what == "CT");
+    if images.clone().count() > 0 {
+        let unchanged = if images.clone().all(|file| file.unchanged) { ", unchanged" } else { "" };
+        let _ = writeln!(text, "  CT0001.dcm ...   {} images{unchanged}", images.count());
+    }
+    for file in exported.files.iter().filter(|file| file.what != "CT") {
+        let unchanged = if file.unchanged { ", unchanged" } else { "" };
+        let _ = writeln!(text, "  {:<16} {}{unchanged}", file.name, file.what);
+    }
+    for remark in &exported.remarks {
+        let _ = writeln!(text, "  note: {remark}");
+    }
+    let _ = write!(text, "{} files written to {folder}", exported.files.len());
+    text
+}

@@ -1,0 +1,419 @@
+//! An export: the objects of a case as one study, each object that was not changed as its own file, the others with UIDs
+//! of their own, and all of it read back before it is called written.
+
+mod read_back;
+
+use super::rtplan_source::write_plan_from;
+use super::rtstruct::write_structures_from;
+use super::source::{PlanSource, StructureSource, StudyFacts};
+use super::{
+    Belonging, DoseBits, DoseFile, DoseOf, WriteError, plan_as_written, plan_faults, structures_as_written,
+    write_ct, write_dose_file, write_plan,
+};
+use crate::case::{BeamDose, Case, Ct, Dose, Plan, beyond_16_bits, new_uid};
+use crate::dicom::object::{Attributes as _, open};
+use crate::dicom::{Progress, read_ct, scan};
+use crate::files::replace_file;
+use dicom_dictionary_std::tags;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A kind of object of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportPart {
+    Ct,
+    Structures,
+    Plan,
+    Dose,
+}
+
+impl ExportPart {
+    pub const ALL: [Self; 4] = [Self::Ct, Self::Structures, Self::Plan, Self::Dose];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ct => "ct",
+            Self::Structures => "structures",
+            Self::Plan => "plan",
+            Self::Dose => "dose",
+        }
+    }
+
+    /// Whether a case has objects of this kind, or can have them computed.
+    pub fn is_in(self, case: &Case) -> bool {
+        match self {
+            Self::Ct => case.ct.is_some(),
+            Self::Structures => !case.structures.structures.is_empty(),
+            Self::Plan => !case.plans.is_empty(),
+            Self::Dose => case.ct.is_some() && !case.plans.is_empty(),
+        }
+    }
+}
+
+/// What leaves, and how.
+#[derive(Clone, Debug)]
+pub struct ExportOptions {
+    pub parts: Vec<ExportPart>,
+    pub bits: DoseBits,
+}
+
+impl ExportOptions {
+    pub fn has(&self, part: ExportPart) -> bool {
+        self.parts.contains(&part)
+    }
+}
+
+/// The doses of a plan, computed for the plan as it is written.
+#[derive(Clone, Debug)]
+pub struct PlanDoses {
+    pub plan: Plan,
+    /// That of the whole plan; `None` where only doses of beams leave.
+    pub dose: Option<Dose>,
+    /// Those of single beams, by their number.
+    pub beams: Vec<(u32, Dose)>,
+    pub beam_doses: Vec<BeamDose>,
+    /// How they were computed, and what they do not count.
+    pub note: String,
+}
+
+/// What an export has written.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Exported {
+    pub files: Vec<ExportedFile>,
+    pub remarks: Vec<String>,
+}
+
+/// A file of an export, by its name in the folder.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExportedFile {
+    pub name: String,
+    pub what: String,
+    /// The source's own file, with its UID.
+    pub unchanged: bool,
+}
+
+/// Whether a file of that name may be one of an export.
+pub fn is_export_file(name: &str) -> bool {
+    let own = ["CT", "RS", "RP", "RD", "RI", "REG"].iter().any(|kind| name.starts_with(kind));
+    own && name.ends_with(".dcm")
+}
+
+/// Refuses, before anything is computed or written, what cannot leave.
+///
+/// # Errors
+/// [`WriteError`], one sentence with every reason.
+pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteError> {
+    let refuse = |why: String| Err(WriteError::Refused(why));
+    if let Some(part) = options.parts.iter().find(|part| !part.is_in(case)) {
+        let why = match part {
+            ExportPart::Ct => format!("{} has no CT", case.source),
+            ExportPart::Structures => format!("{} has no structures", case.source),
+            ExportPart::Plan => case.no_plan(),
+            ExportPart::Dose if case.plans.is_empty() => {
+                format!("{}, and a dose leaves with its plan", case.no_plan())
+            }
+            ExportPart::Dose => format!("{} has no CT to compute a dose on", case.source),
+        };
+        return refuse(format!("no {} can be exported: {why}", part.word()));
+    }
+    if options.parts.is_empty() {
+        return refuse(format!("{} has nothing to be exported", case.source));
+    }
+    if options.has(ExportPart::Dose) && !options.has(ExportPart::Plan) {
+        return refuse(
+            "a dose leaves with the plan that it was computed for: export the plan too".to_owned(),
+        );
+    }
+    if let Some(ct) = &case.ct {
+        let (own, of_ct) = (&case.structures.frame_of_reference_uid, &ct.frame_of_reference_uid);
+        if !own.is_empty() && !of_ct.is_empty() && own != of_ct {
+            return refuse(format!(
+                "the structures are in another frame of reference ({own}) than the CT ({of_ct}): they do not leave together"
+            ));
+        }
+    }
+    for plan in case.plans.iter().filter(|_| options.has(ExportPart::Plan)) {
+        let source = source_of(case, plan)?;
+        let faults = match &source {
+            Some(source) if source.is_unchanged(plan) && !options.has(ExportPart::Dose) => Vec::new(),
+            Some(source) => source.faults(plan, options.has(ExportPart::Dose)),
+            None => plan_faults(plan),
+        };
+        if !faults.is_empty() {
+            return refuse(format!(
+                "the plan '{}' does not leave as DICOM: {}",
+                plan.name,
+                faults.join("; ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn source_of(case: &Case, plan: &Plan) -> Result<Option<PlanSource>, WriteError> {
+    case.sources.of_plan(plan).map(PlanSource::of_plan).transpose()
+}
+
+/// Writes a case into an empty folder, as one study. `compute` gets the case as the files hold it, and answers with the
+/// doses of its plans in their order; it is asked only where doses leave.
+///
+/// # Errors
+/// [`WriteError`], and those of `compute`; what was written by then remains, so the folder is a temporary one.
+pub fn export<E: From<WriteError>>(
+    folder: &Path,
+    case: &Case,
+    options: &ExportOptions,
+    compute: impl FnOnce(&Case) -> Result<Vec<PlanDoses>, E>,
+    progress: Progress,
+) -> Result<Exported, E> {
+    check_export(case, options)?;
+    let mut set = Set::new(folder, case, options, progress)?;
+    set.write_ct()?;
+    set.write_structures()?;
+    let doses = if options.has(ExportPart::Dose) { compute(&set.case)? } else { Vec::new() };
+    if options.has(ExportPart::Plan) {
+        set.write_plans(&doses)?;
+    }
+    read_back::check(&mut set, &doses)?;
+    Ok(set.exported)
+}
+
+/// An export under way.
+struct Set<'a> {
+    folder: &'a Path,
+    /// The case as the files hold it.
+    case: Case,
+    belonging: Belonging,
+    options: &'a ExportOptions,
+    exported: Exported,
+    /// The plans as they were written.
+    plans: Vec<Plan>,
+    progress: Progress<'a>,
+}
+
+impl<'a> Set<'a> {
+    fn new(
+        folder: &'a Path,
+        case: &Case,
+        options: &'a ExportOptions,
+        progress: Progress<'a>,
+    ) -> Result<Self, WriteError> {
+        let mut case = case.clone();
+        case.structures = Arc::new(structures_as_written(&case.structures));
+        case.plans = case.plans.iter().map(|plan| Arc::new(plan_as_written(plan))).collect();
+        let own_images = options.has(ExportPart::Ct);
+        if let Some(ct) = case.ct.as_mut().filter(|ct| ct.plane_uids.is_empty() && own_images) {
+            name_planes(Arc::make_mut(ct));
+        }
+        let mut belonging = Belonging::of(&case);
+        let files = case.ct.iter().flat_map(|ct| ct.files.first());
+        let sources = &case.sources;
+        let files = files.chain(sources.structures.iter().map(|source| &source.path));
+        if let Some(path) = files.chain(sources.plans.iter().map(|source| &source.path)).next() {
+            let study = StudyFacts::of_file(path)?;
+            if !study.uid.is_empty() {
+                belonging.study = study;
+            }
+        }
+        let (exported, plans) = (Exported::default(), Vec::new());
+        Ok(Self { folder, case, belonging, options, exported, plans, progress })
+    }
+
+    fn add(&mut self, name: impl Into<String>, what: impl Into<String>, unchanged: bool) -> PathBuf {
+        let name = name.into();
+        let path = self.folder.join(&name);
+        self.exported.files.push(ExportedFile { name, what: what.into(), unchanged });
+        path
+    }
+
+    fn remark(&mut self, remark: impl Into<String>) {
+        self.exported.remarks.push(remark.into());
+    }
+
+    fn write_ct(&mut self) -> Result<(), WriteError> {
+        let Some(ct) = self.case.ct.clone().filter(|_| self.options.has(ExportPart::Ct)) else {
+            return Ok(());
+        };
+        let planes = ct.hu.grid().size()[2];
+        let unchanged = !ct.files.is_empty();
+        if unchanged {
+            copy_planes(self.folder, &ct, self.progress)?;
+        } else {
+            let [lowest, highest] = bounds(&ct);
+            if let Some(why) = beyond_16_bits(lowest, highest) {
+                return Err(WriteError::Refused(format!("the CT does not leave as DICOM: {why}")));
+            }
+            if ct.hu.data().par_iter().any(|hu| hu.fract() != 0.0) {
+                self.remark("the HU of the CT are rounded to whole numbers");
+            }
+            write_ct(self.folder, &ct, &self.belonging, self.progress)?;
+            self.case.ct = Some(Arc::new(self.ct_as_read(&ct)?));
+        }
+        for k in 1..=planes {
+            self.add(plane_name(k), "CT", unchanged);
+        }
+        Ok(())
+    }
+
+    /// The CT as another system reads it: doses are computed on this one.
+    fn ct_as_read(&self, ct: &Ct) -> Result<Ct, WriteError> {
+        let catalogue = scan(self.folder, self.progress).map_err(WriteError::Source)?;
+        let Some(series) = catalogue.series.first() else {
+            return Err(WriteError::Refused("the CT that was written cannot be read back".to_owned()));
+        };
+        let read = read_ct(series, self.progress).map_err(WriteError::Source)?;
+        if read.hu.grid().size() != ct.hu.grid().size() {
+            let why = "the CT that was written reads back with another size";
+            return Err(WriteError::Refused(why.to_owned()));
+        }
+        Ok(Ct { files: Vec::new(), ..read })
+    }
+
+    fn write_structures(&mut self) -> Result<(), WriteError> {
+        let set = Arc::clone(&self.case.structures);
+        let source = self.case.sources.structures.as_ref();
+        let source = source.map(StructureSource::of_structures).transpose()?;
+        let unchanged = source.as_ref().is_some_and(|source| {
+            source.study_uid() == self.belonging.study.uid
+                && source.read.structures == set.structures
+                && source.read.label == set.label
+        });
+        if !self.options.has(ExportPart::Structures) {
+            // A plan then refers to the set that it was made on, where that is still it.
+            self.belonging.structure_set_uid = set.uid.clone().filter(|_| unchanged);
+            return Ok(());
+        }
+        let path = self.add("RS.dcm", "structures", unchanged);
+        if let Some(source) = source.as_ref().filter(|_| unchanged) {
+            copy(&source.path, &path)?;
+            self.belonging.structure_set_uid.clone_from(&set.uid);
+            return Ok(());
+        }
+        let mut set = (*set).clone();
+        set.uid = Some(new_uid());
+        self.belonging.structure_set_uid.clone_from(&set.uid);
+        write_structures_from(&path, &set, self.case.ct.as_deref(), &self.belonging, source.as_ref())?;
+        self.case.structures = Arc::new(set);
+        Ok(())
+    }
+
+    fn write_plans(&mut self, doses: &[PlanDoses]) -> Result<(), WriteError> {
+        let several = self.case.plans.len() > 1;
+        for (n, plan) in self.case.plans.clone().iter().enumerate() {
+            let of = doses.get(n);
+            let tail = if several { format!("-{}", n + 1) } else { String::new() };
+            let plan = of.map_or(&**plan, |of| &of.plan);
+            self.write_plan(plan, of, &tail)?;
+        }
+        Ok(())
+    }
+
+    fn write_plan(&mut self, plan: &Plan, doses: Option<&PlanDoses>, tail: &str) -> Result<(), WriteError> {
+        let source = source_of(&self.case, plan)?;
+        let structures = source.as_ref().and_then(|source| {
+            let referenced = source.object.items(tags::REFERENCED_STRUCTURE_SET_SEQUENCE);
+            referenced.first().and_then(|item| item.text(tags::REFERENCED_SOP_INSTANCE_UID))
+        });
+        let unchanged = source.as_ref().is_some_and(|source| {
+            doses.is_none()
+                && source.is_unchanged(plan)
+                && (structures.is_none() || structures == self.belonging.structure_set_uid)
+                && (source.study_uid() == self.belonging.study.uid || !source.faults(plan, false).is_empty())
+        });
+        let path = self.add(format!("RP{tail}.dcm"), format!("plan '{}'", plan.name), unchanged);
+        if let Some(source) = source.as_ref().filter(|_| unchanged) {
+            if source.study_uid() != self.belonging.study.uid {
+                self.remark(format!("the plan '{}' leaves as it was, in a study of its own", plan.name));
+            }
+            copy(&source.path, &path)?;
+            self.plans.push(plan.clone());
+            return Ok(());
+        }
+        let off = plan.beams.iter().filter(|beam| beam.off || (beam.setup && source.is_none()));
+        let off: Vec<&str> = off.map(|beam| beam.name.as_str()).collect();
+        if !off.is_empty() {
+            self.remark(format!("plan '{}': {} left out, not delivered", plan.name, off.join(", ")));
+        }
+        let mut plan = plan.clone();
+        plan.uid = Some(new_uid());
+        plan.normalisation = None;
+        let belonging = Belonging {
+            plan_uid: plan.uid.clone(),
+            source_plan_uid: source.as_ref().and_then(|source| source.read.uid.clone()),
+            fraction_group: source.as_ref().and_then(|source| {
+                let group = source.object.items(tags::FRACTION_GROUP_SEQUENCE).first()?;
+                u32::try_from(group.whole(tags::FRACTION_GROUP_NUMBER)?).ok()
+            }),
+            ..self.belonging.clone()
+        };
+        let beam_doses = doses.map_or(&[][..], |doses| &doses.beam_doses);
+        let note = doses.map_or("", |doses| doses.note.as_str());
+        match &source {
+            Some(source) => write_plan_from(&path, &plan, beam_doses, &belonging, source, note)?,
+            None => write_plan(&path, &plan, beam_doses, &belonging)?,
+        }
+        if let Some(doses) = doses {
+            self.write_doses(doses, &belonging, tail)?;
+        }
+        self.plans.push(plan);
+        Ok(())
+    }
+
+    fn write_doses(
+        &mut self,
+        doses: &PlanDoses,
+        belonging: &Belonging,
+        tail: &str,
+    ) -> Result<(), WriteError> {
+        let (bits, comment) = (self.options.bits, doses.note.as_str());
+        if let Some(dose) = &doses.dose {
+            let path =
+                self.add(format!("RD{tail}.dcm"), format!("dose of plan '{}'", doses.plan.name), false);
+            write_dose_file(&path, &DoseFile { dose, of: DoseOf::Plan, bits, comment }, belonging)?;
+        }
+        for (number, dose) in &doses.beams {
+            let name = format!("RD{tail}-beam-{number}.dcm");
+            let path = self.add(name, format!("dose of beam {number} of plan '{}'", doses.plan.name), false);
+            write_dose_file(&path, &DoseFile { dose, of: DoseOf::Beam(*number), bits, comment }, belonging)?;
+        }
+        Ok(())
+    }
+}
+
+fn plane_name(number: usize) -> String {
+    format!("CT{number:04}.dcm")
+}
+
+/// Gives the planes of an image that is no DICOM series UIDs of their own: another file of the same name has others.
+fn name_planes(ct: &mut Ct) {
+    ct.series_uid = new_uid();
+    ct.study_uid = new_uid();
+    ct.frame_of_reference_uid = new_uid();
+    ct.plane_uids = (0..ct.hu.grid().size()[2]).map(|_| new_uid()).collect();
+}
+
+fn bounds(ct: &Ct) -> [f32; 2] {
+    let both = |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+    ct.hu.data().par_iter().map(|hu| [*hu, *hu]).reduce(|| [f32::INFINITY, f32::NEG_INFINITY], both)
+}
+
+/// Copies the files of a CT, each if it is still the image that was read.
+fn copy_planes(folder: &Path, ct: &Ct, progress: Progress) -> Result<(), WriteError> {
+    let files = ct.files.par_iter().zip(&ct.plane_uids).enumerate();
+    files.try_for_each(|(k, (file, uid))| {
+        let header = open(file).map_err(WriteError::Source)?;
+        if header.text(tags::SOP_INSTANCE_UID).unwrap_or_default() != *uid {
+            return Err(WriteError::Changed { path: file.clone() });
+        }
+        copy(file, &folder.join(plane_name(k + 1)))?;
+        if progress((k + 1) as f32 / ct.files.len() as f32) { Ok(()) } else { Err(WriteError::Cancelled) }
+    })
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), WriteError> {
+    replace_file(to, |out| io::copy(&mut std::fs::File::open(from)?, out).map(drop))
+        .map_err(|source| WriteError::Io { path: to.to_owned(), source })
+}

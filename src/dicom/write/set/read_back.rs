@@ -1,0 +1,143 @@
+//! Every written object is read back, and an export that reads back otherwise does not leave.
+
+use super::{PlanDoses, Set};
+use crate::case::{Beam, ControlPoint, Dose, Plan, StructureSet};
+use crate::dicom::{DoseBits, WriteError, read_dose, read_plan, read_structures};
+use crate::geometry::PatientPosition;
+use std::path::Path;
+
+/// # Errors
+/// [`WriteError::Refused`], which names the object and its difference.
+pub(super) fn check(set: &mut Set<'_>, doses: &[PlanDoses]) -> Result<(), WriteError> {
+    let position = set.case.ct.as_ref().map(|ct| ct.position);
+    let mut remarks = Vec::new();
+    let mut plans = set.plans.iter();
+    let mut all_doses =
+        doses.iter().flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
+    for file in &set.exported.files {
+        let path = set.folder.join(&file.name);
+        let found = match &file.name[..2] {
+            "RS" => structures(&path, &set.case.structures, &mut remarks)?,
+            "RP" => match plans.next() {
+                Some(written) => plan(&path, written, position, &mut remarks)?,
+                None => None,
+            },
+            "RD" => match all_doses.next() {
+                Some(written) => dose(&path, written, set.options.bits)?,
+                None => None,
+            },
+            _ => None,
+        };
+        if let Some(why) = found {
+            return Err(WriteError::Refused(format!(
+                "{} ({}) would be read otherwise than it is here: {why}; nothing is exported",
+                file.what, file.name
+            )));
+        }
+    }
+    set.exported.remarks.extend(remarks);
+    Ok(())
+}
+
+fn structures(
+    path: &Path,
+    written: &StructureSet,
+    remarks: &mut Vec<String>,
+) -> Result<Option<String>, WriteError> {
+    let read = read_structures(path).map_err(WriteError::Source)?;
+    for structure in &written.structures {
+        let name = &structure.name;
+        let Some(back) = read.by_number(structure.number) else {
+            return Ok(Some(format!("structure '{name}' is missing")));
+        };
+        let points = |s: &crate::case::Structure| -> Vec<_> {
+            s.contours.iter().map(|contour| contour.points_mm.clone()).collect()
+        };
+        if points(back) != points(structure) || back.points_mm != structure.points_mm {
+            return Ok(Some(format!("structure '{name}' has other contours")));
+        }
+        if back.kind != structure.kind {
+            let (now, was) = (back.kind.name(), structure.kind.name());
+            remarks.push(format!(
+                "structure '{name}' of the type {was} is read as {now}: DICOM has no word for it"
+            ));
+        }
+    }
+    let more = read.structures.len().saturating_sub(written.structures.len());
+    Ok((more > 0).then(|| format!("it has {more} more structure(s)")))
+}
+
+fn plan(
+    path: &Path,
+    written: &Plan,
+    position: Option<PatientPosition>,
+    remarks: &mut Vec<String>,
+) -> Result<Option<String>, WriteError> {
+    let read = read_plan(path, position).map_err(WriteError::Source)?;
+    if (read.fractions, read.position) != (written.fractions, written.position) {
+        return Ok(Some("fractions or position of the patient".to_owned()));
+    }
+    if read.prescription_gy != written.prescription_gy {
+        return Ok(Some(format!("the prescription ({:?} Gy)", read.prescription_gy)));
+    }
+    let leaving = || written.beams.iter().filter(|beam| beam.is_switched_on());
+    for beam in leaving() {
+        let Some(back) = read.beams.iter().find(|back| back.number == beam.number) else {
+            return Ok(Some(format!("beam '{}' is missing", beam.name)));
+        };
+        if let Some(what) = difference(beam, back) {
+            return Ok(Some(format!("beam '{}': {what}", beam.name)));
+        }
+        let (own, other) = (written.machine_of(beam), read.machine_of(back));
+        if beam.read_only.is_none() && own != other {
+            remarks.push(format!(
+                "beam '{}' is computed with {own} here; opened again, it is computed with {other}: choose the machine there",
+                beam.name
+            ));
+        }
+    }
+    let treated = read.beams.iter().filter(|beam| beam.is_switched_on()).count();
+    Ok((treated != leaving().count()).then(|| format!("it has {treated} beams that are delivered")))
+}
+
+/// The first parameter in which a beam that was read back differs.
+fn difference(written: &Beam, read: &Beam) -> Option<String> {
+    if written.read_only.is_none()
+        && let Some(why) = &read.read_only
+    {
+        return Some(why.clone());
+    }
+    let energy = written.energy_mv.is_none() || written.energy_mv == read.energy_mv;
+    let checks = [
+        (written.mu == read.mu, "its monitor units"),
+        (written.isocentre_mm == read.isocentre_mm, "its isocentre"),
+        (written.mlc == read.mlc, "its leaves"),
+        (written.radiation == read.radiation && energy, "its radiation"),
+        (settled(&written.control_points) == settled(&read.control_points), "its control points"),
+    ];
+    checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what.to_owned())
+}
+
+/// The control points as a reader settles them: those of a beam in which nothing moves are one.
+fn settled(points: &[ControlPoint]) -> Vec<ControlPoint> {
+    let at = |point: &ControlPoint| ControlPoint { meterset_weight: 1.0, ..point.clone() };
+    match points {
+        [first, rest @ ..] if rest.iter().all(|point| at(point) == at(first)) => vec![at(first)],
+        _ => points.to_vec(),
+    }
+}
+
+/// Stored values are within half a step of the scaling, and within the rounding of 32-bit numbers.
+fn dose(path: &Path, written: &Dose, bits: DoseBits) -> Result<Option<String>, WriteError> {
+    let (read, _) = read_dose(path).map_err(WriteError::Source)?;
+    let (grid, back) = (written.gy.grid(), read.gy.grid());
+    let near = grid.corners_mm().iter().zip(back.corners_mm()).all(|(a, b)| (*a - b).length() < 1e-6);
+    if grid.size() != back.size() || !near {
+        return Ok(Some("its grid".to_owned()));
+    }
+    let most = f64::from(written.max_gy());
+    let tolerance = 0.51 * most / bits.largest() + most * f64::from(f32::EPSILON);
+    let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
+    let worst = written.gy.data().iter().zip(read.gy.data()).map(off).fold(0.0, f64::max);
+    Ok((worst > tolerance).then(|| format!("values by up to {worst} Gy")))
+}

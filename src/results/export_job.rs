@@ -1,0 +1,137 @@
+//! An export of a case with its doses in one call, for the window and the command line.
+
+use super::graph::Failure;
+use super::inputs::Settings;
+use super::plan_job::compute_written_plan;
+use crate::analysis::{DEFAULT_GRID_MM, beams_left_out, is_computed, why_left_out};
+use crate::case::{Case, Dose, DoseStatus, Plan};
+use crate::dicom::{
+    ExportOptions, ExportPart, Exported, PlanDoses, WriteError, check_export, export, why_no_plan_dose,
+};
+use crate::engine::JobControl;
+use crate::engine::cccs::{DoseTo, Quality};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Which doses of a plan leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DosesToExport {
+    /// That of the whole plan.
+    Plan,
+    /// Each beam's by itself.
+    Beams,
+    #[default]
+    Both,
+}
+
+/// Why a case was not exported.
+#[derive(Debug, Error)]
+pub enum ExportFailure {
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Compute(#[from] Failure),
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Computes the doses that leave, by collapsed cone, and writes a case into an empty folder.
+///
+/// # Errors
+/// [`ExportFailure`]: what cannot leave, before anything is computed.
+pub fn export_case(
+    folder: &Path,
+    case: &Case,
+    options: &ExportOptions,
+    (which, settings): (DosesToExport, &Settings),
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<Exported, ExportFailure> {
+    check_export(case, options)?;
+    if options.has(ExportPart::Dose) {
+        check_doses(case, which, settings)?;
+    }
+    let compute = |case: &Case| -> Result<Vec<PlanDoses>, ExportFailure> {
+        case.plans.iter().map(|plan| doses_of(case, plan, which, settings, control, tell)).collect()
+    };
+    export(folder, case, options, compute, &|_| control.check().is_ok())
+}
+
+/// Refuses a dose that would not be final.
+fn check_doses(case: &Case, which: DosesToExport, settings: &Settings) -> Result<(), ExportFailure> {
+    if settings.grid_mm > DEFAULT_GRID_MM || settings.quality != Quality::default() {
+        return Err(ExportFailure::Refused(format!(
+            "the doses would be {}, and only final ones leave: compute them on a grid of {DEFAULT_GRID_MM} mm or less, with all \
+             directions of the kernels",
+            DoseStatus::Coarse
+        )));
+    }
+    for plan in case.plans.iter().filter(|_| which != DosesToExport::Beams) {
+        let partial =
+            beams_left_out(plan).and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
+        if let Some(why) = partial {
+            return Err(ExportFailure::Refused(format!(
+                "the dose of the plan '{}' does not leave: {why} ({}). The doses of its computed beams can leave by themselves, \
+                 and the plan without any",
+                plan.name,
+                why_left_out(plan).join("; ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn doses_of(
+    case: &Case,
+    plan: &Arc<Plan>,
+    which: DosesToExport,
+    settings: &Settings,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<PlanDoses, ExportFailure> {
+    let (result, beams) = compute_written_plan(case, plan, settings, control, tell)?;
+    let name = &plan.name;
+    let leaves = |what: String, dose: &Dose| match why_no_plan_dose(dose.status, &dose.caveats) {
+        Some(why) => Err(ExportFailure::Refused(format!("the dose of {what} does not leave: {why}"))),
+        None => Ok(()),
+    };
+    let by_beam = if which == DosesToExport::Plan { Vec::new() } else { beams };
+    for (number, dose) in &by_beam {
+        leaves(format!("beam {number} of the plan '{name}'"), dose)?;
+    }
+    let whole = (which != DosesToExport::Beams).then_some(result.dose);
+    if let Some(dose) = &whole {
+        leaves(format!("the plan '{name}'"), dose)?;
+    }
+    Ok(PlanDoses {
+        note: note(plan, settings),
+        plan: result.plan,
+        dose: whole,
+        beams: by_beam,
+        beam_doses: result.beam_doses,
+    })
+}
+
+/// How a plan was computed, and which of its beams were not.
+fn note(plan: &Plan, settings: &Settings) -> String {
+    let computed = plan.beams.iter().filter(|beam| is_computed(beam));
+    let machines: BTreeSet<&str> = computed.map(|beam| plan.machine_of(beam)).collect();
+    let mut note = format!(
+        "Beamsight: collapsed cone, {} mm, dose to {}, machine model {}, all {} fraction(s); not for clinical use.",
+        settings.grid_mm,
+        match settings.dose_to {
+            DoseTo::Medium => "medium",
+            DoseTo::Water => "water",
+        },
+        machines.into_iter().collect::<Vec<_>>().join(", "),
+        plan.fractions
+    );
+    let left_out = why_left_out(plan);
+    if !left_out.is_empty() {
+        let _ = write!(note, " Not computed: {}.", left_out.join("; "));
+    }
+    note
+}

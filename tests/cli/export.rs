@@ -1,0 +1,163 @@
+//! `beamsight export`: the set as a user gets it, opened and computed again.
+
+use crate::conforms::assert_conforms;
+use crate::program::{beamsight, json_of, refused, scratch, text};
+use dicom_core::Tag;
+use dicom_dictionary_std::tags;
+use dicom_object::DefaultDicomObject;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+fn done(words: &[&str]) -> serde_json::Value {
+    let output = beamsight(&[words, &["--json"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{words:?}: {said}");
+    json_of(&output)
+}
+
+fn files(folder: &Path, kind: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(kind);
+    let mut all: Vec<PathBuf> = entries.filter(is).collect();
+    all.sort();
+    all
+}
+
+fn object(path: &Path) -> DefaultDicomObject {
+    dicom_object::open_file(path).unwrap()
+}
+
+fn said(object: &DefaultDicomObject, tag: Tag) -> String {
+    object
+        .element(tag)
+        .map(|e| e.to_str().unwrap().trim_end_matches('\0').trim().to_owned())
+        .unwrap_or_default()
+}
+
+fn bytes(object: &DefaultDicomObject) -> Vec<u8> {
+    object.element(tags::PIXEL_DATA).unwrap().to_bytes().unwrap().into_owned()
+}
+
+/// All UIDs under these tags, at any depth.
+fn references(object: &dicom_object::InMemDicomObject, found: &mut HashSet<String>) {
+    for element in object {
+        if let Some(items) = element.items() {
+            items.iter().for_each(|item| references(item, found));
+        } else if dicom_core::header::Header::tag(element) == tags::REFERENCED_SOP_INSTANCE_UID {
+            found.insert(element.to_str().unwrap().trim_end_matches('\0').trim().to_owned());
+        }
+    }
+}
+
+/// The plan is normalised: its monitor units are those of the sum that leaves, and what is computed on the files is that
+/// dose to the last bit.
+#[test]
+fn an_export_is_one_study_and_computes_to_the_same_dose() {
+    let folder = scratch("export");
+    let (first, second) = (folder.join("first"), folder.join("second"));
+    let answer = done(&["export", "demo:tg119", "--out", text(&first), "--bits", "16", "--grid", "2.5"]);
+    assert!(answer["files"].as_array().unwrap().iter().all(|file| file["unchanged"] == false));
+    let all = files(&first, "");
+    let (mut uids, mut referenced) = (HashSet::new(), HashSet::new());
+    let study = said(&object(&all[0]), tags::STUDY_INSTANCE_UID);
+    let frame = said(&object(&all[0]), tags::FRAME_OF_REFERENCE_UID);
+    for path in &all {
+        let object = object(path);
+        assert!(uids.insert(said(&object, tags::SOP_INSTANCE_UID)), "a UID of its own: {}", path.display());
+        assert_eq!(said(&object, tags::STUDY_INSTANCE_UID), study);
+        assert_eq!(said(&object, tags::FRAME_OF_REFERENCE_UID), frame);
+        references(&object, &mut referenced);
+    }
+    // The detached study is the only reference that is no file.
+    referenced.remove(&study);
+    assert!(referenced.is_subset(&uids), "{:?}", referenced.difference(&uids));
+    all.iter().filter(|path| !text(path).contains("CT00")).for_each(|path| assert_conforms(path));
+    assert_conforms(&all[0]);
+    let dose = object(&first.join("RD.dcm"));
+    assert_eq!(said(&dose, tags::DOSE_SUMMATION_TYPE), "PLAN");
+    assert!(said(&dose, tags::DOSE_COMMENT).starts_with("final"));
+    let beams = files(&first, "RD-beam-");
+    assert_eq!(beams.len(), files_of_plan(&first));
+    assert!(beams.iter().all(|path| said(&object(path), tags::DOSE_SUMMATION_TYPE) == "BEAM"));
+
+    // Opened, and exported again: images, structures and the dose are the same, the plan is its successor.
+    done(&["export", text(&first), "--out", text(&second), "--bits", "16", "--dose", "plan"]);
+    let again = object(&second.join("RD.dcm"));
+    assert!(bytes(&again) == bytes(&dose));
+    assert_eq!(said(&again, tags::DOSE_GRID_SCALING), said(&dose, tags::DOSE_GRID_SCALING));
+    for name in ["CT0001.dcm", "RS.dcm"] {
+        assert!(
+            std::fs::read(first.join(name)).unwrap() == std::fs::read(second.join(name)).unwrap(),
+            "{name}"
+        );
+    }
+    let [a, b] = ["a.mha", "b.mha"].map(|name| folder.join(name));
+    done(&["dose", text(&first), "--out", text(&a)]);
+    done(&["dose", text(&second), "--out", text(&b)]);
+    assert!(std::fs::read(&a).unwrap() == std::fs::read(&b).unwrap(), "the same to the last bit");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn files_of_plan(folder: &Path) -> usize {
+    object(&folder.join("RP.dcm")).element(tags::BEAM_SEQUENCE).unwrap().items().unwrap().len()
+}
+
+/// Without a normalisation the demo's own dose is that of its files.
+#[test]
+fn the_dose_of_a_demo_is_that_of_its_export() {
+    let folder = scratch("export-demo");
+    let out = folder.join("out");
+    done(&["export", "demo:water", "--out", text(&out), "--only", "ct,structures,plan"]);
+    assert!(files(&out, "RD").is_empty());
+    let [a, b] = ["a.mha", "b.mha"].map(|name| folder.join(name));
+    done(&["dose", "demo:water", "--out", text(&a), "--grid", "4"]);
+    done(&["dose", text(&out), "--out", text(&b), "--grid", "4"]);
+    assert!(std::fs::read(&a).unwrap() == std::fs::read(&b).unwrap(), "the same to the last bit");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn nothing_is_replaced_unasked_and_nothing_is_left_half_written() {
+    let folder = scratch("export-places");
+    let out = folder.join("out");
+    let only = ["--only", "structures,plan"];
+    let export = |out: &Path, more: &[&str]| {
+        [&["export", "demo:water", "--out", text(out)], &only[..], more]
+            .concat()
+            .iter()
+            .map(|w| (*w).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let words = |all: &[String]| -> Vec<String> { all.to_vec() };
+    let run = |all: Vec<String>| done(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    let refuse = |all: Vec<String>, wanted: &[&str]| {
+        refused(&all.iter().map(String::as_str).collect::<Vec<_>>(), wanted)
+    };
+    run(words(&export(&out, &[])));
+    refuse(export(&out, &[]), &["not empty", "--overwrite"]);
+    run(export(&out, &["--overwrite"]));
+    std::fs::write(out.join("mine.txt"), "mine").unwrap();
+    refuse(export(&out, &["--overwrite"]), &["mine.txt", "not removed"]);
+    refuse(export(&folder.join("no/such"), &[]), &["no folder", "make it first"]);
+    refuse(export(&out.join("mine.txt"), &[]), &["is a file"]);
+    refused(
+        &["export", text(&out), "--out", text(&out.join("in")), "--only", "structures"],
+        &["the CASE itself"],
+    );
+    refused(
+        &["export", "demo:water", "--out", text(&folder.join("d")), "--only", "dose"],
+        &["a dose leaves with the plan"],
+    );
+    refused(
+        &["export", "demo:water", "--out", text(&folder.join("d")), "--quality", "fast"],
+        &["coarse", "--only ct,structures,plan"],
+    );
+    refused(
+        &["export", "demo:water", "--out", text(&folder.join("d")), "--machine", "linac-7"],
+        &["linac-7"],
+    );
+    let names: Vec<String> =
+        files(&folder, "").iter().map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["out"], "no temporary folder is left");
+    std::fs::remove_dir_all(folder).unwrap();
+}

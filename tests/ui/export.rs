@@ -1,0 +1,52 @@
+//! The export of the case on show.
+
+use crate::harness::{Window, folder, said, small_case, until, window};
+use egui_kittest::kittest::Queryable as _;
+use std::fs;
+use std::path::Path;
+
+fn press(w: &mut Window, button: &str) {
+    w.get_by_label(button).click();
+    w.run_steps(3);
+}
+
+fn export_to(w: &mut Window, path: &Path) {
+    press(w, "Save");
+    w.get_by_label("File to save").type_text(&path.display().to_string());
+    w.run_steps(2);
+    press(w, "Export…");
+}
+
+#[test]
+fn a_case_is_exported_from_the_save_menu() {
+    let mut w = window(small_case("export_case"));
+    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    let base = folder("export_out");
+    fs::remove_dir_all(&base).expect("an empty folder");
+    let out = folder("export_out").join("set");
+    export_to(&mut w, &out);
+    until(&mut w, "export", |app| app.is_settled() && out.is_dir());
+    assert!(said(&w).contains("Exported") && said(&w).contains("files to"), "{}", said(&w));
+    let has = |name: &str| out.join(name).is_file();
+    // The cube has no structures: what the case does not have is not asked for.
+    assert!(has("CT0001.dcm") && has("RP.dcm") && has("RD.dcm") && has("RD-beam-1.dcm") && !has("RS.dcm"));
+
+    // Without the dose of the plan, over the earlier one: asked first.
+    press(&mut w, "Save");
+    press(&mut w, "Dose of each plan");
+    assert!(!w.state().state.export.dose_of_plan);
+    w.get_by_label("File to save").focus();
+    w.run_steps(2);
+    press(&mut w, "Export…");
+    until(&mut w, "question", |app| !app.state.replacing.is_empty());
+    press(&mut w, "Replace");
+    until(&mut w, "second export", |app| app.is_settled() && !has("RD.dcm"));
+    assert!(has("RD-beam-1.dcm"), "{}", said(&w));
+
+    // A folder with other files is not asked about: nothing of it is touched.
+    fs::write(out.join("mine.txt"), "mine").expect("a file");
+    press(&mut w, "Save");
+    press(&mut w, "Export…");
+    until(&mut w, "refusal", |app| app.state.notices.iter().any(|n| n.text.contains("mine.txt")));
+    assert!(out.join("mine.txt").is_file() && w.state().state.replacing.is_empty());
+}
