@@ -316,7 +316,7 @@ mod tests {
             number,
             kind: crate::case::StructureKind::Other,
             colour: crate::case::Rgb([0; 3]),
-            contours: Vec::new().into(),
+            contours: crate::case::Contours::default(),
             points_mm: Vec::new(),
         };
         let structures = vec![structure(3), structure(7)];
@@ -347,7 +347,7 @@ mod tests {
             number,
             kind: crate::case::StructureKind::Organ,
             colour: crate::case::Rgb([0; 3]),
-            contours: Vec::new().into(),
+            contours: crate::case::Contours::default(),
             points_mm: Vec::new(),
         };
         let set = StructureSet { structures: vec![structure("Cord", 1)], ..StructureSet::default() };
