@@ -230,7 +230,7 @@ impl Answering<'_> {
         let mut all = Vec::new();
         for structure in &case.structures.structures {
             let Some(mask) = MaskOf::of(case, structure) else { continue };
-            match self.answer(&DvhOf { mask, dose: dose.clone() }) {
+            match self.answer(&DvhOf::new(mask, dose.clone(), None)) {
                 Ok(answer) => all.push((structure.clone(), answer.dvh)),
                 Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),
                 // A structure without volume or dose has no DVH to show.
