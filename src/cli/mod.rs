@@ -25,6 +25,7 @@ mod register;
 mod render;
 mod scorecard;
 mod selftest;
+mod stroke;
 mod window;
 mod words;
 
