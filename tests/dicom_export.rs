@@ -284,6 +284,7 @@ fn structure(index: usize) -> impl Strategy<Value = Structure> {
     let kind = proptest::sample::select(StructureKind::ALL.to_vec());
     (contours, proptest::collection::vec(point(), 0..3), kind, any::<[u8; 3]>()).prop_map(
         move |(contours, points_mm, kind, colour)| Structure {
+            density: None,
             name: format!("S{index}"),
             number: 3 * index as u32 + 1,
             kind,

@@ -4,7 +4,7 @@
 use super::body::Body;
 use super::given::GivenDensities;
 use super::outside::{Outside, meets_matter, outside_caveat};
-use crate::case::{Beam, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
+use crate::case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
 use crate::engine::{CudaError, DeviceChoice, JobControl};
 use crate::geometry::{Grid, GridError, Mask, MaskError};
@@ -293,10 +293,30 @@ pub fn why_left_out(plan: &Plan) -> Vec<String> {
 /// # Errors
 /// [`MaskError`].
 pub fn mask_of(grid: &Arc<Grid>, structure: &Structure, control: &JobControl) -> Result<Mask, MaskError> {
-    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    mask_after(grid, structure, None, control)
+}
+
+/// The same mask; `former` are contours whose mask is known: it is copied where they are the same.
+///
+/// # Errors
+/// [`MaskError`].
+pub fn mask_after(
+    grid: &Arc<Grid>,
+    structure: &Structure,
+    former: Option<(&Contours, &Mask)>,
+    control: &JobControl,
+) -> Result<Mask, MaskError> {
     let progress = |done: f32| {
         control.report(done);
         !control.is_cancelled()
     };
-    Mask::from_contours(grid, &contours, &progress)
+    let contours = polygons(&structure.contours);
+    match former {
+        Some((before, mask)) => Mask::redrawn(grid, &contours, (&polygons(before), mask), &progress),
+        None => Mask::from_contours(grid, &contours, &progress),
+    }
+}
+
+fn polygons(contours: &Contours) -> Vec<&[DVec3]> {
+    contours.iter().map(|c| c.points_mm.as_slice()).collect()
 }

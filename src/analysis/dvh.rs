@@ -2,12 +2,14 @@
 
 mod histogram;
 mod isodoses;
+mod redrawn;
 mod samples;
 
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Mask, MaskError, Volume};
 use histogram::{BINS, Bins, Histogram};
 pub use isodoses::Isodoses;
+pub use redrawn::DvhPlanes;
 use samples::{Source, Sums};
 use std::sync::Arc;
 use thiserror::Error;
@@ -55,7 +57,10 @@ impl Dvh {
     /// # Errors
     /// [`DvhError`].
     pub fn new(mask: &Mask, dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, DvhError> {
-        let source = Source::new(mask, dose_gy);
+        Self::of(&Source::new(mask, dose_gy), control)
+    }
+
+    fn of(source: &Source<'_>, control: &JobControl) -> Result<Self, DvhError> {
         // Few samples are held for the second pass, many are read again.
         let held = if source.is_few() { source.planes(control, 0.0, Source::samples)? } else { Vec::new() };
         let mut sums = Sums::default();
@@ -63,29 +68,37 @@ impl Dvh {
         if !source.is_few() {
             source.planes(control, 0.0, Source::sums)?.iter().for_each(|plane| sums.add(plane));
         }
-        let volume_cm3 = sums.inside_cm3 + sums.outside_cm3 + sums.not_a_number_cm3;
-        if volume_cm3 <= 0.0 {
-            return Err(DvhError::Empty);
-        }
-        if sums.inside_cm3 <= 0.0 {
-            return Err(if sums.not_a_number_cm3 > 0.0 { DvhError::NotANumber } else { DvhError::Outside });
-        }
-        let (min_gy, max_gy) = (f64::from(sums.min_gy), f64::from(sums.max_gy));
+        let [min_gy, max_gy] = Self::range_gy(&sums)?;
         let mut bins = Bins::new(min_gy, max_gy);
         held.iter().flatten().for_each(|&(gy, cm3)| bins.count(gy, cm3));
         if !source.is_few() {
             let planes = source.planes(control, 0.5, |s, k| s.bins(k, min_gy, max_gy))?;
             planes.iter().for_each(|plane| bins.merge(plane));
         }
-        Ok(Self {
-            volume_cm3,
+        Ok(Self::with(&sums, [min_gy, max_gy], &bins))
+    }
+
+    /// The least and the greatest dose.
+    fn range_gy(sums: &Sums) -> Result<[f64; 2], DvhError> {
+        if sums.volume_cm3() <= 0.0 {
+            return Err(DvhError::Empty);
+        }
+        if sums.inside_cm3 <= 0.0 {
+            return Err(if sums.not_a_number_cm3 > 0.0 { DvhError::NotANumber } else { DvhError::Outside });
+        }
+        Ok([sums.min_gy, sums.max_gy].map(f64::from))
+    }
+
+    fn with(sums: &Sums, [min_gy, max_gy]: [f64; 2], bins: &Bins) -> Self {
+        Self {
+            volume_cm3: sums.volume_cm3(),
             outside_cm3: sums.outside_cm3,
             not_a_number_cm3: sums.not_a_number_cm3,
             // Rounding must not push the mean of a uniform dose past its own bounds.
             mean_gy: (sums.gy_cm3 / sums.inside_cm3).clamp(min_gy, max_gy),
-            inside: Histogram::new(min_gy, max_gy, &bins),
+            inside: Histogram::new(min_gy, max_gy, bins),
             isodoses: None,
-        })
+        }
     }
 
     /// Adds the isodoses of its dose, which all structures share.

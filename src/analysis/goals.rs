@@ -196,7 +196,7 @@ mod tests {
             contours: if drawn {
                 vec![crate::case::Contour { points_mm: vec![glam::DVec3::ZERO; 3], image_uid: None }].into()
             } else {
-                Vec::new().into()
+                crate::case::Contours::default()
             },
             points_mm: Vec::new(),
             density: None,

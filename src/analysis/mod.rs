@@ -33,8 +33,8 @@ pub use aperture::{
 };
 pub use beam_job::{
     BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
-    contradiction, dose_of_beam, is_computed, is_modelled, isocentre_remark, mask_of, no_beams, times,
-    unit_beam, why_left_out,
+    contradiction, dose_of_beam, is_computed, is_modelled, isocentre_remark, mask_after, mask_of, no_beams,
+    times, unit_beam, why_left_out,
 };
 pub use beam_ray::{CentralRay, central_ray};
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
@@ -44,7 +44,7 @@ pub use clearance::{
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
 pub use couch::{COUCH_MM, Couch, CouchError, SHELL_MM, couch_densities};
-pub use dvh::{Dvh, DvhError, Isodoses};
+pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{

@@ -1,4 +1,4 @@
-//! The contours of a structure: shared by all clones, with an identity.
+//! The contours of a structure: shared by all clones and by all edits that leave them alone, with an identity.
 
 use super::Contour;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Closed planar polygons that never change: an edit makes new ones. Clones share the points and the
-/// identity, so that a changed structure is detected without comparing points.
+/// identity, so that a changed structure is detected without comparing points. A stroke shares the contours of all
+/// planes that it leaves alone ([`Self::replaced`]): an undo step takes the memory of the planes that changed.
 #[derive(Clone, Debug)]
 pub struct Contours {
-    list: Arc<[Contour]>,
+    list: Arc<[Arc<Contour>]>,
     /// z in mm and index in `list` of the contours on axial planes, by z: a view finds its few among hundreds in each frame.
     axial: Arc<[(f64, usize)]>,
     id: u64,
@@ -25,24 +26,63 @@ impl Contours {
     /// The contours on axial planes from `low_mm` to `high_mm` with their z, in mm, by z.
     pub fn axial_between(&self, low_mm: f64, high_mm: f64) -> impl Iterator<Item = (f64, &Contour)> {
         let first = self.axial.partition_point(|(z, _)| *z < low_mm);
-        self.axial[first..].iter().take_while(move |(z, _)| *z <= high_mm).map(|(z, n)| (*z, &self.list[*n]))
+        self.axial[first..].iter().take_while(move |(z, _)| *z <= high_mm).map(|(z, n)| (*z, &*self.list[*n]))
     }
-}
 
-impl From<Vec<Contour>> for Contours {
-    fn from(list: Vec<Contour>) -> Self {
+    /// The contours without those that go, and with others after them. Those that stay are shared, points and all.
+    #[must_use]
+    pub fn replaced(&self, goes: impl Fn(&Contour) -> bool, with: Vec<Contour>) -> Self {
+        let mut list = Vec::with_capacity(self.list.len() + with.len());
+        // The place of each contour in the new list: those that stay need no look at their points.
+        let mut places = Vec::with_capacity(self.list.len());
+        for contour in self.list.iter() {
+            let stays = !goes(contour);
+            places.push(stays.then_some(list.len()));
+            list.extend(stays.then(|| Arc::clone(contour)));
+        }
+        let kept = list.len();
+        list.extend(with.into_iter().map(Arc::new));
+        let mut axial: Vec<(f64, usize)> =
+            self.axial.iter().filter_map(|(z, n)| Some((*z, places[*n]?))).collect();
+        axial.extend(axial_of(&list[kept..]).map(|(z, n)| (z, kept + n)));
+        Self::of(list, axial)
+    }
+
+    fn of(list: Vec<Arc<Contour>>, mut axial: Vec<(f64, usize)>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = if list.is_empty() { 0 } else { NEXT.fetch_add(1, Ordering::Relaxed) };
-        let mut axial: Vec<(f64, usize)> =
-            list.iter().enumerate().filter_map(|(n, contour)| Some((contour.axial_z_mm()?, n))).collect();
         axial.sort_by(|a, b| a.0.total_cmp(&b.0));
         Self { list: list.into(), axial: axial.into(), id }
     }
 }
 
+/// z in mm and index of the contours on axial planes.
+fn axial_of(list: &[Arc<Contour>]) -> impl Iterator<Item = (f64, usize)> {
+    list.iter().enumerate().filter_map(|(n, contour)| Some((contour.axial_z_mm()?, n)))
+}
+
+impl From<Vec<Arc<Contour>>> for Contours {
+    fn from(list: Vec<Arc<Contour>>) -> Self {
+        let axial = axial_of(&list).collect();
+        Self::of(list, axial)
+    }
+}
+
+impl From<Vec<Contour>> for Contours {
+    fn from(list: Vec<Contour>) -> Self {
+        list.into_iter().map(Arc::new).collect::<Vec<_>>().into()
+    }
+}
+
 impl Default for Contours {
     fn default() -> Self {
-        Vec::new().into()
+        Vec::<Contour>::new().into()
+    }
+}
+
+impl FromIterator<Arc<Contour>> for Contours {
+    fn from_iter<I: IntoIterator<Item = Arc<Contour>>>(contours: I) -> Self {
+        contours.into_iter().collect::<Vec<_>>().into()
     }
 }
 
@@ -53,16 +93,16 @@ impl FromIterator<Contour> for Contours {
 }
 
 impl Deref for Contours {
-    type Target = [Contour];
+    type Target = [Arc<Contour>];
 
-    fn deref(&self) -> &[Contour] {
+    fn deref(&self) -> &[Arc<Contour>] {
         &self.list
     }
 }
 
 impl<'a> IntoIterator for &'a Contours {
-    type Item = &'a Contour;
-    type IntoIter = std::slice::Iter<'a, Contour>;
+    type Item = &'a Arc<Contour>;
+    type IntoIter = std::slice::Iter<'a, Arc<Contour>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.list.iter()
@@ -71,19 +111,20 @@ impl<'a> IntoIterator for &'a Contours {
 
 impl PartialEq for Contours {
     fn eq(&self, other: &Self) -> bool {
-        self.id == other.id || self.list == other.list
+        let same = |(a, b): (&Arc<Contour>, &Arc<Contour>)| Arc::ptr_eq(a, b) || a == b;
+        self.id == other.id || (self.len() == other.len() && self.iter().zip(other.iter()).all(same))
     }
 }
 
 impl Serialize for Contours {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.list.serialize(serializer)
+        serializer.collect_seq(self.list.iter().map(|contour| &**contour))
     }
 }
 
 impl<'de> Deserialize<'de> for Contours {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Vec::deserialize(deserializer)?.into())
+        Ok(Vec::<Contour>::deserialize(deserializer)?.into())
     }
 }
 
@@ -99,21 +140,40 @@ mod tests {
         };
         let (a, b) = (made(), made());
         assert!(a.clone().id() == a.id() && a.id() != b.id() && a == b);
-        assert_eq!(Contours::default().id(), Contours::from(Vec::new()).id());
+        assert_eq!(Contours::default().id(), Contours::from(Vec::<Contour>::new()).id());
         let text = serde_json::to_string(&a).expect("text");
         assert_eq!(serde_json::from_str::<Contours>(&text).expect("contours"), a);
     }
 
+    fn at(z: [f64; 3]) -> Contour {
+        let points_mm =
+            vec![DVec3::X * 9.0 + DVec3::Z * z[0], DVec3::Y * 9.0 + DVec3::Z * z[1], DVec3::Z * z[2]];
+        Contour { points_mm, image_uid: None }
+    }
+
+    /// The same contours put together from scratch are found on the same planes, and those that stay are not copied.
+    #[test]
+    fn contours_that_stay_are_shared_and_found_as_if_all_were_new() {
+        let tilted = at([0.0, 0.0, 3.0]);
+        let before: Contours = vec![at([4.0; 3]), tilted, at([1.0; 3]), at([9.0; 3])].into();
+        let is_at = |z: f64| move |c: &Contour| c.axial_z_mm() == Some(z);
+        let after = before.replaced(is_at(1.0), vec![at([4.0; 3]), at([2.0; 3])]);
+        let anew: Contours = after.iter().map(|c| Contour::clone(c)).collect();
+        let planes = |c: &Contours| {
+            let all = c.axial_between(f64::NEG_INFINITY, f64::INFINITY);
+            all.map(|(z, contour)| (z, contour.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(planes(&after), planes(&anew));
+        assert_eq!(after, anew);
+        for (n, was) in [(0, 0), (1, 1), (2, 3)] {
+            assert!(Arc::ptr_eq(&after[n], &before[was]));
+        }
+        assert_ne!(after, before);
+        assert_eq!(after.replaced(|_| true, Vec::new()).id(), Contours::default().id());
+    }
+
     #[test]
     fn contours_are_found_by_their_axial_plane() {
-        let at = |z: [f64; 3]| Contour {
-            points_mm: vec![
-                DVec3::X * 9.0 + DVec3::Z * z[0],
-                DVec3::Y * 9.0 + DVec3::Z * z[1],
-                DVec3::Z * z[2],
-            ],
-            image_uid: None,
-        };
         let tilted = at([0.0, 0.0, 3.0]);
         let line = Contour { points_mm: vec![DVec3::X, DVec3::Y], image_uid: None };
         let all: Contours = vec![at([4.0; 3]), tilted, at([1.0; 3]), line, at([1.0; 3]), at([9.0; 3])].into();

@@ -87,17 +87,17 @@ impl Drawn {
         if changed.is_empty() {
             return Ok(None);
         }
-        let kept = |c: &&Contour| plane_of(c, grid).is_none_or(|plane| !changed.contains_key(&plane));
-        let mut list: Vec<Contour> = contours.iter().filter(kept).cloned().collect();
+        let goes = |c: &Contour| plane_of(c, grid).is_some_and(|plane| changed.contains_key(&plane));
+        let mut drawn: Vec<Contour> = Vec::new();
         for (plane, polygons) in &changed {
             let z = grid.planes_mm()[*plane];
-            list.extend(polygons.iter().map(|polygon| Contour {
+            drawn.extend(polygons.iter().map(|polygon| Contour {
                 points_mm:
                     polygon.iter().map(|p| grid.patient_from_local(DVec3::new(p[0], p[1], z))).collect(),
                 image_uid: None,
             }));
         }
-        Ok(Some(list.into()))
+        Ok(Some(contours.replaced(goes, drawn)))
     }
 }
 
@@ -122,7 +122,7 @@ fn on_plane(contours: &Contours, grid: &Grid, plane: usize) -> Vec<Ring> {
         c.points_mm.iter().map(|p| grid.local_from_patient(*p)).map(|p| [p.x, p.y]).collect()
     };
     let here = contours.iter().filter(|c| plane_of(c, grid) == Some(plane) && c.points_mm.len() > 2);
-    let own: Vec<Ring> = here.map(flat).collect();
+    let own: Vec<Ring> = here.map(|c| flat(c)).collect();
     if !own.is_empty() {
         return own;
     }
@@ -133,7 +133,9 @@ fn on_plane(contours: &Contours, grid: &Grid, plane: usize) -> Vec<Ring> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::{Case, Edit, History, Structure, StructureKind, StructureSet};
     use crate::geometry::{Mask, disc_stroke, sphere_stroke};
+    use std::collections::BTreeSet;
     use std::f64::consts::PI;
     use std::sync::Arc;
 
@@ -198,6 +200,49 @@ mod tests {
         let above = |c: &Contours| c.iter().find(|c| c.points_mm[0].z > 1.0).cloned();
         assert_eq!(above(&both), above(&cut));
         assert_eq!(cut.len(), 3);
+    }
+
+    /// Of all steps together only the planes that strokes touched are held more than once.
+    #[test]
+    fn undo_shares_the_planes_that_strokes_left_alone_and_returns_to_the_bit() {
+        let plane = |k: i32| DVec3::Z * (f64::from(k % 31) * 2.0 - 30.0);
+        let whole = (0..31).fold(Contours::default(), |c, k| dab(&c, 25.0, plane(k), false));
+        let kind = StructureKind::Other;
+        let structure = |contours: Contours| Structure {
+            name: "S".to_owned(),
+            number: 1,
+            kind,
+            colour: kind.default_colour(),
+            contours,
+            density: None,
+            points_mm: Vec::new(),
+        };
+        let set = StructureSet { structures: vec![structure(whole.clone())], ..StructureSet::default() };
+        let mut history = History::new(Case { structures: Arc::new(set), ..Case::default() });
+        let points = |c: &Contours| c.iter().map(|c| Contour::clone(c)).collect::<Vec<_>>();
+        let (mut steps, mut copies, mut drawn) = (vec![whole.clone()], vec![points(&whole)], whole.len());
+        for n in 0..120 {
+            let before = &steps[steps.len() - 1];
+            let (sin, cos) = f64::from(n).sin_cos();
+            let at = plane(n) + DVec3::new(22.0 * cos, 22.0 * sin, 0.0);
+            let after = dab(before, 8.0, at, n % 3 == 0);
+            assert_ne!(after.id(), before.id());
+            let touched = |c: &&Arc<Contour>| (c.points_mm[0].z - at.z).abs() < 0.1;
+            drawn += after.iter().filter(touched).count();
+            for contour in after.iter().filter(|c| !touched(c)) {
+                assert!(before.iter().any(|c| Arc::ptr_eq(c, contour)));
+            }
+            history.apply(Edit::SetStructure { index: 0, value: structure(after.clone()) }, None).unwrap();
+            copies.push(points(&after));
+            steps.push(after);
+        }
+        let held: BTreeSet<*const Contour> = steps.iter().flatten().map(Arc::as_ptr).collect();
+        assert_eq!(held.len(), drawn);
+        for (step, copy) in steps.iter().zip(&copies).rev() {
+            let now = &history.case().structures.structures[0].contours;
+            assert_eq!((now.id(), points(now)), (step.id(), copy.clone()));
+            history.undo();
+        }
     }
 
     /// A structure on every third plane is erased between its contours as well.

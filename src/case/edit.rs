@@ -323,7 +323,7 @@ mod tests {
             number,
             kind: crate::case::StructureKind::Other,
             colour: crate::case::Rgb([0; 3]),
-            contours: Vec::new().into(),
+            contours: crate::case::Contours::default(),
             points_mm: Vec::new(),
             density: None,
         };
@@ -355,7 +355,7 @@ mod tests {
             number,
             kind: crate::case::StructureKind::Organ,
             colour: crate::case::Rgb([0; 3]),
-            contours: Vec::new().into(),
+            contours: crate::case::Contours::default(),
             points_mm: Vec::new(),
             density: None,
         };

@@ -1,7 +1,9 @@
 //! Names of edits in the history list, in a planner's words.
 
-use super::{Beam, Case, ControlPoint, Edit, Plan, Structure};
+use super::{Beam, Case, Contour, ControlPoint, Edit, Plan, Structure};
 use glam::DVec3;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl Edit {
     /// The edit in words, as a step from the case `before` it: "Turn gantry of AP".
@@ -113,8 +115,14 @@ fn structure_change(now: &Structure, next: &Structure) -> String {
         && now.density == next.density
         && now.contours != next.contours
     {
-        let moved = |(a, b): ([DVec3; 2], [DVec3; 2])| ((a[1] - a[0]) - (b[1] - b[0])).length() < 1e-6;
-        let moved = box_mm(now).zip(box_mm(next)).is_some_and(moved);
+        // A stroke keeps the contours of all other planes: their points need no look in each of its frames.
+        let before: BTreeSet<*const Contour> = now.contours.iter().map(Arc::as_ptr).collect();
+        let is_kept = |c: &Arc<Contour>| before.contains(&Arc::as_ptr(c));
+        let moved = |(a, b): ([DVec3; 2], [DVec3; 2])| {
+            let way = b[0] - a[0];
+            (a[1] + way - b[1]).length() < 1e-6 && way.length() > 1e-6
+        };
+        let moved = !next.contours.iter().any(is_kept) && box_mm(now).zip(box_mm(next)).is_some_and(moved);
         return format!("{} {}", if moved { "Move" } else { "Change contours of" }, now.name);
     }
     let changes = [
@@ -136,8 +144,7 @@ fn box_mm(of: &Structure) -> Option<[DVec3; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Contour, Jaws, Rgb, StructureKind, StructureSet};
-    use std::sync::Arc;
+    use crate::case::{Jaws, Rgb, StructureKind, StructureSet};
 
     fn case() -> Case {
         let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0);
@@ -198,6 +205,10 @@ mod tests {
         let name = |value: Structure| Edit::SetStructure { index: 0, value }.name(&case);
         assert_eq!(name(square("Sphere", 4.0, 10.0)), "Move Sphere");
         assert_eq!(name(square("Sphere", 0.0, 12.0)), "Change contours of Sphere");
+        let mut holed = square("Sphere", 0.0, 10.0);
+        holed.contours =
+            holed.contours.replaced(|_| false, vec![square("", 2.0, 5.0).contours[0].as_ref().clone()]);
+        assert_eq!(name(holed), "Change contours of Sphere", "its box stays");
         assert_eq!(name(square("PTV", 0.0, 10.0)), "Rename Sphere to PTV");
         let red = Structure { colour: Rgb([255, 0, 0]), ..square("Sphere", 0.0, 10.0) };
         assert_eq!(name(red), "Change colour of Sphere");

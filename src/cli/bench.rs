@@ -24,13 +24,14 @@ beamsight bench gamma table1 --device cuda\n  \
 beamsight bench mccs phantom linear --device cuda\n  \
 beamsight bench live --runs 5\n  \
 beamsight bench frame\n  \
+beamsight bench stroke\n  \
 beamsight bench memory\n  \
 beamsight bench register two part --runs 100\n  \
 beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path, cccs, mccs, drr, frame, gamma, live, memory, register
+    /// The job: path, cccs, mccs, drr, frame, gamma, live, memory, register, stroke
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
@@ -58,17 +59,20 @@ const DRR: &str = "drr";
 const GAMMA: &str = "gamma";
 /// The cases of Zhou 2010.
 const MCCS: &str = "mccs";
-/// Gantry drags through the worker.
+/// Handles dragged in the window.
 const LIVE: &str = "live";
 /// Frame times of the window.
 const FRAME: &str = "frame";
+/// Strokes of a brush in the window.
+const STROKE: &str = "stroke";
 /// Memory held between jobs.
 const MEMORY: &str = "memory";
 /// Registrations from random starts.
 const REGISTER: &str = "register";
 
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> = bench::jobs().chain([LIVE, FRAME, DRR, GAMMA, MCCS, MEMORY, REGISTER]).collect();
+    let known: Vec<&str> =
+        bench::jobs().chain([LIVE, FRAME, STROKE, DRR, GAMMA, MCCS, MEMORY, REGISTER]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -102,6 +106,9 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     }
     if args.job == FRAME {
         return super::frame::run(choice);
+    }
+    if args.job == STROKE {
+        return super::stroke::run(choice);
     }
     if args.job == MEMORY {
         return super::bench_memory::run(&device);

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The size of a usual CT: 512 x 512 x 300 voxels of 1 x 1 x 2 mm.
-const SIZE: [usize; 3] = [512, 512, 300];
-const SPACING_MM: DVec3 = DVec3::new(1.0, 1.0, 2.0);
-const STRUCTURES: u32 = 30;
+pub(super) const SIZE: [usize; 3] = [512, 512, 300];
+pub(super) const SPACING_MM: DVec3 = DVec3::new(1.0, 1.0, 2.0);
+pub(super) const STRUCTURES: u32 = 30;
 /// Spacing of the dose: the window's own work does not depend on it, and the first dose arrives in seconds.
 const GRID_MM: f64 = 10.0;
 
@@ -33,8 +33,8 @@ pub fn run(choice: DeviceChoice) -> Result<Answer, Failure> {
     Ok(Answer { json: json!({ "job": "frame", "rows": Value::from(rows) }), text })
 }
 
-/// A cylinder of water in air, with balls in it.
-fn case() -> anyhow::Result<Case> {
+/// A cylinder of water in air.
+pub(super) fn images() -> anyhow::Result<Ct> {
     let extent = DVec3::from([0, 1, 2].map(|axis| SIZE[axis] as f64 - 1.0));
     let grid = Arc::new(Grid::axis_aligned(-0.5 * SPACING_MM * extent, SPACING_MM, SIZE)?);
     let [nx, ny, _] = SIZE;
@@ -43,8 +43,14 @@ fn case() -> anyhow::Result<Case> {
         if (x / 190.0).powi(2) + (y / 130.0).powi(2) < 1.0 { 0.0 } else { -1000.0 }
     };
     let hu = Volume::new(Arc::clone(&grid), (0..grid.len()).map(hu).collect());
-    let ct = Arc::new(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs));
-    let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(&grid, number)).collect();
+    Ok(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs))
+}
+
+/// The cylinder with balls in it.
+fn case() -> anyhow::Result<Case> {
+    let ct = Arc::new(images()?);
+    let grid = ct.hu.grid();
+    let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(grid, number)).collect();
     let mut plan = Plan::new("frame", "generic-6mv");
     plan.beams = vec![Beam::fixed("B1", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0)];
     Ok(Case {

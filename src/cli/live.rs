@@ -1,61 +1,92 @@
-//! `beamsight bench live`: a gantry turned in the window, timed from the pointer's move to sum, normalisation
-//! and DVHs, and to the picture; beside it the engine alone.
+//! `beamsight bench live`: gantry, jaw, leaf, isocentre and a structure dragged in the window, timed from the pointer's
+//! move to sum, normalisation, DVHs and goals, and to the picture; beside it the engine alone.
 
 use super::{Answer, Failure};
+use crate::analysis::with_leaves;
 use crate::app::frames::live_times;
 use crate::case::{
-    Beam, Case, Contour, Ct, Jaws, Normalisation, Plan, Structure, StructureKind, StructureSet,
+    Beam, Case, Contour, Ct, Goal, Jaws, Normalisation, Plan, Structure, StructureKind, StructureSet,
 };
 use crate::engine::bench::cccs::water;
 use crate::engine::cccs::{Quality, beam_dose};
 use crate::engine::{Compute, DeviceChoice, JobControl};
 use crate::geometry::{Grid, PatientPosition, Volume, sphere_contours};
+use crate::physics::Machine;
+use anyhow::anyhow;
 use glam::DVec3;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// de Greef 2009, Table VIII: angles of the arc, one degree apart.
 const ANGLES: usize = 21;
+const MACHINE: &str = "generic-6mv";
 const SIZE: [usize; 3] = [200, 120, 120];
 const SPACING_MM: f64 = 2.5;
 const FIELD_MM: f64 = 100.0;
 const STRUCTURES: u32 = 10;
+const GOALS: usize = 2;
+/// Time of a drag without a stop.
+const ON_THE_MOVE: Duration = Duration::from_secs(3);
+/// Tips of the leaves, mm: within the jaws, so that both have handles.
+const TIPS_MM: [f64; 2] = [-40.0, 40.0];
 
-/// Turns over the arc `runs` times after one warm-up.
+/// Drags every handle to `runs` times as many places as the arc has.
 ///
 /// # Errors
 /// No graphics device, or a failing device.
 pub fn run(runs: usize, choice: DeviceChoice) -> Result<Answer, Failure> {
     let device = choice.resolve()?;
+    // The CPU takes seconds for a full dose: there only what follows the pointer is timed.
+    let is_cpu = matches!(device, Compute::Cpu);
+    let places = runs * ANGLES;
     let mut text = format!(
-        "live on {device}: gantry turned over {ANGLES} angles, {runs} times; 10x10 on {}x{}x{} voxels of {SPACING_MM} mm, {} \
-         directions\n",
+        "live on {device}: 10x10 on {}x{}x{} voxels of {SPACING_MM} mm, {} directions, {STRUCTURES} DVHs, {GOALS} goals; each \
+         handle dragged to {places} places, then on for {} s at 60 Hz\n",
         SIZE[0],
         SIZE[1],
         SIZE[2],
         Quality::Standard.directions(),
+        ON_THE_MOVE.as_secs(),
     );
-    let mut rows = vec![summary("engine alone, one beam", engine_alone(runs, &device)?)];
+    let angles = if is_cpu { 1 } else { ANGLES };
+    let (line, json) = summary("engine alone, one beam", engine_alone(runs, angles, &device)?);
+    text += &line;
+    let mut rows = vec![json];
     for beams in [1, 5] {
-        let [followed, drawn] = live_times(case(beams)?, choice, SPACING_MM, runs * ANGLES)?;
-        let what =
-            format!("one of {beams} beam(s) turned in the window, to sum, normalisation, {STRUCTURES} DVHs");
-        rows.push(summary(&what, followed));
-        rows.push(summary("  and its picture, drawn and read back", drawn));
+        for live in live_times(case(beams)?, choice, SPACING_MM, places, !is_cpu, ON_THE_MOVE)? {
+            let what = format!("{}, {beams} beam(s)", live.handle.name());
+            text += &format!(
+                "  {what}: {:.1} doses and {:.1} DVHs a second on the move\n",
+                live.doses_per_s, live.dvhs_per_s
+            );
+            rows.push(
+                json!({ "what": what, "doses_per_s": live.doses_per_s, "dvhs_per_s": live.dvhs_per_s }),
+            );
+            for (part, times_ms) in [
+                ("the window's own work in a frame", live.frames_ms),
+                ("from the pointer to dose, DVHs and goals", live.answered_ms),
+                ("  final", live.final_ms),
+                ("  drawn and read back", live.drawn_ms),
+            ] {
+                if times_ms.is_empty() {
+                    continue;
+                }
+                let (line, mut json) = summary(part, times_ms);
+                text += &format!("  {line}");
+                json["what"] = format!("{what}: {}", part.trim()).into();
+                rows.push(json);
+            }
+        }
     }
-    for (line, _) in &rows {
-        text += line;
-    }
-    let rows: Vec<Value> = rows.into_iter().map(|(_, json)| json).collect();
     Ok(Answer { json: json!({ "job": "live", "device": device.to_string(), "rows": rows }), text })
 }
 
-fn engine_alone(runs: usize, device: &Compute) -> anyhow::Result<Vec<f64>> {
+fn engine_alone(runs: usize, angles: usize, device: &Compute) -> anyhow::Result<Vec<f64>> {
     let mut request = water(SIZE, [SPACING_MM; 3], FIELD_MM, Quality::Standard)?;
     let (control, mut times_ms) = (JobControl::new(), Vec::new());
     for turn in 0..=runs {
-        for angle in 0..ANGLES {
+        for angle in 0..angles {
             request.beam.control_points.iter_mut().for_each(|p| p.gantry_deg = angle as f64);
             let start = Instant::now();
             beam_dose(&request, device, &control)?;
@@ -72,28 +103,33 @@ fn case(beams: u32) -> anyhow::Result<Case> {
     let hu = Volume::new(Arc::clone(&grid), vec![0.0; grid.len()]);
     let ct = Arc::new(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs));
     let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(&grid, number)).collect();
-    let mut plan = Plan::new("live", "generic-6mv");
-    plan.beams = (1..=beams).map(beam_of).collect();
+    let mut plan = Plan::new("live", MACHINE);
+    plan.beams = (1..=beams).map(beam_of).collect::<Result<_, _>>()?;
     plan.normalisation = Some(Normalisation::to_named("Ball 1", 95.0, 2.0));
+    let goals = ["Ball 1: D95% >= 1.9 Gy", "Ball 5: Dmean <= 1.5 Gy"].map(str::parse::<Goal>);
+    let goals: Vec<Goal> = goals.into_iter().collect::<Result<_, _>>()?;
+    debug_assert_eq!(goals.len(), GOALS);
     let set = StructureSet { structures, ..StructureSet::default() };
     Ok(Case {
         source: "bench live".to_owned(),
         ct: Some(ct),
         structures: Arc::new(set),
         plans: vec![Arc::new(plan)],
+        goals: Some(goals.into()),
         ..Case::default()
     })
 }
 
-fn beam_of(number: u32) -> Beam {
-    Beam::fixed(
-        &format!("B{number}"),
-        number,
-        72.0 * f64::from(number - 1),
-        DVec3::ZERO,
-        Jaws::symmetric(FIELD_MM, FIELD_MM),
-        100.0,
-    )
+fn beam_of(number: u32) -> anyhow::Result<Beam> {
+    let (gantry_deg, jaws) = (72.0 * f64::from(number - 1), Jaws::symmetric(FIELD_MM, FIELD_MM));
+    let beam = Beam::fixed(&format!("B{number}"), number, gantry_deg, DVec3::ZERO, jaws, 100.0);
+    let leaves =
+        Machine::resolve(MACHINE)?.leaves.clone().ok_or_else(|| anyhow!("{MACHINE} has no leaves"))?;
+    let mut beam = with_leaves(&beam, leaves.to_case());
+    for point in &mut beam.control_points {
+        point.leaves_mm.fill(TIPS_MM);
+    }
+    Ok(beam)
 }
 
 /// Concentric balls of 1.5 to 11 cm round the isocentre.

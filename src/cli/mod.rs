@@ -26,6 +26,7 @@ mod register;
 mod render;
 mod scorecard;
 mod selftest;
+mod stroke;
 mod window;
 mod words;
 

@@ -7,12 +7,6 @@ use glam::DVec3;
 /// The outline of a structure (contours in patient LPS, mm, parallel to the planes of `grid`) in the plane where the
 /// grid's `axis` (0 or 1) has the coordinate of `at_mm`: lines along and across the grid's planes, patient LPS, mm.
 pub fn cut_across(grid: &Grid, contours: &[&[DVec3]], axis: usize, at_mm: DVec3) -> Vec<[DVec3; 2]> {
-    let closed = contours.iter().filter(|c| c.len() > 2);
-    let local: Vec<Vec<DVec3>> =
-        closed.map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect()).collect();
-    if local.is_empty() {
-        return Vec::new();
-    }
     let at = grid.local_from_patient(at_mm)[axis];
     let point = |along: f64, z: f64| {
         let [x, y] = if axis == 0 { [at, along] } else { [along, at] };
@@ -26,9 +20,7 @@ pub fn cut_across(grid: &Grid, contours: &[&[DVec3]], axis: usize, at_mm: DVec3)
     };
     let mut upright = Vec::new();
     let mut below: Option<(f64, Vec<f64>)> = None;
-    for slab in slabs::level(&local, grid) {
-        let ends = crossings(&slab, axis, at);
-        let [low, high] = slab.reach_mm;
+    for ([low, high], ends) in spans(grid, contours, axis, at) {
         upright.extend(ends.iter().map(|&e| [point(e, low), point(e, high)]));
         match below.take() {
             Some((top, others)) if low - top < 1e-6 => level([others, ends.clone()].concat(), low),
@@ -48,17 +40,60 @@ pub fn cut_across(grid: &Grid, contours: &[&[DVec3]], axis: usize, at_mm: DVec3)
     lines
 }
 
+/// The reach of each slab across the grid's planes, and where its polygons cross the line at `at` along an axis.
+fn spans(grid: &Grid, contours: &[&[DVec3]], axis: usize, at: f64) -> Vec<([f64; 2], Vec<f64>)> {
+    let closed = || contours.iter().filter(|c| c.len() > 2);
+    // The section of a structure that is being drawn is made in each frame: its points are read once, and not copied.
+    let (z, ends) = slabs::grouped(closed().map(|c| contour_crossings(grid, c, axis, at)).collect());
+    if let Some(reaches) = slabs::unbridged(&z, grid) {
+        let sorted = |ends: Vec<Vec<f64>>| {
+            let mut ends = ends.concat();
+            ends.sort_by(f64::total_cmp);
+            ends
+        };
+        return reaches.into_iter().zip(ends.into_iter().map(sorted)).collect();
+    }
+    bridged_spans(grid, contours, axis, at)
+}
+
+/// The same for any slabs.
+fn bridged_spans(grid: &Grid, contours: &[&[DVec3]], axis: usize, at: f64) -> Vec<([f64; 2], Vec<f64>)> {
+    let closed = contours.iter().filter(|c| c.len() > 2);
+    let local: Vec<Vec<DVec3>> =
+        closed.map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect()).collect();
+    if local.is_empty() {
+        return Vec::new();
+    }
+    slabs::level(&local, grid).iter().map(|slab| (slab.reach_mm, crossings(slab, axis, at))).collect()
+}
+
+/// The height of a contour in the grid's frame, and where its sides cross the line.
+fn contour_crossings(grid: &Grid, contour: &[DVec3], axis: usize, at: f64) -> (f64, Vec<f64>) {
+    let (mut ends, mut height) = (Vec::new(), 0.0);
+    let first = grid.local_from_patient(contour[0]);
+    let mut from = first;
+    let next = contour[1..].iter().map(|p| grid.local_from_patient(*p)).chain([first]);
+    for to in next {
+        height += from.z;
+        ends.extend(crossing([from.x, from.y], [to.x, to.y], axis, at));
+        from = to;
+    }
+    (height / contour.len() as f64, ends)
+}
+
+/// Where a side crosses the line.
+fn crossing(a: [f64; 2], b: [f64; 2], axis: usize, at: f64) -> Option<f64> {
+    let other = 1 - axis;
+    ((a[axis] <= at) != (b[axis] <= at))
+        .then(|| a[other] + (b[other] - a[other]) * (at - a[axis]) / (b[axis] - a[axis]))
+}
+
 /// Where the sides of a slab's polygons cross the line at `at` along an axis; ascending.
 fn crossings(slab: &Slab, axis: usize, at: f64) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
     for polygon in &slab.polygons {
-        for (n, a) in polygon.iter().enumerate() {
-            let b = polygon[(n + 1) % polygon.len()];
-            if (a[axis] <= at) != (b[axis] <= at) {
-                let other = 1 - axis;
-                all.push(a[other] + (b[other] - a[other]) * (at - a[axis]) / (b[axis] - a[axis]));
-            }
-        }
+        let next = polygon.iter().cycle().skip(1);
+        all.extend(polygon.iter().zip(next).filter_map(|(a, b)| crossing(*a, *b, axis, at)));
     }
     all.sort_by(f64::total_cmp);
     all
@@ -92,6 +127,32 @@ mod tests {
             let upright = lines.iter().filter(|[a, b]| (a.z - b.z).abs() > 1e-9).count();
             assert_eq!(upright, 4 + 2);
             assert!(cut_across(&grid, &contours, axis, DVec3::splat(20.0)).is_empty());
+        }
+    }
+
+    /// Where no plane is bridged, reading contours one by one gives what their slabs give, to the bit.
+    #[test]
+    fn contours_read_one_by_one_are_their_slabs() {
+        let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.2, 0.5, -0.7);
+        let heights: Vec<f64> = (0..40).map(|k| 1.5 * f64::from(k)).collect();
+        let origin = DVec3::new(4.0, 5.0, 6.0);
+        let grid = Grid::new(origin, turn.x_axis, turn.y_axis, [1.0, 1.2], [80, 70], &heights).unwrap();
+        let circle = |radius: f64, z: f64| -> Vec<DVec3> {
+            let corner = |n: i32| (f64::from(n) * 0.21).sin_cos();
+            let local = (0..30).map(corner).map(|(s, c)| DVec3::new(40.0 + radius * c, 35.0 + radius * s, z));
+            local.map(|p| grid.patient_from_local(p)).collect()
+        };
+        let mut contours: Vec<Vec<DVec3>> =
+            (4..30).map(|k| circle(8.0 + f64::from(k % 7), 1.5 * f64::from(k))).collect();
+        contours.push(circle(5.0, 15.0));
+        for without in [None, Some(9)] {
+            if let Some(n) = without {
+                contours.remove(n);
+            }
+            let all: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+            for (axis, at) in [(0, 40.3), (0, 31.0), (1, 35.0), (1, 90.0)] {
+                assert_eq!(spans(&grid, &all, axis, at), bridged_spans(&grid, &all, axis, at));
+            }
         }
     }
 }

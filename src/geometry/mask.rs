@@ -67,23 +67,44 @@ impl Mask {
         contours: &[&[DVec3]],
         progress: Progress<'_>,
     ) -> Result<Self, MaskError> {
+        Self::drawn(grid, contours, None, progress)
+    }
+
+    /// The same mask, to the bit, of contours that differ little from others whose mask is known: planes on which both
+    /// say the same are copied from that, the others are rasterised.
+    ///
+    /// # Errors
+    /// [`MaskError`].
+    pub fn redrawn(
+        grid: &Arc<Grid>,
+        contours: &[&[DVec3]],
+        (before, mask): (&[&[DVec3]], &Self),
+        progress: Progress<'_>,
+    ) -> Result<Self, MaskError> {
+        let before: Vec<Vec<DVec3>> = local(grid, before).map(|(_, c)| c).collect();
+        let is_known = mask.parent == *grid && !before.is_empty() && before.iter().all(|c| is_level(c));
+        let slabs = if is_known { slabs::level(&before, grid) } else { Vec::new() };
+        Self::drawn(grid, contours, is_known.then_some(Former { mask, slabs: &slabs }), progress)
+    }
+
+    fn drawn(
+        grid: &Arc<Grid>,
+        contours: &[&[DVec3]],
+        former: Option<Former<'_>>,
+        progress: Progress<'_>,
+    ) -> Result<Self, MaskError> {
         if let Some(n) = contours.iter().position(|c| c.iter().any(|p| !p.is_finite())) {
             return Err(MaskError::NotFinite(n));
         }
-        let local: Vec<(usize, Vec<DVec3>)> = contours
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.len() >= 3)
-            .map(|(n, c)| (n, c.iter().map(|&p| grid.local_from_patient(p)).collect()))
-            .collect();
+        let local: Vec<(usize, Vec<DVec3>)> = local(grid, contours).collect();
         let Some((_, largest)) =
             local.iter().max_by(|a, b| newell(&a.1).length().total_cmp(&newell(&b.1).length()))
         else {
             return Err(MaskError::NoContours);
         };
-        if local.iter().all(|(_, c)| off_plane(c, DVec3::Z) < FLAT_MM) {
+        if local.iter().all(|(_, c)| is_level(c)) {
             let contours: Vec<Vec<DVec3>> = local.into_iter().map(|(_, c)| c).collect();
-            return Self::level(grid, &slabs::level(&contours, grid), progress);
+            return Self::level(grid, &slabs::level(&contours, grid), former, progress);
         }
         let normal = newell(largest).normalize_or(DVec3::Z);
         if let Some((n, _)) = local.iter().find(|(_, c)| off_plane(c, normal) >= FLAT_MM) {
@@ -94,26 +115,51 @@ impl Mask {
     }
 
     /// Slabs along the grid's own normal (the grid's frame, mm).
-    fn level(grid: &Arc<Grid>, slabs: &[Slab], progress: Progress<'_>) -> Result<Self, MaskError> {
+    fn level(
+        grid: &Arc<Grid>,
+        slabs: &[Slab],
+        former: Option<Former<'_>>,
+        progress: Progress<'_>,
+    ) -> Result<Self, MaskError> {
         let (low, high) = bounds(slabs.iter().flat_map(|s| s.corners()));
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
         let (offset, size) = cells(&edges, low, high).ok_or(MaskError::Outside)?;
         let [dx, dy] = grid.spacing_xy_mm();
-        // Pixel i of the raster covers [i, i + 1), so its centre, the grid's i dx, is at i + 1/2.
-        let slabs: Vec<Slab> = slabs.iter().map(|s| s.map(|p| [p[0] / dx + 0.5, p[1] / dy + 0.5])).collect();
         let window = Window { low: [offset[0], offset[1]], size: [size[0], size[1]] };
-        let coverage = planes(size, progress, |plane| {
-            let (bottom, top) = (edges[2][offset[2] + plane], edges[2][offset[2] + plane + 1]);
-            let mut pixels = vec![0.0_f32; size[0] * size[1]];
-            for slab in &slabs {
-                let share = slab.overlap_mm(bottom, top) / (top - bottom);
-                if share > 1e-6 {
-                    raster::add_coverage(&slab.polygons, window, share as f32, &mut pixels);
-                }
+        let coverage = planes(size, progress, |plane, out| {
+            let k = offset[2] + plane;
+            let reach = [edges[2][k], edges[2][k + 1]];
+            if let Some(Former { mask, slabs: before }) = former
+                && parts(before, reach).eq(parts(slabs, reach))
+            {
+                // The raster of a plane does not depend on the box that it is kept in.
+                return mask.copy_plane(k, window, out);
             }
-            pixels
+            let mut pixels = vec![0.0_f32; size[0] * size[1]];
+            for (slab, share) in parts(slabs, reach) {
+                // Pixel i of the raster covers [i, i + 1), so its centre, the grid's i dx, is at i + 1/2.
+                let slab = slab.map(|p| [p[0] / dx + 0.5, p[1] / dy + 0.5]);
+                raster::add_coverage(&slab.polygons, window, share as f32, &mut pixels);
+            }
+            round_into(&pixels, out);
         })?;
         Ok(Self::of(grid, offset, size, coverage))
+    }
+
+    /// Copies what the window has of a plane of the parent grid; the rest of the window is left as it is.
+    fn copy_plane(&self, k: usize, window: Window, out: &mut [u8]) {
+        let Some(z) = k.checked_sub(self.offset[2]).filter(|z| *z < self.size[2]) else { return };
+        let shared = |axis: usize| {
+            let low = self.offset[axis].max(window.low[axis]);
+            low..(self.offset[axis] + self.size[axis]).min(window.low[axis] + window.size[axis]).max(low)
+        };
+        let (columns, rows) = (shared(0), shared(1));
+        for j in rows {
+            let from =
+                (z * self.size[1] + j - self.offset[1]) * self.size[0] + columns.start - self.offset[0];
+            let to = (j - window.low[1]) * window.size[0] + columns.start - window.low[0];
+            out[to..to + columns.len()].copy_from_slice(&self.coverage[from..from + columns.len()]);
+        }
     }
 
     /// Parallel contours across the grid's planes (the grid's frame, mm): rasterised on their own planes, then sampled
@@ -134,7 +180,7 @@ impl Mask {
             cells.flat_map(|c| (0..OBLIQUE_SAMPLES).map(move |s| c[0] + (c[1] - c[0]) * at(s))).collect()
         });
         let share = (OBLIQUE_SAMPLES as f32).powi(-3);
-        let coverage = planes(size, progress, |plane| {
+        let coverage = planes(size, progress, |plane, out| {
             let mut pixels = vec![0.0_f32; size[0] * size[1]];
             for &z in &samples[2][plane * OBLIQUE_SAMPLES..(plane + 1) * OBLIQUE_SAMPLES] {
                 for (sy, &y) in samples[1].iter().enumerate() {
@@ -144,7 +190,7 @@ impl Mask {
                     }
                 }
             }
-            pixels
+            round_into(&pixels, out);
         })?;
         Ok(Self::of(grid, offset, size, coverage))
     }
@@ -185,6 +231,35 @@ impl Mask {
         self.grid().voxel_at(patient_mm).is_some_and(|[i, j, k]| self.coverage_at(i, j, k) >= 0.5)
     }
 
+    /// Whether another mask of the same grid covers the same voxels of plane `k` alike.
+    pub fn has_plane_of(&self, other: &Self, k: usize) -> bool {
+        let reach = |mask: &Self, axis: usize| [mask.offset[axis], mask.offset[axis] + mask.size[axis]];
+        if reach(self, 0) == reach(other, 0) && reach(self, 1) == reach(other, 1) {
+            return self.plane(k) == other.plane(k);
+        }
+        let [rows, others] = [reach(self, 1), reach(other, 1)];
+        let mut rows = rows[0].min(others[0])..rows[1].max(others[1]);
+        rows.all(|j| self.covered_row(j, k) == other.covered_row(j, k))
+    }
+
+    /// The box's values on plane `k` of the parent grid; none outside.
+    fn plane(&self, k: usize) -> &[u8] {
+        let count = self.size[0] * self.size[1];
+        match k.checked_sub(self.offset[2]).filter(|z| *z < self.size[2]) {
+            Some(z) => &self.coverage[z * count..(z + 1) * count],
+            None => &[],
+        }
+    }
+
+    /// A row of the parent grid from its first covered voxel to its last: the place of the first, and the values.
+    fn covered_row(&self, j: usize, k: usize) -> (usize, &[u8]) {
+        let rows = self.plane(k).chunks_exact(self.size[0]);
+        let row = j.checked_sub(self.offset[1]).and_then(|y| { rows }.nth(y)).unwrap_or_default();
+        let Some(first) = row.iter().position(|c| *c > 0) else { return (0, &[]) };
+        let last = row.iter().rposition(|c| *c > 0).unwrap_or(first);
+        (self.offset[0] + first, &row[first..=last])
+    }
+
     /// Every voxel that is covered at all: its index in the parent grid's data and the covered fraction.
     pub fn iter(&self) -> impl Iterator<Item = (usize, f32)> + '_ {
         let [sx, sy, _] = self.size;
@@ -211,18 +286,47 @@ impl Mask {
     }
 }
 
-/// Fills the planes of a box in parallel; `fill` gives the covered fractions of one.
+/// A mask, and the slabs that it was made of.
+#[derive(Clone, Copy)]
+struct Former<'a> {
+    mask: &'a Mask,
+    slabs: &'a [Slab],
+}
+
+/// The slabs that reach into a plane, each with its share of the plane's thickness.
+fn parts(slabs: &[Slab], [bottom, top]: [f64; 2]) -> impl Iterator<Item = (&Slab, f64)> {
+    let share = move |slab: &Slab| slab.overlap_mm(bottom, top) / (top - bottom);
+    slabs.iter().map(move |slab| (slab, share(slab))).filter(|(_, share)| *share > 1e-6)
+}
+
+/// Closed contours in the grid's frame, mm, each with its number.
+fn local(grid: &Grid, contours: &[&[DVec3]]) -> impl Iterator<Item = (usize, Vec<DVec3>)> {
+    let closed = contours.iter().enumerate().filter(|(_, c)| c.len() >= 3);
+    closed.map(|(n, c)| (n, c.iter().map(|&p| grid.local_from_patient(p)).collect()))
+}
+
+/// Whether a contour lies in a plane of the grid's frame.
+fn is_level(contour: &[DVec3]) -> bool {
+    off_plane(contour, DVec3::Z) < FLAT_MM
+}
+
+/// Covered fractions as coverage.
+fn round_into(fractions: &[f32], out: &mut [u8]) {
+    for (out, fraction) in out.iter_mut().zip(fractions) {
+        *out = (fraction * 255.0).round() as u8;
+    }
+}
+
+/// Fills the planes of a box in parallel.
 fn planes(
     size: [usize; 3],
     progress: Progress<'_>,
-    fill: impl Fn(usize) -> Vec<f32> + Sync,
+    fill: impl Fn(usize, &mut [u8]) + Sync,
 ) -> Result<Vec<u8>, MaskError> {
     let mut coverage = vec![0_u8; size[0] * size[1] * size[2]];
     let done = AtomicUsize::new(0);
     coverage.par_chunks_mut(size[0] * size[1]).enumerate().try_for_each(|(plane, out)| {
-        for (out, fraction) in out.iter_mut().zip(fill(plane)) {
-            *out = (fraction * 255.0).round() as u8;
-        }
+        fill(plane, out);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if progress(done as f32 / size[2] as f32) { Ok(()) } else { Err(MaskError::Cancelled) }
     })?;
@@ -266,174 +370,4 @@ pub(super) fn off_plane(polygon: &[DVec3], normal: DVec3) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::f64::consts::{PI, TAU};
-
-    fn mask(grid: &Arc<Grid>, contours: &[Vec<DVec3>]) -> Result<Mask, MaskError> {
-        let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-        Mask::from_contours(grid, &contours, &|_| true)
-    }
-
-    fn even(spacing: DVec3, size: [usize; 3]) -> Arc<Grid> {
-        let middle = spacing * DVec3::from(size.map(|n| 0.5 * (n as f64 - 1.0)));
-        Arc::new(Grid::axis_aligned(-middle, spacing, size).expect("a valid grid"))
-    }
-
-    fn circle(centre: DVec3, u: DVec3, v: DVec3, radius: f64) -> Vec<DVec3> {
-        let corner = |n: i32| (TAU * f64::from(n) / 180.0).sin_cos();
-        (0..180).map(corner).map(|(s, c)| centre + u * (radius * c) + v * (radius * s)).collect()
-    }
-
-    /// Circles where planes at `heights` along the normal cut a sphere.
-    fn sphere(
-        centre: DVec3,
-        radius: f64,
-        u: DVec3,
-        v: DVec3,
-        heights: impl Iterator<Item = f64>,
-    ) -> Vec<Vec<DVec3>> {
-        let normal = u.cross(v);
-        let cut = |h: f64| (radius * radius - h * h > 0.0).then(|| (h, (radius * radius - h * h).sqrt()));
-        heights.filter_map(cut).map(|(h, r)| circle(centre + normal * h, u, v, r)).collect()
-    }
-
-    fn sphere_cm3(radius: f64) -> f64 {
-        4.0 / 3.0 * PI * radius.powi(3) / 1000.0
-    }
-
-    #[test]
-    fn a_box_fills_voxels_by_overlap() {
-        let grid = even(DVec3::new(2.0, 3.0, 4.0), [20, 20, 20]);
-        // Planes at ..., -2, 2, 6, ...; the box is drawn on three of them.
-        let contours: Vec<Vec<DVec3>> = [-2.0, 2.0, 6.0]
-            .iter()
-            .map(|&z| {
-                [(-4.5, -3.0), (7.0, -3.0), (7.0, 8.0), (-4.5, 8.0)]
-                    .map(|(x, y)| DVec3::new(x, y, z))
-                    .to_vec()
-            })
-            .collect();
-        let m = mask(&grid, &contours).expect("a mask");
-        assert!((m.volume_cm3() - 11.5 * 11.0 * 12.0 / 1000.0).abs() < 2e-3 * 1.5, "{}", m.volume_cm3());
-        assert_eq!((m.offset(), m.size()), ([7, 9, 9], [7, 4, 3]));
-        // Voxel 7 spans x -6..-4: a quarter is in; row 12 spans y 6..9: two thirds are.
-        assert!((m.coverage_at(7, 10, 9) - 0.25).abs() < 0.003);
-        assert!((m.coverage_at(9, 12, 11) - 2.0 / 3.0).abs() < 0.003);
-        assert_eq!(m.coverage_at(9, 10, 10), 1.0);
-        assert_eq!((m.coverage_at(9, 10, 12), m.coverage_at(0, 0, 0)), (0.0, 0.0));
-        let mut listed = vec![0.0; grid.len()];
-        m.iter().for_each(|(index, weight)| listed[index] = weight);
-        for k in 0..20 {
-            for j in 0..20 {
-                for i in 0..20 {
-                    assert_eq!(listed[grid.index(i, j, k)], m.coverage_at(i, j, k));
-                }
-            }
-        }
-    }
-
-    /// Every plane, every second plane, between planes, on another grid's planes: the volume is the same.
-    #[test]
-    fn a_sphere_keeps_its_volume_however_its_planes_lie() {
-        let grid = even(DVec3::new(1.1, 0.9, 2.0), [60, 60, 40]);
-        let centre = DVec3::new(2.3, -1.2, 0.7);
-        let want = sphere_cm3(20.0);
-        for (step, shift) in [(2.0, 0.3), (4.0, 0.3), (2.0, 1.1), (2.5, 0.0), (3.0, 1.7), (0.5, 0.2)] {
-            let heights = (-50..50).map(|n| f64::from(n) * step + shift);
-            let m = mask(&grid, &sphere(centre, 20.0, DVec3::X, DVec3::Y, heights)).expect("a mask");
-            let off = m.volume_cm3() / want - 1.0;
-            assert!(off.abs() < 0.006, "planes {step} mm apart from {shift}: {off:+.4}");
-        }
-    }
-
-    #[test]
-    fn a_sphere_on_oblique_planes_fills_the_same_voxels() {
-        let grid = even(DVec3::new(1.1, 0.9, 2.0), [60, 60, 40]);
-        let centre = DVec3::new(2.3, -1.2, 0.7);
-        let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.4, -0.7, 1.1);
-        let heights = || (-50..50).map(|n| f64::from(n) * 1.5);
-        let oblique = sphere(centre, 20.0, turn.x_axis, turn.y_axis, heights());
-        let m = mask(&grid, &oblique).expect("a mask");
-        assert!((m.volume_cm3() / sphere_cm3(20.0) - 1.0).abs() < 0.006, "{}", m.volume_cm3());
-        for (i, j, k) in [(32, 28, 20), (20, 20, 15), (44, 30, 19), (32, 28, 29), (10, 28, 20), (48, 29, 20)]
-        {
-            let depth = 20.0 - (grid.centre_mm(i, j, k) - centre).length();
-            if depth.abs() > 2.0 {
-                assert_eq!(m.coverage_at(i, j, k) > 0.5, depth > 0.0, "voxel {i} {j} {k}, {depth} mm deep");
-            }
-        }
-    }
-
-    /// A grid turned with its contours: the frame makes no difference.
-    #[test]
-    fn an_oblique_grid_with_contours_on_its_own_uneven_planes() {
-        let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.4, -0.7, 1.1);
-        let planes = [0.0, 3.0, 6.0, 8.0, 10.0, 15.0];
-        let grid =
-            Grid::new(DVec3::new(9.0, 8.0, 7.0), turn.x_axis, turn.y_axis, [1.0, 1.0], [40, 40], &planes);
-        let grid = Arc::new(grid.expect("a valid grid"));
-        let discs: Vec<Vec<DVec3>> = planes[1..5]
-            .iter()
-            .map(|&z| {
-                circle(grid.patient_from_local(DVec3::new(20.0, 19.0, z)), turn.x_axis, turn.y_axis, 12.0)
-            })
-            .collect();
-        let m = mask(&grid, &discs).expect("a mask");
-        // Planes 1 to 4 are the voxels from 1.5 to 12.5 mm; a polygon of 180 corners.
-        let want = 90.0 * 144.0 * (TAU / 180.0).sin() * 11.0 / 1000.0;
-        assert!((m.volume_cm3() / want - 1.0).abs() < 5e-4, "{} for {want}", m.volume_cm3());
-    }
-
-    /// Two parts side by side, one plane between them not drawn: nothing fills it. What goes on over the plane does.
-    #[test]
-    fn a_plane_not_drawn_is_bridged_by_what_goes_on_over_it() {
-        let grid = even(DVec3::new(2.0, 2.0, 3.0), [80, 40, 21]);
-        let square = |x: f64, z: f64, half: f64| -> Vec<DVec3> {
-            [(half, half), (-half, half), (-half, -half), (half, -half)]
-                .map(|(dx, dy)| DVec3::new(x + dx, dy, z))
-                .to_vec()
-        };
-        let heights = |low: i32, high: i32| (low..=high).map(|k| 3.0 * f64::from(k));
-        // 80 mm apart: the left part ends where the right one begins two planes up.
-        let mut apart: Vec<_> = heights(-4, -1).map(|z| square(-40.0, z, 10.0)).collect();
-        apart.extend(heights(1, 4).map(|z| square(40.0, z, 10.0)));
-        let m = mask(&grid, &apart).expect("a mask");
-        let want = 8.0 * 3.0 * 0.4;
-        assert!((m.volume_cm3() - want).abs() < 1e-3 * want, "{} cm3 for {want}", m.volume_cm3());
-        assert!((0..80).all(|i| m.coverage_at(i, 20, 10) == 0.0), "the plane between is empty");
-        // A left part with a hole that goes on, beside a right part that ends: the left one is bridged, with its hole.
-        let mut one_goes_on: Vec<_> = heights(-4, 4)
-            .filter(|z| *z != 0.0)
-            .flat_map(|z| [square(-40.0, z, 10.0), square(-40.0, z, 4.0)])
-            .collect();
-        one_goes_on.extend(heights(-4, -1).map(|z| square(40.0, z, 10.0)));
-        let m = mask(&grid, &one_goes_on).expect("a mask");
-        let want = 9.0 * 3.0 * (0.4 - 0.064) + 4.0 * 3.0 * 0.4;
-        assert!((m.volume_cm3() - want).abs() < 1e-3 * want, "{} cm3 for {want}", m.volume_cm3());
-        // Across the grid's planes the same.
-        let turned = |contours: Vec<Vec<DVec3>>| -> Vec<Vec<DVec3>> {
-            contours.into_iter().map(|c| c.into_iter().map(|p| DVec3::new(p.z, p.y, p.x)).collect()).collect()
-        };
-        let grid = even(DVec3::splat(1.0), [40, 40, 120]);
-        let m = mask(&grid, &turned(apart)).expect("a mask");
-        assert!((m.volume_cm3() - 9.6).abs() < 0.3, "{} cm3", m.volume_cm3());
-    }
-
-    #[test]
-    fn what_makes_no_mask_says_why() {
-        let grid = even(DVec3::ONE, [10, 10, 10]);
-        let disc = circle(DVec3::ZERO, DVec3::X, DVec3::Y, 3.0);
-        assert_eq!(mask(&grid, &[]), Err(MaskError::NoContours));
-        assert_eq!(mask(&grid, &[disc[..2].to_vec()]), Err(MaskError::NoContours));
-        let far: Vec<DVec3> = disc.iter().map(|p| *p + DVec3::X * 90.0).collect();
-        assert_eq!(mask(&grid, &[far]), Err(MaskError::Outside));
-        let mut broken = disc.clone();
-        broken[3].y = f64::NAN;
-        assert_eq!(mask(&grid, &[disc.clone(), broken]), Err(MaskError::NotFinite(1)));
-        let sagittal = circle(DVec3::ZERO, DVec3::Y, DVec3::Z, 2.0);
-        assert_eq!(mask(&grid, &[disc.clone(), sagittal]), Err(MaskError::NotParallel(1)));
-        let stopped = Mask::from_contours(&grid, &[&disc], &|_| false);
-        assert_eq!(stopped, Err(MaskError::Cancelled));
-    }
-}
+mod tests;

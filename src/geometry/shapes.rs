@@ -13,14 +13,15 @@ pub fn sphere_contours(grid: &Grid, centre_mm: DVec3, radius_mm: f64) -> Vec<Vec
     let centre = grid.local_from_patient(centre_mm);
     let angle = TAU / CORNERS as f64;
     let stand_out = (angle / angle.sin()).sqrt();
+    // One circle serves all planes: a dragged sphere has new contours in each frame.
+    let unit: Vec<(f64, f64)> = (0..CORNERS).map(|n| (angle * n as f64).sin_cos()).collect();
     let cut = |z: f64| {
         let square = radius_mm * radius_mm - (z - centre.z) * (z - centre.z);
         let radius = (square > 0.0).then(|| square.sqrt() * stand_out)?;
-        let corner = |n: usize| {
-            let (s, c) = (angle * n as f64).sin_cos();
+        let corner = |(s, c): &(f64, f64)| {
             grid.patient_from_local(DVec3::new(centre.x + radius * c, centre.y + radius * s, z))
         };
-        Some((0..CORNERS).map(corner).collect())
+        Some(unit.iter().map(corner).collect())
     };
     grid.planes_mm().iter().filter_map(|&z| cut(z)).collect()
 }

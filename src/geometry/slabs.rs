@@ -14,7 +14,7 @@ const NEXT_PLANE: f64 = 1.5;
 const SAME_PLANE_MM: f64 = 0.1;
 
 /// The contours of one plane and the reach along the normal for which they stand.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slab {
     pub reach_mm: [f64; 2],
     /// Points in the plane; combine by exclusive-or.
@@ -155,21 +155,32 @@ fn cross((a, b): Side, (c, d): Side) -> bool {
 /// Sorts contours by plane: heights of the planes (ascending) and the contours of each.
 pub(super) fn by_plane(contours: &[Vec<DVec3>]) -> (Vec<f64>, Vec<Polygons>) {
     let height = |c: &[DVec3]| c.iter().map(|p| p.z).sum::<f64>() / c.len() as f64;
-    let mut sorted: Vec<(f64, &Vec<DVec3>)> = contours.iter().map(|c| (height(c), c)).collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    grouped(contours.iter().map(|c| (height(c), c.iter().map(|p| [p.x, p.y]).collect())).collect())
+}
+
+/// Sorts what stands for contours by the heights of their planes: those (ascending), and what each plane has.
+pub(super) fn grouped<T>(mut contours: Vec<(f64, T)>) -> (Vec<f64>, Vec<Vec<T>>) {
+    contours.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut z: Vec<f64> = Vec::new();
-    let mut polygons: Vec<Polygons> = Vec::new();
-    for (height, contour) in sorted {
-        let polygon = contour.iter().map(|p| [p.x, p.y]).collect();
-        match (z.last(), polygons.last_mut()) {
-            (Some(last), Some(plane)) if height - last < SAME_PLANE_MM => plane.push(polygon),
+    let mut planes: Vec<Vec<T>> = Vec::new();
+    for (height, contour) in contours {
+        match (z.last(), planes.last_mut()) {
+            (Some(last), Some(plane)) if height - last < SAME_PLANE_MM => plane.push(contour),
             _ => {
                 z.push(height);
-                polygons.push(vec![polygon]);
+                planes.push(vec![contour]);
             }
         }
     }
-    (z, polygons)
+    (z, planes)
+}
+
+/// The reach of each of some planes of contours (heights in the grid's frame, ascending) where no plane is bridged, so
+/// that it does not depend on the contours; else `None`.
+pub(super) fn unbridged(z: &[f64], grid: &Grid) -> Option<Vec<[f64; 2]>> {
+    let planes = GridPlanes { centres: grid.planes_mm(), edges: &grid.edges_mm(2) };
+    let reaches = reaches(z, Some(planes), planes.thickness_near(*z.first()?));
+    reaches.iter().map(|reach| (reach.own_mm == reach.bridged_mm).then_some(reach.own_mm)).collect()
 }
 
 /// The planes of a grid along its normal, mm.

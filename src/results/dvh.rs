@@ -4,15 +4,32 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use crate::analysis::{Dvh, Isodoses};
+use crate::analysis::{Dvh, DvhPlanes, Isodoses};
 use crate::worker::Lane;
 use std::sync::Arc;
 
 /// The DVH of a structure in a dose.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct DvhOf {
     pub mask: MaskOf,
     pub dose: Shared<DoseOfPlan>,
+    /// Where the structure has changed in the same dose, the planes before, if there are any. No input: the answer is
+    /// the same without it.
+    former: Option<Option<Arc<DvhPlanes>>>,
+}
+
+impl DvhOf {
+    /// `earlier` is an answer of which unchanged planes are taken.
+    pub fn new(mask: MaskOf, dose: Shared<DoseOfPlan>, earlier: Option<(&Self, &DvhAnswer)>) -> Self {
+        let drawn = earlier.filter(|(query, _)| query.dose == dose && query.mask != mask);
+        Self { mask, dose, former: drawn.map(|(_, answer)| answer.planes.clone()) }
+    }
+}
+
+impl PartialEq for DvhOf {
+    fn eq(&self, other: &Self) -> bool {
+        self.mask == other.mask && self.dose == other.dose
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -20,6 +37,8 @@ pub struct DvhAnswer {
     pub dvh: Arc<Dvh>,
     /// Mean relative standard deviation in the structure, percent, of a Monte Carlo dose.
     pub uncertainty_percent: Option<f64>,
+    /// Kept of a large structure that is being drawn.
+    planes: Option<Arc<DvhPlanes>>,
 }
 
 impl Query for DvhOf {
@@ -38,14 +57,22 @@ impl Query for DvhOf {
     fn answer(&self, inputs: &Access<'_>) -> Result<DvhAnswer, Failure> {
         let mask = inputs.get(&self.mask)?;
         let summed = inputs.get(&*self.dose)?;
-        let dvh = Dvh::new(&mask, &summed.dose.gy, &inputs.control().child());
+        let control = inputs.control().child();
+        let made = match &self.former {
+            Some(former) => Dvh::redrawn(&mask, &summed.dose.gy, former.as_deref(), &control),
+            None => Dvh::new(&mask, &summed.dose.gy, &control).map(|dvh| (dvh, None)),
+        };
         inputs.control().check()?;
-        let mut dvh = dvh.map_err(Failure::here)?;
-        if inputs.grade() == Grade::Full {
-            dvh = dvh.with_isodoses(inputs.get(&IsodosesOf(self.dose.clone()))?);
+        let (mut dvh, planes) = made.map_err(Failure::here)?;
+        // The isodoses of a dose that stays as it is are there: the DVH of a drawn structure is full at once.
+        let isodoses = IsodosesOf(self.dose.clone());
+        if let Some(isodoses) = inputs.ready(&isodoses) {
+            dvh = dvh.with_isodoses(isodoses);
+        } else if inputs.grade() == Grade::Full {
+            dvh = dvh.with_isodoses(inputs.get(&isodoses)?);
         }
         let uncertainty_percent = summed.certainty.as_ref().and_then(|c| c.spread.mean_percent(&mask));
-        Ok(DvhAnswer { dvh: Arc::new(dvh), uncertainty_percent })
+        Ok(DvhAnswer { dvh: Arc::new(dvh), uncertainty_percent, planes: planes.map(Arc::new) })
     }
 }
 

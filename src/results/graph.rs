@@ -324,6 +324,14 @@ impl Access<'_> {
         Ok(answer)
     }
 
+    /// The full answer to another query, where there is one already.
+    pub fn ready<Q: Query>(&self, query: &Q) -> Option<Q::Answer> {
+        match Graph::look_up(entries::<Q>(&mut self.graph.lock()), query, Grade::Full) {
+            Found::Answer(answer, Grade::Full) => answer.ok(),
+            _ => None,
+        }
+    }
+
     /// The best answer so far of a refining query; `None` before it has begun.
     pub fn so_far<Q: Query>(&self, query: &Q) -> Option<Q::Answer> {
         let mut kept = self.graph.lock();

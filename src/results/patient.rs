@@ -2,8 +2,8 @@
 
 use super::graph::{Access, Failure, Query};
 use super::inputs::{PatientInputs, Settings, patient_grid};
-use crate::analysis::{Body, GivenDensities, Ready, mask_of};
-use crate::case::{Case, Ct, Structure, StructureSet};
+use crate::analysis::{Body, GivenDensities, Ready, mask_after};
+use crate::case::{Case, Contours, Ct, Structure, StructureSet};
 use crate::geometry::{Grid, Mask, Volume, VolumeId};
 use std::sync::Arc;
 
@@ -66,18 +66,39 @@ pub struct MaskOf {
     grid: Arc<Grid>,
     /// The volume of the grid.
     images: VolumeId,
+    /// The contours before the last change, with their mask: planes that are the same are copied. No input: the
+    /// answer is the same without it.
+    former: Option<(Contours, Arc<Mask>)>,
 }
 
 impl MaskOf {
     /// `None` where there are no images, or the structure has no contours.
     pub fn of(case: &Case, structure: &Structure) -> Option<Self> {
         let (grid, images) = patient_grid(case)?;
-        (!structure.contours.is_empty()).then(|| Self { structure: structure.clone(), grid, images })
+        (!structure.contours.is_empty()).then(|| Self {
+            structure: structure.clone(),
+            grid,
+            images,
+            former: None,
+        })
+    }
+
+    /// With an earlier answer, of which unchanged planes are taken.
+    #[must_use]
+    pub fn after(self, earlier: Option<(&Self, &Arc<Mask>)>) -> Self {
+        let earlier = earlier.filter(|(query, _)| query.images == self.images && **query != self);
+        let former = earlier.map(|(query, mask)| (query.structure.contours.clone(), Arc::clone(mask)));
+        Self { former, ..self }
     }
 
     /// On the grid of a volume.
     pub fn on(volume: &Volume<f32>, structure: &Structure) -> Self {
-        Self { structure: structure.clone(), grid: Arc::clone(volume.grid()), images: volume.id() }
+        Self {
+            structure: structure.clone(),
+            grid: Arc::clone(volume.grid()),
+            images: volume.id(),
+            former: None,
+        }
     }
 }
 
@@ -97,7 +118,8 @@ impl Query for MaskOf {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Mask>, Failure> {
-        let mask = mask_of(&self.grid, &self.structure, inputs.control());
+        let former = self.former.as_ref().map(|(contours, mask)| (contours, &**mask));
+        let mask = mask_after(&self.grid, &self.structure, former, inputs.control());
         inputs.control().check()?;
         mask.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.structure.name)))
     }

@@ -142,7 +142,7 @@ fn compute_in(
     let asked = Answering { graph, control };
     let densities = Densities::of(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let mut remarks = asked.answer(&densities)?.remarks().to_vec();
-    remarks.extend(given_words(&job.structures));
+    remarks.extend(given_words(&case.structures));
     let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
     remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));
@@ -287,7 +287,7 @@ impl Answering<'_> {
         let mut all = Vec::new();
         for structure in &case.structures.structures {
             let Some(mask) = MaskOf::of(case, structure) else { continue };
-            match self.answer(&DvhOf { mask, dose: dose.clone() }) {
+            match self.answer(&DvhOf::new(mask, dose.clone(), None)) {
                 Ok(answer) => all.push((structure.clone(), answer.dvh)),
                 Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),
                 // A structure without volume or dose has no DVH to show.

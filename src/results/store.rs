@@ -41,7 +41,7 @@ impl Place {
 pub struct Results {
     graph: Arc<Graph>,
     nodes: BTreeMap<(TypeId, At), Box<dyn AnyNode>>,
-    /// Places whose jobs are not needed any more.
+    /// Places of removed nodes.
     left: Vec<Place>,
 }
 
@@ -152,13 +152,16 @@ impl Results {
         }
     }
 
-    /// Places of jobs that are not needed any more: those of removed nodes, and full ones of an earlier
-    /// query.
+    /// Places of removed nodes: their jobs have nobody to answer to.
+    pub fn removed(&mut self) -> Vec<Place> {
+        std::mem::take(&mut self.left)
+    }
+
+    /// Places whose full job answers an earlier query.
     pub fn left_behind(&mut self) -> Vec<Place> {
         let left =
             |(&(_, at), node): (&_, &mut Box<dyn AnyNode>)| node.leave().then(|| node.place(at, Grade::Full));
-        self.left.extend(self.nodes.iter_mut().filter_map(left));
-        std::mem::take(&mut self.left)
+        self.nodes.iter_mut().filter_map(left).collect()
     }
 
     /// The job of a node, where it has to be requested; it is then noted as requested. A quick job precedes

@@ -64,6 +64,11 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
         self.queues.cancel(slot);
     }
 
+    /// Ends the slot's job as a newer one would: a running quick one still answers.
+    pub fn supersede(&self, slot: S) {
+        self.queues.supersede(slot);
+    }
+
     /// All reports since the last drain, in order.
     pub fn drain(&self) -> Vec<Report<S, T>> {
         self.queues.before_drain();

@@ -142,7 +142,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         let job_ref = Arc::new(JobRef { job, slot, name, progress: Mutex::new(0.0) });
         let entry = Entry { job_ref, step, quick, started: false };
         let replaced = state.take_waiting(slot);
-        state.supersede_running(slot);
+        state.end_running(slot, true);
         if entry.quick {
             state.preempt(lane as usize);
         }
@@ -163,12 +163,18 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     }
 
     pub fn cancel(&self, slot: S) {
+        self.end(slot, false);
+    }
+
+    /// Ends the slot's job as a newer one would.
+    pub fn supersede(&self, slot: S) {
+        self.end(slot, true);
+    }
+
+    fn end(&self, slot: S, spares_quick: bool) {
         let mut state = self.lock();
         let waiting = state.take_waiting(slot);
-        for running in state.running.iter_mut().flatten().filter(|r| r.job_ref.slot == slot) {
-            running.ended = true;
-            running.control.cancel();
-        }
+        state.end_running(slot, spares_quick);
         if let Some((_, _, old)) = &waiting {
             self.outbox.post(&old.job_ref, JobEvent::Cancelled);
         }
@@ -307,10 +313,10 @@ impl<S: Slot, T> State<S, T> {
         }
     }
 
-    fn supersede_running(&mut self, slot: S) {
+    fn end_running(&mut self, slot: S, spares_quick: bool) {
         for running in self.running.iter_mut().flatten().filter(|r| r.job_ref.slot == slot) {
             running.ended = true;
-            if !running.quick {
+            if !(running.quick && spares_quick) {
                 running.control.cancel();
             }
         }

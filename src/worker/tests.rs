@@ -103,6 +103,33 @@ fn of_a_hundred_previews_the_first_and_the_last_are_answered() {
     assert_eq!(Arc::strong_count(&held), 1, "a dropped job keeps nothing");
 }
 
+/// A job that the case has left stops, unless it is quick: then its answer is shown until the next one.
+#[test]
+fn a_superseded_job_stops_unless_it_is_quick() {
+    let (worker, _) = worker();
+    let (started, runs) = mpsc::channel();
+    let (go, gate) = mpsc::channel::<()>();
+    let begun = started.clone();
+    let quick = Task::new("quick", move |_: &JobControl| {
+        begun.send(()).unwrap();
+        gate.recv().unwrap();
+        Ok::<_, String>(7)
+    });
+    let spared = worker.submit(0, quick.quick());
+    runs.recv_timeout(PATIENCE).unwrap();
+    let waiting = worker.submit(1, task(8).quick());
+    worker.supersede(0);
+    worker.supersede(1);
+    go.send(()).unwrap();
+    let reports = settle(&worker);
+    assert!(matches!(last_event(&reports, spared), JobEvent::Done(7, _)));
+    assert!(matches!(last_event(&reports, waiting), JobEvent::Cancelled));
+    let long = worker.submit(2, endless(started));
+    runs.recv_timeout(PATIENCE).unwrap();
+    worker.supersede(2);
+    assert!(matches!(last_event(&settle(&worker), long), JobEvent::Cancelled));
+}
+
 #[test]
 fn a_running_job_stops_when_a_newer_one_comes() {
     let (worker, _) = worker();

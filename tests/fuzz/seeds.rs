@@ -175,11 +175,12 @@ fn texts() -> Vec<(String, Vec<u8>)> {
     let loaded = case.structures.clone();
     let set = std::sync::Arc::make_mut(&mut case.structures);
     if let Some(first) = set.structures.first_mut() {
-        let four = |mut c: beamsight::case::Contour| {
+        let four = |c: &std::sync::Arc<beamsight::case::Contour>| {
+            let mut c = beamsight::case::Contour::clone(c);
             c.points_mm.truncate(4);
             c
         };
-        first.contours = first.contours.iter().take(2).cloned().map(four).collect();
+        first.contours = first.contours.iter().take(2).map(four).collect();
     }
     set.structures.truncate(1);
     let view = serde_json::json!({"window": [400, 40], "list": [1, 2, {"a": null}]});

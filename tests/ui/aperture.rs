@@ -254,7 +254,7 @@ fn bad_apertures_and_empty_structures_are_said() {
     let index = state.case().structures.structures.iter().position(|s| Some(s.number) == number);
     let index = index.expect("the sphere");
     let value = state.case().structures.structures[index].clone();
-    let value = beamsight::case::Structure { contours: Vec::new().into(), ..value };
+    let value = beamsight::case::Structure { contours: Default::default(), ..value };
     state.edit(Edit::SetStructure { index, value }, None);
     w.run_steps(3);
     let before = beam(&w).clone();

@@ -111,6 +111,38 @@ fn a_click_of_the_brush_is_a_disc_with_a_volume_and_a_dvh() {
     assert!(w.state().state.results.dvh(2).is_none() && w.state().state.results.volume_cm3(2).is_none());
 }
 
+/// The right end of the selected structure's outlines in a view, as they are drawn in the last frame, points.
+fn drawn_to(w: &Window, rect: Rect) -> f32 {
+    let shapes = w.output().shapes.iter().filter(|s| rect.contains_rect(s.clip_rect.shrink(1.0)));
+    let outlines = shapes.filter_map(|s| match &s.shape {
+        eframe::egui::Shape::Path(path) if path.closed && path.stroke.width > 2.0 => {
+            Some(path.visual_bounding_rect().max.x)
+        }
+        _ => None,
+    });
+    outlines.fold(f32::NEG_INFINITY, f32::max)
+}
+
+#[test]
+fn a_stroke_is_drawn_in_the_frame_of_the_pointer() {
+    let mut w = with_ptv("drawing_frame");
+    let rect = view(&w, "Axial");
+    let at = |x_mm: f32| rect.center() + vec2(x_mm, 0.0) * scale(rect);
+    w.hover_at(at(0.0));
+    w.run_steps(1);
+    w.drag_at(at(0.0));
+    w.run_steps(1);
+    for x_mm in [2.0, 5.0, 9.0] {
+        w.hover_at(at(x_mm));
+        w.step();
+        // The brush has a radius of 10 mm.
+        let (drawn, want) = (drawn_to(&w, rect), at(x_mm + 10.0).x);
+        assert!((drawn - want).abs() < 3.0, "{drawn} for {want}");
+    }
+    w.drop_at(at(9.0));
+    w.run_steps(2);
+}
+
 #[test]
 fn one_stroke_is_one_step() {
     let mut w = with_ptv("drawing_stroke");

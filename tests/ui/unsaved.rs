@@ -247,8 +247,10 @@ fn work_hard(w: &mut Window) -> Case {
     }
     let mut sphere = case.structures.structures[1].clone();
     sphere.name = "tümor µ \"3\"".to_owned();
-    let third =
-        |c: &Contour| Contour { points_mm: c.points_mm.iter().map(|p| p / 3.0).collect(), ..c.clone() };
+    let third = |c: &std::sync::Arc<Contour>| Contour {
+        points_mm: c.points_mm.iter().map(|p| p / 3.0).collect(),
+        image_uid: c.image_uid.clone(),
+    };
     sphere.contours = sphere.contours.iter().map(third).collect();
     for edit in [
         Edit::SetBeam { plan: 0, beam: 0, value: beam },

@@ -206,8 +206,7 @@ pub fn made_of(
                 return Err(ContouringError::NothingMissing(name()));
             }
             let remarks = vec![format!("{} slices interpolated", planes.len())];
-            let contours = structure.contours.iter().cloned().chain(work.contours(&planes)).collect();
-            Ok(Made { contours, remarks })
+            Ok(Made { contours: structure.contours.replaced(|_| false, work.contours(&planes)), remarks })
         }
         Operation::CopySlice { at_mm, superior } => work.copied(structure, &stack, at_mm, superior),
         Operation::Threshold { hu } => work.threshold(structure, &stack, hu),
@@ -367,12 +366,11 @@ impl<'a> Work<'a> {
         let to = if up { k.checked_add(1).filter(|k| *k < heights.len()) } else { k.checked_sub(1) };
         let z_mm = heights[to.ok_or(ContouringError::LastSlice)?];
         let made = self.contours(&[Plane { z_mm, rings: rings.to_vec() }]);
-        let stays = |c: &&Contour| {
+        let goes = |c: &Contour| {
             let height = c.points_mm.first().map(|p| self.grid.local_from_patient(*p).z);
-            height.is_none_or(|z| (z - z_mm).abs() > 0.5 * (edges[k + 1] - edges[k]).min(1.0))
+            height.is_some_and(|z| (z - z_mm).abs() <= 0.5 * (edges[k + 1] - edges[k]).min(1.0))
         };
-        let contours = structure.contours.iter().filter(stays).cloned().chain(made).collect();
-        Ok(Made { contours, remarks: Vec::new() })
+        Ok(Made { contours: structure.contours.replaced(goes, made), remarks: Vec::new() })
     }
 }
 

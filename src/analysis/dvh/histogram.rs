@@ -14,7 +14,7 @@ pub struct Histogram {
 }
 
 /// The volume of each bin while it is filled.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Bins {
     cm3: Vec<f64>,
     min_gy: f64,

@@ -59,7 +59,7 @@ pub struct Columns {
 pub type Sample = (Option<f32>, f64);
 
 /// The sums of the first pass over some samples.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Sums {
     pub inside_cm3: f64,
     pub outside_cm3: f64,
@@ -94,6 +94,10 @@ impl Sums {
                 self.max_gy = self.max_gy.max(gy);
             }
         }
+    }
+
+    pub fn volume_cm3(&self) -> f64 {
+        self.inside_cm3 + self.outside_cm3 + self.not_a_number_cm3
     }
 
     pub fn add(&mut self, more: &Self) {
@@ -295,6 +299,12 @@ impl<'a> Source<'a> {
                 left
             };
         }
+    }
+
+    /// Whether each voxel has one sample, and there are too many to be held: a plane's samples then depend on its own
+    /// voxels alone.
+    pub fn reads_voxels_once(&self) -> bool {
+        self.per_axis == 1 && !self.is_few() && !self.centres
     }
 
     pub fn is_few(&self) -> bool {

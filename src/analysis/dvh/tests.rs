@@ -268,3 +268,39 @@ fn a_whole_body_is_the_same_on_one_thread() {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     assert_eq!(one.install(|| dvh(&mask, &dose)), all);
 }
+
+/// Strokes on a large structure, in its box and beyond, that change its least and greatest dose or not: the DVH made of
+/// the planes before is the one made from scratch, to the bit.
+#[test]
+fn a_redrawn_dvh_is_the_dvh_to_the_bit() {
+    let grid = Arc::new(Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(1.0), [120; 3]).unwrap());
+    let square = |half: f64, z: f64, at: f64| {
+        let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
+        corners.map(|(x, y)| DVec3::new(at + half * x, half * y, z)).to_vec()
+    };
+    let body: Vec<Vec<DVec3>> = (0..110).map(|k| square(50.3, f64::from(k) - 58.0, 0.4)).collect();
+    let changed = |k: usize, with: Vec<DVec3>| {
+        let mut contours = body.clone();
+        contours.insert(k, with);
+        Arc::new(mask(&grid, contours))
+    };
+    let masks = [
+        Arc::new(mask(&grid, body.clone())),
+        changed(50, square(3.0, -8.0, 0.0)),
+        changed(50, square(3.0, -8.0, 54.0)),
+        changed(58, square(2.0, 0.0, 1.0)),
+        changed(109, square(20.0, 52.0, 5.0)),
+    ];
+    let dose = volume(DVec3::splat(-58.3), DVec3::splat(2.5), [46; 3], |p| 60.0 - 0.5 * p.length());
+    let mut planes = None;
+    for mask in masks.iter().chain([&masks[0]]) {
+        let (redrawn, kept) = Dvh::redrawn(mask, &dose, planes.as_ref(), &JobControl::new()).unwrap();
+        assert!(redrawn == dvh(mask, &dose));
+        assert!(kept.is_some(), "large enough");
+        planes = kept;
+    }
+    // Planes of another dose tell nothing.
+    let other = volume(DVec3::splat(-58.3), DVec3::splat(2.5), [46; 3], |p| 40.0 + 0.1 * p.x);
+    let (redrawn, _) = Dvh::redrawn(&masks[0], &other, planes.as_ref(), &JobControl::new()).unwrap();
+    assert!(redrawn == dvh(&masks[0], &other));
+}

@@ -159,6 +159,19 @@ pub enum Command {
     About(bool),
 }
 
+impl Command {
+    /// Whether it moves what the pointer drags in a view.
+    pub fn moves_under_the_pointer(&self) -> bool {
+        matches!(
+            self,
+            Self::Draw(DrawAction::Brush { .. } | DrawAction::Corner { .. } | DrawAction::Close { .. })
+                | Self::Reshape { .. }
+                | Self::Gantry { .. }
+                | Self::Aperture(ApertureAction::Move { .. })
+        )
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewShape {
     Sphere,

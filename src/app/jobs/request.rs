@@ -30,14 +30,18 @@ impl Requests<'_> {
         let is_quick = !run && state.results.is_quick();
         let room = state.is_room_shown();
         let results = &mut state.results.nodes;
-        for place in results.left_behind() {
+        for place in results.removed() {
             self.worker.cancel(Slot::Result(place));
+        }
+        for place in results.left_behind() {
+            // A quick job still answers: else none would finish during a drag.
+            self.worker.supersede(Slot::Result(place));
         }
         results.tidy();
         let computed = results.each::<DoseOfBeam>().next().is_some();
         let mut submit = Submitter { results, worker: self.worker };
         submit.all::<MachineOf>(DISPLAYED, Grade::Full);
-        submit.all::<MaskOf>(DISPLAYED, Grade::Full);
+        submit.full::<MaskOf>(DISPLAYED, true);
         if state.workspace == Workspace::Register {
             // No dose is displayed: the processors belong to X-rays and DRRs.
             submit.all::<AttenuationOf>(DISPLAYED, Grade::Full);

@@ -189,7 +189,7 @@ mod tests {
         shapes.remember(&s, shape);
         assert_eq!(shapes.of(&s), Some(shape));
         let mut moved = s.contours.to_vec();
-        moved[3].points_mm[5].x += 0.5;
+        std::sync::Arc::make_mut(&mut moved[3]).points_mm[5].x += 0.5;
         s.contours = moved.into();
         assert_eq!(shapes.of(&s), None);
     }

@@ -267,6 +267,10 @@ impl eframe::App for App {
         self.take_dropped(ui.ctx());
         let commands = commands.take();
         let changed = !commands.is_empty();
+        if commands.iter().any(Command::moves_under_the_pointer) {
+            // Panels and views are laid out once more: what the pointer drags is drawn in the frame of its move.
+            ui.ctx().request_discard("what is under the pointer has moved");
+        }
         commands.into_iter().for_each(|command| self.apply(command));
         if changed {
             // The requests follow in the frame of the change.

@@ -230,3 +230,27 @@ fn answers_on_the_way_reach_who_asked_and_what_hangs_on_them() {
     assert_eq!(published.into_inner().unwrap(), [1]);
     assert_eq!(ask(&graph, &after, Grade::Full).unwrap(), (20, Grade::Full));
 }
+
+/// A query that takes an input only where it is there is full with it, and a preview without.
+#[test]
+fn only_full_answers_are_ready() {
+    let (graph, made) = (Graph::default(), leaf(70));
+    let ready = || {
+        let control = JobControl::new();
+        let previewed = Cell::new(false);
+        let access = Access {
+            graph: &graph,
+            grade: Grade::Preview,
+            control: &control,
+            previewed: &previewed,
+            partial: None,
+        };
+        (access.ready(&made), previewed.get())
+    };
+    assert_eq!(ready(), (None, false));
+    ask(&graph, &made, Grade::Preview).unwrap();
+    assert_eq!(ready(), (None, false), "a preview is not an answer that stays");
+    ask(&graph, &made, Grade::Full).unwrap();
+    assert_eq!(ready(), (Some(70), false));
+    assert_eq!(made.made.load(Ordering::SeqCst), 2);
+}

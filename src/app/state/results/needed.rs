@@ -40,7 +40,9 @@ impl State {
         for structure in &case.structures.structures {
             if let Some(mask) = MaskOf::of(case, structure) {
                 drawn.insert(structure.number);
-                nodes.entry((DISPLAYED, structure.number)).set(Some(mask));
+                let node = nodes.entry((DISPLAYED, structure.number));
+                let mask = mask.after(node.latest_with_query());
+                node.set(Some(mask));
             }
         }
         nodes.keep_only::<MaskOf>(|(_, number)| drawn.contains(&number));
@@ -159,7 +161,9 @@ impl State {
                 .collect();
             for (number, mask) in masks {
                 needed.insert(number);
-                nodes.entry((of, number)).set(Some(DvhOf { mask, dose: dose.clone() }));
+                let node = nodes.entry((of, number));
+                let dvh = DvhOf::new(mask, dose.clone(), node.latest_with_query());
+                node.set(Some(dvh));
             }
         }
         // The DVH queries request the isodoses.

@@ -4,6 +4,7 @@ use super::*;
 use crate::analysis::contouring::{BolusOver, EntranceField, Operation, made_of};
 use crate::analysis::{Couch, GivenDensities, Ready, couch_densities};
 use crate::case::{Contours, Density, DensityOverride, Medium};
+use std::sync::Arc;
 
 const SIDE: usize = 48;
 
@@ -297,7 +298,7 @@ fn what_lies_beyond_the_ct_makes_the_dose_partial_and_what_is_counted_is_not_mis
     let set = block_body(&ct, -60.0);
     let beyond = boxed(&ct, DVec3::new(-70.0, -70.0, -70.0), DVec3::new(70.0, -60.0, 70.0));
     let moved = |by: f64| -> Contours {
-        let moved = |c: &Contour| Contour {
+        let moved = |c: &Arc<Contour>| Contour {
             points_mm: c.points_mm.iter().map(|p| *p + DVec3::Y * by).collect(),
             image_uid: None,
         };

@@ -53,7 +53,7 @@ fn a_normalisation_that_cannot_be_met_gives_no_dose() {
         assert!(why.contains(words), "{why}");
     }
     let mut job = job_to(volume("Outline"), NormalisedDose::Gy(2.0), None);
-    Arc::make_mut(&mut job.structures).structures[0].contours = Vec::new().into();
+    Arc::make_mut(&mut job.structures).structures[0].contours = Default::default();
     job.body = BodyChoice::Auto;
     let why = compute_plan(&job, &JobControl::new(), &|_| {}).expect_err("no contours").to_string();
     assert!(why.contains("cannot be normalised: Outline has no contours"), "{why}");

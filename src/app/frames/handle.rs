@@ -1,0 +1,107 @@
+//! The handles of the window that a scripted user drags.
+
+use super::{Window, app, missing, view};
+use crate::app::render::offscreen::OffscreenError;
+use crate::app::state::Selection;
+use crate::app::state::roi::Shape;
+use egui::{Pos2, Rect, Vec2, vec2};
+use egui_kittest::kittest::Queryable as _;
+use std::f32::consts::TAU;
+
+/// Points between two places of the pointer, and places from one end of a drag to the other.
+const STEP: f32 = 3.0;
+const PLACES: usize = 12;
+
+/// Half side of the beam's-eye view of a small field, mm.
+const SHOWN_MM: f32 = 130.0;
+
+/// What a scripted user drags: of beam 1, or structure 1, a sphere round the middle of the images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handle {
+    /// The dial of the inspector.
+    Gantry,
+    /// The edge of jaw X2 in the beam's-eye view.
+    Jaw,
+    /// The tip of a leaf of the positive bank in the beam's-eye view.
+    Leaf,
+    /// The isocentre's x in the inspector.
+    Isocentre,
+    /// The middle of the sphere in the axial view.
+    Structure,
+}
+
+impl Handle {
+    pub const ALL: [Self; 5] = [Self::Gantry, Self::Jaw, Self::Leaf, Self::Isocentre, Self::Structure];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gantry => "gantry",
+            Self::Jaw => "jaw",
+            Self::Leaf => "leaf",
+            Self::Isocentre => "isocentre",
+            Self::Structure => "structure",
+        }
+    }
+}
+
+/// The places of the pointer in a drag.
+pub(super) enum Path {
+    /// Round a dial, a degree a place.
+    Round(Rect),
+    /// Back and forth on a line, from a point.
+    Line(Pos2, Vec2),
+}
+
+impl Path {
+    /// Shows a handle, where that needs a selection, and finds it on the screen.
+    pub fn of(handle: Handle, window: &mut Window) -> Result<Self, OffscreenError> {
+        let state = &mut app(window)?.state;
+        let beam = state.plan().and_then(|plan| plan.beams.first()).ok_or_else(|| missing("a beam"))?.clone();
+        state.selection = Selection::Beam(beam.number);
+        if handle == Handle::Structure {
+            let structure = state.case().structures.by_number(1).ok_or_else(|| missing("structure 1"))?;
+            let mut points = structure.contours.iter().flat_map(|c| &c.points_mm).copied();
+            let radius_mm = points.by_ref().map(|p| p.length()).fold(0.0, f64::max);
+            let (shape, structure) =
+                (Shape::Sphere { centre_mm: glam::DVec3::ZERO, radius_mm }, structure.clone());
+            state.shapes.remember(&structure, shape);
+            state.selection = Selection::Structure(1);
+        }
+        window.run_steps(3);
+        let bev = |window: &Window, [x, y]: [f64; 2]| -> Result<Pos2, OffscreenError> {
+            let rect = view(window, "Beam's eye")?;
+            let scale = rect.width().min(rect.height()) / (2.0 * SHOWN_MM);
+            Ok(rect.center() + vec2(x as f32, -y as f32) * scale)
+        };
+        let start = beam.start().ok_or_else(|| missing("a control point"))?;
+        Ok(match handle {
+            Handle::Gantry => {
+                let dial = window.query_by_role_and_label(egui::accesskit::Role::Slider, "Gantry");
+                Self::Round(dial.ok_or_else(|| missing("Gantry"))?.rect())
+            }
+            Handle::Jaw => Self::Line(bev(window, [start.jaws.x[1], 0.0])?, vec2(1.0, 0.0)),
+            Handle::Leaf => {
+                let mlc = beam.mlc.as_ref().ok_or_else(|| missing("a leaf"))?;
+                let pair = start.leaves_mm.len() / 2;
+                let across = 0.5 * (mlc.boundaries_mm[pair] + mlc.boundaries_mm[pair + 1]);
+                Self::Line(bev(window, [start.leaves_mm[pair][1], across])?, vec2(-1.0, 0.0))
+            }
+            Handle::Isocentre => Self::Line(view(window, "Isocentre x")?.center(), vec2(1.0, 0.0)),
+            Handle::Structure => Self::Line(view(window, "Axial")?.center(), vec2(0.8, 0.6)),
+        })
+    }
+
+    /// The pointer at a place; at 0 it grabs the handle.
+    pub fn at(&self, place: usize) -> Pos2 {
+        match self {
+            Self::Round(dial) => {
+                let angle = TAU * place as f32 / 360.0;
+                dial.center() + 0.3 * dial.width() * vec2(angle.sin(), -angle.cos())
+            }
+            Self::Line(from, way) => {
+                let there = place % (2 * PLACES);
+                *from + STEP * there.min(2 * PLACES - there) as f32 * *way
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Strokes of a brush, timed to the picture of the contours, the volume and the DVH.
+
+use super::{FRAME, Window, app, await_report, press, settle, timed, view, window};
+use crate::app::command::{Command, DrawAction};
+use crate::app::render::offscreen::{OffscreenError, device};
+use crate::app::state::drawing::Tool;
+use crate::app::state::results::{DISPLAYED, Shown};
+use crate::app::state::{Selection, State};
+use crate::case::Case;
+use crate::engine::DeviceChoice;
+use crate::results::DvhOf;
+use egui::{Event, Modifiers, Pos2, vec2};
+use egui_wgpu::RenderState;
+use std::f32::consts::TAU;
+use std::time::Instant;
+
+/// Strokes, frames of each, and the part of the outline that one goes along.
+const STROKES: usize = 10;
+const FRAMES: usize = 40;
+const PART: f32 = 0.08;
+
+/// Times of the strokes along a structure's outline.
+pub struct Strokes {
+    /// The window's own work in a frame of a stroke, ms.
+    pub frames_ms: Vec<f64>,
+    /// From the pointer's release to the frame with volume and DVH of the structure as it is then, ms.
+    pub figures_ms: Vec<f64>,
+    /// New DVHs a second while the pointer moves.
+    pub dvhs_per_s: f64,
+}
+
+/// Draws along the outline of structures round the middle of the images, each given by its number and its half axes in
+/// mm, with a brush of 20 mm; the first dose of the case is shown.
+///
+/// # Errors
+/// [`OffscreenError`]: no window, or figures that do not come in time.
+pub fn stroke_times(
+    case: Case,
+    choice: DeviceChoice,
+    structures: &[(u32, [f32; 2])],
+) -> Result<Vec<Strokes>, OffscreenError> {
+    let grid = case.ct.as_ref().map(|ct| ct.hu.grid().clone());
+    let wide_mm = grid.map_or(0.0, |g| g.size()[0] as f64 * g.spacing_xy_mm()[0]) as f32;
+    // Textures are prepared as in the program; without a graphics device there are none.
+    let graphics = device().ok();
+    let mut window = window(case, choice, 10.0, graphics.clone())?;
+    app(&mut window)?.state.results.shown = Shown::Imported(0);
+    let mut player = Player { window, graphics };
+    structures.iter().map(|structure| player.strokes(*structure, wide_mm)).collect()
+}
+
+struct Player {
+    window: Window,
+    graphics: Option<RenderState>,
+}
+
+impl Player {
+    /// A frame with an event, and its textures handed to the graphics device afterwards.
+    fn frame(&mut self, event: Event) -> Result<f64, OffscreenError> {
+        let ms = timed(&mut self.window, event, Modifiers::NONE)?;
+        if let Some(graphics) = &self.graphics {
+            graphics.queue.submit([]);
+        }
+        Ok(ms)
+    }
+
+    fn strokes(
+        &mut self,
+        (number, axes_mm): (u32, [f32; 2]),
+        wide_mm: f32,
+    ) -> Result<Strokes, OffscreenError> {
+        let window = &mut self.window;
+        app(window)?.state.selection = Selection::Structure(number);
+        app(window)?.command(Command::Draw(DrawAction::Tool(Some(Tool::Brush))));
+        window.run_steps(3);
+        settle(window)?;
+        let rect = view(window, "Axial")?;
+        // All of the CT is fitted into the view with a margin of 3 %.
+        let scale = rect.width().min(rect.height()) / (1.03 * wide_mm);
+        let at = |turn: f32| -> Pos2 {
+            let (sin, cos) = (TAU * turn).sin_cos();
+            rect.center() + scale * vec2(axes_mm[0] * cos, axes_mm[1] * sin)
+        };
+        let (mut frames_ms, mut figures_ms) = (Vec::new(), Vec::new());
+        let (mut dvhs, mut seconds) = (0, 0.0);
+        for stroke in 0..STROKES {
+            let from = stroke as f32 / STROKES as f32;
+            let before = contours_id(&app(&mut self.window)?.state);
+            self.frame(Event::PointerMoved(at(from)))?;
+            frames_ms.push(self.frame(press(at(from), true))?);
+            let (begin, mut last) = (Instant::now(), None);
+            for n in 1..=FRAMES {
+                let start = Instant::now();
+                let to = at(from + PART * n as f32 / FRAMES as f32);
+                frames_ms.push(self.frame(Event::PointerMoved(to))?);
+                let shown = app(&mut self.window)?.state.results.dvh(number).map(std::sync::Arc::as_ptr);
+                dvhs += usize::from(shown != last && last.is_some());
+                last = shown;
+                std::thread::sleep(FRAME.saturating_sub(start.elapsed()));
+            }
+            seconds += begin.elapsed().as_secs_f64();
+            let start = Instant::now();
+            self.frame(press(at(from + PART), false))?;
+            if contours_id(&app(&mut self.window)?.state) == before {
+                return Err(OffscreenError::Draw("the brush drew nothing".to_owned()));
+            }
+            while !has_figures(&app(&mut self.window)?.state, number) {
+                await_report(&mut self.window, start)?;
+                self.frame(Event::PointerMoved(at(from + PART)))?;
+            }
+            figures_ms.push(1e3 * start.elapsed().as_secs_f64());
+            settle(&mut self.window)?;
+        }
+        Ok(Strokes { frames_ms, figures_ms, dvhs_per_s: dvhs as f64 / seconds })
+    }
+}
+
+fn contours_id(state: &State) -> Option<u64> {
+    state.selected_structure().map(|(_, structure)| structure.contours.id())
+}
+
+/// Whether volume and DVH of a structure are those of its contours.
+fn has_figures(state: &State, number: u32) -> bool {
+    let dvh = state.results.nodes.node::<DvhOf>((DISPLAYED, number));
+    state.results.volume_cm3(number).is_some() && dvh.is_some_and(|node| node.current().is_some())
+}
