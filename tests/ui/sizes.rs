@@ -4,7 +4,8 @@
 //! driver's rounding matter. The whole pictures lie in the folder of the tests' files, to be looked at.
 
 use crate::harness::{Window, folder, until, window};
-use beamsight::app::{App, Options, RegisterOptions, Workspace};
+use beamsight::app::state::Workspace;
+use beamsight::app::{App, Options, RegisterOptions};
 use eframe::egui::vec2;
 use egui_kittest::{SnapshotOptions, SnapshotResults, try_image_snapshot_options};
 
