@@ -210,7 +210,7 @@ fn templates_are_loaded_with_their_unmatched_structures_and_saved() {
     w.run_steps(3);
     w.get_by_label("Load template…").click();
     until(&mut w, "the goals", |app| !app.state.goals().is_empty());
-    assert_eq!(texts(w.state()), [goal.clone()]);
+    assert_eq!(texts(w.state()), std::slice::from_ref(&goal));
     w.get_by_label("Templates").click();
     w.run_steps(3);
     w.get_by_label("Thorax, QUANTEC").click();
