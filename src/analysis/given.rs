@@ -105,8 +105,17 @@ fn beyond_mm(grid: &Grid, structure: &Structure) -> Option<f64> {
 }
 
 /// Bolus and couch that count in dose outside the body, by name.
-pub fn counts_beside_patient(set: &StructureSet, kind: StructureKind) -> Vec<&str> {
+fn counts_beside_patient(set: &StructureSet, kind: StructureKind) -> Vec<&str> {
     counted(set).filter(|(s, _)| s.kind == kind).map(|(s, _)| s.name.as_str()).collect()
+}
+
+/// Why a dose does not leave as DICOM for its boluses, if one counts in it: a written plan names no bolus, so that elsewhere
+/// the dose would be that of a plan without one.
+pub fn why_bolus_stays(set: &StructureSet) -> Option<String> {
+    let boluses = counts_beside_patient(set, StructureKind::Bolus);
+    let names = boluses.join("', '");
+    (!boluses.is_empty())
+        .then(|| format!("its dose counts the bolus '{names}', which the written plan would not name"))
 }
 
 /// The densities that count in dose in place of the CT's, a sentence each; and what has none and takes no part.

@@ -50,7 +50,7 @@ pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{
     CriterionReport, GammaFigures, GammaHistogram, GammaReport, StructureGamma, stricter,
 };
-pub use given::{GivenDensities, GivenError, counts_beside_patient, given_words};
+pub use given::{GivenDensities, GivenError, given_words, why_bolus_stays};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
 pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
 pub use metric::NoValue;

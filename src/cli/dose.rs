@@ -4,10 +4,8 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::analysis::{
-    self, DEFAULT_GRID_MM, Dvh, MonteCarlo, StructureFigures, counts_beside_patient, dvh_csv,
-};
-use crate::case::{Case, DoseStatus, Plan, StructureKind, new_uid};
+use crate::analysis::{self, DEFAULT_GRID_MM, Dvh, MonteCarlo, StructureFigures, dvh_csv, why_bolus_stays};
+use crate::case::{Case, DoseStatus, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use crate::engine::DeviceChoice;
 use crate::engine::cccs::Quality;
@@ -311,11 +309,7 @@ fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
 fn check_leaves(plan: &Plan, case: &Case) -> anyhow::Result<()> {
     let partial = analysis::beams_left_out(plan)
         .and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
-    // The written plan names no bolus: elsewhere its dose would be that of a plan without one.
-    let boluses = counts_beside_patient(&case.structures, StructureKind::Bolus);
-    let bolus = (!boluses.is_empty()).then(|| {
-        format!("its dose counts the bolus '{}', which the written plan would not name", boluses.join("', '"))
-    });
+    let bolus = why_bolus_stays(&case.structures);
     let faults = partial.into_iter().chain(bolus).chain(plan_faults(plan)).collect::<Vec<_>>();
     if faults.is_empty() {
         return Ok(());

@@ -3,7 +3,9 @@
 use super::graph::Failure;
 use super::inputs::Settings;
 use super::plan_job::compute_written_plan;
-use crate::analysis::{DEFAULT_GRID_MM, beams_left_out, is_computed, why_left_out};
+use crate::analysis::{
+    DEFAULT_GRID_MM, beams_left_out, given_words, is_computed, why_bolus_stays, why_left_out,
+};
 use crate::case::{Case, Dose, DoseStatus, Plan};
 use crate::dicom::{
     ExportOptions, ExportPart, Exported, PlanDoses, WriteError, check_export, export, why_no_plan_dose,
@@ -69,6 +71,11 @@ fn check_doses(case: &Case, which: DosesToExport, settings: &Settings) -> Result
             DoseStatus::Coarse
         )));
     }
+    if let Some(why) = why_bolus_stays(&case.structures) {
+        return Err(ExportFailure::Refused(format!(
+            "no dose of the case leaves: {why}. Its plans can leave without doses"
+        )));
+    }
     for plan in case.plans.iter().filter(|_| which != DosesToExport::Beams) {
         let partial =
             beams_left_out(plan).and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
@@ -107,7 +114,7 @@ fn doses_of(
         leaves(format!("the plan '{name}'"), dose)?;
     }
     Ok(PlanDoses {
-        note: note(plan, settings),
+        note: note(case, plan, settings),
         plan: result.plan,
         dose: whole,
         beams: by_beam,
@@ -116,7 +123,7 @@ fn doses_of(
 }
 
 /// How a plan was computed, and which of its beams were not.
-fn note(plan: &Plan, settings: &Settings) -> String {
+fn note(case: &Case, plan: &Plan, settings: &Settings) -> String {
     let computed = plan.beams.iter().filter(|beam| is_computed(beam));
     let machines: BTreeSet<&str> = computed.map(|beam| plan.machine_of(beam)).collect();
     let mut note = format!(
@@ -132,6 +139,11 @@ fn note(plan: &Plan, settings: &Settings) -> String {
     let left_out = why_left_out(plan);
     if !left_out.is_empty() {
         let _ = write!(note, " Not computed: {}.", left_out.join("; "));
+    }
+    // The written structures have no densities: elsewhere the dose is to be known as one of other matter than the CT's.
+    let given = given_words(&case.structures);
+    if !given.is_empty() {
+        let _ = write!(note, " Densities: {}.", given.join("; "));
     }
     note
 }
