@@ -369,7 +369,7 @@ proptest! {
             fractions,
             beams: vec![beams.0, beams.1],
             uid: Some(new_uid()),
-            ..Plan::new("P", "generic-6mv")
+            ..Plan::new("A plan of a long name", "generic-6mv")
         };
         let held = beamsight::dicom::plan_as_written(&plan);
         let folder = fresh("plans");
@@ -380,7 +380,7 @@ proptest! {
         let read = read_plan(&path, None).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         prop_assert_eq!((read.fractions, read.prescription_gy), (held.fractions, held.prescription_gy));
-        prop_assert_eq!(read.beams.len(), 2);
+        prop_assert_eq!((read.name.as_str(), read.beams.len()), ("A plan of a long name", 2));
         for ((read, held), beam) in read.beams.iter().zip(&held.beams).zip(&plan.beams) {
             prop_assert!(read.is_unchanged(held), "{:?} {:?}", read, held);
             prop_assert!(read.read_only.is_none() && (read.mu - beam.mu).abs() < 1e-10);

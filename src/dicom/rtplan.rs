@@ -59,10 +59,10 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
             "a fraction group refers to beam {number} (ReferencedBeamNumber), which is not in the plan"
         ));
     }
-    let name = object
-        .text(tags::RT_PLAN_LABEL)
-        .or_else(|| object.text(tags::RT_PLAN_NAME))
-        .unwrap_or_else(|| file_name(path));
+    // A label has 16 characters at most: the name is longer where it begins with the label.
+    let (label, long) = (object.text(tags::RT_PLAN_LABEL), object.text(tags::RT_PLAN_NAME));
+    let long = long.filter(|long| label.as_ref().is_none_or(|label| long.starts_with(label.as_str())));
+    let name = long.or(label).unwrap_or_else(|| file_name(path));
     let mut plan = Plan {
         machine: main_machine(&read),
         position: facts.position.unwrap_or(images.unwrap_or_default()),

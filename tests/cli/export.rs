@@ -128,12 +128,11 @@ fn nothing_is_replaced_unasked_and_nothing_is_left_half_written() {
             .map(|w| (*w).to_owned())
             .collect::<Vec<_>>()
     };
-    let words = |all: &[String]| -> Vec<String> { all.to_vec() };
     let run = |all: Vec<String>| done(&all.iter().map(String::as_str).collect::<Vec<_>>());
     let refuse = |all: Vec<String>, wanted: &[&str]| {
         refused(&all.iter().map(String::as_str).collect::<Vec<_>>(), wanted)
     };
-    run(words(&export(&out, &[])));
+    run(export(&out, &[]));
     refuse(export(&out, &[]), &["not empty", "--overwrite"]);
     run(export(&out, &["--overwrite"]));
     std::fs::write(out.join("mine.txt"), "mine").unwrap();

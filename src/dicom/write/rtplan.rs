@@ -12,7 +12,7 @@ use std::path::Path;
 const BEAM_DOSE_SPECIFICATION_POINT: Tag = Tag(0x300A, 0x0082);
 
 /// Beyond this difference of nominal energies plan and machine have different beam qualities, MV.
-const SAME_ENERGY_MV: f64 = 0.5;
+pub(super) const SAME_ENERGY_MV: f64 = 0.5;
 
 /// Source-axis distances within this difference are the same, mm.
 const SAME_AXIS_MM: f64 = 0.5;

@@ -193,7 +193,10 @@ pub fn write_plan_from(
                 let other: Option<Arc<Machine>> = if same { None } else { Some(machine()?) };
                 changed(item, beam, read, other.as_deref()).map_err(content)?
             }
-            Beginning::New => beam_item(beam, &*machine()?, setup_number),
+            Beginning::New => {
+                let machine = machine()?;
+                beam_item(beam, &machine, setup_number)
+            }
         };
         beams.push(item);
         references.extend(reference(source, beam, doses, &beginning));

@@ -202,15 +202,26 @@ impl<'a> Set<'a> {
         progress: Progress<'a>,
     ) -> Result<Self, WriteError> {
         let mut case = case.clone();
-        case.structures = Arc::new(structures_as_written(&case.structures));
-        case.plans = case.plans.iter().map(|plan| Arc::new(plan_as_written(plan))).collect();
+        // What was not changed leaves as it is, also where its file has longer numbers.
+        let sources = Arc::clone(&case.sources);
+        if sources
+            .structures
+            .as_ref()
+            .is_none_or(|source| source.read.structures != case.structures.structures)
+        {
+            case.structures = Arc::new(structures_as_written(&case.structures));
+        }
+        for plan in &mut case.plans {
+            if sources.of_plan(plan).is_none_or(|source| source.read.beams != plan.beams) {
+                *plan = Arc::new(plan_as_written(plan));
+            }
+        }
         let own_images = options.has(ExportPart::Ct);
         if let Some(ct) = case.ct.as_mut().filter(|ct| ct.plane_uids.is_empty() && own_images) {
             name_planes(Arc::make_mut(ct));
         }
         let mut belonging = Belonging::of(&case);
         let files = case.ct.iter().flat_map(|ct| ct.files.first());
-        let sources = &case.sources;
         let files = files.chain(sources.structures.iter().map(|source| &source.path));
         if let Some(path) = files.chain(sources.plans.iter().map(|source| &source.path)).next() {
             let study = StudyFacts::of_file(path)?;
@@ -292,6 +303,10 @@ impl<'a> Set<'a> {
             self.belonging.structure_set_uid.clone_from(&set.uid);
             return Ok(());
         }
+        let left_out: Vec<String> = source.iter().flat_map(|source| source.not_read()).collect();
+        if !left_out.is_empty() {
+            self.remark(format!("structures that are not read are left out: {}", left_out.join(", ")));
+        }
         let mut set = (*set).clone();
         set.uid = Some(new_uid());
         self.belonging.structure_set_uid.clone_from(&set.uid);
@@ -317,10 +332,14 @@ impl<'a> Set<'a> {
             let referenced = source.object.items(tags::REFERENCED_STRUCTURE_SET_SEQUENCE);
             referenced.first().and_then(|item| item.text(tags::REFERENCED_SOP_INSTANCE_UID))
         });
+        // Without structures of its own, a case leaves a plan with those that it names.
+        let own = self.belonging.structure_set_uid.clone();
+        let structure_set_uid =
+            if self.case.structures.structures.is_empty() { structures.clone() } else { own };
         let unchanged = source.as_ref().is_some_and(|source| {
             doses.is_none()
                 && source.is_unchanged(plan)
-                && (structures.is_none() || structures == self.belonging.structure_set_uid)
+                && structures == structure_set_uid
                 && (source.study_uid() == self.belonging.study.uid || !source.faults(plan, false).is_empty())
         });
         let path = self.add(format!("RP{tail}.dcm"), format!("plan '{}'", plan.name), unchanged);
@@ -342,6 +361,7 @@ impl<'a> Set<'a> {
         plan.normalisation = None;
         let belonging = Belonging {
             plan_uid: plan.uid.clone(),
+            structure_set_uid,
             source_plan_uid: source.as_ref().and_then(|source| source.read.uid.clone()),
             fraction_group: source.as_ref().and_then(|source| {
                 let group = source.object.items(tags::FRACTION_GROUP_SEQUENCE).first()?;

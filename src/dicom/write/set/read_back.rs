@@ -2,6 +2,7 @@
 
 use super::{PlanDoses, Set};
 use crate::case::{Beam, ControlPoint, Dose, Plan, StructureSet};
+use crate::dicom::write::rtplan::SAME_ENERGY_MV;
 use crate::dicom::{DoseBits, WriteError, read_dose, read_plan, read_structures};
 use crate::geometry::PatientPosition;
 use std::path::Path;
@@ -107,7 +108,8 @@ fn difference(written: &Beam, read: &Beam) -> Option<String> {
     {
         return Some(why.clone());
     }
-    let energy = written.energy_mv.is_none() || written.energy_mv == read.energy_mv;
+    // The energy is that of the machine, which a plan's may differ from by less than this.
+    let energy = written.energy_mv.zip(read.energy_mv).is_none_or(|(a, b)| (a - b).abs() <= SAME_ENERGY_MV);
     let checks = [
         (written.mu == read.mu, "its monitor units"),
         (written.isocentre_mm == read.isocentre_mm, "its isocentre"),
