@@ -27,5 +27,6 @@ mod room;
 mod standing;
 #[path = "../common/synthetic.rs"]
 mod synthetic;
+mod theme;
 mod tools;
 mod unsaved;
