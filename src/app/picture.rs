@@ -67,7 +67,12 @@ struct Seen {
 ///
 /// # Errors
 /// [`ShotError`]: the case does not open, there is no graphics device, or the jobs take longer than `patience`.
-pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Result<Shot, ShotError> {
+pub fn picture(
+    options: Options,
+    size_px: [u32; 2],
+    pixels_per_point: f32,
+    patience: Duration,
+) -> Result<Shot, ShotError> {
     // A report that is missing is an error like a comparison that is.
     let compares = options.compare.is_some() || options.plan_report.is_some();
     let xrays_asked = options.register.as_ref().map_or(0, |w| w.images.len());
@@ -101,8 +106,13 @@ pub fn picture(options: Options, size_px: [u32; 2], patience: Duration) -> Resul
         }
         settled
     };
-    let picture =
-        offscreen::draw(size_px, 1.0, |cc| Started(App::with_options(cc, options)), settled, patience)?;
+    let picture = offscreen::draw(
+        size_px,
+        pixels_per_point,
+        |cc| Started(App::with_options(cc, options)),
+        settled,
+        patience,
+    )?;
     let Seen {
         loaded,
         status,

@@ -15,7 +15,7 @@ use crate::app::state::results::{EndsAt, EngineChoice};
 use crate::app::{CompareOptions, Compared, DoseWord, OneView, Options, RegisterOptions, picture};
 use crate::case::{Pose, status_text};
 use crate::engine::DeviceChoice;
-use crate::files::{Temporary, plan_toml, replace_file};
+use crate::files::{Temporary, ThemeChoice, plan_toml, replace_file};
 use crate::geometry::PatientPosition;
 use crate::open::CaseWord;
 use anyhow::{Context as _, anyhow};
@@ -81,9 +81,17 @@ pub struct Args {
     #[arg(long)]
     bone_dark: bool,
 
-    /// Width and height in pixels
+    /// Width and height in points: pixels, at --scale 1
     #[arg(long, value_name = "WxH", default_value = "1600x1000", value_parser = size)]
     size: [u32; 2],
+
+    /// Pixels a point, 0.5 to 4: 2 draws the same window twice as fine, as on a HiDPI screen
+    #[arg(long, value_name = "F", default_value = "1", value_parser = words::within(0.5, 4.0))]
+    scale: f64,
+
+    /// Theme of the panels, dark or light; images and plots are dark in both
+    #[arg(long, value_name = "THEME", default_value = "dark", value_parser = theme)]
+    theme: ThemeChoice,
 
     #[command(flatten)]
     dose: DoseArgs,
@@ -244,13 +252,21 @@ fn workspace(word: &str) -> Result<Workspace, String> {
         .ok_or_else(|| "it is plan, compare or register".to_owned())
 }
 
+fn theme(word: &str) -> Result<ThemeChoice, String> {
+    match word {
+        "dark" => Ok(ThemeChoice::Dark),
+        "light" => Ok(ThemeChoice::Light),
+        _ => Err("it is dark or light".to_owned()),
+    }
+}
+
 fn size(word: &str) -> Result<[u32; 2], String> {
     let sides: Option<Vec<u32>> = word.split('x').map(|w| w.parse().ok()).collect();
     match sides.as_deref() {
         Some(&[width, height]) if (320..=16_384).contains(&width) && (240..=16_384).contains(&height) => {
             Ok([width, height])
         }
-        _ => Err("it is width x height in pixels, like 1600x1000, from 320x240 to 16384x16384".to_owned()),
+        _ => Err("it is width x height in points, like 1600x1000, from 320x240 to 16384x16384".to_owned()),
     }
 }
 
@@ -365,9 +381,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         device,
         register: register(args)?,
         state_folder: None,
+        theme: Some(args.theme),
     };
-    let shot =
-        picture(options, args.size, PATIENCE).map_err(|e| anyhow!(staged.with_final_path(&e.to_string())))?;
+    let size_px = args.size.map(|points| (f64::from(points) * args.scale).round() as u32);
+    let shot = picture(options, size_px, args.scale as f32, PATIENCE)
+        .map_err(|e| anyhow!(staged.with_final_path(&e.to_string())))?;
     outputs.write(|| {
         staged.put_in_place()?;
         write_png(&args.out, &shot.picture)
@@ -389,7 +407,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let json = json!({
         "case": args.case.to_string(),
         "out": args.out,
-        "size": args.size,
+        "size": size_px,
+        "scale": args.scale,
         "dose_status": shot.status,
         "caveats": shot.caveats,
         "certainty": shot.certainty,

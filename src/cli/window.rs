@@ -73,7 +73,7 @@ fn without_display(
 ) -> Result<Answer, Failure> {
     let start = Instant::now();
     let options = Options { case: Some(case.to_string()), device, ..Options::default() };
-    let (figures, drawn, trouble) = match picture(options, SIZE, PATIENCE) {
+    let (figures, drawn, trouble) = match picture(options, SIZE, 1.0, PATIENCE) {
         Ok(shot) => {
             outputs.write(|| write_png(out, &shot.picture))?;
             (shot.figures, true, None)

@@ -1,4 +1,4 @@
-//! Size of the window and of its panels, kept from run to run.
+//! Size of the window and of its panels, and its theme, kept from run to run.
 
 use super::replace_file;
 use super::state_folder::private_folder;
@@ -12,6 +12,29 @@ const FILE: &str = "layout.json";
 /// Sizes beyond these are no window's, points.
 const SIZES: std::ops::RangeInclusive<f32> = 40.0..=20_000.0;
 
+/// Which theme the panels have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThemeChoice {
+    #[default]
+    Dark,
+    Light,
+    /// As the desktop has it.
+    System,
+}
+
+impl ThemeChoice {
+    pub const ALL: [Self; 3] = [Self::Dark, Self::Light, Self::System];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dark => "Dark",
+            Self::Light => "Light",
+            Self::System => "As the system",
+        }
+    }
+}
+
 /// Sizes in points; what is missing has its default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -19,6 +42,7 @@ pub struct Layout {
     /// Width and height of the window.
     window: Option<[f32; 2]>,
     pub maximised: bool,
+    pub theme: ThemeChoice,
     /// Width or height of panels, by name.
     panels: BTreeMap<String, f32>,
 }
@@ -78,9 +102,14 @@ mod tests {
         layout.note_panel("broken", f32::INFINITY);
         assert_eq!((layout.panel("tree", 1.0), layout.panel("broken", 9.0)), (300.0, 9.0));
         layout.panels.remove("broken");
+        layout.theme = ThemeChoice::System;
         layout.save(&folder).expect("saved");
         let back = Layout::load(&folder);
         assert_eq!((back.window(), back.maximised, &back), (Some([1400.0, 900.0]), true, &layout));
+        // A layout of the time before there were themes.
+        std::fs::write(folder.join(FILE), r#"{ "window": [1400.0, 900.0] }"#).expect("written");
+        let before = Layout::load(&folder);
+        assert_eq!((before.window(), before.theme), (Some([1400.0, 900.0]), ThemeChoice::Dark));
         std::fs::write(folder.join(FILE), "{ \"window\": [0").expect("written");
         assert_eq!(Layout::load(&folder), Layout::default());
         std::fs::remove_dir_all(folder).expect("removed");

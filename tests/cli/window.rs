@@ -88,12 +88,19 @@ fn render_draws_at_the_size_asked_for() {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(json_of(&output)["dose_status"], serde_json::Value::Null);
         assert_eq!(png_size(&picture), [800, 600]);
+        let fine = ["--size", "400x300", "--scale", "2.5", "--theme", "light", "--overwrite", "--json"];
+        let output = beamsight(&[&["render", text(&volume), "--out", text(&picture)], &fine[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(png_size(&picture), [1000, 750], "pixels are points times the scale");
+        assert_eq!(json_of(&output)["size"], serde_json::json!([1000, 750]));
     }
     for words in [
         &["--size", "big"][..],
         &["--size", "10x10"],
         &["--workspace", "paint"],
         &["--view", "cellar"],
+        &["--theme", "system"],
+        &["--scale", "9"],
         &["--workspace", "register", "--view", "room"],
         &["--layout", "gamma"],
         &["--workspace", "compare", "--layout", "nine"],

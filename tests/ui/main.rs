@@ -31,5 +31,6 @@ mod sizes;
 mod standing;
 #[path = "../common/synthetic.rs"]
 mod synthetic;
+mod theme;
 mod tools;
 mod unsaved;

@@ -26,6 +26,7 @@ use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Reply;
 use crate::app::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
 use crate::case::Edit;
+use crate::files::ThemeChoice;
 use std::path::PathBuf;
 
 /// One command of the user.
@@ -157,6 +158,8 @@ pub enum Command {
     /// Shows a notice to the user.
     Notice(NoticeKind, String),
     About(bool),
+    /// Sets the theme of the panels.
+    Theme(ThemeChoice),
 }
 
 impl Command {

@@ -64,7 +64,7 @@ pub(super) struct Curve<'a> {
 /// Title, status and the choice of axes.
 fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
     ui.horizontal(|ui| {
-        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
+        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::of(ui).weak));
         if let Some(dose) = state.results.shown_dose() {
             // A long name leaves the row to the buttons.
             ui.scope(|ui| {
@@ -87,7 +87,7 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
             }
         }
         if let Some(gy) = crosshair_gy(state) {
-            let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(CROSSHAIR);
+            let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(theme::of(ui).crosshair);
             ui.add(egui::Label::new(text)).on_hover_text("Dose at the crosshair: the dashed line");
         }
         if !wide && !state.goal_editor.in_place_of_metrics {
@@ -203,16 +203,18 @@ impl Axes {
     }
 }
 
-/// Colour of the crosshair in the views.
-const CROSSHAIR: Color32 = Color32::from_rgb(110, 190, 230);
-
 /// The dose on show at the crosshair, Gy; none of a failed dose, and none where two doses are compared.
 fn crosshair_gy(state: &State) -> Option<f64> {
     let dose = state.results.shown_dose().filter(|_| state.workspace == Workspace::Plan)?;
     value_at(&dose.gy, state.crosshair_mm).filter(|_| dose.status != DoseStatus::Failed)
 }
 
+/// The curves, on a plate: they have the colours of the structures in the views.
 pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
+    theme::plate(ui, |ui| plot_here(ui, state, axes, curves));
+}
+
+fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
     let selected = match state.selection {
         Selection::Structure(number) => Some(number),
         _ => None,
@@ -231,13 +233,13 @@ pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
         .include_y(0.0)
         .custom_x_axes(vec![
             AxisHints::new_x()
-                .label(RichText::new(format!("Dose ({x_unit})")).small().color(theme::WEAK))
+                .label(RichText::new(format!("Dose ({x_unit})")).small().color(theme::of(ui).weak))
                 .formatter(|mark, _| mark_text(mark))
                 .label_spacing(egui::Rangef::new(22.0, 32.0)),
         ])
         .custom_y_axes(vec![
             AxisHints::new_y()
-                .label(RichText::new(y_label).small().color(theme::WEAK))
+                .label(RichText::new(y_label).small().color(theme::of(ui).weak))
                 .placement(HPlacement::Left)
                 .formatter(|mark, _| mark_text(mark)),
         ])
@@ -249,11 +251,16 @@ pub(super) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
         .label_formatter(|_| None);
     let response = plot.show(ui, |plot| {
         if let Some(reference) = axes.reference {
-            plot.vline(VLine::new("100 %", reference).color(theme::LINE).width(1.0));
+            plot.vline(VLine::new("100 %", reference).color(theme::IMAGE.line).width(1.0));
         }
         if let Some(gy) = crosshair_gy(state) {
             let style = LineStyle::dashed_dense();
-            plot.vline(VLine::new("crosshair", gy * axes.per_gy).color(CROSSHAIR).width(1.2).style(style));
+            plot.vline(
+                VLine::new("crosshair", gy * axes.per_gy)
+                    .color(theme::IMAGE.crosshair)
+                    .width(1.2)
+                    .style(style),
+            );
         }
         for curve in curves {
             let strong = selected == Some(curve.structure.number);
@@ -307,7 +314,7 @@ fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, pointer: egu
     let unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
     let font = egui::FontId::proportional(12.0);
     let head = format!("at {:.2} {unit}, {:.2} {}", at.x, at.y.max(0.0), axes.height_unit());
-    let mut lines = vec![(head, theme::WEAK)];
+    let mut lines = vec![(head, theme::of(ui).weak)];
     for n in near {
         let Curve { structure, dvh, dashed } = &curves[n];
         let name = format!("{}{}", structure.name, if *dashed { " (B, dashed)" } else { "" });
@@ -334,12 +341,12 @@ fn hover(ui: &Ui, axes: &Axes, curves: &[Curve<'_>], at: PlotPoint, pointer: egu
     min.x = min.x.min(room.right() - size.x).max(room.left());
     min.y = min.y.max(room.top());
     let rect = egui::Rect::from_min_size(min, size);
-    let stroke = egui::Stroke::new(1.0, theme::LINE);
+    let stroke = egui::Stroke::new(1.0, theme::of(ui).line);
     painter.rect(rect, 4.0, Color32::from_black_alpha(220), stroke, egui::StrokeKind::Inside);
     let mut place = rect.min + egui::vec2(6.0, 4.0);
     for galley in galleys {
         let below = galley.size().y;
-        painter.galley(place, galley, theme::TEXT);
+        painter.galley(place, galley, theme::of(ui).text);
         place.y += below;
     }
 }
@@ -363,10 +370,10 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
         let grid = egui::Grid::new("dvh figures").num_columns(TABLE.len() + 2).striped(true).spacing([9.0, 3.0]);
         grid.show(ui, |ui| {
             for heading in ["".to_owned(), "cm³".to_owned()].into_iter().chain(TABLE.map(heading)) {
-                ui.label(small(heading).color(theme::WEAK));
+                ui.label(small(heading).color(theme::of(ui).weak));
             }
             if certain {
-                ui.label(small("± %".to_owned()).color(theme::WEAK)).on_hover_text(
+                ui.label(small("± %".to_owned()).color(theme::of(ui).weak)).on_hover_text(
                     "Mean relative standard deviation of the Monte Carlo dose in the structure, in voxels with more than half of \
                      its greatest dose",
                 );
@@ -379,7 +386,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                     ui.set_min_width(100.0);
                     ui.set_max_width(100.0);
                     let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
-                    ui.painter().rect_filled(rect, 2.0, theme::colour(curve.structure.colour));
+                    theme::swatch(ui, rect, curve.structure.colour);
                     let text = small(curve.structure.name.clone());
                     let text = if selected { text.strong() } else { text };
                     ui.add(egui::Label::new(text).truncate().sense(egui::Sense::click()))
@@ -391,7 +398,7 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
                 let d = curve.dvh;
                 let volume = d.volume_cm3();
                 let flags = d.remarks();
-                let colour = if flags.is_empty() { theme::TEXT } else { theme::WARNING };
+                let colour = if flags.is_empty() { theme::of(ui).text } else { theme::of(ui).warning };
                 let mark = if flags.is_empty() { "" } else { " !" };
                 let digits = if volume < 10.0 {
                     2
@@ -425,13 +432,13 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
             for remark in curve.dvh.remarks() {
                 let text = format!("{}: {remark}", curve.structure.name);
                 ui.set_max_width(width);
-                ui.add(egui::Label::new(small(text).color(theme::WARNING)).wrap());
+                ui.add(egui::Label::new(small(text).color(theme::of(ui).warning)).wrap());
             }
         }
         ui.set_max_width(width);
         ui.label(
             small(format!("Doses of all fractions. {}: {}.", Metric::D95, Metric::D95.means()))
-                .color(theme::WEAK),
+                .color(theme::of(ui).weak),
         );
     });
 }

@@ -56,13 +56,13 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 }
 
 /// Text with `code` in it.
-fn inline(text: &str) -> LayoutJob {
+fn inline(ui: &Ui, text: &str) -> LayoutJob {
     let mut job = LayoutJob::default();
     for (n, part) in text.split('`').enumerate() {
         let (font_id, color) = if n % 2 == 1 {
-            (FontId::monospace(12.0), theme::ACCENT)
+            (FontId::monospace(12.0), theme::of(ui).accent)
         } else {
-            (FontId::proportional(13.0), theme::TEXT)
+            (FontId::proportional(13.0), theme::of(ui).text)
         };
         job.append(part, 0.0, TextFormat { font_id, color, ..Default::default() });
     }
@@ -79,12 +79,12 @@ pub fn show(ui: &mut Ui, page: &str) {
                 ui.label(RichText::new(text).strong().text_style(TextStyle::Heading));
             }
             Block::Paragraph(text) => {
-                ui.add(Label::new(inline(text)).wrap());
+                ui.add(Label::new(inline(ui, text)).wrap());
             }
             Block::Item(text) => {
                 ui.horizontal_top(|ui| {
                     ui.label("-");
-                    ui.add(Label::new(inline(text)).wrap());
+                    ui.add(Label::new(inline(ui, text)).wrap());
                 });
             }
             Block::Code(lines) => {
@@ -96,7 +96,7 @@ pub fn show(ui: &mut Ui, page: &str) {
                     |ui| {
                         for row in rows {
                             for cell in row {
-                                ui.add(Label::new(inline(cell)).wrap());
+                                ui.add(Label::new(inline(ui, cell)).wrap());
                             }
                             ui.end_row();
                         }

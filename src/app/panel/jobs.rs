@@ -35,7 +35,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         title.push_str(&format!(", {failed} failed"));
     }
     let open = is_open(ui);
-    let colour = if failed > 0 { theme::ERROR } else { theme::WEAK };
+    let colour = if failed > 0 { theme::of(ui).error } else { theme::of(ui).weak };
     let title = egui::RichText::new(title + ")").strong().size(12.0).color(colour);
     let toggle = ui.add(egui::Button::selectable(open, title));
     let hint = if open { "Hides the finished jobs" } else { "Lists the finished jobs with their receipts" };
@@ -62,7 +62,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     }
                     let title = format!("{name}   {}", format_ms(receipt.total_ms()));
                     let warned = !receipt.warnings.is_empty();
-                    let colour = if warned { theme::WARNING } else { theme::TEXT };
+                    let colour = if warned { theme::of(ui).warning } else { theme::of(ui).text };
                     let response =
                         egui::CollapsingHeader::new(egui::RichText::new(title).small().color(colour))
                             .id_salt(("receipt", index))
@@ -73,7 +73,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
                 JobEnd::Failed(why) => {
                     let text = egui::RichText::new(format!("{} failed: {why}", job.name)).small();
-                    ui.add(egui::Label::new(text.color(theme::ERROR)).wrap());
+                    ui.add(egui::Label::new(text.color(theme::of(ui).error)).wrap());
                 }
             }
         }
@@ -132,7 +132,8 @@ fn run_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
 }
 
 fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
-    let small = |text: String| egui::RichText::new(text).small().color(theme::WEAK);
+    let weak = theme::of(ui).weak;
+    let small = |text: String| egui::RichText::new(text).small().color(weak);
     ui.label(small(format!("On {}", receipt.device)));
     for (phase, ms) in &receipt.phases_ms {
         ui.label(small(format!("{phase}: {}", format_ms(*ms))));
@@ -146,7 +147,7 @@ fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
         ui.label(small(format!("Inputs {}", receipt.digest.get(..16).unwrap_or(&receipt.digest))));
     }
     for warning in &receipt.warnings {
-        ui.add(egui::Label::new(egui::RichText::new(warning).small().color(theme::WARNING)).wrap());
+        ui.add(egui::Label::new(egui::RichText::new(warning).small().color(theme::of(ui).warning)).wrap());
     }
 }
 

@@ -20,16 +20,16 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
             JobEnd::Done(_) => None,
         });
         for text in failed {
-            ui.add(Label::new(RichText::new(text).small().color(theme::ERROR)).wrap());
+            ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).error)).wrap());
         }
         if state.notices.log().next().is_none() {
             ui.weak("No message yet.");
         }
         for (time, kind, text) in state.notices.log() {
             let (colour, word) = match kind {
-                NoticeKind::Info => (theme::TEXT, "note"),
-                NoticeKind::Warning => (theme::WARNING, "warning"),
-                NoticeKind::Error => (theme::ERROR, "error"),
+                NoticeKind::Info => (theme::of(ui).text, "note"),
+                NoticeKind::Warning => (theme::of(ui).warning, "warning"),
+                NoticeKind::Error => (theme::of(ui).error, "error"),
             };
             let line = format!("{}  {word}: {text}", clock(*time));
             ui.add(Label::new(RichText::new(line).small().color(colour)).wrap());

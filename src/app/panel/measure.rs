@@ -60,7 +60,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new("Measure").strong().size(12.0).color(theme::WEAK));
+        ui.label(RichText::new("Measure").strong().size(12.0).color(theme::of(ui).weak));
         for tool in Tool::ALL {
             let on = state.measures.tool == Some(tool);
             let button = Button::selectable(on, RichText::new(tool.name()).small());
@@ -159,6 +159,10 @@ fn place_words(at: DVec3) -> String {
 
 /// Dose (left axis) and HU (right axis) over the distance from the first end.
 fn plot(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
+    theme::plate(ui, |ui| plot_here(ui, state, doses, ends));
+}
+
+fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
     let length = ends[0].distance(ends[1]);
     let count = ((length / STEP_MM).ceil() as usize + 1).clamp(2, MOST_SAMPLES);
     let sampled = |volume: &Volume<f32>| profile(volume, ends, count);
@@ -173,7 +177,8 @@ fn plot(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
     let (low, high) = if low < high { (low, high) } else { (-1000.0, 1000.0) };
     let hu_of = move |y: f64| low + y / top * (high - low);
     let y_of = move |hu: f64| (hu - low) / (high - low) * top;
-    let axis = |label: &str| RichText::new(label.to_owned()).small().color(theme::WEAK);
+    let weak = theme::of(ui).weak;
+    let axis = |label: &str| RichText::new(label.to_owned()).small().color(weak);
     let plot = Plot::new("dose profile")
         .allow_scroll(false)
         .allow_drag(false)
@@ -225,7 +230,7 @@ fn told(ui: &Ui, state: &State, doses: &[&ReadDose], ends: [DVec3; 2], at: Optio
     let length = ends[0].distance(ends[1]).max(f64::EPSILON);
     let mut words = Vec::new();
     if let Some(mm) = at {
-        words.push((format!("at {mm:.1} mm"), theme::TEXT));
+        words.push((format!("at {mm:.1} mm"), theme::of(ui).text));
     }
     let place = at.map(|mm| ends[0].lerp(ends[1], mm / length));
     for (n, read) in doses.iter().enumerate() {

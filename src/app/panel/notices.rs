@@ -3,18 +3,18 @@
 use crate::app::command::{Command, Commands};
 use crate::app::state::{NoticeKind, State};
 use crate::app::theme;
-use egui::{Color32, Ui};
+use egui::Ui;
 
 /// Shows the notices, newest last, above the views.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for notice in state.notices.iter() {
         let (colour, word) = match notice.kind {
-            NoticeKind::Info => (theme::ACCENT, "Note"),
-            NoticeKind::Warning => (theme::WARNING, "Warning"),
-            NoticeKind::Error => (theme::ERROR, "Error"),
+            NoticeKind::Info => (theme::of(ui).accent, "Note"),
+            NoticeKind::Warning => (theme::of(ui).warning, "Warning"),
+            NoticeKind::Error => (theme::of(ui).error, "Error"),
         };
         let frame = egui::Frame::new()
-            .fill(tint(colour))
+            .fill(theme::of(ui).tint(colour))
             .stroke(egui::Stroke::new(1.0, colour.gamma_multiply(0.6)))
             .corner_radius(4)
             .inner_margin(egui::Margin::symmetric(8, 4))
@@ -33,11 +33,4 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             });
         });
     }
-}
-
-/// A dark background of the colour's hue.
-fn tint(colour: Color32) -> Color32 {
-    let mix = |c: u8, ground: u8| (u16::from(c) / 6 + u16::from(ground) * 5 / 6) as u8;
-    let ground = theme::PANEL;
-    Color32::from_rgb(mix(colour.r(), ground.r()), mix(colour.g(), ground.g()), mix(colour.b(), ground.b()))
 }

@@ -158,10 +158,10 @@ fn status_dot(ui: &mut Ui, status: Option<DoseStatus>) {
     let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
     match status {
         Some(status) => {
-            ui.painter().circle_filled(rect.center(), 3.5, theme::status_colour(status));
+            ui.painter().circle_filled(rect.center(), 3.5, theme::of(ui).status(status));
         }
         None => {
-            ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::WEAK));
+            ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::of(ui).weak));
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::app::state::files::FileAction;
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
 use crate::dicom::ExportPart;
+use crate::files::ThemeChoice;
 use crate::files::demo::DEMOS;
 use egui::{Align, Button, Layout, Ui};
 use std::path::PathBuf;
@@ -45,14 +46,29 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
             if ui.button("About").clicked() {
                 commands.push(Command::About(true));
             }
+            theme_menu(ui, state, commands);
             super::log::menu(ui, state, commands);
-            ui.colored_label(theme::WARNING, egui::RichText::new("Not for clinical use").small());
+            ui.colored_label(theme::of(ui).warning, egui::RichText::new("Not for clinical use").small());
             if room > 260.0 {
                 ui.separator();
                 ui.add(egui::Label::new(who(state)).truncate());
             }
         });
     });
+}
+
+/// The choice of theme.
+fn theme_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let menu = ui.menu_button("Theme", |ui| {
+        for choice in ThemeChoice::ALL {
+            if ui.add(Button::selectable(state.theme == choice, choice.name())).clicked() {
+                commands.push(Command::Theme(choice));
+                ui.close();
+            }
+        }
+    });
+    menu.response
+        .on_hover_text("Dark or light panels; images and plots are dark in both. Kept from run to run");
 }
 
 /// Name and identifier of the patient, as far as the files state them.
@@ -223,7 +239,7 @@ fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// Width in points of the presets, the numbers and the items at the right edge.
-const ROOM_FOR_PRESETS: f32 = 760.0;
+const ROOM_FOR_PRESETS: f32 = 815.0;
 
 fn presets(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for (index, (name, window)) in WINDOW_PRESETS.into_iter().enumerate() {

@@ -51,7 +51,7 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if warnings > 0 {
         let plural = if warnings == 1 { "" } else { "s" };
         let text = format!("{warnings} warning{plural} about this series");
-        let link = ui.add(egui::Link::new(egui::RichText::new(text).small().color(theme::WARNING)));
+        let link = ui.add(egui::Link::new(egui::RichText::new(text).small().color(theme::of(ui).warning)));
         select(&link, Selection::Ct, commands);
     }
 }
@@ -61,7 +61,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_space(4.0);
     ui.horizontal(|ui| {
         let title = format!("Structures ({})", set.len());
-        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::WEAK));
+        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::of(ui).weak));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             new_structure_menu(ui, state, commands);
             if !set.is_empty() {
@@ -101,7 +101,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 commands.push(Command::ShowStructure { number: structure.number, shown: on });
             }
             let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), Sense::hover());
-            ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
+            theme::swatch(ui, rect, structure.colour);
         });
         let response = match state.results.mask_failure(structure.number) {
             Some(why) => response.on_hover_text(why),
@@ -170,9 +170,13 @@ fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 ui.add_space(1.0);
                 let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
                 if displayed {
-                    ui.painter().circle_filled(rect.center(), 3.5, theme::ACCENT);
+                    ui.painter().circle_filled(rect.center(), 3.5, theme::of(ui).accent);
                 } else {
-                    ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::WEAK));
+                    ui.painter().circle_stroke(
+                        rect.center(),
+                        3.0,
+                        egui::Stroke::new(1.0, theme::of(ui).weak),
+                    );
                 }
             },
         );

@@ -21,9 +21,9 @@ const ANGLE_WIDTH: f32 = 76.0;
 pub fn section(ui: &mut Ui, title: &str) {
     ui.add_space(6.0);
     ui.horizontal(|ui| {
-        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::WEAK));
+        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::of(ui).weak));
         let rect = ui.available_rect_before_wrap();
-        ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::LINE));
+        ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::of(ui).line));
     });
     ui.add_space(1.0);
 }
@@ -108,16 +108,17 @@ impl Number<'_> {
         let said = Cell::new(None);
         let range = if self.goes_round { -360.0..=360.0 } else { self.range.clone() };
         let goes_round = self.goes_round;
+        let colours = theme::of(ui);
         let within = |text: &str| {
             let text = text.trim().trim_end_matches('°').trim_end().replace('\u{2212}', "-");
             let value: f64 = text.parse().ok()?;
             if !range.contains(&value) {
-                said.set(Some((theme::ERROR, refused(value, &range))));
+                said.set(Some((colours.error, refused(value, &range))));
                 return None;
             }
             let shown = wrapped_deg(value);
             if goes_round && shown != value {
-                said.set(Some((theme::WARNING, format!("{value}° is {shown}°"))));
+                said.set(Some((colours.warning, format!("{value}° is {shown}°"))));
             }
             Some(value)
         };
@@ -202,12 +203,12 @@ impl Row<'_> {
         }
         let fill = match (self.selected, response.hovered()) {
             (true, _) => ui.visuals().selection.bg_fill,
-            (false, true) => theme::RAISED,
+            (false, true) => theme::of(ui).raised,
             (false, false) => Color32::TRANSPARENT,
         };
         ui.painter().rect_filled(rect, 3.0, fill);
         if response.has_focus() {
-            let stroke = egui::Stroke::new(1.0, theme::ACCENT);
+            let stroke = egui::Stroke::new(1.0, theme::of(ui).accent);
             ui.painter().rect_stroke(rect, 3.0, stroke, egui::StrokeKind::Inside);
         }
         let left = rect.left() + 4.0 + self.indent;
@@ -220,11 +221,11 @@ impl Row<'_> {
             });
         }
         let small = TextStyle::Small.resolve(ui.style());
-        let strong = if self.selected { Color32::from_rgb(205, 220, 235) } else { theme::WEAK };
+        let strong = if self.selected { theme::of(ui).selected_weak } else { theme::of(ui).weak };
         let right = pos2(rect.right() - 5.0, rect.center().y);
         let taken = ui.painter().text(right, Align2::RIGHT_CENTER, self.detail, small, strong);
         let from = left + lead_width + if lead_width > 0.0 { 4.0 } else { 0.0 };
-        let colour = if self.weak { theme::WEAK } else { theme::TEXT };
+        let colour = if self.weak { theme::of(ui).weak } else { theme::of(ui).text };
         let clipped = elided(ui, self.name, taken.left() - 6.0 - from, colour);
         let at = pos2(from, rect.center().y - 0.5 * clipped.size().y);
         ui.painter().galley(at, clipped, colour);
@@ -244,7 +245,7 @@ fn elided(ui: &Ui, text: &str, width: f32, colour: Color32) -> std::sync::Arc<eg
 pub fn worth_chip(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Response {
     let response = status_chip(ui, status);
     if !caveats.is_empty() {
-        let text = egui::RichText::new(caveats.join(", ")).small().color(theme::WARNING);
+        let text = egui::RichText::new(caveats.join(", ")).small().color(theme::of(ui).warning);
         ui.add(egui::Label::new(text).truncate()).on_hover_text(caveats.join("\n"));
     }
     response
@@ -252,7 +253,7 @@ pub fn worth_chip(ui: &mut Ui, status: DoseStatus, caveats: &[String]) -> Respon
 
 /// A word in a frame of its colour: the status of a dose.
 pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
-    let colour = theme::status_colour(status);
+    let colour = theme::of(ui).status(status);
     let font = FontId::proportional(11.0);
     let galley = ui.painter().layout_no_wrap(status.word().to_uppercase(), font, colour);
     let size = galley.size() + vec2(10.0, 4.0);
@@ -260,7 +261,7 @@ pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
     ui.painter().rect(
         rect,
         3.0,
-        colour.gamma_multiply(0.15),
+        theme::of(ui).chip(colour),
         egui::Stroke::new(1.0, colour.gamma_multiply(0.7)),
         egui::StrokeKind::Inside,
     );

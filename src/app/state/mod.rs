@@ -24,7 +24,7 @@ pub mod unsaved;
 pub use notices::{About, FinishedJob, JobEnd, Jobs, LiveJob, Notice, NoticeKind, Notices};
 
 use crate::case::{Beam, Case, History, Plan, Structure};
-use crate::files::Recoverable;
+use crate::files::{Recoverable, ThemeChoice};
 use aperture::Aperture;
 use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
@@ -92,6 +92,7 @@ pub struct State {
     pub notices: Notices,
     pub jobs: Jobs,
     pub about_open: bool,
+    pub theme: ThemeChoice,
     /// The structure, by ROI number, whose deletion must be confirmed because a plan refers to it.
     pub removal: Option<u32>,
     /// The HU table being edited.
@@ -134,6 +135,7 @@ impl Default for State {
             notices: Notices::default(),
             jobs: Jobs::default(),
             about_open: false,
+            theme: ThemeChoice::default(),
             removal: None,
             hu_draft: None,
             gestures: 0,

@@ -129,13 +129,13 @@ pub(super) fn draw(
     let Some(part) = held.or_else(hovered) else { return };
     let (Some(ends), Some(label)) = (ends_mm(beam, part), label(beam, part)) else { return };
     let ends = ends.map(|[x, y]| plane.screen(x, y));
-    painter.line_segment(ends, Stroke::new(5.0, theme::ACCENT.gamma_multiply(0.5)));
-    painter.line_segment(ends, Stroke::new(2.0, theme::ACCENT));
+    painter.line_segment(ends, Stroke::new(5.0, theme::IMAGE.accent.gamma_multiply(0.5)));
+    painter.line_segment(ends, Stroke::new(2.0, theme::IMAGE.accent));
     let sideways = (ends[0].x - ends[1].x).abs() > (ends[0].y - ends[1].y).abs();
     let icon = if sideways { CursorIcon::ResizeVertical } else { CursorIcon::ResizeHorizontal };
     ui.set_cursor_icon(icon);
     let to_left = at.x + 130.0 > plane.rect.max.x;
     let (offset, anchor) =
         if to_left { (vec2(-14.0, -14.0), Anchor::Right) } else { (vec2(14.0, -14.0), Anchor::Left) };
-    text(painter, at + offset, anchor, &label, 12.0, theme::TEXT);
+    text(painter, at + offset, anchor, &label, 12.0, theme::IMAGE.text);
 }

@@ -149,9 +149,9 @@ fn draw_handle(
     colour: Color32,
     taken: &mut Vec<Rect>,
 ) {
-    painter.circle(at, HANDLE_RADIUS, colour, Stroke::new(1.5, theme::GROUND));
+    painter.circle(at, HANDLE_RADIUS, colour, Stroke::new(1.5, theme::IMAGE.ground));
     if beam.selected {
-        painter.circle_stroke(at, HANDLE_RADIUS + 2.5, Stroke::new(1.5, theme::ACCENT));
+        painter.circle_stroke(at, HANDLE_RADIUS + 2.5, Stroke::new(1.5, theme::IMAGE.accent));
     }
     let label =
         if beam.selected { format!("{}  {:.1}°", beam.name, beam.gantry_deg) } else { beam.name.clone() };

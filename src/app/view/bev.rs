@@ -69,10 +69,10 @@ pub(super) fn show(
     events: &mut Vec<ViewEvent>,
 ) {
     let painter = ui.painter_at(response.rect);
-    painter.rect_filled(response.rect, 0.0, theme::GROUND);
+    painter.rect_filled(response.rect, 0.0, theme::IMAGE.ground);
     let Some(beam) = scene.bev_beam() else {
         overlay::name(&painter, response.rect, state.kind, "");
-        text(&painter, response.rect.center(), Anchor::Middle, "No beam", 13.0, theme::WEAK);
+        text(&painter, response.rect.center(), Anchor::Middle, "No beam", 13.0, theme::IMAGE.weak);
         return;
     };
     let frame = beam.frame();
@@ -85,7 +85,7 @@ pub(super) fn show(
     points(&painter, &plane, scene, &frame);
     if let Some((number, roi)) = &scene.shape {
         let own = scene.structures.structures.iter().find(|s| s.number == *number);
-        let colour = own.map_or(theme::ACCENT, |s| overlay::on_image(s.colour));
+        let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Beam(&frame, &plane), roi, colour);
     }
     overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 22.0);
@@ -94,7 +94,7 @@ pub(super) fn show(
     overlay::name(&painter, plane.rect, state.kind, &overlay::elided(&beam.name, room_for_name as usize));
     let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
     let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");
-    text(&painter, plane.rect.left_top() + vec2(8.0, 32.0), Anchor::Left, &angles, 11.0, theme::TEXT);
+    text(&painter, plane.rect.left_top() + vec2(8.0, 32.0), Anchor::Left, &angles, 11.0, theme::IMAGE.text);
     overlay::scale_bar(&painter, plane.rect, plane.mm_per_point);
 }
 
@@ -161,7 +161,7 @@ fn background(
     let look = BevLook {
         ct: scene.ct.as_ref(),
         range_mm: RANGE_MM,
-        background: overlay::display_rgb(theme::GROUND),
+        background: overlay::display_rgb(theme::IMAGE.ground),
         outlines: outlines.collect(),
     };
     let bev_frame = BevFrame {

@@ -13,7 +13,7 @@ use crate::app::state::compare::{
 };
 use crate::app::state::display::DoseDisplay;
 use crate::app::state::measure::ReadDose;
-use crate::app::theme::{self, status_colour};
+use crate::app::theme;
 use crate::case::{Dose, Rgb};
 use crate::geometry::Volume;
 use egui::{
@@ -120,7 +120,7 @@ pub fn show_pane(
     navigate::respond(ui, &response, state, scene, &plane, claimed, events);
     let plane = navigate::current_plane(state, scene, rect);
     let painter = ui.painter_at(rect);
-    painter.rect_filled(rect, 0.0, theme::GROUND);
+    painter.rect_filled(rect, 0.0, theme::IMAGE.ground);
     if let Some(why) = &compare.refusal {
         if matches!(pane, Pane::A | Pane::B | Pane::Flicker { .. }) {
             picture(&painter, &plane, compare, pane, &response);
@@ -180,7 +180,7 @@ fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: P
         }
     };
     let reference_gy = compare.reference.map(|(gy, _)| gy);
-    let levels = slice::isodoses(&compare.display, reference_gy);
+    let levels = slice::isodoses(&compare.display, reference_gy, ppp);
     let rgb = |c: Rgb| display_rgb(theme::colour(c));
     let d = &compare.difference;
     let look = CompareLook {
@@ -211,7 +211,7 @@ fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: P
             colours: GAMMA_COLOURS.map(rgb),
             failing: rgb(FAILING),
         },
-        background: display_rgb(theme::GROUND),
+        background: display_rgb(theme::IMAGE.ground),
     };
     if let Some(callback) = scene.gpu.compare_callback(plane.rect, &plane.frame(ppp), &look) {
         painter.add(callback);
@@ -242,20 +242,20 @@ fn writing(
     overlay::letters(painter, rect, plane.right, plane.down, taken, 0.0);
     overlay::scale_bar(painter, rect, plane.mm_per_point);
     title(painter, plane, state, compare, pane);
-    let line = Stroke::new(1.5, theme::TEXT);
+    let line = Stroke::new(1.5, theme::IMAGE.text);
     match pane {
         Pane::Swipe => {
             let x = painter.round_to_pixel_center(rect.left() + compare.swipe * rect.width());
             painter.vline(x, rect.y_range(), line);
             let y = rect.bottom() - 46.0;
-            text(painter, pos2(x - 10.0, y), Anchor::Right, "A", 20.0, theme::TEXT);
-            text(painter, pos2(x + 10.0, y), Anchor::Left, "B", 20.0, theme::TEXT);
+            text(painter, pos2(x - 10.0, y), Anchor::Right, "A", 20.0, theme::IMAGE.text);
+            text(painter, pos2(x + 10.0, y), Anchor::Left, "B", 20.0, theme::IMAGE.text);
         }
         Pane::Spyglass => {
             let at = spyglass(plane, compare, response);
             painter.circle_stroke(at, SPYGLASS, line);
-            text(painter, at + vec2(0.0, 13.0 - SPYGLASS), Anchor::Middle, "B", 16.0, theme::TEXT);
-            text(painter, at - vec2(0.0, 13.0 + SPYGLASS), Anchor::Middle, "A", 16.0, theme::TEXT);
+            text(painter, at + vec2(0.0, 13.0 - SPYGLASS), Anchor::Middle, "B", 16.0, theme::IMAGE.text);
+            text(painter, at - vec2(0.0, 13.0 + SPYGLASS), Anchor::Middle, "A", 16.0, theme::IMAGE.text);
         }
         _ => {}
     }
@@ -273,7 +273,7 @@ fn squares(painter: &Painter, rect: Rect, taken: Option<Rect>) {
             continue;
         }
         let letter = if (i + j) % 2 == 1 { "B" } else { "A" };
-        text(painter, corner + vec2(4.0, 9.0), Anchor::Left, letter, SMALL, theme::WEAK);
+        text(painter, corner + vec2(4.0, 9.0), Anchor::Left, letter, SMALL, theme::IMAGE.weak);
     }
 }
 
@@ -293,12 +293,12 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
     let doses = [("A", &compare.a, has[0]), ("B", &compare.b, has[1])];
     let lines: Vec<_> = doses.into_iter().filter(|(.., has)| *has).collect();
     let at = rect.left_top() + vec2(MARGIN, 15.0);
-    let name = text(painter, at, Anchor::Left, word, 17.0, theme::TEXT);
+    let name = text(painter, at, Anchor::Left, word, 17.0, theme::IMAGE.text);
     let place = format!("{}  {}", state.kind.name(), overlay::place_of(state.kind, &compare.scene));
     // The orientation letter stands at the centre of the upper rim.
     let narrow = rect.width() < NARROW;
     let beside = if narrow { pos2(at.x, at.y + 18.0) } else { pos2(name.max.x + 10.0, at.y) };
-    text(painter, beside, Anchor::Left, &place, SMALL, theme::TEXT);
+    text(painter, beside, Anchor::Left, &place, SMALL, theme::IMAGE.text);
     let mut y = at.y + if narrow { 34.0 } else { 19.0 };
     let mut line = |what: &str, colour: Color32| {
         text(painter, pos2(at.x, y), Anchor::Left, what, SMALL, colour);
@@ -310,14 +310,14 @@ fn title(painter: &Painter, plane: &ViewPlane, state: &ViewState, compare: &Comp
                 let most = (rect.width() / 8.0) as usize;
                 let (label, status_text) =
                     (overlay::elided(&dose.label, most), overlay::elided(&dose.status_text(), most));
-                line(&format!("{side}: {label}, {status_text}"), status_colour(dose.status));
+                line(&format!("{side}: {label}, {status_text}"), theme::IMAGE.status(dose.status));
             }
-            None => line(&format!("{side}: no dose"), theme::WARNING),
+            None => line(&format!("{side}: no dose"), theme::IMAGE.warning),
         }
     }
     if let (Pane::Gamma, Some(note)) = (pane, &compare.gamma_note) {
         // Keeps clear of the scale; the full note stands beside the pass rate.
-        line(&overlay::elided(note, ((rect.width() - 110.0) / 6.0) as usize), theme::WARNING);
+        line(&overlay::elided(note, ((rect.width() - 110.0) / 6.0) as usize), theme::IMAGE.warning);
     }
 }
 
@@ -330,7 +330,7 @@ fn reference(painter: &Painter, rect: Rect, compare: &CompareScene, pane: Pane) 
         (_, None) => "no reference dose: no percent".to_owned(),
     };
     let low = rect.right_bottom() - vec2(MARGIN, if rect.width() < NARROW { 30.0 } else { 12.0 });
-    text(painter, low, Anchor::Right, &what, SMALL, theme::TEXT);
+    text(painter, low, Anchor::Right, &what, SMALL, theme::IMAGE.text);
 }
 
 const BAR: egui::Vec2 = vec2(14.0, 150.0);
@@ -388,7 +388,7 @@ fn bar(
     let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 8.0), size);
     painter.rect_filled(ground, 3.0, Color32::from_black_alpha(175));
     let label = |y: f32, what: &str, strong: bool| {
-        let colour = if strong { theme::TEXT } else { theme::WEAK };
+        let colour = if strong { theme::IMAGE.text } else { theme::IMAGE.weak };
         let font = FontId::proportional(SMALL);
         painter.text(pos2(ground.min.x + 6.0, y), Align2::LEFT_CENTER, what, font, colour);
     };
@@ -403,16 +403,16 @@ fn bar(
     for n in 0..steps {
         let v = high + (low - high) * (n as f64 + 0.5) / steps as f64;
         let row = Rect::from_min_size(pos2(ground.min.x + 6.0, top + n as f32), vec2(BAR.x, 1.0));
-        painter.rect_filled(row, 0.0, colour(v).map_or(theme::GROUND, theme::colour));
+        painter.rect_filled(row, 0.0, colour(v).map_or(theme::IMAGE.ground, theme::colour));
     }
     let outline = Rect::from_min_size(pos2(ground.min.x + 6.0, top), vec2(BAR.x, steps as f32));
-    painter.rect_stroke(outline, 0.0, Stroke::new(1.0, theme::LINE), egui::StrokeKind::Outside);
+    painter.rect_stroke(outline, 0.0, Stroke::new(1.0, theme::IMAGE.line), egui::StrokeKind::Outside);
     for (value, what) in marks {
         let at = top + ((high - value) / (high - low)) as f32 * height;
         let x = outline.max.x;
-        painter.hline(x..=(x + 4.0), at, Stroke::new(1.0, theme::TEXT));
+        painter.hline(x..=(x + 4.0), at, Stroke::new(1.0, theme::IMAGE.text));
         let font = FontId::proportional(SMALL);
-        painter.text(pos2(x + 7.0, at), Align2::LEFT_CENTER, what, font, theme::TEXT);
+        painter.text(pos2(x + 7.0, at), Align2::LEFT_CENTER, what, font, theme::IMAGE.text);
     }
     label(top + height + 12.0, lower, false);
     ground

@@ -193,7 +193,7 @@ pub(super) fn paint(
     if let (Some(at), Some(grid)) = (hover, scene.ct.as_ref().map(|ct| ct.grid()))
         && let Some(why) = refusal(grid, plane, kind, layer.tool, at)
     {
-        overlay::text(painter, at + vec2(14.0, -14.0), Anchor::Left, why, SMALL, theme::WARNING);
+        overlay::text(painter, at + vec2(14.0, -14.0), Anchor::Left, why, SMALL, theme::IMAGE.warning);
     }
 }
 

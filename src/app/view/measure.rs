@@ -120,7 +120,7 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, scene: &Scene, doses: &
                 painter.circle_stroke(*at, 4.5, Stroke::new(1.5, POINT));
                 painter.circle_filled(*at, 1.2, POINT);
                 let (label, status) = reading(*number, *mm, doses);
-                let colour = status.map_or(POINT, |status| theme::doubtful(status, POINT));
+                let colour = status.map_or(POINT, |status| theme::IMAGE.doubtful(status, POINT));
                 text(painter, *at + vec2(10.0, 0.0), Anchor::Left, &label, 11.0, colour);
             }
             _ => {}

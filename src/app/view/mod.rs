@@ -127,13 +127,13 @@ fn maximise_button(ui: &Ui, response: &Response, state: &ViewState, name: &str) 
     let word = if state.maximised { "Restore" } else { "Maximise" };
     let label = format!("{word} {name}");
     button.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
-    let colour = if button.hovered() || button.has_focus() { theme::TEXT } else { theme::WEAK };
+    let colour = if button.hovered() || button.has_focus() { theme::IMAGE.text } else { theme::IMAGE.weak };
     let stroke = Stroke::new(1.3, colour);
     let painter = ui.painter_at(r);
     let icon = place.shrink(6.0);
     if state.maximised {
         painter.rect_stroke(icon.translate(vec2(2.0, -2.0)), 1.0, stroke, StrokeKind::Middle);
-        painter.rect(icon.translate(vec2(-1.5, 1.5)), 1.0, theme::GROUND, stroke, StrokeKind::Middle);
+        painter.rect(icon.translate(vec2(-1.5, 1.5)), 1.0, theme::IMAGE.ground, stroke, StrokeKind::Middle);
     } else {
         painter.rect_stroke(icon, 1.0, stroke, StrokeKind::Middle);
         painter.hline(icon.x_range(), icon.min.y + 2.0, stroke);

@@ -5,7 +5,7 @@ use super::{DoseLayer, Scene, ViewPlane};
 use crate::analysis::LEAST_SPREAD_DOSE;
 use crate::app::state::ViewKind;
 use crate::app::state::display::{DoseDisplay, Isodose, UNCERTAINTY_LEVELS};
-use crate::app::theme::{self, status_colour};
+use crate::app::theme;
 use crate::case::Rgb;
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Stroke, pos2, vec2};
 use glam::DVec3;
@@ -58,7 +58,7 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
     if scene.ct.is_some() {
         let window = format!("W {:.0}  L {:.0}", scene.window.width_hu, scene.window.level_hu);
         let at = plane.rect.left_bottom() + vec2(MARGIN, -30.0);
-        corner = corner.union(text(painter, at, Anchor::Left, &window, SMALL, theme::TEXT));
+        corner = corner.union(text(painter, at, Anchor::Left, &window, SMALL, theme::IMAGE.text));
     }
     if let Some(dose) = &scene.dose {
         dose_status(painter, plane.rect, dose, corner);
@@ -68,8 +68,8 @@ pub(super) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
 /// A message across the middle, in place of an image.
 pub(super) fn message(painter: &Painter, rect: Rect, what: &str) {
     let width = (rect.width() - 40.0).max(60.0);
-    let galley = painter.layout(what.to_owned(), FontId::proportional(13.0), theme::ERROR, width);
-    painter.galley(rect.center() - 0.5 * galley.size(), galley, theme::ERROR);
+    let galley = painter.layout(what.to_owned(), FontId::proportional(13.0), theme::IMAGE.error, width);
+    painter.galley(rect.center() - 0.5 * galley.size(), galley, theme::IMAGE.error);
 }
 
 /// Two lines with a gap in the middle that keeps the anatomy visible.
@@ -106,7 +106,7 @@ pub(super) fn letters(
         (down, pos2(centre, r.max.y - inset), Anchor::Middle),
         (-down, pos2(centre, r.min.y + inset), Anchor::Middle),
     ] {
-        text(painter, at, anchor, &direction_letters(direction), 14.0, theme::TEXT);
+        text(painter, at, anchor, &direction_letters(direction), 14.0, theme::IMAGE.text);
     }
 }
 
@@ -157,8 +157,8 @@ pub(super) fn place_of(kind: ViewKind, scene: &Scene) -> String {
 /// The view's name with a remark.
 pub(super) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
     let at = rect.left_top() + vec2(MARGIN, 14.0);
-    let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::TEXT);
-    text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, about, SMALL, theme::TEXT);
+    let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::IMAGE.text);
+    text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, about, SMALL, theme::IMAGE.text);
 }
 
 /// A bar of a round length, at the lower left. Returns the covered rectangle.
@@ -167,14 +167,14 @@ pub(super) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) -> Rec
     let length = (mm / mm_per_point) as f32;
     let left = rect.left_bottom() + vec2(MARGIN, -12.0);
     let right = left + vec2(length, 0.0);
-    for (width, colour) in [(3.0, Color32::from_black_alpha(170)), (1.0, theme::TEXT)] {
+    for (width, colour) in [(3.0, Color32::from_black_alpha(170)), (1.0, theme::IMAGE.text)] {
         let stroke = Stroke::new(width, colour);
         painter.line_segment([left, right], stroke);
         painter.line_segment([left - vec2(0.0, 4.0), left + vec2(0.0, 4.0)], stroke);
         painter.line_segment([right - vec2(0.0, 4.0), right + vec2(0.0, 4.0)], stroke);
     }
     let label = if mm >= 10.0 { format!("{:.0} cm", mm / 10.0) } else { format!("{mm} mm") };
-    let label = text(painter, right + vec2(7.0, 0.0), Anchor::Left, &label, SMALL, theme::TEXT);
+    let label = text(painter, right + vec2(7.0, 0.0), Anchor::Left, &label, SMALL, theme::IMAGE.text);
     Rect::from_two_pos(left - vec2(0.0, 4.0), right + vec2(0.0, 4.0)).union(label)
 }
 
@@ -192,7 +192,7 @@ const MOST_LIMITS: usize = 2;
 /// shows dose; above the texts of the lower left `corner` where the view is too narrow for both.
 fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
     let status = layer.dose.status;
-    let colour = status_colour(status);
+    let colour = theme::IMAGE.status(status);
     let reference = match (layer.uncertainty(), layer.reference) {
         (Some(_), _) => "Colours: uncertainty, not dose".to_owned(),
         (None, Some((gy, name))) => format!("100 % = {gy:.2} Gy ({name})"),
@@ -208,7 +208,7 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
     let beside = rect.right() - MARGIN - width(&reference, SMALL).max(width(&word, 12.0)) - 8.0;
     let bottom = if beside > corner.right() { rect.bottom() - 12.0 } else { corner.top() - 10.0 };
     let low = pos2(rect.right() - MARGIN, bottom);
-    text(painter, low, Anchor::Right, &reference, SMALL, theme::TEXT);
+    text(painter, low, Anchor::Right, &reference, SMALL, theme::IMAGE.text);
     text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
     // Caveats above the status, as far as the view is wide; the inspector lists all of them.
     let limits: Vec<&String> = layer.trouble.iter().chain(&layer.dose.caveats).collect();
@@ -304,7 +304,7 @@ fn level_rows(painter: &Painter, ground: Rect, levels: &[Isodose], reference_gy:
         let gy = f64::from(level.percent) * 0.01 * reference_gy;
         let label = |x: f32, what: String| {
             let font = FontId::proportional(SMALL.min(step));
-            painter.text(pos2(ground.min.x + x, y), Align2::RIGHT_CENTER, what, font, theme::TEXT);
+            painter.text(pos2(ground.min.x + x, y), Align2::RIGHT_CENTER, what, font, theme::IMAGE.text);
         };
         label(57.0, format!("{} %", level.percent));
         if ground.width() >= LEGEND_WIDTH {
@@ -325,8 +325,8 @@ fn uncertainty_legend(painter: &Painter, ground: Rect) {
         let font = FontId::proportional(SMALL.min(step));
         painter.text(pos2(ground.min.x + x, y(n)), align, what, font, colour);
     };
-    let note = |n: usize, what: &str| label(n, 5.0, Align2::LEFT_CENTER, what, theme::WEAK);
-    label(0, 5.0, Align2::LEFT_CENTER, "Uncertainty (1 sd)", theme::TEXT);
+    let note = |n: usize, what: &str| label(n, 5.0, Align2::LEFT_CENTER, what, theme::IMAGE.weak);
+    label(0, 5.0, Align2::LEFT_CENTER, "Uncertainty (1 sd)", theme::IMAGE.text);
     note(1, "of the local dose");
     for (i, (percent, colour)) in UNCERTAINTY_LEVELS.iter().rev().enumerate() {
         let n = i + 2;
@@ -334,7 +334,7 @@ fn uncertainty_legend(painter: &Painter, ground: Rect) {
         let swatch =
             Rect::from_min_max(pos2(ground.min.x + 5.0, y(n) - half), pos2(ground.min.x + 27.0, y(n) + half));
         painter.rect_filled(swatch, 1.0, theme::colour(*colour));
-        label(n, 66.0, Align2::RIGHT_CENTER, &format!("{percent} %"), theme::TEXT);
+        label(n, 66.0, Align2::RIGHT_CENTER, &format!("{percent} %"), theme::IMAGE.text);
     }
     note(rows - 2, "where the dose is over");
     note(rows - 1, &format!("{:.0} % of its maximum", 100.0 * LEAST_SPREAD_DOSE));

@@ -176,7 +176,7 @@ pub fn show(
     respond(ui, &response, state, scene, events);
     let plane = Plane::of(state, &scene.image.radiograph.projection, rect);
     let painter = ui.painter_at(rect);
-    painter.rect_filled(rect, 0.0, theme::GROUND);
+    painter.rect_filled(rect, 0.0, theme::IMAGE.ground);
     pictures(ui, &painter, &response, &plane, scene);
     marks(&painter, &plane, scene);
     if scene.marking
@@ -370,7 +370,7 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
         xray_range: windowed(scene.image.range, display.xray_window),
         drr_range: windowed(scene.drr_range, display.drr_window),
         bone_dark: display.bone_dark,
-        background: display_rgb(theme::GROUND),
+        background: display_rgb(theme::IMAGE.ground),
         outlines: outlines.collect(),
     };
     let callback =
@@ -451,16 +451,16 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
         Mode::Swipe if !scene.flicker => {
             let x = r.left() + display.swipe * r.width();
             let within = plane.frame().intersect(r);
-            line(pos2(x, within.top()), pos2(x, within.bottom()), Stroke::new(1.5, theme::TEXT));
+            line(pos2(x, within.top()), pos2(x, within.bottom()), Stroke::new(1.5, theme::IMAGE.text));
             for (side, anchor, what) in [(-8.0, Anchor::Right, "X-ray"), (8.0, Anchor::Left, "DRR")] {
-                text(painter, pos2(x + side, within.bottom() - 14.0), anchor, what, 12.0, theme::TEXT);
+                text(painter, pos2(x + side, within.bottom() - 14.0), anchor, what, 12.0, theme::IMAGE.text);
             }
         }
         Mode::Spyglass if !scene.flicker => {
             let hover = painter.ctx().input(|i| i.pointer.hover_pos()).filter(|at| r.contains(*at));
             let at = hover.unwrap_or(r.center());
             painter.circle_stroke(at, SPYGLASS, Stroke::new(3.0, Color32::from_black_alpha(110)));
-            painter.circle_stroke(at, SPYGLASS, Stroke::new(1.5, theme::TEXT));
+            painter.circle_stroke(at, SPYGLASS, Stroke::new(1.5, theme::IMAGE.text));
         }
         _ => {}
     }
@@ -506,14 +506,14 @@ fn words(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>, name
     let [right, up, _] = seen_axes(plane.image);
     // At the rim of the visible part of the image, beside the graticule's axes.
     overlay::letters(painter, plane.frame().intersect(r), right, -up, None, 16.0);
-    let title = text(painter, r.left_top() + vec2(8.0, 14.0), Anchor::Left, name, 13.0, theme::TEXT);
+    let title = text(painter, r.left_top() + vec2(8.0, 14.0), Anchor::Left, name, 13.0, theme::IMAGE.text);
     let label = &scene.image.radiograph.label;
-    text(painter, pos2(title.max.x + 8.0, title.center().y), Anchor::Left, label, 11.0, theme::WEAK);
+    text(painter, pos2(title.max.x + 8.0, title.center().y), Anchor::Left, label, 11.0, theme::IMAGE.weak);
     let mut seen = String::from("seen from the source");
     if let Some(setup) = scene.image.radiograph.setup {
         seen = format!("G {:.1}°   T {:.1}°   {seen}", setup.gantry_deg, setup.couch_deg);
     }
-    text(painter, r.left_top() + vec2(8.0, 32.0), Anchor::Left, &seen, 11.0, theme::TEXT);
+    text(painter, r.left_top() + vec2(8.0, 32.0), Anchor::Left, &seen, 11.0, theme::IMAGE.text);
     let magnification = plane.magnification(scene.centre_mm);
     overlay::scale_bar(painter, r, plane.mm_per_point / magnification);
     let mut at = r.right_bottom() - vec2(8.0, 12.0);
@@ -527,7 +527,7 @@ fn words(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>, name
 }
 
 fn legend(scene: &RadiographScene<'_>) -> Vec<(String, Color32)> {
-    let of = |what: &str| vec![(what.to_owned(), theme::TEXT)];
+    let of = |what: &str| vec![(what.to_owned(), theme::IMAGE.text)];
     let display = &scene.display;
     if scene.attenuation.is_none() {
         return of("X-ray; the DRR is being made ready");
@@ -555,11 +555,11 @@ fn legend(scene: &RadiographScene<'_>) -> Vec<(String, Color32)> {
         Mode::Swipe => Vec::new(),
         Mode::Spyglass => of("DRR inside, X-ray outside"),
         Mode::Difference => vec![
-            ("X-ray minus DRR".to_owned(), theme::TEXT),
-            ("bright: more in the X-ray".to_owned(), theme::WEAK),
+            ("X-ray minus DRR".to_owned(), theme::IMAGE.text),
+            ("bright: more in the X-ray".to_owned(), theme::IMAGE.weak),
         ],
         Mode::Edges => {
-            vec![("X-ray".to_owned(), theme::TEXT), ("Edges of the DRR".to_owned(), EDGES)]
+            vec![("X-ray".to_owned(), theme::IMAGE.text), ("Edges of the DRR".to_owned(), EDGES)]
         }
     }
 }

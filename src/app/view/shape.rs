@@ -177,7 +177,7 @@ pub(super) fn draw(painter: &Painter, lens: Lens<'_>, shape: &Roi, colour: Color
     for grip in lens.rims(shape).into_iter().chain([Grip::Middle]) {
         if let Some(at) = lens.screen(place_mm(shape, grip)) {
             let knob = Rect::from_center_size(at, vec2(7.0, 7.0));
-            painter.rect(knob, 1.0, colour, Stroke::new(1.0, theme::GROUND), StrokeKind::Outside);
+            painter.rect(knob, 1.0, colour, Stroke::new(1.0, theme::IMAGE.ground), StrokeKind::Outside);
         }
     }
 }

@@ -24,14 +24,14 @@ pub(super) fn show(
     // Panning and zooming take effect in the same frame.
     let plane = navigate::current_plane(state, scene, response.rect);
     let painter = ui.painter_at(response.rect);
-    painter.rect_filled(response.rect, 0.0, theme::GROUND);
+    painter.rect_filled(response.rect, 0.0, theme::IMAGE.ground);
     let window = scene.window;
-    let levels = scene.dose.as_ref().map(levels_of).unwrap_or_default();
+    let levels = scene.dose.as_ref().map(|layer| levels_of(layer, ui.pixels_per_point())).unwrap_or_default();
     let look = SliceLook {
         ct: scene.ct.as_ref(),
         window_hu: [window.level_hu - 0.5 * window.width_hu, window.level_hu + 0.5 * window.width_hu],
         dose: scene.dose.as_ref().map(|d| look_of(d, &levels)),
-        background: display_rgb(theme::GROUND),
+        background: display_rgb(theme::IMAGE.ground),
     };
     if let Some(callback) =
         scene.gpu.slice_callback(response.rect, &plane.frame(ui.pixels_per_point()), &look)
@@ -42,7 +42,7 @@ pub(super) fn show(
     beam::draw(&painter, &plane, state.kind, scene);
     if let Some((number, roi)) = &scene.shape {
         let own = scene.structures.structures.iter().find(|s| s.number == *number);
-        let colour = own.map_or(theme::ACCENT, |s| overlay::on_image(s.colour));
+        let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Plane(&plane), roi, colour);
     }
     overlay::draw(&painter, &plane, state.kind, scene);
@@ -55,9 +55,9 @@ pub(super) fn show(
 }
 
 /// Levels of the colourwash's quantity.
-fn levels_of(layer: &DoseLayer) -> Vec<Isodose> {
+fn levels_of(layer: &DoseLayer, pixels_per_point: f32) -> Vec<Isodose> {
     if layer.uncertainty().is_none() {
-        return isodoses(&layer.display, layer.reference.map(|(gy, _)| gy));
+        return isodoses(&layer.display, layer.reference.map(|(gy, _)| gy), pixels_per_point);
     }
     let level = |(percent, colour)| Isodose {
         gy: percent,
@@ -91,7 +91,11 @@ fn look_of<'a>(layer: &'a DoseLayer, levels: &'a [Isodose]) -> DoseLook<'a> {
 const LEAST_OPACITY: f32 = 0.85;
 
 /// The visible levels in Gy, ascending.
-pub(super) fn isodoses(display: &DoseDisplay, reference_gy: Option<f64>) -> Vec<Isodose> {
+pub(super) fn isodoses(
+    display: &DoseDisplay,
+    reference_gy: Option<f64>,
+    pixels_per_point: f32,
+) -> Vec<Isodose> {
     let Some(reference_gy) = reference_gy else { return Vec::new() };
     let mut levels: Vec<Isodose> = display
         .levels
@@ -100,7 +104,7 @@ pub(super) fn isodoses(display: &DoseDisplay, reference_gy: Option<f64>) -> Vec<
         .map(|l| Isodose {
             gy: (f64::from(l.percent) * 0.01 * reference_gy) as f32,
             colour: display_rgb(theme::colour(l.colour)),
-            width_px: if l.is_thick() { 2.5 } else { 1.4 },
+            width_px: if l.is_thick() { 2.5 } else { 1.4 } * pixels_per_point,
         })
         .collect();
     levels.sort_by(|a, b| a.gy.total_cmp(&b.gy));

@@ -143,10 +143,11 @@ impl App {
 
     /// Deletes the autosave at closing if the work is saved or discarded; undecided work stays.
     pub(super) fn end_memory(&mut self) {
+        self.layout.theme = self.state.theme;
         if let Some(folder) = &self.memory.folder
             && let Err(why) = self.layout.save(folder)
         {
-            tracing::warn!("the sizes of the panels are not kept: {why}");
+            tracing::warn!("the sizes of the panels and the theme are not kept: {why}");
         }
         if let Some(keeper) = self.memory.keeper.take()
             && (self.closing || !self.state.is_unsaved())

@@ -28,7 +28,7 @@ use super::state::unsaved::Work;
 use super::state::{State, ViewKind, Workspace};
 use super::view::{RadiographState, ViewState};
 use super::{keys, panel, render, theme, workspace};
-use crate::files::Layout;
+use crate::files::{Layout, ThemeChoice};
 use dialog::Dialogs;
 use egui::{CentralPanel, Frame, Panel, Ui};
 use memory::Memory;
@@ -121,10 +121,17 @@ impl App {
             app.layout = Layout::load(&folder);
             app.begin_memory(folder);
         }
+        app.choose_theme(options.theme.unwrap_or(app.layout.theme));
         if let Some(word) = &options.case {
             app.open_with(word, Default::default(), options.plan);
         }
         Ok(app)
+    }
+
+    /// Shows the panels in a theme; the views stay dark.
+    fn choose_theme(&mut self, choice: ThemeChoice) {
+        self.state.theme = choice;
+        theme::choose(&self.ctx, choice);
     }
 
     /// Replaces the desktop's file dialogs.
@@ -169,10 +176,10 @@ impl App {
             let maximised = ui.input(|i| i.viewport().maximized).unwrap_or_default();
             layout.note_window(rect.size().into(), maximised);
         }
-        Panel::top("toolbar").frame(theme::bar_frame()).show(ui, |ui| {
+        Panel::top("toolbar").frame(theme::bar_frame(ui)).show(ui, |ui| {
             panel::toolbar::show(ui, state, &mut self.drafts, commands);
         });
-        Panel::bottom("status").frame(theme::bar_frame()).exact_size(28.0).show(ui, |ui| {
+        Panel::bottom("status").frame(theme::bar_frame(ui)).exact_size(28.0).show(ui, |ui| {
             panel::status::show(ui, state);
         });
         if state.workspace == Workspace::Compare && state.is_loaded() {
@@ -183,7 +190,7 @@ impl App {
         }
         if state.workspace == Workspace::Plan {
             let tree = Panel::left("tree")
-                .frame(theme::panel_frame())
+                .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("tree", 252.0))
                 .size_range(180.0..=420.0)
                 .show(ui, |ui| {
@@ -191,7 +198,7 @@ impl App {
                 });
             layout.note_panel("tree", tree.response.rect.width());
             let inspector = Panel::right("inspector")
-                .frame(theme::panel_frame())
+                .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("inspector", 320.0))
                 .size_range(260.0..=480.0)
                 .show(ui, |ui| {
@@ -206,7 +213,7 @@ impl App {
             layout.note_panel("inspector", inspector.response.rect.width());
             let height = (0.27 * ui.ctx().content_rect().height()).clamp(150.0, 236.0);
             let figures = Panel::bottom("figures")
-                .frame(theme::panel_frame())
+                .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("figures", height))
                 .size_range(90.0..=600.0)
                 .show(ui, |ui| {
@@ -217,12 +224,12 @@ impl App {
         }
         if panel::measure::is_shown(state) && state.workspace != Workspace::Register {
             Panel::bottom("measure")
-                .frame(theme::panel_frame())
+                .frame(theme::panel_frame(ui))
                 .default_size(170.0)
                 .size_range(70.0..=400.0)
                 .show(ui, |ui| panel::measure::show(ui, state, commands));
         }
-        CentralPanel::default().frame(Frame::new().fill(theme::GROUND)).show(ui, |ui| {
+        CentralPanel::default().frame(Frame::new().fill(theme::of(ui).ground)).show(ui, |ui| {
             panel::unsaved::recoverable(ui, state, commands);
             panel::notices::show(ui, state, commands);
             match state.workspace {

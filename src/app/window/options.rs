@@ -10,6 +10,7 @@ use crate::app::state::results::EngineChoice;
 use crate::app::state::{NoticeKind, ViewKind, Workspace};
 use crate::case::{Case, Placement, Pose};
 use crate::engine::DeviceChoice;
+use crate::files::ThemeChoice;
 use glam::DVec3;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -41,6 +42,8 @@ pub struct Options {
     pub plan_report: Option<PathBuf>,
     /// Folder for unsaved work and recent cases; `None`: nothing is stored.
     pub state_folder: Option<PathBuf>,
+    /// Theme of the panels; `None`: the one of the last run.
+    pub theme: Option<ThemeChoice>,
 }
 
 /// A view of the Plan workspace.

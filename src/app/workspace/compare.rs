@@ -25,9 +25,10 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
         plan::empty(ui, state, commands);
         return;
     }
-    egui::Panel::top("layouts").frame(theme::bar_frame()).show(ui, |ui| bar(ui, state, commands));
+    egui::Panel::top("layouts").frame(theme::bar_frame(ui)).show(ui, |ui| bar(ui, state, commands));
     let all = ui.available_rect_before_wrap();
-    ui.painter().rect_filled(all, 0.0, theme::GROUND);
+    theme::dark_style(ui);
+    ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
     let scene = scene(state, gpu);
     let Some(view) = views.iter_mut().find(|v| v.kind == state.compare.plane) else { return };
     let shows_b = !ui.ctx().text_edit_focused() && ui.input(|i| i.key_down(FLICKER));

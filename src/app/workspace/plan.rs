@@ -14,11 +14,12 @@ const GAP: f32 = 2.0;
 
 pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
     let all = ui.available_rect_before_wrap();
-    ui.painter().rect_filled(all, 0.0, theme::GROUND);
     if !state.is_loaded() {
         empty(ui, state, commands);
         return;
     }
+    theme::dark_style(ui);
+    ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
     let scene = scene(state, gpu);
     let mut events = Vec::new();
     let mut hovered = false;

@@ -29,12 +29,13 @@ pub fn show(
     commands: &mut Commands,
 ) {
     let all = ui.available_rect_before_wrap();
-    ui.painter().rect_filled(all, 0.0, theme::GROUND);
     let count = state.register.images().len();
     if count == 0 {
         empty(ui, state, commands);
         return;
     }
+    theme::dark_style(ui);
+    ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
     let sizes: Vec<[f64; 2]> =
         state.register.images().iter().map(|i| view::size_mm(&i.radiograph.projection)).collect();
     let wide = side_by_side(all, &sizes);

@@ -7,7 +7,7 @@ use crate::app::panel::section;
 use crate::app::state::compare::{GammaSettings, Side, gamma_colour};
 use crate::app::state::results::{Freshness, GammaByStructure};
 use crate::app::state::{Selection, State};
-use crate::app::theme;
+use crate::app::theme::{self, Palette};
 use crate::case::Structure;
 use crate::engine::gamma::Counts;
 use egui::{Align2, Color32, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
@@ -18,7 +18,7 @@ const MOST_CLUSTERS: usize = 6;
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Gamma");
     if let Some(why) = state.results.pair_refusal() {
-        ui.add(Label::new(RichText::new(why).color(theme::ERROR)).wrap());
+        ui.add(Label::new(RichText::new(why).color(theme::of(ui).error)).wrap());
         return;
     }
     if state.results.pair().is_none() {
@@ -28,9 +28,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.gamma_lacks_hundred() {
         let text =
             "No gamma: its percent are of the 100 % of the comparison, which is not defined. Choose another.";
-        ui.add(Label::new(RichText::new(text).color(theme::ERROR)).wrap());
+        ui.add(Label::new(RichText::new(text).color(theme::of(ui).error)).wrap());
     } else if let Some(why) = state.results.gamma_failure() {
-        ui.add(Label::new(RichText::new(format!("No gamma: {why}.")).color(theme::ERROR)).wrap());
+        ui.add(Label::new(RichText::new(format!("No gamma: {why}.")).color(theme::of(ui).error)).wrap());
     } else {
         pass_rate(ui, state);
     }
@@ -42,7 +42,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.scope(|ui| {
         if stale {
             ui.set_opacity(0.5);
-            ui.colored_label(theme::WARNING, "stale: of the criteria before");
+            ui.colored_label(theme::of(ui).warning, "stale: of the criteria before");
         }
         clusters(ui, state, figures, commands);
         structures(ui, state, figures, commands);
@@ -56,18 +56,18 @@ fn small(text: impl Into<String>) -> RichText {
 
 /// Verdict on a pass rate by AAPM TG-218 (universal tolerance 95 %, action 90 %), whose limits hold for 3 %/2 mm,
 /// global, from 10 % on: other criteria have no verdict.
-pub fn verdict(settings: &GammaSettings, percent: f64) -> (Color32, &'static str) {
+pub fn verdict(settings: &GammaSettings, percent: f64) -> (fn(&Palette) -> Color32, &'static str) {
     let tg218 = GammaSettings::default();
     let [of, is] = [&tg218, settings].map(|g| (g.dose_percent, g.dta_mm, g.local, g.threshold_percent));
     if is != of {
-        return (theme::TEXT, "limits of TG-218 are for 3 %/2 mm global from 10 %");
+        return (|p| p.text, "limits of TG-218 are for 3 %/2 mm global from 10 %");
     }
     if percent >= 95.0 {
-        (theme::GOOD, "TG-218: within tolerance (95 %)")
+        (|p| p.good, "TG-218: within tolerance (95 %)")
     } else if percent >= 90.0 {
-        (theme::WARNING, "TG-218: below tolerance (95 %)")
+        (|p| p.warning, "TG-218: below tolerance (95 %)")
     } else {
-        (theme::ERROR, "TG-218: below the action limit (90 %)")
+        (|p| p.error, "TG-218: below the action limit (90 %)")
     }
 }
 
@@ -91,7 +91,7 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     let rate = counts[0].pass_rate_percent();
     let (colour, word) = verdict(settings, rate);
     ui.horizontal(|ui| {
-        let colour = if stale { theme::WEAK } else { colour };
+        let colour = if stale { theme::of(ui).weak } else { colour(theme::of(ui)) };
         let text = if estimated { format!("≈ {rate:.1} %") } else { format!("{rate:.2} %") };
         ui.label(RichText::new(text).size(32.0).strong().color(colour))
             .on_hover_text("Points of gamma at most 1");
@@ -104,7 +104,7 @@ fn pass_rate(ui: &mut Ui, state: &State) {
             } else {
                 "of points have gamma ≤ 1"
             };
-            ui.label(small(what).color(if current { theme::TEXT } else { theme::WARNING }));
+            ui.label(small(what).color(if current { theme::of(ui).text } else { theme::of(ui).warning }));
             if !stale {
                 ui.add(Label::new(small(word).color(colour)).wrap());
             }
@@ -122,7 +122,11 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     ui.add(Label::new(small(line)).wrap());
     if let (Some([percent, mm]), Some(counts)) = (settings.second, counts.get(1)) {
         let text = format!("{percent} %/{mm} mm: {:.2} %", counts.pass_rate_percent());
-        ui.label(RichText::new(text).strong().color(if stale { theme::WEAK } else { theme::TEXT }));
+        ui.label(RichText::new(text).strong().color(if stale {
+            theme::of(ui).weak
+        } else {
+            theme::of(ui).text
+        }));
     }
 }
 
@@ -135,7 +139,7 @@ fn criterion_line(ui: &mut Ui, state: &State, normalisation_gy: Option<f64>) {
         "{} %/{} mm {kind}{of}, from {} %; reference {reference}, evaluated {evaluated}",
         g.dose_percent, g.dta_mm, g.threshold_percent
     );
-    ui.add(Label::new(small(text).color(theme::WEAK)).wrap());
+    ui.add(Label::new(small(text).color(theme::of(ui).weak)).wrap());
 }
 
 /// A count with separated thousands.
@@ -179,7 +183,7 @@ fn line(ui: &mut Ui, of: Option<&Structure>, name: &str, detail: &str, weak: boo
         // The space is allocated even without a swatch, so that rows are equally high.
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         if let Some(structure) = of {
-            ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
+            theme::swatch(ui, rect, structure.colour);
         }
     })
 }
@@ -189,7 +193,7 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
     let count = figures.clusters.len();
     section(ui, &format!("Where it fails ({count})"));
     if count == 0 {
-        ui.label(RichText::new("nowhere").color(theme::GOOD));
+        ui.label(RichText::new("nowhere").color(theme::of(ui).good));
     }
     for (n, (held, cluster)) in figures.clusters.iter().take(MOST_CLUSTERS).enumerate() {
         let (of, place) = place(state, *held);
@@ -205,7 +209,7 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
         }
     }
     if count > MOST_CLUSTERS {
-        ui.label(small(format!("and {} smaller ones", count - MOST_CLUSTERS)).color(theme::WEAK));
+        ui.label(small(format!("and {} smaller ones", count - MOST_CLUSTERS)).color(theme::of(ui).weak));
     }
 }
 
@@ -250,9 +254,14 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: 
 
 /// Histogram of gamma.
 fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
-    let (all, GammaHistogram { bin, counts, above }) = (&figures.report.figures, &figures.report.histogram);
+    let all = &figures.report.figures;
     let [mean, max] = [all.mean, all.max].map(Option::unwrap_or_default);
     section(ui, &format!("Histogram  (mean {mean:.2}, max {max:.2})"));
+    theme::plate(ui, |ui| bars(ui, state, &figures.report.histogram));
+    ui.label(small("Heights are square roots of counts.").color(theme::of(ui).weak));
+}
+
+fn bars(ui: &mut Ui, state: &State, GammaHistogram { bin, counts, above }: &GammaHistogram) {
     let end = state.compare.gamma.max_gamma;
     let bins = ((end / bin).ceil() as usize).min(counts.len());
     let most = counts.iter().copied().max().unwrap_or(1).max(1);
@@ -275,18 +284,17 @@ fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
         let bar = Rect::from_min_max(low, pos2(low.x + width - 0.5, plot.bottom()));
         painter.rect_filled(bar, 0.0, theme::colour(gamma_colour(middle, end)));
     }
-    painter.hline(plot.x_range(), plot.bottom(), Stroke::new(1.0, theme::LINE));
+    painter.hline(plot.x_range(), plot.bottom(), Stroke::new(1.0, theme::of(ui).line));
     let at = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
-    painter.vline(at(1.0), plot.y_range(), Stroke::new(1.0, theme::TEXT));
+    painter.vline(at(1.0), plot.y_range(), Stroke::new(1.0, theme::of(ui).text));
     let font = FontId::proportional(10.5);
     for (gamma, text, align) in [
         (0.0, "0".to_owned(), Align2::LEFT_TOP),
         (1.0, "1".to_owned(), Align2::CENTER_TOP),
         (end, format!("{end} and more"), Align2::RIGHT_TOP),
     ] {
-        painter.text(pos2(at(gamma), plot.bottom() + 2.0), align, text, font.clone(), theme::WEAK);
+        painter.text(pos2(at(gamma), plot.bottom() + 2.0), align, text, font.clone(), theme::of(ui).weak);
     }
-    ui.label(small("Heights are square roots of counts.").color(theme::WEAK));
 }
 
 #[cfg(test)]
@@ -307,6 +315,7 @@ mod tests {
         assert!(word(95.0).contains("within tolerance") && word(94.99).contains("below tolerance"));
         assert!(word(90.0).contains("below tolerance") && word(89.99).contains("action limit"));
         let other = GammaSettings { dta_mm: 3.0, ..GammaSettings::default() };
-        assert_eq!(verdict(&other, 80.0).0, theme::TEXT, "TG-218 says nothing of 3 %/3 mm");
+        let colour = verdict(&other, 80.0).0;
+        assert_eq!(colour(&theme::IMAGE), theme::IMAGE.text, "TG-218 says nothing of 3 %/3 mm");
     }
 }

@@ -63,7 +63,7 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
         } else {
             match resolved {
                 Some((gy, _)) => ui.label(format!("{gy:.2} Gy")),
-                None => ui.colored_label(theme::WARNING, "not defined"),
+                None => ui.colored_label(theme::of(ui).warning, "not defined"),
             };
         }
     });
@@ -101,6 +101,6 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
     });
     if state.compare_reference().is_none() && d.unit != Unit::Gy {
         let text = "no percent: there is no 100 %. Choose another reference, or Gy.";
-        ui.label(RichText::new(text).small().color(theme::WARNING));
+        ui.label(RichText::new(text).small().color(theme::of(ui).warning));
     }
 }

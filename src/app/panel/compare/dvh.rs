@@ -7,9 +7,9 @@ use crate::app::panel::goals::verdict_text;
 use crate::app::panel::status_chip;
 use crate::app::state::compare::{Side, difference_colour};
 use crate::app::state::{Selection, State};
-use crate::app::theme;
+use crate::app::theme::{self, Palette};
 use crate::case::{DoseStatus, Structure, StructureKind};
-use egui::{Color32, Grid, Label, RichText, ScrollArea, Sense, Ui, vec2};
+use egui::{Grid, Label, RichText, ScrollArea, Sense, Ui, vec2};
 
 /// A structure with its DVHs in A and B.
 pub struct Row<'a> {
@@ -48,7 +48,7 @@ pub fn difference(metric: Metric, row: &Row<'_>, reference_gy: Option<f64>) -> O
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let rows = rows(state);
     ui.horizontal(|ui| {
-        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::WEAK));
+        ui.label(RichText::new("DVH").strong().size(12.0).color(theme::of(ui).weak));
         ui.label(RichText::new("A solid, B dashed").small());
         if let Some(status) = state.results.pair_status() {
             let behind = !state.results.side_dvhs_current();
@@ -89,13 +89,12 @@ fn small(text: impl Into<String>) -> RichText {
 }
 
 /// Red where B is higher, blue where it is lower, as in the difference; dimmed where it hardly matters.
-fn difference_text(value: f64, matters_from: f64, digits: usize) -> RichText {
+fn difference_text(colours: &Palette, value: f64, matters_from: f64, digits: usize) -> RichText {
     let text = small(format!("{value:+.digits$}"));
     if value.abs() < matters_from {
-        return text.color(theme::WEAK);
+        return text.color(colours.weak);
     }
-    let colour = theme::colour(difference_colour(value.signum() * 0.45));
-    text.color(colour.lerp_to_gamma(Color32::WHITE, 0.25)).strong()
+    text.color(colours.legible(theme::colour(difference_colour(value.signum() * 0.45)))).strong()
 }
 
 /// The metrics of the table.
@@ -111,7 +110,8 @@ fn table(ui: &mut Ui, state: &State, rows: &[Row<'_>], commands: &mut Commands) 
     let reference_gy = state.compare_reference().map(|(gy, _)| gy);
     let metrics = metrics(reference_gy);
     ui.spacing_mut().interact_size.y = 15.0;
-    let weak = |text: &str| small(text).color(theme::WEAK);
+    let colours = theme::of(ui);
+    let weak = |text: &str| small(text).color(colours.weak);
     Grid::new("compare figures").striped(true).spacing([5.0, 2.0]).show(ui, |ui| {
         ui.label(weak("changed most first"));
         for metric in &metrics {
@@ -134,7 +134,7 @@ fn table(ui: &mut Ui, state: &State, rows: &[Row<'_>], commands: &mut Commands) 
                     MetricUnit::One => 0.01,
                 };
                 match a.zip(b) {
-                    Some((a, b)) => ui.label(difference_text(b - a, matters, 2)),
+                    Some((a, b)) => ui.label(difference_text(colours, b - a, matters, 2)),
                     None => ui.label(weak("-")),
                 };
             }
@@ -145,7 +145,7 @@ fn table(ui: &mut Ui, state: &State, rows: &[Row<'_>], commands: &mut Commands) 
         for (side, dvh) in Side::BOTH.into_iter().zip(row.dvhs) {
             for remark in dvh.remarks() {
                 let text = format!("{} in {}: {remark}", row.structure.name, side.name());
-                ui.add(Label::new(small(text).color(theme::WARNING)).wrap());
+                ui.add(Label::new(small(text).color(theme::of(ui).warning)).wrap());
             }
         }
     }
@@ -156,7 +156,7 @@ fn name(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Comman
     ui.horizontal(|ui| {
         ui.set_width(96.0);
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
-        ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
+        theme::swatch(ui, rect, structure.colour);
         let text = small(&structure.name);
         let text = if selected { text.strong() } else { text };
         let label = ui.add(Label::new(text).truncate().sense(Sense::click()));
@@ -180,14 +180,14 @@ fn goals(ui: &mut Ui, state: &State) {
     Grid::new("compare goals").striped(true).spacing([10.0, 2.0]).show(ui, |ui| {
         let [met_a, met_b] = rows.each_ref().map(|rows| met_text(rows));
         for heading in ["Goal".to_owned(), format!("A: {met_a}"), format!("B: {met_b}"), String::new()] {
-            ui.label(small(heading).color(theme::WEAK));
+            ui.label(small(heading).color(theme::of(ui).weak));
         }
         ui.end_row();
         for (a, b) in a.iter().zip(b) {
             ui.label(small(a.goal.to_string()));
             for row in [a, b] {
                 ui.horizontal(|ui| {
-                    let verdict = ui.label(verdict_text(&row.answer, reserved));
+                    let verdict = ui.label(verdict_text(ui, &row.answer, reserved));
                     match &row.answer {
                         Ok(outcome) => {
                             let unit = row.goal.unit().symbol();
@@ -199,15 +199,15 @@ fn goals(ui: &mut Ui, state: &State) {
                 });
             }
             ui.label(match (a.answer.is_ok() && b.answer.is_ok(), a.is_met(), b.is_met()) {
-                (true, true, false) => small("lost in B").color(theme::ERROR),
-                (true, false, true) => small("won in B").color(theme::GOOD),
+                (true, true, false) => small("lost in B").color(theme::of(ui).error),
+                (true, false, true) => small("won in B").color(theme::of(ui).good),
                 _ => small(""),
             });
             ui.end_row();
         }
     });
     if let Some((gy, name)) = state.compare_goal_hundred() {
-        ui.label(small(format!("Goals in percent are of {gy:.2} Gy ({name}).")).color(theme::WEAK));
+        ui.label(small(format!("Goals in percent are of {gy:.2} Gy ({name}).")).color(theme::of(ui).weak));
     }
     ui.add_space(4.0);
 }

@@ -25,7 +25,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let window = ui.ctx().content_rect();
     let small = window.width() < 1300.0 || window.height() < 800.0;
     Panel::left("compare settings")
-        .frame(theme::panel_frame())
+        .frame(theme::panel_frame(ui))
         .default_size(if small { 232.0 } else { 292.0 })
         .size_range(230.0..=420.0)
         .show(ui, |ui| {
@@ -40,7 +40,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             });
         });
     Panel::bottom("compare figures")
-        .frame(theme::panel_frame())
+        .frame(theme::panel_frame(ui))
         .default_size(if small { 150.0 } else { 250.0 })
         .size_range(90.0..=600.0)
         .show(ui, |ui| {
@@ -48,7 +48,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.take_available_space();
         });
     Panel::right("compare answer")
-        .frame(theme::panel_frame())
+        .frame(theme::panel_frame(ui))
         .default_size(if small { 244.0 } else { 316.0 })
         .size_range(240.0..=460.0)
         .show(ui, |ui| {

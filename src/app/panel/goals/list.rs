@@ -29,7 +29,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.goals_are_usual() {
         let none = state.goals().is_empty();
         let text = if none { "none" } else { "the usual ones of the target, until you change or add one" };
-        ui.label(RichText::new(text).small().color(theme::WEAK));
+        ui.label(RichText::new(text).small().color(theme::of(ui).weak));
     }
     ui.horizontal(|ui| buttons(ui, state, commands));
     typed(ui, state, commands);
@@ -54,6 +54,6 @@ pub(super) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
     });
     if let Some(why) = &state.goal_editor.fault {
-        ui.add(Label::new(RichText::new(why).small().color(theme::ERROR)).wrap());
+        ui.add(Label::new(RichText::new(why).small().color(theme::of(ui).error)).wrap());
     }
 }

@@ -62,7 +62,7 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
         ui.spacing_mut().item_spacing.y = 1.0;
         if rows.is_empty() {
             let text = "No goals: add one, or load a template.";
-            ui.add(Label::new(RichText::new(text).color(theme::WEAK)).wrap());
+            ui.add(Label::new(RichText::new(text).color(theme::of(ui).weak)).wrap());
         } else {
             headings(ui);
         }
@@ -79,10 +79,10 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
 fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 5.0;
-        ui.label(RichText::new("Goals").strong().size(12.0).color(theme::WEAK));
+        ui.label(RichText::new("Goals").strong().size(12.0).color(theme::of(ui).weak));
         if !rows.is_empty() {
             let all = rows.iter().all(GoalRow::is_met) && state.goal_reservation().is_none();
-            let colour = if all { theme::GOOD } else { theme::TEXT };
+            let colour = if all { theme::of(ui).good } else { theme::of(ui).text };
             ui.label(RichText::new(met_text(rows)).small().strong().color(colour));
         }
         if let Some(status) = state.results.dvh_status().filter(|_| !rows.is_empty()) {
@@ -156,7 +156,7 @@ fn headings(ui: &mut Ui) {
     let words = ["", "structure", "metric", "limit", "value", "", "to the limit"];
     for ([left, width], word) in columns(rect.width()).into_iter().zip(words) {
         cell(ui, rect, [left, width], |ui| {
-            ui.add(Label::new(RichText::new(word).small().color(theme::WEAK)).truncate());
+            ui.add(Label::new(RichText::new(word).small().color(theme::of(ui).weak)).truncate());
         });
     }
 }
@@ -190,7 +190,7 @@ fn score(
     let name = format!("Goal {}", goal.short_text());
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, open, &name));
     let fill = match (open || response.hovered(), place % 2) {
-        (true, _) => theme::RAISED,
+        (true, _) => theme::of(ui).raised,
         (false, 1) => ui.visuals().faint_bg_color,
         _ => Color32::TRANSPARENT,
     };
@@ -198,16 +198,16 @@ fn score(
     let structure = state.case().structures.referenced(goal.number, &goal.structure).ok();
     let [priority, name, metric, limit, value, verdict, distance] = columns(rect.width());
     let small = |text: String| Label::new(RichText::new(text).small()).truncate().selectable(false);
-    let weak = |text: String| {
-        Label::new(RichText::new(text).small().color(theme::WEAK)).truncate().selectable(false)
-    };
+    let weak = theme::of(ui).weak;
+    let weak =
+        |text: String| Label::new(RichText::new(text).small().color(weak)).truncate().selectable(false);
     cell(ui, rect, priority, |ui| _ = ui.add(weak(goal.priority().to_string())));
     cell(ui, rect, name, |ui| {
         let (dot, _) = ui.allocate_exact_size(vec2(9.0, 9.0), Sense::hover());
         match structure {
-            Some(s) => _ = ui.painter().rect_filled(dot, 2.0, theme::colour(s.colour)),
+            Some(s) => theme::swatch(ui, dot, s.colour),
             None => {
-                let stroke = egui::Stroke::new(1.0, theme::WARNING);
+                let stroke = egui::Stroke::new(1.0, theme::of(ui).warning);
                 _ = ui.painter().rect_stroke(dot, 2.0, stroke, egui::StrokeKind::Inside);
             }
         }
@@ -219,11 +219,11 @@ fn score(
     cell(ui, rect, value, |ui| {
         let text = answer.as_ref().map_or("–".to_owned(), |outcome| value_text(outcome, goal));
         let text = RichText::new(text).small();
-        let text = if reservation.is_some() { text.color(theme::WARNING) } else { text };
+        let text = if reservation.is_some() { text.color(theme::of(ui).warning) } else { text };
         ui.add(Label::new(text).truncate().selectable(false));
     });
     cell(ui, rect, verdict, |ui| {
-        let text = verdict_text(answer, reservation.is_some());
+        let text = verdict_text(ui, answer, reservation.is_some());
         ui.add(Label::new(text).truncate().selectable(false));
     });
     cell(ui, rect, distance, |ui| {
@@ -233,7 +233,7 @@ fn score(
         };
         match reservation {
             Some(status) => {
-                let text = RichText::new(format!("{text} · {status}")).small().color(theme::WARNING);
+                let text = RichText::new(format!("{text} · {status}")).small().color(theme::of(ui).warning);
                 ui.add(Label::new(text).truncate().selectable(false));
             }
             None => _ = ui.add(weak(text)),
@@ -252,15 +252,16 @@ fn value_text(outcome: &Outcome, goal: &Goal) -> String {
 }
 
 /// The verdict in a sign, a word and a colour; a dose that is not final gets no green.
-pub fn verdict_text(answer: &Result<Outcome, Unanswered>, reserved: bool) -> RichText {
+pub fn verdict_text(ui: &Ui, answer: &Result<Outcome, Unanswered>, reserved: bool) -> RichText {
+    let colours = theme::of(ui);
     let (sign, word, colour) = match answer {
         Ok(outcome) => match outcome.verdict {
-            Verdict::Pass if reserved => ("+", "pass", theme::WARNING),
-            Verdict::Pass => ("+", "pass", theme::GOOD),
-            Verdict::Near => ("≈", "near", theme::WARNING),
-            Verdict::Fail => ("×", "fail", theme::ERROR),
+            Verdict::Pass if reserved => ("+", "pass", colours.warning),
+            Verdict::Pass => ("+", "pass", colours.good),
+            Verdict::Near => ("≈", "near", colours.warning),
+            Verdict::Fail => ("×", "fail", colours.error),
         },
-        Err(why) => ("?", why.short(), theme::WARNING),
+        Err(why) => ("?", why.short(), colours.warning),
     };
     RichText::new(format!("{sign} {word}")).small().strong().color(colour)
 }
@@ -279,13 +280,13 @@ fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
             );
             ui.label(text);
         }
-        Err(why) => _ = ui.colored_label(theme::WARNING, why.to_string()),
+        Err(why) => _ = ui.colored_label(theme::of(ui).warning, why.to_string()),
     }
     if let Some(status) = reservation {
-        ui.colored_label(theme::WARNING, format!("The dose is not final: {status}"));
+        ui.colored_label(theme::of(ui).warning, format!("The dose is not final: {status}"));
     }
     for remark in &row.remarks {
-        ui.colored_label(theme::WARNING, remark);
+        ui.colored_label(theme::of(ui).warning, remark);
     }
     ui.weak(row.goal.metric().means());
     ui.weak("Click to change");
@@ -303,7 +304,7 @@ fn notes(ui: &mut Ui, state: &State, rows: &[GoalRow]) {
         }
     }
     for text in told {
-        ui.add(Label::new(RichText::new(text).small().color(theme::WARNING)).wrap());
+        ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
     }
     if rows.is_empty() {
         return;
@@ -318,5 +319,5 @@ fn notes(ui: &mut Ui, state: &State, rows: &[GoalRow]) {
     if state.results.dvh_status() == Some(DoseStatus::Stale) {
         text += " The values are of an earlier state.";
     }
-    ui.add(Label::new(RichText::new(text).small().color(theme::WEAK)).wrap());
+    ui.add(Label::new(RichText::new(text).small().color(theme::of(ui).weak)).wrap());
 }

@@ -27,7 +27,7 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
     buttons(ui, state, plan, index, beam, commands);
     leaves(ui, state, plan, index, beam, commands);
     for fault in aperture_faults(beam, FAULTS) {
-        ui.colored_label(theme::ERROR, fault);
+        ui.colored_label(theme::of(ui).error, fault);
     }
 }
 

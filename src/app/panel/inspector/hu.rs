@@ -57,7 +57,7 @@ fn in_force(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     for line in [&table.description, &table.source] {
         if !line.is_empty() {
-            ui.add(egui::Label::new(RichText::new(line).small().color(theme::WEAK)).wrap());
+            ui.add(egui::Label::new(RichText::new(line).small().color(theme::of(ui).weak)).wrap());
         }
     }
     curve(ui, table.points());
@@ -115,15 +115,16 @@ fn curve(ui: &mut Ui, points: &[[f64; 3]]) {
         .allow_boxed_zoom(false)
         .show_crosshair(false)
         .include_y(0.0)
-        .grid_color(theme::LINE)
+        .grid_color(theme::of(ui).line)
         .label_formatter(|_| None);
+    let colours = theme::of(ui);
     plot.show(ui, |plot| {
-        plot.line(Line::new("Relative electron density", line(2)).color(theme::WARNING).width(1.4));
-        plot.line(Line::new("Mass density", line(1)).color(theme::ACCENT).width(1.4));
+        plot.line(Line::new("Relative electron density", line(2)).color(colours.warning).width(1.4));
+        plot.line(Line::new("Mass density", line(1)).color(colours.accent).width(1.4));
     });
     ui.horizontal(|ui| {
-        ui.colored_label(theme::ACCENT, RichText::new("mass density g/cm³").small());
-        ui.colored_label(theme::WARNING, RichText::new("relative electron density").small());
+        ui.colored_label(theme::of(ui).accent, RichText::new("mass density g/cm³").small());
+        ui.colored_label(theme::of(ui).warning, RichText::new("relative electron density").small());
         ui.weak(RichText::new("against HU").small());
     });
 }
@@ -144,10 +145,11 @@ fn editor(ui: &mut Ui, draft: &HuDraft, commands: &mut Commands) {
     });
     let verdict = next.table();
     match &verdict {
-        Ok(_) => {
-            ui.colored_label(theme::WARNING, "Not in force yet: doses are computed with the table before.")
-        }
-        Err(why) => ui.colored_label(theme::ERROR, format!("Cannot be used: {why}.")),
+        Ok(_) => ui.colored_label(
+            theme::of(ui).warning,
+            "Not in force yet: doses are computed with the table before.",
+        ),
+        Err(why) => ui.colored_label(theme::of(ui).error, format!("Cannot be used: {why}.")),
     };
     ui.horizontal(|ui| {
         if ui.add_enabled(verdict.is_ok(), Button::new("Use HU table")).clicked() {

@@ -79,8 +79,8 @@ fn remarks(ui: &mut Ui, id: &str, remarks: &[crate::case::Remark]) {
     order.sort_by_key(|r| std::cmp::Reverse(r.severity));
     for (index, remark) in order.into_iter().enumerate() {
         let (colour, word) = match remark.severity {
-            Severity::Warning => (crate::app::theme::WARNING, "Warning"),
-            Severity::Note => (crate::app::theme::WEAK, "Note"),
+            Severity::Warning => (crate::app::theme::of(ui).warning, "Warning"),
+            Severity::Note => (crate::app::theme::of(ui).weak, "Note"),
         };
         ui.horizontal_top(|ui| {
             ui.colored_label(colour, egui::RichText::new(word).small().strong());

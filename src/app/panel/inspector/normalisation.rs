@@ -169,7 +169,7 @@ fn dose(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose, dragged: &mut Optio
 fn said(ui: &mut Ui, state: &State, plan: &Plan, now: &Normalisation) {
     match now.wanted_gy(plan.prescription_gy) {
         Err(why) => {
-            ui.colored_label(theme::ERROR, format!("Not normalised: {why}."));
+            ui.colored_label(theme::of(ui).error, format!("Not normalised: {why}."));
         }
         Ok(gy) => {
             let text = match state.results.normalisation_factor() {

@@ -23,7 +23,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             Some(cm3) => {
                 ui.label(format_cm3(cm3));
                 if cm3 < 1.0 && cm3 > 0.0 {
-                    ui.colored_label(crate::app::theme::WARNING, "under 1 cm³");
+                    ui.colored_label(crate::app::theme::of(ui).warning, "under 1 cm³");
                 }
             }
             None if structure.contours.is_empty() => {
@@ -152,7 +152,7 @@ fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
         }
     });
     for remark in dvh.remarks() {
-        ui.colored_label(crate::app::theme::WARNING, remark);
+        ui.colored_label(crate::app::theme::of(ui).warning, remark);
     }
 }
 

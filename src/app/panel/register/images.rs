@@ -54,7 +54,7 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak(RichText::new(detail).small());
         if image.region.is_some() {
             ui.horizontal(|ui| {
-                ui.colored_label(theme::ACCENT, RichText::new("Metric looks at the region").small());
+                ui.colored_label(theme::of(ui).accent, RichText::new("Metric looks at the region").small());
                 if ui.small_button("All of it").clicked() {
                     let action = RegisterAction::Region { image: index, region: None };
                     commands.push(Command::Register(action));
@@ -179,9 +179,9 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 commands.push(Command::ShowStructure { number: structure.number, shown: on });
             }
             let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), egui::Sense::hover());
-            ui.painter().rect_filled(rect, 2.0, theme::colour(structure.colour));
+            theme::swatch(ui, rect, structure.colour);
             let text = RichText::new(&structure.name);
-            ui.add(egui::Label::new(if shown { text } else { text.color(theme::WEAK) }).truncate());
+            ui.add(egui::Label::new(if shown { text } else { text.color(theme::of(ui).weak) }).truncate());
         });
     }
 }

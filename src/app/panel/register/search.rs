@@ -24,8 +24,12 @@ pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         match state.metric_value() {
             Some((value, current)) => {
                 let text = RichText::new(format!("{value:.4}")).monospace().size(16.0);
-                ui.label(if current { text.color(theme::TEXT) } else { text.color(theme::WEAK) })
-                    .on_hover_text("Greater is more alike; at voxels and pixels of 4 mm");
+                ui.label(if current {
+                    text.color(theme::of(ui).text)
+                } else {
+                    text.color(theme::of(ui).weak)
+                })
+                .on_hover_text("Greater is more alike; at voxels and pixels of 4 mm");
             }
             None => {
                 ui.weak("…");
@@ -33,7 +37,9 @@ pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
     });
     if let Some(why) = state.results.metric_failure() {
-        ui.add(egui::Label::new(RichText::new(format!("No metric: {why}.")).color(theme::ERROR)).wrap());
+        ui.add(
+            egui::Label::new(RichText::new(format!("No metric: {why}.")).color(theme::of(ui).error)).wrap(),
+        );
     }
     curve(ui, state);
     section(ui, "Search");
@@ -48,7 +54,7 @@ pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// Plots the newest values, from left to right.
 fn curve(ui: &mut Ui, state: &State) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 56.0), Sense::hover());
-    ui.painter().rect_filled(rect, 3.0, theme::FIELD);
+    ui.painter().rect_filled(rect, 3.0, theme::of(ui).field);
     let values: Vec<f64> = state.register.curve().collect();
     let (low, high) =
         values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
@@ -60,7 +66,7 @@ fn curve(ui: &mut Ui, state: &State) {
             egui::Align2::CENTER_CENTER,
             text,
             egui::FontId::proportional(11.0),
-            theme::WEAK,
+            theme::of(ui).weak,
         );
         return;
     }
@@ -69,7 +75,7 @@ fn curve(ui: &mut Ui, state: &State) {
     let x = |n: usize| inner.left() + inner.width() * n as f32 / (values.len() - 1) as f32;
     let y = |v: f64| inner.bottom() - inner.height() * ((v - low) / span) as f32;
     let line = values.iter().enumerate().map(|(n, v)| pos2(x(n), y(*v))).collect();
-    ui.painter().line(line, Stroke::new(1.4, theme::ACCENT));
+    ui.painter().line(line, Stroke::new(1.4, theme::of(ui).accent));
     response.on_hover_text(format!("{low:.4} to {high:.4}"));
 }
 
@@ -139,7 +145,7 @@ fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
             if found.at_bound.iter().any(|b| *b) {
                 let text = "The search came to the end of its reach: the true pose may lie beyond. Accept and search \
                             again, or begin nearer.";
-                ui.add(egui::Label::new(RichText::new(text).small().color(theme::WARNING)).wrap());
+                ui.add(egui::Label::new(RichText::new(text).small().color(theme::of(ui).warning)).wrap());
             }
         }
         None => {
@@ -147,7 +153,7 @@ fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
         }
     }
     ui.horizontal(|ui| {
-        let accept = Button::new("Accept").fill(theme::ACCENT.gamma_multiply(0.35));
+        let accept = Button::new("Accept").fill(theme::of(ui).accent.gamma_multiply(0.35));
         if ui.add(accept).clicked() {
             commands.push(Command::Register(RegisterAction::Accept));
         }

@@ -52,7 +52,7 @@ pub(super) fn look(room: &RoomScene<'_>, camera: &Camera, rect: Rect, pixels_per
         },
         surfaces,
         lines,
-        background: display_rgb(theme::GROUND),
+        background: display_rgb(theme::IMAGE.ground),
     }
 }
 

@@ -109,7 +109,7 @@ pub fn show(
         state.camera = Some(camera);
     }
     let painter = ui.painter_at(rect);
-    painter.rect_filled(rect, 0.0, theme::GROUND);
+    painter.rect_filled(rect, 0.0, theme::IMAGE.ground);
     let look = content::look(room, &camera, rect, ui.pixels_per_point());
     match room.scene.gpu.room_callback(rect, look) {
         Some(callback) => {
@@ -117,7 +117,7 @@ pub fn show(
         }
         None => {
             let why = "The room needs a graphics device";
-            text(&painter, rect.center(), Anchor::Middle, why, 13.0, theme::WEAK);
+            text(&painter, rect.center(), Anchor::Middle, why, 13.0, theme::IMAGE.weak);
         }
     }
     names(&painter, rect, room, &camera);
@@ -145,7 +145,7 @@ fn names(painter: &Painter, rect: Rect, room: &RoomScene<'_>, camera: &Camera) {
         let Some(at) = camera.screen(at, rect).filter(|at| rect.shrink(30.0).contains(*at)) else { continue };
         let covers = Rect::from_center_size(at, vec2(6.5 * beam.name.chars().count() as f32, 14.0));
         if !taken.iter().any(|t| t.intersects(covers)) {
-            let colour = if Some(beam.index) == main { theme::TEXT } else { theme::WEAK };
+            let colour = if Some(beam.index) == main { theme::IMAGE.text } else { theme::IMAGE.weak };
             text(painter, at, Anchor::Middle, &beam.name, SMALL, colour);
             taken.push(covers);
         }
@@ -154,10 +154,10 @@ fn names(painter: &Painter, rect: Rect, room: &RoomScene<'_>, camera: &Camera) {
 
 fn title(painter: &Painter, rect: Rect, room: &RoomScene<'_>) {
     let at = rect.left_top() + vec2(MARGIN, 14.0);
-    let name = text(painter, at, Anchor::Left, "Room", 13.0, theme::TEXT);
+    let name = text(painter, at, Anchor::Left, "Room", 13.0, theme::IMAGE.text);
     if let Some(beam) = room.scene.bev_beam() {
         let about = format!("{}   G {:.1}°   T {:.1}°", beam.name, beam.gantry_deg, beam.couch_deg);
-        text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, &about, SMALL, theme::WEAK);
+        text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, &about, SMALL, theme::IMAGE.weak);
     }
     let Some(status) = room.isodose_status.filter(|_| !room.isodoses.is_empty()) else { return };
     let mut left = rect.left_top() + vec2(MARGIN, 32.0);
@@ -167,7 +167,7 @@ fn title(painter: &Painter, rect: Rect, room: &RoomScene<'_>) {
         left.x = text(painter, left, Anchor::Left, &words, SMALL, colour).max.x + 8.0;
     }
     let words = format!("Dose: {}", status.word());
-    text(painter, left, Anchor::Left, &words, SMALL, theme::status_colour(status));
+    text(painter, left, Anchor::Left, &words, SMALL, theme::IMAGE.status(status));
 }
 
 /// The beams whose head comes near something.
@@ -181,7 +181,7 @@ fn warnings(ui: &mut Ui, response: &Response, room: &RoomScene<'_>) {
     }
     for (n, line) in lines.iter().enumerate() {
         let at = rect.left_top() + vec2(MARGIN, 50.0 + 16.0 * n as f32);
-        let covered = text(&ui.painter_at(rect), at, Anchor::Left, line, 12.0, theme::WARNING);
+        let covered = text(&ui.painter_at(rect), at, Anchor::Left, line, 12.0, theme::IMAGE.warning);
         let hint = ui.interact(covered, response.id.with(("near", n)), Sense::hover());
         hint.widget_info(|| WidgetInfo::labeled(Role::Label, true, line));
         hint.on_hover_text(
