@@ -177,11 +177,12 @@ pub(super) fn referenced_beam(mut item: DataSet, beam: &Beam, doses: &[BeamDose]
     item
 }
 
-/// Whether the beam delivers while something moves: a static field is written as two equal points.
+/// Whether the beam delivers while something moves: segments between which it is off are static (PS3.3, C.8.8.14).
 pub(super) fn beam_type(points: &[ControlPoint]) -> &'static str {
-    let moves = points
-        .windows(2)
-        .any(|w| ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() } != w[1]);
+    let moves = points.windows(2).any(|w| {
+        let held = ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() };
+        w[1].meterset_weight > w[0].meterset_weight && held != w[1]
+    });
     if moves { "DYNAMIC" } else { "STATIC" }
 }
 

@@ -187,6 +187,23 @@ fn plane_of<'a>(points_mm: &[DVec3], ct: &'a Ct) -> Option<&'a str> {
     ct.plane_uids.get(k).map(String::as_str)
 }
 
+/// A code needs a meaning, which some systems leave out: the code itself stands for it.
+fn name_codes(item: &mut DataSet) {
+    let tag = tags::RTROI_IDENTIFICATION_CODE_SEQUENCE;
+    let codes: Vec<DataSet> = item.as_item().items(tag).iter().map(DataSet::from).collect();
+    if codes.is_empty() {
+        return;
+    }
+    let named = codes.into_iter().map(|mut code| {
+        if !code.has(tags::CODE_MEANING) {
+            let value = code.as_item().text(tags::CODE_VALUE).unwrap_or_default();
+            code.text(tags::CODE_MEANING, &shortened(&value, 64));
+        }
+        code
+    });
+    item.items(tag, named.collect());
+}
+
 fn observation(structure: &Structure, carried: &Carried) -> DataSet {
     let same_kind = carried.read.is_some_and(|read| read.kind == structure.kind);
     if let Some(item) = carried.observation {
@@ -194,6 +211,7 @@ fn observation(structure: &Structure, carried: &Carried) -> DataSet {
         if !same_kind {
             item.text(tags::RTROI_INTERPRETED_TYPE, structure.kind.code());
         }
+        name_codes(&mut item);
         item.text_where_absent(tags::RTROI_INTERPRETED_TYPE);
         item.text_where_absent(tags::ROI_INTERPRETER);
         return item;
