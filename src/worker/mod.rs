@@ -82,6 +82,11 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
         self.queues.submitted()
     }
 
+    /// Whether a quick job waits or runs.
+    pub fn has_quick(&self) -> bool {
+        self.queues.has_quick()
+    }
+
     /// Jobs waiting or running.
     pub fn live_jobs(&self) -> usize {
         self.queues.live_jobs()

@@ -205,6 +205,13 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         state.waiting.iter().map(VecDeque::len).sum::<usize>() + state.running.iter().flatten().count()
     }
 
+    /// Whether a quick job waits or runs.
+    pub fn has_quick(&self) -> bool {
+        let state = self.lock();
+        state.waiting.iter().flatten().any(|entry| entry.quick)
+            || state.running.iter().flatten().any(|running| running.quick)
+    }
+
     /// To be called before a drain: events from here on call `notify` again.
     pub fn before_drain(&self) {
         self.outbox.notified.store(false, Ordering::Release);

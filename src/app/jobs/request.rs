@@ -38,6 +38,11 @@ impl Requests<'_> {
             self.worker.supersede(Slot::Result(place));
         }
         results.tidy();
+        if moving && self.worker.has_quick() {
+            // A drag that outruns its previews: beams, sum and DVHs of one state of the case are answered before those of
+            // the next are requested. Else each would be of another state, with its beams computed anew, and none be seen.
+            return;
+        }
         let computed = results.each::<DoseOfBeam>().next().is_some();
         let mut submit = Submitter { results, worker: self.worker };
         submit.all::<MachineOf>(DISPLAYED, Grade::Full);
