@@ -3,42 +3,38 @@
 //! Compared is the layout: pictures are shrunk to the width of [`WIDTH`], so that neither text nor images of another
 //! driver's rounding matter. The whole pictures lie in the folder of the tests' files, to be looked at.
 
-use crate::harness::{Window, folder, until, window};
+use crate::harness::{folder, until, window_at};
 use beamsight::app::state::Workspace;
 use beamsight::app::{App, Options, RegisterOptions};
 use eframe::egui::vec2;
 use egui_kittest::{SnapshotOptions, SnapshotResults, try_image_snapshot_options};
 
-/// Width and height in points, and pixels a point.
-const SIZES: [([f32; 2], f32); 6] = [
-    ([1280.0, 720.0], 1.0),
-    ([1280.0, 720.0], 2.0),
-    ([1600.0, 1000.0], 1.0),
-    ([1600.0, 1000.0], 2.0),
-    ([2560.0, 1440.0], 1.0),
-    ([2560.0, 1440.0], 2.0),
-];
+/// Width and height in points.
+const SIZES: [[f32; 2]; 3] = [[1280.0, 720.0], [1600.0, 1000.0], [2560.0, 1440.0]];
+/// Pixels a point.
+const SCALES: [f32; 2] = [1.0, 2.0];
 /// Width of a golden picture, pixels.
 const WIDTH: u32 = 320;
 
-fn look(name: &str, mut w: Window, ready: fn(&App) -> bool) {
-    until(&mut w, "case", |app| app.state.is_loaded());
-    until(&mut w, "results", ready);
-    // The place of the case depends on the machine.
-    w.state_mut().state.notices = Default::default();
+fn look(name: &str, options: &Options, ready: fn(&App) -> bool) {
     let mut results = SnapshotResults::new();
-    for ([width, height], scale) in SIZES {
-        w.set_pixels_per_point(scale);
-        w.set_size(vec2(width, height));
-        w.run_steps(4);
+    for scale in SCALES {
+        let mut w = window_at(options.clone(), scale);
+        until(&mut w, "case", |app| app.state.is_loaded());
         until(&mut w, "results", ready);
-        let picture = w.render().expect("a picture");
-        assert_eq!([picture.width(), picture.height()], [width, height].map(|v| (v * scale) as u32));
-        let name = format!("{name}_{width}x{height}_{scale}");
-        picture.save(folder("sizes").join(format!("{name}.png"))).expect("saved");
-        let small = image::imageops::thumbnail(&picture, WIDTH, picture.height() * WIDTH / picture.width());
-        let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
-        results.add(try_image_snapshot_options(&small, name, &options));
+        for [width, height] in SIZES {
+            w.set_size(vec2(width, height));
+            w.run_steps(4);
+            until(&mut w, "results", ready);
+            let picture = w.render().expect("a picture");
+            assert_eq!([picture.width(), picture.height()], [width, height].map(|v| (v * scale) as u32));
+            let name = format!("{name}_{width}x{height}_{scale}");
+            picture.save(folder("sizes").join(format!("{name}.png"))).expect("saved");
+            let low = picture.height() * WIDTH / picture.width();
+            let small = image::imageops::thumbnail(&picture, WIDTH, low);
+            let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
+            results.add(try_image_snapshot_options(&small, name, &options));
+        }
     }
 }
 
@@ -48,17 +44,17 @@ fn thorax(workspace: Workspace) -> Options {
 
 #[test]
 fn the_plan_workspace_fits_every_display() {
-    look("plan", window(thorax(Workspace::Plan)), App::is_settled);
+    look("plan", &thorax(Workspace::Plan), App::is_settled);
 }
 
 #[test]
 fn the_compare_workspace_fits_every_display() {
-    look("compare", window(thorax(Workspace::Compare)), App::is_settled);
+    look("compare", &thorax(Workspace::Compare), App::is_settled);
 }
 
 #[test]
 fn the_register_workspace_fits_every_display() {
     let register = Some(RegisterOptions { made_up: true, ..RegisterOptions::default() });
     let options = Options { register, ..thorax(Workspace::Register) };
-    look("register", window(options), |app| app.is_settled() && app.state.register.images().len() == 2);
+    look("register", &options, |app| app.is_settled() && app.state.register.images().len() == 2);
 }
