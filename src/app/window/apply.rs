@@ -99,7 +99,7 @@ impl App {
             Command::Dismiss(id) => state.notices.dismiss(id),
             Command::Notice(kind, text) => state.notices.add(kind, text),
             Command::About(open) => state.about_open = open,
-            Command::Theme(choice) => self.choose_theme(choice),
+            Command::Theme(choice) => state.theme = choice,
             Command::AddBody => self.requests().add_body(),
             Command::Open(word) => self.open(&word),
             Command::OpenSeries(index) => {
