@@ -162,11 +162,15 @@ pub fn apply(ctx: &egui::Context) {
 
 /// Shows the chosen theme; where the system names none, the dark one (egui's own fallback).
 pub fn choose(ctx: &egui::Context, choice: ThemeChoice) {
-    ctx.set_theme(match choice {
+    let preference = match choice {
         ThemeChoice::Dark => egui::ThemePreference::Dark,
         ThemeChoice::Light => egui::ThemePreference::Light,
         ThemeChoice::System => egui::ThemePreference::System,
-    });
+    };
+    if ctx.options(|o| o.theme_preference) != preference {
+        ctx.set_theme(preference);
+        ctx.request_repaint();
+    }
 }
 
 /// The visuals of a theme: those of egui in the colours of the palette.

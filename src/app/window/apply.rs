@@ -100,7 +100,7 @@ impl App {
             Command::Notice(kind, text) => state.notices.add(kind, text),
             Command::About(open) => state.about_open = open,
             Command::AddCouch(below_mm) => state.add_couch(below_mm),
-            Command::Theme(choice) => self.choose_theme(choice),
+            Command::Theme(choice) => state.theme = choice,
             Command::AddBody => self.requests().add_body(),
             Command::Open(word) => self.open(&word),
             Command::OpenSeries(index) => {

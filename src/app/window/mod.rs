@@ -28,7 +28,7 @@ use super::state::unsaved::Work;
 use super::state::{State, ViewKind, Workspace};
 use super::view::{RadiographState, ViewState};
 use super::{keys, panel, render, theme, workspace};
-use crate::files::{Layout, ThemeChoice};
+use crate::files::Layout;
 use dialog::Dialogs;
 use egui::{CentralPanel, Frame, Panel, Ui};
 use memory::Memory;
@@ -121,17 +121,12 @@ impl App {
             app.layout = Layout::load(&folder);
             app.begin_memory(folder);
         }
-        app.choose_theme(options.theme.unwrap_or(app.layout.theme));
+        app.state.theme = options.theme.unwrap_or(app.layout.theme);
+        theme::choose(&app.ctx, app.state.theme);
         if let Some(word) = &options.case {
             app.open_with(word, Default::default(), options.plan);
         }
         Ok(app)
-    }
-
-    /// Shows the panels in a theme; the views stay dark.
-    fn choose_theme(&mut self, choice: ThemeChoice) {
-        self.state.theme = choice;
-        theme::choose(&self.ctx, choice);
     }
 
     /// Replaces the desktop's file dialogs.
@@ -252,6 +247,8 @@ impl App {
 
 impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
+        // In every frame: a window without a display gets a theme of its own once the app is made.
+        theme::choose(ctx, self.state.theme);
         self.take_picked();
         self.receive();
         self.requests().request();
