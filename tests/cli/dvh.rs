@@ -188,7 +188,7 @@ fn goals_of_a_template_are_held_against_the_dose() {
     assert_eq!(said["structures"].as_array().unwrap().len(), 1, "only the structure asked for has metrics");
     // Without a prescription there is no percent of it, unless the plan has one; other words are no template.
     let output = beamsight(&["dvh", "demo:water", "--dose", text(&dose), "--goals", text(&file)]);
-    let told = String::from_utf8_lossy(&output.stderr);
+    let told = String::from_utf8_lossy(&output.stdout);
     assert!(told.contains("goals: ") && told.contains("no structure for Heart"), "{told}");
     refused(
         &["dvh", "demo:water", "--dose", text(&dose), "--goals", "no-such-template"],
