@@ -134,7 +134,8 @@ fn isodose_lines_lie_where_the_closed_form_says() {
     let mut display = DoseDisplay { wash: false, ..DoseDisplay::default() };
     display.levels.retain(|l| [100.0, 90.0, 80.0].contains(&l.percent));
     let colours: Vec<[u8; 3]> = display.levels.iter().map(|l| l.colour.0).collect();
-    let mut h = harness(ViewKind::Axial, Vec2::new(200.0, 200.0), |gpu| Scene {
+    // The image has 300 points: the legend's strip of 62 is beside it, and no words cover the lines.
+    let mut h = harness(ViewKind::Axial, Vec2::new(362.0, 300.0), |gpu| Scene {
         dose: Some(DoseLayer {
             dose: Arc::new(dose),
             reference: Some((60.0, "prescription")),
@@ -153,7 +154,7 @@ fn isodose_lines_lie_where_the_closed_form_says() {
         for degrees in [7.0_f64, 48.0, 131.0, 200.0, 293.0] {
             let (s, c) = degrees.to_radians().sin_cos();
             let strength = |r_px: f64| {
-                let (x, y) = (100.0 + r_px * c, 100.0 + r_px * s);
+                let (x, y) = (150.0 + r_px * c, 150.0 + r_px * s);
                 let p = picture.get_pixel(x as u32, y as u32).0;
                 let off: i32 = (0..3).map(|i| (i32::from(p[i]) - i32::from(colour[i])).abs()).sum();
                 off
@@ -292,7 +293,7 @@ fn the_gantry_follows_its_handle_and_rest_costs_nothing() {
     let ct = volume(uneven(0.0), |p| p.x);
     let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(40.0, 40.0), 1.0);
     let beam = BeamLayer::of(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam");
-    let mut h = harness(ViewKind::Axial, Vec2::new(300.0, 300.0), |gpu| Scene {
+    let mut h = harness(ViewKind::Axial, Vec2::new(362.0, 300.0), |gpu| Scene {
         ct: Some(ct),
         beams: vec![beam],
         ..Scene::new(gpu)
@@ -300,7 +301,9 @@ fn the_gantry_follows_its_handle_and_rest_costs_nothing() {
     h.state_mut().state.mm_per_point = Some(0.5);
     h.state_mut().state.centre_mm = Some(DVec3::ZERO);
     h.run();
-    let middle = egui::pos2(150.0, 150.0);
+    // The strip of the legend, 62 points wide, is beside the image.
+    let middle = h.get_by_label("Axial").rect().center();
+    assert_eq!(middle, egui::pos2(150.0, 150.0));
     // Gantry 0: the source is anterior, above the isocentre, 0.42 of the view away.
     h.drag_at(middle - egui::vec2(0.0, 126.0));
     h.run();

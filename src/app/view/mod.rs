@@ -98,6 +98,8 @@ pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<
     let strip = all.with_min_x(all.max.x - overlay::legend_width(state.kind, scene, all).round());
     let rect = all.with_max_x(strip.min.x);
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
+    // The strip is part of the view, dark in both themes.
+    ui.painter().rect_filled(strip, 0.0, theme::IMAGE.ground);
     if let Some(layer) = scene.dose.as_ref().filter(|_| strip.is_positive()) {
         overlay::legend(&ui.painter_at(strip), strip.shrink2(vec2(0.0, 4.0)), layer);
     }
