@@ -32,7 +32,8 @@ pub struct Mask {
     size: [usize; 3],
     /// `[z][y][x]` in the box, 255 = the voxel lies wholly inside.
     coverage: Vec<u8>,
-    /// Summed once: a list of structures shows it in every frame.
+    /// Counted once: a list of structures shows the volume in every frame, and DVHs choose their samples by the voxels.
+    covered: usize,
     volume_cm3: f64,
 }
 
@@ -271,18 +272,31 @@ impl Mask {
         })
     }
 
+    /// Voxels that are covered at all.
+    pub fn covered(&self) -> usize {
+        self.covered
+    }
+
     /// Volume inside the grid, cm3.
     pub fn volume_cm3(&self) -> f64 {
         self.volume_cm3
     }
 
     fn of(parent: &Arc<Grid>, offset: [usize; 3], size: [usize; 3], coverage: Vec<u8>) -> Self {
-        let sums = coverage.chunks_exact(size[0] * size[1]).enumerate().map(|(z, values)| {
-            let sum: u64 = values.iter().map(|&c| u64::from(c)).sum();
-            sum as f64 / 255.0 * parent.voxel_cm3(offset[2] + z)
+        let planes = coverage.par_chunks_exact(size[0] * size[1]).map(|plane| {
+            let row = |row: &[u8]| {
+                let sum: u32 = row.iter().map(|&c| u32::from(c)).sum();
+                let covered: u32 = row.iter().map(|&c| u32::from(c > 0)).sum();
+                (u64::from(sum), covered as usize)
+            };
+            plane.chunks_exact(size[0]).map(row).fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1))
         });
-        let volume_cm3 = sums.sum();
-        Self { parent: Arc::clone(parent), offset, size, coverage, volume_cm3 }
+        let planes: Vec<(u64, usize)> = planes.collect();
+        let cm3 =
+            |(z, &(sum, _)): (usize, &(u64, usize))| sum as f64 / 255.0 * parent.voxel_cm3(offset[2] + z);
+        let volume_cm3 = planes.iter().enumerate().map(cm3).sum();
+        let covered = planes.iter().map(|(_, covered)| covered).sum();
+        Self { parent: Arc::clone(parent), offset, size, coverage, covered, volume_cm3 }
     }
 }
 

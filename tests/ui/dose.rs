@@ -6,8 +6,9 @@ use beamsight::app::command::Command;
 use beamsight::app::{App, Picked};
 use beamsight::case::DoseStatus;
 use eframe::egui::accesskit::Role;
-use eframe::egui::{Key, Modifiers};
+use eframe::egui::{Key, Modifiers, vec2};
 use egui_kittest::kittest::Queryable as _;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 fn gantry(app: &App) -> f64 {
@@ -16,6 +17,37 @@ fn gantry(app: &App) -> f64 {
 
 fn is_final(app: &App) -> bool {
     app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+}
+
+/// Each frame has another angle, and the computation of one lasts several frames: what is shown meanwhile still follows.
+#[test]
+fn dose_and_dvh_follow_a_drag_that_never_rests() {
+    let mut w = window(cube_case("drag", 24));
+    until(&mut w, "final dose", is_final);
+    let dial = w.get_by_role_and_label(Role::Slider, "Gantry").rect();
+    let at = |degrees: f32| {
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        dial.center() + 0.3 * dial.width() * vec2(sin, -cos)
+    };
+    w.hover_at(at(0.0));
+    w.run_steps(1);
+    w.drag_at(at(0.0));
+    w.run_steps(1);
+    let (mut doses, mut dvhs, mut degrees) = (HashSet::new(), Vec::new(), 0.0);
+    while doses.len() < 6 || dvhs.len() < 6 {
+        assert!(degrees < 20_000.0, "{} doses, {} DVHs", doses.len(), dvhs.len());
+        degrees += 1.0;
+        w.hover_at(at(degrees));
+        w.step();
+        let results = &w.state().state.results;
+        doses.extend(results.shown_dose().map(|dose| dose.gy.id()));
+        let dvh = results.dvh(1).cloned();
+        dvhs.extend(dvh.filter(|dvh| dvhs.last().is_none_or(|last| !Arc::ptr_eq(last, dvh))));
+    }
+    assert!(degrees > 6.0, "the drag went on");
+    w.drop_at(at(degrees));
+    until(&mut w, "final dose of the last angle", is_final);
+    assert!((gantry(w.state()) - f64::from(degrees).rem_euclid(360.0)).abs() < 1.0);
 }
 
 #[test]

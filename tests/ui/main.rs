@@ -5,6 +5,7 @@ mod beside;
 mod browser;
 mod compare;
 mod contouring;
+mod day;
 mod dose;
 mod drawing;
 mod export;

@@ -123,7 +123,7 @@ fn same_voxels(a: &Grid, b: &Grid) -> bool {
 impl<'a> Source<'a> {
     pub fn new(mask: &'a Mask, dose_gy: &'a Volume<f32>) -> Self {
         let (from, to) = (mask.grid(), dose_gy.grid());
-        let covered = mask.coverage().iter().filter(|&&c| c > 0).count();
+        let covered = mask.covered();
         let enough = |&s: &usize| covered * s * s * s >= ENOUGH_SAMPLES;
         let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
         // On equal voxels the dose is known at their centres: interpolation only blurs it, unless they are

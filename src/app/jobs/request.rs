@@ -33,18 +33,20 @@ impl Requests<'_> {
         for place in results.removed() {
             self.worker.cancel(Slot::Result(place));
         }
+        if moving && self.worker.has_quick() {
+            // A drag that outruns its answers: beams, sum and DVHs of one state of the case are answered before those of the
+            // next are requested, and none of them is left behind meanwhile. Else each would be of another state, and none
+            // be seen.
+            return;
+        }
         for place in results.left_behind() {
             // A quick job still answers: else none would finish during a drag.
             self.worker.supersede(Slot::Result(place));
         }
         results.tidy();
-        if moving && self.worker.has_quick() {
-            // A drag that outruns its previews: beams, sum and DVHs of one state of the case are answered before those of
-            // the next are requested. Else each would be of another state, with its beams computed anew, and none be seen.
-            return;
-        }
         let computed = results.each::<DoseOfBeam>().next().is_some();
-        let mut submit = Submitter { results, worker: self.worker };
+        let worker = self.worker;
+        let mut submit = Submitter { results, worker };
         submit.all::<MachineOf>(DISPLAYED, Grade::Full);
         submit.full::<MaskOf>(DISPLAYED, true);
         if state.workspace == Workspace::Register {
@@ -87,6 +89,11 @@ impl Requests<'_> {
             submit.all::<EstimateOfGamma>(DISPLAYED, Grade::Preview);
         }
         if run && moving {
+            return;
+        }
+        let shares_cores = moving || !state.results.settings.device.is_for_a_card();
+        if shares_cores && !is_quick && worker.has_quick() {
+            // Threads that wait for a part of a DVH would take up parts of a full dose, and the DVH last as long as those.
             return;
         }
         if own && run {

@@ -39,14 +39,10 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 });
             });
         });
-    Panel::bottom("compare figures")
-        .frame(theme::panel_frame(ui))
-        .default_size(if small { 150.0 } else { 250.0 })
-        .size_range(90.0..=600.0)
-        .show(ui, |ui| {
-            dvh::show(ui, state, commands);
-            ui.take_available_space();
-        });
+    // Until there are two doses the views have the place.
+    if state.compare.sides.iter().all(Option::is_some) {
+        figures(ui, state, small, commands);
+    }
     Panel::right("compare answer")
         .frame(theme::panel_frame(ui))
         .default_size(if small { 244.0 } else { 316.0 })
@@ -57,6 +53,18 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             });
         });
     set(state, next, commands);
+}
+
+/// DVHs and metrics of both doses, below the views.
+fn figures(ui: &mut Ui, state: &State, small: bool, commands: &mut Commands) {
+    Panel::bottom("compare figures")
+        .frame(theme::panel_frame(ui))
+        .default_size(if small { 150.0 } else { 250.0 })
+        .size_range(90.0..=600.0)
+        .show(ui, |ui| {
+            dvh::show(ui, state, commands);
+            ui.take_available_space();
+        });
 }
 
 /// Pushes the settings if they changed.

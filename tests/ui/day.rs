@@ -1,0 +1,230 @@
+//! A planner's morning, as the guide tells it: from a CT with a GTV and no plan to a plan that is saved, lost, recovered,
+//! compared and reported, by mouse and keys alone.
+//!
+//! The picture of each step lies in the folder of the tests' files; those of `assets/guide/steps` are made of them.
+
+use crate::harness::{Window, fill_in, folder, until, window};
+use beamsight::analysis::Verdict;
+use beamsight::app::command::{Command, PlanAction};
+use beamsight::app::state::results::Shown;
+use beamsight::app::state::{Selection, Workspace};
+use beamsight::app::{App, Options, Picked};
+use beamsight::case::{DoseStatus, Edit, Structure, StructureKind};
+use eframe::egui::{Key, Pos2, vec2};
+use egui_kittest::kittest::Queryable as _;
+use glam::DVec3;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn is_final(app: &App) -> bool {
+    app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+}
+
+fn click(w: &mut Window, label: &str) {
+    w.get_by_label(label).scroll_to_me();
+    w.run_steps(4);
+    w.get_by_label(label).click();
+    w.run_steps(4);
+}
+
+/// Chooses an entry of a list or menu: its last widget of that name is in the one that is open.
+fn choose(w: &mut Window, list: &str, entry: &str) {
+    click(w, list);
+    w.get_all_by_label(entry).last().expect("an entry").click();
+    w.run_steps(4);
+}
+
+fn picture(w: &mut Window, step: &str) {
+    w.run_steps(4);
+    w.render().expect("a picture").save(folder("day").join(format!("{step}.png"))).expect("saved");
+}
+
+fn named<'a>(app: &'a App, name: &str) -> &'a Structure {
+    app.state.case().structures.by_name(name).unwrap_or_else(|| panic!("{name} is there"))
+}
+
+fn points_mm(structure: &Structure) -> Vec<DVec3> {
+    structure.contours.iter().flat_map(|c| c.points_mm.iter().copied()).collect()
+}
+
+fn cm3(w: &Window, name: &str) -> f64 {
+    w.state().state.results.volume_cm3(named(w.state(), name).number).expect("a volume")
+}
+
+fn select(w: &mut Window, name: &str) {
+    let number = named(w.state(), name).number;
+    w.state_mut().command(Command::Select(Selection::Structure(number)));
+    w.run_steps(4);
+}
+
+/// The CT of `demo:thorax` with its contours but for the PTV, and no plan.
+fn begun(state: &Path) -> Window {
+    let mut w = window(Options {
+        case: Some("demo:thorax".to_owned()),
+        grid_mm: Some(6.0),
+        state_folder: Some(state.to_owned()),
+        ..Options::default()
+    });
+    until(&mut w, "case", |app| app.state.is_loaded() && app.state.plan().is_some());
+    w.set_size(vec2(1600.0, 1000.0));
+    w.run_steps(2);
+    w.state_mut().command(Command::Plans(PlanAction::Remove(0)));
+    let ptv = w.state().state.case().structures.structures.iter().position(|s| s.name == "PTV");
+    w.state_mut()
+        .command(Command::Edit { edit: Edit::RemoveStructure { index: ptv.expect("a PTV") }, gesture: None });
+    until(&mut w, "rest", App::is_settled);
+    w
+}
+
+fn grow_a_ptv(w: &mut Window) {
+    select(w, "GTV");
+    let gtv_cm3 = cm3(w, "GTV");
+    click(w, "Create PTV");
+    until(w, "PTV", |app| app.state.case().structures.by_name("PTV").is_some() && app.is_settled());
+    assert_eq!(named(w.state(), "PTV").kind, StructureKind::Ptv);
+    assert!(cm3(w, "PTV") > 1.5 * gtv_cm3);
+    let points = points_mm(named(w.state(), "GTV"));
+    let centre = points.iter().sum::<DVec3>() / points.len() as f64;
+    w.state_mut().command(Command::CentreOn(centre));
+    w.run_steps(3);
+    picture(w, "1-ptv");
+}
+
+/// A stroke on the PTV's rim, at the crosshair's plane.
+fn correct_it(w: &mut Window) {
+    let before = cm3(w, "PTV");
+    click(w, "Brush");
+    let middle = w.get_by_label("Axial").rect().center();
+    let under = |w: &mut Window, place: Pos2| {
+        w.hover_at(place);
+        w.run_steps(3);
+        w.state().state.pointer_mm.expect("the pointer is over the view")
+    };
+    let (here, there) = (under(w, middle), under(w, middle + vec2(100.0, 0.0)));
+    let points_per_mm = 100.0 / (there.x - here.x);
+    let at = |x_mm: f64, y_mm: f64| {
+        middle + vec2(((x_mm - here.x) * points_per_mm) as f32, ((y_mm - here.y) * points_per_mm) as f32)
+    };
+    let plane = w.state().state.crosshair_mm;
+    let on_plane = points_mm(named(w.state(), "PTV")).into_iter().filter(|p| (p.z - plane.z).abs() < 2.0);
+    let right = on_plane.map(|p| p.x).fold(f64::MIN, f64::max);
+    let way = [at(right, plane.y - 8.0), at(right + 3.0, plane.y), at(right, plane.y + 8.0)];
+    w.hover_at(way[0]);
+    w.run_steps(1);
+    w.drag_at(way[0]);
+    for place in &way[1..] {
+        w.hover_at(*place);
+        w.run_steps(1);
+    }
+    picture(w, "2-brush");
+    w.drop_at(way[2]);
+    w.key_press(Key::Escape);
+    until(w, "volume", App::is_settled);
+    assert!(cm3(w, "PTV") > before, "{} {before}", cm3(w, "PTV"));
+}
+
+fn plan_five_fields(w: &mut Window) {
+    click(w, "New plan");
+    choose(w, "Add beams", "5 equispaced beams");
+    until(w, "dose", is_final);
+    let plan = w.state().state.plan().expect("a plan").clone();
+    assert_eq!(plan.beams.len(), 5);
+    assert!(plan.beams.iter().all(|b| b.mlc.is_some() && b.isocentre_mm == plan.beams[0].isocentre_mm));
+    picture(w, "3-fields");
+    w.state_mut().command(Command::Select(Selection::Plan));
+    w.run_steps(4);
+    click(w, "Has a prescription");
+    fill_in(w, "Prescription", "60");
+    fill_in(w, "Fractions", "30");
+    click(w, "Normalise the plan");
+    click(w, "to a volume of a structure");
+    until(w, "normalised dose", is_final);
+    let ptv = named(w.state(), "PTV").number;
+    let d95_gy = w.state().state.results.dvh(ptv).expect("a DVH").dose_at_percent(95.0);
+    assert!((d95_gy - 60.0).abs() < 0.05, "{d95_gy}");
+    picture(w, "4-normalised");
+}
+
+fn set_goals(w: &mut Window) {
+    click(w, "Goals");
+    for goal in [
+        "PTV: D95% >= 59.9 Gy",
+        "SpinalCord: Dmax <= 50 Gy",
+        "Heart: V25Gy <= 10 %",
+        "Lung_L: Dmean <= 10 Gy",
+    ] {
+        fill_in(w, "New goal", goal);
+    }
+    until(w, "verdicts", is_final);
+    let card = w.state().state.scorecard();
+    let passed =
+        card.iter().filter(|row| row.answer.as_ref().is_ok_and(|o| o.verdict == Verdict::Pass)).count();
+    assert!(card.len() == 4 && passed >= 3, "{passed} of {}", card.len());
+    assert_eq!(w.state().state.goal_reservation(), None, "of a final dose");
+    picture(w, "5-goals");
+}
+
+/// The session is saved; then work goes on, and the program is killed.
+fn save_and_be_killed(mut w: Window, state: &Path, out: &Path) {
+    w.state_mut().command(Command::SaveSession(out.to_owned()));
+    until(&mut w, "saved session", |app| !app.state.is_unsaved() && app.is_settled());
+    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 10.0, gesture: None });
+    let state = state.to_owned();
+    until(&mut w, "kept work", move |app| {
+        let files = std::fs::read_dir(state.join("unsaved")).into_iter().flatten().flatten();
+        app.is_settled() && files.count() > 0
+    });
+    // Dropped without closing, as after a kill.
+    drop(w);
+}
+
+fn recovered(state: &Path) -> Window {
+    let mut w =
+        window(Options { state_folder: Some(state.to_owned()), grid_mm: Some(6.0), ..Options::default() });
+    w.set_size(vec2(1600.0, 1000.0));
+    until(&mut w, "offer", |app| !app.state.recoverable.is_empty());
+    picture(&mut w, "6-recover");
+    w.get_by_label_contains("Recover ").click();
+    until(&mut w, "case", |app| app.state.is_loaded() && is_final(app));
+    let plan = w.state().state.plan().expect("a plan");
+    assert_eq!(plan.beams[0].control_points[0].gantry_deg, 10.0, "the last turn too");
+    w
+}
+
+fn compare_and_report(w: &mut Window) {
+    click(w, "Copy plan");
+    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 30.0, gesture: None });
+    until(w, "dose of the copy", is_final);
+    let first = w.state().state.case().plans[0].name.clone();
+    click(w, "Compare with");
+    click(w, &format!("Compare with {first}"));
+    until(w, "gamma", |app| app.is_settled() && app.state.results.gamma().is_some());
+    assert_eq!(w.state().state.workspace, Workspace::Compare);
+    picture(w, "7-compare");
+    let path = folder("day").join("plan.pdf");
+    let _ = std::fs::remove_file(&path);
+    let here: PathBuf = path.clone();
+    w.state_mut().set_dialog(Arc::new(move |_| Picked::Path(here.clone())));
+    w.state_mut().command(Command::Workspace(Workspace::Plan));
+    w.state_mut().command(Command::Select(Selection::Plan));
+    until(w, "dose", |app| is_final(app) && app.state.results.shown == Shown::Plan);
+    click(w, "Report…");
+    until(w, "the report", |app| path.exists() && app.is_settled());
+    assert!(std::fs::read(&path).expect("a file").starts_with(b"%PDF-"));
+}
+
+#[test]
+fn from_a_gtv_to_a_report() {
+    let state = folder("day_state");
+    let _ = std::fs::remove_dir_all(&state);
+    let mut w = begun(&state);
+    grow_a_ptv(&mut w);
+    correct_it(&mut w);
+    plan_five_fields(&mut w);
+    set_goals(&mut w);
+    let out = folder("day").join("morning.json");
+    let _ = std::fs::remove_file(&out);
+    save_and_be_killed(w, &state, &out);
+    let mut w = recovered(&state);
+    compare_and_report(&mut w);
+}
