@@ -61,7 +61,6 @@ fn select(w: &mut Window, name: &str) {
 fn begun(state: &Path) -> Window {
     let mut w = window(Options {
         case: Some("demo:thorax".to_owned()),
-        grid_mm: Some(6.0),
         state_folder: Some(state.to_owned()),
         ..Options::default()
     });
