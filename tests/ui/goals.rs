@@ -273,7 +273,7 @@ fn the_report_of_the_plan_has_its_pictures_and_says_on_every_page_what_is_not_fi
     until(&mut w, "the report", |app| path.exists() && app.is_settled());
     let pdf = std::fs::read(&path).expect("a file");
     let count = |what: &[u8]| pdf.windows(what.len()).filter(|part| *part == what).count();
-    assert!(pdf.starts_with(b"%PDF-") && count(b"/Subtype /Image") == 3, "axial, sagittal, coronal");
+    assert!(pdf.starts_with(b"%PDF-") && count(b"/Subtype /Image") == 4, "axial, sagittal, coronal, room");
     // In the frame of a change the report is not of the plan as it stands.
     w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 45.0, gesture: None });
     let report = beamsight::app::report::plan::gather(&w.state().state).expect("a report");

@@ -28,7 +28,7 @@ impl Requests<'_> {
         let (compares, own) = (state.workspace == Workspace::Compare, state.plan_matters());
         let run = state.results.is_monte_carlo();
         let is_quick = !run && state.results.is_quick();
-        let room = state.is_room_shown();
+        let room = state.needs_room();
         let results = &mut state.results.nodes;
         for place in results.removed() {
             self.worker.cancel(Slot::Result(place));

@@ -6,6 +6,7 @@ mod pen;
 mod picture;
 pub mod plan;
 mod plan_pages;
+mod room;
 mod tables;
 
 use crate::analysis::{GoalRow, Metric};

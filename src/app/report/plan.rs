@@ -4,6 +4,7 @@
 use super::picture::Scenery;
 use super::{Curve, DoseFacts, utc};
 use crate::analysis::{GoalRow, Metric, given_words, is_computed, met_text};
+use crate::app::render::RoomLook;
 use crate::app::state::State;
 use crate::app::state::results::Shown;
 use crate::case::{Beam, ControlPoint, Dose, DoseStatus, Mlc, Plan, StructureKind};
@@ -38,7 +39,19 @@ pub struct PlanReport {
     pub reference: Option<(f64, &'static str)>,
     pub(super) curves: Vec<Curve>,
     pub(super) scenery: Scenery,
+    pub(super) room: Option<RoomPicture>,
 }
+
+/// The room with the beams.
+#[derive(Clone)]
+pub(super) struct RoomPicture {
+    pub look: RoomLook,
+    /// What it shows.
+    pub words: String,
+}
+
+/// Pixels of the picture of the room.
+pub const ROOM_PX: [u32; 2] = [720, 420];
 
 /// A beam as the table has it.
 #[derive(Clone)]
@@ -103,6 +116,7 @@ pub fn gather(state: &State) -> Result<PlanReport, String> {
         reference: state.reference(),
         curves: curves(state),
         scenery: Scenery::of_displayed(state),
+        room: None,
     })
 }
 
@@ -190,7 +204,26 @@ fn curves(state: &State) -> Vec<Curve> {
     visible(state).into_iter().filter_map(of).collect()
 }
 
+/// What the picture of the room shows, in words.
+fn room_words(state: &State) -> String {
+    let mut words =
+        "From the foot end of the couch. Gantry head and couch top have assumed sizes.".to_owned();
+    let surfaces = state.isodose_surfaces();
+    if let Some(status) = state.results.isodose_status().filter(|_| !surfaces.is_empty()) {
+        let percent: Vec<String> = surfaces.iter().map(|s| format!("{} %", s.percent)).collect();
+        words += &format!(" Surfaces of the isodoses of {} (dose {}).", percent.join(" and "), status.word());
+    }
+    words
+}
+
 impl PlanReport {
+    /// With the picture of the room as the state has it.
+    #[must_use]
+    pub fn with_room(self, look: Option<RoomLook>, state: &State) -> Self {
+        let room = look.map(|look| RoomPicture { look, words: room_words(state) });
+        Self { room, ..self }
+    }
+
     /// "5 of 7 met".
     pub fn met(&self) -> String {
         met_text(&self.goals)

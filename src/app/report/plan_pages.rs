@@ -20,6 +20,7 @@ pub fn draw(report: &PlanReport) -> Vec<u8> {
     goals(&mut pen, report);
     beams(&mut pen, report);
     pictures(&mut pen, report);
+    room(&mut pen, report);
     apertures(&mut pen, report);
     curves(&mut pen, "Dose-volume histograms", &report.curves);
     structures(&mut pen, report);
@@ -183,6 +184,19 @@ fn pictures(pen: &mut Pen, report: &PlanReport) {
     }
     levels(pen, [LEFT, top + size[1] + 22.0], &report.scenery);
     pen.y = top + size[1] + 28.0;
+}
+
+/// The patient on the couch with all beams.
+fn room(pen: &mut Pen, report: &PlanReport) {
+    let Some(room) = &report.room else { return };
+    let [width, height] = room.look.frame.size_px.map(|px| px as f32);
+    let size = [360.0, 360.0 * height / width];
+    pen.room(size[1] + 50.0);
+    pen.heading("Room");
+    let top = pen.y + 8.0;
+    pen.document.image([LEFT, top], size, super::room::draw(&room.look));
+    pen.y = top + size[1];
+    pen.line(&room.words, SMALL);
 }
 
 /// The aperture of each beam at its first control point, seen from the source.

@@ -78,6 +78,8 @@ pub struct State {
     pub hidden: BTreeSet<u32>,
     pub show_beams: bool,
     pub room: Room,
+    /// The report of the plan that waits for the surfaces of its picture of the room.
+    pub report_waits: Option<Target>,
     pub shapes: Shapes,
     /// The tool that draws the selected structure.
     pub drawing: Drawing,
@@ -124,6 +126,7 @@ impl Default for State {
             hidden: BTreeSet::new(),
             show_beams: true,
             room: Room::default(),
+            report_waits: None,
             shapes: Shapes::default(),
             drawing: Drawing::default(),
             aperture: Aperture::default(),

@@ -36,8 +36,8 @@ impl Room {
 }
 
 impl State {
-    /// Whether the room is on the screen.
-    pub fn is_room_shown(&self) -> bool {
-        self.room.shown && self.workspace == Workspace::Plan
+    /// Whether the room is on the screen, or in a report that waits for its surfaces.
+    pub fn needs_room(&self) -> bool {
+        self.report_waits.is_some() || (self.room.shown && self.workspace == Workspace::Plan)
     }
 }

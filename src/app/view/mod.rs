@@ -25,7 +25,7 @@ pub use draw::{DrawingLayer, stepped};
 pub use overlay::on_image;
 pub use plane::{ViewPlane, page_mm};
 pub use radiograph::{RadiographEvent, RadiographScene, RadiographState, show as show_radiograph, size_mm};
-pub use room::{Camera, ROOM_VIEW, RoomScene, RoomStructure, show as show_room};
+pub use room::{Camera, Preset, ROOM_VIEW, RoomScene, RoomStructure, show as show_room};
 pub use scene::{BeamLayer, DoseLayer, Scene, StructureLook, framed_mm};
 
 use crate::analysis::AperturePart;

@@ -71,6 +71,7 @@ impl App {
         self.cases += 1;
         // Pending files belong to the previous case.
         self.state.replacing.clear();
+        self.state.report_waits = None;
         let remembered =
             session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
         let state = &mut self.state;

@@ -158,6 +158,10 @@ impl App {
     /// Whether all results of the case are available: for two frames no job waited or ran, and none was submitted or
     /// reported.
     pub fn is_settled(&self) -> bool {
+        self.is_idle() && self.state.report_waits.is_none()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
         self.idle_frames >= 2 && self.worker.live_jobs() == 0 && self.worker.submitted() == self.jobs_seen
     }
 
@@ -252,6 +256,7 @@ impl eframe::App for App {
         self.take_picked();
         self.receive();
         self.requests().request();
+        self.write_waiting_report();
         self.report_when_settled();
         self.watch_closing(ctx);
         self.keep_unsaved(ctx);

@@ -8,6 +8,7 @@ use crate::app::state::files::{FileAction, Target};
 use crate::app::state::record::Record;
 use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Work;
+use crate::app::workspace::room;
 use crate::app::{panel, report};
 use crate::dicom::{Belonging, write_registration};
 use crate::files::{GoalTemplate, Inputs, plan_toml, replace_file, session};
@@ -186,10 +187,24 @@ impl App {
         });
     }
 
-    /// Writes the report of the displayed plan, which says on every page where its dose is not final.
+    /// Writes the report of the displayed plan, once the surfaces of its picture of the room are there.
     fn save_plan_report(&mut self, target: Target) {
+        self.state.report_waits = Some(target);
+        self.ctx.request_repaint();
+    }
+
+    /// The report that has waited; it says on every page where the dose is not final.
+    pub(super) fn write_waiting_report(&mut self) {
+        // Surfaces that the user has cancelled do not come.
+        if !self.state.results.is_room_ready() && !self.is_idle() {
+            return;
+        }
+        let Some(target) = self.state.report_waits.take() else { return };
         let report = match report::plan::gather(&self.state) {
-            Ok(report) => report,
+            Ok(report) => {
+                let look = room::look(&self.state, &self.gpu, report::plan::ROOM_PX);
+                report.with_room(look, &self.state)
+            }
             Err(why) => {
                 self.state.notices.add(NoticeKind::Error, format!("No report is written: {why}."));
                 return;

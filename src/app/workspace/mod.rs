@@ -3,4 +3,4 @@
 pub mod compare;
 pub mod plan;
 pub mod register;
-mod room;
+pub mod room;

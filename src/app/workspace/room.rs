@@ -3,9 +3,10 @@
 use crate::analysis::CouchTop;
 use crate::app::command::{Command, Commands};
 use crate::app::panel;
+use crate::app::render::{Gpu, RoomLook};
 use crate::app::state::room::Room;
 use crate::app::state::{State, ViewKind};
-use crate::app::view::{self, RoomScene, RoomStructure, Scene, ViewEvent, ViewState};
+use crate::app::view::{self, Preset, RoomScene, RoomStructure, Scene, ViewEvent, ViewState};
 use crate::case::StructureKind;
 use egui::{Align, Layout, Rect, Response, Ui, UiBuilder, pos2};
 use std::sync::Arc;
@@ -35,6 +36,13 @@ pub(super) fn show(
     }
     switch(ui, response.rect, state, commands);
     response
+}
+
+/// The room as a report shows it, from the foot end of the couch; `None` without a structure that has a surface.
+pub fn look(state: &State, gpu: &Gpu, size_px: [u32; 2]) -> Option<RoomLook> {
+    let scene = Scene { show_beams: true, ..super::plan::scene(state, gpu) };
+    let room = scene_of(state, &scene);
+    (!room.structures.is_empty()).then(|| room.look(&room.camera(Preset::Room), size_px))
 }
 
 fn scene_of<'a>(state: &'a State, scene: &'a Scene) -> RoomScene<'a> {

@@ -5,7 +5,9 @@ use super::{CaseResults, State};
 use crate::analysis::{HeadPath, LEAST_CLEARANCE_MM};
 use crate::case::{DoseStatus, Rgb, StructureKind};
 use crate::geometry::Mesh;
-use crate::results::{ClearanceOf, DoseOfPlan, DvhOf, IsodoseOf, MaskOf, Shared, Standing, SurfaceOf};
+use crate::results::{
+    ClearanceOf, DoseOfPlan, DvhOf, IsodoseOf, MaskOf, Node, Query, Shared, Standing, SurfaceOf,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -37,11 +39,10 @@ fn place_of(percent: f32) -> u32 {
 impl State {
     /// Lists the surfaces and the clearance that the room view shows.
     pub(super) fn note_room(&mut self) {
-        let shown = self.is_room_shown();
         let mut surfaces = BTreeSet::new();
         let mut levels = BTreeSet::new();
         let mut clearance = None;
-        if shown {
+        if self.needs_room() {
             let reference_gy = self.reference().map(|(gy, _)| gy);
             let case = self.history.case();
             let nodes = &mut self.results.nodes;
@@ -108,6 +109,20 @@ impl State {
 }
 
 impl CaseResults {
+    /// Whether nothing more is to come of what the room shows: its surfaces are there, and those of isodoses where the
+    /// dose is.
+    pub fn is_room_ready(&self) -> bool {
+        fn settled<Q: Query>(node: &Node<Q>) -> bool {
+            node.current().is_some() || node.failure().is_some()
+        }
+        let has_dose = matches!(
+            self.shown_status(),
+            Some(DoseStatus::Final | DoseStatus::Partial | DoseStatus::Imported)
+        );
+        self.nodes.each::<SurfaceOf>().all(|(_, node)| settled(node))
+            && (!has_dose || self.nodes.each::<IsodoseOf>().all(|(_, node)| settled(node)))
+    }
+
     /// The surface of a structure; during a change, the previous one.
     pub fn surface(&self, structure: u32) -> Option<&Arc<Mesh>> {
         self.nodes.node::<SurfaceOf>((DISPLAYED, structure))?.latest()

@@ -9,7 +9,7 @@ use crate::app::view::BeamLayer;
 use crate::app::view::overlay::{display_rgb, on_image};
 use crate::case::{Rgb, StructureKind};
 use crate::geometry::Mesh;
-use egui::{Color32, Rect};
+use egui::Color32;
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -24,9 +24,8 @@ const BEYOND_MM: f64 = 250.0;
 /// Length of the isocentre's cross from its middle, mm.
 const CROSS_MM: f64 = 12.0;
 
-/// The look of the room from a camera, in a view of so many pixels a point.
-pub(super) fn look(room: &RoomScene<'_>, camera: &Camera, rect: Rect, pixels_per_point: f32) -> RoomLook {
-    let size_px = [rect.width(), rect.height()].map(|v| (v * pixels_per_point).round().max(1.0) as u32);
+/// The look of the room from a camera.
+pub(super) fn look(room: &RoomScene<'_>, camera: &Camera, size_px: [u32; 2]) -> RoomLook {
     let clip = camera.clip_from_patient(f64::from(size_px[0]) / f64::from(size_px[1]));
     let mut surfaces = structures(room);
     let isodose = |s: &crate::app::state::results::IsodoseSurface| RoomSurface {

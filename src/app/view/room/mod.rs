@@ -13,6 +13,7 @@ pub use content::RoomStructure;
 use super::overlay::{self, Anchor, MARGIN, SMALL, text};
 use super::{BeamLayer, Scene, ViewEvent, ViewState};
 use crate::analysis::CouchTop;
+use crate::app::render::RoomLook;
 use crate::app::state::results::{IsodoseSurface, NearHead};
 use crate::app::state::room::Room;
 use crate::app::theme;
@@ -79,6 +80,11 @@ impl RoomScene<'_> {
         self.near.iter().any(|(index, ..)| *index == beam.index)
     }
 
+    /// What a picture of so many pixels shows from a camera.
+    pub fn look(&self, camera: &Camera, size_px: [u32; 2]) -> RoomLook {
+        content::look(self, camera, size_px)
+    }
+
     /// The camera of a preset, on the isocentre, else on the middle of the body.
     pub fn camera(&self, preset: Preset) -> Camera {
         let beam = self.scene.bev_beam();
@@ -110,7 +116,9 @@ pub fn show(
     }
     let painter = ui.painter_at(rect);
     painter.rect_filled(rect, 0.0, theme::IMAGE.ground);
-    let look = content::look(room, &camera, rect, ui.pixels_per_point());
+    let fineness = ui.pixels_per_point();
+    let size_px = [rect.width(), rect.height()].map(|v| (v * fineness).round().max(1.0) as u32);
+    let look = room.look(&camera, size_px);
     match room.scene.gpu.room_callback(rect, look) {
         Some(callback) => {
             painter.add(callback);

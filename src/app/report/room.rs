@@ -1,0 +1,286 @@
+//! The picture of the room, drawn on the CPU as `kernels/room.wgsl` draws it on the graphics device.
+
+use crate::app::render::{RoomLook, RoomSurface};
+use crate::files::pdf::Image;
+use glam::{Mat4, Vec2, Vec3, Vec4, vec2};
+
+/// Samples along each side of a pixel: edges are smooth.
+const FINENESS: usize = 2;
+/// Half the width of lines, samples.
+const HALF_LINE: f32 = 0.75;
+
+/// Which sides of a surface's triangles are drawn.
+#[derive(Clone, Copy, PartialEq)]
+enum Sides {
+    Both,
+    Far,
+    Near,
+}
+
+/// The picture of a look.
+pub fn draw(look: &RoomLook) -> Image {
+    let mut canvas = Canvas::new(look);
+    let drawn = |s: &&RoomSurface| !s.surface.triangles.is_empty();
+    let (solid, mut clear): (Vec<&RoomSurface>, Vec<&RoomSurface>) =
+        look.surfaces.iter().filter(drawn).partition(|s| s.colour[3] >= 1.0);
+    // The largest is the outermost as a rule: far sides from it in, near sides out to it.
+    let size_mm = |s: &RoomSurface| s.surface.bounds_mm().map_or(0.0, |[low, high]| low.distance(high));
+    clear.sort_by(|a, b| size_mm(b).total_cmp(&size_mm(a)));
+    solid.iter().for_each(|surface| canvas.surface(surface, Sides::Both));
+    clear.iter().for_each(|surface| canvas.surface(surface, Sides::Far));
+    for lines in &look.lines {
+        lines.ends_mm.iter().for_each(|ends| canvas.line(*ends, lines.colour));
+    }
+    clear.iter().rev().for_each(|surface| canvas.surface(surface, Sides::Near));
+    canvas.image()
+}
+
+struct Canvas {
+    size: [usize; 2],
+    clip_from_patient: Mat4,
+    eye_mm: Vec3,
+    /// Display colours and depths of the samples, row by row.
+    colours: Vec<Vec3>,
+    depths: Vec<f32>,
+}
+
+/// A corner on the canvas.
+#[derive(Clone, Copy)]
+struct Corner {
+    at: Vec2,
+    depth: f32,
+    /// 1 / w of clip space: what is divided by w runs evenly over the canvas.
+    inverse_w: f32,
+    at_mm: Vec3,
+    normal: Vec3,
+}
+
+impl Canvas {
+    fn new(look: &RoomLook) -> Self {
+        let size = look.frame.size_px.map(|px| px as usize * FINENESS);
+        let count = size[0] * size[1];
+        Self {
+            size,
+            clip_from_patient: Mat4::from_cols_array_2d(&look.frame.clip_from_patient),
+            eye_mm: Vec3::from_array(look.frame.eye_mm),
+            colours: vec![Vec3::from_array(look.background); count],
+            depths: vec![1.0; count],
+        }
+    }
+
+    /// Where a point of the patient lies on the canvas; `None` behind the eye.
+    fn corner(&self, at_mm: [f32; 3], normal: [f32; 3]) -> Option<Corner> {
+        let at_mm = Vec3::from_array(at_mm);
+        let clip: Vec4 = self.clip_from_patient * at_mm.extend(1.0);
+        if clip.w <= 1e-3 {
+            return None;
+        }
+        let inverse_w = clip.w.recip();
+        let [width, height] = self.size.map(|n| n as f32);
+        let at = vec2(0.5 * (1.0 + clip.x * inverse_w) * width, 0.5 * (1.0 - clip.y * inverse_w) * height);
+        let normal = Vec3::from_array(normal);
+        Some(Corner { at, depth: clip.z * inverse_w, inverse_w, at_mm, normal })
+    }
+
+    fn surface(&mut self, surface: &RoomSurface, sides: Sides) {
+        let mesh = &surface.surface;
+        let corners: Vec<Option<Corner>> =
+            mesh.vertices.iter().map(|v| self.corner(v.at_mm, v.normal)).collect();
+        for triangle in &mesh.triangles {
+            if let [Some(a), Some(b), Some(c)] = triangle.map(|n| corners[n as usize]) {
+                self.triangle([a, b, c], surface, sides);
+            }
+        }
+    }
+
+    fn triangle(&mut self, [a, b, c]: [Corner; 3], surface: &RoomSurface, sides: Sides) {
+        // Counter-clockwise as seen is clockwise on a canvas whose rows run down.
+        let twice_area = (b.at - a.at).perp_dot(c.at - a.at);
+        let is_near = twice_area < 0.0;
+        if twice_area == 0.0 || sides != Sides::Both && is_near != (sides == Sides::Near) {
+            return;
+        }
+        let (low, high) = (a.at.min(b.at).min(c.at), a.at.max(b.at).max(c.at));
+        let reach = |low: f32, high: f32, size: usize| {
+            (low - 0.5).ceil().max(0.0) as usize..((high + 0.5).floor().max(0.0) as usize).min(size)
+        };
+        for y in reach(low.y, high.y, self.size[1]) {
+            for x in reach(low.x, high.x, self.size[0]) {
+                let p = vec2(x as f32 + 0.5, y as f32 + 0.5);
+                let share = |from: Vec2, to: Vec2| (to - from).perp_dot(p - from) / twice_area;
+                let shares = [share(b.at, c.at), share(c.at, a.at), share(a.at, b.at)];
+                if shares.iter().any(|s| *s < 0.0) {
+                    continue;
+                }
+                let [u, v, w] = shares;
+                let depth = u * a.depth + v * b.depth + w * c.depth;
+                let [u, v, w] = [u * a.inverse_w, v * b.inverse_w, w * c.inverse_w];
+                let mean = |a: Vec3, b: Vec3, c: Vec3| (a * u + b * v + c * w) / (u + v + w);
+                let at_mm = mean(a.at_mm, b.at_mm, c.at_mm);
+                let normal = mean(a.normal, b.normal, c.normal);
+                let (colour, opacity) = shade(surface, at_mm, normal, self.eye_mm);
+                self.put([x, y], depth, colour, opacity, sides == Sides::Both);
+            }
+        }
+    }
+
+    fn line(&mut self, ends_mm: [[f32; 3]; 2], [r, g, b, opacity]: [f32; 4]) {
+        let [Some(from), Some(to)] = ends_mm.map(|at| self.corner(at, [0.0; 3])) else { return };
+        let steps = (to.at - from.at).abs().max_element().ceil().clamp(1.0, 20_000.0);
+        let mut last = None;
+        for n in 0..=steps as usize {
+            let t = n as f32 / steps;
+            let (at, depth) = (from.at.lerp(to.at, t), from.depth + (to.depth - from.depth) * t);
+            for corner in 0..4 {
+                let shift = |bit: usize| if corner & bit == 0 { -HALF_LINE } else { HALF_LINE };
+                let place = [at.x + shift(1), at.y + shift(2)].map(f32::floor);
+                let inside = place.iter().zip(self.size).all(|(p, size)| *p >= 0.0 && (*p as usize) < size);
+                // Neighbouring steps share samples, which are drawn once.
+                if inside && last != Some(place) {
+                    self.put(place.map(|p| p as usize), depth, Vec3::new(r, g, b), 0.5 * opacity, false);
+                    last = Some(place);
+                }
+            }
+        }
+    }
+
+    /// Blends a colour over a sample unless something nearer is there.
+    fn put(&mut self, [x, y]: [usize; 2], depth: f32, colour: Vec3, opacity: f32, hides: bool) {
+        let n = y * self.size[0] + x;
+        if !(0.0..=1.0).contains(&depth) || depth > self.depths[n] {
+            return;
+        }
+        self.colours[n] = self.colours[n].lerp(colour, opacity);
+        if hides {
+            self.depths[n] = depth;
+        }
+    }
+
+    fn image(&self) -> Image {
+        let [width, height] = self.size.map(|n| n / FINENESS);
+        let mut rgb = Vec::with_capacity(3 * width * height);
+        for y in 0..height {
+            for x in 0..width {
+                let sample = |n: usize| {
+                    let [dx, dy] = [n % FINENESS, n / FINENESS];
+                    self.colours[(y * FINENESS + dy) * self.size[0] + x * FINENESS + dx]
+                };
+                let mean = (0..FINENESS * FINENESS).map(sample).sum::<Vec3>() / (FINENESS * FINENESS) as f32;
+                rgb.extend(mean.to_array().map(|c| (c.clamp(0.0, 1.0) * 255.0).round() as u8));
+            }
+        }
+        Image { width: width as u32, height: height as u32, rgb }
+    }
+}
+
+/// `shade` of `kernels/room.wgsl`: the colour of a surface lit from the eye, and its opacity.
+fn shade(surface: &RoomSurface, at_mm: Vec3, normal: Vec3, eye_mm: Vec3) -> (Vec3, f32) {
+    let [r, g, b, opacity] = surface.colour;
+    let facing = normal.normalize_or_zero().dot((eye_mm - at_mm).normalize_or_zero()).abs();
+    let rim = if surface.rim { (1.0 - facing).powi(3) } else { 0.0 };
+    let opacity = opacity + ((3.0 * opacity + 0.1).min(1.0) - opacity) * rim;
+    let colour = Vec3::new(r, g, b) * (0.3 + 0.7 * facing) + Vec3::splat(0.12 * facing.powi(24));
+    (colour, opacity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::render::{RoomFrame, RoomLines};
+    use crate::app::view::Camera;
+    use crate::geometry::Mesh;
+    use glam::DVec3;
+    use std::f64::consts::{PI, TAU};
+    use std::sync::Arc;
+
+    const EYE_MM: f32 = 1000.0;
+
+    /// Seen from +z at a distance of a metre; 200 mm across at z = 0, y up.
+    fn look(surfaces: Vec<RoomSurface>, lines: Vec<RoomLines>) -> RoomLook {
+        let camera = Camera {
+            target_mm: DVec3::ZERO,
+            axes: [DVec3::X, DVec3::Y, DVec3::Z],
+            height_mm: 200.0,
+            eye_mm: Some(f64::from(EYE_MM)),
+        };
+        let frame = RoomFrame {
+            clip_from_patient: camera.clip_from_patient(1.0).as_mat4().to_cols_array_2d(),
+            eye_mm: [0.0, 0.0, EYE_MM],
+            size_px: [100, 100],
+        };
+        RoomLook { frame, surfaces, lines, background: [0.0; 3] }
+    }
+
+    fn square(z_mm: f64, half_mm: f64, colour: [f32; 4]) -> RoomSurface {
+        let corner = |x: f64, y: f64| DVec3::new(x * half_mm, y * half_mm, z_mm);
+        let corners = [corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)];
+        let surface = Arc::new(Mesh::new(&corners, vec![[0, 1, 2], [0, 2, 3]]));
+        RoomSurface { surface, colour, rim: false }
+    }
+
+    fn ball(radius_mm: f64, colour: [f32; 4]) -> RoomSurface {
+        let (rings, sides) = (60_u32, 90_u32);
+        let at = |i: u32, j: u32| {
+            let (a, b) = (PI * f64::from(i) / f64::from(rings), TAU * f64::from(j) / f64::from(sides));
+            radius_mm * DVec3::new(a.sin() * b.cos(), a.sin() * b.sin(), a.cos())
+        };
+        let corners: Vec<DVec3> = (0..=rings).flat_map(|i| (0..sides).map(move |j| at(i, j))).collect();
+        let quad = |i: u32, j: u32| {
+            let (a, b) = (i * sides + j, i * sides + (j + 1) % sides);
+            [[a, a + sides, b], [b, a + sides, b + sides]]
+        };
+        let triangles = (0..rings).flat_map(|i| (0..sides).flat_map(move |j| quad(i, j))).collect();
+        RoomSurface { surface: Arc::new(Mesh::new(&corners, triangles)), colour, rim: false }
+    }
+
+    fn pixel(image: &Image, [x, y]: [u32; 2]) -> [u8; 3] {
+        let n = 3 * (y * image.width + x) as usize;
+        [image.rgb[n], image.rgb[n + 1], image.rgb[n + 2]]
+    }
+
+    #[test]
+    fn a_ball_covers_the_disc_that_its_tangents_bound() {
+        let image = draw(&look(vec![ball(50.0, [1.0, 1.0, 1.0, 1.0])], Vec::new()));
+        let covered = image.rgb.chunks_exact(3).filter(|p| p[0] > 0).count() as f64;
+        // Tangents from the eye meet the plane z = 0 at r d / sqrt(d^2 - r^2); a pixel is 2 mm.
+        let d = f64::from(EYE_MM);
+        let radius_px = 50.0 * d / (d * d - 2500.0).sqrt() / 2.0;
+        assert!((covered / (PI * radius_px * radius_px) - 1.0).abs() < 0.06, "{covered}");
+        // Lit from the eye: white in the middle, 0.3 at the rim.
+        assert_eq!(pixel(&image, [50, 50]), [255; 3]);
+        assert!(pixel(&image, [26, 50])[0] < 140);
+    }
+
+    #[test]
+    fn the_nearer_hides_what_is_behind_it_and_glass_does_not() {
+        let (red, blue) = ([1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]);
+        // In either order of drawing.
+        for surfaces in [
+            vec![square(-50.0, 80.0, red), square(50.0, 40.0, blue)],
+            vec![square(50.0, 40.0, blue), square(-50.0, 80.0, red)],
+        ] {
+            let image = draw(&look(surfaces, Vec::new()));
+            let [middle, aside, out] = [[50, 50], [20, 50], [2, 2]].map(|at| pixel(&image, at));
+            assert!(middle[2] > 250 && middle[0] < 35, "{middle:?}");
+            assert!(aside[0] > 250 && aside[2] < 35, "{aside:?}");
+            assert_eq!(out, [0; 3]);
+        }
+        let glass = square(50.0, 40.0, [0.0, 0.0, 1.0, 0.5]);
+        let image = draw(&look(vec![glass, square(-50.0, 80.0, red)], Vec::new()));
+        let middle = pixel(&image, [50, 50]);
+        assert!((120..=160).contains(&middle[0]) && (120..=160).contains(&middle[2]), "{middle:?}");
+    }
+
+    #[test]
+    fn lines_end_behind_surfaces_and_points_behind_the_eye_are_left_out() {
+        let line = RoomLines {
+            ends_mm: vec![[[-90.0, 0.0, 0.0], [90.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 0.0, 3000.0]]],
+            colour: [1.0; 4],
+        };
+        let image = draw(&look(vec![square(50.0, 40.0, [0.0, 0.0, 1.0, 1.0])], vec![line]));
+        let row = |x: u32| (48..53).map(|y| pixel(&image, [x, y])[0]).max();
+        assert!(row(15) > Some(100), "before the square's edge: {:?}", row(15));
+        assert!(row(50) < Some(60), "behind it: {:?}", row(50));
+        assert_eq!(row(1), Some(0), "beyond its end");
+    }
+}
