@@ -143,11 +143,14 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         text += &format!("note: {note}\n");
     }
     if let Some(path) = &args.report {
-        let checked = rows.iter().filter_map(|row| match row {
-            Row::Checked(check) => Some(&**check),
-            Row::Failed { .. } => None,
-        });
-        let bytes = report::check::draw(&checked.collect::<Vec<_>>());
+        let (mut checked, mut failed) = (Vec::new(), Vec::new());
+        for row in &rows {
+            match row {
+                Row::Checked(check) => checked.push(&**check),
+                Row::Failed { folder, why } => failed.push((folder.as_str(), why.as_str())),
+            }
+        }
+        let bytes = report::check::draw(&checked, &failed);
         outputs.write(|| {
             replace_file(path, |file| file.write_all(&bytes))
                 .with_context(|| format!("cannot write {}", path.display()))
@@ -168,6 +171,7 @@ fn tolerances(args: &Args) -> anyhow::Result<Tolerances> {
     let mut tolerances = args.tolerances.as_deref().map_or(Ok(Tolerances::default()), Tolerances::read)?;
     if let Some([dose_percent, dta_mm]) = args.gamma {
         (tolerances.gamma_dose_percent, tolerances.gamma_dta_mm) = (dose_percent, dta_mm);
+        tolerances.source += "; criterion of gamma as given";
     }
     Ok(tolerances)
 }
@@ -186,7 +190,7 @@ fn folders_of(folder: &Path) -> Option<Vec<PathBuf>> {
     inside.sort();
     let is_case = |path: &PathBuf| {
         let found = scan(path, &|_| true);
-        found.is_ok_and(|c| !c.plans.is_empty() && !(c.series.is_empty() && c.doses.is_empty()))
+        found.is_ok_and(|c| !c.plans.is_empty() && (!c.series.is_empty() || !c.doses.is_empty()))
     };
     inside.iter().any(is_case).then_some(inside)
 }
@@ -206,7 +210,7 @@ fn check_folder(
         Ok(files) => files,
         Err(error) => return failed(error.to_string()),
     };
-    if files.case.plans.is_empty() {
+    if files.case.plans.is_empty() && files.unchecked().is_empty() {
         return failed(files.case.no_plan());
     }
     let goals = template.map(|template| template.matched(&files.case.structures).goals).unwrap_or_default();
@@ -214,7 +218,7 @@ fn check_folder(
         super::dose::Engine::Cccs => Engine::Cccs,
         super::dose::Engine::Mccs => Engine::Mccs(MonteCarlo::default()),
     };
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = files.unchecked().iter().flat_map(|why| failed(why.clone())).collect();
     for plan in &files.case.plans {
         let stated = files.stated(plan);
         let mut plan = (**plan).clone();

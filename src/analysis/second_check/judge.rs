@@ -230,13 +230,16 @@ mod tests {
     fn what_is_not_judged_never_passes() {
         let good = item("the plan", 1000, 0, 2.0);
         let wedge = Item { agreement: None, not_judged: vec!["It has a wedge.".to_owned()], ..good.clone() };
-        assert_eq!(verdict(&good, &[wedge.clone()]), (Verdict::NotJudged, "It has a wedge.".to_owned()));
+        assert_eq!(
+            verdict(&good, std::slice::from_ref(&wedge)),
+            (Verdict::NotJudged, "It has a wedge.".to_owned())
+        );
         // A failing figure beside it is told, and does not make the plan judged.
         let (open, why) = verdict(&item("the plan", 100, 0, 2.0), &[wedge]);
         assert!(open == Verdict::NotJudged && why.contains("wedge") && why.contains("10.0 %"), "{why}");
         let nothing = Item { agreement: None, ..good.clone() };
         assert_eq!(verdict(&nothing, &[]).0, Verdict::NotJudged);
-        assert_eq!(verdict(&nothing, &[good.clone()]).0, Verdict::NotJudged);
+        assert_eq!(verdict(&nothing, std::slice::from_ref(&good)).0, Verdict::NotJudged);
         let half = Agreement { gamma: None, ..good.agreement.clone().unwrap() };
         assert_eq!(verdict(&Item { agreement: Some(half), ..good.clone() }, &[]).0, Verdict::NotJudged);
         let none = Item { agreement: Some(Agreement::default()), ..item("beam 'B'", 0, 0, 0.0) };

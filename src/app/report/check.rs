@@ -8,20 +8,26 @@ use std::time::SystemTime;
 
 const TITLE: &str = "Second check of a plan";
 
-/// The bytes of a file with the checks of some plans, each from a new page on.
-pub fn draw(checks: &[&SecondCheck]) -> Vec<u8> {
+/// The bytes of a file with the checks of some plans, each from a new page on; before them the folders and plans without one,
+/// each with the reason.
+pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
     let written = utc(SystemTime::now());
     let stamp = match checks {
-        [one] => format!("{}, plan {}: {}", one.patient, one.plan, one.judgement.verdict.words()),
-        all => format!("{} plans", all.len()),
+        [one] if failed.is_empty() => {
+            format!("{}, plan {}: {}", one.patient, one.plan, one.judgement.verdict.words())
+        }
+        all => format!("{} plans, {} more not checked", all.len(), failed.len()),
     };
     let mut pen = Pen::new(TITLE, stamp);
-    if checks.is_empty() {
+    if !failed.is_empty() {
         pen.title(TITLE);
-        pen.line("No plan could be read.", Type { colour: RED, ..STRONG });
+        pen.heading("Not checked");
+        for (place, why) in failed {
+            pen.line(&format!("{place}: {why}"), Type { colour: RED, ..STRONG });
+        }
     }
     for (n, check) in checks.iter().enumerate() {
-        if n > 0 {
+        if n > 0 || !failed.is_empty() {
             pen.turn_page();
         }
         head(&mut pen, check, &written);

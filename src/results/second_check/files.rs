@@ -16,6 +16,8 @@ pub struct CheckFiles {
     doses: Vec<StatedDose>,
     /// Why doses of the folder are not in the case, a sentence each.
     left_out: Vec<String>,
+    /// Why plans of the folder are not in the case, a sentence each.
+    unchecked: Vec<String>,
 }
 
 impl CheckFiles {
@@ -27,7 +29,19 @@ impl CheckFiles {
         let catalogue = scan(folder, &|_| true)?;
         let case = load(&catalogue, Choice::default(), &|_| true)?;
         let left_out = left_out(&catalogue, &case);
-        Ok(Self { left_out, ..Self::of_case(case) })
+        let mut unchecked = case.refused_plans.clone();
+        let of_others =
+            catalogue.plans.iter().filter(|p| catalogue.patients.get(p.patient) != Some(&case.patient));
+        unchecked.extend(of_others.map(|entry| {
+            let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
+            format!("the plan of {name} is of another patient: give it a folder of its own")
+        }));
+        Ok(Self { left_out, unchecked, ..Self::of_case(case) })
+    }
+
+    /// Why plans of the folder cannot be checked, a sentence each.
+    pub fn unchecked(&self) -> &[String] {
+        &self.unchecked
     }
 
     /// The files of an opened case.
@@ -37,7 +51,7 @@ impl CheckFiles {
             read_stated_dose(&source.path).ok()
         };
         let doses = case.doses.iter().map(|dose| stated(dose).unwrap_or_default()).collect();
-        Self { case, doses, left_out: Vec::new() }
+        Self { case, doses, left_out: Vec::new(), unchecked: Vec::new() }
     }
 
     /// What the file of a plan states; nothing where it has none.

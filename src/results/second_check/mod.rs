@@ -20,7 +20,7 @@ use crate::analysis::second_check::{
 use crate::analysis::{
     Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, is_computed, scorecard, value_at,
 };
-use crate::case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Structure};
+use crate::case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure};
 use crate::dicom::StatedPlan;
 use crate::engine::JobControl;
 use crate::engine::gamma::{Counts, Criterion};
@@ -68,7 +68,7 @@ pub fn second_check(
         control,
         structures: Vec::new(),
         goals: Vec::new(),
-        notes: planned.notes.clone(),
+        notes: warnings(&files.case).chain(planned.notes.iter().cloned()).collect(),
         device: String::new(),
         recomputed: String::new(),
     };
@@ -99,6 +99,12 @@ pub fn second_check(
         goals: making.goals,
         notes: making.notes,
     })
+}
+
+/// What is unusual about the files.
+fn warnings(case: &Case) -> impl Iterator<Item = String> + '_ {
+    let all = case.ct.iter().flat_map(|ct| &ct.remarks).chain(&case.remarks);
+    all.filter(|remark| remark.severity == Severity::Warning).map(|remark| remark.message.clone())
 }
 
 /// What there is to compare with.
