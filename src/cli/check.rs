@@ -1,20 +1,18 @@
 //! `beamsight check`: the second check of a plan from elsewhere, or of a folder of them.
 
-mod machines;
 mod text;
 
 use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Answer, Failure};
-use crate::analysis::second_check::{SecondCheck, Tolerances, Verdict, choose_machines};
+use crate::analysis::second_check::{SecondCheck, Tolerances, Verdict};
 use crate::analysis::{Engine, MonteCarlo};
 use crate::app::report;
 use crate::dicom::scan;
 use crate::engine::{DeviceChoice, JobControl};
-use crate::files::{GoalTemplate, replace_file};
-use crate::results::{CheckFiles, CheckJob, Settings, second_check};
+use crate::files::{GoalTemplate, replace_file, state_folder};
+use crate::results::{CheckFiles, CheckJob, CheckMachines, Settings, second_check};
 use anyhow::Context as _;
-use machines::Machines;
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -127,7 +125,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let tolerances = tolerances(args).map_err(wrong)?;
     let goals = args.goals.as_deref().map(GoalTemplate::resolve).transpose();
     let goals = goals.map_err(|e| wrong(e.into()))?;
-    let mut machines = Machines::new(&args.machine).map_err(wrong)?;
+    let mut machines = CheckMachines::new(&args.machine, state_folder()).map_err(|e| wrong(e.into()))?;
     let settings = Settings { device, ..Settings::default() };
     let folders = folders_of(&args.folder);
     let mut rows = Vec::new();
@@ -201,7 +199,7 @@ fn check_folder(
     args: &Args,
     (tolerances, template): (&Tolerances, Option<&GoalTemplate>),
     settings: &Settings,
-    machines: &mut Machines,
+    machines: &mut CheckMachines,
 ) -> Vec<Row> {
     let failed = |why: String| {
         vec![Row::Failed { folder: folder.display().to_string(), why: format!("Not judged: {why}.") }]
@@ -222,8 +220,7 @@ fn check_folder(
     for plan in &files.case.plans {
         let stated = files.stated(plan);
         let mut plan = (**plan).clone();
-        let uses = choose_machines(&mut plan, &stated.machines, machines.given(), machines.chosen());
-        machines.note(&uses);
+        let uses = machines.set(&mut plan, &stated);
         let job = CheckJob {
             files: &files,
             plan: Arc::new(plan),

@@ -43,6 +43,6 @@ pub use ray::RayOfBeam;
 pub use register::{AttenuationOf, MetricAtPose, MetricOf, MetricReady};
 pub use room::{BeamClearance, ClearanceOf, IsodoseOf, SurfaceOf};
 pub use run::{RunOfPlan, RunResult};
-pub use second_check::{CheckFiles, CheckJob, second_check};
+pub use second_check::{CheckFiles, CheckJob, CheckMachines, second_check};
 pub use shared::Shared;
 pub use store::{At, Delivery, Place, Results};

@@ -3,7 +3,7 @@
 use crate::analysis::beam_caveats;
 use crate::case::{Beam, Plan};
 use crate::files::ChosenMachines;
-use crate::physics::Machine;
+use crate::physics::{Calibration, Machine};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,6 +72,12 @@ fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
     let bare = Beam { not_modelled: Vec::new(), ..beam.clone() };
     if beam.energy_mv.is_none() {
         return Some("the plan does not state its energy".to_owned());
+    }
+    if model.calibration == Calibration::PhotonFluence {
+        return Some(format!(
+            "{} has no calibration, so that its dose is not that of monitor units",
+            model.name
+        ));
     }
     if let Some(caveat) = beam_caveats(&bare, model).first() {
         let quality = quality_of(beam);
@@ -145,6 +151,10 @@ mod tests {
         assert_eq!(models(&[hd], &chosen), told(&kept));
         chosen.choose("21C", "10 MV", "/no/such/file.toml");
         assert_eq!(models(&[], &chosen)[1], ("/no/such/file.toml".to_owned(), "remembered", false));
+        assert!(
+            !models(&["point-6mv"], &none)[0].2,
+            "without calibration there is no dose of a monitor unit"
+        );
         assert_eq!(models(&["generic-6mv-fff"], &none)[0], ("generic-6mv-fff".to_owned(), "given", false));
     }
 }

@@ -2,8 +2,10 @@
 //! it. The graph's queries make all figures; `analysis::second_check` judges them.
 
 mod files;
+mod machines;
 
 pub use files::CheckFiles;
+pub use machines::CheckMachines;
 
 use super::dvh::DvhOf;
 use super::gamma::{FiguresOfGamma, GammaOfPair};
@@ -151,6 +153,10 @@ impl Planned {
             planned.numbers.push(beam.number);
             planned.beams.push(item);
         }
+        if plan.normalisation.is_some() {
+            let text = "The plan is normalised here: its monitor units are not those of its file.";
+            planned.whole.not_judged.push(text.to_owned());
+        }
         if planned.beams.is_empty() {
             planned.whole.not_judged.push("The plan has no treatment beam.".to_owned());
         }
@@ -194,7 +200,8 @@ impl Planned {
 fn why_open(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
     let name = &beam.name;
     if !is_computed(beam) {
-        let why = beam.read_only.as_deref().unwrap_or("it is no photon beam");
+        let otherwise = if beam.off { "it is switched off" } else { "it is no photon beam" };
+        let why = beam.read_only.as_deref().unwrap_or(otherwise);
         return vec![format!("Beam '{name}' is not judged: {why}.")];
     }
     let of_machine = machines.iter().filter(|m| m.beams.contains(&beam.number));

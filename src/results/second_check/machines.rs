@@ -1,13 +1,16 @@
-//! The machine models of `--machine`, and those kept from earlier calls.
+//! The machine models that a check is given, and those kept from earlier ones.
 
-use crate::analysis::second_check::MachineUse;
-use crate::files::{ChosenMachines, state_folder};
-use crate::physics::Machine;
+use crate::analysis::second_check::{MachineUse, choose_machines};
+use crate::case::Plan;
+use crate::dicom::StatedPlan;
+use crate::files::ChosenMachines;
+use crate::physics::{Machine, MachineError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Given and remembered models.
-pub struct Machines {
+#[derive(Debug)]
+pub struct CheckMachines {
     given: Vec<(String, Arc<Machine>)>,
     chosen: ChosenMachines,
     /// Where choices are kept, and whether there are new ones; `None` where they are not kept.
@@ -16,19 +19,16 @@ pub struct Machines {
     notes: Vec<String>,
 }
 
-impl Machines {
+impl CheckMachines {
+    /// The models of these words; `folder` is that of the state, where there is one.
+    ///
     /// # Errors
     /// A model that cannot be used.
-    pub fn new(words: &[String]) -> anyhow::Result<Self> {
+    pub fn new(words: &[String], folder: Option<PathBuf>) -> Result<Self, MachineError> {
         let model = |word: &String| Ok((lasting(word), Machine::resolve(word)?));
-        let given = words.iter().map(model).collect::<anyhow::Result<_>>()?;
-        let mut machines = Self {
-            given,
-            chosen: ChosenMachines::default(),
-            folder: state_folder(),
-            changed: false,
-            notes: Vec::new(),
-        };
+        let given = words.iter().map(model).collect::<Result<_, MachineError>>()?;
+        let mut machines =
+            Self { given, chosen: ChosenMachines::default(), folder, changed: false, notes: Vec::new() };
         match machines.folder.as_deref().map(ChosenMachines::load) {
             Some(Ok(chosen)) => machines.chosen = chosen,
             Some(Err(why)) => {
@@ -41,22 +41,16 @@ impl Machines {
         Ok(machines)
     }
 
-    pub fn given(&self) -> &[(String, Arc<Machine>)] {
-        &self.given
-    }
-
-    pub fn chosen(&self) -> &ChosenMachines {
-        &self.chosen
-    }
-
-    /// Remembers the models that were given and fit.
-    pub fn note(&mut self, uses: &[MachineUse]) {
+    /// Sets the models of the beams of a plan; those that were given and fit are remembered.
+    pub fn set(&mut self, plan: &mut Plan, stated: &StatedPlan) -> Vec<MachineUse> {
+        let uses = choose_machines(plan, &stated.machines, &self.given, &self.chosen);
         for of in uses.iter().filter(|of| of.choice == "given" && of.why_not.is_none()) {
             if !of.machine.is_empty() && self.chosen.model_of(&of.machine, &of.quality) != Some(&of.model) {
                 self.chosen.choose(&of.machine, &of.quality, &of.model);
                 self.changed = true;
             }
         }
+        uses
     }
 
     /// Writes new choices; what is to be told of them.
