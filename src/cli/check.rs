@@ -17,6 +17,7 @@ use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -214,7 +215,9 @@ fn check_folder(
     let goals = template.map(|template| template.matched(&files.case.structures).goals).unwrap_or_default();
     let engine = match args.engine {
         super::dose::Engine::Cccs => Engine::Cccs,
-        super::dose::Engine::Mccs => Engine::Mccs(MonteCarlo::default()),
+        super::dose::Engine::Mccs => {
+            Engine::Mccs(MonteCarlo { show_every: Duration::from_secs(2), ..MonteCarlo::default() })
+        }
     };
     let mut rows: Vec<Row> = files.unchecked().iter().flat_map(|why| failed(why.clone())).collect();
     for plan in &files.case.plans {

@@ -54,6 +54,8 @@ pub fn read_stated_dose(path: &Path) -> Result<StatedDose, DicomError> {
             stated.beams.extend(beams.filter_map(|beam| number_of(beam, tags::REFERENCED_BEAM_NUMBER)));
         }
     }
+    stated.plans.sort();
+    stated.plans.dedup();
     Ok(stated)
 }
 

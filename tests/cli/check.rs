@@ -37,7 +37,7 @@ fn done(words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The exported cross, made once: CT, plan, the plan's dose and those of the beams.
+/// The exported cross, made once and kept: CT, plan, the plan's dose and those of the beams.
 fn cross() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -109,8 +109,9 @@ fn run(folder: &Path, words: &[&str], state: &Path) -> Output {
 
 /// The exit code, the answer, and the reasons of its first plan.
 fn check(folder: &Path, words: &[&str]) -> (i32, Value, String) {
-    let output =
-        run(folder, words, &scratch(&format!("state-{}", folder.file_name().unwrap().to_string_lossy())));
+    let state = scratch(&format!("state-{}", folder.file_name().unwrap().to_string_lossy()));
+    let output = run(folder, words, &state);
+    fs::remove_dir_all(state).unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!said.contains("panicked"), "{said}");
     let answer = json_of(&output);
@@ -203,7 +204,8 @@ fn a_beam_with_a_wedge_leaves_the_plan_open_and_the_other_beam_told() {
     });
     let (code, answer, reasons) = check(&folder, &[]);
     assert_eq!((code, &answer["verdict"]), (3, &"not-judged".into()));
-    assert!(reasons.contains("Beam 'AP' is not judged: it has a wedge"), "{reasons}");
+    assert!(reasons.starts_with("Beam 'AP' is not judged: it has a wedge"), "{reasons}");
+    assert!(reasons.contains("The plan as a whole is not compared: 1 of its 2 beams"), "{reasons}");
     let plan = &answer["checks"][0];
     assert!(plan["whole"]["agreement"].is_null() && plan["beams"][0]["agreement"].is_null(), "{plan}");
     let other = &plan["beams"][1]["agreement"]["gamma"];
@@ -258,7 +260,7 @@ fn beams_that_cannot_be_judged_say_why() {
 #[test]
 fn doses_that_are_not_the_plans_say_why() {
     type Change = fn(&mut InMemDicomObject);
-    let cases: [(&str, Change, &str); 8] = [
+    let cases: [(&str, Change, &str); 9] = [
         ("fraction", |d| set(d, tags::DOSE_SUMMATION_TYPE, VR::CS, "FRACTION"), "is that of a fraction"),
         ("untold", |d| _ = d.remove_element(tags::DOSE_SUMMATION_TYPE), "no DoseSummationType"),
         ("several", |d| set(d, tags::DOSE_SUMMATION_TYPE, VR::CS, "MULTI_PLAN"), "MULTI_PLAN"),
@@ -266,6 +268,16 @@ fn doses_that_are_not_the_plans_say_why() {
         ("effective", |d| set(d, tags::DOSE_TYPE, VR::CS, "EFFECTIVE"), "not the physical dose"),
         ("frame", |d| set(d, tags::FRAME_OF_REFERENCE_UID, VR::UI, "1.2.3"), "another frame of reference"),
         ("alone", |d| _ = d.remove_element(tags::REFERENCED_RT_PLAN_SEQUENCE), "which plan it belongs to"),
+        (
+            "sum",
+            |d| {
+                let tag = tags::REFERENCED_RT_PLAN_SEQUENCE;
+                let mut plans = d.element(tag).unwrap().items().unwrap().to_vec();
+                plans.push(item(&[(tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, "1.2.3.4")]));
+                set_items(d, tag, plans);
+            },
+            "that of 2 plans",
+        ),
         (
             "other",
             |d| {
@@ -334,7 +346,9 @@ fn a_folder_of_folders_gives_a_row_each_and_goes_on_after_a_failure() {
     }
     scale_mu(&all.join("b-wrong"), [1.1, 1.1]);
     let state = scratch("check-many-state");
-    let output = run(&all, &[], &state);
+    let report = state.join("report.pdf");
+    let output = run(&all, &["--report", text(&report)], &state);
+    assert!(fs::read(&report).unwrap().starts_with(b"%PDF-1."));
     let answer = json_of(&output);
     let verdicts: Vec<&str> = answer["checks"]
         .as_array()
@@ -349,7 +363,7 @@ fn a_folder_of_folders_gives_a_row_each_and_goes_on_after_a_failure() {
     assert!(told.contains("4 plans: 1 within tolerance, 1 not within tolerance, 2 not judged"), "{told}");
     fs::remove_dir_all(all.join("b-wrong")).unwrap();
     assert_eq!(run(&all, &[], &state).status.code(), Some(3));
-    fs::remove_dir_all(all).unwrap();
+    [all, state].into_iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
 }
 
 #[test]
@@ -369,7 +383,7 @@ fn a_machine_is_remembered_for_its_name_and_energy() {
     assert_eq!(used(&["--machine", "generic-6mv-hd120"], &state).0, "generic-6mv-hd120 given");
     assert_eq!(used(&[], &state).0, "generic-6mv-hd120 remembered");
     // Another energy is not this machine's, and is not kept for it.
-    let told = used(&["--machine", "generic-10mv"], &scratch("check-machine-none")).1;
+    let told = used(&["--machine", "generic-10mv"], &state.join("other")).1;
     assert!(told.contains("asks for 6 MV"), "{told}");
     assert_eq!(used(&[], &state).0, "generic-6mv-hd120 remembered");
     fs::write(state.join("machines.toml"), "[[machine").unwrap();
@@ -379,7 +393,7 @@ fn a_machine_is_remembered_for_its_name_and_energy() {
     // A state folder that is a file.
     let file = state.join("machines.toml");
     assert!(used(&["--machine", "generic-6mv-hd120"], &file).1.contains("remembered"));
-    fs::remove_dir_all(folder).unwrap();
+    [folder, state].into_iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
 }
 
 #[test]

@@ -93,8 +93,9 @@ pub struct Judgement {
 /// planned dose of its own counts in the plan's alone.
 pub fn judge(whole: &Item, beams: &[Item], fractions: u32, limits: &Tolerances) -> Judgement {
     let (mut open, mut outside) = (Vec::new(), Vec::new());
+    // What is wrong with a beam explains why the plan is not compared.
+    open.extend(beams.iter().chain([whole]).flat_map(|item| item.not_judged.iter().cloned()));
     for item in std::iter::once(whole).chain(beams) {
-        open.extend(item.not_judged.iter().cloned());
         look(item, fractions, limits, &mut open, &mut outside);
     }
     // The plan as a whole is always compared by gamma and at a point.
@@ -235,8 +236,11 @@ mod tests {
             (Verdict::NotJudged, "It has a wedge.".to_owned())
         );
         // A failing figure beside it is told, and does not make the plan judged.
-        let (open, why) = verdict(&item("the plan", 100, 0, 2.0), &[wedge]);
+        let (open, why) = verdict(&item("the plan", 100, 0, 2.0), std::slice::from_ref(&wedge));
         assert!(open == Verdict::NotJudged && why.contains("wedge") && why.contains("10.0 %"), "{why}");
+        let because = Item { agreement: None, not_judged: vec!["Not compared.".to_owned()], ..good.clone() };
+        let judged = judge(&because, std::slice::from_ref(&wedge), 1, &Tolerances::default());
+        assert_eq!(judged.reasons, ["It has a wedge.", "Not compared."], "the cause goes first");
         let nothing = Item { agreement: None, ..good.clone() };
         assert_eq!(verdict(&nothing, &[]).0, Verdict::NotJudged);
         assert_eq!(verdict(&nothing, std::slice::from_ref(&good)).0, Verdict::NotJudged);

@@ -72,6 +72,10 @@ impl CheckFiles {
         let whole: Vec<(usize, &StatedDose)> =
             self.own(plan).filter(|(_, stated)| stated.summation == "PLAN").collect();
         match whole[..] {
+            [(_, stated)] if stated.plans.len() > 1 => Err(format!(
+                "The dose is that of {} plans (ReferencedRTPlanSequence): export the dose of this plan alone.",
+                stated.plans.len()
+            )),
             [(index, stated)] => {
                 why_not_physical(stated).map_or(Ok(index), |why| Err(format!("The dose of the plan {why}.")))
             }

@@ -3,9 +3,12 @@
 
 mod files;
 mod machines;
+mod planned;
 
 pub use files::CheckFiles;
 pub use machines::CheckMachines;
+
+use planned::Planned;
 
 use super::dvh::DvhOf;
 use super::gamma::{FiguresOfGamma, GammaOfPair};
@@ -17,23 +20,17 @@ use super::plan_job::{Computed, compute_in};
 use super::shared::Shared;
 use crate::analysis::second_check::{
     Agreement, DosePoint, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair, PointAgreement,
-    SecondCheck, StructureCheck, Tolerances, beam_point, common_point, judge, plan_point,
+    SecondCheck, StructureCheck, Tolerances, beam_point, judge, plan_point,
 };
-use crate::analysis::{
-    Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, is_computed, scorecard, value_at,
-};
+use crate::analysis::{Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, value_at};
 use crate::case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure};
 use crate::dicom::StatedPlan;
 use crate::engine::JobControl;
 use crate::engine::gamma::{Counts, Criterion};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Gamma is searched for as far as this: beyond, a point fails by far.
 const MOST_GAMMA: f64 = 3.0;
-
-/// Beam doses of a plan whose sum differs more from its dose at their point are of something else, share.
-const SAME_SUM: f64 = 0.05;
 
 /// Metrics of each structure.
 const METRICS: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
@@ -77,6 +74,7 @@ pub fn second_check(
     if planned.is_worth_computing() {
         making.compare(&mut planned, &stated, tell)?;
     }
+    planned.settle(&mut making.notes);
     let Planned { whole, beams, .. } = planned;
     let case = &files.case;
     let label = |dose: &Arc<Dose>| format!("{} ({})", dose.label, dose.status_text());
@@ -106,116 +104,10 @@ pub fn second_check(
 /// What is unusual about the files.
 fn warnings(case: &Case) -> impl Iterator<Item = String> + '_ {
     let all = case.ct.iter().flat_map(|ct| &ct.remarks).chain(&case.remarks);
-    all.filter(|remark| remark.severity == Severity::Warning).map(|remark| remark.message.clone())
-}
-
-/// What there is to compare with.
-struct Planned {
-    /// The index of the plan's dose.
-    dose: Option<usize>,
-    whole: Item,
-    /// The treatment beams in order.
-    beams: Vec<Item>,
-    numbers: Vec<u32>,
-    /// Indices of the beams' doses.
-    of_beams: BTreeMap<u32, usize>,
-    /// Stated doses that agree with the plan's.
-    stated: Vec<BeamDose>,
-    has_ct: bool,
-    notes: Vec<String>,
-}
-
-impl Planned {
-    fn of(job: &CheckJob<'_>, stated: &StatedPlan) -> Self {
-        let CheckJob { files, plan, .. } = job;
-        let mut planned = Self {
-            dose: None,
-            whole: Item { name: "the plan".to_owned(), mu: plan.mu(), ..Item::default() },
-            beams: Vec::new(),
-            numbers: Vec::new(),
-            of_beams: BTreeMap::new(),
-            stated: Vec::new(),
-            has_ct: files.case.ct.is_some(),
-            notes: Vec::new(),
-        };
-        match files.dose_of_plan(plan) {
-            Ok(index) => planned.dose = Some(index),
-            Err(why) => planned.whole.not_judged.push(why),
-        }
-        if !planned.has_ct {
-            planned.whole.not_judged.push("There is no CT: nothing can be recomputed.".to_owned());
-        }
-        for beam in plan.beams.iter().filter(|beam| !beam.setup) {
-            let mut item = Item { name: format!("beam '{}'", beam.name), mu: beam.mu, ..Item::default() };
-            item.not_judged.extend(why_open(beam, &job.machines));
-            let dose = files.dose_of_beam(plan, beam.number, &mut item);
-            planned.of_beams.extend(dose.map(|index| (beam.number, index)));
-            planned.numbers.push(beam.number);
-            planned.beams.push(item);
-        }
-        if plan.normalisation.is_some() {
-            let text = "The plan is normalised here: its monitor units are not those of its file.";
-            planned.whole.not_judged.push(text.to_owned());
-        }
-        if planned.beams.is_empty() {
-            planned.whole.not_judged.push("The plan has no treatment beam.".to_owned());
-        }
-        planned.take_stated(job, stated);
-        planned
-    }
-
-    /// The stated beam doses, where they sum up to the plan's dose at their point: some systems state shares of a prescription.
-    fn take_stated(&mut self, job: &CheckJob<'_>, stated: &StatedPlan) {
-        let all = self.numbers.iter().map(|n| stated.beam_doses.iter().find(|dose| dose.beam == *n).copied());
-        let Some(all) = all.collect::<Option<Vec<BeamDose>>>() else { return };
-        let Some(dose) = self.dose.map(|index| &job.files.case.doses[index]) else { return };
-        let Some(at) = common_point(all.iter().map(|dose| dose.point_mm)) else { return };
-        let sum_gy = f64::from(job.plan.fractions) * all.iter().map(|dose| dose.gy).sum::<f64>();
-        match value_at(&dose.gy, at) {
-            Some(gy) if gy > 0.0 && (sum_gy / gy - 1.0).abs() <= SAME_SUM => self.stated = all,
-            Some(gy) => self.notes.push(format!(
-                "the plan's beam doses sum up to {sum_gy:.3} Gy at their point, where its dose is {gy:.3} Gy: they are not used"
-            )),
-            None => {}
-        }
-    }
-
-    /// Whether some beam can be recomputed, and there is a dose to compare it or the plan with.
-    fn is_worth_computing(&self) -> bool {
-        let judged = self.beams.iter().zip(&self.numbers).filter(|(item, _)| item.not_judged.is_empty());
-        let has_dose =
-            |n: &u32| self.of_beams.contains_key(n) || self.stated.iter().any(|dose| dose.beam == *n);
-        self.has_ct && judged.clone().count() > 0 && (self.is_whole() || judged.map(|(_, n)| n).any(has_dose))
-    }
-
-    /// Whether the plan can be compared as a whole.
-    fn is_whole(&self) -> bool {
-        self.dose.is_some()
-            && self.whole.not_judged.is_empty()
-            && self.beams.iter().all(|item| item.not_judged.is_empty())
-    }
-}
-
-/// Why a beam cannot be judged, before anything is computed.
-fn why_open(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
-    let name = &beam.name;
-    if !is_computed(beam) {
-        let otherwise = if beam.off { "it is switched off" } else { "it is no photon beam" };
-        let why = beam.read_only.as_deref().unwrap_or(otherwise);
-        return vec![format!("Beam '{name}' is not judged: {why}.")];
-    }
-    let of_machine = machines.iter().filter(|m| m.beams.contains(&beam.number));
-    let mut all: Vec<String> = of_machine
-        .filter_map(|m| m.why_not.as_ref())
-        .map(|why| format!("Beam '{name}' is not judged: {why}."))
-        .collect();
-    if !beam.not_modelled.is_empty() {
-        all.push(format!("Beam '{name}' is not judged: not modelled: {}.", beam.not_modelled.join(", ")));
-    }
-    if beam.mu <= 0.0 {
-        all.push(format!("Beam '{name}' is not judged: it has 0 MU, so that there is nothing to recompute."));
-    }
-    all
+    all.filter(|remark| remark.severity == Severity::Warning).map(|remark| match &remark.files[..] {
+        [file] => format!("{} ({file})", remark.message),
+        _ => remark.message.clone(),
+    })
 }
 
 /// A check under way.
@@ -253,18 +145,13 @@ impl Making<'_> {
         self.device = devices.join(", ");
         self.recomputed = computed.result.dose.status_text();
         self.notes.extend(computed.result.remarks.iter().cloned());
-        if computed.beams.is_empty() && !planned.of_beams.is_empty() {
-            self.notes.push(
-                "Monte Carlo computes all beams together: beams are not compared by themselves".to_owned(),
-            );
-        }
         let treated = self.job.plan.beams.iter().filter(|beam| !beam.setup);
         for (beam, item) in treated.zip(&mut planned.beams) {
             if item.not_judged.is_empty() {
                 tell(&format!("comparing {}", item.name));
                 let index = planned.of_beams.get(&beam.number).copied();
                 let own = planned.stated.iter().find(|dose| dose.beam == beam.number);
-                self.compare_beam(beam, item, (index, own), (stated, &computed))?;
+                self.compare_beam(beam, item, (index, own), (stated, &computed), tell)?;
             }
         }
         if planned.is_whole()
@@ -282,9 +169,19 @@ impl Making<'_> {
         item: &mut Item,
         (index, own): (Option<usize>, Option<&BeamDose>),
         (stated, computed): (&StatedPlan, &Computed),
+        tell: &(dyn Fn(&str) + Sync),
     ) -> Result<(), Failure> {
-        let is_its = |of: &&Shared<DoseOfPlan>| of.what == super::Shown::Beam(beam.number);
-        let Some(query) = computed.beams.iter().find(is_its) else { return Ok(()) };
+        if index.is_none() && own.is_none() {
+            return Ok(());
+        }
+        let query = &match self.recomputed_beam(beam, computed, tell) {
+            Ok(query) => query,
+            Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+            Err(why) => {
+                item.not_judged.push(format!("{} could not be recomputed by itself: {why}.", item.name));
+                return Ok(());
+            }
+        };
         let recomputed = self.graph.full(&**query, self.control)?.dose;
         if let Some(why) = why_not_final(&item.name, &recomputed) {
             item.not_judged.push(why);
@@ -305,6 +202,26 @@ impl Making<'_> {
             item.agreement = Some(Agreement { gamma: None, point: Some(point) });
         }
         Ok(())
+    }
+
+    /// The dose of a beam by itself. Monte Carlo computes all beams together, so that a beam needs a run of its own.
+    fn recomputed_beam(
+        &self,
+        beam: &Beam,
+        computed: &Computed,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<Shared<DoseOfPlan>, Failure> {
+        let is_its = |of: &&Shared<DoseOfPlan>| of.what == super::Shown::Beam(beam.number);
+        if let Some(query) = computed.beams.iter().find(is_its) {
+            return Ok(query.clone());
+        }
+        if self.job.plan.beams.iter().filter(|beam| !beam.setup).count() == 1 {
+            return Ok(computed.whole.clone());
+        }
+        let alone = Plan { beams: vec![beam.clone()], ..(*self.job.plan).clone() };
+        let case = Case { plans: vec![Arc::new(alone)], ..self.case.clone() };
+        let how = (self.job.engine, self.job.settings);
+        compute_in(&self.graph, &case, how, self.control, tell).map(|made| made.whole)
     }
 
     fn compare_whole(
