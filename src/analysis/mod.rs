@@ -24,6 +24,7 @@ mod point_beam;
 mod profile;
 mod remarks;
 mod sampler;
+pub mod second_check;
 mod spread;
 
 pub use crate::case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};

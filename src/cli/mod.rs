@@ -1,7 +1,7 @@
 //! The command line: the same jobs without a window, one verb a file.
 //!
 //! Machines read standard output (one JSON object with `--json`), people standard error. Exit codes: 0 done, 1 the
-//! work failed, 2 the words were wrong.
+//! work failed, 2 the words were wrong, 3 a plan could not be judged.
 
 mod bench;
 mod bench_drr;
@@ -9,6 +9,7 @@ mod bench_gamma;
 mod bench_mccs;
 mod bench_memory;
 mod bench_register;
+mod check;
 mod demo;
 mod dose;
 mod doses;
@@ -101,6 +102,8 @@ enum Verb {
     Dose(dose::Args),
     /// Read metrics and curves off the DVHs of structures in a dose
     Dvh(Box<dvh::Args>),
+    /// Check a plan from elsewhere: its dose recomputed for its own monitor units, and a verdict
+    Check(check::Args),
     /// Compute a digitally reconstructed radiograph
     Drr(Box<drr::Args>),
     /// Write a case as DICOM files for other systems
@@ -126,6 +129,8 @@ enum Failure {
     Work(anyhow::Error),
     /// A check failed; the answer states which: exit 1.
     Checks(Answer),
+    /// What was asked could not be judged; the answer states why: exit 3.
+    NotJudged(Answer),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -178,6 +183,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                     say(&answer, json);
                     return ExitCode::from(1);
                 }
+                Failure::NotJudged(answer) => {
+                    say(&answer, json);
+                    return ExitCode::from(3);
+                }
             };
             if json {
                 print_line(&serde_json::json!({ "error": message }).to_string());
@@ -217,6 +226,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Path(args)) => path::run(&args, common.device),
         Some(Verb::Dose(args)) => dose::run(&args, common.device),
         Some(Verb::Dvh(args)) => dvh::run(&args, common.device),
+        Some(Verb::Check(args)) => check::run(&args, common.device),
         Some(Verb::Export(args)) => export::run(&args, common.device),
         Some(Verb::Drr(args)) => drr::run(&args, common.device),
         Some(Verb::Register(args)) => register::run(&args, common.device),

@@ -18,6 +18,7 @@ mod rtplan;
 mod rtpoints;
 mod rtstruct;
 mod source;
+mod stated;
 mod walk;
 mod write;
 
@@ -30,6 +31,7 @@ pub use radiograph::{read_placement, read_radiograph};
 pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
+pub use stated::{StatedDose, StatedPlan, read_stated_dose, read_stated_plan};
 pub use write::{
     Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses,
     Registration, StudyFacts, WriteError, check_export, export, is_export_file, plan_as_written, plan_faults,

@@ -1,6 +1,7 @@
 //! Case <-> files on disk other than DICOM.
 
 mod cache;
+mod chosen_machines;
 mod csv;
 pub mod demo;
 mod dose_volume;
@@ -20,6 +21,7 @@ pub mod session;
 mod state_folder;
 
 pub use cache::cache_folder;
+pub use chosen_machines::{ChosenMachines, ChosenMachinesError};
 pub use csv::csv_cell;
 pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
 pub use goal_template::{GoalTemplate, Matched, TemplateError, TemplateGoal};

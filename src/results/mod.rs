@@ -23,6 +23,7 @@ mod ray;
 mod register;
 mod room;
 mod run;
+mod second_check;
 mod shared;
 mod store;
 
@@ -42,5 +43,6 @@ pub use ray::RayOfBeam;
 pub use register::{AttenuationOf, MetricAtPose, MetricOf, MetricReady};
 pub use room::{BeamClearance, ClearanceOf, IsodoseOf, SurfaceOf};
 pub use run::{RunOfPlan, RunResult};
+pub use second_check::{CheckFiles, CheckJob, CheckMachines, second_check};
 pub use shared::Shared;
 pub use store::{At, Delivery, Place, Results};

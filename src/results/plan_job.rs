@@ -84,7 +84,7 @@ pub fn compute_plan(
         plans: vec![Arc::new(job.plan.clone())],
         ..Case::default()
     };
-    compute_in(&Graph::default(), &case, (job.engine, &settings), control, tell).map(|(result, _)| result)
+    compute_in(&Graph::default(), &case, (job.engine, &settings), control, tell).map(|made| made.result)
 }
 
 /// The doses of single beams: each with the beam's number.
@@ -105,12 +105,12 @@ pub fn compute_written_plan(
     let graph = Graph::default();
     let how = (Engine::Cccs, settings);
     let of = |plan: &Plan| Case { plans: vec![Arc::new(plan_as_written(plan))], ..case.clone() };
-    let (mut result, mut doses) = compute_in(&graph, &of(plan), how, control, tell)?;
+    let Computed { mut result, beams: mut doses, .. } = compute_in(&graph, &of(plan), how, control, tell)?;
     if plan.normalisation.is_some() {
         // The beams by themselves are kept: only their sum is made anew.
         let scaled = Plan { normalisation: None, ..result.plan.clone() };
         let factor = result.factor;
-        (result, doses) = compute_in(&graph, &of(&scaled), how, control, &|_| {})?;
+        Computed { result, beams: doses, .. } = compute_in(&graph, &of(&scaled), how, control, &|_| {})?;
         result.factor = factor;
     }
     let beams = doses.iter().map(|of| {
@@ -121,14 +121,22 @@ pub fn compute_written_plan(
     Ok((result, beams.into_iter().flatten().collect()))
 }
 
-/// The only plan of a case, computed, and the doses of its beams, which are not yet made.
-fn compute_in(
+/// A computed plan with its queries in the graph.
+pub(super) struct Computed {
+    pub result: PlanResult,
+    pub whole: Shared<DoseOfPlan>,
+    /// The doses of its beams, which are not yet made; none of Monte Carlo, which has all in one.
+    pub beams: Vec<Shared<DoseOfPlan>>,
+}
+
+/// The only plan of a case, computed.
+pub(super) fn compute_in(
     graph: &Graph,
     case: &Case,
     (engine, settings): (Engine, &Settings),
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
-) -> Result<(PlanResult, Vec<Shared<DoseOfPlan>>), Failure> {
+) -> Result<Computed, Failure> {
     let plan = case.plans.first().map(Arc::clone).ok_or_else(|| Failure::Here(case.no_plan()))?;
     let ct = case.ct.as_ref().ok_or_else(|| Failure::here("there is no CT"))?;
     let computed: Vec<_> = plan.beams.iter().filter(|b| is_computed(b)).collect();
@@ -196,7 +204,7 @@ fn compute_in(
         beam_doses: made.beam_doses,
         remarks,
     };
-    Ok((result, by_beam))
+    Ok(Computed { result, whole: dose_of, beams: by_beam })
 }
 
 /// Facts of the added doses.

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod card;
+mod check;
 #[path = "../common/conforms.rs"]
 mod conforms;
 mod dose;

@@ -86,7 +86,7 @@ fn volumes() {
 
 #[test]
 fn texts() {
-    for name in ["session", "plan", "machine", "goals", "hu"] {
+    for name in ["session", "plan", "machine", "goals", "tolerances", "hu"] {
         fuzz(name, 300, &[mutate::text]);
     }
 }

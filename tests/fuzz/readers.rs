@@ -1,5 +1,6 @@
 //! Each reader as a fuzz target: a file of its own, read as the program reads it.
 
+use beamsight::analysis::second_check::Tolerances;
 use beamsight::case::Placement;
 use beamsight::dicom;
 use beamsight::files::{GoalTemplate, mha, picture, plan_toml, session};
@@ -15,7 +16,7 @@ pub struct Target {
     pub read: fn(&Path),
 }
 
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "dicom", ending: "dcm", read: read_dicom },
     Target { name: "png", ending: "png", read: read_picture },
     Target { name: "tiff", ending: "tif", read: read_picture },
@@ -25,6 +26,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "plan", ending: "toml", read: read_plan },
     Target { name: "machine", ending: "toml", read: read_machine },
     Target { name: "goals", ending: "toml", read: read_goals },
+    Target { name: "tolerances", ending: "toml", read: read_tolerances },
     Target { name: "hu", ending: "toml", read: read_hu },
 ];
 
@@ -41,6 +43,8 @@ fn read_dicom(path: &Path) {
     }
     let _ = dicom::read_dose(path);
     let _ = dicom::read_plan(path, None);
+    let _ = dicom::read_stated_dose(path);
+    let _ = dicom::read_stated_plan(path);
     let _ = dicom::read_structures(path);
     let _ = dicom::read_radiograph(path, &placed());
 }
@@ -86,6 +90,10 @@ fn read_machine(path: &Path) {
 
 fn read_goals(path: &Path) {
     let _ = GoalTemplate::read(path).map_err(|e| e.to_string());
+}
+
+fn read_tolerances(path: &Path) {
+    let _ = Tolerances::read(path).map_err(|e| e.to_string());
 }
 
 fn read_hu(path: &Path) {

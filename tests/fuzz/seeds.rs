@@ -192,6 +192,7 @@ fn texts() -> Vec<(String, Vec<u8>)> {
         ("sidecar/all.toml".to_owned(), sidecar.as_bytes().to_vec()),
         ("machine/generic-6mv.toml".to_owned(), asset("machines/generic-6mv.toml")),
         ("machine/point-6mv.toml".to_owned(), asset("machines/point-6mv.toml")),
+        ("tolerances/second-check.toml".to_owned(), asset("tolerances/second-check.toml")),
         ("hu/truebeam-site.toml".to_owned(), asset("hu/truebeam-site.toml")),
         ("plan/ap-water.toml".to_owned(), asset("plans/ap-water.toml")),
         ("plan/steps-and-leaves.toml".to_owned(), asset("plans/steps-and-leaves.toml")),

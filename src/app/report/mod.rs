@@ -1,6 +1,7 @@
-//! Reports: of a plan (`plan.rs`), and of the comparison of two doses. The comparison as a report: PDF with pictures, CSV and JSON. The report is gathered from the state in one step, so
+//! Reports: of a plan (`plan.rs`), of a second check (`check.rs`), and of the comparison of two doses. The comparison as a report: PDF with pictures, CSV and JSON. The report is gathered from the state in one step, so
 //! that its contents belong together; the worker draws and writes it.
 
+pub mod check;
 mod pages;
 mod pen;
 mod picture;

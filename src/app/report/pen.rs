@@ -74,9 +74,13 @@ impl Pen {
     /// Ensures room for `height`, on a new page if necessary.
     pub fn room(&mut self, height: f32) {
         if self.y + height > BOTTOM {
-            self.document.add_page();
-            self.begin_page();
+            self.turn_page();
         }
+    }
+
+    pub fn turn_page(&mut self) {
+        self.document.add_page();
+        self.begin_page();
     }
 
     pub fn heading(&mut self, what: &str) {

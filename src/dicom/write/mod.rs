@@ -18,6 +18,7 @@ pub use registration::{Registration, write_registration};
 pub use rounding::{plan_as_written, structures_as_written};
 pub use rtdose::{DoseBits, DoseFile, DoseOf, why_no_plan_dose, write_dose, write_dose_file};
 pub use rtimage::write_radiograph;
+pub(super) use rtplan::BEAM_DOSE_SPECIFICATION_POINT;
 pub use rtplan::{plan_faults, write_plan};
 pub use rtstruct::write_structures;
 pub use set::{

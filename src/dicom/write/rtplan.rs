@@ -9,7 +9,7 @@ use dicom_dictionary_std::{tags, uids};
 use std::path::Path;
 
 /// The point of a beam dose. Retired without a successor; planning systems write and read it.
-const BEAM_DOSE_SPECIFICATION_POINT: Tag = Tag(0x300A, 0x0082);
+pub const BEAM_DOSE_SPECIFICATION_POINT: Tag = Tag(0x300A, 0x0082);
 
 /// Beyond this difference of nominal energies plan and machine have different beam qualities, MV.
 pub(super) const SAME_ENERGY_MV: f64 = 0.5;

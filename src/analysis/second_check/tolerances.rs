@@ -1,0 +1,140 @@
+//! Tolerances of a second check: a TOML file (`assets/tolerances/second-check.toml` has the shipped ones and their sources).
+
+use crate::input::{GOALS_BYTES, beginning, plain, read_text};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+const SHIPPED: &str = include_str!("../../../assets/tolerances/second-check.toml");
+
+/// What counts as agreement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerances {
+    /// Where the numbers come from.
+    pub source: String,
+    pub gamma_dose_percent: f64,
+    pub gamma_dta_mm: f64,
+    /// Least planned dose analysed, percent of its maximum.
+    pub gamma_threshold_percent: f64,
+    /// Least share of passing points within tolerance, percent.
+    pub gamma_tolerance_percent: f64,
+    /// Below this share of passing points action is needed, percent.
+    pub gamma_action_percent: f64,
+    /// Largest difference of a dose at a point within tolerance, percent of the planned dose there.
+    pub point_tolerance_percent: f64,
+    pub point_action_percent: f64,
+}
+
+/// Why tolerances cannot be used.
+#[derive(Debug, Error)]
+pub enum TolerancesError {
+    #[error("cannot read the tolerances '{path}': {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("'{file}' is no file of tolerances: {detail}")]
+    Syntax { file: String, detail: String },
+    #[error("'{file}': {key} is {value}; it must be from {low} to {high}")]
+    Value { file: String, key: &'static str, value: f64, low: f64, high: f64 },
+}
+
+impl Default for Tolerances {
+    /// Those that come with the program.
+    fn default() -> Self {
+        // A unit test reads the asset through the checked path.
+        toml::from_str(SHIPPED).expect("the shipped tolerances are in order")
+    }
+}
+
+impl Tolerances {
+    /// # Errors
+    /// [`TolerancesError`].
+    pub fn read(path: &Path) -> Result<Self, TolerancesError> {
+        let text = read_text(path, GOALS_BYTES)
+            .map_err(|source| TolerancesError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// What the text leaves out has the shipped value.
+    ///
+    /// # Errors
+    /// [`TolerancesError`]: unknown keys, values that would let everything pass.
+    pub fn parse(text: &str, file: &str) -> Result<Self, TolerancesError> {
+        let syntax = |e: toml::de::Error| TolerancesError::Syntax {
+            file: file.to_owned(),
+            detail: beginning(&e.to_string()),
+        };
+        let mut all: toml::Table = toml::from_str(SHIPPED).map_err(syntax)?;
+        let own: toml::Table = toml::from_str(text).map_err(syntax)?;
+        // The source is that of the shipped numbers.
+        all.insert("source".to_owned(), toml::Value::String(format!("'{file}'")));
+        all.extend(own);
+        let mut read: Self = toml::Value::Table(all).try_into().map_err(syntax)?;
+        read.source = plain(&read.source).into_owned();
+        read.check(file)?;
+        Ok(read)
+    }
+
+    fn check(&self, file: &str) -> Result<(), TolerancesError> {
+        let ranges = [
+            ("gamma_dose_percent", self.gamma_dose_percent, 0.1, 10.0),
+            ("gamma_dta_mm", self.gamma_dta_mm, 0.1, 10.0),
+            ("gamma_threshold_percent", self.gamma_threshold_percent, 0.0, 90.0),
+            ("gamma_tolerance_percent", self.gamma_tolerance_percent, 50.0, 100.0),
+            ("gamma_action_percent", self.gamma_action_percent, 50.0, self.gamma_tolerance_percent),
+            ("point_tolerance_percent", self.point_tolerance_percent, 0.0, 25.0),
+            ("point_action_percent", self.point_action_percent, self.point_tolerance_percent, 25.0),
+        ];
+        let wrong = ranges.into_iter().find(|(_, value, low, high)| !(*low..=*high).contains(value));
+        wrong.map_or(Ok(()), |(key, value, low, high)| {
+            Err(TolerancesError::Value { file: file.to_owned(), key, value, low, high })
+        })
+    }
+
+    /// `3 %/2 mm global from 10 %`.
+    pub fn criterion_text(&self) -> String {
+        format!(
+            "{} %/{} mm global from {} %",
+            self.gamma_dose_percent, self.gamma_dta_mm, self.gamma_threshold_percent
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_ones_are_those_of_tg_218() {
+        let shipped = Tolerances::default();
+        assert!(shipped.check("shipped").is_ok() && shipped.source.contains("TG-218"));
+        assert_eq!(
+            (
+                shipped.gamma_tolerance_percent,
+                shipped.gamma_action_percent,
+                shipped.criterion_text().as_str()
+            ),
+            (95.0, 90.0, "3 %/2 mm global from 10 %")
+        );
+    }
+
+    #[test]
+    fn a_file_changes_what_it_names_and_lets_not_everything_pass() {
+        let own = Tolerances::parse("point_tolerance_percent = 2", "own.toml").unwrap();
+        assert_eq!((own.point_tolerance_percent, own.gamma_dta_mm), (2.0, 2.0));
+        assert!(own.source.contains("own.toml") && !own.source.contains("TG-218"), "{}", own.source);
+        for (text, says) in [
+            ("point_tolerance_percent = 100.0", "point_tolerance_percent is 100"),
+            ("point_tolerance_percent = nan", "point_tolerance_percent"),
+            ("point_tolerance_percent = 6.0", "point_action_percent is 5"),
+            ("gamma_action_percent = 96.0", "gamma_action_percent"),
+            ("gamma_tolerance_percent = 0", "gamma_tolerance_percent is 0"),
+            ("gamma_tolerence_percent = 99", "gamma_tolerence_percent"),
+            ("gamma_dta_mm = \"2\"", "no file of tolerances"),
+            ("[[", "no file of tolerances"),
+        ] {
+            let why = Tolerances::parse(text, "own.toml").unwrap_err().to_string();
+            assert!(why.contains("own.toml") && why.contains(says), "{text}: {why}");
+        }
+    }
+}

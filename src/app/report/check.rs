@@ -1,0 +1,197 @@
+//! The report of a second check as PDF pages.
+
+use super::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG};
+use super::utc;
+use crate::analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict};
+use crate::files::pdf::Type;
+use std::time::SystemTime;
+
+const TITLE: &str = "Second check of a plan";
+
+/// The bytes of a file with the checks of some plans, each from a new page on; before them the folders and plans without one,
+/// each with the reason.
+pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
+    let written = utc(SystemTime::now());
+    let stamp = match checks {
+        [one] if failed.is_empty() => {
+            format!("{}, plan {}: {}", one.patient, one.plan, one.judgement.verdict.words())
+        }
+        all => format!("{} plans, {} more not checked", all.len(), failed.len()),
+    };
+    let mut pen = Pen::new(TITLE, stamp);
+    if !failed.is_empty() {
+        pen.title(TITLE);
+        pen.heading("Not checked");
+        for (place, why) in failed {
+            pen.line(&format!("{place}: {why}"), Type { colour: RED, ..STRONG });
+        }
+    }
+    for (n, check) in checks.iter().enumerate() {
+        if n > 0 || !failed.is_empty() {
+            pen.turn_page();
+        }
+        head(&mut pen, check, &written);
+        verdict(&mut pen, check);
+        tolerances(&mut pen, &check.tolerances);
+        agreements(&mut pen, check);
+        structures(&mut pen, check);
+        goals(&mut pen, check);
+        notes(&mut pen, check);
+    }
+    pen.finish()
+}
+
+fn head(pen: &mut Pen, check: &SecondCheck, written: &str) {
+    pen.title(&format!("{TITLE}: {}", check.plan));
+    pen.fact("Patient", &format!("{}   {}", check.patient, check.patient_id));
+    pen.fact("Files", &check.case);
+    pen.fact("Written", &format!("{written} by Beamsight {}", env!("CARGO_PKG_VERSION")));
+    let prescribed = check.prescription_gy.map_or("no prescription".to_owned(), |gy| format!("{gy:.2} Gy"));
+    pen.fact("Prescription", &format!("{prescribed}, {} fraction(s)", check.fractions));
+    for of in &check.machines {
+        let machine = if of.machine.is_empty() { "without a name" } else { &of.machine };
+        pen.fact("Machine", &format!("{machine}, {}: model {} ({})", of.quality, of.model, of.choice));
+    }
+    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    pen.fact("Planned dose", &or_none(&check.planned));
+    pen.fact("Recomputed dose", &or_none(&check.recomputed));
+    let device = if check.device.is_empty() { "nothing computed" } else { &check.device };
+    pen.fact("Engine, device", &format!("{}, grid {} mm, {device}", check.engine, check.grid_mm));
+}
+
+fn verdict(pen: &mut Pen, check: &SecondCheck) {
+    let words = check.judgement.verdict.words();
+    pen.heading(&format!("Verdict: {words}"));
+    let how = match check.judgement.verdict {
+        Verdict::Within => PLAIN,
+        Verdict::Outside | Verdict::NotJudged => Type { colour: RED, ..STRONG },
+    };
+    if check.judgement.reasons.is_empty() {
+        pen.line(
+            "Gamma and the dose at a point agree for the plan and for every beam with a planned dose.",
+            how,
+        );
+    }
+    check.judgement.reasons.iter().for_each(|why| pen.line(why, how));
+}
+
+fn tolerances(pen: &mut Pen, limits: &Tolerances) {
+    pen.heading("Tolerances");
+    let ends = [LEFT + 260.0, LEFT + 350.0, RIGHT];
+    pen.row(&["", "tolerance", "action level"].map(|h| (h.to_owned(), SMALL)), &ends);
+    let row = |pen: &mut Pen, cells: [String; 3]| pen.row(&cells.map(|c| (c, PLAIN)), &ends);
+    row(
+        pen,
+        [
+            format!("points that pass gamma {}", limits.criterion_text()),
+            format!("{} %", limits.gamma_tolerance_percent),
+            format!("{} %", limits.gamma_action_percent),
+        ],
+    );
+    row(
+        pen,
+        [
+            "difference of the dose at a point, of the planned dose there".to_owned(),
+            format!("{} %", limits.point_tolerance_percent),
+            format!("{} %", limits.point_action_percent),
+        ],
+    );
+    pen.line(&limits.source, SMALL);
+}
+
+fn agreements(pen: &mut Pen, check: &SecondCheck) {
+    pen.heading("Plan and beams");
+    let ends = [LEFT + 150.0, LEFT + 200.0, LEFT + 265.0, LEFT + 330.0, LEFT + 395.0, LEFT + 455.0, RIGHT];
+    let words = ["", "MU", "gamma", "points", "planned Gy", "recomputed Gy", "difference"];
+    pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
+    let items = || std::iter::once(&check.whole).chain(&check.beams);
+    for item in items() {
+        agreement(pen, item, &check.tolerances, &ends);
+    }
+    for item in items() {
+        if let Some(point) = item.agreement.as_ref().and_then(|a| a.point.as_ref()) {
+            let [x, y, z] = point.point_mm;
+            pen.line(&format!("{}: point: {} at {x:.1}, {y:.1}, {z:.1} mm", item.name, point.place), SMALL);
+        }
+    }
+}
+
+fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
+    let how = |level: Option<Level>| match level {
+        Some(Level::Within) => PLAIN,
+        _ => Type { colour: RED, ..STRONG },
+    };
+    let dash = || ("-".to_owned(), PLAIN);
+    let mut cells = vec![(item.name.clone(), PLAIN), (format!("{:.1}", item.mu), PLAIN)];
+    let agreement = item.agreement.as_ref();
+    match agreement.and_then(|a| a.gamma.as_ref()) {
+        Some(gamma) => {
+            let rate = gamma.pass_rate_percent().map_or("-".to_owned(), |rate| format!("{rate:.2} %"));
+            cells.push((rate, how(gamma.level(limits))));
+            cells.push(((gamma.points + gamma.outside).to_string(), PLAIN));
+        }
+        None if item.not_judged.is_empty() => cells.extend([dash(), dash()]),
+        None => cells.extend([("not judged".to_owned(), how(None)), dash()]),
+    }
+    match agreement.and_then(|a| a.point.as_ref()) {
+        Some(point) => {
+            cells.push((format!("{:.3}", point.planned_gy), PLAIN));
+            cells.push((format!("{:.3}", point.recomputed_gy), PLAIN));
+            let percent = point.difference_percent().map_or("-".to_owned(), |d| format!("{d:+.2} %"));
+            cells.push((percent, how(point.level(limits))));
+        }
+        None => cells.extend([dash(), dash(), dash()]),
+    }
+    pen.row(&cells, ends);
+}
+
+fn structures(pen: &mut Pen, check: &SecondCheck) {
+    if check.structures.is_empty() {
+        return;
+    }
+    pen.heading("Structures (not judged): planned, recomputed");
+    let count = check.structures.iter().map(|s| s.metrics.len()).max().unwrap_or(0).max(1);
+    let step = (RIGHT - LEFT - 150.0) / count as f32;
+    let mut ends = vec![LEFT + 100.0, LEFT + 150.0];
+    ends.extend((1..=count).map(|n| LEFT + 150.0 + n as f32 * step));
+    let mut heading = vec![(String::new(), SMALL), ("gamma".to_owned(), SMALL)];
+    let metrics = check.structures.first().map_or(&[][..], |s| &s.metrics[..]);
+    heading.extend(metrics.iter().map(|m| (format!("{} {}", m.metric, m.unit), SMALL)));
+    pen.row(&heading, &ends);
+    let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
+    for of in &check.structures {
+        let rate = of.gamma_pass_rate_percent.map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
+        let mut cells = vec![(of.name.clone(), PLAIN), (rate, PLAIN)];
+        cells.extend(
+            { of.metrics.iter() }.map(|m| (format!("{}, {}", value(m.planned), value(m.recomputed)), PLAIN)),
+        );
+        pen.row(&cells, &ends);
+        of.remarks.iter().for_each(|remark| pen.line(&format!("{}: {remark}", of.name), SMALL));
+    }
+}
+
+fn goals(pen: &mut Pen, check: &SecondCheck) {
+    if check.goals.is_empty() {
+        return;
+    }
+    pen.heading("Clinical goals (not judged)");
+    let ends = [LEFT + 240.0, LEFT + 375.0, RIGHT];
+    pen.row(&["", "planned", "recomputed"].map(|h| (h.to_owned(), SMALL)), &ends);
+    for goal in &check.goals {
+        let cell = |value: Option<f64>, words: &str| {
+            (value.map_or(words.to_owned(), |v| format!("{v:.2} {} ({words})", goal.unit)), PLAIN)
+        };
+        let [planned, recomputed] = &goal.verdicts;
+        let cells =
+            [(goal.goal.clone(), PLAIN), cell(goal.planned, planned), cell(goal.recomputed, recomputed)];
+        pen.row(&cells, &ends);
+    }
+}
+
+fn notes(pen: &mut Pen, check: &SecondCheck) {
+    if check.notes.is_empty() {
+        return;
+    }
+    pen.heading("Notes");
+    check.notes.iter().for_each(|note| pen.line(note, PLAIN));
+}

@@ -1,0 +1,149 @@
+//! What `beamsight check` prints.
+
+use super::Row;
+use crate::analysis::second_check::{GammaAgreement, Item, MetricPair, PointAgreement, SecondCheck};
+use std::fmt::Write as _;
+
+/// One plan in full; several, or those of a folder of folders, as a table.
+pub fn of(rows: &[Row], is_table: bool) -> String {
+    match rows {
+        [Row::Checked(check)] if !is_table => one(check),
+        [Row::Failed { folder, why }] if !is_table => format!("{folder}: NOT JUDGED\n  {why}\n"),
+        _ => table(rows),
+    }
+}
+
+fn one(check: &SecondCheck) -> String {
+    let mut text = format!("plan '{}' of {}: {}\n", check.plan, check.case, check.judgement.verdict.words());
+    check.judgement.reasons.iter().for_each(|why| _ = writeln!(text, "  {why}"));
+    for of in &check.machines {
+        let machine = if of.machine.is_empty() { "a machine without a name" } else { &of.machine };
+        let _ = writeln!(text, "machine: {machine}, {}: {} ({})", of.quality, of.model, of.choice);
+    }
+    if !check.planned.is_empty() {
+        let _ = writeln!(text, "planned: {}", check.planned);
+    }
+    if !check.recomputed.is_empty() {
+        let _ = writeln!(
+            text,
+            "recomputed: {} ({} on {}, grid {} mm)",
+            check.recomputed, check.engine, check.device, check.grid_mm
+        );
+    }
+    let limits = &check.tolerances;
+    let _ = writeln!(
+        text,
+        "tolerances: gamma {}: {} % (action {} %); points {} % (action {} %); {}",
+        limits.criterion_text(),
+        limits.gamma_tolerance_percent,
+        limits.gamma_action_percent,
+        limits.point_tolerance_percent,
+        limits.point_action_percent,
+        limits.source
+    );
+    for item in std::iter::once(&check.whole).chain(&check.beams) {
+        let _ = writeln!(text, "{} ({:.1} MU): {}", item.name, item.mu, item_text(item));
+    }
+    structures(&mut text, check);
+    for goal in &check.goals {
+        let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2} {}", goal.unit));
+        let _ = writeln!(
+            text,
+            "goal {}: planned {} ({}), recomputed {} ({})",
+            goal.goal,
+            value(goal.planned),
+            goal.verdicts[0],
+            value(goal.recomputed),
+            goal.verdicts[1]
+        );
+    }
+    check.notes.iter().for_each(|note| _ = writeln!(text, "note: {note}"));
+    text
+}
+
+fn item_text(item: &Item) -> String {
+    let Some(agreement) = &item.agreement else {
+        return if item.not_judged.is_empty() { "no dose of its own" } else { "not judged" }.to_owned();
+    };
+    let gamma = agreement.gamma.as_ref().map(gamma_text);
+    let point = agreement.point.as_ref().map(point_text);
+    gamma.into_iter().chain(point).collect::<Vec<_>>().join("; ")
+}
+
+fn gamma_text(gamma: &GammaAgreement) -> String {
+    let rate = gamma.pass_rate_percent().map_or("no points".to_owned(), |rate| format!("{rate:.2} %"));
+    let outside = match gamma.outside {
+        0 => String::new(),
+        n => format!(", {n} where nothing is recomputed"),
+    };
+    format!("gamma {rate} of {} points{outside}", gamma.points)
+}
+
+fn point_text(point: &PointAgreement) -> String {
+    let percent = point.difference_percent().map_or("-".to_owned(), |d| format!("{d:+.2} %"));
+    let [x, y, z] = point.point_mm;
+    format!(
+        "{} ({x:.1}, {y:.1}, {z:.1}): planned {:.3} Gy, recomputed {:.3} Gy, {percent}",
+        point.place, point.planned_gy, point.recomputed_gy
+    )
+}
+
+fn structures(text: &mut String, check: &SecondCheck) {
+    let pair = |m: &MetricPair| {
+        let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
+        format!("{} {} | {} {}", m.metric, value(m.planned), value(m.recomputed), m.unit)
+    };
+    for of in &check.structures {
+        let rate = of.gamma_pass_rate_percent.map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
+        let metrics = of.metrics.iter().map(pair).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "{}: gamma {rate}; planned | recomputed: {metrics}", of.name);
+        of.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.name));
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut cells = vec![["folder", "plan", "verdict", "gamma", "point", "reason"].map(str::to_owned)];
+    for row in rows {
+        cells.push(match row {
+            Row::Failed { folder, why } => {
+                [short(folder), "-".into(), row.verdict().words().into(), "-".into(), "-".into(), why.clone()]
+            }
+            Row::Checked(check) => {
+                let agreement = check.whole.agreement.as_ref();
+                let gamma = agreement.and_then(|a| a.gamma.as_ref()?.pass_rate_percent());
+                let point = agreement.and_then(|a| a.point.as_ref()?.difference_percent());
+                [
+                    short(&check.case),
+                    check.plan.clone(),
+                    row.verdict().words().into(),
+                    gamma.map_or("-".into(), |rate| format!("{rate:.2} %")),
+                    point.map_or("-".into(), |percent| format!("{percent:+.2} %")),
+                    check.judgement.reasons.first().cloned().unwrap_or_default(),
+                ]
+            }
+        });
+    }
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..5).map(width).collect();
+    let mut text = String::new();
+    for row in &cells {
+        row.iter().zip(&widths).for_each(|(cell, width)| _ = write!(text, "{cell:<width$}  "));
+        let _ = writeln!(text, "{}", row[5]);
+    }
+    let count = |verdict: &str| rows.iter().filter(|row| row.verdict().words() == verdict).count();
+    let _ = writeln!(
+        text,
+        "{} plans: {} within tolerance, {} not within tolerance, {} not judged",
+        rows.len(),
+        count("within tolerance"),
+        count("NOT within tolerance"),
+        count("NOT JUDGED")
+    );
+    text
+}
+
+/// The last part of a folder's path.
+fn short(folder: &str) -> String {
+    let name = std::path::Path::new(folder).file_name();
+    name.map_or_else(|| folder.to_owned(), |name| name.to_string_lossy().into_owned())
+}

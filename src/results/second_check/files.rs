@@ -1,0 +1,166 @@
+//! The files of a second check: a case, and which of its doses are those of a plan and its beams.
+
+use crate::analysis::second_check::Item;
+use crate::case::{Case, Dose, Plan, Severity};
+use crate::dicom::{
+    Catalogue, Choice, DicomError, StatedDose, StatedPlan, load, read_stated_dose, read_stated_plan, scan,
+};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A case with what its files state.
+#[derive(Debug)]
+pub struct CheckFiles {
+    pub case: Case,
+    /// In the order of the case's doses; what a file without DICOM states is nothing.
+    doses: Vec<StatedDose>,
+    /// Why doses of the folder are not in the case, a sentence each.
+    left_out: Vec<String>,
+    /// Why plans of the folder are not in the case, a sentence each.
+    unchecked: Vec<String>,
+}
+
+impl CheckFiles {
+    /// Reads a folder of DICOM files.
+    ///
+    /// # Errors
+    /// [`DicomError`].
+    pub fn read(folder: &Path) -> Result<Self, DicomError> {
+        let catalogue = scan(folder, &|_| true)?;
+        let case = load(&catalogue, Choice::default(), &|_| true)?;
+        let left_out = left_out(&catalogue, &case);
+        let mut unchecked = case.refused_plans.clone();
+        let of_others =
+            catalogue.plans.iter().filter(|p| catalogue.patients.get(p.patient) != Some(&case.patient));
+        unchecked.extend(of_others.map(|entry| {
+            let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
+            format!("the plan of {name} is of another patient: give it a folder of its own")
+        }));
+        Ok(Self { left_out, unchecked, ..Self::of_case(case) })
+    }
+
+    /// Why plans of the folder cannot be checked, a sentence each.
+    pub fn unchecked(&self) -> &[String] {
+        &self.unchecked
+    }
+
+    /// The files of an opened case.
+    pub fn of_case(case: Case) -> Self {
+        let stated = |dose: &Arc<Dose>| {
+            let source = case.sources.doses.iter().find(|source| Arc::ptr_eq(&source.read, dose))?;
+            read_stated_dose(&source.path).ok()
+        };
+        let doses = case.doses.iter().map(|dose| stated(dose).unwrap_or_default()).collect();
+        Self { case, doses, left_out: Vec::new(), unchecked: Vec::new() }
+    }
+
+    /// What the file of a plan states; nothing where it has none.
+    pub fn stated(&self, plan: &Plan) -> StatedPlan {
+        let source = self.case.sources.of_plan(plan);
+        source.and_then(|source| read_stated_plan(&source.path).ok()).unwrap_or_default()
+    }
+
+    /// The doses that state that they are of the plan, by index.
+    fn own(&self, plan: &Plan) -> impl Iterator<Item = (usize, &StatedDose)> {
+        let uid = plan.uid.clone();
+        let is_own = move |stated: &StatedDose| uid.as_ref().is_some_and(|uid| stated.plans.contains(uid));
+        self.doses.iter().enumerate().filter(move |(_, stated)| is_own(stated))
+    }
+
+    /// The index of the plan's dose, or why there is none to compare with, a sentence.
+    pub fn dose_of_plan(&self, plan: &Plan) -> Result<usize, String> {
+        let whole: Vec<(usize, &StatedDose)> =
+            self.own(plan).filter(|(_, stated)| stated.summation == "PLAN").collect();
+        match whole[..] {
+            [(_, stated)] if stated.plans.len() > 1 => Err(format!(
+                "The dose is that of {} plans (ReferencedRTPlanSequence): export the dose of this plan alone.",
+                stated.plans.len()
+            )),
+            [(index, stated)] => {
+                why_not_physical(stated).map_or(Ok(index), |why| Err(format!("The dose of the plan {why}.")))
+            }
+            [] => Err(self.why_no_dose(plan)),
+            _ => Err(format!(
+                "{} doses are stated to be that of the plan: keep the one that is meant.",
+                whole.len()
+            )),
+        }
+    }
+
+    fn why_no_dose(&self, plan: &Plan) -> String {
+        let kinds: Vec<&str> = self.own(plan).map(|(_, stated)| stated.summation.as_str()).collect();
+        if let Some(kind) = kinds.iter().find(|kind| kind.starts_with("FRACTION")) {
+            return format!(
+                "The dose is that of a fraction (DoseSummationType {kind}): export the dose of the whole plan."
+            );
+        }
+        if kinds.contains(&"") {
+            return "The dose does not state whether it is that of the plan (it has no DoseSummationType)."
+                .to_owned();
+        }
+        if let Some(kind) = kinds.iter().find(|kind| **kind != "BEAM") {
+            return format!("The dose is no dose of one plan (DoseSummationType {kind}).");
+        }
+        if !kinds.is_empty() {
+            return "There is no dose of the whole plan, only of beams.".to_owned();
+        }
+        let without = |(_, stated): &(&Arc<Dose>, &StatedDose)| stated.plans.is_empty();
+        if self.case.doses.iter().zip(&self.doses).any(|pair| without(&pair)) {
+            return "The dose does not state which plan it belongs to (it refers to none).".to_owned();
+        }
+        if !self.doses.is_empty() {
+            return "The dose is that of another plan (its ReferencedRTPlanSequence names one that is not this one)."
+                .to_owned();
+        }
+        match &self.left_out[..] {
+            [] => "There is no dose to compare with: add the RTDOSE of the plan.".to_owned(),
+            why => format!("There is no dose to compare with: {}.", why.join("; ")),
+        }
+    }
+
+    /// The index of a beam's own dose; `None` where the files have none. A contradiction is noted with the beam.
+    pub fn dose_of_beam(&self, plan: &Plan, number: u32, item: &mut Item) -> Option<usize> {
+        let own = self.own(plan).filter(|(_, s)| s.summation == "BEAM" && s.beams == [number]);
+        let own: Vec<(usize, &StatedDose)> = own.collect();
+        match own[..] {
+            [] => None,
+            [(index, stated)] => match why_not_physical(stated) {
+                None => Some(index),
+                Some(why) => {
+                    item.not_judged.push(format!("The dose of {} {why}.", item.name));
+                    None
+                }
+            },
+            _ => {
+                let text = format!("{} doses are stated to be that of {}: keep one.", own.len(), item.name);
+                item.not_judged.push(text);
+                None
+            }
+        }
+    }
+}
+
+/// Why a dose is not one that is recomputed.
+fn why_not_physical(stated: &StatedDose) -> Option<String> {
+    match stated.kind.as_str() {
+        "PHYSICAL" => None,
+        "" => Some("does not state whether it is the physical dose (it has no DoseType)".to_owned()),
+        other => Some(format!("is not the physical dose (DoseType {other})")),
+    }
+}
+
+/// Why doses of the files are not in the case.
+fn left_out(catalogue: &Catalogue, case: &Case) -> Vec<String> {
+    let is_read = |path: &Path| case.sources.doses.iter().any(|source| source.path == path);
+    let missing = catalogue.doses.iter().filter(|entry| !is_read(&entry.path));
+    let why = missing.map(|entry| {
+        let name = entry.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut remarks = case.remarks.iter().filter(|r| r.severity == Severity::Warning);
+        remarks.find(|r| r.files.contains(&name)).map_or_else(
+            || format!("the dose of {name} is of another patient"),
+            |remark| format!("{} ({name})", remark.message),
+        )
+    });
+    let unreadable = catalogue.unreadable.iter();
+    why.chain(unreadable.map(|u| format!("a file could not be read: {}", u.reason))).collect()
+}

@@ -1,0 +1,74 @@
+//! The machine models that a check is given, and those kept from earlier ones.
+
+use crate::analysis::second_check::{MachineUse, choose_machines};
+use crate::case::Plan;
+use crate::dicom::StatedPlan;
+use crate::files::ChosenMachines;
+use crate::physics::{Machine, MachineError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Given and remembered models.
+#[derive(Debug)]
+pub struct CheckMachines {
+    given: Vec<(String, Arc<Machine>)>,
+    chosen: ChosenMachines,
+    /// Where choices are kept, and whether there are new ones; `None` where they are not kept.
+    folder: Option<PathBuf>,
+    changed: bool,
+    notes: Vec<String>,
+}
+
+impl CheckMachines {
+    /// The models of these words; `folder` is that of the state, where there is one.
+    ///
+    /// # Errors
+    /// A model that cannot be used.
+    pub fn new(words: &[String], folder: Option<PathBuf>) -> Result<Self, MachineError> {
+        let model = |word: &String| Ok((lasting(word), Machine::resolve(word)?));
+        let given = words.iter().map(model).collect::<Result<_, MachineError>>()?;
+        let mut machines =
+            Self { given, chosen: ChosenMachines::default(), folder, changed: false, notes: Vec::new() };
+        match machines.folder.as_deref().map(ChosenMachines::load) {
+            Some(Ok(chosen)) => machines.chosen = chosen,
+            Some(Err(why)) => {
+                // A damaged file is the user's to mend: it is not replaced.
+                machines.folder = None;
+                machines.notes.push(format!("{why}; nothing of it is used, and no machine is remembered"));
+            }
+            None => {}
+        }
+        Ok(machines)
+    }
+
+    /// Sets the models of the beams of a plan; those that were given and fit are remembered.
+    pub fn set(&mut self, plan: &mut Plan, stated: &StatedPlan) -> Vec<MachineUse> {
+        let uses = choose_machines(plan, &stated.machines, &self.given, &self.chosen);
+        for of in uses.iter().filter(|of| of.choice == "given" && of.why_not.is_none()) {
+            if !of.machine.is_empty() && self.chosen.model_of(&of.machine, &of.quality) != Some(&of.model) {
+                self.chosen.choose(&of.machine, &of.quality, &of.model);
+                self.changed = true;
+            }
+        }
+        uses
+    }
+
+    /// Writes new choices; what is to be told of them.
+    pub fn keep(mut self) -> Vec<String> {
+        if let (true, Some(folder)) = (self.changed, &self.folder)
+            && let Err(why) = self.chosen.save(folder)
+        {
+            self.notes.push(format!("{why}; the machine is not remembered"));
+        }
+        self.notes
+    }
+}
+
+/// The word of a model that holds wherever the next call runs: a path as an absolute one.
+fn lasting(word: &str) -> String {
+    if Machine::shipped().iter().any(|name| name == word) {
+        return word.to_owned();
+    }
+    let absolute = std::path::absolute(Path::new(word)).ok();
+    absolute.and_then(|path| path.to_str().map(str::to_owned)).unwrap_or_else(|| word.to_owned())
+}

@@ -1,0 +1,397 @@
+//! The second check of a plan from elsewhere: its dose recomputed here for its own monitor units, beside the dose that came with
+//! it. The graph's queries make all figures; `analysis::second_check` judges them.
+
+mod files;
+mod machines;
+mod planned;
+
+pub use files::CheckFiles;
+pub use machines::CheckMachines;
+
+use planned::Planned;
+
+use super::dvh::DvhOf;
+use super::gamma::{FiguresOfGamma, GammaOfPair};
+use super::graph::{Failure, Graph};
+use super::inputs::Settings;
+use super::patient::MaskOf;
+use super::plan_dose::DoseOfPlan;
+use super::plan_job::{Computed, compute_in};
+use super::shared::Shared;
+use crate::analysis::second_check::{
+    Agreement, DosePoint, GammaAgreement, GoalCheck, Item, MachineUse, MetricPair, PointAgreement,
+    SecondCheck, StructureCheck, Tolerances, beam_point, judge, plan_point,
+};
+use crate::analysis::{Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, value_at};
+use crate::case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure};
+use crate::dicom::StatedPlan;
+use crate::engine::JobControl;
+use crate::engine::gamma::{Counts, Criterion};
+use std::sync::Arc;
+
+/// Gamma is searched for as far as this: beyond, a point fails by far.
+const MOST_GAMMA: f64 = 3.0;
+
+/// Metrics of each structure.
+const METRICS: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
+
+/// A second check to be made.
+#[derive(Clone, Debug)]
+pub struct CheckJob<'a> {
+    pub files: &'a CheckFiles,
+    /// With the models that compute its beams.
+    pub plan: Arc<Plan>,
+    pub machines: Vec<MachineUse>,
+    pub settings: &'a Settings,
+    pub engine: Engine,
+    pub tolerances: &'a Tolerances,
+    pub goals: &'a [Goal],
+}
+
+/// Recomputes the plan and compares. What cannot be compared stands in the answer with its reason.
+///
+/// # Errors
+/// [`Failure`] of a cancelled check.
+pub fn second_check(
+    job: &CheckJob<'_>,
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<SecondCheck, Failure> {
+    let CheckJob { files, plan, settings, .. } = job;
+    let stated = files.stated(plan);
+    let mut planned = Planned::of(job, &stated);
+    let mut making = Making {
+        job,
+        case: Case { plans: vec![Arc::clone(plan)], ..files.case.clone() },
+        graph: Graph::default(),
+        control,
+        structures: Vec::new(),
+        goals: Vec::new(),
+        notes: warnings(&files.case).chain(planned.notes.iter().cloned()).collect(),
+        device: String::new(),
+        recomputed: String::new(),
+    };
+    if planned.is_worth_computing() {
+        making.compare(&mut planned, &stated, tell)?;
+    }
+    planned.settle(&mut making.notes);
+    let Planned { whole, beams, .. } = planned;
+    let case = &files.case;
+    let label = |dose: &Arc<Dose>| format!("{} ({})", dose.label, dose.status_text());
+    Ok(SecondCheck {
+        case: case.source.clone(),
+        patient: case.patient.name.replace('^', " ").trim().to_owned(),
+        patient_id: case.patient.id.clone(),
+        plan: plan.name.clone(),
+        fractions: plan.fractions,
+        prescription_gy: plan.prescription_gy,
+        machines: job.machines.clone(),
+        engine: if job.engine == Engine::Cccs { "collapsed cone" } else { "Monte Carlo" },
+        grid_mm: settings.grid_mm,
+        device: making.device,
+        planned: planned.dose.map_or(String::new(), |index| label(&case.doses[index])),
+        recomputed: making.recomputed,
+        tolerances: job.tolerances.clone(),
+        judgement: judge(&whole, &beams, plan.fractions, job.tolerances),
+        whole,
+        beams,
+        structures: making.structures,
+        goals: making.goals,
+        notes: making.notes,
+    })
+}
+
+/// What is unusual about the files.
+fn warnings(case: &Case) -> impl Iterator<Item = String> + '_ {
+    let all = case.ct.iter().flat_map(|ct| &ct.remarks).chain(&case.remarks);
+    all.filter(|remark| remark.severity == Severity::Warning).map(|remark| match &remark.files[..] {
+        [file] => format!("{} ({file})", remark.message),
+        _ => remark.message.clone(),
+    })
+}
+
+/// A check under way.
+struct Making<'a> {
+    job: &'a CheckJob<'a>,
+    /// With the checked plan alone.
+    case: Case,
+    graph: Graph,
+    control: &'a JobControl,
+    structures: Vec<StructureCheck>,
+    goals: Vec<GoalCheck>,
+    notes: Vec<String>,
+    device: String,
+    recomputed: String,
+}
+
+impl Making<'_> {
+    fn compare(
+        &mut self,
+        planned: &mut Planned,
+        stated: &StatedPlan,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), Failure> {
+        let how = (self.job.engine, self.job.settings);
+        let computed = match compute_in(&self.graph, &self.case, how, self.control, tell) {
+            Ok(computed) => computed,
+            Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+            Err(failure) => {
+                planned.whole.not_judged.push(format!("The plan could not be recomputed: {failure}."));
+                return Ok(());
+            }
+        };
+        let mut devices: Vec<&str> = computed.result.receipts.iter().map(|r| r.device.as_str()).collect();
+        devices.dedup();
+        self.device = devices.join(", ");
+        self.recomputed = computed.result.dose.status_text();
+        self.notes.extend(computed.result.remarks.iter().cloned());
+        let treated = self.job.plan.beams.iter().filter(|beam| !beam.setup);
+        for (beam, item) in treated.zip(&mut planned.beams) {
+            if item.not_judged.is_empty() {
+                tell(&format!("comparing {}", item.name));
+                let index = planned.of_beams.get(&beam.number).copied();
+                let own = planned.stated.iter().find(|dose| dose.beam == beam.number);
+                self.compare_beam(beam, item, (index, own), (stated, &computed), tell)?;
+            }
+        }
+        if planned.is_whole()
+            && let Some(index) = planned.dose
+        {
+            tell("comparing the plan");
+            self.compare_whole(index, &mut planned.whole, stated, &computed)?;
+        }
+        Ok(())
+    }
+
+    fn compare_beam(
+        &mut self,
+        beam: &Beam,
+        item: &mut Item,
+        (index, own): (Option<usize>, Option<&BeamDose>),
+        (stated, computed): (&StatedPlan, &Computed),
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), Failure> {
+        if index.is_none() && own.is_none() {
+            return Ok(());
+        }
+        let query = &match self.recomputed_beam(beam, computed, tell) {
+            Ok(query) => query,
+            Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+            Err(why) => {
+                item.not_judged.push(format!("{} could not be recomputed by itself: {why}.", item.name));
+                return Ok(());
+            }
+        };
+        let recomputed = self.graph.full(&**query, self.control)?.dose;
+        if let Some(why) = why_not_final(&item.name, &recomputed) {
+            item.not_judged.push(why);
+            return Ok(());
+        }
+        if let Some(index) = index {
+            let dose = Arc::clone(&self.case.doses[index]);
+            let point = beam_point(beam, &stated.beam_doses, &dose.gy);
+            item.agreement = self.agreement(item, (index, &dose), (query, &recomputed), point, None)?;
+        } else if let Some(own) = own {
+            let planned_gy = f64::from(self.job.plan.fractions) * own.gy;
+            let point = PointAgreement {
+                place: "the point of its beam dose".to_owned(),
+                point_mm: own.point_mm.to_array(),
+                planned_gy,
+                recomputed_gy: value_at(&recomputed.gy, own.point_mm).unwrap_or(f64::NAN),
+            };
+            item.agreement = Some(Agreement { gamma: None, point: Some(point) });
+        }
+        Ok(())
+    }
+
+    /// The dose of a beam by itself. Monte Carlo computes all beams together, so that a beam needs a run of its own.
+    fn recomputed_beam(
+        &self,
+        beam: &Beam,
+        computed: &Computed,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<Shared<DoseOfPlan>, Failure> {
+        let is_its = |of: &&Shared<DoseOfPlan>| of.what == super::Shown::Beam(beam.number);
+        if let Some(query) = computed.beams.iter().find(is_its) {
+            return Ok(query.clone());
+        }
+        if self.job.plan.beams.iter().filter(|beam| !beam.setup).count() == 1 {
+            return Ok(computed.whole.clone());
+        }
+        let alone = Plan { beams: vec![beam.clone()], ..(*self.job.plan).clone() };
+        let case = Case { plans: vec![Arc::new(alone)], ..self.case.clone() };
+        let how = (self.job.engine, self.job.settings);
+        compute_in(&self.graph, &case, how, self.control, tell).map(|made| made.whole)
+    }
+
+    fn compare_whole(
+        &mut self,
+        index: usize,
+        whole: &mut Item,
+        stated: &StatedPlan,
+        computed: &Computed,
+    ) -> Result<(), Failure> {
+        let recomputed = self.graph.full(&*computed.whole, self.control)?.dose;
+        if let Some(why) = why_not_final(&whole.name, &recomputed) {
+            whole.not_judged.push(why);
+            return Ok(());
+        }
+        let dose = Arc::clone(&self.case.doses[index]);
+        let point = plan_point(&self.job.plan, &stated.references, &stated.beam_doses, &dose.gy);
+        let query = &computed.whole;
+        let case = &self.case;
+        let masks: Vec<(u32, MaskOf)> = { case.structures.structures.iter() }
+            .filter_map(|s| Some((s.number, MaskOf::of(case, s)?)))
+            .collect();
+        let planned = (index, &dose);
+        whole.agreement = self.agreement(whole, planned, (query, &recomputed), point, Some(&masks))?;
+        self.metrics(Shared::new(DoseOfPlan::of_file(&dose, index, None), None), query.clone(), &masks)
+    }
+
+    /// Gamma and the doses at a point; `None` with a reason where the doses cannot be compared.
+    fn agreement(
+        &mut self,
+        item: &mut Item,
+        (index, planned): (usize, &Arc<Dose>),
+        (query, recomputed): (&Shared<DoseOfPlan>, &Arc<Dose>),
+        point: Option<DosePoint>,
+        masks: Option<&[(u32, MaskOf)]>,
+    ) -> Result<Option<Agreement>, Failure> {
+        let Some(point) = point else {
+            item.not_judged.push(format!("The planned dose of {} is zero everywhere.", item.name));
+            return Ok(None);
+        };
+        match check_pair(planned, recomputed) {
+            Ok(note) => self.notes.extend(note.filter(|note| !self.notes.contains(note))),
+            Err(why) => {
+                item.not_judged.push(format!("{}: {why}.", item.name));
+                return Ok(None);
+            }
+        }
+        let limits = self.job.tolerances;
+        let reference = Shared::new(DoseOfPlan::of_file(planned, index, None), None);
+        let criterion = Criterion::global(limits.gamma_dose_percent, limits.gamma_dta_mm);
+        let device = self.job.settings.device;
+        let gamma = GammaOfPair {
+            threshold_percent: limits.gamma_threshold_percent,
+            max_gamma: Some(MOST_GAMMA),
+            ..GammaOfPair::of(reference, query.clone(), vec![criterion], device)
+        };
+        let counted = match self.gamma(gamma, masks) {
+            Ok(counted) => counted,
+            Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+            Err(why) => {
+                item.not_judged.push(format!("Gamma of {} could not be computed: {why}.", item.name));
+                return Ok(None);
+            }
+        };
+        let [planned_gy, recomputed_gy] =
+            [planned, recomputed].map(|dose| value_at(&dose.gy, point.point_mm).unwrap_or(f64::NAN));
+        let point_mm = point.point_mm.to_array();
+        let point = PointAgreement { place: point.place, point_mm, planned_gy, recomputed_gy };
+        Ok(Some(Agreement { gamma: Some(counted), point: Some(point) }))
+    }
+
+    /// Gamma of a pair; with masks, the rows of the structures too.
+    fn gamma(
+        &mut self,
+        gamma: GammaOfPair,
+        masks: Option<&[(u32, MaskOf)]>,
+    ) -> Result<GammaAgreement, Failure> {
+        let answer = self.graph.full(&gamma, self.control)?;
+        let counts: Counts = answer.result.maps.first().map(|map| map.counts).unwrap_or_default();
+        let figures = FiguresOfGamma {
+            gamma,
+            masks: masks.unwrap_or_default().to_vec(),
+            bodies: Vec::new(),
+            signed: false,
+        };
+        let figures = self.graph.full(&figures, self.control)?;
+        let set = &self.case.structures;
+        for (number, _) in masks.into_iter().flatten() {
+            let Some(structure) = set.by_number(*number) else { continue };
+            let inside = figures.structures.iter().find(|(n, _)| n == number).map(|(_, f)| f);
+            self.structures.push(StructureCheck {
+                name: structure.name.clone(),
+                gamma_points: inside.map_or(0, |f| f.points),
+                gamma_pass_rate_percent: inside.and_then(|f| f.pass_rate_percent),
+                metrics: Vec::new(),
+                remarks: Vec::new(),
+            });
+        }
+        Ok(GammaAgreement {
+            points: counts.analysed,
+            passing: counts.passing,
+            outside: counts.outside,
+            mean: figures.report.figures.mean,
+            max: figures.report.figures.max,
+        })
+    }
+
+    /// Metrics and goals of the structures in both doses.
+    fn metrics(
+        &mut self,
+        planned: Shared<DoseOfPlan>,
+        recomputed: Shared<DoseOfPlan>,
+        masks: &[(u32, MaskOf)],
+    ) -> Result<(), Failure> {
+        let hundred_gy = self.job.plan.prescription_gy;
+        let mut dvhs: Vec<(u32, [Option<Arc<Dvh>>; 2])> = Vec::new();
+        for ((number, mask), row) in masks.iter().zip(&mut self.structures) {
+            let mut pair = [None, None];
+            for (dose, of) in [&planned, &recomputed].into_iter().zip(&mut pair) {
+                match self.graph.full(&DvhOf::new(mask.clone(), dose.clone(), None), self.control) {
+                    Ok(answer) => *of = Some(answer.dvh),
+                    Err(stopped @ (Failure::Cancelled(_) | Failure::Withheld)) => return Err(stopped),
+                    Err(why) => row.remarks.push(why.to_string()),
+                }
+            }
+            row.remarks.dedup();
+            let value =
+                |metric: Metric, dvh: &Option<Arc<Dvh>>| metric.value(dvh.as_deref()?, hundred_gy).ok();
+            row.metrics = METRICS
+                .map(|metric| MetricPair {
+                    metric,
+                    unit: metric.unit().symbol(),
+                    planned: value(metric, &pair[0]),
+                    recomputed: value(metric, &pair[1]),
+                })
+                .to_vec();
+            dvhs.push((*number, pair));
+        }
+        let card = |side: usize| -> Vec<GoalRow> {
+            scorecard(self.job.goals, &self.case.structures, hundred_gy, |structure: &Structure| {
+                let found = dvhs.iter().find(|(number, _)| *number == structure.number);
+                let dvh = found.and_then(|(_, pair)| pair[side].as_deref());
+                dvh.ok_or_else(|| Unanswered::NoDose("it has no DVH".to_owned()))
+            })
+        };
+        let [planned, recomputed] = [card(0), card(1)];
+        self.goals = planned.iter().zip(&recomputed).map(|(a, b)| goal_check(a, b)).collect();
+        Ok(())
+    }
+}
+
+fn goal_check(planned: &GoalRow, recomputed: &GoalRow) -> GoalCheck {
+    let value = |row: &GoalRow| row.answer.as_ref().ok().map(|outcome| outcome.value);
+    let words = |row: &GoalRow| match &row.answer {
+        Ok(outcome) => outcome.verdict.word().to_owned(),
+        Err(why) => why.short().to_owned(),
+    };
+    GoalCheck {
+        goal: planned.goal.to_string(),
+        unit: planned.goal.unit().symbol(),
+        planned: value(planned),
+        recomputed: value(recomputed),
+        verdicts: [words(planned), words(recomputed)],
+    }
+}
+
+/// Why a recomputed dose cannot be held against the planned one.
+fn why_not_final(name: &str, dose: &Dose) -> Option<String> {
+    if dose.status != DoseStatus::Final {
+        return Some(format!("The recomputed dose of {name} is not final: {}.", dose.status_text()));
+    }
+    let left_out = dose.caveats.join(", ");
+    (!dose.caveats.is_empty()).then(|| format!("The recomputed dose of {name} is not complete: {left_out}."))
+}

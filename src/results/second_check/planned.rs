@@ -1,0 +1,138 @@
+//! What a second check compares with: the planned doses, and the beams that cannot be judged whatever is computed.
+
+use super::CheckJob;
+use crate::analysis::second_check::{Item, MachineUse, common_point};
+use crate::analysis::{is_computed, value_at};
+use crate::case::{Beam, BeamDose};
+use crate::dicom::StatedPlan;
+use std::collections::BTreeMap;
+
+/// Beam doses of a plan whose sum differs more from its dose at their point are of something else, share.
+const SAME_SUM: f64 = 0.05;
+
+/// What there is to compare with.
+pub struct Planned {
+    /// The index of the plan's dose.
+    pub dose: Option<usize>,
+    pub whole: Item,
+    /// The treatment beams in order.
+    pub beams: Vec<Item>,
+    numbers: Vec<u32>,
+    /// Indices of the beams' doses.
+    pub of_beams: BTreeMap<u32, usize>,
+    /// Stated doses that agree with the plan's.
+    pub stated: Vec<BeamDose>,
+    has_ct: bool,
+    pub notes: Vec<String>,
+}
+
+impl Planned {
+    pub fn of(job: &CheckJob<'_>, stated: &StatedPlan) -> Self {
+        let CheckJob { files, plan, .. } = job;
+        let mut planned = Self {
+            dose: None,
+            whole: Item { name: "the plan".to_owned(), mu: plan.mu(), ..Item::default() },
+            beams: Vec::new(),
+            numbers: Vec::new(),
+            of_beams: BTreeMap::new(),
+            stated: Vec::new(),
+            has_ct: files.case.ct.is_some(),
+            notes: Vec::new(),
+        };
+        match files.dose_of_plan(plan) {
+            Ok(index) => planned.dose = Some(index),
+            Err(why) => planned.whole.not_judged.push(why),
+        }
+        if !planned.has_ct {
+            planned.whole.not_judged.push("There is no CT: nothing can be recomputed.".to_owned());
+        }
+        for beam in plan.beams.iter().filter(|beam| !beam.setup) {
+            let mut item = Item { name: format!("beam '{}'", beam.name), mu: beam.mu, ..Item::default() };
+            item.not_judged.extend(why_open(beam, &job.machines));
+            let dose = files.dose_of_beam(plan, beam.number, &mut item);
+            planned.of_beams.extend(dose.map(|index| (beam.number, index)));
+            planned.numbers.push(beam.number);
+            planned.beams.push(item);
+        }
+        if plan.normalisation.is_some() {
+            let text = "The plan is normalised here: its monitor units are not those of its file.";
+            planned.whole.not_judged.push(text.to_owned());
+        }
+        if planned.beams.is_empty() {
+            planned.whole.not_judged.push("The plan has no treatment beam.".to_owned());
+        }
+        planned.take_stated(job, stated);
+        planned
+    }
+
+    /// The stated beam doses, where they sum up to the plan's dose at their point: some systems state shares of a prescription.
+    fn take_stated(&mut self, job: &CheckJob<'_>, stated: &StatedPlan) {
+        let all = self.numbers.iter().map(|n| stated.beam_doses.iter().find(|dose| dose.beam == *n).copied());
+        let Some(all) = all.collect::<Option<Vec<BeamDose>>>() else { return };
+        let Some(dose) = self.dose.map(|index| &job.files.case.doses[index]) else { return };
+        let Some(at) = common_point(all.iter().map(|dose| dose.point_mm)) else { return };
+        let sum_gy = f64::from(job.plan.fractions) * all.iter().map(|dose| dose.gy).sum::<f64>();
+        match value_at(&dose.gy, at) {
+            Some(gy) if gy > 0.0 && (sum_gy / gy - 1.0).abs() <= SAME_SUM => self.stated = all,
+            Some(gy) => self.notes.push(format!(
+                "the plan's beam doses sum up to {sum_gy:.3} Gy at their point, where its dose is {gy:.3} Gy: they are not used"
+            )),
+            None => {}
+        }
+    }
+
+    /// Whether some beam can be recomputed, and there is a dose to compare it or the plan with.
+    pub fn is_worth_computing(&self) -> bool {
+        let judged = self.beams.iter().zip(&self.numbers).filter(|(item, _)| item.not_judged.is_empty());
+        let has_dose =
+            |n: &u32| self.of_beams.contains_key(n) || self.stated.iter().any(|dose| dose.beam == *n);
+        self.has_ct && judged.clone().count() > 0 && (self.is_whole() || judged.map(|(_, n)| n).any(has_dose))
+    }
+
+    /// Says of the plan that it was not compared, and of beams that they were not by themselves.
+    pub fn settle(&mut self, notes: &mut Vec<String>) {
+        let all = self.beams.len();
+        let open = self.beams.iter().filter(|item| !item.not_judged.is_empty()).count();
+        if self.whole.agreement.is_none() && self.whole.not_judged.is_empty() {
+            let text =
+                format!("The plan as a whole is not compared: {open} of its {all} beams are not judged.");
+            self.whole.not_judged.push(text);
+        }
+        let alone =
+            self.beams.iter().filter(|item| item.agreement.is_none() && item.not_judged.is_empty()).count();
+        if self.whole.agreement.is_some() && alone > 0 {
+            notes.push(format!(
+                "{alone} of {all} beams have no dose of their own: they count in the plan's alone"
+            ));
+        }
+    }
+
+    /// Whether the plan can be compared as a whole.
+    pub fn is_whole(&self) -> bool {
+        self.dose.is_some()
+            && self.whole.not_judged.is_empty()
+            && self.beams.iter().all(|item| item.not_judged.is_empty())
+    }
+}
+
+/// Why a beam cannot be judged, before anything is computed.
+fn why_open(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
+    let name = &beam.name;
+    if !is_computed(beam) {
+        let otherwise = if beam.off { "it is switched off" } else { "it is no photon beam" };
+        let why = beam.read_only.as_deref().unwrap_or(otherwise);
+        return vec![format!("Beam '{name}' is not judged: {why}.")];
+    }
+    let of_machine = machines.iter().filter(|m| m.beams.contains(&beam.number));
+    let mut all: Vec<String> = of_machine
+        .filter_map(|m| m.why_not.as_ref())
+        .map(|why| format!("Beam '{name}' is not judged: {why}."))
+        .collect();
+    if !beam.not_modelled.is_empty() {
+        all.push(format!("Beam '{name}' is not judged: not modelled: {}.", beam.not_modelled.join(", ")));
+    }
+    if beam.mu <= 0.0 {
+        all.push(format!("Beam '{name}' is not judged: it has 0 MU, so that there is nothing to recompute."));
+    }
+    all
+}
