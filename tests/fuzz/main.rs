@@ -86,7 +86,7 @@ fn volumes() {
 
 #[test]
 fn texts() {
-    for name in ["session", "plan", "machine", "goals", "hu"] {
+    for name in ["session", "plan", "machine", "goals", "hu", "measured"] {
         fuzz(name, 300, &[mutate::text]);
     }
 }

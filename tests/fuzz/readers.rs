@@ -2,7 +2,7 @@
 
 use beamsight::case::Placement;
 use beamsight::dicom;
-use beamsight::files::{GoalTemplate, mha, picture, plan_toml, session};
+use beamsight::files::{GoalTemplate, measured, mha, picture, plan_toml, session};
 use beamsight::geometry::PatientPosition;
 use beamsight::physics::{HuTable, Machine};
 use glam::DVec3;
@@ -15,7 +15,7 @@ pub struct Target {
     pub read: fn(&Path),
 }
 
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "dicom", ending: "dcm", read: read_dicom },
     Target { name: "png", ending: "png", read: read_picture },
     Target { name: "tiff", ending: "tif", read: read_picture },
@@ -26,6 +26,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "machine", ending: "toml", read: read_machine },
     Target { name: "goals", ending: "toml", read: read_goals },
     Target { name: "hu", ending: "toml", read: read_hu },
+    Target { name: "measured", ending: "txt", read: read_measured },
 ];
 
 #[allow(dead_code, reason = "the targets of libFuzzer name theirs")]
@@ -90,4 +91,9 @@ fn read_goals(path: &Path) {
 
 fn read_hu(path: &Path) {
     let _ = HuTable::resolve(&path.to_string_lossy()).map_err(|e| e.to_string());
+}
+
+fn read_measured(path: &Path) {
+    let _ = measured::read_curves(path).map_err(|e| e.to_string());
+    let _ = measured::read_output_factors(path).map_err(|e| e.to_string());
 }
