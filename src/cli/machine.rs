@@ -5,7 +5,7 @@ use super::plan_args::quality;
 use super::{Answer, Failure, tell, words};
 use crate::analysis::machine_fit::{
     CurveReport, Fit, FitSettings, Provenance, Report, Sampling, TankData, Work, compare, fit, machine_text,
-    parameter_line, tolerances,
+    parameter_line, report_pdf, tolerances,
 };
 use crate::dicom::utc_now;
 use crate::engine::cccs::Quality;
@@ -51,9 +51,9 @@ struct DataArgs {
     #[arg(long, value_name = "QUALITY", value_parser = quality)]
     quality: Option<Quality>,
 
-    /// Every point, measured and computed (.csv)
+    /// Every point, measured and computed (.csv), or the curves drawn with their differences (.pdf); may be given several times
     #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    report: Vec<PathBuf>,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -69,7 +69,7 @@ off-axis-150, off-axis-200, softening, focal-x, focal-y, extra-focal-share, extr
 electron-falloff, electron-sigma. The forms of the files stand in the guide.\n\n\
 Examples:\n  \
 beamsight machine fit --pdd pdd.csv --profiles profiles.csv --output-factors of.csv --out my.toml\n  \
-beamsight machine fit --pdd beam.asc --profiles beam.asc --start generic-10mv --fix focal-x --fix focal-y --out my.toml --report points.csv"
+beamsight machine fit --pdd beam.asc --profiles beam.asc --start generic-10mv --fix focal-x --fix focal-y --out my.toml --report points.csv --report curves.pdf"
 )]
 struct FitArgs {
     #[command(flatten)]
@@ -128,7 +128,8 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<Answer, Failure> {
     let read = args.data.read()?;
     let compute = device.resolve()?;
     let work = Work { device: &compute, control: &JobControl::new(), tell: &tell };
-    let found = fit(&start, &read.data, &args.fix, &FitSettings::default(), &work)?;
+    let settings = FitSettings { last: args.data.sampling(), ..FitSettings::default() };
+    let found = fit(&start, &read.data, &args.fix, &settings, &work)?;
     let fitted = Fit { machine: named(&found.machine, args), ..found };
     let (date, _) = utc_now();
     let date = format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]);
@@ -140,7 +141,7 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<Answer, Failure> {
     outputs.write(|| {
         let written = replace_file(&args.out, |file| file.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot write {}", args.out.display()))?;
-        args.data.write_points(&report)
+        args.data.write_reports(&args.out.display().to_string(), &report)
     })?;
     let parameters: Vec<Value> = fitted.parameters.iter().map(|p| {
         json!({ "parameter": p.parameter.word(), "unit": p.parameter.unit(), "start": p.start, "value": p.value,
@@ -174,7 +175,7 @@ fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<Answer, Failure> 
     let compute = device.resolve()?;
     let work = Work { device: &compute, control: &JobControl::new(), tell: &tell };
     let report = compare(&machine, &read.data, &args.data.sampling(), &work)?;
-    outputs.write(|| args.data.write_points(&report))?;
+    outputs.write(|| args.data.write_reports(&args.machine, &report))?;
     let (mut said, mut json) = (format!("{}\n", args.machine), json!({ "machine": args.machine }));
     tell_report(&mut said, &mut json, &report, &read.remarks, &args.data);
     verdict(report.is_within(), Answer { json, text: said })
@@ -205,8 +206,8 @@ impl DataArgs {
                     .to_owned(),
             ));
         }
-        if let Some(report) = &self.report {
-            words::ending_of(report, &["csv"], "--report")?;
+        for report in &self.report {
+            words::ending_of(report, &["csv", "pdf"], "--report")?;
         }
         let mut outputs = Outputs::new(self.output);
         outputs.file("--report", &self.report);
@@ -250,10 +251,18 @@ impl DataArgs {
         Ok(read)
     }
 
-    fn write_points(&self, report: &Report) -> anyhow::Result<()> {
-        let Some(path) = &self.report else { return Ok(()) };
-        replace_file(path, |file| points(file, report))
-            .with_context(|| format!("cannot write {}", path.display()))
+    fn write_reports(&self, machine: &str, report: &Report) -> anyhow::Result<()> {
+        for path in &self.report {
+            let written = match words::ending_of(path, &["pdf"], "--report") {
+                Ok(_) => {
+                    let pdf = report_pdf(&format!("{machine} and measured data"), report);
+                    replace_file(path, |file| file.write_all(&pdf))
+                }
+                Err(_) => replace_file(path, |file| points(file, report)),
+            };
+            written.with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
     }
 }
 
@@ -322,9 +331,9 @@ fn tell_report(said: &mut String, json: &mut Value, report: &Report, remarks: &[
     remarks.iter().for_each(|remark| {
         let _ = writeln!(said, "remark: {remark}");
     });
-    if let Some(path) = &data.report {
-        let _ = writeln!(said, "points written to {}", path.display());
-    }
+    data.report.iter().for_each(|path| {
+        let _ = writeln!(said, "report written to {}", path.display());
+    });
     if let Some(all) = json.as_object_mut() {
         all.insert("curves".to_owned(), json!(report.curves));
         all.insert("output_factors".to_owned(), json!(report.output_factors));

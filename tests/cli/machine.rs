@@ -9,7 +9,8 @@ const PDD: &str = "# curve: pdd\n# field_mm: 100 x 100\n# ssd_mm: 900\ndepth_mm,
 #[test]
 fn a_fit_writes_a_machine_that_loads() {
     let folder = scratch("machine-fit");
-    let [pdd, out, points] = ["pdd.csv", "my.toml", "points.csv"].map(|name| folder.join(name));
+    let [pdd, out, points, drawn] =
+        ["pdd.csv", "my.toml", "points.csv", "curves.pdf"].map(|name| folder.join(name));
     fs::write(&pdd, PDD).unwrap();
     let words = [
         "machine",
@@ -25,7 +26,8 @@ fn a_fit_writes_a_machine_that_loads() {
         "--device",
         "cpu",
     ];
-    let output = beamsight(&[&words[..], &["--fix", "spectrum-filter", "--json"]].concat());
+    let output =
+        beamsight(&[&words[..], &["--report", text(&drawn), "--fix", "spectrum-filter", "--json"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let json = json_of(&output);
     // Exit 1 says that a curve is outside its tolerance; the file is written all the same.
@@ -44,6 +46,8 @@ fn a_fit_writes_a_machine_that_loads() {
     let written = fs::read_to_string(&out).unwrap();
     assert!(written.contains("pdd.csv (CRC-32") && written.contains("name = \"my\""), "{written}");
     assert_eq!(fs::read_to_string(&points).unwrap().lines().count(), 1 + 12);
+
+    assert!(fs::read(&drawn).unwrap().starts_with(b"%PDF"));
 
     // The file loads as a machine, and is as good there as the fit says.
     let output = beamsight(&[

@@ -126,6 +126,10 @@ fn altered_numbers_are_found_again() {
         (curves, r.output_factors.iter().map(|f| f.difference_percent.abs()).fold(0.0, f64::max))
     };
     println!("before {:?}, after {:?}", worst(&before), worst(&report));
+    report
+        .curves
+        .iter()
+        .for_each(|c| println!("{}: {:+.2} %, {:?} mm", c.label, c.greatest_percent, c.dta_mm));
     assert!(worst(&before).0 > 4.0 && !before.is_within(), "the start is off: {:?}", worst(&before));
     assert!(worst(&report).0 < 0.6 && worst(&report).1 < 0.3 && report.is_within(), "{:?}", worst(&report));
     for (parameter, want, within) in [

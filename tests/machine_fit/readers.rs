@@ -71,7 +71,7 @@ fn each_form_is_read_as_it_is_written() {
 
     let file = curves_of(MCC).expect("mcc");
     assert!(
-        file.remarks[0].contains("line 20") && file.remarks[0].contains("no photon"),
+        file.remarks[0].contains("line 21") && file.remarks[0].contains("no photon"),
         "{:?}",
         file.remarks
     );
@@ -98,7 +98,7 @@ fn wrong_lines_are_named() {
         (W2CAD, "%PNTS 6", "%PNTS 7", 19, "6 points where its %PNTS says 7"),
         (W2CAD, "+050.0 +085.0 >", "+050.0 >", 16, "not a point"),
         (W2CAD, "$ENOM\n$ENOF", "", 20, "cut short"),
-        (RFA300, ":EOM", "EOM", 6, "cut short"),
+        (RFA300, ":EOM  # End of Measurement\n:EOF # End of File\n", "", 6, "cut short"),
         (RFA300, "= \t    0.0\t  100.0\t   50.0\t  104.0", "= 1 2", 19, "not a point"),
         (MCC, "SCAN_DEPTH=100.00", "SCAN_DEPTH=deep", 11, "'deep' is no number"),
         (MCC, "\tEND_SCAN  1\n", "", 3, "no END_SCAN"),

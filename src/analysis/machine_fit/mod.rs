@@ -11,11 +11,13 @@
 mod compare;
 mod file;
 mod model;
+mod plot;
 mod solve;
 mod tank;
 
 pub use compare::{CurveReport, FactorReport, PointReport, Region, Report, tolerances};
 pub use file::{Provenance, line as parameter_line, machine_text};
+pub use plot::report_pdf;
 
 use crate::engine::cccs::{DoseError, Quality};
 use crate::engine::{Compute, JobControl};
@@ -79,10 +81,10 @@ impl Sampling {
     pub const FULL: Self = Self { quality: Quality::Full, ..Self::FINE };
     /// Of the steps of a fit.
     pub const FINE: Self =
-        Self { along_mm: 2.0, depth_mm: 2.0, across_mm: 5.0, margin_mm: 100.0, quality: Quality::Fast };
+        Self { along_mm: 2.5, depth_mm: 2.5, across_mm: 5.0, margin_mm: 100.0, quality: Quality::Fast };
     /// Of derivatives.
     pub const ROUGH: Self =
-        Self { along_mm: 2.5, depth_mm: 4.0, across_mm: 10.0, margin_mm: 60.0, quality: Quality::Preview };
+        Self { along_mm: 2.5, depth_mm: 5.0, across_mm: 10.0, margin_mm: 60.0, quality: Quality::Preview };
 }
 
 /// How much work a fit takes.
@@ -220,39 +222,45 @@ pub fn fit(
     let mut at = vec![0.0; parameters.len()];
     let mut photons = run.photons(&start.adjusted(&[]), &settings.fine)?;
     let mut cost = [f64::NAN; 2];
-    let (mut rounds, mut uncertainties) = (0, Vec::new());
+    let (mut rounds, mut uncertainties, mut columns) = (0, Vec::new(), Vec::new());
     while rounds < settings.rounds {
         rounds += 1;
         (work.tell)(&format!("round {rounds}: {} parameters", parameters.len()));
-        let mut columns = run.columns(&parameters, &at)?;
+        columns = run.columns(&parameters, &at)?;
         if rounds == 1 {
             let all = Model { targets: &targets, parameters: &parameters, at, photons, columns };
             let (known, _) = all.knowledge();
-            (parameters, at, photons, columns) =
-                all.keep(&known.iter().map(|k| *k >= LEAST_KNOWLEDGE).collect::<Vec<_>>());
+            let keep: Vec<bool> = known.iter().map(|k| *k >= LEAST_KNOWLEDGE).collect();
+            (parameters, at, photons, columns) = all.keep(&keep);
         }
         if parameters.is_empty() {
             return Err(FitError::NoParameter("the data determine no parameter".to_owned()));
         }
-        let model = Model {
-            targets: &targets,
-            parameters: &parameters,
-            at: at.clone(),
-            photons: photons.clone(),
-            columns,
-        };
+        let model = Model { targets: &targets, parameters: &parameters, at, photons, columns };
         let before = model.cost();
         uncertainties = model.knowledge().1;
         if rounds == 1 {
             cost = [before; 2];
         }
-        let Some(step) = run.step(&model, before)? else { break };
+        let step = run.step(&model, before, &settings.fine, &[1.0, 0.5, 0.25])?;
+        (at, columns) = (model.at, model.columns);
+        let Some(step) = step else { break };
         (at, photons) = (step.at, step.photons);
         cost[1] = step.cost;
         (work.tell)(&format!("  weighed sum of squares {:.1}, was {before:.1}", step.cost));
         if before - step.cost < LEAST_GAIN * before {
             break;
         }
+    }
+    if settings.last != settings.fine {
+        // Few directions misjudge small fields: a last step is to the doses of the comparison.
+        (work.tell)(&format!("last step, at {} quality", settings.last.quality.word()));
+        let photons = run.photons(&targets.machine(&parameters, &at), &settings.last)?;
+        let model = Model { targets: &targets, parameters: &parameters, at, photons, columns };
+        let before = model.cost();
+        let step = run.step(&model, before, &settings.last, &[1.0])?;
+        cost[1] = step.as_ref().map_or(before, |step| step.cost);
+        at = step.map_or(model.at, |step| step.at);
     }
     let values = targets.natural(&parameters, &at);
     let parameters = after(start, &standings, &values, &uncertainties);
@@ -400,7 +408,13 @@ impl Run<'_> {
     }
 
     /// The model's best step, or a part of it, that a fine dose confirms; `None` where none gains.
-    fn step(&mut self, model: &Model<'_>, before: f64) -> Result<Option<Step>, FitError> {
+    fn step(
+        &mut self,
+        model: &Model<'_>,
+        before: f64,
+        sampling: &Sampling,
+        shares: &[f64],
+    ) -> Result<Option<Step>, FitError> {
         let within = |k: usize, p: &Parameter| {
             let [low, high] = bounds(*p, self.targets.start);
             [low.max(model.at[k] - FARTHEST_STEP), high.min(model.at[k] + FARTHEST_STEP)]
@@ -408,9 +422,9 @@ impl Run<'_> {
         let box_of: Vec<[f64; 2]> = model.parameters.iter().enumerate().map(|(k, p)| within(k, p)).collect();
         let (low, high) = (box_of.iter().map(|b| b[0]).collect(), box_of.iter().map(|b| b[1]).collect());
         let wanted = solve::solve(model, low, high).map_err(FitError::Solver)?;
-        for share in [1.0, 0.5, 0.25] {
+        for share in shares {
             let at: Vec<f64> = model.at.iter().zip(&wanted).map(|(a, w)| a + share * (w - a)).collect();
-            let photons = self.photons(&self.targets.machine(model.parameters, &at), &self.settings.fine)?;
+            let photons = self.photons(&self.targets.machine(model.parameters, &at), sampling)?;
             let columns = Vec::new();
             let there = Model { targets: model.targets, parameters: model.parameters, at, photons, columns };
             let cost = there.cost();

@@ -11,8 +11,7 @@ use crate::physics::{Machine, Parameter};
 /// Uncertainty of a measurement that differences are weighed by: percent, and mm where dose is steep.
 const PERCENT: f64 = 0.5;
 const TAIL_PERCENT: f64 = 1.0;
-const MM: f64 = 0.5;
-const BUILD_UP_MM: f64 = 1.0;
+const MM: f64 = 0.3;
 /// A curve counts as so many independent points, an output factor as so many, each known to so many percent.
 const CURVE_POINTS: f64 = 25.0;
 const FACTOR_POINTS: f64 = 4.0;
@@ -66,13 +65,12 @@ impl Targets<'_> {
             let share = (CURVE_POINTS / range.len() as f64).min(1.0).sqrt();
             let percent = curve.percent(&doses[range.clone()]);
             misfit.extend((0..percent.len()).map(|i| {
-                let (floor, mm) = match curve.regions[i] {
-                    Region::HighDose => (PERCENT * (0.2 + 0.008 * curve.measured[i]), MM),
-                    Region::Penumbra => (PERCENT, MM),
-                    Region::BuildUp => (PERCENT, BUILD_UP_MM),
-                    Region::Tail | Region::Beyond => (TAIL_PERCENT, MM),
+                let floor = match curve.regions[i] {
+                    Region::HighDose => PERCENT * (0.2 + 0.008 * curve.measured[i]),
+                    Region::Penumbra | Region::BuildUp => PERCENT,
+                    Region::Tail | Region::Beyond => TAIL_PERCENT,
                 };
-                share * (percent[i] - curve.measured[i]) / floor.hypot(mm * curve.slope[i])
+                share * (percent[i] - curve.measured[i]) / floor.hypot(MM * curve.slope[i])
             }));
         }
         let reference = doses[self.layout.reference].max(f64::MIN_POSITIVE);
