@@ -15,6 +15,7 @@ mod figures;
 mod gamma_report;
 mod given;
 mod goals;
+pub mod machine_fit;
 mod mccs_job;
 mod metric;
 mod normalise;

@@ -20,6 +20,7 @@ mod frame;
 mod gamma;
 mod info;
 mod live;
+mod machine;
 mod outputs;
 mod path;
 mod plan_args;
@@ -112,6 +113,8 @@ enum Verb {
     Gamma(gamma::Args),
     /// Find the pose of a CT in one or two X-rays
     Register(register::Args),
+    /// Fit a machine to measured water-tank data, or compare it with them
+    Machine(machine::Args),
     /// Draw the window on a case into a picture
     Render(render::Args),
     /// Check that the jobs answer right on this machine's devices
@@ -231,6 +234,7 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Drr(args)) => drr::run(&args, common.device),
         Some(Verb::Register(args)) => register::run(&args, common.device),
         Some(Verb::Gamma(args)) => gamma::run(&args, common.device),
+        Some(Verb::Machine(args)) => machine::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
         Some(Verb::Selftest(args)) => selftest::run(&args, common.device),
         Some(Verb::Bench(args)) => bench::run(&args, common.device),

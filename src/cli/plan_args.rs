@@ -46,7 +46,7 @@ pub struct PlanArgs {
     body: Option<BodyWord>,
 }
 
-fn quality(word: &str) -> Result<Quality, String> {
+pub fn quality(word: &str) -> Result<Quality, String> {
     Quality::NAMED
         .into_iter()
         .find(|q| q.word() == word)

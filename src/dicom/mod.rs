@@ -35,7 +35,7 @@ pub use stated::{StatedDose, StatedPlan, read_stated_dose, read_stated_plan};
 pub use write::{
     Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses,
     Registration, StudyFacts, WriteError, check_export, export, is_export_file, plan_as_written, plan_faults,
-    structures_as_written, why_no_plan_dose, write_ct, write_dose, write_dose_file, write_plan,
+    structures_as_written, utc_now, why_no_plan_dose, write_ct, write_dose, write_dose_file, write_plan,
     write_radiograph, write_registration, write_structures,
 };
 

@@ -16,7 +16,7 @@ mod jobs;
 mod lanes;
 pub mod mccs;
 pub mod path;
-mod phantom;
+pub mod phantom;
 mod random;
 pub mod reference;
 pub mod selftest;

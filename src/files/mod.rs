@@ -7,6 +7,7 @@ pub mod demo;
 mod dose_volume;
 mod goal_template;
 mod layout;
+pub mod measured;
 pub mod mha;
 mod new_folder;
 pub mod pdf;

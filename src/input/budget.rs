@@ -19,6 +19,8 @@ pub const FILES_MOST: usize = 500_000;
 /// Limits of texts, by content. The plan of ten arcs of 180 control points has 2 MB.
 pub const PLAN_BYTES: u64 = 16 << 20;
 pub const MACHINE_BYTES: u64 = 4 << 20;
+/// Scans of a water tank: some hundred curves of some hundred points.
+pub const MEASURED_BYTES: u64 = 16 << 20;
 pub const HU_TABLE_BYTES: u64 = 1 << 20;
 /// A template of goals: a few lines for each.
 pub const GOALS_BYTES: u64 = 1 << 20;

@@ -7,8 +7,9 @@ mod file;
 mod words;
 
 pub use budget::{
-    FILES_MOST, GOALS_BYTES, HU_TABLE_BYTES, LAYOUTS_BYTES, MACHINE_BYTES, OverBudget, PLAN_BYTES,
-    RECENT_BYTES, SEQUENCE_DEPTH, SESSION_BYTES, SIDECAR_BYTES, VIEW_BYTES, check_unpacked, unpacked_bytes,
+    FILES_MOST, GOALS_BYTES, HU_TABLE_BYTES, LAYOUTS_BYTES, MACHINE_BYTES, MEASURED_BYTES, OverBudget,
+    PLAN_BYTES, RECENT_BYTES, SEQUENCE_DEPTH, SESSION_BYTES, SIDECAR_BYTES, VIEW_BYTES, check_unpacked,
+    unpacked_bytes,
 };
 pub use fence::fenced;
 pub use file::{odd_kind, open, read_text};

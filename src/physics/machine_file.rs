@@ -208,6 +208,14 @@ fn shipped_leaves(name: &str, file: &str) -> Result<Leaves, MachineError> {
     toml::from_str(text).map_err(|e| MachineError::Syntax { file: full, detail: e.to_string() })
 }
 
+/// The name of the shipped set that leaves are, if they are one.
+pub(super) fn shipped_leaves_name(leaves: &Leaves) -> Option<&'static str> {
+    LEAVES
+        .iter()
+        .map(|(full, _)| full.trim_start_matches("mlc/"))
+        .find(|name| shipped_leaves(name, name).is_ok_and(|shipped| shipped == *leaves))
+}
+
 /// A machine file as it stands on disk.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,5 +1,6 @@
 //! Why dose lands where it does: density, attenuation, spectrum, kernels, machine, fluence.
 
+mod adjustment;
 mod aperture;
 mod attenuation_curve;
 mod curve;
@@ -14,6 +15,7 @@ pub mod kernel_fit;
 mod leaf;
 mod machine;
 mod machine_file;
+mod machine_text;
 mod material;
 mod normal;
 mod patient;
@@ -21,6 +23,7 @@ mod scatter;
 mod softening;
 mod spectrum;
 
+pub use adjustment::{Allowed, OFF_AXIS_NODES_MM, Parameter};
 pub use attenuation_curve::{AttenuationCurve, CurveKind};
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};

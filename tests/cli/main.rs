@@ -11,6 +11,7 @@ mod drr;
 mod dvh;
 mod export;
 mod gamma;
+mod machine;
 mod outputs;
 mod program;
 mod refused_plans;

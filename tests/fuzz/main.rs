@@ -86,7 +86,7 @@ fn volumes() {
 
 #[test]
 fn texts() {
-    for name in ["session", "plan", "machine", "goals", "tolerances", "hu"] {
+    for name in ["session", "plan", "machine", "goals", "tolerances", "hu", "measured"] {
         fuzz(name, 300, &[mutate::text]);
     }
 }

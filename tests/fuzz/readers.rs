@@ -3,7 +3,7 @@
 use beamsight::analysis::second_check::Tolerances;
 use beamsight::case::Placement;
 use beamsight::dicom;
-use beamsight::files::{GoalTemplate, mha, picture, plan_toml, session};
+use beamsight::files::{GoalTemplate, measured, mha, picture, plan_toml, session};
 use beamsight::geometry::PatientPosition;
 use beamsight::physics::{HuTable, Machine};
 use glam::DVec3;
@@ -28,6 +28,7 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "goals", ending: "toml", read: read_goals },
     Target { name: "tolerances", ending: "toml", read: read_tolerances },
     Target { name: "hu", ending: "toml", read: read_hu },
+    Target { name: "measured", ending: "txt", read: read_measured },
 ];
 
 #[allow(dead_code, reason = "the targets of libFuzzer name theirs")]
@@ -98,4 +99,9 @@ fn read_tolerances(path: &Path) {
 
 fn read_hu(path: &Path) {
     let _ = HuTable::resolve(&path.to_string_lossy()).map_err(|e| e.to_string());
+}
+
+fn read_measured(path: &Path) {
+    let _ = measured::read_curves(path).map_err(|e| e.to_string());
+    let _ = measured::read_output_factors(path).map_err(|e| e.to_string());
 }

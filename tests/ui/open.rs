@@ -33,6 +33,7 @@ fn the_guide_opens_from_the_help() {
         ("Planning", "plan", "The Plan workspace shows a CT"),
         ("Comparing", "compare", "The Compare workspace sets two doses"),
         ("Registration", "register", "The Register workspace finds where"),
+        ("Commissioning", "machine", "Neither makes a machine fit for treating anyone"),
         ("Command line", "command-line", "each verb does one job without it"),
     ] {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("assets/guide/{file}.md"));

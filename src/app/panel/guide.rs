@@ -5,10 +5,11 @@ use egui::text::LayoutJob;
 use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 
 /// Title and text of each page.
-pub const PAGES: [(&str, &str); 4] = [
+pub const PAGES: [(&str, &str); 5] = [
     ("Planning", include_str!("../../../assets/guide/plan.md")),
     ("Comparing", include_str!("../../../assets/guide/compare.md")),
     ("Registration", include_str!("../../../assets/guide/register.md")),
+    ("Commissioning", include_str!("../../../assets/guide/machine.md")),
     ("Command line", include_str!("../../../assets/guide/command-line.md")),
 ];
 

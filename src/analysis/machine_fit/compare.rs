@@ -1,0 +1,348 @@
+//! Measured against computed: normalisation, regions, differences, distance to agreement, verdicts.
+
+use super::TankData;
+use super::tank::Layout;
+use crate::files::measured::{MeasuredCurve, Scan, ScanAxis};
+use serde::Serialize;
+
+/// Tolerances. High dose, penumbra and tail: AAPM MPPG 5.b (Geurts et al., J. Appl. Clin. Med. Phys. 23, e13641 (2022)), tests
+/// 5.4 to 5.8, one parameter changed. Build-up: Venselaar et al., Radiother. Oncol. 60, 191 (2001), as IAEA TRS-430.
+pub const HIGH_DOSE_PERCENT: f64 = 2.0;
+pub const PENUMBRA_MM: f64 = 2.0;
+pub const TAIL_PERCENT: f64 = 3.0;
+pub const BUILD_UP_MM: f64 = 2.0;
+pub const BUILD_UP_PERCENT: f64 = 10.0;
+/// Half width of the penumbra about the edge of the field, and the end of the tail beyond it, mm.
+const EDGE_MM: f64 = 10.0;
+const TAIL_MM: f64 = 50.0;
+/// Depth doses agree at this depth, profiles on the axis: means over so much either side, mm.
+const NORM_DEPTH_MM: f64 = 100.0;
+const NORM_HALF_MM: [f64; 2] = [10.0, 5.0];
+/// Agreement is looked for so far away, mm.
+const REACH_MM: f64 = 20.0;
+
+/// The tolerances in words.
+pub fn tolerances() -> String {
+    format!(
+        "{HIGH_DOSE_PERCENT} % of the local dose, {PENUMBRA_MM} mm or {HIGH_DOSE_PERCENT} % in the penumbra, {TAIL_PERCENT} % of the axis in the tail up to \
+         {TAIL_MM} mm from the edge (AAPM MPPG 5.b, 2022); {BUILD_UP_MM} mm or {BUILD_UP_PERCENT} % in the build-up (Venselaar 2001, IAEA TRS-430)"
+    )
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Region {
+    BuildUp,
+    HighDose,
+    Penumbra,
+    Tail,
+    /// Farther out than any tolerance is stated for.
+    Beyond,
+}
+
+impl Region {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::BuildUp => "build-up",
+            Self::HighDose => "high-dose",
+            Self::Penumbra => "penumbra",
+            Self::Tail => "tail",
+            Self::Beyond => "beyond",
+        }
+    }
+}
+
+/// A measured curve in percent, ready to be compared.
+#[derive(Debug)]
+pub struct Prepared {
+    pub label: String,
+    pub position_mm: Vec<f64>,
+    pub measured: Vec<f64>,
+    pub regions: Vec<Region>,
+    /// Percent per mm.
+    pub slope: Vec<f64>,
+    /// Where measured and computed agree on average.
+    window: Vec<usize>,
+}
+
+impl Prepared {
+    pub fn new(curve: &MeasuredCurve, sad_mm: f64) -> Self {
+        let position_mm: Vec<f64> = curve.points.iter().map(|p| p[0]).collect();
+        let greatest = curve.points.iter().map(|p| p[1]).fold(0.0, f64::max);
+        let deepest = curve.points.last().map_or(0.0, |p| p[0]);
+        let maximum_mm = curve.points.iter().find(|p| p[1] >= greatest).map_or(0.0, |p| p[0]);
+        let (norm_mm, half_mm) = match curve.scan {
+            Scan::Depth if deepest >= NORM_DEPTH_MM => (NORM_DEPTH_MM, NORM_HALF_MM[0]),
+            Scan::Depth => (maximum_mm, 1.0),
+            Scan::Profile { .. } => (0.0, NORM_HALF_MM[1]),
+        };
+        let window = window(&position_mm, norm_mm, half_mm);
+        let at_norm = mean(&window, |i| curve.points[i][1]);
+        // Depth doses in percent of their maximum, profiles of their axis.
+        let hundred = match curve.scan {
+            Scan::Depth => greatest,
+            Scan::Profile { .. } => {
+                if at_norm > 0.0 {
+                    at_norm
+                } else {
+                    greatest
+                }
+            }
+        };
+        let measured: Vec<f64> = curve.points.iter().map(|p| 100.0 * p[1] / hundred).collect();
+        let region = |at: f64| match curve.scan {
+            Scan::Depth if at < maximum_mm => Region::BuildUp,
+            Scan::Depth => Region::HighDose,
+            Scan::Profile { axis, depth_mm } => {
+                let side = curve.field_mm[usize::from(axis == ScanAxis::Inline)];
+                let beyond = at.abs() - 0.5 * side * (curve.ssd_mm + depth_mm) / sad_mm;
+                match beyond {
+                    b if b < -EDGE_MM => Region::HighDose,
+                    b if b <= EDGE_MM => Region::Penumbra,
+                    b if b <= TAIL_MM => Region::Tail,
+                    _ => Region::Beyond,
+                }
+            }
+        };
+        let regions = position_mm.iter().map(|at| region(*at)).collect();
+        let slope = slopes(&position_mm, &measured);
+        Self { label: curve.label(), position_mm, measured, regions, slope, window }
+    }
+
+    /// Computed doses in the percent of the measured ones.
+    pub fn percent(&self, computed: &[f64]) -> Vec<f64> {
+        let there = mean(&self.window, |i| computed[i]);
+        let factor = if there > 0.0 { mean(&self.window, |i| self.measured[i]) / there } else { 0.0 };
+        computed.iter().map(|dose| factor * dose).collect()
+    }
+}
+
+fn mean(window: &[usize], of: impl Fn(usize) -> f64) -> f64 {
+    window.iter().map(|i| of(*i)).sum::<f64>() / window.len().max(1) as f64
+}
+
+/// The points about a place; the nearest where none is near.
+fn window(position_mm: &[f64], at_mm: f64, half_mm: f64) -> Vec<usize> {
+    let near: Vec<usize> =
+        (0..position_mm.len()).filter(|i| (position_mm[*i] - at_mm).abs() <= half_mm).collect();
+    // Points on one side alone would shift a sloping curve.
+    let balanced =
+        near.iter().any(|i| position_mm[*i] <= at_mm) && near.iter().any(|i| position_mm[*i] >= at_mm);
+    if balanced {
+        return near;
+    }
+    let off = |i: &usize| (position_mm[*i] - at_mm).abs();
+    (0..position_mm.len()).min_by(|a, b| off(a).total_cmp(&off(b))).into_iter().collect()
+}
+
+fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
+    let last = x.len() - 1;
+    let slope = |i: usize| {
+        let (a, b) = (i.saturating_sub(1), (i + 1).min(last));
+        ((y[b] - y[a]) / (x[b] - x[a])).abs()
+    };
+    (0..x.len()).map(slope).collect()
+}
+
+/// A point of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PointReport {
+    pub position_mm: f64,
+    /// Percent of the maximum (depth dose) or of the axis (profile).
+    pub measured_percent: f64,
+    pub computed_percent: f64,
+    pub region: Region,
+    /// Distance to agreement in steep regions, mm; `None` elsewhere, and beyond 20 mm.
+    pub dta_mm: Option<f64>,
+    /// `None` where no tolerance is stated.
+    pub within: Option<bool>,
+}
+
+/// A curve compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CurveReport {
+    pub label: String,
+    /// Mean and greatest (with its sign) of computed less measured, percent of the normalisation, all regions.
+    pub mean_percent: f64,
+    pub greatest_percent: f64,
+    /// Greatest difference in the high-dose region, percent of the local dose.
+    pub high_dose_percent: Option<f64>,
+    /// Greatest distance to agreement in penumbra or build-up, mm.
+    pub dta_mm: Option<f64>,
+    /// Points with a tolerance, and those outside it.
+    pub judged: usize,
+    pub outside: usize,
+    /// Regions with points outside.
+    pub outside_in: Vec<Region>,
+    #[serde(skip)]
+    pub points: Vec<PointReport>,
+}
+
+/// An output factor compared.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FactorReport {
+    pub field_mm: [f64; 2],
+    pub measured: f64,
+    pub computed: f64,
+    pub difference_percent: f64,
+    pub within: bool,
+}
+
+/// All data compared with a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    pub curves: Vec<CurveReport>,
+    pub output_factors: Vec<FactorReport>,
+}
+
+impl Report {
+    pub fn new(data: &TankData, layout: &Layout, prepared: &[Prepared], doses: &[f64]) -> Self {
+        let curves = prepared
+            .iter()
+            .zip(&layout.curves)
+            .map(|(p, range)| compared(p, &p.percent(&doses[range.clone()])));
+        let reference = doses.get(layout.reference).copied().unwrap_or(0.0);
+        let factors = data.factors.iter().flat_map(|f| &f.factors).zip(&doses[layout.factors.clone()]);
+        let factors = factors.map(|(factor, dose)| {
+            let computed = if reference > 0.0 { dose / reference } else { 0.0 };
+            let difference_percent = 100.0 * (computed / factor.factor - 1.0);
+            FactorReport {
+                field_mm: factor.field_mm,
+                measured: factor.factor,
+                computed,
+                difference_percent,
+                within: difference_percent.abs() <= HIGH_DOSE_PERCENT,
+            }
+        });
+        Self { curves: curves.collect(), output_factors: factors.collect() }
+    }
+
+    pub fn is_within(&self) -> bool {
+        self.outside().is_empty()
+    }
+
+    /// What lies outside its tolerance, by name.
+    pub fn outside(&self) -> Vec<String> {
+        let curve = |c: &CurveReport| {
+            let regions: Vec<&str> = c.outside_in.iter().map(|r| r.word()).collect();
+            format!("{}: {} of {} points outside, in {}", c.label, c.outside, c.judged, regions.join(", "))
+        };
+        let factor = |f: &FactorReport| {
+            let [x, y] = f.field_mm;
+            format!("output factor {x} x {y} mm: {:+.2} %", f.difference_percent)
+        };
+        let curves = self.curves.iter().filter(|c| c.outside > 0).map(curve);
+        curves.chain(self.output_factors.iter().filter(|f| !f.within).map(factor)).collect()
+    }
+}
+
+fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
+    let points: Vec<PointReport> = (0..computed.len()).map(|i| point(curve, computed, i)).collect();
+    let count = points.len().max(1) as f64;
+    let difference = |p: &PointReport| p.computed_percent - p.measured_percent;
+    let of = |region: Region| points.iter().filter(move |p| p.region == region);
+    let local = |p: &PointReport| 100.0 * difference(p) / p.measured_percent.max(1e-9);
+    let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
+    let regions = [Region::BuildUp, Region::HighDose, Region::Penumbra, Region::Tail];
+    let is_outside = |p: &&PointReport| p.within == Some(false);
+    CurveReport {
+        label: curve.label.clone(),
+        mean_percent: points.iter().map(difference).sum::<f64>() / count,
+        greatest_percent: points.iter().map(difference).fold(0.0, larger),
+        high_dose_percent: of(Region::HighDose).map(local).reduce(larger),
+        dta_mm: of(Region::Penumbra).chain(of(Region::BuildUp)).filter_map(|p| p.dta_mm).reduce(f64::max),
+        judged: points.iter().filter(|p| p.within.is_some()).count(),
+        outside: points.iter().filter(is_outside).count(),
+        outside_in: regions.into_iter().filter(|r| of(*r).any(|p| p.within == Some(false))).collect(),
+        points,
+    }
+}
+
+fn point(curve: &Prepared, computed: &[f64], i: usize) -> PointReport {
+    let (measured, region) = (curve.measured[i], curve.regions[i]);
+    let off = (computed[i] - measured).abs();
+    let steep = matches!(region, Region::Penumbra | Region::BuildUp);
+    let dta_mm = if steep { distance(&curve.position_mm, computed, i, measured) } else { None };
+    let near = |most: f64| dta_mm.is_some_and(|dta| dta <= most);
+    let within = match region {
+        Region::HighDose => Some(off <= 0.01 * HIGH_DOSE_PERCENT * measured),
+        Region::Penumbra => Some(off <= HIGH_DOSE_PERCENT || near(PENUMBRA_MM)),
+        Region::BuildUp => Some(off <= 0.01 * BUILD_UP_PERCENT * measured || near(BUILD_UP_MM)),
+        Region::Tail => Some(off <= TAIL_PERCENT),
+        Region::Beyond => None,
+    };
+    let position_mm = curve.position_mm[i];
+    PointReport {
+        position_mm,
+        measured_percent: measured,
+        computed_percent: computed[i],
+        region,
+        dta_mm,
+        within,
+    }
+}
+
+/// Distance along the curve to the nearest place where the computed one, straight between its points, has a value.
+fn distance(x: &[f64], computed: &[f64], i: usize, value: f64) -> Option<f64> {
+    let from = x.partition_point(|p| *p < x[i] - REACH_MM).saturating_sub(1);
+    let to = x.partition_point(|p| *p <= x[i] + REACH_MM).min(x.len() - 1);
+    let crossing = |k: usize| {
+        let (a, b) = (computed[k], computed[k + 1]);
+        if (a - value) * (b - value) > 0.0 {
+            return None;
+        }
+        let t = if a == b { 0.0 } else { (value - a) / (b - a) };
+        Some((x[k] + t * (x[k + 1] - x[k]) - x[i]).abs())
+    };
+    (from..to).filter_map(crossing).filter(|d| *d <= REACH_MM).reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A profile of a field of 100 mm at the isocentre plane: edges are ramps of 10 % a mm over 10 mm.
+    fn ramp(shift_mm: f64) -> Vec<[f64; 2]> {
+        let dose = |x: f64| (10.0 * (55.0 - (x - shift_mm).abs())).clamp(0.0, 100.0);
+        (-80..=80).map(|x| [f64::from(x), dose(f64::from(x))]).collect()
+    }
+
+    fn profile(points: Vec<[f64; 2]>) -> MeasuredCurve {
+        let scan = Scan::Profile { axis: ScanAxis::Crossline, depth_mm: 100.0 };
+        MeasuredCurve { scan, field_mm: [100.0; 2], ssd_mm: 900.0, points }
+    }
+
+    #[test]
+    fn a_shifted_edge_is_off_by_its_shift() {
+        let curve = Prepared::new(&profile(ramp(0.0)), 1000.0);
+        for (shift_mm, within) in [(0.0, true), (1.5, true), (3.0, false)] {
+            let computed: Vec<f64> = ramp(shift_mm).iter().map(|p| 0.02 * p[1]).collect();
+            let report = compared(&curve, &curve.percent(&computed));
+            // On the ramp the distance is the shift; where it begins and ends the plateau is as near.
+            let steepest = report.points.iter().find(|p| p.position_mm == 50.0).unwrap();
+            assert!((steepest.dta_mm.unwrap() - shift_mm).abs() < 1e-9, "{shift_mm}: {steepest:?}");
+            assert!((steepest.computed_percent - steepest.measured_percent - 10.0 * shift_mm).abs() < 1e-9);
+            assert_eq!(report.outside == 0, within, "{shift_mm}: {report:?}");
+            assert_eq!(report.high_dose_percent, Some(0.0));
+        }
+    }
+
+    /// A depth dose that falls too fast: 3 % of the local dose too low at 200 mm, equal at 100 mm.
+    #[test]
+    fn a_depth_dose_is_judged_by_the_local_dose() {
+        let dose = |depth: f64, mu: f64| {
+            if depth < 15.0 { 0.5 + depth / 30.0 } else { (-mu * (depth - 15.0)).exp() }
+        };
+        let mu = 0.005;
+        let steeper = mu - 0.97_f64.ln() / 100.0;
+        let points: Vec<[f64; 2]> = (0..=200).map(|d| [f64::from(d), dose(f64::from(d), mu)]).collect();
+        let curve = MeasuredCurve { scan: Scan::Depth, field_mm: [100.0; 2], ssd_mm: 900.0, points };
+        let prepared = Prepared::new(&curve, 1000.0);
+        let computed: Vec<f64> = prepared.position_mm.iter().map(|d| dose(*d, steeper)).collect();
+        let report = compared(&prepared, &prepared.percent(&computed));
+        assert!((report.high_dose_percent.unwrap() + 3.0).abs() < 0.02, "{:?}", report.high_dose_percent);
+        let last = report.points.last().unwrap();
+        assert!((last.computed_percent / last.measured_percent - 0.97).abs() < 2e-4, "{last:?}");
+        assert_eq!((last.within, report.outside_in.contains(&Region::HighDose)), (Some(false), true));
+    }
+}

@@ -1,0 +1,102 @@
+//! The file of a fitted machine: each fitted number says so, from which files, when, and how well.
+
+use super::{Fit, FittedParameter, Report, Standing, tolerances};
+use crate::physics::Parameter;
+
+/// What a fit was made of.
+#[derive(Clone, Debug, Default)]
+pub struct Provenance {
+    /// The starting machine, and the date.
+    pub start: String,
+    pub date: String,
+    /// Files and their digests.
+    pub files: Vec<(String, String)>,
+}
+
+/// The text of a machine file; `report` is of the comparison that it tells of.
+pub fn machine_text(fit: &Fit, provenance: &Provenance, report: Option<&Report>) -> String {
+    let remarks = |key: &str| match key {
+        "" => head(provenance, report),
+        "calibration" if fit.calibrated => {
+            vec![format!("Measured with the output factors: {}.", files(provenance))]
+        }
+        _ => fitted(fit, provenance, key),
+    };
+    fit.machine.to_text(&remarks)
+}
+
+fn head(provenance: &Provenance, report: Option<&Report>) -> Vec<String> {
+    let Provenance { start, date, files } = provenance;
+    let mut lines = vec![format!("Fitted by beamsight machine fit on {date}, from {start}, to")];
+    lines.extend(files.iter().map(|(name, digest)| format!("  {name} ({digest})")));
+    lines
+        .push("Not for clinical use. Numbers without a remark are those of the starting machine.".to_owned());
+    if let Some(report) = report {
+        lines.push("Computed less measured: mean and greatest difference, percent of the normalisation; distance to agreement.".to_owned());
+        for c in &report.curves {
+            let dta = c.dta_mm.map_or(String::new(), |mm| format!(", {mm:.1} mm"));
+            lines.push(format!(
+                "  {}: {:+.2}, {:+.2} %{dta}; {} of {} points outside",
+                c.label, c.mean_percent, c.greatest_percent, c.outside, c.judged
+            ));
+        }
+        for f in &report.output_factors {
+            let [x, y] = f.field_mm;
+            lines.push(format!("  output factor {x} x {y} mm: {:+.2} %", f.difference_percent));
+        }
+        lines.push(format!("Tolerances: {}.", tolerances()));
+        lines.push(if report.is_within() {
+            "All are within.".to_owned()
+        } else {
+            "NOT all are within them, as said above.".to_owned()
+        });
+    }
+    lines
+}
+
+fn files(provenance: &Provenance) -> String {
+    provenance.files.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Remarks on a key or table of the file.
+fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
+    let of_key = |p: Parameter| match p {
+        Parameter::SpectrumSlope | Parameter::SpectrumFilter => "spectrum",
+        Parameter::Softening => "softening",
+        Parameter::FocalX | Parameter::FocalY => "focal_source",
+        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => "extra_focal_source",
+        Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => "electrons",
+        _ => "off_axis",
+    };
+    let own: Vec<&FittedParameter> = fit.parameters.iter().filter(|p| of_key(p.parameter) == key).collect();
+    if own.is_empty() {
+        return Vec::new();
+    }
+    let is_fitted = |p: &&FittedParameter| matches!(p.standing, Standing::Fitted | Standing::AtBound);
+    let mut lines = Vec::new();
+    if own.iter().any(is_fitted) {
+        lines.push(format!("Fitted on {} to {}:", provenance.date, files(provenance)));
+    }
+    lines.extend(own.into_iter().map(line));
+    lines
+}
+
+/// A parameter in words.
+pub fn line(p: &FittedParameter) -> String {
+    let unit = if p.parameter.unit().is_empty() { String::new() } else { format!(" {}", p.parameter.unit()) };
+    let word = p.parameter.word();
+    let uncertainty = p.uncertainty.map_or(String::new(), |u| format!(" +- {u:.3}"));
+    match p.standing {
+        Standing::Fitted => format!("  {word} {:.4}{uncertainty}{unit}, was {:.4}", p.value, p.start),
+        Standing::AtBound => {
+            format!("  {word} {:.4}{unit}, was {:.4}: at the end of its range", p.value, p.start)
+        }
+        Standing::Fixed => format!("  {word} {:.4}{unit}: fixed by the user", p.value),
+        Standing::Undetermined => {
+            format!("  {word} {:.4}{unit}: left, the data do not determine it", p.value)
+        }
+        Standing::NotMeasured => {
+            format!("  {word} {:.4}{unit}: left, nothing was measured that it acts on", p.value)
+        }
+    }
+}

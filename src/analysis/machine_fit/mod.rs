@@ -1,0 +1,443 @@
+//! A machine fitted to measured water-tank data.
+//!
+//! 1. [`tank`]: one dose a set-up by the engine itself, read at the places of measurement.
+//! 2. Derivatives by coarse doses, one for each parameter that moves photons ([`Layout::photons`]); with them the best
+//!    step of all parameters together without another dose ([`model`], [`solve`]).
+//! 3. A finer dose judges the step, which is halved where it is none. The steps end where they gain less than 1 %.
+//! 4. The text of the machine file is read back, and that machine is computed as plans are and compared ([`compare`]).
+//!
+//! What the data leave open stays where the starting machine has it ([`Parameter::allowed`]).
+
+mod compare;
+mod file;
+mod model;
+mod plot;
+mod solve;
+mod tank;
+
+pub use compare::{CurveReport, FactorReport, PointReport, Region, Report, tolerances};
+pub use file::{Provenance, line as parameter_line, machine_text};
+pub use plot::report_pdf;
+
+use crate::engine::cccs::{DoseError, Quality};
+use crate::engine::{Compute, JobControl};
+use crate::files::measured::{MeasuredCurve, OutputFactors, Scan, ScanAxis};
+use crate::physics::{Calibration, Machine, Parameter};
+use compare::Prepared;
+use model::{Model, Targets};
+use serde::Serialize;
+use tank::{Layout, Setup};
+use thiserror::Error;
+
+/// The farthest that a parameter moves in a round, in units of what is believed of it.
+const FARTHEST_STEP: f64 = 2.0;
+/// Step of the derivatives, in the same units.
+const DERIVATIVE_STEP: f64 = 0.25;
+/// A round that gains less is the last.
+const LEAST_GAIN: f64 = 0.01;
+/// Parameters of which the data say less than this part of what is believed stay where they are.
+const LEAST_KNOWLEDGE: f64 = 0.2;
+
+/// Why there is no fit.
+#[derive(Debug, Error)]
+pub enum FitError {
+    #[error(transparent)]
+    Dose(#[from] DoseError),
+    #[error("there is nothing to fit to: give depth doses, profiles or output factors")]
+    NoData,
+    #[error("nothing is left to fit: {0}")]
+    NoParameter(String),
+    #[error(
+        "the machine '{0}' has no calibration in MU, and so neither output factors nor electrons; start from another"
+    )]
+    Uncalibrated(String),
+    #[error(
+        "the fit did not come to an end: {0}; fix a parameter with --fix, or start from a machine nearer to the data"
+    )]
+    Solver(String),
+}
+
+/// Measured data of one beam.
+#[derive(Clone, Debug, Default)]
+pub struct TankData {
+    pub curves: Vec<MeasuredCurve>,
+    pub factors: Option<OutputFactors>,
+}
+
+/// Voxels and directions of the doses of the tank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Along a profile, down the beam, and across both, mm.
+    pub along_mm: f64,
+    pub depth_mm: f64,
+    pub across_mm: f64,
+    /// Water beside the field, mm.
+    pub margin_mm: f64,
+    pub quality: Quality,
+}
+
+impl Sampling {
+    /// As plans are computed in the end.
+    pub const FULL: Self = Self { quality: Quality::Full, ..Self::FINE };
+    /// Of the steps of a fit.
+    pub const FINE: Self =
+        Self { along_mm: 2.5, depth_mm: 2.5, across_mm: 5.0, margin_mm: 100.0, quality: Quality::Fast };
+    /// Of derivatives.
+    pub const ROUGH: Self =
+        Self { along_mm: 2.5, depth_mm: 5.0, across_mm: 10.0, margin_mm: 60.0, quality: Quality::Preview };
+}
+
+/// How much work a fit takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FitSettings {
+    pub rough: Sampling,
+    pub fine: Sampling,
+    pub last: Sampling,
+    pub rounds: usize,
+}
+
+impl Default for FitSettings {
+    fn default() -> Self {
+        Self { rough: Sampling::ROUGH, fine: Sampling::FINE, last: Sampling::FULL, rounds: 5 }
+    }
+}
+
+/// Where computing is done, and who is told.
+pub struct Work<'a> {
+    pub device: &'a Compute,
+    pub control: &'a JobControl,
+    /// Called with a line for each stage.
+    pub tell: &'a dyn Fn(&str),
+}
+
+/// What became of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    Fitted,
+    /// At an end of its range: the data ask for more.
+    AtBound,
+    /// By the user.
+    Fixed,
+    /// The data say too little of it.
+    Undetermined,
+    /// Nothing was measured that it acts on, or the machine lacks the part.
+    NotMeasured,
+}
+
+/// A parameter after the fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FittedParameter {
+    pub parameter: Parameter,
+    pub start: f64,
+    pub value: f64,
+    /// Standard deviation that data and belief leave.
+    pub uncertainty: Option<f64>,
+    pub standing: Standing,
+}
+
+/// A fitted machine.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// Before it is rounded to the text of a file.
+    pub machine: Machine,
+    pub parameters: Vec<FittedParameter>,
+    pub rounds: usize,
+    /// Doses computed, of one set-up each.
+    pub doses: usize,
+    /// The calibration is one that was measured with the output factors.
+    pub calibrated: bool,
+    /// Sums of the weighed squares before and after.
+    pub cost: [f64; 2],
+}
+
+impl TankData {
+    fn check(&self, machine: &Machine) -> Result<(), FitError> {
+        if self.curves.is_empty() && self.factors.is_none() {
+            return Err(FitError::NoData);
+        }
+        if machine.calibration == Calibration::PhotonFluence {
+            return Err(FitError::Uncalibrated(machine.name.clone()));
+        }
+        Ok(())
+    }
+
+    /// The machine with the calibration that was measured with the output factors, where it was.
+    pub fn calibrated(&self, machine: &Machine) -> Machine {
+        let measured = self.factors.as_ref().and_then(|f| f.gy_per_mu.map(|gy_per_mu| (f, gy_per_mu)));
+        let Some((factors, gy_per_mu)) = measured else { return machine.clone() };
+        let (field_mm, ssd_mm, depth_mm) = (factors.reference_mm, factors.ssd_mm, factors.depth_mm);
+        let calibration = Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu };
+        Machine { calibration, ..machine.clone() }
+    }
+
+    fn prepared(&self, sad_mm: f64) -> Vec<Prepared> {
+        self.curves.iter().map(|curve| Prepared::new(curve, sad_mm)).collect()
+    }
+}
+
+/// Compares a machine, computed as a plan is, with measured data.
+///
+/// # Errors
+/// [`FitError`].
+pub fn compare(
+    machine: &Machine,
+    data: &TankData,
+    sampling: &Sampling,
+    work: &Work<'_>,
+) -> Result<Report, FitError> {
+    data.check(machine)?;
+    let layout = Layout::new(data, &machine.calibration);
+    (work.tell)(&format!("comparing at {} quality: {} doses", sampling.quality.word(), layout.setups.len()));
+    let doses = layout.doses(machine, sampling, &|_| true, work.device, work.control)?;
+    Ok(Report::new(data, &layout, &data.prepared(machine.sad_mm), &doses))
+}
+
+/// Fits a machine to measured data, all but the parameters that are fixed.
+///
+/// # Errors
+/// [`FitError`].
+pub fn fit(
+    start: &Machine,
+    data: &TankData,
+    fixed: &[Parameter],
+    settings: &FitSettings,
+    work: &Work<'_>,
+) -> Result<Fit, FitError> {
+    data.check(start)?;
+    let calibrated = data.calibrated(start).calibration != start.calibration;
+    let start = &data.calibrated(start);
+    let layout = Layout::new(data, &start.calibration);
+    let prepared = data.prepared(start.sad_mm);
+    let targets = Targets { data, layout: &layout, prepared: &prepared, start };
+    let mut run = Run { targets: &targets, settings, work, doses: 0 };
+    let standings = standings(start, data, fixed);
+    let mut parameters: Vec<Parameter> =
+        standings.iter().filter(|(_, s)| *s == Standing::Fitted).map(|(p, _)| *p).collect();
+    if parameters.is_empty() {
+        return Err(FitError::NoParameter(
+            "every parameter is fixed, or nothing was measured that it acts on".to_owned(),
+        ));
+    }
+    let mut at = vec![0.0; parameters.len()];
+    let mut photons = run.photons(&start.adjusted(&[]), &settings.fine)?;
+    let mut cost = [f64::NAN; 2];
+    let (mut rounds, mut uncertainties, mut columns) = (0, Vec::new(), Vec::new());
+    while rounds < settings.rounds {
+        rounds += 1;
+        (work.tell)(&format!("round {rounds}: {} parameters", parameters.len()));
+        columns = run.columns(&parameters, &at)?;
+        if rounds == 1 {
+            let all = Model { targets: &targets, parameters: &parameters, at, photons, columns };
+            let (known, _) = all.knowledge();
+            let keep: Vec<bool> = known.iter().map(|k| *k >= LEAST_KNOWLEDGE).collect();
+            (parameters, at, photons, columns) = all.keep(&keep);
+        }
+        if parameters.is_empty() {
+            return Err(FitError::NoParameter("the data determine no parameter".to_owned()));
+        }
+        let model = Model { targets: &targets, parameters: &parameters, at, photons, columns };
+        let before = model.cost();
+        uncertainties = model.knowledge().1;
+        if rounds == 1 {
+            cost = [before; 2];
+        }
+        let step = run.step(&model, before, &settings.fine, &[1.0, 0.5, 0.25])?;
+        (at, columns) = (model.at, model.columns);
+        let Some(step) = step else { break };
+        (at, photons) = (step.at, step.photons);
+        cost[1] = step.cost;
+        (work.tell)(&format!("  weighed sum of squares {:.1}, was {before:.1}", step.cost));
+        if before - step.cost < LEAST_GAIN * before {
+            break;
+        }
+    }
+    if settings.last != settings.fine {
+        // Few directions misjudge small fields: a last step is to the doses of the comparison.
+        (work.tell)(&format!("last step, at {} quality", settings.last.quality.word()));
+        let photons = run.photons(&targets.machine(&parameters, &at), &settings.last)?;
+        let model = Model { targets: &targets, parameters: &parameters, at, photons, columns };
+        let before = model.cost();
+        let step = run.step(&model, before, &settings.last, &[1.0])?;
+        cost[1] = step.as_ref().map_or(before, |step| step.cost);
+        at = step.map_or(model.at, |step| step.at);
+    }
+    let values = targets.natural(&parameters, &at);
+    let parameters = after(start, &standings, &values, &uncertainties);
+    Ok(Fit { machine: start.adjusted(&values), parameters, rounds, doses: run.doses, calibrated, cost })
+}
+
+/// Which parameters the data act on, and which are fixed.
+fn standings(start: &Machine, data: &TankData, fixed: &[Parameter]) -> Vec<(Parameter, Standing)> {
+    let profiles = |axis: ScanAxis| {
+        data.curves.iter().filter(move |c| matches!(c.scan, Scan::Profile { axis: own, .. } if own == axis))
+    };
+    let half = |axis: ScanAxis| {
+        profiles(axis).map(|c| 0.5 * c.field_mm[usize::from(axis == ScanAxis::Inline)]).fold(0.0, f64::max)
+    };
+    let widest = half(ScanAxis::Crossline).max(half(ScanAxis::Inline));
+    let depths = data.curves.iter().any(|c| c.scan == Scan::Depth);
+    let measured = |parameter: Parameter| match parameter {
+        Parameter::SpectrumSlope | Parameter::SpectrumFilter => depths,
+        Parameter::Softening => widest >= 50.0,
+        Parameter::FocalX => widest > 0.0 && profiles(ScanAxis::Crossline).next().is_some(),
+        Parameter::FocalY => profiles(ScanAxis::Inline).next().is_some(),
+        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => data.factors.is_some() || widest > 0.0,
+        Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => depths,
+        _ => parameter.node_mm().is_some_and(|node| widest >= node - 25.0),
+    };
+    let of = |parameter: Parameter| {
+        let standing = match parameter.start(start) {
+            _ if fixed.contains(&parameter) => Standing::Fixed,
+            Some(_) if measured(parameter) => Standing::Fitted,
+            _ => Standing::NotMeasured,
+        };
+        (parameter, standing)
+    };
+    Parameter::ALL.into_iter().map(of).collect()
+}
+
+fn after(
+    start: &Machine,
+    standings: &[(Parameter, Standing)],
+    values: &[(Parameter, f64)],
+    uncertainties: &[f64],
+) -> Vec<FittedParameter> {
+    let of = |(parameter, standing): &(Parameter, Standing)| {
+        let begin = parameter.start(start)?;
+        let fitted = values.iter().position(|(p, _)| p == parameter);
+        let allowed = parameter.allowed();
+        let near = |bound: f64, value: f64| (value - bound).abs() < 1e-3 * allowed.believed;
+        Some(match fitted {
+            Some(k) => {
+                let value = values[k].1;
+                let at_bound = near(allowed.low, value) || near(allowed.high, value);
+                FittedParameter {
+                    parameter: *parameter,
+                    start: begin,
+                    value,
+                    uncertainty: uncertainties.get(k).map(|u| u * allowed.believed),
+                    standing: if at_bound { Standing::AtBound } else { Standing::Fitted },
+                }
+            }
+            None => FittedParameter {
+                parameter: *parameter,
+                start: begin,
+                value: begin,
+                uncertainty: None,
+                standing: if *standing == Standing::Fitted { Standing::Undetermined } else { *standing },
+            },
+        })
+    };
+    standings.iter().filter_map(of).collect()
+}
+
+impl Model<'_> {
+    /// Parameters, values, photons and derivatives of those that are kept.
+    fn keep(self, keep: &[bool]) -> (Vec<Parameter>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
+        let kept = |k: &usize| keep[*k];
+        let parameters = (0..keep.len()).filter(kept).map(|k| self.parameters[k]).collect();
+        let at = (0..keep.len()).filter(kept).map(|k| self.at[k]).collect();
+        let columns = self.columns.into_iter().zip(keep).filter(|(_, keep)| **keep).map(|(c, _)| c).collect();
+        (parameters, at, self.photons, columns)
+    }
+}
+
+struct Run<'a> {
+    targets: &'a Targets<'a>,
+    settings: &'a FitSettings,
+    work: &'a Work<'a>,
+    doses: usize,
+}
+
+/// A step that gained.
+struct Step {
+    at: Vec<f64>,
+    photons: Vec<f64>,
+    cost: f64,
+}
+
+impl Run<'_> {
+    fn photons(&mut self, machine: &Machine, sampling: &Sampling) -> Result<Vec<f64>, FitError> {
+        self.photons_of(machine, sampling, &|_| true)
+    }
+
+    fn photons_of(
+        &mut self,
+        machine: &Machine,
+        sampling: &Sampling,
+        computed: &dyn Fn(&Setup) -> bool,
+    ) -> Result<Vec<f64>, FitError> {
+        let layout = self.targets.layout;
+        self.doses += layout.setups.iter().filter(|s| computed(s)).count();
+        layout.photons(machine, sampling, computed, self.work.device, self.work.control)
+    }
+
+    /// Derivatives of the photon doses by each parameter, by coarse doses.
+    fn columns(&mut self, parameters: &[Parameter], at: &[f64]) -> Result<Vec<Vec<f64>>, FitError> {
+        let rough = self.settings.rough;
+        let here = self.photons(&self.targets.machine(parameters, at), &rough)?;
+        let mut columns = Vec::new();
+        for (k, parameter) in parameters.iter().enumerate() {
+            if parameter.is_of_electrons() {
+                columns.push(vec![0.0; here.len()]);
+                continue;
+            }
+            let [low, high] = bounds(*parameter, self.targets.start);
+            let step = if at[k] + DERIVATIVE_STEP <= high || at[k] - DERIVATIVE_STEP < low {
+                DERIVATIVE_STEP
+            } else {
+                -DERIVATIVE_STEP
+            };
+            let mut values = at.to_vec();
+            values[k] = (values[k] + step).clamp(low, high);
+            let step = values[k] - at[k];
+            if step == 0.0 {
+                columns.push(vec![0.0; here.len()]);
+                continue;
+            }
+            let follows = |setup: &Setup| setup.follows(*parameter);
+            let there = self.photons_of(&self.targets.machine(parameters, &values), &rough, &follows)?;
+            // Set-ups that were not computed are 0.
+            let change =
+                |(there, here): (&f64, &f64)| if *there == 0.0 { 0.0 } else { (there - here) / step };
+            columns.push(there.iter().zip(&here).map(change).collect());
+            (self.work.tell)(&format!("  {} done", parameter.word()));
+        }
+        Ok(columns)
+    }
+
+    /// The model's best step, or a part of it, that a fine dose confirms; `None` where none gains.
+    fn step(
+        &mut self,
+        model: &Model<'_>,
+        before: f64,
+        sampling: &Sampling,
+        shares: &[f64],
+    ) -> Result<Option<Step>, FitError> {
+        let within = |k: usize, p: &Parameter| {
+            let [low, high] = bounds(*p, self.targets.start);
+            [low.max(model.at[k] - FARTHEST_STEP), high.min(model.at[k] + FARTHEST_STEP)]
+        };
+        let box_of: Vec<[f64; 2]> = model.parameters.iter().enumerate().map(|(k, p)| within(k, p)).collect();
+        let (low, high) = (box_of.iter().map(|b| b[0]).collect(), box_of.iter().map(|b| b[1]).collect());
+        let wanted = solve::solve(model, low, high).map_err(FitError::Solver)?;
+        for share in shares {
+            let at: Vec<f64> = model.at.iter().zip(&wanted).map(|(a, w)| a + share * (w - a)).collect();
+            let photons = self.photons(&self.targets.machine(model.parameters, &at), sampling)?;
+            let columns = Vec::new();
+            let there = Model { targets: model.targets, parameters: model.parameters, at, photons, columns };
+            let cost = there.cost();
+            if cost < before {
+                return Ok(Some(Step { at: there.at, photons: there.photons, cost }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Bounds of a parameter in units of belief from its start.
+fn bounds(parameter: Parameter, start: &Machine) -> [f64; 2] {
+    let (allowed, begin) = (parameter.allowed(), parameter.start(start).unwrap_or(0.0));
+    [(allowed.low - begin) / allowed.believed, (allowed.high - begin) / allowed.believed]
+}

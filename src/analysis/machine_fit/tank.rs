@@ -1,0 +1,317 @@
+//! The water tank by the collapsed-cone engine: one dose a set-up, read at the places of measurement.
+
+use super::{FitError, Sampling, TankData};
+use crate::case::{Beam, Jaws};
+use crate::engine::cccs::{DoseRequest, DoseTo, beam_dose};
+use crate::engine::{Compute, JobControl, phantom};
+use crate::files::measured::{MeasuredCurve, Scan, ScanAxis};
+use crate::geometry::Grid;
+use crate::physics::{Calibration, Fluence, Machine, Material, Parameter, exposures};
+use glam::DVec3;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Water below the deepest place, mm: back-scatter is whole from there on.
+const BELOW_MM: f64 = 60.0;
+/// Depths without a profile need no fine voxels across the beam, mm.
+const COARSE_ALONG_MM: f64 = 5.0;
+
+/// One dose computation: a field on a tank, voxels finest along one axis of the beam limiting device.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub field_mm: [f64; 2],
+    pub ssd_mm: f64,
+    pub along: ScanAxis,
+    pub has_profile: bool,
+    deepest_mm: f64,
+    widest_mm: f64,
+}
+
+/// Where a dose was measured: along the set-up's axis, and the depth, mm.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    setup: usize,
+    position_mm: f64,
+    depth_mm: f64,
+}
+
+/// All places of a set of data, in order: those of the curves, the output factors, their reference, the machine's calibration.
+#[derive(Debug)]
+pub struct Layout {
+    pub setups: Vec<Setup>,
+    places: Vec<Place>,
+    pub curves: Vec<Range<usize>>,
+    pub factors: Range<usize>,
+    /// The reference of the output factors, where there are any.
+    pub reference: usize,
+    calibration: Option<usize>,
+}
+
+impl Layout {
+    pub fn new(data: &TankData, calibration: &Calibration) -> Self {
+        let mut layout = Self {
+            setups: Vec::new(),
+            places: Vec::new(),
+            curves: Vec::new(),
+            factors: 0..0,
+            reference: 0,
+            calibration: None,
+        };
+        // Profiles first: depth doses of the same field are read in their set-ups.
+        for curve in &data.curves {
+            if let Scan::Profile { axis, .. } = curve.scan {
+                layout.setup(curve.field_mm, curve.ssd_mm, Some(axis));
+            }
+        }
+        for curve in &data.curves {
+            layout.add_curve(curve);
+        }
+        let begin = layout.places.len();
+        if let Some(factors) = &data.factors {
+            for factor in &factors.factors {
+                layout.on_axis(factor.field_mm, factors.ssd_mm, factors.depth_mm);
+            }
+            layout.factors = begin..layout.places.len();
+            layout.reference = layout.places.len();
+            layout.on_axis(factors.reference_mm, factors.ssd_mm, factors.depth_mm);
+        }
+        if let Calibration::Reference { field_mm, ssd_mm, depth_mm, .. } = *calibration {
+            layout.calibration = Some(layout.places.len());
+            layout.on_axis(field_mm, ssd_mm, depth_mm);
+        }
+        layout
+    }
+
+    fn setup(&mut self, field_mm: [f64; 2], ssd_mm: f64, axis: Option<ScanAxis>) -> usize {
+        let fits = |s: &Setup| {
+            s.field_mm == field_mm && s.ssd_mm == ssd_mm && axis.is_none_or(|axis| axis == s.along)
+        };
+        if let Some(found) = self.setups.iter().position(fits) {
+            return found;
+        }
+        let along = axis.unwrap_or(ScanAxis::Crossline);
+        let has_profile = axis.is_some();
+        self.setups.push(Setup { field_mm, ssd_mm, along, has_profile, deepest_mm: 0.0, widest_mm: 0.0 });
+        self.setups.len() - 1
+    }
+
+    fn add(&mut self, place: Place) {
+        let setup = &mut self.setups[place.setup];
+        setup.deepest_mm = setup.deepest_mm.max(place.depth_mm);
+        setup.widest_mm = setup.widest_mm.max(place.position_mm.abs());
+        self.places.push(place);
+    }
+
+    fn add_curve(&mut self, curve: &MeasuredCurve) {
+        let begin = self.places.len();
+        let axis = match curve.scan {
+            Scan::Depth => None,
+            Scan::Profile { axis, .. } => Some(axis),
+        };
+        let setup = self.setup(curve.field_mm, curve.ssd_mm, axis);
+        for [at, _] in &curve.points {
+            let (position_mm, depth_mm) = match curve.scan {
+                Scan::Depth => (0.0, *at),
+                Scan::Profile { depth_mm, .. } => (*at, depth_mm),
+            };
+            self.add(Place { setup, position_mm, depth_mm });
+        }
+        self.curves.push(begin..self.places.len());
+    }
+
+    fn on_axis(&mut self, field_mm: [f64; 2], ssd_mm: f64, depth_mm: f64) {
+        let setup = self.setup(field_mm, ssd_mm, None);
+        self.add(Place { setup, position_mm: 0.0, depth_mm });
+    }
+
+    /// Photon dose of a machine at all places for the same fluence, without electrons, in a unit of its own. Set-ups that
+    /// `computed` refuses keep 0.
+    ///
+    /// # Errors
+    /// [`FitError`] as for any dose.
+    pub fn photons(
+        &self,
+        machine: &Machine,
+        sampling: &Sampling,
+        computed: &dyn Fn(&Setup) -> bool,
+        device: &Compute,
+        control: &JobControl,
+    ) -> Result<Vec<f64>, FitError> {
+        let bare = Machine { electrons: None, calibration: Calibration::PhotonFluence, ..machine.clone() };
+        self.doses(&bare, sampling, computed, device, control)
+    }
+
+    /// Dose of a machine at all places for one monitor unit.
+    ///
+    /// # Errors
+    /// [`FitError`] as for any dose.
+    pub fn doses(
+        &self,
+        machine: &Machine,
+        sampling: &Sampling,
+        computed: &dyn Fn(&Setup) -> bool,
+        device: &Compute,
+        control: &JobControl,
+    ) -> Result<Vec<f64>, FitError> {
+        let machine = Arc::new(machine.clone());
+        let mut doses = vec![0.0; self.places.len()];
+        for (n, setup) in self.setups.iter().enumerate() {
+            if !computed(setup) {
+                continue;
+            }
+            let plane = setup.plane(&machine, sampling, device, control)?;
+            for (dose, place) in doses.iter_mut().zip(&self.places).filter(|(_, place)| place.setup == n) {
+                *dose = plane.at(place.position_mm, place.depth_mm);
+            }
+        }
+        Ok(doses)
+    }
+
+    /// The dose of contaminant electrons at all places, in the unit of `photons`, in closed form as the engine has it: a share of
+    /// the reference dose at the surface, spread over the aperture, falling with depth and distance.
+    pub fn electrons(&self, machine: &Machine, photons: &[f64]) -> Vec<f64> {
+        let mut doses = vec![0.0; self.places.len()];
+        let (Some(electrons), Some(at), Calibration::Reference { ssd_mm, depth_mm, .. }) =
+            (machine.electrons, self.calibration, machine.calibration)
+        else {
+            return doses;
+        };
+        let total = photons[at] / (1.0 - electrons.surface_share * electrons.at_depth(depth_mm));
+        let surface = electrons.surface_share * total * (ssd_mm / machine.sad_mm).powi(2);
+        let fluences: Vec<Option<Fluence>> = self.setups.iter().map(|s| s.fluence(machine)).collect();
+        for (dose, place) in doses.iter_mut().zip(&self.places) {
+            let (setup, Some(fluence)) = (&self.setups[place.setup], &fluences[place.setup]) else {
+                continue;
+            };
+            let plane_mm = setup.ssd_mm + place.depth_mm;
+            let distance_mm = plane_mm.hypot(place.position_mm);
+            let with_depth = electrons.at_depth(place.depth_mm * distance_mm / plane_mm);
+            if with_depth > 0.0 {
+                let off = place.position_mm * machine.sad_mm / plane_mm;
+                let [x, y] = if setup.along == ScanAxis::Crossline { [off, 0.0] } else { [0.0, off] };
+                *dose = surface
+                    * with_depth
+                    * fluence.electrons_at(x, y)
+                    * (machine.sad_mm / distance_mm).powi(2);
+            }
+        }
+        doses
+    }
+}
+
+impl Setup {
+    /// Half the field's side along the axis of the set-up, mm at the isocentre plane.
+    pub fn half_mm(&self) -> f64 {
+        0.5 * self.field_mm[usize::from(self.along == ScanAxis::Inline)]
+    }
+
+    /// Whether the dose of the set-up follows a parameter.
+    pub fn follows(&self, parameter: Parameter) -> bool {
+        match parameter {
+            Parameter::FocalX => self.has_profile && self.along == ScanAxis::Crossline,
+            Parameter::FocalY => self.has_profile && self.along == ScanAxis::Inline,
+            _ if parameter.is_of_electrons() => false,
+            // A factor reaches down to the node before its own.
+            _ => parameter
+                .node_mm()
+                .is_none_or(|node| self.field_mm[0].max(self.field_mm[1]) * 0.6 > node - 50.0),
+        }
+    }
+
+    fn beam(&self, isocentre_mm: DVec3) -> Beam {
+        let [x, y] = self.field_mm;
+        let mut beam = Beam::fixed("water tank", 1, 0.0, isocentre_mm, Jaws::symmetric(x, y), 1.0);
+        // The grid is finest along patient x, where a collimator of 90 degrees turns the device's Y.
+        if self.along == ScanAxis::Inline {
+            beam.control_points.iter_mut().for_each(|point| point.collimator_deg = 90.0);
+        }
+        beam
+    }
+
+    fn fluence(&self, machine: &Machine) -> Option<Fluence> {
+        let beam = self.beam(DVec3::ZERO);
+        let exposure = exposures(&beam, 1.0).into_iter().next()?;
+        Fluence::new(machine, &beam, &exposure).ok()
+    }
+
+    /// The dose in the plane of the axis and the set-up's direction.
+    fn plane(
+        &self,
+        machine: &Arc<Machine>,
+        sampling: &Sampling,
+        device: &Compute,
+        control: &JobControl,
+    ) -> Result<Plane, FitError> {
+        let along_mm =
+            if self.has_profile { sampling.along_mm } else { COARSE_ALONG_MM.max(sampling.along_mm) };
+        let steps = DVec3::new(along_mm, sampling.depth_mm, sampling.across_mm);
+        let spread = (self.ssd_mm + self.deepest_mm) / machine.sad_mm;
+        let half = |side: f64| 0.5 * side * spread + sampling.margin_mm;
+        let [along, across] = if self.along == ScanAxis::Crossline {
+            self.field_mm
+        } else {
+            [self.field_mm[1], self.field_mm[0]]
+        };
+        // Odd numbers put a row of voxels on the axis.
+        let odd = |half: f64, step: f64| 2 * (half / step).ceil() as usize + 1;
+        let nx = odd(half(along).max(self.widest_mm + 4.0 * steps.x), steps.x);
+        let nz = odd(half(across), steps.z).max(3);
+        let ny = (((self.deepest_mm + BELOW_MM) / steps.y).ceil() as usize).max(4);
+        let size = [nx.max(5), ny, nz];
+        let patient = phantom::patient(steps, size, |_| (1.0, Material::Water))
+            .map_err(crate::engine::cccs::DoseError::from)?;
+        let surface_mm = -0.5 * ny as f64 * steps.y;
+        let isocentre_mm = DVec3::new(0.0, surface_mm + machine.sad_mm - self.ssd_mm, 0.0);
+        let first = DVec3::new(-0.5 * (size[0] - 1) as f64 * steps.x, surface_mm + 0.5 * steps.y, -steps.z);
+        let grid = Grid::axis_aligned(first, steps, [size[0], ny, 3])
+            .map_err(crate::engine::cccs::DoseError::from)?;
+        let request = DoseRequest {
+            patient,
+            machine: Arc::clone(machine),
+            beam: self.beam(isocentre_mm),
+            grid: Arc::new(grid),
+            quality: sampling.quality,
+            dose_to: DoseTo::Water,
+        };
+        let answer = beam_dose(&request, device, &control.child())?;
+        Ok(Plane {
+            first_x_mm: first.x,
+            steps_mm: [steps.x, steps.y],
+            size: [size[0], ny],
+            // With the collimator at 90 degrees the device's Y runs against patient x.
+            sign: if self.along == ScanAxis::Inline { -1.0 } else { 1.0 },
+            gy: answer.gy.plane(1).to_vec(),
+        })
+    }
+}
+
+struct Plane {
+    first_x_mm: f64,
+    steps_mm: [f64; 2],
+    size: [usize; 2],
+    sign: f64,
+    gy: Vec<f32>,
+}
+
+impl Plane {
+    /// Cubic through the four nearest voxel centres each way: a straight line between centres is too low where dose bends.
+    fn at(&self, position_mm: f64, depth_mm: f64) -> f64 {
+        let (i, across) = cubic((self.sign * position_mm - self.first_x_mm) / self.steps_mm[0], self.size[0]);
+        let (j, down) = cubic(depth_mm / self.steps_mm[1] - 0.5, self.size[1]);
+        let row = |r: usize| {
+            let start = (j + r) * self.size[0] + i;
+            across.iter().zip(&self.gy[start..start + 4]).map(|(w, gy)| w * f64::from(*gy)).sum::<f64>()
+        };
+        down.iter().enumerate().map(|(r, w)| w * row(r)).sum()
+    }
+}
+
+/// First of the four nodes, and the weights of Lagrange's polynomial through them; `count` is at least four.
+fn cubic(at: f64, count: usize) -> (usize, [f64; 4]) {
+    let first = (at.floor() - 1.0).clamp(0.0, (count - 4) as f64);
+    let t = at - first;
+    let weight = |n: usize| {
+        (0..4).filter(|m| *m != n).map(|m| (t - m as f64) / (n as f64 - m as f64)).product::<f64>()
+    };
+    (first as usize, std::array::from_fn(weight))
+}

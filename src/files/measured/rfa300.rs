@@ -1,0 +1,88 @@
+//! The ASCII dump of the RFA300, written by OmniPro-Accept (IBA, Wellhöfer, Scanditronix).
+//!
+//! A measurement begins with `%VNR` and ends with `:EOM`. Keys: `%FSZ w h` and `%SSD` (mm), `%BMT PHO 6.0`, `%WEG` (degrees);
+//! points `= x y z dose` (mm). Facts from public readers: mwgeurts/water_tank, BistroMath, whose users' files have gun-target first,
+//! A-B second, depth third. Other mountings of the tank swap them, so that a field that is not square is left out.
+
+use super::{DOSE, Draft, Fault, MOST_POINTS, MeasuredFile, PLACE_MM, SSD_MM, field, number, scan_of};
+use crate::input::beginning;
+
+pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
+    let mut file = MeasuredFile::default();
+    let mut open: Option<(Draft, Vec<[f64; 4]>)> = None;
+    for (n, row) in text.lines().enumerate() {
+        let (line, row) = (n + 1, row.trim());
+        if row.starts_with("%VNR") || row.starts_with(":EOM") || row.starts_with(":EOF") {
+            if let Some((draft, points)) = open.take() {
+                finish(draft, &points, &mut file)?;
+            }
+            if row.starts_with("%VNR") {
+                open = Some((Draft::at(line), Vec::new()));
+            }
+            continue;
+        }
+        let Some((draft, points)) = &mut open else { continue };
+        if let Some(key) = row.strip_prefix('%') {
+            set(draft, line, key)?;
+        } else if let Some(values) = row.strip_prefix('=') {
+            let words: Vec<&str> = values.split_whitespace().collect();
+            let [inline, crossline, depth, dose, ..] = words[..] else {
+                return Err(Fault::new(line, beginning(&format!("'{row}' is not a point = x y z dose"))));
+            };
+            if points.len() >= MOST_POINTS {
+                return Err(Fault::new(
+                    line,
+                    format!("the curve has more than the {MOST_POINTS} points that are read"),
+                ));
+            }
+            let place = |word| number(line, "position", word, PLACE_MM);
+            points.push([
+                place(crossline)?,
+                place(inline)?,
+                place(depth)?,
+                number(line, "dose", dose, DOSE)?,
+            ]);
+        }
+    }
+    if let Some((draft, _)) = open {
+        return Err(Fault::new(
+            draft.line,
+            "the measurement that begins here has no :EOM: the file is cut short",
+        ));
+    }
+    if !file.curves.is_empty() {
+        file.remarks
+            .push("x of the file was taken for inline (gun-target), y for crossline (A-B)".to_owned());
+    }
+    Ok(file)
+}
+
+fn set(draft: &mut Draft, line: usize, row: &str) -> Result<(), Fault> {
+    let (key, value) = row.split_once(char::is_whitespace).unwrap_or((row, ""));
+    let first = |count| value.split_whitespace().take(count).collect::<Vec<_>>().join(" ");
+    match key {
+        "FSZ" => {
+            let sides = field(line, &first(2))?;
+            if sides[0] != sides[1] {
+                draft.refuse("its field is not square, and which side is which depends on the tank; write it as a table");
+            }
+            draft.field_mm = Some(sides);
+        }
+        "SSD" => draft.ssd_mm = Some(number(line, "%SSD", &first(1), SSD_MM)?),
+        "BMT" if first(1) != "PHO" => draft.refuse("it is of no photon beam"),
+        "WEG" if number(line, "%WEG", &first(1), [-90.0, 90.0])? != 0.0 => draft.refuse("it is of a wedge"),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn finish(mut draft: Draft, points: &[[f64; 4]], file: &mut MeasuredFile) -> Result<(), Fault> {
+    match scan_of(points) {
+        Err(why) => draft.refuse(&why),
+        Ok((scan, points)) => {
+            draft.scan = Some(scan);
+            draft.points = points;
+        }
+    }
+    draft.finish(file)
+}

@@ -1,0 +1,143 @@
+//! A machine as the text of its file, with comments of its writer.
+
+use super::machine::{Calibration, Leaves, Machine};
+use super::machine_file::shipped_leaves_name;
+use crate::input::plain;
+use std::fmt::Write as _;
+
+impl Machine {
+    /// The text of a machine file. `remarks` gives the comments before a key or a table (`spectrum`, `off_axis`, ...; those of
+    /// the head under an empty key), a line each.
+    pub fn to_text(&self, remarks: &dyn Fn(&str) -> Vec<String>) -> String {
+        let mut text = String::new();
+        let comment = |text: &mut String, key: &str| {
+            for line in remarks(key) {
+                let _ = writeln!(text, "{}", format!("# {}", plain(&line)).trim_end());
+            }
+        };
+        comment(&mut text, "");
+        let _ = writeln!(text, "name = {}", quoted(&self.name));
+        let _ = writeln!(text, "description = {}", quoted(&self.description));
+        let _ = writeln!(text, "nominal_mv = {:?}\nsad_mm = {:?}", self.nominal_mv, self.sad_mm);
+        let leaves = self.leaves.as_ref();
+        if let Some(name) = leaves.and_then(shipped_leaves_name) {
+            let _ = writeln!(text, "mlc = {}", quoted(name));
+        }
+        for (key, curve) in [("off_axis", &self.off_axis), ("softening", &self.softening)] {
+            comment(&mut text, key);
+            let points = curve.points().iter().map(|p| [rounded(p[0]), rounded(p[1])]).collect::<Vec<_>>();
+            let _ = writeln!(text, "{key} = {points:?}");
+        }
+        text.push('\n');
+        comment(&mut text, "spectrum");
+        let numbers = |values: &[f64]| values.iter().map(|v| rounded(*v)).collect::<Vec<_>>();
+        let _ = writeln!(text, "[spectrum]\nenergies_mev = {:?}", numbers(&self.spectrum.energies_mev));
+        let _ = writeln!(text, "photons = {:?}\n", numbers(&self.spectrum.photon_weights));
+        comment(&mut text, "focal_source");
+        let _ = writeln!(text, "[focal_source]\nsigma_mm = {:?}\n", self.focal_sigma_mm.map(rounded));
+        if let Some(e) = &self.extra_focal {
+            comment(&mut text, "extra_focal_source");
+            let _ = writeln!(text, "[extra_focal_source]");
+            keys(&mut text, &[("distance_mm", e.distance_mm), ("sigma_mm", e.sigma_mm), ("share", e.share)]);
+        }
+        if let Some(e) = &self.electrons {
+            comment(&mut text, "electrons");
+            let _ = writeln!(text, "[electrons]");
+            let values = [
+                ("surface_share", e.surface_share),
+                ("range_mm", e.range_mm),
+                ("falloff_per_mm", e.falloff_per_mm),
+                ("sigma_mm", e.sigma_mm),
+            ];
+            keys(&mut text, &values);
+        }
+        comment(&mut text, "jaws");
+        let j = &self.jaws;
+        let _ = writeln!(text, "[jaws]");
+        let values = [
+            ("x_distance_mm", j.x_distance_mm),
+            ("y_distance_mm", j.y_distance_mm),
+            ("transmission", j.transmission),
+        ];
+        keys(&mut text, &values);
+        comment(&mut text, "calibration");
+        calibration(&mut text, &self.calibration);
+        if let Some(leaves) = leaves.filter(|l| shipped_leaves_name(l).is_none()) {
+            table_of(&mut text, leaves);
+        }
+        text
+    }
+}
+
+fn keys(text: &mut String, values: &[(&str, f64)]) {
+    for (key, value) in values {
+        let _ = writeln!(text, "{key} = {:?}", rounded(*value));
+    }
+    text.push('\n');
+}
+
+fn calibration(text: &mut String, calibration: &Calibration) {
+    let _ = writeln!(text, "[calibration]");
+    match calibration {
+        Calibration::PhotonFluence => text.push_str("kind = \"photon_fluence\"\n"),
+        Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } => {
+            let _ = writeln!(text, "kind = \"reference\"\nfield_mm = {field_mm:?}");
+            keys(text, &[("ssd_mm", *ssd_mm), ("depth_mm", *depth_mm), ("gy_per_mu", *gy_per_mu)]);
+        }
+    }
+}
+
+fn table_of(text: &mut String, leaves: &Leaves) {
+    let _ = writeln!(text, "\n[mlc]\nname = {}", quoted(&leaves.name));
+    let _ = writeln!(text, "description = {}", quoted(&leaves.description));
+    let values = [
+        ("distance_mm", leaves.distance_mm),
+        ("thickness_mm", leaves.thickness_mm),
+        ("end_radius_mm", leaves.end_radius_mm),
+        ("transmission", leaves.transmission),
+        ("interleaf_transmission", leaves.interleaf_transmission),
+        ("tongue_mm", leaves.tongue_mm),
+    ];
+    values.iter().for_each(|(key, value)| {
+        let _ = writeln!(text, "{key} = {value:?}");
+    });
+    let _ = writeln!(text, "boundaries_mm = {:?}", leaves.boundaries_mm);
+}
+
+fn quoted(words: &str) -> String {
+    toml::Value::String(plain(words).into_owned()).to_string()
+}
+
+/// Six significant digits: more say nothing of a measured beam.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every shipped machine, and one with leaves of its own, is what its text says, within the six digits.
+    #[test]
+    fn a_text_is_read_back_as_its_machine() {
+        let mut machines: Vec<Machine> =
+            Machine::shipped().iter().map(|n| (*Machine::resolve(n).unwrap()).clone()).collect();
+        let mut own = machines[0].clone();
+        own.name = "a \"quoted\"\nname".to_owned();
+        own.leaves.as_mut().unwrap().tongue_mm = 0.7;
+        machines.push(own);
+        for machine in machines {
+            let text = machine.to_text(&|key| vec![format!("on '{key}'\nname = 3")]);
+            let read = Machine::parse(&text, "written").unwrap_or_else(|e| panic!("{e}\n{text}"));
+            assert_eq!(read.name, plain(&machine.name));
+            assert_eq!((&read.leaves, read.calibration), (&machine.leaves, machine.calibration));
+            assert_eq!((&read.off_axis, read.electrons), (&machine.off_axis, machine.electrons));
+            assert_eq!(
+                (read.focal_sigma_mm, read.extra_focal),
+                (machine.focal_sigma_mm, machine.extra_focal)
+            );
+            let pairs = read.spectrum.photon_weights.iter().zip(&machine.spectrum.photon_weights);
+            assert!(pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < 1e-5, "{text}");
+        }
+    }
+}

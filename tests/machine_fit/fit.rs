@@ -1,0 +1,193 @@
+//! Data computed from a machine with altered numbers: the fit finds them again from the generic machine.
+
+use beamsight::analysis::machine_fit::{
+    Fit, FitError, FitSettings, FittedParameter, Provenance, Sampling, Standing, TankData, Work, compare,
+    fit, machine_text,
+};
+use beamsight::case::{Beam, Jaws};
+use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose};
+use beamsight::engine::{Compute, JobControl, phantom};
+use beamsight::files::measured::{MeasuredCurve, OutputFactor, OutputFactors, Scan, ScanAxis};
+use beamsight::geometry::{Grid, Volume};
+use beamsight::physics::{Machine, Material, Parameter};
+use glam::DVec3;
+use std::sync::{Arc, LazyLock};
+
+/// Voxels of the tank of the tests, mm; fine enough to tell the parameters from each other.
+const STEPS_MM: DVec3 = DVec3::new(5.0, 5.0, 10.0);
+const SSD_MM: f64 = 900.0;
+const DEPTH_MM: f64 = 102.5;
+
+const COARSE: Sampling = Sampling {
+    along_mm: STEPS_MM.x,
+    depth_mm: STEPS_MM.y,
+    across_mm: STEPS_MM.z,
+    margin_mm: 60.0,
+    quality: Quality::Fast,
+};
+const SETTINGS: FitSettings = FitSettings {
+    rough: Sampling { quality: Quality::Preview, ..COARSE },
+    fine: COARSE,
+    last: COARSE,
+    rounds: 6,
+};
+
+static CONTROL: LazyLock<JobControl> = LazyLock::new(JobControl::new);
+
+fn work() -> Work<'static> {
+    Work { device: &Compute::Cpu, control: &CONTROL, tell: &|_| {} }
+}
+
+/// The plane of the axis and X of a tank, by the engine itself: the dose at voxel centres.
+struct Tank {
+    gy: Arc<Volume<f32>>,
+    surface_mm: f64,
+}
+
+impl Tank {
+    fn new(machine: &Machine, side_mm: f64) -> Self {
+        let across = |step: f64| 2 * ((0.55 * side_mm + 70.0) / step) as usize + 1;
+        let size = [across(STEPS_MM.x), 52, across(STEPS_MM.z)];
+        let patient = phantom::patient(STEPS_MM, size, |_| (1.0, Material::Water)).unwrap();
+        let surface_mm = -0.5 * 52.0 * STEPS_MM.y;
+        let isocentre = DVec3::new(0.0, surface_mm + 1000.0 - SSD_MM, 0.0);
+        let first = 0.5 * (STEPS_MM - STEPS_MM * DVec3::from(size.map(|n| n as f64)));
+        let request = DoseRequest {
+            grid: Arc::new(Grid::axis_aligned(first, STEPS_MM, size).unwrap()),
+            patient,
+            machine: Arc::new(machine.clone()),
+            beam: Beam::fixed("tank", 1, 0.0, isocentre, Jaws::symmetric(side_mm, side_mm), 1.0),
+            quality: Quality::Fast,
+            dose_to: DoseTo::Water,
+        };
+        Self { gy: beam_dose(&request, &Compute::Cpu, &CONTROL).unwrap().gy, surface_mm }
+    }
+
+    fn at(&self, x_mm: f64, depth_mm: f64) -> f64 {
+        f64::from(self.gy.trilinear(DVec3::new(x_mm, self.surface_mm + depth_mm, 0.0)).expect("inside"))
+    }
+}
+
+/// Depth doses, profiles and output factors of a machine, without noise.
+fn measured(machine: &Machine, sides_mm: &[f64]) -> TankData {
+    let mut data = TankData::default();
+    let reference = Tank::new(machine, 100.0).at(0.0, DEPTH_MM);
+    let mut factors = Vec::new();
+    for side in sides_mm {
+        let tank = Tank::new(machine, *side);
+        let curve = |scan, points| MeasuredCurve { scan, field_mm: [*side; 2], ssd_mm: SSD_MM, points };
+        let depths = (0..40).map(|n| 2.5 + 5.0 * f64::from(n));
+        data.curves.push(curve(Scan::Depth, depths.map(|d| [d, tank.at(0.0, d)]).collect()));
+        for depth_mm in [52.5, 152.5] {
+            let reach = (0.55 * side + 40.0) / 5.0;
+            let places = (-(reach as i32)..=reach as i32).map(|n| 5.0 * f64::from(n));
+            let scan = Scan::Profile { axis: ScanAxis::Crossline, depth_mm };
+            // In a unit of its own, as scanners have it.
+            data.curves.push(curve(scan, places.map(|x| [x, 37.0 * tank.at(x, depth_mm)]).collect()));
+        }
+        factors.push(OutputFactor { field_mm: [*side; 2], factor: tank.at(0.0, DEPTH_MM) / reference });
+    }
+    let gy_per_mu = Some(0.0078);
+    let digest = String::new();
+    data.factors = Some(OutputFactors {
+        ssd_mm: SSD_MM,
+        depth_mm: DEPTH_MM,
+        reference_mm: [100.0; 2],
+        gy_per_mu,
+        factors,
+        digest,
+    });
+    data
+}
+
+fn of(fit: &Fit, parameter: Parameter) -> FittedParameter {
+    *fit.parameters.iter().find(|p| p.parameter == parameter).expect("listed")
+}
+
+#[test]
+fn altered_numbers_are_found_again() {
+    let start = Machine::resolve("generic-6mv").unwrap();
+    let truth = start.adjusted(&[
+        (Parameter::SpectrumSlope, 0.3),
+        (Parameter::OffAxis50, 0.985),
+        (Parameter::OffAxis100, 1.025),
+        (Parameter::FocalX, 1.4),
+        (Parameter::ExtraFocalShare, 0.12),
+        (Parameter::ElectronShare, 0.12),
+    ]);
+    let data = measured(&truth, &[60.0, 160.0]);
+    let before = compare(&start, &data, &COARSE, &work()).unwrap();
+    let found = fit(&start, &data, &[Parameter::ExtraFocalSigma], &SETTINGS, &work()).unwrap();
+    found.parameters.iter().for_each(|p| println!("{p:?}"));
+    println!("{} rounds, {} doses, cost {:?}", found.rounds, found.doses, found.cost);
+    let report = compare(&found.machine, &data, &COARSE, &work()).unwrap();
+    let worst = |r: &beamsight::analysis::machine_fit::Report| {
+        let curves = r.curves.iter().map(|c| c.greatest_percent.abs()).fold(0.0, f64::max);
+        (curves, r.output_factors.iter().map(|f| f.difference_percent.abs()).fold(0.0, f64::max))
+    };
+    println!("before {:?}, after {:?}", worst(&before), worst(&report));
+    report
+        .curves
+        .iter()
+        .for_each(|c| println!("{}: {:+.2} %, {:?} mm", c.label, c.greatest_percent, c.dta_mm));
+    assert!(worst(&before).0 > 4.0 && !before.is_within(), "the start is off: {:?}", worst(&before));
+    assert!(worst(&report).0 < 0.6 && worst(&report).1 < 0.3 && report.is_within(), "{:?}", worst(&report));
+    for (parameter, want, within) in [
+        (Parameter::OffAxis50, 0.985, 0.005),
+        (Parameter::OffAxis100, 1.025, 0.008),
+        (Parameter::FocalX, 1.4, 0.1),
+        (Parameter::ExtraFocalShare, 0.12, 0.015),
+        (Parameter::ElectronShare, 0.12, 0.02),
+    ] {
+        let got = of(&found, parameter);
+        assert!((got.value - want).abs() < within && got.standing == Standing::Fitted, "{got:?}, not {want}");
+    }
+    // Slope and filter both harden a spectrum; together they are its mean energy.
+    let [got, want] = [&found.machine, &truth].map(|m| m.spectrum.mean_energy_mev());
+    assert!((got / want - 1.0).abs() < 0.03, "{got} MeV, not {want}");
+
+    // What nothing was measured of, or what is fixed, stays.
+    let (focal_y, sigma) = (of(&found, Parameter::FocalY), of(&found, Parameter::ExtraFocalSigma));
+    assert_eq!((focal_y.standing, focal_y.value), (Standing::NotMeasured, start.focal_sigma_mm[1]));
+    assert_eq!((sigma.standing, Some(sigma.value)), (Standing::Fixed, start.extra_focal.map(|e| e.sigma_mm)));
+
+    // The file reads back as the machine, and says where its numbers come from.
+    let files = vec![("tank.csv".to_owned(), "CRC-32 01234567, 8 bytes".to_owned())];
+    let provenance = Provenance { start: start.name.clone(), date: "2026-11-24".to_owned(), files };
+    let text = machine_text(&found, &provenance, Some(&report));
+    let read = Machine::parse(&text, "my.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert!((read.spectrum.mean_energy_mev() / got - 1.0).abs() < 1e-4);
+    assert_eq!(read.calibration, found.machine.calibration);
+    for words in [
+        "tank.csv (CRC-32 01234567",
+        "All are within",
+        "gy_per_mu = 0.0078",
+        "nothing was measured",
+        "fixed by the user",
+    ] {
+        assert!(text.contains(words), "no '{words}' in\n{text}");
+    }
+    for (before, key) in text.lines().zip(text.lines().skip(1)) {
+        if ["[spectrum]", "[focal_source]", "[electrons]", "[calibration]"].contains(&key) {
+            assert!(before.starts_with('#'), "{key} has no remark");
+        }
+    }
+}
+
+#[test]
+fn a_fit_is_cancelled_and_refuses_what_it_cannot_do() {
+    let start = Machine::resolve("generic-6mv").unwrap();
+    let depths = (0..20).map(|n| [2.5 + 5.0 * f64::from(n), 1.0]).collect();
+    let curve = MeasuredCurve { scan: Scan::Depth, field_mm: [60.0; 2], ssd_mm: SSD_MM, points: depths };
+    let data = TankData { curves: vec![curve], factors: None };
+    let control = JobControl::new();
+    control.cancel();
+    let cancelled = Work { control: &control, ..work() };
+    assert_eq!(fit(&start, &data, &[], &SETTINGS, &cancelled).unwrap_err().to_string(), "cancelled");
+    let fixed = fit(&start, &data, &Parameter::ALL, &SETTINGS, &work());
+    assert!(matches!(fixed, Err(FitError::NoParameter(_))), "{fixed:?}");
+    let nothing = fit(&start, &TankData::default(), &[], &SETTINGS, &work());
+    assert!(matches!(nothing, Err(FitError::NoData)), "{nothing:?}");
+    let point = Machine::resolve("point-6mv").unwrap();
+    assert!(matches!(fit(&point, &data, &[], &SETTINGS, &work()), Err(FitError::Uncalibrated(_))));
+}
