@@ -3,12 +3,13 @@
 use super::outputs::OutputArgs;
 use super::plan_args::PlanArgs;
 use super::words::CaseArgs;
+use super::xrays::XRayArgs;
 use super::{Answer, Failure};
-use crate::dicom::{DoseBits, ExportOptions, ExportPart, Exported, is_export_file};
+use crate::dicom::{Anonymise, DoseBits, ExportOptions, ExportPart, Exported, is_export_file};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{Inputs, NewFolder};
 use crate::open::paths_of;
-use crate::results::{DosesToExport, ExportFailure, export_case};
+use crate::results::{DosesToExport, ExportFailure, ExportHow, XRays, export_case};
 use anyhow::anyhow;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -37,7 +38,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// What leaves, of ct, structures, plan, dose [default: all that the case has]
+    #[command(flatten)]
+    xrays: XRayArgs,
+
+    /// What leaves, of ct, structures, plan, dose, registration, drr, xray [default: all that the case has]
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = part)]
     only: Option<Vec<ExportPart>>,
 
@@ -49,8 +53,24 @@ pub struct Args {
     #[arg(long, value_name = "BITS", default_value = "32", value_parser = bits)]
     bits: DoseBits,
 
+    /// Remove names, numbers, dates, places and private elements from every object, give it other UIDs, and replace names of
+    /// structures that are not words of the field (DICOM PS3.15, basic profile). Text burned into pixels stays
+    #[arg(long)]
+    anonymise: bool,
+
+    /// With --anonymise: move all dates by so many days in place of removing them; the times of day stay
+    #[arg(long, value_name = "DAYS", requires = "anonymise", allow_hyphen_values = true, value_parser = days)]
+    shift_dates: Option<i32>,
+
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// A century either way; 0 would leave the dates as they are.
+fn days(word: &str) -> Result<i32, String> {
+    let fits = |days: &i32| *days != 0 && days.abs() <= 36_525;
+    let why = "it must be a whole number of days from -36525 to 36525, and not 0";
+    word.trim().parse().ok().filter(fits).ok_or_else(|| why.to_owned())
 }
 
 fn part(word: &str) -> Result<ExportPart, String> {
@@ -81,6 +101,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let mut inputs = Inputs::default();
     paths_of(&args.case.case).into_iter().for_each(|path| inputs.add("the CASE", path));
     args.plan.inputs().into_iter().for_each(|(what, path)| inputs.add(what, path));
+    args.xrays.xray.iter().for_each(|path| inputs.add("an X-ray", path.clone()));
     let overwrite = args.output.overwrite;
     let folder = NewFolder::prepare(&args.out, &inputs, is_export_file, overwrite, "--overwrite")?;
     args.plan.check()?;
@@ -90,11 +111,17 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     } else {
         case.plans.iter_mut().for_each(|plan| args.plan.set_machine(Arc::make_mut(plan)));
     }
-    let in_case = || ExportPart::ALL.into_iter().filter(|part| part.is_in(&case)).collect();
-    let parts = args.only.clone().unwrap_or_else(in_case);
-    let options = ExportOptions { parts, bits: args.bits };
     let settings = args.plan.settings(&case, device)?;
-    let how = (args.dose, &settings);
+    let wanted = args.only.as_ref().is_none_or(|parts| parts.iter().any(|part| part.is_of_xrays()));
+    let xrays = if wanted { args.xrays.read(&args.case.case, &case, &settings.hu_table)? } else { None };
+    let in_case = || {
+        let of_case = ExportPart::ALL.into_iter().filter(|part| part.is_in(&case));
+        of_case.chain(xrays.iter().flat_map(XRays::parts)).collect()
+    };
+    let parts = args.only.clone().unwrap_or_else(in_case);
+    let anonymise = args.anonymise.then_some(Anonymise { shift_days: args.shift_dates });
+    let options = ExportOptions { parts, bits: args.bits, anonymise, imaging: None };
+    let how = ExportHow { doses: args.dose, settings: &settings, xrays: xrays.as_ref() };
     let exported = export_case(folder.path(), &case, &options, how, &JobControl::new(), &super::tell)
         .map_err(|failure| without_dose(failure, &options))?;
     let target = folder.finish()?;

@@ -29,6 +29,7 @@ mod selftest;
 mod stroke;
 mod window;
 mod words;
+mod xrays;
 
 use crate::case::Pose;
 use crate::engine::DeviceChoice;

@@ -275,7 +275,8 @@ fn is_about_place(error: &anyhow::Error) -> bool {
         || matches!(error.downcast_ref(), Some(PictureError::NoGeometry { .. }))
 }
 
-fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(Radiograph, Vec<Remark>)> {
+/// An X-ray of DICOM or a picture with its geometry beside it.
+pub(super) fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(Radiograph, Vec<Remark>)> {
     if picture::is_picture(path) {
         let given = given.or(&Placement { position: Some(ct.position), ..Placement::default() });
         return Ok((picture::read(path, &given)?, Vec::new()));

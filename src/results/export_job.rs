@@ -1,6 +1,7 @@
 //! An export of a case with its doses in one call, for the window and the command line.
 
 use super::graph::Failure;
+use super::imaging_job::{XRays, imaging};
 use super::inputs::Settings;
 use super::plan_job::compute_written_plan;
 use crate::analysis::{
@@ -29,6 +30,15 @@ pub enum DosesToExport {
     Both,
 }
 
+/// What is computed for an export, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportHow<'a> {
+    pub doses: DosesToExport,
+    pub settings: &'a Settings,
+    /// X-rays of the case, for the parts about them.
+    pub xrays: Option<&'a XRays>,
+}
+
 /// Why a case was not exported.
 #[derive(Debug, Error)]
 pub enum ExportFailure {
@@ -48,10 +58,17 @@ pub fn export_case(
     folder: &Path,
     case: &Case,
     options: &ExportOptions,
-    (which, settings): (DosesToExport, &Settings),
+    ExportHow { doses: which, settings, xrays }: ExportHow,
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<Exported, ExportFailure> {
+    let options = &ExportOptions {
+        imaging: match xrays.filter(|_| options.parts.iter().any(|part| part.is_of_xrays())) {
+            Some(xrays) => Some(imaging(case, xrays, options.has(ExportPart::Drr), settings, control)?),
+            None => None,
+        },
+        ..options.clone()
+    };
     check_export(case, options)?;
     if options.has(ExportPart::Dose) {
         check_doses(case, which, settings)?;

@@ -6,7 +6,7 @@ use crate::app::state::NoticeKind;
 use crate::app::state::files::Target;
 use crate::dicom::{ExportPart, is_export_file};
 use crate::files::{NewFolder, NewFolderError};
-use crate::results::export_case;
+use crate::results::{ExportHow, export_case};
 use crate::worker::{Lane, Task};
 
 impl App {
@@ -14,8 +14,15 @@ impl App {
     pub(super) fn export(&mut self, target: Target) {
         let state = &self.state;
         let case = state.case().clone();
-        let options = state.export.options(&case);
+        let xrays = state.xrays();
+        let options = state.export.options(&case, xrays.as_ref());
+        if options.has(ExportPart::Registration) && !state.register.is_free() {
+            let text = "The search's pose is not yet accepted: accept or reject it, or export without the registration.";
+            self.state.notices.add(NoticeKind::Warning, text);
+            return;
+        }
         let has_doses = options.has(ExportPart::Dose);
+        let has_drrs = options.has(ExportPart::Drr);
         let runs =
             state.results.engines.iter().any(|(n, engine)| *n < case.plans.len() && engine.monte_carlo);
         if has_doses && runs {
@@ -36,13 +43,13 @@ impl App {
                 }
                 prepared => prepared.map_err(|e| e.to_string())?,
             };
-            let how = (doses.0, &doses.1);
+            let how = ExportHow { doses: doses.0, settings: &doses.1, xrays: xrays.as_ref() };
             let exported = export_case(folder.path(), &case, &options, how, control, &|_| {});
             let exported = exported.map_err(|e| format!("Nothing is exported: {e}"))?;
             let path = folder.finish().map_err(|e| e.to_string())?;
             Ok::<_, String>(Answer::Exported(path, Box::new(exported)))
         });
-        let lane = if has_doses { Lane::Device } else { Lane::Host };
+        let lane = if has_doses || has_drrs { Lane::Device } else { Lane::Host };
         self.submit_save(task.on(lane));
     }
 }
