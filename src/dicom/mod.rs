@@ -19,6 +19,7 @@ mod rtplan;
 mod rtpoints;
 mod rtstruct;
 mod source;
+mod tree;
 mod walk;
 mod write;
 
@@ -32,6 +33,7 @@ pub use registration::read_registration;
 pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
+pub use tree::{FrameBranch, Leaf, Partner, PatientBranch, StudyBranch, Tree};
 pub use write::{
     Anonymise, Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile,
     Imaging, PlanDoses, Registration, StudyFacts, WriteError, check_export, export, is_export_file,
