@@ -84,7 +84,7 @@ fn exported(
 ) -> Result<Exported, ExportFailure> {
     let settings = Settings { device: DeviceChoice::Cpu, ..Settings::default() };
     let options = ExportOptions { parts: PARTS.to_vec(), anonymise, ..ExportOptions::default() };
-    let how = ExportHow { doses: DosesToExport::Both, settings: &settings, xrays };
+    let how = ExportHow { doses: DosesToExport::Both, settings: &settings, engines: &[], xrays };
     export_case(out, case, &options, how, &JobControl::new(), &|_| {})
 }
 

@@ -1,11 +1,14 @@
 //! `beamsight export`: a case as DICOM files that other systems read, as one study.
 
+use super::dose::{Engine, histories};
 use super::outputs::OutputArgs;
 use super::plan_args::PlanArgs;
-use super::words::CaseArgs;
+use super::words::{self, CaseArgs};
 use super::xrays::XRayArgs;
 use super::{Answer, Failure};
+use crate::analysis::{self, MonteCarlo};
 use crate::dicom::{Anonymise, DoseBits, ExportOptions, ExportPart, Exported, is_export_file};
+use crate::engine::mccs::Until;
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{Inputs, NewFolder};
 use crate::open::paths_of;
@@ -45,9 +48,22 @@ pub struct Args {
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = part)]
     only: Option<Vec<ExportPart>>,
 
-    /// Which doses leave: plan, beams (each by itself) or both
-    #[arg(long, value_name = "WHICH", default_value = "both", value_parser = doses)]
-    dose: DosesToExport,
+    /// Which doses leave: plan, beams (each by itself) or both [default: both, by Monte Carlo plan]
+    #[arg(long, value_name = "WHICH", value_parser = doses)]
+    dose: Option<DosesToExport>,
+
+    /// How doses are computed; Monte Carlo has no doses of single beams
+    #[arg(long, value_name = "ENGINE", default_value = "cccs")]
+    engine: Engine,
+
+    /// With --engine mccs: photons to run, like 5e7
+    #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
+    histories: Option<u64>,
+
+    /// With --engine mccs: run until the mean standard deviation of voxels above half the maximum is this, percent
+    /// [default: 1]
+    #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 100.0))]
+    uncertainty: Option<f64>,
 
     /// Bits of a stored dose value, 16 or 32
     #[arg(long, value_name = "BITS", default_value = "32", value_parser = bits)]
@@ -64,6 +80,27 @@ pub struct Args {
 
     #[command(flatten)]
     output: OutputArgs,
+}
+
+impl Args {
+    fn engine(&self) -> Result<analysis::Engine, Failure> {
+        if self.engine == Engine::Cccs {
+            if self.histories.is_some() || self.uncertainty.is_some() {
+                return Err(Failure::Words(
+                    "--histories and --uncertainty belong to --engine mccs".to_owned(),
+                ));
+            }
+            return Ok(analysis::Engine::Cccs);
+        }
+        let mut how = MonteCarlo::default();
+        if let Some(n) = self.histories {
+            how.until = Until::Histories(n);
+        } else if let (Some(wanted), Until::Uncertainty { percent, .. }) = (self.uncertainty, &mut how.until)
+        {
+            *percent = wanted;
+        }
+        Ok(analysis::Engine::Mccs(how))
+    }
 }
 
 /// A century either way; 0 would leave the dates as they are.
@@ -105,6 +142,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let overwrite = args.output.overwrite;
     let folder = NewFolder::prepare(&args.out, &inputs, is_export_file, overwrite, "--overwrite")?;
     args.plan.check()?;
+    let engine = args.engine()?;
     let mut case = args.case.open()?;
     if args.plan.names_a_plan() {
         case.plans = vec![Arc::new(args.plan.plan(&case)?)];
@@ -121,7 +159,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let parts = args.only.clone().unwrap_or_else(in_case);
     let anonymise = args.anonymise.then_some(Anonymise { shift_days: args.shift_dates });
     let options = ExportOptions { parts, bits: args.bits, anonymise, imaging: None };
-    let how = ExportHow { doses: args.dose, settings: &settings, xrays: xrays.as_ref() };
+    let engines = vec![engine; case.plans.len()];
+    let doses = args.dose.unwrap_or_else(|| DosesToExport::of(engine));
+    let how = ExportHow { doses, settings: &settings, engines: &engines, xrays: xrays.as_ref() };
     let exported = export_case(folder.path(), &case, &options, how, &JobControl::new(), &super::tell)
         .map_err(|failure| without_dose(failure, &options))?;
     let target = folder.finish()?;

@@ -236,3 +236,30 @@ fn the_pose_of_a_session_leaves_as_a_registration() {
     refused(&["export", "demo:water", "--only", "drr", "--out", text(&no)], &["no drr", "--xray"]);
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Equal seeds give equal doses: that of the file is the one that the verb `dose` computes, and says how sure it is.
+#[test]
+fn a_monte_carlo_dose_leaves_with_its_uncertainty() {
+    let folder = scratch("export-monte-carlo");
+    let (out, mha) = (folder.join("out"), folder.join("mc.mha"));
+    let run = ["--engine", "mccs", "--histories", "1e6"];
+    done(&[&["export", "demo:water", "--out", text(&out)][..], &run].concat());
+    let answer = done(&[&["dose", "demo:water", "--out", text(&mha)][..], &run].concat());
+    assert!(files(&out, "RD-beam").is_empty());
+    let path = out.join("RD.dcm");
+    let percent = answer.to_string();
+    let comment = said(&object(&path), tags::DOSE_COMMENT);
+    assert!(comment.starts_with("final Monte Carlo dose, 1 SD ") && comment.contains("not for clinical use"));
+    let said_percent: f64 = comment.split(' ').nth(6).unwrap().parse().unwrap();
+    assert!(said_percent > 0.0 && said_percent < 100.0, "{comment} {percent}");
+    assert!(said(&object(&path), tags::IMAGE_COMMENTS).contains("million histories"));
+    let (read, _) = beamsight::dicom::read_dose(&path).unwrap();
+    let own = beamsight::files::mha::read(&mha).unwrap();
+    let most = read.max_gy();
+    let off = read.gy.data().iter().zip(own.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(read.gy.data().len() == own.data().len() && off <= 1e-6 * most, "{off} of {most}");
+    let no = folder.join("no");
+    let beams = [&["export", "demo:water", "--out", text(&no), "--dose", "beams"][..], &run].concat();
+    refused(&beams, &["no doses of single beams", "Monte Carlo"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -202,8 +202,18 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
             "Plans",
             "All plans, with the beams that are switched on",
         ),
-        (&mut choice.dose_of_plan, doses, "Dose of each plan", "Collapsed cone; only a final dose leaves"),
-        (&mut choice.doses_of_beams, doses, "Dose of each beam", "All fractions of each beam by itself"),
+        (
+            &mut choice.dose_of_plan,
+            doses,
+            "Dose of each plan",
+            "By the engine of the plan; only a final dose leaves",
+        ),
+        (
+            &mut choice.doses_of_beams,
+            doses,
+            "Dose of each beam",
+            "All fractions of each beam by itself, of plans by collapsed cone",
+        ),
         (&mut choice.sixteen_bits, doses, "16-bit dose", "For systems that read no 32-bit doses"),
         (
             &mut choice.registration,

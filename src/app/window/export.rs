@@ -1,12 +1,13 @@
 //! An export of the case on show, by the same code as `beamsight export`.
 
 use super::App;
+use crate::analysis::Engine;
 use crate::app::jobs::Answer;
 use crate::app::state::NoticeKind;
 use crate::app::state::files::Target;
 use crate::dicom::{ExportPart, is_export_file};
 use crate::files::{NewFolder, NewFolderError};
-use crate::results::{ExportHow, export_case};
+use crate::results::{EngineChoice, ExportHow, export_case};
 use crate::worker::{Lane, Task};
 
 impl App {
@@ -23,13 +24,8 @@ impl App {
         }
         let has_doses = options.has(ExportPart::Dose);
         let has_drrs = options.has(ExportPart::Drr);
-        let runs =
-            state.results.engines.iter().any(|(n, engine)| *n < case.plans.len() && engine.monte_carlo);
-        if has_doses && runs {
-            let text = "Doses leave as DICOM by collapsed cone alone: choose it in the plans, or export without doses.";
-            self.state.notices.add(NoticeKind::Error, text);
-            return;
-        }
+        let of_plan = |n| state.results.engines.get(&n).map(EngineChoice::engine).unwrap_or_default();
+        let engines: Vec<Engine> = (0..case.plans.len()).map(of_plan).collect();
         let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
         let inputs = self.inputs(&target);
         let task = Task::new(format!("Exporting to {}", target.path.display()), move |control| {
@@ -43,7 +39,8 @@ impl App {
                 }
                 prepared => prepared.map_err(|e| e.to_string())?,
             };
-            let how = ExportHow { doses: doses.0, settings: &doses.1, xrays: xrays.as_ref() };
+            let how =
+                ExportHow { doses: doses.0, settings: &doses.1, engines: &engines, xrays: xrays.as_ref() };
             let exported = export_case(folder.path(), &case, &options, how, control, &|_| {});
             let exported = exported.map_err(|e| format!("Nothing is exported: {e}"))?;
             let path = folder.finish().map_err(|e| e.to_string())?;

@@ -96,6 +96,8 @@ pub struct PlanDoses {
     /// Those of single beams, by their number.
     pub beams: Vec<(u32, Dose)>,
     pub beam_doses: Vec<BeamDose>,
+    /// Of a Monte Carlo dose: its mean relative standard deviation where it is above half its maximum.
+    pub uncertainty_percent: Option<f64>,
     /// How they were computed, and what they do not count.
     pub note: String,
 }
@@ -431,15 +433,17 @@ impl<'a> Set<'a> {
         tail: &str,
     ) -> Result<(), WriteError> {
         let (bits, comment) = (self.options.bits, doses.note.as_str());
+        let uncertainty_percent = doses.uncertainty_percent;
+        let file = |dose, of| DoseFile { dose, of, bits, comment, uncertainty_percent };
         if let Some(dose) = &doses.dose {
             let path =
                 self.add(format!("RD{tail}.dcm"), format!("dose of plan '{}'", doses.plan.name), false);
-            write_dose_file(&path, &DoseFile { dose, of: DoseOf::Plan, bits, comment }, belonging)?;
+            write_dose_file(&path, &file(dose, DoseOf::Plan), belonging)?;
         }
         for (number, dose) in &doses.beams {
             let name = format!("RD{tail}-beam-{number}.dcm");
             let path = self.add(name, format!("dose of beam {number} of plan '{}'", doses.plan.name), false);
-            write_dose_file(&path, &DoseFile { dose, of: DoseOf::Beam(*number), bits, comment }, belonging)?;
+            write_dose_file(&path, &file(dose, DoseOf::Beam(*number)), belonging)?;
         }
         Ok(())
     }
