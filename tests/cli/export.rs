@@ -244,14 +244,13 @@ fn a_monte_carlo_dose_leaves_with_its_uncertainty() {
     let (out, mha) = (folder.join("out"), folder.join("mc.mha"));
     let run = ["--engine", "mccs", "--histories", "1e6"];
     done(&[&["export", "demo:water", "--out", text(&out)][..], &run].concat());
-    let answer = done(&[&["dose", "demo:water", "--out", text(&mha)][..], &run].concat());
+    done(&[&["dose", "demo:water", "--out", text(&mha)][..], &run].concat());
     assert!(files(&out, "RD-beam").is_empty());
     let path = out.join("RD.dcm");
-    let percent = answer.to_string();
     let comment = said(&object(&path), tags::DOSE_COMMENT);
     assert!(comment.starts_with("final Monte Carlo dose, 1 SD ") && comment.contains("not for clinical use"));
     let said_percent: f64 = comment.split(' ').nth(6).unwrap().parse().unwrap();
-    assert!(said_percent > 0.0 && said_percent < 100.0, "{comment} {percent}");
+    assert!(said_percent > 0.0 && said_percent < 100.0, "{comment}");
     assert!(said(&object(&path), tags::IMAGE_COMMENTS).contains("million histories"));
     let (read, _) = beamsight::dicom::read_dose(&path).unwrap();
     let own = beamsight::files::mha::read(&mha).unwrap();

@@ -294,6 +294,9 @@ impl Veil {
             }
             None if is_date || vr == VR::TM => Action::Remove,
             None if vr == VR::PN => Action::Empty,
+            None if tag == tags::RT_IMAGE_LABEL => Action::Dummy,
+            // Paragraphs that somebody wrote.
+            None if matches!(vr, VR::LT | VR::ST | VR::UT) => Action::Remove,
             None => Action::Keep,
         }
     }
