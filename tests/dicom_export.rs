@@ -44,7 +44,7 @@ fn no_doses(_: &Case) -> Result<Vec<PlanDoses>, WriteError> {
 }
 
 fn exported(folder: &Path, case: &Case, parts: &[ExportPart]) -> Result<Exported, WriteError> {
-    let options = ExportOptions { parts: parts.to_vec(), bits: DoseBits::ThirtyTwo };
+    let options = ExportOptions { parts: parts.to_vec(), ..ExportOptions::default() };
     export(folder, case, &options, no_doses, &|_| true)
 }
 

@@ -1,14 +1,18 @@
 //! `beamsight export`: a case as DICOM files that other systems read, as one study.
 
+use super::dose::{Engine, histories};
 use super::outputs::OutputArgs;
 use super::plan_args::PlanArgs;
-use super::words::CaseArgs;
+use super::words::{self, CaseArgs};
+use super::xrays::XRayArgs;
 use super::{Answer, Failure};
-use crate::dicom::{DoseBits, ExportOptions, ExportPart, Exported, is_export_file};
+use crate::analysis::{self, MonteCarlo};
+use crate::dicom::{Anonymise, DoseBits, ExportOptions, ExportPart, Exported, is_export_file};
+use crate::engine::mccs::Until;
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{Inputs, NewFolder};
 use crate::open::paths_of;
-use crate::results::{DosesToExport, ExportFailure, export_case};
+use crate::results::{DosesToExport, ExportFailure, ExportHow, XRays, export_case};
 use anyhow::anyhow;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -37,20 +41,73 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// What leaves, of ct, structures, plan, dose [default: all that the case has]
+    #[command(flatten)]
+    xrays: XRayArgs,
+
+    /// What leaves, of ct, structures, plan, dose, registration, drr, xray [default: all that the case has]
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = part)]
     only: Option<Vec<ExportPart>>,
 
-    /// Which doses leave: plan, beams (each by itself) or both
-    #[arg(long, value_name = "WHICH", default_value = "both", value_parser = doses)]
-    dose: DosesToExport,
+    /// Which doses leave: plan, beams (each by itself) or both [default: both, by Monte Carlo plan]
+    #[arg(long, value_name = "WHICH", value_parser = doses)]
+    dose: Option<DosesToExport>,
+
+    /// How doses are computed; Monte Carlo has no doses of single beams
+    #[arg(long, value_name = "ENGINE", default_value = "cccs")]
+    engine: Engine,
+
+    /// With --engine mccs: photons to run, like 5e7
+    #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
+    histories: Option<u64>,
+
+    /// With --engine mccs: run until the mean standard deviation of voxels above half the maximum is this, percent
+    /// [default: 1]
+    #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 100.0))]
+    uncertainty: Option<f64>,
 
     /// Bits of a stored dose value, 16 or 32
     #[arg(long, value_name = "BITS", default_value = "32", value_parser = bits)]
     bits: DoseBits,
 
+    /// Remove names, numbers, dates, places and private elements from every object, give it other UIDs, and replace names of
+    /// structures that are not words of the field (DICOM PS3.15, basic profile). Text burned into pixels stays
+    #[arg(long)]
+    anonymise: bool,
+
+    /// With --anonymise: move all dates by so many days in place of removing them; the times of day stay
+    #[arg(long, value_name = "DAYS", requires = "anonymise", allow_hyphen_values = true, value_parser = days)]
+    shift_dates: Option<i32>,
+
     #[command(flatten)]
     output: OutputArgs,
+}
+
+impl Args {
+    fn engine(&self) -> Result<analysis::Engine, Failure> {
+        if self.engine == Engine::Cccs {
+            if self.histories.is_some() || self.uncertainty.is_some() {
+                return Err(Failure::Words(
+                    "--histories and --uncertainty belong to --engine mccs".to_owned(),
+                ));
+            }
+            return Ok(analysis::Engine::Cccs);
+        }
+        let mut how = MonteCarlo::default();
+        if let Some(n) = self.histories {
+            how.until = Until::Histories(n);
+        } else if let (Some(wanted), Until::Uncertainty { percent, .. }) = (self.uncertainty, &mut how.until)
+        {
+            *percent = wanted;
+        }
+        Ok(analysis::Engine::Mccs(how))
+    }
+}
+
+/// A century either way; 0 would leave the dates as they are.
+fn days(word: &str) -> Result<i32, String> {
+    let fits = |days: &i32| *days != 0 && days.abs() <= 36_525;
+    let why = "it must be a whole number of days from -36525 to 36525, and not 0";
+    word.trim().parse().ok().filter(fits).ok_or_else(|| why.to_owned())
 }
 
 fn part(word: &str) -> Result<ExportPart, String> {
@@ -81,20 +138,30 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let mut inputs = Inputs::default();
     paths_of(&args.case.case).into_iter().for_each(|path| inputs.add("the CASE", path));
     args.plan.inputs().into_iter().for_each(|(what, path)| inputs.add(what, path));
+    args.xrays.xray.iter().for_each(|path| inputs.add("an X-ray", path.clone()));
     let overwrite = args.output.overwrite;
     let folder = NewFolder::prepare(&args.out, &inputs, is_export_file, overwrite, "--overwrite")?;
     args.plan.check()?;
+    let engine = args.engine()?;
     let mut case = args.case.open()?;
     if args.plan.names_a_plan() {
         case.plans = vec![Arc::new(args.plan.plan(&case)?)];
     } else {
         case.plans.iter_mut().for_each(|plan| args.plan.set_machine(Arc::make_mut(plan)));
     }
-    let in_case = || ExportPart::ALL.into_iter().filter(|part| part.is_in(&case)).collect();
-    let parts = args.only.clone().unwrap_or_else(in_case);
-    let options = ExportOptions { parts, bits: args.bits };
     let settings = args.plan.settings(&case, device)?;
-    let how = (args.dose, &settings);
+    let wanted = args.only.as_ref().is_none_or(|parts| parts.iter().any(|part| part.is_of_xrays()));
+    let xrays = if wanted { args.xrays.read(&args.case.case, &case, &settings.hu_table)? } else { None };
+    let in_case = || {
+        let of_case = ExportPart::ALL.into_iter().filter(|part| part.is_in(&case));
+        of_case.chain(xrays.iter().flat_map(XRays::parts)).collect()
+    };
+    let parts = args.only.clone().unwrap_or_else(in_case);
+    let anonymise = args.anonymise.then_some(Anonymise { shift_days: args.shift_dates });
+    let options = ExportOptions { parts, bits: args.bits, anonymise, imaging: None };
+    let engines = vec![engine; case.plans.len()];
+    let doses = args.dose.unwrap_or_else(|| DosesToExport::of(engine));
+    let how = ExportHow { doses, settings: &settings, engines: &engines, xrays: xrays.as_ref() };
     let exported = export_case(folder.path(), &case, &options, how, &JobControl::new(), &super::tell)
         .map_err(|failure| without_dose(failure, &options))?;
     let target = folder.finish()?;

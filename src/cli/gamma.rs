@@ -162,7 +162,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     check_outs(&files, &reference)?;
     let case = match &args.case {
         Some(word) => {
-            let case = CaseArgs { case: word.clone(), series: None, position: None };
+            let case = CaseArgs::of(word.clone());
             let case = case.open()?;
             for (dose, patient) in [(&a, &first), (&b, &second)] {
                 doses::check_patient(args.any_patient, [dose, "--case"], [patient, &case.patient])?;

@@ -14,7 +14,8 @@ use std::fmt::Write as _;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Uneven planes, tilt, gaps, duplicates, odd padding, missing attributes and files that cannot be \
-read are listed with the files concerned.\n\n\
+read are listed with the files concerned, and the objects of a folder by patient, study and frame of reference with whom \
+each of them names; a partner that is not there is named.\n\n\
 Examples:\n  \
 beamsight info demo:tg119\n  \
 beamsight info ~/ct/patient-7\n  \
@@ -34,13 +35,19 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
         CaseWord::Dicom(path) if path.exists() => Some(dicom::scan(path, &|_| true)?),
         _ => None,
     };
-    let case = args.case.open()?;
+    let case = args.case.open().inspect_err(|_| {
+        // Which of several patients, sets or plans is meant is chosen from this.
+        if let Some(catalogue) = catalogue.as_ref().filter(|found| found.patients.len() > 1) {
+            super::tell(&catalogue.tree().to_string());
+        }
+    })?;
     let volumes: Vec<Option<f64>> = case.structures.structures.iter().map(|s| volume_cm3(&case, s)).collect();
     let remarks = remarks(&case);
     let json = json!({
         "case": case.source,
         "patient": case.patient,
         "found": catalogue,
+        "tree": catalogue.as_ref().map(Catalogue::tree),
         "ct": case.ct.as_ref().map(|ct| ct_json(ct)),
         "structures": case.structures.structures.iter().zip(&volumes).map(|(s, v)| structure_json(s, *v)).collect::<Vec<_>>(),
         "plans": case.plans.iter().map(|p| &**p).collect::<Vec<_>>(),
@@ -150,6 +157,9 @@ fn write_case(
                 s.description
             )?;
         }
+    }
+    if let Some(found) = catalogue {
+        write!(out, "{}", found.tree())?;
     }
     if let Some(ct) = &case.ct {
         let grid = ct.hu.grid();

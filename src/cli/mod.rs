@@ -31,6 +31,7 @@ mod selftest;
 mod stroke;
 mod window;
 mod words;
+mod xrays;
 
 use crate::case::Pose;
 use crate::engine::DeviceChoice;

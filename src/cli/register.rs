@@ -109,7 +109,7 @@ pub struct Args {
     #[arg(long)]
     bone_dark: bool,
 
-    /// Match an X-ray of a patient with another ID, too
+    /// Match an X-ray of a patient with another ID, too, as --accept-patient-mismatch does
     #[arg(long)]
     any_patient: bool,
 
@@ -238,12 +238,17 @@ fn image(
         ..Placement::default()
     };
     check_given(path, &given)?;
+    let accepted = args.any_patient || args.case.accept_patient_mismatch;
     // Only the CT states the patient position where the image does not.
     let placed = |isocentre_mm| {
-        let (image, said) = read(path, &given.or(&Placement { isocentre_mm, ..Placement::default() }), ct)?;
+        let (image, mut said) =
+            read(path, &given.or(&Placement { isocentre_mm, ..Placement::default() }), ct)?;
         let belongs = check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid);
         match belongs {
-            Err(RegistrationError::OtherPatient { .. }) if args.any_patient => Ok((image, said)),
+            Err(error @ RegistrationError::OtherPatient { .. }) if accepted => {
+                said.push(Remark::warning(format!("{error}: accepted as asked"), vec![image.label.clone()]));
+                Ok((image, said))
+            }
             Err(error) => Err(error.into()),
             Ok(()) => Ok((image, said)),
         }
@@ -275,7 +280,8 @@ fn is_about_place(error: &anyhow::Error) -> bool {
         || matches!(error.downcast_ref(), Some(PictureError::NoGeometry { .. }))
 }
 
-fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(Radiograph, Vec<Remark>)> {
+/// An X-ray of DICOM or a picture with its geometry beside it.
+pub(super) fn read(path: &Path, given: &Placement, ct: &Ct) -> anyhow::Result<(Radiograph, Vec<Remark>)> {
     if picture::is_picture(path) {
         let given = given.or(&Placement { position: Some(ct.position), ..Placement::default() });
         return Ok((picture::read(path, &given)?, Vec::new()));

@@ -23,19 +23,47 @@ pub struct CaseArgs {
     #[arg(long, value_name = "N", value_parser = count::<usize>)]
     pub series: Option<usize>,
 
+    /// Which structure set, by its number in `beamsight info` (RTSTRUCT N), where a folder has several
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    pub structure_set: Option<usize>,
+
+    /// Which plan of a folder alone, by its number in `beamsight info` (RTPLAN N)
+    #[arg(long, value_name = "N", value_parser = count::<usize>)]
+    pub rtplan: Option<usize>,
+
+    /// Take structures, plans, doses and X-rays of another patient ID that frame of reference or references tie to what is
+    /// shown; their doses say so
+    #[arg(long)]
+    pub accept_patient_mismatch: bool,
+
     /// How the patient of a .mha lies: HFS HFP FFS FFP HFDL HFDR FFDL FFDR
     #[arg(long, value_name = "POSITION")]
     pub position: Option<PatientPosition>,
 }
 
 impl CaseArgs {
+    /// A case with nothing chosen.
+    pub fn of(case: CaseWord) -> Self {
+        let (structure_set, rtplan) = (None, None);
+        Self { case, series: None, structure_set, rtplan, accept_patient_mismatch: false, position: None }
+    }
+
+    fn choice(&self) -> Choice {
+        let index = |n: Option<usize>| n.map(|n| n - 1);
+        Choice {
+            series: index(self.series),
+            structure_set: index(self.structure_set),
+            plan: index(self.rtplan),
+            other_patients: self.accept_patient_mismatch,
+        }
+    }
+
     /// Opens the case.
     ///
     /// # Errors
     /// As [`open`]; a `--position` that contradicts the files.
     pub fn open(&self) -> Result<Case, Failure> {
-        let series = self.series.map(|n| n - 1);
-        let choice = Choice { series, ..Choice::default() };
+        let choice = self.choice();
         let case = open(&self.case, OpenOptions { choice, position: self.position }, &|_| true)?;
         if let (Some(declared), Some(ct)) = (self.position, &case.ct)
             && declared != ct.position

@@ -15,6 +15,11 @@ pub struct Choice {
     pub series: Option<usize>,
     /// Index into [`Catalogue::structure_sets`].
     pub structure_set: Option<usize>,
+    /// Index into [`Catalogue::plans`]: the only one that is loaded.
+    pub plan: Option<usize>,
+    /// Objects of another patient ID are taken where frame of reference or references tie them to what is shown: the
+    /// user has answered for it. Plans and doses then have it as a caveat.
+    pub other_patients: bool,
 }
 
 /// Loads a case: the chosen CT series (else the largest, one with structures first), its structures, and the
@@ -36,6 +41,8 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         has_images: series.is_some(),
         remarks: catalogue.remarks.clone(),
         refused_plans: Vec::new(),
+        other_patients: choice.other_patients,
+        accepted: Vec::new(),
         failure: None,
         sources: Sources::default(),
         drawn_in: None,
@@ -52,14 +59,14 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     // A plan without a frame is linked through its doses.
     let doses = assembly.accepted(&catalogue.doses);
     assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
-    let plans = assembly.plans(catalogue, ct.as_ref(), &structures.not_modelled);
+    let plans = assembly.plans(catalogue, choice, ct.as_ref(), &structures.not_modelled)?;
     if catalogue.plans.is_empty() {
         // An unreadable file may be the missing plan.
         let said = catalogue.unreadable.iter().map(|u| format!("a file could not be read: {}", u.reason));
         assembly.refused_plans.extend(said.take(MOST_REASONS));
     }
     let late = assembly.accepted_late(&catalogue.doses, &doses);
-    let doses = assembly.doses(doses.into_iter().chain(late), &plans);
+    let doses = assembly.doses(catalogue, doses.into_iter().chain(late), &plans);
     if !progress(1.0) {
         return Err(DicomError::Cancelled);
     }
@@ -113,6 +120,9 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
     if let Some(index) = choice.structure_set.filter(|&i| i >= sets.len()) {
         return refuse("structure set", index, sets.len());
     }
+    if let Some(index) = choice.plan.filter(|&i| i >= catalogue.plans.len()) {
+        return refuse("plan", index, catalogue.plans.len());
+    }
     if let Some(index) = choice.series {
         return match catalogue.series.get(index) {
             Some(series) => Ok(Some(series)),
@@ -137,7 +147,10 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
 
 fn patient_of(catalogue: &Catalogue, choice: Choice, series: Option<&Series>) -> Result<usize, DicomError> {
     let chosen_set = choice.structure_set.map(|i| catalogue.structure_sets[i].patient);
-    let chosen = choice.series.and(series).map(|s| s.patient).or(chosen_set);
+    let chosen_plan = choice.plan.map(|i| catalogue.plans[i].patient);
+    let chosen = choice.series.and(series).map(|s| s.patient).or(chosen_set).or(chosen_plan);
+    // Whose images are shown, the others' objects beside them being accepted.
+    let chosen = chosen.or(series.filter(|_| choice.other_patients).map(|s| s.patient));
     match chosen {
         Some(patient) => Ok(patient),
         None => {
@@ -231,6 +244,9 @@ struct Assembly {
     has_images: bool,
     remarks: Vec<Remark>,
     refused_plans: Vec<String>,
+    other_patients: bool,
+    /// Objects of other patients that were taken, in words: caveats of plans and doses.
+    accepted: Vec<String>,
     /// The error of the first unreadable object.
     failure: Option<DicomError>,
     sources: Sources,
@@ -245,6 +261,47 @@ impl Assembly {
             Link::None if self.frame.is_empty() && !self.has_images => Link::Frame,
             link => link,
         }
+    }
+
+    /// Whether an object is of the patient on show, or of another whom the user has answered for.
+    fn is_mine(&self, entry: &Entry) -> bool {
+        entry.patient == self.patient || self.other_patients
+    }
+
+    /// Refuses a chosen object of another patient.
+    fn check_patient(
+        &self,
+        catalogue: &Catalogue,
+        entry: &Entry,
+        what: &'static str,
+    ) -> Result<(), DicomError> {
+        if self.is_mine(entry) {
+            return Ok(());
+        }
+        let name = |patient: usize| catalogue.patients.get(patient).map(in_words).unwrap_or_default();
+        Err(DicomError::OtherPatient {
+            path: entry.path.clone(),
+            what,
+            theirs: name(entry.patient),
+            ours: name(self.patient),
+        })
+    }
+
+    /// Records that an object of another patient was taken; `None` where it is of the patient on show.
+    fn accept(&mut self, catalogue: &Catalogue, entry: &Entry, what: &str) -> Option<String> {
+        if entry.patient == self.patient {
+            return None;
+        }
+        let name = |patient: usize| catalogue.patients.get(patient).map(in_words).unwrap_or_default();
+        let message = format!(
+            "the {what} is of the patient {}, what is shown of {}: accepted as asked (--accept-patient-mismatch)",
+            name(entry.patient),
+            name(self.patient)
+        );
+        self.remarks.push(Remark::warning(message, vec![file_name(&entry.path)]));
+        let caveat = format!("{what} of another patient, {}, accepted", name(entry.patient));
+        self.accepted.push(caveat.clone());
+        Some(caveat)
     }
 
     /// Explains why an enhanced CT is not shown.
@@ -297,7 +354,9 @@ impl Assembly {
             if choice.structure_set.is_some_and(|wanted| wanted != index) {
                 continue;
             }
-            if choice.structure_set.is_none() && set.patient != self.patient {
+            if choice.structure_set.is_some() {
+                self.check_patient(catalogue, set, "structure set")?;
+            } else if !self.is_mine(set) {
                 continue;
             }
             if self.link(set) == Link::None { self.left_out(set, "structure set") } else { sets.push(set) }
@@ -305,7 +364,8 @@ impl Assembly {
         sets.sort_by(|a, b| {
             // Only CT is shown, so sets drawn on other modalities are last.
             let on_ct = |e: &Entry| e.drawn_on.as_deref().is_none_or(|m| m == "CT");
-            let key = |e: &Entry| (self.link(e), on_ct(e), e.date_time.clone());
+            let own = |e: &Entry| e.patient == self.patient;
+            let key = |e: &Entry| (own(e), self.link(e), on_ct(e), e.date_time.clone());
             key(b).cmp(&key(a)).then_with(|| a.path.cmp(&b.path))
         });
         let mut read = None;
@@ -317,6 +377,9 @@ impl Assembly {
             }
             read = self.keep(read_structures(&set.path), set, "structure set");
             self.drawn_in = read.is_some().then(|| set.path.clone());
+            if read.is_some() {
+                self.accept(catalogue, set, "structure set");
+            }
             if read.is_some() && !set.sop_uid.is_empty() {
                 self.linked.insert(set.sop_uid.clone());
             }
@@ -340,14 +403,16 @@ impl Assembly {
 
     /// Entries linked to the objects displayed so far.
     fn accepted<'a>(&self, entries: &'a [Entry]) -> Vec<&'a Entry> {
-        entries.iter().filter(|e| e.patient == self.patient && self.link(e) != Link::None).collect()
+        entries.iter().filter(|e| self.is_mine(e) && self.link(e) != Link::None).collect()
     }
 
     /// Entries that are linked only now that more is displayed; the remaining ones are named.
     fn accepted_late<'a>(&mut self, entries: &'a [Entry], early: &[&Entry]) -> Vec<&'a Entry> {
         let mut late = Vec::new();
-        let patient = self.patient;
-        for entry in entries.iter().filter(|e| e.patient == patient) {
+        for entry in entries {
+            if !self.is_mine(entry) {
+                continue;
+            }
             if early.iter().any(|e| e.path == entry.path) {
                 continue;
             }
@@ -357,10 +422,23 @@ impl Assembly {
     }
 
     /// The plans, with the structures' settings that no dose models as caveats.
-    fn plans(&mut self, catalogue: &Catalogue, ct: Option<&Ct>, not_modelled: &[String]) -> Vec<Arc<Plan>> {
+    fn plans(
+        &mut self,
+        catalogue: &Catalogue,
+        choice: Choice,
+        ct: Option<&Ct>,
+        not_modelled: &[String],
+    ) -> Result<Vec<Arc<Plan>>, DicomError> {
         let mut plans = Vec::new();
-        let patient = self.patient;
-        for entry in catalogue.plans.iter().filter(|e| e.patient == patient) {
+        for (index, entry) in catalogue.plans.iter().enumerate() {
+            if choice.plan.is_some_and(|wanted| wanted != index) {
+                continue;
+            }
+            if choice.plan.is_some() {
+                self.check_patient(catalogue, entry, PLAN)?;
+            } else if !self.is_mine(entry) {
+                continue;
+            }
             let tied = self.link(entry) != Link::None || self.linked.contains(&entry.sop_uid);
             if !tied {
                 self.left_out(entry, PLAN);
@@ -371,14 +449,20 @@ impl Assembly {
                 if let Some(ct) = ct {
                     self.check_position(&mut plan, ct, entry);
                 }
-                plan.beams.iter_mut().for_each(|b| b.not_modelled.extend_from_slice(not_modelled));
+                // What was accepted of another plan is none of this one's.
+                let mut said: Vec<String> = self.accepted.clone();
+                said.retain(|what| !what.starts_with(PLAN));
+                said.extend(self.accept(catalogue, entry, PLAN));
+                for beam in &mut plan.beams {
+                    beam.not_modelled.extend(not_modelled.iter().chain(&said).cloned());
+                }
                 self.linked.extend(plan.uid.clone());
                 let plan = Arc::new(plan);
                 self.sources.plans.push(Source { path: entry.path.clone(), read: Arc::clone(&plan) });
                 plans.push(plan);
             }
         }
-        plans
+        Ok(plans)
     }
 
     /// Refuses the beams of a plan for another patient position than the images': they would enter from the
@@ -397,12 +481,18 @@ impl Assembly {
         }
     }
 
-    fn doses<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>, plans: &[Arc<Plan>]) -> Vec<Arc<Dose>> {
+    fn doses<'a>(
+        &mut self,
+        catalogue: &Catalogue,
+        entries: impl Iterator<Item = &'a Entry>,
+        plans: &[Arc<Plan>],
+    ) -> Vec<Arc<Dose>> {
         let known = |uid: &String| plans.iter().any(|plan| plan.uid.as_ref() == Some(uid));
         let mut doses = Vec::new();
         for entry in entries {
-            if let Some((dose, remarks)) = self.keep(read_dose(&entry.path), entry, "dose") {
+            if let Some((mut dose, remarks)) = self.keep(read_dose(&entry.path), entry, "dose") {
                 self.remarks.extend(remarks);
+                dose.caveats.extend(self.accept(catalogue, entry, "dose"));
                 if !entry.references.is_empty() && !entry.references.iter().any(known) {
                     let message = format!("the plan of the {} is not among the files", dose.label);
                     self.remarks.push(Remark::note(message, vec![file_name(&entry.path)]));

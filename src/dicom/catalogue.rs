@@ -3,6 +3,7 @@
 use super::object::{Attributes, Item, file_name, open, open_told};
 use super::phases::{self, Moment};
 use super::planes::NoSlice;
+use super::tree::{Named, named_in};
 use super::{DicomError, Progress};
 use crate::case::{PatientInfo, Remark};
 use crate::input::{FILES_MOST, odd_kind};
@@ -95,11 +96,16 @@ pub struct Entry {
     pub patient: usize,
     /// Date and time as the file has them; later ones sort later.
     pub date_time: String,
+    /// Empty where the file has none.
+    pub study_uid: String,
     /// Modality of a structure set's images, where stated.
     pub drawn_on: Option<String>,
     /// UIDs of the referenced series and instances.
     #[serde(skip)]
     pub references: Vec<String>,
+    /// All that it names, for [`Catalogue::tree`].
+    #[serde(skip)]
+    pub(super) named: Vec<Named>,
 }
 
 /// A file that is DICOM but could not be read.
@@ -298,7 +304,9 @@ impl Header {
             frame_of_reference_uid: frame_of(object.item()),
             patient: 0,
             date_time: format!("{}{}", text(date), text(time)),
+            study_uid: text(tags::STUDY_INSTANCE_UID),
             drawn_on: drawn_on(object.item()),
+            named: if kind == Kind::Image { Vec::new() } else { named_in(object.item()) },
             references: references_of(kind, object.item()),
             modality,
         };

@@ -42,8 +42,14 @@ pub enum DicomError {
     Unsupported { path: PathBuf, what: String },
     #[error("{}: the images make no grid: {source}", path.display())]
     Grid { path: PathBuf, source: GridError },
-    #[error("{place} mixes {} patients ({}); give each a folder of its own, or open one file or series", patients.len(), patients.join(", "))]
+    #[error("{place} mixes {} patients ({}); give each a folder of its own, or open one file or series; `beamsight info` lists what belongs to whom", patients.len(), patients.join(", "))]
     SeveralPatients { place: String, patients: Vec<String> },
+    #[error(
+        "{}: this {what} is of the patient {theirs}, and what is shown of {ours}; choose another, or answer for it with \
+         --accept-patient-mismatch",
+        path.display()
+    )]
+    OtherPatient { path: PathBuf, what: &'static str, theirs: String, ours: String },
     #[error("{place} has nothing to show: {what}; add the CT series, structures, plan or dose")]
     NothingToShow { place: String, what: String },
     #[error("there is no {what} number {index} in {place}; it has {count}")]

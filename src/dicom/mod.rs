@@ -11,6 +11,7 @@ mod phases;
 mod pixels;
 mod planes;
 mod radiograph;
+mod registration;
 mod rtbeam;
 mod rtdose;
 mod rtimage;
@@ -19,6 +20,7 @@ mod rtpoints;
 mod rtstruct;
 mod source;
 mod stated;
+mod tree;
 mod walk;
 mod write;
 
@@ -28,15 +30,17 @@ pub use ct::read_ct;
 pub use error::DicomError;
 pub use object::AttributeError;
 pub use radiograph::{read_placement, read_radiograph};
+pub use registration::read_registration;
 pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
 pub use stated::{StatedDose, StatedPlan, read_stated_dose, read_stated_plan};
+pub use tree::{FrameBranch, Leaf, Partner, PatientBranch, StudyBranch, Tree};
 pub use write::{
-    Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses,
-    Registration, StudyFacts, WriteError, check_export, export, is_export_file, plan_as_written, plan_faults,
-    structures_as_written, utc_now, why_no_plan_dose, write_ct, write_dose, write_dose_file, write_plan,
-    write_radiograph, write_registration, write_structures,
+    Anonymise, Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile,
+    Imaging, PlanDoses, Registration, StudyFacts, WriteError, check_export, export, is_export_file,
+    plan_as_written, plan_faults, structures_as_written, utc_now, why_no_plan_dose, write_ct, write_dose,
+    write_dose_file, write_plan, write_radiograph, write_registration, write_structures,
 };
 
 pub use crate::geometry::Progress;

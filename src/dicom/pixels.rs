@@ -11,6 +11,7 @@ use dicom_core::value::{PixelFragmentSequence, Value};
 use dicom_core::{DataElement, PrimitiveValue, VR};
 use dicom_dictionary_std::{tags, uids};
 use dicom_object::FileMetaTableBuilder;
+use dicom_object::mem::InMemElement;
 use dicom_pixeldata::PixelDecoder;
 use std::path::Path;
 
@@ -103,6 +104,38 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
         return Err(broken(format!("{} pixels where {expected} belong", raw.len())));
     }
     Ok(Samples { raw, layout })
+}
+
+/// The pixel data of the file with this header as an element to be written again, none where it has none, and the transfer
+/// syntax that the element is in: that of the file where it is compressed, else implicit VR little endian.
+///
+/// # Errors
+/// [`DicomError`] where the value is cut short, or larger than the budget of the file.
+pub fn pixel_element(header: &Object, path: &Path) -> Result<(Option<InMemElement>, String), DicomError> {
+    let plain = uids::IMPLICIT_VR_LITTLE_ENDIAN.to_owned();
+    let mut source = source::open(path)?;
+    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.of(path))?;
+    let Some(pixels) = walked.pixels else { return Ok((None, plain)) };
+    let Some(length) = pixels.length else {
+        let Fragments { offsets, fragments } =
+            fragments(&mut source.bytes).map_err(|fault| fault.of(path))?;
+        let value = Value::PixelSequence(PixelFragmentSequence::new(offsets, fragments));
+        return Ok((Some(DataElement::new(tags::PIXEL_DATA, VR::OB, value)), source.syntax));
+    };
+    let length = u64::from(length);
+    check_unpacked(source.bytes.file, length)
+        .map_err(|source| DicomError::OverBudget { path: path.to_owned(), source })?;
+    let mut value = Vec::new();
+    if !source.bytes.copy(length, &mut value).map_err(|fault| fault.of(path))? {
+        return Err(DicomError::Broken {
+            path: path.to_owned(),
+            reason: "its pixels are cut short".to_owned(),
+        });
+    }
+    if source.encoding == Encoding::ExplicitBig {
+        little_endian(&mut value, Layout::of(header, path)?.allocated, pixels.words);
+    }
+    Ok((Some(DataElement::new(tags::PIXEL_DATA, VR::OW, PrimitiveValue::from(value))), plain))
 }
 
 /// Swaps the bytes of big endian samples. Samples of 8 bits in words lie in pairs.

@@ -1,10 +1,12 @@
 //! An export of a case with its doses in one call, for the window and the command line.
 
 use super::graph::Failure;
+use super::imaging_job::{XRays, imaging};
 use super::inputs::Settings;
 use super::plan_job::compute_written_plan;
 use crate::analysis::{
-    DEFAULT_GRID_MM, beams_left_out, given_words, is_computed, why_bolus_stays, why_left_out,
+    Certainty, DEFAULT_GRID_MM, Engine, beams_left_out, given_words, is_computed, why_bolus_stays,
+    why_left_out,
 };
 use crate::case::{Case, Dose, DoseStatus, Plan};
 use crate::dicom::{
@@ -29,6 +31,24 @@ pub enum DosesToExport {
     Both,
 }
 
+/// What is computed for an export, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportHow<'a> {
+    pub doses: DosesToExport,
+    pub settings: &'a Settings,
+    /// Of each plan in order; collapsed cone where there is none.
+    pub engines: &'a [Engine],
+    /// X-rays of the case, for the parts about them.
+    pub xrays: Option<&'a XRays>,
+}
+
+impl DosesToExport {
+    /// All that an engine gives.
+    pub fn of(engine: Engine) -> Self {
+        if engine == Engine::Cccs { Self::Both } else { Self::Plan }
+    }
+}
+
 /// Why a case was not exported.
 #[derive(Debug, Error)]
 pub enum ExportFailure {
@@ -40,7 +60,13 @@ pub enum ExportFailure {
     Refused(String),
 }
 
-/// Computes the doses that leave, by collapsed cone, and writes a case into an empty folder.
+impl ExportHow<'_> {
+    fn engine(&self, plan: usize) -> Engine {
+        self.engines.get(plan).copied().unwrap_or_default()
+    }
+}
+
+/// Computes the doses that leave and writes a case into an empty folder.
 ///
 /// # Errors
 /// [`ExportFailure`]: what cannot leave, before anything is computed.
@@ -48,22 +74,41 @@ pub fn export_case(
     folder: &Path,
     case: &Case,
     options: &ExportOptions,
-    (which, settings): (DosesToExport, &Settings),
+    how: ExportHow,
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<Exported, ExportFailure> {
+    let ExportHow { settings, xrays, .. } = how;
+    let options = &ExportOptions {
+        imaging: match xrays.filter(|_| options.parts.iter().any(|part| part.is_of_xrays())) {
+            Some(xrays) => Some(imaging(case, xrays, options.has(ExportPart::Drr), settings, control)?),
+            None => None,
+        },
+        ..options.clone()
+    };
     check_export(case, options)?;
     if options.has(ExportPart::Dose) {
-        check_doses(case, which, settings)?;
+        check_doses(case, &how)?;
     }
     let compute = |case: &Case| -> Result<Vec<PlanDoses>, ExportFailure> {
-        case.plans.iter().map(|plan| doses_of(case, plan, which, settings, control, tell)).collect()
+        let plans = case.plans.iter().enumerate();
+        plans.map(|(n, plan)| doses_of(case, plan, &how, how.engine(n), (control, tell))).collect()
     };
     export(folder, case, options, compute, &|_| control.check().is_ok())
 }
 
 /// Refuses a dose that would not be final.
-fn check_doses(case: &Case, which: DosesToExport, settings: &Settings) -> Result<(), ExportFailure> {
+fn check_doses(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
+    let (which, settings) = (how.doses, how.settings);
+    for (n, plan) in case.plans.iter().enumerate() {
+        if which == DosesToExport::Beams && how.engine(n) != Engine::Cccs {
+            return Err(ExportFailure::Refused(format!(
+                "the plan '{}' has no doses of single beams: Monte Carlo computes all beams together. Its dose can leave as a \
+                 whole",
+                plan.name
+            )));
+        }
+    }
     if settings.grid_mm > DEFAULT_GRID_MM || settings.quality != Quality::default() {
         return Err(ExportFailure::Refused(format!(
             "the doses would be {}, and only final ones leave: compute them on a grid of {DEFAULT_GRID_MM} mm or less, with all \
@@ -94,12 +139,11 @@ fn check_doses(case: &Case, which: DosesToExport, settings: &Settings) -> Result
 fn doses_of(
     case: &Case,
     plan: &Arc<Plan>,
-    which: DosesToExport,
-    settings: &Settings,
-    control: &JobControl,
-    tell: &(dyn Fn(&str) + Sync),
+    &ExportHow { doses: which, settings, .. }: &ExportHow,
+    engine: Engine,
+    (control, tell): (&JobControl, &(dyn Fn(&str) + Sync)),
 ) -> Result<PlanDoses, ExportFailure> {
-    let (result, beams) = compute_written_plan(case, plan, settings, control, tell)?;
+    let (result, beams) = compute_written_plan(case, plan, (engine, settings), control, tell)?;
     let name = &plan.name;
     let leaves = |what: String, dose: &Dose| match why_no_plan_dose(dose.status, &dose.caveats) {
         Some(why) => Err(ExportFailure::Refused(format!("the dose of {what} does not leave: {why}"))),
@@ -113,8 +157,17 @@ fn doses_of(
     if let Some(dose) = &whole {
         leaves(format!("the plan '{name}'"), dose)?;
     }
+    let uncertainty_percent = match &result.certainty {
+        Some(certainty) => Some(certainty.uncertainty_percent.ok_or_else(|| {
+            ExportFailure::Refused(format!(
+                "the dose of the plan '{name}' does not leave: too few histories to know its uncertainty"
+            ))
+        })?),
+        None => None,
+    };
     Ok(PlanDoses {
-        note: note(case, plan, settings),
+        note: note(case, plan, settings, result.certainty.as_ref()),
+        uncertainty_percent,
         plan: result.plan,
         dose: whole,
         beams: by_beam,
@@ -123,11 +176,19 @@ fn doses_of(
 }
 
 /// How a plan was computed, and which of its beams were not.
-fn note(case: &Case, plan: &Plan, settings: &Settings) -> String {
+fn note(case: &Case, plan: &Plan, settings: &Settings, certainty: Option<&Certainty>) -> String {
+    let by = match certainty {
+        Some(Certainty { histories, uncertainty_percent, .. }) => format!(
+            "Monte Carlo ({:.2} million histories, standard deviation {:.2} % where the dose is above half its maximum)",
+            *histories as f64 * 1e-6,
+            uncertainty_percent.unwrap_or(f64::NAN)
+        ),
+        None => "collapsed cone".to_owned(),
+    };
     let computed = plan.beams.iter().filter(|beam| is_computed(beam));
     let machines: BTreeSet<&str> = computed.map(|beam| plan.machine_of(beam)).collect();
     let mut note = format!(
-        "Beamsight: collapsed cone, {} mm, dose to {}, machine model {}, all {} fraction(s); not for clinical use.",
+        "Beamsight: {by}, {} mm, dose to {}, machine model {}, all {} fraction(s); not for clinical use.",
         settings.grid_mm,
         match settings.dose_to {
             DoseTo::Medium => "medium",

@@ -91,19 +91,18 @@ pub fn compute_plan(
 pub type DosesOfBeams = Vec<(u32, Dose)>;
 
 /// Computes a plan of a case as a file holds it, and the doses of its single beams: normalised monitor units are rounded as
-/// they are written, so that the plan that is read has this dose to the last bit.
+/// they are written, so that the plan that is read has this dose to the last bit. Monte Carlo has no doses of single beams.
 ///
 /// # Errors
 /// As [`compute_plan`].
 pub fn compute_written_plan(
     case: &Case,
     plan: &Plan,
-    settings: &Settings,
+    how: (Engine, &Settings),
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<(PlanResult, DosesOfBeams), Failure> {
     let graph = Graph::default();
-    let how = (Engine::Cccs, settings);
     let of = |plan: &Plan| Case { plans: vec![Arc::new(plan_as_written(plan))], ..case.clone() };
     let Computed { mut result, beams: mut doses, .. } = compute_in(&graph, &of(plan), how, control, tell)?;
     if plan.normalisation.is_some() {

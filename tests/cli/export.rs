@@ -160,3 +160,105 @@ fn nothing_is_replaced_unasked_and_nothing_is_left_half_written() {
     assert_eq!(names, ["out"], "no temporary folder is left");
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// What is anonymous has the same dose, in files that conform.
+#[test]
+fn an_anonymous_export_has_the_dose_of_the_case() {
+    let folder = scratch("export-anonymous");
+    let [plain, anonymous] = ["plain", "anonymous"].map(|name| folder.join(name));
+    let export = ["export", "demo:water", "--bits", "16", "--dose", "plan", "--grid", "3", "--out"];
+    done(&[&export[..], &[text(&plain)]].concat());
+    let answer = done(&[&export[..], &[text(&anonymous), "--anonymise"]].concat());
+    assert!(answer["remarks"].to_string().contains("burned into pixels"), "{answer}");
+    for name in ["CT0001.dcm", "RS.dcm", "RP.dcm", "RD.dcm"] {
+        let path = anonymous.join(name);
+        assert_conforms(&path);
+        let (a, b) = (object(&plain.join(name)), object(&path));
+        assert_ne!(said(&a, tags::SOP_INSTANCE_UID), said(&b, tags::SOP_INSTANCE_UID));
+        assert_eq!(said(&b, tags::PATIENT_IDENTITY_REMOVED), "YES");
+    }
+    let doses = [&plain, &anonymous].map(|folder| object(&folder.join("RD.dcm")));
+    assert!(bytes(&doses[0]) == bytes(&doses[1]));
+    assert!(said(&doses[1], tags::DOSE_COMMENT).starts_with("final"));
+    // Behind the comment, which has the plan's name.
+    let computed = [&plain, &anonymous].map(|case| {
+        let out = case.with_extension("mha");
+        done(&["dose", text(case), "--out", text(&out), "--grid", "6"]);
+        let bytes = std::fs::read(out).unwrap();
+        let comment = bytes.windows(10).position(|w| w == b"BinaryData").unwrap();
+        bytes[comment..].to_vec()
+    });
+    assert!(computed[0] == computed[1], "the same to the last bit");
+    let out = folder.join("no");
+    for words in [&["--shift-dates", "5"][..], &["--anonymise", "--shift-dates", "0"]] {
+        let output = beamsight(&[&export[..], &[text(&out)], words].concat());
+        assert_eq!(output.status.code(), Some(2));
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// X-rays and pose are those of the session; a pose on the command line replaces the session's.
+#[test]
+fn the_pose_of_a_session_leaves_as_a_registration() {
+    let folder = scratch("export-pose");
+    let xray = folder.join("ap.dcm");
+    done(&["drr", "demo:water", "--size", "40x30", "--pixel", "8", "--out", text(&xray)]);
+    let case = beamsight::files::demo::build("water").unwrap();
+    let pose = beamsight::case::Pose::new([1.0, 2.0, -3.0], [0.0, 0.0, 90.0]);
+    let view = serde_json::json!({ "register": { "images": [{ "path": xray }], "pose": pose } });
+    let session = beamsight::files::session::Session::new(&case, "demo:water", &case.structures, view);
+    let path = folder.join("s.json");
+    beamsight::files::session::write(&path, &session).unwrap();
+    let matrix_of = |out: &Path| {
+        let object = object(&out.join("REG.dcm"));
+        let frames = object.element(tags::REGISTRATION_SEQUENCE).unwrap().items().unwrap().to_vec();
+        let step = frames[1].element(tags::MATRIX_REGISTRATION_SEQUENCE).unwrap().items().unwrap()[0].clone();
+        let matrix = step.element(tags::MATRIX_SEQUENCE).unwrap().items().unwrap()[0].clone();
+        matrix.element(tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX).unwrap().to_multi_float64().unwrap()
+    };
+    let out = folder.join("out");
+    done(&["export", text(&path), "--out", text(&out), "--only", "registration,drr,xray"]);
+    for name in ["REG.dcm", "RI-drr-1.dcm"] {
+        assert_conforms(&out.join(name));
+    }
+    assert!(std::fs::read(&xray).unwrap() == std::fs::read(out.join("RI-xray-1.dcm")).unwrap());
+    // The beam's isocentre is the origin: a quarter turn about z, then the shift.
+    let near = |found: Vec<f64>, wanted: [f64; 16]| {
+        assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
+    };
+    near(matrix_of(&out), [0., -1., 0., 1., 1., 0., 0., 2., 0., 0., 1., -3., 0., 0., 0., 1.]);
+    let named = folder.join("named");
+    let words =
+        ["export", "demo:water", "--xray", text(&xray), "--pose", "-5,0,0,0,0,0", "--only", "registration"];
+    done(&[&words[..], &["--out", text(&named)]].concat());
+    near(matrix_of(&named), [1., 0., 0., -5., 0., 1., 0., 0., 0., 0., 1., 0., 0., 0., 0., 1.]);
+    let no = folder.join("no");
+    refused(&["export", "demo:water", "--only", "drr", "--out", text(&no)], &["no drr", "--xray"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Equal seeds give equal doses: that of the file is the one that the verb `dose` computes, and says how sure it is.
+#[test]
+fn a_monte_carlo_dose_leaves_with_its_uncertainty() {
+    let folder = scratch("export-monte-carlo");
+    let (out, mha) = (folder.join("out"), folder.join("mc.mha"));
+    let run = ["--engine", "mccs", "--histories", "1e6"];
+    done(&[&["export", "demo:water", "--out", text(&out)][..], &run].concat());
+    done(&[&["dose", "demo:water", "--out", text(&mha)][..], &run].concat());
+    assert!(files(&out, "RD-beam").is_empty());
+    let path = out.join("RD.dcm");
+    let comment = said(&object(&path), tags::DOSE_COMMENT);
+    assert!(comment.starts_with("final Monte Carlo dose, 1 SD ") && comment.contains("not for clinical use"));
+    let said_percent: f64 = comment.split(' ').nth(6).unwrap().parse().unwrap();
+    assert!(said_percent > 0.0 && said_percent < 100.0, "{comment}");
+    assert!(said(&object(&path), tags::IMAGE_COMMENTS).contains("million histories"));
+    let (read, _) = beamsight::dicom::read_dose(&path).unwrap();
+    let own = beamsight::files::mha::read(&mha).unwrap();
+    let most = read.max_gy();
+    let off = read.gy.data().iter().zip(own.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(read.gy.data().len() == own.data().len() && off <= 1e-6 * most, "{off} of {most}");
+    let no = folder.join("no");
+    let beams = [&["export", "demo:water", "--out", text(&no), "--dose", "beams"][..], &run].concat();
+    refused(&beams, &["no doses of single beams", "Monte Carlo"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}

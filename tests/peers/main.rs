@@ -6,9 +6,7 @@ mod common;
 mod opened;
 
 use beamsight::case::{Case, Contour, Structure};
-use beamsight::dicom::{
-    Choice, DoseBits, ExportOptions, ExportPart, PlanDoses, WriteError, export, load, scan,
-};
+use beamsight::dicom::{Choice, ExportOptions, ExportPart, PlanDoses, WriteError, export, load, scan};
 use beamsight::geometry::Mask;
 use common::skip::{Missing, skip};
 use glam::DVec3;
@@ -93,10 +91,15 @@ fn compare_images(case: &Case, found: &Value, within_percent: f64) {
 #[test]
 fn other_readers_find_the_same_plan_dose_images_and_volumes() {
     let folder = fresh("set");
-    let out = folder.join("out");
-    let words = ["export", "demo:tg119", "--out", out.to_str().unwrap(), "--dose", "plan"];
-    let done = Command::new(env!("CARGO_BIN_EXE_beamsight")).args(words).output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let [out, xray] = ["out", "xray.dcm"].map(|name| folder.join(name));
+    let run = |words: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_beamsight")).args(words).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    let xray = xray.to_str().unwrap();
+    run(&["drr", "demo:tg119", "--gantry", "30", "--size", "64x48", "--pixel", "6,7", "--out", xray]);
+    let moved = ["--xray", xray, "--pose", "1.5,-2,4,0,0,90"];
+    run(&[&["export", "demo:tg119", "--out", out.to_str().unwrap(), "--dose", "plan"][..], &moved].concat());
     let Some(found) = found(&out) else { return };
     let case = load(&scan(&out, &|_| true).unwrap(), Choice::default(), &|_| true).unwrap();
     // plastimatch takes a voxel whole where its centre is inside: single planes of small structures differ.
@@ -130,7 +133,35 @@ fn other_readers_find_the_same_plan_dose_images_and_volumes() {
     let origin = dose.gy.grid().origin_mm().to_array();
     near(&numbers(&other["origin_mm"]), &origin, 1e-9, "origin");
     near(&numbers(&other["sitk_origin_mm"]), &origin, 1e-6, "origin");
+    compare_imaging(&case, &found, &out);
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A quarter turn about the isocentre of the X-ray, then the shift; the picture by its own attributes.
+fn compare_imaging(case: &Case, found: &Value, out: &Path) {
+    let (registration, drr) = (&found["registration"], &found["drr"]);
+    let isocentre = case.plans[0].beams[0].isocentre_mm;
+    let turned = |p: DVec3| isocentre + DVec3::new(isocentre.y - p.y, p.x - isocentre.x, p.z - isocentre.z);
+    let rows = numbers(&registration["matrix"]);
+    for point in [DVec3::ZERO, DVec3::new(10.0, -20.0, 30.0)] {
+        let by = |row: &[f64]| row[0] * point.x + row[1] * point.y + row[2] * point.z + row[3];
+        let moved: Vec<f64> = rows.chunks(4).take(3).map(by).collect();
+        near(&moved, &(turned(point) + DVec3::new(1.5, -2.0, 4.0)).to_array(), 1e-6, "moved");
+    }
+    let identity = glam::DMat4::IDENTITY.to_cols_array();
+    near(&numbers(&registration["identity"]), &identity, 0.0, "the room's own frame");
+    assert_eq!(registration["source"], case.ct.as_ref().unwrap().frame_of_reference_uid);
+    assert_eq!(registration["registered"], drr["frame"]);
+    near(&numbers(&drr["shape"]), &[48.0, 64.0], 0.0, "rows, columns");
+    near(&numbers(&drr["spacing_mm"]), &[7.0, 6.0], 0.0, "spacing");
+    near(&numbers(&drr["position_mm"]), &[-31.5 * 6.0, 23.5 * 7.0], 1e-9, "first pixel");
+    near(&numbers(&drr["isocentre_mm"]), &isocentre.to_array(), 0.0, "isocentre");
+    assert_eq!((drr["gantry_deg"].as_f64(), drr["patient_position"].as_str()), (Some(30.0), Some("HFS")));
+    assert_eq!((drr["sad_mm"].as_f64(), drr["sid_mm"].as_f64()), (Some(1000.0), Some(1500.0)));
+    let (read, _) =
+        beamsight::dicom::read_radiograph(&out.join("RI-drr-1.dcm"), &Default::default()).unwrap();
+    let sum: f64 = read.values.iter().map(|v| f64::from(*v)).sum();
+    near(&[drr["sum"].as_f64().unwrap()], &[sum], 1e-6 * sum, "sum of the picture");
 }
 
 fn no_doses(_: &Case) -> Result<Vec<PlanDoses>, WriteError> {
@@ -154,7 +185,7 @@ fn other_readers_find_the_holes_of_changed_structures() {
     set.structures = set.structures.iter().map(moved).collect();
     let folder = fresh("holes");
     let options =
-        ExportOptions { parts: vec![ExportPart::Ct, ExportPart::Structures], bits: DoseBits::ThirtyTwo };
+        ExportOptions { parts: vec![ExportPart::Ct, ExportPart::Structures], ..ExportOptions::default() };
     export(&folder, &case, &options, no_doses, &|_| true).unwrap();
     let Some(found) = found(&folder) else { return };
     let back = load(&scan(&folder, &|_| true).unwrap(), Choice::default(), &|_| true).unwrap();

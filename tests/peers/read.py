@@ -101,6 +101,37 @@ def volumes(folder, masks):
     return found
 
 
+def registration(path):
+    data = pydicom.dcmread(path)
+    frames = {
+        str(item.FrameOfReferenceUID): [
+            float(v)
+            for v in item.MatrixRegistrationSequence[0].MatrixSequence[0].FrameOfReferenceTransformationMatrix
+        ]
+        for item in data.RegistrationSequence
+    }
+    registered = str(data.FrameOfReferenceUID)
+    (source,) = [uid for uid in frames if uid != registered]
+    return {"source": source, "registered": registered, "matrix": frames[source], "identity": frames[registered]}
+
+
+def picture(path):
+    data = pydicom.dcmread(path)
+    values = data.pixel_array.astype(np.float64) * float(data.RescaleSlope) + float(data.RescaleIntercept)
+    return {
+        "frame": str(data.FrameOfReferenceUID),
+        "shape": list(values.shape),
+        "sum": float(values.sum()),
+        "gantry_deg": float(data.GantryAngle),
+        "sad_mm": float(data.RadiationMachineSAD),
+        "sid_mm": float(data.RTImageSID),
+        "position_mm": [float(mm) for mm in data.RTImagePosition],
+        "spacing_mm": [float(mm) for mm in data.ImagePlanePixelSpacing],
+        "isocentre_mm": [float(mm) for mm in data.IsocenterPosition],
+        "patient_position": str(data.PatientPosition),
+    }
+
+
 def main(folder, masks):
     found = {"ct": ct(folder), "structures": structures(os.path.join(folder, "RS.dcm")), "volumes": volumes(folder, masks)}
     plan = os.path.join(folder, "RP.dcm")
@@ -109,6 +140,12 @@ def main(folder, masks):
     path = os.path.join(folder, "RD.dcm")
     if os.path.exists(path):
         found["dose"] = dose(path)
+    path = os.path.join(folder, "REG.dcm")
+    if os.path.exists(path):
+        found["registration"] = registration(path)
+    path = os.path.join(folder, "RI-drr-1.dcm")
+    if os.path.exists(path):
+        found["drr"] = picture(path)
     print(json.dumps(found))
 
 

@@ -36,7 +36,8 @@ fn a_case_is_exported_from_the_save_menu() {
     // Without the dose of the plan, over the earlier one: asked first.
     press(&mut w, "Save");
     press(&mut w, "Dose of each plan");
-    assert!(!w.state().state.export.dose_of_plan);
+    press(&mut w, "Anonymise");
+    assert!(!w.state().state.export.dose_of_plan && w.state().state.export.anonymous);
     w.get_by_label("File to save").focus();
     w.run_steps(2);
     press(&mut w, "Export…");
@@ -44,6 +45,8 @@ fn a_case_is_exported_from_the_save_menu() {
     press(&mut w, "Replace");
     until(&mut w, "second export", |app| app.is_settled() && !has("RD.dcm"));
     assert!(has("RD-beam-1.dcm"), "{}", said(&w));
+    let bytes = fs::read(out.join("RS.dcm")).expect("structures");
+    assert!(bytes.windows(5).any(|window| window == b"ANON-"));
 
     // A folder with other files is not asked about: nothing of it is touched.
     fs::write(out.join("mine.txt"), "mine").expect("a file");

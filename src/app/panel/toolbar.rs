@@ -181,6 +181,8 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
     let case = state.case();
     let is_in = |part: ExportPart| part.is_in(case);
     let doses = is_in(ExportPart::Dose) && choice.plans;
+    let xrays = state.xrays();
+    let has = xrays.is_some();
     let lines = [
         (
             &mut choice.ct,
@@ -200,9 +202,38 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
             "Plans",
             "All plans, with the beams that are switched on",
         ),
-        (&mut choice.dose_of_plan, doses, "Dose of each plan", "Collapsed cone; only a final dose leaves"),
-        (&mut choice.doses_of_beams, doses, "Dose of each beam", "All fractions of each beam by itself"),
+        (
+            &mut choice.dose_of_plan,
+            doses,
+            "Dose of each plan",
+            "By the engine of the plan; only a final dose leaves",
+        ),
+        (
+            &mut choice.doses_of_beams,
+            doses,
+            "Dose of each beam",
+            "All fractions of each beam by itself, of plans by collapsed cone",
+        ),
         (&mut choice.sixteen_bits, doses, "16-bit dose", "For systems that read no 32-bit doses"),
+        (
+            &mut choice.registration,
+            has,
+            "Registration",
+            "Where Register has the patient before its X-rays: the matrix from the CT into the room",
+        ),
+        (
+            &mut choice.xrays,
+            has,
+            "X-rays and DRRs",
+            "The X-rays as they are, and the CT as they see it at that pose",
+        ),
+        (
+            &mut choice.anonymous,
+            state.is_loaded(),
+            "Anonymise",
+            "Names, numbers, dates, places and private elements are removed, UIDs replaced (DICOM PS3.15, basic profile). \
+             Text burned into pixels stays",
+        ),
     ];
     for (on, enabled, name, hint) in lines {
         ui.add_enabled(enabled, egui::Checkbox::new(on, name)).on_hover_text(hint);
@@ -210,7 +241,7 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
     if choice != state.export {
         commands.push(Command::ExportChoice(choice));
     }
-    let leaves = state.is_loaded() && !choice.options(case).parts.is_empty();
+    let leaves = state.is_loaded() && !choice.options(case, xrays.as_ref()).parts.is_empty();
     let hint = "What was not changed leaves as its own file, the rest as new objects of the same study. All files or none";
     let asked = ui.add_enabled(leaves, Button::new("Export…")).on_hover_text(hint).clicked();
     if asked {

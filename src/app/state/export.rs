@@ -1,8 +1,9 @@
 //! What an export from the window writes.
 
+use super::State;
 use crate::case::Case;
-use crate::dicom::{DoseBits, ExportOptions, ExportPart};
-use crate::results::DosesToExport;
+use crate::dicom::{Anonymise, DoseBits, ExportOptions, ExportPart};
+use crate::results::{DosesToExport, XRay, XRays};
 
 /// The choice in the Save menu; a part leaves where the case has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,11 @@ pub struct ExportChoice {
     pub doses_of_beams: bool,
     /// Dose values of 16 bits in place of 32.
     pub sixteen_bits: bool,
+    /// The pose of Register as a registration, the DRRs at it, and its X-rays.
+    pub registration: bool,
+    pub xrays: bool,
+    /// Names, numbers, dates and places of the patient are removed.
+    pub anonymous: bool,
 }
 
 impl Default for ExportChoice {
@@ -25,21 +31,32 @@ impl Default for ExportChoice {
             dose_of_plan: true,
             doses_of_beams: true,
             sixteen_bits: false,
+            registration: true,
+            xrays: true,
+            anonymous: false,
         }
     }
 }
 
 impl ExportChoice {
-    /// What leaves of a case.
-    pub fn options(&self, case: &Case) -> ExportOptions {
+    /// What leaves of a case, and of its X-rays, where it has some.
+    pub fn options(&self, case: &Case, xrays: Option<&XRays>) -> ExportOptions {
         let wanted = |part: &ExportPart| match part {
             ExportPart::Ct => self.ct,
             ExportPart::Structures => self.structures,
             ExportPart::Plan => self.plans,
             ExportPart::Dose => self.doses().is_some(),
+            ExportPart::Registration => self.registration,
+            ExportPart::Drr | ExportPart::Xray => self.xrays,
         };
-        let parts = ExportPart::ALL.into_iter().filter(|part| wanted(part) && part.is_in(case)).collect();
-        ExportOptions { parts, bits: if self.sixteen_bits { DoseBits::Sixteen } else { DoseBits::ThirtyTwo } }
+        let of_case = ExportPart::ALL.into_iter().filter(|part| part.is_in(case));
+        let parts = of_case.chain(xrays.iter().flat_map(|xrays| xrays.parts())).filter(wanted).collect();
+        ExportOptions {
+            parts,
+            bits: if self.sixteen_bits { DoseBits::Sixteen } else { DoseBits::ThirtyTwo },
+            anonymise: self.anonymous.then(Anonymise::default),
+            imaging: None,
+        }
     }
 
     /// Which doses leave, with the plans that they were computed for.
@@ -50,5 +67,24 @@ impl ExportChoice {
             (true, true, false) => Some(DosesToExport::Plan),
             (true, false, true) => Some(DosesToExport::Beams),
         }
+    }
+}
+
+impl State {
+    /// The X-rays of Register with the pose given by hand or accepted; those of a made-up pair have no files.
+    pub fn xrays(&self) -> Option<XRays> {
+        let register = &self.register;
+        let images: Vec<XRay> = { register.images().iter() }
+            .filter_map(|image| {
+                let (path, _) = image.file.clone()?;
+                Some(XRay { radiograph: image.radiograph.clone(), path })
+            })
+            .collect();
+        (!images.is_empty() && self.case().ct.is_some()).then(|| XRays {
+            images,
+            pose: *register.poses.now(),
+            centre_mm: register.centre_mm(self.case()),
+            curve: register.reading.curve(&self.results.settings.hu_table),
+        })
     }
 }

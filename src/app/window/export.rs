@@ -1,12 +1,13 @@
 //! An export of the case on show, by the same code as `beamsight export`.
 
 use super::App;
+use crate::analysis::Engine;
 use crate::app::jobs::Answer;
 use crate::app::state::NoticeKind;
 use crate::app::state::files::Target;
 use crate::dicom::{ExportPart, is_export_file};
 use crate::files::{NewFolder, NewFolderError};
-use crate::results::export_case;
+use crate::results::{EngineChoice, ExportHow, export_case};
 use crate::worker::{Lane, Task};
 
 impl App {
@@ -14,15 +15,17 @@ impl App {
     pub(super) fn export(&mut self, target: Target) {
         let state = &self.state;
         let case = state.case().clone();
-        let options = state.export.options(&case);
-        let has_doses = options.has(ExportPart::Dose);
-        let runs =
-            state.results.engines.iter().any(|(n, engine)| *n < case.plans.len() && engine.monte_carlo);
-        if has_doses && runs {
-            let text = "Doses leave as DICOM by collapsed cone alone: choose it in the plans, or export without doses.";
-            self.state.notices.add(NoticeKind::Error, text);
+        let xrays = state.xrays();
+        let options = state.export.options(&case, xrays.as_ref());
+        if options.has(ExportPart::Registration) && !state.register.is_free() {
+            let text = "The search's pose is not yet accepted: accept or reject it, or export without the registration.";
+            self.state.notices.add(NoticeKind::Warning, text);
             return;
         }
+        let has_doses = options.has(ExportPart::Dose);
+        let has_drrs = options.has(ExportPart::Drr);
+        let of_plan = |n| state.results.engines.get(&n).map(EngineChoice::engine).unwrap_or_default();
+        let engines: Vec<Engine> = (0..case.plans.len()).map(of_plan).collect();
         let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
         let inputs = self.inputs(&target);
         let task = Task::new(format!("Exporting to {}", target.path.display()), move |control| {
@@ -36,13 +39,14 @@ impl App {
                 }
                 prepared => prepared.map_err(|e| e.to_string())?,
             };
-            let how = (doses.0, &doses.1);
+            let how =
+                ExportHow { doses: doses.0, settings: &doses.1, engines: &engines, xrays: xrays.as_ref() };
             let exported = export_case(folder.path(), &case, &options, how, control, &|_| {});
             let exported = exported.map_err(|e| format!("Nothing is exported: {e}"))?;
             let path = folder.finish().map_err(|e| e.to_string())?;
             Ok::<_, String>(Answer::Exported(path, Box::new(exported)))
         });
-        let lane = if has_doses { Lane::Device } else { Lane::Host };
+        let lane = if has_doses || has_drrs { Lane::Device } else { Lane::Host };
         self.submit_save(task.on(lane));
     }
 }

@@ -1,8 +1,11 @@
 //! Case -> DICOM, one file per IOD: all attributes that other systems require, in Implicit VR Little Endian
 //! (an explicit contour of over 65,534 bytes cannot be held), each file complete or absent.
 
+mod anonymise;
 mod ct;
 mod data_set;
+mod dates;
+mod imaging;
 mod registration;
 mod rounding;
 mod rtdose;
@@ -13,8 +16,10 @@ mod rtstruct;
 mod set;
 mod source;
 
+pub use anonymise::Anonymise;
 pub use ct::write_ct;
 pub use data_set::now as utc_now;
+pub use imaging::Imaging;
 pub use registration::{Registration, write_registration};
 pub use rounding::{plan_as_written, structures_as_written};
 pub use rtdose::{DoseBits, DoseFile, DoseOf, why_no_plan_dose, write_dose, write_dose_file};

@@ -62,6 +62,8 @@ pub struct DoseFile<'a> {
     pub bits: DoseBits,
     /// How it was computed, and what of the plan it does not count: ImageComments.
     pub comment: &'a str,
+    /// Of a Monte Carlo dose, for DoseComment.
+    pub uncertainty_percent: Option<f64>,
 }
 
 /// Writes the dose of a plan.
@@ -69,7 +71,8 @@ pub struct DoseFile<'a> {
 /// # Errors
 /// As [`write_dose_file`].
 pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBits) -> Result<(), WriteError> {
-    write_dose_file(path, &DoseFile { dose, of: DoseOf::Plan, bits, comment: "" }, belonging)
+    let file = DoseFile { dose, of: DoseOf::Plan, bits, comment: "", uncertainty_percent: None };
+    write_dose_file(path, &file, belonging)
 }
 
 /// Writes a dose: Gy, physical, the full range of the stored integers.
@@ -78,7 +81,7 @@ pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBit
 /// [`WriteError`]; refused are a dose that is neither final nor imported, one that does not count all of its
 /// plan, values that are not finite, and a dose without a plan UID.
 pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> Result<(), WriteError> {
-    let DoseFile { dose, of, bits, comment } = *file;
+    let DoseFile { dose, of, bits, comment, uncertainty_percent } = *file;
     let content = |what: String| WriteError::Content { path: path.to_owned(), what };
     if let Some(why) = why_no_plan_dose(dose.status, &dose.caveats) {
         return Err(content(why));
@@ -118,10 +121,11 @@ pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> R
     set.whole(tags::PIXEL_REPRESENTATION, 0);
     set.text(tags::DOSE_UNITS, "GY");
     set.text(tags::DOSE_TYPE, "PHYSICAL");
-    set.text(
-        tags::DOSE_COMMENT,
-        &shortened(&format!("{} dose, not for clinical use", dose.status_text()), 64),
-    );
+    let said = match uncertainty_percent {
+        Some(percent) => format!("{} Monte Carlo dose, 1 SD {percent:.2} %", dose.status_text()),
+        None => format!("{} dose", dose.status_text()),
+    };
+    set.text(tags::DOSE_COMMENT, &shortened(&format!("{said}, not for clinical use"), 64));
     if !comment.is_empty() {
         set.text(tags::IMAGE_COMMENTS, &shortened(comment, 10_240));
     }

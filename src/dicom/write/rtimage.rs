@@ -42,7 +42,7 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     set.text(tags::PATIENT_POSITION, setup.position.code());
     set.whole(tags::SAMPLES_PER_PIXEL, 1);
     set.text(tags::PHOTOMETRIC_INTERPRETATION, "MONOCHROME2");
-    // Readers must tell them apart: integrals fall as the logarithm of the beam, intensity grows with it.
+    // Readers must tell them apart: a line integral is the negative logarithm of the transmitted intensity.
     let (relationship, sign) = match image.meaning {
         PixelMeaning::Attenuation => ("LOG", -1_i16),
         PixelMeaning::Transmission => ("LIN", 1),
@@ -58,13 +58,6 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     set.text(tags::RESCALE_INTERCEPT, &decimal(low));
     set.text(tags::RESCALE_SLOPE, &decimal(slope));
     set.text(tags::RESCALE_TYPE, "US");
-    // A line integral is the negative logarithm of the transmitted intensity.
-    let (relationship, sign) = match image.meaning {
-        PixelMeaning::Attenuation => ("LOG", -1_i16),
-        PixelMeaning::Transmission => ("LIN", 1),
-    };
-    set.text(tags::PIXEL_INTENSITY_RELATIONSHIP, relationship);
-    set.put(tags::PIXEL_INTENSITY_RELATIONSHIP_SIGN, PrimitiveValue::from(sign));
     set.text(tags::RT_IMAGE_LABEL, &shortened(&image.label, 16));
     set.text(
         tags::RT_IMAGE_DESCRIPTION,

@@ -2,13 +2,15 @@
 //! of their own, and all of it read back before it is called written.
 
 mod read_back;
+mod xrays;
 
+use super::anonymise::{ANONYMISED, Anonymise, anonymise};
 use super::rtplan_source::write_plan_from;
 use super::rtstruct::write_structures_from;
 use super::source::{PlanSource, StructureSource, StudyFacts};
 use super::{
-    Belonging, DoseBits, DoseFile, DoseOf, WriteError, plan_as_written, plan_faults, structures_as_written,
-    write_ct, write_dose_file, write_plan,
+    Belonging, DoseBits, DoseFile, DoseOf, Imaging, WriteError, plan_as_written, plan_faults,
+    structures_as_written, write_ct, write_dose_file, write_plan,
 };
 use crate::case::{BeamDose, Case, Ct, Dose, Plan, beyond_16_bits, new_uid};
 use crate::dicom::object::{Attributes as _, open};
@@ -28,10 +30,21 @@ pub enum ExportPart {
     Structures,
     Plan,
     Dose,
+    /// The pose of the CT before X-rays.
+    Registration,
+    /// The CT as the X-rays see it at that pose.
+    Drr,
+    Xray,
 }
 
 impl ExportPart {
-    pub const ALL: [Self; 4] = [Self::Ct, Self::Structures, Self::Plan, Self::Dose];
+    pub const ALL: [Self; 7] =
+        [Self::Ct, Self::Structures, Self::Plan, Self::Dose, Self::Registration, Self::Drr, Self::Xray];
+
+    /// Whether it is about X-rays, which a case does not hold.
+    pub fn is_of_xrays(self) -> bool {
+        matches!(self, Self::Registration | Self::Drr | Self::Xray)
+    }
 
     pub fn word(self) -> &'static str {
         match self {
@@ -39,25 +52,33 @@ impl ExportPart {
             Self::Structures => "structures",
             Self::Plan => "plan",
             Self::Dose => "dose",
+            Self::Registration => "registration",
+            Self::Drr => "drr",
+            Self::Xray => "xray",
         }
     }
 
-    /// Whether a case has objects of this kind, or can have them computed.
+    /// Whether a case itself has objects of this kind, or can have them computed.
     pub fn is_in(self, case: &Case) -> bool {
         match self {
             Self::Ct => case.ct.is_some(),
             Self::Structures => !case.structures.structures.is_empty(),
             Self::Plan => !case.plans.is_empty(),
             Self::Dose => case.ct.is_some() && !case.plans.is_empty(),
+            Self::Registration | Self::Drr | Self::Xray => false,
         }
     }
 }
 
 /// What leaves, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     pub parts: Vec<ExportPart>,
     pub bits: DoseBits,
+    /// Every object that leaves is made anonymous, also those that were not changed.
+    pub anonymise: Option<Anonymise>,
+    /// For the parts about X-rays.
+    pub imaging: Option<Imaging>,
 }
 
 impl ExportOptions {
@@ -75,6 +96,8 @@ pub struct PlanDoses {
     /// Those of single beams, by their number.
     pub beams: Vec<(u32, Dose)>,
     pub beam_doses: Vec<BeamDose>,
+    /// Of a Monte Carlo dose: its mean relative standard deviation where it is above half its maximum.
+    pub uncertainty_percent: Option<f64>,
     /// How they were computed, and what they do not count.
     pub note: String,
 }
@@ -107,7 +130,9 @@ pub fn is_export_file(name: &str) -> bool {
 /// [`WriteError`], one sentence with every reason.
 pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteError> {
     let refuse = |why: String| Err(WriteError::Refused(why));
-    if let Some(part) = options.parts.iter().find(|part| !part.is_in(case)) {
+    xrays::check(case, options)?;
+    let of_case = || options.parts.iter().filter(|part| !part.is_of_xrays());
+    if let Some(part) = of_case().find(|part| !part.is_in(case)) {
         let why = match part {
             ExportPart::Ct => format!("{} has no CT", case.source),
             ExportPart::Structures => format!("{} has no structures", case.source),
@@ -115,7 +140,7 @@ pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
             ExportPart::Dose if case.plans.is_empty() => {
                 format!("{}, and a dose leaves with its plan", case.no_plan())
             }
-            ExportPart::Dose => format!("{} has no CT to compute a dose on", case.source),
+            _ => format!("{} has no CT to compute a dose on", case.source),
         };
         return refuse(format!("no {} can be exported: {why}", part.word()));
     }
@@ -176,6 +201,10 @@ pub fn export<E: From<WriteError>>(
     let doses = if options.has(ExportPart::Dose) { compute(&set.case)? } else { Vec::new() };
     if options.has(ExportPart::Plan) {
         set.write_plans(&doses)?;
+    }
+    set.write_imaging()?;
+    if let Some(how) = options.anonymise {
+        set.anonymise(how)?;
     }
     read_back::check(&mut set, &doses)?;
     Ok(set.exported)
@@ -269,10 +298,25 @@ impl<'a> Set<'a> {
         Ok(())
     }
 
+    /// Makes all files anonymous; the CT is read back, the others are afterwards.
+    fn anonymise(&mut self, how: Anonymise) -> Result<(), WriteError> {
+        anonymise(self.folder, &self.exported.files, how, self.progress)?;
+        self.exported.files.iter_mut().for_each(|file| file.unchanged = false);
+        self.remark(ANONYMISED);
+        let Some(ct) = self.case.ct.clone().filter(|_| self.options.has(ExportPart::Ct)) else {
+            return Ok(());
+        };
+        if self.ct_as_read(&ct)?.hu.data() != ct.hu.data() {
+            let why = "the CT that was made anonymous reads back with other values; nothing is exported";
+            return Err(WriteError::Refused(why.to_owned()));
+        }
+        Ok(())
+    }
+
     /// The CT as another system reads it: doses are computed on this one.
     fn ct_as_read(&self, ct: &Ct) -> Result<Ct, WriteError> {
         let catalogue = scan(self.folder, self.progress).map_err(WriteError::Source)?;
-        let Some(series) = catalogue.series.first() else {
+        let Some(series) = catalogue.series.iter().find(|series| series.modality == "CT") else {
             return Err(WriteError::Refused("the CT that was written cannot be read back".to_owned()));
         };
         let read = read_ct(series, self.progress).map_err(WriteError::Source)?;
@@ -389,15 +433,17 @@ impl<'a> Set<'a> {
         tail: &str,
     ) -> Result<(), WriteError> {
         let (bits, comment) = (self.options.bits, doses.note.as_str());
+        let uncertainty_percent = doses.uncertainty_percent;
+        let file = |dose, of| DoseFile { dose, of, bits, comment, uncertainty_percent };
         if let Some(dose) = &doses.dose {
             let path =
                 self.add(format!("RD{tail}.dcm"), format!("dose of plan '{}'", doses.plan.name), false);
-            write_dose_file(&path, &DoseFile { dose, of: DoseOf::Plan, bits, comment }, belonging)?;
+            write_dose_file(&path, &file(dose, DoseOf::Plan), belonging)?;
         }
         for (number, dose) in &doses.beams {
             let name = format!("RD{tail}-beam-{number}.dcm");
             let path = self.add(name, format!("dose of beam {number} of plan '{}'", doses.plan.name), false);
-            write_dose_file(&path, &DoseFile { dose, of: DoseOf::Beam(*number), bits, comment }, belonging)?;
+            write_dose_file(&path, &file(dose, DoseOf::Beam(*number)), belonging)?;
         }
         Ok(())
     }

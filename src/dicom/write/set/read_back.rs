@@ -1,10 +1,13 @@
 //! Every written object is read back, and an export that reads back otherwise does not leave.
 
 use super::{PlanDoses, Set};
-use crate::case::{Beam, ControlPoint, Dose, Plan, StructureSet};
+use crate::case::{Beam, ControlPoint, Dose, Placement, Plan, Radiograph, StructureSet};
 use crate::dicom::write::rtplan::SAME_ENERGY_MV;
-use crate::dicom::{DoseBits, WriteError, read_dose, read_plan, read_structures};
-use crate::geometry::PatientPosition;
+use crate::dicom::{
+    DoseBits, Registration, WriteError, read_dose, read_plan, read_radiograph, read_registration,
+    read_structures,
+};
+use crate::geometry::{PatientPosition, Projection};
 use std::path::Path;
 
 /// # Errors
@@ -15,6 +18,7 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[PlanDoses]) -> Result<(), WriteE
     let mut plans = set.plans.iter();
     let mut all_doses =
         doses.iter().flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
+    let mut drrs = set.options.imaging.iter().flat_map(|imaging| &imaging.drrs);
     for file in &set.exported.files {
         let path = set.folder.join(&file.name);
         let found = match &file.name[..2] {
@@ -25,6 +29,16 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[PlanDoses]) -> Result<(), WriteE
             },
             "RD" => match all_doses.next() {
                 Some(written) => dose(&path, written, set.options.bits)?,
+                None => None,
+            },
+            "RE" => set
+                .options
+                .imaging
+                .as_ref()
+                .and_then(|imaging| registration(&path, &imaging.registration).transpose())
+                .transpose()?,
+            "RI" => match drrs.next().filter(|_| file.name.starts_with("RI-drr")) {
+                Some(written) => radiograph(&path, written)?,
                 None => None,
             },
             _ => None,
@@ -142,4 +156,38 @@ fn dose(path: &Path, written: &Dose, bits: DoseBits) -> Result<Option<String>, W
     let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
     let worst = written.gy.data().iter().zip(read.gy.data()).map(off).fold(0.0, f64::max);
     Ok((worst > tolerance).then(|| format!("values by up to {worst} Gy")))
+}
+
+/// The decimal strings of a matrix have ten digits.
+fn registration(path: &Path, written: &Registration) -> Result<Option<String>, WriteError> {
+    let read = read_registration(path).map_err(WriteError::Source)?;
+    Ok((!read.matrix.abs_diff_eq(written.matrix, 1e-6)).then(|| "its matrix".to_owned()))
+}
+
+/// Rays and values. A picture in the plane of the isocentre is read as a farther one of the same rays.
+fn radiograph(path: &Path, written: &Radiograph) -> Result<Option<String>, WriteError> {
+    let (read, _) = read_radiograph(path, &Placement::default()).map_err(WriteError::Source)?;
+    let (a, b) = (&written.projection, &read.projection);
+    if [a.columns(), a.rows()] != [b.columns(), b.rows()] {
+        return Ok(Some("its size".to_owned()));
+    }
+    let ray = |p: &Projection, [column, row]: [usize; 2]| {
+        (p.pixel_mm(column as f64, row as f64) - p.source_mm()).normalize()
+    };
+    let corners = [[0, 0], [a.columns() - 1, 0], [0, a.rows() - 1]];
+    let same = |corner: [usize; 2]| (ray(a, corner) - ray(b, corner)).length() < 1e-9;
+    if (a.source_mm() - b.source_mm()).length() > 1e-6 || !corners.into_iter().all(same) {
+        return Ok(Some("its geometry".to_owned()));
+    }
+    if read.meaning != written.meaning {
+        return Ok(Some("what its values mean".to_owned()));
+    }
+    let of = |values: &[f32]| {
+        values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], |[l, h], v| [l.min(*v), h.max(*v)])
+    };
+    let [low, high] = of(&written.values).map(f64::from);
+    let tolerance = 0.51 * (high - low) / 65_535.0 + low.abs().max(high.abs()) * f64::from(f32::EPSILON);
+    let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
+    let worst = written.values.iter().zip(read.values.iter()).map(off).fold(0.0, f64::max);
+    Ok((worst > tolerance).then(|| format!("values by up to {worst}")))
 }

@@ -1,0 +1,68 @@
+//! X-rays of a case and the pose of the CT before them: those of a session, or named.
+
+use super::Failure;
+use super::words::first_isocentre;
+use crate::app::state::register::{AttenuationChoice, RegisterRecord};
+use crate::case::{Case, Placement, Pose};
+use crate::files::session;
+use crate::open::CaseWord;
+use crate::physics::HuTable;
+use crate::registration::check_belongs;
+use crate::results::{XRay, XRays};
+use anyhow::Context as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+pub struct XRayArgs {
+    /// An X-ray of the patient, for registration, drr and xray; again for a second one. Left out: those of the session
+    #[arg(long, value_name = "FILE")]
+    pub xray: Vec<PathBuf>,
+
+    /// Where the patient lies before the X-rays, mm and degrees, as in register. Left out: where the session has him
+    #[arg(long, value_name = "TX,TY,TZ,RX,RY,RZ", allow_hyphen_values = true)]
+    pose: Option<Pose>,
+}
+
+impl XRayArgs {
+    /// `None` where there are none.
+    ///
+    /// # Errors
+    /// X-rays that cannot be read, or are of another patient or frame of reference.
+    pub fn read(&self, word: &CaseWord, case: &Case, table: &HuTable) -> Result<Option<XRays>, Failure> {
+        let record = match word {
+            CaseWord::Session(path) => record_of(&session::read(path).map_err(anyhow::Error::from)?.view),
+            _ => RegisterRecord::default(),
+        };
+        let named = self.xray.iter().map(|path| (path.clone(), Placement::default()));
+        let mut files: Vec<(PathBuf, Placement)> = named.collect();
+        if files.is_empty() {
+            files = record.images.into_iter().map(|image| (image.path, image.placement)).collect();
+        }
+        let Some(ct) = case.ct.as_ref().filter(|_| !files.is_empty()) else { return Ok(None) };
+        let mut images = Vec::new();
+        for (path, placement) in files {
+            let read = super::register::read(&path, &placement, ct)
+                .with_context(|| format!("the X-ray {} (--only leaves X-rays out)", path.display()))?;
+            check_belongs(&read.0, &case.patient.id, &ct.frame_of_reference_uid)
+                .map_err(anyhow::Error::from)?;
+            images.push(XRay { radiograph: Arc::new(read.0), path });
+        }
+        let centre_mm = images.iter().find_map(|image| image.radiograph.setup.map(|s| s.isocentre_mm));
+        Ok(Some(XRays {
+            images,
+            pose: self.pose.unwrap_or(record.pose),
+            // As in the Register workspace.
+            centre_mm: centre_mm
+                .or_else(|| first_isocentre(case))
+                .unwrap_or_else(|| ct.hu.grid().middle_mm()),
+            curve: record.reading.unwrap_or_else(AttenuationChoice::default).sound().curve(table),
+        }))
+    }
+}
+
+/// The Register workspace in the view of a session.
+fn record_of(view: &serde_json::Value) -> RegisterRecord {
+    let record = view.get("register").map(|record| serde_json::from_value(record.clone()));
+    record.and_then(Result::ok).unwrap_or_default()
+}

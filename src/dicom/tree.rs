@@ -1,0 +1,287 @@
+//! What belongs to what in a folder: patient, study, frame of reference, objects, and whom each object names.
+
+use super::catalogue::{Catalogue, Entry};
+use super::object::{Attributes as _, Item, file_name};
+use crate::case::PatientInfo;
+use dicom_core::header::Header as _;
+use dicom_dictionary_std::{tags, uids};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// An object, series or frame of reference that another object names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Named {
+    kind: &'static str,
+    uid: String,
+    /// How a plan is related to a plan that it names: `PREDECESSOR`.
+    relation: String,
+}
+
+const SERIES: &str = "series";
+const FRAME: &str = "frame of reference";
+
+/// Whom an object names, at any depth, each once.
+pub(super) fn named_in(item: &Item) -> Vec<Named> {
+    let own: HashSet<String> =
+        [tags::FRAME_OF_REFERENCE_UID].into_iter().filter_map(|tag| item.text(tag)).collect();
+    let mut found = BTreeSet::new();
+    collect(item, 0, &mut found);
+    found.into_iter().filter(|named| named.kind != FRAME || !own.contains(&named.uid)).collect()
+}
+
+fn collect(item: &Item, depth: usize, found: &mut BTreeSet<Named>) {
+    let mut add = |kind, uid: Option<String>, relation: Option<String>| {
+        if let Some(uid) = uid {
+            found.insert(Named { kind, uid, relation: relation.unwrap_or_default() });
+        }
+    };
+    if depth > 0 {
+        let class = item.text(tags::REFERENCED_SOP_CLASS_UID).unwrap_or_default();
+        if let Some(kind) = kind_of(&class) {
+            add(kind, item.text(tags::REFERENCED_SOP_INSTANCE_UID), item.text(tags::RT_PLAN_RELATIONSHIP));
+        }
+        add(SERIES, item.text(tags::SERIES_INSTANCE_UID), None);
+    }
+    for frame in item.items(tags::REGISTRATION_SEQUENCE) {
+        add(FRAME, frame.text(tags::FRAME_OF_REFERENCE_UID), None);
+    }
+    for element in item {
+        // Codes and pixels name no objects.
+        if element.tag().group() != 0x7FE0 {
+            element.items().unwrap_or_default().iter().for_each(|item| collect(item, depth + 1, found));
+        }
+    }
+}
+
+/// `None` for classes that are no objects: studies and study components.
+fn kind_of(class: &str) -> Option<&'static str> {
+    Some(match class {
+        uids::CT_IMAGE_STORAGE => "CT image",
+        uids::MR_IMAGE_STORAGE => "MR image",
+        uids::POSITRON_EMISSION_TOMOGRAPHY_IMAGE_STORAGE => "PET image",
+        uids::RT_STRUCTURE_SET_STORAGE => "RTSTRUCT",
+        uids::RT_PLAN_STORAGE | uids::RT_ION_PLAN_STORAGE => "RTPLAN",
+        uids::RT_DOSE_STORAGE => "RTDOSE",
+        uids::RT_IMAGE_STORAGE => "RTIMAGE",
+        uids::SPATIAL_REGISTRATION_STORAGE => "REG",
+        _ if class.starts_with("1.2.840.10008.3.1.2.") || class.is_empty() => return None,
+        _ => "object",
+    })
+}
+
+/// The objects of a folder by what they belong to, in the order of the catalogue.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tree {
+    pub patients: Vec<PatientBranch>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PatientBranch {
+    pub patient: PatientInfo,
+    pub studies: Vec<StudyBranch>,
+}
+
+/// A study; its UID is empty where the files have none.
+#[derive(Clone, Debug, Serialize)]
+pub struct StudyBranch {
+    pub uid: String,
+    pub frames: Vec<FrameBranch>,
+}
+
+/// A frame of reference; its UID is empty where the files have none.
+#[derive(Clone, Debug, Serialize)]
+pub struct FrameBranch {
+    pub uid: String,
+    pub objects: Vec<Leaf>,
+}
+
+/// An image series or a single object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Leaf {
+    /// `RTPLAN 2`: the number is that of `--series`, `--structure-set` and `--rtplan`.
+    pub name: String,
+    pub label: String,
+    /// Its file; of a series the number of images.
+    pub file: String,
+    pub uid: String,
+    /// Whom it names.
+    pub partners: Vec<Partner>,
+}
+
+/// An object that another one names.
+#[derive(Clone, Debug, Serialize)]
+pub struct Partner {
+    /// In words: `RTSTRUCT 1`, or what is missing.
+    pub text: String,
+    pub missing: bool,
+}
+
+/// Where a UID is.
+struct Place {
+    name: String,
+    patient: usize,
+}
+
+struct Builder<'a> {
+    catalogue: &'a Catalogue,
+    /// Series, images and objects by their UIDs.
+    places: HashMap<&'a str, Place>,
+    frames: HashSet<&'a str>,
+}
+
+impl Catalogue {
+    /// What belongs to what.
+    pub fn tree(&self) -> Tree {
+        Builder::new(self).tree()
+    }
+
+    /// The objects outside image series, with their names.
+    fn objects(&self) -> impl Iterator<Item = (String, &Entry)> {
+        let lists = [("RTSTRUCT", &self.structure_sets), ("RTPLAN", &self.plans), ("RTDOSE", &self.doses)];
+        let listed = lists.into_iter().flat_map(|(kind, all)| {
+            (1..).zip(all).map(move |(n, entry): (usize, _)| (format!("{kind} {n}"), entry))
+        });
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let others: Vec<(String, &Entry)> = { self.others.iter() }
+            .map(|entry| {
+                let kind = if entry.modality.is_empty() { "object" } else { entry.modality.as_str() };
+                let count = counts.entry(kind).or_default();
+                *count += 1;
+                (format!("{kind} {count}"), entry)
+            })
+            .collect();
+        listed.chain(others)
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn new(catalogue: &'a Catalogue) -> Self {
+        let (mut places, mut frames) = (HashMap::new(), HashSet::new());
+        for (n, series) in (1..).zip(&catalogue.series) {
+            let uids = series.images.iter().map(|image| image.sop_uid.as_str());
+            for uid in uids.chain([series.uid.as_str()]).filter(|uid| !uid.is_empty()) {
+                let name = format!("{} {n}", series.modality);
+                places.entry(uid).or_insert(Place { name, patient: series.patient });
+            }
+            frames.insert(series.frame_of_reference_uid.as_str());
+        }
+        for (name, entry) in catalogue.objects() {
+            places.entry(&entry.sop_uid).or_insert(Place { name, patient: entry.patient });
+            frames.insert(&entry.frame_of_reference_uid);
+        }
+        Self { catalogue, places, frames }
+    }
+
+    fn tree(&self) -> Tree {
+        let catalogue = self.catalogue;
+        let mut patients: Vec<PatientBranch> = { catalogue.patients.iter() }
+            .map(|patient| PatientBranch { patient: patient.clone(), studies: Vec::new() })
+            .collect();
+        let mut add = |patient: usize, study: &str, frame: &str, leaf: Leaf| {
+            let Some(branch) = patients.get_mut(patient) else { return };
+            let study = found(
+                &mut branch.studies,
+                |s| s.uid == study,
+                || StudyBranch { uid: study.to_owned(), frames: Vec::new() },
+            );
+            let frame = found(
+                &mut study.frames,
+                |f| f.uid == frame,
+                || FrameBranch { uid: frame.to_owned(), objects: Vec::new() },
+            );
+            frame.objects.push(leaf);
+        };
+        for (n, series) in (1..).zip(&catalogue.series) {
+            let leaf = Leaf {
+                name: format!("{} {n}", series.modality),
+                label: series.description.clone(),
+                file: format!("{} images", series.planes),
+                uid: series.uid.clone(),
+                partners: Vec::new(),
+            };
+            add(series.patient, &series.study_uid, &series.frame_of_reference_uid, leaf);
+        }
+        for (name, entry) in catalogue.objects() {
+            let leaf = Leaf {
+                label: entry.label.clone(),
+                file: file_name(&entry.path),
+                uid: entry.sop_uid.clone(),
+                partners: self.partners(&name, entry),
+                name,
+            };
+            add(entry.patient, &entry.study_uid, &entry.frame_of_reference_uid, leaf);
+        }
+        patients.retain(|patient| !patient.studies.is_empty());
+        Tree { patients }
+    }
+
+    /// Those that are there by their names, those that are missing by their kinds and UIDs.
+    fn partners(&self, name: &str, entry: &Entry) -> Vec<Partner> {
+        let mut there = BTreeSet::new();
+        let mut missing = BTreeSet::new();
+        let mut images: BTreeMap<&str, usize> = BTreeMap::new();
+        for Named { kind, uid, relation } in entry.named.iter().filter(|named| named.uid != entry.sop_uid) {
+            let how =
+                if relation.is_empty() { String::new() } else { format!(" ({})", relation.to_lowercase()) };
+            match self.places.get(uid.as_str()) {
+                Some(place) if place.name == name => {}
+                Some(place) => {
+                    let other = if place.patient == entry.patient { "" } else { ", of another patient" };
+                    there.insert(format!("{}{how}{other}", place.name));
+                }
+                None if *kind == FRAME && self.frames.contains(uid.as_str()) => {
+                    there.insert(format!("{FRAME} {uid}"));
+                }
+                None if kind.ends_with("image") => *images.entry(kind).or_default() += 1,
+                None => {
+                    missing.insert(format!("{kind} {uid}{how}, which is not here"));
+                }
+            }
+        }
+        missing
+            .extend(images.into_iter().map(|(kind, count)| format!("{count} {kind}(s) that are not here")));
+        let wanted = [("RTPLAN", "RTSTRUCT", "no structure set"), ("RTDOSE", "RTPLAN", "no plan")];
+        let names_none = |kind: &str| !entry.named.iter().any(|named| named.kind == kind);
+        let none = wanted.into_iter().filter(|(own, other, _)| name.starts_with(own) && names_none(other));
+        missing.extend(none.map(|(.., what)| what.to_owned()));
+        let partner = |missing| move |text| Partner { text, missing };
+        there.into_iter().map(partner(false)).chain(missing.into_iter().map(partner(true))).collect()
+    }
+}
+
+/// The branch that fits, made where there is none.
+fn found<T>(all: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
+    let place = all.iter().position(fits).unwrap_or_else(|| {
+        all.push(make());
+        all.len() - 1
+    });
+    &mut all[place]
+}
+
+impl std::fmt::Display for Tree {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let or_none = |uid: &str| if uid.is_empty() { "not stated".to_owned() } else { uid.to_owned() };
+        for branch in &self.patients {
+            writeln!(out, "patient {} ({})", or_none(&branch.patient.name), or_none(&branch.patient.id))?;
+            for study in &branch.studies {
+                writeln!(out, "  study {}", or_none(&study.uid))?;
+                for frame in &study.frames {
+                    writeln!(out, "    frame of reference {}", or_none(&frame.uid))?;
+                    for leaf in &frame.objects {
+                        let label =
+                            if leaf.label.is_empty() { String::new() } else { format!(" '{}'", leaf.label) };
+                        let texts: Vec<&str> =
+                            leaf.partners.iter().map(|partner| partner.text.as_str()).collect();
+                        let names = if texts.is_empty() {
+                            String::new()
+                        } else {
+                            format!(" names {}", texts.join("; "))
+                        };
+                        writeln!(out, "      {:<10} {}{label}{names}", leaf.name, leaf.file)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

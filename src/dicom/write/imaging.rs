@@ -1,0 +1,18 @@
+//! Where the patient lies before X-rays, as an export writes it.
+
+use super::Registration;
+use crate::case::Radiograph;
+use std::path::PathBuf;
+
+/// The pose of the CT as a registration, its DRRs at that pose, and the X-rays.
+#[derive(Clone, Debug)]
+pub struct Imaging {
+    /// From the frame of the CT into that of the room. As it is written, its source is the frame of the CT that leaves.
+    pub registration: Registration,
+    /// As the X-rays see the patient at the pose.
+    pub drrs: Vec<Radiograph>,
+    /// Files of DICOM alone.
+    pub xrays: Vec<PathBuf>,
+    /// What of the X-rays cannot leave.
+    pub remarks: Vec<String>,
+}
