@@ -18,6 +18,7 @@ mod rtplan;
 mod rtpoints;
 mod rtstruct;
 mod source;
+mod transfer;
 mod walk;
 mod write;
 
@@ -30,10 +31,13 @@ pub use radiograph::{read_placement, read_radiograph};
 pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
+pub use transfer::{
+    Identifier, SYNTAXES, ToSend, Transferable, Unsent, file_head, transferable, transferables,
+};
 pub use write::{
     Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile, PlanDoses,
-    Registration, StudyFacts, WriteError, check_export, export, is_export_file, plan_as_written, plan_faults,
-    structures_as_written, why_no_plan_dose, write_ct, write_dose, write_dose_file, write_plan,
+    Registration, StudyFacts, WriteError, check_export, export, is_export_file, now, plan_as_written,
+    plan_faults, structures_as_written, why_no_plan_dose, write_ct, write_dose, write_dose_file, write_plan,
     write_radiograph, write_registration, write_structures,
 };
 

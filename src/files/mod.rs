@@ -29,5 +29,5 @@ pub use place::{Inputs, Obstacle, Place, is_taken};
 pub use private::{is_private, make_private};
 pub use recent::{add_recent_case, recent_cases};
 pub use recovery::{Keeper, Recoverable};
-pub use replace::{Temporary, remove_temporaries_on_signals, replace_file, together};
+pub use replace::{Temporary, remove_temporaries_on_signals, replace_file, stop_in_order, together};
 pub use state_folder::state_folder;

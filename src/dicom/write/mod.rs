@@ -14,6 +14,7 @@ mod set;
 mod source;
 
 pub use ct::write_ct;
+pub use data_set::now;
 pub use registration::{Registration, write_registration};
 pub use rounding::{plan_as_written, structures_as_written};
 pub use rtdose::{DoseBits, DoseFile, DoseOf, why_no_plan_dose, write_dose, write_dose_file};
