@@ -3,7 +3,7 @@
 use super::peer::{Now, TitleArgs};
 use super::{Answer, Failure};
 use crate::files::stop_in_order;
-use crate::network::{Match, Query, Retrieval, Route, find, retrieve};
+use crate::network::{Match, Query, Retrieval, Route, find, is_uid, retrieve};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ pub struct Args {
     patient: Option<String>,
 
     /// Study Instance UID: list its series
-    #[arg(long, value_name = "UID", value_parser = key, conflicts_with = "patient")]
+    #[arg(long, value_name = "UID", value_parser = uid, conflicts_with = "patient")]
     study: Option<String>,
 
     /// Modality, such as CT, RTPLAN or RTDOSE
@@ -71,6 +71,15 @@ fn by(word: &str) -> Result<By, String> {
         "get" => Ok(By::Get),
         "move" => Ok(By::Move),
         _ => Err("it is get or move".to_owned()),
+    }
+}
+
+fn uid(word: &str) -> Result<String, String> {
+    let uid = word.trim();
+    if is_uid(uid) {
+        Ok(uid.to_owned())
+    } else {
+        Err("a UID is made of digits and dots, at most 64".to_owned())
     }
 }
 

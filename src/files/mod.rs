@@ -23,7 +23,7 @@ pub use cache::cache_folder;
 pub use csv::csv_cell;
 pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};
 pub use goal_template::{GoalTemplate, Matched, TemplateError, TemplateGoal};
-pub use layout::{Layout, ThemeChoice};
+pub use layout::{Layout, PeerSettings, ThemeChoice};
 pub use new_folder::{NewFolder, NewFolderError};
 pub use place::{Inputs, Obstacle, Place, is_taken};
 pub use private::{is_private, make_private};

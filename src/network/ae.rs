@@ -1,4 +1,4 @@
-//! Titles of application entities.
+//! Titles of application entities, and UIDs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,4 +30,13 @@ impl fmt::Display for AeTitle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
+}
+
+/// Longest UID (PS3.5 9.1).
+pub const UID_LETTERS: usize = 64;
+
+/// Digits and dots, with something before and after each dot: such a UID is also the name of a file.
+pub fn is_uid(uid: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    uid.len() <= UID_LETTERS && uid.split('.').all(digits)
 }

@@ -1,27 +1,23 @@
 //! Associations: what two systems agree on before they speak, and the messages between them (PS3.7 annex D, PS3.8 chapter 7).
 
 use super::command::Command;
+use super::negotiation::{
+    APPLICATION_CONTEXT, Policy, Proposal, answer_contexts, longest, rejected, request_pdu, user_variables,
+    why_not,
+};
 use super::wire::Wire;
 use super::{AeTitle, NetworkError};
-use crate::dicom::SYNTAXES;
 use crate::input::{COMMAND_BYTES, PDU_BYTES, plain};
-use dicom_dictionary_std::uids;
 use dicom_ul::pdu::{
-    AbortRQSource, AssociationAC, AssociationRJ, AssociationRJResult, AssociationRJServiceUserReason,
-    AssociationRJSource, AssociationRQ, PDataValue, PDataValueType, Pdu, PresentationContextProposed,
-    PresentationContextResult, PresentationContextResultReason, RequestorRoles, UserVariableItem,
+    AbortRQSource, AssociationAC, AssociationRJ, PDV_HEADER_SIZE, PDataValue, PDataValueType, Pdu,
+    PresentationContextResultReason,
 };
-use dicom_ul::pdu::{AssociationRJServiceProviderPresentationReason, PDV_HEADER_SIZE};
-use dicom_ul::{IMPLEMENTATION_CLASS_UID, IMPLEMENTATION_VERSION_NAME};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-const APPLICATION_CONTEXT: &str = "1.2.840.10008.3.1.1.1";
-/// Storage SOP classes of the standard, all with one root (PS3.6 annex A).
-const STORAGE_ROOT: &str = "1.2.840.10008.5.1.4.1.1.";
 /// Contexts have odd numbers from 1 to 255.
 pub const CONTEXTS_MOST: usize = 128;
 
@@ -53,29 +49,12 @@ pub struct Call {
     pub patience: Patience,
 }
 
-/// A context that is proposed.
-pub struct Proposal {
-    pub class: String,
-    pub syntaxes: Vec<String>,
-    /// The peer is to send objects of this class to us (C-GET).
-    pub to_us: bool,
-}
-
 /// A context that both sides agreed on.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub id: u8,
     pub class: String,
     pub syntax: String,
-}
-
-/// Whom a listener lets in.
-pub struct Policy<'a> {
-    pub ae: &'a AeTitle,
-    /// Titles that may call; empty: any.
-    pub allow: &'a [AeTitle],
-    /// There are as many associations as may be.
-    pub full: bool,
 }
 
 /// The next message of a peer.
@@ -163,7 +142,8 @@ impl<'s> Association<'s> {
             return Err(association.wire.wrong("it proposed more contexts than there are numbers for"));
         }
         association.most = longest(&request.user_variables);
-        let results = request.presentation_contexts.iter().map(|p| association.answer_context(p)).collect();
+        let (results, contexts) = answer_contexts(&request.presentation_contexts);
+        association.contexts = contexts;
         let answer = Pdu::AssociationAC(AssociationAC {
             protocol_version: 1,
             calling_ae_title: request.calling_ae_title,
@@ -180,32 +160,6 @@ impl<'s> Association<'s> {
     fn over(wire: Wire<'s>, peer: String) -> Self {
         let most = PDU_BYTES;
         Self { wire, peer, contexts: Vec::new(), most, waiting: VecDeque::new(), open: true, next_message: 0 }
-    }
-
-    fn answer_context(&mut self, proposed: &PresentationContextProposed) -> PresentationContextResult {
-        use PresentationContextResultReason::{
-            AbstractSyntaxNotSupported, Acceptance, NoReason, TransferSyntaxesNotSupported,
-        };
-        let class = proposed.abstract_syntax.trim_end_matches('\0').trim();
-        let offered = |syntax: &&str| {
-            proposed.transfer_syntaxes.iter().any(|s| s.trim_end_matches('\0').trim() == *syntax)
-        };
-        let syntax = SYNTAXES.iter().copied().find(|syntax| offered(syntax));
-        let known = self.contexts.iter().any(|context| context.id == proposed.id);
-        let reason = match syntax {
-            _ if known || proposed.id % 2 == 0 => NoReason,
-            _ if class != uids::VERIFICATION && !class.starts_with(STORAGE_ROOT) => {
-                AbstractSyntaxNotSupported
-            }
-            None => TransferSyntaxesNotSupported,
-            Some(syntax) => {
-                let (class, syntax) = (class.to_owned(), syntax.to_owned());
-                self.contexts.push(Context { id: proposed.id, class, syntax });
-                Acceptance
-            }
-        };
-        let transfer_syntax = syntax.unwrap_or(uids::IMPLICIT_VR_LITTLE_ENDIAN).to_owned();
-        PresentationContextResult { id: proposed.id, reason, transfer_syntax }
     }
 
     /// The other side in words.
@@ -355,16 +309,18 @@ impl<'s> Association<'s> {
 
     /// The next part of a message; `None`: the other side asked for the end.
     fn value(&mut self, doing: &'static str) -> Result<Option<PDataValue>, NetworkError> {
-        if let Some(value) = self.waiting.pop_front() {
-            return Ok(Some(value));
+        if self.waiting.is_empty() {
+            match self.read(doing)? {
+                Pdu::PData { data } => self.waiting.extend(data),
+                Pdu::ReleaseRQ => return Ok(None),
+                _ => return Err(self.wire.wrong("a PDU came that has no place there")),
+            }
         }
-        match self.read(doing)? {
-            Pdu::PData { data } => self.waiting.extend(data),
-            Pdu::ReleaseRQ => return Ok(None),
-            _ => return Err(self.wire.wrong("a PDU came that has no place there")),
-        }
-        // Without this rule, PDUs without content would keep an association for ever.
+        // Without these rules, PDUs without content would keep an association for ever.
         match self.waiting.pop_front() {
+            Some(value) if value.data.is_empty() && !value.is_last => {
+                Err(self.wire.wrong("a fragment is empty, and not the last"))
+            }
             Some(value) if self.context(value.presentation_context_id).is_some() => Ok(Some(value)),
             Some(_) => Err(self.wire.wrong("it used a context that was not agreed on")),
             None => Err(self.wire.wrong("a PDU of data is empty")),
@@ -439,89 +395,4 @@ fn connect(call: &Call, who: &str) -> Result<TcpStream, NetworkError> {
     }
     let source = last.ok_or_else(|| address("it has no address".to_owned()))?;
     Err(NetworkError::Connect { who: who.to_owned(), source })
-}
-
-fn request_pdu(call: &Call, proposals: &[Proposal]) -> Pdu {
-    let mut user_variables = user_variables();
-    let mut given: Vec<&str> = Vec::new();
-    for proposal in proposals.iter().filter(|p| p.to_us) {
-        // One role for a class, whatever the number of its contexts.
-        if !given.contains(&proposal.class.as_str()) {
-            given.push(&proposal.class);
-            let roles = RequestorRoles { scu: false, scp: true };
-            user_variables.push(UserVariableItem::ScuScpRoleSelectionSubItem(proposal.class.clone(), roles));
-        }
-    }
-    let contexts = proposals.iter().zip((1u8..=255).step_by(2)).map(|(p, id)| PresentationContextProposed {
-        id,
-        abstract_syntax: p.class.clone(),
-        transfer_syntaxes: p.syntaxes.clone(),
-    });
-    Pdu::AssociationRQ(AssociationRQ {
-        protocol_version: 1,
-        calling_ae_title: call.calling.to_string(),
-        called_ae_title: call.called.to_string(),
-        application_context_name: APPLICATION_CONTEXT.to_owned(),
-        presentation_contexts: contexts.collect(),
-        user_variables,
-    })
-}
-
-fn user_variables() -> Vec<UserVariableItem> {
-    vec![
-        UserVariableItem::MaxLength(PDU_BYTES),
-        UserVariableItem::ImplementationClassUID(IMPLEMENTATION_CLASS_UID.to_owned()),
-        UserVariableItem::ImplementationVersionName(IMPLEMENTATION_VERSION_NAME.to_owned()),
-    ]
-}
-
-/// Longest PDU that a peer takes; 0 says any.
-fn longest(variables: &[UserVariableItem]) -> u32 {
-    let said = variables.iter().find_map(|variable| match variable {
-        UserVariableItem::MaxLength(most) => Some(*most),
-        _ => None,
-    });
-    said.filter(|most| *most > 0).unwrap_or(PDU_BYTES).min(PDU_BYTES)
-}
-
-type Rejection = (AssociationRJResult, AssociationRJSource, String);
-
-/// Why a request is rejected, for the peer and in words.
-fn why_not(request: &AssociationRQ, policy: &Policy) -> Option<Rejection> {
-    use AssociationRJResult::{Permanent, Transient};
-    use AssociationRJServiceUserReason as User;
-    let permanent = |reason, words| Some((Permanent, AssociationRJSource::ServiceUser(reason), words));
-    let title = |title: &str| plain(title).into_owned();
-    if request.application_context_name.trim_end_matches('\0').trim() != APPLICATION_CONTEXT {
-        let words = "it speaks another language than DICOM's".to_owned();
-        return permanent(User::ApplicationContextNameNotSupported, words);
-    }
-    if request.called_ae_title != policy.ae.as_str() {
-        let words = format!("it called {}, and this is {}", title(&request.called_ae_title), policy.ae);
-        return permanent(User::CalledAETitleNotRecognized, words);
-    }
-    let allowed =
-        policy.allow.is_empty() || policy.allow.iter().any(|a| a.as_str() == request.calling_ae_title);
-    if !allowed {
-        let words = format!("{} is not on the list of those let in", title(&request.calling_ae_title));
-        return permanent(User::CallingAETitleNotRecognized, words);
-    }
-    let reason = AssociationRJServiceProviderPresentationReason::LocalLimitExceeded;
-    let source = AssociationRJSource::ServiceProviderPresentation(reason);
-    policy.full.then(|| (Transient, source, "there are as many associations as may be at once".to_owned()))
-}
-
-fn rejected(who: String, rejection: &AssociationRJ) -> NetworkError {
-    use AssociationRJServiceUserReason as User;
-    let remedy = match (&rejection.source, &rejection.result) {
-        (AssociationRJSource::ServiceUser(User::CalledAETitleNotRecognized), _) => {
-            "check the title that is called"
-        }
-        (AssociationRJSource::ServiceUser(User::CallingAETitleNotRecognized), _) => {
-            "have your own title entered there"
-        }
-        (_, AssociationRJResult::Transient) => "try again later",
-        _ => "ask those who run it",
-    };
-    NetworkError::Rejected { who, reason: rejection.source.to_string(), remedy }
 }

@@ -1,8 +1,9 @@
 //! Verification (PS3.4 annex A): is anybody there who speaks DICOM.
 
 use super::NetworkError;
-use super::association::{Association, Call, Proposal};
+use super::association::{Association, Call};
 use super::command::{Command, SUCCESS, Service};
+use super::negotiation::Proposal;
 use dicom_dictionary_std::uids;
 use std::sync::atomic::AtomicBool;
 

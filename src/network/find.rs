@@ -1,8 +1,9 @@
 //! Queries of the Study Root model (PS3.4 annex C): studies, or the series of one study.
 
 use super::NetworkError;
-use super::association::{Association, Call, Message, Proposal};
+use super::association::{Association, Call, Message};
 use super::command::{Command, PENDING, PRIORITY, SUCCESS, Service, element_bytes, padded};
+use super::negotiation::Proposal;
 use crate::dicom::Identifier;
 use crate::input::{ANSWER_BYTES, ANSWERS_MOST};
 use dicom_core::Tag;
@@ -128,7 +129,12 @@ pub fn find(call: &Call, query: &Query, stop: &AtomicBool) -> Result<Vec<Match>,
                     return Err(NetworkError::TooMany { who: who(), most: ANSWERS_MOST });
                 }
                 let wrong = |what| NetworkError::Protocol { who: who(), what };
-                matches.push(match_of(&Identifier::read(bytes).map_err(wrong)?, query));
+                let found = match_of(&Identifier::read(bytes).map_err(wrong)?, query);
+                // Without its UID, a series would be retrieved as its whole study.
+                if query.study.is_some() && found.series_uid.is_empty() {
+                    return Err(wrong("it listed a series without a UID".to_owned()));
+                }
+                matches.push(found);
             }
             SUCCESS => break,
             _ => {

@@ -2,6 +2,7 @@
 //! not at all.
 
 use super::NetworkError;
+use super::ae::{UID_LETTERS, is_uid};
 use super::association::Association;
 use super::command::{AFFECTED_INSTANCE, Command, SUCCESS};
 use crate::dicom::{DicomError, Transferable, file_head, now, transferable};
@@ -13,8 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// Refusals of an association that are told one by one.
 const REFUSALS_TOLD: usize = 100;
-/// Longest UID (PS3.5 9.1).
-const UID_LETTERS: usize = 64;
 /// The folder that is moved, within the temporary one.
 const STAGED: &str = "new";
 
@@ -184,12 +183,6 @@ fn not_understood() -> Refusal {
 
 fn no_space(error: &io::Error) -> Refusal {
     (OUT_OF_RESOURCES, format!("it cannot be written: {error}"))
-}
-
-/// Digits and dots, with something before and after each dot: also the name of its file.
-fn is_uid(uid: &str) -> bool {
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    uid.len() <= UID_LETTERS && uid.split('.').all(digits)
 }
 
 fn shortened(instance: &str) -> String {

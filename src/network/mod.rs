@@ -11,12 +11,13 @@ mod echo;
 mod error;
 mod find;
 mod incoming;
+mod negotiation;
 mod receive;
 mod retrieve;
 mod store;
 mod wire;
 
-pub use ae::AeTitle;
+pub use ae::{AeTitle, is_uid};
 pub use association::{Call, Patience};
 pub use echo::echo;
 pub use error::NetworkError;

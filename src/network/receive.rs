@@ -1,9 +1,10 @@
 //! Storage and verification as their provider (PS3.4 annexes A and B): a listener that is asked for, bound to one address, with
 //! a list of those let in.
 
-use super::association::{Association, Message, Patience, Policy};
+use super::association::{Association, Message, Patience};
 use super::command::{SUCCESS, Service};
 use super::incoming::Incoming;
+use super::negotiation::Policy;
 use super::wire::Wire;
 use super::{AeTitle, NetworkError};
 use crate::files::Temporary;
@@ -240,11 +241,7 @@ impl Receiver {
         let wire = Wire::new(stream, who.clone(), options.patience, stop).map_err(broke)?;
         let policy = Policy { ae: &options.ae, allow: &options.allow, full };
         let mut association = Association::accept(wire, &policy)?;
-        loop {
-            let (context, command) = match association.next("its next message was awaited")? {
-                Message::Command { context, command } => (context, command),
-                Message::Release => break,
-            };
+        while let Message::Command { context, command } = association.next("its next message was awaited")? {
             if command.is(Service::Store) {
                 incoming.store(&mut association, context, &command)?;
             } else if command.is(Service::Cancel) {

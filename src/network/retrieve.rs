@@ -2,12 +2,14 @@
 //! other side, or by a call back to a listener of ours (C-MOVE), whose title and address must be entered there.
 
 use super::NetworkError;
-use super::association::{Association, CONTEXTS_MOST, Call, Proposal};
+use super::ae::is_uid;
+use super::association::{Association, CONTEXTS_MOST, Call};
 use super::command::{
     COMPLETED, Command, FAILED, MOVE_DESTINATION, PENDING, PRIORITY, REMAINING, SUCCESS, Service,
 };
 use super::find::{Keys, Match, Step, implicit, put, send_request, step};
 use super::incoming::Incoming;
+use super::negotiation::Proposal;
 use super::receive::{Event, ReceiveOptions, Receiver, Until};
 use crate::input::OBJECT_BYTES;
 use dicom_dictionary_std::{tags, uids};
@@ -108,6 +110,15 @@ pub fn retrieve(
     stop: &AtomicBool,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Retrieval, NetworkError> {
+    // An empty UID, or one with a wildcard, would ask for more than was listed.
+    let is_series = !what.series_uid.is_empty();
+    if !is_uid(&what.study_uid) || (is_series && !is_uid(&what.series_uid)) {
+        let (who, what) = (
+            format!("{} at {}", call.called, call.to),
+            "it listed a study or series without a UID".to_owned(),
+        );
+        return Err(NetworkError::Protocol { who, what });
+    }
     match route {
         Route::Get => get(call, what, into, stop, progress),
         Route::Move(bind) => move_to_us(call, what, bind, into, stop, progress),

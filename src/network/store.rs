@@ -1,8 +1,9 @@
 //! Storage as its user (PS3.4 annex B): objects to another system, each in the transfer syntax of its file.
 
 use super::NetworkError;
-use super::association::{Association, CONTEXTS_MOST, Call, Proposal};
+use super::association::{Association, CONTEXTS_MOST, Call};
 use super::command::{AFFECTED_INSTANCE, Command, PRIORITY, SUCCESS, Service};
+use super::negotiation::Proposal;
 use crate::dicom::{Transferable, Unsent};
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};

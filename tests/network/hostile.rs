@@ -115,6 +115,8 @@ fn lengths_that_lie_take_no_memory() {
     served.broke(12, "a PDU of data is empty");
     Raw::associated(served.address).value(PDataValueType::Data, &[1, 2], true);
     served.broke(14, "data came where a command belongs");
+    Raw::associated(served.address).value(PDataValueType::Command, &[], false);
+    served.broke(16, "a fragment is empty");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn the_ninth_association_waits_for_its_turn() {
 #[test]
 fn a_stopped_sender_aborts_and_counts() {
     let (study, served) = (study("stopped"), Served::new("stopped-inbox"));
-    let found = transferables(&[study.0.clone()], &|_| true).unwrap();
+    let found = transferables(std::slice::from_ref(&study.0), &|_| true).unwrap();
     let (stop, told) = (AtomicBool::new(false), AtomicUsize::new(0));
     let sent = send(&served.call(), &found.objects, &stop, &|done| {
         told.store(done, Ordering::Relaxed);
