@@ -193,16 +193,18 @@ fn retrieved(all: &Retrieval, errors: &[String], matches: Value, args: &Args, in
 fn table(matches: &[Match], is_series: bool) -> String {
     let mut text = String::new();
     for m in matches {
-        let Match { patient_id, patient_name, study_uid, date, description, modality, objects, .. } = m;
+        let Match { patient_id, patient_name, study_uid, date, description, modality, .. } = m;
+        // Some systems do not count.
+        let count = if m.objects.is_empty() { String::new() } else { format!("{} objects", m.objects) };
         let _ = match is_series {
             true => writeln!(
                 text,
-                "{:<8} {:>4}  {:>6} objects  {date:<8}  {}  {description}",
-                modality, m.series_number, objects, m.series_uid
+                "{modality:<8} {:>4}  {count:>13}  {date:<8}  {}  {description}",
+                m.series_number, m.series_uid
             ),
             false => writeln!(
                 text,
-                "{patient_id:<16} {patient_name:<24} {date:<8}  {modality:<20} {objects:>6} objects  {study_uid}  {description}"
+                "{patient_id:<16} {patient_name:<24} {date:<8}  {modality:<20} {count:>13}  {study_uid}  {description}"
             ),
         };
     }
