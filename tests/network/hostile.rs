@@ -1,12 +1,13 @@
 //! Peers that are silent, wrong or hostile: each is told apart, leaves nothing, and the next one is served.
 
-use crate::peer::{Raw, Served, large_slice, store_command};
+use crate::peer::{GO_ON, Raw, Served, encoded, large_slice, request, store_command};
 use crate::synthetic::slice;
-use beamsight::network::{Event, ReceiveOptions};
-use dicom_dictionary_std::uids;
+use beamsight::dicom::Identifier;
+use beamsight::network::{Event, ReceiveOptions, echo};
+use dicom_dictionary_std::{tags, uids};
 use dicom_object::InMemDicomObject;
 use dicom_transfer_syntax_registry::entries::EXPLICIT_VR_LITTLE_ENDIAN;
-use dicom_ul::pdu::{PDataValueType, Pdu};
+use dicom_ul::pdu::{PDataValue, PDataValueType, Pdu, write_pdu};
 use std::time::Duration;
 
 const CT: &str = uids::CT_IMAGE_STORAGE;
@@ -240,4 +241,75 @@ fn a_full_disk_is_told_to_the_sender() {
     let _ = std::process::Command::new("umount").arg(&served.folder.0).status();
     assert_eq!((full, small), (0xa700, 0), "{event}");
     assert_eq!(inbox.len(), 1, "{inbox:?}");
+}
+
+/// The same damage in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most
+    }
+
+    fn damaged(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
+        for _ in 0..=self.below(4) {
+            let at = self.below(bytes.len());
+            match self.below(4) {
+                0 => bytes[at] = self.below(256) as u8,
+                1 => bytes[at] ^= 1 << self.below(8),
+                2 => bytes.truncate(at.max(1)),
+                _ => bytes.insert(at, [0, 0xff][self.below(2)]),
+            }
+        }
+        bytes
+    }
+}
+
+/// A whole conversation: association, an object, release.
+fn conversation() -> Vec<u8> {
+    let request = Pdu::AssociationRQ(request("BEAMSIGHT", "TESTER"));
+    let value = |value_type, data: Vec<u8>| Pdu::PData {
+        data: vec![PDataValue { presentation_context_id: 1, value_type, is_last: true, data }],
+    };
+    let command = value(PDataValueType::Command, store_command(CT, "1.2.3.300.1"));
+    let object = value(PDataValueType::Data, explicit(&slice(1, 0.0, 0)));
+    let mut bytes = Vec::new();
+    [request, command, object, Pdu::ReleaseRQ].iter().for_each(|pdu| write_pdu(&mut bytes, pdu).unwrap());
+    bytes
+}
+
+#[test]
+fn damaged_conversations_leave_whole_objects_or_nothing() {
+    const CONVERSATIONS: usize = 400;
+    let served = Served::with("damaged", hasty);
+    let (whole, mut dice) = (conversation(), Dice(1));
+    for n in 0..CONVERSATIONS {
+        let bytes = if n == 0 { whole.clone() } else { dice.damaged(whole.clone()) };
+        let mut raw = Raw::connect(served.address);
+        raw.bytes(&bytes);
+        raw.0.shutdown(std::net::Shutdown::Write).unwrap();
+        // What is answered does not matter here, only that it ends.
+        let _ = std::io::copy(&mut raw.0, &mut std::io::sink());
+        served.event(n);
+    }
+    let Event::Delivered(_) = served.event(0) else { panic!("{}", served.event(0)) };
+    let delivered = (0..CONVERSATIONS).filter(|n| matches!(served.event(*n), Event::Delivered(_))).count();
+    let kept = crate::peer::files(&served.folder.0);
+    eprintln!("{delivered} of {CONVERSATIONS} conversations were delivered, {} objects kept", kept.len());
+    assert!(delivered < CONVERSATIONS && kept.len() <= delivered, "{delivered}");
+    for (_, path) in kept {
+        beamsight::dicom::transferable(&path).unwrap();
+    }
+    assert!(served.inbox().iter().all(|name| !name.starts_with('.')), "{:?}", served.inbox());
+    echo(&served.call(), &GO_ON).unwrap();
+}
+
+/// Answers to queries come from others too.
+#[test]
+fn damaged_answers_are_errors() {
+    let (whole, mut dice) = (encoded(&slice(1, 0.0, 0)), Dice(2));
+    assert_eq!(Identifier::read(whole.clone()).unwrap().text(tags::PATIENT_ID), "T1");
+    let read = (0..5000).filter(|_| Identifier::read(dice.damaged(whole.clone())).is_ok()).count();
+    assert!(read > 0 && read < 5000, "{read}");
 }

@@ -130,18 +130,7 @@ impl Raw {
     }
 
     pub fn request(&mut self, called: &str, calling: &str) -> Pdu {
-        self.pdu(&Pdu::AssociationRQ(AssociationRQ {
-            protocol_version: 1,
-            calling_ae_title: calling.to_owned(),
-            called_ae_title: called.to_owned(),
-            application_context_name: "1.2.840.10008.3.1.1.1".to_owned(),
-            presentation_contexts: vec![PresentationContextProposed {
-                id: 1,
-                abstract_syntax: uids::CT_IMAGE_STORAGE.to_owned(),
-                transfer_syntaxes: vec![uids::EXPLICIT_VR_LITTLE_ENDIAN.to_owned()],
-            }],
-            user_variables: vec![UserVariableItem::MaxLength(16384)],
-        }));
+        self.pdu(&Pdu::AssociationRQ(request(called, calling)));
         self.read().expect("an answer to the request")
     }
 
@@ -189,6 +178,22 @@ impl Raw {
     pub fn release(&mut self) {
         self.pdu(&Pdu::ReleaseRQ);
         assert!(matches!(self.read(), Some(Pdu::ReleaseRP)));
+    }
+}
+
+/// A request for an association with one context: CT images in explicit VR little endian.
+pub fn request(called: &str, calling: &str) -> AssociationRQ {
+    AssociationRQ {
+        protocol_version: 1,
+        calling_ae_title: calling.to_owned(),
+        called_ae_title: called.to_owned(),
+        application_context_name: "1.2.840.10008.3.1.1.1".to_owned(),
+        presentation_contexts: vec![PresentationContextProposed {
+            id: 1,
+            abstract_syntax: uids::CT_IMAGE_STORAGE.to_owned(),
+            transfer_syntaxes: vec![uids::EXPLICIT_VR_LITTLE_ENDIAN.to_owned()],
+        }],
+        user_variables: vec![UserVariableItem::MaxLength(16384)],
     }
 }
 
