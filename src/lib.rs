@@ -22,6 +22,7 @@ pub mod engine;
 pub mod files;
 pub mod geometry;
 pub mod input;
+pub mod network;
 pub mod open;
 pub mod physics;
 pub mod registration;

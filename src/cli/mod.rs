@@ -16,6 +16,7 @@ mod doses;
 mod drr;
 mod dvh;
 mod export;
+mod find;
 mod frame;
 mod gamma;
 mod info;
@@ -23,11 +24,14 @@ mod live;
 mod machine;
 mod outputs;
 mod path;
+mod peer;
 mod plan_args;
+mod receive;
 mod register;
 mod render;
 mod scorecard;
 mod selftest;
+mod send;
 mod stroke;
 mod window;
 mod words;
@@ -118,6 +122,12 @@ enum Verb {
     Machine(machine::Args),
     /// Draw the window on a case into a picture
     Render(render::Args),
+    /// Receive DICOM objects from other systems, as long as it runs
+    Receive(receive::Args),
+    /// Send DICOM files to another system
+    Send(send::Args),
+    /// Ask another system for its studies, and retrieve them
+    Find(find::Args),
     /// Check that the jobs answer right on this machine's devices
     Selftest(selftest::Args),
     /// Time a job on a device, beside the papers' figures
@@ -237,6 +247,9 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Gamma(args)) => gamma::run(&args, common.device),
         Some(Verb::Machine(args)) => machine::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
+        Some(Verb::Receive(args)) => receive::run(&args),
+        Some(Verb::Send(args)) => send::run(&args),
+        Some(Verb::Find(args)) => find::run(&args),
         Some(Verb::Selftest(args)) => selftest::run(&args, common.device),
         Some(Verb::Bench(args)) => bench::run(&args, common.device),
         None => return window::run(cli.case, cli.out, cli.output, common.device),

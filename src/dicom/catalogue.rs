@@ -155,8 +155,8 @@ pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
 
 /// The entries under a path.
 #[derive(Default)]
-struct Found {
-    files: Vec<PathBuf>,
+pub(super) struct Found {
+    pub files: Vec<PathBuf>,
     /// Links that leave the folder.
     links: Vec<String>,
     /// Neither files nor folders nor links.
@@ -164,7 +164,7 @@ struct Found {
 }
 
 impl Found {
-    fn remarks(&self) -> Vec<Remark> {
+    pub fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         if !self.links.is_empty() {
             let message = format!(
@@ -183,7 +183,7 @@ impl Found {
 
 /// All files under a path, sorted; the path itself where it is a file. Links are not followed: a target
 /// within the folder is found anyway, and others lie outside the request.
-fn files_under(path: &Path) -> Result<Found, DicomError> {
+pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
     let io = |path: &Path| {
         let path = path.to_owned();
         move |source| DicomError::Io { path, source }

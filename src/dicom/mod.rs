@@ -20,6 +20,7 @@ mod rtpoints;
 mod rtstruct;
 mod source;
 mod stated;
+mod transfer;
 mod tree;
 mod walk;
 mod write;
@@ -35,6 +36,9 @@ pub use rtdose::read_dose;
 pub use rtplan::read_plan;
 pub use rtstruct::read_structures;
 pub use stated::{StatedDose, StatedPlan, read_stated_dose, read_stated_plan};
+pub use transfer::{
+    Identifier, SYNTAXES, ToSend, Transferable, Unsent, file_head, transferable, transferables,
+};
 pub use tree::{FrameBranch, Leaf, Partner, PatientBranch, StudyBranch, Tree};
 pub use write::{
     Anonymise, Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile,

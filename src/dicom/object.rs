@@ -2,7 +2,7 @@
 
 use super::DicomError;
 use super::source::{self, Encoding};
-use super::walk::walk;
+use super::walk::{PixelData, Walked, walk};
 use crate::input::{fenced, plain};
 use dicom_core::dictionary::{DataDictionary, DataDictionaryEntry};
 use dicom_core::{PrimitiveValue, Tag, value::Value};
@@ -36,18 +36,7 @@ pub use self::open as open_header;
 /// As [`open`].
 pub fn open_told(path: &Path) -> Result<(Object, Vec<String>), DicomError> {
     let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
-    let mut source = source::open(path)?;
-    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.of(path))?;
-    if source.bytes.position == 0 {
-        return Err(broken("it has no data set".to_owned()));
-    }
-    let syntax = match source.encoding {
-        Encoding::Implicit => entries::IMPLICIT_VR_LITTLE_ENDIAN.erased(),
-        Encoding::Explicit => entries::EXPLICIT_VR_LITTLE_ENDIAN.erased(),
-        Encoding::ExplicitBig => entries::EXPLICIT_VR_BIG_ENDIAN.erased(),
-    };
-    let read = || Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e));
-    let item = fenced(read).and_then(|read| read).map_err(broken)?;
+    let Opened { source, item, .. } = open_parts(path)?;
     let or =
         |own: &str, tag| if own.is_empty() { item.text(tag).unwrap_or_default() } else { own.to_owned() };
     let meta = FileMetaTableBuilder::new()
@@ -56,6 +45,43 @@ pub fn open_told(path: &Path) -> Result<(Object, Vec<String>), DicomError> {
         .media_storage_sop_instance_uid(or(&source.instance, tags::SOP_INSTANCE_UID));
     let object = item.with_meta(meta).map_err(|e| broken(root_cause(&e)))?;
     Ok((object, source.oddities))
+}
+
+/// A file read as far as its pixel data.
+pub struct Opened {
+    pub source: source::Source,
+    pub item: Item,
+    /// The pixel data, whose value is next in the source.
+    pub pixels: Option<PixelData>,
+}
+
+/// As [`open`], with the source where its pixel data begins.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_parts(path: &Path) -> Result<Opened, DicomError> {
+    let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
+    let mut source = source::open(path)?;
+    let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.of(path))?;
+    if source.bytes.position == 0 {
+        return Err(broken("it has no data set".to_owned()));
+    }
+    let item = parse(&walked, source.encoding).map_err(broken)?;
+    Ok(Opened { source, item, pixels: walked.pixels })
+}
+
+/// Parses elements that were walked before.
+///
+/// # Errors
+/// The parser's own words.
+pub fn parse(walked: &Walked, encoding: Encoding) -> Result<Item, String> {
+    let syntax = match encoding {
+        Encoding::Implicit => entries::IMPLICIT_VR_LITTLE_ENDIAN.erased(),
+        Encoding::Explicit => entries::EXPLICIT_VR_LITTLE_ENDIAN.erased(),
+        Encoding::ExplicitBig => entries::EXPLICIT_VR_BIG_ENDIAN.erased(),
+    };
+    let read = || Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e));
+    fenced(read).and_then(|read| read)
 }
 
 /// The innermost message of an error: the outer ones of the DICOM crates only state that reading failed.

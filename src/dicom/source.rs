@@ -51,6 +51,8 @@ pub struct Source {
     pub class: String,
     pub instance: String,
     pub encoding: Encoding,
+    /// Where in the file the data set begins, deflated or not.
+    pub data_set_at: u64,
     pub bytes: Bytes,
     /// Oddities of the meta group.
     pub oddities: Vec<String>,
@@ -68,6 +70,12 @@ pub struct Bytes {
 }
 
 impl Bytes {
+    /// Bytes in memory, such as an answer from the network.
+    pub fn of(all: Vec<u8>) -> Self {
+        let file = all.len() as u64;
+        Self { reader: Box::new(Cursor::new(all)), left: Some(file), position: 0, file }
+    }
+
     /// The next bytes; `None` where fewer are left.
     pub fn next<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Fault> {
         let mut next = Vec::with_capacity(N);
@@ -151,6 +159,7 @@ pub fn open(path: &Path) -> Result<Source, DicomError> {
         class: String::new(),
         instance: String::new(),
         encoding: Encoding::Explicit,
+        data_set_at: start as u64,
         bytes,
         oddities: Vec::new(),
     };
@@ -169,7 +178,9 @@ impl Source {
     /// Reads the meta group (PS3.10 7.1), always explicit VR little endian.
     fn past_meta(mut self) -> Result<Self, Fault> {
         let mut end = None;
+        let start = self.data_set_at;
         loop {
+            self.data_set_at = start + self.bytes.position;
             let deflated = DEFLATED.contains(&self.syntax.as_str());
             if deflated && end.is_some_and(|end| self.bytes.position >= end) {
                 // Deflated bytes may look like an element of the group.

@@ -296,6 +296,32 @@ impl Walk<'_> {
     }
 }
 
+/// Passes over the pixel data, which must be there to its end.
+///
+/// # Errors
+/// [`Fault`]: lengths that do not fit.
+pub fn pass_pixels(bytes: &mut Bytes, pixels: PixelData) -> Result<(), Fault> {
+    if let Some(length) = pixels.length {
+        return if bytes.skip(u64::from(length))? { Ok(()) } else { Err(cut_short(tags::PIXEL_DATA)) };
+    }
+    while let Some((tag, length)) = fragment_head(bytes)? {
+        if tag == SEQUENCE_END {
+            return Ok(());
+        }
+        if tag != ITEM || !bytes.skip(u64::from(length))? {
+            break;
+        }
+    }
+    Err(cut_short(tags::PIXEL_DATA))
+}
+
+/// The tag and length of a fragment, little endian in every compressed syntax.
+fn fragment_head(bytes: &mut Bytes) -> Result<Option<(Tag, u32)>, Fault> {
+    let Some([a, b, c, d, length @ ..]) = bytes.next::<8>()? else { return Ok(None) };
+    let tag = Tag(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+    Ok(Some((tag, u32::from_le_bytes(length))))
+}
+
 /// The content of compressed pixel data: the table of frame offsets, and the fragments.
 pub struct Fragments {
     pub offsets: Vec<u32>,
@@ -308,10 +334,7 @@ pub struct Fragments {
 /// [`Fault`]: lengths that do not fit.
 pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
     let mut all = Vec::new();
-    while let Some(head) = bytes.next::<8>()? {
-        let [a, b, c, d, length @ ..] = head;
-        let (tag, length) =
-            (Tag(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])), u32::from_le_bytes(length));
+    while let Some((tag, length)) = fragment_head(bytes)? {
         if tag == SEQUENCE_END {
             break;
         }

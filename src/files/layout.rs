@@ -1,4 +1,4 @@
-//! Size of the window and of its panels, and its theme, kept from run to run.
+//! Size of the window and of its panels, its theme, and the other systems it knows, kept from run to run.
 
 use super::replace_file;
 use super::state_folder::private_folder;
@@ -35,6 +35,32 @@ impl ThemeChoice {
     }
 }
 
+/// Names and places of this program and of another system, as typed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PeerSettings {
+    pub own_title: String,
+    /// Folder for arrivals.
+    pub into: String,
+    pub bind: String,
+    pub port: String,
+    /// AE titles that may call, with commas.
+    pub allow: String,
+    /// Title, and host and port, of the other system.
+    pub called: String,
+    pub to: String,
+    /// Folder or file to send.
+    pub what: String,
+}
+
+impl Default for PeerSettings {
+    fn default() -> Self {
+        let [own_title, bind, port] = ["BEAMSIGHT", "127.0.0.1", "11112"].map(str::to_owned);
+        let none = String::new;
+        Self { own_title, bind, port, into: none(), allow: none(), called: none(), to: none(), what: none() }
+    }
+}
+
 /// Sizes in points; what is missing has its default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -43,6 +69,7 @@ pub struct Layout {
     window: Option<[f32; 2]>,
     pub maximised: bool,
     pub theme: ThemeChoice,
+    pub peers: PeerSettings,
     /// Width or height of panels, by name.
     panels: BTreeMap<String, f32>,
 }
@@ -103,6 +130,7 @@ mod tests {
         assert_eq!((layout.panel("tree", 1.0), layout.panel("broken", 9.0)), (300.0, 9.0));
         layout.panels.remove("broken");
         layout.theme = ThemeChoice::System;
+        layout.peers.called = "PACS".to_owned();
         layout.save(&folder).expect("saved");
         let back = Layout::load(&folder);
         assert_eq!((back.window(), back.maximised, &back), (Some([1400.0, 900.0]), true, &layout));

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Existing temporary files and folders. The lock is held while one is made, moved or removed, so that a
@@ -223,6 +223,17 @@ fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
     }
 }
 
+/// Set by the first signal, where [`stop_in_order`] was asked for.
+static STOP: AtomicBool = AtomicBool::new(false);
+static IN_ORDER: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first SIGINT or SIGTERM only sets the answer, so that a conversation is ended in order; the next one ends
+/// the program as ever.
+pub fn stop_in_order() -> &'static AtomicBool {
+    IN_ORDER.store(true, Ordering::Relaxed);
+    &STOP
+}
+
 /// From now on SIGINT and SIGTERM remove the program's temporary files and then end it with the signal's own
 /// exit.
 ///
@@ -234,6 +245,9 @@ pub fn remove_temporaries_on_signals() -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     let wait = move || {
         for signal in signals.forever() {
+            if IN_ORDER.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
+                continue;
+            }
             // The lock is held until the exit: no file is made or moved any more.
             let all = lock();
             all.iter().for_each(|path| remove(path));

@@ -35,6 +35,20 @@ pub const SESSION_BYTES: u64 = 1 << 30;
 /// The view state of a session, whose form the window defines.
 pub const VIEW_BYTES: usize = 4 << 20;
 
+/// Objects from the network go to disk as they arrive: the longest that is taken. An element of DICOM has fewer bytes.
+pub const OBJECT_BYTES: u64 = 4 << 30;
+/// Longest PDU of data that is taken, and sent where the other side sets no limit.
+pub const PDU_BYTES: u32 = 128 << 10;
+/// Longest PDU that opens an association: 128 contexts of a few UIDs have 100 kB.
+pub const ASSOCIATE_BYTES: u32 = 1 << 20;
+/// Longest command of a message: a few UIDs.
+pub const COMMAND_BYTES: usize = 64 << 10;
+/// Longest answer to a query, and most answers of one.
+pub const ANSWER_BYTES: u64 = 1 << 20;
+pub const ANSWERS_MOST: usize = 10_000;
+/// Associations that are received at once.
+pub const ASSOCIATIONS_MOST: usize = 8;
+
 /// A file that needs more memory than its size allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
@@ -63,7 +77,7 @@ pub fn check_unpacked(file: u64, wanted: u64) -> Result<(), OverBudget> {
 }
 
 /// Bytes in readable units.
-pub(super) fn in_words(bytes: u64) -> String {
+pub fn in_words(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["bytes", "kB", "MB", "GB"];
     let step = (0..3).take_while(|n| bytes >= 1000u64.pow(n + 1)).count();
     match step {

@@ -7,9 +7,10 @@ mod file;
 mod words;
 
 pub use budget::{
-    FILES_MOST, GOALS_BYTES, HU_TABLE_BYTES, LAYOUTS_BYTES, MACHINE_BYTES, MEASURED_BYTES, OverBudget,
+    ANSWER_BYTES, ANSWERS_MOST, ASSOCIATE_BYTES, ASSOCIATIONS_MOST, COMMAND_BYTES, FILES_MOST, GOALS_BYTES,
+    HU_TABLE_BYTES, LAYOUTS_BYTES, MACHINE_BYTES, MEASURED_BYTES, OBJECT_BYTES, OverBudget, PDU_BYTES,
     PLAN_BYTES, RECENT_BYTES, SEQUENCE_DEPTH, SESSION_BYTES, SIDECAR_BYTES, VIEW_BYTES, check_unpacked,
-    unpacked_bytes,
+    in_words, unpacked_bytes,
 };
 pub use fence::fenced;
 pub use file::{odd_kind, open, read_text};

@@ -16,7 +16,7 @@ pub struct Target {
     pub read: fn(&Path),
 }
 
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "dicom", ending: "dcm", read: read_dicom },
     Target { name: "png", ending: "png", read: read_picture },
     Target { name: "tiff", ending: "tif", read: read_picture },

@@ -17,6 +17,7 @@ mod hu;
 mod keyboard;
 mod measure;
 mod monte_carlo;
+mod network;
 mod normalisation;
 mod open;
 mod plans;

@@ -20,6 +20,7 @@ use crate::app::state::display::{DoseDisplay, WindowLevel};
 use crate::app::state::export::ExportChoice;
 use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
+use crate::app::state::network::NetworkAction;
 use crate::app::state::roi::Shape;
 use crate::app::state::room::Room;
 use crate::app::state::slot::Slot;
@@ -52,6 +53,8 @@ pub enum Command {
     SaveSession(PathBuf),
     /// Sets what an export writes.
     ExportChoice(ExportChoice),
+    /// Listens to, asks or sends to other systems.
+    Network(NetworkAction),
     /// Writes the case as DICOM files into a new folder.
     Export(PathBuf),
     /// Writes the pose as a DICOM registration.

@@ -12,6 +12,7 @@ pub mod inspector;
 pub mod jobs;
 mod log;
 pub mod measure;
+pub mod network;
 pub mod notices;
 pub mod plans;
 mod recent;

@@ -5,6 +5,7 @@ use super::recent::recent;
 use crate::app::command::{Command, Commands};
 use crate::app::state::display::{WINDOW_PRESETS, WindowLevel};
 use crate::app::state::files::FileAction;
+use crate::app::state::network::NetworkAction;
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
 use crate::dicom::ExportPart;
@@ -106,6 +107,10 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             commands.push(Command::Pick(FileAction::OpenFile));
             ui.close();
         }
+        if ui.button("Receive…").on_hover_text("DICOM objects from a PACS or planning system").clicked() {
+            commands.push(Command::Network(NetworkAction::Open(true)));
+            ui.close();
+        }
         ui.separator();
         for (name, what) in DEMOS {
             let word = format!("demo:{name}");
@@ -168,6 +173,10 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
         });
         ui.separator();
         if export(ui, state, typed, commands) {
+            ui.close();
+        }
+        if ui.button("Send…").on_hover_text("DICOM files to a PACS or planning system").clicked() {
+            commands.push(Command::Network(NetworkAction::Open(true)));
             ui.close();
         }
     });

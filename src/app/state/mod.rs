@@ -10,6 +10,7 @@ pub mod files;
 pub mod goals;
 pub mod hu_draft;
 pub mod measure;
+pub mod network;
 mod notices;
 pub mod opening;
 pub mod plans;
@@ -35,6 +36,7 @@ use glam::DVec3;
 use goals::GoalEditor;
 use hu_draft::HuDraft;
 use measure::Measures;
+use network::Network;
 use opening::Origin;
 use plans::PlanTools;
 use register::Register;
@@ -94,6 +96,7 @@ pub struct State {
     pub notices: Notices,
     pub jobs: Jobs,
     pub about_open: bool,
+    pub network: Network,
     pub theme: ThemeChoice,
     /// The structure, by ROI number, whose deletion must be confirmed because a plan refers to it.
     pub removal: Option<u32>,
@@ -138,6 +141,7 @@ impl Default for State {
             notices: Notices::default(),
             jobs: Jobs::default(),
             about_open: false,
+            network: Network::default(),
             theme: ThemeChoice::default(),
             removal: None,
             hu_draft: None,

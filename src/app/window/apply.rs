@@ -124,6 +124,7 @@ impl App {
             Command::SavePlan(path) => self.write(FileAction::SavePlan, path, false),
             Command::SaveSession(path) => self.write(FileAction::SaveSession, path, false),
             Command::ExportChoice(choice) => state.export = choice,
+            Command::Network(action) => self.network(action),
             Command::Export(path) => self.write(FileAction::Export, path, false),
             Command::SaveRegistration(path) => self.write(FileAction::SaveRegistration, path, false),
         }

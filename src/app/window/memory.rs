@@ -144,6 +144,7 @@ impl App {
     /// Deletes the autosave at closing if the work is saved or discarded; undecided work stays.
     pub(super) fn end_memory(&mut self) {
         self.layout.theme = self.state.theme;
+        self.layout.peers = self.state.network.settings.clone();
         if let Some(folder) = &self.memory.folder
             && let Err(why) = self.layout.save(folder)
         {

@@ -11,6 +11,7 @@ mod closing;
 mod dialog;
 mod export;
 mod memory;
+mod network;
 mod options;
 mod receive;
 mod save;
@@ -32,6 +33,7 @@ use crate::files::Layout;
 use dialog::Dialogs;
 use egui::{CentralPanel, Frame, Panel, Ui};
 use memory::Memory;
+use network::Conversations;
 use options::StartOptions;
 use std::sync::Arc;
 
@@ -46,6 +48,7 @@ pub struct App {
     radiographs: [RadiographState; MOST_IMAGES],
     drafts: panel::toolbar::Drafts,
     dialogs: Dialogs,
+    conversations: Conversations,
     start: StartOptions,
     /// Memory across runs of the program.
     memory: Memory,
@@ -84,6 +87,7 @@ impl App {
             radiographs: Default::default(),
             drafts: panel::toolbar::Drafts::default(),
             dialogs: Dialogs::default(),
+            conversations: Conversations::default(),
             start: StartOptions::default(),
             memory: Memory::default(),
             layout: Layout::default(),
@@ -119,6 +123,7 @@ impl App {
         app.start.register = options.register;
         if let Some(folder) = options.state_folder {
             app.layout = Layout::load(&folder);
+            app.state.network.settings = app.layout.peers.clone();
             app.begin_memory(folder);
         }
         app.state.theme = options.theme.unwrap_or(app.layout.theme);
@@ -243,6 +248,7 @@ impl App {
         });
         let facts = panel::about::Facts { graphics: self.gpu.device_name() };
         panel::about::show(ui.ctx(), state, &facts, commands);
+        panel::network::show(ui.ctx(), state, commands);
         panel::removal::show(ui.ctx(), state, commands);
         panel::unsaved::question(ui.ctx(), state, commands);
         panel::replace::show(ui.ctx(), state, commands);
@@ -255,6 +261,7 @@ impl eframe::App for App {
         theme::choose(ctx, self.state.theme);
         self.take_picked();
         self.receive();
+        self.hear_network();
         self.requests().request();
         self.write_waiting_report();
         self.report_when_settled();

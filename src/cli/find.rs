@@ -1,0 +1,214 @@
+//! `beamsight find`: what another system has, and its studies in a folder here.
+
+use super::peer::{Now, TitleArgs};
+use super::{Answer, Failure};
+use crate::files::stop_in_order;
+use crate::network::{Match, Query, Retrieval, Route, find, is_uid, retrieve};
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Without --study it lists studies, with it the series of that one. --get retrieves what is listed, each \
+study into a folder of its own: over the association that asks (C-GET), or with --by move by a call back to --bind and \
+--port, whose address and --calling title must be entered at the other system.\n\n\
+Examples:\n  \
+beamsight find --from pacs:104 --called PACS --patient 'RT-0*'\n  \
+beamsight find --from pacs:104 --called PACS --study 1.2.3.4 --json\n  \
+beamsight find --from pacs:104 --called PACS --study 1.2.3.4 --get inbox\n  \
+beamsight find --from pacs:104 --called PACS --study 1.2.3.4 --get inbox --by move --bind 10.0.0.5"
+)]
+pub struct Args {
+    /// Host and port of the other system
+    #[arg(long, value_name = "HOST:PORT")]
+    from: String,
+
+    #[command(flatten)]
+    titles: TitleArgs,
+
+    /// Patient ID; * and ? stand for any letters and any letter
+    #[arg(long, value_name = "ID", value_parser = key)]
+    patient: Option<String>,
+
+    /// Study Instance UID: list its series
+    #[arg(long, value_name = "UID", value_parser = uid, conflicts_with = "patient")]
+    study: Option<String>,
+
+    /// Modality, such as CT, RTPLAN or RTDOSE
+    #[arg(long, value_name = "MODALITY", value_parser = key)]
+    modality: Option<String>,
+
+    /// Retrieve what is listed into this folder; made where it is missing
+    #[arg(long, value_name = "DIR")]
+    get: Option<PathBuf>,
+
+    /// How it comes: get (C-GET) or move (C-MOVE)
+    #[arg(long, value_name = "WAY", default_value = "get", value_parser = by, requires = "get")]
+    by: By,
+
+    /// Address that C-MOVE calls back
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", requires = "get")]
+    bind: IpAddr,
+
+    /// Port that C-MOVE calls back
+    #[arg(long, value_name = "PORT", default_value = "11112", requires = "get")]
+    port: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Get,
+    Move,
+}
+
+fn by(word: &str) -> Result<By, String> {
+    match word {
+        "get" => Ok(By::Get),
+        "move" => Ok(By::Move),
+        _ => Err("it is get or move".to_owned()),
+    }
+}
+
+fn uid(word: &str) -> Result<String, String> {
+    let uid = word.trim();
+    if is_uid(uid) {
+        Ok(uid.to_owned())
+    } else {
+        Err("a UID is made of digits and dots, at most 64".to_owned())
+    }
+}
+
+/// A value to match: a backslash would make two of it.
+fn key(word: &str) -> Result<String, String> {
+    match word.trim() {
+        "" => Err("it is empty; leave it out to match all".to_owned()),
+        word if word.len() > 64 || word.contains(|c: char| c.is_control() || c == '\\') => {
+            Err("it has at most 64 letters, no control characters, no backslash".to_owned())
+        }
+        word => Ok(word.to_owned()),
+    }
+}
+
+/// # Errors
+/// A system that is not there or refuses; as [`Failure::Checks`] objects that were not retrieved.
+pub fn run(args: &Args) -> Result<Answer, Failure> {
+    if args.get.is_some() && args.patient.is_none() && args.study.is_none() {
+        let words = "--get would retrieve all that the system has; name a --patient or a --study".to_owned();
+        return Err(Failure::Words(words));
+    }
+    let stop = stop_in_order();
+    let call = args.titles.call(&args.from);
+    let Args { patient, study, modality, .. } = args;
+    let query = Query { patient: patient.clone(), study: study.clone(), modality: modality.clone() };
+    let matches = find(&call, &query, stop)?;
+    let text = table(&matches, study.is_some());
+    let Some(into) = &args.get else {
+        return Ok(Answer { json: json!({ "from": args.from, "matches": matches }), text });
+    };
+    super::tell(&text);
+    if matches.is_empty() {
+        let json = json!({ "from": args.from, "matches": matches, "objects": 0 });
+        return Err(Failure::Checks(Answer { json, text: "nothing to retrieve".to_owned() }));
+    }
+    if !into.exists() {
+        std::fs::create_dir(into).with_context(|| {
+            format!("cannot make the folder {}; choose another with --get", into.display())
+        })?;
+    }
+    // All series of a study come at once.
+    let whole = study.as_ref().filter(|_| modality.is_none());
+    let wanted = match whole {
+        Some(study) => vec![Match { study_uid: study.clone(), ..Match::default() }],
+        None => matches.clone(),
+    };
+    let route = match args.by {
+        By::Get => Route::Get,
+        By::Move => Route::Move(SocketAddr::new(args.bind, args.port)),
+    };
+    let (all, errors) = retrieve_all(&call, &wanted, route, into, stop);
+    let answer = retrieved(&all, &errors, json!(matches), args, into);
+    let failed = all.failed > 0 || all.objects == 0 || !errors.is_empty();
+    if failed { Err(Failure::Checks(answer)) } else { Ok(answer) }
+}
+
+fn retrieve_all(
+    call: &crate::network::Call,
+    wanted: &[Match],
+    route: Route,
+    into: &Path,
+    stop: &AtomicBool,
+) -> (Retrieval, Vec<String>) {
+    let now = Mutex::new(Now::new());
+    let progress = |come: usize, to_come: usize| {
+        let line = || format!("{come} objects have come, {to_come} are to come");
+        now.lock().unwrap_or_else(PoisonError::into_inner).tell(line);
+    };
+    let (mut all, mut errors) = (Retrieval::default(), Vec::new());
+    for what in wanted {
+        match retrieve(call, what, route, into, stop, &progress) {
+            Ok(one) => {
+                all.objects += one.objects;
+                all.failed += one.failed;
+                all.refusals.extend(one.refusals);
+                all.folders.extend(one.folders);
+            }
+            Err(error) => errors.push(format!("study {}: {error}", what.study_uid)),
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    (all, errors)
+}
+
+fn retrieved(all: &Retrieval, errors: &[String], matches: Value, args: &Args, into: &Path) -> Answer {
+    let mut text = String::new();
+    for folder in &all.folders {
+        let _ = writeln!(text, "  {}", folder.display());
+    }
+    for why in all.refusals.iter().chain(errors) {
+        let _ = writeln!(text, "  failed: {why}");
+    }
+    let _ = write!(text, "{} objects retrieved into {}", all.objects, into.display());
+    if all.failed > 0 {
+        let _ = write!(text, "; {} failed", all.failed);
+    }
+    let json = json!({
+        "from": args.from,
+        "matches": matches,
+        "objects": all.objects,
+        "failed": all.failed,
+        "refusals": all.refusals,
+        "errors": errors,
+        "folders": all.folders,
+    });
+    Answer { json, text }
+}
+
+fn table(matches: &[Match], is_series: bool) -> String {
+    let mut text = String::new();
+    for m in matches {
+        let Match { patient_id, patient_name, study_uid, date, description, modality, .. } = m;
+        // Some systems do not count.
+        let count = if m.objects.is_empty() { String::new() } else { format!("{} objects", m.objects) };
+        let _ = match is_series {
+            true => writeln!(
+                text,
+                "{modality:<8} {:>4}  {count:>13}  {date:<8}  {}  {description}",
+                m.series_number, m.series_uid
+            ),
+            false => writeln!(
+                text,
+                "{patient_id:<16} {patient_name:<24} {date:<8}  {modality:<20} {count:>13}  {study_uid}  {description}"
+            ),
+        };
+    }
+    let what = if is_series { "series" } else { "studies" };
+    let _ = write!(text, "{} {what} found", matches.len());
+    text
+}

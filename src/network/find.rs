@@ -1,0 +1,221 @@
+//! Queries of the Study Root model (PS3.4 annex C): studies, or the series of one study.
+
+use super::NetworkError;
+use super::association::{Association, Call, Message};
+use super::command::{Command, PENDING, PRIORITY, SUCCESS, Service, element_bytes, padded};
+use super::negotiation::Proposal;
+use crate::dicom::Identifier;
+use crate::input::{ANSWER_BYTES, ANSWERS_MOST};
+use dicom_core::Tag;
+use dicom_dictionary_std::{tags, uids};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+/// What is asked for: studies, or with `study` the series of that one.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// Patient ID; `*` and `?` stand for any letters and any letter.
+    pub patient: Option<String>,
+    pub study: Option<String>,
+    pub modality: Option<String>,
+}
+
+/// A study, or a series.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Match {
+    pub patient_id: String,
+    pub patient_name: String,
+    pub study_uid: String,
+    pub date: String,
+    pub description: String,
+    /// Of a study: all of its series.
+    pub modality: String,
+    /// Empty for a study.
+    pub series_uid: String,
+    pub series_number: String,
+    /// Number of objects, where the system says it.
+    pub objects: String,
+}
+
+const STUDY: [Tag; 8] = [
+    tags::STUDY_DATE,
+    tags::MODALITIES_IN_STUDY,
+    tags::STUDY_DESCRIPTION,
+    tags::PATIENT_NAME,
+    tags::PATIENT_ID,
+    tags::STUDY_INSTANCE_UID,
+    tags::NUMBER_OF_STUDY_RELATED_INSTANCES,
+    tags::STUDY_ID,
+];
+const SERIES: [Tag; 7] = [
+    tags::MODALITY,
+    tags::SERIES_DATE,
+    tags::SERIES_DESCRIPTION,
+    tags::STUDY_INSTANCE_UID,
+    tags::SERIES_INSTANCE_UID,
+    tags::SERIES_NUMBER,
+    tags::NUMBER_OF_SERIES_RELATED_INSTANCES,
+];
+
+/// Elements of an identifier, by tag.
+pub type Keys = BTreeMap<(u16, u16), Vec<u8>>;
+
+pub fn put(keys: &mut Keys, tag: Tag, value: &str) {
+    // UIDs are padded with a zero, texts with a space (PS3.5 6.2).
+    let is_uid = [tags::STUDY_INSTANCE_UID, tags::SERIES_INSTANCE_UID].contains(&tag);
+    keys.insert((tag.0, tag.1), padded(value, if is_uid { 0 } else { b' ' }));
+}
+
+/// An identifier in implicit VR little endian, which every system takes (PS3.5 10.1).
+pub fn identifier(keys: &Keys) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for ((group, element), value) in keys {
+        bytes.extend(element_bytes(*group, std::iter::once((*element, value.as_slice())), false));
+    }
+    bytes
+}
+
+pub fn implicit(class: &str) -> Proposal {
+    let syntaxes = vec![uids::IMPLICIT_VR_LITTLE_ENDIAN.to_owned()];
+    Proposal { class: class.to_owned(), syntaxes, to_us: false }
+}
+
+fn keys_of(query: &Query) -> Keys {
+    let mut keys = Keys::new();
+    let is_series = query.study.is_some();
+    let asked: &[Tag] = if is_series { &SERIES } else { &STUDY };
+    asked.iter().for_each(|tag| put(&mut keys, *tag, ""));
+    put(&mut keys, tags::QUERY_RETRIEVE_LEVEL, if is_series { "SERIES" } else { "STUDY" });
+    if let Some(study) = &query.study {
+        put(&mut keys, tags::STUDY_INSTANCE_UID, study);
+    }
+    if let Some(patient) = query.patient.as_ref().filter(|_| !is_series) {
+        put(&mut keys, tags::PATIENT_ID, patient);
+    }
+    if let Some(modality) = &query.modality {
+        put(&mut keys, if is_series { tags::MODALITY } else { tags::MODALITIES_IN_STUDY }, modality);
+    }
+    if keys.values().any(|value| !value.is_ascii()) {
+        put(&mut keys, tags::SPECIFIC_CHARACTER_SET, "ISO_IR 192");
+    }
+    keys
+}
+
+/// Asks a system what it has.
+///
+/// # Errors
+/// [`NetworkError`]: it is not there, offers no queries, refuses this one, or has too many answers.
+pub fn find(call: &Call, query: &Query, stop: &AtomicBool) -> Result<Vec<Match>, NetworkError> {
+    let class = uids::STUDY_ROOT_QUERY_RETRIEVE_INFORMATION_MODEL_FIND;
+    let mut association = Association::request(call, &[implicit(class)], stop)?;
+    let context = association.service(class, "queries (C-FIND, Study Root)")?;
+    let message = association.message_id();
+    let mut request = Command::new(Service::Find, class, message, true);
+    request.put(PRIORITY, 0);
+    send_request(&mut association, context, &request, &keys_of(query))?;
+    let mut matches = Vec::new();
+    loop {
+        let answer =
+            association.answer(|a| a.is_answer_to(Service::Find, message), "answers were awaited")?;
+        let mut bytes = Vec::new();
+        if answer.has_data() {
+            association.data(context, ANSWER_BYTES, &mut |part| bytes.extend(part))?;
+        }
+        let who = || association.who().to_owned();
+        match answer.status() {
+            status if PENDING.contains(&status) => {
+                if matches.len() == ANSWERS_MOST {
+                    return Err(NetworkError::TooMany { who: who(), most: ANSWERS_MOST });
+                }
+                let wrong = |what| NetworkError::Protocol { who: who(), what };
+                let found = match_of(&Identifier::read(bytes).map_err(wrong)?, query);
+                // Without its UID, a series would be retrieved as its whole study.
+                if query.study.is_some() && found.series_uid.is_empty() {
+                    return Err(wrong("it listed a series without a UID".to_owned()));
+                }
+                matches.push(found);
+            }
+            SUCCESS => break,
+            _ => {
+                let (what, reason) = ("the query".to_owned(), answer.reason());
+                return Err(NetworkError::Refused { who: who(), what, reason });
+            }
+        }
+    }
+    // All answers are here: what goes wrong now changes nothing.
+    let _ = association.release();
+    Ok(matches)
+}
+
+/// Sends a request and its identifier.
+///
+/// # Errors
+/// A peer that does not read, or has vanished.
+pub fn send_request(
+    association: &mut Association,
+    context: u8,
+    request: &Command,
+    keys: &Keys,
+) -> Result<(), NetworkError> {
+    association.send_command(context, request)?;
+    let bytes = identifier(keys);
+    let who = association.who().to_owned();
+    let failed = |source| NetworkError::Broke { who: who.clone(), doing: "a request was sent", source };
+    association.send_data(context, &mut &bytes[..], bytes.len() as u64, failed)
+}
+
+fn match_of(answer: &Identifier, query: &Query) -> Match {
+    let text = |tag| answer.text(tag);
+    let study_uid = text(tags::STUDY_INSTANCE_UID);
+    match &query.study {
+        Some(study) => Match {
+            study_uid: if study_uid.is_empty() { study.clone() } else { study_uid },
+            date: text(tags::SERIES_DATE),
+            description: text(tags::SERIES_DESCRIPTION),
+            modality: text(tags::MODALITY),
+            series_uid: text(tags::SERIES_INSTANCE_UID),
+            series_number: text(tags::SERIES_NUMBER),
+            objects: text(tags::NUMBER_OF_SERIES_RELATED_INSTANCES),
+            ..Match::default()
+        },
+        None => Match {
+            patient_id: text(tags::PATIENT_ID),
+            patient_name: text(tags::PATIENT_NAME),
+            study_uid,
+            date: text(tags::STUDY_DATE),
+            description: text(tags::STUDY_DESCRIPTION),
+            modality: text(tags::MODALITIES_IN_STUDY),
+            objects: text(tags::NUMBER_OF_STUDY_RELATED_INSTANCES),
+            ..Match::default()
+        },
+    }
+}
+
+/// What a message means to one who awaits objects.
+pub enum Step {
+    Store { context: u8, command: Command },
+    Answer(Command),
+}
+
+/// The next message while objects are retrieved.
+///
+/// # Errors
+/// Those of the conversation; a message that has no place there.
+pub fn step(association: &mut Association, service: Service, message: u16) -> Result<Step, NetworkError> {
+    match association.next("objects were awaited")? {
+        Message::Command { context, command } if command.is(Service::Store) => {
+            Ok(Step::Store { context, command })
+        }
+        Message::Command { context, command } if command.is_answer_to(service, message) => {
+            if command.has_data() {
+                association.data(context, ANSWER_BYTES, &mut |_| ())?;
+            }
+            Ok(Step::Answer(command))
+        }
+        _ => Err(NetworkError::Protocol {
+            who: association.who().to_owned(),
+            what: "another message came where an object or an answer belongs".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,27 @@
+//! DICOM objects to and from other systems (PS3.7, PS3.8): verification, storage both ways, query and retrieval. Nothing
+//! listens or connects until asked to; there is no TLS and no storage commitment.
+//!
+//! The PDUs are those of `dicom-ul`. Sockets, limits and time are kept here: a peer may be slow, silent, wrong or hostile, and
+//! costs a connection of bounded memory and time.
+
+mod ae;
+mod association;
+mod command;
+mod echo;
+mod error;
+mod find;
+mod incoming;
+mod negotiation;
+mod receive;
+mod retrieve;
+mod store;
+mod wire;
+
+pub use ae::{AeTitle, is_uid};
+pub use association::{Call, Patience};
+pub use echo::echo;
+pub use error::NetworkError;
+pub use find::{Match, Query, find};
+pub use receive::{Delivery, Event, ReceiveOptions, Receiver, Until};
+pub use retrieve::{Retrieval, Route, retrieve};
+pub use store::{Sent, send};

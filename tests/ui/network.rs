@@ -1,0 +1,105 @@
+//! Other systems: what the box listens to, sends and remembers.
+
+use crate::harness::{Window, fill_in, folder, until, window};
+use crate::synthetic::{Folder, slice};
+use beamsight::app::Options;
+use beamsight::dicom::transferables;
+use beamsight::network::{Call, Event, Patience, ReceiveOptions, Receiver, Until, send};
+use egui_kittest::kittest::Queryable as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+fn press(w: &mut Window, button: &str) {
+    w.get_by_label(button).click();
+    w.run_steps(3);
+}
+
+fn told(w: &Window) -> String {
+    w.state().state.network.lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join(" | ")
+}
+
+#[test]
+fn nothing_listens_until_asked_and_what_arrives_is_offered() {
+    let inbox = Folder::new("ui-inbox");
+    let mut w = window(Options::default());
+    press(&mut w, "Open");
+    press(&mut w, "Receive…");
+    assert!(!w.state().state.network.has_listener && w.query_by_label("Off").is_some());
+    // Without a folder, or open to others without a list, it does not listen.
+    press(&mut w, "Listen");
+    assert!(told(&w).contains("name a folder"), "{}", told(&w));
+    fill_in(&mut w, "Folder for arrivals", inbox.0.to_str().unwrap());
+    fill_in(&mut w, "Listen on port", "0");
+    fill_in(&mut w, "Listen on address", "0.0.0.0");
+    press(&mut w, "Listen");
+    assert!(told(&w).contains("say who may call") && !w.state().state.network.has_listener, "{}", told(&w));
+    fill_in(&mut w, "Listen on address", "127.0.0.1");
+    press(&mut w, "Listen");
+    until(&mut w, "listener", |app| app.state.network.listening.is_some());
+
+    let study = Folder::new("ui-study");
+    (1..=3).for_each(|n| _ = study.put(&format!("{n}.dcm"), &slice(n, f64::from(n), 0)));
+    let to = w.state().state.network.listening.unwrap().to_string();
+    let title = |word: &str| word.parse().unwrap();
+    let call = Call { to, called: title("BEAMSIGHT"), calling: title("PACS"), patience: Patience::default() };
+    let objects = transferables(std::slice::from_ref(&study.0), &|_| true).unwrap().objects;
+    assert_eq!(send(&call, &objects, &AtomicBool::new(false), &|_| ()).sent, 3);
+    until(&mut w, "arrival", |app| !app.state.network.arrived.is_empty());
+    let arrived = w.state().state.network.arrived[0].clone();
+    press(&mut w, &format!("Open {}", arrived.file_name().unwrap().to_str().unwrap()));
+    until(&mut w, "case", |app| app.state.is_loaded());
+    assert_eq!(w.state().state.case().ct.as_ref().unwrap().hu.grid().size()[2], 3);
+
+    press(&mut w, "Stop listening");
+    until(&mut w, "end", |app| !app.state.network.has_listener);
+    assert!(std::net::TcpStream::connect(&call.to).is_err(), "nothing listens any more");
+}
+
+#[test]
+fn a_folder_is_sent_and_the_names_are_remembered() {
+    let (inbox, study) = (Folder::new("ui-peer"), Folder::new("ui-sent"));
+    study.put("a.dcm", &slice(1, 0.0, 0));
+    let receiver = Receiver::bind(ReceiveOptions::local("PACS".parse().unwrap(), inbox.0.clone())).unwrap();
+    let (to, stop) = (receiver.address().to_string(), Arc::new(AtomicBool::new(false)));
+    let (ends, came) = (Arc::clone(&stop), Arc::new(Mutex::new(0)));
+    let counts = Arc::clone(&came);
+    let serving = std::thread::spawn(move || {
+        let told = |event: &Event| {
+            if let Event::Delivered(delivery) = event {
+                *counts.lock().unwrap() += delivery.objects;
+            }
+        };
+        receiver.serve(Until::default(), &ends, &told).unwrap();
+    });
+    let state_folder = folder("ui-network-state");
+    let _ = std::fs::remove_dir_all(&state_folder);
+    let options = || Options { state_folder: Some(state_folder.clone()), ..Options::default() };
+    let mut w = window(options());
+    press(&mut w, "Save");
+    press(&mut w, "Send…");
+    press(&mut w, "Send");
+    assert!(told(&w).contains("Not sent: name the host"), "{}", told(&w));
+    fill_in(&mut w, "Their host and port", &to);
+    fill_in(&mut w, "Their AE title", "PACS");
+    press(&mut w, "Ask whether it is there");
+    until(&mut w, "echo", |app| app.state.network.sending.is_none());
+    assert!(told(&w).contains("is there and answers"), "{}", told(&w));
+    fill_in(&mut w, "Folder or file to send", study.0.to_str().unwrap());
+    press(&mut w, "Send");
+    until(&mut w, "objects", |app| app.state.network.sending.is_none());
+    assert!(told(&w).contains("1 of 1 objects sent to PACS"), "{}", told(&w));
+    fill_in(&mut w, "Their AE title", "OTHER");
+    press(&mut w, "Send");
+    until(&mut w, "refusal", |app| app.state.network.sending.is_none());
+    assert!(told(&w).contains("called AE title") && told(&w).contains("0 of 1"), "{}", told(&w));
+    stop.store(true, Ordering::Relaxed);
+    serving.join().unwrap();
+    assert_eq!(*came.lock().unwrap(), 1);
+
+    eframe::App::on_exit(w.state_mut());
+    drop(w);
+    let next = window(options());
+    let known = &next.state().state.network;
+    assert_eq!((known.settings.called.as_str(), &known.settings.to), ("OTHER", &to));
+    assert!(!known.is_open && !known.has_listener, "nothing listens at the start");
+}
