@@ -91,8 +91,7 @@ impl Requests<'_> {
         if run && moving {
             return;
         }
-        let shares_cores = moving || !state.results.settings.device.is_for_a_card();
-        if shares_cores && !is_quick && worker.has_quick() {
+        if moving && !is_quick && worker.has_quick() {
             // Threads that wait for a part of a DVH would take up parts of a full dose, and the DVH last as long as those.
             return;
         }
