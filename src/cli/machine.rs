@@ -126,6 +126,11 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<Answer, Failure> {
     outputs.check()?;
     let start = Machine::resolve(&args.start)?;
     let read = args.data.read()?;
+    if let Some(path) = &args.data.output_factors {
+        // A calibration that no machine file may have is refused before the work.
+        let calibrated = read.data.calibrated(&start).to_text(&|_| Vec::new());
+        Machine::parse(&calibrated, &path.display().to_string())?;
+    }
     let compute = device.resolve()?;
     let work = Work { device: &compute, control: &JobControl::new(), tell: &tell };
     let settings = FitSettings { last: args.data.sampling(), ..FitSettings::default() };

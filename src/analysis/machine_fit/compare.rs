@@ -136,7 +136,7 @@ fn window(position_mm: &[f64], at_mm: f64, half_mm: f64) -> Vec<usize> {
 }
 
 fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
-    let last = x.len() - 1;
+    let last = x.len().saturating_sub(1);
     let slope = |i: usize| {
         let (a, b) = (i.saturating_sub(1), (i + 1).min(last));
         ((y[b] - y[a]) / (x[b] - x[a])).abs()
@@ -285,7 +285,7 @@ fn point(curve: &Prepared, computed: &[f64], i: usize) -> PointReport {
 /// Distance along the curve to the nearest place where the computed one, straight between its points, has a value.
 fn distance(x: &[f64], computed: &[f64], i: usize, value: f64) -> Option<f64> {
     let from = x.partition_point(|p| *p < x[i] - REACH_MM).saturating_sub(1);
-    let to = x.partition_point(|p| *p <= x[i] + REACH_MM).min(x.len() - 1);
+    let to = x.partition_point(|p| *p <= x[i] + REACH_MM).min(x.len().saturating_sub(1));
     let crossing = |k: usize| {
         let (a, b) = (computed[k], computed[k + 1]);
         if (a - value) * (b - value) > 0.0 {
