@@ -11,7 +11,7 @@ mod written;
 
 use beamsight::case::{Case, Ct, PatientInfo, PixelMeaning, Placement, Pose, Radiograph};
 use beamsight::dicom::{
-    Anonymise, Belonging, ExportOptions, ExportPart, Exported, read_radiograph, write_radiograph,
+    Anonymise, Belonging, ExportOptions, ExportPart, Exported, StudyFacts, read_radiograph, write_radiograph,
 };
 use beamsight::engine::{DeviceChoice, JobControl};
 use beamsight::geometry::{Grid, ImagingSetup, PatientPosition, Volume};
@@ -67,7 +67,14 @@ fn xrays(folder: &Folder, case: &Case, pose: Pose) -> XRays {
         let values = (0..projection.pixels()).map(|p| 1.0 + (p % 97) as f32).collect();
         let of = Radiograph::new(values, PixelMeaning::Transmission, projection, "kV");
         let path = folder.0.join(format!("kv-{n}.dcm"));
-        let belonging = Belonging { patient: case.patient.clone(), ..Belonging::default() };
+        let study = StudyFacts { uid: "2.25.1234567".to_owned(), ..StudyFacts::default() };
+        let frame_of_reference_uid = "2.25.7654321".to_owned();
+        let belonging = Belonging {
+            patient: case.patient.clone(),
+            study,
+            frame_of_reference_uid,
+            ..Belonging::default()
+        };
         write_radiograph(&path, &Radiograph { setup: Some(setup), ..of }, &belonging).unwrap();
         let (radiograph, _) = read_radiograph(&path, &Placement::default()).unwrap();
         XRay { radiograph: Arc::new(radiograph), path }
@@ -110,7 +117,12 @@ fn a_pose_leaves_as_a_registration_and_as_pictures() {
         assert_eq!(beamsight::dicom::read_registration(&out.0.join("REG.dcm")).unwrap(), registration);
         let ct_frame = said(&out.0.join("CT0001.dcm"), tags::FRAME_OF_REFERENCE_UID);
         assert_eq!(registration.source_frame_uid, ct_frame);
-        assert_ne!(registration.registered_frame_uid, ct_frame);
+        // The room is that of the X-rays, under whatever UID.
+        assert_eq!(
+            registration.registered_frame_uid,
+            said(&out.0.join("RI-xray-2.dcm"), tags::FRAME_OF_REFERENCE_UID)
+        );
+        assert_eq!(registration.registered_frame_uid == "2.25.7654321", how.is_none());
         for point in [BALL_MM, DVec3::ZERO, DVec3::new(-30.0, 55.0, 7.0)] {
             let moved = pose.apply(point, CENTRE_MM);
             let by = |m: glam::DMat4, p: DVec3| (m * DVec4::new(p.x, p.y, p.z, 1.0)).truncate();
@@ -167,7 +179,7 @@ fn what_of_x_rays_cannot_leave_is_refused_by_name() {
     gone.images[0].path = source.0.join("away.dcm");
     let out = Folder::new("imaging-gone");
     let error = exported(&out.0, &case, Some(&gone), None).unwrap_err().to_string();
-    assert!(error.contains("away.dcm") && error.contains("X-ray"), "{error}");
+    assert!(error.contains("away.dcm"), "{error}");
 }
 
 /// Files that lie: other than one frame, a matrix that scales, words for numbers.

@@ -60,9 +60,9 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
     histories: Option<u64>,
 
-    /// With --engine mccs: run until the mean standard deviation of voxels above half the maximum is this, percent
-    /// [default: 1]
-    #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 100.0))]
+    /// With --engine mccs: run until the mean standard deviation of voxels above half the maximum is this, percent, 2 at
+    /// most [default: 1]
+    #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 2.0))]
     uncertainty: Option<f64>,
 
     /// Bits of a stored dose value, 16 or 32
@@ -163,7 +163,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     let doses = args.dose.unwrap_or_else(|| DosesToExport::of(engine));
     let how = ExportHow { doses, settings: &settings, engines: &engines, xrays: xrays.as_ref() };
     let exported = export_case(folder.path(), &case, &options, how, &JobControl::new(), &super::tell)
-        .map_err(|failure| without_dose(failure, &options))?;
+        .map_err(|failure| without_dose(failure, &options, engine))?;
     let target = folder.finish()?;
     let text = describe(&exported, &target.display().to_string());
     let json = json!({ "case": case.source, "folder": target, "files": exported.files, "remarks": exported.remarks });
@@ -171,12 +171,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
 }
 
 /// A dose that does not leave, with the words for an export without it.
-fn without_dose(failure: ExportFailure, options: &ExportOptions) -> anyhow::Error {
+fn without_dose(failure: ExportFailure, options: &ExportOptions, engine: analysis::Engine) -> anyhow::Error {
     match failure {
         ExportFailure::Refused(why) => {
             let rest = options.parts.iter().filter(|part| **part != ExportPart::Dose);
             let rest: Vec<&str> = rest.map(|part| part.word()).collect();
-            anyhow!("{why}: --dose beams, or --only {}", rest.join(","))
+            let beams = if engine == analysis::Engine::Cccs { "--dose beams, or " } else { "" };
+            anyhow!("{why}: {beams}--only {}", rest.join(","))
         }
         other => other.into(),
     }

@@ -3,7 +3,7 @@
 use super::cuda::Failure;
 use super::dispatch::else_cpu;
 use super::jobs::cccs::DoseError;
-pub use super::jobs::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant};
+pub use super::jobs::mccs::{BATCH, DIRECTIONS, FINAL_PERCENT, MccsDose, MccsRequest, Next, Until, Variant};
 use super::jobs::mccs::{Job, Runner, Shared};
 use super::{Compute, JobControl, cpu, cuda};
 

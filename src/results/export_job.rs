@@ -14,6 +14,7 @@ use crate::dicom::{
 };
 use crate::engine::JobControl;
 use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::mccs::FINAL_PERCENT;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -145,6 +146,15 @@ fn doses_of(
 ) -> Result<PlanDoses, ExportFailure> {
     let (result, beams) = compute_written_plan(case, plan, (engine, settings), control, tell)?;
     let name = &plan.name;
+    let uncertainty_percent = result.certainty.as_ref().map(|certainty| certainty.uncertainty_percent);
+    // Also where a run was to end at more, and did.
+    if let Some(percent) = uncertainty_percent.filter(|percent| percent.is_none_or(|p| p > FINAL_PERCENT)) {
+        return Err(ExportFailure::Refused(format!(
+            "the dose of the plan '{name}' does not leave: its standard deviation is {}, and a Monte Carlo dose leaves with at \
+             most {FINAL_PERCENT} %: give it more histories",
+            percent.map_or("not known".to_owned(), |p| format!("{p:.1} %"))
+        )));
+    }
     let leaves = |what: String, dose: &Dose| match why_no_plan_dose(dose.status, &dose.caveats) {
         Some(why) => Err(ExportFailure::Refused(format!("the dose of {what} does not leave: {why}"))),
         None => Ok(()),
@@ -157,17 +167,9 @@ fn doses_of(
     if let Some(dose) = &whole {
         leaves(format!("the plan '{name}'"), dose)?;
     }
-    let uncertainty_percent = match &result.certainty {
-        Some(certainty) => Some(certainty.uncertainty_percent.ok_or_else(|| {
-            ExportFailure::Refused(format!(
-                "the dose of the plan '{name}' does not leave: too few histories to know its uncertainty"
-            ))
-        })?),
-        None => None,
-    };
     Ok(PlanDoses {
         note: note(case, plan, settings, result.certainty.as_ref()),
-        uncertainty_percent,
+        uncertainty_percent: uncertainty_percent.flatten(),
         plan: result.plan,
         dose: whole,
         beams: by_beam,

@@ -19,7 +19,7 @@ const FEWEST_BATCHES: u64 = 10;
 /// A place within a batch is an `f32`.
 const MOST_BATCH: u64 = 1 << 24;
 /// A dose less certain than this is no final one, percent.
-const FINAL_PERCENT: f64 = 2.0;
+pub const FINAL_PERCENT: f64 = 2.0;
 
 /// A device that runs batches of histories and has their tally.
 pub trait Runner {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use job::{Job, Runner};
+pub use job::{FINAL_PERCENT, Job, Runner};
 pub use shared::{Shared, Sharing};
 
 /// Where a run ends.
