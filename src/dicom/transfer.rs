@@ -37,6 +37,8 @@ pub struct Transferable {
     /// SOP class and instance UID.
     pub class: String,
     pub instance: String,
+    /// The data set has both UIDs itself, not only the meta group.
+    pub names_itself: bool,
     pub syntax: String,
     /// Where in the file the data set begins, and its bytes.
     pub start: u64,
@@ -75,6 +77,9 @@ fn read(path: &Path) -> Result<Option<Transferable>, DicomError> {
     Ok(Some(Transferable {
         path: path.to_owned(),
         class,
+        names_itself: [tags::SOP_CLASS_UID, tags::SOP_INSTANCE_UID]
+            .iter()
+            .all(|tag| item.text(*tag).is_some()),
         instance: uid(tags::SOP_INSTANCE_UID, &source.instance, "SOPInstanceUID")?,
         syntax,
         start: source.data_set_at,

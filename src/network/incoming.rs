@@ -198,7 +198,11 @@ fn place(part: &Path, folder: &Path, kind: &Kind) -> Result<(), Refusal> {
         DicomError::Io { source, .. } => no_space(&source),
         other => (NOT_UNDERSTOOD, other.to_string()),
     })?;
-    let Transferable { class, instance, .. } = read;
+    let Transferable { class, instance, names_itself, .. } = read;
+    // The meta group was written here, by what the sender said.
+    if !names_itself {
+        return Err((NOT_UNDERSTOOD, "its data set has no SOPClassUID or no SOPInstanceUID".to_owned()));
+    }
     if class != kind.class || instance != kind.instance {
         return Err((DOES_NOT_MATCH, format!("its data set is object {instance} of class {class}")));
     }

@@ -38,9 +38,9 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 
 /// A line of a form: its name, its text, what it is for.
 fn field(ui: &mut Ui, enabled: bool, name: &str, text: &mut String, hint: &str) {
-    ui.label(name);
+    let label = ui.label(name);
     let edit = TextEdit::singleline(text).desired_width(300.0);
-    ui.add_enabled(enabled, edit).on_hover_text(hint).accessible_name(name);
+    ui.add_enabled(enabled, edit).on_hover_text(hint).labelled_by(label.id);
     ui.end_row();
 }
 
@@ -51,7 +51,7 @@ fn receive(
     actions: &mut Vec<NetworkAction>,
     commands: &mut Commands,
 ) {
-    super::section(ui, "Receive");
+    super::section(ui, "From others");
     let free = !network.has_listener;
     egui::Grid::new("receive").num_columns(2).show(ui, |ui| {
         let hint = "By which name others call this program";
@@ -96,7 +96,7 @@ fn receive(
 }
 
 fn send(ui: &mut Ui, network: &Network, settings: &mut PeerSettings, actions: &mut Vec<NetworkAction>) {
-    super::section(ui, "Send");
+    super::section(ui, "To another");
     let free = network.sending.is_none();
     egui::Grid::new("send").num_columns(2).show(ui, |ui| {
         field(ui, free, "Their AE title", &mut settings.called, "The name of the other system");
