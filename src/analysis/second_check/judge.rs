@@ -9,6 +9,9 @@ const MOST_OUTSIDE_PERCENT: f64 = 5.0;
 /// A planned dose whose course is this near to the recomputed one of a single fraction is that of a fraction.
 const LIKE_A_FRACTION: f64 = 0.15;
 
+/// A difference of exactly the limit is not beyond it by the rounding of its division, percent.
+const ROUNDING_PERCENT: f64 = 1e-9;
+
 /// The outcome of a second check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -73,7 +76,7 @@ impl GammaAgreement {
 impl PointAgreement {
     /// `None` without a planned dose.
     pub fn level(&self, limits: &Tolerances) -> Option<Level> {
-        let difference = self.difference_percent()?.abs();
+        let difference = self.difference_percent()?.abs() - ROUNDING_PERCENT;
         Some(match difference {
             d if d <= limits.point_tolerance_percent => Level::Within,
             d if d <= limits.point_action_percent => Level::Between,
