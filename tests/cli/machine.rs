@@ -93,7 +93,9 @@ fn bad_files_are_named_and_nothing_is_written() {
         &["--profiles", "it has no profile"],
     );
     refused(&["machine", "fit", "--output-factors", text(&pdd), "--out", text(&out)], &["pdd.csv, line"]);
-    refused(&["machine", "fit", "--pdd", text(&folder), "--out", text(&out)], &["a folder"]);
+    let outside = folder.with_extension("toml");
+    refused(&["machine", "fit", "--pdd", text(&folder), "--out", text(&outside)], &["a folder"]);
+    assert!(!outside.exists());
     refused(
         &["machine", "fit", "--pdd", text(&pdd), "--start", "point-6mv", "--out", text(&out)],
         &["point-6mv", "no calibration"],

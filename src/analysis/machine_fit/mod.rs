@@ -206,7 +206,7 @@ pub fn fit(
 ) -> Result<Fit, FitError> {
     data.check(start)?;
     let calibrated = data.calibrated(start).calibration != start.calibration;
-    let start = &data.calibrated(start);
+    let start = &if calibrated { carried_over(start, data, settings, work)? } else { start.clone() };
     let layout = Layout::new(data, &start.calibration);
     let prepared = data.prepared(start.sad_mm);
     let targets = Targets { data, layout: &layout, prepared: &prepared, start };
@@ -265,6 +265,29 @@ pub fn fit(
     let values = targets.natural(&parameters, &at);
     let parameters = after(start, &standings, &values, &uncertainties);
     Ok(Fit { machine: start.adjusted(&values), parameters, rounds, doses: run.doses, calibrated, cost })
+}
+
+/// The machine with the measured calibration and the same dose of electrons: their share is of the dose at the calibration depth.
+fn carried_over(
+    start: &Machine,
+    data: &TankData,
+    settings: &FitSettings,
+    work: &Work<'_>,
+) -> Result<Machine, FitError> {
+    let mut machine = data.calibrated(start);
+    let ssd = |m: &Machine| match m.calibration {
+        Calibration::Reference { ssd_mm, .. } => ssd_mm,
+        Calibration::PhotonFluence => m.sad_mm,
+    };
+    let own = TankData { curves: Vec::new(), factors: data.factors.clone() };
+    let layout = Layout::new(&own, &start.calibration);
+    let doses = layout.doses(start, &settings.fine, &|_| true, work.device, work.control)?;
+    let (before, after) = (layout.calibration.map_or(0.0, |at| doses[at]), doses[layout.reference]);
+    let factor = before * ssd(start).powi(2) / (after * ssd(&machine).powi(2));
+    if let Some(electrons) = machine.electrons.as_mut().filter(|_| factor.is_finite()) {
+        electrons.surface_share *= factor;
+    }
+    Ok(machine)
 }
 
 /// Which parameters the data act on, and which are fixed.

@@ -44,7 +44,7 @@ pub struct Layout {
     pub factors: Range<usize>,
     /// The reference of the output factors, where there are any.
     pub reference: usize,
-    calibration: Option<usize>,
+    pub calibration: Option<usize>,
 }
 
 impl Layout {
