@@ -31,6 +31,14 @@ fn folder() -> Folder {
     let mut own = structures();
     let images = (1..=4).map(|n| reference(uids::CT_IMAGE_STORAGE, &format!("1.2.3.300.{n}")));
     refer_to_images(&mut own, images.collect());
+    // Some systems name the study with the class of the structure set.
+    let mut frame =
+        own.get(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE).unwrap().items().unwrap()[0].clone();
+    let mut study = frame.get(tags::RT_REFERENCED_STUDY_SEQUENCE).unwrap().items().unwrap()[0].clone();
+    set(&mut study, tags::REFERENCED_SOP_CLASS_UID, VR::UI, uids::RT_STRUCTURE_SET_STORAGE);
+    set(&mut study, tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, "1.2.3.1");
+    set_items(&mut frame, tags::RT_REFERENCED_STUDY_SEQUENCE, vec![study]);
+    set_items(&mut own, tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, vec![frame]);
     folder.put("rs.dcm", &own);
     let mut planned = plan(vec![fixed("3", &[])]);
     let of_set = vec![reference(uids::RT_STRUCTURE_SET_STORAGE, "1.2.3.400")];

@@ -25,17 +25,18 @@ pub(super) fn named_in(item: &Item) -> Vec<Named> {
     let own: HashSet<String> =
         [tags::FRAME_OF_REFERENCE_UID].into_iter().filter_map(|tag| item.text(tag)).collect();
     let mut found = BTreeSet::new();
-    collect(item, 0, &mut found);
+    collect(item, false, &mut found);
     found.into_iter().filter(|named| named.kind != FRAME || !own.contains(&named.uid)).collect()
 }
 
-fn collect(item: &Item, depth: usize, found: &mut BTreeSet<Named>) {
+/// `is_reference`: the item itself may name an object or a series.
+fn collect(item: &Item, is_reference: bool, found: &mut BTreeSet<Named>) {
     let mut add = |kind, uid: Option<String>, relation: Option<String>| {
         if let Some(uid) = uid {
             found.insert(Named { kind, uid, relation: relation.unwrap_or_default() });
         }
     };
-    if depth > 0 {
+    if is_reference {
         let class = item.text(tags::REFERENCED_SOP_CLASS_UID).unwrap_or_default();
         if let Some(kind) = kind_of(&class) {
             add(kind, item.text(tags::REFERENCED_SOP_INSTANCE_UID), item.text(tags::RT_PLAN_RELATIONSHIP));
@@ -46,10 +47,10 @@ fn collect(item: &Item, depth: usize, found: &mut BTreeSet<Named>) {
         add(FRAME, frame.text(tags::FRAME_OF_REFERENCE_UID), None);
     }
     for element in item {
-        // Codes and pixels name no objects.
-        if element.tag().group() != 0x7FE0 {
-            element.items().unwrap_or_default().iter().for_each(|item| collect(item, depth + 1, found));
-        }
+        // Studies are named with whatever class, also that of the object itself.
+        let of_studies = [tags::RT_REFERENCED_STUDY_SEQUENCE, tags::REFERENCED_STUDY_SEQUENCE];
+        let is_reference = !of_studies.contains(&element.tag());
+        element.items().unwrap_or_default().iter().for_each(|item| collect(item, is_reference, found));
     }
 }
 

@@ -166,7 +166,7 @@ fn nothing_is_replaced_unasked_and_nothing_is_left_half_written() {
 fn an_anonymous_export_has_the_dose_of_the_case() {
     let folder = scratch("export-anonymous");
     let [plain, anonymous] = ["plain", "anonymous"].map(|name| folder.join(name));
-    let export = ["export", "demo:water", "--bits", "16", "--dose", "plan", "--grid", "3", "--out"];
+    let export = ["export", "demo:water", "--bits", "16", "--dose", "plan", "--grid", "2.5", "--out"];
     done(&[&export[..], &[text(&plain)]].concat());
     let answer = done(&[&export[..], &[text(&anonymous), "--anonymise"]].concat());
     assert!(answer["remarks"].to_string().contains("burned into pixels"), "{answer}");
