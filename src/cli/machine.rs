@@ -20,6 +20,12 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "`beamsight help machine fit` and `beamsight help machine check` have all options; --json and --device count for both.\n\n\
+Examples:\n  \
+beamsight machine fit --pdd pdd.csv --profiles profiles.csv --out my.toml\n  \
+beamsight machine check my.toml --pdd pdd.csv --profiles profiles.csv --json"
+)]
 pub struct Args {
     #[command(subcommand)]
     what: What,

@@ -11,8 +11,11 @@ use crate::engine::cccs::Quality;
 use crate::worker::Lane;
 use std::sync::Arc;
 
-/// Spacing of the dose grid while a control moves, mm.
-const PREVIEW_GRID_MM: f64 = 5.0;
+/// Spacing of the dose grid while a control moves, mm: on a card or many cores, and on few, where a drag would else be followed
+/// three times a second.
+const PREVIEW_GRID_MM: [f64; 2] = [5.0, 6.25];
+/// Fewer threads of the processor are few.
+const MANY_THREADS: usize = 4;
 
 /// The dose of a beam by itself, Gy for one fraction of [`UNIT_MU`](crate::analysis::UNIT_MU) monitor units.
 #[derive(Clone, Debug)]
@@ -98,7 +101,9 @@ impl Query for DoseOfBeam {
         let how = own.settings.computation();
         let mut how = Computation { device: on.unwrap_or(how.device), ..how };
         if inputs.grade() == Grade::Preview {
-            how = Computation { quality: Quality::Preview, grid_mm: how.grid_mm.max(PREVIEW_GRID_MM), ..how };
+            let is_slow = rayon::current_num_threads() < MANY_THREADS && !how.device.is_for_a_card();
+            let grid_mm = how.grid_mm.max(PREVIEW_GRID_MM[usize::from(is_slow)]);
+            how = Computation { quality: Quality::Preview, grid_mm, ..how };
         }
         let beam = Beam { name: name.clone(), ..own.beam.clone() };
         let dose = dose_of_beam(&ready, &beam, &own.machine, how, inputs.control());

@@ -181,8 +181,9 @@ fn altered_numbers_are_found_again() {
     {
         assert!(text.contains(words), "no '{words}' in\n{text}");
     }
+    // Without a measured dose for a monitor unit the calibration is the starting machine's, and has no remark.
     for (before, key) in text.lines().zip(text.lines().skip(1)) {
-        if ["[spectrum]", "[focal_source]", "[electrons]", "[calibration]"].contains(&key) {
+        if ["[spectrum]", "[focal_source]", "[electrons]"].contains(&key) {
             assert!(before.starts_with('#'), "{key} has no remark");
         }
     }

@@ -132,9 +132,7 @@ fn plan_five_fields(w: &mut Window) {
     picture(w, "3-fields");
     w.state_mut().command(Command::Select(Selection::Plan));
     w.run_steps(4);
-    click(w, "Has a prescription");
-    fill_in(w, "Prescription", "60");
-    fill_in(w, "Fractions", "30");
+    assert_eq!((plan.prescription_gy, plan.fractions), (Some(60.0), 30), "what a new plan begins with");
     click(w, "Normalise the plan");
     click(w, "to a volume of a structure");
     until(w, "normalised dose", is_final);
@@ -145,7 +143,6 @@ fn plan_five_fields(w: &mut Window) {
 }
 
 fn set_goals(w: &mut Window) {
-    click(w, "Goals");
     for goal in [
         "PTV: D95% >= 59.9 Gy",
         "SpinalCord: Dmax <= 50 Gy",
@@ -158,7 +155,7 @@ fn set_goals(w: &mut Window) {
     let card = w.state().state.scorecard();
     let passed =
         card.iter().filter(|row| row.answer.as_ref().is_ok_and(|o| o.verdict == Verdict::Pass)).count();
-    assert!(card.len() == 4 && passed >= 3, "{passed} of {}", card.len());
+    assert!(card.len() >= 4 && passed >= 3, "{passed} of {}", card.len());
     assert_eq!(w.state().state.goal_reservation(), None, "of a final dose");
     picture(w, "5-goals");
 }
@@ -178,8 +175,7 @@ fn save_and_be_killed(mut w: Window, state: &Path, out: &Path) {
 }
 
 fn recovered(state: &Path) -> Window {
-    let mut w =
-        window(Options { state_folder: Some(state.to_owned()), grid_mm: Some(6.0), ..Options::default() });
+    let mut w = window(Options { state_folder: Some(state.to_owned()), ..Options::default() });
     w.set_size(vec2(1600.0, 1000.0));
     until(&mut w, "offer", |app| !app.state.recoverable.is_empty());
     picture(&mut w, "6-recover");
