@@ -4,7 +4,7 @@
 //! 2. Derivatives by coarse doses, one for each parameter that moves photons ([`Layout::photons`]); with them the best
 //!    step of all parameters together without another dose ([`model`], [`solve`]).
 //! 3. A finer dose judges the step, which is halved where it is none. The steps end where they gain less than 1 %.
-//! 4. The text of the machine file is read back, and that machine is computed as plans are and compared ([`compare`]).
+//! 4. The text of the machine file is read back, and that machine is computed as plans are and compared ([`compare()`]).
 //!
 //! What the data leave open stays where the starting machine has it ([`Parameter::allowed`]).
 
