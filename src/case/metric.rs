@@ -213,6 +213,9 @@ impl Metric {
     pub const D2: Self = Self::known("D#%", 2.0);
     pub const V95: Self = Self::known("V#%", 95.0);
 
+    /// Those of the tables of reports.
+    pub const REPORTED: [Self; 4] = [Self::MEAN, Self::D95, Self::D2, Self::MAX];
+
     /// The default metrics of a structure.
     pub const USUAL: [Self; 7] = [
         Self::known("D#%", 98.0),

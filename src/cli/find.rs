@@ -1,10 +1,9 @@
 //! `beamsight find`: what another system has, and its studies in a folder here.
 
-use super::peer::{Now, TitleArgs};
+use super::peer::{Now, TitleArgs, make_folder};
 use super::{Answer, Failure};
 use crate::files::stop_in_order;
 use crate::network::{Match, Query, Retrieval, Route, find, is_uid, retrieve};
-use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -115,11 +114,7 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
         let json = json!({ "from": args.from, "matches": matches, "objects": 0 });
         return Err(Failure::Checks(Answer { json, text: "nothing to retrieve".to_owned() }));
     }
-    if !into.exists() {
-        std::fs::create_dir(into).with_context(|| {
-            format!("cannot make the folder {}; choose another with --get", into.display())
-        })?;
-    }
+    make_folder(into, "--get")?;
     // All series of a study come at once.
     let whole = study.as_ref().filter(|_| modality.is_none());
     let wanted = match whole {

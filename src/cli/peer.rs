@@ -1,7 +1,9 @@
 //! Arguments of the verbs that speak with other systems.
 
 use crate::network::{AeTitle, Call, Patience};
+use anyhow::Context as _;
 use std::cell::Cell;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// By what names two systems know each other.
@@ -21,6 +23,15 @@ impl TitleArgs {
         let (called, calling) = (self.called.clone(), self.calling.clone());
         Call { to: to.to_owned(), called, calling, patience: Patience::default() }
     }
+}
+
+/// Makes the folder of an option where it is missing; its parent must be there.
+pub fn make_folder(folder: &Path, option: &str) -> anyhow::Result<()> {
+    if folder.exists() {
+        return Ok(());
+    }
+    std::fs::create_dir(folder)
+        .with_context(|| format!("cannot make the folder {}; choose another with {option}", folder.display()))
 }
 
 /// Tells a line now and then, not for every object.

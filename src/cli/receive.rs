@@ -1,10 +1,10 @@
 //! `beamsight receive`: a listener for DICOM objects, as long as it runs.
 
+use super::peer::make_folder;
 use super::{Answer, Failure};
 use crate::files::stop_in_order;
 use crate::input::{ASSOCIATIONS_MOST, OBJECT_BYTES, in_words};
-use crate::network::{AeTitle, Event, ReceiveOptions, Receiver, Until};
-use anyhow::Context as _;
+use crate::network::{AeTitle, Event, ReceiveOptions, Receiver, Until, let_in};
 use serde_json::json;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -54,21 +54,17 @@ pub struct Args {
 /// # Errors
 /// An address that cannot be listened on, a folder that takes no files. What a sender does is told, and ends nothing.
 pub fn run(args: &Args) -> Result<Answer, Failure> {
-    let any = args.allow.iter().any(|title| title.as_str() == "any");
-    if !args.bind.is_loopback() && args.allow.is_empty() {
-        let words =
-            format!("others reach {}: say who may call with --allow AE,AE, or --allow any", args.bind);
-        return Err(Failure::Words(words));
-    }
+    let allow = let_in(args.bind, &args.allow).ok_or_else(|| {
+        Failure::Words(format!(
+            "others reach {}: say who may call with --allow AE,AE, or --allow any",
+            args.bind
+        ))
+    })?;
     let stop = stop_in_order();
-    if !args.out.exists() {
-        std::fs::create_dir(&args.out).with_context(|| {
-            format!("cannot make the folder {}; choose another with --out", args.out.display())
-        })?;
-    }
+    make_folder(&args.out, "--out")?;
     let options = ReceiveOptions {
         bind: SocketAddr::new(args.bind, args.port),
-        allow: if any { Vec::new() } else { args.allow.clone() },
+        allow,
         ..ReceiveOptions::local(args.ae.clone(), args.out.clone())
     };
     let receiver = Receiver::bind(options)?;

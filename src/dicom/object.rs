@@ -225,6 +225,11 @@ pub trait Attributes {
         self.number(tag).filter(|v| v.fract() == 0.0 && v.abs() < 9e15).map(|v| v as i64)
     }
 
+    /// A whole number of 0 or more.
+    fn unsigned(&self, tag: Tag) -> Option<u32> {
+        self.whole(tag).and_then(|number| u32::try_from(number).ok())
+    }
+
     /// Three numbers as a vector.
     fn vector(&self, tag: Tag) -> Option<DVec3> {
         match self.numbers(tag)[..] {

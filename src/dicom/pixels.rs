@@ -36,7 +36,7 @@ pub struct Samples {
 
 impl Layout {
     fn of(object: &Object, path: &Path) -> Result<Self, DicomError> {
-        let bits = |tag| object.whole(tag).and_then(|n| u32::try_from(n).ok());
+        let bits = |tag| object.unsigned(tag);
         let allocated = bits(tags::BITS_ALLOCATED)
             .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "BitsAllocated" })?;
         let stored = bits(tags::BITS_STORED).unwrap_or(allocated);

@@ -34,10 +34,6 @@ pub struct StatedPlan {
     pub references: Vec<(String, DVec3)>,
 }
 
-fn number_of(item: &Item, tag: dicom_core::Tag) -> Option<u32> {
-    item.whole(tag).and_then(|number| u32::try_from(number).ok())
-}
-
 /// # Errors
 /// [`DicomError`] of a file that cannot be read.
 pub fn read_stated_dose(path: &Path) -> Result<StatedDose, DicomError> {
@@ -51,7 +47,7 @@ pub fn read_stated_dose(path: &Path) -> Result<StatedDose, DicomError> {
         stated.plans.extend(plan.text(tags::REFERENCED_SOP_INSTANCE_UID));
         for group in plan.items(tags::REFERENCED_FRACTION_GROUP_SEQUENCE) {
             let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE).iter();
-            stated.beams.extend(beams.filter_map(|beam| number_of(beam, tags::REFERENCED_BEAM_NUMBER)));
+            stated.beams.extend(beams.filter_map(|beam| beam.unsigned(tags::REFERENCED_BEAM_NUMBER)));
         }
     }
     stated.plans.sort();
@@ -66,10 +62,10 @@ pub fn read_stated_plan(path: &Path) -> Result<StatedPlan, DicomError> {
     let ion = object.items(tags::ION_BEAM_SEQUENCE);
     let beams = if ion.is_empty() { object.items(tags::BEAM_SEQUENCE) } else { ion };
     let machine =
-        |beam: &Item| Some((number_of(beam, tags::BEAM_NUMBER)?, beam.text(tags::TREATMENT_MACHINE_NAME)?));
+        |beam: &Item| Some((beam.unsigned(tags::BEAM_NUMBER)?, beam.text(tags::TREATMENT_MACHINE_NAME)?));
     let beam_dose = |beam: &Item| {
         Some(BeamDose {
-            beam: number_of(beam, tags::REFERENCED_BEAM_NUMBER)?,
+            beam: beam.unsigned(tags::REFERENCED_BEAM_NUMBER)?,
             point_mm: beam.vector(BEAM_DOSE_SPECIFICATION_POINT)?,
             gy: beam.number(tags::BEAM_DOSE)?,
         })

@@ -22,6 +22,6 @@ pub use association::{Call, Patience};
 pub use echo::echo;
 pub use error::NetworkError;
 pub use find::{Match, Query, find};
-pub use receive::{Delivery, Event, ReceiveOptions, Receiver, Until};
+pub use receive::{Delivery, Event, ReceiveOptions, Receiver, Until, let_in};
 pub use retrieve::{Retrieval, Route, retrieve};
 pub use store::{Sent, send};

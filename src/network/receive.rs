@@ -11,7 +11,7 @@ use crate::files::Temporary;
 use crate::input::{ANSWER_BYTES, ASSOCIATIONS_MOST, OBJECT_BYTES};
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -44,6 +44,16 @@ impl ReceiveOptions {
         let (bind, patience) = (SocketAddr::from(([127, 0, 0, 1], 0)), Patience::default());
         Self { bind, ae, allow: Vec::new(), into, patience, object_bytes: OBJECT_BYTES }
     }
+}
+
+/// The titles that a listener lets in of those that are named, `any` for all: empty for any. `None` where an address that
+/// other machines reach has nobody named.
+pub fn let_in(ip: IpAddr, named: &[AeTitle]) -> Option<Vec<AeTitle>> {
+    if !ip.is_loopback() && named.is_empty() {
+        return None;
+    }
+    let is_any = named.iter().any(|title| title.as_str() == "any");
+    Some(if is_any { Vec::new() } else { named.to_vec() })
 }
 
 /// When a listener ends.

@@ -2,13 +2,13 @@
 
 use super::export_job::ExportFailure;
 use super::inputs::Settings;
-use crate::case::{Case, PixelMeaning, Pose, Radiograph};
+use crate::case::{Case, Ct, PixelMeaning, Pose, Radiograph};
 use crate::dicom::{ExportPart, Imaging, WriteError};
 use crate::engine::JobControl;
 use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use crate::files::picture::is_picture;
 use crate::physics::AttenuationCurve;
-use crate::registration::spatial_registration;
+use crate::registration::{RegistrationError, check_belongs, spatial_registration};
 use glam::DVec3;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,11 +56,13 @@ pub(super) fn imaging(
     };
     let mut remarks = Vec::new();
     for XRay { radiograph, path } in &xrays.images {
-        let (label, id) = (&radiograph.label, &radiograph.patient.id);
-        if !id.is_empty() && !case.patient.id.is_empty() && *id != case.patient.id {
+        let label = &radiograph.label;
+        // Frames of reference may differ: the registration ties them.
+        if let Err(RegistrationError::OtherPatient { theirs, ours, .. }) =
+            check_belongs(radiograph, &case.patient.id, "")
+        {
             return refuse(format!(
-                "the X-ray {label} is of the patient {id}, the CT of {}: they do not leave together",
-                case.patient.id
+                "the X-ray {label} is of the patient {theirs}, the CT of {ours}: they do not leave together"
             ));
         }
         if is_picture(path) {
@@ -68,21 +70,40 @@ pub(super) fn imaging(
         }
     }
     let registration = spatial_registration(&xrays.pose, xrays.centre_mm, &first.radiograph, ct, case);
-    let device = settings.device.resolve().map_err(|why| ExportFailure::Refused(why.to_string()))?;
+    let drrs = if with_drrs { drrs_of(ct, xrays, settings, control)? } else { Vec::new() };
+    let files = xrays.images.iter().filter(|image| !is_picture(&image.path)).map(|image| image.path.clone());
+    Ok(Imaging { registration, drrs, xrays: files.collect(), remarks })
+}
+
+/// The DRRs at the pose, one for each X-ray.
+fn drrs_of(
+    ct: &Ct,
+    xrays: &XRays,
+    settings: &Settings,
+    control: &JobControl,
+) -> Result<Vec<Radiograph>, ExportFailure> {
+    let refused = |why: String| ExportFailure::Refused(why);
+    let unplaced = xrays.images.iter().filter(|image| image.radiograph.setup.is_none());
+    let names: Vec<&str> = unplaced.map(|image| image.radiograph.label.as_str()).collect();
+    if !names.is_empty() {
+        return Err(refused(format!(
+            "no DRR of {} can be exported: its gantry and couch angles are not known",
+            names.join(", ")
+        )));
+    }
+    let device = settings.device.resolve().map_err(|why| refused(why.to_string()))?;
+    let attenuation = Arc::new(xrays.curve.attenuation(&ct.hu));
     let mut drrs = Vec::new();
-    let attenuation = with_drrs.then(|| Arc::new(xrays.curve.attenuation(&ct.hu)));
     for (n, image) in (1..).zip(&xrays.images) {
-        let (Some(attenuation), Some(setup)) = (&attenuation, image.radiograph.setup) else { continue };
         let request = DrrRequest {
-            attenuation: Arc::clone(attenuation),
+            attenuation: Arc::clone(&attenuation),
             projection: image.radiograph.projection,
             poses: vec![xrays.pose],
             pose_centre_mm: xrays.centre_mm,
             integrator: Integrator::Trilinear { step_mm: None },
             pixels: Pixels::All,
         };
-        let answer =
-            drr(&request, &device, control).map_err(|why| ExportFailure::Refused(why.to_string()))?;
+        let answer = drr(&request, &device, control).map_err(|why| refused(why.to_string()))?;
         if control.check().is_err() {
             return Err(WriteError::Cancelled.into());
         }
@@ -92,17 +113,7 @@ pub(super) fn imaging(
         }
         let label = format!("DRR {n}");
         let of = Radiograph::new(values, PixelMeaning::Attenuation, request.projection, &label);
-        drrs.push(Radiograph { setup: Some(setup), ..of });
+        drrs.push(Radiograph { setup: image.radiograph.setup, ..of });
     }
-    if with_drrs && drrs.len() < xrays.images.len() {
-        let of = |image: &&XRay| image.radiograph.setup.is_none();
-        let names: Vec<&str> =
-            xrays.images.iter().filter(of).map(|image| image.radiograph.label.as_str()).collect();
-        return refuse(format!(
-            "no DRR of {} can be exported: its gantry and couch angles are not known",
-            names.join(", ")
-        ));
-    }
-    let files = xrays.images.iter().filter(|image| !is_picture(&image.path)).map(|image| image.path.clone());
-    Ok(Imaging { registration, drrs, xrays: files.collect(), remarks })
+    Ok(drrs)
 }

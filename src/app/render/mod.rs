@@ -22,7 +22,7 @@ pub use drr::DrrView;
 pub use frame::PlaneFrame;
 pub use outline::OutlineLook;
 pub use radiograph::{Overlay, RadiographFrame, RadiographLook, Texels};
-pub use room::{RoomFrame, RoomLines, RoomLook, RoomSurface};
+pub use room::{Order as RoomOrder, RoomFrame, RoomLines, RoomLook, RoomSurface};
 pub use slice::{DoseLook, DoseStyle, Isodose, SliceLook};
 
 use crate::geometry::{BeamFrame, Volume, VolumeId};

@@ -259,13 +259,13 @@ impl RoomPipeline {
 
 /// The order of drawing: solid surfaces, then see-through ones, the largest first. One surface lies within another as
 /// a rule, so far sides are drawn from the outermost in, and near sides from the innermost out.
-struct Order {
-    opaque: Vec<usize>,
-    clear: Vec<usize>,
+pub struct Order {
+    pub opaque: Vec<usize>,
+    pub clear: Vec<usize>,
 }
 
 impl Order {
-    fn of(surfaces: &[&RoomSurface], size_mm: impl Fn(&RoomSurface) -> f64) -> Self {
+    pub fn of(surfaces: &[&RoomSurface], size_mm: impl Fn(&RoomSurface) -> f64) -> Self {
         let (opaque, mut clear): (Vec<usize>, Vec<usize>) =
             (0..surfaces.len()).partition(|n| surfaces[*n].colour[3] >= 1.0);
         clear.sort_by(|a, b| size_mm(surfaces[*b]).total_cmp(&size_mm(surfaces[*a])));

@@ -16,6 +16,7 @@ use crate::app::state::State;
 use crate::app::state::compare::{GammaSettings, Side};
 use crate::app::state::results::Freshness;
 use crate::case::{Dose, DoseStatus, Receipt, Rgb, StructureKind};
+use crate::dicom::date_time;
 use crate::files::replace_file;
 use picture::Scenery;
 use serde::Serialize;
@@ -356,19 +357,10 @@ pub fn write(report: &Report, path: &Path) -> Result<(), String> {
         .map_err(|e| format!("cannot write {}: {e}; choose a folder you may write to", path.display()))
 }
 
-/// Date and time of day, UTC (the calendar after Hinnant, "chrono-compatible low-level date algorithms").
+/// Date and time of day, UTC.
 fn utc(at: SystemTime) -> String {
-    let seconds = at.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let (days, rest) = ((seconds / 86_400) as i64, seconds % 86_400);
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let m = (5 * day_of_year + 2) / 153;
-    let (day, month) = (day_of_year - (153 * m + 2) / 5 + 1, if m < 10 { m + 3 } else { m - 9 });
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
+    let (date, time) = date_time(at.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
+    format!("{}-{}-{} {}:{} UTC", &date[..4], &date[4..6], &date[6..], &time[..2], &time[2..4])
 }
 
 #[cfg(test)]

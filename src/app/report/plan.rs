@@ -77,13 +77,10 @@ pub struct BeamFacts {
 pub struct PlanStructure {
     pub name: String,
     pub volume_cm3: f64,
-    /// In the order of [`METRICS`].
+    /// In the order of [`Metric::REPORTED`].
     pub values: Vec<Option<f64>>,
     pub remarks: Vec<String>,
 }
-
-/// Metrics of the table.
-pub const METRICS: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
 
 /// Gathers the report of the displayed plan.
 ///
@@ -182,7 +179,7 @@ fn structures(state: &State) -> Vec<PlanStructure> {
         Some(PlanStructure {
             name: s.name.clone(),
             volume_cm3: dvh.volume_cm3(),
-            values: METRICS.map(|metric| metric.value(dvh, hundred_gy).ok()).to_vec(),
+            values: Metric::REPORTED.map(|metric| metric.value(dvh, hundred_gy).ok()).to_vec(),
             remarks: dvh.remarks(),
         })
     };

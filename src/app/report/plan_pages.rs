@@ -3,8 +3,8 @@
 use super::pages::curves;
 use super::pen::{HAIR, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, cut, letters, levels};
 use super::picture::Subject;
-use super::plan::{BeamFacts, METRICS, PlanReport};
-use crate::analysis::Verdict;
+use super::plan::{BeamFacts, PlanReport};
+use crate::analysis::{Metric, Verdict};
 use crate::app::state::ViewKind;
 use crate::app::state::compare::Side;
 use crate::case::MlcAxis;
@@ -264,9 +264,9 @@ fn structures(pen: &mut Pen, report: &PlanReport) {
         return;
     }
     let mut ends = vec![LEFT + 150.0, LEFT + 215.0];
-    ends.extend((1..=METRICS.len()).map(|n| LEFT + 215.0 + n as f32 * 70.0));
+    ends.extend((1..=Metric::REPORTED.len()).map(|n| LEFT + 215.0 + n as f32 * 70.0));
     let mut heading = vec![(String::new(), SMALL), ("cm³".to_owned(), SMALL)];
-    heading.extend(METRICS.map(|m| (format!("{m} {}", m.unit().symbol()), SMALL)));
+    heading.extend(Metric::REPORTED.map(|m| (format!("{m} {}", m.unit().symbol()), SMALL)));
     pen.row(&heading, &ends);
     for of in &report.structures {
         let mut cells = vec![(of.name.clone(), PLAIN), (format!("{:.2}", of.volume_cm3), PLAIN)];

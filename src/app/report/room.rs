@@ -1,6 +1,6 @@
 //! The picture of the room, drawn on the CPU as `kernels/room.wgsl` draws it on the graphics device.
 
-use crate::app::render::{RoomLook, RoomSurface};
+use crate::app::render::{RoomLook, RoomOrder, RoomSurface};
 use crate::files::pdf::Image;
 use glam::{Mat4, Vec2, Vec3, Vec4, vec2};
 
@@ -20,18 +20,16 @@ enum Sides {
 /// The picture of a look.
 pub fn draw(look: &RoomLook) -> Image {
     let mut canvas = Canvas::new(look);
-    let drawn = |s: &&RoomSurface| !s.surface.triangles.is_empty();
-    let (solid, mut clear): (Vec<&RoomSurface>, Vec<&RoomSurface>) =
-        look.surfaces.iter().filter(drawn).partition(|s| s.colour[3] >= 1.0);
-    // The largest is the outermost as a rule: far sides from it in, near sides out to it.
+    let surfaces: Vec<&RoomSurface> =
+        look.surfaces.iter().filter(|s| !s.surface.triangles.is_empty()).collect();
     let size_mm = |s: &RoomSurface| s.surface.bounds_mm().map_or(0.0, |[low, high]| low.distance(high));
-    clear.sort_by(|a, b| size_mm(b).total_cmp(&size_mm(a)));
-    solid.iter().for_each(|surface| canvas.surface(surface, Sides::Both));
-    clear.iter().for_each(|surface| canvas.surface(surface, Sides::Far));
+    let order = RoomOrder::of(&surfaces, size_mm);
+    order.opaque.iter().for_each(|n| canvas.surface(surfaces[*n], Sides::Both));
+    order.clear.iter().for_each(|n| canvas.surface(surfaces[*n], Sides::Far));
     for lines in &look.lines {
         lines.ends_mm.iter().for_each(|ends| canvas.line(*ends, lines.colour));
     }
-    clear.iter().rev().for_each(|surface| canvas.surface(surface, Sides::Near));
+    order.clear.iter().rev().for_each(|n| canvas.surface(surfaces[*n], Sides::Near));
     canvas.image()
 }
 

@@ -1,7 +1,7 @@
 //! What the window knows of other systems: names and places as typed, what listens and sends now, what was said.
 
 use crate::files::PeerSettings;
-use crate::network::{AeTitle, Call, Patience, ReceiveOptions};
+use crate::network::{AeTitle, Call, Patience, ReceiveOptions, let_in};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -75,13 +75,11 @@ impl Network {
         let port: u16 = typed.port.trim().parse().map_err(|_| format!("'{}' is no port", typed.port))?;
         let words = typed.allow.split(',').map(str::trim).filter(|word| !word.is_empty());
         let titles = words.map(title).collect::<Result<Vec<_>, _>>()?;
-        if !ip.is_loopback() && titles.is_empty() {
-            return Err(format!("others reach {ip}: say who may call, or any"));
-        }
-        let is_any = titles.iter().any(|title| title.as_str() == "any");
+        let allow =
+            let_in(ip, &titles).ok_or_else(|| format!("others reach {ip}: say who may call, or any"))?;
         Ok(ReceiveOptions {
             bind: SocketAddr::new(ip, port),
-            allow: if is_any { Vec::new() } else { titles },
+            allow,
             ..ReceiveOptions::local(title(&typed.own_title)?, PathBuf::from(typed.into.trim()))
         })
     }

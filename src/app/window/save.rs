@@ -196,7 +196,8 @@ impl App {
     /// The report that has waited; it says on every page where the dose is not final.
     pub(super) fn write_waiting_report(&mut self) {
         // Surfaces that the user has cancelled do not come.
-        if !self.state.results.is_room_ready() && !self.is_idle() {
+        let is_ready = |app: &Self| app.state.results.is_room_ready() || app.is_idle();
+        if self.state.report_waits.is_none() || !is_ready(self) {
             return;
         }
         let Some(target) = self.state.report_waits.take() else { return };

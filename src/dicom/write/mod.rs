@@ -19,6 +19,7 @@ mod source;
 pub use anonymise::Anonymise;
 pub use ct::write_ct;
 pub use data_set::now as utc_now;
+pub use dates::date_time;
 pub use imaging::Imaging;
 pub use registration::{Registration, write_registration};
 pub use rounding::{plan_as_written, structures_as_written};

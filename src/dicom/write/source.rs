@@ -49,8 +49,7 @@ impl SourceObject<StructureSet> {
     /// Names of the structures that the reader has left out, as those of another frame of reference.
     pub fn not_read(&self) -> Vec<String> {
         let rois = self.object.items(tags::STRUCTURE_SET_ROI_SEQUENCE).iter();
-        let number = |roi: &Item| roi.whole(tags::ROI_NUMBER).and_then(|n| u32::try_from(n).ok());
-        rois.filter(|roi| number(roi).is_none_or(|n| self.read.by_number(n).is_none()))
+        rois.filter(|roi| roi.unsigned(tags::ROI_NUMBER).is_none_or(|n| self.read.by_number(n).is_none()))
             .map(|roi| roi.text(tags::ROI_NAME).unwrap_or_default())
             .collect()
     }

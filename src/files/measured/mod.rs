@@ -220,14 +220,20 @@ impl Draft {
     }
 
     fn add(&mut self, line: usize, point: [f64; 2]) -> Result<(), Fault> {
-        if self.points.len() >= MOST_POINTS {
-            return Err(Fault::new(
-                line,
-                format!("the curve has more than the {MOST_POINTS} points that are read"),
-            ));
-        }
+        has_room(line, self.points.len())?;
         self.points.push(point);
         Ok(())
+    }
+
+    /// Takes the points of a scan in the tank's coordinates; refuses what is along no axis.
+    fn take_scan(&mut self, points: &[[f64; 4]]) {
+        match scan_of(points) {
+            Err(why) => self.refuse(&why),
+            Ok((scan, points)) => {
+                self.scan = Some(scan);
+                self.points = points;
+            }
+        }
     }
 
     fn refuse(&mut self, why: &str) {
@@ -269,6 +275,18 @@ impl Draft {
         file.curves.push(MeasuredCurve { scan, field_mm, ssd_mm, points });
         Ok(())
     }
+}
+
+/// Whether a curve of so many points may have another.
+fn has_room(line: usize, points: usize) -> Result<(), Fault> {
+    let why = || format!("the curve has more than the {MOST_POINTS} points that are read");
+    if points < MOST_POINTS { Ok(()) } else { Err(Fault::new(line, why())) }
+}
+
+/// A point in the tank's coordinates: crossline, inline, depth (mm), and the dose there.
+fn point(line: usize, [x, y, depth, dose]: [&str; 4]) -> Result<[f64; 4], Fault> {
+    let place = |word| number(line, "position", word, PLACE_MM);
+    Ok([place(x)?, place(y)?, place(depth)?, number(line, "dose", dose, DOSE)?])
 }
 
 /// The scan that points of three coordinates (crossline, inline, depth; mm) describe, with their positions along it; the reason

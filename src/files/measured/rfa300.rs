@@ -4,7 +4,7 @@
 //! points `= x y z dose` (mm). Facts from public readers: mwgeurts/water_tank, BistroMath, whose users' files have gun-target first,
 //! A-B second, depth third. Other mountings of the tank swap them, so that a field that is not square is left out.
 
-use super::{DOSE, Draft, Fault, MOST_POINTS, MeasuredFile, PLACE_MM, SSD_MM, field, number, scan_of};
+use super::{Draft, Fault, MeasuredFile, SSD_MM, field, has_room, number, point};
 use crate::input::beginning;
 
 pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
@@ -13,8 +13,9 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
     for (n, row) in text.lines().enumerate() {
         let (line, row) = (n + 1, row.trim());
         if row.starts_with("%VNR") || row.starts_with(":EOM") || row.starts_with(":EOF") {
-            if let Some((draft, points)) = open.take() {
-                finish(draft, &points, &mut file)?;
+            if let Some((mut draft, points)) = open.take() {
+                draft.take_scan(&points);
+                draft.finish(&mut file)?;
             }
             if row.starts_with("%VNR") {
                 open = Some((Draft::at(line), Vec::new()));
@@ -29,19 +30,8 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
             let [inline, crossline, depth, dose, ..] = words[..] else {
                 return Err(Fault::new(line, beginning(&format!("'{row}' is not a point = x y z dose"))));
             };
-            if points.len() >= MOST_POINTS {
-                return Err(Fault::new(
-                    line,
-                    format!("the curve has more than the {MOST_POINTS} points that are read"),
-                ));
-            }
-            let place = |word| number(line, "position", word, PLACE_MM);
-            points.push([
-                place(crossline)?,
-                place(inline)?,
-                place(depth)?,
-                number(line, "dose", dose, DOSE)?,
-            ]);
+            has_room(line, points.len())?;
+            points.push(point(line, [crossline, inline, depth, dose])?);
         }
     }
     if let Some((draft, _)) = open {
@@ -74,15 +64,4 @@ fn set(draft: &mut Draft, line: usize, row: &str) -> Result<(), Fault> {
         _ => {}
     }
     Ok(())
-}
-
-fn finish(mut draft: Draft, points: &[[f64; 4]], file: &mut MeasuredFile) -> Result<(), Fault> {
-    match scan_of(points) {
-        Err(why) => draft.refuse(&why),
-        Ok((scan, points)) => {
-            draft.scan = Some(scan);
-            draft.points = points;
-        }
-    }
-    draft.finish(file)
 }

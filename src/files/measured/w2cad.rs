@@ -5,7 +5,7 @@
 //! ParseW2CAD of mwgeurts/water_tank, w2CAD exports quoted beside them.
 
 use super::{
-    DEPTH_MM, DOSE, Draft, Fault, MOST_POINTS, MeasuredFile, PLACE_MM, SSD_MM, Scan, field, number, scan_of,
+    DEPTH_MM, Draft, Fault, MOST_POINTS, MeasuredFile, SSD_MM, Scan, field, has_room, number, point,
 };
 use crate::input::beginning;
 
@@ -75,14 +75,8 @@ impl Measurement {
         let [x, y, z, dose] = words[..] else {
             return Err(Fault::new(line, beginning(&format!("'{row}' is not a point < x y z dose >"))));
         };
-        if self.points.len() >= MOST_POINTS {
-            return Err(Fault::new(
-                line,
-                format!("the curve has more than the {MOST_POINTS} points that are read"),
-            ));
-        }
-        let place = |word| number(line, "position", word, PLACE_MM);
-        self.points.push([place(x)?, place(y)?, place(z)?, number(line, "dose", dose, DOSE)?]);
+        has_room(line, self.points.len())?;
+        self.points.push(point(line, [x, y, z, dose])?);
         Ok(())
     }
 
@@ -94,16 +88,10 @@ impl Measurement {
                 format!("the measurement ends with {found} points where its %PNTS says {count}"),
             ));
         }
-        match scan_of(&self.points) {
-            Err(why) => self.draft.refuse(&why),
-            Ok((scan, points)) => {
-                let at = |depth_mm| match scan {
-                    Scan::Profile { axis, .. } => Scan::Profile { axis, depth_mm },
-                    Scan::Depth => scan,
-                };
-                self.draft.scan = Some(self.depth_mm.map_or(scan, at));
-                self.draft.points = points;
-            }
+        self.draft.take_scan(&self.points);
+        if let (Some(Scan::Profile { depth_mm, .. }), Some(stated_mm)) = (&mut self.draft.scan, self.depth_mm)
+        {
+            *depth_mm = stated_mm;
         }
         self.draft.finish(file)
     }

@@ -32,9 +32,6 @@ use std::sync::Arc;
 /// Gamma is searched for as far as this: beyond, a point fails by far.
 const MOST_GAMMA: f64 = 3.0;
 
-/// Metrics of each structure.
-const METRICS: [Metric; 4] = [Metric::MEAN, Metric::D95, Metric::D2, Metric::MAX];
-
 /// A second check to be made.
 #[derive(Clone, Debug)]
 pub struct CheckJob<'a> {
@@ -349,7 +346,7 @@ impl Making<'_> {
             row.remarks.dedup();
             let value =
                 |metric: Metric, dvh: &Option<Arc<Dvh>>| metric.value(dvh.as_deref()?, hundred_gy).ok();
-            row.metrics = METRICS
+            row.metrics = Metric::REPORTED
                 .map(|metric| MetricPair {
                     metric,
                     unit: metric.unit().symbol(),
