@@ -11,11 +11,23 @@ use crate::engine::cccs::Quality;
 use crate::worker::Lane;
 use std::sync::Arc;
 
-/// Spacing of the dose grid while a control moves, mm: on a card or many cores, and on few, where a drag would else be followed
-/// three times a second.
-const PREVIEW_GRID_MM: [f64; 2] = [5.0, 6.25];
+/// Spacing of the dose grid while a control moves, mm.
+const PREVIEW_GRID_MM: f64 = 5.0;
+/// The same on few threads of the processor, for one beam: a drag is then followed five times a second.
+const PREVIEW_GRID_ON_FEW_MM: f64 = 7.0;
+/// No preview is coarser, mm.
+const COARSEST_PREVIEW_MM: f64 = 12.0;
 /// Fewer threads of the processor are few.
 const MANY_THREADS: usize = 4;
+
+/// Spacing of the grid of a preview of one of `beams` that change together, mm: on few threads the voxels of all of them are as many
+/// as those of one.
+fn preview_grid_mm(beams: usize, is_slow: bool) -> f64 {
+    if !is_slow {
+        return PREVIEW_GRID_MM;
+    }
+    (PREVIEW_GRID_ON_FEW_MM * (beams.max(1) as f64).cbrt()).min(COARSEST_PREVIEW_MM)
+}
 
 /// The dose of a beam by itself, Gy for one fraction of [`UNIT_MU`](crate::analysis::UNIT_MU) monitor units.
 #[derive(Clone, Debug)]
@@ -26,6 +38,8 @@ pub struct DoseOfBeam {
     plan: Arc<Plan>,
     /// One of the requested devices, where the beams are spread over them.
     on: Option<DeviceChoice>,
+    /// Beams of the plan that changed with this one, itself among them.
+    changed_together: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -44,13 +58,22 @@ impl DoseOfBeam {
         known: Option<&Self>,
     ) -> Self {
         let inputs = BeamInputs::of(&densities.inputs, plan, beam, settings);
+        let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
+        let unchanged = known.filter(|known| known.inputs == inputs);
         Self {
             name: beam.name.clone(),
-            inputs: Shared::new(inputs, known.map(|known| &known.inputs)),
+            inputs,
             densities: densities.clone(),
             plan: Arc::clone(plan),
             on: None,
+            changed_together: unchanged.map_or(1, |known| known.changed_together),
         }
+    }
+
+    /// The same, one of `beams` of the plan that changed together: a preview of each is the coarser the more they are.
+    #[must_use]
+    pub fn among(self, beams: usize) -> Self {
+        Self { changed_together: beams, ..self }
     }
 
     /// The same, computed on one of the requested devices.
@@ -92,7 +115,7 @@ impl Query for DoseOfBeam {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<BeamResult, Failure> {
-        let Self { name, inputs: own, densities, plan, on } = self;
+        let Self { name, inputs: own, densities, plan, on, changed_together } = self;
         let ready = inputs.get(densities)?;
         let in_plan = plan.beams.iter().find(|b| b.number == own.beam.number);
         if let Some(why) = in_plan.and_then(|beam| contradiction(plan, beam, densities.ct())) {
@@ -102,7 +125,7 @@ impl Query for DoseOfBeam {
         let mut how = Computation { device: on.unwrap_or(how.device), ..how };
         if inputs.grade() == Grade::Preview {
             let is_slow = rayon::current_num_threads() < MANY_THREADS && !how.device.is_for_a_card();
-            let grid_mm = how.grid_mm.max(PREVIEW_GRID_MM[usize::from(is_slow)]);
+            let grid_mm = how.grid_mm.max(preview_grid_mm(*changed_together, is_slow));
             how = Computation { quality: Quality::Preview, grid_mm, ..how };
         }
         let beam = Beam { name: name.clone(), ..own.beam.clone() };
@@ -111,5 +134,20 @@ impl Query for DoseOfBeam {
         let dose = dose.map_err(|e| Failure::Here(format!("Dose of {name}: {e}")))?;
         let dose = Dose { label: name.clone(), ..dose };
         Ok(BeamResult { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beams_that_change_together_are_previewed_in_as_many_voxels_as_one() {
+        let voxels = |beams: usize| beams as f64 / preview_grid_mm(beams, true).powi(3);
+        for beams in 2..=5 {
+            assert!((voxels(beams) / voxels(1) - 1.0).abs() < 1e-9, "{beams} beams");
+        }
+        assert_eq!(preview_grid_mm(40, true), COARSEST_PREVIEW_MM);
+        assert_eq!([1, 5].map(|beams| preview_grid_mm(beams, false)), [PREVIEW_GRID_MM; 2]);
     }
 }

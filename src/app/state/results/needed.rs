@@ -226,7 +226,11 @@ fn beams_of<'a>(
     known: impl Fn(u32) -> Option<&'a DoseOfBeam>,
 ) -> Vec<DoseOfBeam> {
     let modelled = plan.beams.iter().filter(|b| is_modelled(b));
-    modelled.map(|beam| DoseOfBeam::of(densities, plan, beam, settings, known(beam.number))).collect()
+    let beams: Vec<DoseOfBeam> =
+        modelled.map(|beam| DoseOfBeam::of(densities, plan, beam, settings, known(beam.number))).collect();
+    let has_changed = |beam: &DoseOfBeam| known(beam.inputs().beam.number) != Some(beam);
+    let changed = beams.iter().filter(|beam| has_changed(beam)).count();
+    beams.into_iter().map(|beam| if has_changed(&beam) { beam.among(changed) } else { beam }).collect()
 }
 
 impl CaseResults {
