@@ -1,6 +1,6 @@
 //! Gamma index of two doses.
 
-use super::dispatch::{Answer, answer};
+use super::dispatch::{Answer, answer, no_form};
 pub use super::jobs::gamma::{
     Checked, Counts, Criterion, Dims, GammaError, GammaMap, GammaRequest, GammaResult, Method, Normalisation,
     Role, Subset, Surface,
@@ -27,5 +27,5 @@ pub fn gamma(
 ) -> Result<GammaResult, GammaError> {
     let device = if request.surface == Surface::Trilinear { &Compute::Cpu } else { device };
     let on_card = |card: &cuda::Device| cuda::gamma::gamma(request, card, control);
-    answer(device, on_card, || cpu::gamma::gamma(request, control))
+    answer(device, on_card, no_form("gamma"), || cpu::gamma::gamma(request, control))
 }

@@ -3,6 +3,7 @@
 pub mod cccs;
 pub mod drr;
 pub mod drr_gradient;
+pub mod failure;
 pub mod gamma;
 pub mod mccs;
 pub mod path;

@@ -1,11 +1,11 @@
 //! Gamma: closed forms, and pairs of every kind of grid, a card against the CPU.
 
 use super::Row;
-use crate::engine::cuda::{CudaError, Failure};
+use crate::engine::cuda::Failure;
 use crate::engine::gamma::{
     Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset,
 };
-use crate::engine::{Compute, JobControl, Random, cpu, cuda};
+use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda};
 use crate::geometry::{Grid, GridError, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ struct Case {
     known: Option<f64>,
 }
 
-pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
-    let cases = cases().map_err(|e| CudaError::Call { kernel: "gamma".to_owned(), what: e.to_string() })?;
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    let cases = cases().map_err(|e| DeviceError::case("gamma", e))?;
     let mut rows = Vec::new();
     for case in &cases {
         control.check()?;
@@ -31,7 +31,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
             Ok((got, again))
         }) {
             Ok(both) => both,
-            Err(Failure::Card(error)) => return Err(error),
+            Err(Failure::Card(error)) => return Err(error.into()),
             Err(Failure::Job(GammaError::Cancelled(cancelled))) => return Err(cancelled.into()),
             Err(Failure::Job(_)) => {
                 rows.push(row(case, device, "CPU", TOLERANCE, (f64::INFINITY, f64::INFINITY), false));
@@ -63,7 +63,7 @@ fn run(
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
     match device {
-        Compute::Cpu => Ok(cpu::gamma::gamma(request, control)?),
+        Compute::Cpu | Compute::Wgpu(_) => Ok(cpu::gamma::gamma(request, control)?),
         Compute::Cuda(card) => cuda::gamma::gamma(request, card, control),
     }
 }

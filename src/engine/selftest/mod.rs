@@ -7,8 +7,7 @@ mod gamma;
 mod mccs;
 mod path;
 
-use super::cuda::CudaError;
-use super::{Compute, JobControl};
+use super::{Compute, DeviceError, JobControl};
 use serde::Serialize;
 
 /// A line of the table.
@@ -36,7 +35,10 @@ impl Row {
     }
 }
 
-type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, CudaError>;
+/// The jobs that graphics devices have a form of.
+const ON_WGPU: [&str; 2] = ["path", "cccs"];
+
+type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, DeviceError>;
 
 /// The jobs and their tests.
 const TESTS: [(&str, Test); 6] = [
@@ -51,14 +53,26 @@ const TESTS: [(&str, Test); 6] = [
 /// Tests every job on a device.
 ///
 /// # Errors
-/// [`CudaError`] where a device gives no answer at all; cancelled among them.
-pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+/// [`DeviceError`] where a device gives no answer at all; cancelled among them.
+pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = Vec::new();
-    for (n, (_, test)) in TESTS.iter().enumerate() {
+    for (n, (job, test)) in TESTS.iter().enumerate() {
         control.report(n as f32 / TESTS.len() as f32);
-        rows.extend(test(device, control)?);
+        if !matches!(device, Compute::Wgpu(_)) || ON_WGPU.contains(job) {
+            rows.extend(test(device, control)?);
+        }
     }
     control.report(1.0);
+    Ok(rows)
+}
+
+/// Tests every job that graphics devices have a form of over cases that take little time on any of them, software included.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_small(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    let mut rows = path::small_rows(device, control)?;
+    rows.extend(cccs::small_rows(device, control)?);
     Ok(rows)
 }
 
@@ -66,7 +80,7 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_together(cards: &[Compute], control: &JobControl) -> Result<Vec<Row>, CudaError> {
+pub fn run_together(cards: &[Compute], control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     if cards.len() > 1 { mccs::shared_rows(cards, control) } else { Ok(Vec::new()) }
 }
 
@@ -87,7 +101,7 @@ fn differences<T: Copy + Into<f64>>(got: &[T], want: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{DeviceChoice, cuda};
+    use crate::engine::{CudaError, DeviceChoice, cuda, wgpu};
     use crate::skip::{Missing, skip};
 
     #[test]
@@ -107,6 +121,20 @@ mod tests {
     #[test]
     fn the_cpu_passes() {
         assert_passes(&run(&Compute::Cpu, &JobControl::new()).expect("nobody cancels it"));
+    }
+
+    /// The kernels of graphics devices are right on any that is there, a program on the CPU among them.
+    #[test]
+    fn a_graphics_device_passes() {
+        let Ok(devices) = wgpu::adapters() else {
+            return skip(Missing::Graphics, "no WGSL kernel is tested: there is no Vulkan, Metal or DirectX 12");
+        };
+        let device = DeviceChoice::Wgpu(Some(devices[0].ordinal)).resolve().expect("a device that opens");
+        let rows = run_small(&device, &JobControl::new()).expect("an answer");
+        for row in &rows {
+            println!("{} {} {}: {} {}", row.job, row.case, row.way, row.worst, row.unit);
+        }
+        assert_passes(&rows);
     }
 
     /// A driver that is there and does not work is a failure.

@@ -4,9 +4,9 @@
 mod pairs;
 
 use super::{Options, card_error, median, timed};
-use crate::engine::cuda::{CudaError, Failure};
+use crate::engine::cuda::Failure;
 use crate::engine::gamma::{Criterion, GammaRequest, GammaResult, Method};
-use crate::engine::{Compute, JobControl, cpu, cuda};
+use crate::engine::{Compute, DeviceError, JobControl, cpu, cuda};
 use crate::geometry::Volume;
 use pairs::{CASES, Case};
 use std::sync::Arc;
@@ -85,7 +85,8 @@ pub fn lines(
     options: &Options,
     control: &JobControl,
     report: &dyn Fn(&Line),
-) -> Result<Vec<Line>, CudaError> {
+) -> Result<Vec<Line>, DeviceError> {
+    let device = device.with_form("gamma")?;
     let mut lines = Vec::new();
     let mut computed = None;
     for case in CASES {
@@ -156,11 +157,11 @@ fn time(
     device: &Compute,
     options: &Options,
     control: &JobControl,
-) -> Result<Line, CudaError> {
+) -> Result<Line, DeviceError> {
     // Another identity: the device's cache of the first is not used.
     let fresh = |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().to_vec()));
     let run = |request: &GammaRequest| match device {
-        Compute::Cpu => cpu::gamma::gamma(request, control).map_err(Failure::Job),
+        Compute::Cpu | Compute::Wgpu(_) => cpu::gamma::gamma(request, control).map_err(Failure::Job),
         Compute::Cuda(card) => cuda::gamma::gamma(request, card, control),
     };
     let [mut times, mut searches, mut calls, mut again, mut cpu] = <[Vec<f64>; 5]>::default();
