@@ -11,12 +11,12 @@ use crate::case::Receipt;
 use crate::engine::JobControl;
 use crate::engine::cache::Cache;
 use crate::engine::jobs::gamma::{
-    Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Method, look,
-    remember, select,
+    Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Limits, Method,
+    look, remember, select, threshold,
 };
 use crate::geometry::Volume;
-pub(super) use pair::{Limits, Pair};
-use pair::{limits, pair, threshold};
+pub(super) use pair::Pair;
+use pair::pair;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -277,7 +277,7 @@ impl Work {
         layers: &Layers,
         criterion: &Criterion,
     ) -> Result<(), CudaError> {
-        let limits = limits(request, checked, criterion, self.pair.spacing);
+        let limits = Limits::new(request, checked, criterion, self.pair.spacing);
         if self.flat {
             return self.queue_plane(session, &limits);
         }

@@ -1,11 +1,11 @@
 //! Gamma: closed forms, and pairs of every kind of grid, a card against the CPU.
 
 use super::Row;
-use crate::engine::cuda::Failure;
 use crate::engine::gamma::{
     Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset,
 };
-use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda};
+use crate::engine::jobs::failure::Failure;
+use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda, wgpu};
 use crate::geometry::{Grid, GridError, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
             Ok((got, again))
         }) {
             Ok(both) => both,
-            Err(Failure::Card(error)) => return Err(error.into()),
+            Err(Failure::Card(error)) => return Err(error),
             Err(Failure::Job(GammaError::Cancelled(cancelled))) => return Err(cancelled.into()),
             Err(Failure::Job(_)) => {
                 rows.push(row(case, device, "CPU", TOLERANCE, (f64::INFINITY, f64::INFINITY), false));
@@ -43,7 +43,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
             let off = against(&got, |_, value| (f64::from(value) - known).abs());
             rows.push(row(case, device, "closed form", CLOSED_FORM, off, repeats));
         }
-        if matches!(device, Compute::Cuda(_)) {
+        if device.is_card() {
             let off = match cpu::gamma::gamma(&case.request, control) {
                 Ok(want) => compare(&got, &want),
                 Err(_) => (f64::INFINITY, f64::INFINITY),
@@ -61,10 +61,15 @@ fn run(
     request: &GammaRequest,
     device: &Compute,
     control: &JobControl,
-) -> Result<GammaResult, Failure<GammaError>> {
+) -> Result<GammaResult, Failure<GammaError, DeviceError>> {
     match device {
-        Compute::Cpu | Compute::Wgpu(_) => Ok(cpu::gamma::gamma(request, control)?),
-        Compute::Cuda(card) => cuda::gamma::gamma(request, card, control),
+        Compute::Cpu => cpu::gamma::gamma(request, control).map_err(Failure::Job),
+        Compute::Cuda(card) => {
+            cuda::gamma::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Cuda))
+        }
+        Compute::Wgpu(card) => {
+            wgpu::gamma::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Wgpu))
+        }
     }
 }
 

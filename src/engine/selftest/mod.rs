@@ -36,7 +36,7 @@ impl Row {
 }
 
 /// The jobs that graphics devices have a form of.
-const ON_WGPU: [&str; 2] = ["path", "cccs"];
+const ON_WGPU: [&str; 3] = ["path", "cccs", "gamma"];
 
 type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, DeviceError>;
 
@@ -66,7 +66,7 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceErr
     Ok(rows)
 }
 
-/// Tests every job that graphics devices have a form of over cases that take little time on any of them, software included.
+/// Tests depth and dose on graphics devices over cases that take little time on any of them, software included.
 ///
 /// # Errors
 /// As [`run`].
@@ -127,7 +127,10 @@ mod tests {
     #[test]
     fn a_graphics_device_passes() {
         let Ok(devices) = wgpu::adapters() else {
-            return skip(Missing::Graphics, "no WGSL kernel is tested: there is no Vulkan, Metal or DirectX 12");
+            return skip(
+                Missing::Graphics,
+                "no WGSL kernel is tested: there is no Vulkan, Metal or DirectX 12",
+            );
         };
         let device = DeviceChoice::Wgpu(Some(devices[0].ordinal)).resolve().expect("a device that opens");
         let rows = run_small(&device, &JobControl::new()).expect("an answer");

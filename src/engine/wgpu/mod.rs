@@ -15,6 +15,7 @@ mod clock;
 mod device;
 mod error;
 mod faults;
+pub mod gamma;
 mod kernel;
 mod pace;
 pub mod path;

@@ -231,7 +231,8 @@ impl<'a> Session<'a> {
             Ok(phases) => Ok(phases),
             Err(stamps) => {
                 let last = Self { device, state, control, clock: Clock::new(&device.handle) };
-                let values: Vec<u64> = last.read(&stamps.buffer, "reading its clock")?;
+                let buffer = &stamps.buffer;
+                let values: Vec<u64> = last.read(buffer, buffer.size(), "reading its clock")?;
                 Ok(stamps.phases(&values, f64::from(device.queue.get_timestamp_period())))
             }
         }
@@ -249,13 +250,25 @@ impl<'a> Session<'a> {
     /// # Errors
     /// A device at fault, or a cancelled job.
     pub fn download<T: Pod>(&self, what: &str, buffer: &Buffer<T>) -> Result<Vec<T>, WgpuError> {
-        let mut values = self.read(&buffer.raw, what)?;
+        let mut values = self.read(&buffer.raw, buffer.bytes(), what)?;
         values.truncate(buffer.count);
         Ok(values)
     }
 
-    fn read<T: Pod>(&self, from: &wgpu::Buffer, what: &str) -> Result<Vec<T>, WgpuError> {
-        let size = from.size();
+    /// The first value of a buffer, when all that is queued is done.
+    ///
+    /// # Errors
+    /// As [`Self::download`].
+    pub fn first(&self, what: &str, buffer: &Buffer<u32>) -> Result<u32, WgpuError> {
+        Ok(self.read(&buffer.raw, 4, what)?.first().copied().unwrap_or_default())
+    }
+
+    /// Makes the first value of a buffer zero, after all that is queued.
+    pub fn clear_first(&self, buffer: &Buffer<u32>) {
+        self.device.queue.write_buffer(&buffer.raw, 0, &[0; 4]);
+    }
+
+    fn read<T: Pod>(&self, from: &wgpu::Buffer, size: u64, what: &str) -> Result<Vec<T>, WgpuError> {
         let host = self.device.handle.create_buffer(&wgpu::BufferDescriptor {
             label: Some(what),
             size,

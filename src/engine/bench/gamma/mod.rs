@@ -4,9 +4,9 @@
 mod pairs;
 
 use super::{Options, card_error, median, timed};
-use crate::engine::cuda::Failure;
 use crate::engine::gamma::{Criterion, GammaRequest, GammaResult, Method};
-use crate::engine::{Compute, DeviceError, JobControl, cpu, cuda};
+use crate::engine::jobs::failure::Failure;
+use crate::engine::{Compute, DeviceError, JobControl, cpu, cuda, wgpu};
 use crate::geometry::Volume;
 use pairs::{CASES, Case};
 use std::sync::Arc;
@@ -86,7 +86,6 @@ pub fn lines(
     control: &JobControl,
     report: &dyn Fn(&Line),
 ) -> Result<Vec<Line>, DeviceError> {
-    let device = device.with_form("gamma")?;
     let mut lines = Vec::new();
     let mut computed = None;
     for case in CASES {
@@ -161,8 +160,13 @@ fn time(
     // Another identity: the device's cache of the first is not used.
     let fresh = |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().to_vec()));
     let run = |request: &GammaRequest| match device {
-        Compute::Cpu | Compute::Wgpu(_) => cpu::gamma::gamma(request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => cuda::gamma::gamma(request, card, control),
+        Compute::Cpu => cpu::gamma::gamma(request, control).map_err(Failure::Job),
+        Compute::Cuda(card) => {
+            cuda::gamma::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Cuda))
+        }
+        Compute::Wgpu(card) => {
+            wgpu::gamma::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Wgpu))
+        }
     };
     let [mut times, mut searches, mut calls, mut again, mut cpu] = <[Vec<f64>; 5]>::default();
     let mut last = None;
@@ -189,7 +193,7 @@ fn time(
             searches.push(phase(&["search"]));
             calls.push(call_ms);
             cpu.push(spent_us / result.receipt.work.max(1) as f64);
-            if matches!(device, Compute::Cuda(_)) {
+            if device.is_card() {
                 again.push(timed(|| run(&request)).1);
             }
         }

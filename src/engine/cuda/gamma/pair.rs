@@ -1,7 +1,7 @@
-//! Grids, criterion and threshold of a request as the gamma kernels read them.
+//! Grids of a request as the gamma kernels read them.
 
 use crate::engine::cuda::int;
-use crate::engine::jobs::gamma::{Checked, Criterion, GammaRequest, HULL_MM, Layers, Locate, ROUNDING};
+use crate::engine::jobs::gamma::{GammaRequest, HULL_MM, Layers, Locate};
 use bytemuck::{Pod, Zeroable};
 
 /// `struct Pair` of the kernels, field for field.
@@ -18,19 +18,6 @@ pub struct Pair {
     hull: f64,
     reference_size: [i32; 3],
     pub size: [i32; 3],
-}
-
-/// `struct Criterion` of the kernels, field for field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub struct Limits {
-    per_mm: f32,
-    per_gy: f32,
-    most: f32,
-    rounding: f32,
-    most_per_gy: f32,
-    per_side: [f32; 2],
-    local: i32,
 }
 
 pub fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
@@ -50,45 +37,5 @@ pub fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
         hull: HULL_MM,
         reference_size: reference.size().map(int),
         size: values.size().map(int),
-    }
-}
-
-pub fn limits(
-    request: &GammaRequest,
-    checked: Checked,
-    criterion: &Criterion,
-    spacing_mm: [f64; 2],
-) -> Limits {
-    Limits {
-        per_mm: (1.0 / criterion.dta_mm) as f32,
-        per_gy: match criterion.local {
-            // Of a reference dose of 1 Gy.
-            true => (100.0 / criterion.dose_percent) as f32,
-            false => (1.0 / criterion.dose_gy(checked.normalisation_gy, 0.0)) as f32,
-        },
-        most: request.max_gamma.map_or(f32::INFINITY, |most| most * most),
-        rounding: ROUNDING,
-        most_per_gy: (1.0 / criterion.least_gy(checked.normalisation_gy)) as f32,
-        per_side: spacing_mm.map(|step| (criterion.dta_mm / step) as f32),
-        local: i32::from(criterion.local),
-    }
-}
-
-/// The least 32-bit number that is not below the threshold: a dose reaches both or neither.
-pub fn threshold(gy: f64) -> f32 {
-    let near = gy as f32;
-    if f64::from(near) < gy { near.next_up() } else { near }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_same_doses_reach_a_threshold_in_32_bits() {
-        for gy in [0.0, 0.1, 0.7, 6.0, 7.1] {
-            let t = threshold(gy);
-            assert!(f64::from(t) >= gy && (gy == 0.0 || f64::from(t.next_down()) < gy), "{gy}");
-        }
     }
 }
