@@ -19,7 +19,6 @@ struct Layout {
     tilt_reach: f32, // of the factors of low TERMA
     low_terma_fraction: f32, // of the greatest; zero where all TERMA has the same directions
     is_low: u32, // which part of the TERMA is transported
-    first_direction: u32,
 }
 
 // The lines of a direction.
@@ -30,17 +29,11 @@ struct Direction {
     end_segment: u32,
 }
 
-// A segment of every line within one cell: the step to it from the cell before, its slab, and its length.
-struct Segment {
-    step: array<i32, 2>,
-    slab: i32,
-    length_cm: f32,
-}
-
 @group(0) @binding(0) var<uniform> first: vec4<u32>;
-@group(0) @binding(1) var<storage, read> layout: Layout;
+@group(0) @binding(1) var<storage, read> cells: Layout;
 @group(0) @binding(2) var<storage, read> directions: array<Direction>;
-@group(0) @binding(3) var<storage, read> segments: array<Segment>;
+// Of every line within one cell: the step to it from the cell before, its slab, and the bits of its length in cm.
+@group(0) @binding(3) var<storage, read> segments: array<vec4<i32>>;
 // Rows of coefficients by angle, then the factors of low TERMA by tilt.
 @group(0) @binding(4) var<storage, read> table: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read> marked: array<f32>;
@@ -61,12 +54,6 @@ const VECTORS: i32 = 7;
 // the greatest TERMA.
 const LEAST_TRANSPORTED: f32 = 256.0;
 
-// The low share of a cell's TERMA.
-fn low_share(here: vec4<f32>) -> f32 {
-    let total = here.x + here.y + here.z + here.w;
-    return select(0.0, min(layout.low_terma_fraction * bitcast<f32>(greatest.terma) / total, 1.0), total > 0.0);
-}
-
 // Where in the table an angle lies, in steps, by its cosine: Abramowitz and Stegun 4.4.45.
 fn steps_of(cosine: f32) -> f32 {
     let x = min(abs(cosine), 1.0);
@@ -76,49 +63,43 @@ fn steps_of(cosine: f32) -> f32 {
 
 // Factors of low TERMA at the tabulated tilt next to a ray's.
 fn low_terma_factors(ray: vec3<f32>) -> vec4<f32> {
-    let m = layout.kernel_from_layout;
+    let m = cells.kernel_from_layout;
     let along = m[6] * ray.x + m[7] * ray.y + m[8] * ray.z;
     var cell = vec2<i32>(TILTS / 2);
     if (along > 0.0) {
         let tangents = vec2<f32>(m[0] * ray.x + m[1] * ray.y + m[2] * ray.z, m[3] * ray.x + m[4] * ray.y + m[5] * ray.z) / along;
-        let place = (tangents / layout.tilt_reach + 1.0) * 0.5 * f32(TILTS - 1);
+        let place = (tangents / cells.tilt_reach + 1.0) * 0.5 * f32(TILTS - 1);
         cell = vec2<i32>(clamp(place, vec2<f32>(0.0), vec2<f32>(f32(TILTS - 1))) + 0.5);
     }
     return table[((ANGLES - 1) * ROWS_OF_STEP + 1) * VECTORS + cell.y * TILTS + cell.x];
 }
 
-// The part of a cell's TERMA that is transported.
-fn part_of(here: vec4<f32>, ray: vec3<f32>) -> vec4<f32> {
-    let low = low_share(here);
-    if (layout.is_low == 0u) {
-        return here * (1.0 - low);
-    }
-    return here * low * low_terma_factors(ray);
-}
-
 @compute @workgroup_size(16, 8, 1)
 fn cccs_transport(@builtin(global_invocation_id) id: vec3<u32>) {
-    let walls = vec2<i32>(layout.size[0], layout.size[1]);
+    let walls = vec2<i32>(cells.size[0], cells.size[1]);
     var cell = vec2<i32>(id.xy);
     if (any(cell > walls)) {
         return;
     }
-    let direction = directions[layout.first_direction + first.x + id.z];
+    let direction = directions[first.x + id.z];
     let axis = vec3<f32>(direction.axis[0], direction.axis[1], direction.axis[2]);
-    let spacing_mm = vec3<f32>(layout.spacing_mm[0], layout.spacing_mm[1], layout.spacing_mm[2]);
-    let source_mm = vec3<f32>(layout.source_mm[0], layout.source_mm[1], layout.source_mm[2]);
+    let spacing_mm = vec3<f32>(cells.spacing_mm[0], cells.spacing_mm[1], cells.spacing_mm[2]);
+    let source_mm = vec3<f32>(cells.source_mm[0], cells.source_mm[1], cells.source_mm[2]);
     let unit = unit_of(greatest);
     if (unit == 0.0) {
         return;
     }
     let weight = direction.weight / unit;
+    let stride = vec3<i32>(cells.stride[0], cells.stride[1], cells.stride[2]);
+    let low_terma = cells.low_terma_fraction * bitcast<f32>(greatest.terma);
+    let is_low = cells.is_low != 0u;
     // Radiant energy by term, over the term's decay constant: terms 0 to 3, 4 to 7, and 8.
     var state_0 = vec4<f32>(0.0);
     var state_4 = vec4<f32>(0.0);
     var state_8 = 0.0;
     for (var n = direction.first_segment; n < direction.end_segment; n += 1u) {
         let segment = segments[n];
-        cell += vec2<i32>(segment.step[0], segment.step[1]);
+        cell += segment.xy;
         let below = cell < vec2<i32>(0);
         let beyond = cell > walls;
         cell = select(select(cell, vec2<i32>(0), beyond), walls, below);
@@ -130,22 +111,28 @@ fn cccs_transport(@builtin(global_invocation_id) id: vec3<u32>) {
         if (any(cell == walls)) {
             continue;
         }
-        let index = cell.x * layout.stride[0] + cell.y * layout.stride[1] + segment.slab * layout.stride[2];
+        let index = cell.x * stride.x + cell.y * stride.y + segment.z * stride.z;
         // The sign marks cells with high TERMA.
         let here = marked[index];
         let transported = (abs(state_0.x) + abs(state_0.y) + abs(state_0.z) + abs(state_0.w))
             + (abs(state_4.x) + abs(state_4.y) + abs(state_4.z) + abs(state_4.w)) + abs(state_8);
-        let tau = abs(here) * segment.length_cm;
+        let tau = abs(here) * bitcast<f32>(segment.w);
         var equilibrium_0 = vec4<f32>(0.0);
         var equilibrium_4 = vec4<f32>(0.0);
         var equilibrium_8 = 0.0;
         var deposited = 0.0;
         var sources = false;
-        if (here < 0.0 || layout.is_low != 0u) {
-            let ray = vec3<f32>(vec3<i32>(cell, segment.slab)) * spacing_mm - source_mm;
-            let t = part_of(terma[index], ray);
-            sources = any(t != vec4<f32>(0.0));
+        if (here < 0.0 || is_low) {
+            let all = terma[index];
+            let total = all.x + all.y + all.z + all.w;
+            sources = total > 0.0;
             if (sources) {
+                let ray = vec3<f32>(vec3<i32>(cell, segment.z)) * spacing_mm - source_mm;
+                let low = min(low_terma / total, 1.0);
+                var t = all * (1.0 - low);
+                if (is_low) {
+                    t = all * low * low_terma_factors(ray);
+                }
                 let steps = steps_of(dot(ray, axis) * inverseSqrt(max(dot(ray, ray), 1e-12)));
                 let row = VECTORS * min(i32(steps * f32(ROWS_OF_STEP) + 0.5), (ANGLES - 1) * ROWS_OF_STEP);
                 let ends = table[row + 5];

@@ -64,11 +64,11 @@ fn cccs_correction(@builtin(global_invocation_id) id: vec3<u32>) {
     let slabs = size[correction.axis];
     var sum = 0.0;
     for (var n = 0; n < correction.offsets; n += 1) {
-        let from = at - vec3<i32>(offsets[n].to[0], offsets[n].to[1], offsets[n].to[2]);
-        if (any(from < vec3<i32>(0)) || any(from >= size)) {
+        let origin = at - vec3<i32>(offsets[n].to[0], offsets[n].to[1], offsets[n].to[2]);
+        if (any(origin < vec3<i32>(0)) || any(origin >= size)) {
             continue;
         }
-        let source = (from.z * size.y + from.y) * size.x + from.x;
+        let source = (origin.z * size.y + origin.y) * size.x + origin.x;
         let terma = primary[source];
         if (terma == 0.0) {
             continue;
@@ -78,7 +78,7 @@ fn cccs_correction(@builtin(global_invocation_id) id: vec3<u32>) {
             mean += offsets[n].part[step] * abs(marked[source + offsets[n].index[step]]);
         }
         mean = min(mean, DENSEST);
-        let h = 3 * ((tilt * correction.offsets + n) * slabs + from[correction.axis]);
+        let h = 3 * ((tilt * correction.offsets + n) * slabs + origin[correction.axis]);
         sum += terma * (powers[h] + mean * (powers[h + 1] + mean * powers[h + 2]));
     }
     let unit = unit_of(greatest);

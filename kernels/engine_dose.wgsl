@@ -40,7 +40,7 @@ fn cccs_crop(@builtin(global_invocation_id) id: vec3<u32>) {
     if (id.x >= sum.requested[0] || id.y >= sum.requested[1] || z >= sum.requested[2]) {
         return;
     }
-    let from = ((z + sum.offset[2]) * sum.size[1] + id.y + sum.offset[1]) * sum.size[0] + id.x + sum.offset[0];
-    let here = mass[from];
-    gy[(z * sum.requested[1] + id.y) * sum.requested[0] + id.x] = select(0.0, energy[from] / here, here > sum.vacuum_g_cm3);
+    let at = ((z + sum.offset[2]) * sum.size[1] + id.y + sum.offset[1]) * sum.size[0] + id.x + sum.offset[0];
+    let here = mass[at];
+    gy[(z * sum.requested[1] + id.y) * sum.requested[0] + id.x] = select(0.0, energy[at] / here, here > sum.vacuum_g_cm3);
 }

@@ -101,8 +101,12 @@ fn differences<T: Copy + Into<f64>>(got: &[T], want: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::path::PathRequest;
     use crate::engine::{CudaError, DeviceChoice, cuda, wgpu};
+    use crate::engine::{WgpuError, phantom};
     use crate::skip::{Missing, skip};
+    use glam::DVec3;
+    use std::sync::Arc;
 
     #[test]
     fn differences_miss_nothing() {
@@ -138,6 +142,59 @@ mod tests {
             println!("{} {} {}: {} {}", row.job, row.case, row.way, row.worst, row.unit);
         }
         assert_passes(&rows);
+    }
+
+    /// A card that goes while jobs ask for it is reported, and the CPU answers; a cancelled job is none of its faults.
+    #[test]
+    fn a_lost_graphics_device_is_stood_in_for() {
+        let Ok(devices) = wgpu::adapters() else {
+            return skip(
+                Missing::Graphics,
+                "no graphics device is lost: there is no Vulkan, Metal or DirectX 12",
+            );
+        };
+        let device = wgpu::Device::apart(Some(devices[0].ordinal)).expect("a device that opens");
+        let density = Arc::new(phantom::trunk([12, 10, 8], [9.0, 9.0, 9.0]).expect("a trunk"));
+        let request = PathRequest {
+            source_mm: DVec3::new(3.0, -1000.0, 5.0),
+            targets: Arc::clone(density.grid()),
+            density,
+        };
+        let on_card = Compute::Wgpu(Arc::clone(&device));
+        let trace = |control: &JobControl| crate::engine::path::trace(&request, &on_card, control);
+        let whole = trace(&JobControl::new()).expect("depths");
+        assert_eq!(whole.receipt.card_failure(), None);
+        let cancelled = JobControl::new();
+        cancelled.cancel();
+        assert!(trace(&cancelled).is_err());
+        device.lose();
+        let by_cpu = trace(&JobControl::new()).expect("the CPU's depths");
+        let why = by_cpu.receipt.card_failure().expect("a reason").to_owned();
+        assert!(why.contains(&devices[0].name) && why.contains("--device cpu"), "{why}");
+        let (worst, _) = differences(
+            whole.depth_mm.data(),
+            &by_cpu.depth_mm.data().iter().map(|d| f64::from(*d)).collect::<Vec<_>>(),
+        );
+        assert!(worst < 0.01, "{worst}");
+    }
+
+    /// What does not fit is refused with numbers before memory is taken.
+    #[test]
+    fn too_much_for_a_graphics_device_is_refused() {
+        let Ok(devices) = wgpu::adapters() else {
+            return skip(
+                Missing::Graphics,
+                "no memory is asked for: there is no Vulkan, Metal or DirectX 12",
+            );
+        };
+        let device = wgpu::Device::open(Some(devices[0].ordinal)).expect("a device that opens");
+        let control = JobControl::new();
+        let refused =
+            device.session(&control).alloc::<u64>("a wall", usize::MAX / 32).map(|wall| wall.count());
+        assert!(matches!(&refused, Err(WgpuError::TooLarge { .. })), "{refused:?}");
+        assert!(
+            refused.is_err_and(|why| why.to_string().contains("a wall") && why.to_string().contains("MiB"))
+        );
     }
 
     /// A driver that is there and does not work is a failure.

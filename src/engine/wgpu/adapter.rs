@@ -26,17 +26,28 @@ impl fmt::Display for Adapter {
     }
 }
 
+static ADAPTERS: OnceLock<Vec<Adapter>> = OnceLock::new();
+
 /// The graphics devices of this machine, the preferred first, software last.
 ///
 /// # Errors
 /// [`WgpuError::NoAdapter`].
 pub fn adapters() -> Result<&'static [Adapter], WgpuError> {
-    static ADAPTERS: OnceLock<Vec<Adapter>> = OnceLock::new();
     let found = ADAPTERS.get_or_init(|| {
         // Drivers have been seen to panic the binding while they are looked for.
         std::panic::catch_unwind(find_adapters).unwrap_or_default()
     });
     if found.is_empty() { Err(WgpuError::NoAdapter) } else { Ok(found) }
+}
+
+/// The graphics devices found so far, for a list that cannot wait: the first call has them looked for.
+pub fn listed() -> &'static [Adapter] {
+    static LOOKED: OnceLock<()> = OnceLock::new();
+    LOOKED.get_or_init(|| {
+        // Drivers take up to seconds to answer. Where no thread is to be had, the list stays empty.
+        let _ = std::thread::Builder::new().name("adapters".to_owned()).spawn(|| adapters().is_ok());
+    });
+    ADAPTERS.get().map_or(&[], Vec::as_slice)
 }
 
 /// The adapter of a number, or the preferred one, which is never software.

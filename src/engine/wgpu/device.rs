@@ -109,6 +109,18 @@ impl Device {
         Ok(Self { adapter, handle, queue, limits, faults, pool, state })
     }
 
+    /// A device of its own, which nobody else opens.
+    #[cfg(test)]
+    pub(in crate::engine) fn apart(ordinal: Option<usize>) -> Result<Arc<Self>, WgpuError> {
+        Self::new(adapter(ordinal)?).map(Arc::new)
+    }
+
+    /// Loses the device, as a driver does that resets it.
+    #[cfg(test)]
+    pub(in crate::engine) fn lose(&self) {
+        self.handle.destroy();
+    }
+
     pub fn adapter(&self) -> &'static Adapter {
         self.adapter
     }

@@ -28,9 +28,7 @@ impl Faults {
             });
         }));
         device.set_device_lost_callback(move |reason, message| {
-            if reason != wgpu::DeviceLostReason::Destroyed {
-                lost.note(Fault::Lost(format!("{message} ({reason:?})")));
-            }
+            lost.note(Fault::Lost(format!("{message} ({reason:?})")));
         });
         faults
     }

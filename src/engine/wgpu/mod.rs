@@ -21,7 +21,7 @@ mod pace;
 pub mod path;
 mod session;
 
-pub use adapter::{Adapter, adapters};
+pub use adapter::{Adapter, adapters, listed};
 pub use buffer::{Bound, Buffer};
 pub use clock::Phases;
 pub use device::{Device, opened};

@@ -9,10 +9,10 @@ const SLAB: Duration = Duration::from_millis(50);
 const SHORT: Duration = Duration::from_millis(20);
 /// A slab is so many times the one before it at most: the first ones are short, to find the pace.
 const GROWTH: f64 = 8.0;
-/// Workgroups of the first slab of a kernel that has not run yet.
+/// Steps of the first slab of a kernel that has not run yet: of all workgroups together.
 const FIRST: f64 = 1024.0;
 
-/// Seconds to a workgroup of each kernel, as last timed.
+/// Seconds to a step of each kernel (a workgroup, or what its time goes with), as last timed.
 #[derive(Debug, Default)]
 pub(super) struct Pace(HashMap<&'static str, f64>);
 
@@ -24,20 +24,20 @@ pub(super) struct Slab {
 }
 
 impl Pace {
-    /// The next slab of a kernel, of `left` layers (one or more) with so many workgroups each, after one of `before` layers.
-    pub fn next(&self, kernel: &str, left: u32, groups_of_layer: f64, before: Option<u32>) -> Slab {
-        let seconds = self.0.get(kernel).map(|s| s * groups_of_layer);
+    /// The next slab of a kernel, of `left` layers (one or more) with so many steps each, after one of `before` layers.
+    pub fn next(&self, kernel: &str, left: u32, steps_of_layer: f64, before: Option<u32>) -> Slab {
+        let seconds = self.0.get(kernel).map(|s| s * steps_of_layer);
         if seconds.is_some_and(|s| s * f64::from(left) < SHORT.as_secs_f64()) {
             return Slab { layers: left, timed: false };
         }
-        let fit = seconds.map_or(FIRST / groups_of_layer, |s| SLAB.as_secs_f64() / s);
+        let fit = seconds.map_or(FIRST / steps_of_layer, |s| SLAB.as_secs_f64() / s);
         let grown = before.map_or(f64::INFINITY, |layers| GROWTH * f64::from(layers));
         // A cast of a float to an integer saturates.
         Slab { layers: (fit.min(grown) as u32).clamp(1, left), timed: true }
     }
 
-    pub fn note(&mut self, kernel: &'static str, groups: f64, took: Duration) {
-        self.0.insert(kernel, took.as_secs_f64() / groups);
+    pub fn note(&mut self, kernel: &'static str, steps: f64, took: Duration) {
+        self.0.insert(kernel, took.as_secs_f64() / steps);
     }
 }
 

@@ -112,10 +112,11 @@ pub(super) fn queue(
     let rays = session.upload("rays", &[Rays::new(grid, source_mm, targets)])?;
     let edges_z = session.upload("planes", &single(&grid.edges_mm(2)))?;
     let planes = session.upload("planes", &single(targets.planes_mm()))?;
-    session.run(
+    session.run_weighted(
         &TRACE,
         &[&rays, &edges_z, &planes, &*on_device, &depth_mm],
         Session::groups(targets.size(), [THREADS[0], THREADS[1], 1]),
+        grid.size().iter().sum::<usize>() as f64,
     )?;
     Ok(depth_mm)
 }

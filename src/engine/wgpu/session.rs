@@ -42,7 +42,7 @@ impl<'a> Session<'a> {
     /// More than the device takes, or has.
     pub fn alloc<T: Pod>(&self, what: &str, count: usize) -> Result<Buffer<T>, WgpuError> {
         // A binding is of four bytes or more.
-        let bytes = (count.max(1) as u64).saturating_mul(size_of::<T>() as u64).next_multiple_of(4);
+        let bytes = (count.max(1) as u64).saturating_mul(size_of::<T>() as u64).div_ceil(4).saturating_mul(4);
         self.fits(what, bytes)?;
         let pool = &self.device.pool;
         if let Some(raw) = pool.take(bytes) {
@@ -142,7 +142,21 @@ impl<'a> Session<'a> {
         &mut self,
         kernel: &Kernel,
         buffers: &[&dyn Bound],
+        groups: [u32; 3],
+    ) -> Result<(), WgpuError> {
+        self.run_weighted(kernel, buffers, groups, 1.0)
+    }
+
+    /// As [`Self::run`], for a kernel whose time goes with so many steps to a workgroup: slabs are sized by them.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_weighted(
+        &mut self,
+        kernel: &Kernel,
+        buffers: &[&dyn Bound],
         [x, y, layers]: [u32; 3],
+        steps: f64,
     ) -> Result<(), WgpuError> {
         let most = self.device.limits.max_compute_workgroups_per_dimension;
         if x.max(y) > most {
@@ -151,11 +165,11 @@ impl<'a> Session<'a> {
         }
         let (Device { handle, faults, .. }, name) = (self.device, self.name());
         let pipeline = self.state.pipelines.get(kernel, handle, faults, &name)?;
-        let groups_of_layer = f64::from(x) * f64::from(y);
+        let steps_of_layer = f64::from(x) * f64::from(y) * steps.max(1.0);
         let (mut first, mut before) = (0, None);
         while first < layers && x > 0 && y > 0 {
             self.control.check()?;
-            let slab = self.state.pace.next(kernel.name, (layers - first).min(most), groups_of_layer, before);
+            let slab = self.state.pace.next(kernel.name, (layers - first).min(most), steps_of_layer, before);
             if slab.timed {
                 self.wait(kernel.name)?;
             }
@@ -163,7 +177,7 @@ impl<'a> Session<'a> {
             self.dispatch(kernel, &pipeline, buffers, [x, y, slab.layers], first)?;
             if slab.timed {
                 self.wait(kernel.name)?;
-                self.state.pace.note(kernel.name, groups_of_layer * f64::from(slab.layers), begin.elapsed());
+                self.state.pace.note(kernel.name, steps_of_layer * f64::from(slab.layers), begin.elapsed());
             }
             first += slab.layers;
             before = Some(slab.layers);

@@ -11,7 +11,7 @@ use crate::engine::wgpu::kernel::Kernel;
 use crate::engine::wgpu::session::{Session, int};
 use bytemuck::{Pod, Zeroable};
 
-const CORRECTION: Kernel = Kernel {
+pub(super) const CORRECTION: Kernel = Kernel {
     name: "cccs_correction",
     sources: &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_correction.wgsl")],
 };
@@ -82,7 +82,8 @@ pub fn add_correction(
         let correction = session.upload("correction", &[correction])?;
         let offsets = session.upload("offsets", &offsets)?;
         let powers = session.upload("stencils", &by_slab(&stencil, lattice.size[axis]))?;
-        session.run(
+        let steps = stencil.offsets.len() as f64;
+        session.run_weighted(
             &CORRECTION,
             &[
                 &correction,
@@ -94,6 +95,7 @@ pub fn add_correction(
                 &transported.deposit,
             ],
             Session::groups(lattice.size, THREADS),
+            steps,
         )?;
     }
     Ok(())

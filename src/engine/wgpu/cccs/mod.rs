@@ -124,3 +124,30 @@ impl<'a> Work<'a> {
         Ok((gy, self.session.finish()?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel::constant;
+    use super::{correction, superpose, terma};
+    use crate::engine::jobs::cccs::angles::{ANGLES, STEP_DEG, TILTS};
+    use crate::engine::jobs::cccs::correction::DENSEST;
+    use crate::physics::kernel_fit::SLOWEST_PER_CM;
+
+    /// The kernels repeat constants of the kernel fit and the angle table: a change on one side alone would be a wrong dose.
+    #[test]
+    fn the_kernels_count_on_the_same_numbers() {
+        let (transport, terma, correction) = (&superpose::TRANSPORT, &terma::TERMA, &correction::CORRECTION);
+        for (kernel, name, here) in [
+            (transport, "SLOWEST_PER_CM", SLOWEST_PER_CM),
+            (transport, "ANGLES", ANGLES as f64),
+            (transport, "STEP_DEG", STEP_DEG),
+            (transport, "TILTS", TILTS as f64),
+            (transport, "ROWS_OF_STEP", superpose::ROWS_OF_STEP as f64),
+            (transport, "VECTORS", superpose::VECTORS as f64),
+            (terma, "TILTS", TILTS as f64),
+            (correction, "DENSEST", f64::from(DENSEST)),
+        ] {
+            assert_eq!(constant(kernel, name) as f32, here as f32, "{name}");
+        }
+    }
+}

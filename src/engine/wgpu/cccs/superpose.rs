@@ -19,7 +19,7 @@ const LAYOUT: Kernel = Kernel {
     name: "cccs_layout",
     sources: &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_layout.wgsl")],
 };
-const TRANSPORT: Kernel = Kernel {
+pub(super) const TRANSPORT: Kernel = Kernel {
     name: "cccs_transport",
     sources: &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_cccs.wgsl")],
 };
@@ -85,7 +85,6 @@ struct Layout {
     tilt_reach: f32,
     low_terma_fraction: f32,
     is_low: u32,
-    first_direction: u32,
 }
 
 /// `struct Direction` of the kernel, field for field.
@@ -98,7 +97,7 @@ struct Lines {
     end_segment: u32,
 }
 
-/// `struct Segment` of the kernel, field for field.
+/// A `vec4<i32>` of the kernel, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 struct Segment {
@@ -248,10 +247,12 @@ pub fn superpose(
             let layout = session.upload("layout", &[layout])?;
             let directions = session.upload("directions", &bundle.directions)?;
             let segments = session.upload("segments of lines", &bundle.segments)?;
-            session.run(
+            let steps = bundle.segments.len() as f64 / bundle.directions.len() as f64;
+            session.run_weighted(
                 &TRANSPORT,
                 &[&layout, &directions, &segments, &table, marked, terma, input.greatest, deposit],
                 Session::groups([lines[0], lines[1], bundle.directions.len()], THREADS),
+                steps,
             )?;
         }
     }

@@ -11,7 +11,7 @@ use crate::engine::wgpu::session::Session;
 use crate::physics::kernel_beam::CHANNELS;
 use bytemuck::{Pod, Zeroable};
 
-const TERMA: Kernel = Kernel {
+pub(super) const TERMA: Kernel = Kernel {
     name: "cccs_terma",
     sources: &[
         include_str!("../../../../kernels/engine_fluence.wgsl"),
