@@ -1,7 +1,7 @@
 // Gamma index (Gu 2010) in three kernels, a thread a point: at voxels of the evaluated dose by formula, else the cells nearby, else those
 // beyond. Points that a kernel leaves are listed for the next.
 
-const THREADS: u32 = 128u;
+const THREADS: u32 = 128;
 
 var<workgroup> found: atomic<u32>;
 var<workgroup> first: u32;

@@ -12,7 +12,7 @@ struct Cells {
 // Of the cells, with the index of their lowest voxel, then of the blocks.
 @group(0) @binding(3) var<storage, read_write> ranges: array<vec2<f32>>;
 
-const WIDE: u32 = 4u;
+const WIDE: u32 = 4;
 
 // Cells along the axes.
 fn count() -> vec3<u32> {

@@ -214,3 +214,27 @@ fn cases() -> Result<Vec<Case>, GridError> {
     cases[planar].request.normalisation = Normalisation::Typed(60.0);
     Ok(cases)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{DeviceChoice, wgpu};
+    use crate::skip::{Missing, skip};
+
+    #[test]
+    fn a_graphics_device_has_the_gamma_of_the_cpu() {
+        let Ok(devices) = wgpu::adapters() else {
+            return skip(
+                Missing::Graphics,
+                "gamma in WGSL is not tested: there is no Vulkan, Metal or DirectX 12",
+            );
+        };
+        let device = DeviceChoice::Wgpu(Some(devices[0].ordinal)).resolve().expect("a device that opens");
+        let rows = rows(&device, &JobControl::new()).expect("an answer");
+        for row in &rows {
+            println!("{} {}: {:.1e} of {}", row.case, row.way, row.worst, row.against);
+        }
+        let wrong: Vec<_> = rows.iter().filter(|row| !row.passes()).collect();
+        assert!(rows.len() == 19 && wrong.is_empty(), "{} rows: {wrong:#?}", rows.len());
+    }
+}

@@ -201,7 +201,7 @@ impl Work {
             let part = session.upload("criterion", &[search])?;
             let buffers: [&dyn Bound; 8] =
                 [&part, places, &**reference, &**values, gamma, left, ranges, points];
-            session.run(kernel, &buffers, layers_of(count as usize))?;
+            session.run_weighted(kernel, &buffers, layers_of(count as usize), blocks_of(&search))?;
             // The first shell is searched after the cells nearby.
             search.first_shell += search.shells;
             search.shells = SHELLS;
@@ -216,6 +216,12 @@ fn layers_of(points: usize) -> [u32; 3] {
     [LAYER, 1, layers]
 }
 
+/// Blocks of the shells to search, with which a point's time goes.
+fn blocks_of(search: &Search) -> f64 {
+    let within = |shells: i32| f64::from((2 * shells - 1).max(0)).powi(3);
+    within(search.first_shell + search.shells) - within(search.first_shell)
+}
+
 /// Blocks of cells along the axes.
 fn blocks([nx, ny, nz]: [usize; 3], is_flat: bool) -> [usize; 3] {
     [(nx - 1).div_ceil(WIDE), (ny - 1).div_ceil(WIDE), if is_flat { nz } else { (nz - 1).div_ceil(WIDE) }]
@@ -227,4 +233,37 @@ fn masked(request: &GammaRequest, points: &[u32]) -> Vec<f32> {
     let mut masked = vec![-1.0; dose.len()];
     points.iter().for_each(|&point| masked[point as usize] = dose[point as usize]);
     masked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel::constant;
+    use super::*;
+
+    #[test]
+    fn the_kernels_have_the_constants_of_the_host() {
+        for kernel in [&CELLS, &BLOCKS, &NEAR, &FAR] {
+            assert_eq!(constant(kernel, "WIDE") as usize, WIDE);
+        }
+        assert_eq!(constant(&VERTICES, "THREADS") as usize, POINT_THREADS);
+        assert_eq!(constant(&VERTICES, "BEYOND") as f32, BEYOND);
+    }
+
+    /// Cells of the last block are fewer, and a plane has blocks of its own.
+    #[test]
+    fn blocks_cover_all_cells() {
+        assert_eq!(blocks([9, 10, 2], false), [2, 3, 1]);
+        assert_eq!(blocks([2, 5, 7], true), [1, 1, 7]);
+    }
+
+    #[test]
+    fn shells_are_weighed_by_their_blocks() {
+        let mut search = Search::zeroed();
+        (search.first_shell, search.shells) = (0, 1);
+        assert_eq!(blocks_of(&search), 1.0);
+        search.shells = 2;
+        assert_eq!(blocks_of(&search), 27.0);
+        (search.first_shell, search.shells) = (1, 1);
+        assert_eq!(blocks_of(&search), 26.0);
+    }
 }
