@@ -143,13 +143,15 @@ impl DeviceChoice {
         }
     }
 
-    /// Whether the choice resolves to a card; no card is opened.
+    /// Whether doses are computed by a card, of either kind; no card is opened.
     pub fn is_for_a_card(self) -> bool {
-        match self {
-            Self::Cpu => false,
-            Self::Wgpu(_) => wgpu::adapters().is_ok(),
-            Self::Auto | Self::Cards | Self::Cuda(_) => cuda::cards().is_ok_and(|cards| !cards.is_empty()),
-        }
+        self.is_for_cuda() || matches!(self, Self::Wgpu(_))
+    }
+
+    /// Whether the jobs that only CUDA has a form of are computed by a card; no card is opened.
+    pub fn is_for_cuda(self) -> bool {
+        let wants = matches!(self, Self::Auto | Self::Cards | Self::Cuda(_));
+        wants && cuda::cards().is_ok_and(|cards| !cards.is_empty())
     }
 
     /// The devices of [`Self::spread_if`], ready.

@@ -15,8 +15,8 @@ fn int(count: usize) -> i32 {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Picture {
-    first_mm: [f32; 2],
-    step_mm: f32,
+    pub first_mm: [f32; 2],
+    pub step_mm: f32,
     pub size: [i32; 2],
     /// Of its entries in the list of numbers, or of sums.
     pub first: i32,
