@@ -180,7 +180,9 @@ struct Longest {
 }
 
 // Chains of two steps, of which the first are along x, y, z.
-fn two_steps(l: vec3<f32>, per: vec3<f32>, l_next: vec3<f32>, per_next: vec3<f32>, per_two: vec3<f32>, fall: vec3<f32>, next: vec3<f32>) -> vec3<f32> {
+fn two_steps(
+    l: vec3<f32>, per: vec3<f32>, l_next: vec3<f32>, per_next: vec3<f32>, per_two: vec3<f32>, fall: vec3<f32>, next: vec3<f32>,
+) -> vec3<f32> {
     let mean = (fall + next) * per_two;
     let first = max(max(fall * per, mean), vec3<f32>(0.0));
     let second = max(min(next * per_next, mean), vec3<f32>(0.0));
