@@ -130,7 +130,7 @@ fn greatest(request: &GammaRequest, checked: Checked, layers: &Layers, criterion
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::cuda::gamma::{Limits, Pair};
+    use crate::engine::cuda::gamma::Pair;
     use crate::engine::cuda::kernels::{ptx, signature};
 
     /// The host's declarations are as large as the kernels'.

@@ -36,5 +36,5 @@ pub use layers::Layers;
 pub use limits::{Limits, threshold};
 pub use points::{HULL_MM, Locate, Place, select};
 pub use request::{Checked, Criterion, Dims, GammaRequest, Method, Normalisation, Subset, Surface};
-pub use result::{Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};
+pub use result::{CardCall, Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};
 pub use scan::{look, remember};

@@ -8,11 +8,10 @@ use super::device::Device;
 use super::error::{Failure, WgpuError};
 use super::kernel::Kernel;
 use super::session::{Session, int};
-use crate::case::Receipt;
 use crate::engine::JobControl;
 use crate::engine::jobs::gamma::{
-    Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Limits, select,
-    threshold,
+    CardCall, Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Limits,
+    select, threshold,
 };
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
@@ -110,24 +109,9 @@ pub fn gamma(
         maps.push(GammaMap::new(*criterion, Volume::new(Arc::clone(request.reference.grid()), gamma)));
         control.report((n + 1) as f32 / request.criteria.len() as f32);
     }
-    let mut phases_ms = session.finish()?;
-    let points = maps.first().map(|map| map.counts.points()).unwrap_or_default();
-    if points == 0 {
-        let threshold_gy = checked.threshold_gy;
-        return Err(GammaError::NothingToAnalyse { threshold_gy, in_region: false }.into());
-    }
-    let digest = request.digest(control.cache());
-    let on_device: f64 = phases_ms.iter().map(|(_, ms)| ms).sum();
-    phases_ms.push(("host".to_owned(), (start.elapsed().as_secs_f64() * 1e3 - on_device).max(0.0)));
-    let receipt = Receipt {
-        job: "gamma".to_owned(),
-        digest,
-        device: device.adapter().to_string(),
-        phases_ms,
-        warnings: Vec::new(),
-        work: points as u64,
-    };
-    Ok(GammaResult::new(checked, &layers, maps, receipt)?)
+    let phases_ms = session.finish()?;
+    let call = CardCall { device: device.adapter().to_string(), start, phases_ms };
+    Ok(GammaResult::by_card(request, checked, &layers, maps, call, control.cache())?)
 }
 
 /// Buffers of the kernels.
