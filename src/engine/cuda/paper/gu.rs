@@ -132,6 +132,7 @@ fn greatest(request: &GammaRequest, checked: Checked, layers: &Layers, criterion
 mod tests {
     use crate::engine::cuda::gamma::Pair;
     use crate::engine::cuda::kernels::{ptx, signature};
+    use crate::engine::jobs::gamma::Limits;
 
     /// The host's declarations are as large as the kernels'.
     #[test]
