@@ -66,13 +66,14 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceErr
     Ok(rows)
 }
 
-/// Tests depth and dose on graphics devices over cases that take little time on any of them, software included.
+/// Tests every job that graphics devices have a form of over cases that take little time on any of them, software included.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_small(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = path::small_rows(device, control)?;
     rows.extend(cccs::small_rows(device, control)?);
+    rows.extend(gamma::small_rows(device, control)?);
     Ok(rows)
 }
 
