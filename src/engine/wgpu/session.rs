@@ -6,6 +6,7 @@ use super::device::{Device, State};
 use super::error::WgpuError;
 use super::kernel::Kernel;
 use crate::engine::JobControl;
+pub use crate::engine::jobs::int;
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
 use std::sync::{Arc, MutexGuard};
@@ -23,11 +24,6 @@ pub struct Session<'a> {
     state: MutexGuard<'a, State>,
     control: &'a JobControl,
     clock: Clock,
-}
-
-/// A count for a kernel; one that does not fit takes more bytes than a device, which refuses it.
-pub fn int(value: usize) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
 }
 
 impl<'a> Session<'a> {

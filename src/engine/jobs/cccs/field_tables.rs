@@ -3,13 +3,10 @@
 use super::angles::TiltNorm;
 use super::beam;
 use super::medium::Medium;
+use crate::engine::jobs::int;
 use crate::physics::{FluenceTables, Picture as Values, normal_tables};
 use bytemuck::{Pod, Zeroable};
 use glam::DVec3;
-
-fn int(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
 
 /// A picture over the isocentre plane: `struct Picture` of the kernels, field for field.
 #[repr(C)]

@@ -5,10 +5,11 @@ use super::superpose::{DEPOSIT_WGSL, ORDERS, Placement, THREADS, Transported};
 use super::terma::Greatest;
 use crate::engine::jobs::cccs::beam::Superposition;
 use crate::engine::jobs::cccs::correction::{PATH, POWERS, Stencil, Tilts};
+use crate::engine::jobs::int;
 use crate::engine::wgpu::buffer::Buffer;
 use crate::engine::wgpu::error::WgpuError;
 use crate::engine::wgpu::kernel::Kernel;
-use crate::engine::wgpu::session::{Session, int};
+use crate::engine::wgpu::session::Session;
 use bytemuck::{Pod, Zeroable};
 
 pub(super) const CORRECTION: Kernel = Kernel {

@@ -5,10 +5,11 @@ use crate::engine::jobs::cccs::angles::{ANGLES, AngleTable, Coefficients, PRIMAR
 use crate::engine::jobs::cccs::beam::{LOW_TERMA_FRACTION, Superposition};
 use crate::engine::jobs::cccs::directions::{Direction, start};
 use crate::engine::jobs::cccs::lattice::{Lattice, dominant_axis};
+use crate::engine::jobs::int;
 use crate::engine::wgpu::buffer::Buffer;
 use crate::engine::wgpu::error::WgpuError;
 use crate::engine::wgpu::kernel::Kernel;
-use crate::engine::wgpu::session::{Session, int};
+use crate::engine::wgpu::session::Session;
 use crate::geometry::walk::lattice::LatticeWalk;
 use crate::physics::kernel_beam::CHANNELS;
 use bytemuck::{Pod, Zeroable};
