@@ -7,12 +7,13 @@ use super::buffer::{Bound, Buffer};
 use super::device::Device;
 use super::error::{Failure, WgpuError};
 use super::kernel::Kernel;
-use super::session::{Session, int};
+use super::session::Session;
 use crate::engine::JobControl;
 use crate::engine::jobs::gamma::{
     CardCall, Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Limits,
     select, threshold,
 };
+use crate::engine::jobs::int;
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
 use places::{Place, places};
