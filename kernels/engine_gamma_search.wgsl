@@ -21,6 +21,7 @@ struct Search {
     reference_size: array<u32, 3>,
     size: array<i32, 3>, // of the evaluated dose; in a plane the last counts layers
     spacing_mm: array<f32, 2>, // of the evaluated dose along x and y
+    planes_per_mm: f32, // about so many along z
     hull_mm: f32, // a point this far outside is inside
     threshold_gy: f32,
     is_flat: u32,
@@ -91,20 +92,22 @@ fn holds(whole: i32, rest: f32, last: i32, last_rest: f32, unit_mm: f32) -> bool
         && (f32(whole - last) + (rest - last_rest)) * unit_mm <= search.hull_mm;
 }
 
-// The lowest corner of the cell that holds a height.
+fn is_below(k: i32, whole: i32, rest: f32) -> bool {
+    let plane = places[plane_place(k)];
+    return whole < plane.whole[2] || (whole == plane.whole[2] && rest < plane.rest[2]);
+}
+
+// The lower plane of the cell that holds a height.
 fn cell_at(whole: i32, rest: f32) -> i32 {
-    var low = 0;
-    var high = search.size[2] - 2;
-    while (low < high) {
-        let middle = (low + high + 1) / 2;
-        let plane = places[plane_place(middle)];
-        if (plane.whole[2] < whole || (plane.whole[2] == whole && plane.rest[2] <= rest)) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
+    let last = search.size[2] - 2;
+    var k = clamp(i32((f32(whole) + rest) * search.planes_per_mm), 0, last);
+    while (k > 0 && is_below(k, whole, rest)) {
+        k -= 1;
     }
-    return low;
+    while (k < last && !is_below(k + 1, whole, rest)) {
+        k += 1;
+    }
+    return k;
 }
 
 // The place of a reference voxel; false outside the evaluated dose.

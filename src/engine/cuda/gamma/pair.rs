@@ -1,7 +1,7 @@
 //! Grids of a request as the gamma kernels read them.
 
 use crate::engine::cuda::int;
-use crate::engine::jobs::gamma::{GammaRequest, HULL_MM, Layers, Locate};
+use crate::engine::jobs::gamma::{GammaRequest, HULL_MM, Layers, Locate, planes_per_mm};
 use bytemuck::{Pod, Zeroable};
 
 /// `struct Pair` of the kernels, field for field.
@@ -23,8 +23,6 @@ pub struct Pair {
 pub fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
     let (reference, values) = (request.reference.grid(), layers.values.grid());
     let locate = Locate::new(reference, layers);
-    let planes = values.planes_mm();
-    let last = planes[planes.len() - 1];
     let spacing = values.spacing_xy_mm();
     Pair {
         first: locate.first_mm.to_array(),
@@ -33,7 +31,7 @@ pub fn pair(request: &GammaRequest, layers: &Layers) -> Pair {
         normal: locate.normal.to_array(),
         spacing,
         per_spacing: spacing.map(f64::recip),
-        per_plane: if last > 0.0 { (planes.len() - 1) as f64 / last } else { 1.0 },
+        per_plane: planes_per_mm(values),
         hull: HULL_MM,
         reference_size: reference.size().map(int),
         size: values.size().map(int),

@@ -1,6 +1,7 @@
-//! Criterion and threshold of a request in single precision, as the kernels of every card read them.
+//! Criterion, threshold and planes of a request as the kernels of every card read them.
 
 use super::{Checked, Criterion, GammaRequest, ROUNDING};
+use crate::geometry::Grid;
 use bytemuck::{Pod, Zeroable};
 
 /// `struct Criterion` of `kernels/gamma_search.cuh` and `struct Limits` of `kernels/engine_gamma_search.wgsl`, field for field.
@@ -44,6 +45,13 @@ impl Limits {
 pub fn threshold(gy: f64) -> f32 {
     let near = gy as f32;
     if f64::from(near) < gy { near.next_up() } else { near }
+}
+
+/// About so many planes to a mm: where a search for a height begins.
+pub fn planes_per_mm(grid: &Grid) -> f64 {
+    let planes = grid.planes_mm();
+    let last = planes[planes.len() - 1];
+    if last > 0.0 { (planes.len() - 1) as f64 / last } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub mod trilinear;
 
 pub use error::{GammaError, Role};
 pub use layers::Layers;
-pub use limits::{Limits, threshold};
+pub use limits::{Limits, planes_per_mm, threshold};
 pub use points::{HULL_MM, Locate, Place, select};
 pub use request::{Checked, Criterion, Dims, GammaRequest, Method, Normalisation, Subset, Surface};
 pub use result::{CardCall, Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};

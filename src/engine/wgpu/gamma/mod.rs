@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::engine::JobControl;
 use crate::engine::jobs::gamma::{
     CardCall, Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Limits,
-    select, threshold,
+    planes_per_mm, select, threshold,
 };
 use crate::engine::jobs::int;
 use crate::geometry::Volume;
@@ -58,6 +58,7 @@ struct Search {
     reference_size: [u32; 3],
     size: [i32; 3],
     spacing_mm: [f32; 2],
+    planes_per_mm: f32,
     hull_mm: f32,
     threshold_gy: f32,
     is_flat: u32,
@@ -75,6 +76,7 @@ impl Search {
             reference_size: request.reference.grid().size().map(|n| int(n).unsigned_abs()),
             size: grid.size().map(int),
             spacing_mm: grid.spacing_xy_mm().map(|step| step as f32),
+            planes_per_mm: planes_per_mm(grid) as f32,
             hull_mm: HULL_MM as f32,
             threshold_gy: threshold(checked.threshold_gy),
             is_flat: u32::from(layers.flat()),
