@@ -4,7 +4,7 @@ use super::{Checked, Criterion, GammaRequest, ROUNDING};
 use crate::geometry::Grid;
 use bytemuck::{Pod, Zeroable};
 
-/// `struct Criterion` of `kernels/gamma_search.cuh` and `struct Limits` of `kernels/engine_gamma_search.wgsl`, field for field.
+/// `struct Criterion` of `kernels/gamma_search.cuh` and `struct Limits` of `kernels/engine_gamma_point.wgsl`, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Limits {

@@ -23,6 +23,7 @@ use std::time::Instant;
 const PREPARE: &[&str] = &[include_str!("../../../../kernels/engine_gamma_prepare.wgsl")];
 const SEARCH: &[&str] = &[
     include_str!("../../../../kernels/engine_gamma_simplex.wgsl"),
+    include_str!("../../../../kernels/engine_gamma_point.wgsl"),
     include_str!("../../../../kernels/engine_gamma_search.wgsl"),
     include_str!("../../../../kernels/engine_gamma.wgsl"),
 ];
