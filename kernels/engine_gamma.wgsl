@@ -80,7 +80,7 @@ fn gamma_near(
         var best = min(guessed.square, search.limits.most);
         let cell = look(point, guessed.cell);
         if (search.is_flat != 0u || bound(cell) < best * NEARER) {
-            best = to(cell, best);
+            best = squared_distance(cell, best);
         }
         var low = near.voxel - REACH;
         if (search.is_flat != 0u) {
@@ -166,8 +166,8 @@ fn search_shell(point: Point, shell: i32, before: f32) -> f32 {
                 }
                 let block = vec3<i32>(i, j, k);
                 let gap_x = block_gap(point, vec3<i32>(i, home.yz)).x;
-                let of_blocks = arrayLength(&values) + u32((k * count.y + j) * count.x + i);
-                if (may(point, of_blocks, gap_x * gap_x + square, best)) {
+                let range = arrayLength(&values) + u32((k * count.y + j) * count.x + i);
+                if (may_be_nearer(point, range, gap_x * gap_x + square, best)) {
                     let low = block * block_size();
                     best = search_box(point, low, candidates(point, low, best), best);
                 }

@@ -164,7 +164,7 @@ fn bound(cell: Cell) -> f32 {
     return v * (2.0 * off - v) + dot(cell.gap, cell.gap) - dot(over, over);
 }
 
-fn to(cell: Cell, best: f32) -> f32 {
+fn squared_distance(cell: Cell, best: f32) -> f32 {
     if (search.is_flat != 0u) {
         return to_square(cell.x, cell.y, cell.low, best);
     }
@@ -172,7 +172,7 @@ fn to(cell: Cell, best: f32) -> f32 {
 }
 
 // Whether distance and range of dose let a cell or block be nearer.
-fn may(point: Point, range: u32, square: f32, best: f32) -> bool {
+fn may_be_nearer(point: Point, range: u32, square: f32, best: f32) -> bool {
     if (square >= best) {
         return false;
     }
@@ -214,8 +214,8 @@ fn candidates(point: Point, low: vec3<i32>, best: f32) -> vec2<u32> {
             let gap_y = max(max(begins_xy(point, vec2<i32>(0, j)).y, -begins_xy(point, vec2<i32>(0, j + 1)).y), 0.0);
             let square = square_x + (gap_y * gap_y + gap_z * gap_z);
             let first = u32(index(vec3<i32>(low.x, j, k)));
-            let row = u32(may(point, first, square.x, best)) | (u32(may(point, first + 1u, square.y, best)) << 1u)
-                | (u32(may(point, first + 2u, square.z, best)) << 2u) | (u32(may(point, first + 3u, square.w, best)) << 3u);
+            let row = u32(may_be_nearer(point, first, square.x, best)) | (u32(may_be_nearer(point, first + 1u, square.y, best)) << 1u)
+                | (u32(may_be_nearer(point, first + 2u, square.z, best)) << 2u) | (u32(may_be_nearer(point, first + 3u, square.w, best)) << 3u);
             let of_plane = row << u32((z & 1) * 16 + y * 4);
             mask |= select(vec2<u32>(0u, of_plane), vec2<u32>(of_plane, 0u), z < 2);
         }
@@ -245,7 +245,7 @@ fn search_box(point: Point, low: vec3<i32>, mask: vec2<u32>, best: f32) -> f32 {
     while (any(held != vec2<u32>(0u))) {
         let n = lowest(held);
         held &= ~bit(n);
-        nearest = to(look(point, cell_of(low, n)), nearest);
+        nearest = squared_distance(look(point, cell_of(low, n)), nearest);
     }
     return nearest;
 }

@@ -177,7 +177,7 @@ impl Work {
         let first = session.upload("criterion", &[search])?;
         session.clear_first(left);
         let buffers: [&dyn Bound; 6] = [&first, places, &**reference, &**values, gamma, left];
-        session.run(&VERTICES, &buffers, layers_of(gamma.count()))?;
+        session.run(&VERTICES, &buffers, groups_for(gamma.count()))?;
         let mut kernel = &NEAR;
         loop {
             let count = session.first("counting points", left)?;
@@ -189,7 +189,7 @@ impl Work {
             let part = session.upload("criterion", &[search])?;
             let buffers: [&dyn Bound; 8] =
                 [&part, places, &**reference, &**values, gamma, left, ranges, points];
-            session.run_weighted(kernel, &buffers, layers_of(count as usize), blocks_of(&search))?;
+            session.run_weighted(kernel, &buffers, groups_for(count as usize), blocks_of(&search))?;
             // The first shell is searched after the cells nearby.
             search.first_shell += search.shells;
             search.shells = SHELLS;
@@ -199,7 +199,7 @@ impl Work {
 }
 
 /// Workgroups for so many points.
-fn layers_of(points: usize) -> [u32; 3] {
+fn groups_for(points: usize) -> [u32; 3] {
     let [_, _, layers] = Session::groups([1, 1, points.div_ceil(POINT_THREADS)], [1, 1, LAYER]);
     [LAYER, 1, layers]
 }
