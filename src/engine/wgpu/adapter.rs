@@ -34,7 +34,7 @@ static ADAPTERS: OnceLock<Vec<Adapter>> = OnceLock::new();
 /// [`WgpuError::NoAdapter`].
 pub fn adapters() -> Result<&'static [Adapter], WgpuError> {
     let found = ADAPTERS.get_or_init(|| {
-        // Drivers have been seen to panic the binding while they are looked for.
+        // A driver at fault may panic the binding: then there is none.
         std::panic::catch_unwind(find_adapters).unwrap_or_default()
     });
     if found.is_empty() { Err(WgpuError::NoAdapter) } else { Ok(found) }

@@ -21,7 +21,7 @@ impl Pipelines {
     /// The pipeline of a kernel.
     ///
     /// # Errors
-    /// Where the device refuses it, which tests have seen no device do.
+    /// Where the device refuses it.
     pub fn get(
         &mut self,
         kernel: &Kernel,
