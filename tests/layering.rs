@@ -5,8 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates (whole names, or prefixes that end in `_`) and the only folders that may name them.
-const CRATES: [(&[&str], &[&str]); 5] = [
-    (&["egui", "egui_", "eframe", "epaint", "wgpu", "winit", "rfd", "zbus"], &["app"]),
+const CRATES: [(&[&str], &[&str]); 6] = [
+    (&["egui", "egui_", "eframe", "epaint", "winit", "rfd", "zbus"], &["app"]),
+    // A part of `engine` bears its name.
+    (&["wgpu"], &["app", "engine"]),
     (&["cudarc"], &["engine/cuda"]),
     (&["dicom_"], &["dicom", "network"]),
     (&["dicom_ul"], &["network"]),

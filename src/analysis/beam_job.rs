@@ -6,7 +6,7 @@ use super::given::GivenDensities;
 use super::outside::{Outside, meets_matter, outside_caveat};
 use crate::case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
-use crate::engine::{CudaError, DeviceChoice, JobControl};
+use crate::engine::{DeviceChoice, DeviceError, JobControl};
 use crate::geometry::{Grid, GridError, Mask, MaskError};
 use crate::physics::{BodyMismatch, HuTable, Machine, MachineError, Patient};
 use glam::DVec3;
@@ -139,7 +139,7 @@ pub enum BeamJobError {
     #[error("the dose grid: {0}")]
     Grid(#[from] GridError),
     #[error(transparent)]
-    Device(#[from] CudaError),
+    Device(#[from] DeviceError),
     #[error(transparent)]
     Dose(#[from] DoseError),
 }

@@ -7,7 +7,7 @@ use super::plan_sum::caveats_of;
 use crate::case::{Beam, Dose, DoseStatus, Plan};
 use crate::engine::cccs::{DoseError, dose_grid};
 use crate::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
-use crate::engine::{CudaError, JobControl};
+use crate::engine::{DeviceError, JobControl};
 use crate::geometry::Volume;
 use crate::physics::Machine;
 use serde::Serialize;
@@ -80,7 +80,7 @@ pub enum RunError {
     #[error("beam '{beam}': {source}")]
     Beam { beam: String, source: BeamJobError },
     #[error(transparent)]
-    Device(#[from] CudaError),
+    Device(#[from] DeviceError),
     #[error(transparent)]
     Dose(#[from] DoseError),
 }

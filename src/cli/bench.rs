@@ -18,9 +18,11 @@ Examples:\n  \
 beamsight bench path\n  \
 beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
 beamsight bench cccs clinical --device cuda\n  \
+beamsight bench cccs clinical-10-128 --device wgpu\n  \
 beamsight bench cccs xiao --walk nc --device cuda\n  \
 beamsight bench drr slices --runs 200 --device cuda\n  \
 beamsight bench gamma table1 --device cuda\n  \
+beamsight bench gamma table1-H1 --device wgpu\n  \
 beamsight bench mccs phantom linear --device cuda\n  \
 beamsight bench live --runs 5\n  \
 beamsight bench frame\n  \

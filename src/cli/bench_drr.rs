@@ -38,7 +38,7 @@ fn way(integrator: Integrator) -> String {
 
 fn as_text(report: &Report, device: &Compute, runs: usize) -> String {
     let timed = match device {
-        Compute::Cpu => "of the processor on one thread, call us by the clock on all",
+        Compute::Cpu | Compute::Wgpu(_) => "of the processor on one thread, call us by the clock on all",
         Compute::Cuda(_) => "of the kernel, call us with poses sent and integrals brought back",
     };
     let mut text = format!(

@@ -11,10 +11,11 @@ use std::fmt::Write as _;
     after_help = "Every job runs over seeded cases: phantoms with known answers, uneven planes, oblique grids, sources \
 inside the grid, rays through edges and corners. A card is compared with the CPU, the CPU with slower ways of its own, both \
 with closed forms; every case is computed twice and must give the same bits, and so must histories shared by cards. With --device auto the CPU and every card \
-are tested. Exit 1 where anything is wrong.\n\n\
+of CUDA are tested; with wgpu the jobs that graphics cards have a form of. Exit 1 where anything is wrong.\n\n\
 Examples:\n  \
 beamsight selftest\n  \
 beamsight selftest --device cuda:1\n  \
+beamsight selftest --device wgpu\n  \
 beamsight selftest --device cpu --json"
 )]
 pub struct Args {}

@@ -4,7 +4,7 @@ use super::dispatch::{Answer, answer};
 pub use super::jobs::cccs::{
     BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal, dose_grid, matter_box,
 };
-use super::{Compute, JobControl, cpu, cuda};
+use super::{Compute, JobControl, cpu, cuda, wgpu};
 use crate::case::Receipt;
 use std::sync::Arc;
 
@@ -24,6 +24,10 @@ pub fn beam_dose(
     device: &Compute,
     control: &JobControl,
 ) -> Result<BeamDose, DoseError> {
-    let on_card = |card: &cuda::Device| cuda::cccs::beam_dose(request, card, control);
-    answer(device, on_card, || cpu::cccs::beam_dose(request, control))
+    answer(
+        device,
+        |card| cuda::cccs::beam_dose(request, card, control),
+        |card| wgpu::cccs::beam_dose(request, card, control),
+        || cpu::cccs::beam_dose(request, control),
+    )
 }

@@ -1,10 +1,14 @@
 //! The device of a job: the user's choice, resolved on this machine.
 
+use super::Cancelled;
 use super::cache::Cache;
 use super::cuda::{self, CudaError};
+use super::jobs::failure::Failure;
+use super::wgpu::{self, WgpuError};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
+use thiserror::Error;
 
 /// Where to compute, as a user says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +21,34 @@ pub enum DeviceChoice {
     Cards,
     /// The card of that number alone.
     Cuda(usize),
+    /// Any graphics card, through Vulkan, Metal or DirectX 12: the preferred one, or that of a number.
+    Wgpu(Option<usize>),
+}
+
+/// Why a device gave no answer.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum DeviceError {
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    #[error(transparent)]
+    Wgpu(#[from] WgpuError),
+    #[error("a case of {job} has no answer: {why}; this is a bug, please report it")]
+    Case { job: &'static str, why: String },
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl DeviceError {
+    /// A case of a bench or of the selftest that has no answer on any device.
+    pub(super) fn case(job: &'static str, why: impl fmt::Display) -> Self {
+        Self::Case { job, why: why.to_string() }
+    }
+}
+
+impl<E> From<DeviceError> for Failure<E, DeviceError> {
+    fn from(error: DeviceError) -> Self {
+        Self::Card(error)
+    }
 }
 
 impl FromStr for DeviceChoice {
@@ -27,11 +59,13 @@ impl FromStr for DeviceChoice {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cards),
-            _ => word
-                .strip_prefix("cuda:")
-                .and_then(|n| n.parse().ok())
-                .map(Self::Cuda)
-                .ok_or_else(|| "it is auto, cpu, cuda or cuda:N".to_owned()),
+            "wgpu" => Ok(Self::Wgpu(None)),
+            _ => {
+                let numbered = |kind: &str| word.strip_prefix(kind)?.strip_prefix(':')?.parse().ok();
+                let cuda = numbered("cuda").map(Self::Cuda);
+                cuda.or_else(|| numbered("wgpu").map(|n| Self::Wgpu(Some(n))))
+                    .ok_or_else(|| "it is auto, cpu, cuda, cuda:N, wgpu or wgpu:N".to_owned())
+            }
         }
     }
 }
@@ -41,19 +75,21 @@ impl FromStr for DeviceChoice {
 pub enum Compute {
     Cpu,
     Cuda(Arc<cuda::Device>),
+    Wgpu(Arc<wgpu::Device>),
 }
 
 /// The error of [`card_trouble`].
-static TROUBLE: OnceLock<CudaError> = OnceLock::new();
+static TROUBLE: OnceLock<DeviceError> = OnceLock::new();
 
 /// The first reason in this run of the program why the CPU was taken although there is a card: by [`DeviceChoice::Auto`], or by a job
 /// without a receipt to say so.
-pub fn card_trouble() -> Option<&'static CudaError> {
+pub fn card_trouble() -> Option<&'static DeviceError> {
     TROUBLE.get()
 }
 
 /// Notes that a job runs without the card, for [`card_trouble`].
-pub fn note_card_trouble(what: &str, error: CudaError) {
+pub fn note_card_trouble(what: &str, error: impl Into<DeviceError>) {
+    let error = error.into();
     tracing::warn!("{what} on the CPU: {error}");
     let _ = TROUBLE.set(error);
 }
@@ -69,8 +105,9 @@ pub struct Memory {
 
 /// Present size of the engine's caches.
 pub fn memory(cache: &Cache) -> Memory {
-    let on_cards = cuda::opened().iter().map(|card| card.cached_bytes()).sum();
-    Memory { host_bytes: cache.bytes(), card_bytes: on_cards }
+    let by_cuda: usize = cuda::opened().iter().map(|card| card.cached_bytes()).sum();
+    let by_wgpu: usize = wgpu::opened().iter().map(|card| card.cached_bytes()).sum();
+    Memory { host_bytes: cache.bytes(), card_bytes: by_cuda + by_wgpu }
 }
 
 /// Gives all of [`memory`] back: for a case that is closed. Waits for the jobs that have cards, so it is no call for the window's
@@ -78,6 +115,7 @@ pub fn memory(cache: &Cache) -> Memory {
 pub fn empty_caches(cache: &Cache) {
     cache.empty();
     cuda::opened().iter().for_each(|card| card.empty());
+    wgpu::opened().iter().for_each(|card| card.empty());
 }
 
 impl DeviceChoice {
@@ -85,11 +123,12 @@ impl DeviceChoice {
     ///
     /// # Errors
     /// Where a card is asked for and there is none of that number, or it cannot be opened. `Auto` then takes the CPU.
-    pub fn resolve(self) -> Result<Compute, CudaError> {
+    pub fn resolve(self) -> Result<Compute, DeviceError> {
         match self {
             Self::Cpu => Ok(Compute::Cpu),
-            Self::Cards => cuda::Device::open(0).map(Compute::Cuda),
-            Self::Cuda(ordinal) => cuda::Device::open(ordinal).map(Compute::Cuda),
+            Self::Cards => Ok(Compute::Cuda(cuda::Device::open(0)?)),
+            Self::Cuda(ordinal) => Ok(Compute::Cuda(cuda::Device::open(ordinal)?)),
+            Self::Wgpu(ordinal) => Ok(Compute::Wgpu(wgpu::Device::open(ordinal)?)),
             Self::Auto => Ok(match cuda::Device::open(0) {
                 Ok(device) => Compute::Cuda(device),
                 Err(error @ (CudaError::NoDriver | CudaError::NoCard)) => {
@@ -104,16 +143,22 @@ impl DeviceChoice {
         }
     }
 
-    /// Whether the choice resolves to a card; no card is opened.
+    /// Whether doses are computed by a card, of either kind; no card is opened.
     pub fn is_for_a_card(self) -> bool {
-        self != Self::Cpu && cuda::cards().is_ok_and(|cards| !cards.is_empty())
+        self.is_for_cuda() || matches!(self, Self::Wgpu(_))
+    }
+
+    /// Whether the jobs that only CUDA has a form of are computed by a card; no card is opened.
+    pub fn is_for_cuda(self) -> bool {
+        let wants = matches!(self, Self::Auto | Self::Cards | Self::Cuda(_));
+        wants && cuda::cards().is_ok_and(|cards| !cards.is_empty())
     }
 
     /// The devices of [`Self::spread_if`], ready.
     ///
     /// # Errors
     /// As [`Self::resolve`]. `Auto` makes do with less where not every card can be opened.
-    pub fn resolve_all(self, many: bool) -> Result<Vec<Compute>, CudaError> {
+    pub fn resolve_all(self, many: bool) -> Result<Vec<Compute>, DeviceError> {
         let all: Result<Vec<_>, _> = self.spread_if(many).into_iter().map(Self::resolve).collect();
         if self == Self::Auto && all.is_err() { self.resolve().map(|one| vec![one]) } else { all }
     }
@@ -134,11 +179,30 @@ impl DeviceChoice {
     }
 }
 
+impl Compute {
+    /// Refuses a graphics device for a job that has no form for it.
+    ///
+    /// # Errors
+    /// [`WgpuError::NoForm`].
+    pub(super) fn with_form(&self, job: &'static str) -> Result<&Self, DeviceError> {
+        match self {
+            Self::Wgpu(_) => Err(WgpuError::NoForm { job }.into()),
+            Self::Cpu | Self::Cuda(_) => Ok(self),
+        }
+    }
+
+    /// Whether a card computes, of either kind.
+    pub fn is_card(&self) -> bool {
+        !matches!(self, Self::Cpu)
+    }
+}
+
 impl fmt::Display for Compute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu => write!(f, "cpu ({} threads)", rayon::current_num_threads()),
             Self::Cuda(device) => device.card().fmt(f),
+            Self::Wgpu(device) => device.adapter().fmt(f),
         }
     }
 }
@@ -153,12 +217,15 @@ mod tests {
         assert_eq!("cuda".parse(), Ok(DeviceChoice::Cards));
         assert_eq!("cuda:0".parse(), Ok(DeviceChoice::Cuda(0)));
         assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
+        assert_eq!("wgpu".parse(), Ok(DeviceChoice::Wgpu(None)));
+        assert_eq!("wgpu:2".parse(), Ok(DeviceChoice::Wgpu(Some(2))));
+        assert!("wgpu:".parse::<DeviceChoice>().is_err() && "wgpux".parse::<DeviceChoice>().is_err());
         assert!("cuda:x".parse::<DeviceChoice>().is_err() && "gpu".parse::<DeviceChoice>().is_err());
     }
 
     #[test]
     fn what_names_one_device_is_not_spread() {
-        for one in [DeviceChoice::Cpu, DeviceChoice::Cuda(1)] {
+        for one in [DeviceChoice::Cpu, DeviceChoice::Cuda(1), DeviceChoice::Wgpu(None)] {
             assert_eq!(one.spread(), [one]);
         }
         let cards = cuda::cards().map_or(0, <[cuda::Card]>::len);

@@ -1,7 +1,8 @@
 //! Dispatch of every job: a card where one was chosen, the CPU where the card fails, with a note in the receipt.
 
-use super::Compute;
-use super::cuda::{CudaError, Device, Failure};
+use super::jobs::failure::Failure;
+use super::wgpu::WgpuError;
+use super::{Compute, DeviceError, cuda, wgpu};
 use crate::case::Receipt;
 use std::sync::Arc;
 
@@ -10,17 +11,22 @@ pub(super) trait Answer {
     fn receipt(&mut self) -> &mut Receipt;
 }
 
-/// Answers on a device. Where a card fails, the CPU answers and the receipt says why.
+/// Answers on a device. Where a card of either kind fails, the CPU answers and the receipt says why.
 ///
 /// # Errors
 /// The job's own: no device has an answer, or it was cancelled.
-pub(super) fn answer<A: Answer, E, F: Into<Failure<E>>>(
+pub(super) fn answer<A: Answer, E, C: Into<cuda::Failure<E>>, W: Into<wgpu::Failure<E>>>(
     device: &Compute,
-    on_card: impl FnOnce(&Device) -> Result<A, F>,
+    on_cuda: impl FnOnce(&cuda::Device) -> Result<A, C>,
+    on_wgpu: impl FnOnce(&wgpu::Device) -> Result<A, W>,
     on_cpu: impl FnOnce() -> Result<A, E>,
 ) -> Result<A, E> {
-    let Compute::Cuda(card) = device else { return on_cpu() };
-    else_cpu(on_card(card), |why| {
+    let by_card = match device {
+        Compute::Cpu => return on_cpu(),
+        Compute::Cuda(card) => on_cuda(card).map_err(|failure| failure.into().map_card(DeviceError::Cuda)),
+        Compute::Wgpu(card) => on_wgpu(card).map_err(|failure| failure.into().map_card(DeviceError::Wgpu)),
+    };
+    else_cpu(by_card, |why| {
         let mut answer = on_cpu()?;
         let receipt = answer.receipt();
         *receipt = Arc::unwrap_or_clone(receipt.instead_of_a_card(&why));
@@ -28,13 +34,18 @@ pub(super) fn answer<A: Answer, E, F: Into<Failure<E>>>(
     })
 }
 
+/// The form for graphics devices of a job that has none.
+pub(super) fn no_form<A>(job: &'static str) -> impl FnOnce(&wgpu::Device) -> Result<A, WgpuError> {
+    move |_| Err(WgpuError::NoForm { job })
+}
+
 /// The card's answer, or where the card failed the CPU's, which receives the reason.
 ///
 /// # Errors
 /// The job's own.
-pub fn else_cpu<A, E, F: Into<Failure<E>>>(
+pub fn else_cpu<A, E, D, F: Into<Failure<E, D>>>(
     by_card: Result<A, F>,
-    on_cpu: impl FnOnce(CudaError) -> Result<A, E>,
+    on_cpu: impl FnOnce(D) -> Result<A, E>,
 ) -> Result<A, E> {
     match by_card.map_err(F::into) {
         Ok(answer) => Ok(answer),
@@ -46,11 +57,12 @@ pub fn else_cpu<A, E, F: Into<Failure<E>>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Cancelled;
+    use crate::engine::{Cancelled, CudaError};
 
     #[test]
     fn only_a_card_at_fault_is_stood_in_for() {
-        let ask = |by_card: Result<u8, CudaError>| else_cpu::<u8, Cancelled, _>(by_card, |_| Ok(2));
+        let ask =
+            |by_card: Result<u8, CudaError>| else_cpu::<u8, Cancelled, CudaError, _>(by_card, |_| Ok(2));
         assert_eq!(ask(Ok(1)), Ok(1));
         assert_eq!(ask(Err(CudaError::NoCard)), Ok(2));
         assert_eq!(ask(Err(Cancelled.into())), Err(Cancelled));

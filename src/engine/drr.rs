@@ -1,6 +1,6 @@
 //! Digitally reconstructed radiographs.
 
-use super::dispatch::{Answer, answer};
+use super::dispatch::{Answer, answer, no_form};
 use super::jobs::drr::Rays;
 pub use super::jobs::drr::{Drr, DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
 use super::{Compute, JobControl, cpu, cuda};
@@ -20,7 +20,8 @@ impl Answer for (Vec<f32>, Receipt) {
 pub fn drr(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Drr, DrrError> {
     let rays = Rays::new(request, control.cache())?;
     let on_card = |card: &cuda::Device| cuda::drr::integrals(&rays, card, control);
-    let (integrals, mut receipt) = answer(device, on_card, || cpu::drr::integrals(&rays, control))?;
+    let (integrals, mut receipt) =
+        answer(device, on_card, no_form("a DRR"), || cpu::drr::integrals(&rays, control))?;
     receipt.warnings.extend(rays.warnings());
     Ok(Drr { integrals, indices: rays.indices, receipt: Arc::new(receipt) })
 }

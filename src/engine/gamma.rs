@@ -5,7 +5,7 @@ pub use super::jobs::gamma::{
     Checked, Counts, Criterion, Dims, GammaError, GammaMap, GammaRequest, GammaResult, Method, Normalisation,
     Role, Subset, Surface,
 };
-use super::{Compute, JobControl, cpu, cuda};
+use super::{Compute, JobControl, cpu, cuda, wgpu};
 use crate::case::Receipt;
 use std::sync::Arc;
 
@@ -26,6 +26,10 @@ pub fn gamma(
     control: &JobControl,
 ) -> Result<GammaResult, GammaError> {
     let device = if request.surface == Surface::Trilinear { &Compute::Cpu } else { device };
-    let on_card = |card: &cuda::Device| cuda::gamma::gamma(request, card, control);
-    answer(device, on_card, || cpu::gamma::gamma(request, control))
+    answer(
+        device,
+        |card| cuda::gamma::gamma(request, card, control),
+        |card| wgpu::gamma::gamma(request, card, control),
+        || cpu::gamma::gamma(request, control),
+    )
 }

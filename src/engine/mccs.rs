@@ -5,6 +5,7 @@ use super::dispatch::else_cpu;
 use super::jobs::cccs::DoseError;
 pub use super::jobs::mccs::{BATCH, DIRECTIONS, FINAL_PERCENT, MccsDose, MccsRequest, Next, Until, Variant};
 use super::jobs::mccs::{Job, Runner, Shared};
+use super::wgpu::WgpuError;
 use super::{Compute, JobControl, cpu, cuda};
 
 /// As [`refine_over`], on one device.
@@ -34,10 +35,15 @@ pub fn refine_over(
 ) -> Result<MccsDose, DoseError> {
     let mut cards = devices.iter().filter_map(|device| match device {
         Compute::Cuda(card) => Some(cuda::mccs::Histories::new(card)),
-        Compute::Cpu => None,
+        Compute::Cpu | Compute::Wgpu(_) => None,
     });
     let Some(first) = cards.next() else {
-        return run(request, &mut cpu::mccs::Histories::default(), control, show);
+        let dose = run(request, &mut cpu::mccs::Histories::default(), control, show)?;
+        if matches!(devices, [Compute::Wgpu(_), ..]) {
+            let why = WgpuError::NoForm { job: "Monte Carlo" };
+            return Ok(MccsDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose });
+        }
+        return Ok(dose);
     };
     let by_cards: Result<_, Failure<_>> = run(request, &mut Shared::new(first, cards), control, show);
     else_cpu(by_cards, |why| {

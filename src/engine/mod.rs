@@ -20,10 +20,14 @@ pub mod phantom;
 mod random;
 pub mod reference;
 pub mod selftest;
+pub mod wgpu;
 
 pub use cache::Cache;
 pub use cuda::CudaError;
-pub use device::{Compute, DeviceChoice, Memory, card_trouble, empty_caches, memory, note_card_trouble};
+pub use device::{
+    Compute, DeviceChoice, DeviceError, Memory, card_trouble, empty_caches, memory, note_card_trouble,
+};
 pub use dispatch::else_cpu;
 pub use job_control::{Cancelled, JobControl};
 pub use random::Random;
+pub use wgpu::WgpuError;

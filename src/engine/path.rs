@@ -2,7 +2,7 @@
 
 use super::dispatch::{Answer, answer};
 pub use super::jobs::path::{DepthMap, PathRequest};
-use super::{Cancelled, Compute, JobControl, cpu, cuda};
+use super::{Cancelled, Compute, JobControl, cpu, cuda, wgpu};
 use crate::case::Receipt;
 use std::sync::Arc;
 
@@ -17,6 +17,10 @@ impl Answer for DepthMap {
 /// # Errors
 /// [`Cancelled`] when the job was cancelled.
 pub fn trace(request: &PathRequest, device: &Compute, control: &JobControl) -> Result<DepthMap, Cancelled> {
-    let on_card = |card: &cuda::Device| cuda::path::trace(request, card, control);
-    answer(device, on_card, || cpu::path::trace(request, control))
+    answer(
+        device,
+        |card| cuda::path::trace(request, card, control),
+        |card| wgpu::path::trace(request, card, control),
+        || cpu::path::trace(request, control),
+    )
 }

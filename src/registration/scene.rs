@@ -57,7 +57,7 @@ impl PyramidLevel {
             .collect::<Result<Vec<_>, RegistrationError>>()?;
         let step_mm = level.side_mm();
         let card = match device {
-            Compute::Cpu => None,
+            Compute::Cpu | Compute::Wgpu(_) => None,
             Compute::Cuda(device) => match on_card(device, &level, &views, centre_mm, step_mm) {
                 Ok(work) => Some((device.clone(), work)),
                 Err(error) => {

@@ -89,7 +89,7 @@ impl Query for MetricOf {
 
     /// Without a card it has the other thread to itself.
     fn lane(&self, _: Grade) -> Lane {
-        if self.device.is_for_a_card() { Lane::Device } else { Lane::Host }
+        if self.device.is_for_cuda() { Lane::Device } else { Lane::Host }
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<MetricReady, Failure> {

@@ -1,6 +1,7 @@
 //! The program as a user runs it: help, exit codes, one JSON object, files written.
 
-use crate::program::{beamsight, command, json_of, scratch};
+use crate::program::{beamsight, command, json_of, scratch, text};
+use crate::skip::skip_drawing;
 use std::process::{Output, Stdio};
 
 fn words(command: &str) -> Output {
@@ -130,6 +131,27 @@ fn cuda_is_refused_plainly_where_there_is_none() {
     assert_eq!(output.status.code(), Some(1));
     let error = json_of(&output)["error"].as_str().unwrap().to_owned();
     assert!(error.contains("--device cpu") || error.contains("there is no cuda:1000"), "{error}");
+}
+
+#[test]
+fn any_graphics_card_computes_paths_and_what_it_cannot_is_said() {
+    let folder = scratch("wgpu");
+    let out = |name: &str| text(&folder.join(name)).to_owned();
+    let asked = |words: String| beamsight(&words.split_whitespace().collect::<Vec<_>>());
+    let path = asked(format!("path demo:water --device wgpu:0 --out {} --json", out("depth.mha")));
+    if path.status.code() != Some(0) {
+        let error = json_of(&path)["error"].as_str().unwrap().to_owned();
+        assert!(error.contains("no graphics device that computes"), "{error}");
+        return skip_drawing();
+    }
+    let device = json_of(&path)["device"].as_str().unwrap().to_owned();
+    assert!(device.starts_with("wgpu:0 "), "{device}");
+    let image =
+        asked(format!("drr demo:water --size 20x20 --pixel 15 --device wgpu:0 --out {}", out("drr.mha")));
+    let said = String::from_utf8_lossy(&image.stderr).into_owned() + &String::from_utf8_lossy(&image.stdout);
+    assert!(image.status.code() == Some(0) && said.contains("has no form for graphics devices"), "{said}");
+    let none = asked("path demo:water --device wgpu:1000 --json".to_owned());
+    assert!(json_of(&none)["error"].as_str().unwrap().contains("there is no wgpu:1000"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Requests<'_> {
             submit.all::<AttenuationOf>(DISPLAYED, Grade::Full);
             if submit.has::<AttenuationOf>() {
                 // Before a card's full work.
-                submit.full::<MetricOf>(DISPLAYED, state.results.settings.device.is_for_a_card());
+                submit.full::<MetricOf>(DISPLAYED, state.results.settings.device.is_for_cuda());
             }
             // A running metric job is never preempted by a newer pose: else none would finish during a drag.
             if submit.has::<MetricOf>() && !matches!(state.register.search, Search::Running(_)) {

@@ -3,8 +3,8 @@
 use super::{Options, Row, card_error, median, timed};
 use crate::case::{Beam, Jaws};
 use crate::engine::cccs::{BeamDose, DoseRequest, DoseTo, Quality, Traversal};
-use crate::engine::cuda::{CudaError, Failure};
-use crate::engine::{Compute, JobControl, cpu, cuda, phantom};
+use crate::engine::jobs::failure::Failure;
+use crate::engine::{Compute, DeviceError, JobControl, cpu, cuda, phantom, wgpu};
 use crate::geometry::GridError;
 use crate::physics::{Machine, MachineError, Material};
 use glam::DVec3;
@@ -32,8 +32,8 @@ pub fn water(
     spacing_mm: [f64; 3],
     side_mm: f64,
     quality: Quality,
-) -> Result<DoseRequest, CudaError> {
-    let failed = |what: String| CudaError::Call { kernel: "cccs".to_owned(), what };
+) -> Result<DoseRequest, DeviceError> {
+    let failed = |what: String| DeviceError::case("cccs", what);
     let patient = phantom::patient(DVec3::from(spacing_mm), size, |_| (1.0, Material::Water))
         .map_err(|e: GridError| failed(e.to_string()))?;
     Ok(DoseRequest {
@@ -46,7 +46,11 @@ pub fn water(
     })
 }
 
-pub(super) fn rows(device: &Compute, options: &Options, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(
+    device: &Compute,
+    options: &Options,
+    control: &JobControl,
+) -> Result<Vec<Row>, DeviceError> {
     let mut rows = Vec::new();
     let clinical = [200, 120, 120];
     for (side, name) in [(100.0, "clinical-10"), (200.0, "clinical-20")] {
@@ -83,10 +87,13 @@ fn time(
     device: &Compute,
     options: &Options,
     control: &JobControl,
-) -> Result<Row, CudaError> {
+) -> Result<Row, DeviceError> {
     let run = || match device {
-        Compute::Cpu => cpu::cccs::beam_dose(request, control).map_err(Failure::from),
-        Compute::Cuda(card) => cuda::cccs::beam_dose_by(options.walk, request, card, control),
+        Compute::Cpu => cpu::cccs::beam_dose(request, control).map_err(Failure::Job),
+        Compute::Cuda(card) => cuda::cccs::beam_dose_by(options.walk, request, card, control)
+            .map_err(|failure| failure.map_card(DeviceError::Cuda)),
+        Compute::Wgpu(card) => wgpu::cccs::beam_dose(request, card, control)
+            .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
     };
     let (mut times, mut calls) = (Vec::new(), Vec::new());
     for n in 0..=options.runs {

@@ -4,12 +4,11 @@
 use super::{Options, median};
 use crate::case::Pose;
 use crate::engine::cache::Cache;
-use crate::engine::cuda::CudaError;
 use crate::engine::cuda::drr::{Launch, Work};
 use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
 use crate::engine::jobs::drr::Rays;
 use crate::engine::jobs::drr::content::Content;
-use crate::engine::{Compute, JobControl, Random, cpu, cuda, phantom};
+use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda, phantom};
 use crate::geometry::{Projection, Volume};
 use glam::DVec3;
 use std::sync::Arc;
@@ -94,15 +93,15 @@ const PAPER: [(usize, f64, u32, f64); 8] = [
     (90_000, 2666.0, 128, 3131.0),
 ];
 
-fn trunk((size, spacing_mm): ([usize; 3], [f64; 3])) -> Result<Arc<Volume<f32>>, CudaError> {
+fn trunk((size, spacing_mm): ([usize; 3], [f64; 3])) -> Result<Arc<Volume<f32>>, DeviceError> {
     phantom::trunk(size, spacing_mm).map(Arc::new).map_err(|why| failed(&why))
 }
 
-fn failed(why: &dyn std::error::Error) -> CudaError {
-    CudaError::Call { kernel: "drr".to_owned(), what: why.to_string() }
+fn failed(why: &dyn std::error::Error) -> DeviceError {
+    DeviceError::case("drr", why)
 }
 
-pub(super) fn projection(view: View) -> Result<Projection, CudaError> {
+pub(super) fn projection(view: View) -> Result<Projection, DeviceError> {
     if view == View::Slices {
         let (right, down) = (DVec3::X * PIXEL_MM, DVec3::Y * PIXEL_MM);
         let first = DVec3::Z * 500.0 - (right + down) * (0.5 * (IMAGE as f64 - 1.0));
@@ -133,7 +132,7 @@ struct Case {
 }
 
 impl Case {
-    fn request(&self, random: &mut Random, run: usize) -> Result<DrrRequest, CudaError> {
+    fn request(&self, random: &mut Random, run: usize) -> Result<DrrRequest, DeviceError> {
         Ok(DrrRequest {
             attenuation: Arc::clone(&self.volume),
             projection: projection(self.view)?,
@@ -157,13 +156,14 @@ impl Case {
 }
 
 /// Times everything the options want.
-pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, CudaError> {
+pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, DeviceError> {
+    let device = device.with_form("a DRR")?;
     let small = trunk(SMALL)?;
     let looked = Instant::now();
     let _ = Content::of(&small, control.cache());
     let mut report = Report { prepare_ms: looked.elapsed().as_secs_f64() * 1e3, ..Report::default() };
     let cases = match device {
-        Compute::Cpu => on_cpu_cases(&small),
+        Compute::Cpu | Compute::Wgpu(_) => on_cpu_cases(&small),
         Compute::Cuda(_) => on_card_cases(&small),
     };
     let gold =
@@ -172,7 +172,7 @@ pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Resu
     for case in cases.iter().chain(&gold).filter(|case| options.wants(case.name)) {
         control.check()?;
         report.lines.push(match device {
-            Compute::Cpu => line_on_cpu(case, options.runs, control)?,
+            Compute::Cpu | Compute::Wgpu(_) => line_on_cpu(case, options.runs, control)?,
             Compute::Cuda(card) => line_on_card(case, card, options.runs.max(2), control)?,
         });
     }
@@ -258,7 +258,7 @@ fn gold_cases(gold: &Arc<Volume<f32>>) -> Vec<Case> {
     all.map(case).collect()
 }
 
-fn rays(case: &Case, random: &mut Random, run: usize, cache: &Cache) -> Result<Rays, CudaError> {
+fn rays(case: &Case, random: &mut Random, run: usize, cache: &Cache) -> Result<Rays, DeviceError> {
     Rays::new(&case.request(random, run)?, cache).map_err(|why| failed(&why))
 }
 
@@ -300,7 +300,7 @@ fn line(case: &Case, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
 
 /// `us` on one thread: the processor's time where the system tells (Linux), else the clock's. `call_us` on all threads, by
 /// the clock.
-fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, CudaError> {
+fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, DeviceError> {
     let mut random = Random::new(1);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|why| failed(&why))?;
     let mut time = |run: usize, alone: bool| {
@@ -321,8 +321,8 @@ fn line_on_cpu(case: &Case, runs: usize, control: &JobControl) -> Result<Line, C
     };
     let (_, warm) = time(0, false)?;
     let runs = runs.max(1);
-    let alone = (0..runs).map(|run| Ok(time(run, true)?.0)).collect::<Result<Vec<_>, CudaError>>()?;
-    let all = (0..runs).map(|run| Ok(time(run, false)?.0)).collect::<Result<Vec<_>, CudaError>>()?;
+    let alone = (0..runs).map(|run| Ok(time(run, true)?.0)).collect::<Result<Vec<_>, DeviceError>>()?;
+    let all = (0..runs).map(|run| Ok(time(run, false)?.0)).collect::<Result<Vec<_>, DeviceError>>()?;
     Ok(line(case, &warm, &alone, median(all)))
 }
 
@@ -336,7 +336,7 @@ fn busy_us() -> Option<f64> {
 }
 
 /// Keeps a card busy for some tenths of a millisecond, and hardly touches its caches: many steps through a small volume.
-fn filler() -> Result<Case, CudaError> {
+fn filler() -> Result<Case, DeviceError> {
     Ok(Case {
         name: "filler",
         view: View::Ap,
@@ -354,7 +354,7 @@ fn line_on_card(
     card: &cuda::Device,
     runs: usize,
     control: &JobControl,
-) -> Result<Line, CudaError> {
+) -> Result<Line, DeviceError> {
     let mut random = Random::new(1);
     let first = rays(case, &mut random, 0, control.cache())?;
     let mut session = card.session();
@@ -394,7 +394,7 @@ fn blocks(
     card: &cuda::Device,
     runs: usize,
     control: &JobControl,
-) -> Result<Vec<Block>, CudaError> {
+) -> Result<Vec<Block>, DeviceError> {
     let mut all = Vec::new();
     for pixels in [1024, 1536, 2048, 8192, 90_000] {
         let case = Case {

@@ -7,9 +7,8 @@
 use super::{Options, timed};
 use crate::case::{Beam, Jaws};
 use crate::engine::cccs::DoseError;
-use crate::engine::cuda::CudaError;
 use crate::engine::mccs::{MccsDose, MccsRequest, Next, Until, Variant, refine_over};
-use crate::engine::{Compute, JobControl, phantom};
+use crate::engine::{Compute, DeviceError, JobControl, phantom};
 use crate::geometry::GridError;
 use crate::physics::{Machine, Material, Patient};
 use glam::DVec3;
@@ -82,8 +81,9 @@ pub fn lines(
     options: &Options,
     control: &JobControl,
     report: &dyn Fn(&Line),
-) -> Result<Vec<Line>, CudaError> {
-    let failed = |why: String| CudaError::Call { kernel: "mccs".to_owned(), what: why };
+) -> Result<Vec<Line>, DeviceError> {
+    let failed = |why: String| DeviceError::case("mccs", why);
+    devices.iter().try_for_each(|device| device.with_form("Monte Carlo").map(drop))?;
     let on_cpu = matches!(devices, [Compute::Cpu]);
     let batches = if on_cpu { 4 } else { PAPER_BATCHES };
     let mut lines = Vec::new();
@@ -95,7 +95,7 @@ pub fn lines(
         }
         let patient = patient(size, spacing_mm, lungs).map_err(|e| failed(e.to_string()))?;
         let beams = beams().map_err(|e| failed(e.to_string()))?;
-        let mut one = |case, variant, histories, two_runs: bool| -> Result<(), CudaError> {
+        let mut one = |case, variant, histories, two_runs: bool| -> Result<(), DeviceError> {
             let asked = MccsRequest::of_histories(&patient, beams.clone(), histories, PAPER_BATCH);
             let asked = MccsRequest { variant, ..asked };
             let line =

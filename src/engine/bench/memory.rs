@@ -3,11 +3,10 @@
 use super::cccs::water;
 use super::drr::{View, projection};
 use crate::case::Pose;
-use crate::engine::cccs::{DoseError, Quality, beam_dose};
-use crate::engine::cuda::{CudaError, Failure};
-use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, drr};
-use crate::engine::gamma::{Criterion, GammaError, GammaRequest, gamma};
-use crate::engine::{Compute, JobControl, Memory, empty_caches, memory};
+use crate::engine::cccs::{Quality, beam_dose};
+use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
+use crate::engine::gamma::{Criterion, GammaRequest, gamma};
+use crate::engine::{Compute, DeviceError, JobControl, Memory, empty_caches, memory};
 use crate::geometry::Volume;
 use glam::DVec3;
 use std::sync::Arc;
@@ -32,12 +31,11 @@ fn line(step: &'static str, control: &JobControl) -> Line {
 }
 
 /// A plan of a day: the dose of a beam on 2.5 mm, its radiograph, its gamma; then the case is closed.
-pub fn lines(device: &Compute, control: &JobControl) -> Result<Vec<Line>, CudaError> {
+pub fn lines(device: &Compute, control: &JobControl) -> Result<Vec<Line>, DeviceError> {
     empty_caches(control.cache());
     let mut lines = vec![line("at rest", control)];
     let request = water([200, 120, 120], [2.5; 3], 100.0, Quality::Standard)?;
-    let dose = beam_dose(&request, device, control)
-        .map_err(|e| super::card_error("memory", Failure::<DoseError>::Job(e)))?;
+    let dose = beam_dose(&request, device, control).map_err(|e| DeviceError::case("memory", e))?;
     lines.push(line("dose of a beam", control));
     let radiograph = DrrRequest {
         attenuation: Arc::clone(&request.patient.mass_density_g_cm3),
@@ -47,13 +45,12 @@ pub fn lines(device: &Compute, control: &JobControl) -> Result<Vec<Line>, CudaEr
         integrator: Integrator::Trilinear { step_mm: None },
         pixels: Pixels::All,
     };
-    drr(&radiograph, device, control)
-        .map_err(|e| super::card_error("memory", Failure::<DrrError>::Job(e)))?;
+    drr(&radiograph, device, control).map_err(|e| DeviceError::case("memory", e))?;
     lines.push(line("radiograph", control));
     let more = dose.gy.data().iter().map(|gy| 1.01 * gy).collect();
     let more = Arc::new(Volume::new(Arc::clone(dose.gy.grid()), more));
     let pair = GammaRequest::new(Arc::clone(&dose.gy), more, vec![Criterion::global(3.0, 3.0)]);
-    gamma(&pair, device, control).map_err(|e| super::card_error("memory", Failure::<GammaError>::Job(e)))?;
+    gamma(&pair, device, control).map_err(|e| DeviceError::case("memory", e))?;
     lines.push(line("gamma", control));
     drop((request, dose, radiograph, pair));
     empty_caches(control.cache());

@@ -9,8 +9,10 @@ pub mod memory;
 mod path;
 
 use super::cccs::Traversal;
-use super::cuda::{Buffer, CardLock, CudaError, Device, Failure};
-use super::{Cancelled, Compute, JobControl};
+use super::cuda::{Buffer, CardLock, CudaError, Device};
+use super::jobs::failure::Failure;
+use super::wgpu::{self, WgpuError};
+use super::{Compute, DeviceError, JobControl};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -72,7 +74,7 @@ pub struct Report {
     pub rows: Vec<Row>,
 }
 
-type Bench = fn(&Compute, &Options, &JobControl) -> Result<Vec<Row>, CudaError>;
+type Bench = fn(&Compute, &Options, &JobControl) -> Result<Vec<Row>, DeviceError>;
 
 /// The jobs and their benches.
 const BENCHES: [(&str, Bench); 2] = [("path", path::rows), ("cccs", cccs::rows)];
@@ -85,30 +87,31 @@ pub fn jobs() -> impl Iterator<Item = &'static str> {
 /// Times a job of [`jobs`] on a device; `None` for another.
 ///
 /// # Errors
-/// [`CudaError`]; cancelled among them.
+/// [`DeviceError`]; cancelled among them.
 pub fn run(
     job: &str,
     device: &Compute,
     options: &Options,
     control: &JobControl,
-) -> Result<Option<Report>, CudaError> {
+) -> Result<Option<Report>, DeviceError> {
     let Some((job, bench)) = BENCHES.iter().find(|(name, _)| *name == job) else { return Ok(None) };
     let rows = bench(device, options, control)?;
     let copy_gb_per_s = match device {
         Compute::Cpu => copy_on_cpu(),
         Compute::Cuda(device) => copy_on_card(device)?,
+        Compute::Wgpu(device) => copy_on_wgpu(device, control)?,
     };
     Ok(Some(Report { job, device: device.to_string(), copy_gb_per_s, rows }))
 }
 
 /// The error of a bench, the card's or the job's.
-fn card_error<E: std::fmt::Display + From<Cancelled>>(
-    job: &str,
-    failure: impl Into<Failure<E>>,
-) -> CudaError {
-    match failure.into() {
-        Failure::Card(error) => error,
-        Failure::Job(error) => CudaError::Call { kernel: job.to_owned(), what: error.to_string() },
+fn card_error<E: std::fmt::Display, D: Into<DeviceError>>(
+    job: &'static str,
+    failure: Failure<E, D>,
+) -> DeviceError {
+    match failure {
+        Failure::Card(error) => error.into(),
+        Failure::Job(error) => DeviceError::case(job, error),
     }
 }
 
@@ -125,7 +128,34 @@ fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
     (value, start.elapsed().as_secs_f64() * 1e3)
 }
 
-fn copy_on_card(device: &Device) -> Result<f64, CudaError> {
+fn copy_on_wgpu(device: &wgpu::Device, control: &JobControl) -> Result<f64, WgpuError> {
+    /// Copies to a run: the clock is the host's.
+    const COPIES: usize = 16;
+    let session = device.session(control);
+    let mut count = 64 << 20;
+    let (from, to) = loop {
+        let both = session
+            .zeroed::<f32>("a copy", count)
+            .and_then(|from| Ok((from, session.zeroed("a copy", count)?)));
+        match both {
+            Err(WgpuError::TooLarge { .. } | WgpuError::OutOfMemory { .. }) if count > 1 << 20 => count /= 2,
+            other => break other?,
+        }
+    };
+    session.wait("copying")?;
+    let mut times = Vec::new();
+    for _ in 0..9 {
+        let (done, ms) = timed(|| {
+            (0..COPIES).for_each(|_| session.copy(&from, &to));
+            session.wait("copying")
+        });
+        done?;
+        times.push(ms);
+    }
+    Ok(2.0 * (COPIES * count * size_of::<f32>()) as f64 / median(times) / 1e6)
+}
+
+fn copy_on_card(device: &Device) -> Result<f64, DeviceError> {
     let mut session = device.session();
     let (from, to) = two_large_buffers(&mut session)?;
     session.fill(&from, 0x3f)?;

@@ -2,9 +2,9 @@
 
 use super::degreef::{CASES, GEOMETRIES, Geometry, TestCase};
 use super::{Options, Row, median, timed};
+use crate::engine::cuda::Device;
 use crate::engine::cuda::path::{PathMethod, Work, radiological_depth_at};
-use crate::engine::cuda::{CudaError, Device};
-use crate::engine::{Compute, JobControl, cpu};
+use crate::engine::{Compute, DeviceError, JobControl, cpu, wgpu};
 use crate::geometry::Volume;
 use glam::DVec3;
 
@@ -29,7 +29,11 @@ struct Case<'a> {
     paper: Option<(f64, &'static str)>,
 }
 
-pub(super) fn rows(device: &Compute, options: &Options, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(
+    device: &Compute,
+    options: &Options,
+    control: &JobControl,
+) -> Result<Vec<Row>, DeviceError> {
     let mut rows = Vec::new();
     for (geometry, paper) in GEOMETRIES.iter().zip(PAPER_S) {
         for (case, paper) in CASES.iter().zip(paper) {
@@ -73,7 +77,7 @@ fn time(
     device: &Compute,
     options: &Options,
     control: &JobControl,
-) -> Result<Vec<Row>, CudaError> {
+) -> Result<Vec<Row>, DeviceError> {
     let row = |way: &'static str, ms: f64, call_ms: f64| Row {
         case: case.name.clone(),
         way,
@@ -89,6 +93,10 @@ fn time(
             let ms = on_cpu(case, options, control)?;
             Ok(vec![row(PathMethod::Columns.word(), ms, ms)])
         }
+        Compute::Wgpu(card) => {
+            let [ms, call_ms] = on_wgpu(case, card, options, control)?;
+            Ok(vec![row(PathMethod::Voxels.word(), ms, call_ms)])
+        }
         Compute::Cuda(card) => {
             let mut rows = Vec::new();
             for way in [PathMethod::Voxels, PathMethod::Columns] {
@@ -102,7 +110,7 @@ fn time(
     }
 }
 
-fn on_cpu(case: &Case<'_>, options: &Options, control: &JobControl) -> Result<f64, CudaError> {
+fn on_cpu(case: &Case<'_>, options: &Options, control: &JobControl) -> Result<f64, DeviceError> {
     let mut times = Vec::new();
     for _ in 0..=options.runs {
         let mut all = 0.0;
@@ -116,6 +124,33 @@ fn on_cpu(case: &Case<'_>, options: &Options, control: &JobControl) -> Result<f6
     Ok(median(times.split_off(1)))
 }
 
+/// The kernels alone, and the whole calls.
+fn on_wgpu(
+    case: &Case<'_>,
+    card: &wgpu::Device,
+    options: &Options,
+    control: &JobControl,
+) -> Result<[f64; 2], DeviceError> {
+    let (mut times, mut calls) = (Vec::new(), Vec::new());
+    for run in 0..=options.runs {
+        let (mut kernels_ms, mut call_ms) = (0.0, 0.0);
+        for &source_mm in &case.sources_mm {
+            let grid = case.density.grid();
+            let (answer, ms) =
+                timed(|| wgpu::path::radiological_depth_at(card, case.density, source_mm, grid, control));
+            let (_, phases) = answer?;
+            kernels_ms += phases.iter().map(|(_, ms)| ms).sum::<f64>();
+            call_ms += ms;
+        }
+        // The first run builds the kernels and uploads the density.
+        if run > 0 {
+            times.push(kernels_ms);
+            calls.push(call_ms);
+        }
+    }
+    Ok([median(times), median(calls)])
+}
+
 /// The kernels alone, everything they read on the card; and the way they went.
 fn on_card(
     case: &Case<'_>,
@@ -123,7 +158,7 @@ fn on_card(
     way: PathMethod,
     options: &Options,
     control: &JobControl,
-) -> Result<(PathMethod, f64), CudaError> {
+) -> Result<(PathMethod, f64), DeviceError> {
     let mut session = card.session();
     let mut works = Vec::new();
     for &source_mm in &case.sources_mm {
@@ -153,7 +188,7 @@ fn call(
     way: PathMethod,
     options: &Options,
     control: &JobControl,
-) -> Result<f64, CudaError> {
+) -> Result<f64, DeviceError> {
     let mut times = Vec::new();
     for _ in 0..options.runs.min(5) {
         let mut all = 0.0;

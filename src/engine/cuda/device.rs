@@ -4,6 +4,7 @@ use super::drr::{Class, Launch};
 use super::error::{CudaError, is_out_of_memory};
 use super::kernels;
 use super::memory::{Buffer, ItemCache, Key, Pool, Resident, Source};
+pub use crate::engine::jobs::int;
 use bytemuck::Pod;
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result, sys};
 use cudarc::nvrtc::Ptx;
@@ -222,11 +223,6 @@ impl Arg {
     pub fn int(value: usize) -> Self {
         Self::value(&int(value))
     }
-}
-
-/// A size or index as a C `int`: exact where [`CardLock::fits_int`] has checked it.
-pub fn int(value: usize) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
 }
 
 impl<T> From<&Buffer<T>> for Arg {

@@ -1,8 +1,7 @@
 //! Errors of a card. `dispatch` turns every one of them into an answer of the CPU with a note.
 
 use crate::engine::Cancelled;
-use crate::engine::jobs::cccs::DoseError;
-use crate::engine::jobs::gamma::GammaError;
+use crate::engine::jobs::failure;
 use cudarc::driver::{DriverError, sys::CUresult};
 use thiserror::Error;
 
@@ -44,13 +43,7 @@ impl CudaError {
 }
 
 /// Why a card gave no answer to a job that fails with `E` on every device.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Failure<E> {
-    /// No device has one: the request is at fault, or it was cancelled.
-    Job(E),
-    /// The card is at fault: the CPU has one.
-    Card(CudaError),
-}
+pub type Failure<E> = failure::Failure<E, CudaError>;
 
 impl<E: From<Cancelled>> From<CudaError> for Failure<E> {
     fn from(error: CudaError) -> Self {
@@ -58,24 +51,6 @@ impl<E: From<Cancelled>> From<CudaError> for Failure<E> {
             CudaError::Cancelled(cancelled) => Self::Job(cancelled.into()),
             other => Self::Card(other),
         }
-    }
-}
-
-impl<E: From<Cancelled>> From<Cancelled> for Failure<E> {
-    fn from(cancelled: Cancelled) -> Self {
-        Self::Job(cancelled.into())
-    }
-}
-
-impl From<DoseError> for Failure<DoseError> {
-    fn from(error: DoseError) -> Self {
-        Self::Job(error)
-    }
-}
-
-impl From<GammaError> for Failure<GammaError> {
-    fn from(error: GammaError) -> Self {
-        Self::Job(error)
     }
 }
 

@@ -7,16 +7,15 @@ use super::error::{CudaError, Failure};
 use super::memory::{Buffer, Key, Resident};
 use super::pages::HostBuffer;
 use super::paper::gu;
-use crate::case::Receipt;
 use crate::engine::JobControl;
 use crate::engine::cache::Cache;
 use crate::engine::jobs::gamma::{
-    Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Method, look,
-    remember, select,
+    CardCall, Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Limits,
+    Method, look, remember, select, threshold,
 };
 use crate::geometry::Volume;
-pub(super) use pair::{Limits, Pair};
-use pair::{limits, pair, threshold};
+pub(super) use pair::Pair;
+use pair::pair;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -99,25 +98,10 @@ pub fn gamma(
         found.push(GammaMap::counted(*criterion, gamma, counts.into_iter().sum()));
         control.report((n + 1) as f32 / request.criteria.len() as f32);
     }
-    let mut phases_ms = clock.finish(&session)?;
+    let phases_ms = clock.finish(&session)?;
     drop(session);
-    let counts = found.first().map(|map| map.counts).unwrap_or_default();
-    if counts.points() == 0 {
-        let threshold_gy = checked.threshold_gy;
-        return Err(GammaError::NothingToAnalyse { threshold_gy, in_region: false }.into());
-    }
-    let digest = request.digest(control.cache());
-    let on_card: f64 = phases_ms.iter().map(|(_, ms)| ms).sum();
-    phases_ms.push(("host".to_owned(), (start.elapsed().as_secs_f64() * 1e3 - on_card).max(0.0)));
-    let receipt = Receipt {
-        job: "gamma".to_owned(),
-        digest,
-        device: device.card().to_string(),
-        phases_ms,
-        warnings: Vec::new(),
-        work: counts.points() as u64,
-    };
-    Ok(GammaResult::new(checked, &layers, found, receipt)?)
+    let call = CardCall { device: device.card().to_string(), start, phases_ms };
+    Ok(GammaResult::by_card(request, checked, &layers, found, call, control.cache())?)
 }
 
 /// Both doses on the card.
@@ -277,7 +261,7 @@ impl Work {
         layers: &Layers,
         criterion: &Criterion,
     ) -> Result<(), CudaError> {
-        let limits = limits(request, checked, criterion, self.pair.spacing);
+        let limits = Limits::new(request, checked, criterion, self.pair.spacing);
         if self.flat {
             return self.queue_plane(session, &limits);
         }

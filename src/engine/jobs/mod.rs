@@ -3,6 +3,12 @@
 pub mod cccs;
 pub mod drr;
 pub mod drr_gradient;
+pub mod failure;
 pub mod gamma;
 pub mod mccs;
 pub mod path;
+
+/// A size or index as kernels count. One that does not fit stands for more memory than a card has, which refuses it before.
+pub fn int(value: usize) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}

@@ -3,9 +3,9 @@
 use super::{Row, differences};
 use crate::case::{Beam, Jaws};
 use crate::engine::cccs::{BeamDose, DoseError, DoseRequest, DoseTo, Quality, Traversal};
-use crate::engine::cuda::{CudaError, Failure};
+use crate::engine::jobs::failure::Failure;
 use crate::engine::phantom::patient;
-use crate::engine::{Compute, JobControl, Random, cpu, cuda, reference};
+use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda, reference, wgpu};
 use crate::geometry::Grid;
 use crate::physics::{Calibration, Machine, Material, Patient};
 use glam::{DMat3, DVec3, EulerRot};
@@ -13,6 +13,9 @@ use std::sync::Arc;
 
 /// Of the greatest dose, percent.
 const TOLERANCE: f64 = 0.1;
+/// ... of a graphics device, whose plain kernels evaluate kernel coefficients elsewhere; of a preview, uncorrected.
+const TOLERANCE_WGPU: f64 = 0.3;
+const TOLERANCE_WGPU_PREVIEW: f64 = 1.0;
 /// ... of the plain reference, in the worst voxel of small cases: next to air and bone, where few lines tell.
 const OF_REFERENCE: f64 = 1.5;
 
@@ -21,17 +24,14 @@ struct Case {
     request: DoseRequest,
 }
 
-pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
-    let failed = |why: Box<dyn std::error::Error>| CudaError::Call {
-        kernel: "cccs".to_owned(),
-        what: why.to_string(),
-    };
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    let failed = |why: Box<dyn std::error::Error>| DeviceError::case("cccs", why);
     let cases = cases().map_err(failed)?;
     let mut rows = Vec::with_capacity(cases.len());
     for case in &cases {
         control.check()?;
         // The CPU is compared with itself once, for equal bits.
-        if matches!(device, Compute::Cuda(_)) || rows.is_empty() {
+        if device.is_card() || rows.is_empty() {
             rows.push(compare(case, Traversal::Lattice, device, control)?);
         }
     }
@@ -49,15 +49,34 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
     Ok(rows)
 }
 
+/// The cases that take little time on any device, at every grade of quality.
+pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    let mut rows = Vec::new();
+    for mut case in small_cases().map_err(|why| DeviceError::case("cccs", why))? {
+        for quality in [Quality::Preview, Quality::Standard, Quality::Full] {
+            control.check()?;
+            case.request.quality = quality;
+            rows.push(compare(&case, Traversal::Lattice, device, control)?);
+        }
+        rows.push(judge(&case, device, control)?);
+    }
+    Ok(rows)
+}
+
 /// A dose beside that of the CPU.
-fn compare(case: &Case, walk: Traversal, device: &Compute, control: &JobControl) -> Result<Row, CudaError> {
+fn compare(case: &Case, walk: Traversal, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
     let want = cpu::cccs::beam_dose(&case.request, control);
     let want = want.map(|dose| dose.gy.data().iter().map(|gy| f64::from(*gy)).collect());
-    beside(want, ("CPU", TOLERANCE), case, walk, device, control)
+    let tolerance = match (device, case.request.quality) {
+        (Compute::Cpu | Compute::Cuda(_), _) => TOLERANCE,
+        (Compute::Wgpu(_), Quality::Preview) => TOLERANCE_WGPU_PREVIEW,
+        (Compute::Wgpu(_), _) => TOLERANCE_WGPU,
+    };
+    beside(want, ("CPU", tolerance), case, walk, device, control)
 }
 
 /// A dose beside that of the plain reference, by as many lines as leave nothing of the lattice's own to speak of.
-fn judge(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, CudaError> {
+fn judge(case: &Case, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
     const LINES: usize = 3;
     let want = reference::cccs::beam_dose(&case.request, LINES, control);
     beside(want, ("reference", OF_REFERENCE), case, Traversal::Lattice, device, control)
@@ -70,10 +89,13 @@ fn beside(
     walk: Traversal,
     device: &Compute,
     control: &JobControl,
-) -> Result<Row, CudaError> {
+) -> Result<Row, DeviceError> {
     let run = || match device {
-        Compute::Cpu => cpu::cccs::beam_dose(&case.request, control).map_err(Failure::from),
-        Compute::Cuda(card) => cuda::cccs::beam_dose_by(walk, &case.request, card, control),
+        Compute::Cpu => cpu::cccs::beam_dose(&case.request, control).map_err(Failure::Job),
+        Compute::Cuda(card) => cuda::cccs::beam_dose_by(walk, &case.request, card, control)
+            .map_err(|failure| failure.map_card(DeviceError::Cuda)),
+        Compute::Wgpu(card) => wgpu::cccs::beam_dose(&case.request, card, control)
+            .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
     };
     let row = |worst: f64, mean: f64, repeats: bool| Row {
         job: "cccs",
@@ -87,7 +109,7 @@ fn beside(
         unit: "%",
         repeats,
     };
-    let answers = want.map_err(Failure::from).and_then(|want| Ok((want, run()?, run()?)));
+    let answers = want.map_err(Failure::Job).and_then(|want| Ok((want, run()?, run()?)));
     let (want, got, again) = match answers {
         Ok(answers) => answers,
         Err(Failure::Card(error)) => return Err(error),

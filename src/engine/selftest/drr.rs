@@ -3,10 +3,10 @@
 
 use super::{Row, differences};
 use crate::case::Pose;
-use crate::engine::cuda::{self, CudaError};
+use crate::engine::cuda;
 use crate::engine::drr::{DrrError, DrrRequest, Integrator, Pixels, Region, Spread};
 use crate::engine::jobs::drr::{Image, Rays};
-use crate::engine::{Compute, JobControl, Random, cpu};
+use crate::engine::{Compute, DeviceError, JobControl, Random, cpu};
 use crate::geometry::{Grid, Projection, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ struct Case {
     uniform: Option<f64>,
 }
 
-pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = Vec::new();
     for case in cases().map_err(|why| call(&*why))? {
         for integrator in [
@@ -45,19 +45,19 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
     Ok(rows)
 }
 
-fn call(why: &dyn std::error::Error) -> CudaError {
-    CudaError::Call { kernel: "drr".to_owned(), what: why.to_string() }
+fn call(why: &dyn std::error::Error) -> DeviceError {
+    DeviceError::case("drr", why)
 }
 
-fn integrals(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Vec<f32>, CudaError> {
+fn integrals(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Vec<f32>, DeviceError> {
     let rays = Rays::new(request, control.cache()).map_err(|why| call(&why))?;
     match device {
-        Compute::Cpu => on_cpu(&rays, control),
-        Compute::Cuda(card) => cuda::drr::integrals(&rays, card, control).map(|(integrals, _)| integrals),
+        Compute::Cpu | Compute::Wgpu(_) => on_cpu(&rays, control),
+        Compute::Cuda(card) => Ok(cuda::drr::integrals(&rays, card, control)?.0),
     }
 }
 
-fn on_cpu(rays: &Rays, control: &JobControl) -> Result<Vec<f32>, CudaError> {
+fn on_cpu(rays: &Rays, control: &JobControl) -> Result<Vec<f32>, DeviceError> {
     match cpu::drr::integrals(rays, control) {
         Ok((integrals, _)) => Ok(integrals),
         Err(DrrError::Cancelled(cancelled)) => Err(cancelled.into()),
@@ -70,7 +70,7 @@ fn compare(
     request: &DrrRequest,
     device: &Compute,
     control: &JobControl,
-) -> Result<Vec<Row>, CudaError> {
+) -> Result<Vec<Row>, DeviceError> {
     let rays = Rays::new(request, control.cache()).map_err(|why| call(&why))?;
     let got = integrals(request, device, control)?;
     let repeats = bits(&got) == bits(&integrals(request, device, control)?)
@@ -84,7 +84,7 @@ fn compare(
             wanted.push(("cpu", tolerance, cpu));
         }
         Compute::Cpu if !exact => wanted.push(("samples in f64", TOLERANCE, sampled(&rays))),
-        Compute::Cpu => {}
+        Compute::Cpu | Compute::Wgpu(_) => {}
     }
     if let Some(mu) = case.uniform {
         // With equal steps a box that fills the grid is exact, too.
@@ -123,7 +123,7 @@ fn parts_are_the_whole(
     whole: &[f32],
     device: &Compute,
     control: &JobControl,
-) -> Result<bool, CudaError> {
+) -> Result<bool, DeviceError> {
     let [columns, rows] = [request.projection.columns(), request.projection.rows()];
     let region = Region { column: columns / 3, row: rows / 4, columns: columns / 2, rows: rows / 3 };
     let last = request.poses.len() - 1;

@@ -3,13 +3,13 @@
 
 use super::{Row, differences};
 use crate::case::Pose;
+use crate::engine::cuda::Device;
 use crate::engine::cuda::drr_gradient::Work;
-use crate::engine::cuda::{CudaError, Device};
 use crate::engine::drr_gradient::{
     AXES, Compared, CorrelationAtPose, Features, Information, Level, Rank, Sums,
 };
 use crate::engine::jobs::drr_gradient::Shot;
-use crate::engine::{Compute, JobControl, Random, cpu, phantom};
+use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, phantom};
 use crate::geometry::Projection;
 use glam::DVec3;
 use std::sync::Arc;
@@ -20,21 +20,23 @@ const TOLERANCE: f64 = 100.0;
 const SAME_INTEGRALS: f64 = 0.001;
 const STEP_MM: f64 = 3.0;
 
-pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let case = Case::new(control).map_err(|why| call(&*why))?;
     match device {
-        Compute::Cpu => Ok(vec![case.row(device, "integral", "samples in f64", TOLERANCE, {
-            let want: Vec<f64> = case.poses.iter().flat_map(|pose| case.sampled(pose)).collect();
-            let got = [case.integrals(control)?, case.integrals(control)?];
-            let repeats = bits(&got[0]) == bits(&got[1]);
-            (got[0].iter().map(|v| f64::from(*v)).collect(), want, repeats)
-        })]),
+        Compute::Cpu | Compute::Wgpu(_) => {
+            Ok(vec![case.row(device, "integral", "samples in f64", TOLERANCE, {
+                let want: Vec<f64> = case.poses.iter().flat_map(|pose| case.sampled(pose)).collect();
+                let got = [case.integrals(control)?, case.integrals(control)?];
+                let repeats = bits(&got[0]) == bits(&got[1]);
+                (got[0].iter().map(|v| f64::from(*v)).collect(), want, repeats)
+            })])
+        }
         Compute::Cuda(card) => case.on_card(device, card, control),
     }
 }
 
-fn call(why: &dyn std::error::Error) -> CudaError {
-    CudaError::Call { kernel: "drr_gradient".to_owned(), what: why.to_string() }
+fn call(why: &dyn std::error::Error) -> DeviceError {
+    DeviceError::case("drr_gradient", why)
 }
 
 struct Case {
@@ -81,13 +83,13 @@ impl Case {
     }
 
     /// A DRR of each view by the CPU.
-    fn drrs(&self, pose: &Pose, control: &JobControl) -> Result<Vec<Vec<f32>>, CudaError> {
+    fn drrs(&self, pose: &Pose, control: &JobControl) -> Result<Vec<Vec<f32>>, DeviceError> {
         let of = |(shot, pixels)| cpu::drr_gradient::integrals(&self.level, &shot, pixels, STEP_MM, control);
         Ok(self.shots(pose).map(of).collect::<Result<_, _>>()?)
     }
 
     /// By the CPU: ray after ray, pose after pose.
-    fn integrals(&self, control: &JobControl) -> Result<Vec<f32>, CudaError> {
+    fn integrals(&self, control: &JobControl) -> Result<Vec<f32>, DeviceError> {
         let mut all = Vec::new();
         for pose in &self.poses {
             all.extend(self.drrs(pose, control)?.concat());
@@ -134,12 +136,17 @@ impl Case {
         sum
     }
 
-    fn work(&self, card: &Device, compared: &Compared<'_>) -> Result<Work, CudaError> {
+    fn work(&self, card: &Device, compared: &Compared<'_>) -> Result<Work, DeviceError> {
         let views: Vec<(Projection, &[u32])> = self.views.iter().map(|v| (v.0, v.1.as_slice())).collect();
-        Work::prepare(card, &self.level, &views, self.centre_mm, STEP_MM, Some(compared))
+        Ok(Work::prepare(card, &self.level, &views, self.centre_mm, STEP_MM, Some(compared))?)
     }
 
-    fn on_card(&self, device: &Compute, card: &Device, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+    fn on_card(
+        &self,
+        device: &Compute,
+        card: &Device,
+        control: &JobControl,
+    ) -> Result<Vec<Row>, DeviceError> {
         let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|v| f64::from(*v)).collect() };
         let features = self.features();
         let work = self.work(card, &Compared::Correlation(features.clone()))?;
@@ -190,7 +197,7 @@ impl Case {
         work: &Work,
         [of_cpu, of_card]: [Vec<f64>; 2],
         control: &JobControl,
-    ) -> Result<[Row; 2], CudaError> {
+    ) -> Result<[Row; 2], DeviceError> {
         let got: Vec<f64> = work.similarity(card, &self.poses, control)?.into_iter().map(value).collect();
         let mut alone = Vec::new();
         for pose in &self.poses {
@@ -248,7 +255,7 @@ impl Case {
         work: &Work,
         features: &Features,
         control: &JobControl,
-    ) -> Result<Compare, CudaError> {
+    ) -> Result<Compare, DeviceError> {
         let (mut got, mut want, mut repeats) = (Vec::new(), Vec::new(), true);
         for pose in &self.poses {
             let of_card = work.products(card, pose, control)?;

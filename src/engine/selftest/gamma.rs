@@ -1,11 +1,11 @@
 //! Gamma: closed forms, and pairs of every kind of grid, a card against the CPU.
 
 use super::Row;
-use crate::engine::cuda::{CudaError, Failure};
 use crate::engine::gamma::{
     Criterion, Dims, GammaError, GammaRequest, GammaResult, Method, Normalisation, Subset,
 };
-use crate::engine::{Compute, JobControl, Random, cpu, cuda};
+use crate::engine::jobs::failure::Failure;
+use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, cuda, wgpu};
 use crate::geometry::{Grid, GridError, Volume};
 use glam::{DMat3, DVec3, EulerRot};
 use std::sync::Arc;
@@ -21,8 +21,18 @@ struct Case {
     known: Option<f64>,
 }
 
-pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
-    let cases = cases().map_err(|e| CudaError::Call { kernel: "gamma".to_owned(), what: e.to_string() })?;
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    rows_of(1.0, device, control)
+}
+
+/// As [`rows`], on grids of half the extent.
+pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    rows_of(0.5, device, control)
+}
+
+/// `extent`: of the grids, a share of the whole.
+fn rows_of(extent: f64, device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    let cases = cases(extent).map_err(|e| DeviceError::case("gamma", e))?;
     let mut rows = Vec::new();
     for case in &cases {
         control.check()?;
@@ -43,7 +53,7 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
             let off = against(&got, |_, value| (f64::from(value) - known).abs());
             rows.push(row(case, device, "closed form", CLOSED_FORM, off, repeats));
         }
-        if matches!(device, Compute::Cuda(_)) {
+        if device.is_card() {
             let off = match cpu::gamma::gamma(&case.request, control) {
                 Ok(want) => compare(&got, &want),
                 Err(_) => (f64::INFINITY, f64::INFINITY),
@@ -61,10 +71,15 @@ fn run(
     request: &GammaRequest,
     device: &Compute,
     control: &JobControl,
-) -> Result<GammaResult, Failure<GammaError>> {
+) -> Result<GammaResult, Failure<GammaError, DeviceError>> {
     match device {
-        Compute::Cpu => Ok(cpu::gamma::gamma(request, control)?),
-        Compute::Cuda(card) => cuda::gamma::gamma(request, card, control),
+        Compute::Cpu => cpu::gamma::gamma(request, control).map_err(Failure::Job),
+        Compute::Cuda(card) => {
+            cuda::gamma::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Cuda))
+        }
+        Compute::Wgpu(card) => {
+            wgpu::gamma::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Wgpu))
+        }
     }
 }
 
@@ -154,16 +169,22 @@ fn rough(grid: &Arc<Grid>, seed: u64, gy: f64) -> Arc<Volume<f32>> {
     Arc::new(Volume::new(Arc::clone(grid), noisy))
 }
 
-fn cases() -> Result<Vec<Case>, GridError> {
-    let even = Arc::new(Grid::axis_aligned(DVec3::splat(-50.0), DVec3::new(2.0, 2.5, 3.0), [51, 41, 34])?);
-    let fine = Arc::new(Grid::axis_aligned(DVec3::splat(-49.3), DVec3::new(1.7, 1.3, 2.2), [58, 75, 45])?);
+fn cases(extent: f64) -> Result<Vec<Case>, GridError> {
+    let voxels = |n: usize| (extent * n as f64) as usize;
+    let cut = |size: [usize; 3]| size.map(voxels);
+    let corner = |x: f64, y: f64, z: f64| DVec3::new(extent * x, extent * y, z);
+    let at = DVec3::splat(-50.0 * extent);
+    let even = Arc::new(Grid::axis_aligned(at, DVec3::new(2.0, 2.5, 3.0), cut([51, 41, 34]))?);
+    let at = DVec3::splat(-49.3 * extent);
+    let fine = Arc::new(Grid::axis_aligned(at, DVec3::new(1.7, 1.3, 2.2), cut([58, 75, 45]))?);
     let planes = [0.0, 1.0, 2.5, 4.0, 9.0, 10.0, 13.0, 18.0, 20.0, 26.0, 31.0, 33.0, 40.0, 46.0, 50.0, 55.0];
-    let at = DVec3::new(-40.0, -38.0, -30.0);
-    let uneven = Arc::new(Grid::new(at, DVec3::X, DVec3::Y, [2.1, 1.9], [40, 41], &planes)?);
+    let at = corner(-40.0, -38.0, -30.0);
+    let across = [voxels(40), voxels(41)];
+    let uneven = Arc::new(Grid::new(at, DVec3::X, DVec3::Y, [2.1, 1.9], across, &planes)?);
     let turn = DMat3::from_euler(EulerRot::XYZ, 0.3, -0.5, 0.8);
-    let oblique = Arc::new(Grid::new(at, turn.x_axis, turn.y_axis, [2.1, 1.9], [40, 41], &planes)?);
-    let plane =
-        Arc::new(Grid::new(DVec3::new(-45.0, -45.0, 1.0), DVec3::X, DVec3::Y, [1.5, 1.5], [61, 61], &[0.0])?);
+    let oblique = Arc::new(Grid::new(at, turn.x_axis, turn.y_axis, [2.1, 1.9], across, &planes)?);
+    let (at, across) = (corner(-45.0, -45.0, 1.0), [voxels(61); 2]);
+    let plane = Arc::new(Grid::new(at, DVec3::X, DVec3::Y, [1.5, 1.5], across, &[0.0])?);
     let usual = Criterion::global(3.0, 3.0);
     let mut cases = Vec::new();
     let mut add = |name, a: &Arc<Volume<f32>>, b: &Arc<Volume<f32>>, criteria: &[Criterion], known| {

@@ -4,10 +4,9 @@ use super::Row;
 use super::cccs::field;
 use crate::case::{Beam, Jaws};
 use crate::engine::cccs::DoseError;
-use crate::engine::cuda::CudaError;
 use crate::engine::mccs::{MccsDose, MccsRequest, Next, Variant, refine_over};
 use crate::engine::phantom::patient;
-use crate::engine::{Compute, JobControl};
+use crate::engine::{Compute, DeviceError, JobControl};
 use crate::physics::kernel::{CONES, KernelClass, KernelTable};
 use crate::physics::{Machine, Material, Patient, Spectrum};
 use glam::DVec3;
@@ -21,15 +20,15 @@ const SAME_PERCENT: f64 = 1.0;
 /// Of chi-square per voxel, whose own spread is a few percent.
 const CHI_SQUARE: f64 = 0.15;
 
-pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     fallible(made(device, control))
 }
 
-fn fallible(rows: Made<Vec<Row>>) -> Result<Vec<Row>, CudaError> {
+fn fallible(rows: Made<Vec<Row>>) -> Result<Vec<Row>, DeviceError> {
     rows.map_err(|why| match why.downcast::<DoseError>().map(|e| *e) {
-        Ok(DoseError::Cancelled(cancelled)) => CudaError::Cancelled(cancelled),
-        Ok(error) => CudaError::Call { kernel: "mccs".to_owned(), what: error.to_string() },
-        Err(other) => CudaError::Call { kernel: "mccs".to_owned(), what: other.to_string() },
+        Ok(DoseError::Cancelled(cancelled)) => cancelled.into(),
+        Ok(error) => DeviceError::case("mccs", error),
+        Err(other) => DeviceError::case("mccs", other),
     })
 }
 
@@ -77,7 +76,7 @@ fn made(device: &Compute, control: &JobControl) -> Made<Vec<Row>> {
 }
 
 /// All cards on one run, against the first alone: the same bits.
-pub(super) fn shared_rows(devices: &[Compute], control: &JobControl) -> Result<Vec<Row>, CudaError> {
+pub(super) fn shared_rows(devices: &[Compute], control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     fallible(shared(devices, control))
 }
 

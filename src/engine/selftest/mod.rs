@@ -7,8 +7,7 @@ mod gamma;
 mod mccs;
 mod path;
 
-use super::cuda::CudaError;
-use super::{Compute, JobControl};
+use super::{Compute, DeviceError, JobControl};
 use serde::Serialize;
 
 /// A line of the table.
@@ -36,7 +35,10 @@ impl Row {
     }
 }
 
-type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, CudaError>;
+/// The jobs that graphics devices have a form of.
+const ON_WGPU: [&str; 3] = ["path", "cccs", "gamma"];
+
+type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, DeviceError>;
 
 /// The jobs and their tests.
 const TESTS: [(&str, Test); 6] = [
@@ -51,14 +53,27 @@ const TESTS: [(&str, Test); 6] = [
 /// Tests every job on a device.
 ///
 /// # Errors
-/// [`CudaError`] where a device gives no answer at all; cancelled among them.
-pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+/// [`DeviceError`] where a device gives no answer at all; cancelled among them.
+pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = Vec::new();
-    for (n, (_, test)) in TESTS.iter().enumerate() {
+    for (n, (job, test)) in TESTS.iter().enumerate() {
         control.report(n as f32 / TESTS.len() as f32);
-        rows.extend(test(device, control)?);
+        if !matches!(device, Compute::Wgpu(_)) || ON_WGPU.contains(job) {
+            rows.extend(test(device, control)?);
+        }
     }
     control.report(1.0);
+    Ok(rows)
+}
+
+/// Tests every job that graphics devices have a form of over cases that take little time on any of them, software included.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_small(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    let mut rows = path::small_rows(device, control)?;
+    rows.extend(cccs::small_rows(device, control)?);
+    rows.extend(gamma::small_rows(device, control)?);
     Ok(rows)
 }
 
@@ -66,7 +81,7 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_together(cards: &[Compute], control: &JobControl) -> Result<Vec<Row>, CudaError> {
+pub fn run_together(cards: &[Compute], control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     if cards.len() > 1 { mccs::shared_rows(cards, control) } else { Ok(Vec::new()) }
 }
 
@@ -87,8 +102,12 @@ fn differences<T: Copy + Into<f64>>(got: &[T], want: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{DeviceChoice, cuda};
+    use crate::engine::path::PathRequest;
+    use crate::engine::{CudaError, DeviceChoice, cuda, wgpu};
+    use crate::engine::{WgpuError, phantom};
     use crate::skip::{Missing, skip};
+    use glam::DVec3;
+    use std::sync::Arc;
 
     #[test]
     fn differences_miss_nothing() {
@@ -107,6 +126,76 @@ mod tests {
     #[test]
     fn the_cpu_passes() {
         assert_passes(&run(&Compute::Cpu, &JobControl::new()).expect("nobody cancels it"));
+    }
+
+    /// The kernels of graphics devices are right on any that is there, a program on the CPU among them.
+    #[test]
+    fn a_graphics_device_passes() {
+        let Ok(devices) = wgpu::adapters() else {
+            return skip(
+                Missing::Graphics,
+                "no WGSL kernel is tested: there is no Vulkan, Metal or DirectX 12",
+            );
+        };
+        let device = DeviceChoice::Wgpu(Some(devices[0].ordinal)).resolve().expect("a device that opens");
+        let rows = run_small(&device, &JobControl::new()).expect("an answer");
+        for row in &rows {
+            println!("{} {} {}: {} {}", row.job, row.case, row.way, row.worst, row.unit);
+        }
+        assert_passes(&rows);
+    }
+
+    /// A card that goes while jobs ask for it is reported, and the CPU answers; a cancelled job is none of its faults.
+    #[test]
+    fn a_lost_graphics_device_is_stood_in_for() {
+        let Ok(devices) = wgpu::adapters() else {
+            return skip(
+                Missing::Graphics,
+                "no graphics device is lost: there is no Vulkan, Metal or DirectX 12",
+            );
+        };
+        let device = wgpu::Device::apart(Some(devices[0].ordinal)).expect("a device that opens");
+        let density = Arc::new(phantom::trunk([12, 10, 8], [9.0, 9.0, 9.0]).expect("a trunk"));
+        let request = PathRequest {
+            source_mm: DVec3::new(3.0, -1000.0, 5.0),
+            targets: Arc::clone(density.grid()),
+            density,
+        };
+        let on_card = Compute::Wgpu(Arc::clone(&device));
+        let trace = |control: &JobControl| crate::engine::path::trace(&request, &on_card, control);
+        let whole = trace(&JobControl::new()).expect("depths");
+        assert_eq!(whole.receipt.card_failure(), None);
+        let cancelled = JobControl::new();
+        cancelled.cancel();
+        assert!(trace(&cancelled).is_err());
+        device.lose();
+        let by_cpu = trace(&JobControl::new()).expect("the CPU's depths");
+        let why = by_cpu.receipt.card_failure().expect("a reason").to_owned();
+        assert!(why.contains(&devices[0].name) && why.contains("--device cpu"), "{why}");
+        let (worst, _) = differences(
+            whole.depth_mm.data(),
+            &by_cpu.depth_mm.data().iter().map(|d| f64::from(*d)).collect::<Vec<_>>(),
+        );
+        assert!(worst < 0.01, "{worst}");
+    }
+
+    /// What does not fit is refused with numbers before memory is taken.
+    #[test]
+    fn too_much_for_a_graphics_device_is_refused() {
+        let Ok(devices) = wgpu::adapters() else {
+            return skip(
+                Missing::Graphics,
+                "no memory is asked for: there is no Vulkan, Metal or DirectX 12",
+            );
+        };
+        let device = wgpu::Device::open(Some(devices[0].ordinal)).expect("a device that opens");
+        let control = JobControl::new();
+        let refused =
+            device.session(&control).alloc::<u64>("a wall", usize::MAX / 32).map(|wall| wall.count());
+        assert!(matches!(&refused, Err(WgpuError::TooLarge { .. })), "{refused:?}");
+        assert!(
+            refused.is_err_and(|why| why.to_string().contains("a wall") && why.to_string().contains("MiB"))
+        );
     }
 
     /// A driver that is there and does not work is a failure.

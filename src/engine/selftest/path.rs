@@ -3,9 +3,9 @@
 
 use super::{Row, differences};
 use crate::engine::bench::degreef::{CASES, GEOMETRIES};
-use crate::engine::cuda::{self, CudaError, path::PathMethod};
+use crate::engine::cuda::{self, path::PathMethod};
 use crate::engine::reference::path::siddon;
-use crate::engine::{Compute, JobControl, Random, cpu};
+use crate::engine::{Compute, DeviceError, JobControl, Random, cpu, wgpu};
 use crate::geometry::walk::clipped;
 use crate::geometry::{Grid, Volume};
 use glam::{DMat3, DVec3, EulerRot};
@@ -37,14 +37,9 @@ impl Case {
     }
 }
 
-pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
-    let mut rows = Vec::new();
-    let small = closed_forms().into_iter().chain(random_grids()).chain(edges_and_corners());
-    for case in small {
-        control.check()?;
-        rows.extend(try_case(&case, device, control)?);
-    }
-    if matches!(device, Compute::Cuda(_)) {
+pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    let mut rows = small_rows(device, control)?;
+    if device.is_card() {
         for (geometry, case) in GEOMETRIES.iter().flat_map(|g| CASES.iter().map(move |c| (g, c))) {
             control.check()?;
             let density = geometry.density(case.resampling);
@@ -57,8 +52,18 @@ pub(super) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, C
     Ok(rows)
 }
 
+/// The cases that take little time on any device.
+pub(super) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+    let mut rows = Vec::new();
+    for case in closed_forms().into_iter().chain(random_grids()).chain(edges_and_corners()) {
+        control.check()?;
+        rows.extend(try_case(&case, device, control)?);
+    }
+    Ok(rows)
+}
+
 /// A case in every way there is on the device, against everything there is to compare with.
-fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<Row>, CudaError> {
+fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let on_cpu = || cpu::path::radiological_depth_at(&case.density, case.source_mm, &case.targets, control);
     let mut answers = Vec::new();
     let mut wanted = Vec::new();
@@ -84,6 +89,12 @@ fn try_case(case: &Case, device: &Compute, control: &JobControl) -> Result<Vec<R
             for way in [PathMethod::Voxels, PathMethod::Columns] {
                 answers.push((way.word(), on_card(way)?, on_card(way)?));
             }
+            wanted.push(("cpu", on_cpu()?.data().iter().map(|&d| f64::from(d)).collect()));
+        }
+        Compute::Wgpu(card) => {
+            let Case { density, source_mm, targets, .. } = case;
+            let on_card = || wgpu::path::radiological_depth_at(card, density, *source_mm, targets, control);
+            answers.push((PathMethod::Voxels.word(), on_card()?.0, on_card()?.0));
             wanted.push(("cpu", on_cpu()?.data().iter().map(|&d| f64::from(d)).collect()));
         }
     }

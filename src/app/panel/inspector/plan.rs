@@ -10,7 +10,7 @@ use crate::app::state::results::{EndsAt, EngineChoice, Settings};
 use crate::app::theme;
 use crate::case::{Case, Edit, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
-use crate::engine::{DeviceChoice, cuda};
+use crate::engine::{DeviceChoice, cuda, wgpu};
 use crate::results::Standing;
 use egui::{ComboBox, Ui};
 
@@ -272,6 +272,10 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 ui.selectable_value(&mut next.device, DeviceChoice::Cpu, "cpu");
                 for card in cuda::cards().unwrap_or_default() {
                     ui.selectable_value(&mut next.device, DeviceChoice::Cuda(card.ordinal), card.to_string());
+                }
+                for adapter in wgpu::listed() {
+                    let choice = DeviceChoice::Wgpu(Some(adapter.ordinal));
+                    ui.selectable_value(&mut next.device, choice, adapter.to_string());
                 }
             });
             response.response.accessible_name("Device");

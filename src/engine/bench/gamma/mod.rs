@@ -4,9 +4,9 @@
 mod pairs;
 
 use super::{Options, card_error, median, timed};
-use crate::engine::cuda::{CudaError, Failure};
 use crate::engine::gamma::{Criterion, GammaRequest, GammaResult, Method};
-use crate::engine::{Compute, JobControl, cpu, cuda};
+use crate::engine::jobs::failure::Failure;
+use crate::engine::{Compute, DeviceError, JobControl, cpu, cuda, wgpu};
 use crate::geometry::Volume;
 use pairs::{CASES, Case};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ pub fn lines(
     options: &Options,
     control: &JobControl,
     report: &dyn Fn(&Line),
-) -> Result<Vec<Line>, CudaError> {
+) -> Result<Vec<Line>, DeviceError> {
     let mut lines = Vec::new();
     let mut computed = None;
     for case in CASES {
@@ -156,12 +156,17 @@ fn time(
     device: &Compute,
     options: &Options,
     control: &JobControl,
-) -> Result<Line, CudaError> {
+) -> Result<Line, DeviceError> {
     // Another identity: the device's cache of the first is not used.
     let fresh = |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().to_vec()));
     let run = |request: &GammaRequest| match device {
         Compute::Cpu => cpu::gamma::gamma(request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => cuda::gamma::gamma(request, card, control),
+        Compute::Cuda(card) => {
+            cuda::gamma::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Cuda))
+        }
+        Compute::Wgpu(card) => {
+            wgpu::gamma::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Wgpu))
+        }
     };
     let [mut times, mut searches, mut calls, mut again, mut cpu] = <[Vec<f64>; 5]>::default();
     let mut last = None;
@@ -188,7 +193,7 @@ fn time(
             searches.push(phase(&["search"]));
             calls.push(call_ms);
             cpu.push(spent_us / result.receipt.work.max(1) as f64);
-            if matches!(device, Compute::Cuda(_)) {
+            if device.is_card() {
                 again.push(timed(|| run(&request)).1);
             }
         }

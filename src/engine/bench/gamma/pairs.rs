@@ -1,11 +1,9 @@
 //! Pairs of doses of the sizes of Gu 2010, Table 1: a computed dose, and the same changed, shifted and scaled.
 
 use crate::case::{Beam, Jaws};
-use crate::engine::bench::card_error;
 use crate::engine::bench::cccs::water;
 use crate::engine::cccs::Quality;
-use crate::engine::cuda::CudaError;
-use crate::engine::{JobControl, cpu};
+use crate::engine::{DeviceError, JobControl, cpu};
 use crate::geometry::{Grid, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -60,14 +58,14 @@ pub const CASES: [Case; 8] = [
 ];
 
 /// The dose that all cases are made of, Gy: 14 segments on a block of water.
-pub fn computed(control: &JobControl) -> Result<Volume<f32>, CudaError> {
+pub fn computed(control: &JobControl) -> Result<Volume<f32>, DeviceError> {
     let extent = COARSE_MM.to_array();
     let mut request = water(COARSE_SIZE, extent, 100.0, Quality::Fast)?;
     let mut sum = vec![0.0_f32; request.grid.len()];
     for gantry_deg in GANTRIES {
         for (x, y, weight) in SEGMENTS {
             request.beam = Beam::fixed("bench", 1, gantry_deg, DVec3::ZERO, Jaws { x, y }, 100.0);
-            let dose = cpu::cccs::beam_dose(&request, control).map_err(|e| card_error("gamma", e))?;
+            let dose = cpu::cccs::beam_dose(&request, control).map_err(|e| DeviceError::case("gamma", e))?;
             sum.par_iter_mut().zip(dose.gy.data()).for_each(|(sum, gy)| *sum += weight * gy.max(0.0));
         }
     }
@@ -78,11 +76,15 @@ pub fn computed(control: &JobControl) -> Result<Volume<f32>, CudaError> {
 
 impl Case {
     /// Reference and evaluated dose on grids of `size` voxels over the case's extent.
-    pub fn pair(&self, computed: &Volume<f32>, size: [usize; 3]) -> Result<[Arc<Volume<f32>>; 2], CudaError> {
+    pub fn pair(
+        &self,
+        computed: &Volume<f32>,
+        size: [usize; 3],
+    ) -> Result<[Arc<Volume<f32>>; 2], DeviceError> {
         let extent_mm = SPACING_MM * DVec3::new(256.0, 256.0, self.planes as f64);
         let spacing_mm = extent_mm / DVec3::from(size.map(|n| n as f64));
         let grid = Grid::axis_aligned(0.5 * (spacing_mm - extent_mm), spacing_mm, size)
-            .map_err(|e| CudaError::Call { kernel: "gamma".to_owned(), what: e.to_string() })?;
+            .map_err(|e| DeviceError::case("gamma", e))?;
         let grid = Arc::new(grid);
         let [nx, ny, _] = size;
         let sampled = |gy: &(dyn Fn(DVec3) -> f64 + Sync)| {

@@ -151,10 +151,11 @@ impl<'a> Work<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::kernels::{constant, ptx, signature};
-    use super::{correction, superpose, terma};
+    use super::{correction, superpose};
     use crate::engine::cuda::paper::xiao;
     use crate::engine::jobs::cccs::angles::{ANGLES, PRIMARY, SCATTER, STEP_DEG, TILTS};
     use crate::engine::jobs::cccs::correction::{DENSEST, LEAST, PLACES, POWERS, REACH};
+    use crate::engine::jobs::cccs::field_tables::Field;
     use crate::physics::kernel_fit::{SLOWEST_PER_CM, TERMS};
 
     /// The kernels repeat constants of the kernel fit and the angle table: a change on one side alone would
@@ -199,7 +200,7 @@ mod tests {
     #[test]
     fn the_kernels_are_called_as_declared() {
         let [layout, rays] = [size_of::<superpose::SlabLayout>(), size_of::<superpose::Rays>()];
-        let (stencil, field) = (size_of::<correction::Correction>(), size_of::<terma::Field>());
+        let (stencil, field) = (size_of::<correction::Correction>(), size_of::<Field>());
         let xiao = [&[size_of::<xiao::RayVoxels>()][..], &[8; 6]].concat();
         let transport = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8];
         for (source, kernel, want) in [

@@ -5,6 +5,7 @@ pub mod beam;
 pub mod calibrate;
 pub mod correction;
 pub mod directions;
+pub mod field_tables;
 pub mod job;
 pub mod lattice;
 pub mod medium;

@@ -23,6 +23,7 @@
 
 mod error;
 mod layers;
+mod limits;
 mod points;
 mod request;
 mod result;
@@ -32,7 +33,8 @@ pub mod trilinear;
 
 pub use error::{GammaError, Role};
 pub use layers::Layers;
+pub use limits::{Limits, planes_per_mm, threshold};
 pub use points::{HULL_MM, Locate, Place, select};
 pub use request::{Checked, Criterion, Dims, GammaRequest, Method, Normalisation, Subset, Surface};
-pub use result::{Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};
+pub use result::{CardCall, Counts, GammaMap, GammaResult, OUTSIDE, ROUNDING, UNDEFINED, settled};
 pub use scan::{look, remember};

@@ -135,7 +135,7 @@ pub enum Method {
     #[default]
     Bounded,
     /// As Gu 2010 (algorithms A1 and A2) on a card, for its tables: cells by distance, all simplices of each, points as they lie.
-    /// The CPU searches as [`Self::Bounded`].
+    /// The CPU and graphics devices search as [`Self::Bounded`].
     Paper,
     /// ... with the points sorted by dose difference, as its section 2.2 proposes.
     Sorted,

@@ -2,10 +2,12 @@
 
 use super::{Checked, Criterion, GammaError, GammaRequest, Layers, Locate};
 use crate::case::Receipt;
+use crate::engine::cache::Cache;
 use crate::geometry::Volume;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The answer to a [`GammaRequest`].
 #[derive(Clone, Debug)]
@@ -71,7 +73,41 @@ pub fn settled(squared: f32) -> f32 {
     if gamma > 1.0 && gamma <= 1.0 + ROUNDING { 1.0 } else { gamma }
 }
 
+/// A call of a card, for its receipt.
+pub struct CardCall {
+    pub device: String,
+    pub start: Instant,
+    /// By the card's own clock.
+    pub phases_ms: Vec<(String, f64)>,
+}
+
 impl GammaResult {
+    /// The answer of a card that has chosen the points itself. What the phases leave of the call is its phase `host`.
+    ///
+    /// # Errors
+    /// [`GammaError::NothingToAnalyse`] without a point, and those of [`Self::new`].
+    pub(in crate::engine) fn by_card(
+        request: &GammaRequest,
+        checked: Checked,
+        layers: &Layers,
+        maps: Vec<GammaMap>,
+        call: CardCall,
+        cache: &Cache,
+    ) -> Result<Self, GammaError> {
+        let points = maps.first().map(|map| map.counts.points()).unwrap_or_default();
+        if points == 0 {
+            let threshold_gy = checked.threshold_gy;
+            return Err(GammaError::NothingToAnalyse { threshold_gy, in_region: false });
+        }
+        let digest = request.digest(cache);
+        let CardCall { device, start, mut phases_ms } = call;
+        let on_card: f64 = phases_ms.iter().map(|(_, ms)| ms).sum();
+        phases_ms.push(("host".to_owned(), (start.elapsed().as_secs_f64() * 1e3 - on_card).max(0.0)));
+        let job = "gamma".to_owned();
+        let receipt = Receipt { job, digest, device, phases_ms, warnings: Vec::new(), work: points as u64 };
+        Self::new(checked, layers, maps, receipt)
+    }
+
     /// # Errors
     /// [`GammaError::NoOverlap`] where not one point lies in the evaluated dose.
     pub(in crate::engine) fn new(

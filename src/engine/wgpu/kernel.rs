@@ -1,0 +1,64 @@
+//! Kernels: WGSL that the program embeds, built into pipelines at their first use.
+
+use super::error::WgpuError;
+use super::faults::Faults;
+use std::collections::HashMap;
+
+/// An entry of a file of `kernels/*.wgsl`.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// Of the kernel among all, and of its entry point.
+    pub name: &'static str,
+    /// Files that make up its module, in order.
+    pub sources: &'static [&'static str],
+}
+
+/// Pipelines built so far, by name.
+#[derive(Default)]
+pub(super) struct Pipelines(HashMap<&'static str, wgpu::ComputePipeline>);
+
+impl Pipelines {
+    /// The pipeline of a kernel.
+    ///
+    /// # Errors
+    /// Where the device refuses it.
+    pub fn get(
+        &mut self,
+        kernel: &Kernel,
+        device: &wgpu::Device,
+        faults: &Faults,
+        device_name: &str,
+    ) -> Result<wgpu::ComputePipeline, WgpuError> {
+        if let Some(pipeline) = self.0.get(kernel.name) {
+            return Ok(pipeline.clone());
+        }
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(kernel.name),
+            source: wgpu::ShaderSource::Wgsl(kernel.sources.concat().into()),
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(kernel.name),
+            layout: None,
+            module: &module,
+            entry_point: Some(kernel.name),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                zero_initialize_workgroup_memory: false,
+                ..wgpu::PipelineCompilationOptions::default()
+            },
+            cache: None,
+        });
+        match faults.take(device_name, &format!("building the kernel {}", kernel.name), 0) {
+            Some(error) => Err(error),
+            None => Ok(self.0.entry(kernel.name).or_insert(pipeline).clone()),
+        }
+    }
+}
+
+/// A constant of a kernel's source.
+#[cfg(test)]
+pub(super) fn constant(kernel: &Kernel, name: &str) -> f64 {
+    let source = kernel.sources.concat();
+    let line = source.lines().find(|line| line.starts_with(&format!("const {name}:"))).expect(name);
+    let value = line.split('=').nth(1).and_then(|value| value.split(';').next()).expect(name);
+    value.trim().parse().expect(name)
+}
