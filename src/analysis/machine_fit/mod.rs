@@ -10,19 +10,22 @@
 
 mod compare;
 mod file;
+mod job;
 mod model;
 mod plot;
+mod points;
 mod solve;
 mod tank;
 
-pub use compare::{CurveReport, FactorReport, PointReport, Region, Report, tolerances};
+pub use compare::{COLUMNS, CurveReport, FactorReport, LOCAL, PointReport, Region, Report, tolerances};
 pub use file::{Provenance, line as parameter_line, machine_text};
-pub use plot::report_pdf;
+pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};
+pub use points::write_report;
 
 use crate::engine::cccs::{DoseError, Quality};
 use crate::engine::{Compute, JobControl};
-use crate::files::measured::{MeasuredCurve, OutputFactors, Scan, ScanAxis};
-use crate::physics::{Calibration, Machine, Parameter};
+use crate::files::measured::{MeasuredCurve, MeasuredError, OutputFactors, Scan, ScanAxis};
+use crate::physics::{Calibration, Machine, MachineError, Parameter};
 use compare::Prepared;
 use model::{Model, Targets};
 use serde::Serialize;
@@ -43,6 +46,12 @@ const LEAST_KNOWLEDGE: f64 = 0.2;
 pub enum FitError {
     #[error(transparent)]
     Dose(#[from] DoseError),
+    #[error(transparent)]
+    Data(#[from] MeasuredError),
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    #[error("{file} is given for its {kind}s: it has no {kind}")]
+    Lacks { file: String, kind: &'static str },
     #[error("there is nothing to fit to: give depth doses, profiles or output factors")]
     NoData,
     #[error("nothing is left to fit: {0}")]
@@ -77,6 +86,11 @@ pub struct Sampling {
 }
 
 impl Sampling {
+    /// Work of a dose, up to a common factor.
+    fn work(&self) -> f64 {
+        self.quality.directions() as f64 / (self.along_mm * self.depth_mm * self.across_mm)
+    }
+
     /// As plans are computed in the end.
     pub const FULL: Self = Self { quality: Quality::Full, ..Self::FINE };
     /// Of the steps of a fit.
@@ -102,7 +116,8 @@ impl Default for FitSettings {
     }
 }
 
-/// Where computing is done, and who is told.
+/// Where computing is done, and who is told. The control hears how much of the most work is done.
+#[derive(Clone, Copy)]
 pub struct Work<'a> {
     pub device: &'a Compute,
     pub control: &'a JobControl,
@@ -210,7 +225,7 @@ pub fn fit(
     let layout = Layout::new(data, &start.calibration);
     let prepared = data.prepared(start.sad_mm);
     let targets = Targets { data, layout: &layout, prepared: &prepared, start };
-    let mut run = Run { targets: &targets, settings, work, doses: 0 };
+    let mut run = Run { targets: &targets, settings, work, doses: 0, done: 0.0, most: f64::INFINITY };
     let standings = standings(start, data, fixed);
     let mut parameters: Vec<Parameter> =
         standings.iter().filter(|(_, s)| *s == Standing::Fitted).map(|(p, _)| *p).collect();
@@ -219,6 +234,7 @@ pub fn fit(
             "every parameter is fixed, or nothing was measured that it acts on".to_owned(),
         ));
     }
+    run.most = run.most_work(&parameters);
     let mut at = vec![0.0; parameters.len()];
     let mut photons = run.photons(&start.adjusted(&[]), &settings.fine)?;
     let mut cost = [f64::NAN; 2];
@@ -281,7 +297,7 @@ fn carried_over(
     };
     let own = TankData { curves: Vec::new(), factors: data.factors.clone() };
     let layout = Layout::new(&own, &start.calibration);
-    let doses = layout.doses(start, &settings.fine, &|_| true, work.device, work.control)?;
+    let doses = layout.doses(start, &settings.fine, &|_| true, work.device, &work.control.child())?;
     let (before, after) = (layout.calibration.map_or(0.0, |at| doses[at]), doses[layout.reference]);
     let factor = before * ssd(start).powi(2) / (after * ssd(&machine).powi(2));
     if let Some(electrons) = machine.electrons.as_mut().filter(|_| factor.is_finite()) {
@@ -371,6 +387,9 @@ struct Run<'a> {
     settings: &'a FitSettings,
     work: &'a Work<'a>,
     doses: usize,
+    /// Work done, and the most that may be needed with the comparison at the end, in units of [`Sampling::work`].
+    done: f64,
+    most: f64,
 }
 
 /// A step that gained.
@@ -392,8 +411,23 @@ impl Run<'_> {
         computed: &dyn Fn(&Setup) -> bool,
     ) -> Result<Vec<f64>, FitError> {
         let layout = self.targets.layout;
-        self.doses += layout.setups.iter().filter(|s| computed(s)).count();
-        layout.photons(machine, sampling, computed, self.work.device, self.work.control)
+        let count = layout.setups.iter().filter(|s| computed(s)).count();
+        let control = &self.work.control.child();
+        let photons = layout.photons(machine, sampling, computed, self.work.device, control)?;
+        self.doses += count;
+        self.done += count as f64 * sampling.work();
+        self.work.control.report((self.done / self.most).min(1.0) as f32);
+        Ok(photons)
+    }
+
+    /// Every round with its first step, the last step and the comparison.
+    fn most_work(&self, parameters: &[Parameter]) -> f64 {
+        let FitSettings { rough, fine, last, rounds } = *self.settings;
+        let setups = &self.targets.layout.setups;
+        let follow = |p: &Parameter| setups.iter().filter(|s| s.follows(*p)).count();
+        let derivatives = (setups.len() + parameters.iter().map(follow).sum::<usize>()) as f64;
+        let (all, rounds) = (setups.len() as f64, rounds as f64);
+        rounds * (derivatives * rough.work() + all * fine.work()) + all * (fine.work() + 3.0 * last.work())
     }
 
     /// Derivatives of the photon doses by each parameter, by coarse doses.
