@@ -204,16 +204,13 @@ impl DataArgs {
 
     fn files(&self) -> TankFiles {
         let Self { pdd, profiles, output_factors, .. } = self;
-        TankFiles {
-            pdd: pdd.clone(),
-            profiles: profiles.clone(),
-            output_factors: output_factors.clone(),
-        }
+        TankFiles { pdd: pdd.clone(), profiles: profiles.clone(), output_factors: output_factors.clone() }
     }
 
     fn write_reports(&self, machine: &str, report: &Report) -> anyhow::Result<()> {
         for path in &self.report {
-            write_report(path, machine, report).with_context(|| format!("cannot write {}", path.display()))?;
+            write_report(path, machine, report)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }

@@ -82,15 +82,15 @@ fn a_folder_is_sent_and_the_names_are_remembered() {
     fill_in(&mut w, "Their host and port", &to);
     fill_in(&mut w, "Their AE title", "PACS");
     press(&mut w, "Ask whether it is there");
-    until(&mut w, "echo", |app| app.state.network.sending.is_none());
+    until(&mut w, "echo", |app| app.state.network.calling.is_none());
     assert!(told(&w).contains("is there and answers"), "{}", told(&w));
     fill_in(&mut w, "Folder or file to send", study.0.to_str().unwrap());
     press(&mut w, "Send");
-    until(&mut w, "objects", |app| app.state.network.sending.is_none());
+    until(&mut w, "objects", |app| app.state.network.calling.is_none());
     assert!(told(&w).contains("1 of 1 objects sent to PACS"), "{}", told(&w));
     fill_in(&mut w, "Their AE title", "OTHER");
     press(&mut w, "Send");
-    until(&mut w, "refusal", |app| app.state.network.sending.is_none());
+    until(&mut w, "refusal", |app| app.state.network.calling.is_none());
     assert!(told(&w).contains("called AE title") && told(&w).contains("0 of 1"), "{}", told(&w));
     stop.store(true, Ordering::Relaxed);
     serving.join().unwrap();

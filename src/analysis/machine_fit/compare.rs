@@ -246,7 +246,8 @@ pub const LOCAL: &str = "* greatest, % of the local dose";
 impl CurveReport {
     /// Figures of the curve in words, as [`COLUMNS`] names them.
     pub fn cells(&self) -> [String; 7] {
-        let or_dash = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), text);
+        let or_dash =
+            |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), text);
         [
             self.label.clone(),
             format!("{:+.2}", self.mean_percent),
@@ -287,7 +288,10 @@ impl FactorReport {
     /// The factor with its values in words.
     pub fn words(&self) -> String {
         let Self { measured, computed, difference_percent, .. } = self;
-        format!("{}: measured {measured:.4}, computed {computed:.4}, {difference_percent:+.2} %", self.label())
+        format!(
+            "{}: measured {measured:.4}, computed {computed:.4}, {difference_percent:+.2} %",
+            self.label()
+        )
     }
 }
 

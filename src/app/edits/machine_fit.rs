@@ -88,7 +88,10 @@ impl State {
         let Some(answer) = &self.machine_fit.answer else { return };
         let (Some(path), Some(fitted)) = (&answer.saved, answer.outcome.fitted()) else { return };
         let Some(machine) = path.to_str().map(str::to_owned) else {
-            let text = format!("The name of {} is not UTF-8, and a plan names its machine: save it under another.", path.display());
+            let text = format!(
+                "The name of {} is not UTF-8, and a plan names its machine: save it under another.",
+                path.display()
+            );
             self.notices.add(NoticeKind::Error, text);
             return;
         };
@@ -108,7 +111,8 @@ fn with_machine(plan: &Plan, machine: &str, nominal_mv: f64) -> (Plan, usize) {
     let mut value = plan.clone();
     let mut kept = 0;
     for beam in &mut value.beams {
-        let is_other = |beam: &Beam| beam.energy_mv.is_some_and(|mv| (mv - nominal_mv).abs() > SAME_ENERGY_MV);
+        let is_other =
+            |beam: &Beam| beam.energy_mv.is_some_and(|mv| (mv - nominal_mv).abs() > SAME_ENERGY_MV);
         beam.machine = is_other(beam).then(|| plan.machine_of(beam).to_owned());
         kept += usize::from(beam.machine.is_some());
     }

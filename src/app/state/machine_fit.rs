@@ -150,7 +150,8 @@ impl MachineFit {
     /// Files that are read, which none that is written replaces.
     pub fn inputs(&self) -> impl Iterator<Item = (&'static str, PathBuf)> + '_ {
         let TankFiles { pdd, profiles, output_factors } = &self.chosen.files;
-        let measured = pdd.iter().chain(profiles).chain(output_factors).map(|path| ("measured data", path.clone()));
+        let measured =
+            pdd.iter().chain(profiles).chain(output_factors).map(|path| ("measured data", path.clone()));
         measured.chain([("the machine of the fit", PathBuf::from(&self.chosen.machine))])
     }
 

@@ -60,13 +60,11 @@ impl App {
             }
             JobEvent::Failed { message } if !superseded => self.fail(slot, &name, message),
             JobEvent::Failed { .. } => {}
-            JobEvent::Cancelled => {
-                match slot {
-                    Slot::Search if !superseded => self.requests().cancelled_search(),
-                    Slot::MachineFit => self.state.machine_fit.end(None),
-                    _ => {}
-                }
-            }
+            JobEvent::Cancelled => match slot {
+                Slot::Search if !superseded => self.requests().cancelled_search(),
+                Slot::MachineFit => self.state.machine_fit.end(None),
+                _ => {}
+            },
         }
     }
 

@@ -66,7 +66,8 @@ impl App {
     fn save_dvhs(&mut self, target: Target) {
         match panel::dvh::csv(&self.state) {
             Ok(text) => self.submit_write(target, move |path| {
-                replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))?;
+                replace_file(path, |file| file.write_all(text.as_bytes()))
+                    .map_err(|e| not_written(path, &e))?;
                 Ok(Answer::Saved(path.to_owned()))
             }),
             Err(why) => self.state.notices.add(NoticeKind::Error, format!("No DVHs are saved: {why}.")),
@@ -84,7 +85,8 @@ impl App {
         let mut inputs = Inputs::default();
         self.state.machine_fit.inputs().for_each(|(what, path)| inputs.add(what, path));
         // A dose on show would be of a machine that is no more.
-        let beams = self.state.case().plans.iter().flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)));
+        let beams =
+            self.state.case().plans.iter().flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)));
         beams.for_each(|machine| inputs.add("the machine of a plan", machine.into()));
         let Some(origin) = &self.state.origin else { return inputs };
         let session = origin.session.clone();
@@ -172,7 +174,8 @@ impl App {
     /// Writes the fitted machine; one of other files or settings than are chosen now is refused.
     fn save_machine(&mut self, target: Target) {
         let fit = &self.state.machine_fit;
-        let fitted = fit.answer.as_ref().filter(|_| !fit.is_stale()).and_then(|a| a.outcome.fitted()).cloned();
+        let fitted =
+            fit.answer.as_ref().filter(|_| !fit.is_stale()).and_then(|a| a.outcome.fitted()).cloned();
         let Some(fitted) = fitted else {
             let text = "No machine is saved: the fit on show is of other files or settings; fit again.";
             self.state.notices.add(NoticeKind::Error, text);

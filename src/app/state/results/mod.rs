@@ -323,7 +323,8 @@ impl State {
     pub fn machine_names(&self) -> Vec<String> {
         let mut names = Machine::shipped();
         let plans = self.case().plans.iter();
-        let of_plans = plans.flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)).chain([&*plan.machine]));
+        let of_plans =
+            plans.flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)).chain([&*plan.machine]));
         let saved = self.machine_fit.answer.as_ref().and_then(|answer| answer.saved.as_ref()?.to_str());
         for name in of_plans.chain(saved).chain([&*self.machine_fit.chosen.machine]) {
             if !name.is_empty() && !names.iter().any(|known| known == name) {
