@@ -43,6 +43,13 @@ pub struct MonteCarlo {
     pub show_every: Duration,
 }
 
+impl MonteCarlo {
+    /// A run to an uncertainty.
+    pub fn to_percent(percent: f64) -> Self {
+        Self { until: Until::Uncertainty { percent, most: MOST_HISTORIES }, ..Self::default() }
+    }
+}
+
 impl Default for MonteCarlo {
     fn default() -> Self {
         Self {

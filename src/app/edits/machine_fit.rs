@@ -18,7 +18,7 @@ impl Requests<'_> {
         let fit = &mut self.state.machine_fit;
         match action {
             MachineFitAction::Open(open) => fit.is_open = open,
-            MachineFitAction::Choose(chosen) => fit.chosen = chosen,
+            MachineFitAction::Choose(chosen) => fit.chosen = *chosen,
             MachineFitAction::Add(what, path) => fit.add(what, path),
             MachineFitAction::Run { fits } => self.run_machine_fit(fits),
             MachineFitAction::Use => self.state.use_fitted_machine(),
@@ -51,7 +51,7 @@ impl Requests<'_> {
                 compared.map(|compared| Outcome::Compared(Arc::new(compared)))
             };
             let outcome = outcome.map_err(|e| e.to_string())?;
-            Ok::<_, String>(answer(MachineFitAnswer::Done(Answered { from, outcome, saved: None })))
+            Ok::<_, String>(answer(MachineFitAnswer::Done(Box::new(Answered { from, outcome, saved: None }))))
         });
         self.worker.submit(Slot::MachineFit, task.on(Lane::Device));
     }
@@ -66,7 +66,7 @@ impl Requests<'_> {
             }
             MachineFitAnswer::Done(answered) => {
                 fit.running = None;
-                fit.answer = Some(answered);
+                fit.answer = Some(*answered);
             }
             MachineFitAnswer::Saved(path, fitted) => {
                 let text = format!("Saved {}.", path.display());

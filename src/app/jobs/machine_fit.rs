@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub enum MachineFitAnswer {
     /// A stage of the work has begun or ended, in words.
     Stage(String),
-    Done(Answered),
+    Done(Box<Answered>),
     /// The file of a fitted machine is written.
     Saved(PathBuf, Arc<FittedMachine>),
 }

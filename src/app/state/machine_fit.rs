@@ -95,7 +95,7 @@ pub enum TankFile {
 #[derive(Clone, Debug, PartialEq)]
 pub enum MachineFitAction {
     Open(bool),
-    Choose(Chosen),
+    Choose(Box<Chosen>),
     Add(TankFile, PathBuf),
     /// Fits the machine, or only compares it.
     Run {

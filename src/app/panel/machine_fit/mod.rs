@@ -14,7 +14,7 @@ use crate::app::theme;
 use crate::engine::cccs::Quality;
 use crate::physics::Parameter;
 use egui::{Button, ComboBox, RichText, Ui};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const SIZE: egui::Vec2 = egui::vec2(1060.0, 650.0);
 const INPUTS_WIDTH: f32 = 290.0;
@@ -48,7 +48,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     });
     if chosen != fit.chosen {
         // What is chosen counts before the button that is pressed with it.
-        commands.push(Command::MachineFit(MachineFitAction::Choose(chosen)));
+        commands.push(Command::MachineFit(MachineFitAction::Choose(Box::new(chosen))));
     }
     commands.extend(then.take());
     if !is_open {
@@ -128,7 +128,7 @@ fn inputs(ui: &mut Ui, state: &State, chosen: &mut Chosen, commands: &mut Comman
 
 /// A file of the list; whether it is to go.
 fn file_row(ui: &mut Ui, path: &Path) -> bool {
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let name = name_of(path);
     ui.horizontal(|ui| {
         let gone = ui.add(Button::new("×").small()).accessible_name(format!("Leave out {name}"));
         let label = egui::Label::new(name).truncate();
@@ -187,7 +187,7 @@ fn work(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add(egui::Label::new(RichText::new(&running.stage).small().weak()).truncate());
 }
 
-/// The name of a file of the answer, for a hint.
-fn name_of(path: &PathBuf) -> String {
+/// The name of a file without its folder.
+fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
