@@ -32,7 +32,7 @@ const SETTINGS: FitSettings = FitSettings {
 
 fn altered() -> Machine {
     let start = Machine::resolve("generic-6mv").expect("shipped");
-    start.adjusted(&[(Parameter::SpectrumSlope, 0.4), (Parameter::FocalX, 1.8)])
+    start.adjusted(&[(Parameter::SpectrumSlope, 0.7), (Parameter::FocalX, 1.8)])
 }
 
 /// A depth dose and a profile of the altered machine, as tables.
@@ -131,7 +131,7 @@ fn an_altered_machine_is_found_saved_and_used() {
     assert!(fitted.report.is_within(), "{:?}", fitted.report.outside());
     assert!(w.query_by_label("all within tolerance").is_some());
     let focal = fitted.fit.parameters.iter().find(|p| p.parameter == Parameter::FocalX).expect("listed");
-    assert!((focal.value - 1.8).abs() < 0.15, "{focal:?}");
+    assert!((focal.value - 1.8).abs() < 0.3, "{focal:?}");
     press(&mut w, "Fitted numbers");
     w.get_by_label(&format!("{:.4}", focal.value));
 

@@ -110,11 +110,13 @@ impl State {
 fn with_machine(plan: &Plan, machine: &str, nominal_mv: f64) -> (Plan, usize) {
     let mut value = plan.clone();
     let mut kept = 0;
+    let treats = |beam: &Beam| beam.read_only.is_none() && !beam.setup;
     for beam in &mut value.beams {
-        let is_other =
-            |beam: &Beam| beam.energy_mv.is_some_and(|mv| (mv - nominal_mv).abs() > SAME_ENERGY_MV);
-        beam.machine = is_other(beam).then(|| plan.machine_of(beam).to_owned());
-        kept += usize::from(beam.machine.is_some());
+        let is_other = beam.energy_mv.is_some_and(|mv| (mv - nominal_mv).abs() > SAME_ENERGY_MV);
+        // A beam that is not computed leaves as it was read.
+        let keeps = is_other || !treats(beam);
+        beam.machine = keeps.then(|| plan.machine_of(beam).to_owned());
+        kept += usize::from(is_other && treats(beam));
     }
     value.machine = machine.to_owned();
     (value, kept)
