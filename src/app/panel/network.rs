@@ -24,7 +24,9 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         |ui| {
             ui.set_width(WIDTH);
             ui.weak("DICOM to and from a PACS or planning system. No TLS: only in a network you trust.");
-            let area = egui::ScrollArea::vertical().max_height(height).auto_shrink([false, true]);
+            let area = egui::ScrollArea::vertical().max_height(height);
+            // The height of the frame before does not limit it: else the box would not grow to its content.
+            let area = area.min_scrolled_height(height).auto_shrink([false, true]);
             area.show(ui, |ui| {
                 receive(ui, network, &mut settings, &mut actions, commands);
                 other(ui, network, &mut settings, &mut actions);
