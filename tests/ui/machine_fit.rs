@@ -63,7 +63,11 @@ fn opened(name: &str, folder: &Path) -> (Window, Arc<Mutex<PathBuf>>) {
     let [pdd, profile] = measured(folder);
     let out = Arc::new(Mutex::new(folder.join("my.toml")));
     let mut w = window(small_case(name));
-    w.state_mut().state.machine_fit.chosen.settings = SETTINGS;
+    let fit = &mut w.state_mut().state.machine_fit;
+    fit.chosen.settings = SETTINGS;
+    // Fewer numbers take fewer doses.
+    let fitted = [Parameter::SpectrumSlope, Parameter::FocalX];
+    fit.chosen.fixed = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
     let saved = Arc::clone(&out);
     w.state_mut().set_dialog(Arc::new(move |action| match action {
         FileAction::OpenTank(TankFile::Pdd) => Picked::Path(pdd.clone()),
@@ -201,30 +205,4 @@ fn a_fit_is_cancelled_and_a_wrong_file_is_named() {
     until(&mut w, "failure", |app| app.state.machine_fit.failure.is_some());
     assert!(fit(&w).running.is_none() && fit(&w).answer.is_none());
     assert!(w.query_all_by_label_contains("it has no profile").next().is_some(), "{:?}", fit(&w).failure);
-}
-
-/// Pictures for the eye, where a folder is named for them.
-#[test]
-fn the_box_is_drawn_at_all_sizes() {
-    let Some(into) = std::env::var_os("BEAMSIGHT_PICTURES") else { return };
-    let data = Folder::new("ui-machine-drawn");
-    let (mut w, _) = opened("machine_drawn", &data.0);
-    add(&mut w, "Add depth doses", |fit| fit.chosen.files.pdd.len());
-    add(&mut w, "Add profiles", |fit| fit.chosen.files.profiles.len());
-    press(&mut w, "Fit the machine");
-    until(&mut w, "fit", |app| app.state.machine_fit.running.is_none());
-    for theme in beamsight::files::ThemeChoice::ALL {
-        for (wide, high) in [(1280.0, 720.0), (1600.0, 1000.0)] {
-            w.set_size(eframe::egui::vec2(wide, high));
-            w.state_mut().command(Command::Theme(theme));
-            w.run_steps(6);
-            for page in ["Curves (2)", "Fitted numbers", "Notes"] {
-                press(&mut w, page);
-                let picture = w.render().expect("a picture");
-                let word: String = page.chars().filter(char::is_ascii_alphabetic).collect();
-                let name = format!("machine-{word}-{}-{wide}.png", theme.name());
-                picture.save(PathBuf::from(&into).join(name)).expect("a file");
-            }
-        }
-    }
 }
