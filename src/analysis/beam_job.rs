@@ -4,6 +4,7 @@
 use super::body::Body;
 use super::given::GivenDensities;
 use super::outside::{Outside, meets_matter, outside_caveat};
+use super::remarks::status_with;
 use crate::case::{Beam, Contours, Ct, Dose, DoseStatus, Plan, Radiation, Structure};
 use crate::engine::cccs::{DoseError, DoseRequest, DoseTo, Quality, beam_dose, dose_grid, matter_box};
 use crate::engine::{DeviceChoice, DeviceError, JobControl};
@@ -176,15 +177,15 @@ pub fn dose_of_beam(
     let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);
-    let is_partial = outside.is_some() || !ready.caveats.is_empty();
-    let counted = if is_partial { DoseStatus::Partial } else { DoseStatus::Final };
+    let caveats: Vec<String> =
+        caveats.into_iter().chain(ready.caveats.iter().cloned()).chain(outside).collect();
     Ok(Dose {
         gy: answer.gy,
-        status: answer.status.worst(on_this_grid).worst(counted),
+        status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),
         label: beam.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
         receipt: Some(Arc::new(receipt)),
-        caveats: caveats.into_iter().chain(ready.caveats.iter().cloned()).chain(outside).collect(),
+        caveats,
     })
 }
 

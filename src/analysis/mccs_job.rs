@@ -4,6 +4,7 @@ use super::beam_job::{BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_comp
 use super::isocentre_remark;
 use super::outside::outside_caveat;
 use super::plan_sum::caveats_of;
+use super::remarks::status_with;
 use crate::case::{Beam, Dose, DoseStatus, Plan};
 use crate::engine::cccs::{DoseError, dose_grid};
 use crate::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
@@ -17,6 +18,8 @@ use thiserror::Error;
 
 /// From this number of histories on `auto` uses all cards: each has its own setup time.
 const WORTH_ALL_CARDS: u64 = 100_000_000;
+/// Most histories of a run, whichever way it is asked for.
+pub const MOST_HISTORIES: u64 = 100_000_000_000;
 
 /// The dose engine of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,10 +43,17 @@ pub struct MonteCarlo {
     pub show_every: Duration,
 }
 
+impl MonteCarlo {
+    /// A run to an uncertainty.
+    pub fn to_percent(percent: f64) -> Self {
+        Self { until: Until::Uncertainty { percent, most: MOST_HISTORIES }, ..Self::default() }
+    }
+}
+
 impl Default for MonteCarlo {
     fn default() -> Self {
         Self {
-            until: Until::Uncertainty { percent: 1.0, most: 1_000_000_000 },
+            until: Until::Uncertainty { percent: 1.0, most: MOST_HISTORIES },
             seed: 1,
             directions: DIRECTIONS,
             variant: Variant::Own,
@@ -147,7 +157,7 @@ pub fn mccs_of_plan(
     let outside =
         { request.beams.iter() }.filter_map(|(beam, machine)| outside_caveat(ready, beam, machine.sad_mm));
     let outside: Vec<String> = ready.caveats().iter().cloned().chain(outside).collect();
-    let counted = if outside.is_empty() { DoseStatus::Final } else { DoseStatus::Partial };
+    let caveats = caveats_of(caveats.iter().chain([&outside]));
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
     let seconds =
@@ -156,11 +166,11 @@ pub fn mccs_of_plan(
     let on_this_grid = if is_coarse { DoseStatus::Coarse } else { DoseStatus::Final };
     let dose = Dose {
         gy: answer.gy,
-        status: answer.status.worst(on_this_grid).worst(counted),
+        status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),
         label: plan.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
         receipt: Some(Arc::new(receipt)),
-        caveats: caveats_of(caveats.iter().chain([&outside])),
+        caveats,
     };
     let certainty = Certainty {
         sigma_gy: answer.sigma_gy,

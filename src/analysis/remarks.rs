@@ -1,6 +1,6 @@
 //! Remarks on a beam: where plan and machine differ, and values that cannot be meant.
 
-use crate::case::Beam;
+use crate::case::{Beam, DoseStatus};
 use crate::physics::Machine;
 
 /// More monitor units than any beam is delivered with.
@@ -28,8 +28,21 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
             machine.name
         ));
     }
+    // Plans without a word for the filter count as flattened: that is no caveat.
+    if !beam.unflattened && beam.energy_mv.is_some() && machine.is_flattened() == Some(false) {
+        remarks.push(format!(
+            "the plan does not say that its beam is without flattening filter, and it is computed with {}, which has none: \
+             if it has one, its dose off the axis is too low; choose or write a machine with the filter",
+            machine.name
+        ));
+    }
     remarks.extend(leaf_remark(beam, machine));
     remarks
+}
+
+/// The best status of a dose with these caveats.
+pub(super) fn status_with(caveats: &[String]) -> DoseStatus {
+    if caveats.is_empty() { DoseStatus::Final } else { DoseStatus::Partial }
 }
 
 /// The remark on monitor units that cannot be meant.
@@ -104,6 +117,11 @@ mod tests {
         assert_eq!(said(flat.clone()), "");
         assert!(said(Beam { unflattened: true, ..flat.clone() }).contains("without flattening filter"));
         assert!(said(Beam { energy_mv: Some(18.0), ..flat.clone() }).contains("18 MV"));
+        // The other way round it may only be unsaid; a plan that states no energy states nothing.
+        let bare = Machine::resolve("generic-6mv-fff").unwrap();
+        let flattened = Beam { energy_mv: Some(6.0), ..beam() };
+        assert!(beam_remarks(&flattened, &bare).join("; ").contains("which has none"));
+        assert_eq!((beam_caveats(&flattened, &bare), beam_remarks(&beam(), &bare)), (Vec::new(), Vec::new()));
         let not_modelled = vec!["bolus".to_owned()];
         let other = Beam { energy_mv: Some(18.0), unflattened: true, not_modelled, ..flat.clone() };
         assert_eq!(beam_caveats(&other, &ten), ["bolus", "18 MV as 10 MV", "a filter it does not have"]);

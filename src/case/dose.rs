@@ -14,10 +14,11 @@ pub enum DoseStatus {
     Final,
     /// Read from a file: the result of another system.
     Imported,
-    /// Computed in full but with fewer directions or a coarser grid than the default.
+    /// Computed in full but with fewer directions or a coarser grid than the default, or by Monte Carlo with a standard
+    /// deviation above 2 %.
     Coarse,
-    /// Part of the plan or the patient is not counted: a beam that cannot be computed, matter outside the
-    /// body.
+    /// Part of the plan or the patient is not counted or not as it is: a beam that cannot be computed, a wedge, a beam of
+    /// another energy or filter than its machine's, matter outside the body. A dose with caveats is no better.
     Partial,
     /// A quick result while a control moves.
     Preview,

@@ -48,6 +48,11 @@ pub struct Args {
     #[arg(long, value_name = "ENGINE", default_value = "cccs")]
     engine: super::dose::Engine,
 
+    /// With --engine mccs: run until the mean standard deviation of voxels above half the maximum is this, percent, 2 at
+    /// most [default: 1]
+    #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 2.0))]
+    uncertainty: Option<f64>,
+
     /// Criterion of gamma, global [default: that of the tolerances, 3%/2mm]
     #[arg(long, value_name = "DOSE/DISTANCE", value_parser = criterion)]
     gamma: Option<[f64; 2]>,
@@ -111,6 +116,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         return Err(Failure::Words(format!(
             "there is no folder '{folder}'; name the folder of a plan's files"
         )));
+    }
+    if args.engine == super::dose::Engine::Cccs && args.uncertainty.is_some() {
+        return Err(Failure::Words("--uncertainty belongs to --engine mccs".to_owned()));
     }
     let mut outputs = Outputs::new(args.output);
     outputs.file("--report", &args.report);
@@ -213,11 +221,10 @@ fn check_folder(
         return failed(files.case.no_plan());
     }
     let goals = template.map(|template| template.matched(&files.case.structures).goals).unwrap_or_default();
+    let how = args.uncertainty.map_or_else(MonteCarlo::default, MonteCarlo::to_percent);
     let engine = match args.engine {
         super::dose::Engine::Cccs => Engine::Cccs,
-        super::dose::Engine::Mccs => {
-            Engine::Mccs(MonteCarlo { show_every: Duration::from_secs(2), ..MonteCarlo::default() })
-        }
+        super::dose::Engine::Mccs => Engine::Mccs(MonteCarlo { show_every: Duration::from_secs(2), ..how }),
     };
     let mut rows: Vec<Row> = files.unchecked().iter().flat_map(|why| failed(why.clone())).collect();
     for plan in &files.case.plans {

@@ -4,7 +4,9 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Answer, Failure};
-use crate::analysis::{self, DEFAULT_GRID_MM, Dvh, MonteCarlo, StructureFigures, dvh_csv, why_bolus_stays};
+use crate::analysis::{
+    self, DEFAULT_GRID_MM, Dvh, MOST_HISTORIES, MonteCarlo, StructureFigures, dvh_csv, why_bolus_stays,
+};
 use crate::case::{Case, DoseStatus, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use crate::engine::DeviceChoice;
@@ -89,9 +91,6 @@ struct Histories {
     #[arg(long, value_name = "FILE")]
     sigma: Option<PathBuf>,
 }
-
-/// Most histories of a run by uncertainty.
-const MOST_HISTORIES: u64 = 100_000_000_000;
 
 impl Histories {
     fn engine(&self, engine: Engine) -> Result<analysis::Engine, Failure> {

@@ -92,13 +92,10 @@ impl Args {
             }
             return Ok(analysis::Engine::Cccs);
         }
-        let mut how = MonteCarlo::default();
-        if let Some(n) = self.histories {
-            how.until = Until::Histories(n);
-        } else if let (Some(wanted), Until::Uncertainty { percent, .. }) = (self.uncertainty, &mut how.until)
-        {
-            *percent = wanted;
-        }
+        let how = match (self.histories, self.uncertainty) {
+            (Some(n), _) => MonteCarlo { until: Until::Histories(n), ..MonteCarlo::default() },
+            (None, percent) => percent.map_or_else(MonteCarlo::default, MonteCarlo::to_percent),
+        };
         Ok(analysis::Engine::Mccs(how))
     }
 }

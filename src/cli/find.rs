@@ -3,12 +3,11 @@
 use super::peer::{Now, TitleArgs, make_folder};
 use super::{Answer, Failure};
 use crate::files::stop_in_order;
-use crate::network::{Match, Query, Retrieval, Route, find, is_uid, retrieve};
+use crate::network::{Match, Query, Retrieval, Route, find, query_key, query_uid, retrieve_all};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 #[derive(Debug, clap::Args)]
@@ -31,15 +30,15 @@ pub struct Args {
     titles: TitleArgs,
 
     /// Patient ID; * and ? stand for any letters and any letter
-    #[arg(long, value_name = "ID", value_parser = key)]
+    #[arg(long, value_name = "ID", value_parser = query_key)]
     patient: Option<String>,
 
     /// Study Instance UID: list its series
-    #[arg(long, value_name = "UID", value_parser = uid, conflicts_with = "patient")]
+    #[arg(long, value_name = "UID", value_parser = query_uid, conflicts_with = "patient")]
     study: Option<String>,
 
     /// Modality, such as CT, RTPLAN or RTDOSE
-    #[arg(long, value_name = "MODALITY", value_parser = key)]
+    #[arg(long, value_name = "MODALITY", value_parser = query_key)]
     modality: Option<String>,
 
     /// Retrieve what is listed into this folder; made where it is missing
@@ -73,26 +72,6 @@ fn by(word: &str) -> Result<By, String> {
     }
 }
 
-fn uid(word: &str) -> Result<String, String> {
-    let uid = word.trim();
-    if is_uid(uid) {
-        Ok(uid.to_owned())
-    } else {
-        Err("a UID is made of digits and dots, at most 64".to_owned())
-    }
-}
-
-/// A value to match: a backslash would make two of it.
-fn key(word: &str) -> Result<String, String> {
-    match word.trim() {
-        "" => Err("it is empty; leave it out to match all".to_owned()),
-        word if word.len() > 64 || word.contains(|c: char| c.is_control() || c == '\\') => {
-            Err("it has at most 64 letters, no control characters, no backslash".to_owned())
-        }
-        word => Ok(word.to_owned()),
-    }
-}
-
 /// # Errors
 /// A system that is not there or refuses; as [`Failure::Checks`] objects that were not retrieved.
 pub fn run(args: &Args) -> Result<Answer, Failure> {
@@ -115,64 +94,24 @@ pub fn run(args: &Args) -> Result<Answer, Failure> {
         return Err(Failure::Checks(Answer { json, text: "nothing to retrieve".to_owned() }));
     }
     make_folder(into, "--get")?;
-    // All series of a study come at once.
-    let whole = study.as_ref().filter(|_| modality.is_none());
-    let wanted = match whole {
-        Some(study) => vec![Match { study_uid: study.clone(), ..Match::default() }],
-        None => matches.clone(),
-    };
+    let wanted = query.wanted(&matches);
     let route = match args.by {
         By::Get => Route::Get,
         By::Move => Route::Move(SocketAddr::new(args.bind, args.port)),
     };
-    let (all, errors) = retrieve_all(&call, &wanted, route, into, stop);
-    let answer = retrieved(&all, &errors, json!(matches), args, into);
-    let failed = all.failed > 0 || all.objects == 0 || !errors.is_empty();
-    if failed { Err(Failure::Checks(answer)) } else { Ok(answer) }
-}
-
-fn retrieve_all(
-    call: &crate::network::Call,
-    wanted: &[Match],
-    route: Route,
-    into: &Path,
-    stop: &AtomicBool,
-) -> (Retrieval, Vec<String>) {
     let now = Mutex::new(Now::new());
     let progress = |come: usize, to_come: usize| {
         let line = || format!("{come} objects have come, {to_come} are to come");
         now.lock().unwrap_or_else(PoisonError::into_inner).tell(line);
     };
-    let (mut all, mut errors) = (Retrieval::default(), Vec::new());
-    for what in wanted {
-        match retrieve(call, what, route, into, stop, &progress) {
-            Ok(one) => {
-                all.objects += one.objects;
-                all.failed += one.failed;
-                all.refusals.extend(one.refusals);
-                all.folders.extend(one.folders);
-            }
-            Err(error) => errors.push(format!("study {}: {error}", what.study_uid)),
-        }
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-    }
-    (all, errors)
+    let (all, errors) = retrieve_all(&call, &wanted, route, into, stop, &progress);
+    let answer = retrieved(&all, &errors, json!(matches), args, into);
+    let failed = all.failed > 0 || all.objects == 0 || !errors.is_empty();
+    if failed { Err(Failure::Checks(answer)) } else { Ok(answer) }
 }
 
 fn retrieved(all: &Retrieval, errors: &[String], matches: Value, args: &Args, into: &Path) -> Answer {
-    let mut text = String::new();
-    for folder in &all.folders {
-        let _ = writeln!(text, "  {}", folder.display());
-    }
-    for why in all.refusals.iter().chain(errors) {
-        let _ = writeln!(text, "  failed: {why}");
-    }
-    let _ = write!(text, "{} objects retrieved into {}", all.objects, into.display());
-    if all.failed > 0 {
-        let _ = write!(text, "; {} failed", all.failed);
-    }
+    let text = all.lines(errors, into).join("\n");
     let json = json!({
         "from": args.from,
         "matches": matches,

@@ -4,19 +4,17 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::quality;
 use super::{Answer, Failure, tell, words};
 use crate::analysis::machine_fit::{
-    CurveReport, Fit, FitSettings, Provenance, Report, Sampling, TankData, Work, compare, fit, machine_text,
-    parameter_line, report_pdf, tolerances,
+    COLUMNS, CurveReport, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles, Work,
+    compare_files, parameter_line, tolerances, write_report,
 };
-use crate::dicom::utc_now;
 use crate::engine::cccs::Quality;
 use crate::engine::{DeviceChoice, JobControl};
-use crate::files::measured::{MeasuredCurve, Scan, read_curves, read_output_factors};
-use crate::files::{csv_cell, replace_file};
-use crate::physics::{Machine, Parameter};
-use anyhow::{Context as _, anyhow};
+use crate::files::replace_file;
+use crate::physics::Parameter;
+use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -130,50 +128,36 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<Answer, Failure> {
     let mut outputs = args.data.outputs(&args.start)?;
     outputs.file("--out", [&args.out]);
     outputs.check()?;
-    let start = Machine::resolve(&args.start)?;
-    let read = args.data.read()?;
-    if let Some(path) = &args.data.output_factors {
-        // A calibration that no machine file may have is refused before the work.
-        let calibrated = read.data.calibrated(&start).to_text(&|_| Vec::new());
-        Machine::parse(&calibrated, &path.display().to_string())?;
-    }
     let compute = device.resolve()?;
     let work = Work { device: &compute, control: &JobControl::new(), tell: &tell };
     let settings = FitSettings { last: args.data.sampling(), ..FitSettings::default() };
-    let found = fit(&start, &read.data, &args.fix, &settings, &work)?;
-    let fitted = Fit { machine: named(&found.machine, args), ..found };
-    let (date, _) = utc_now();
-    let date = format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]);
-    let provenance = Provenance { start: args.start.clone(), date, files: read.digests };
-    // What is compared is the machine of the file, with its rounded numbers.
-    let machine = Machine::parse(&machine_text(&fitted, &provenance, None), &args.out.display().to_string())?;
-    let report = compare(&machine, &read.data, &args.data.sampling(), &work)?;
-    let text = machine_text(&fitted, &provenance, Some(&report));
+    let (start, fixed) = (args.start.clone(), args.fix.clone());
+    let fitted = FitJob { start, files: args.data.files(), fixed, settings }.run(&work)?;
+    let FittedMachine { fit, report, read, .. } = &fitted;
+    let text = fitted.text(&args.out);
     outputs.write(|| {
         let written = replace_file(&args.out, |file| file.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot write {}", args.out.display()))?;
-        args.data.write_reports(&args.out.display().to_string(), &report)
+        args.data.write_reports(&args.out.display().to_string(), report)
     })?;
-    let parameters: Vec<Value> = fitted.parameters.iter().map(|p| {
+    let parameters: Vec<Value> = fit.parameters.iter().map(|p| {
         json!({ "parameter": p.parameter.word(), "unit": p.parameter.unit(), "start": p.start, "value": p.value,
             "uncertainty": p.uncertainty, "standing": p.standing })
     }).collect();
-    let mut said = format!(
-        "{} fitted to measured data in {} rounds, {} doses\n",
-        args.start, fitted.rounds, fitted.doses
-    );
-    fitted.parameters.iter().for_each(|p| {
+    let mut said =
+        format!("{} fitted to measured data in {} rounds, {} doses\n", args.start, fit.rounds, fit.doses);
+    fit.parameters.iter().for_each(|p| {
         let _ = writeln!(said, "{}", parameter_line(p));
     });
     let mut json = json!({
         "start": args.start,
         "parameters": parameters,
-        "rounds": fitted.rounds,
-        "doses": fitted.doses,
-        "weighed_squares": fitted.cost,
+        "rounds": fit.rounds,
+        "doses": fit.doses,
+        "weighed_squares": fit.cost,
         "out": args.out,
     });
-    tell_report(&mut said, &mut json, &report, &read.remarks, &args.data);
+    tell_report(&mut said, &mut json, report, &read.remarks, &args.data);
     let _ = writeln!(said, "written to {}", args.out.display());
     verdict(report.is_within(), Answer { json, text: said })
 }
@@ -181,11 +165,9 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<Answer, Failure> {
 fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<Answer, Failure> {
     let outputs = args.data.outputs(&args.machine)?;
     outputs.check()?;
-    let machine = Machine::resolve(&args.machine)?;
-    let read = args.data.read()?;
     let compute = device.resolve()?;
     let work = Work { device: &compute, control: &JobControl::new(), tell: &tell };
-    let report = compare(&machine, &read.data, &args.data.sampling(), &work)?;
+    let (report, read) = compare_files(&args.machine, &args.data.files(), &args.data.sampling(), &work)?;
     outputs.write(|| args.data.write_reports(&args.machine, &report))?;
     let (mut said, mut json) = (format!("{}\n", args.machine), json!({ "machine": args.machine }));
     tell_report(&mut said, &mut json, &report, &read.remarks, &args.data);
@@ -194,19 +176,6 @@ fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<Answer, Failure> 
 
 fn verdict(is_within: bool, answer: Answer) -> Result<Answer, Failure> {
     if is_within { Ok(answer) } else { Err(Failure::Checks(answer)) }
-}
-
-/// The fitted machine under the name of its file.
-fn named(machine: &Machine, args: &FitArgs) -> Machine {
-    let name = args.out.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    Machine { name, description: format!("Fitted to measured data from {}", args.start), ..machine.clone() }
-}
-
-/// Measured data of the command line.
-struct Read {
-    data: TankData,
-    remarks: Vec<String>,
-    digests: Vec<(String, String)>,
 }
 
 impl DataArgs {
@@ -233,112 +202,40 @@ impl DataArgs {
         Sampling { quality: self.quality.unwrap_or_default(), ..Sampling::FULL }
     }
 
-    fn read(&self) -> anyhow::Result<Read> {
-        let mut read = Read { data: TankData::default(), remarks: Vec::new(), digests: Vec::new() };
-        for (option, paths) in [("--pdd", &self.pdd), ("--profiles", &self.profiles)] {
-            for path in paths {
-                let file = read_curves(path)?;
-                let wanted = |c: &MeasuredCurve| (c.scan == Scan::Depth) == (option == "--pdd");
-                let curves: Vec<MeasuredCurve> = file.curves.into_iter().filter(wanted).collect();
-                if curves.is_empty() {
-                    let kind = if option == "--pdd" { "depth dose" } else { "profile" };
-                    return Err(anyhow!("{option} {}: it has no {kind}", path.display()));
-                }
-                read.data.curves.extend(curves);
-                let own = path.display().to_string();
-                let remarks = file.remarks.iter().map(|r| format!("{own}: {r}"));
-                // A file of both kinds is read twice.
-                if !read.digests.iter().any(|(name, _)| *name == own) {
-                    read.remarks.extend(remarks);
-                    read.digests.push((own, file.digest));
-                }
-            }
-        }
-        if let Some(path) = &self.output_factors {
-            let factors = read_output_factors(path)?;
-            read.digests.push((path.display().to_string(), factors.digest.clone()));
-            read.data.factors = Some(factors);
-        }
-        Ok(read)
+    fn files(&self) -> TankFiles {
+        let Self { pdd, profiles, output_factors, .. } = self;
+        TankFiles { pdd: pdd.clone(), profiles: profiles.clone(), output_factors: output_factors.clone() }
     }
 
     fn write_reports(&self, machine: &str, report: &Report) -> anyhow::Result<()> {
         for path in &self.report {
-            let written = match words::ending_of(path, &["pdf"], "--report") {
-                Ok(_) => {
-                    let pdf = report_pdf(&format!("{machine} and measured data"), report);
-                    replace_file(path, |file| file.write_all(&pdf))
-                }
-                Err(_) => replace_file(path, |file| points(file, report)),
-            };
-            written.with_context(|| format!("cannot write {}", path.display()))?;
+            write_report(path, machine, report)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }
 }
 
-/// Every point of every curve, and the output factors.
-fn points(file: &mut impl io::Write, report: &Report) -> io::Result<()> {
-    writeln!(
-        file,
-        "curve,position (mm),measured (%),computed (%),difference (%),region,distance to agreement (mm),within tolerance"
-    )?;
-    for curve in &report.curves {
-        for p in &curve.points {
-            let dta = p.dta_mm.map_or(String::new(), |mm| format!("{mm:.2}"));
-            let within = p.within.map_or("", |w| if w { "yes" } else { "no" });
-            let (measured, computed) = (p.measured_percent, p.computed_percent);
-            writeln!(
-                file,
-                "{},{:.2},{measured:.3},{computed:.3},{:.3},{},{dta},{within}",
-                csv_cell(&curve.label),
-                p.position_mm,
-                computed - measured,
-                p.region.word()
-            )?;
-        }
-    }
-    for f in &report.output_factors {
-        let (label, within) = (
-            format!("output factor {} x {} mm", f.field_mm[0], f.field_mm[1]),
-            if f.within { "yes" } else { "no" },
-        );
-        let [measured, computed] = [100.0 * f.measured, 100.0 * f.computed];
-        writeln!(file, "{label},,{measured:.3},{computed:.3},{:.3},,,{within}", f.difference_percent)?;
-    }
-    Ok(())
-}
-
 fn tell_report(said: &mut String, json: &mut Value, report: &Report, remarks: &[String], data: &DataArgs) {
-    let wide = report.curves.iter().map(|c| c.label.chars().count()).max().unwrap_or(0).max(5);
     if !report.curves.is_empty() {
         let _ = writeln!(said, "computed - measured, % of the maximum (depth doses) or the axis (profiles):");
-        let _ = writeln!(
-            said,
-            "{:wide$}  {:>6}  {:>8}  {:>11}  {:>7}  outside",
-            "curve", "mean", "greatest", "high dose *", "DTA mm"
-        );
+        let rows: Vec<[String; 7]> = report.curves.iter().map(CurveReport::cells).collect();
+        let wide = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0).max(5);
+        said.push_str(&row(COLUMNS, wide));
+        rows.iter().for_each(|cells| said.push_str(&row(cells.each_ref().map(String::as_str), wide)));
     }
-    report.curves.iter().for_each(|curve| row(said, curve, wide));
     if report.curves.iter().any(|c| c.high_dose_percent.is_some()) {
-        let _ = writeln!(said, "* greatest, % of the local dose");
+        let _ = writeln!(said, "{LOCAL}");
     }
-    for f in &report.output_factors {
-        let [x, y] = f.field_mm;
-        let _ = writeln!(
-            said,
-            "output factor {x} x {y} mm: measured {:.4}, computed {:.4}, {:+.2} %",
-            f.measured, f.computed, f.difference_percent
-        );
-    }
+    report.output_factors.iter().for_each(|f| {
+        let _ = writeln!(said, "{}", f.words());
+    });
     let outside = report.outside();
     let _ = writeln!(said, "tolerances: {}", tolerances());
-    match outside.is_empty() {
-        true => said.push_str("all within tolerance\n"),
-        false => outside.iter().for_each(|line| {
-            let _ = writeln!(said, "OUTSIDE: {line}");
-        }),
-    }
+    let _ = writeln!(said, "{}", report.verdict());
+    outside.iter().for_each(|line| {
+        let _ = writeln!(said, "OUTSIDE: {line}");
+    });
     remarks.iter().for_each(|remark| {
         let _ = writeln!(said, "remark: {remark}");
     });
@@ -357,19 +254,8 @@ fn tell_report(said: &mut String, json: &mut Value, report: &Report, remarks: &[
     }
 }
 
-fn row(said: &mut String, curve: &CurveReport, wide: usize) {
-    let or_dash = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), text);
-    let _ = writeln!(
-        said,
-        "{:wide$}  {:>+6.2}  {:>+8.2}  {:>11}  {:>7}  {} of {}",
-        curve.label,
-        curve.mean_percent,
-        curve.greatest_percent,
-        or_dash(curve.high_dose_percent, |v| format!("{v:+.2}")),
-        or_dash(curve.dta_mm, |v| format!("{v:.1}")),
-        curve.outside,
-        curve.judged
-    );
+fn row([curve, mean, rms, greatest, high_dose, dta, outside]: [&str; 7], wide: usize) -> String {
+    format!("{curve:wide$}  {mean:>6}  {rms:>5}  {greatest:>8}  {high_dose:>11}  {dta:>7}  {outside}\n")
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Contexts have odd numbers from 1 to 255.
 pub const CONTEXTS_MOST: usize = 128;
@@ -30,12 +30,21 @@ pub struct Patience {
     pub idle: Duration,
     /// From the first byte of a PDU to its last.
     pub pdu: Duration,
+    /// Beyond the time of a PDU, a message may take a second for so many bytes of it.
+    pub bytes_per_s: u32,
+}
+
+impl Patience {
+    /// How long a message of so many bytes may take.
+    fn of_message(&self, bytes: u64) -> Duration {
+        self.pdu + Duration::from_secs_f64(bytes as f64 / f64::from(self.bytes_per_s.max(1)))
+    }
 }
 
 impl Default for Patience {
     fn default() -> Self {
         let [connect, idle, pdu] = [10, 60, 30].map(Duration::from_secs);
-        Self { connect, idle, pdu }
+        Self { connect, idle, pdu, bytes_per_s: 1000 }
     }
 }
 
@@ -246,8 +255,9 @@ impl<'s> Association<'s> {
     /// # Errors
     /// A silent, vanished or wrong peer, an abort.
     pub fn next(&mut self, doing: &'static str) -> Result<Message, NetworkError> {
-        let (mut bytes, mut context) = (Vec::new(), None);
+        let (mut bytes, mut context, mut begun) = (Vec::new(), None, None);
         loop {
+            self.keep_pace(begun, bytes.len() as u64, doing)?;
             let value = match self.value(doing)? {
                 Some(value) => value,
                 None if context.is_none() => return Ok(Message::Release),
@@ -261,6 +271,7 @@ impl<'s> Association<'s> {
                 return Err(self.wire.wrong("a command has more bytes than any can have"));
             }
             bytes.extend(value.data);
+            begun.get_or_insert_with(Instant::now);
             if value.is_last {
                 let command = Command::decode(&bytes).map_err(|words| self.wire.wrong(&words))?;
                 return Ok(Message::Command { context: id, command });
@@ -288,8 +299,9 @@ impl<'s> Association<'s> {
     /// # Errors
     /// As [`Self::next`]; [`NetworkError::TooLarge`] beyond `most` bytes.
     pub fn data(&mut self, context: u8, most: u64, sink: &mut dyn FnMut(&[u8])) -> Result<u64, NetworkError> {
-        let mut length = 0;
+        let (mut length, begun) = (0, Some(Instant::now()));
         loop {
+            self.keep_pace(begun, length, "an object was received")?;
             let Some(value) = self.value("an object was received")? else {
                 return Err(self.wire.wrong("it released the association inside an object"));
             };
@@ -305,6 +317,12 @@ impl<'s> Association<'s> {
                 return Ok(length);
             }
         }
+    }
+
+    /// A message in small fragments, each in time, would last for ever.
+    fn keep_pace(&self, begun: Option<Instant>, bytes: u64, doing: &'static str) -> Result<(), NetworkError> {
+        let late = begun.is_some_and(|begun| begun.elapsed() > self.wire.patience.of_message(bytes));
+        if late { Err(self.wire.slow(doing)) } else { Ok(()) }
     }
 
     /// The next part of a message; `None`: the other side asked for the end.

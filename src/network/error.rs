@@ -19,6 +19,8 @@ pub enum NetworkError {
     Listen { address: String, source: io::Error },
     #[error("{who} was silent for {seconds} s while {doing}; the connection was ended")]
     Silent { who: String, seconds: u64, doing: &'static str },
+    #[error("{who} was too slow while {doing}; the connection was ended")]
+    Slow { who: String, doing: &'static str },
     #[error("{who} closed the connection while {doing}")]
     Closed { who: String, doing: &'static str },
     #[error("the connection with {who} broke while {doing}: {source}")]

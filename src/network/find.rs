@@ -1,6 +1,7 @@
 //! Queries of the Study Root model (PS3.4 annex C): studies, or the series of one study.
 
 use super::NetworkError;
+use super::ae::is_uid;
 use super::association::{Association, Call, Message};
 use super::command::{Command, PENDING, PRIORITY, SUCCESS, Service, element_bytes, padded};
 use super::negotiation::Proposal;
@@ -19,6 +20,43 @@ pub struct Query {
     pub patient: Option<String>,
     pub study: Option<String>,
     pub modality: Option<String>,
+}
+
+impl Query {
+    /// What is retrieved for these answers to it: all series of a study come at once.
+    pub fn wanted(&self, matches: &[Match]) -> Vec<Match> {
+        match self.study.as_ref().filter(|_| self.modality.is_none()) {
+            Some(study) => vec![Match { study_uid: study.clone(), ..Match::default() }],
+            None => matches.to_vec(),
+        }
+    }
+}
+
+/// The UID of a study that is asked for.
+///
+/// # Errors
+/// A word that is none.
+pub fn query_uid(word: &str) -> Result<String, String> {
+    let uid = word.trim();
+    if is_uid(uid) {
+        Ok(uid.to_owned())
+    } else {
+        Err("a UID is made of digits and dots, at most 64".to_owned())
+    }
+}
+
+/// A value to match: a backslash would make two of it.
+///
+/// # Errors
+/// A word that cannot be matched.
+pub fn query_key(word: &str) -> Result<String, String> {
+    match word.trim() {
+        "" => Err("it is empty; leave it out to match all".to_owned()),
+        word if word.len() > 64 || word.contains(|c: char| c.is_control() || c == '\\') => {
+            Err("it has at most 64 letters, no control characters, no backslash".to_owned())
+        }
+        word => Ok(word.to_owned()),
+    }
 }
 
 /// A study, or a series.

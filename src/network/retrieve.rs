@@ -43,6 +43,17 @@ pub struct Retrieval {
     pub folders: Vec<PathBuf>,
 }
 
+impl Retrieval {
+    /// What came and what failed, a line each; `errors` are of whole studies.
+    pub fn lines(&self, errors: &[String], into: &Path) -> Vec<String> {
+        let folders = self.folders.iter().map(|folder| folder.display().to_string());
+        let failed = self.refusals.iter().chain(errors).map(|why| format!("failed: {why}"));
+        let more = if self.failed > 0 { format!("; {} failed", self.failed) } else { String::new() };
+        let sum = format!("{} objects retrieved into {}{more}", self.objects, into.display());
+        folders.chain(failed).chain([sum]).collect()
+    }
+}
+
 /// Classes that are asked for, those with images first. An association has 128 contexts in all.
 const IMAGES: [&str; 13] = [
     uids::CT_IMAGE_STORAGE,
@@ -123,6 +134,35 @@ pub fn retrieve(
         Route::Get => get(call, what, into, stop, progress),
         Route::Move(bind) => move_to_us(call, what, bind, into, stop, progress),
     }
+}
+
+/// Retrieves studies or series one after the other; what failed of whole ones is told beside.
+pub fn retrieve_all(
+    call: &Call,
+    wanted: &[Match],
+    route: Route,
+    into: &Path,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> (Retrieval, Vec<String>) {
+    let (mut all, mut errors) = (Retrieval::default(), Vec::new());
+    for what in wanted {
+        let before = all.objects;
+        let told = |come: usize, to_come: usize| progress(before + come, to_come);
+        match retrieve(call, what, route, into, stop, &told) {
+            Ok(one) => {
+                all.objects += one.objects;
+                all.failed += one.failed;
+                all.refusals.extend(one.refusals);
+                all.folders.extend(one.folders);
+            }
+            Err(error) => errors.push(format!("study {}: {error}", what.study_uid)),
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    (all, errors)
 }
 
 fn keys_of(what: &Match) -> Keys {

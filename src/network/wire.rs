@@ -65,6 +65,10 @@ impl<'s> Wire<'s> {
         }
     }
 
+    pub fn slow(&self, doing: &'static str) -> NetworkError {
+        NetworkError::Slow { who: self.who.clone(), doing }
+    }
+
     pub fn wrong(&self, what: &str) -> NetworkError {
         NetworkError::Protocol { who: self.who.clone(), what: what.to_owned() }
     }
@@ -82,6 +86,8 @@ impl<'s> Wire<'s> {
             }
             match self.stream.read(to) {
                 Ok(0) => return Err(NetworkError::Closed { who: self.who.clone(), doing }),
+                // Bytes that come one by one do not begin the wait anew.
+                Ok(n) if n < to.len() && begun.elapsed() >= patience => return Err(self.slow(doing)),
                 Ok(n) => to = &mut to[n..],
                 Err(error) => self.may_wait(error, begun, patience, doing)?,
             }
@@ -100,6 +106,9 @@ impl<'s> Wire<'s> {
         while !left.is_empty() {
             match self.stream.write(left) {
                 Ok(0) => return Err(NetworkError::Closed { who: self.who.clone(), doing }),
+                Ok(n) if n < left.len() && begun.elapsed() >= self.patience.pdu => {
+                    return Err(self.slow(doing));
+                }
                 Ok(n) => left = &left[n..],
                 Err(_) if self.stop.load(Ordering::Relaxed) => return Err(NetworkError::Stopped),
                 Err(error) => self.may_wait(error, begun, self.patience.pdu, doing)?,

@@ -1,7 +1,7 @@
 //! The Monte Carlo dose of a plan: its settings, the inputs of a run, and its uncertainty.
 
 use super::inputs::{PatientInputs, Settings};
-use crate::analysis::{Engine, MonteCarlo, Spread, is_computed};
+use crate::analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed};
 use crate::case::{Beam, Plan};
 use crate::engine::cccs::Quality;
 use crate::engine::mccs::Until;
@@ -11,8 +11,6 @@ use std::time::Duration;
 
 /// Time between two intermediate doses.
 const SHOW_EVERY: Duration = Duration::from_millis(200);
-/// Most histories of a run that ends at an uncertainty.
-const MOST_HISTORIES: u64 = 100_000_000_000;
 
 /// The engine of a plan. The Monte Carlo settings are kept while the other engine is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

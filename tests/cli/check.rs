@@ -159,6 +159,25 @@ fn a_demo_agrees_with_its_own_dose_until_its_monitor_units_change() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// Monte Carlo has no doses of beams from one run: each beam has a run of its own, and all agree with collapsed cone.
+#[test]
+fn monte_carlo_checks_the_plan_and_each_beam() {
+    let (code, answer, reasons) = check(cross(), &["--engine", "mccs", "--uncertainty", "2"]);
+    assert_eq!((code, reasons.as_str()), (0, ""), "{answer}");
+    let plan = &answer["checks"][0];
+    assert_eq!((&plan["engine"], &plan["recomputed"]), (&"Monte Carlo".into(), &"final".into()));
+    for of in [&plan["whole"], &plan["beams"][0], &plan["beams"][1]] {
+        let (gamma, point) = (&of["agreement"]["gamma"], &of["agreement"]["point"]);
+        assert!(number(&gamma["points"]) > 1000.0, "{of}");
+        let [planned, recomputed] = ["planned_gy", "recomputed_gy"].map(|key| number(&point[key]));
+        // Another engine, with its noise: near, and not the same.
+        let off = (recomputed / planned - 1.0).abs();
+        assert!(planned > 1.0 && off < 0.05 && off > 0.0, "{of}");
+    }
+    let words = ["check", text(cross()), "--uncertainty", "1"];
+    assert_eq!(beamsight(&words).status.code(), Some(2), "of the other engine");
+}
+
 /// The dose of a plan whose beams' errors cancel is right at its isocentre; the beams are not.
 #[test]
 fn errors_of_beams_that_cancel_are_found_in_the_beams() {

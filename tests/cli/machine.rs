@@ -90,7 +90,7 @@ fn bad_files_are_named_and_nothing_is_written() {
     fs::write(&pdd, PDD).unwrap();
     refused(
         &["machine", "fit", "--profiles", text(&pdd), "--out", text(&out)],
-        &["--profiles", "it has no profile"],
+        &["pdd.csv is given for its profiles", "it has no profile"],
     );
     refused(&["machine", "fit", "--output-factors", text(&pdd), "--out", text(&out)], &["pdd.csv, line"]);
     let outside = folder.with_extension("toml");

@@ -9,7 +9,7 @@ use beamsight::engine::cccs::{DoseRequest, DoseTo, Quality, beam_dose};
 use beamsight::engine::{Compute, JobControl, phantom};
 use beamsight::files::measured::{MeasuredCurve, OutputFactor, OutputFactors, Scan, ScanAxis};
 use beamsight::geometry::{Grid, Volume};
-use beamsight::physics::{Machine, Material, Parameter};
+use beamsight::physics::{Calibration, Electrons, Machine, Material, Parameter};
 use glam::DVec3;
 use std::sync::{Arc, LazyLock};
 
@@ -187,6 +187,56 @@ fn altered_numbers_are_found_again() {
             assert!(before.starts_with('#'), "{key} has no remark");
         }
     }
+}
+
+/// The dose for a monitor unit at another depth than the start is calibrated at, and the electrons there: the machine that is
+/// found delivers both.
+#[test]
+fn a_measured_dose_for_a_monitor_unit_is_found_again() {
+    const GY_PER_MU: f64 = 0.0069;
+    let start = Machine::resolve("generic-6mv").unwrap();
+    let electrons = start.electrons.map(|e| Electrons { surface_share: 0.12, ..e });
+    let calibration = Calibration::Reference {
+        field_mm: [100.0; 2],
+        ssd_mm: SSD_MM,
+        depth_mm: DEPTH_MM,
+        gy_per_mu: GY_PER_MU,
+    };
+    assert_ne!(start.calibration, calibration, "the start is calibrated elsewhere");
+    let truth = Machine { electrons, calibration, ..(*start).clone() };
+    let side = 60.0;
+    let tank = Tank::new(&truth, side);
+    let depths = (0..30).map(|n| 2.5 + 5.0 * f64::from(n));
+    let points = depths.map(|d| [d, tank.at(0.0, d)]).collect();
+    let curve = MeasuredCurve { scan: Scan::Depth, field_mm: [side; 2], ssd_mm: SSD_MM, points };
+    let reference = Tank::new(&truth, 100.0);
+    let factor = tank.at(0.0, DEPTH_MM) / reference.at(0.0, DEPTH_MM);
+    let factors = OutputFactors {
+        ssd_mm: SSD_MM,
+        depth_mm: DEPTH_MM,
+        reference_mm: [100.0; 2],
+        gy_per_mu: Some(GY_PER_MU),
+        factors: vec![OutputFactor { field_mm: [side; 2], factor }],
+        digest: String::new(),
+    };
+    let data = TankData { curves: vec![curve], factors: Some(factors) };
+    let of_electrons = |p: &Parameter| *p == Parameter::ElectronShare;
+    let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !of_electrons(p)).collect();
+    let found = fit(&start, &data, &fixed, &SETTINGS, &work()).unwrap();
+    let share = of(&found, Parameter::ElectronShare);
+    println!("{share:?}, calibrated {}, {:?}", found.calibrated, found.machine.calibration);
+    assert!(found.calibrated && found.machine.calibration == calibration);
+    assert!(share.standing == Standing::Fitted && (share.value - 0.12).abs() < 0.02, "{share:?}");
+    // The dose itself, of the machine as its file has it.
+    let provenance = Provenance { start: start.name.clone(), ..Provenance::default() };
+    let text = machine_text(&found, &provenance, None);
+    assert!(text.contains("Measured with the output factors"), "{text}");
+    let tank = Tank::new(&Machine::parse(&text, "my.toml").unwrap(), 100.0);
+    for depth_mm in [2.5, 22.5, DEPTH_MM, 152.5] {
+        let [got, want] = [&tank, &reference].map(|tank| tank.at(0.0, depth_mm));
+        assert!((got / want - 1.0).abs() < 0.01, "{depth_mm} mm: {got} Gy, not {want}");
+    }
+    assert!((tank.at(0.0, DEPTH_MM) / GY_PER_MU - 1.0).abs() < 0.003, "{}", tank.at(0.0, DEPTH_MM));
 }
 
 #[test]

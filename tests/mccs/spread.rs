@@ -62,7 +62,8 @@ fn it_refines_until_the_wish_is_met_or_it_is_kept() {
         Next::GoOn
     })
     .expect("a dose");
-    assert_eq!(dose.status, DoseStatus::Final);
+    // What was asked for is met; a dose that leaves has 2 % at most.
+    assert_eq!(dose.status, DoseStatus::Coarse);
     assert!(dose.uncertainty_percent.is_some_and(|u| u <= 8.0 && u > 6.0), "{:?}", dose.uncertainty_percent);
     assert!(seen.iter().all(|s| s.2 == DoseStatus::Preview) && seen.len() >= 9);
     assert_eq!((seen[0].0, seen[0].1), (4_000, None));

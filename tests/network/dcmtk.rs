@@ -1,61 +1,18 @@
 //! The program with dcmtk's: another implementation of each service, on both sides.
 
 use crate::own::send_folder;
-use crate::peer::{GO_ON, STEP, Served, call, files, names, same_objects, study};
-use crate::skip::{Missing, skip};
+use crate::peer::{GO_ON, Served, call, files, names, same_objects, study};
 use crate::synthetic::{Folder, set, slice, structures};
-use beamsight::network::{AeTitle, Event, Match, Query, Route, echo, find, retrieve};
+use crate::tools::{Running, archive, free_port, local, tool};
+use beamsight::network::{AeTitle, Event, Match, Query, Route, find, retrieve};
 use dicom_core::VR;
 use dicom_dictionary_std::{tags, uids};
-use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-
-/// A program of dcmtk; without it the test says so.
-fn tool(name: &str) -> Option<Command> {
-    let found = Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        skip(Missing::Program, &format!("no {name} (apt-get install dcmtk)"));
-        return None;
-    }
-    Some(Command::new(name))
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-fn local(port: u16) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], port))
-}
+use std::process::{Command, Output};
 
 fn run(mut command: Command, words: &[&str]) -> Output {
     let output = command.args(words).output().unwrap();
     assert!(!String::from_utf8_lossy(&output.stderr).contains("Abort"), "{output:?}");
     output
-}
-
-/// A listener of dcmtk that ends with the test.
-struct Running(Child);
-
-impl Running {
-    /// Starts it and waits until it answers echoes.
-    fn start(mut command: Command, address: SocketAddr, called: &str) -> Self {
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let running = Self(child);
-        crate::peer::until("dcmtk does not answer", || {
-            std::thread::sleep(STEP);
-            echo(&call(address, called, "BEAMSIGHT"), &GO_ON).is_ok()
-        });
-        running
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]
@@ -107,44 +64,6 @@ fn storescp_takes_what_is_sent_and_the_rest_is_named() {
     assert_eq!((sent.sent, sent.refused.len()), (5, 1), "{sent:?}");
     assert_eq!(sent.refused[0].file, "compressed.dcm");
     assert!(sent.refused[0].why.contains(uids::RLE_LOSSLESS), "{:?}", sent.refused);
-}
-
-/// An archive that knows where to call the program back.
-struct Archive {
-    port: u16,
-    back: u16,
-    _running: Running,
-    _folder: Folder,
-}
-
-fn archive(name: &str) -> Option<Archive> {
-    let mut dcmqrscp = tool("dcmqrscp")?;
-    let (folder, port, back) = (Folder::new(name), free_port(), free_port());
-    let store = folder.0.join("store");
-    std::fs::create_dir(&store).unwrap();
-    let configuration = format!(
-        "NetworkTCPPort = {port}\nMaxPDUSize = 16384\nMaxAssociations = 16\n\
-         HostTable BEGIN\nbeamsight = (BEAMSIGHT, 127.0.0.1, {back})\nHostTable END\n\
-         VendorTable BEGIN\nVendorTable END\n\
-         AETable BEGIN\nPACS {} RW (100, 1024mb) ANY\nAETable END\n",
-        store.display()
-    );
-    let file = folder.0.join("dcmqrscp.cfg");
-    std::fs::write(&file, configuration).unwrap();
-    dcmqrscp.arg("-c").arg(&file);
-    let running = Running::start(dcmqrscp, local(port), "PACS");
-    Some(Archive { port, back, _running: running, _folder: folder })
-}
-
-impl Archive {
-    fn call(&self) -> beamsight::network::Call {
-        call(local(self.port), "PACS", "BEAMSIGHT")
-    }
-
-    fn fill(&self, folder: &Path) {
-        let sent = send_folder(folder, &self.call());
-        assert!(sent.broken.is_none() && sent.refused.is_empty(), "{sent:?}");
-    }
 }
 
 fn of_patient(id: &str) -> Query {

@@ -1,6 +1,6 @@
 //! Peers that are silent, wrong or hostile: each is told apart, leaves nothing, and the next one is served.
 
-use crate::peer::{GO_ON, Raw, Served, encoded, large_slice, request, store_command};
+use crate::peer::{GO_ON, Raw, STEP, Served, encoded, large_slice, request, store_command, until};
 use crate::synthetic::slice;
 use beamsight::dicom::Identifier;
 use beamsight::network::{Event, ReceiveOptions, echo};
@@ -8,6 +8,8 @@ use dicom_dictionary_std::{tags, uids};
 use dicom_object::InMemDicomObject;
 use dicom_transfer_syntax_registry::entries::EXPLICIT_VR_LITTLE_ENDIAN;
 use dicom_ul::pdu::{PDataValue, PDataValueType, Pdu, write_pdu};
+use std::io::Write as _;
+use std::thread::sleep;
 use std::time::Duration;
 
 const CT: &str = uids::CT_IMAGE_STORAGE;
@@ -36,6 +38,36 @@ fn silence_ends() {
     let mut idle = Raw::associated(served.address);
     served.broke(4, "TESTER at 127.0.0.1 was silent");
     assert!(matches!(idle.read(), Some(Pdu::AbortRQ { .. })));
+}
+
+#[test]
+fn dripping_bytes_keep_no_slot() {
+    let served = Served::with("dripping", hasty);
+    // Each byte comes in time, the PDU never: a request for an association, and an element of data.
+    let mut request = Raw::connect(served.address);
+    request.bytes(&[1, 0, 0, 1, 0, 0]);
+    drip(request, &[0]);
+    served.broke(0, "was too slow while its request");
+    let mut pdu = Raw::associated(served.address);
+    pdu.bytes(&[4, 0, 0, 1, 0, 0]);
+    drip(pdu, &[0]);
+    served.broke(2, "was too slow while its next message");
+    // Each PDU comes in time, the message never: a fragment of a byte in each, of a command and of an object.
+    let fragment = |control: u8| [4, 0, 0, 0, 0, 7, 0, 0, 0, 3, 1, control, 0];
+    drip(Raw::associated(served.address), &fragment(1));
+    served.broke(4, "was too slow while its next message");
+    let mut object = Raw::associated(served.address);
+    object.store(CT, "1.2.3.300.1");
+    drip(object, &fragment(0));
+    served.broke(6, "was too slow while an object");
+}
+
+/// Sends the same bytes again and again, until the other side has ended the connection.
+fn drip(mut raw: Raw, bytes: &[u8]) {
+    until("it is served still", || {
+        sleep(STEP);
+        raw.0.write_all(bytes).is_err()
+    });
 }
 
 #[test]

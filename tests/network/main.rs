@@ -9,4 +9,6 @@ mod peer;
 mod skip;
 #[path = "../common/synthetic.rs"]
 mod synthetic;
+#[path = "../common/dcmtk.rs"]
+mod tools;
 mod verbs;

@@ -6,6 +6,8 @@ mod browser;
 mod compare;
 mod contouring;
 mod day;
+#[path = "../common/dcmtk.rs"]
+mod dcmtk;
 mod dose;
 mod drawing;
 mod export;
@@ -15,6 +17,7 @@ mod harness;
 mod history;
 mod hu;
 mod keyboard;
+mod machine_fit;
 mod measure;
 mod monte_carlo;
 mod network;
@@ -30,6 +33,8 @@ mod replacing;
 mod rois;
 mod room;
 mod sizes;
+#[path = "../common/skip.rs"]
+mod skip;
 mod standing;
 #[path = "../common/synthetic.rs"]
 mod synthetic;

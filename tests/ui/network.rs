@@ -1,5 +1,6 @@
 //! Other systems: what the box listens to, sends and remembers.
 
+use crate::dcmtk::archive;
 use crate::harness::{Window, fill_in, folder, until, window};
 use crate::synthetic::{Folder, slice};
 use beamsight::app::Options;
@@ -82,15 +83,15 @@ fn a_folder_is_sent_and_the_names_are_remembered() {
     fill_in(&mut w, "Their host and port", &to);
     fill_in(&mut w, "Their AE title", "PACS");
     press(&mut w, "Ask whether it is there");
-    until(&mut w, "echo", |app| app.state.network.sending.is_none());
+    until(&mut w, "echo", |app| app.state.network.calling.is_none());
     assert!(told(&w).contains("is there and answers"), "{}", told(&w));
     fill_in(&mut w, "Folder or file to send", study.0.to_str().unwrap());
     press(&mut w, "Send");
-    until(&mut w, "objects", |app| app.state.network.sending.is_none());
+    until(&mut w, "objects", |app| app.state.network.calling.is_none());
     assert!(told(&w).contains("1 of 1 objects sent to PACS"), "{}", told(&w));
     fill_in(&mut w, "Their AE title", "OTHER");
     press(&mut w, "Send");
-    until(&mut w, "refusal", |app| app.state.network.sending.is_none());
+    until(&mut w, "refusal", |app| app.state.network.calling.is_none());
     assert!(told(&w).contains("called AE title") && told(&w).contains("0 of 1"), "{}", told(&w));
     stop.store(true, Ordering::Relaxed);
     serving.join().unwrap();
@@ -102,4 +103,63 @@ fn a_folder_is_sent_and_the_names_are_remembered() {
     let known = &next.state().state.network;
     assert_eq!((known.settings.called.as_str(), &known.settings.to), ("OTHER", &to));
     assert!(!known.is_open && !known.has_listener, "nothing listens at the start");
+}
+
+#[test]
+fn what_an_archive_has_is_listed_and_fetched() {
+    let Some(archive) = archive("ui-archive") else { return };
+    let (study, inbox) = (Folder::new("ui-archived"), Folder::new("ui-fetched"));
+    (1..=3).for_each(|n| _ = study.put(&format!("{n}.dcm"), &slice(n, f64::from(n), 0)));
+    archive.fill(&study.0);
+    let mut w = window(Options::default());
+    press(&mut w, "Open");
+    press(&mut w, "Receive…");
+    fill_in(&mut w, "Their host and port", &archive.call().to);
+    fill_in(&mut w, "Their AE title", "PACS");
+    fill_in(&mut w, "Patient ID", "NOBODY\\ELSE");
+    press(&mut w, "Find");
+    assert!(told(&w).contains("no backslash") && w.state().state.network.calling.is_none(), "{}", told(&w));
+    fill_in(&mut w, "Patient ID", "T*");
+    press(&mut w, "Find");
+    until(&mut w, "answer", |app| app.state.network.calling.is_none());
+    assert!(told(&w).contains("1 studies found at PACS"), "{}", told(&w));
+    let found = w.state().state.network.found.as_ref().expect("answers").matches.clone();
+    assert_eq!((found.len(), found[0].patient_id.as_str()), (1, "T1"));
+    // Without a folder nothing is fetched; then the study comes, and is offered.
+    let uid = found[0].study_uid.clone();
+    press(&mut w, &format!("Get {uid}"));
+    assert!(told(&w).contains("name a folder"), "{}", told(&w));
+    fill_in(&mut w, "Folder for arrivals", inbox.0.to_str().unwrap());
+    press(&mut w, &format!("Get {uid}"));
+    until(&mut w, "objects", |app| app.state.network.calling.is_none());
+    assert!(told(&w).contains("3 objects retrieved into"), "{}", told(&w));
+    assert_eq!(w.state().state.network.arrived.len(), 1);
+    // Its series, one of which comes by itself.
+    press(&mut w, &format!("Series of {uid}"));
+    until(&mut w, "series", |app| app.state.network.calling.is_none());
+    assert!(told(&w).contains("1 series found"), "{}", told(&w));
+    let series = w.state().state.network.found.as_ref().expect("answers").matches[0].series_uid.clone();
+    press(&mut w, &format!("Get {series}"));
+    until(&mut w, "the series", |app| app.state.network.calling.is_none());
+    let arrived = w.state().state.network.arrived.clone();
+    assert_eq!(arrived.len(), 2, "{}", told(&w));
+    press(&mut w, &format!("Open {}", arrived[0].file_name().unwrap().to_str().unwrap()));
+    until(&mut w, "case", |app| app.state.is_loaded());
+    assert_eq!(w.state().state.case().ct.as_ref().unwrap().hu.grid().size()[2], 3);
+}
+
+/// A system that accepts the connection and says nothing: the user ends it.
+#[test]
+fn a_silent_archive_is_left() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut w = window(Options::default());
+    press(&mut w, "Open");
+    press(&mut w, "Receive…");
+    fill_in(&mut w, "Their host and port", &silent.local_addr().unwrap().to_string());
+    fill_in(&mut w, "Their AE title", "PACS");
+    press(&mut w, "Find");
+    assert!(w.state().state.network.calling.is_some());
+    press(&mut w, "Stop finding");
+    until(&mut w, "end", |app| app.state.network.calling.is_none());
+    assert!(told(&w).contains("stopped") && w.state().state.network.found.is_none(), "{}", told(&w));
 }

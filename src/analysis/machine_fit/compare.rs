@@ -162,8 +162,10 @@ pub struct PointReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CurveReport {
     pub label: String,
-    /// Mean and greatest (with its sign) of computed less measured, percent of the normalisation, all regions.
+    /// Mean, root of the mean square and greatest (with its sign) of computed less measured, percent of the normalisation, all
+    /// regions.
     pub mean_percent: f64,
+    pub rms_percent: f64,
     pub greatest_percent: f64,
     /// Greatest difference in the high-dose region, percent of the local dose.
     pub high_dose_percent: Option<f64>,
@@ -221,25 +223,82 @@ impl Report {
         self.outside().is_empty()
     }
 
-    /// What lies outside its tolerance, by name.
+    /// What lies outside its tolerance or has none, by name.
     pub fn outside(&self) -> Vec<String> {
-        let curve = |c: &CurveReport| {
-            let regions: Vec<&str> = c.outside_in.iter().map(|r| r.word()).collect();
-            format!("{}: {} of {} points outside, in {}", c.label, c.outside, c.judged, regions.join(", "))
-        };
-        let factor = |f: &FactorReport| {
-            let [x, y] = f.field_mm;
-            format!("output factor {x} x {y} mm: {:+.2} %", f.difference_percent)
-        };
-        let curves = self.curves.iter().filter(|c| c.outside > 0).map(curve);
+        let curves = self.curves.iter().filter_map(CurveReport::fault);
+        let factor = |f: &FactorReport| format!("{}: {:+.2} %", f.label(), f.difference_percent);
         curves.chain(self.output_factors.iter().filter(|f| !f.within).map(factor)).collect()
+    }
+
+    /// The verdict in words.
+    pub fn verdict(&self) -> String {
+        match self.outside().len() {
+            0 => "all within tolerance".to_owned(),
+            n => format!("{n} of {} NOT within tolerance", self.curves.len() + self.output_factors.len()),
+        }
+    }
+}
+
+/// Headings of [`CurveReport::cells`]. The high dose is that of [`LOCAL`].
+pub const COLUMNS: [&str; 7] = ["curve", "mean", "rms", "greatest", "high dose *", "DTA mm", "outside"];
+pub const LOCAL: &str = "* greatest, % of the local dose";
+
+impl CurveReport {
+    /// Figures of the curve in words, as [`COLUMNS`] names them.
+    pub fn cells(&self) -> [String; 7] {
+        let or_dash =
+            |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), text);
+        [
+            self.label.clone(),
+            format!("{:+.2}", self.mean_percent),
+            format!("{:.2}", self.rms_percent),
+            format!("{:+.2}", self.greatest_percent),
+            or_dash(self.high_dose_percent, |v| format!("{v:+.2}")),
+            or_dash(self.dta_mm, |v| format!("{v:.1}")),
+            format!("{} of {}", self.outside, self.judged),
+        ]
+    }
+
+    /// Why the curve is not within tolerance.
+    pub fn fault(&self) -> Option<String> {
+        let regions: Vec<&str> = self.outside_in.iter().map(|r| r.word()).collect();
+        let Self { label, outside, judged, .. } = self;
+        match (*outside, *judged) {
+            (0, 0) => Some(format!("{label}: not judged, no point has a tolerance")),
+            (0, _) => None,
+            _ => Some(format!("{label}: {outside} of {judged} points outside, in {}", regions.join(", "))),
+        }
+    }
+}
+
+impl PointReport {
+    /// Computed less measured, percent of the normalisation.
+    pub fn difference_percent(&self) -> f64 {
+        self.computed_percent - self.measured_percent
+    }
+}
+
+impl FactorReport {
+    /// `output factor 50 x 50 mm`.
+    pub fn label(&self) -> String {
+        let [x, y] = self.field_mm;
+        format!("output factor {x} x {y} mm")
+    }
+
+    /// The factor with its values in words.
+    pub fn words(&self) -> String {
+        let Self { measured, computed, difference_percent, .. } = self;
+        format!(
+            "{}: measured {measured:.4}, computed {computed:.4}, {difference_percent:+.2} %",
+            self.label()
+        )
     }
 }
 
 fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
     let points: Vec<PointReport> = (0..computed.len()).map(|i| point(curve, computed, i)).collect();
     let count = points.len().max(1) as f64;
-    let difference = |p: &PointReport| p.computed_percent - p.measured_percent;
+    let difference = PointReport::difference_percent;
     let of = |region: Region| points.iter().filter(move |p| p.region == region);
     let local = |p: &PointReport| 100.0 * difference(p) / p.measured_percent.max(1e-9);
     let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
@@ -248,6 +307,7 @@ fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
     CurveReport {
         label: curve.label.clone(),
         mean_percent: points.iter().map(difference).sum::<f64>() / count,
+        rms_percent: (points.iter().map(|p| difference(p).powi(2)).sum::<f64>() / count).sqrt(),
         greatest_percent: points.iter().map(difference).fold(0.0, larger),
         high_dose_percent: of(Region::HighDose).map(local).reduce(larger),
         dta_mm: of(Region::Penumbra).chain(of(Region::BuildUp)).filter_map(|p| p.dta_mm).reduce(f64::max),

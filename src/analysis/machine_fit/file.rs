@@ -41,8 +41,7 @@ fn head(provenance: &Provenance, report: Option<&Report>) -> Vec<String> {
             ));
         }
         for f in &report.output_factors {
-            let [x, y] = f.field_mm;
-            lines.push(format!("  output factor {x} x {y} mm: {:+.2} %", f.difference_percent));
+            lines.push(format!("  {}: {:+.2} %", f.label(), f.difference_percent));
         }
         lines.push(format!("Tolerances: {}.", tolerances()));
         lines.push(if report.is_within() {
@@ -85,18 +84,26 @@ fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
 pub fn line(p: &FittedParameter) -> String {
     let unit = if p.parameter.unit().is_empty() { String::new() } else { format!(" {}", p.parameter.unit()) };
     let word = p.parameter.word();
-    let uncertainty = p.uncertainty.map_or(String::new(), |u| format!(" +- {u:.3}"));
-    match p.standing {
-        Standing::Fitted => format!("  {word} {:.4}{uncertainty}{unit}, was {:.4}", p.value, p.start),
-        Standing::AtBound => {
-            format!("  {word} {:.4}{unit}, was {:.4}: at the end of its range", p.value, p.start)
-        }
-        Standing::Fixed => format!("  {word} {:.4}{unit}: fixed by the user", p.value),
-        Standing::Undetermined => {
-            format!("  {word} {:.4}{unit}: left, the data do not determine it", p.value)
-        }
-        Standing::NotMeasured => {
-            format!("  {word} {:.4}{unit}: left, nothing was measured that it acts on", p.value)
+    let uncertainty = p.uncertainty.filter(|_| p.standing == Standing::Fitted);
+    let uncertainty = uncertainty.map_or(String::new(), |u| format!(" +- {u:.3}"));
+    let was = match p.standing {
+        Standing::Fitted | Standing::AtBound => format!(", was {:.4}", p.start),
+        Standing::Fixed | Standing::Undetermined | Standing::NotMeasured => String::new(),
+    };
+    let why = p.standing.words();
+    let colon = if why.is_empty() { "" } else { ": " };
+    format!("  {word} {:.4}{uncertainty}{unit}{was}{colon}{why}", p.value)
+}
+
+impl Standing {
+    /// Why a parameter is not fitted, or not freely.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Fitted => "",
+            Self::AtBound => "at the end of its range",
+            Self::Fixed => "fixed by the user",
+            Self::Undetermined => "left, the data do not determine it",
+            Self::NotMeasured => "left, nothing was measured that it acts on",
         }
     }
 }

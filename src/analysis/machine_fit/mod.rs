@@ -1,38 +1,39 @@
 //! A machine fitted to measured water-tank data.
 //!
 //! 1. [`tank`]: one dose a set-up by the engine itself, read at the places of measurement.
-//! 2. Derivatives by coarse doses, one for each parameter that moves photons ([`Layout::photons`]); with them the best
-//!    step of all parameters together without another dose ([`model`], [`solve`]).
+//! 2. Derivatives by coarse doses, one for each parameter that moves photons ([`steps`]); with them the best step of all
+//!    parameters together without another dose ([`model`], [`solve`]).
 //! 3. A finer dose judges the step, which is halved where it is none. The steps end where they gain less than 1 %.
-//! 4. The text of the machine file is read back, and that machine is computed as plans are and compared ([`compare()`]).
+//! 4. The text of the machine file is read back, and that machine is computed as plans are and compared ([`FitJob`]).
 //!
 //! What the data leave open stays where the starting machine has it ([`Parameter::allowed`]).
 
 mod compare;
 mod file;
+mod job;
 mod model;
 mod plot;
+mod points;
 mod solve;
+mod steps;
 mod tank;
 
-pub use compare::{CurveReport, FactorReport, PointReport, Region, Report, tolerances};
+pub use compare::{COLUMNS, CurveReport, FactorReport, LOCAL, PointReport, Region, Report, tolerances};
 pub use file::{Provenance, line as parameter_line, machine_text};
-pub use plot::report_pdf;
+pub use job::{FitJob, FittedMachine, TankFiles, TankRead, compare_files};
+pub use points::write_report;
 
 use crate::engine::cccs::{DoseError, Quality};
 use crate::engine::{Compute, JobControl};
-use crate::files::measured::{MeasuredCurve, OutputFactors, Scan, ScanAxis};
-use crate::physics::{Calibration, Machine, Parameter};
+use crate::files::measured::{MeasuredCurve, MeasuredError, OutputFactors, Scan, ScanAxis};
+use crate::physics::{Calibration, Machine, MachineError, Parameter};
 use compare::Prepared;
 use model::{Model, Targets};
 use serde::Serialize;
-use tank::{Layout, Setup};
+use steps::Run;
+use tank::Layout;
 use thiserror::Error;
 
-/// The farthest that a parameter moves in a round, in units of what is believed of it.
-const FARTHEST_STEP: f64 = 2.0;
-/// Step of the derivatives, in the same units.
-const DERIVATIVE_STEP: f64 = 0.25;
 /// A round that gains less is the last.
 const LEAST_GAIN: f64 = 0.01;
 /// Parameters of which the data say less than this part of what is believed stay where they are.
@@ -43,6 +44,12 @@ const LEAST_KNOWLEDGE: f64 = 0.2;
 pub enum FitError {
     #[error(transparent)]
     Dose(#[from] DoseError),
+    #[error(transparent)]
+    Data(#[from] MeasuredError),
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    #[error("{file} is given for its {kind}s: it has no {kind}")]
+    Lacks { file: String, kind: &'static str },
     #[error("there is nothing to fit to: give depth doses, profiles or output factors")]
     NoData,
     #[error("nothing is left to fit: {0}")]
@@ -77,6 +84,11 @@ pub struct Sampling {
 }
 
 impl Sampling {
+    /// Work of a dose, up to a common factor.
+    fn work(&self) -> f64 {
+        self.quality.directions() as f64 / (self.along_mm * self.depth_mm * self.across_mm)
+    }
+
     /// As plans are computed in the end.
     pub const FULL: Self = Self { quality: Quality::Full, ..Self::FINE };
     /// Of the steps of a fit.
@@ -102,7 +114,8 @@ impl Default for FitSettings {
     }
 }
 
-/// Where computing is done, and who is told.
+/// Where computing is done, and who is told. The control hears how much of the most work is done.
+#[derive(Clone, Copy)]
 pub struct Work<'a> {
     pub device: &'a Compute,
     pub control: &'a JobControl,
@@ -210,7 +223,7 @@ pub fn fit(
     let layout = Layout::new(data, &start.calibration);
     let prepared = data.prepared(start.sad_mm);
     let targets = Targets { data, layout: &layout, prepared: &prepared, start };
-    let mut run = Run { targets: &targets, settings, work, doses: 0 };
+    let mut run = Run { targets: &targets, settings, work, doses: 0, done: 0.0, most: f64::INFINITY };
     let standings = standings(start, data, fixed);
     let mut parameters: Vec<Parameter> =
         standings.iter().filter(|(_, s)| *s == Standing::Fitted).map(|(p, _)| *p).collect();
@@ -219,6 +232,7 @@ pub fn fit(
             "every parameter is fixed, or nothing was measured that it acts on".to_owned(),
         ));
     }
+    run.most = run.most_work(&parameters);
     let mut at = vec![0.0; parameters.len()];
     let mut photons = run.photons(&start.adjusted(&[]), &settings.fine)?;
     let mut cost = [f64::NAN; 2];
@@ -281,7 +295,7 @@ fn carried_over(
     };
     let own = TankData { curves: Vec::new(), factors: data.factors.clone() };
     let layout = Layout::new(&own, &start.calibration);
-    let doses = layout.doses(start, &settings.fine, &|_| true, work.device, work.control)?;
+    let doses = layout.doses(start, &settings.fine, &|_| true, work.device, &work.control.child())?;
     let (before, after) = (layout.calibration.map_or(0.0, |at| doses[at]), doses[layout.reference]);
     let factor = before * ssd(start).powi(2) / (after * ssd(&machine).powi(2));
     if let Some(electrons) = machine.electrons.as_mut().filter(|_| factor.is_finite()) {
@@ -364,103 +378,4 @@ impl Model<'_> {
         let columns = self.columns.into_iter().zip(keep).filter(|(_, keep)| **keep).map(|(c, _)| c).collect();
         (parameters, at, self.photons, columns)
     }
-}
-
-struct Run<'a> {
-    targets: &'a Targets<'a>,
-    settings: &'a FitSettings,
-    work: &'a Work<'a>,
-    doses: usize,
-}
-
-/// A step that gained.
-struct Step {
-    at: Vec<f64>,
-    photons: Vec<f64>,
-    cost: f64,
-}
-
-impl Run<'_> {
-    fn photons(&mut self, machine: &Machine, sampling: &Sampling) -> Result<Vec<f64>, FitError> {
-        self.photons_of(machine, sampling, &|_| true)
-    }
-
-    fn photons_of(
-        &mut self,
-        machine: &Machine,
-        sampling: &Sampling,
-        computed: &dyn Fn(&Setup) -> bool,
-    ) -> Result<Vec<f64>, FitError> {
-        let layout = self.targets.layout;
-        self.doses += layout.setups.iter().filter(|s| computed(s)).count();
-        layout.photons(machine, sampling, computed, self.work.device, self.work.control)
-    }
-
-    /// Derivatives of the photon doses by each parameter, by coarse doses.
-    fn columns(&mut self, parameters: &[Parameter], at: &[f64]) -> Result<Vec<Vec<f64>>, FitError> {
-        let rough = self.settings.rough;
-        let here = self.photons(&self.targets.machine(parameters, at), &rough)?;
-        let mut columns = Vec::new();
-        for (k, parameter) in parameters.iter().enumerate() {
-            if parameter.is_of_electrons() {
-                columns.push(vec![0.0; here.len()]);
-                continue;
-            }
-            let [low, high] = bounds(*parameter, self.targets.start);
-            let step = if at[k] + DERIVATIVE_STEP <= high || at[k] - DERIVATIVE_STEP < low {
-                DERIVATIVE_STEP
-            } else {
-                -DERIVATIVE_STEP
-            };
-            let mut values = at.to_vec();
-            values[k] = (values[k] + step).clamp(low, high);
-            let step = values[k] - at[k];
-            if step == 0.0 {
-                columns.push(vec![0.0; here.len()]);
-                continue;
-            }
-            let follows = |setup: &Setup| setup.follows(*parameter);
-            let there = self.photons_of(&self.targets.machine(parameters, &values), &rough, &follows)?;
-            // Set-ups that were not computed are 0.
-            let change =
-                |(there, here): (&f64, &f64)| if *there == 0.0 { 0.0 } else { (there - here) / step };
-            columns.push(there.iter().zip(&here).map(change).collect());
-            (self.work.tell)(&format!("  {} done", parameter.word()));
-        }
-        Ok(columns)
-    }
-
-    /// The model's best step, or a part of it, that a fine dose confirms; `None` where none gains.
-    fn step(
-        &mut self,
-        model: &Model<'_>,
-        before: f64,
-        sampling: &Sampling,
-        shares: &[f64],
-    ) -> Result<Option<Step>, FitError> {
-        let within = |k: usize, p: &Parameter| {
-            let [low, high] = bounds(*p, self.targets.start);
-            [low.max(model.at[k] - FARTHEST_STEP), high.min(model.at[k] + FARTHEST_STEP)]
-        };
-        let box_of: Vec<[f64; 2]> = model.parameters.iter().enumerate().map(|(k, p)| within(k, p)).collect();
-        let (low, high) = (box_of.iter().map(|b| b[0]).collect(), box_of.iter().map(|b| b[1]).collect());
-        let wanted = solve::solve(model, low, high).map_err(FitError::Solver)?;
-        for share in shares {
-            let at: Vec<f64> = model.at.iter().zip(&wanted).map(|(a, w)| a + share * (w - a)).collect();
-            let photons = self.photons(&self.targets.machine(model.parameters, &at), sampling)?;
-            let columns = Vec::new();
-            let there = Model { targets: model.targets, parameters: model.parameters, at, photons, columns };
-            let cost = there.cost();
-            if cost < before {
-                return Ok(Some(Step { at: there.at, photons: there.photons, cost }));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// Bounds of a parameter in units of belief from its start.
-fn bounds(parameter: Parameter, start: &Machine) -> [f64; 2] {
-    let (allowed, begin) = (parameter.allowed(), parameter.start(start).unwrap_or(0.0));
-    [(allowed.low - begin) / allowed.believed, (allowed.high - begin) / allowed.believed]
 }

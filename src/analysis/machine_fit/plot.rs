@@ -1,6 +1,6 @@
 //! Measured and computed curves with their differences, drawn as PDF pages.
 
-use super::compare::{CurveReport, PointReport, Report, tolerances};
+use super::compare::{CurveReport, FactorReport, PointReport, Report, tolerances};
 use crate::files::pdf::{A4, Document, Type};
 
 const MARGIN: f32 = 40.0;
@@ -39,13 +39,7 @@ pub fn report_pdf(title: &str, report: &Report) -> Vec<u8> {
         Type { colour: COMPUTED, ..SMALL },
     );
     let mut y = MARGIN + 58.0;
-    for line in report.output_factors.iter().map(|f| {
-        let [a, b] = f.field_mm;
-        format!(
-            "output factor {a} x {b} mm: measured {:.4}, computed {:.4}, {:+.2} %",
-            f.measured, f.computed, f.difference_percent
-        )
-    }) {
+    for line in report.output_factors.iter().map(FactorReport::words) {
         if y > A4[1] - MARGIN {
             pdf.add_page();
             y = MARGIN;
@@ -119,7 +113,7 @@ fn draw(pdf: &mut Document, curve: &CurveReport, [left, top]: [f32; 2], wide: f3
         curve.points.iter().map(|p| axes.at(p.position_mm, of(p))).collect()
     };
     pdf.path(&path(&dose, |p| p.computed_percent), 0.7, COMPUTED, false);
-    pdf.path(&path(&difference, |p| p.computed_percent - p.measured_percent), 0.7, COMPUTED, false);
+    pdf.path(&path(&difference, PointReport::difference_percent), 0.7, COMPUTED, false);
     let foot = below + DIFFERENCE + 9.0;
     pdf.text(left, foot, &format!("{} mm", x[0]), SMALL);
     pdf.text_right(left + wide, foot, &format!("{} mm", x[1]), SMALL);

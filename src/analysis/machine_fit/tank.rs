@@ -156,6 +156,7 @@ impl Layout {
         let machine = Arc::new(machine.clone());
         let mut doses = vec![0.0; self.places.len()];
         for (n, setup) in self.setups.iter().enumerate() {
+            control.report(n as f32 / self.setups.len() as f32);
             if !computed(setup) {
                 continue;
             }

@@ -20,6 +20,7 @@ use crate::app::state::display::{DoseDisplay, WindowLevel};
 use crate::app::state::export::ExportChoice;
 use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
+use crate::app::state::machine_fit::MachineFitAction;
 use crate::app::state::network::NetworkAction;
 use crate::app::state::roi::Shape;
 use crate::app::state::room::Room;
@@ -139,6 +140,8 @@ pub enum Command {
     Contouring(ContouringAction),
     /// A command of the Register workspace.
     Register(RegisterAction),
+    /// A machine fitted to measured data.
+    MachineFit(MachineFitAction),
     /// A command of the measuring tools.
     Measure(MeasureAction),
     ToggleMaximise(ViewKind),

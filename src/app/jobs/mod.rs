@@ -4,6 +4,7 @@
 //! the results that the Register workspace shows.
 
 mod aperture;
+mod machine_fit;
 mod made_up;
 pub mod open;
 mod register;
@@ -11,6 +12,7 @@ mod request;
 mod xray;
 
 pub use aperture::{Apertures, Fitted, hull_of};
+pub use machine_fit::MachineFitAnswer;
 pub use register::RegisterAnswer;
 pub use xray::OpenedImage;
 
@@ -88,6 +90,8 @@ pub enum Answer {
     Body(Structure, Remark),
     /// Apertures of a plan.
     Apertures(Box<Fitted>),
+    /// A machine fitted to measured data, or compared with them.
+    MachineFit(Box<MachineFitAnswer>),
     /// Contours made of a structure.
     Contoured(Box<Contoured>),
     /// An answer for the Register workspace.

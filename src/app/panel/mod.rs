@@ -11,6 +11,7 @@ mod history;
 pub mod inspector;
 pub mod jobs;
 mod log;
+pub mod machine_fit;
 pub mod measure;
 pub mod network;
 pub mod notices;

@@ -2,9 +2,10 @@
 
 use crate::app::command::{Command, Commands};
 use crate::app::state::State;
-use crate::app::state::network::{Network, NetworkAction};
+use crate::app::state::network::{Errand, Found, Network, NetworkAction, Search};
 use crate::app::theme;
 use crate::files::PeerSettings;
+use crate::network::Match;
 use egui::{Button, RichText, TextEdit, Ui};
 
 const WIDTH: f32 = 460.0;
@@ -15,14 +16,22 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     if !network.is_open {
         return;
     }
+    // Below the list there is room for what happened.
+    let height = (ctx.content_rect().height() - 270.0).max(160.0);
     let (mut is_open, mut settings, mut actions) = (true, network.settings.clone(), Vec::new());
     egui::Window::new("Other systems").open(&mut is_open).resizable(false).default_width(WIDTH).show(
         ctx,
         |ui| {
             ui.set_width(WIDTH);
             ui.weak("DICOM to and from a PACS or planning system. No TLS: only in a network you trust.");
-            receive(ui, network, &mut settings, &mut actions, commands);
-            send(ui, network, &mut settings, &mut actions);
+            let area = egui::ScrollArea::vertical().max_height(height);
+            // The height of the frame before does not limit it: else the box would not grow to its content.
+            let area = area.min_scrolled_height(height).auto_shrink([false, true]);
+            area.show(ui, |ui| {
+                receive(ui, network, &mut settings, &mut actions, commands);
+                other(ui, network, &mut settings, &mut actions);
+            });
+            calling(ui, network, &mut actions);
             lines(ui, network);
         },
     );
@@ -55,7 +64,7 @@ fn receive(
     let free = !network.has_listener;
     egui::Grid::new("receive").num_columns(2).show(ui, |ui| {
         let hint = "By which name others call this program";
-        field(ui, free && network.sending.is_none(), "Own AE title", &mut settings.own_title, hint);
+        field(ui, free && network.calling.is_none(), "Own AE title", &mut settings.own_title, hint);
         field(
             ui,
             free,
@@ -95,34 +104,122 @@ fn receive(
     }
 }
 
-fn send(ui: &mut Ui, network: &Network, settings: &mut PeerSettings, actions: &mut Vec<NetworkAction>) {
-    super::section(ui, "To another");
-    let free = network.sending.is_none();
-    egui::Grid::new("send").num_columns(2).show(ui, |ui| {
+/// The other system: whether it is there, what it has, what is sent to it.
+fn other(ui: &mut Ui, network: &Network, settings: &mut PeerSettings, actions: &mut Vec<NetworkAction>) {
+    super::section(ui, "Another system");
+    let free = network.calling.is_none();
+    egui::Grid::new("other").num_columns(2).show(ui, |ui| {
         field(ui, free, "Their AE title", &mut settings.called, "The name of the other system");
         field(ui, free, "Their host and port", &mut settings.to, "For example pacs:104");
+    });
+    let mut ask = |ui: &mut Ui, text: &str, hint: &str, action: NetworkAction| {
+        if ui.add_enabled(free, Button::new(text)).on_hover_text(hint).clicked() {
+            actions.push(action);
+        }
+    };
+    ask(ui, "Ask whether it is there", "C-ECHO", NetworkAction::Echo);
+    super::section(ui, "Send to it");
+    egui::Grid::new("send").num_columns(2).show(ui, |ui| {
         let hint = "The DICOM files in it leave as they are; export the case first to send what is on show";
         field(ui, free, "Folder or file to send", &mut settings.what, hint);
     });
-    ui.horizontal(|ui| match network.sending {
-        None => {
-            let hint = "Every object in its own transfer syntax; what is not taken is named";
-            if ui.button("Send").on_hover_text(hint).clicked() {
-                actions.push(NetworkAction::Send);
-            }
-            if ui.button("Ask whether it is there").on_hover_text("C-ECHO").clicked() {
-                actions.push(NetworkAction::Echo);
-            }
+    ask(
+        ui,
+        "Send",
+        "Every object in its own transfer syntax; what is not taken is named",
+        NetworkAction::Send,
+    );
+    super::section(ui, "Get from it");
+    let mut search = network.search.clone();
+    egui::Grid::new("find").num_columns(2).show(ui, |ui| {
+        let hint = "* and ? stand for any letters and any letter; empty: all patients";
+        field(ui, free, "Patient ID", &mut search.patient, hint);
+        field(
+            ui,
+            free,
+            "Study UID",
+            &mut search.study,
+            "Lists the series of this study; empty: lists studies",
+        );
+        field(ui, free, "Modality", &mut search.modality, "CT, RTPLAN, RTDOSE; empty: all");
+    });
+    ui.horizontal(|ui| {
+        ask(ui, "Find", "C-FIND: what the other system has", NetworkAction::Find);
+        let hint = "Objects come by a call back to the address above (C-MOVE), which must be entered at the other system under \
+                    our title; else over the association that asks (C-GET)";
+        let switch = egui::Checkbox::new(&mut search.by_move, "they call back");
+        ui.add_enabled(free, switch).on_hover_text(hint);
+    });
+    if search != network.search {
+        actions.insert(0, NetworkAction::Search(search));
+    }
+    found(ui, network, free, actions);
+}
+
+/// The answers to the last query, each with its button.
+fn found(ui: &mut Ui, network: &Network, free: bool, actions: &mut Vec<NetworkAction>) {
+    let Some(Found { call, query, matches }) = &network.found else { return };
+    let is_series = query.study.is_some();
+    let what = if is_series { "series" } else { "studies" };
+    ui.horizontal(|ui| {
+        ui.weak(format!("{} {what} of {} at {}", matches.len(), call.called, call.to));
+        // All that a system has comes to no folder by one press.
+        let named = is_series || query.patient.is_some();
+        if named && matches.len() > 1 && ui.add_enabled(free, Button::new("Get all").small()).clicked() {
+            actions.push(NetworkAction::Get(None));
         }
-        Some(sending) => {
-            let stop = ui.add_enabled(!sending.stopping, Button::new("Stop sending"));
-            if stop.on_hover_text("Aborts the association").clicked() {
-                actions.push(NetworkAction::StopSending);
+    });
+    let area = egui::ScrollArea::both().id_salt("found").max_height(130.0).auto_shrink([false, true]);
+    area.show(ui, |ui| {
+        egui::Grid::new("found").num_columns(3).striped(true).show(ui, |ui| {
+            for (n, m) in matches.iter().enumerate() {
+                let uid = if is_series { &m.series_uid } else { &m.study_uid };
+                let get = ui.add_enabled(free, Button::new("Get").small());
+                let get = get.accessible_name(format!("Get {uid}"));
+                if get.on_hover_text("Into a folder of its own in the folder for arrivals").clicked() {
+                    actions.push(NetworkAction::Get(Some(n)));
+                }
+                if !is_series {
+                    let series = ui.add_enabled(free, Button::new("Series").small());
+                    if series.accessible_name(format!("Series of {uid}")).clicked() {
+                        let study = uid.clone();
+                        let search = Search { study, patient: String::new(), ..network.search.clone() };
+                        actions.extend([NetworkAction::Search(search), NetworkAction::Find]);
+                    }
+                }
+                ui.add(egui::Label::new(words(m, is_series)).extend()).on_hover_text(uid);
+                ui.end_row();
             }
-            let share = sending.done as f32 / sending.all.max(1) as f32;
-            let text = format!("{} of {}", sending.done, sending.all);
-            ui.add(egui::ProgressBar::new(share).text(text).desired_width(240.0));
+        });
+    });
+}
+
+fn words(m: &Match, is_series: bool) -> String {
+    let objects = if m.objects.is_empty() { String::new() } else { format!("{} objects", m.objects) };
+    let parts: Vec<&str> = match is_series {
+        true => vec![&m.modality, &m.series_number, &objects, &m.date, &m.description],
+        false => vec![&m.patient_id, &m.patient_name, &m.date, &m.modality, &objects, &m.description],
+    };
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+}
+
+/// How far a conversation of ours is.
+fn calling(ui: &mut Ui, network: &Network, actions: &mut Vec<NetworkAction>) {
+    let Some(calling) = network.calling else { return };
+    let (what, stop) = match calling.errand {
+        Errand::Echo => ("Asking", "Stop asking"),
+        Errand::Send => ("Sending", "Stop sending"),
+        Errand::Find => ("Finding", "Stop finding"),
+        Errand::Get => ("Retrieving", "Stop retrieving"),
+    };
+    ui.horizontal(|ui| {
+        let stop = ui.add_enabled(!calling.stopping, Button::new(stop));
+        if stop.on_hover_text("Aborts the association").clicked() {
+            actions.push(NetworkAction::Stop);
         }
+        let share = calling.done as f32 / calling.all.max(1) as f32;
+        let text = format!("{what}: {} of {}", calling.done, calling.all);
+        ui.add(egui::ProgressBar::new(share).text(text).desired_width(240.0));
     });
 }
 

@@ -5,6 +5,7 @@ use super::recent::recent;
 use crate::app::command::{Command, Commands};
 use crate::app::state::display::{WINDOW_PRESETS, WindowLevel};
 use crate::app::state::files::FileAction;
+use crate::app::state::machine_fit::MachineFitAction;
 use crate::app::state::network::NetworkAction;
 use crate::app::state::{State, Workspace};
 use crate::app::theme;
@@ -109,6 +110,11 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
         }
         if ui.button("Receive…").on_hover_text("DICOM objects from a PACS or planning system").clicked() {
             commands.push(Command::Network(NetworkAction::Open(true)));
+            ui.close();
+        }
+        let hint = "A machine fitted to measured water-tank data, or compared with them";
+        if ui.button("Machine…").on_hover_text(hint).clicked() {
+            commands.push(Command::MachineFit(MachineFitAction::Open(true)));
             ui.close();
         }
         ui.separator();

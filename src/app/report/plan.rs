@@ -130,10 +130,12 @@ fn reservation(state: &State) -> Option<String> {
         DoseStatus::Imported => {
             Some(format!("The dose is of a file ({}), not computed from this plan.", dose.label))
         }
-        status => Some(format!(
-            "{}: the dose is not final, nothing in this report is.",
-            status.word().to_uppercase()
-        )),
+        status => {
+            let word = status.word().to_uppercase();
+            let caveats = dose.caveats.join(", ");
+            let why = if caveats.is_empty() { word } else { format!("{word} ({caveats})") };
+            Some(format!("{why}: the dose is not final, nothing in this report is."))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Files of the user's choosing: the purpose of a file dialog, and files to be written.
 
+use super::machine_fit::TankFile;
 use crate::files::{Inputs, Place};
 use std::path::PathBuf;
 
@@ -12,6 +13,8 @@ pub enum FileAction {
     OpenGoals,
     OpenDose,
     OpenXray,
+    /// Measured data and the machine of a fit.
+    OpenTank(TankFile),
     SavePlan,
     SaveSession,
     SaveHuTable,
@@ -20,6 +23,9 @@ pub enum FileAction {
     SavePlanReport,
     SaveDvhs,
     SaveRegistration,
+    /// A fitted machine, and the report of its comparison.
+    SaveMachine,
+    SaveMachineReport,
     /// A new folder of DICOM files.
     Export,
 }
@@ -34,6 +40,12 @@ impl FileAction {
             Self::SaveGoals => "Save the goals as a template",
             Self::OpenDose => "Open a dose (RTDOSE, or .mha in Gy)",
             Self::OpenXray => "Open an X-ray",
+            Self::OpenTank(TankFile::Pdd) => "Open measured depth doses",
+            Self::OpenTank(TankFile::Profiles) => "Open measured profiles",
+            Self::OpenTank(TankFile::OutputFactors) => "Open measured output factors",
+            Self::OpenTank(TankFile::Machine) => "Open a machine",
+            Self::SaveMachine => "Save the fitted machine",
+            Self::SaveMachineReport => "Write the comparison (.pdf or .csv)",
             Self::SavePlan => "Save the plan",
             Self::SaveSession => "Save the session",
             Self::SaveDvhs => "Save the DVHs (.csv)",
@@ -53,7 +65,8 @@ impl FileAction {
             | Self::OpenHuTable
             | Self::OpenGoals
             | Self::OpenDose
-            | Self::OpenXray => None,
+            | Self::OpenXray
+            | Self::OpenTank(_) => None,
             Self::SavePlan => Some("plan.toml"),
             Self::SaveSession => Some("session.json"),
             Self::SaveReport => Some("comparison.pdf"),
@@ -62,6 +75,8 @@ impl FileAction {
             Self::SaveRegistration => Some("registration.dcm"),
             Self::SaveHuTable => Some("hu-table.toml"),
             Self::SaveGoals => Some("goals.toml"),
+            Self::SaveMachine => Some("machine.toml"),
+            Self::SaveMachineReport => Some("machine.pdf"),
             Self::Export => Some("export"),
         }
     }
@@ -70,6 +85,12 @@ impl FileAction {
     pub fn endings(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
             Self::OpenFolder | Self::OpenFile | Self::OpenDose | Self::OpenXray | Self::Export => None,
+            Self::OpenTank(TankFile::OutputFactors) => Some(("Output factors", &["csv"])),
+            Self::OpenTank(TankFile::Machine) | Self::SaveMachine => Some(("Machine", &["toml"])),
+            Self::OpenTank(TankFile::Pdd | TankFile::Profiles) => {
+                Some(("Measured curves", &["csv", "asc", "mcc", "txt"]))
+            }
+            Self::SaveMachineReport => Some(("Comparison", &["pdf", "csv"])),
             Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
             Self::SavePlan => Some(("Plan", &["toml"])),
             Self::OpenGoals | Self::SaveGoals => Some(("Goals", &["toml"])),

@@ -9,6 +9,7 @@ pub mod export;
 pub mod files;
 pub mod goals;
 pub mod hu_draft;
+pub mod machine_fit;
 pub mod measure;
 pub mod network;
 mod notices;
@@ -35,6 +36,7 @@ use files::Target;
 use glam::DVec3;
 use goals::GoalEditor;
 use hu_draft::HuDraft;
+use machine_fit::MachineFit;
 use measure::Measures;
 use network::Network;
 use opening::Origin;
@@ -97,6 +99,7 @@ pub struct State {
     pub jobs: Jobs,
     pub about_open: bool,
     pub network: Network,
+    pub machine_fit: MachineFit,
     pub theme: ThemeChoice,
     /// The structure, by ROI number, whose deletion must be confirmed because a plan refers to it.
     pub removal: Option<u32>,
@@ -142,6 +145,7 @@ impl Default for State {
             jobs: Jobs::default(),
             about_open: false,
             network: Network::default(),
+            machine_fit: MachineFit::default(),
             theme: ThemeChoice::default(),
             removal: None,
             hu_draft: None,

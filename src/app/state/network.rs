@@ -1,7 +1,9 @@
 //! What the window knows of other systems: names and places as typed, what listens and sends now, what was said.
 
 use crate::files::PeerSettings;
-use crate::network::{AeTitle, Call, Patience, ReceiveOptions, let_in};
+use crate::network::{
+    AeTitle, Call, Match, Patience, Query, ReceiveOptions, Route, let_in, query_key, query_uid,
+};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -11,14 +13,42 @@ const MOST_LINES: usize = 200;
 /// Arrivals that are offered to open.
 const MOST_ARRIVALS: usize = 8;
 
+/// What we call another system for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errand {
+    Echo,
+    Send,
+    Find,
+    Get,
+}
+
 /// A conversation of ours under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sending {
+pub struct Calling {
+    pub errand: Errand,
     pub done: usize,
-    /// 0 until the files are read.
+    /// 0 until it is known.
     pub all: usize,
     /// The user has asked for its end.
     pub stopping: bool,
+}
+
+/// A query as it is typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Search {
+    pub patient: String,
+    pub study: String,
+    pub modality: String,
+    /// Objects come by a call back to the listener's address (C-MOVE), not over the association that asks (C-GET).
+    pub by_move: bool,
+}
+
+/// What a system has answered to a query.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub call: Call,
+    pub query: Query,
+    pub matches: Vec<Match>,
 }
 
 #[derive(Debug, Default)]
@@ -29,7 +59,9 @@ pub struct Network {
     pub has_listener: bool,
     /// Where it listens.
     pub listening: Option<SocketAddr>,
-    pub sending: Option<Sending>,
+    pub calling: Option<Calling>,
+    pub search: Search,
+    pub found: Option<Found>,
     /// What happened, oldest first, and whether it is a failure.
     pub lines: VecDeque<(bool, String)>,
     /// Folders of arrivals, newest first.
@@ -45,7 +77,13 @@ pub enum NetworkAction {
     /// Asks the other system whether it is there.
     Echo,
     Send,
-    StopSending,
+    Search(Search),
+    /// Asks what the other system has.
+    Find,
+    /// Retrieves an answer to the last query, by index; `None`: all of them.
+    Get(Option<usize>),
+    /// Ends the conversation of ours.
+    Stop,
 }
 
 impl Network {
@@ -70,18 +108,57 @@ impl Network {
         if typed.into.trim().is_empty() {
             return Err("name a folder for what arrives".to_owned());
         }
-        let ip: IpAddr =
-            typed.bind.trim().parse().map_err(|_| format!("'{}' is no address to listen on", typed.bind))?;
-        let port: u16 = typed.port.trim().parse().map_err(|_| format!("'{}' is no port", typed.port))?;
+        let bind = self.address()?;
+        let ip = bind.ip();
         let words = typed.allow.split(',').map(str::trim).filter(|word| !word.is_empty());
         let titles = words.map(title).collect::<Result<Vec<_>, _>>()?;
         let allow =
             let_in(ip, &titles).ok_or_else(|| format!("others reach {ip}: say who may call, or any"))?;
         Ok(ReceiveOptions {
-            bind: SocketAddr::new(ip, port),
+            bind,
             allow,
             ..ReceiveOptions::local(title(&typed.own_title)?, PathBuf::from(typed.into.trim()))
         })
+    }
+
+    /// What to ask for, by what is typed.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn query(&self) -> Result<Query, String> {
+        let typed = &self.search;
+        let read = |name: &str, word: &str, of: fn(&str) -> Result<String, String>| match word.trim() {
+            "" => Ok(None),
+            word => of(word).map(Some).map_err(|why| format!("{name} '{word}': {why}")),
+        };
+        let study = read("study", &typed.study, query_uid)?;
+        let patient = read("patient", &typed.patient, query_key)?;
+        if study.is_some() && patient.is_some() {
+            return Err("a study belongs to one patient: leave the patient out".to_owned());
+        }
+        Ok(Query { patient, study, modality: read("modality", &typed.modality, query_key)? })
+    }
+
+    /// The folder that objects come to, and how.
+    ///
+    /// # Errors
+    /// What is missing or wrong.
+    pub fn way_in(&self) -> Result<(PathBuf, Route), String> {
+        let typed = &self.settings;
+        let into = typed.into.trim();
+        if into.is_empty() {
+            return Err("name a folder for what arrives".to_owned());
+        }
+        let route = if self.search.by_move { Route::Move(self.address()?) } else { Route::Get };
+        Ok((PathBuf::from(into), route))
+    }
+
+    fn address(&self) -> Result<SocketAddr, String> {
+        let typed = &self.settings;
+        let ip: IpAddr =
+            typed.bind.trim().parse().map_err(|_| format!("'{}' is no address to listen on", typed.bind))?;
+        let port: u16 = typed.port.trim().parse().map_err(|_| format!("'{}' is no port", typed.port))?;
+        Ok(SocketAddr::new(ip, port))
     }
 
     /// Whom to call, by what is typed.

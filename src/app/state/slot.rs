@@ -33,6 +33,8 @@ pub enum Slot {
     Xray(usize),
     /// Search for the pose.
     Search,
+    /// A machine fitted to measured data.
+    MachineFit,
 }
 
 impl Slot {

@@ -71,6 +71,7 @@ impl App {
             Command::Aperture(action) => self.requests().aperture(action),
             Command::Contouring(action) => self.requests().contouring(action),
             Command::Register(action) => self.requests().register(action),
+            Command::MachineFit(action) => self.requests().machine_fit(action),
             Command::Measure(action) => state.measure(action),
             Command::ToggleMaximise(kind) => {
                 for view in &mut self.views {

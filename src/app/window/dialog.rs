@@ -4,6 +4,7 @@ use super::App;
 use super::browser::{self, Browser, Outcome};
 use crate::app::state::NoticeKind;
 use crate::app::state::files::FileAction;
+use crate::app::state::machine_fit::MachineFitAction;
 use crate::case::Placement;
 use crossbeam_channel::{Receiver, Sender};
 use std::path::{Path, PathBuf};
@@ -167,6 +168,7 @@ impl App {
             FileAction::OpenXray => self.requests().open_xray(path, Placement::default(), None),
             FileAction::OpenHuTable => self.requests().open_hu_table(path),
             FileAction::OpenGoals => self.requests().open_goals(path),
+            FileAction::OpenTank(what) => self.requests().machine_fit(MachineFitAction::Add(what, path)),
             FileAction::OpenDose => self.requests().open_dose(path, None),
             _ => self.write(action, path, replaces),
         }

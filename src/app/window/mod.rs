@@ -249,6 +249,7 @@ impl App {
         let facts = panel::about::Facts { graphics: self.gpu.device_name() };
         panel::about::show(ui.ctx(), state, &facts, commands);
         panel::network::show(ui.ctx(), state, commands);
+        panel::machine_fit::show(ui.ctx(), state, commands);
         panel::removal::show(ui.ctx(), state, commands);
         panel::unsaved::question(ui.ctx(), state, commands);
         panel::replace::show(ui.ctx(), state, commands);

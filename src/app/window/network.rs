@@ -3,9 +3,11 @@
 
 use super::App;
 use crate::app::state::NoticeKind;
-use crate::app::state::network::{NetworkAction, Sending};
+use crate::app::state::network::{Calling, Errand, Found, NetworkAction};
 use crate::dicom::transferables;
-use crate::network::{Call, Event, ReceiveOptions, Receiver, Until, echo, send};
+use crate::network::{
+    Call, Event, Match, Query, ReceiveOptions, Receiver, Route, Until, echo, find, retrieve_all, send,
+};
 use crossbeam_channel as channel;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,8 +24,17 @@ enum News {
     Listening(SocketAddr),
     Happened(Event),
     ListenerEnded(Result<(), String>),
-    Progress { done: usize, all: usize },
-    SenderEnded { is_failure: bool, lines: Vec<String> },
+    Progress {
+        done: usize,
+        all: usize,
+    },
+    Found(Box<Found>),
+    /// Folders that have come.
+    Arrived(Vec<PathBuf>),
+    CallerEnded {
+        is_failure: bool,
+        lines: Vec<String>,
+    },
 }
 
 /// A thread that ends when told to.
@@ -37,19 +48,19 @@ pub struct Conversations {
     tell: channel::Sender<News>,
     hear: channel::Receiver<News>,
     listener: Option<Running>,
-    sender: Option<Running>,
+    caller: Option<Running>,
 }
 
 impl Default for Conversations {
     fn default() -> Self {
         let (tell, hear) = channel::unbounded();
-        Self { tell, hear, listener: None, sender: None }
+        Self { tell, hear, listener: None, caller: None }
     }
 }
 
 impl Drop for Conversations {
     fn drop(&mut self) {
-        let running = || self.listener.iter().chain(&self.sender);
+        let running = || self.listener.iter().chain(&self.caller);
         running().for_each(|one| one.stop.store(true, Ordering::Relaxed));
         let begun = Instant::now();
         while running().any(|one| !one.thread.is_finished()) && begun.elapsed() < FAREWELL {
@@ -87,27 +98,47 @@ impl App {
             NetworkAction::StopListening => {
                 self.conversations.listener.iter().for_each(|one| one.stop.store(true, Ordering::Relaxed));
             }
-            NetworkAction::Echo | NetworkAction::Send if network.sending.is_some() => {}
+            NetworkAction::Search(search) => network.search = search,
+            NetworkAction::Stop => {
+                self.conversations.caller.iter().for_each(|one| one.stop.store(true, Ordering::Relaxed));
+                network.calling = network.calling.map(|c| Calling { stopping: true, ..c });
+            }
+            NetworkAction::Echo | NetworkAction::Send | NetworkAction::Find | NetworkAction::Get(_)
+                if network.calling.is_some() => {}
             NetworkAction::Echo => match network.call() {
-                Ok(call) => self.send(call, None),
+                Ok(call) => self.echo(call),
                 Err(why) => network.tell(true, format!("Not asked: {why}.")),
             },
             NetworkAction::Send => {
-                let what = network.settings.what.trim();
+                let what = PathBuf::from(network.settings.what.trim());
                 match network.call() {
                     Err(why) => network.tell(true, format!("Not sent: {why}.")),
-                    Ok(_) if what.is_empty() => {
-                        network.tell(true, "Not sent: name a folder or file to send.")
+                    Ok(_) if what.as_os_str().is_empty() => {
+                        network.tell(true, "Not sent: name a folder or file to send.");
                     }
-                    Ok(call) => {
-                        let what = PathBuf::from(what);
-                        self.send(call, Some(what));
-                    }
+                    Ok(call) => self
+                        .converse(Errand::Send, move |stop, reports| send_all(&call, &what, stop, reports)),
                 }
             }
-            NetworkAction::StopSending => {
-                self.conversations.sender.iter().for_each(|one| one.stop.store(true, Ordering::Relaxed));
-                network.sending = network.sending.map(|s| Sending { stopping: true, ..s });
+            NetworkAction::Find => match network.call().and_then(|call| Ok((call, network.query()?))) {
+                Ok((call, query)) => {
+                    self.converse(Errand::Find, move |stop, reports| find_all(call, query, stop, reports))
+                }
+                Err(why) => network.tell(true, format!("Not asked: {why}.")),
+            },
+            NetworkAction::Get(which) => {
+                let Some(found) = &network.found else { return };
+                let wanted = match which {
+                    Some(index) => found.matches.get(index).cloned().into_iter().collect(),
+                    None => found.query.wanted(&found.matches),
+                };
+                let call = found.call.clone();
+                match network.way_in() {
+                    Ok((into, route)) => self.converse(Errand::Get, move |stop, reports| {
+                        get_all(&call, &wanted, (&into, route), stop, reports)
+                    }),
+                    Err(why) => network.tell(true, format!("Nothing is retrieved: {why}.")),
+                }
             }
         }
     }
@@ -135,20 +166,26 @@ impl App {
         self.state.network.has_listener = self.conversations.listener.is_some();
     }
 
-    /// Sends what lies under a path; without one, only asks whether the other system is there.
-    fn send(&mut self, call: Call, what: Option<PathBuf>) {
-        self.conversations.sender = self.start("sender", move |stop, reports| {
-            let (is_failure, lines) = match &what {
-                None => match echo(&call, stop) {
-                    Ok(()) => (false, vec![format!("{} at {} is there and answers.", call.called, call.to)]),
-                    Err(error) => (true, vec![error.to_string()]),
-                },
-                Some(what) => send_all(&call, what, stop, reports),
-            };
-            reports.say(News::SenderEnded { is_failure, lines });
+    /// Calls another system; `work` gives whether anything failed, and what is to be said.
+    fn converse(
+        &mut self,
+        errand: Errand,
+        work: impl FnOnce(&AtomicBool, &Reports) -> (bool, Vec<String>) + Send + 'static,
+    ) {
+        self.conversations.caller = self.start("caller", move |stop, reports| {
+            let (is_failure, lines) = work(stop, reports);
+            reports.say(News::CallerEnded { is_failure, lines });
         });
-        let began = self.conversations.sender.is_some();
-        self.state.network.sending = began.then_some(Sending { done: 0, all: 0, stopping: false });
+        let began = self.conversations.caller.is_some();
+        let calling = Calling { errand, done: 0, all: 0, stopping: false };
+        self.state.network.calling = began.then_some(calling);
+    }
+
+    fn echo(&mut self, call: Call) {
+        self.converse(Errand::Echo, move |stop, _| match echo(&call, stop) {
+            Ok(()) => (false, vec![format!("{} at {} is there and answers.", call.called, call.to)]),
+            Err(error) => (true, vec![error.to_string()]),
+        });
     }
 
     /// Takes what the conversations report.
@@ -187,10 +224,12 @@ impl App {
                     }
                 }
                 News::Progress { done, all } => {
-                    network.sending = network.sending.map(|s| Sending { done, all, ..s });
+                    network.calling = network.calling.map(|c| Calling { done, all, ..c });
                 }
-                News::SenderEnded { is_failure, lines } => {
-                    network.sending = None;
+                News::Found(found) => network.found = Some(*found),
+                News::Arrived(folders) => folders.into_iter().for_each(|f| network.add_arrival(f)),
+                News::CallerEnded { is_failure, lines } => {
+                    network.calling = None;
                     lines.into_iter().for_each(|line| network.tell(is_failure, line));
                 }
             }
@@ -220,4 +259,39 @@ fn send_all(call: &Call, what: &Path, stop: &AtomicBool, reports: &Reports) -> (
     let whole = all + found.faulty.len();
     lines.push(format!("{} of {whole} objects sent to {} at {}.", sent.sent, call.called, call.to));
     (is_failure, lines)
+}
+
+/// Asks what a system has.
+fn find_all(call: Call, query: Query, stop: &AtomicBool, reports: &Reports) -> (bool, Vec<String>) {
+    match find(&call, &query, stop) {
+        Ok(matches) => {
+            let what = if query.study.is_some() { "series" } else { "studies" };
+            let line = format!("{} {what} found at {}.", matches.len(), call.called);
+            reports.say(News::Found(Box::new(Found { call, query, matches })));
+            (false, vec![line])
+        }
+        Err(error) => (true, vec![error.to_string()]),
+    }
+}
+
+/// Retrieves studies or series, each into a folder of its own.
+fn get_all(
+    call: &Call,
+    wanted: &[Match],
+    (into, route): (&Path, Route),
+    stop: &AtomicBool,
+    reports: &Reports,
+) -> (bool, Vec<String>) {
+    if !into.exists()
+        && let Err(error) = std::fs::create_dir(into)
+    {
+        let folder = into.display();
+        return (true, vec![format!("Cannot make the folder {folder}: {error}; choose another.")]);
+    }
+    let progress =
+        |come: usize, to_come: usize| reports.say(News::Progress { done: come, all: come + to_come });
+    let (all, errors) = retrieve_all(call, wanted, route, into, stop, &progress);
+    reports.say(News::Arrived(all.folders.clone()));
+    let is_failure = all.failed > 0 || all.objects == 0 || !errors.is_empty();
+    (is_failure, all.lines(&errors, into))
 }

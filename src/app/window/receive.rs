@@ -60,11 +60,11 @@ impl App {
             }
             JobEvent::Failed { message } if !superseded => self.fail(slot, &name, message),
             JobEvent::Failed { .. } => {}
-            JobEvent::Cancelled => {
-                if !superseded && slot == Slot::Search {
-                    self.requests().cancelled_search();
-                }
-            }
+            JobEvent::Cancelled => match slot {
+                Slot::Search if !superseded => self.requests().cancelled_search(),
+                Slot::MachineFit => self.state.machine_fit.end(None),
+                _ => {}
+            },
         }
     }
 
@@ -127,6 +127,7 @@ impl App {
             Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
             Answer::Contoured(contoured) => self.requests().take_contoured(*contoured),
+            Answer::MachineFit(answer) => self.requests().take_machine_fit(*answer),
             Answer::Register(answer) => self.requests().take_register(answer),
         }
     }
@@ -142,6 +143,7 @@ impl App {
                 return;
             }
             Slot::Search => self.state.register.search = Search::Idle,
+            Slot::MachineFit => self.state.machine_fit.end(Some(message.clone())),
             _ => {}
         }
         let about = if matches!(slot, Slot::Xray(_)) { About::XrayRefused } else { About::Other };

@@ -2,9 +2,11 @@
 //! if the user has confirmed it.
 
 use super::App;
-use crate::app::jobs::{Answer, open};
+use crate::analysis::machine_fit::write_report;
+use crate::app::jobs::{Answer, MachineFitAnswer, open};
 use crate::app::state::NoticeKind;
 use crate::app::state::files::{FileAction, Target};
+use crate::app::state::machine_fit::MachineFit;
 use crate::app::state::record::Record;
 use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Work;
@@ -15,7 +17,7 @@ use crate::files::{GoalTemplate, Inputs, plan_toml, replace_file, session};
 use crate::open::paths_of;
 use crate::registration::spatial_registration;
 use crate::worker::Task;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 impl App {
@@ -35,12 +37,15 @@ impl App {
             FileAction::SaveHuTable => self.save_hu_table(target),
             FileAction::SaveGoals => self.save_goals(target),
             FileAction::Export => self.export(target),
+            FileAction::SaveMachine => self.save_machine(target),
+            FileAction::SaveMachineReport => self.save_machine_report(target),
             FileAction::OpenFolder
             | FileAction::OpenFile
             | FileAction::OpenHuTable
             | FileAction::OpenGoals
             | FileAction::OpenDose
-            | FileAction::OpenXray => {}
+            | FileAction::OpenXray
+            | FileAction::OpenTank(_) => {}
         }
     }
 
@@ -61,9 +66,8 @@ impl App {
     fn save_dvhs(&mut self, target: Target) {
         match panel::dvh::csv(&self.state) {
             Ok(text) => self.submit_write(target, move |path| {
-                replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| {
-                    format!("cannot write {}: {e}; choose a folder you may write to", path.display())
-                })?;
+                replace_file(path, |file| file.write_all(text.as_bytes()))
+                    .map_err(|e| not_written(path, &e))?;
                 Ok(Answer::Saved(path.to_owned()))
             }),
             Err(why) => self.state.notices.add(NoticeKind::Error, format!("No DVHs are saved: {why}.")),
@@ -79,6 +83,11 @@ impl App {
     /// The input files of the current case. A session may be written back to its own file.
     pub(super) fn inputs(&self, target: &Target) -> Inputs {
         let mut inputs = Inputs::default();
+        self.state.machine_fit.inputs().for_each(|(what, path)| inputs.add(what, path));
+        // A dose on show would be of a machine that is no more.
+        let beams =
+            self.state.case().plans.iter().flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)));
+        beams.for_each(|machine| inputs.add("the machine of a plan", machine.into()));
         let Some(origin) = &self.state.origin else { return inputs };
         let session = origin.session.clone();
         if target.action == FileAction::SaveSession && session.as_ref() == Some(&target.path) {
@@ -157,9 +166,39 @@ impl App {
             },
         };
         self.submit_write(target, move |path| {
-            replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|e| {
-                format!("cannot write {}: {e}; choose a folder you may write to", path.display())
-            })?;
+            replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))?;
+            Ok(Answer::Saved(path.to_owned()))
+        });
+    }
+
+    /// Writes the fitted machine; one of other files or settings than are chosen now is refused.
+    fn save_machine(&mut self, target: Target) {
+        let fit = &self.state.machine_fit;
+        let fitted =
+            fit.answer.as_ref().filter(|_| !fit.is_stale()).and_then(|a| a.outcome.fitted()).cloned();
+        let Some(fitted) = fitted else {
+            let text = "No machine is saved: the fit on show is of other files or settings; fit again.";
+            self.state.notices.add(NoticeKind::Error, text);
+            return;
+        };
+        self.submit_write(target, move |path| {
+            let text = fitted.text(path);
+            replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))?;
+            Ok(Answer::MachineFit(Box::new(MachineFitAnswer::Saved(path.to_owned(), fitted))))
+        });
+    }
+
+    /// Writes every point of the comparison, or its curves drawn; refuses a stale one.
+    fn save_machine_report(&mut self, target: Target) {
+        let fit = &self.state.machine_fit;
+        let Some(answer) = fit.answer.clone().filter(|_| !fit.is_stale()) else {
+            let text = "No report is written: the comparison on show is of other files or settings.";
+            self.state.notices.add(NoticeKind::Error, text);
+            return;
+        };
+        self.submit_write(target, move |path| {
+            let machine = MachineFit::machine_words(&answer);
+            write_report(path, &machine, answer.outcome.report()).map_err(|e| not_written(path, &e))?;
             Ok(Answer::Saved(path.to_owned()))
         });
     }
@@ -229,4 +268,8 @@ impl App {
             report::write(&report, path).map(|()| Answer::Saved(path.to_owned()))
         });
     }
+}
+
+fn not_written(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {error}; choose a folder you may write to", path.display())
 }

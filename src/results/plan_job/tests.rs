@@ -92,6 +92,33 @@ fn the_dose_in_a_stack_with_lung_is_the_same_in_the_body_that_is_found_and_in_on
     }
 }
 
+/// A wedge that is not modelled, an energy and a filter that the machine does not have: with either engine no dose of it is final.
+#[test]
+fn a_beam_that_is_not_computed_as_it_is_has_a_partial_dose() {
+    let ct = cube_and_slab(0.0);
+    let set = drawn(&ct, DVec3::splat(-60.0), DVec3::splat(60.0));
+    let monte_carlo = MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() };
+    for engine in [Engine::Cccs, Engine::Mccs(monte_carlo)] {
+        let of = |change: fn(&mut Beam)| {
+            let mut job = PlanJob { engine, ..job(&ct, &set, BodyChoice::Drawn) };
+            job.plan.machine = "generic-6mv".to_owned();
+            job.plan.beams[0].energy_mv = Some(6.0);
+            change(&mut job.plan.beams[0]);
+            let dose = computed(&job).dose;
+            (dose.status, dose.caveats.join(", "))
+        };
+        // The grid is coarse.
+        assert_eq!(of(|_| ()), (DoseStatus::Coarse, String::new()), "{engine:?}");
+        for (change, words) in [
+            ((|b| b.not_modelled = vec!["wedge".to_owned()]) as fn(&mut Beam), "wedge"),
+            (|b| b.energy_mv = Some(15.0), "15 MV as 6 MV"),
+            (|b| b.unflattened = true, "a filter it does not have"),
+        ] {
+            assert_eq!(of(change), (DoseStatus::Partial, words.to_owned()), "{engine:?}");
+        }
+    }
+}
+
 /// A cube of 12 cm with a slab `above` mm thick before it, 20 mm off.
 fn cube_and_slab(above: f64) -> Arc<Ct> {
     ct(move |p| {

@@ -6,6 +6,7 @@ use crate::analysis::{MOST_MU, REACH_MM as JAW_LIMIT_MM, beam_remarks, isocentre
 use crate::app::command::Commands;
 use crate::app::panel::{angle, number, section, status_chip};
 use crate::app::state::State;
+use crate::app::state::results::machine_label;
 use crate::app::theme;
 use crate::case::{Beam, ControlPoint, Edit, Plan};
 use crate::geometry::wrapped_deg;
@@ -207,13 +208,15 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
     fields(ui, "machine", |ui| {
         field(ui, "Machine", |ui| {
             let now = form.beam.machine.clone();
-            let shown = now.as_deref().map_or_else(|| format!("{of_plan} (plan's)"), str::to_owned);
-            let combo = ComboBox::from_id_salt("beam machine").selected_text(shown).width(150.0);
+            let plans = format!("{} (plan's)", machine_label(of_plan));
+            let shown = now.as_deref().map_or_else(|| plans.clone(), |own| machine_label(own).to_owned());
+            let combo = ComboBox::from_id_salt("beam machine").selected_text(shown).width(150.0).truncate();
             let response = combo.show_ui(ui, |ui| {
                 let mut choice = now.clone();
-                ui.selectable_value(&mut choice, None, format!("{of_plan} (plan's)"));
-                for name in crate::app::state::results::machine_names() {
-                    ui.selectable_value(&mut choice, Some(name.clone()), name.as_str());
+                ui.selectable_value(&mut choice, None, plans);
+                for name in state.machine_names() {
+                    let label = machine_label(&name).to_owned();
+                    ui.selectable_value(&mut choice, Some(name), label);
                 }
                 choice
             });

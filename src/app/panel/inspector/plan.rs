@@ -6,7 +6,8 @@ use crate::app::command::{Command, Commands};
 use crate::app::panel::{number, section, worth_chip};
 use crate::app::state::State;
 use crate::app::state::files::FileAction;
-use crate::app::state::results::{EndsAt, EngineChoice, Settings};
+use crate::app::state::machine_fit::MachineFitAction;
+use crate::app::state::results::{EndsAt, EngineChoice, Settings, machine_label};
 use crate::app::theme;
 use crate::case::{Case, Edit, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
@@ -110,15 +111,19 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
             }
         });
         field(ui, "Machine", |ui| {
-            let combo = ComboBox::from_id_salt("plan machine").selected_text(&plan.machine).width(150.0);
-            let response = combo.show_ui(ui, |ui| {
-                for name in crate::app::state::results::machine_names() {
-                    if ui.selectable_label(name == plan.machine, &name).clicked() {
+            let combo = ComboBox::from_id_salt("plan machine").width(150.0).truncate();
+            let response = combo.selected_text(machine_label(&plan.machine)).show_ui(ui, |ui| {
+                for name in state.machine_names() {
+                    if ui.selectable_label(name == plan.machine, machine_label(&name)).clicked() {
                         set(state, plan, commands, |p| p.machine = name);
                     }
                 }
             });
-            response.response.accessible_name("Machine of the plan");
+            response.response.accessible_name("Machine of the plan").on_hover_text(&plan.machine);
+            let hint = "Fit a machine to measured data, or compare it with them";
+            if ui.small_button("Fit…").accessible_name("Fit a machine").on_hover_text(hint).clicked() {
+                commands.push(Command::MachineFit(MachineFitAction::Open(true)));
+            }
         });
         field(ui, "Monitor units", |ui| monitor_units(ui, state, plan));
     });

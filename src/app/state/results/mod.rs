@@ -32,6 +32,8 @@ use compare::SideState;
 use needed::ONLY;
 use standing::OnView;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -311,7 +313,24 @@ impl State {
     }
 }
 
-/// The machines to choose from.
-pub fn machine_names() -> Vec<String> {
-    Machine::shipped()
+/// A machine in words: a shipped one's name, a file's name without its folder.
+pub fn machine_label(machine: &str) -> &str {
+    Path::new(machine).file_name().and_then(OsStr::to_str).unwrap_or(machine)
+}
+
+impl State {
+    /// The machines to choose from: the shipped ones, those of the plans, and the one that was fitted and saved.
+    pub fn machine_names(&self) -> Vec<String> {
+        let mut names = Machine::shipped();
+        let plans = self.case().plans.iter();
+        let of_plans =
+            plans.flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)).chain([&*plan.machine]));
+        let saved = self.machine_fit.answer.as_ref().and_then(|answer| answer.saved.as_ref()?.to_str());
+        for name in of_plans.chain(saved).chain([&*self.machine_fit.chosen.machine]) {
+            if !name.is_empty() && !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
 }

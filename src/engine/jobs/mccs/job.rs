@@ -18,7 +18,7 @@ use std::time::Instant;
 const FEWEST_BATCHES: u64 = 10;
 /// A place within a batch is an `f32`.
 const MOST_BATCH: u64 = 1 << 24;
-/// A dose less certain than this is no final one, percent.
+/// A dose less certain than this is no final one, percent, also where it was asked to be no better.
 pub const FINAL_PERCENT: f64 = 2.0;
 
 /// A device that runs batches of histories and has their tally.
@@ -155,7 +155,7 @@ impl<'a> Job<'a> {
             return DoseStatus::Preview;
         }
         match dose.uncertainty_percent {
-            Some(percent) if percent <= FINAL_PERCENT || reached => DoseStatus::Final,
+            Some(percent) if percent <= FINAL_PERCENT => DoseStatus::Final,
             _ => DoseStatus::Coarse,
         }
     }

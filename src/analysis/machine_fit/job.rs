@@ -1,0 +1,135 @@
+//! A fit and a comparison from files to answer: what the verb and the window ask alike.
+
+use super::{
+    Fit, FitError, FitSettings, Provenance, Report, Sampling, TankData, Work, compare, fit, machine_text,
+};
+use crate::dicom::utc_now;
+use crate::files::measured::{MeasuredCurve, Scan, read_curves, read_output_factors};
+use crate::physics::{Machine, Parameter};
+use std::path::{Path, PathBuf};
+
+/// Files of measured data, by what is taken of them; one of both kinds of curves is named twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TankFiles {
+    pub pdd: Vec<PathBuf>,
+    pub profiles: Vec<PathBuf>,
+    pub output_factors: Option<PathBuf>,
+}
+
+/// What the files hold.
+#[derive(Clone, Debug, Default)]
+pub struct TankRead {
+    pub data: TankData,
+    pub remarks: Vec<String>,
+    /// Names of the files, with CRC-32 and length.
+    pub digests: Vec<(String, String)>,
+}
+
+/// A fit that is asked for.
+#[derive(Clone, Debug)]
+pub struct FitJob {
+    /// A shipped machine, or a file.
+    pub start: String,
+    pub files: TankFiles,
+    pub fixed: Vec<Parameter>,
+    pub settings: FitSettings,
+}
+
+/// A fitted machine, compared with what it was fitted to as it stands in its file.
+#[derive(Clone, Debug)]
+pub struct FittedMachine {
+    pub fit: Fit,
+    pub report: Report,
+    pub read: TankRead,
+    provenance: Provenance,
+}
+
+impl TankFiles {
+    pub fn is_empty(&self) -> bool {
+        self.pdd.is_empty() && self.profiles.is_empty() && self.output_factors.is_none()
+    }
+
+    /// # Errors
+    /// [`FitError`] of a file that cannot be read, or lacks what it is named for.
+    pub fn read(&self) -> Result<TankRead, FitError> {
+        let mut read = TankRead::default();
+        for (kind, paths) in [("depth dose", &self.pdd), ("profile", &self.profiles)] {
+            for path in paths {
+                let (file, own) = (read_curves(path)?, path.display().to_string());
+                let wanted = |c: &MeasuredCurve| (c.scan == Scan::Depth) == (kind == "depth dose");
+                let curves: Vec<MeasuredCurve> = file.curves.into_iter().filter(wanted).collect();
+                if curves.is_empty() {
+                    return Err(FitError::Lacks { file: own, kind });
+                }
+                read.data.curves.extend(curves);
+                // A file of both kinds is read twice.
+                if !read.digests.iter().any(|(name, _)| *name == own) {
+                    read.remarks.extend(file.remarks.iter().map(|r| format!("{own}: {r}")));
+                    read.digests.push((own, file.digest));
+                }
+            }
+        }
+        if let Some(path) = &self.output_factors {
+            let factors = read_output_factors(path)?;
+            read.digests.push((path.display().to_string(), factors.digest.clone()));
+            read.data.factors = Some(factors);
+        }
+        Ok(read)
+    }
+}
+
+impl FitJob {
+    /// Fits, then compares the machine of the file, with its rounded numbers.
+    ///
+    /// # Errors
+    /// [`FitError`].
+    pub fn run(&self, work: &Work<'_>) -> Result<FittedMachine, FitError> {
+        let Self { start: word, files, fixed, settings } = self;
+        let start = Machine::resolve(word)?;
+        let read = files.read()?;
+        if let Some(path) = &files.output_factors {
+            // A calibration that no machine file may have is refused before the work.
+            let calibrated = read.data.calibrated(&start).to_text(&|_| Vec::new());
+            Machine::parse(&calibrated, &path.display().to_string())?;
+        }
+        let fit = fit(&start, &read.data, fixed, settings, work)?;
+        let (date, _) = utc_now();
+        let date = format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]);
+        let provenance = Provenance { start: word.clone(), date, files: read.digests.clone() };
+        let fit = Fit {
+            machine: Machine {
+                description: format!("Fitted to measured data from {word}"),
+                ..fit.machine.clone()
+            },
+            ..fit
+        };
+        let machine = Machine::parse(&machine_text(&fit, &provenance, None), "of the fit")?;
+        let control = &work.control.child();
+        let report = compare(&machine, &read.data, &settings.last, &Work { control, ..*work })?;
+        Ok(FittedMachine { fit, report, read, provenance })
+    }
+}
+
+impl FittedMachine {
+    /// The text of its file, by whose name it goes.
+    pub fn text(&self, file: &Path) -> String {
+        let name = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let machine = Machine { name, ..self.fit.machine.clone() };
+        machine_text(&Fit { machine, ..self.fit.clone() }, &self.provenance, Some(&self.report))
+    }
+}
+
+/// A machine, a shipped one or a file, compared with files.
+///
+/// # Errors
+/// [`FitError`].
+pub fn compare_files(
+    machine: &str,
+    files: &TankFiles,
+    sampling: &Sampling,
+    work: &Work<'_>,
+) -> Result<(Report, TankRead), FitError> {
+    let machine = Machine::resolve(machine)?;
+    let read = files.read()?;
+    Ok((compare(&machine, &read.data, sampling, work)?, read))
+}

@@ -1,0 +1,48 @@
+//! Every point of a comparison as a table, and the files of a comparison.
+
+use super::Report;
+use super::plot::report_pdf;
+use crate::files::{csv_cell, replace_file};
+use std::io;
+use std::path::Path;
+
+/// Writes a comparison of a machine: its curves drawn (`.pdf`), else every point (`.csv`).
+///
+/// # Errors
+/// Those of writing.
+pub fn write_report(path: &Path, machine: &str, report: &Report) -> io::Result<()> {
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pdf")) {
+        let pdf = report_pdf(&format!("{machine} and measured data"), report);
+        return replace_file(path, |file| io::Write::write_all(file, &pdf));
+    }
+    replace_file(path, |file| points(file, report))
+}
+
+/// Every point of every curve, and the output factors.
+fn points(file: &mut impl io::Write, report: &Report) -> io::Result<()> {
+    writeln!(
+        file,
+        "curve,position (mm),measured (%),computed (%),difference (%),region,distance to agreement (mm),within tolerance"
+    )?;
+    for curve in &report.curves {
+        for p in &curve.points {
+            let dta = p.dta_mm.map_or(String::new(), |mm| format!("{mm:.2}"));
+            let within = p.within.map_or("", |w| if w { "yes" } else { "no" });
+            let (measured, computed) = (p.measured_percent, p.computed_percent);
+            writeln!(
+                file,
+                "{},{:.2},{measured:.3},{computed:.3},{:.3},{},{dta},{within}",
+                csv_cell(&curve.label),
+                p.position_mm,
+                p.difference_percent(),
+                p.region.word()
+            )?;
+        }
+    }
+    for f in &report.output_factors {
+        let (label, within) = (f.label(), if f.within { "yes" } else { "no" });
+        let [measured, computed] = [100.0 * f.measured, 100.0 * f.computed];
+        writeln!(file, "{label},,{measured:.3},{computed:.3},{:.3},,,{within}", f.difference_percent)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! The steps of a fit: derivatives by coarse doses, the model's best step, and the finer dose that judges it.
+
+use super::model::Model;
+use super::tank::Setup;
+use super::{FitError, FitSettings, Sampling, Targets, Work, solve};
+use crate::physics::{Machine, Parameter};
+
+/// The farthest that a parameter moves in a round, in units of what is believed of it.
+const FARTHEST_STEP: f64 = 2.0;
+/// Step of the derivatives, in the same units.
+const DERIVATIVE_STEP: f64 = 0.25;
+
+/// A fit under way.
+pub struct Run<'a> {
+    pub targets: &'a Targets<'a>,
+    pub settings: &'a FitSettings,
+    pub work: &'a Work<'a>,
+    pub doses: usize,
+    /// Work done, and the most that may be needed with the comparison at the end, in units of [`Sampling::work`].
+    pub done: f64,
+    pub most: f64,
+}
+
+/// A step that gained.
+pub struct Step {
+    pub at: Vec<f64>,
+    pub photons: Vec<f64>,
+    pub cost: f64,
+}
+
+impl Run<'_> {
+    pub fn photons(&mut self, machine: &Machine, sampling: &Sampling) -> Result<Vec<f64>, FitError> {
+        self.photons_of(machine, sampling, &|_| true)
+    }
+
+    fn photons_of(
+        &mut self,
+        machine: &Machine,
+        sampling: &Sampling,
+        computed: &dyn Fn(&Setup) -> bool,
+    ) -> Result<Vec<f64>, FitError> {
+        let layout = self.targets.layout;
+        let count = layout.setups.iter().filter(|s| computed(s)).count();
+        let control = &self.work.control.child();
+        let photons = layout.photons(machine, sampling, computed, self.work.device, control)?;
+        self.doses += count;
+        self.done += count as f64 * sampling.work();
+        self.work.control.report((self.done / self.most).min(1.0) as f32);
+        Ok(photons)
+    }
+
+    /// Every round with its first step, the last step and the comparison.
+    pub fn most_work(&self, parameters: &[Parameter]) -> f64 {
+        let FitSettings { rough, fine, last, rounds } = *self.settings;
+        let setups = &self.targets.layout.setups;
+        let follow = |p: &Parameter| setups.iter().filter(|s| s.follows(*p)).count();
+        let derivatives = (setups.len() + parameters.iter().map(follow).sum::<usize>()) as f64;
+        let (all, rounds) = (setups.len() as f64, rounds as f64);
+        rounds * (derivatives * rough.work() + all * fine.work()) + all * (fine.work() + 3.0 * last.work())
+    }
+
+    /// Derivatives of the photon doses by each parameter, by coarse doses.
+    pub fn columns(&mut self, parameters: &[Parameter], at: &[f64]) -> Result<Vec<Vec<f64>>, FitError> {
+        let rough = self.settings.rough;
+        let here = self.photons(&self.targets.machine(parameters, at), &rough)?;
+        let mut columns = Vec::new();
+        for (k, parameter) in parameters.iter().enumerate() {
+            if parameter.is_of_electrons() {
+                columns.push(vec![0.0; here.len()]);
+                continue;
+            }
+            let [low, high] = bounds(*parameter, self.targets.start);
+            let step = if at[k] + DERIVATIVE_STEP <= high || at[k] - DERIVATIVE_STEP < low {
+                DERIVATIVE_STEP
+            } else {
+                -DERIVATIVE_STEP
+            };
+            let mut values = at.to_vec();
+            values[k] = (values[k] + step).clamp(low, high);
+            let step = values[k] - at[k];
+            if step == 0.0 {
+                columns.push(vec![0.0; here.len()]);
+                continue;
+            }
+            let follows = |setup: &Setup| setup.follows(*parameter);
+            let there = self.photons_of(&self.targets.machine(parameters, &values), &rough, &follows)?;
+            // Set-ups that were not computed are 0.
+            let change =
+                |(there, here): (&f64, &f64)| if *there == 0.0 { 0.0 } else { (there - here) / step };
+            columns.push(there.iter().zip(&here).map(change).collect());
+            (self.work.tell)(&format!("  {} done", parameter.word()));
+        }
+        Ok(columns)
+    }
+
+    /// The model's best step, or a part of it, that a fine dose confirms; `None` where none gains.
+    pub fn step(
+        &mut self,
+        model: &Model<'_>,
+        before: f64,
+        sampling: &Sampling,
+        shares: &[f64],
+    ) -> Result<Option<Step>, FitError> {
+        let within = |k: usize, p: &Parameter| {
+            let [low, high] = bounds(*p, self.targets.start);
+            [low.max(model.at[k] - FARTHEST_STEP), high.min(model.at[k] + FARTHEST_STEP)]
+        };
+        let box_of: Vec<[f64; 2]> = model.parameters.iter().enumerate().map(|(k, p)| within(k, p)).collect();
+        let (low, high) = (box_of.iter().map(|b| b[0]).collect(), box_of.iter().map(|b| b[1]).collect());
+        let wanted = solve::solve(model, low, high).map_err(FitError::Solver)?;
+        for share in shares {
+            let at: Vec<f64> = model.at.iter().zip(&wanted).map(|(a, w)| a + share * (w - a)).collect();
+            let photons = self.photons(&self.targets.machine(model.parameters, &at), sampling)?;
+            let columns = Vec::new();
+            let there = Model { targets: model.targets, parameters: model.parameters, at, photons, columns };
+            let cost = there.cost();
+            if cost < before {
+                return Ok(Some(Step { at: there.at, photons: there.photons, cost }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Bounds of a parameter in units of belief from its start.
+fn bounds(parameter: Parameter, start: &Machine) -> [f64; 2] {
+    let (allowed, begin) = (parameter.allowed(), parameter.start(start).unwrap_or(0.0));
+    [(allowed.low - begin) / allowed.believed, (allowed.high - begin) / allowed.believed]
+}

@@ -1,0 +1,15 @@
+//! What a fit of a machine answers.
+
+use crate::analysis::machine_fit::FittedMachine;
+use crate::app::state::machine_fit::Answered;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub enum MachineFitAnswer {
+    /// A stage of the work has begun or ended, in words.
+    Stage(String),
+    Done(Box<Answered>),
+    /// The file of a fitted machine is written.
+    Saved(PathBuf, Arc<FittedMachine>),
+}
