@@ -1,8 +1,13 @@
-//! A simple couch below the body: a flat top of carbon fibre with a core of foam, as two structures.
+//! Couches: the one in the CT with what lies on it, as scanned; and a simple one below the body, a flat top of carbon fibre
+//! with a core of foam, as two structures.
 //!
-//! Sizes and densities are assumed (`assets/PHYSICS.md`, Couch): a couch of a clinic is drawn or imported instead.
+//! Sizes and densities of the latter are assumed (`assets/PHYSICS.md`, Couch): a couch of a clinic is drawn or imported instead.
 
-use crate::case::{Contour, Contours, Ct, Density, DensityOverride, Medium, Structure};
+use super::body::{Body, BodyChoice, BodyError};
+use super::outside::SOLID_HU;
+use crate::case::{Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureSet};
+use crate::engine::{Cancelled, JobControl};
+use crate::geometry::matter_beside;
 use glam::DVec3;
 use thiserror::Error;
 
@@ -38,6 +43,41 @@ pub enum CouchError {
         "the couch would begin {0:.0} mm beyond the CT, which shows nothing there: its dose could not be computed"
     )]
     BeyondCt(f64),
+}
+
+/// Why there is no couch to take from a CT.
+#[derive(Debug, Error)]
+pub enum CtCouchError {
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    #[error("no body is chosen, so that everything in the image counts, the couch, too")]
+    Everything,
+    #[error("nothing outside the body is denser than {SOLID_HU} HU: there is no couch to contour")]
+    Nothing,
+}
+
+/// The outlines of what a CT shows outside the body: its couch, and what lies on it. Cushions and blankets are lighter, as
+/// in the caveat on matter outside the body.
+///
+/// # Errors
+/// [`CtCouchError`].
+pub fn couch_from_ct(
+    ct: &Ct,
+    set: &StructureSet,
+    body: BodyChoice,
+    control: &JobControl,
+) -> Result<(Contours, f64), CtCouchError> {
+    let body = Body::new(ct, set, body, &control.child())?.mask.ok_or(CtCouchError::Everything)?;
+    let progress = |done: f32| {
+        control.report(done);
+        !control.is_cancelled()
+    };
+    let found = matter_beside(&ct.hu, &body, SOLID_HU, &progress).ok_or(Cancelled)?;
+    let contour = |points_mm| Contour { points_mm, image_uid: None };
+    let contours: Contours = found.contours.into_iter().map(contour).collect();
+    if contours.is_empty() { Err(CtCouchError::Nothing) } else { Ok((contours, found.volume_cm3)) }
 }
 
 /// The densities of shell and core. Carbon attenuates by its electrons nearly as water does.

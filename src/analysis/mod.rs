@@ -45,7 +45,7 @@ pub use clearance::{
 };
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
-pub use couch::{COUCH_MM, Couch, CouchError, SHELL_MM, couch_densities};
+pub use couch::{COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct};
 pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
@@ -57,6 +57,7 @@ pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
 pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
+pub use outside::is_of_matter_outside;
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

@@ -102,6 +102,7 @@ fn beam_change(now: &Beam, next: &Beam) -> String {
         (now.isocentre_mm != next.isocentre_mm, "Move isocentre"),
         (now.machine != next.machine, "Change machine"),
         (now.mlc != next.mlc, "Change MLC"),
+        (now.without_boluses != next.without_boluses, "Change boluses of"),
     ];
     one_of(&changes, &now.name)
 }

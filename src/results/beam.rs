@@ -43,11 +43,12 @@ impl DoseOfBeam {
         settings: &Settings,
         known: Option<&Self>,
     ) -> Self {
+        let densities = densities.met_by(beam);
         let inputs = BeamInputs::of(&densities.inputs, plan, beam, settings);
         Self {
             name: beam.name.clone(),
             inputs: Shared::new(inputs, known.map(|known| &known.inputs)),
-            densities: densities.clone(),
+            densities,
             plan: Arc::clone(plan),
             on: None,
         }
@@ -61,6 +62,11 @@ impl DoseOfBeam {
 
     pub fn beam_name(&self) -> &str {
         &self.name
+    }
+
+    /// The patient as the beam meets it.
+    pub fn densities(&self) -> &Densities {
+        &self.densities
     }
 
     pub fn inputs(&self) -> &Shared<BeamInputs> {

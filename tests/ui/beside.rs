@@ -1,6 +1,6 @@
 //! Densities of structures, bolus and couch, from the inspector and the menu: each one step, and in the dose.
 
-use crate::harness::{Window, said, small_case, until, window};
+use crate::harness::{Window, case_on_a_couch, said, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::state::Selection;
@@ -139,8 +139,56 @@ fn a_density_is_one_click_and_one_step() {
         matches!(given, Density::RelativeElectrons(e) if (e - 1.92 * 0.51478 / 0.55508).abs() < 1e-4),
         "{given:?}"
     );
-    click(&mut w, "Density of the CT");
+    click(&mut w, "No density of its own");
     assert_eq!(density(&w), None);
     until(&mut w, "dose", is_final);
     assert!((gy(&w) - bare).abs() < 1e-6 * bare);
+}
+
+/// The cube with a sheet behind it that is no part of the body: said, and counted after one click.
+#[test]
+fn the_couch_of_a_ct_is_counted_by_one_click() {
+    let mut w = window(case_on_a_couch("beside_ct_couch"));
+    let is_partial =
+        |app: &App| app.state.results.shown_status() == Some(DoseStatus::Partial) && app.is_settled();
+    until(&mut w, "partial dose", |app| is_partial(app) && !of_kind(app, StructureKind::External).is_empty());
+    w.get_by_label_contains("Beams pass matter outside the body");
+    let bare = gy(&w);
+    click(&mut w, "Leave it out");
+    until(&mut w, "dose without", is_final);
+    let [couch] = of_kind(w.state(), StructureKind::Support)[..] else { panic!("one couch") };
+    assert_eq!(couch.density, Some(DensityOverride::preset(Medium::Air)));
+    assert!((gy(&w) - bare).abs() < 2e-3 * bare, "{} {bare}", gy(&w));
+    assert!(w.query_by_label("Leave it out").is_none());
+    click(&mut w, "Density as scanned");
+    until(&mut w, "dose with it", is_final);
+    assert!(gy(&w) < 0.98 * bare, "through 10 mm of water: {} {bare}", gy(&w));
+    undo(&mut w);
+    undo(&mut w);
+    until(&mut w, "partial dose", is_partial);
+    click(&mut w, "Count it as scanned");
+    until(&mut w, "dose with it", is_final);
+    assert_eq!(last_step(&w), "Add CT couch");
+    assert!(gy(&w) < 0.98 * bare, "{} {bare}", gy(&w));
+}
+
+#[test]
+fn a_bolus_is_taken_off_for_a_beam_by_one_click() {
+    let mut w = with_body("beside_bolus_beams");
+    let bare = gy(&w);
+    w.get_by_label("New structure").click();
+    w.run_steps(3);
+    w.get_by_label("Bolus on the body").click();
+    until(&mut w, "bolus", |app| !of_kind(app, StructureKind::Bolus).is_empty() && is_final(app));
+    let on = gy(&w);
+    assert!(on < bare);
+    click(&mut w, "Bolus for AP");
+    until(&mut w, "dose without", is_final);
+    assert!((gy(&w) - bare).abs() < 1e-6 * bare, "{} {bare}", gy(&w));
+    w.state_mut().command(Command::Select(Selection::Beam(1)));
+    w.run_steps(4);
+    click(&mut w, "Bolus for this beam");
+    assert_eq!(last_step(&w), "Change boluses of AP");
+    until(&mut w, "dose with", is_final);
+    assert!((gy(&w) - on).abs() < 1e-6 * on, "{} {on}", gy(&w));
 }

@@ -22,7 +22,7 @@ use super::state::opening::Opened;
 use super::state::slot::Slot;
 use super::state::unsaved::Work;
 use crate::analysis::contouring::Made;
-use crate::case::{Dose, Remark, Structure};
+use crate::case::{Contours, DensityOverride, Dose, Remark, Structure};
 use crate::dicom::Exported;
 use crate::files::{GoalTemplate, Keeper, Recoverable};
 use crate::physics::HuTable;
@@ -86,6 +86,8 @@ pub enum Answer {
     },
     /// The body found in the CT, with its remark.
     Body(Structure, Remark),
+    /// What the CT shows outside the body, its volume in cm3, and the density it was asked for with.
+    Couch(Contours, f64, DensityOverride),
     /// Apertures of a plan.
     Apertures(Box<Fitted>),
     /// Contours made of a structure.

@@ -14,6 +14,7 @@ mod log;
 pub mod measure;
 pub mod network;
 pub mod notices;
+mod outside;
 pub mod plans;
 mod recent;
 pub mod register;

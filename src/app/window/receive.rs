@@ -125,6 +125,7 @@ impl App {
             Answer::HuTable(table) => self.requests().take_hu_table(table),
             Answer::Goals(template) => self.state.add_template(&template),
             Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
+            Answer::Couch(contours, cm3, density) => self.state.take_couch(contours, cm3, density),
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
             Answer::Contoured(contoured) => self.requests().take_contoured(*contoured),
             Answer::Register(answer) => self.requests().take_register(answer),
