@@ -5,10 +5,12 @@
 
 use super::body::{Body, BodyChoice, BodyError};
 use super::outside::SOLID_HU;
-use crate::case::{Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureSet};
+use crate::case::{
+    Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureKind, StructureSet,
+};
 use crate::engine::{Cancelled, JobControl};
-use crate::geometry::matter_beside;
-use glam::DVec3;
+use crate::geometry::{PatientPosition, matter_beside};
+use glam::{DMat3, DVec3};
 use thiserror::Error;
 
 /// Width and thickness of the top, mm. Assumed.
@@ -78,6 +80,45 @@ pub fn couch_from_ct(
     let contour = |points_mm| Contour { points_mm, image_uid: None };
     let contours: Contours = found.contours.into_iter().map(contour).collect();
     if contours.is_empty() { Err(CtCouchError::Nothing) } else { Ok((contours, found.volume_cm3)) }
+}
+
+/// What a couch is made of: a support with a density of its own, and such supports inside it or round it, by index. None where
+/// a structure is no part of a couch, or counts as scanned: what the CT shows does not move.
+pub fn couch_parts(set: &StructureSet, structure: &Structure) -> Vec<usize> {
+    let own = |s: &Structure| {
+        let density = s.counted_density().is_some_and(|d| d.density != Density::AsScanned);
+        let is_part = s.kind == StructureKind::Support && density;
+        if is_part { box_mm(s, DMat3::IDENTITY) } else { None }
+    };
+    let Some([low, high]) = own(structure) else { return Vec::new() };
+    let nests = |s: &Structure| {
+        own(s).is_some_and(|[l, h]| {
+            (l.cmpge(low).all() && h.cmple(high).all()) || (l.cmple(low).all() && h.cmpge(high).all())
+        })
+    };
+    (0..set.structures.len()).filter(|n| nests(&set.structures[*n])).collect()
+}
+
+/// Where parts of a couch stand from a point, in the axes of the table (IEC 61217), mm: laterally and longitudinally their
+/// middle, vertically their top.
+pub fn couch_place(
+    set: &StructureSet,
+    parts: &[usize],
+    position: PatientPosition,
+    from_mm: DVec3,
+) -> Option<[f64; 3]> {
+    let to_table = position.patient_from_table().transpose();
+    let boxes = parts.iter().filter_map(|n| box_mm(set.structures.get(*n)?, to_table));
+    let [low, high] = boxes.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+    let from = to_table * from_mm;
+    let middle = 0.5 * (low + high) - from;
+    Some([middle.x, middle.y, high.z - from.z])
+}
+
+/// Lowest and highest corner of the contours, turned.
+fn box_mm(structure: &Structure, turn: DMat3) -> Option<[DVec3; 2]> {
+    let points = structure.contours.iter().flat_map(|c| &c.points_mm).map(|p| turn * *p);
+    points.map(|p| [p, p]).reduce(|[low, high], [p, _]| [low.min(p), high.max(p)])
 }
 
 /// The densities of shell and core. Carbon attenuates by its electrons nearly as water does.

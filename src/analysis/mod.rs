@@ -45,7 +45,10 @@ pub use clearance::{
 };
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
-pub use couch::{COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct};
+pub use couch::{
+    COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct, couch_parts,
+    couch_place,
+};
 pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};

@@ -38,6 +38,8 @@ pub enum Edit {
         index: usize,
         value: Structure,
     },
+    /// Replaces structures, by index, as one step of this name. Names and numbers stay.
+    SetStructures(&'static str, Vec<(usize, Structure)>),
     RemoveStructure {
         index: usize,
     },
@@ -193,6 +195,12 @@ impl Case {
                 let place = self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))?;
                 let before = std::mem::replace(place, value.clone());
                 self.rename_bolus(&before.name, Some(&value.name));
+            }
+            Edit::SetStructures(_, structures) => {
+                for (index, value) in structures {
+                    self.check_identity(&value, Some(index))?;
+                    *self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))? = value;
+                }
             }
             Edit::RemoveStructure { index } => {
                 let structures = self.structures_mut();

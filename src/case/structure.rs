@@ -89,6 +89,16 @@ pub(super) fn is_same_name(a: &str, b: &str) -> bool {
 }
 
 impl Structure {
+    /// The structure at another place, patient LPS, mm.
+    #[must_use]
+    pub fn moved(&self, by_mm: DVec3) -> Self {
+        let moved = |points: &[DVec3]| points.iter().map(|p| *p + by_mm).collect();
+        let contour =
+            |c: &std::sync::Arc<Contour>| Contour { points_mm: moved(&c.points_mm), image_uid: None };
+        let contours = self.contours.iter().map(contour).collect();
+        Self { contours, points_mm: moved(&self.points_mm), ..self.clone() }
+    }
+
     /// The density that counts in dose, where one is given and switched on. The CT's is none of its own in the patient.
     pub fn counted_density(&self) -> Option<DensityOverride> {
         let is_of_ct = |density: &DensityOverride| density.density == Density::AsScanned;

@@ -106,6 +106,7 @@ impl App {
         match answer {
             Answer::Result(delivery) => self.state.results.nodes.receive(delivery),
             Answer::Opened(opened) => self.take_case(*opened),
+            Answer::Saved(path) if self.start.writes_report.as_ref() == Some(&path) => {}
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
             }

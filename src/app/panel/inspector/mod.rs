@@ -5,6 +5,7 @@ mod arrange;
 mod beam;
 mod beside;
 mod bolus_beams;
+mod couch_position;
 mod ct;
 mod density;
 mod dial;

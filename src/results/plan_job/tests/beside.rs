@@ -348,7 +348,7 @@ fn a_couch_of_the_ct_as_scanned_is_a_part_of_the_body() {
         let ring = |z: &f64| Contour {
             points_mm: (0..120)
                 .map(|n| (f64::from(n) * std::f64::consts::PI / 60.0).sin_cos())
-                .map(|(s, c)| DVec3::new(50.0 * c, 50.0 * s, *z))
+                .map(|(s, c)| DVec3::new(50.0 * c, 50.0 * s, z - 117.5))
                 .collect(),
             image_uid: None,
         };
