@@ -1,9 +1,16 @@
-//! A simple couch below the body: a flat top of carbon fibre with a core of foam, as two structures.
+//! Couches: the one in the CT with what lies on it, as scanned; and a simple one below the body, a flat top of carbon fibre
+//! with a core of foam, as two structures.
 //!
-//! Sizes and densities are assumed (`assets/PHYSICS.md`, Couch): a couch of a clinic is drawn or imported instead.
+//! Sizes and densities of the latter are assumed (`assets/PHYSICS.md`, Couch): a couch of a clinic is drawn or imported instead.
 
-use crate::case::{Contour, Contours, Ct, Density, DensityOverride, Medium, Structure};
-use glam::DVec3;
+use super::body::{Body, BodyChoice, BodyError};
+use super::outside::SOLID_HU;
+use crate::case::{
+    Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureKind, StructureSet,
+};
+use crate::engine::{Cancelled, JobControl};
+use crate::geometry::{PatientPosition, matter_beside};
+use glam::{DMat3, DVec3};
 use thiserror::Error;
 
 /// Width and thickness of the top, mm. Assumed.
@@ -38,6 +45,80 @@ pub enum CouchError {
         "the couch would begin {0:.0} mm beyond the CT, which shows nothing there: its dose could not be computed"
     )]
     BeyondCt(f64),
+}
+
+/// Why there is no couch to take from a CT.
+#[derive(Debug, Error)]
+pub enum CtCouchError {
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    #[error("no body is chosen, so that everything in the image counts, the couch, too")]
+    Everything,
+    #[error("nothing outside the body is denser than {SOLID_HU} HU: there is no couch to contour")]
+    Nothing,
+}
+
+/// The outlines of what a CT shows outside the body: its couch, and what lies on it. Cushions and blankets are lighter, as
+/// in the caveat on matter outside the body.
+///
+/// # Errors
+/// [`CtCouchError`].
+pub fn couch_from_ct(
+    ct: &Ct,
+    set: &StructureSet,
+    body: BodyChoice,
+    control: &JobControl,
+) -> Result<(Contours, f64), CtCouchError> {
+    let body = Body::new(ct, set, body, &control.child())?.mask.ok_or(CtCouchError::Everything)?;
+    let progress = |done: f32| {
+        control.report(done);
+        !control.is_cancelled()
+    };
+    let found = matter_beside(&ct.hu, &body, SOLID_HU, &progress).ok_or(Cancelled)?;
+    let contour = |points_mm| Contour { points_mm, image_uid: None };
+    let contours: Contours = found.contours.into_iter().map(contour).collect();
+    if contours.is_empty() { Err(CtCouchError::Nothing) } else { Ok((contours, found.volume_cm3)) }
+}
+
+/// What a couch is made of: a support with a density of its own, and such supports inside it or round it, by index. None where
+/// a structure is no part of a couch, or counts as scanned: what the CT shows does not move.
+pub fn couch_parts(set: &StructureSet, structure: &Structure) -> Vec<usize> {
+    let own = |s: &Structure| {
+        let density = s.counted_density().is_some_and(|d| d.density != Density::AsScanned);
+        let is_part = s.kind == StructureKind::Support && density;
+        if is_part { box_mm(s, DMat3::IDENTITY) } else { None }
+    };
+    let Some([low, high]) = own(structure) else { return Vec::new() };
+    let nests = |s: &Structure| {
+        own(s).is_some_and(|[l, h]| {
+            (l.cmpge(low).all() && h.cmple(high).all()) || (l.cmple(low).all() && h.cmpge(high).all())
+        })
+    };
+    (0..set.structures.len()).filter(|n| nests(&set.structures[*n])).collect()
+}
+
+/// Where parts of a couch stand from a point, in the axes of the table (IEC 61217), mm: laterally and longitudinally their
+/// middle, vertically their top.
+pub fn couch_place(
+    set: &StructureSet,
+    parts: &[usize],
+    position: PatientPosition,
+    from_mm: DVec3,
+) -> Option<[f64; 3]> {
+    let to_table = position.patient_from_table().transpose();
+    let boxes = parts.iter().filter_map(|n| box_mm(set.structures.get(*n)?, to_table));
+    let [low, high] = boxes.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
+    let from = to_table * from_mm;
+    let middle = 0.5 * (low + high) - from;
+    Some([middle.x, middle.y, high.z - from.z])
+}
+
+/// Lowest and highest corner of the contours, turned.
+fn box_mm(structure: &Structure, turn: DMat3) -> Option<[DVec3; 2]> {
+    let points = structure.contours.iter().flat_map(|c| &c.points_mm).map(|p| turn * *p);
+    points.map(|p| [p, p]).reduce(|[low, high], [p, _]| [low.min(p), high.max(p)])
 }
 
 /// The densities of shell and core. Carbon attenuates by its electrons nearly as water does.

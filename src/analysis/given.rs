@@ -1,7 +1,7 @@
 //! Structures with densities of their own: tissue in place of the CT's, bolus and couch beside the patient.
 
-use super::beam_job::mask_of;
-use crate::case::{Ct, DensityOverride, Structure, StructureKind, StructureSet};
+use super::beam_job::{is_computed, mask_of};
+use crate::case::{Ct, DensityOverride, Plan, Structure, StructureKind, StructureSet};
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::{Grid, Mask, MaskError};
 use crate::physics::{Given, HuTable, Tissue};
@@ -14,9 +14,9 @@ const BEYOND_MM: f64 = 1.0;
 #[derive(Clone, Debug, Default)]
 pub struct GivenDensities {
     /// In the order of the structures: of two in one place the later counts.
-    inside: Vec<(Mask, Tissue)>,
+    inside: Vec<(Mask, Option<Tissue>)>,
     /// Bolus and couch: where they meet other structures they count.
-    beside_tissues: Vec<Tissue>,
+    beside_tissues: Vec<Option<Tissue>>,
     pub(super) beside: Vec<Mask>,
     /// What of bolus and couch is not counted, a few words each.
     pub(super) caveats: Vec<String>,
@@ -118,11 +118,20 @@ pub fn why_bolus_stays(set: &StructureSet) -> Option<String> {
         .then(|| format!("its dose counts the bolus '{names}', which the written plan would not name"))
 }
 
-/// The densities that count in dose in place of the CT's, a sentence each; and what has none and takes no part.
-pub fn given_words(set: &StructureSet) -> Vec<String> {
+/// The densities that count in the dose of a plan in place of the CT's, a sentence each; and what has none and takes no part.
+pub fn given_words(set: &StructureSet, plan: Option<&Plan>) -> Vec<String> {
+    let beams = || plan.into_iter().flat_map(|plan| plan.beams.iter().filter(|b| is_computed(b)));
     let mut words: Vec<String> = counted(set)
         .map(|(s, density)| match s.kind {
-            StructureKind::Bolus => format!("bolus '{}' is included: {density}", s.name),
+            StructureKind::Bolus => {
+                let off: Vec<&str> = beams().filter(|b| !b.meets(s)).map(|b| b.name.as_str()).collect();
+                let but = if off.is_empty() {
+                    String::new()
+                } else {
+                    format!(", but not for '{}'", off.join("', '"))
+                };
+                format!("bolus '{}' is included: {density}{but}", s.name)
+            }
             StructureKind::Support => format!("support '{}' is included: {density}", s.name),
             _ => format!("'{}' has a density of {density} in place of the CT's", s.name),
         })

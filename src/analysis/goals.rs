@@ -24,6 +24,10 @@ impl Verdict {
     }
 }
 
+/// A value that differs from its limit by less, as a share of the limit, is at the limit: a plan that is normalised to a
+/// goal meets it. DVHs are no finer.
+const AT_LIMIT: f64 = 1e-4;
+
 /// A value held against its goal, in the unit of the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
@@ -132,6 +136,7 @@ impl Goal {
             return Err(NoValue::Undefined("the value is not a number"));
         }
         let margin = self.bound.margin(value, self.limit());
+        let margin = if margin.abs() <= AT_LIMIT * self.limit().abs() { 0.0 } else { margin };
         let verdict = match margin {
             m if m >= 0.0 => Verdict::Pass,
             m if m >= -self.tolerance() => Verdict::Near,
@@ -181,6 +186,11 @@ mod tests {
         let outcome = goal.check(&dvh, Some(8.0)).unwrap();
         assert!((outcome.value - 62.5).abs() < 0.1 && (outcome.margin - 12.5).abs() < 0.1);
         assert_eq!(outcome.distance_text(&goal), "12.50 % above");
+        let mean_gy = dvh.mean_gy();
+        for (limit_gy, verdict) in [(1.00005 * mean_gy, Pass), (1.0005 * mean_gy, Fail)] {
+            let goal: Goal = format!("S: Dmean >= {limit_gy} Gy").parse().unwrap();
+            assert_eq!(goal.check(&dvh, None).unwrap().verdict, verdict, "{limit_gy}");
+        }
         let cord: Goal = "S: Dmean <= 7 Gy".parse().unwrap();
         assert_eq!(cord.check(&dvh, None).unwrap().distance_text(&cord), "2.00 Gy below");
     }

@@ -45,7 +45,10 @@ pub use clearance::{
 };
 pub use clusters::{Cluster, clusters};
 pub use compare::{PairError, check_pair, combined};
-pub use couch::{COUCH_MM, Couch, CouchError, SHELL_MM, couch_densities};
+pub use couch::{
+    COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct, couch_parts,
+    couch_place,
+};
 pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
@@ -59,6 +62,7 @@ pub use mccs_job::{
 };
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
+pub use outside::is_of_matter_outside;
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

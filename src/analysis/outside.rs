@@ -14,7 +14,7 @@ const MOST_MM: f64 = 5.0;
 
 /// Lighter matter in contact with the body, such as a layer of cork or lung at the end of a stack, counts
 /// from this CT number on: cushions and blankets of real patients lie below (-1000 to -800 HU).
-const SOLID_HU: f32 = -800.0;
+pub(super) const SOLID_HU: f32 = -800.0;
 /// Half the side of the square of solid matter that must fit into a plane, mm: blurred skin and folds of
 /// cloth are thinner.
 const SOLID_MM: f64 = 3.0;
@@ -160,7 +160,15 @@ pub(super) fn outside_caveat(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<
     let outside = ready.outside()?;
     let mm = outside.most_mm(&bundles(ready.patient().position, beam, sad_mm));
     let of = if beam.name.is_empty() { String::new() } else { format!(" (beam '{}')", beam.name) };
-    (mm > MOST_MM).then(|| format!("{mm:.0} mm of matter outside the body not counted{of}"))
+    (mm > MOST_MM).then(|| format!("{mm:.0} mm of {NOT_COUNTED}{of}"))
+}
+
+/// The words that all of these caveats have in common.
+const NOT_COUNTED: &str = "matter outside the body not counted";
+
+/// Whether a caveat of a dose says that its beams pass matter outside the body.
+pub fn is_of_matter_outside(caveat: &str) -> bool {
+    caveat.contains(NOT_COUNTED)
 }
 
 /// Whether a beam meets matter as dense as skin in an image.

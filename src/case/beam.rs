@@ -1,5 +1,7 @@
 //! A treatment beam: angles, collimation, monitor units.
 
+use super::structure::is_same_name;
+use super::{Structure, StructureKind};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +46,9 @@ pub struct Beam {
     /// Parts of this beam that no engine models, a few words each (`wedge 30 degrees`): caveats of its dose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_modelled: Vec<String>,
+    /// Boluses that are taken off for this beam, by name; all others of the case lie on the patient.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_boluses: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,8 +126,23 @@ impl Beam {
             }],
             read_only: None,
             not_modelled: Vec::new(),
+            without_boluses: Vec::new(),
             setup: false,
             off: false,
+        }
+    }
+
+    /// Whether a structure takes part in this beam: all but the boluses that are taken off for it.
+    pub fn meets(&self, structure: &Structure) -> bool {
+        structure.kind != StructureKind::Bolus
+            || !self.without_boluses.iter().any(|name| is_same_name(name, &structure.name))
+    }
+
+    /// Takes a bolus off for this beam, or lays it back on.
+    pub fn set_bolus(&mut self, name: &str, on: bool) {
+        self.without_boluses.retain(|other| !is_same_name(other, name));
+        if !on {
+            self.without_boluses.push(name.to_owned());
         }
     }
 

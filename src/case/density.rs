@@ -23,6 +23,9 @@ pub enum Density {
     /// Electrons per volume, water = 1.
     #[serde(rename = "relative_electrons")]
     RelativeElectrons(f64),
+    /// That of the CT: a couch or a cushion counts as it was scanned, though it lies outside the body.
+    #[serde(rename = "as_scanned")]
+    AsScanned,
 }
 
 /// Atoms of a density that is given.
@@ -40,9 +43,10 @@ impl Density {
     /// The range of densities of HU tables, too.
     pub const RANGE: std::ops::RangeInclusive<f64> = 0.0..=25.0;
 
-    pub fn value(self) -> f64 {
+    pub fn value(self) -> Option<f64> {
         match self {
-            Self::MassGCm3(value) | Self::RelativeElectrons(value) => value,
+            Self::MassGCm3(value) | Self::RelativeElectrons(value) => Some(value),
+            Self::AsScanned => None,
         }
     }
 }
@@ -57,6 +61,9 @@ impl DensityOverride {
         (Medium::Titanium, 4.54),
     ];
 
+    /// The CT's densities, which count outside the body, too.
+    pub const AS_SCANNED: Self = Self { density: Density::AsScanned, medium: None, off: false };
+
     /// A medium with its usual density.
     pub fn preset(medium: Medium) -> Self {
         let mass = Self::PRESETS.iter().find(|(m, _)| *m == medium).map_or(1.0, |(_, mass)| *mass);
@@ -65,7 +72,7 @@ impl DensityOverride {
 
     /// Why its number cannot be, if so.
     pub fn fault(&self) -> Option<String> {
-        let value = self.density.value();
+        let value = self.density.value()?;
         let range = Density::RANGE;
         (!range.contains(&value)).then(|| {
             format!(
@@ -95,6 +102,7 @@ impl fmt::Display for Density {
             Self::MassGCm3(value) if *value < 0.01 => write!(f, "{value:.4} g/cm³"),
             Self::MassGCm3(value) => write!(f, "{value:.2} g/cm³"),
             Self::RelativeElectrons(value) => write!(f, "{value:.3} rel. el."),
+            Self::AsScanned => f.write_str("as scanned"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Edits as values, with undo.
 
+use super::structure::is_same_name;
 use super::{Beam, Case, Dose, Goal, Plan, Steps, Structure};
 use std::sync::Arc;
 use thiserror::Error;
@@ -37,6 +38,8 @@ pub enum Edit {
         index: usize,
         value: Structure,
     },
+    /// Replaces structures, by index, as one step of this name. Names and numbers stay.
+    SetStructures(&'static str, Vec<(usize, Structure)>),
     RemoveStructure {
         index: usize,
     },
@@ -189,14 +192,23 @@ impl Case {
             }
             Edit::SetStructure { index, value } => {
                 self.check_identity(&value, Some(index))?;
-                *self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))? = value;
+                let place = self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))?;
+                let before = std::mem::replace(place, value.clone());
+                self.rename_bolus(&before.name, Some(&value.name));
+            }
+            Edit::SetStructures(_, structures) => {
+                for (index, value) in structures {
+                    self.check_identity(&value, Some(index))?;
+                    *self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))? = value;
+                }
             }
             Edit::RemoveStructure { index } => {
                 let structures = self.structures_mut();
                 if index >= structures.len() {
                     return Err(EditError::NoStructure(index));
                 }
-                structures.remove(index);
+                let removed = structures.remove(index);
+                self.rename_bolus(&removed.name, None);
             }
             Edit::AddDose(dose) => self.doses.push(dose),
             Edit::SetGoals(goals) => self.goals = Some(goals.into()),
@@ -219,11 +231,27 @@ impl Case {
             if other.number == structure.number {
                 return Err(EditError::NumberTaken(structure.number));
             }
-            if other.name.trim().eq_ignore_ascii_case(structure.name.trim()) {
+            if is_same_name(&other.name, &structure.name) {
                 return Err(EditError::NameTaken(other.name.clone()));
             }
         }
         Ok(())
+    }
+
+    /// Beams name the boluses that are taken off for them: the names follow a rename, and go with the structure.
+    fn rename_bolus(&mut self, before: &str, now: Option<&str>) {
+        if now == Some(before) {
+            return;
+        }
+        for plan in &mut self.plans {
+            let names = |beam: &Beam| beam.without_boluses.iter().any(|name| is_same_name(name, before));
+            if plan.beams.iter().any(names) {
+                for beam in Arc::make_mut(plan).beams.iter_mut().filter(|beam| names(beam)) {
+                    beam.set_bolus(before, true);
+                    now.into_iter().for_each(|now| beam.set_bolus(now, false));
+                }
+            }
+        }
     }
 
     /// Plans refer to structures by number: a name is resolved once, and then follows every rename. A removed
@@ -346,6 +374,40 @@ mod tests {
         assert_eq!(h.case().free_number(), 21);
         h.apply(Edit::Load(Box::default()), None).unwrap();
         assert_eq!(h.case().free_number(), 1, "another case");
+    }
+
+    #[test]
+    fn boluses_that_are_taken_off_a_beam_follow_their_structure() {
+        let bolus = |name: &str, number: u32| Structure {
+            name: name.to_owned(),
+            number,
+            kind: crate::case::StructureKind::Bolus,
+            colour: crate::case::Rgb([0; 3]),
+            contours: crate::case::Contours::default(),
+            points_mm: Vec::new(),
+            density: None,
+        };
+        let mut plan = Plan { beams: vec![beam(0.0), beam(9.0)], ..Plan::new("P", "generic-6mv") };
+        plan.beams[0].set_bolus("gel", false);
+        let set =
+            StructureSet { structures: vec![bolus("Gel", 1), bolus("Wax", 2)], ..StructureSet::default() };
+        let case = Case { structures: Arc::new(set), plans: vec![Arc::new(plan)], ..Case::default() };
+        let mut h = History::default();
+        h.apply(Edit::Load(Box::new(case)), None).unwrap();
+        let meets = |h: &History| {
+            let case = h.case();
+            let of =
+                |beam: &Beam| case.structures.structures.iter().map(|s| beam.meets(s)).collect::<Vec<_>>();
+            case.plans[0].beams.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(meets(&h), [[false, true], [true, true]]);
+        h.apply(Edit::SetStructure { index: 0, value: bolus("Sheet", 1) }, None).unwrap();
+        assert_eq!(meets(&h), [[false, true], [true, true]]);
+        h.apply(Edit::RemoveStructure { index: 0 }, None).unwrap();
+        h.apply(Edit::AddStructure(bolus("Sheet", 3)), None).unwrap();
+        assert_eq!(meets(&h), [[true, true], [true, true]], "another of its name");
+        assert!(h.undo() && h.undo());
+        assert_eq!(meets(&h), [[false, true], [true, true]]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ impl Edit {
             },
             Self::AddStructure(structure) => format!("Add structure {}", structure.name),
             Self::AddStructures(what, _) => format!("Add {what}"),
+            Self::SetStructures(what, _) => (*what).to_owned(),
             Self::SetStructure { index, value } => match structure(*index) {
                 Some(now) => structure_change(now, value),
                 None => format!("Change {}", value.name),
@@ -102,6 +103,7 @@ fn beam_change(now: &Beam, next: &Beam) -> String {
         (now.isocentre_mm != next.isocentre_mm, "Move isocentre"),
         (now.machine != next.machine, "Change machine"),
         (now.mlc != next.mlc, "Change MLC"),
+        (now.without_boluses != next.without_boluses, "Change boluses"),
     ];
     one_of(&changes, &now.name)
 }

@@ -1,6 +1,6 @@
 //! Structures: regions of interest as planar contours.
 
-use super::{Contours, DensityOverride, Normalisation};
+use super::{Contours, Density, DensityOverride, Normalisation};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -83,10 +83,26 @@ pub enum ReferenceError {
     Ambiguous { name: String, count: usize },
 }
 
+/// Names are told apart without case and outer blanks.
+pub(super) fn is_same_name(a: &str, b: &str) -> bool {
+    a.trim().eq_ignore_ascii_case(b.trim())
+}
+
 impl Structure {
-    /// The density that counts in dose, where one is given and switched on.
+    /// The structure at another place, patient LPS, mm.
+    #[must_use]
+    pub fn moved(&self, by_mm: DVec3) -> Self {
+        let moved = |points: &[DVec3]| points.iter().map(|p| *p + by_mm).collect();
+        let contour =
+            |c: &std::sync::Arc<Contour>| Contour { points_mm: moved(&c.points_mm), image_uid: None };
+        let contours = self.contours.iter().map(contour).collect();
+        Self { contours, points_mm: moved(&self.points_mm), ..self.clone() }
+    }
+
+    /// The density that counts in dose, where one is given and switched on. The CT's is none of its own in the patient.
     pub fn counted_density(&self) -> Option<DensityOverride> {
-        self.density.filter(|density| !density.off)
+        let is_of_ct = |density: &DensityOverride| density.density == Density::AsScanned;
+        self.density.filter(|density| !density.off && (self.kind.is_beside_patient() || !is_of_ct(density)))
     }
 }
 
@@ -97,8 +113,8 @@ impl StructureSet {
     }
 
     fn all_named(&self, name: &str) -> impl Iterator<Item = &Structure> {
-        let name = name.trim().to_owned();
-        self.structures.iter().filter(move |s| s.name.eq_ignore_ascii_case(&name))
+        let name = name.to_owned();
+        self.structures.iter().filter(move |s| is_same_name(&s.name, &name))
     }
 
     pub fn by_number(&self, number: u32) -> Option<&Structure> {
@@ -150,8 +166,7 @@ impl StructureSet {
         let mut shared: Vec<String> = Vec::new();
         for index in 1..self.structures.len() {
             let name = self.structures[index].name.clone();
-            let taken =
-                self.structures[..index].iter().any(|s| s.name.trim().eq_ignore_ascii_case(name.trim()));
+            let taken = self.structures[..index].iter().any(|s| is_same_name(&s.name, &name));
             if taken {
                 self.structures[index].name = self.free_name(name.trim());
                 if !shared.contains(&name) {

@@ -400,6 +400,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         text += &format!("A: {} ({})\nB: {} ({})\n", a.0, a.1, b.0, b.1);
         text += &note.iter().map(|n| format!("note: {n}\n")).collect::<String>();
     }
+    if let Some(report) = &args.compare.report {
+        text += &format!("report: {}\n", report.display());
+    }
     let notices: Vec<String> = shot.notices.iter().map(|notice| staged.with_final_path(notice)).collect();
     for notice in &notices {
         text += &format!("note: {notice}\n");

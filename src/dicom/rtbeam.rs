@@ -124,6 +124,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         read_only: refusal.0,
         name,
         not_modelled,
+        without_boluses: Vec::new(),
         setup,
         off: false,
     })

@@ -129,6 +129,7 @@ fn check_content(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::replace::tests::names;
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("beamsight-new-folder-{}-{name}", std::process::id()));
@@ -140,14 +141,6 @@ mod tests {
     fn prepare(folder: &Path, replaces: bool) -> Result<NewFolder, NewFolderError> {
         let own = |name: &str| name.ends_with(".dcm");
         NewFolder::prepare(folder, &Inputs::default(), own, replaces, "--overwrite")
-    }
-
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        let mut all: Vec<_> =
-            entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
-        all.sort();
-        all
     }
 
     #[test]

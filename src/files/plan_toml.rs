@@ -62,6 +62,8 @@ struct BeamFile {
     source_axis_mm: Option<f64>,
     #[serde(default)]
     not_modelled: Vec<String>,
+    #[serde(default)]
+    without_boluses: Vec<String>,
     isocentre_mm: Option<[f64; 3]>,
     gantry_deg: f64,
     #[serde(default)]
@@ -218,6 +220,7 @@ fn beam_from(
         control_points,
         read_only: None,
         not_modelled: file.not_modelled,
+        without_boluses: file.without_boluses,
         setup: false,
         off: file.off,
     };
@@ -392,9 +395,11 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     if let Some(mm) = beam.source_axis_mm {
         writeln!(out, "source_axis_mm = {mm:?}")?;
     }
-    if !beam.not_modelled.is_empty() {
-        let all: Vec<String> = beam.not_modelled.iter().map(|what| quoted(what)).collect();
-        writeln!(out, "not_modelled = [{}]", all.join(", "))?;
+    for (key, words) in [("not_modelled", &beam.not_modelled), ("without_boluses", &beam.without_boluses)] {
+        if !words.is_empty() {
+            let all: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            writeln!(out, "{key} = [{}]", all.join(", "))?;
+        }
     }
     writeln!(out, "isocentre_mm = {:?}", beam.isocentre_mm.to_array())?;
     writeln!(out, "mu = {:?}", beam.mu)?;

@@ -267,7 +267,7 @@ pub fn remove_temporaries_on_signals() -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -280,7 +280,8 @@ mod tests {
         replace_file(path, |out| out.write_all(text.as_bytes()))
     }
 
-    fn names(folder: &Path) -> Vec<String> {
+    /// The names of what a folder holds, sorted.
+    pub(in crate::files) fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         let mut all: Vec<_> =
             entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();

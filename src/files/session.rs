@@ -147,7 +147,8 @@ pub fn read(path: &Path) -> Result<Session, SessionError> {
 /// [`SessionError::Write`].
 pub fn write(path: &Path, session: &Session) -> Result<(), SessionError> {
     replace_file(path, |out| {
-        serde_json::to_writer_pretty(&mut *out, session).map_err(io::Error::from)?;
+        // Without indentation: contours are nearly all of it, and that would be most of them.
+        serde_json::to_writer(&mut *out, session).map_err(io::Error::from)?;
         out.write_all(b"\n")
     })
     .map_err(|source| SessionError::Write { path: path.to_owned(), source })

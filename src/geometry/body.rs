@@ -124,14 +124,14 @@ pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -
 
 /// Voxels of each part: their number, their volume in cm3, and the planes they lie on.
 #[derive(Clone, Default)]
-struct Tally {
-    volume_cm3: f64,
+pub(super) struct Tally {
+    pub(super) volume_cm3: f64,
     planes: Option<[usize; 2]>,
     /// Of the voxel centres, each times its volume, the grid's frame, mm cm3.
     moment: DVec3,
 }
 
-fn tallies(runs: &[PartRun], grid: &Grid) -> Vec<Tally> {
+pub(super) fn tallies(runs: &[PartRun], grid: &Grid) -> Vec<Tally> {
     let mut all = vec![Tally::default(); runs.iter().map(|r| r.part + 1).max().unwrap_or(0)];
     let thick = grid.edges_mm(2);
     let [dx, dy] = grid.spacing_xy_mm();
@@ -288,7 +288,7 @@ fn opening(bits: &[bool], size: [usize; 2], reach: [usize; 2]) -> Vec<bool> {
 
 /// Grows what is `on` by a rectangle of `2 reach + 1` pixels a side, or shrinks it (grows what is not); beyond the
 /// plane counts as the pixels at its border. One axis after the other.
-fn grown(bits: &[bool], size: [usize; 2], reach: [usize; 2], on: bool) -> Vec<bool> {
+pub(super) fn grown(bits: &[bool], size: [usize; 2], reach: [usize; 2], on: bool) -> Vec<bool> {
     let mut along_x = vec![!on; bits.len()];
     for (row, out) in bits.chunks_exact(size[0]).zip(along_x.chunks_exact_mut(size[0])) {
         // Each run of pixels that are `on` is written longer by the reach at either end.

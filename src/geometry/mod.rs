@@ -1,5 +1,6 @@
 //! Grids, volumes, rays, the voxel walks, and the frames of IEC 61217 and the DICOM patient.
 
+mod beside;
 mod body;
 mod cut;
 mod grid;
@@ -23,6 +24,7 @@ mod stroke;
 mod volume;
 pub mod walk;
 
+pub use beside::{MatterBeside, matter_beside};
 pub use body::{BodyOutline, LeftOut, body_contours};
 pub use cut::cut_across;
 pub use grid::{Grid, GridError};

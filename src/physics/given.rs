@@ -8,36 +8,40 @@ use crate::geometry::Mask;
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     pub mask: &'a Mask,
-    pub tissue: Tissue,
+    /// `None`: the CT's, where at least half of the voxel lies inside, as in the body.
+    pub tissue: Option<Tissue>,
     /// Whether it counts outside the body, too: a bolus, a couch.
     pub is_beside_patient: bool,
 }
 
 impl HuTable {
-    /// The tissue of a given density. Without a medium its atoms are those that the table has at that density.
-    pub fn of_density(&self, given: &DensityOverride) -> Tissue {
+    /// The tissue of a given density; `None` where that is the CT's. Without a medium its atoms are those that the table has
+    /// at that density.
+    pub fn of_density(&self, given: &DensityOverride) -> Option<Tissue> {
+        let value = given.density.value()?;
         let material = match given.medium {
             Some(Medium::Air) => Material::Air,
             Some(Medium::Lung) => Material::Lung,
             Some(Medium::Water) => Material::Water,
             Some(Medium::Bone) => Material::CorticalBone,
             Some(Medium::Titanium) => Material::Titanium,
-            None => self.at(self.hu_of(given.density)).material,
+            None => self.at(self.hu_of(given.density, value)).material,
         };
         let per_gram = material.electrons_per_gram();
         let (mass, electrons) = match given.density {
-            Density::MassGCm3(mass) => (mass, mass * per_gram),
             Density::RelativeElectrons(electrons) => (electrons / per_gram, electrons),
+            Density::MassGCm3(_) | Density::AsScanned => (value, value * per_gram),
         };
-        Tissue { mass_density_g_cm3: mass as f32, relative_electron_density: electrons as f32, material }
+        Some(Tissue {
+            mass_density_g_cm3: mass as f32,
+            relative_electron_density: electrons as f32,
+            material,
+        })
     }
 
     /// The HU of a density; the last ones beyond the table.
-    fn hu_of(&self, density: Density) -> f32 {
-        let (column, value) = match density {
-            Density::MassGCm3(value) => (1, value),
-            Density::RelativeElectrons(value) => (2, value),
-        };
+    fn hu_of(&self, density: Density, value: f64) -> f32 {
+        let column = if matches!(density, Density::RelativeElectrons(_)) { 2 } else { 1 };
         let points = self.points();
         let above = points.partition_point(|p| p[column] < value);
         let [high, low] = [points.get(above), above.checked_sub(1).and_then(|n| points.get(n))];
@@ -67,7 +71,9 @@ impl Mixture {
     pub(super) fn of(given: &[Given<'_>], [i, j, k]: [usize; 3], in_body: bool) -> Self {
         let mut mixture = Self { mass: 0.0, electrons: 0.0, material: (0.0, Material::Air), left: 1.0 };
         for part in given.iter().rev().filter(|g| in_body || g.is_beside_patient) {
-            mixture.add(part.mask.coverage_at(i, j, k), &part.tissue);
+            if let Some(tissue) = &part.tissue {
+                mixture.add(part.mask.coverage_at(i, j, k), tissue);
+            }
         }
         mixture
     }
@@ -102,7 +108,8 @@ mod tests {
     use super::*;
 
     fn given(density: Density, medium: Option<Medium>) -> Tissue {
-        HuTable::shipped_default().of_density(&DensityOverride { density, medium, off: false })
+        let given = DensityOverride { density, medium, off: false };
+        HuTable::shipped_default().of_density(&given).expect("a density of its own")
     }
 
     #[test]

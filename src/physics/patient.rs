@@ -40,7 +40,8 @@ impl Patient {
 
     /// As [`Self::new`], with structures of densities of their own, each by the share of a voxel that it fills. Those
     /// beside the patient count outside the body, too; where they share a voxel with its surface, the body's share counts as
-    /// well. Masks of another grid than the CT's are passed over.
+    /// well. Those without a density of their own are as the body: what they cover by half is as scanned, but for what other
+    /// structures fill. Masks of another grid than the CT's are passed over.
     ///
     /// # Errors
     /// [`BodyMismatch`].
@@ -66,17 +67,20 @@ impl Patient {
             .zip(ct.hu.data().par_chunks(nx));
         let given: Vec<Given<'_>> =
             given.iter().filter(|g| g.mask.grid().size() == grid.size()).copied().collect();
+        let as_scanned: Vec<&Mask> =
+            given.iter().filter(|g| g.is_beside_patient && g.tissue.is_none()).map(|g| g.mask).collect();
         rows.with_min_len(16).enumerate().for_each(|(row, (((density, electrons), material), hu))| {
             for (i, &hu) in hu.iter().enumerate() {
                 let at = [i, row % ny, row / ny];
                 let of_body = body.map_or(1.0, |b| b.coverage_at(at[0], at[1], at[2]));
                 let in_body = of_body >= 0.5;
                 let mut mixture = Mixture::of(&given, at, in_body);
+                let of_ct = in_body || as_scanned.iter().any(|m| m.coverage_at(at[0], at[1], at[2]) >= 0.5);
                 let tissue = match mixture.is_empty() {
-                    true if in_body => table.at(hu),
+                    true if of_ct => table.at(hu),
                     true => continue,
                     false => {
-                        mixture.add(if in_body { 1.0 } else { of_body }, &table.at(hu));
+                        mixture.add(if of_ct { 1.0 } else { of_body }, &table.at(hu));
                         mixture.tissue()
                     }
                 };

@@ -57,13 +57,14 @@ impl DoseOfBeam {
         settings: &Settings,
         known: Option<&Self>,
     ) -> Self {
+        let densities = densities.met_by(beam);
         let inputs = BeamInputs::of(&densities.inputs, plan, beam, settings);
         let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
         let unchanged = known.filter(|known| known.inputs == inputs);
         Self {
             name: beam.name.clone(),
             inputs,
-            densities: densities.clone(),
+            densities,
             plan: Arc::clone(plan),
             on: None,
             changed_together: unchanged.map_or(1, |known| known.changed_together),
@@ -84,6 +85,11 @@ impl DoseOfBeam {
 
     pub fn beam_name(&self) -> &str {
         &self.name
+    }
+
+    /// The patient as the beam meets it.
+    pub fn densities(&self) -> &Densities {
+        &self.densities
     }
 
     pub fn inputs(&self) -> &Shared<BeamInputs> {

@@ -1,7 +1,7 @@
 //! Inputs of results: equal inputs give equal results.
 
 use crate::analysis::{BodyChoice, Computation, body_of, unit_beam};
-use crate::case::{Beam, Case, DensityOverride, Plan};
+use crate::case::{Beam, Case, DensityOverride, Plan, StructureSet};
 use crate::engine::DeviceChoice;
 use crate::engine::cccs::{DoseTo, Quality};
 use crate::geometry::{Grid, PatientPosition, VolumeId};
@@ -63,20 +63,21 @@ pub struct PatientInputs {
 impl PatientInputs {
     pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
         let ct = case.ct.as_ref()?.hu.id();
-        let choice = settings.body;
+        Some(Self::with(ct, &case.structures, &settings.hu_table, settings.body))
+    }
+
+    /// Those of a CT with these structures.
+    pub fn with(ct: VolumeId, set: &StructureSet, hu_table: &Arc<HuTable>, choice: BodyChoice) -> Self {
         let drawn = match choice {
-            BodyChoice::Drawn => body_of(&case.structures).map(|b| b.number),
+            BodyChoice::Drawn => body_of(set).map(|b| b.number),
             BodyChoice::Structure(number) => Some(number),
             BodyChoice::Auto | BodyChoice::Everything => None,
         };
-        let body = drawn.and_then(|number| case.structures.by_number(number)).map(|s| s.contours.id());
-        let given = case
-            .structures
-            .structures
-            .iter()
+        let body = drawn.and_then(|number| set.by_number(number)).map(|s| s.contours.id());
+        let given = { set.structures.iter() }
             .filter_map(|s| Some((s.contours.id(), s.counted_density()?, s.kind.is_beside_patient())));
         let given = given.filter(|(contours, ..)| *contours != 0).collect();
-        Some(Self { ct, hu_table: settings.hu_table.clone(), choice, body, given })
+        Self { ct, hu_table: Arc::clone(hu_table), choice, body, given }
     }
 }
 
@@ -107,7 +108,8 @@ pub struct BeamInputs {
 impl BeamInputs {
     pub fn of(patient: &PatientInputs, plan: &Plan, beam: &Beam, settings: &Settings) -> Self {
         let machine = plan.machine_of(beam).to_owned();
-        let beam = Beam { name: String::new(), ..unit_beam(plan, beam) };
+        // The patient is without the boluses that are taken off.
+        let beam = Beam { name: String::new(), without_boluses: Vec::new(), ..unit_beam(plan, beam) };
         let (patient, settings) = (patient.clone(), settings.clone());
         Self { patient, beam, machine, position: plan.position, settings }
     }

@@ -3,7 +3,7 @@
 use super::graph::{Access, Failure, Query};
 use super::inputs::{PatientInputs, Settings, patient_grid};
 use crate::analysis::{Body, GivenDensities, Ready, mask_after};
-use crate::case::{Case, Contours, Ct, Structure, StructureSet};
+use crate::case::{Beam, Case, Contours, Ct, Structure, StructureSet};
 use crate::geometry::{Grid, Mask, Volume, VolumeId};
 use std::sync::Arc;
 
@@ -20,6 +20,19 @@ impl Densities {
     pub fn of(case: &Case, settings: &Settings) -> Option<Self> {
         let inputs = PatientInputs::of(case, settings)?;
         Some(Self { inputs, ct: case.ct.clone()?, structures: Arc::clone(&case.structures) })
+    }
+
+    /// The patient as a beam meets it: without the boluses that are taken off for the beam.
+    #[must_use]
+    pub fn met_by(&self, beam: &Beam) -> Self {
+        if self.structures.structures.iter().all(|s| beam.meets(s)) {
+            return self.clone();
+        }
+        let mut structures = StructureSet::clone(&self.structures);
+        structures.structures.retain(|s| beam.meets(s));
+        let PatientInputs { ct, hu_table, choice, .. } = &self.inputs;
+        let inputs = PatientInputs::with(*ct, &structures, hu_table, *choice);
+        Self { inputs, ct: Arc::clone(&self.ct), structures: Arc::new(structures) }
     }
 
     pub fn ct(&self) -> &Arc<Ct> {

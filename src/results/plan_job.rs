@@ -149,7 +149,7 @@ pub(super) fn compute_in(
     let asked = Answering { graph, control };
     let densities = Densities::of(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let mut remarks = asked.answer(&densities)?.remarks().to_vec();
-    remarks.extend(given_words(&case.structures));
+    remarks.extend(given_words(&case.structures, Some(&plan)));
     let warnings = plan.remarks.iter().filter(|r| r.severity == Severity::Warning);
     remarks.extend(warnings.map(|r| r.message.clone()));
     remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));

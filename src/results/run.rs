@@ -21,6 +21,8 @@ pub struct RunOfPlan {
     inputs: Shared<RunInputs>,
     densities: Densities,
     plan: Arc<Plan>,
+    /// Beams meet different boluses, and a run has one patient.
+    boluses_differ: bool,
     /// The number by which the run is ended.
     number: u64,
     /// The number of the run that shall end with its dose so far.
@@ -47,13 +49,18 @@ impl RunOfPlan {
         (number, keep): (u64, &Arc<AtomicU64>),
         known: Option<&Self>,
     ) -> Option<Self> {
+        let computed = || plan.beams.iter().filter(|b| is_computed(b));
+        let met = |beam: &Beam| densities.met_by(beam);
+        let densities = computed().next().map_or_else(|| densities.clone(), met);
+        let boluses_differ = computed().any(|beam| met(beam) != densities);
         let inputs = RunInputs::of(&densities.inputs, plan, settings, how?);
         let inputs = Shared::new(inputs, known.map(|known| &known.inputs));
         let number = known.filter(|known| known.inputs == inputs).map_or(number, |known| known.number);
         (!inputs.beams.is_empty()).then(|| Self {
             inputs,
-            densities: densities.clone(),
+            densities,
             plan: Arc::clone(plan),
+            boluses_differ,
             number,
             keep: Arc::clone(keep),
         })
@@ -82,7 +89,7 @@ impl RunOfPlan {
 
 impl PartialEq for RunOfPlan {
     fn eq(&self, other: &Self) -> bool {
-        self.inputs == other.inputs
+        self.inputs == other.inputs && self.boluses_differ == other.boluses_differ
     }
 }
 
@@ -110,7 +117,12 @@ impl Query for RunOfPlan {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<RunResult, Failure> {
-        let Self { inputs: own, densities, plan, number, keep } = self;
+        let Self { inputs: own, densities, plan, boluses_differ, number, keep } = self;
+        if *boluses_differ {
+            let why = "its beams have different boluses, and a Monte Carlo run counts all beams with the same: give them the \
+                       same, or compute with collapsed cone";
+            return Err(Failure::Here(format!("Not computed: {why}.")));
+        }
         let ready = inputs.get(densities)?;
         let computed = plan.beams.iter().filter(|b| is_computed(b));
         let contradicts = |beam| contradiction(plan, beam, densities.ct());

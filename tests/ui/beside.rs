@@ -1,6 +1,6 @@
 //! Densities of structures, bolus and couch, from the inspector and the menu: each one step, and in the dose.
 
-use crate::harness::{Window, said, small_case, until, window};
+use crate::harness::{Window, case_on_a_couch, fill_in, said, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::Command;
 use beamsight::app::state::Selection;
@@ -32,8 +32,12 @@ fn of_kind(app: &App, kind: StructureKind) -> Vec<&Structure> {
 }
 
 fn gy(w: &Window) -> f64 {
+    gy_at(w, DVec3::ZERO)
+}
+
+fn gy_at(w: &Window, mm: DVec3) -> f64 {
     let dose = w.state().state.results.shown_dose().expect("a dose");
-    f64::from(dose.gy.trilinear(DVec3::ZERO).expect("inside"))
+    f64::from(dose.gy.trilinear(mm).expect("inside"))
 }
 
 fn last_step(w: &Window) -> String {
@@ -114,6 +118,23 @@ fn a_couch_is_two_structures_in_one_step_and_what_the_ct_lacks_is_said() {
         "{:?}",
         dose.caveats
     );
+    // Its top lies at the bottom of the cube, 20 mm below the isocentre; shell and core move together.
+    let heights = |w: &Window| -> Vec<f64> {
+        let all = of_kind(w.state(), StructureKind::Support);
+        all.iter()
+            .map(|s| s.contours.iter().flat_map(|c| &c.points_mm).map(|p| p.y).fold(f64::MAX, f64::min))
+            .collect()
+    };
+    let before = heights(&w);
+    fill_in(&mut w, "Couch vertical", "-25");
+    assert_eq!(last_step(&w), "Move couch");
+    let moved: Vec<f64> = heights(&w).iter().zip(&before).map(|(now, before)| now - before).collect();
+    assert!(
+        moved.iter().all(|by| (by - moved[0]).abs() < 1e-9) && (heights(&w)[0] - 25.0).abs() < 1e-6,
+        "{moved:?}"
+    );
+    undo(&mut w);
+    assert_eq!(heights(&w), before);
     undo(&mut w);
     assert!(of_kind(w.state(), StructureKind::Support).is_empty(), "one step");
     until(&mut w, "dose", is_final);
@@ -139,8 +160,58 @@ fn a_density_is_one_click_and_one_step() {
         matches!(given, Density::RelativeElectrons(e) if (e - 1.92 * 0.51478 / 0.55508).abs() < 1e-4),
         "{given:?}"
     );
-    click(&mut w, "Density of the CT");
+    click(&mut w, "No density of its own");
     assert_eq!(density(&w), None);
     until(&mut w, "dose", is_final);
     assert!((gy(&w) - bare).abs() < 1e-6 * bare);
+}
+
+/// The cube with a sheet behind it that is no part of the body: said, and counted after one click.
+#[test]
+fn the_couch_of_a_ct_is_counted_by_one_click() {
+    let mut w = window(case_on_a_couch("beside_ct_couch"));
+    let is_partial =
+        |app: &App| app.state.results.shown_status() == Some(DoseStatus::Partial) && app.is_settled();
+    until(&mut w, "partial dose", |app| is_partial(app) && !of_kind(app, StructureKind::External).is_empty());
+    w.get_by_label_contains("Beams pass matter outside the body");
+    // Near the surface that the beam enters: 10 mm of water before it build the dose up.
+    let near = |w: &Window| gy_at(w, DVec3::new(0.0, 5.0, 0.0));
+    let bare = near(&w);
+    click(&mut w, "Leave it out");
+    until(&mut w, "dose without", is_final);
+    let [couch] = of_kind(w.state(), StructureKind::Support)[..] else { panic!("one couch") };
+    assert_eq!(couch.density, Some(DensityOverride::preset(Medium::Air)));
+    assert!((near(&w) - bare).abs() < 1e-2 * bare, "{} {bare}", near(&w));
+    assert!(w.query_by_label("Leave it out").is_none());
+    click(&mut w, "Density as scanned");
+    until(&mut w, "dose with it", is_final);
+    assert!(near(&w) > 1.2 * bare, "through 10 mm of water: {} {bare}", near(&w));
+    undo(&mut w);
+    undo(&mut w);
+    until(&mut w, "partial dose", is_partial);
+    click(&mut w, "Count it as scanned");
+    until(&mut w, "dose with it", is_final);
+    assert_eq!(last_step(&w), "Add CT couch");
+    assert!(near(&w) > 1.2 * bare, "{} {bare}", near(&w));
+}
+
+#[test]
+fn a_bolus_is_taken_off_for_a_beam_by_one_click() {
+    let mut w = with_body("beside_bolus_beams");
+    let bare = gy(&w);
+    w.get_by_label("New structure").click();
+    w.run_steps(3);
+    w.get_by_label("Bolus on the body").click();
+    until(&mut w, "bolus", |app| !of_kind(app, StructureKind::Bolus).is_empty() && is_final(app));
+    let on = gy(&w);
+    assert!(on < bare);
+    click(&mut w, "Bolus for AP");
+    until(&mut w, "dose without", is_final);
+    assert!((gy(&w) - bare).abs() < 1e-6 * bare, "{} {bare}", gy(&w));
+    w.state_mut().command(Command::Select(Selection::Beam(1)));
+    w.run_steps(4);
+    click(&mut w, "Bolus for this beam");
+    assert_eq!(last_step(&w), "Change boluses of AP");
+    until(&mut w, "dose with", is_final);
+    assert!((gy(&w) - on).abs() < 1e-6 * on, "{} {on}", gy(&w));
 }

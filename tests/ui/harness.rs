@@ -80,19 +80,26 @@ pub fn small_case(name: &str) -> Options {
     cube_case(name, 8)
 }
 
+/// A cube of water of 3 cm on a sheet of water of 1 cm, 1 cm behind it and wider, irradiated through the sheet. The body that
+/// is found is the cube.
+pub fn case_on_a_couch(name: &str) -> Options {
+    let sheet = |[i, j, k]: [usize; 3]| (14..16).contains(&j) && (2..18).contains(&i) && (2..18).contains(&k);
+    let cube = |at: [usize; 3]| at.into_iter().all(|n| (6..12).contains(&n));
+    case_of(name, 20, 180.0, |at| cube(at) || sheet(at))
+}
+
 /// A cube of water of `side` voxels of 5 mm a side, in air, with one field of 2 cm x 2 cm on it.
 pub fn cube_case(name: &str, side: usize) -> Options {
+    case_of(name, side + 4, 0.0, |at| at.into_iter().all(|n| (2..side + 2).contains(&n)))
+}
+
+/// Water in air by voxel, `size` voxels of 5 mm along each side, with one field of 2 cm x 2 cm on the middle.
+fn case_of(name: &str, size: usize, gantry_deg: f64, is_water: impl Fn([usize; 3]) -> bool) -> Options {
     let folder = folder(name);
-    let size = side + 4;
     let first = DVec3::splat(-2.5 * (size as f64 - 1.0));
     let grid = Grid::axis_aligned(first, DVec3::splat(5.0), [size; 3]).expect("a grid");
-    let inside = |n: usize| (2..side + 2).contains(&n);
-    let mut hu = Vec::with_capacity(grid.len());
-    for k in 0..size {
-        for j in 0..size {
-            hu.extend((0..size).map(|i| if inside(i) && inside(j) && inside(k) { 0.0 } else { -1000.0 }));
-        }
-    }
+    let at = |n: usize| [n % size, n / size % size, n / (size * size)];
+    let hu = (0..grid.len()).map(|n| if is_water(at(n)) { 0.0 } else { -1000.0 }).collect();
     let case = folder.join("cube.mha");
     mha::write(&case, &Volume::new(Arc::new(grid), hu)).expect("a volume");
     let plan = folder.join("plan.toml");
@@ -102,10 +109,10 @@ pub fn cube_case(name: &str, side: usize) -> Options {
         isocentre_mm = [0.0, 0.0, 0.0]
         [[beam]]
         name = "AP"
-        gantry_deg = 0.0
+        gantry_deg = GANTRY
         mu = 100.0
         jaws_mm = { x = [-10.0, 10.0], y = [-10.0, 10.0] }
     "#;
-    std::fs::write(&plan, text).expect("a plan");
+    std::fs::write(&plan, text.replace("GANTRY", &format!("{gantry_deg:?}"))).expect("a plan");
     Options { case: Some(case.display().to_string()), plan: Some(plan), ..Options::default() }
 }

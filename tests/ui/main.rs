@@ -3,6 +3,8 @@
 mod aperture;
 mod beside;
 mod browser;
+#[path = "../common/mod.rs"]
+mod common;
 mod compare;
 mod contouring;
 mod day;

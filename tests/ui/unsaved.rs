@@ -424,10 +424,14 @@ fn no_save_takes_the_place_of_another() {
     w.state_mut().command(Command::SaveHuTable(out.join("b.toml")));
     w.state_mut().command(Command::SaveSession(out.join("c.json")));
     w.state_mut().command(Command::SavePlan(out.join("d.toml")));
-    assert!(ask_to_close(&mut w).contains(&ViewportCommand::CancelClose), "files are being written");
+    let is_kept_open = ask_to_close(&mut w).contains(&ViewportCommand::CancelClose);
+    let missing = || {
+        let names = ["a.toml", "b.toml", "c.json", "d.toml"];
+        names.into_iter().filter(|name| !out.join(name).is_file()).collect::<Vec<_>>()
+    };
+    // On a machine that stands still the files may be written before the window is asked to close.
+    assert!(is_kept_open || missing().is_empty(), "closed before {:?} were written", missing());
     until(&mut w, "rest", App::is_settled);
-    for name in ["a.toml", "b.toml", "c.json", "d.toml"] {
-        assert!(out.join(name).is_file(), "{name}");
-    }
+    assert_eq!(missing(), [""; 0]);
     assert!(!ask_to_close(&mut w).contains(&ViewportCommand::CancelClose));
 }

@@ -27,7 +27,7 @@ use crate::app::state::room::Room;
 use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Reply;
 use crate::app::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
-use crate::case::Edit;
+use crate::case::{DensityOverride, Edit};
 use crate::files::ThemeChoice;
 use std::path::PathBuf;
 
@@ -85,6 +85,8 @@ pub enum Command {
     Draw(DrawAction),
     /// Adds a couch, its top this far below the body, mm.
     AddCouch(f64),
+    /// Adds what the CT shows outside the body as a structure of this density.
+    CouchFromCt(DensityOverride),
     /// Adds the body, found in the CT.
     AddBody,
     /// Deletes a structure, by ROI number; if a plan refers to it, only after confirmation.

@@ -1,11 +1,45 @@
-//! A couch below the body.
+//! The couch: one below the body, and the one in the CT.
 
-use crate::analysis::{Couch, body_of, couch_densities};
+use crate::analysis::{Couch, body_of, couch_densities, couch_from_ct};
+use crate::app::jobs::{Answer, Requests};
+use crate::app::state::slot::Slot;
 use crate::app::state::{NoticeKind, Selection, State, roi};
-use crate::case::{Case, DensityOverride, Edit, Structure, StructureKind};
+use crate::case::{Case, Contours, Density, DensityOverride, Edit, Structure, StructureKind};
+use crate::worker::Task;
 use std::sync::Arc;
 
+impl Requests<'_> {
+    /// Starts the search for what the CT shows outside the body.
+    pub fn couch_from_ct(&mut self, density: DensityOverride) {
+        let Some(ct) = self.state.case().ct.clone() else { return };
+        let (set, body) = (self.state.case().structures.clone(), self.state.results.settings.body);
+        let task = Task::new("Couch from CT", move |control| {
+            let found = couch_from_ct(&ct, &set, body, control);
+            let (contours, cm3) = found.map_err(|e| format!("Couch from CT: {e}"))?;
+            Ok::<_, String>(Answer::Couch(contours, cm3, density))
+        });
+        self.worker.submit(Slot::Body, task);
+    }
+}
+
 impl State {
+    /// Adds what the search found, with the density it was asked for with.
+    pub fn take_couch(&mut self, contours: Contours, cm3: f64, density: DensityOverride) {
+        let made = roi::new_structure(self.case(), "CT couch", StructureKind::Support);
+        let structure = Structure { contours, density: Some(density), ..made };
+        let how = match density.density {
+            Density::AsScanned => {
+                "count as scanned; if they are not there at treatment, give them the density of air"
+                    .to_owned()
+            }
+            given => format!("count with {given}"),
+        };
+        let text = format!("{}: {cm3:.0} cm³ outside the body {how}.", structure.name);
+        self.notices.add(NoticeKind::Info, text);
+        self.selection = Selection::Structure(structure.number);
+        self.edit(Edit::AddStructure(structure), None);
+    }
+
     /// Adds shell and core of a couch as one step, its top this far below the body, mm.
     pub fn add_couch(&mut self, below_mm: f64) {
         let case = self.case();

@@ -24,7 +24,7 @@ use super::state::opening::Opened;
 use super::state::slot::Slot;
 use super::state::unsaved::Work;
 use crate::analysis::contouring::Made;
-use crate::case::{Dose, Remark, Structure};
+use crate::case::{Contours, DensityOverride, Dose, Remark, Structure};
 use crate::dicom::Exported;
 use crate::files::{GoalTemplate, Keeper, Recoverable};
 use crate::physics::HuTable;
@@ -88,6 +88,8 @@ pub enum Answer {
     },
     /// The body found in the CT, with its remark.
     Body(Structure, Remark),
+    /// What the CT shows outside the body, its volume in cm3, and the density it was asked for with.
+    Couch(Contours, f64, DensityOverride),
     /// Apertures of a plan.
     Apertures(Box<Fitted>),
     /// A machine fitted to measured data, or compared with them.

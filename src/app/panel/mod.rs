@@ -15,6 +15,7 @@ pub mod machine_fit;
 pub mod measure;
 pub mod network;
 pub mod notices;
+mod outside;
 pub mod plans;
 mod recent;
 pub mod register;

@@ -147,6 +147,7 @@ fn new_structure_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 commands.push(Command::AddBody);
                 ui.close();
             }
+            super::outside::in_menu(ui, commands);
             super::inspector::bolus_and_couch(ui, state, commands);
         });
         menu.response.accessible_name("New structure");
@@ -185,6 +186,7 @@ fn doses(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Select(Selection::DoseDisplay));
         }
     }
+    super::outside::offer(ui, state, commands);
 }
 
 /// A volume with digits that suit its size.

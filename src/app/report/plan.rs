@@ -102,7 +102,7 @@ pub fn gather(state: &State) -> Result<PlanReport, String> {
         patient_id: case.patient.id.clone(),
         case: case.source.clone(),
         plan: (**plan).clone(),
-        densities: given_words(&case.structures),
+        densities: given_words(&case.structures, Some(plan)),
         factor,
         dose: shown_dose.map(|dose| facts_of(dose, results.shown_max_gy().unwrap_or_default())),
         reservation: reservation(state),

@@ -50,7 +50,7 @@ fn head(pen: &mut Pen, report: &PlanReport) {
         let text = format!("{n}: {factor}");
         pen.fact("Normalisation", &text);
     }
-    pen.fact("Machine, position", &format!("{}, {:?}", plan.machine, plan.position));
+    pen.fact("Machine, position", &format!("{}, {}", plan.machine, plan.position));
     for words in &report.densities {
         pen.fact("Density", words);
     }

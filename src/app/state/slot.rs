@@ -11,7 +11,7 @@ pub enum Slot {
     Result(Place),
     /// Apertures fitted to a structure.
     Apertures,
-    /// Search for the body in the CT.
+    /// Search for the body or the couch in the CT.
     Body,
     /// Contours made of a structure.
     Contouring,

@@ -384,7 +384,7 @@ fn bar(
 ) -> Rect {
     let height = BAR.y.min(rect.height() - 150.0).max(40.0);
     let heads = headings.iter().flatten().count() as f32;
-    let size = vec2(88.0, height + 15.0 * heads + 38.0);
+    let size = vec2(88.0, height + 15.0 * heads + 44.0);
     let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 8.0), size);
     painter.rect_filled(ground, 3.0, Color32::from_black_alpha(175));
     let label = |y: f32, what: &str, strong: bool| {

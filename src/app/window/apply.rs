@@ -102,6 +102,7 @@ impl App {
             Command::About(open) => state.about_open = open,
             Command::AddCouch(below_mm) => state.add_couch(below_mm),
             Command::Theme(choice) => state.theme = choice,
+            Command::CouchFromCt(density) => self.requests().couch_from_ct(density),
             Command::AddBody => self.requests().add_body(),
             Command::Open(word) => self.open(&word),
             Command::OpenSeries(index) => {

@@ -76,6 +76,8 @@ pub(super) struct StartOptions {
     pub register: Option<RegisterOptions>,
     /// A report to be written once everything is computed.
     pub report: Option<PathBuf>,
+    /// Where it is written: whoever asked for it says so, under the name that it gets in the end.
+    pub writes_report: Option<PathBuf>,
 }
 
 /// Start options of the Register workspace.
@@ -179,6 +181,7 @@ impl App {
     pub(super) fn report_when_settled(&mut self) {
         if self.start.report.is_some() && self.state.is_loaded() && self.is_settled() {
             let path = self.start.report.take();
+            self.start.writes_report.clone_from(&path);
             // The command line has already confirmed a replacement.
             let action = match self.state.workspace {
                 Workspace::Compare => FileAction::SaveReport,

@@ -106,6 +106,7 @@ impl App {
         match answer {
             Answer::Result(delivery) => self.state.results.nodes.receive(delivery),
             Answer::Opened(opened) => self.take_case(*opened),
+            Answer::Saved(path) if self.start.writes_report.as_ref() == Some(&path) => {}
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
             }
@@ -125,6 +126,7 @@ impl App {
             Answer::HuTable(table) => self.requests().take_hu_table(table),
             Answer::Goals(template) => self.state.add_template(&template),
             Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
+            Answer::Couch(contours, cm3, density) => self.state.take_couch(contours, cm3, density),
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
             Answer::Contoured(contoured) => self.requests().take_contoured(*contoured),
             Answer::MachineFit(answer) => self.requests().take_machine_fit(*answer),

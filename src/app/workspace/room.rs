@@ -42,7 +42,9 @@ pub(super) fn show(
 pub fn look(state: &State, gpu: &Gpu, size_px: [u32; 2]) -> Option<RoomLook> {
     let scene = Scene { show_beams: true, ..super::plan::scene(state, gpu) };
     let room = scene_of(state, &scene);
-    (!room.structures.is_empty()).then(|| room.look(&room.camera(Preset::Room), size_px))
+    // Nearer than on the display, where the head turns round the couch.
+    let camera = room.camera(Preset::Room).zoomed(1.6);
+    (!room.structures.is_empty()).then(|| room.look(&camera, size_px))
 }
 
 fn scene_of<'a>(state: &'a State, scene: &'a Scene) -> RoomScene<'a> {

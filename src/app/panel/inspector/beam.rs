@@ -48,7 +48,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         isocentre::show(ui, state, (index, beam), form.commands);
         machine(ui, &mut form, state, &plan.machine);
     });
-    super::beside::under_field(ui, state, beam, commands);
+    super::beside::under_field(ui, state, (index, beam), commands);
     super::points::show(ui, state, beam, commands);
     isocentre::figures(ui, state, plan, beam);
     section(ui, "");

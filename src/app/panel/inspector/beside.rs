@@ -113,7 +113,7 @@ pub fn in_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// A bolus where a beam enters.
-pub fn under_field(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
+pub fn under_field(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands: &mut Commands) {
     let Some(body) = body_of(&state.case().structures).filter(|_| state.case().ct.is_some()) else { return };
     section(ui, "Bolus");
     let mut draft = Draft::load(ui);
@@ -124,7 +124,7 @@ pub fn under_field(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Comma
         let button = button.on_disabled_hover_text("The jaws are closed");
         let hint = format!(
             "Water on the body where this beam enters, {BEYOND_FIELD_MM:.0} mm beyond the jaws of its first control point; it \
-             counts for all beams"
+             lies on for all beams until it is taken off for some"
         );
         if button.on_hover_text(hint).clicked()
             && let Some(over) = over
@@ -132,6 +132,7 @@ pub fn under_field(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Comma
             create(body, draft, over, commands);
         }
     });
+    super::bolus_beams::of_beam(ui, state, (index, beam), commands);
     draft.keep(ui);
 }
 

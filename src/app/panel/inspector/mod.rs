@@ -4,6 +4,8 @@ mod aperture;
 mod arrange;
 mod beam;
 mod beside;
+mod bolus_beams;
+mod couch_position;
 mod ct;
 mod density;
 mod dial;
@@ -67,7 +69,7 @@ fn field<R>(ui: &mut Ui, caption: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
 
 /// Densities in place of the CT's, bolus and couch, in the dose of the plan.
 fn given_densities(ui: &mut Ui, state: &State) {
-    for words in crate::analysis::given_words(&state.case().structures) {
+    for words in crate::analysis::given_words(&state.case().structures, state.plan().map(|p| &**p)) {
         ui.add(egui::Label::new(egui::RichText::new(format!("Density: {words}")).small()).wrap());
     }
 }

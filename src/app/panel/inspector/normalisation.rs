@@ -33,6 +33,8 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
                 field(ui, "Volume", |ui| {
                     let r = number("Normalised volume", volume_percent, " %").range(0.1..=100.0).show(ui);
                     dragged = dragged.or(gesture(&r));
+                });
+                field(ui, "", |ui| {
                     for percent in USUAL_PERCENT {
                         let hint = format!("{percent} % of the structure get at least the dose");
                         if ui.small_button(format!("D{percent}")).on_hover_text(hint).clicked() {

@@ -54,6 +54,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     super::beside::of_body(ui, state, structure, commands);
     super::density::show(ui, state, (index, structure), commands);
+    super::couch_position::show(ui, state, structure, commands);
+    super::bolus_beams::of_bolus(ui, state, structure, commands);
     super::draw::show(ui, state, commands);
     super::structure_tools::show(ui, state, structure, commands);
     dose(ui, state, structure);

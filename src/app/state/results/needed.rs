@@ -68,6 +68,17 @@ impl State {
         results.nodes.keep_only::<DoseOfBeam>(|(_, number)| {
             beams.iter().any(|beam| beam.inputs().beam.number == number)
         });
+        // Beams without some bolus meet a patient of their own.
+        let mut met: Vec<&Densities> = Vec::new();
+        for own in beams.iter().map(DoseOfBeam::densities) {
+            if densities.as_ref() != Some(own) && !met.contains(&own) {
+                met.push(own);
+            }
+        }
+        for (n, own) in (1..).zip(&met) {
+            results.nodes.entry((DISPLAYED, n)).set(Some((*own).clone()));
+        }
+        results.nodes.keep_only::<Densities>(|(_, n)| (n as usize) <= met.len());
         for beam in &beams {
             results.nodes.entry((DISPLAYED, beam.inputs().beam.number)).set(Some(beam.clone()));
         }

@@ -22,7 +22,7 @@ impl State {
                         beam.isocentre_mm,
                         self.results.sad_mm(plan.machine_of(beam)),
                     );
-                    let densities = densities.clone();
+                    let densities = densities.met_by(beam);
                     let ray =
                         RayOfBeam { densities, source_mm: frame.source_mm, isocentre_mm: beam.isocentre_mm };
                     Some((beam.number, ray))

@@ -26,6 +26,8 @@ use glam::DVec3;
 pub const ROOM_VIEW: &str = "Room view";
 /// Height of the first view: the patient with the head of the gantry, mm.
 const SHOWN_MM: f64 = 1250.0;
+/// Height of the strip with the buttons of the presets, points.
+const PRESETS: f32 = 28.0;
 /// Height of the view from the source, mm.
 const FIELD_MM: f64 = 320.0;
 /// Most warnings that are listed in the view.
@@ -129,7 +131,9 @@ pub fn show(
         }
     }
     names(&painter, rect, room, &camera);
-    overlay::letters(&painter, rect, camera.axes[0], -camera.axes[1], None, 0.0);
+    // Above the buttons of the presets.
+    let free = rect.with_max_y(rect.max.y - PRESETS);
+    overlay::letters(&painter, free, camera.axes[0], -camera.axes[1], None, 0.0);
     title(&painter, rect, room);
     warnings(ui, &response, room);
     presets(ui, &response, state, room);
@@ -214,7 +218,7 @@ fn words_of(beam: &str, near: &NearHead) -> String {
 /// The buttons of the presets along the lower rim.
 fn presets(ui: &mut Ui, response: &Response, state: &mut ViewState, room: &RoomScene<'_>) {
     let rect = response.rect;
-    let place = Rect::from_min_max(pos2(rect.min.x + 6.0, rect.max.y - 28.0), rect.max - vec2(6.0, 4.0));
+    let place = Rect::from_min_max(pos2(rect.min.x + 6.0, rect.max.y - PRESETS), rect.max - vec2(6.0, 4.0));
     ui.scope_builder(egui::UiBuilder::new().max_rect(place), |ui| {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 3.0;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::contouring::{BolusOver, EntranceField, Operation, made_of};
-use crate::analysis::{Couch, GivenDensities, Ready, couch_densities};
+use crate::analysis::{Couch, CtCouchError, GivenDensities, Ready, couch_densities, couch_from_ct};
 use crate::case::{Contours, Density, DensityOverride, Medium};
 use std::sync::Arc;
 
@@ -322,4 +322,120 @@ fn what_lies_beyond_the_ct_makes_the_dose_partial_and_what_is_counted_is_not_mis
     let status = |set: &Arc<StructureSet>| computed(&job(&slab, set, BodyChoice::Drawn)).dose.status;
     assert_eq!(status(&cube), DoseStatus::Partial);
     assert_eq!(status(&with(&cube, "Slab", StructureKind::Support, contours, water())), DoseStatus::Coarse);
+}
+
+/// A cylinder of water along z of 50 mm, and a slab behind it: 2 cm of 300 HU over 4 cm of foam in a shell, as a couch.
+fn cylinder_on_a_slab(gap_mm: f64) -> Arc<Ct> {
+    ct_of_5_mm(move |p| {
+        let depth = p.y - 50.0 - gap_mm;
+        let slab = p.x.abs() < 90.0 && (0.0..60.0).contains(&depth);
+        let foam = p.x.abs() < 85.0 && (20.0..55.0).contains(&depth);
+        match p.x.hypot(p.y) < 50.0 {
+            true => 0.0,
+            false if foam => -950.0,
+            false if slab => 300.0,
+            false => -1000.0,
+        }
+    })
+}
+
+/// The dose with the slab as a support as scanned is that of a body which the slab belongs to, to the bit; left out as air it
+/// is that without a slab.
+#[test]
+fn a_couch_of_the_ct_as_scanned_is_a_part_of_the_body() {
+    for gap_mm in [0.0, 5.0] {
+        let ct = cylinder_on_a_slab(gap_mm);
+        let ring = |z: &f64| Contour {
+            points_mm: (0..120)
+                .map(|n| (f64::from(n) * std::f64::consts::PI / 60.0).sin_cos())
+                .map(|(s, c)| DVec3::new(50.0 * c, 50.0 * s, z - 117.5))
+                .collect(),
+            image_uid: None,
+        };
+        let mut body = StructureSet::clone(&block_body(&ct, -60.0));
+        body.structures[0].contours = ct.hu.grid().planes_mm().iter().map(ring).collect();
+        let body = Arc::new(body);
+        let missing = computed(&job_of(&ct, &body, 180.0));
+        assert_eq!(missing.dose.status, DoseStatus::Partial, "{gap_mm}");
+        assert!(crate::analysis::is_of_matter_outside(&missing.dose.caveats[0]));
+        let (couch, cm3) = couch_from_ct(&ct, &body, BodyChoice::Drawn, &JobControl::new()).unwrap();
+        // 180 mm x 60 mm x 240 mm.
+        assert!((cm3 - 2592.0).abs() < 1.0, "{cm3}");
+        let as_scanned = Some(DensityOverride::AS_SCANNED);
+        let set = with(&body, "CT couch", StructureKind::Support, couch.clone(), as_scanned);
+        // The body with the couch in it: contours on a plane combine by exclusive-or, and these lie apart or touch.
+        let mut whole = StructureSet::clone(&body);
+        whole.structures[0].contours = body.structures[0].contours.iter().chain(&couch).cloned().collect();
+        let whole = Arc::new(whole);
+        for gantry_deg in [180.0, 90.0, 0.0] {
+            let got = computed(&job_of(&ct, &set, gantry_deg));
+            let want = computed(&job_of(&ct, &whole, gantry_deg));
+            assert_eq!(got.dose.gy.grid(), want.dose.gy.grid());
+            assert_eq!(got.dose.gy.data(), want.dose.gy.data(), "{gap_mm} {gantry_deg}");
+            assert_eq!(
+                (got.dose.status, got.dose.caveats.len()),
+                (DoseStatus::Coarse, 0),
+                "{:?}",
+                got.dose.caveats
+            );
+            let said = "support 'CT couch' is included: as scanned";
+            assert!(got.remarks.iter().any(|r| r.contains(said)), "{:?}", got.remarks);
+        }
+        let air = Some(DensityOverride::preset(Medium::Air));
+        let left_out =
+            computed(&job_of(&ct, &with(&body, "CT couch", StructureKind::Support, couch, air), 180.0));
+        assert_eq!((left_out.dose.status, left_out.dose.caveats.len()), (DoseStatus::Coarse, 0));
+        assert!(worst(&left_out, &missing) < 2e-3, "{}", worst(&left_out, &missing));
+        let again = couch_from_ct(&ct, &whole, BodyChoice::Drawn, &JobControl::new());
+        assert!(matches!(again, Err(CtCouchError::Nothing)), "{again:?}");
+        let none = couch_from_ct(&ct, &body, BodyChoice::Everything, &JobControl::new());
+        assert!(matches!(none, Err(CtCouchError::Everything)), "{none:?}");
+    }
+}
+
+/// The sum of a beam through a bolus and of one that it is taken off for is that of two plans, one with the bolus.
+#[test]
+fn a_bolus_counts_for_the_beams_that_it_lies_on_for() {
+    let ct = block(-60.0);
+    let bare = block_body(&ct, -60.0);
+    let on = boxed(&ct, DVec3::new(-70.0, -70.0, -70.0), DVec3::new(70.0, -60.0, 70.0));
+    let set = with(&bare, "Bolus", StructureKind::Bolus, on, water());
+    let mut both = job_of(&ct, &set, 0.0);
+    let mut second = both.plan.beams[0].clone();
+    (second.name, second.number) = ("Side".to_owned(), 2);
+    second.control_points[0].gantry_deg = 20.0;
+    second.set_bolus("bolus", false);
+    both.plan.beams.push(second.clone());
+    let got = computed(&both);
+    assert!(
+        got.remarks
+            .iter()
+            .any(|r| r.contains("bolus 'Bolus' is included: 1.00 g/cm³ (water), but not for 'Side'")),
+        "{:?}",
+        got.remarks
+    );
+    let mut through = job_of(&ct, &set, 0.0);
+    let mut without = job_of(&ct, &bare, 20.0);
+    without.plan.beams[0].number = 2;
+    let [first, other] = [computed(&through), computed(&without)];
+    let at = |r: &PlanResult, p: DVec3| f64::from(r.dose.gy.trilinear(p).unwrap());
+    let most = f64::from(got.dose.max_gy());
+    for p in
+        [DVec3::ZERO, DVec3::new(0.0, -52.5, 0.0), DVec3::new(12.5, -47.5, 2.5), DVec3::new(-30.0, 20.0, 5.0)]
+    {
+        let want = at(&first, p) + at(&other, p);
+        assert!((at(&got, p) - want).abs() < 1e-3 * most, "{p}: {} {want}", at(&got, p));
+    }
+    // Laid back on, it counts for both.
+    second.set_bolus("Bolus", true);
+    through.plan.beams.push(second);
+    let all = computed(&through);
+    let skin = DVec3::new(0.0, -57.5, 0.0);
+    assert!(at(&all, skin) > 1.1 * at(&got, skin), "{} {}", at(&all, skin), at(&got, skin));
+    let how = MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() };
+    both.engine = Engine::Mccs(how);
+    let why = compute_plan(&both, &JobControl::new(), &|_| {}).expect_err("one patient").to_string();
+    assert!(why.contains("its beams have different boluses"), "{why}");
+    both.plan.beams[0].set_bolus("Bolus", false);
+    assert!(computed(&both).remarks.iter().any(|r| r.contains("but not for 'Front', 'Side'")));
 }
