@@ -54,7 +54,9 @@ pub use gamma_report::{
 };
 pub use given::{GivenDensities, GivenError, given_words, why_bolus_stays};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
-pub use mccs_job::{Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled};
+pub use mccs_job::{
+    Certainty, Engine, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, part_of_plan, scaled,
+};
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
 pub use plan_sum::{Part, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};

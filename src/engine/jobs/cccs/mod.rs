@@ -11,6 +11,7 @@ pub mod medium;
 
 use crate::case::{Beam, DoseStatus, Receipt};
 use crate::engine::Cancelled;
+use crate::engine::jobs::mccs::PartError;
 use crate::geometry::{Grid, GridError, Volume};
 use crate::physics::{FluenceError, Machine, Patient};
 use glam::DVec3;
@@ -147,6 +148,8 @@ pub enum DoseError {
     TooLarge { voxels: usize, most: usize },
     #[error(transparent)]
     Grid(#[from] GridError),
+    #[error(transparent)]
+    Parts(#[from] PartError),
 }
 
 /// An evenly spaced dose grid along the axes of `image` over the box between two corners (patient LPS, mm): cubes of
