@@ -7,8 +7,11 @@ use super::plan_sum::caveats_of;
 use super::remarks::status_with;
 use crate::case::{Beam, Dose, DoseStatus, Plan};
 use crate::engine::cccs::{DoseError, dose_grid};
-use crate::engine::mccs::{BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Until, Variant, refine_over};
-use crate::engine::{DeviceError, JobControl};
+use crate::engine::mccs::{
+    self, BATCH, DIRECTIONS, MccsDose, MccsRequest, Next, Part, PartTally, Until, Variant, dose_of_parts,
+    refine_over,
+};
+use crate::engine::{Compute, DeviceError, JobControl};
 use crate::geometry::Volume;
 use crate::physics::Machine;
 use serde::Serialize;
@@ -131,7 +134,27 @@ pub fn mccs_request(
     })
 }
 
-/// The dose of a plan; `show` gets every intermediate answer.
+/// The sums of a part of a plan's histories.
+///
+/// # Errors
+/// [`RunError`].
+pub fn part_of_plan(
+    plan: &Plan,
+    ready: &Ready,
+    computation: Computation,
+    (how, part): (MonteCarlo, Part),
+    control: &JobControl,
+) -> Result<PartTally, RunError> {
+    let request = mccs_request(plan, ready, computation, how)?;
+    Ok(mccs::part(&request, part, &devices(computation, how)?, control)?)
+}
+
+fn devices(computation: Computation, how: MonteCarlo) -> Result<Vec<Compute>, DeviceError> {
+    let many = matches!(how.until, Until::Histories(n) if n >= WORTH_ALL_CARDS);
+    computation.device.resolve_all(many)
+}
+
+/// The dose of a plan, by the histories of `parts` where they are given; `show` gets every intermediate answer.
 ///
 /// # Errors
 /// [`RunError`].
@@ -139,14 +162,15 @@ pub fn mccs_of_plan(
     plan: &Plan,
     ready: &Ready,
     computation: Computation,
-    how: MonteCarlo,
+    (how, parts): (MonteCarlo, Option<&PartTally>),
     control: &JobControl,
     show: &mut dyn FnMut(&MccsDose) -> Next,
 ) -> Result<RunDose, RunError> {
     let request = mccs_request(plan, ready, computation, how)?;
-    let many = matches!(how.until, Until::Histories(n) if n >= WORTH_ALL_CARDS);
-    let devices = computation.device.resolve_all(many)?;
-    let answer = refine_over(&request, &devices, control, show)?;
+    let answer = match parts {
+        Some(parts) => dose_of_parts(&request, parts, &computation.device.resolve()?, control)?,
+        None => refine_over(&request, &devices(computation, how)?, control, show)?,
+    };
     let image = ready.patient().mass_density_g_cm3.grid();
     let warnings = request.beams.iter().flat_map(|(beam, machine)| {
         let remarks = super::beam_remarks(beam, machine).into_iter().chain(isocentre_remark(image, beam));

@@ -58,7 +58,8 @@ pub use gamma_report::{
 pub use given::{GivenDensities, GivenError, given_words, why_bolus_stays};
 pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard};
 pub use mccs_job::{
-    Certainty, Engine, MOST_HISTORIES, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request, scaled,
+    Certainty, Engine, MOST_HISTORIES, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request,
+    part_of_plan, scaled,
 };
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};

@@ -1,5 +1,7 @@
 //! `beamsight bench`: times of the jobs on this machine, beside the papers' figures.
 
+mod all;
+
 use super::{Answer, Failure};
 use crate::engine::bench::{self, Options, Report};
 use crate::engine::cccs::Traversal;
@@ -16,6 +18,7 @@ least there are to move (every input read once, every output written once), and 
 the same device.\n\n\
 Examples:\n  \
 beamsight bench path\n  \
+beamsight bench all --json\n  \
 beamsight bench path A-I C-I arc --runs 51 --device cuda\n  \
 beamsight bench cccs clinical --device cuda\n  \
 beamsight bench cccs clinical-10-128 --device wgpu\n  \
@@ -33,7 +36,7 @@ beamsight bench register --ct ~/ct/patient-7 --device cpu\n  \
 beamsight bench path --device cpu --json"
 )]
 pub struct Args {
-    /// The job: path, cccs, mccs, drr, frame, gamma, live, memory, register, stroke
+    /// The job: path, cccs, mccs, drr, frame, gamma, live, memory, register, stroke; all: every one on every device, with a summary
     #[arg(value_name = "JOB", value_parser = job)]
     job: String,
 
@@ -55,6 +58,8 @@ pub struct Args {
     ct: CaseWord,
 }
 
+/// Every table.
+const ALL: &str = "all";
 /// Radiographs, in a table of their own.
 const DRR: &str = "drr";
 /// The tables of Gu 2010.
@@ -74,7 +79,7 @@ const REGISTER: &str = "register";
 
 fn job(word: &str) -> Result<String, String> {
     let known: Vec<&str> =
-        bench::jobs().chain([LIVE, FRAME, STROKE, DRR, GAMMA, MCCS, MEMORY, REGISTER]).collect();
+        bench::jobs().chain([ALL, LIVE, FRAME, STROKE, DRR, GAMMA, MCCS, MEMORY, REGISTER]).collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }
@@ -98,6 +103,9 @@ fn walk(word: &str) -> Result<Traversal, String> {
 /// # Errors
 /// A failing device; unknown cases.
 pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
+    if args.job == ALL {
+        return all::run(args, choice);
+    }
     if args.job == REGISTER {
         return super::bench_register::run(&args.ct, &args.cases, args.runs.unwrap_or(100) as usize, choice);
     }

@@ -11,6 +11,7 @@ use crate::app::report;
 use crate::dicom::scan;
 use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{GoalTemplate, replace_file, state_folder};
+use crate::input::read_folder;
 use crate::results::{CheckFiles, CheckJob, CheckMachines, Settings, second_check};
 use anyhow::Context as _;
 use serde_json::json;
@@ -108,6 +109,16 @@ impl Row {
     }
 }
 
+/// The files that it writes and reads.
+pub fn outputs(args: &Args) -> Outputs {
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--report", &args.report);
+    outputs.reads("FOLDER", [&args.folder]);
+    outputs.reads("--tolerances", &args.tolerances);
+    args.machine.iter().chain(&args.goals).for_each(|word| outputs.reads_word("an option", word));
+    outputs
+}
+
 /// # Errors
 /// Wrong words; a device that is not there; a report that cannot be written. What cannot be judged is no error.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
@@ -120,11 +131,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if args.engine == super::dose::Engine::Cccs && args.uncertainty.is_some() {
         return Err(Failure::Words("--uncertainty belongs to --engine mccs".to_owned()));
     }
-    let mut outputs = Outputs::new(args.output);
-    outputs.file("--report", &args.report);
-    outputs.reads("FOLDER", [&args.folder]);
-    outputs.reads("--tolerances", &args.tolerances);
-    args.machine.iter().chain(&args.goals).for_each(|word| outputs.reads_word("an option", word));
+    let outputs = outputs(args);
     if let Some(report) = &args.report {
         words::ending_of(report, &["pdf"], "--report")?;
     }
@@ -187,6 +194,7 @@ fn tolerances(args: &Args) -> anyhow::Result<Tolerances> {
 /// `None` for the folder of one case, whose folders may hold its parts.
 fn folders_of(folder: &Path) -> Option<Vec<PathBuf>> {
     let mut inside: Vec<PathBuf> = Vec::new();
+    read_folder(folder);
     for entry in std::fs::read_dir(folder).ok()? {
         let path = entry.ok()?.path();
         if !path.is_dir() {

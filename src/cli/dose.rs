@@ -1,5 +1,7 @@
 //! `beamsight dose`: the dose of a plan, its figures and its files.
 
+mod parts;
+
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
@@ -9,12 +11,12 @@ use crate::analysis::{
 };
 use crate::case::{Case, DoseStatus, Plan, new_uid};
 use crate::dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
-use crate::engine::DeviceChoice;
 use crate::engine::cccs::Quality;
-use crate::engine::mccs::{DIRECTIONS, Until, Variant};
+use crate::engine::mccs::{DIRECTIONS, Part, Until, Variant};
+use crate::engine::{DeviceChoice, JobControl};
 use crate::files::{replace_file, write_dose_volume};
 use crate::physics::Machine;
-use crate::results::PlanResult;
+use crate::results::{PlanJob, PlanResult, compute_plan};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -31,7 +33,8 @@ Examples:\n  \
 beamsight dose demo:thorax --grid 5 --quality fast\n  \
 beamsight dose demo:water --plan assets/plans/ap-water.toml --grid 2.5 --out dose.mha\n  \
 beamsight dose ~/ct/patient-7 --plan plan.toml --machine generic-10mv --out dose.dcm\n  \
-beamsight dose demo:tg119 --json --out dvh.csv"
+beamsight dose demo:tg119 --json --out dvh.csv\n  \
+beamsight dose demo:tg119 --engine mccs --histories 1e9 --part 1/4 --tally 1.tally"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -53,6 +56,13 @@ pub struct Args {
 
     #[command(flatten)]
     histories: Histories,
+}
+
+impl Args {
+    /// Whether it is a run of so many histories, which can be split.
+    pub fn has_histories(&self) -> bool {
+        self.engine == Engine::Mccs && self.histories.histories.is_some()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -90,6 +100,19 @@ struct Histories {
     /// File for the standard deviation of every voxel, Gy (.mha)
     #[arg(long, value_name = "FILE")]
     sigma: Option<PathBuf>,
+
+    /// Run only this part of the histories, like 2/4, whose sums go into --tally
+    #[arg(long, value_name = "K/N", requires_all = ["tally", "histories"], conflicts_with_all = ["out", "sigma", "merge"])]
+    part: Option<Part>,
+
+    /// File for the sums of a part (.tally)
+    #[arg(long, value_name = "FILE", requires = "part")]
+    tally: Option<PathBuf>,
+
+    /// Sums of a part that was run before (.tally); with those of all parts, and the same words otherwise, the dose is that of
+    /// one run, to the bit
+    #[arg(long, value_name = "FILE", requires = "histories")]
+    merge: Vec<PathBuf>,
 }
 
 impl Histories {
@@ -147,6 +170,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if let Some(sigma) = &args.histories.sigma {
         words::ending_of(sigma, &["mha"], "--sigma")?;
     }
+    if let Some(tally) = &args.histories.tally {
+        words::ending_of(tally, &["tally"], "--tally")?;
+    }
     let outputs = outputs(args);
     outputs.check()?;
     let computing = device.resolve()?.to_string();
@@ -164,7 +190,12 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         check_leaves(&as_written(args, &plan)?, &case)?;
     }
     let start = Instant::now();
-    let result = args.plan.compute(&case, plan, engine, device)?;
+    let job = args.plan.job(&case, plan, engine, device)?;
+    if let Some(part) = args.histories.part {
+        return parts::run(part, args.histories.tally.as_deref(), &job, &outputs);
+    }
+    let job = PlanJob { parts: parts::read(&args.histories.merge)?, ..job };
+    let result = compute_plan(&job, &JobControl::new(), &super::tell)?;
     let seconds = start.elapsed().as_secs_f64();
     // The devices used: the CPU where it replaced a requested card.
     let mut devices: Vec<&str> = Vec::new();
@@ -197,12 +228,15 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     Ok(Answer { json, text })
 }
 
-fn outputs(args: &Args) -> Outputs {
+/// The files that it writes and reads.
+pub fn outputs(args: &Args) -> Outputs {
     let mut outputs = Outputs::new(args.output);
     outputs.file("--out", &args.out);
     let dicom = |out: &&PathBuf| out.extension().is_some_and(|e| e.eq_ignore_ascii_case("dcm"));
     outputs.file("--out", &args.out.as_ref().filter(dicom).map(|out| plan_beside(out)));
     outputs.file("--sigma", &args.histories.sigma);
+    outputs.file("--tally", &args.histories.tally);
+    outputs.reads("--merge", &args.histories.merge);
     outputs.reads_case(&args.case.case);
     args.plan.reads(&mut outputs);
     outputs

@@ -134,6 +134,16 @@ fn percent(word: &str) -> Result<f64, String> {
     words::within(0.0, 100.0)(word)
 }
 
+/// The files that it writes and reads.
+pub fn outputs(args: &Args) -> Outputs {
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", &args.out);
+    outputs.reads("REF", [&args.reference]);
+    outputs.reads("EVAL", [&args.evaluated]);
+    args.case.iter().for_each(|case| outputs.reads_case(case));
+    outputs
+}
+
 /// # Errors
 /// Doses that cannot be read or compared; a structure or prescription the case does not have; files that cannot be written.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
@@ -141,13 +151,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     for out in &args.out {
         files.push((out.as_path(), words::ending(out, &["mha", "csv", "json"])?));
     }
-    let mut outputs = Outputs::new(args.output);
-    outputs.file("--out", &args.out);
-    outputs.reads("REF", [&args.reference]);
-    outputs.reads("EVAL", [&args.evaluated]);
-    if let Some(case) = &args.case {
-        outputs.reads_case(case);
-    }
+    let outputs = outputs(args);
     outputs.check()?;
     if matches!(args.norm, Norm::Prescription) && args.case.is_none() {
         return Err(Failure::Words(

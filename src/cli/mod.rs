@@ -3,6 +3,7 @@
 //! Machines read standard output (one JSON object with `--json`), people standard error. Exit codes: 0 done, 1 the
 //! work failed, 2 the words were wrong, 3 a plan could not be judged.
 
+mod batch;
 mod bench;
 mod bench_drr;
 mod bench_gamma;
@@ -128,6 +129,11 @@ enum Verb {
     Send(send::Args),
     /// Ask another system for its studies, and retrieve them
     Find(find::Args),
+    /// Run many dose, gamma, check and register jobs, and go on where they were stopped
+    Batch(batch::Args),
+    /// A job of a batch, which starts it
+    #[command(hide = true)]
+    Job(batch::job::Args),
     /// Check that the jobs answer right on this machine's devices
     Selftest(selftest::Args),
     /// Time a job on a device, beside the papers' figures
@@ -250,6 +256,8 @@ fn carry_out(cli: Cli) -> Result<Option<Answer>, Failure> {
         Some(Verb::Receive(args)) => receive::run(&args),
         Some(Verb::Send(args)) => send::run(&args),
         Some(Verb::Find(args)) => find::run(&args),
+        Some(Verb::Batch(args)) => batch::run(&args, common.device),
+        Some(Verb::Job(args)) => batch::job::run(&args, common.device),
         Some(Verb::Selftest(args)) => selftest::run(&args, common.device),
         Some(Verb::Bench(args)) => bench::run(&args, common.device),
         None => return window::run(cli.case, cli.out, cli.output, common.device),
@@ -295,8 +303,11 @@ fn no_verb(words: &[OsString], error: &clap::Error) -> Option<String> {
     let with_value = |word: &OsString| word == "--device" || word == "--out";
     let first = (1..words.len()).find(|&n| !is_option(&words[n]) && !with_value(&words[n - 1]))?;
     let first = words[first].to_string_lossy();
-    let verbs: Vec<String> =
-        Cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let verbs: Vec<String> = Cli::command()
+        .get_subcommands()
+        .filter(|verb| !verb.is_hide_set())
+        .map(|verb| verb.get_name().to_owned())
+        .collect();
     Some(format!(
         "there is no verb '{first}': the verbs are {}; or name a single CASE to open it in the window",
         verbs.join(", ")

@@ -21,6 +21,8 @@ pub struct Outputs {
     /// The option of each file, and its path.
     files: Vec<(&'static str, PathBuf)>,
     inputs: Inputs,
+    /// Inputs that must be there, named as `inputs` does.
+    needed: Vec<(&'static str, PathBuf)>,
 }
 
 impl Outputs {
@@ -35,7 +37,10 @@ impl Outputs {
 
     /// Adds input files.
     pub fn reads<'a>(&mut self, what: &'static str, paths: impl IntoIterator<Item = &'a PathBuf>) {
-        paths.into_iter().for_each(|path| self.inputs.add(what, path.clone()));
+        for path in paths {
+            self.inputs.add(what, path.clone());
+            self.needed.push((what, path.clone()));
+        }
     }
 
     /// Adds the file of that name, if it exists, for a word that may also be a shipped name, such as a
@@ -45,7 +50,17 @@ impl Outputs {
     }
 
     pub fn reads_case(&mut self, case: &CaseWord) {
-        paths_of(case).into_iter().for_each(|path| self.inputs.add("the CASE", path));
+        // A demo is written where it is missing.
+        let is_needed = !matches!(case, CaseWord::Demo(_));
+        for path in paths_of(case) {
+            self.inputs.add("the CASE", path.clone());
+            self.needed.extend(is_needed.then_some(("the CASE", path)));
+        }
+    }
+
+    /// The first input that is not there.
+    pub fn missing(&self) -> Option<&(&'static str, PathBuf)> {
+        self.needed.iter().find(|(_, path)| !path.exists())
     }
 
     /// # Errors

@@ -93,7 +93,9 @@ impl PlanArgs {
 
     /// Registers the files that are read.
     pub fn reads(&self, outputs: &mut Outputs) {
-        self.inputs().iter().for_each(|(what, path)| outputs.reads(what, [path]));
+        outputs.reads("the plan", &self.plan);
+        self.machine.iter().for_each(|word| outputs.reads_word("the machine", word));
+        outputs.reads_word("the HU table", self.hu_table());
     }
 
     /// Reports an unreadable plan before a large CT is read.
@@ -173,8 +175,23 @@ impl PlanArgs {
         engine: Engine,
         device: DeviceChoice,
     ) -> anyhow::Result<PlanResult> {
+        let job = self.job(case, plan, engine, device)?;
+        Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
+    }
+
+    /// What is asked for a plan of a case.
+    ///
+    /// # Errors
+    /// A case without CT; as [`Self::settings`].
+    pub fn job(
+        &self,
+        case: &Case,
+        plan: Plan,
+        engine: Engine,
+        device: DeviceChoice,
+    ) -> anyhow::Result<PlanJob> {
         let settings = self.settings(case, device)?;
-        let job = PlanJob {
+        Ok(PlanJob {
             ct: words::ct_of(case)?,
             structures: Arc::clone(&case.structures),
             plan,
@@ -185,8 +202,8 @@ impl PlanArgs {
             dose_to: settings.dose_to,
             device,
             engine,
-        };
-        Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
+            parts: None,
+        })
     }
 
     /// How a dose is computed.

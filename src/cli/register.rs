@@ -140,16 +140,22 @@ fn two(word: &str) -> Result<[f64; 2], String> {
     Ok([words::positive(a).map_err(|_| wrong())?, words::positive(b).map_err(|_| wrong())?])
 }
 
+/// The files that it writes and reads.
+pub fn outputs(args: &Args) -> Outputs {
+    let mut outputs = Outputs::new(args.output);
+    outputs.file("--out", &args.out);
+    outputs.reads_case(&args.case.case);
+    outputs.reads("an X-ray", &args.images);
+    outputs
+}
+
 /// # Errors
 /// Errors of opening, reading, the search or writing.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if let Some(out) = &args.out {
         words::ending(out, &["dcm"])?;
     }
-    let mut outputs = Outputs::new(args.output);
-    outputs.file("--out", &args.out);
-    outputs.reads_case(&args.case.case);
-    outputs.reads("an X-ray", &args.images);
+    let outputs = outputs(args);
     outputs.check()?;
     if args.images.len() > 2 {
         return Err(Failure::Words("one or two X-rays are matched; give --image once or twice".to_owned()));

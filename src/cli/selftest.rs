@@ -25,7 +25,8 @@ pub struct Args {}
 pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     let mut rows = Vec::new();
     let mut text = String::new();
-    let devices = devices(choice, &mut text)?;
+    let devices: Vec<Compute> =
+        devices(choice, &mut text).into_iter().map(DeviceChoice::resolve).collect::<Result<_, _>>()?;
     let control = JobControl::new();
     for device in &devices {
         rows.extend(selftest::run(device, &control)?);
@@ -43,21 +44,17 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     if failed == 0 { Ok(answer) } else { Err(Failure::Checks(answer)) }
 }
 
-fn devices(choice: DeviceChoice, text: &mut String) -> Result<Vec<Compute>, Failure> {
+/// Each device of a choice by itself: with `auto` the CPU and every card, or a line that there is none.
+pub(super) fn devices(choice: DeviceChoice, text: &mut String) -> Vec<DeviceChoice> {
     if choice != DeviceChoice::Auto {
-        let each = choice.spread().into_iter().map(DeviceChoice::resolve);
-        return Ok(each.collect::<Result<_, _>>()?);
+        return choice.spread();
     }
-    let mut devices = vec![Compute::Cpu];
+    let mut devices = vec![DeviceChoice::Cpu];
     match cuda::cards() {
-        Ok(cards) => {
-            for card in cards {
-                devices.push(DeviceChoice::Cuda(card.ordinal).resolve()?);
-            }
-        }
-        Err(error) => *text += &format!("no card is tested: {error}\n"),
+        Ok(cards) => devices.extend(cards.iter().map(|card| DeviceChoice::Cuda(card.ordinal))),
+        Err(error) => *text += &format!("no card: {error}\n"),
     }
-    Ok(devices)
+    devices
 }
 
 fn table(rows: &[Row]) -> String {

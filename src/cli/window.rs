@@ -128,6 +128,7 @@ fn figures(case: &CaseWord, device: DeviceChoice) -> anyhow::Result<PlanFigures>
         dose_to: DoseTo::default(),
         device,
         engine: crate::analysis::Engine::default(),
+        parts: None,
     };
     Ok(compute_plan(&job, &JobControl::new(), &super::tell)?.figures)
 }

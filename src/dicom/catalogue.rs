@@ -6,7 +6,7 @@ use super::planes::NoSlice;
 use super::tree::{Named, named_in};
 use super::{DicomError, Progress};
 use crate::case::{PatientInfo, Remark};
-use crate::input::{FILES_MOST, odd_kind};
+use crate::input::{FILES_MOST, odd_kind, read_folder};
 use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -196,6 +196,7 @@ pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
     let root = path.canonicalize().map_err(io(path))?;
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
+        read_folder(&folder);
         for entry in std::fs::read_dir(&folder).map_err(io(&folder))? {
             let entry = entry.map_err(io(&folder))?;
             let path = entry.path();

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::fmt;
 
 /// The Fowler-Noll-Vo hash (FNV-1a), a word at a time; written as 16 hexadecimal digits.
-pub(super) struct Digest(u64);
+pub struct Digest(u64);
 
 impl Default for Digest {
     fn default() -> Self {
@@ -25,6 +25,16 @@ impl fmt::Display for Digest {
 impl Digest {
     pub fn add(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    /// Adds bytes, and how many there are.
+    pub fn add_bytes(&mut self, bytes: &[u8]) {
+        self.add(bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(word));
+        }
     }
 
     pub fn add_vector(&mut self, vector: DVec3) {

@@ -3,7 +3,9 @@
 use super::cuda::Failure;
 use super::dispatch::else_cpu;
 use super::jobs::cccs::DoseError;
-pub use super::jobs::mccs::{BATCH, DIRECTIONS, FINAL_PERCENT, MccsDose, MccsRequest, Next, Until, Variant};
+pub use super::jobs::mccs::{
+    BATCH, DIRECTIONS, FINAL_PERCENT, MccsDose, MccsRequest, Next, Part, PartError, PartTally, Until, Variant,
+};
 use super::jobs::mccs::{Job, Runner, Shared};
 use super::wgpu::WgpuError;
 use super::{Compute, JobControl, cpu, cuda};
@@ -57,15 +59,67 @@ pub fn refine_over(
     })
 }
 
-/// All of a request by one runner. Monitor units are those of collapsed cone on the CPU, so that every runner has the same.
+/// The sums of a part of a request's histories. Where a card fails, the CPU runs the part.
+///
+/// # Errors
+/// Those of [`refine_over`]; more parts than the run has batches.
+pub fn part(
+    request: &MccsRequest,
+    part: Part,
+    devices: &[Compute],
+    control: &JobControl,
+) -> Result<PartTally, DoseError> {
+    let mut cards = devices.iter().filter_map(|device| match device {
+        Compute::Cuda(card) => Some(cuda::mccs::Histories::new(card)),
+        Compute::Cpu | Compute::Wgpu(_) => None,
+    });
+    let mut job = job(request, control)?;
+    let Some(first) = cards.next() else {
+        return job.part(part, &mut cpu::mccs::Histories::default(), control);
+    };
+    let by_cards: Result<_, Failure<_>> = job.part(part, &mut Shared::new(first, cards), control);
+    else_cpu(by_cards, |why| {
+        tracing::warn!("part {part} of the histories on the CPU: {why}");
+        job.part(part, &mut cpu::mccs::Histories::default(), control)
+    })
+}
+
+/// The dose of all parts of a request's histories, as one run gives it, to the bit: parts from cards are averaged on a card.
+///
+/// # Errors
+/// [`PartError`] of parts that are not all of this request's; those of [`refine_over`].
+pub fn dose_of_parts(
+    request: &MccsRequest,
+    parts: &PartTally,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<MccsDose, DoseError> {
+    let mut job = job(request, control)?;
+    match device {
+        Compute::Cuda(card) if parts.on_a_card() => {
+            let by_card: Result<_, Failure<_>> = job.of_parts(parts, &mut cuda::mccs::Histories::new(card));
+            else_cpu(by_card, |why| {
+                let dose = job.of_parts(parts, &mut cpu::mccs::Histories::default())?;
+                Ok(MccsDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose })
+            })
+        }
+        _ => job.of_parts(parts, &mut cpu::mccs::Histories::default()),
+    }
+}
+
+/// Monitor units are those of collapsed cone on the CPU, so that every runner has the same.
+fn job<'a>(request: &'a MccsRequest, control: &JobControl) -> Result<Job<'a>, DoseError> {
+    Job::new(request, &|machine| cpu::cccs::monitor_unit(machine, control), control)
+}
+
+/// All of a request by one runner.
 fn run<R: Runner>(
     request: &MccsRequest,
     runner: &mut R,
     control: &JobControl,
     show: &mut dyn FnMut(&MccsDose) -> Next,
 ) -> Result<MccsDose, R::Error> {
-    Job::new(request, &|machine| cpu::cccs::monitor_unit(machine, control), control)?
-        .refine(runner, control, show)
+    job(request, control)?.refine(runner, control, show)
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub use cuda::CudaError;
 pub use device::{
     Compute, DeviceChoice, DeviceError, Memory, card_trouble, empty_caches, memory, note_card_trouble,
 };
+pub use digest::Digest;
 pub use dispatch::else_cpu;
 pub use job_control::{Cancelled, JobControl};
 pub use random::Random;

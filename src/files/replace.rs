@@ -125,6 +125,30 @@ fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Removes all temporaries. While the lock is held no file is made or moved any more.
+fn removed() -> MutexGuard<'static, Vec<PathBuf>> {
+    let all = lock();
+    all.iter().for_each(|path| remove(path));
+    all
+}
+
+/// Removes the program's temporary files and ends it.
+pub fn end_now(code: i32) -> ! {
+    let _all = removed();
+    std::process::exit(code)
+}
+
+/// Removes temporary folders that a killed program has left in a folder, in which no other makes any.
+pub fn remove_leftovers(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(".beamsight.") && name.ends_with(".tmp") {
+            remove(&entry.path());
+        }
+    }
+}
+
 /// Errors are ignored: a temporary file that cannot be removed has no further remedy.
 fn remove(path: &Path) {
     let _ = match path.symlink_metadata() {
@@ -248,9 +272,7 @@ pub fn remove_temporaries_on_signals() -> io::Result<()> {
             if IN_ORDER.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
                 continue;
             }
-            // The lock is held until the exit: no file is made or moved any more.
-            let all = lock();
-            all.iter().for_each(|path| remove(path));
+            let _all = removed();
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     };

@@ -28,6 +28,8 @@ pub const GOALS_BYTES: u64 = 1 << 20;
 pub const LAYOUTS_BYTES: u64 = 4 << 20;
 /// Recent cases: a few paths.
 pub const RECENT_BYTES: u64 = 1 << 20;
+/// A file of jobs, and what a job leaves.
+pub const JOBS_BYTES: u64 = 256 << 20;
 /// The geometry beside a picture.
 pub const SIDECAR_BYTES: u64 = 1 << 20;
 /// Sessions hold drawn structures, each number of a contour on a line of its own.

@@ -1,6 +1,7 @@
 //! Regular files only: opening a pipe blocks, reading a device never ends.
 
 use super::budget::in_words;
+use super::trail;
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
@@ -44,7 +45,10 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
     let metadata = file.metadata()?;
     match about(&metadata) {
         Some(refusal) => Err(refusal),
-        None => Ok((file, metadata.len())),
+        None => {
+            trail::add(path, &metadata);
+            Ok((file, metadata.len()))
+        }
     }
 }
 

@@ -40,7 +40,7 @@ pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};
-pub use plan_job::{DosesOfBeams, PlanJob, PlanResult, compute_plan, compute_written_plan};
+pub use plan_job::{DosesOfBeams, PlanJob, PlanResult, compute_part, compute_plan, compute_written_plan};
 pub use ray::RayOfBeam;
 pub use register::{AttenuationOf, MetricAtPose, MetricOf, MetricReady};
 pub use room::{BeamClearance, ClearanceOf, IsodoseOf, SurfaceOf};

@@ -7,7 +7,7 @@ use super::graph::{Failure, Grade, Graph, Query};
 use super::inputs::{Settings, Shown};
 use super::patient::{Densities, MaskOf};
 use super::plan_dose::DoseOfPlan;
-use super::run::RunOfPlan;
+use super::run::{PartOfRun, RunOfPlan};
 use super::shared::Shared;
 use crate::analysis::{
     BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, given_words, is_computed,
@@ -16,6 +16,7 @@ use crate::analysis::{
 use crate::case::{BeamDose, Case, Ct, Dose, Plan, Receipt, Severity, Structure, StructureSet};
 use crate::dicom::plan_as_written;
 use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::mccs::{Part, PartTally};
 use crate::engine::{DeviceChoice, JobControl};
 use crate::physics::HuTable;
 use std::sync::Arc;
@@ -37,6 +38,30 @@ pub struct PlanJob {
     pub dose_to: DoseTo,
     pub device: DeviceChoice,
     pub engine: Engine,
+    /// The histories of a Monte Carlo run, where they were run elsewhere.
+    pub parts: Option<Arc<PartTally>>,
+}
+
+impl PlanJob {
+    fn settings(&self) -> Result<Settings, Failure> {
+        Ok(Settings {
+            quality: self.quality,
+            dose_to: self.dose_to,
+            grid_mm: self.grid_mm,
+            device: self.device,
+            hu_table: HuTable::resolve(&self.hu_table).map(Arc::new).map_err(Failure::here)?,
+            body: self.body,
+        })
+    }
+
+    fn case(&self) -> Case {
+        Case {
+            ct: Some(Arc::clone(&self.ct)),
+            structures: Arc::clone(&self.structures),
+            plans: vec![Arc::new(self.plan.clone())],
+            ..Case::default()
+        }
+    }
 }
 
 /// The answer to a [`PlanJob`].
@@ -70,21 +95,26 @@ pub fn compute_plan(
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanResult, Failure> {
-    let settings = Settings {
-        quality: job.quality,
-        dose_to: job.dose_to,
-        grid_mm: job.grid_mm,
-        device: job.device,
-        hu_table: HuTable::resolve(&job.hu_table).map(Arc::new).map_err(Failure::here)?,
-        body: job.body,
+    let (settings, parts) = (job.settings()?, job.parts.as_ref());
+    compute_with(&Graph::default(), &job.case(), (job.engine, &settings), parts, control, tell)
+        .map(|made| made.result)
+}
+
+/// The sums of a part of the histories of a plan's Monte Carlo run.
+///
+/// # Errors
+/// As [`compute_plan`].
+pub fn compute_part(job: &PlanJob, part: Part, control: &JobControl) -> Result<Arc<PartTally>, Failure> {
+    let (settings, case) = (job.settings()?, job.case());
+    let Engine::Mccs(how) = job.engine else {
+        return Err(Failure::here("only Monte Carlo has histories"));
     };
-    let case = Case {
-        ct: Some(Arc::clone(&job.ct)),
-        structures: Arc::clone(&job.structures),
-        plans: vec![Arc::new(job.plan.clone())],
-        ..Case::default()
-    };
-    compute_in(&Graph::default(), &case, (job.engine, &settings), control, tell).map(|made| made.result)
+    let run = Densities::of(&case, &settings)
+        .and_then(|densities| {
+            RunOfPlan::of(&densities, &case.plans[0], &settings, Some(how), (1, &Arc::default()), None)
+        })
+        .ok_or_else(|| Failure::Here(no_beams(&job.plan)))?;
+    Graph::default().full(&PartOfRun { run, part }, control)
 }
 
 /// The doses of single beams: each with the beam's number.
@@ -132,7 +162,19 @@ pub(super) struct Computed {
 pub(super) fn compute_in(
     graph: &Graph,
     case: &Case,
+    how: (Engine, &Settings),
+    control: &JobControl,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<Computed, Failure> {
+    compute_with(graph, case, how, None, control, tell)
+}
+
+/// As [`compute_in`], by the histories of `parts` where they are given.
+fn compute_with(
+    graph: &Graph,
+    case: &Case,
     (engine, settings): (Engine, &Settings),
+    parts: Option<&Arc<PartTally>>,
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<Computed, Failure> {
@@ -160,7 +202,7 @@ pub(super) fn compute_in(
         Engine::Mccs(how) => {
             let keep = Arc::default();
             let run = RunOfPlan::of(&densities, &plan, settings, Some(how), (1, &keep), None);
-            let run = run.ok_or_else(|| Failure::Here(no_beams(&plan)))?;
+            let run = run.ok_or_else(|| Failure::Here(no_beams(&plan)))?.of_parts(parts.cloned());
             let made = asked.run(&run, tell)?;
             (Some((run, None)), made)
         }

@@ -6,10 +6,11 @@ use super::monte_carlo::{Certainty, RunInputs};
 use super::patient::Densities;
 use super::shared::Shared;
 use crate::analysis::{
-    Certainty as Certain, MonteCarlo, RunDose, Spread, caveats_of, contradiction, is_computed, mccs_of_plan,
+    Certainty as Certain, MonteCarlo, Ready, RunDose, Spread, caveats_of, contradiction, is_computed,
+    mccs_of_plan, part_of_plan,
 };
 use crate::case::{Beam, Dose, DoseStatus, Plan, Receipt};
-use crate::engine::mccs::{MccsDose, Next};
+use crate::engine::mccs::{MccsDose, Next, Part, PartTally};
 use crate::geometry::Volume;
 use crate::worker::Lane;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct RunOfPlan {
     number: u64,
     /// The number of the run that shall end with its dose so far.
     keep: Arc<AtomicU64>,
+    /// Its histories, where they were run elsewhere.
+    parts: Option<Arc<PartTally>>,
 }
 
 /// A dose of a run, for one fraction, after some histories.
@@ -63,7 +66,35 @@ impl RunOfPlan {
             boluses_differ,
             number,
             keep: Arc::clone(keep),
+            parts: None,
         })
+    }
+
+    /// The same of histories that were run elsewhere.
+    pub fn of_parts(self, parts: Option<Arc<PartTally>>) -> Self {
+        Self { parts, ..self }
+    }
+
+    /// The densities, and the plan with the beams of the run.
+    fn prepared(&self, inputs: &Access<'_>) -> Result<(Ready, Plan), Failure> {
+        let Self { inputs: own, densities, plan, boluses_differ, .. } = self;
+        if *boluses_differ {
+            let why = "its beams have different boluses, and a Monte Carlo run counts all beams with the same: give them the \
+                       same, or compute with collapsed cone";
+            return Err(Failure::Here(format!("Not computed: {why}.")));
+        }
+        let ready = inputs.get(densities)?;
+        let computed = plan.beams.iter().filter(|b| is_computed(b));
+        let contradicts = |beam| contradiction(plan, beam, densities.ct());
+        if let Some(why) = { computed }.find_map(contradicts) {
+            return Err(Failure::Here(format!("Not computed: {why}.")));
+        }
+        let mut plan =
+            Plan::new(&plan.name, own.beams.first().and_then(|b| b.machine.as_deref()).unwrap_or_default());
+        let name_of = |number| self.plan.beams.iter().find(|b| b.number == number).map(|b| b.name.clone());
+        let named = |beam: &Beam| Beam { name: name_of(beam.number).unwrap_or_default(), ..beam.clone() };
+        (plan.position, plan.beams) = (own.position, own.beams.iter().map(named).collect());
+        Ok((ready, plan))
     }
 
     pub fn inputs(&self) -> &Shared<RunInputs> {
@@ -89,7 +120,9 @@ impl RunOfPlan {
 
 impl PartialEq for RunOfPlan {
     fn eq(&self, other: &Self) -> bool {
-        self.inputs == other.inputs && self.boluses_differ == other.boluses_differ
+        self.inputs == other.inputs
+            && self.boluses_differ == other.boluses_differ
+            && self.parts.as_ref().map(Arc::as_ptr) == other.parts.as_ref().map(Arc::as_ptr)
     }
 }
 
@@ -117,23 +150,8 @@ impl Query for RunOfPlan {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<RunResult, Failure> {
-        let Self { inputs: own, densities, plan, boluses_differ, number, keep } = self;
-        if *boluses_differ {
-            let why = "its beams have different boluses, and a Monte Carlo run counts all beams with the same: give them the \
-                       same, or compute with collapsed cone";
-            return Err(Failure::Here(format!("Not computed: {why}.")));
-        }
-        let ready = inputs.get(densities)?;
-        let computed = plan.beams.iter().filter(|b| is_computed(b));
-        let contradicts = |beam| contradiction(plan, beam, densities.ct());
-        if let Some(why) = { computed }.find_map(contradicts) {
-            return Err(Failure::Here(format!("Not computed: {why}.")));
-        }
-        let mut plan =
-            Plan::new(&plan.name, own.beams.first().and_then(|b| b.machine.as_deref()).unwrap_or_default());
-        let name_of = |number| self.plan.beams.iter().find(|b| b.number == number).map(|b| b.name.clone());
-        let named = |beam: &Beam| Beam { name: name_of(beam.number).unwrap_or_default(), ..beam.clone() };
-        (plan.position, plan.beams) = (own.position, own.beams.iter().map(named).collect());
+        let Self { inputs: own, number, keep, parts, .. } = self;
+        let (ready, plan) = self.prepared(inputs)?;
         let mut show = |so_far: &MccsDose| {
             if keep.load(Ordering::Relaxed) == *number {
                 return Next::Keep;
@@ -151,11 +169,39 @@ impl Query for RunOfPlan {
             Next::GoOn
         };
         let computation = own.settings.computation();
-        let made = mccs_of_plan(&plan, &ready, computation, own.how, inputs.control(), &mut show);
+        let how = (own.how, parts.as_deref());
+        let made = mccs_of_plan(&plan, &ready, computation, how, inputs.control(), &mut show);
         inputs.control().check()?;
         let RunDose { dose, certainty } = made.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
         let Certain { sigma_gy, uncertainty_percent, histories, .. } = &certainty;
         let result = self.result(dose, sigma_gy, *uncertainty_percent, *histories);
         Ok(RunResult { ended: Some(Arc::new(certainty)), ..result })
+    }
+}
+
+/// The sums of a part of a run's histories.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartOfRun {
+    pub run: RunOfPlan,
+    pub part: Part,
+}
+
+impl Query for PartOfRun {
+    type Answer = Arc<PartTally>;
+
+    fn name(&self) -> String {
+        format!("part {} of the {}", self.part, self.run.name())
+    }
+
+    fn lane(&self, _: Grade) -> Lane {
+        Lane::Device
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<Arc<PartTally>, Failure> {
+        let (ready, plan) = self.run.prepared(inputs)?;
+        let RunInputs { settings, how, .. } = &*self.run.inputs;
+        let made = part_of_plan(&plan, &ready, settings.computation(), (*how, self.part), inputs.control());
+        inputs.control().check()?;
+        made.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.name())))
     }
 }

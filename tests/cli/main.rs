@@ -1,6 +1,7 @@
 //! The program as a user runs it.
 
 mod bad_input;
+mod batch;
 mod card;
 mod check;
 #[path = "../common/conforms.rs"]

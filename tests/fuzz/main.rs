@@ -82,6 +82,7 @@ fn pictures() {
 #[test]
 fn volumes() {
     fuzz("mha", 500, &[mutate::bytes, mutate::text]);
+    fuzz("tally", 500, &[mutate::bytes, mutate::text]);
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use beamsight::analysis::second_check::Tolerances;
 use beamsight::case::Placement;
 use beamsight::dicom;
+use beamsight::engine::mccs::PartTally;
 use beamsight::files::{GoalTemplate, measured, mha, picture, plan_toml, session};
 use beamsight::geometry::PatientPosition;
+use beamsight::input;
 use beamsight::physics::{HuTable, Machine};
 use glam::DVec3;
 use std::path::Path;
@@ -16,7 +18,7 @@ pub struct Target {
     pub read: fn(&Path),
 }
 
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "dicom", ending: "dcm", read: read_dicom },
     Target { name: "png", ending: "png", read: read_picture },
     Target { name: "tiff", ending: "tif", read: read_picture },
@@ -29,6 +31,7 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "tolerances", ending: "toml", read: read_tolerances },
     Target { name: "hu", ending: "toml", read: read_hu },
     Target { name: "measured", ending: "txt", read: read_measured },
+    Target { name: "tally", ending: "tally", read: read_tally },
 ];
 
 #[allow(dead_code, reason = "the targets of libFuzzer name theirs")]
@@ -37,6 +40,12 @@ pub fn target(name: &str) -> &'static Target {
 }
 
 // The reader's answer is ignored: it may refuse everything, with a message, but must return.
+
+fn read_tally(path: &Path) {
+    if let Ok((file, bytes)) = input::open(path) {
+        let _ = PartTally::read(file, bytes).map_err(|e| e.to_string());
+    }
+}
 
 fn read_dicom(path: &Path) {
     if let Ok(found) = dicom::scan(path, &|_| true) {

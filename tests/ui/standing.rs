@@ -90,6 +90,7 @@ fn computed(app: &App, plan: Plan) -> PlanResult {
         dose_to: settings.dose_to,
         device: settings.device,
         engine: Engine::Cccs,
+        parts: None,
         body: settings.body,
     };
     compute_plan(&job, &JobControl::default(), &|_| {}).expect("a dose")

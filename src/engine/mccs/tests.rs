@@ -44,3 +44,39 @@ fn any_number_of_runners_gives_the_same_bits() {
         assert!(bits(&shown[4]) == bits(&over(1, &often).1[4]), "{runners} runners, on the way");
     }
 }
+
+/// Dose and standard deviation of parts, each through a file, put together in another order.
+#[test]
+fn parts_by_themselves_give_the_bits_of_one_run() {
+    let water = patient(DVec3::splat(10.0), [12; 3], |_| (1.0, Material::Water)).unwrap();
+    let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(60.0, 60.0), 100.0);
+    let beams = vec![(beam, Machine::resolve("point-6mv").unwrap())];
+    let request = MccsRequest { seed: 3, ..MccsRequest::of_histories(&water, beams, 11_000, 1000) };
+    let (control, cpu) = (JobControl::new(), Compute::Cpu);
+    let one = refine(&request, &cpu, &control, &mut |_| Next::GoOn).unwrap();
+    let part_of = |request: &MccsRequest, number, of| {
+        let part = part(request, Part { number, of }, std::slice::from_ref(&cpu), &control).unwrap();
+        let mut file = Vec::new();
+        part.write(&mut file).unwrap();
+        PartTally::read(&file[..], file.len() as u64).unwrap()
+    };
+    for of in [1, 2, 4, 11] {
+        let mut all = part_of(&request, of, of);
+        (1..of).for_each(|number| all.add(&part_of(&request, number, of)).unwrap());
+        let dose = dose_of_parts(&request, &all, &cpu, &control).unwrap();
+        assert_eq!((dose.batches, dose.histories, dose.status), (11, 11_000, one.status));
+        assert!(bits(&dose) == bits(&one), "{of} parts");
+    }
+    // What another run has is refused: other numbers, and another dose.
+    let other = MccsRequest { seed: 4, ..request.clone() };
+    let mut first = part_of(&request, 1, 2);
+    assert_eq!(first.add(&part_of(&other, 2, 2)), Err(PartError::OtherRun));
+    first.add(&part_of(&request, 2, 2)).unwrap();
+    let refused = |request: &MccsRequest| dose_of_parts(request, &first, &cpu, &control).unwrap_err();
+    assert_eq!(refused(&other), DoseError::Parts(PartError::OtherRun));
+    let mut turned = request.clone();
+    turned.beams[0].0.control_points[0].gantry_deg = 1.0;
+    assert_eq!(refused(&turned), DoseError::Parts(PartError::OtherRun));
+    let too_many = part(&request, Part { number: 1, of: 12 }, &[Compute::Cpu], &control).unwrap_err();
+    assert_eq!(too_many, DoseError::Parts(PartError::TooMany { batches: 11, of: 12 }));
+}

@@ -51,6 +51,7 @@ fn job(ct: &Arc<Ct>, structures: &Arc<StructureSet>, body: BodyChoice) -> PlanJo
         dose_to: DoseTo::Medium,
         device: DeviceChoice::Cpu,
         engine: Engine::Cccs,
+        parts: None,
     }
 }
 

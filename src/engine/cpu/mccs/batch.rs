@@ -57,6 +57,15 @@ impl Runner for Histories {
         Ok(())
     }
 
+    fn take(&mut self) -> Result<Tally, DoseError> {
+        Ok(self.tally.take().unwrap_or_else(|| Tally::new(0)))
+    }
+
+    fn add(&mut self, _: &Simulation, tally: &Tally) -> Result<(), DoseError> {
+        self.tally.get_or_insert_with(|| Tally::new(tally.sum.len())).add_all(tally);
+        Ok(())
+    }
+
     fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), DoseError> {
         Ok(self.tally.as_ref().map(Tally::means).unwrap_or_default())
     }
@@ -70,11 +79,7 @@ impl Runner for Histories {
 impl crate::engine::jobs::mccs::Sharing for Histories {
     fn hand_over(&mut self, to: &mut Self) -> Result<(), DoseError> {
         let Some(from) = self.tally.take() else { return Ok(()) };
-        let to = to.tally.get_or_insert_with(|| Tally::new(from.sum.len()));
-        to.sum.iter_mut().zip(&from.sum).for_each(|(to, from)| *to += from);
-        to.squares.iter_mut().zip(&from.squares).for_each(|(to, from)| *to += from);
-        to.batches += from.batches;
-        to.histories += from.histories;
+        to.tally.get_or_insert_with(|| Tally::new(from.sum.len())).add_all(&from);
         Ok(())
     }
 }

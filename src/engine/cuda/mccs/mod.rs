@@ -9,6 +9,7 @@ use crate::engine::JobControl;
 use crate::engine::jobs::cccs::DoseError;
 use crate::engine::jobs::cccs::job::add_phase;
 use crate::engine::jobs::mccs::simulation::Simulation;
+use crate::engine::jobs::mccs::tally::Tally;
 use crate::engine::jobs::mccs::{Runner, Sharing};
 use std::collections::VecDeque;
 use work::Work;
@@ -64,6 +65,28 @@ impl Runner for Histories<'_> {
 
     fn wait(&mut self) -> Result<(), Failure<DoseError>> {
         self.queued.drain(..).try_for_each(ReadyEvent::wait)?;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Tally, Failure<DoseError>> {
+        let Some(work) = &mut self.work else { return Ok(Tally::new(0)) };
+        let [sum, low, high] = work.take_sums(&mut self.device.session())?;
+        let square = |(low, high): (u64, u64)| u128::from(low) | u128::from(high) << 64;
+        let squares = low.into_iter().zip(high).map(square).collect();
+        let (batches, histories) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.histories));
+        Ok(Tally { sum, squares, batches, histories })
+    }
+
+    fn add(&mut self, run: &Simulation, tally: &Tally) -> Result<(), Failure<DoseError>> {
+        let mut session = self.device.session();
+        let work = match &mut self.work {
+            Some(work) => work,
+            none => none.insert(Work::new(run, 1, &mut session)?),
+        };
+        let [low, high] = [0, 64].map(|shift| tally.squares.iter().map(|q| (q >> shift) as u64).collect());
+        work.add_sums(&mut session, &[tally.sum.clone(), low, high])?;
+        self.batches += tally.batches;
+        self.histories += tally.histories;
         Ok(())
     }
 

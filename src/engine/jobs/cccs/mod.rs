@@ -12,6 +12,7 @@ pub mod medium;
 
 use crate::case::{Beam, DoseStatus, Receipt};
 use crate::engine::Cancelled;
+use crate::engine::jobs::mccs::PartError;
 use crate::geometry::{Grid, GridError, Volume};
 use crate::physics::{FluenceError, Machine, Patient};
 use glam::DVec3;
@@ -148,6 +149,8 @@ pub enum DoseError {
     TooLarge { voxels: usize, most: usize },
     #[error(transparent)]
     Grid(#[from] GridError),
+    #[error(transparent)]
+    Parts(#[from] PartError),
 }
 
 /// An evenly spaced dose grid along the axes of `image` over the box between two corners (patient LPS, mm): cubes of

@@ -1,8 +1,9 @@
 //! The run of a request: batches on a device until it has its histories or its uncertainty, with intermediate doses.
 
 use super::heads::MonitorUnitOf;
+use super::part::{Part, PartError, PartTally};
 use super::simulation::Simulation;
-use super::tally::uncertainty_percent;
+use super::tally::{Tally, uncertainty_percent};
 use super::{MccsDose, MccsRequest, Next, Until};
 use crate::case::{DoseStatus, Receipt};
 use crate::engine::JobControl;
@@ -45,6 +46,18 @@ pub trait Runner {
     fn wait(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
+
+    /// What its batches have added up to; it has nothing then.
+    ///
+    /// # Errors
+    /// A card's fault.
+    fn take(&mut self) -> Result<Tally, Self::Error>;
+
+    /// Adds what batches of this run have added up to elsewhere.
+    ///
+    /// # Errors
+    /// A card's fault.
+    fn add(&mut self, run: &Simulation, tally: &Tally) -> Result<(), Self::Error>;
 
     /// Mean quanta of a history, by voxel, and the standard deviation of that mean.
     ///
@@ -137,6 +150,60 @@ impl<'a> Job<'a> {
                 }
             }
         }
+    }
+
+    /// Batches of a run that ends at a number of histories.
+    fn all_batches(&self) -> u64 {
+        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.request.until;
+        most.div_ceil(self.batch()).max(1)
+    }
+
+    /// Digest of the run of which this is a part.
+    fn run_digest(&self) -> String {
+        format!("{}-{}-{}", self.run.digest(), self.batch(), env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Runs the batches of a part.
+    ///
+    /// # Errors
+    /// Those of the runner; a part of more than there are batches.
+    pub fn part<R: Runner>(
+        &mut self,
+        part: Part,
+        runner: &mut R,
+        control: &JobControl,
+    ) -> Result<PartTally, R::Error> {
+        let (batch, batches) = (self.batch(), self.all_batches());
+        if part.of > batches {
+            return Err(DoseError::Parts(PartError::TooMany { batches, of: part.of }).into());
+        }
+        let own = part.batches(batches);
+        let begin = Instant::now();
+        for n in own.clone() {
+            runner.run(&self.run, n * batch, batch, control)?;
+            control.report((n + 1 - own.start) as f32 / (own.end - own.start) as f32);
+        }
+        runner.wait()?;
+        let ms = begin.elapsed().as_secs_f64() * 1e3;
+        Ok(PartTally::new(self.run_digest(), part, runner.device(), ms, runner.take()?))
+    }
+
+    /// The dose of all parts of the run: the one that [`Self::refine`] gives, to the bit.
+    ///
+    /// # Errors
+    /// Those of the runner; parts that are not all of this run.
+    pub fn of_parts<R: Runner>(&mut self, parts: &PartTally, runner: &mut R) -> Result<MccsDose, R::Error> {
+        let batch = self.batch();
+        self.batches = self.all_batches();
+        let all = [self.batches, self.batches * batch];
+        parts.check(&self.run_digest(), all).map_err(DoseError::Parts)?;
+        runner.add(&self.run, &parts.tally)?;
+        let mut dose = self.dose(runner, batch)?;
+        dose.status = self.final_status(&dose, false);
+        let receipt = Arc::make_mut(&mut dose.receipt);
+        receipt.device = format!("{} ({} parts)", parts.devices().join(", "), parts.parts());
+        receipt.phases_ms.push(("histories".to_owned(), parts.ms()));
+        Ok(dose)
     }
 
     fn has_most(&self, batch: u64) -> bool {

@@ -9,6 +9,7 @@ mod alias;
 mod check;
 mod heads;
 mod job;
+mod part;
 pub mod philox;
 mod rows;
 mod shared;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use job::{FINAL_PERCENT, Job, Runner};
+pub use part::{Part, PartError, PartTally};
 pub use shared::{Shared, Sharing};
 
 /// Where a run ends.

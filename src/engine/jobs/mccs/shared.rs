@@ -2,6 +2,7 @@
 
 use super::job::Runner;
 use super::simulation::Simulation;
+use super::tally::Tally;
 use crate::engine::JobControl;
 use crate::engine::jobs::cccs::job::add_phase;
 
@@ -54,6 +55,17 @@ impl<R: Sharing> Runner for Shared<R> {
     fn wait(&mut self) -> Result<(), R::Error> {
         self.first.wait()?;
         self.others.iter_mut().try_for_each(R::wait)
+    }
+
+    fn take(&mut self) -> Result<Tally, R::Error> {
+        for other in &mut self.others {
+            other.hand_over(&mut self.first)?;
+        }
+        self.first.take()
+    }
+
+    fn add(&mut self, run: &Simulation, tally: &Tally) -> Result<(), R::Error> {
+        self.first.add(run, tally)
     }
 
     fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), R::Error> {

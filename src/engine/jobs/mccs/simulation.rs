@@ -5,6 +5,7 @@ use super::rows::{KernelRows, electron_row};
 use super::tables::{CLASSES, ELECTRON, Group, PHOTON, PackedVoxel, RADII, RADIUS_STEP_MM};
 use super::{MccsRequest, Variant};
 use crate::engine::JobControl;
+use crate::engine::digest::Digest;
 use crate::engine::jobs::cccs::DoseError;
 use crate::engine::jobs::cccs::lattice::Lattice;
 use crate::engine::jobs::cccs::medium::{Medium, attenuation_over_water};
@@ -12,6 +13,7 @@ use crate::geometry::Grid;
 use crate::physics::kernel::KernelTable;
 use crate::physics::kernel_beam::GY_G_PER_MEV;
 use crate::physics::{Material, Patient, Softening};
+use bytemuck::cast_slice;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -141,6 +143,31 @@ impl Simulation {
         self.heads.machines = machines;
         let [x, y, z] = self.lattice.spacing_mm;
         self.gy_g_cm3_per_quantum = GY_G_PER_MEV / (scale * 1e-3 * x * y * z);
+    }
+
+    /// Digest of all that a history reads: runs of equal digests on one kind of device have the same histories, to the bit.
+    pub fn digest(&self) -> String {
+        let mut digest = Digest::default();
+        let Heads { machines: _, heads, horns, stands, segments, tips_mm, sides_mm, cells } = &self.heads;
+        let tables: [&[u8]; 12] = [
+            cast_slice(&self.voxels),
+            cast_slice(&self.groups),
+            cast_slice(heads),
+            cast_slice(horns),
+            cast_slice(stands),
+            cast_slice(segments),
+            cast_slice(tips_mm),
+            cast_slice(sides_mm),
+            cast_slice(cells),
+            cast_slice(&self.cones),
+            cast_slice(&self.rows),
+            cast_slice(&self.softening),
+        ];
+        tables.into_iter().for_each(|table| digest.add_bytes(table));
+        let Self { lattice, directions, seed, variant, gy_g_cm3_per_quantum, .. } = self;
+        let rest = format!("{lattice:?} {directions} {seed} {variant:?} {gy_g_cm3_per_quantum:e}");
+        digest.add_bytes(rest.as_bytes());
+        digest.to_string()
     }
 
     /// Voxels per cm along each axis.

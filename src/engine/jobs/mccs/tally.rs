@@ -48,6 +48,14 @@ impl Tally {
         self.histories += histories;
     }
 
+    /// Adds the batches of another of as many voxels.
+    pub fn add_all(&mut self, other: &Self) {
+        self.sum.iter_mut().zip(&other.sum).for_each(|(to, from)| *to = to.saturating_add(*from));
+        self.squares.iter_mut().zip(&other.squares).for_each(|(to, from)| *to = to.saturating_add(*from));
+        self.batches = self.batches.saturating_add(other.batches);
+        self.histories = self.histories.saturating_add(other.histories);
+    }
+
     /// Mean quanta a history, by voxel, and the standard deviation of that mean.
     ///
     /// By batches: `s^2 = (sum b^2 - (sum b)^2 / n) / (n (n - 1))`; no standard deviation (infinite) from a single batch.

@@ -1,0 +1,154 @@
+//! `beamsight batch`: many jobs of a file, each in a process of its own, so that a crash is one job's and its memory is given back.
+
+pub mod job;
+mod jobs_file;
+mod record;
+mod slurm;
+mod table;
+mod unit;
+mod workers;
+
+use super::{Answer, Failure};
+use crate::engine::DeviceChoice;
+use crate::engine::mccs::Part;
+use crate::files::{Lock, remove_leftovers, stop_in_order};
+use anyhow::{Context as _, anyhow};
+use jobs_file::Job;
+use record::{Program, done, failure};
+use std::path::{Path, PathBuf, absolute};
+use std::sync::atomic::Ordering;
+use table::{Row, State};
+use unit::{Piece, Unit};
+use workers::{Work, carry_out_all};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The file of jobs is TOML or, with an object a line, JSON Lines:\n\n  \
+[[job]]\n  \
+name = \"patient-7\"\n  \
+run = [\"dose\", \"plans/patient-7\", \"--out\", \"dose.mha\"]\n\n  \
+{\"name\": \"patient-8\", \"run\": [\"check\", \"plans/patient-8\", \"--report\", \"check.pdf\"]}\n\n\
+The verbs are dose, gamma, check and register, their words those of the command line; paths are relative to the file's folder. \
+A job's files appear in DIR/NAME, whole or not at all, with answer.json, log.txt and job.json. A job of the same words, inputs \
+and program that is there is not run again, so a batch that was stopped goes on where it was. A failing job stops no other. \
+'parts = 4' beside a dose by --engine mccs with --histories splits its histories, whose dose is that of one run, to the bit.\n\n\
+Jobs are spread over all cards of --device, one process a card; without one they run one after the other on all cores.\n\n\
+Exit 0: all jobs are done. 1: some are not, or are outside tolerance, not judged or no match.\n\n\
+Examples:\n  \
+beamsight batch jobs.toml --out night\n  \
+beamsight batch jobs.jsonl --out night --device cuda --json\n  \
+beamsight batch jobs.toml --out night --slurm --partition gpu --tasks 16 --time 8:00:00 --sbatch=--gres=gpu:1\n  \
+beamsight batch jobs.toml --out night --collect")]
+pub struct Args {
+    /// The jobs (.toml, .jsonl)
+    #[arg(value_name = "JOBS")]
+    jobs: PathBuf,
+
+    /// Folder of the jobs' folders; made where it is missing
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    slurm: slurm::SlurmArgs,
+
+    /// Run only this share of the jobs, like 2/16, as a task of Slurm does
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["slurm", "collect"])]
+    task: Option<Part>,
+
+    /// Run no job: merge the parts of Monte Carlo runs and print the table
+    #[arg(long, conflicts_with = "slurm")]
+    collect: bool,
+}
+
+/// # Errors
+/// A file of jobs that is wrong, before anything is run; a folder that cannot be written or that another batch works in;
+/// [`Failure::Checks`] where a job is not done or not passed.
+pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
+    let stop = stop_in_order();
+    let (file, out) = (absolute(&args.jobs)?, absolute(&args.out)?);
+    // The jobs' paths are relative to their file.
+    let base = file.parent().unwrap_or(Path::new("/"));
+    if base.is_dir() {
+        std::env::set_current_dir(base).with_context(|| format!("cannot enter {}", base.display()))?;
+    }
+    let jobs = jobs_file::read(&file, &out)?;
+    std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    let pieces = jobs.iter().map(|job| job.parts.unwrap_or(1) as usize).sum();
+    let slurm_job = match args.slurm.submits() {
+        true => Some(slurm::run_to_the_end(&args.slurm, (&file, &out), pieces, device, stop)?),
+        false => None,
+    };
+    let runs = !args.collect && slurm_job.is_none();
+    let _locks = locks(&out, args.task)?;
+    if args.task.is_none() {
+        remove_leftovers(&out);
+    }
+    let work = Work { out: &out, program: &Program::this()?, device, stop };
+    let mut rows: Vec<Option<Row>> = Vec::new();
+    let mut units: Vec<Unit<'_>> = Vec::new();
+    for (n, job) in jobs.iter().enumerate() {
+        let whole = Unit { job, n, piece: Piece::Whole };
+        let before = done(&work, &whole);
+        if before.is_none() {
+            units.extend(job.pieces(n).filter(|unit| done(&work, unit).is_none()));
+        }
+        rows.push(before.map(|record| Row::of(&whole, State::Before, &record)));
+    }
+    if let Some(Part { number, of }) = args.task {
+        // Every task has a share of all jobs, done or not, so that two never share one.
+        let place = |unit: &Unit<'_>| (unit.n as u64 + unit.piece.number()) % of;
+        units.retain(|unit| place(unit) == number - 1);
+        rows.iter_mut().for_each(|row| *row = None);
+    }
+    let mut part_rows = Vec::new();
+    if runs {
+        for (unit, row) in carry_out_all(&work, &units) {
+            match unit.piece {
+                Piece::Whole => rows[unit.n] = Some(row),
+                _ => part_rows.push(row),
+            }
+        }
+    }
+    if args.task.is_none() {
+        let missing = |n: &usize| rows[*n].is_none();
+        let left: Vec<usize> = (0..jobs.len()).filter(missing).collect();
+        let merges: Vec<Unit<'_>> = { left.iter() }.filter_map(|n| jobs[*n].merge(*n, &work)).collect();
+        for (unit, row) in carry_out_all(&work, &merges) {
+            if row.state == State::Done {
+                unit.job.pieces(unit.n).for_each(|part| drop(std::fs::remove_dir_all(part.folder(&out))));
+            }
+            rows[unit.n] = Some(row);
+        }
+        for n in left {
+            rows[n].get_or_insert_with(|| not_done(&work, &jobs[n], n));
+        }
+    }
+    let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
+    rows.extend(part_rows.into_iter().filter(|row| args.task.is_some() || row.state != State::Done));
+    let answer = table::answer(&rows, &out, slurm_job, stop.load(Ordering::Relaxed));
+    if rows.iter().all(Row::passes) { Ok(answer) } else { Err(Failure::Checks(answer)) }
+}
+
+/// The row of a job that was not run now, by what its last run left.
+fn not_done(work: &Work<'_>, job: &Job, n: usize) -> Row {
+    let whole = Unit { job, n, piece: Piece::Whole };
+    match failure(work, &whole) {
+        Some(record) => Row::of(&whole, State::Failed, &record),
+        None => Row::bare(&whole, State::NotDone, ""),
+    }
+}
+
+/// One batch works in a folder at a time, or several tasks of one.
+fn locks(out: &Path, task: Option<Part>) -> anyhow::Result<Vec<Lock>> {
+    let busy = || anyhow!("another batch works in {}; wait for it, or name another --out", out.display());
+    let lock = |name: &str, shared: bool| {
+        let path = out.join(name);
+        let lock = Lock::try_take(&path, shared);
+        lock.with_context(|| format!("cannot lock {}", path.display()))?.ok_or_else(busy)
+    };
+    match task {
+        None => Ok(vec![lock(".lock", false)?]),
+        Some(Part { number, of }) => {
+            Ok(vec![lock(".lock", true)?, lock(&format!(".lock-{number}-of-{of}"), false)?])
+        }
+    }
+}

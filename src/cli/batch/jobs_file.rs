@@ -1,0 +1,222 @@
+//! The file of jobs, and what is wrong with it, by line, before anything runs.
+
+use super::super::{Cli, Failure, Verb, check, dose, gamma, register, signed};
+use crate::input::{JOBS_BYTES, read_text};
+use clap::{Command, CommandFactory as _, FromArgMatches as _};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::path::{Component, Path};
+use toml::Spanned;
+
+/// A job of the file.
+#[derive(Debug)]
+pub struct Job {
+    /// Its folder.
+    pub name: String,
+    /// As on the command line; the first is the verb.
+    pub words: Vec<String>,
+    /// Parts that its histories are split into.
+    pub parts: Option<u64>,
+}
+
+impl Job {
+    pub fn verb(&self) -> &str {
+        &self.words[0]
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    run: Vec<String>,
+    parts: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(default)]
+    job: Vec<Spanned<Entry>>,
+}
+
+/// Options that name files to write, which lie in the job's folder.
+pub const OUTPUTS: [&str; 3] = ["--out", "--sigma", "--report"];
+/// Options that are the batch's own.
+const OF_THE_BATCH: [&str; 6] = ["--device", "--json", "--overwrite", "--part", "--tally", "--merge"];
+const MOST_PARTS: u64 = 1000;
+const LONGEST_NAME: usize = 100;
+/// Faults that are told at a time.
+const TOLD: usize = 20;
+
+/// The jobs of a file.
+///
+/// # Errors
+/// [`Failure::Words`] with all that is wrong, by line.
+pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
+    let wrong = |why: &dyn std::fmt::Display| Failure::Words(format!("{}: {why}", path.display()));
+    let text = read_text(path, JOBS_BYTES).map_err(|e| wrong(&e))?;
+    let entries = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("toml") => of_toml(&text).map_err(|e| wrong(&e))?,
+        Some("jsonl") => of_lines(&text).map_err(|e| wrong(&e))?,
+        _ => return Err(wrong(&"a file of jobs is .toml or .jsonl")),
+    };
+    if entries.is_empty() {
+        return Err(wrong(&"it has no job; a job is [[job]] with name and run (beamsight help batch)"));
+    }
+    let mut command = signed(Cli::command());
+    let mut names: HashMap<String, usize> = HashMap::new();
+    let (mut jobs, mut faults) = (Vec::new(), Vec::new());
+    for (line, entry) in entries {
+        let known = names.insert(entry.name.to_lowercase(), line);
+        let checked = match known {
+            Some(first) => {
+                Err(format!("the name '{}' is that of line {first}: both would write one folder", entry.name))
+            }
+            None => checked(entry, out, &mut command),
+        };
+        match checked {
+            Ok(job) => jobs.push(job),
+            Err(why) => faults.push(format!("line {line}: {why}")),
+        }
+    }
+    if faults.is_empty() {
+        return Ok(jobs);
+    }
+    let more = faults.len().saturating_sub(TOLD);
+    faults.truncate(TOLD);
+    if more > 0 {
+        faults.push(format!("and {more} more"));
+    }
+    Err(wrong(&format!("nothing was run:\n  {}", faults.join("\n  "))))
+}
+
+fn of_toml(text: &str) -> Result<Vec<(usize, Entry)>, toml::de::Error> {
+    let table: Table = toml::from_str(text)?;
+    // Entries stand in order: lines are counted on from the last.
+    let (mut line, mut counted) = (1, 0);
+    let numbered = table.job.into_iter().map(|entry| {
+        let at = entry.span().start.clamp(counted, text.len());
+        line += text.as_bytes()[counted..at].iter().filter(|byte| **byte == b'\n').count();
+        counted = at;
+        (line, entry.into_inner())
+    });
+    Ok(numbered.collect())
+}
+
+fn of_lines(text: &str) -> Result<Vec<(usize, Entry)>, String> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let entry = |(n, line): (usize, &str)| {
+        let entry = serde_json::from_str(line).map_err(|e| format!("line {}: {e}", n + 1))?;
+        Ok((n + 1, entry))
+    };
+    lines.map(entry).collect()
+}
+
+fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<Job, String> {
+    let Entry { name, run: words, parts } = entry;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) || name.starts_with('-') {
+        return Err(format!(
+            "the name '{name}' is no folder's: letters, digits, - and _, {LONGEST_NAME} at most"
+        ));
+    }
+    let folder = out.join(&name);
+    if folder.symlink_metadata().is_ok() && !folder.join(super::record::RECORD).is_file() {
+        return Err(format!("{} is there and is no job's folder; name another", folder.display()));
+    }
+    let own =
+        |word: &&String| OF_THE_BATCH.iter().find(|option| word.split('=').next() == Some(option)).copied();
+    if let Some(option) = words.iter().find_map(|word| own(&word)) {
+        return Err(format!("{option} is the batch's, not a job's; leave it out"));
+    }
+    let matches = command
+        .try_get_matches_from_mut(std::iter::once("beamsight").chain(words.iter().map(String::as_str)));
+    let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
+        let said = error.to_string();
+        said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    })?;
+    let (outputs, can_split) = match &parsed.verb {
+        Some(Verb::Dose(args)) => (dose::outputs(args), args.has_histories()),
+        Some(Verb::Gamma(args)) => (gamma::outputs(args), false),
+        Some(Verb::Check(args)) => (check::outputs(args), false),
+        Some(Verb::Register(args)) => (register::outputs(args), false),
+        _ => {
+            let verb = words.first().map_or("", String::as_str);
+            return Err(format!("'{verb}' is no verb of a batch: they are dose, gamma, check, register"));
+        }
+    };
+    if let Some((what, path)) = outputs.missing() {
+        return Err(format!("{what} '{}' is not there", path.display()));
+    }
+    let mut files: Vec<&str> = Vec::new();
+    for word in with_files(&words) {
+        let Word::File { name: file, .. } = word else { continue };
+        let mut parts = Path::new(file).components();
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
+            return Err(format!("'{file}' lies outside the job's folder: give a file name alone"));
+        }
+        if files.contains(&file) || RESERVED.contains(&file) {
+            return Err(format!(
+                "two files are named '{file}'; answer.json, log.txt and job.json are the batch's"
+            ));
+        }
+        files.push(file);
+    }
+    match parts {
+        Some(_) if !can_split => Err("parts are of a dose by --engine mccs with --histories".to_owned()),
+        Some(n) if !(2..=MOST_PARTS).contains(&n) => {
+            Err(format!("parts are from 2 to {MOST_PARTS}, not {n}"))
+        }
+        _ => Ok(Job { name, words, parts }),
+    }
+}
+
+/// Files of every job's folder.
+const RESERVED: [&str; 3] = ["answer.json", "log.txt", super::record::RECORD];
+
+/// A word of a job, or an option with the file that it writes.
+#[derive(Debug, PartialEq)]
+pub enum Word<'a> {
+    Plain(&'a str),
+    File { option: &'a str, name: &'a str },
+}
+
+/// The words, with options that name files taken together with these.
+pub fn with_files(words: &[String]) -> Vec<Word<'_>> {
+    let mut rest = words.iter().map(String::as_str);
+    let mut all = Vec::new();
+    while let Some(word) = rest.next() {
+        let (option, name) = word.split_once('=').map_or((word, None), |(option, name)| (option, Some(name)));
+        match OUTPUTS.contains(&option) {
+            true => all.extend(name.or_else(|| rest.next()).map(|name| Word::File { option, name })),
+            false => all.push(Word::Plain(word)),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_file() {
+        let text = "# jobs\n[[job]]\nname = 'a'\nrun = ['dose']\n\n[[job]]\nname = 'b'\nrun = []\n";
+        let entries = of_toml(text).unwrap();
+        let lines: Vec<usize> = entries.iter().map(|(line, _)| *line).collect();
+        assert!(lines[0] == 2 && lines[1] == 6, "{lines:?}");
+        let lines = of_lines("\n{\"name\": \"a\", \"run\": [\"dose\"]}\n\n{\"name\": 1}\n").map(|_| ());
+        assert!(lines.unwrap_err().starts_with("line 4: "));
+    }
+
+    #[test]
+    fn outputs_are_found_in_both_forms() {
+        let words =
+            ["dose", "demo:water", "--out", "a.mha", "--sigma=b.mha", "--grid", "5"].map(str::to_owned);
+        let file = |option, name| Word::File { option, name };
+        let [dose, water, grid, five] = ["dose", "demo:water", "--grid", "5"].map(Word::Plain);
+        let all = [dose, water, file("--out", "a.mha"), file("--sigma", "b.mha"), grid, five];
+        assert_eq!(with_files(&words), all);
+    }
+}

@@ -1,0 +1,186 @@
+//! The processes of a batch: one a card, each takes the next job.
+
+use super::super::tell;
+use super::job::Outcome;
+use super::record::{Program, Record, failed};
+use super::table::{Row, State};
+use super::unit::Unit;
+use crate::engine::DeviceChoice;
+use crate::files::Temporary;
+use crate::input::{JOBS_BYTES, beginning, read_text};
+use anyhow::Context as _;
+use std::collections::VecDeque;
+use std::fs::{File, create_dir};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Between two looks at a process.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// A process that is asked to end has this long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where and by what a batch's jobs are run.
+#[derive(Debug)]
+pub struct Work<'a> {
+    pub out: &'a Path,
+    pub program: &'a Program,
+    pub device: DeviceChoice,
+    pub stop: &'a AtomicBool,
+}
+
+/// Units that wait, and how many have been taken and not ended.
+struct Queue<'a> {
+    waiting: VecDeque<Unit<'a>>,
+    running: usize,
+    ended: Vec<(Unit<'a>, Row)>,
+}
+
+/// Carries out units, over all devices. A card that cannot be opened hands its unit on and takes no other, so that one broken card
+/// does not fail a night's jobs.
+pub fn carry_out_all<'a>(work: &Work<'_>, units: &[Unit<'a>]) -> Vec<(Unit<'a>, Row)> {
+    let queue = Mutex::new(Queue { waiting: units.iter().copied().collect(), running: 0, ended: Vec::new() });
+    let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
+    let devices = work.device.spread();
+    let alive = AtomicUsize::new(devices.len());
+    let take = |device: DeviceChoice| loop {
+        let unit = {
+            let mut queue = lock();
+            let unit = queue.waiting.pop_front();
+            queue.running += usize::from(unit.is_some());
+            match unit {
+                Some(unit) => unit,
+                // A unit under way may come back.
+                None if queue.running > 0 => {
+                    drop(queue);
+                    std::thread::sleep(LOOK_EVERY);
+                    continue;
+                }
+                None => return,
+            }
+        };
+        let (row, card_fault) = match work.stop.load(Ordering::Relaxed) {
+            true => (Row::bare(&unit, State::Stopped, ""), false),
+            false => carry_out(work, &unit, device),
+        };
+        let hands_on = card_fault && alive.fetch_sub(1, Ordering::Relaxed) > 1;
+        let mut queue = lock();
+        queue.running -= 1;
+        if hands_on {
+            tell(&format!("{} takes no more jobs: {}", word(device), row.note));
+            queue.waiting.push_front(unit);
+            return;
+        }
+        if card_fault {
+            alive.fetch_add(1, Ordering::Relaxed);
+        }
+        queue.ended.push((unit, row));
+        let row = &queue.ended[queue.ended.len() - 1].1;
+        tell(&format!("{} of {}: {}", queue.ended.len(), units.len(), row.line()));
+    };
+    std::thread::scope(|scope| {
+        devices.iter().take(units.len()).for_each(|device| {
+            scope.spawn(|| take(*device));
+        });
+    });
+    queue.into_inner().unwrap_or_else(PoisonError::into_inner).ended
+}
+
+/// A device as `--device` has it.
+pub fn word(device: DeviceChoice) -> String {
+    match device {
+        DeviceChoice::Auto => "auto".to_owned(),
+        DeviceChoice::Cpu => "cpu".to_owned(),
+        DeviceChoice::Cards => "cuda".to_owned(),
+        DeviceChoice::Cuda(n) => format!("cuda:{n}"),
+        DeviceChoice::Wgpu(None) => "wgpu".to_owned(),
+        DeviceChoice::Wgpu(Some(n)) => format!("wgpu:{n}"),
+    }
+}
+
+/// Carries out a unit; whether its card is at fault.
+fn carry_out(work: &Work<'_>, unit: &Unit<'_>, device: DeviceChoice) -> (Row, bool) {
+    let begin = Instant::now();
+    let ended = in_process(work, unit, device).and_then(|(staging, outcome)| {
+        let Some(outcome) = outcome else { return Ok((Row::bare(unit, State::Stopped, ""), false)) };
+        let (answered, card_fault) = (outcome.answered, outcome.card_fault);
+        let record = Record::new(unit, work, outcome, (&word(device), begin.elapsed().as_secs_f64()));
+        if !answered {
+            record.fail(unit, work.out)?;
+            return Ok((Row::of(unit, State::Failed, &record), card_fault));
+        }
+        let record = record.close(&staging.path().join(NEW))?;
+        staging.publish(NEW, &unit.folder(work.out))?;
+        let _ = std::fs::remove_file(failed(unit, work.out));
+        Ok((Row::of(unit, State::Done, &record), false))
+    });
+    ended.unwrap_or_else(|error| (Row::bare(unit, State::Failed, &super::super::chain(&error)), false))
+}
+
+/// The folder that will be the job's, within the temporary one.
+const NEW: &str = "new";
+
+/// Runs a unit's process to its end; no outcome where the batch was stopped.
+fn in_process(
+    work: &Work<'_>,
+    unit: &Unit<'_>,
+    device: DeviceChoice,
+) -> anyhow::Result<(Temporary, Option<Outcome>)> {
+    let staging =
+        Temporary::folder_in(work.out).with_context(|| format!("cannot write to {}", work.out.display()))?;
+    let (folder, outcome) = (staging.path().join(NEW), staging.path().join("outcome.json"));
+    create_dir(&folder)?;
+    let log = folder.join("log.txt");
+    let child = Command::new(&work.program.path)
+        .args(["job", "--device", &word(device), "--folder"])
+        .arg(&folder)
+        .arg("--outcome")
+        .arg(&outcome)
+        .arg("--")
+        .args(unit.words(work.out, &folder))
+        // What a check keeps from run to run would be an input that no one names.
+        .env("BEAMSIGHT_STATE", "")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(File::create(&log)?)
+        .spawn()
+        .with_context(|| format!("cannot start {}", work.program.path.display()))?;
+    let Some(status) = wait(child, work.stop)? else { return Ok((staging, None)) };
+    let said = || read_text(&log, JOBS_BYTES).unwrap_or_default();
+    let read: Option<Outcome> =
+        read_text(&outcome, JOBS_BYTES).ok().and_then(|text| serde_json::from_str(&text).ok());
+    if read.is_none() {
+        // Ctrl-C reaches both, and the process may be the first to end.
+        std::thread::sleep(5 * LOOK_EVERY);
+        if work.stop.load(Ordering::Relaxed) {
+            return Ok((staging, None));
+        }
+    }
+    let ended = read.unwrap_or_else(|| {
+        let last = said().lines().last().map(beginning).unwrap_or_default();
+        Outcome { exit: 1, note: format!("its process ended by {status}: {last}"), ..Outcome::default() }
+    });
+    Ok((staging, Some(ended)))
+}
+
+/// Waits for a process; ends it and gives `None` where the batch is stopped.
+fn wait(mut child: Child, stop: &AtomicBool) -> std::io::Result<Option<ExitStatus>> {
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    // Its standard input ends, and so does it.
+    drop(child.stdin.take());
+    let begin = Instant::now();
+    while child.try_wait()?.is_none() {
+        if begin.elapsed() > PATIENCE {
+            child.kill()?;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(None)
+}

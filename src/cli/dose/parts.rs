@@ -1,0 +1,50 @@
+//! Parts of a Monte Carlo run: one by itself, and the sums of all.
+
+use super::super::outputs::Outputs;
+use super::super::{Answer, Failure};
+use crate::engine::JobControl;
+use crate::engine::mccs::{Part, PartTally};
+use crate::files::replace_file;
+use crate::input;
+use crate::results::{PlanJob, compute_part};
+use anyhow::Context as _;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Runs a part's histories and writes their sums.
+pub fn run(part: Part, tally: Option<&Path>, job: &PlanJob, outputs: &Outputs) -> Result<Answer, Failure> {
+    let sums = compute_part(job, part, &JobControl::new())?;
+    if let Some(path) = tally {
+        outputs.write(|| {
+            replace_file(path, |file| sums.write(file))
+                .with_context(|| format!("cannot write {}", path.display()))
+        })?;
+    }
+    let (on, seconds) = (sums.devices().join(" and "), sums.ms() * 1e-3);
+    let text = format!(
+        "part {part}: {:.2} million histories in {} batches, {seconds:.2} s on {on}\n",
+        sums.histories() as f64 * 1e-6,
+        sums.batches(),
+    );
+    let json = json!({
+        "part": part, "histories": sums.histories(), "batches": sums.batches(), "device": on, "seconds": seconds,
+        "tally": tally,
+    });
+    Ok(Answer { json, text })
+}
+
+/// The sums of all parts together; `None` without any.
+pub fn read(paths: &[PathBuf]) -> anyhow::Result<Option<Arc<PartTally>>> {
+    let mut all: Option<PartTally> = None;
+    for path in paths {
+        let named = || format!("--merge {}", path.display());
+        let (file, bytes) = input::open(path).with_context(named)?;
+        let part = PartTally::read(file, bytes).with_context(named)?;
+        match &mut all {
+            None => all = Some(part),
+            Some(all) => all.add(&part).with_context(named)?,
+        }
+    }
+    Ok(all.map(Arc::new))
+}
