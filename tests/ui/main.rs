@@ -21,6 +21,7 @@ mod network;
 mod normalisation;
 mod open;
 mod plans;
+mod references;
 mod refused_plans;
 mod register;
 mod register_kept;
@@ -29,6 +30,7 @@ mod registration;
 mod replacing;
 mod rois;
 mod room;
+mod second_check;
 mod sizes;
 mod standing;
 #[path = "../common/synthetic.rs"]

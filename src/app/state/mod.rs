@@ -1,6 +1,7 @@
 //! The state of the window: the case with its history, selection, display settings, results, notices and jobs.
 
 pub mod aperture;
+pub mod check;
 pub mod compare;
 pub mod contouring;
 pub mod display;
@@ -27,6 +28,7 @@ pub use notices::{About, FinishedJob, JobEnd, Jobs, LiveJob, Notice, NoticeKind,
 use crate::case::{Beam, Case, History, Plan, Structure};
 use crate::files::{Recoverable, ThemeChoice};
 use aperture::Aperture;
+use check::SecondCheckBox;
 use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use drawing::Drawing;
@@ -37,7 +39,7 @@ use goals::GoalEditor;
 use hu_draft::HuDraft;
 use measure::Measures;
 use network::Network;
-use opening::Origin;
+use opening::{Folder, Origin, PatientQuestion};
 use plans::PlanTools;
 use register::Register;
 use results::CaseResults;
@@ -56,6 +58,10 @@ pub struct State {
     pub origin: Option<Origin>,
     /// The work last opened or saved; `None` for recovered work.
     pub saved: Option<Work>,
+    /// The open question whose objects of a folder are opened, if any.
+    pub patients: Option<Box<PatientQuestion>>,
+    /// What belongs to what in the folder is on show.
+    pub references_open: bool,
     /// The open question about unsaved work, if any.
     pub question: Option<Question>,
     /// Files to be written that already exist, until the user confirms or refuses their replacement.
@@ -97,6 +103,7 @@ pub struct State {
     pub jobs: Jobs,
     pub about_open: bool,
     pub network: Network,
+    pub second_check: SecondCheckBox,
     pub theme: ThemeChoice,
     /// The structure, by ROI number, whose deletion must be confirmed because a plan refers to it.
     pub removal: Option<u32>,
@@ -112,6 +119,8 @@ impl Default for State {
             history: History::default(),
             origin: None,
             saved: None,
+            patients: None,
+            references_open: false,
             question: None,
             replacing: Vec::new(),
             export: ExportChoice::default(),
@@ -142,6 +151,7 @@ impl Default for State {
             jobs: Jobs::default(),
             about_open: false,
             network: Network::default(),
+            second_check: SecondCheckBox::default(),
             theme: ThemeChoice::default(),
             removal: None,
             hu_draft: None,
@@ -153,6 +163,11 @@ impl Default for State {
 impl State {
     pub fn case(&self) -> &Case {
         self.history.case()
+    }
+
+    /// The folder of the case, where it is one of DICOM.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.origin.as_ref()?.folder.as_ref()
     }
 
     /// The displayed plan.

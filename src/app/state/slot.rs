@@ -33,6 +33,9 @@ pub enum Slot {
     Xray(usize),
     /// Search for the pose.
     Search,
+    /// The models of a plan's machines, for a second check.
+    CheckModels,
+    SecondCheck,
 }
 
 impl Slot {
@@ -45,7 +48,7 @@ impl Slot {
     pub fn is_listed(self) -> bool {
         match self {
             Self::Result(place) => place.listed,
-            Self::Autosave | Self::Memory | Self::Recent => false,
+            Self::Autosave | Self::Memory | Self::Recent | Self::CheckModels => false,
             _ => true,
         }
     }

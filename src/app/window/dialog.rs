@@ -168,6 +168,7 @@ impl App {
             FileAction::OpenHuTable => self.requests().open_hu_table(path),
             FileAction::OpenGoals => self.requests().open_goals(path),
             FileAction::OpenDose => self.requests().open_dose(path, None),
+            FileAction::OpenCheckModel | FileAction::OpenCheckGoals => self.take_check_file(action, path),
             _ => self.write(action, path, replaces),
         }
     }

@@ -34,6 +34,9 @@ impl App {
         let jobs = &mut self.state.jobs;
         if event.is_last() {
             self.saves = self.saves.saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
+            if slot == Slot::SecondCheck && !superseded {
+                self.state.second_check.running = None;
+            }
             jobs.live.retain(|j| j.id != job);
         }
         match event {
@@ -106,6 +109,7 @@ impl App {
         match answer {
             Answer::Result(delivery) => self.state.results.nodes.receive(delivery),
             Answer::Opened(opened) => self.take_case(*opened),
+            Answer::AskPatients(question) => self.state.patients = Some(question),
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
             }
@@ -127,6 +131,8 @@ impl App {
             Answer::Body(structure, remark) => self.requests().take_body(structure, remark),
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
             Answer::Contoured(contoured) => self.requests().take_contoured(*contoured),
+            Answer::CheckModels(ask, models) => self.take_check_models(&ask, models),
+            Answer::Checked(checked, notes) => self.take_checked(checked, notes),
             Answer::Register(answer) => self.requests().take_register(answer),
         }
     }

@@ -26,8 +26,8 @@ fn one(check: &SecondCheck) -> String {
     if !check.recomputed.is_empty() {
         let _ = writeln!(
             text,
-            "recomputed: {} ({} on {}, grid {} mm)",
-            check.recomputed, check.engine, check.device, check.grid_mm
+            "recomputed: {} ({} on {}, grid {} mm, dose to {}, HU table {})",
+            check.recomputed, check.engine, check.device, check.grid_mm, check.dose_to, check.hu_table
         );
     }
     let limits = &check.tolerances;

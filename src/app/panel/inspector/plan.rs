@@ -59,9 +59,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
     });
     let hint = "PDF of the plan: pictures, beams, apertures, DVHs, goals and the status of the dose";
-    if ui.button("Report…").on_hover_text(hint).clicked() {
-        commands.push(Command::Pick(FileAction::SavePlanReport));
-    }
+    ui.horizontal(|ui| {
+        if ui.button("Report…").on_hover_text(hint).clicked() {
+            commands.push(Command::Pick(FileAction::SavePlanReport));
+        }
+        crate::app::panel::check::button(ui, commands);
+    });
     prescription(ui, state, plan, commands);
     super::normalisation::show(ui, state, plan, commands);
     computation(ui, state, commands);
