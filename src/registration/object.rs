@@ -7,7 +7,7 @@ use glam::DVec3;
 
 /// What the object says of itself, without IDs: it may leave anonymously. An attribute holds 64 characters.
 const OF_PATIENT: &str = "CT to X-ray, not for clinical use";
-const OF_ANOTHER: &str = "CT to X-ray of another patient ID, accepted; not for clinical use";
+const OF_ANOTHER: &str = "CT to X-ray of another patient ID, accepted; no clinical use";
 
 /// The registration from the CT's frame of reference into that of the X-ray, the patient in `pose` about
 /// `centre_mm` (patient LPS, mm). Where the X-ray has no frame of its own, a new one stands for the room,

@@ -2,7 +2,7 @@
 
 use crate::analysis::second_check::{MachineUse, Tolerances};
 use crate::app::state::check::{CheckAsk, CheckGoals, CheckPhase, Checked};
-use crate::case::{Case, Plan};
+use crate::case::{Case, Plan, Structure, StructureSet};
 use crate::dicom::Catalogue;
 use crate::engine::JobControl;
 use crate::files::{ChosenMachines, GoalTemplate};
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct CheckInputs {
     pub case: Case,
     pub catalogue: Option<Arc<Catalogue>>,
+    /// The structures of the files.
+    pub loaded: Option<Arc<StructureSet>>,
     /// Where the models of treatment machines are remembered.
     pub state_folder: Option<PathBuf>,
 }
@@ -64,7 +66,17 @@ impl CheckInputs {
             tolerances: &Tolerances::default().with_gamma(ask.draft.gamma),
             goals: &goals,
         };
-        let check = second_check(&job, control, &|words| phase.tell(words)).map_err(|e| e.to_string())?;
+        let mut check = second_check(&job, control, &|words| phase.tell(words)).map_err(|e| e.to_string())?;
+        let of_files =
+            |s: &&Structure| self.loaded.as_ref().is_some_and(|loaded| loaded.structures.contains(s));
+        let own = ask.structures.structures.iter().filter(|s| !of_files(s));
+        let own: Vec<&str> = own.map(|structure| structure.name.as_str()).collect();
+        if !own.is_empty() {
+            check.notes.push(format!(
+                "structures made or changed here, not of the plan's files: {}",
+                own.join(", ")
+            ));
+        }
         let notes = machines.keep();
         // What is remembered may have changed since the models were shown.
         let ask = CheckAsk { models: uses, ..ask };

@@ -38,6 +38,7 @@ impl App {
         CheckInputs {
             case: self.state.case().clone(),
             catalogue: self.state.folder().map(|folder| Arc::clone(&folder.catalogue)),
+            loaded: self.state.origin.as_ref().map(|origin| Arc::clone(&origin.structures)),
             state_folder: self.state_folder(),
         }
     }
@@ -92,8 +93,9 @@ impl App {
     }
 
     pub(super) fn take_checked(&mut self, checked: Box<Checked>, notes: Vec<String>) {
-        let of = &mut self.state.second_check;
-        of.answer = Some(checked);
+        // An answer that comes late is of the case before.
+        let is_of_case = self.state.origin.as_ref().is_some_and(|origin| origin.number == checked.ask.case);
+        self.state.second_check.answer = Some(checked).filter(|_| is_of_case);
         for note in notes {
             self.state.notices.add(NoticeKind::Warning, format!("Second check: {note}."));
         }
