@@ -5,6 +5,8 @@ mod beside;
 mod browser;
 mod compare;
 mod contouring;
+#[path = "../common/cross.rs"]
+mod cross;
 mod day;
 mod dose;
 mod drawing;

@@ -4,6 +4,7 @@ use crate::harness::{Window, folder, said, until, window};
 use crate::synthetic::{Folder, dose, fixed, item, plan, set, set_items, slice, structures};
 use beamsight::app::Options;
 use beamsight::app::command::Command;
+use beamsight::results::Shown;
 use dicom_core::VR;
 use dicom_dictionary_std::{tags, uids};
 use dicom_object::InMemDicomObject;
@@ -62,10 +63,10 @@ fn the_references_show_what_is_missing_and_open_another_plan() {
     // The plan on show is the first; the other is shown without opening anything.
     press(&mut w, "Show RTPLAN 2");
     assert_eq!(w.state().state.plan, 1);
-    press(&mut w, "Show RTDOSE 1");
+    let before = w.state().state.results.shown;
+    press(&mut w, "Show RTDOSE 2");
     let state = &w.state().state;
-    let shown = state.results.shown;
-    assert!(matches!(shown, beamsight::results::Shown::Imported(_)), "{shown:?}");
+    assert!(matches!(state.results.shown, Shown::Imported(_)) && state.results.shown != before);
 
     // Of a case that was opened with one plan the other is opened in its place.
     let folder = state.folder().expect("a folder").clone();

@@ -1,53 +1,27 @@
 //! The second check: three clicks to a verdict, what makes it stale, and its report.
 
+use crate::cross::write_cross;
 use crate::harness::{Window, folder, said, until, window};
 use beamsight::app::command::Command;
-use beamsight::app::state::check::{CheckAction, CheckDraft};
+use beamsight::app::state::check::{CheckAction, CheckDraft, CheckGoals};
 use beamsight::app::{App, Options, Picked};
 use beamsight::case::{Case, Edit};
 use beamsight::dicom::{DoseBits, ExportOptions, ExportPart};
 use beamsight::engine::JobControl;
-use beamsight::files::{mha, plan_toml};
-use beamsight::geometry::{Grid, Volume};
+use beamsight::files::plan_toml;
 use beamsight::open::{OpenOptions, open};
 use beamsight::results::{DosesToExport, ExportHow, Settings, export_case};
 use egui_kittest::kittest::Queryable as _;
-use glam::DVec3;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-
-const PLAN: &str = r#"
-name = "Cross"
-machine = "generic-6mv"
-isocentre_mm = [0.0, 0.0, 0.0]
-fractions = 5
-[[beam]]
-name = "AP"
-gantry_deg = 0.0
-mu = 100.0
-jaws_mm = { x = [-20.0, 20.0], y = [-20.0, 20.0] }
-[[beam]]
-name = "Left"
-gantry_deg = 90.0
-mu = 80.0
-jaws_mm = { x = [-20.0, 20.0], y = [-20.0, 20.0] }
-"#;
 
 /// A plan on a cube of water, exported with its doses: CT, plan and doses as they come from elsewhere. Made once.
 fn exported() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let base = folder("second-check");
-        let grid = Grid::axis_aligned(DVec3::splat(-51.25), DVec3::splat(2.5), [42; 3]).expect("a grid");
-        let water = |n: usize| {
-            let p = grid.centre_mm(n % 42, n / 42 % 42, n / (42 * 42));
-            if p.abs().max_element() < 40.0 { 0.0 } else { -1000.0 }
-        };
-        let hu: Vec<f32> = (0..grid.len()).map(water).collect();
-        let (image, plan, out) = (base.join("cube.mha"), base.join("plan.toml"), base.join("out"));
-        mha::write(&image, &Volume::new(Arc::new(grid), hu)).expect("a volume");
-        fs::write(&plan, PLAN).expect("a plan");
+        let ([image, plan], out) = (write_cross(&base, 24, 22.0), base.join("out"));
         let mut case: Case =
             open(&image.display().to_string().parse().expect("a word"), OpenOptions::default(), &|_| true)
                 .expect("a case");
@@ -80,7 +54,7 @@ fn press(w: &mut Window, button: &str) {
 
 /// Opens the box, which looks up the machines of the plan.
 fn open_box(w: &mut Window) {
-    press(w, "Compare");
+    press(w, "Open");
     press(w, "Second check…");
     until(w, "machines", |app| app.state.check_to_ask().is_ok());
 }
@@ -97,12 +71,12 @@ fn draft(w: &mut Window, how: impl FnOnce(&mut CheckDraft)) {
     until(w, "machines", |app| app.state.check_to_ask().is_ok());
 }
 
-/// Texts of labels that begin with these words.
+/// Texts on show that contain these words.
 fn shown(w: &Window, text: &str) -> usize {
     w.query_all_by_label_contains(text).count()
 }
 
-fn step_plan(app: &mut App, how: impl FnOnce(&mut beamsight::case::Beam)) {
+fn change_beam(app: &mut App, how: impl FnOnce(&mut beamsight::case::Beam)) {
     let mut value = app.state.plan().expect("a plan").beams[0].clone();
     how(&mut value);
     app.command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }, gesture: None });
@@ -118,9 +92,9 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
     assert_eq!(answer.check.judgement.reasons, Vec::<String>::new(), "{}", said(&w));
     assert_eq!(answer.check.beams.len(), 2);
     let gamma = answer.check.beams[0].agreement.as_ref().and_then(|a| a.gamma).expect("gamma of a beam");
-    assert!(gamma.points > 1000 && gamma.points == gamma.passing && gamma.outside == 0, "{gamma:?}");
+    assert!(gamma.points > 500 && gamma.points == gamma.passing && gamma.outside == 0, "{gamma:?}");
     assert_eq!((shown(&w, "Within tolerance"), shown(&w, "STALE")), (1, 0));
-    assert!(shown(&w, "beam 'Left'") == 1 && shown(&w, "model generic-6mv (generic)") == 1);
+    assert!(shown(&w, "beam 'Left'") >= 1 && shown(&w, "model generic-6mv (generic)") == 1);
 
     // The report is that of the verb.
     let pdf = folder("second-check-verdict-report").join("check.pdf");
@@ -132,7 +106,7 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
     assert!(fs::read(&pdf).expect("a report").starts_with(b"%PDF-1."));
 
     // A changed plan has no dose of its file; undone it is the plan that was checked.
-    step_plan(w.state_mut(), |beam| beam.mu *= 1.1);
+    change_beam(w.state_mut(), |beam| beam.mu *= 1.1);
     w.run_steps(3);
     assert_eq!(shown(&w, "STALE"), 1);
     assert!(shown(&w, "has been changed here") >= 1);
@@ -141,24 +115,22 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
     w.run_steps(3);
     assert_eq!(shown(&w, "STALE"), 0);
     // Which model a beam has elsewhere in the window is nothing of the file.
-    step_plan(w.state_mut(), |beam| beam.machine = Some("generic-6mv-hd120".to_owned()));
+    change_beam(w.state_mut(), |beam| beam.machine = Some("generic-6mv-hd120".to_owned()));
     w.run_steps(3);
     assert_eq!(shown(&w, "STALE"), 0);
 
-    for (how, says) in [
-        (
-            Box::new(|d: &mut CheckDraft| d.gamma = [2.0, 2.0]) as Box<dyn FnOnce(&mut CheckDraft)>,
-            "criterion of gamma",
-        ),
-        (Box::new(|d| d.monte_carlo = true), "the engine"),
-        (Box::new(|d| d.picked.choose("BEAMSIGHT", "6 MV", "generic-6mv-hd120")), "Changed since"),
-    ] {
+    w.state_mut().command(Command::Undo);
+    type Change = fn(&mut CheckDraft);
+    let changes: [(Change, &str); 3] = [
+        (|draft| draft.gamma = [2.0, 2.0], "the criterion of gamma"),
+        (|draft| draft.monte_carlo = true, "the engine"),
+        (|draft| draft.goals = CheckGoals::None, "the goals"),
+    ];
+    for (how, says) in changes {
         let before = w.state().state.second_check.draft.clone();
         draft(&mut w, how);
         w.run_steps(3);
-        if says != "Changed since" {
-            assert_eq!((shown(&w, "STALE"), shown(&w, says)), (1, 1), "{says}");
-        }
+        assert_eq!(shown(&w, &format!("Changed since: {says}.")), 1, "{says}");
         draft(&mut w, |draft| *draft = before);
         w.run_steps(3);
         assert_eq!(shown(&w, "STALE"), 0, "{says}");

@@ -14,12 +14,14 @@ use egui::{Button, ComboBox, Grid, Label, RichText, ScrollArea, Ui};
 
 const WIDTH: f32 = 720.0;
 
-/// The button that opens the box.
-pub fn button(ui: &mut Ui, commands: &mut Commands) {
+/// The button that opens the box; whether it was pressed.
+pub fn button(ui: &mut Ui, commands: &mut Commands) -> bool {
     let hint = "The dose of the plan's file beside one computed here for the same monitor units";
-    if ui.button("Second check…").on_hover_text(hint).clicked() {
+    let pressed = ui.button("Second check…").on_hover_text(hint).clicked();
+    if pressed {
         commands.push(Command::SecondCheck(CheckAction::Open(true)));
     }
+    pressed
 }
 
 /// Shows the box when it is open.
@@ -31,7 +33,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let (mut is_open, mut draft) = (true, of.draft.clone());
     let height = (ctx.content_rect().height() - 130.0).max(160.0);
     let width = WIDTH.min(ctx.content_rect().width() - 40.0);
-    egui::Window::new("Second check").open(&mut is_open).resizable(false).default_width(width).show(ctx, |ui| {
+    egui::Window::new("Second check").open(&mut is_open).resizable(false).default_size([width, height]).show(ctx, |ui| {
         ui.set_width(width);
         let area = ScrollArea::vertical().auto_shrink([false, true]).max_height(height);
         area.show(ui, |ui| {
@@ -62,7 +64,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 }
 
 fn settings(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut Commands) {
-    Grid::new("second check").num_columns(2).show(ui, |ui| {
+    Grid::new("second check").num_columns(2).min_col_width(150.0).show(ui, |ui| {
         machines(ui, state, draft, commands);
         ui.weak("Engine");
         let name = |monte_carlo| if monte_carlo { "Monte Carlo convolution" } else { "Collapsed cone" };

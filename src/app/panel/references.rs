@@ -18,7 +18,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let Some(folder) = state.folder().filter(|_| state.references_open) else { return };
     let mut is_open = true;
     let height = (ctx.content_rect().height() - 160.0).max(160.0);
-    egui::Window::new("References").open(&mut is_open).resizable(false).default_width(WIDTH).show(
+    egui::Window::new("References").open(&mut is_open).resizable(false).default_size([WIDTH, height]).show(
         ctx,
         |ui| {
             ui.set_width(WIDTH);

@@ -61,7 +61,7 @@ impl App {
             let models = inputs.look_up(&asked.plan, asked.picked.clone());
             Ok::<_, String>(Answer::CheckModels(asked, models))
         });
-        self.worker.submit(Slot::CheckModels, task);
+        self.worker.submit(Slot::CheckModels, task.quick());
     }
 
     pub(super) fn take_check_models(&mut self, ask: &ModelsAsk, models: Result<Vec<MachineUse>, String>) {

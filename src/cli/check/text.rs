@@ -133,8 +133,9 @@ fn table(rows: &[Row]) -> String {
     let count = |verdict: &str| rows.iter().filter(|row| row.verdict().words() == verdict).count();
     let _ = writeln!(
         text,
-        "{} plans: {} within tolerance, {} not within tolerance, {} not judged",
+        "{} plan{}: {} within tolerance, {} not within tolerance, {} not judged",
         rows.len(),
+        if rows.len() == 1 { "" } else { "s" },
         count("within tolerance"),
         count("NOT within tolerance"),
         count("NOT JUDGED")

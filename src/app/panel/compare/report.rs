@@ -26,5 +26,4 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
         });
         ui.weak(".pdf, .csv or .json");
     });
-    crate::app::panel::check::button(ui, commands);
 }
