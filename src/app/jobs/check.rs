@@ -9,6 +9,7 @@ use crate::files::{ChosenMachines, GoalTemplate};
 use crate::results::{CheckFiles, CheckJob, CheckMachines, second_check};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The case on show with the files it was read from.
 pub struct CheckInputs {
@@ -66,7 +67,14 @@ impl CheckInputs {
             tolerances: &Tolerances::default().with_gamma(ask.draft.gamma),
             goals: &goals,
         };
-        let mut check = second_check(&job, control, &|words| phase.tell(words)).map_err(|e| e.to_string())?;
+        // A line for each beam computed and compared, and for the plan; a Monte Carlo run has more, and stays near the end.
+        let (lines, steps) = (AtomicUsize::new(0), 2 * ask.plan.beams.len() + 1);
+        let tell = |words: &str| {
+            phase.tell(words);
+            let done = lines.fetch_add(1, Ordering::Relaxed).min(steps);
+            control.report(done as f32 / (steps + 1) as f32);
+        };
+        let mut check = second_check(&job, control, &tell).map_err(|e| e.to_string())?;
         let of_files =
             |s: &&Structure| self.loaded.as_ref().is_some_and(|loaded| loaded.structures.contains(s));
         let own = ask.structures.structures.iter().filter(|s| !of_files(s));
