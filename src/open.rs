@@ -1,7 +1,7 @@
 //! CASE: a folder, a file, a `.mha` volume, a session or a demo -> a case.
 
 use crate::case::{Case, Ct, Remark, StructureSet, beyond_16_bits, derived_uid};
-use crate::dicom::{self, Belonging, Choice, DicomError, Progress, WriteError};
+use crate::dicom::{self, Belonging, Catalogue, Choice, DicomError, Progress, WriteError};
 use crate::files::demo::{self, UnknownDemo};
 use crate::files::mha::{self, MhaError};
 use crate::files::session::{self, SessionError};
@@ -166,10 +166,21 @@ pub fn open(word: &CaseWord, options: OpenOptions, progress: Progress) -> Result
     }
 }
 
-/// The headers are a tenth of the work, the pixels the rest.
 fn open_dicom(path: &Path, choice: Choice, progress: Progress) -> Result<Case, OpenError> {
+    let (catalogue, progress) = scan_first(path, progress)?;
+    Ok(dicom::load(&catalogue, choice, &progress)?)
+}
+
+/// The catalogue of a folder, and the progress of what follows: the headers are a tenth of the work, the pixels the rest.
+///
+/// # Errors
+/// Those of [`dicom::scan`].
+pub fn scan_first<'a>(
+    path: &Path,
+    progress: Progress<'a>,
+) -> Result<(Catalogue, impl Fn(f32) -> bool + Sync + 'a), DicomError> {
     let catalogue = dicom::scan(path, &|done| progress(0.1 * done))?;
-    Ok(dicom::load(&catalogue, choice, &|done| progress(0.1 + 0.9 * done))?)
+    Ok((catalogue, move |done| progress(0.1 + 0.9 * done)))
 }
 
 fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
@@ -201,6 +212,8 @@ pub struct OpenedSession {
     pub case: Case,
     /// The CASE of the session.
     pub word: CaseWord,
+    /// Its folder, where it is one of DICOM, and what was chosen of that.
+    pub folder: Option<(Catalogue, Choice)>,
     /// The structures of the case's own files.
     pub structures: Arc<StructureSet>,
     /// The view state.
@@ -225,12 +238,19 @@ pub fn open_session(
         word => beside(word, path),
     };
     let wrap = |source| OpenError::SessionCase { path: path.to_owned(), source: Box::new(source) };
-    let options = OpenOptions { choice: chosen_before(&inner, &session, options.choice), ..options };
-    let mut case = open(&inner, options, progress).map_err(wrap)?;
+    let (mut case, folder) = match &inner {
+        CaseWord::Dicom(path) if path.exists() => {
+            let (catalogue, progress) = scan_first(path, progress).map_err(|e| wrap(e.into()))?;
+            let choice = chosen_before(&catalogue, &session, options.choice);
+            let case = dicom::load(&catalogue, choice, &progress).map_err(|e| wrap(e.into()))?;
+            (case, Some((catalogue, choice)))
+        }
+        _ => (open(&inner, options, progress).map_err(wrap)?, None),
+    };
     let structures = Arc::clone(&case.structures);
     session.restore(&mut case);
     case.source = path.display().to_string();
-    Ok(OpenedSession { case, word: inner.absolute(), structures, view: session.view })
+    Ok(OpenedSession { case, word: inner.absolute(), folder, structures, view: session.view })
 }
 
 /// A relative path of a session is relative to the session's folder.
@@ -243,18 +263,41 @@ fn beside(word: CaseWord, session: &Path) -> CaseWord {
     }
 }
 
-/// The session's series, if the folder still has it.
-fn chosen_before(word: &CaseWord, session: &session::Session, choice: Choice) -> Choice {
-    let (CaseWord::Dicom(path), Some(uid), None) = (word, &session.series_uid, choice.series) else {
-        return choice;
-    };
-    let same = |s: &dicom::Series| s.uid == *uid;
+/// What the session has chosen, as far as the folder still has it, where nothing else is chosen.
+fn chosen_before(catalogue: &Catalogue, session: &session::Session, choice: Choice) -> Choice {
+    let same = |s: &dicom::Series| session.series_uid.as_ref() == Some(&s.uid);
     let named = |s: &dicom::Series| session.series_description.as_ref() == Some(&s.description);
-    let series = dicom::scan(path, &|_| true).ok().and_then(|c| {
-        let phase = c.series.iter().position(|s| same(s) && named(s));
-        phase.or_else(|| c.series.iter().position(same))
-    });
-    Choice { series, ..choice }
+    let series = || {
+        let phase = catalogue.series.iter().position(|s| same(s) && named(s));
+        phase.or_else(|| catalogue.series.iter().position(same))
+    };
+    let chosen = &session.chosen;
+    let place = |uid: &Option<String>, all: &[dicom::Entry]| {
+        all.iter().position(|entry| uid.as_ref() == Some(&entry.sop_uid))
+    };
+    // Whoever has joined the folder since has not been answered for.
+    let accepted = |id: &String| chosen.accepted_patients.contains(id);
+    let all_accepted =
+        !chosen.accepted_patients.is_empty() && catalogue.patients.iter().all(|p| accepted(&p.id));
+    Choice {
+        series: choice.series.or_else(series),
+        structure_set: choice
+            .structure_set
+            .or_else(|| place(&chosen.structure_set_uid, &catalogue.structure_sets)),
+        plan: choice.plan.or_else(|| place(&chosen.plan_uid, &catalogue.plans)),
+        other_patients: choice.other_patients || all_accepted,
+    }
+}
+
+/// What was chosen of a folder, as a session keeps it.
+pub fn chosen_objects(catalogue: &Catalogue, choice: Choice) -> session::ChosenObjects {
+    let uid = |index: Option<usize>, all: &[dicom::Entry]| Some(all.get(index?)?.sop_uid.clone());
+    let patients = catalogue.patients.iter().filter(|_| choice.other_patients);
+    session::ChosenObjects {
+        structure_set_uid: uid(choice.structure_set, &catalogue.structure_sets),
+        plan_uid: uid(choice.plan, &catalogue.plans),
+        accepted_patients: patients.map(|patient| patient.id.clone()).collect(),
+    }
 }
 
 /// Folder of a cached demo; `None` where the user has no cache folder.

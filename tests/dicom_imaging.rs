@@ -174,12 +174,48 @@ fn what_of_x_rays_cannot_leave_is_refused_by_name() {
         other
     };
     refused(Some(&changed(&|image| image.patient.id = "Q-9".to_owned())), &["Q-9", "P-1234", "kv-1.dcm"]);
+    // An answer for one ID is none for another.
+    let elsewhere = |image: &mut Radiograph| {
+        image.patient.id = "Q-9".to_owned();
+        image.accepted_patient = Some("Q-8".to_owned());
+    };
+    refused(Some(&changed(&elsewhere)), &["Q-9", "--accept-patient-mismatch"]);
     refused(Some(&changed(&|image| image.setup = None)), &["no DRR of kv-1.dcm", "angles"]);
     let mut gone = good.clone();
     gone.images[0].path = source.0.join("away.dcm");
     let out = Folder::new("imaging-gone");
     let error = exported(&out.0, &case, Some(&gone), None).unwrap_err().to_string();
     assert!(error.contains("away.dcm"), "{error}");
+}
+
+/// An X-ray of another patient ID leaves once it is answered for; the registration says so, without IDs where they must not stay.
+#[test]
+fn an_x_ray_of_another_patient_leaves_once_answered_for() {
+    let (case, source) = (case(), Folder::new("xrays-accepted"));
+    let other = PatientInfo { name: "Test^Two".to_owned(), id: "Q-9".to_owned(), ..PatientInfo::default() };
+    let theirs = Case { patient: other, ..case.clone() };
+    let mut strange = xrays(&source, &theirs, Pose::new([4.0, 0.0, 0.0], [0.0; 3]));
+    for image in &mut strange.images {
+        Arc::make_mut(&mut image.radiograph).accepted_patient = Some("Q-9".to_owned());
+    }
+    for how in [None, Some(Anonymise::default())] {
+        let out = Folder::new("imaging-accepted");
+        let exported = exported(&out.0, &case, Some(&strange), how).unwrap();
+        let path = out.0.join("REG.dcm");
+        assert_conforms(&path);
+        let description = said(&path, tags::CONTENT_DESCRIPTION);
+        assert!(
+            description.contains("another patient ID, accepted") && description.len() <= 64,
+            "{description}"
+        );
+        assert!(exported.remarks.iter().any(|what| what.contains("Q-9")), "{:?}", exported.remarks);
+        for file in exported.files.iter().filter(|_| how.is_some()) {
+            let bytes = std::fs::read(out.0.join(&file.name)).unwrap();
+            for word in ["Q-9", "P-1234", "Test^"] {
+                assert!(!bytes.windows(word.len()).any(|w| w == word.as_bytes()), "{word} in {}", file.name);
+            }
+        }
+    }
 }
 
 /// Files that lie: other than one frame, a matrix that scales, words for numbers.

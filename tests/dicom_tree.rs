@@ -180,3 +180,32 @@ fn objects_of_another_patient_are_taken_only_when_answered_for() {
     let taken = String::from_utf8(info(&["--accept-patient-mismatch"]).stdout).unwrap();
     assert!(taken.contains("accepted as asked"), "{taken}");
 }
+
+/// A plan of one patient is never shown on the images of another unasked, whichever images are the larger.
+#[test]
+fn a_chosen_plan_goes_with_images_of_its_own_patient() {
+    let folder = folder();
+    let mut second = plan(vec![fixed("5", &[])]);
+    set(&mut second, tags::RT_PLAN_LABEL, VR::SH, "OTHER");
+    folder.put("x-rp.dcm", &of_another(second, "1.2.3.511"));
+    let catalogue = scan(&folder.0, &|_| true).unwrap();
+    let index = catalogue.plans.iter().position(|entry| entry.label == "OTHER").unwrap();
+    let case = opened(&folder, Choice { plan: Some(index), ..Choice::default() });
+    let case = case.expect("the plan alone");
+    assert_eq!((case.patient.id.as_str(), case.plans[0].name.as_str()), ("T2", "OTHER"));
+    assert!(case.ct.is_none() && case.structures.structures.is_empty() && case.doses.is_empty());
+}
+
+/// The dose of a plan stands under it.
+#[test]
+fn doses_stand_under_their_plans() {
+    let folder = folder();
+    let tree = scan(&folder.0, &|_| true).unwrap().tree();
+    let objects = &tree.patients[0].studies[0].frames[0].objects;
+    let names: Vec<(&str, Option<&str>)> =
+        objects.iter().map(|leaf| (leaf.name.as_str(), leaf.under.as_deref())).collect();
+    let plan = names.iter().position(|(name, _)| *name == "RTPLAN 1").unwrap();
+    assert_eq!(names[plan + 1], ("RTDOSE 1", Some("RTPLAN 1")), "{names:?}");
+    // That of a plan which is not here stands by itself.
+    assert!(names.contains(&("RTDOSE 2", None)), "{names:?}");
+}

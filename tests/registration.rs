@@ -213,6 +213,7 @@ fn a_registration_object_comes_back_and_maps_landmarks() {
         registered_frame_uid: "2.25.77".to_owned(),
         matrix: pose.matrix(centre),
         label: "Registration".to_owned(),
+        description: "CT to X-ray".to_owned(),
     };
     let path = std::env::temp_dir().join(format!("beamsight-reg-{}.dcm", std::process::id()));
     write_registration(&path, &registration, &ct, &belonging).expect("written");

@@ -24,6 +24,9 @@ pub struct Placement {
     pub field_mm: Option<[f64; 2]>,
     /// Whether bone is bright; `None`: as the file states, else bright.
     pub bone_is_bright: Option<bool>,
+    /// The patient ID of the image, where the user has answered that it is of the case's patient all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted_patient: Option<String>,
 }
 
 impl Placement {
@@ -41,6 +44,7 @@ impl Placement {
             shift_mm: self.shift_mm.or(other.shift_mm),
             field_mm: self.field_mm.or(other.field_mm),
             bone_is_bright: self.bone_is_bright.or(other.bone_is_bright),
+            accepted_patient: self.accepted_patient.clone().or_else(|| other.accepted_patient.clone()),
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Radiograph {
     pub frame_of_reference_uid: String,
     /// The patient, as far as the file states one.
     pub patient: PatientInfo,
+    /// The patient ID that the user has answered to be of the case's patient.
+    pub accepted_patient: Option<String>,
     /// Pixels inside the collimator's opening, where known: the others hold no information.
     pub open: Option<Arc<Vec<bool>>>,
 }
@@ -43,6 +45,7 @@ impl Radiograph {
             label: label.to_owned(),
             frame_of_reference_uid: String::new(),
             patient: PatientInfo::default(),
+            accepted_patient: None,
             open: None,
         }
     }

@@ -182,12 +182,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
 }
 
 fn tolerances(args: &Args) -> anyhow::Result<Tolerances> {
-    let mut tolerances = args.tolerances.as_deref().map_or(Ok(Tolerances::default()), Tolerances::read)?;
-    if let Some([dose_percent, dta_mm]) = args.gamma {
-        (tolerances.gamma_dose_percent, tolerances.gamma_dta_mm) = (dose_percent, dta_mm);
-        tolerances.source += "; criterion of gamma as given";
-    }
-    Ok(tolerances)
+    let tolerances = args.tolerances.as_deref().map_or(Ok(Tolerances::default()), Tolerances::read)?;
+    Ok(match args.gamma {
+        Some(gamma) => tolerances.with_gamma(gamma),
+        None => tolerances,
+    })
 }
 
 /// The folders of a folder of cases: one without files of its own, in which some folder holds a plan with its images or doses.

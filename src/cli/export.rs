@@ -148,7 +148,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     }
     let settings = args.plan.settings(&case, device)?;
     let wanted = args.only.as_ref().is_none_or(|parts| parts.iter().any(|part| part.is_of_xrays()));
-    let xrays = if wanted { args.xrays.read(&args.case.case, &case, &settings.hu_table)? } else { None };
+    let xrays = if wanted { args.xrays.read(&args.case, &case, &settings.hu_table)? } else { None };
     let in_case = || {
         let of_case = ExportPart::ALL.into_iter().filter(|part| part.is_in(&case));
         of_case.chain(xrays.iter().flat_map(XRays::parts)).collect()

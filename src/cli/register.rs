@@ -10,8 +10,8 @@ use crate::engine::{DeviceChoice, JobControl};
 use crate::files::picture;
 use crate::physics::{AttenuationCurve, CurveKind, HuTable};
 use crate::registration::{
-    AXIS_WORDS, Found, Method, Metric, RegistrationError, Request, View, check_belongs, register,
-    spatial_registration,
+    AXIS_WORDS, Found, Method, Metric, RegistrationError, Request, View, accepted_patient, check_belongs,
+    register, spatial_registration,
 };
 use crate::results::{AttenuationOf, Graph};
 use anyhow::{anyhow, ensure};
@@ -247,17 +247,15 @@ fn image(
     let accepted = args.any_patient || args.case.accept_patient_mismatch;
     // Only the CT states the patient position where the image does not.
     let placed = |isocentre_mm| {
-        let (image, mut said) =
+        let (mut image, mut said) =
             read(path, &given.or(&Placement { isocentre_mm, ..Placement::default() }), ct)?;
-        let belongs = check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid);
-        match belongs {
-            Err(error @ RegistrationError::OtherPatient { .. }) if accepted => {
-                said.push(Remark::warning(format!("{error}: accepted as asked"), vec![image.label.clone()]));
-                Ok((image, said))
-            }
-            Err(error) => Err(error.into()),
-            Ok(()) => Ok((image, said)),
+        if accepted {
+            image.accepted_patient = Some(image.patient.id.clone());
         }
+        check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid)?;
+        let accepted = accepted_patient(&image, &case.patient.id);
+        said.extend(accepted.map(|what| Remark::warning(what, vec![image.label.clone()])));
+        Ok((image, said))
     };
     let first: anyhow::Result<_> = placed(None);
     let (image, said) = match (first, words::first_isocentre(case)) {

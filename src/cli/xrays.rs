@@ -1,7 +1,7 @@
 //! X-rays of a case and the pose of the CT before them: those of a session, or named.
 
 use super::Failure;
-use super::words::first_isocentre;
+use super::words::{CaseArgs, first_isocentre};
 use crate::app::state::register::{AttenuationChoice, RegisterRecord};
 use crate::case::{Case, Placement, Pose};
 use crate::files::session;
@@ -29,8 +29,8 @@ impl XRayArgs {
     ///
     /// # Errors
     /// X-rays that cannot be read, or are of another patient or frame of reference.
-    pub fn read(&self, word: &CaseWord, case: &Case, table: &HuTable) -> Result<Option<XRays>, Failure> {
-        let record = match word {
+    pub fn read(&self, of: &CaseArgs, case: &Case, table: &HuTable) -> Result<Option<XRays>, Failure> {
+        let record = match &of.case {
             CaseWord::Session(path) => record_of(&session::read(path).map_err(anyhow::Error::from)?.view),
             _ => RegisterRecord::default(),
         };
@@ -42,11 +42,14 @@ impl XRayArgs {
         let Some(ct) = case.ct.as_ref().filter(|_| !files.is_empty()) else { return Ok(None) };
         let mut images = Vec::new();
         for (path, placement) in files {
-            let read = super::register::read(&path, &placement, ct)
+            let (mut read, _) = super::register::read(&path, &placement, ct)
                 .with_context(|| format!("the X-ray {} (--only leaves X-rays out)", path.display()))?;
-            check_belongs(&read.0, &case.patient.id, &ct.frame_of_reference_uid)
+            if of.accept_patient_mismatch {
+                read.accepted_patient = Some(read.patient.id.clone());
+            }
+            check_belongs(&read, &case.patient.id, &ct.frame_of_reference_uid)
                 .map_err(anyhow::Error::from)?;
-            images.push(XRay { radiograph: Arc::new(read.0), path });
+            images.push(XRay { radiograph: Arc::new(read), path });
         }
         let centre_mm = images.iter().find_map(|image| image.radiograph.setup.map(|s| s.isocentre_mm));
         Ok(Some(XRays {

@@ -129,6 +129,11 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
             None => refuse("series", index, catalogue.series.len()),
         };
     }
+    // A chosen structure set or plan goes with images of its own patient.
+    let chosen_patient = (choice.structure_set.map(|i| &sets[i]))
+        .or(choice.plan.map(|i| &catalogue.plans[i]))
+        .filter(|_| !choice.other_patients)
+        .map(|entry| entry.patient);
     let drawn_on = |s: &Series| {
         let wanted = choice.structure_set.map_or(&sets[..], |i| &sets[i..=i]);
         let linked = linked_to(Some(s));
@@ -141,6 +146,7 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
         .iter()
         .enumerate()
         .filter(|(_, s)| s.modality == "CT" && !s.multiframe)
+        .filter(|(_, s)| chosen_patient.is_none_or(|patient| s.patient == patient))
         .max_by_key(|(index, s)| (drawn_on(s), s.slices(), std::cmp::Reverse(*index)))
         .map(|(_, s)| s))
 }

@@ -39,7 +39,7 @@ pub use stated::{StatedDose, StatedPlan, read_stated_dose, read_stated_plan};
 pub use transfer::{
     Identifier, SYNTAXES, ToSend, Transferable, Unsent, file_head, transferable, transferables,
 };
-pub use tree::{FrameBranch, Leaf, Partner, PatientBranch, StudyBranch, Tree};
+pub use tree::{FrameBranch, Leaf, Object, Partner, PatientBranch, StudyBranch, Tree};
 pub use write::{
     Anonymise, Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile,
     Imaging, PlanDoses, Registration, StudyFacts, WriteError, check_export, date_time, export,

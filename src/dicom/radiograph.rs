@@ -62,6 +62,7 @@ pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Ve
         label: file_name(path),
         frame_of_reference_uid: frame,
         patient: patient_of(item),
+        accepted_patient: given.accepted_patient.clone(),
         open: open.map(Arc::new),
         ..Radiograph::new(values, meaning, projection, "")
     };
@@ -181,6 +182,7 @@ fn placement(item: &Item) -> Placement {
         shift_mm: None,
         field_mm: None,
         bone_is_bright: None,
+        accepted_patient: None,
     }
 }
 

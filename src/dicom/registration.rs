@@ -48,5 +48,6 @@ pub fn read_registration(path: &Path) -> Result<Registration, DicomError> {
         registered_frame_uid: registered,
         matrix,
         label: object.text(tags::CONTENT_LABEL).unwrap_or_default(),
+        description: object.text(tags::CONTENT_DESCRIPTION).unwrap_or_default(),
     })
 }

@@ -38,6 +38,7 @@ pub(super) fn placement(item: &Item) -> Placement {
         shift_mm: None,
         field_mm: None,
         bone_is_bright: None,
+        accepted_patient: None,
     }
 }
 

@@ -7,6 +7,7 @@ use dicom_core::header::Header as _;
 use dicom_dictionary_std::{tags, uids};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 
 /// An object, series or frame of reference that another object names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,8 +106,25 @@ pub struct Leaf {
     /// Its file; of a series the number of images.
     pub file: String,
     pub uid: String,
+    /// Of a dose: the name of the plan that it is the dose of, where that is here.
+    pub under: Option<String>,
     /// Whom it names.
     pub partners: Vec<Partner>,
+    #[serde(skip)]
+    pub object: Object,
+    /// `None` for a series.
+    #[serde(skip)]
+    pub path: Option<PathBuf>,
+}
+
+/// What a leaf is, by its index in the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    Series(usize),
+    StructureSet(usize),
+    Plan(usize),
+    Dose(usize),
+    Other,
 }
 
 /// An object that another one names.
@@ -137,18 +155,23 @@ impl Catalogue {
     }
 
     /// The objects outside image series, with their names.
-    fn objects(&self) -> impl Iterator<Item = (String, &Entry)> {
-        let lists = [("RTSTRUCT", &self.structure_sets), ("RTPLAN", &self.plans), ("RTDOSE", &self.doses)];
-        let listed = lists.into_iter().flat_map(|(kind, all)| {
-            (1..).zip(all).map(move |(n, entry): (usize, _)| (format!("{kind} {n}"), entry))
+    fn objects(&self) -> impl Iterator<Item = (String, Object, &Entry)> {
+        type List<'a> = (&'static str, fn(usize) -> Object, &'a Vec<Entry>);
+        let lists: [List<'_>; 3] = [
+            ("RTSTRUCT", Object::StructureSet, &self.structure_sets),
+            ("RTPLAN", Object::Plan, &self.plans),
+            ("RTDOSE", Object::Dose, &self.doses),
+        ];
+        let listed = lists.into_iter().flat_map(|(kind, object, all)| {
+            all.iter().enumerate().map(move |(n, entry)| (format!("{kind} {}", n + 1), object(n), entry))
         });
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        let others: Vec<(String, &Entry)> = { self.others.iter() }
+        let others: Vec<(String, Object, &Entry)> = { self.others.iter() }
             .map(|entry| {
                 let kind = if entry.modality.is_empty() { "object" } else { entry.modality.as_str() };
                 let count = counts.entry(kind).or_default();
                 *count += 1;
-                (format!("{kind} {count}"), entry)
+                (format!("{kind} {count}"), Object::Other, entry)
             })
             .collect();
         listed.chain(others)
@@ -166,7 +189,7 @@ impl<'a> Builder<'a> {
             }
             frames.insert(series.frame_of_reference_uid.as_str());
         }
-        for (name, entry) in catalogue.objects() {
+        for (name, _, entry) in catalogue.objects() {
             places.entry(&entry.sop_uid).or_insert(Place { name, patient: entry.patient });
             frames.insert(&entry.frame_of_reference_uid);
         }
@@ -192,28 +215,43 @@ impl<'a> Builder<'a> {
             );
             frame.objects.push(leaf);
         };
-        for (n, series) in (1..).zip(&catalogue.series) {
+        for (n, series) in catalogue.series.iter().enumerate() {
             let leaf = Leaf {
-                name: format!("{} {n}", series.modality),
+                name: format!("{} {}", series.modality, n + 1),
                 label: series.description.clone(),
                 file: format!("{} images", series.planes),
                 uid: series.uid.clone(),
+                under: None,
                 partners: Vec::new(),
+                object: Object::Series(n),
+                path: None,
             };
             add(series.patient, &series.study_uid, &series.frame_of_reference_uid, leaf);
         }
-        for (name, entry) in catalogue.objects() {
+        for (name, object, entry) in catalogue.objects() {
             let leaf = Leaf {
                 label: entry.label.clone(),
                 file: file_name(&entry.path),
                 uid: entry.sop_uid.clone(),
+                under: self.plan_of(object, entry),
                 partners: self.partners(&name, entry),
                 name,
+                object,
+                path: Some(entry.path.clone()),
             };
             add(entry.patient, &entry.study_uid, &entry.frame_of_reference_uid, leaf);
         }
         patients.retain(|patient| !patient.studies.is_empty());
+        let frames = patients.iter_mut().flat_map(|p| &mut p.studies).flat_map(|s| &mut s.frames);
+        frames.for_each(|frame| frame.put_doses_under_plans());
         Tree { patients }
+    }
+
+    /// The name of the plan that a dose is of.
+    fn plan_of(&self, object: Object, entry: &Entry) -> Option<String> {
+        let plans = entry.named.iter().filter(|named| named.kind == "RTPLAN");
+        let mut here = plans.filter_map(|named| self.places.get(named.uid.as_str()));
+        here.next().filter(|_| matches!(object, Object::Dose(_))).map(|place| place.name.clone())
     }
 
     /// Those that are there by their names, those that are missing by their kinds and UIDs.
@@ -250,6 +288,23 @@ impl<'a> Builder<'a> {
     }
 }
 
+impl FrameBranch {
+    /// Doses follow their plans where those are of the same frame; the others stay in their places.
+    fn put_doses_under_plans(&mut self) {
+        let names: Vec<String> = self.objects.iter().map(|leaf| leaf.name.clone()).collect();
+        for leaf in &mut self.objects {
+            leaf.under = leaf.under.take().filter(|plan| names.contains(plan));
+        }
+        let (under, mut objects): (Vec<Leaf>, Vec<Leaf>) =
+            std::mem::take(&mut self.objects).into_iter().partition(|leaf| leaf.under.is_some());
+        for leaf in under.into_iter().rev() {
+            let plan = objects.iter().position(|other| Some(&other.name) == leaf.under.as_ref());
+            objects.insert(plan.map_or(objects.len(), |n| n + 1), leaf);
+        }
+        self.objects = objects;
+    }
+}
+
 /// The branch that fits, made where there is none.
 fn found<T>(all: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
     let place = all.iter().position(fits).unwrap_or_else(|| {
@@ -278,7 +333,8 @@ impl std::fmt::Display for Tree {
                         } else {
                             format!(" names {}", texts.join("; "))
                         };
-                        writeln!(out, "      {:<10} {}{label}{names}", leaf.name, leaf.file)?;
+                        let step = if leaf.under.is_some() { "  " } else { "" };
+                        writeln!(out, "      {step}{:<10} {}{label}{names}", leaf.name, leaf.file)?;
                     }
                 }
             }

@@ -103,6 +103,7 @@ pub fn write(path: &Path, image: &Radiograph, field_mm: Option<[f64; 2]>) -> Res
         shift_mm: Some(setup.shift_mm),
         field_mm,
         bone_is_bright: Some(image.meaning == PixelMeaning::Attenuation),
+        accepted_patient: None,
     };
     let text = toml::to_string(&placement).map_err(|e| failed(std::io::Error::other(e)))?;
     let beside = sidecar(path);

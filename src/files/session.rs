@@ -43,6 +43,9 @@ pub struct Session {
     /// Its description, which separates the phases of a 4D CT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series_description: Option<String>,
+    /// The chosen structure set and plan, and whose objects were taken together.
+    #[serde(default, skip_serializing_if = "ChosenObjects::is_automatic")]
+    pub chosen: ChosenObjects,
     /// All plans, with all beams.
     pub plans: Vec<Plan>,
     /// Structures that are missing or different in the case's own files.
@@ -57,6 +60,25 @@ pub struct Session {
     /// View state: the window's own record, stored unchanged.
     #[serde(default, deserialize_with = "small_value")]
     pub view: serde_json::Value,
+}
+
+/// What was chosen of a folder's objects; what is not there was chosen automatically.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChosenObjects {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structure_set_uid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_uid: Option<String>,
+    /// Patient IDs whose objects the user has answered to be of one patient.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepted_patients: Vec<String>,
+}
+
+impl ChosenObjects {
+    fn is_automatic(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Limits the length: parsed values of unknown form take many times the memory of their text.
@@ -88,6 +110,7 @@ impl Session {
             case: word.to_owned(),
             series_uid: case.ct.as_ref().map(|ct| ct.series_uid.clone()),
             series_description: case.ct.as_ref().map(|ct| ct.description.clone()),
+            chosen: ChosenObjects::default(),
             plans: case.plans.iter().map(|p| (**p).clone()).collect(),
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),

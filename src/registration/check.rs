@@ -5,7 +5,8 @@ use crate::case::{Pose, Radiograph};
 use crate::geometry::Grid;
 use glam::DVec3;
 
-/// Checks that an X-ray shows the patient of a CT, as far as the files state it, in its frame of reference.
+/// Checks that an X-ray shows the patient of a CT, as far as the files state it, in its frame of reference. Another patient ID that
+/// the user has answered for is no error.
 ///
 /// # Errors
 /// [`RegistrationError::OtherPatient`], [`RegistrationError::OtherFrame`].
@@ -17,7 +18,8 @@ pub fn check_belongs(
     let differ = |theirs: &str, ours: &str| !theirs.is_empty() && !ours.is_empty() && theirs != ours;
     let image = || radiograph.label.clone();
     let theirs = radiograph.patient.id.as_str();
-    if differ(theirs, patient_id) {
+    let is_accepted = radiograph.accepted_patient.as_deref() == Some(theirs);
+    if differ(theirs, patient_id) && !is_accepted {
         let (theirs, ours) = (theirs.to_owned(), patient_id.to_owned());
         return Err(RegistrationError::OtherPatient { image: image(), theirs, ours });
     }
@@ -27,6 +29,18 @@ pub fn check_belongs(
         return Err(RegistrationError::OtherFrame { image: image(), theirs, ours });
     }
     Ok(())
+}
+
+/// What is to be said of an X-ray of another patient ID that the user has answered for.
+pub fn accepted_patient(radiograph: &Radiograph, patient_id: &str) -> Option<String> {
+    let theirs = radiograph.patient.id.as_str();
+    let is_other = !theirs.is_empty() && !patient_id.is_empty() && theirs != patient_id;
+    (is_other && radiograph.accepted_patient.as_deref() == Some(theirs)).then(|| {
+        format!(
+            "the X-ray {} is of the patient {theirs}, the CT of {patient_id}, accepted as asked",
+            radiograph.label
+        )
+    })
 }
 
 /// Checks that source, CT at a pose, and detector lie in this order.

@@ -28,7 +28,10 @@ pub enum RegistrationError {
     DetectorInside { image: String },
     #[error("{image}: the source lies inside the CT; look at the source to axis distance and the isocentre")]
     SourceInside { image: String },
-    #[error("{image} shows patient {theirs}, the CT shows {ours}; load the CT of the same patient")]
+    #[error(
+        "{image} shows patient {theirs}, the CT shows {ours}; load the CT of the same patient, or answer that both are \
+         one (--accept-patient-mismatch)"
+    )]
     OtherPatient { image: String, theirs: String, ours: String },
     #[error(
         "{image} is placed in another frame of reference than the CT ({theirs}, not {ours}): its positions say nothing \

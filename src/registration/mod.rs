@@ -18,7 +18,7 @@ pub mod simulate;
 mod view;
 
 pub use crate::engine::Random;
-pub use check::{check_belongs, check_place};
+pub use check::{accepted_patient, check_belongs, check_place};
 pub use error::RegistrationError;
 pub use metric::Metric;
 pub use metric_evaluator::MetricEvaluator;

@@ -1,8 +1,13 @@
 //! The registered pose as a DICOM spatial registration.
 
+use super::check::accepted_patient;
 use crate::case::{Case, Ct, Pose, Radiograph, derived_uid};
 use crate::dicom::{Belonging, Registration};
 use glam::DVec3;
+
+/// What the object says of itself, without IDs: it may leave anonymously. An attribute holds 64 characters.
+const OF_PATIENT: &str = "CT to X-ray, not for clinical use";
+const OF_ANOTHER: &str = "CT to X-ray of another patient ID, accepted; no clinical use";
 
 /// The registration from the CT's frame of reference into that of the X-ray, the patient in `pose` about
 /// `centre_mm` (patient LPS, mm). Where the X-ray has no frame of its own, a new one stands for the room,
@@ -22,5 +27,7 @@ pub fn spatial_registration(
         own.clone()
     };
     let matrix = pose.matrix(centre_mm);
-    Registration { source_frame_uid, registered_frame_uid, matrix, label: "REGISTRATION".to_owned() }
+    let of = if accepted_patient(image, &case.patient.id).is_some() { OF_ANOTHER } else { OF_PATIENT };
+    let (label, description) = ("REGISTRATION".to_owned(), of.to_owned());
+    Registration { source_frame_uid, registered_frame_uid, matrix, label, description }
 }

@@ -13,7 +13,7 @@ use crate::dicom::{
     ExportOptions, ExportPart, Exported, PlanDoses, WriteError, check_export, export, why_no_plan_dose,
 };
 use crate::engine::JobControl;
-use crate::engine::cccs::{DoseTo, Quality};
+use crate::engine::cccs::Quality;
 use crate::engine::mccs::FINAL_PERCENT;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -192,10 +192,7 @@ fn note(case: &Case, plan: &Plan, settings: &Settings, certainty: Option<&Certai
     let mut note = format!(
         "Beamsight: {by}, {} mm, dose to {}, machine model {}, all {} fraction(s); not for clinical use.",
         settings.grid_mm,
-        match settings.dose_to {
-            DoseTo::Medium => "medium",
-            DoseTo::Water => "water",
-        },
+        settings.dose_to.word(),
         machines.into_iter().collect::<Vec<_>>().join(", "),
         plan.fractions
     );

@@ -3,12 +3,12 @@
 use super::export_job::ExportFailure;
 use super::inputs::Settings;
 use crate::case::{Case, Ct, PixelMeaning, Pose, Radiograph};
-use crate::dicom::{ExportPart, Imaging, WriteError};
+use crate::dicom::{ExportPart, Imaging, Registration, WriteError};
 use crate::engine::JobControl;
 use crate::engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use crate::files::picture::is_picture;
 use crate::physics::AttenuationCurve;
-use crate::registration::{RegistrationError, check_belongs, spatial_registration};
+use crate::registration::{RegistrationError, accepted_patient, check_belongs, spatial_registration};
 use glam::DVec3;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,14 +62,22 @@ pub(super) fn imaging(
             check_belongs(radiograph, &case.patient.id, "")
         {
             return refuse(format!(
-                "the X-ray {label} is of the patient {theirs}, the CT of {ours}: they do not leave together"
+                "the X-ray {label} is of the patient {theirs}, the CT of {ours}: they do not leave together unless it is \
+                 answered that they are one (--accept-patient-mismatch, or the question of Register)"
             ));
         }
+        remarks.extend(accepted_patient(radiograph, &case.patient.id));
         if is_picture(path) {
             remarks.push(format!("the X-ray {label} is a picture, not a file of DICOM: it is left out"));
         }
     }
-    let registration = spatial_registration(&xrays.pose, xrays.centre_mm, &first.radiograph, ct, case);
+    // One X-ray of another patient ID makes it a registration with one.
+    let other = xrays.images.iter().find(|x| accepted_patient(&x.radiograph, &case.patient.id).is_some());
+    let described = &other.unwrap_or(first).radiograph;
+    let registration = Registration {
+        description: spatial_registration(&xrays.pose, xrays.centre_mm, described, ct, case).description,
+        ..spatial_registration(&xrays.pose, xrays.centre_mm, &first.radiograph, ct, case)
+    };
     let drrs = if with_drrs { drrs_of(ct, xrays, settings, control)? } else { Vec::new() };
     let files = xrays.images.iter().filter(|image| !is_picture(&image.path)).map(|image| image.path.clone());
     Ok(Imaging { registration, drrs, xrays: files.collect(), remarks })

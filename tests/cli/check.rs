@@ -1,36 +1,16 @@
 //! `beamsight check`: exported plans against their own doses, and plans and doses that lie.
 
+use crate::cross::write_cross;
 use crate::program::{beamsight, command, json_of, scratch, text};
 use crate::synthetic::{item, set, set_items};
-use beamsight::files::mha;
-use beamsight::geometry::{Grid, Volume};
 use dicom_core::{Tag, VR};
 use dicom_dictionary_std::tags;
 use dicom_object::{DefaultDicomObject, InMemDicomObject, open_file};
-use glam::DVec3;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::{Arc, OnceLock};
-
-/// Two beams on a cube of water, quickly computed.
-const PLAN: &str = r#"
-name = "Cross"
-machine = "generic-6mv"
-isocentre_mm = [0.0, 0.0, 0.0]
-fractions = 5
-[[beam]]
-name = "AP"
-gantry_deg = 0.0
-mu = 100.0
-jaws_mm = { x = [-20.0, 20.0], y = [-20.0, 20.0] }
-[[beam]]
-name = "Left"
-gantry_deg = 90.0
-mu = 80.0
-jaws_mm = { x = [-20.0, 20.0], y = [-20.0, 20.0] }
-"#;
+use std::sync::OnceLock;
 
 fn done(words: &[&str]) {
     let output = beamsight(words);
@@ -42,15 +22,7 @@ fn cross() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let folder = scratch("check-cross");
-        let grid = Grid::axis_aligned(DVec3::splat(-73.75), DVec3::splat(2.5), [60; 3]).unwrap();
-        let water = |n: usize| {
-            let p = grid.centre_mm(n % 60, n / 60 % 60, n / 3600);
-            if p.abs().max_element() < 60.0 { 0.0 } else { -1000.0 }
-        };
-        let hu: Vec<f32> = (0..grid.len()).map(water).collect();
-        let (image, plan, out) = (folder.join("cube.mha"), folder.join("plan.toml"), folder.join("out"));
-        mha::write(&image, &Volume::new(Arc::new(grid), hu)).unwrap();
-        fs::write(&plan, PLAN).unwrap();
+        let ([image, plan], out) = (write_cross(&folder, 60, 60.0), folder.join("out"));
         done(&["export", text(&image), "--plan", text(&plan), "--out", text(&out)]);
         out
     })

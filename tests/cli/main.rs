@@ -6,6 +6,8 @@ mod card;
 mod check;
 #[path = "../common/conforms.rs"]
 mod conforms;
+#[path = "../common/cross.rs"]
+mod cross;
 mod dose;
 mod dose_given;
 mod drr;

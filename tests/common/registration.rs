@@ -33,5 +33,6 @@ pub fn read_registration(path: &Path) -> Registration {
         registered_frame_uid,
         matrix: DMat4::from_cols_array(&rows).transpose(),
         label: text(&object, tags::CONTENT_LABEL),
+        description: text(&object, tags::CONTENT_DESCRIPTION),
     }
 }

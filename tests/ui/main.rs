@@ -7,6 +7,8 @@ mod browser;
 mod common;
 mod compare;
 mod contouring;
+#[path = "../common/cross.rs"]
+mod cross;
 mod day;
 #[path = "../common/dcmtk.rs"]
 mod dcmtk;
@@ -26,6 +28,7 @@ mod network;
 mod normalisation;
 mod open;
 mod plans;
+mod references;
 mod refused_plans;
 mod register;
 mod register_kept;
@@ -34,6 +37,7 @@ mod registration;
 mod replacing;
 mod rois;
 mod room;
+mod second_check;
 mod sizes;
 #[path = "../common/skip.rs"]
 mod skip;

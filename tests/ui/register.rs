@@ -323,7 +323,7 @@ fn rt_image(path: &Path, sid_mm: f64, belonging: &Belonging) {
 }
 
 #[test]
-fn another_patient_is_refused_and_a_detector_in_the_patient_is_said() {
+fn another_patient_is_asked_about_and_a_detector_in_the_patient_is_said() {
     let folder = folder("register-other");
     let case = Some("demo:water".to_owned());
     let mut w = window(Options { case, workspace: Workspace::Register, ..Options::default() });
@@ -337,18 +337,61 @@ fn another_patient_is_refused_and_a_detector_in_the_patient_is_said() {
         let told = w.state().state.notices.iter().count();
         w.state_mut().command(Command::Register(RegisterAction::OpenImage(path)));
         until(&mut w, "answer", |app| {
-            !app.state.register.images().is_empty() || app.state.notices.iter().count() > told
+            let register = &app.state.register;
+            !register.images().is_empty()
+                || !register.strange.is_empty()
+                || app.state.notices.iter().count() > told
         });
+        if !w.state().state.register.strange.is_empty() {
+            assert_eq!(w.query_all_by_label_contains("is of the patient ID SOMEBODY ELSE").count(), 1);
+            w.get_by_label("Leave it out").click();
+            w.run_steps(3);
+        }
         let register = &w.state().state.register;
         (said(&w), register.images().len(), register.place_trouble(0, w.state().state.case()))
     };
     let (notice, images, _) = open("other.dcm", 1500.0, &other);
-    assert!(notice.contains("SOMEBODY ELSE") && notice.contains("same patient"), "{notice}");
+    assert!(notice.contains("Not shown") && notice.contains("SOMEBODY ELSE"), "{notice}");
     assert_eq!(images, 0);
     let (notice, images, trouble) = open("near.dcm", 1050.0, &own);
     assert_eq!(images, 1);
     assert!(!notice.contains("SOMEBODY ELSE"), "of an X-ray before: {notice}");
     assert!(trouble.is_some_and(|why| why.contains("detector lies inside the CT")));
+}
+
+/// An X-ray of another patient ID is shown and leaves after an answer, which the session keeps.
+#[test]
+fn an_x_ray_of_another_patient_is_shown_once_answered_for() {
+    let folder = folder("register-accepted");
+    let case = Some("demo:water".to_owned());
+    let mut w = window(Options { case, workspace: Workspace::Register, ..Options::default() });
+    until(&mut w, "case", |app| app.state.is_loaded());
+    let mut other = Belonging::of(w.state().state.case());
+    other.patient.id = "SOMEBODY ELSE".to_owned();
+    let path = folder.join("other.dcm");
+    rt_image(&path, 1500.0, &other);
+    w.state_mut().command(Command::Register(RegisterAction::OpenImage(path)));
+    until(&mut w, "question", |app| !app.state.register.strange.is_empty());
+    w.get_by_label("They are one patient: show it").click();
+    until(&mut w, "X-ray", |app| app.state.register.images().len() == 1);
+    assert!(
+        said(&w).contains("Accepted: the X-ray other.dcm is of the patient SOMEBODY ELSE"),
+        "{}",
+        said(&w)
+    );
+
+    let [session, registration] = ["kept.json", "reg.dcm"].map(|name| folder.join(name));
+    [&session, &registration].into_iter().for_each(|path| _ = std::fs::remove_file(path));
+    w.state_mut().command(Command::SaveSession(session.clone()));
+    w.state_mut().command(Command::SaveRegistration(registration.clone()));
+    until(&mut w, "files", |_| session.is_file() && registration.is_file());
+    let read = crate::registration::read_registration(&registration);
+    assert!(read.description.contains("another patient ID, accepted"), "{}", read.description);
+    let case = Some(session.display().to_string());
+    let mut again = window(Options { case, workspace: Workspace::Register, ..Options::default() });
+    until(&mut again, "X-ray", |app| app.state.register.images().len() == 1);
+    assert!(again.state().state.register.strange.is_empty());
+    assert!(said(&again).contains("Accepted"), "{}", said(&again));
 }
 
 /// A single X-ray that fills the window.

@@ -5,6 +5,7 @@ use beamsight::app::command::Command;
 use beamsight::app::state::unsaved::Reply;
 use beamsight::app::{App, Options, Picked};
 use beamsight::case::{Case, Contour, Edit};
+use beamsight::dicom::Choice;
 use beamsight::files::session;
 use eframe::egui::{DroppedFile, Key, Modifiers, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable as _;
@@ -188,7 +189,12 @@ fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
     w.state_mut().state.recent = vec![other.clone()];
     let ways: [(&str, Way<'_>); 5] = [
         ("path", Box::new(|w| w.state_mut().command(Command::Open(other.clone())))),
-        ("series", Box::new(|w| w.state_mut().command(Command::OpenSeries(0)))),
+        (
+            "series",
+            Box::new(|w| {
+                w.state_mut().command(Command::OpenChoice(Choice { series: Some(0), ..Choice::default() }))
+            }),
+        ),
         ("drop", Box::new(|w| w.input_mut().dropped_files.push(Arc::new(Dropped(PathBuf::from(&other)))))),
         (
             "recent case",

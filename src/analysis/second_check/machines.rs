@@ -25,28 +25,36 @@ pub struct MachineUse {
     pub why_not: Option<String>,
 }
 
-/// Sets the models of the computed beams: one that was given with the word for it, else the remembered one, else the shipped one
-/// of the energy. `names` has the treatment machines by beam number.
-pub fn choose_machines(
-    plan: &mut Plan,
-    names: &BTreeMap<u32, String>,
-    given: &[(String, Arc<Machine>)],
-    chosen: &ChosenMachines,
-) -> Vec<MachineUse> {
+/// The models that beams may be computed with, in the order of preference; without one of them the shipped one of the energy.
+#[derive(Clone, Debug, Default)]
+pub struct Models {
+    /// Picked for a treatment machine and a beam quality.
+    pub picked: ChosenMachines,
+    /// Given for whatever beams they fit, with the word for each.
+    pub given: Vec<(String, Arc<Machine>)>,
+    /// Kept from earlier choices.
+    pub remembered: ChosenMachines,
+}
+
+/// Sets the models of the computed beams. `names` has the treatment machines by beam number.
+pub fn choose_machines(plan: &mut Plan, names: &BTreeMap<u32, String>, models: &Models) -> Vec<MachineUse> {
+    let Models { picked, given, remembered } = models;
     let mut uses: Vec<MachineUse> = Vec::new();
     let default = plan.machine.clone();
     for beam in plan.beams.iter_mut().filter(|beam| super::super::is_computed(beam)) {
         let machine = names.get(&beam.number).cloned().unwrap_or_default();
         let quality = quality_of(beam);
         let fitting = given.iter().find(|(_, model)| unlike(beam, model).is_none());
-        let remembered = chosen.model_of(&machine, &quality).filter(|_| !machine.is_empty());
+        let picked = picked.model_of(&machine, &quality);
+        let remembered = remembered.model_of(&machine, &quality).filter(|_| !machine.is_empty());
         let generic = beam.machine.clone().unwrap_or_else(|| default.clone());
-        let (model, choice) = match (fitting, remembered, given.first()) {
-            (Some((word, _)), ..) => (word.clone(), "given"),
-            (None, Some(model), _) => (model.to_owned(), "remembered"),
+        let (model, choice) = match (picked, fitting, remembered, given.first()) {
+            (Some(model), ..) => (model.to_owned(), "given"),
+            (None, Some((word, _)), ..) => (word.clone(), "given"),
+            (None, None, Some(model), _) => (model.to_owned(), "remembered"),
             // One that was meant and does not fit: the reason tells why.
-            (None, None, Some((word, _))) => (word.clone(), "given"),
-            (None, None, None) => (generic, "generic"),
+            (None, None, None, Some((word, _))) => (word.clone(), "given"),
+            (None, None, None, None) => (generic, "generic"),
         };
         let why_not = match Machine::resolve(&model) {
             Ok(resolved) => unlike(beam, &resolved),
@@ -82,7 +90,7 @@ fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
     if let Some(caveat) = beam_caveats(&bare, model).first() {
         let quality = quality_of(beam);
         return Some(format!(
-            "the plan asks for {quality}, and {} is another machine ({caveat}): give a model of {quality} with --machine",
+            "the plan asks for {quality}, and {} is another machine ({caveat}): choose a model of {quality} (--machine)",
             model.name
         ));
     }
@@ -118,7 +126,8 @@ mod tests {
             given.iter().map(|word| ((*word).to_owned(), Machine::resolve(word).unwrap())).collect();
         let names = (1..=3).map(|n| (n, "21C".to_owned())).collect();
         let mut plan = plan();
-        let uses = choose_machines(&mut plan, &names, &given, chosen);
+        let models = Models { given, remembered: chosen.clone(), ..Models::default() };
+        let uses = choose_machines(&mut plan, &names, &models);
         let of = |b: &Beam| uses.iter().find(|u| u.beams.contains(&b.number)).unwrap();
         let told = |b: &Beam| (b.machine.clone().unwrap(), of(b).choice, of(b).why_not.is_none());
         plan.beams.iter().map(told).collect()
@@ -156,5 +165,21 @@ mod tests {
             "without calibration there is no dose of a monitor unit"
         );
         assert_eq!(models(&["generic-6mv-fff"], &none)[0], ("generic-6mv-fff".to_owned(), "given", false));
+    }
+
+    /// A model picked by hand goes before all others, for its treatment machine and beam quality alone.
+    #[test]
+    fn a_picked_model_is_that_of_its_machine_and_quality() {
+        let mut all = Models::default();
+        all.remembered.choose("A", "6 MV", "generic-6mv-hd120");
+        all.remembered.choose("B", "6 MV", "generic-6mv-hd120");
+        all.picked.choose("B", "6 MV", "generic-10mv");
+        let mut plan = plan();
+        plan.beams.iter_mut().for_each(|beam| (beam.energy_mv, beam.unflattened) = (Some(6.0), false));
+        let names = [(1, "A"), (2, "B"), (3, "B")].map(|(n, name)| (n, name.to_owned())).into();
+        let uses = choose_machines(&mut plan, &names, &all);
+        let told: Vec<_> = uses.iter().map(|u| (u.model.as_str(), u.choice, u.why_not.is_none())).collect();
+        assert_eq!(told, [("generic-6mv-hd120", "remembered", true), ("generic-10mv", "given", false)]);
+        assert_eq!(uses[1].beams, [2, 3]);
     }
 }

@@ -6,7 +6,7 @@ mod points;
 mod tolerances;
 
 pub use judge::{Judgement, Level, Verdict, judge};
-pub use machines::{MachineUse, choose_machines};
+pub use machines::{MachineUse, Models, choose_machines};
 pub use points::{DosePoint, beam_point, common_point, plan_point};
 pub use tolerances::{Tolerances, TolerancesError};
 
@@ -27,6 +27,10 @@ pub struct SecondCheck {
     /// `collapsed cone`, `Monte Carlo`.
     pub engine: &'static str,
     pub grid_mm: f64,
+    /// Name of the HU table.
+    pub hu_table: String,
+    /// `medium`, `water`.
+    pub dose_to: &'static str,
     /// Devices that computed; empty where nothing was.
     pub device: String,
     /// Names of the planned and the recomputed dose with their status; empty where there is none.

@@ -91,6 +91,16 @@ impl Tolerances {
         })
     }
 
+    /// With another criterion of gamma, percent and mm.
+    #[must_use]
+    pub fn with_gamma(mut self, [dose_percent, dta_mm]: [f64; 2]) -> Self {
+        if [self.gamma_dose_percent, self.gamma_dta_mm] != [dose_percent, dta_mm] {
+            (self.gamma_dose_percent, self.gamma_dta_mm) = (dose_percent, dta_mm);
+            self.source += "; criterion of gamma as given";
+        }
+        self
+    }
+
     /// `3 %/2 mm global from 10 %`.
     pub fn criterion_text(&self) -> String {
         format!(

@@ -14,6 +14,7 @@ pub use measure::MeasureAction;
 pub use plans::PlanAction;
 pub use register::RegisterAction;
 
+use crate::app::state::check::CheckAction;
 use crate::app::state::compare::Compare;
 use crate::app::state::contouring::ContouringAction;
 use crate::app::state::display::{DoseDisplay, WindowLevel};
@@ -22,12 +23,14 @@ use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
 use crate::app::state::machine_fit::MachineFitAction;
 use crate::app::state::network::NetworkAction;
+use crate::app::state::opening::PatientReply;
 use crate::app::state::roi::Shape;
 use crate::app::state::room::Room;
 use crate::app::state::slot::Slot;
 use crate::app::state::unsaved::Reply;
 use crate::app::state::{DvhDisplay, NoticeKind, Selection, ViewKind, Workspace};
 use crate::case::{DensityOverride, Edit};
+use crate::dicom::Choice;
 use crate::files::ThemeChoice;
 use std::path::PathBuf;
 
@@ -36,8 +39,12 @@ use std::path::PathBuf;
 pub enum Command {
     /// Opens a CASE word: a folder, a file, `demo:NAME`.
     Open(String),
-    /// Opens another image series of the open folder, by its index there.
-    OpenSeries(usize),
+    /// Opens the folder of the case once more, with other objects of it.
+    OpenChoice(Choice),
+    /// Shows or hides what belongs to what in the folder.
+    ShowReferences(bool),
+    /// Answers whose objects of a folder are opened.
+    ReplyPatients(PatientReply),
     /// Opens a file dialog, then uses the chosen file or folder as `FileAction` states.
     Pick(FileAction),
     /// Saves the session to its last file, else asks for a file.
@@ -56,6 +63,8 @@ pub enum Command {
     ExportChoice(ExportChoice),
     /// Listens to, asks or sends to other systems.
     Network(NetworkAction),
+    /// Sets, begins or shows the second check.
+    SecondCheck(CheckAction),
     /// Writes the case as DICOM files into a new folder.
     Export(PathBuf),
     /// Writes the pose as a DICOM registration.

@@ -15,6 +15,8 @@ pub enum RegisterAction {
     Draft(Option<Box<GeometryDraft>>),
     /// Opens that X-ray with the drafted geometry.
     UseGeometry(Box<GeometryDraft>),
+    /// Answers whether the first X-ray of another patient ID is of the case's patient.
+    IsOfPatient(bool),
     /// Makes up two X-rays from the CT, with the patient in a hidden pose.
     MakeUp,
     RemoveImage(usize),

@@ -4,12 +4,12 @@ use crate::app::command::RegisterAction;
 use crate::app::jobs::{OpenedImage, Requests};
 use crate::app::state::register::{
     AttenuationChoice, Display, GeometryDraft, Image, KeptImage, MOST_IMAGES, Proposal, Region,
-    RegisterRecord, STEPS, Search, held,
+    RegisterRecord, STEPS, Search, StrangeXray, held,
 };
 use crate::app::state::slot::Slot;
 use crate::app::state::{About, NoticeKind, State, Workspace};
 use crate::case::{Placement, Pose, Steps};
-use crate::registration::{RegistrationError, check_belongs};
+use crate::registration::{RegistrationError, accepted_patient, check_belongs};
 use std::sync::Arc;
 
 impl Requests<'_> {
@@ -23,6 +23,7 @@ impl Requests<'_> {
                 register.draft = None;
                 self.open_xray(draft.path, draft.placement, None);
             }
+            RegisterAction::IsOfPatient(accepted) => self.answer_stranger(accepted),
             RegisterAction::MakeUp => {
                 register.poses = Steps::default();
                 self.state.workspace = Workspace::Register;
@@ -123,11 +124,20 @@ impl Requests<'_> {
                 draft.suggest(case, state.register.centre_mm(case));
                 state.register.draft = Some(Box::new(draft));
             }
+            Err(RegistrationError::OtherPatient { image: label, theirs, ours }) if image.file.is_some() => {
+                let (Some((path, placement)), region) = (image.file, image.region) else { return };
+                let strange = StrangeXray { path, placement, region, label, theirs, ours };
+                state.register.strange.push(strange);
+            }
             Err(why) => {
                 let text = format!("Not shown: {why}.");
                 state.notices.add_about(About::XrayRefused, NoticeKind::Error, text);
             }
             Ok(()) => {
+                if let Some(what) = accepted_patient(&image.radiograph, &case.patient.id) {
+                    let about = About::Xray(image.radiograph.label.clone());
+                    state.notices.add_about(about, NoticeKind::Warning, format!("Accepted: {what}."));
+                }
                 // A made-up pair is not combined with a real X-ray.
                 let kept =
                     if state.register.hidden.take().is_some() { &[][..] } else { state.register.images() };
@@ -139,6 +149,22 @@ impl Requests<'_> {
                 state.register.set_images(images);
                 self.forget_old_xrays();
             }
+        }
+    }
+
+    /// Opens an X-ray of another patient ID once more, with the answer that it is of the case's patient, or leaves it out.
+    fn answer_stranger(&mut self, accepted: bool) {
+        if self.state.register.strange.is_empty() {
+            return;
+        }
+        let StrangeXray { path, placement, region, label, theirs, .. } =
+            self.state.register.strange.remove(0);
+        if accepted {
+            let placement = Placement { accepted_patient: Some(theirs), ..placement };
+            self.open_xray(path, placement, region);
+        } else {
+            let text = format!("Not shown: {label} is of the patient {theirs}.");
+            self.state.notices.add_about(About::XrayRefused, NoticeKind::Warning, text);
         }
     }
 

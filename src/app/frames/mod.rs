@@ -81,6 +81,7 @@ fn window(
         word: CaseWord::Demo(case.source.clone()),
         case,
         series: Vec::new(),
+        folder: None,
         structures,
         body: Some(BodyChoice::Everything),
         record: None,

@@ -4,6 +4,7 @@
 //! the results that the Register workspace shows.
 
 mod aperture;
+pub mod check;
 mod machine_fit;
 mod made_up;
 pub mod open;
@@ -17,13 +18,15 @@ pub use register::RegisterAnswer;
 pub use xray::OpenedImage;
 
 use super::state::State;
+use super::state::check::{Checked, ModelsAsk};
 use super::state::compare::Side;
 use super::state::contouring::ContouringAction;
 use super::state::files::Target;
-use super::state::opening::Opened;
+use super::state::opening::{Opened, PatientQuestion};
 use super::state::slot::Slot;
 use super::state::unsaved::Work;
 use crate::analysis::contouring::Made;
+use crate::analysis::second_check::MachineUse;
 use crate::case::{Contours, DensityOverride, Dose, Remark, Structure};
 use crate::dicom::Exported;
 use crate::files::{GoalTemplate, Keeper, Recoverable};
@@ -64,6 +67,8 @@ pub struct Contoured {
 #[derive(Debug)]
 pub enum Answer {
     Opened(Box<Opened>),
+    /// Nothing is opened: the folder has objects of several patients.
+    AskPatients(Box<PatientQuestion>),
     Saved(PathBuf),
     /// A case is written as DICOM files into this folder.
     Exported(PathBuf, Box<Exported>),
@@ -96,6 +101,10 @@ pub enum Answer {
     MachineFit(Box<MachineFitAnswer>),
     /// Contours made of a structure.
     Contoured(Box<Contoured>),
+    /// The models of a plan's machines, or why there are none.
+    CheckModels(ModelsAsk, Result<Vec<MachineUse>, String>),
+    /// A second check, with what is to be told of the remembered machines.
+    Checked(Box<Checked>, Vec<String>),
     /// An answer for the Register workspace.
     Register(RegisterAnswer),
 }

@@ -1,14 +1,14 @@
 //! Files read for the window.
 
 use crate::analysis::{BodyChoice, BodyWord, body_from_ct, body_of};
-use crate::app::state::opening::{Opened, Origin, SeriesLine};
+use crate::app::state::opening::{Folder, Opened, Opening, Origin, PatientQuestion, SeriesLine};
 use crate::app::state::record::Record;
 use crate::case::{Case, Ct, Dose, Remark, Structure, StructureSet};
-use crate::dicom::{self, Catalogue, Choice};
+use crate::dicom::{self, Catalogue, DicomError};
 use crate::engine::JobControl;
 use crate::files::session::Session;
 use crate::files::{plan_toml, read_dose_volume};
-use crate::open::{CaseWord, OpenOptions, OpenedSession, open_session};
+use crate::open::{CaseWord, OpenOptions, OpenedSession, chosen_objects, open_session, scan_first};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,41 +29,52 @@ pub fn read_dose(path: &Path) -> Result<(Arc<Dose>, Vec<Remark>), String> {
     Ok((Arc::new(dose), Vec::new()))
 }
 
+/// What opening comes to.
+pub enum Outcome {
+    Opened(Box<Opened>),
+    /// Objects of several patients: the user is asked first.
+    Asks(Box<PatientQuestion>),
+}
+
 /// Opens a case; the plan of a file becomes the first plan.
-pub fn open(
-    word: &CaseWord,
-    choice: Choice,
-    plan: Option<&Path>,
-    body: Option<&BodyWord>,
-    control: &JobControl,
-) -> Result<Box<Opened>, String> {
+pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) -> Result<Outcome, String> {
+    let Opening { word, choice, plan, .. } = opening;
+    let choice = *choice;
     let progress = |done: f32| {
         control.report(done);
         !control.is_cancelled()
     };
     let mut base = word.clone();
     let mut record = None;
-    let (mut case, series, structures) = match word {
+    let mut series = Vec::new();
+    let (mut case, folder, structures) = match word {
         CaseWord::Dicom(path) if path.exists() => {
-            let catalogue = dicom::scan(path, &|done| progress(0.1 * done)).map_err(|e| e.to_string())?;
-            let case = dicom::load(&catalogue, choice, &|done| progress(0.1 + 0.9 * done));
-            let case = case.map_err(|e| e.to_string())?;
+            let (catalogue, progress) = scan_first(path, &progress).map_err(|e| e.to_string())?;
+            let case = match dicom::load(&catalogue, choice, &progress) {
+                Ok(case) => case,
+                Err(DicomError::SeveralPatients { .. } | DicomError::OtherPatient { .. }) => {
+                    return Ok(Outcome::Asks(Box::new(PatientQuestion::new(opening.clone(), &catalogue))));
+                }
+                Err(error) => return Err(error.to_string()),
+            };
+            series = series_lines(&catalogue);
             let structures = case.structures.clone();
-            (case, series_lines(&catalogue), structures)
+            (case, Some(Folder::new(catalogue, choice)), structures)
         }
         CaseWord::Session(path) => {
             let opened = open_session(path, OpenOptions { choice, position: None }, &progress);
-            let OpenedSession { case, word, structures, view } = opened.map_err(|e| e.to_string())?;
+            let OpenedSession { case, word, folder, structures, view } = opened.map_err(|e| e.to_string())?;
+            let folder = folder.map(|(catalogue, choice)| Folder::new(catalogue, choice));
             base = word;
             // An unreadable record is treated as missing.
             record = serde_json::from_value::<Record>(view).ok();
-            (case, Vec::new(), structures)
+            (case, folder, structures)
         }
         _ => {
             let case = crate::open::open(word, OpenOptions { choice, position: None }, &progress);
             let case = case.map_err(|e| e.to_string())?;
             let structures = case.structures.clone();
-            (case, Vec::new(), structures)
+            (case, None, structures)
         }
     };
     if case.goals.is_none() {
@@ -95,16 +106,17 @@ pub fn open(
         CaseWord::Session(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
         _ => None,
     };
-    Ok(Box::new(Opened {
+    Ok(Outcome::Opened(Box::new(Opened {
         case,
         word: base.absolute(),
         series,
+        folder,
         structures,
         body,
         record,
         session,
         recovers: None,
-    }))
+    })))
 }
 
 fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
@@ -123,5 +135,8 @@ pub fn session_of(case: &Case, origin: &Origin, view: serde_json::Value) -> Resu
     let word = origin.word.in_utf8().ok_or_else(|| {
         format!("the name of '{}' is not UTF-8, and a session names its case: rename it", origin.word)
     })?;
-    Ok(Session::new(case, &word, &origin.structures, view))
+    let chosen = origin.folder.as_ref().map(|f| chosen_objects(&f.catalogue, f.choice)).unwrap_or_default();
+    let mut session = Session::new(case, &word, &origin.structures, view);
+    session.chosen = chosen;
+    Ok(session)
 }

@@ -2,6 +2,7 @@
 //! [`Command`](super::command::Command)s; no panel changes the state itself.
 
 pub mod about;
+pub mod check;
 mod colour;
 pub mod compare;
 pub mod dvh;
@@ -16,8 +17,10 @@ pub mod measure;
 pub mod network;
 pub mod notices;
 mod outside;
+pub mod patients;
 pub mod plans;
 mod recent;
+pub mod references;
 pub mod register;
 pub mod removal;
 pub mod replace;

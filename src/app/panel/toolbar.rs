@@ -117,6 +117,9 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             commands.push(Command::MachineFit(MachineFitAction::Open(true)));
             ui.close();
         }
+        if super::check::button(ui, commands) {
+            ui.close();
+        }
         ui.separator();
         for (name, what) in DEMOS {
             let word = format!("demo:{name}");

@@ -6,6 +6,7 @@ use crate::app::state::opening::SeriesLine;
 use crate::app::state::{Selection, State};
 use crate::app::theme;
 use crate::case::{DoseStatus, StructureKind};
+use crate::dicom::Choice;
 use egui::{Checkbox, Sense, Ui, vec2};
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -27,6 +28,12 @@ fn select(response: &egui::Response, what: Selection, commands: &mut Commands) {
 
 fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Images");
+    if state.folder().is_some() {
+        let hint = "What belongs to what in the folder, what is missing, and what else can be opened";
+        if ui.small_button("References…").on_hover_text(hint).clicked() {
+            commands.push(Command::ShowReferences(true));
+        }
+    }
     let Some(ct) = &state.case().ct else {
         ui.weak("No CT");
         return;
@@ -44,7 +51,9 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if !other.is_ct {
             response.on_hover_text("Listed only: the plan workspace shows CT.");
         } else if response.on_hover_text("Opens this series instead").clicked() {
-            commands.push(Command::OpenSeries(other.index));
+            let other_patients = state.folder().is_some_and(|folder| folder.choice.other_patients);
+            let series = Some(other.index);
+            commands.push(Command::OpenChoice(Choice { series, other_patients, ..Choice::default() }));
         }
     }
     let warnings = ct.remarks.iter().filter(|r| r.severity == crate::case::Severity::Warning).count();

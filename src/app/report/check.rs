@@ -57,6 +57,7 @@ fn head(pen: &mut Pen, check: &SecondCheck, written: &str) {
     pen.fact("Recomputed dose", &or_none(&check.recomputed));
     let device = if check.device.is_empty() { "nothing computed" } else { &check.device };
     pen.fact("Engine, device", &format!("{}, grid {} mm, {device}", check.engine, check.grid_mm));
+    pen.fact("Dose to, HU table", &format!("{}, {}", check.dose_to, check.hu_table));
 }
 
 fn verdict(pen: &mut Pen, check: &SecondCheck) {

@@ -15,12 +15,16 @@ pub enum FileAction {
     OpenXray,
     /// Measured data and the machine of a fit.
     OpenTank(TankFile),
+    /// A machine model, and a template of goals, for the second check.
+    OpenCheckModel,
+    OpenCheckGoals,
     SavePlan,
     SaveSession,
     SaveHuTable,
     SaveGoals,
     SaveReport,
     SavePlanReport,
+    SaveCheckReport,
     SaveDvhs,
     SaveRegistration,
     /// A fitted machine, and the report of its comparison.
@@ -36,7 +40,8 @@ impl FileAction {
             Self::OpenFolder => "Open a folder in Beamsight",
             Self::OpenFile => "Open a file in Beamsight",
             Self::OpenHuTable => "Open a HU table",
-            Self::OpenGoals => "Open a template of goals",
+            Self::OpenGoals | Self::OpenCheckGoals => "Open a template of goals",
+            Self::OpenCheckModel => "Open a machine model",
             Self::SaveGoals => "Save the goals as a template",
             Self::OpenDose => "Open a dose (RTDOSE, or .mha in Gy)",
             Self::OpenXray => "Open an X-ray",
@@ -50,6 +55,7 @@ impl FileAction {
             Self::SaveSession => "Save the session",
             Self::SaveDvhs => "Save the DVHs (.csv)",
             Self::SavePlanReport => "Write the report of the plan (.pdf)",
+            Self::SaveCheckReport => "Write the report of the second check (.pdf)",
             Self::SaveReport => "Write the report (.pdf, .csv or .json)",
             Self::SaveRegistration => "Save the registration",
             Self::SaveHuTable => "Save the HU table",
@@ -66,11 +72,14 @@ impl FileAction {
             | Self::OpenGoals
             | Self::OpenDose
             | Self::OpenXray
-            | Self::OpenTank(_) => None,
+            | Self::OpenTank(_)
+            | Self::OpenCheckModel
+            | Self::OpenCheckGoals => None,
             Self::SavePlan => Some("plan.toml"),
             Self::SaveSession => Some("session.json"),
             Self::SaveReport => Some("comparison.pdf"),
             Self::SavePlanReport => Some("plan.pdf"),
+            Self::SaveCheckReport => Some("second-check.pdf"),
             Self::SaveDvhs => Some("dvh.csv"),
             Self::SaveRegistration => Some("registration.dcm"),
             Self::SaveHuTable => Some("hu-table.toml"),
@@ -93,11 +102,12 @@ impl FileAction {
             Self::SaveMachineReport => Some(("Comparison", &["pdf", "csv"])),
             Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
             Self::SavePlan => Some(("Plan", &["toml"])),
-            Self::OpenGoals | Self::SaveGoals => Some(("Goals", &["toml"])),
+            Self::OpenGoals | Self::OpenCheckGoals | Self::SaveGoals => Some(("Goals", &["toml"])),
+            Self::OpenCheckModel => Some(("Machine", &["toml"])),
             Self::SaveSession => Some(("Session", &["json"])),
             Self::SaveDvhs => Some(("CSV", &["csv"])),
             Self::SaveReport => Some(("Report", &REPORT_ENDINGS)),
-            Self::SavePlanReport => Some(("Report", &["pdf"])),
+            Self::SavePlanReport | Self::SaveCheckReport => Some(("Report", &["pdf"])),
             Self::SaveRegistration => Some(("DICOM", &["dcm"])),
         }
     }

@@ -1,6 +1,7 @@
 //! The state of the window: the case with its history, selection, display settings, results, notices and jobs.
 
 pub mod aperture;
+pub mod check;
 pub mod compare;
 pub mod contouring;
 pub mod display;
@@ -28,6 +29,7 @@ pub use notices::{About, FinishedJob, JobEnd, Jobs, LiveJob, Notice, NoticeKind,
 use crate::case::{Beam, Case, History, Plan, Structure};
 use crate::files::{Recoverable, ThemeChoice};
 use aperture::Aperture;
+use check::SecondCheckBox;
 use compare::Compare;
 use display::{DoseDisplay, WINDOW_PRESETS, WindowLevel};
 use drawing::Drawing;
@@ -39,7 +41,7 @@ use hu_draft::HuDraft;
 use machine_fit::MachineFit;
 use measure::Measures;
 use network::Network;
-use opening::Origin;
+use opening::{Folder, Origin, PatientQuestion};
 use plans::PlanTools;
 use register::Register;
 use results::CaseResults;
@@ -58,6 +60,10 @@ pub struct State {
     pub origin: Option<Origin>,
     /// The work last opened or saved; `None` for recovered work.
     pub saved: Option<Work>,
+    /// The open question whose objects of a folder are opened, if any.
+    pub patients: Option<Box<PatientQuestion>>,
+    /// What belongs to what in the folder is on show.
+    pub references_open: bool,
     /// The open question about unsaved work, if any.
     pub question: Option<Question>,
     /// Files to be written that already exist, until the user confirms or refuses their replacement.
@@ -100,6 +106,7 @@ pub struct State {
     pub about_open: bool,
     pub network: Network,
     pub machine_fit: MachineFit,
+    pub second_check: SecondCheckBox,
     pub theme: ThemeChoice,
     /// The structure, by ROI number, whose deletion must be confirmed because a plan refers to it.
     pub removal: Option<u32>,
@@ -115,6 +122,8 @@ impl Default for State {
             history: History::default(),
             origin: None,
             saved: None,
+            patients: None,
+            references_open: false,
             question: None,
             replacing: Vec::new(),
             export: ExportChoice::default(),
@@ -146,6 +155,7 @@ impl Default for State {
             about_open: false,
             network: Network::default(),
             machine_fit: MachineFit::default(),
+            second_check: SecondCheckBox::default(),
             theme: ThemeChoice::default(),
             removal: None,
             hu_draft: None,
@@ -157,6 +167,11 @@ impl Default for State {
 impl State {
     pub fn case(&self) -> &Case {
         self.history.case()
+    }
+
+    /// The folder of the case, where it is one of DICOM.
+    pub fn folder(&self) -> Option<&Folder> {
+        self.origin.as_ref()?.folder.as_ref()
     }
 
     /// The displayed plan.

@@ -2,8 +2,8 @@
 
 use super::record::Record;
 use crate::analysis::BodyChoice;
-use crate::case::{Case, StructureSet};
-use crate::dicom::Choice;
+use crate::case::{Case, PatientInfo, StructureSet};
+use crate::dicom::{Catalogue, Choice, Entry, Tree};
 use crate::open::CaseWord;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +25,80 @@ impl Opening {
     }
 }
 
+/// A folder has objects of several patients: the user is asked whose are opened.
+#[derive(Debug)]
+pub struct PatientQuestion {
+    pub opening: Opening,
+    pub patients: Vec<PatientToOpen>,
+}
+
+/// A patient of a folder.
+#[derive(Debug)]
+pub struct PatientToOpen {
+    pub patient: PatientInfo,
+    /// What the folder has of the patient: `1 CT series, 2 plans`.
+    pub holds: String,
+    /// Opens the patient's own objects alone; `None` where there is nothing to be shown by itself.
+    pub alone: Option<Choice>,
+}
+
+/// The user's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatientReply {
+    /// The objects of one of them, by place in the question.
+    Alone(usize),
+    /// They are one patient: objects that belong together are opened together.
+    Together,
+    Cancel,
+}
+
+impl PatientQuestion {
+    pub fn new(opening: Opening, catalogue: &Catalogue) -> Self {
+        let of = |(n, patient): (usize, &PatientInfo)| {
+            let entries = [
+                (&catalogue.structure_sets, "structure set"),
+                (&catalogue.plans, "plan"),
+                (&catalogue.doses, "dose"),
+            ];
+            let own = |all: &[Entry]| all.iter().filter(|entry| entry.patient == n).count();
+            let series = catalogue.series.iter().filter(|s| s.patient == n);
+            let ct = { catalogue.series.iter().enumerate() }
+                .filter(|(_, s)| s.patient == n && s.modality == "CT" && !s.multiframe)
+                .max_by_key(|(index, s)| (s.planes, std::cmp::Reverse(*index)));
+            let counts = std::iter::once((series.count(), "image series"))
+                .chain(entries.map(|(all, what)| (own(all), what)));
+            let words = counts.filter(|(count, _)| *count > 0).map(|(count, what)| {
+                let plural = if count > 1 && what != "image series" { "s" } else { "" };
+                format!("{count} {what}{plural}")
+            });
+            let first = |all: &[Entry]| all.iter().position(|entry| entry.patient == n);
+            let by_images = ct.map(|(index, _)| Choice { series: Some(index), ..Choice::default() });
+            let by_set = || {
+                let structure_set = Some(first(&catalogue.structure_sets)?);
+                Some(Choice { structure_set, ..Choice::default() })
+            };
+            let by_plan = || Some(Choice { plan: Some(first(&catalogue.plans)?), ..Choice::default() });
+            PatientToOpen {
+                patient: patient.clone(),
+                holds: words.collect::<Vec<_>>().join(", "),
+                alone: by_images.or_else(by_set).or_else(by_plan),
+            }
+        };
+        let patients = catalogue.patients.iter().enumerate().map(of);
+        Self { opening, patients: patients.filter(|p| !p.holds.is_empty()).collect() }
+    }
+
+    /// What an answer opens; `None` for nothing.
+    pub fn answered(self, reply: PatientReply) -> Option<Opening> {
+        let choice = match reply {
+            PatientReply::Cancel => return None,
+            PatientReply::Together => Choice { other_patients: true, ..self.opening.choice },
+            PatientReply::Alone(n) => self.patients.get(n)?.alone?,
+        };
+        Some(Opening { choice, ..self.opening })
+    }
+}
+
 /// An opened case with its origin.
 #[derive(Debug)]
 pub struct Opened {
@@ -32,6 +106,8 @@ pub struct Opened {
     /// The CASE word; for a session the word of its case.
     pub word: CaseWord,
     pub series: Vec<SeriesLine>,
+    /// Its folder, where it is one of DICOM, and what was chosen of that.
+    pub folder: Option<Folder>,
     /// The structures of the files, unedited.
     pub structures: Arc<StructureSet>,
     /// The body definition, if one was given.
@@ -55,6 +131,7 @@ pub struct Origin {
     pub number: u64,
     /// Image series of the folder.
     pub series: Vec<SeriesLine>,
+    pub folder: Option<Folder>,
     pub structures: Arc<StructureSet>,
 }
 
@@ -65,6 +142,22 @@ impl Origin {
             Some(path) => CaseWord::Session(path.clone()).short(),
             None => self.word.short(),
         }
+    }
+}
+
+/// The objects of a folder of DICOM files.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    pub catalogue: Arc<Catalogue>,
+    /// What belongs to what in it.
+    pub tree: Arc<Tree>,
+    /// What was opened of it.
+    pub choice: Choice,
+}
+
+impl Folder {
+    pub fn new(catalogue: Catalogue, choice: Choice) -> Self {
+        Self { tree: Arc::new(catalogue.tree()), catalogue: Arc::new(catalogue), choice }
     }
 }
 

@@ -35,6 +35,9 @@ pub enum Slot {
     Search,
     /// A machine fitted to measured data.
     MachineFit,
+    /// The models of a plan's machines, for a second check.
+    CheckModels,
+    SecondCheck,
 }
 
 impl Slot {
@@ -47,7 +50,7 @@ impl Slot {
     pub fn is_listed(self) -> bool {
         match self {
             Self::Result(place) => place.listed,
-            Self::Autosave | Self::Memory | Self::Recent => false,
+            Self::Autosave | Self::Memory | Self::Recent | Self::CheckModels => false,
             _ => true,
         }
     }

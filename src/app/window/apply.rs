@@ -8,7 +8,6 @@ use crate::app::state::opening::Opening;
 use crate::app::state::results::Shown;
 use crate::app::state::slot::Slot;
 use crate::app::view::ViewState;
-use crate::dicom::Choice;
 
 impl App {
     /// Applies a command, then derives the statuses of the displayed results: no dose outlives its case.
@@ -105,10 +104,15 @@ impl App {
             Command::CouchFromCt(density) => self.requests().couch_from_ct(density),
             Command::AddBody => self.requests().add_body(),
             Command::Open(word) => self.open(&word),
-            Command::OpenSeries(index) => {
+            Command::OpenChoice(choice) => {
                 if let Some(word) = state.origin.as_ref().map(|o| o.word.clone()) {
-                    let choice = Choice { series: Some(index), ..Choice::default() };
                     self.open_or_ask(Opening { choice, ..Opening::of(word) });
+                }
+            }
+            Command::ShowReferences(open) => state.references_open = open,
+            Command::ReplyPatients(reply) => {
+                if let Some(opening) = state.patients.take().and_then(|question| question.answered(reply)) {
+                    self.begin_opening(opening);
                 }
             }
             Command::Recompute => state.results.forget_failures(),
@@ -127,6 +131,7 @@ impl App {
             Command::SaveSession(path) => self.write(FileAction::SaveSession, path, false),
             Command::ExportChoice(choice) => state.export = choice,
             Command::Network(action) => self.network(action),
+            Command::SecondCheck(action) => self.second_check(action),
             Command::Export(path) => self.write(FileAction::Export, path, false),
             Command::SaveRegistration(path) => self.write(FileAction::SaveRegistration, path, false),
         }

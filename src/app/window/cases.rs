@@ -43,25 +43,28 @@ impl App {
 
     /// Submits the reading of a case, which may replace the present work.
     pub(super) fn begin_opening(&mut self, opening: Opening) {
-        let Opening { word, choice, plan, recovers } = opening;
         let body = self.start.body.take();
         self.may_go = Some(Work::of(&self.state));
         let gpu = self.gpu.clone();
-        let task = Task::new(format!("Opening {}", word.short()), move |control| {
-            let opened = open::open(&word, choice, plan.as_deref(), body.as_ref(), control)?;
+        let task = Task::new(format!("Opening {}", opening.word.short()), move |control| {
+            let opened = match open::open(&opening, body.as_ref(), control)? {
+                open::Outcome::Opened(opened) => opened,
+                open::Outcome::Asks(question) => return Ok(Answer::AskPatients(question)),
+            };
             // The previous case closes: the engines release its volumes.
             crate::engine::empty_caches(control.cache());
             if let Some(ct) = &opened.case.ct {
                 gpu.prepare_ct(&ct.hu);
             }
-            Ok::<_, String>(Answer::Opened(Box::new(Opened { recovers, ..*opened })))
+            Ok::<_, String>(Answer::Opened(Box::new(Opened { recovers: opening.recovers, ..*opened })))
         });
         self.worker.submit(Slot::Open, task);
     }
 
     /// Loads a new case into the state.
     pub(in crate::app) fn show_case(&mut self, opened: Opened) {
-        let Opened { mut case, word, series, structures, mut record, body, mut session, recovers } = opened;
+        let Opened { mut case, word, series, folder, structures, mut record, body, mut session, recovers } =
+            opened;
         if recovers.is_some() {
             // The autosave file of a closed window is no session of the user's.
             session = record.as_mut().and_then(Record::take_session_file);
@@ -72,10 +75,11 @@ impl App {
         // Pending files belong to the previous case.
         self.state.replacing.clear();
         self.state.report_waits = None;
+        self.close_check();
         let remembered =
             session.as_ref().map_or_else(|| word.in_utf8(), |path| path.to_str().map(str::to_owned));
         let state = &mut self.state;
-        state.origin = Some(Origin { word, session, number: self.cases, series, structures });
+        state.origin = Some(Origin { word, session, number: self.cases, series, folder, structures });
         for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
             state.notices.add(NoticeKind::Warning, remark.with_files());
         }

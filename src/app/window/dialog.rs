@@ -170,6 +170,7 @@ impl App {
             FileAction::OpenGoals => self.requests().open_goals(path),
             FileAction::OpenTank(what) => self.requests().machine_fit(MachineFitAction::Add(what, path)),
             FileAction::OpenDose => self.requests().open_dose(path, None),
+            FileAction::OpenCheckModel | FileAction::OpenCheckGoals => self.take_check_file(action, path),
             _ => self.write(action, path, replaces),
         }
     }

@@ -37,6 +37,11 @@ pub(super) struct Memory {
 }
 
 impl App {
+    /// Where choices are kept from run to run.
+    pub(super) fn state_folder(&self) -> Option<PathBuf> {
+        self.memory.folder.clone()
+    }
+
     /// Reads, at the start, the leftovers of earlier windows from the state folder.
     pub(super) fn begin_memory(&mut self, folder: PathBuf) {
         self.memory.folder = Some(folder.clone());

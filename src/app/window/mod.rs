@@ -7,6 +7,7 @@
 mod apply;
 mod browser;
 mod cases;
+mod check;
 mod closing;
 mod dialog;
 mod export;
@@ -250,6 +251,9 @@ impl App {
         panel::about::show(ui.ctx(), state, &facts, commands);
         panel::network::show(ui.ctx(), state, commands);
         panel::machine_fit::show(ui.ctx(), state, commands);
+        panel::check::show(ui.ctx(), state, commands);
+        panel::references::show(ui.ctx(), state, commands);
+        panel::patients::show(ui.ctx(), state, commands);
         panel::removal::show(ui.ctx(), state, commands);
         panel::unsaved::question(ui.ctx(), state, commands);
         panel::replace::show(ui.ctx(), state, commands);
@@ -263,6 +267,7 @@ impl eframe::App for App {
         self.take_picked();
         self.receive();
         self.hear_network();
+        self.request_check_models();
         self.requests().request();
         self.write_waiting_report();
         self.report_when_settled();

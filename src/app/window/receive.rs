@@ -34,6 +34,9 @@ impl App {
         let jobs = &mut self.state.jobs;
         if event.is_last() {
             self.saves = self.saves.saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
+            if slot == Slot::SecondCheck && !superseded {
+                self.state.second_check.running = None;
+            }
             jobs.live.retain(|j| j.id != job);
         }
         match event {
@@ -107,6 +110,7 @@ impl App {
             Answer::Result(delivery) => self.state.results.nodes.receive(delivery),
             Answer::Opened(opened) => self.take_case(*opened),
             Answer::Saved(path) if self.start.writes_report.as_ref() == Some(&path) => {}
+            Answer::AskPatients(question) => self.state.patients = Some(question),
             Answer::Saved(path) => {
                 self.state.notices.add(NoticeKind::Info, format!("Saved {}.", path.display()));
             }
@@ -130,6 +134,8 @@ impl App {
             Answer::Apertures(fitted) => self.requests().take_apertures(*fitted),
             Answer::Contoured(contoured) => self.requests().take_contoured(*contoured),
             Answer::MachineFit(answer) => self.requests().take_machine_fit(*answer),
+            Answer::CheckModels(ask, models) => self.take_check_models(&ask, models),
+            Answer::Checked(checked, notes) => self.take_checked(checked, notes),
             Answer::Register(answer) => self.requests().take_register(answer),
         }
     }

@@ -32,6 +32,7 @@ impl App {
             FileAction::SaveSession => self.save_session(target),
             FileAction::SaveReport => self.save_report(target),
             FileAction::SavePlanReport => self.save_plan_report(target),
+            FileAction::SaveCheckReport => self.save_check_report(target),
             FileAction::SaveDvhs => self.save_dvhs(target),
             FileAction::SaveRegistration => self.save_registration(target),
             FileAction::SaveHuTable => self.save_hu_table(target),
@@ -45,7 +46,9 @@ impl App {
             | FileAction::OpenGoals
             | FileAction::OpenDose
             | FileAction::OpenXray
-            | FileAction::OpenTank(_) => {}
+            | FileAction::OpenTank(_)
+            | FileAction::OpenCheckModel
+            | FileAction::OpenCheckGoals => {}
         }
     }
 

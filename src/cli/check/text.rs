@@ -26,8 +26,8 @@ fn one(check: &SecondCheck) -> String {
     if !check.recomputed.is_empty() {
         let _ = writeln!(
             text,
-            "recomputed: {} ({} on {}, grid {} mm)",
-            check.recomputed, check.engine, check.device, check.grid_mm
+            "recomputed: {} ({} on {}, grid {} mm, dose to {}, HU table {})",
+            check.recomputed, check.engine, check.device, check.grid_mm, check.dose_to, check.hu_table
         );
     }
     let limits = &check.tolerances;
@@ -133,8 +133,9 @@ fn table(rows: &[Row]) -> String {
     let count = |verdict: &str| rows.iter().filter(|row| row.verdict().words() == verdict).count();
     let _ = writeln!(
         text,
-        "{} plans: {} within tolerance, {} not within tolerance, {} not judged",
+        "{} plan{}: {} within tolerance, {} not within tolerance, {} not judged",
         rows.len(),
+        if rows.len() == 1 { "" } else { "s" },
         count("within tolerance"),
         count("NOT within tolerance"),
         count("NOT JUDGED")

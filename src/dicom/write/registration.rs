@@ -16,6 +16,7 @@ pub struct Registration {
     /// Maps `(x, y, z, 1)` of the source frame, mm, into the registered one.
     pub matrix: DMat4,
     pub label: String,
+    pub description: String,
 }
 
 /// Writes a rigid registration: of the CT's frame (the source) into that of the room of an X-ray. The CT's planes are named
@@ -30,7 +31,7 @@ pub fn write_registration(
     belonging: &Belonging,
 ) -> Result<(), WriteError> {
     let content = |what: &str| WriteError::Content { path: path.to_owned(), what: what.to_owned() };
-    let Registration { source_frame_uid, registered_frame_uid, matrix, label } = registration;
+    let Registration { source_frame_uid, registered_frame_uid, matrix, label, description } = registration;
     if !matrix.is_finite() {
         return Err(content("the matrix holds what is no number"));
     }
@@ -50,7 +51,7 @@ pub fn write_registration(
     set.text(tags::CONTENT_DATE, &date);
     set.text(tags::CONTENT_TIME, &time);
     set.text(tags::CONTENT_LABEL, &code_string(label));
-    set.text(tags::CONTENT_DESCRIPTION, &shortened("CT to X-ray, not for clinical use", 64));
+    set.text(tags::CONTENT_DESCRIPTION, &shortened(description, 64));
     set.text(tags::CONTENT_CREATOR_NAME, "");
     let planes = || -> Vec<DataSet> {
         ct.plane_uids.iter().map(|uid| DataSet::reference(uids::CT_IMAGE_STORAGE, uid)).collect()

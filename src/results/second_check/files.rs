@@ -28,7 +28,6 @@ impl CheckFiles {
     pub fn read(folder: &Path) -> Result<Self, DicomError> {
         let catalogue = scan(folder, &|_| true)?;
         let case = load(&catalogue, Choice::default(), &|_| true)?;
-        let left_out = left_out(&catalogue, &case);
         let mut unchecked = case.refused_plans.clone();
         let of_others =
             catalogue.plans.iter().filter(|p| catalogue.patients.get(p.patient) != Some(&case.patient));
@@ -36,7 +35,7 @@ impl CheckFiles {
             let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
             format!("the plan of {name} is of another patient: give it a folder of its own")
         }));
-        Ok(Self { left_out, unchecked, ..Self::of_case(case) })
+        Ok(Self { unchecked, ..Self::of_case(case, Some(&catalogue)) })
     }
 
     /// Why plans of the folder cannot be checked, a sentence each.
@@ -44,14 +43,17 @@ impl CheckFiles {
         &self.unchecked
     }
 
-    /// The files of an opened case.
-    pub fn of_case(case: Case) -> Self {
+    /// The files of an opened case, and of its folder; doses that are of no file do not count.
+    pub fn of_case(mut case: Case, catalogue: Option<&Catalogue>) -> Self {
+        let sources = Arc::clone(&case.sources);
+        case.doses.retain(|dose| sources.doses.iter().any(|source| Arc::ptr_eq(&source.read, dose)));
         let stated = |dose: &Arc<Dose>| {
             let source = case.sources.doses.iter().find(|source| Arc::ptr_eq(&source.read, dose))?;
             read_stated_dose(&source.path).ok()
         };
         let doses = case.doses.iter().map(|dose| stated(dose).unwrap_or_default()).collect();
-        Self { case, doses, left_out: Vec::new(), unchecked: Vec::new() }
+        let left_out = catalogue.map(|catalogue| left_out(catalogue, &case)).unwrap_or_default();
+        Self { case, doses, left_out, unchecked: Vec::new() }
     }
 
     /// What the file of a plan states; nothing where it has none.

@@ -1,18 +1,16 @@
 //! The machine models that a check is given, and those kept from earlier ones.
 
-use crate::analysis::second_check::{MachineUse, choose_machines};
+use crate::analysis::second_check::{MachineUse, Models, choose_machines};
 use crate::case::Plan;
 use crate::dicom::StatedPlan;
 use crate::files::ChosenMachines;
 use crate::physics::{Machine, MachineError};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Given and remembered models.
 #[derive(Debug)]
 pub struct CheckMachines {
-    given: Vec<(String, Arc<Machine>)>,
-    chosen: ChosenMachines,
+    models: Models,
     /// Where choices are kept, and whether there are new ones; `None` where they are not kept.
     folder: Option<PathBuf>,
     changed: bool,
@@ -27,10 +25,10 @@ impl CheckMachines {
     pub fn new(words: &[String], folder: Option<PathBuf>) -> Result<Self, MachineError> {
         let model = |word: &String| Ok((lasting(word), Machine::resolve(word)?));
         let given = words.iter().map(model).collect::<Result<_, MachineError>>()?;
-        let mut machines =
-            Self { given, chosen: ChosenMachines::default(), folder, changed: false, notes: Vec::new() };
+        let models = Models { given, ..Models::default() };
+        let mut machines = Self { models, folder, changed: false, notes: Vec::new() };
         match machines.folder.as_deref().map(ChosenMachines::load) {
-            Some(Ok(chosen)) => machines.chosen = chosen,
+            Some(Ok(remembered)) => machines.models.remembered = remembered,
             Some(Err(why)) => {
                 // A damaged file is the user's to mend: it is not replaced.
                 machines.folder = None;
@@ -41,12 +39,20 @@ impl CheckMachines {
         Ok(machines)
     }
 
+    /// With models picked for treatment machines.
+    #[must_use]
+    pub fn picking(mut self, picked: ChosenMachines) -> Self {
+        self.models.picked = picked;
+        self
+    }
+
     /// Sets the models of the beams of a plan; those that were given and fit are remembered.
     pub fn set(&mut self, plan: &mut Plan, stated: &StatedPlan) -> Vec<MachineUse> {
-        let uses = choose_machines(plan, &stated.machines, &self.given, &self.chosen);
+        let uses = choose_machines(plan, &stated.machines, &self.models);
         for of in uses.iter().filter(|of| of.choice == "given" && of.why_not.is_none()) {
-            if !of.machine.is_empty() && self.chosen.model_of(&of.machine, &of.quality) != Some(&of.model) {
-                self.chosen.choose(&of.machine, &of.quality, &of.model);
+            let remembered = &mut self.models.remembered;
+            if !of.machine.is_empty() && remembered.model_of(&of.machine, &of.quality) != Some(&of.model) {
+                remembered.choose(&of.machine, &of.quality, &of.model);
                 self.changed = true;
             }
         }
@@ -56,7 +62,7 @@ impl CheckMachines {
     /// Writes new choices; what is to be told of them.
     pub fn keep(mut self) -> Vec<String> {
         if let (true, Some(folder)) = (self.changed, &self.folder)
-            && let Err(why) = self.chosen.save(folder)
+            && let Err(why) = self.models.remembered.save(folder)
         {
             self.notes.push(format!("{why}; the machine is not remembered"));
         }

@@ -85,6 +85,8 @@ pub fn second_check(
         machines: job.machines.clone(),
         engine: if job.engine == Engine::Cccs { "collapsed cone" } else { "Monte Carlo" },
         grid_mm: settings.grid_mm,
+        hu_table: settings.hu_table.name.clone(),
+        dose_to: settings.dose_to.word(),
         device: making.device,
         planned: planned.dose.map_or(String::new(), |index| label(&case.doses[index])),
         recomputed: making.recomputed,

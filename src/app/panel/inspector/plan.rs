@@ -3,7 +3,7 @@
 use super::{field, fields, remarks, title};
 use crate::analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
 use crate::app::command::{Command, Commands};
-use crate::app::panel::{number, section, worth_chip};
+use crate::app::panel::{self, number, section, worth_chip};
 use crate::app::state::State;
 use crate::app::state::files::FileAction;
 use crate::app::state::machine_fit::MachineFitAction;
@@ -60,9 +60,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         });
     });
     let hint = "PDF of the plan: pictures, beams, apertures, DVHs, goals and the status of the dose";
-    if ui.button("Report…").on_hover_text(hint).clicked() {
-        commands.push(Command::Pick(FileAction::SavePlanReport));
-    }
+    ui.horizontal(|ui| {
+        if ui.button("Report…").on_hover_text(hint).clicked() {
+            commands.push(Command::Pick(FileAction::SavePlanReport));
+        }
+        panel::check::button(ui, commands);
+    });
     prescription(ui, state, plan, commands);
     super::normalisation::show(ui, state, plan, commands);
     computation(ui, state, commands);

@@ -1,5 +1,6 @@
 //! An X-ray that waits for its geometry.
 
+use super::Region;
 use crate::case::{Case, Placement};
 use std::path::PathBuf;
 
@@ -10,6 +11,18 @@ pub struct GeometryDraft {
     /// What the file lacks, by name.
     pub missing: Vec<&'static str>,
     pub placement: Placement,
+}
+
+/// An X-ray of another patient ID than the case's, which waits for an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StrangeXray {
+    pub path: PathBuf,
+    pub placement: Placement,
+    pub region: Option<Region>,
+    pub label: String,
+    /// Patient IDs of the X-ray and of the CT.
+    pub theirs: String,
+    pub ours: String,
 }
 
 impl GeometryDraft {

@@ -13,7 +13,7 @@ mod search;
 
 pub use couch::CouchShift;
 pub use display::{Display, Mode, Pair};
-pub use draft::GeometryDraft;
+pub use draft::{GeometryDraft, StrangeXray};
 pub use image::{Image, Region};
 pub use moves::{held, seen_axes, shifted, turned};
 pub use record::{KeptImage, RegisterRecord};
@@ -89,6 +89,8 @@ pub struct Register {
     pub(in crate::app) hidden: Option<Pose>,
     /// An X-ray that waits for its geometry.
     pub(in crate::app) draft: Option<Box<GeometryDraft>>,
+    /// X-rays of other patient IDs that wait for an answer.
+    pub strange: Vec<StrangeXray>,
     pub(in crate::app) search: Search,
     /// Values of the metric, the newest last.
     pub(in crate::app) curve: VecDeque<f64>,
@@ -110,6 +112,7 @@ impl Default for Register {
             marking: false,
             hidden: None,
             draft: None,
+            strange: Vec::new(),
             search: Search::Idle,
             curve: VecDeque::new(),
         }

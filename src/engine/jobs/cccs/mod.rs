@@ -102,6 +102,15 @@ pub enum DoseTo {
     Water,
 }
 
+impl DoseTo {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Medium => "medium",
+            Self::Water => "water",
+        }
+    }
+}
+
 /// Asks for the dose of one beam.
 #[derive(Clone, Debug)]
 pub struct DoseRequest {

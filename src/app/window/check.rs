@@ -1,0 +1,151 @@
+//! The second check: what it is asked, its answer, and its report.
+
+use super::App;
+use crate::analysis::second_check::MachineUse;
+use crate::app::jobs::Answer;
+use crate::app::jobs::check::CheckInputs;
+use crate::app::report;
+use crate::app::state::NoticeKind;
+use crate::app::state::check::{CheckAction, CheckGoals, CheckPhase, Checked, ModelsAsk};
+use crate::app::state::files::{FileAction, Target};
+use crate::app::state::slot::Slot;
+use crate::files::replace_file;
+use crate::worker::{Lane, Task};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl App {
+    pub(super) fn second_check(&mut self, action: CheckAction) {
+        let of = &mut self.state.second_check;
+        match action {
+            CheckAction::Open(open) => {
+                of.is_open = open;
+                // What is remembered may have changed since.
+                of.models_of = None;
+            }
+            CheckAction::Draft(draft) => of.draft = draft,
+            CheckAction::PickFile(machine, quality) => {
+                of.picks_file_for = Some((machine, quality));
+                self.pick(FileAction::OpenCheckModel);
+            }
+            CheckAction::Run if of.running.is_some() => {}
+            CheckAction::Run => self.run_check(),
+        }
+    }
+
+    fn check_inputs(&self) -> CheckInputs {
+        CheckInputs {
+            case: self.state.case().clone(),
+            catalogue: self.state.folder().map(|folder| Arc::clone(&folder.catalogue)),
+            loaded: self.state.origin.as_ref().map(|origin| Arc::clone(&origin.structures)),
+            state_folder: self.state_folder(),
+        }
+    }
+
+    /// Asks, while the box is open, which models would compute the plan on show.
+    pub(super) fn request_check_models(&mut self) {
+        if !self.state.second_check.is_open {
+            return;
+        }
+        let asked = self.state.models_to_ask();
+        if asked.is_none() || self.state.second_check.models_of == asked {
+            return;
+        }
+        let inputs = self.check_inputs();
+        let of = &mut self.state.second_check;
+        of.models = None;
+        of.models_of.clone_from(&asked);
+        let Some(asked) = asked else { return };
+        let task = Task::new("Looking up machines", move |_| {
+            let models = inputs.look_up(&asked.plan, asked.picked.clone());
+            Ok::<_, String>(Answer::CheckModels(asked, models))
+        });
+        self.worker.submit(Slot::CheckModels, task.quick());
+    }
+
+    pub(super) fn take_check_models(&mut self, ask: &ModelsAsk, models: Result<Vec<MachineUse>, String>) {
+        let of = &mut self.state.second_check;
+        if of.models_of.as_ref() == Some(ask) {
+            of.models = Some(models);
+        }
+    }
+
+    fn run_check(&mut self) {
+        let ask = match self.state.check_to_ask() {
+            Ok(ask) => ask,
+            Err(why) => {
+                self.state.notices.add(NoticeKind::Warning, why);
+                return;
+            }
+        };
+        let (inputs, phase) = (self.check_inputs(), Arc::new(CheckPhase::default()));
+        let of = &mut self.state.second_check;
+        of.answer = None;
+        of.running = Some(Arc::clone(&phase));
+        let name = format!("Second check of {}", ask.plan.name);
+        let task = Task::new(name, move |control| {
+            inputs
+                .check(ask, control, &phase)
+                .map(|(checked, notes)| Answer::Checked(Box::new(checked), notes))
+        });
+        self.worker.submit(Slot::SecondCheck, task.on(Lane::Device));
+    }
+
+    pub(super) fn take_checked(&mut self, checked: Box<Checked>, notes: Vec<String>) {
+        // An answer that comes late is of the case before.
+        let is_of_case = self.state.origin.as_ref().is_some_and(|origin| origin.number == checked.ask.case);
+        self.state.second_check.answer = Some(checked).filter(|_| is_of_case);
+        for note in notes {
+            self.state.notices.add(NoticeKind::Warning, format!("Second check: {note}."));
+        }
+    }
+
+    /// Ends a check of the case before, and drops its answer.
+    pub(super) fn close_check(&mut self) {
+        self.worker.cancel(Slot::SecondCheck);
+        let of = &mut self.state.second_check;
+        (of.running, of.answer, of.models_of, of.models) = (None, None, None, None);
+        of.draft.goals = CheckGoals::default();
+        of.draft.picked = Default::default();
+    }
+
+    /// Takes the file of a model or of goals for the check.
+    pub(super) fn take_check_file(&mut self, action: FileAction, path: PathBuf) {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let Some(word) = path.to_str().map(str::to_owned) else {
+            let text = format!("The name of {} is not UTF-8: rename the file.", path.display());
+            self.state.notices.add(NoticeKind::Error, text);
+            return;
+        };
+        let of = &mut self.state.second_check;
+        match (action, of.picks_file_for.take()) {
+            (FileAction::OpenCheckGoals, _) => of.draft.goals = CheckGoals::Template(word),
+            (_, Some((machine, quality))) => of.draft.picked.choose(&machine, &quality, &word),
+            (_, None) => {}
+        }
+    }
+
+    /// Writes the report of the check on show; refuses a stale one.
+    pub(super) fn save_check_report(&mut self, target: Target) {
+        let refused = match &self.state.second_check.answer {
+            None => Some("there is no second check".to_owned()),
+            Some(_) => self.state.check_is_stale(),
+        };
+        let answer = self.state.second_check.answer.as_ref().filter(|_| refused.is_none());
+        let Some(answer) = answer else {
+            let why = refused.unwrap_or_default();
+            self.state
+                .notices
+                .add(NoticeKind::Error, format!("No report is written: {}.", why.trim_end_matches('.')));
+            return;
+        };
+        let bytes = report::check::draw(&[&answer.check], &[]);
+        self.submit_write(target, move |path: &Path| {
+            replace_file(path, |file| file.write_all(&bytes)).map_err(|e| {
+                format!("cannot write {}: {e}; choose a folder you may write to", path.display())
+            })?;
+            Ok(Answer::Saved(path.to_owned()))
+        });
+    }
+}
