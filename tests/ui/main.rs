@@ -39,11 +39,11 @@ mod rois;
 mod room;
 mod second_check;
 mod sizes;
-#[path = "../common/skip.rs"]
-mod skip;
 mod standing;
 #[path = "../common/synthetic.rs"]
 mod synthetic;
 mod theme;
 mod tools;
 mod unsaved;
+
+use common::skip;
