@@ -30,11 +30,60 @@ pub struct Mask {
     /// First voxel of the box in the parent grid, and the box's voxels along x, y, z.
     offset: [usize; 3],
     size: [usize; 3],
-    /// `[z][y][x]` in the box, 255 = the voxel lies wholly inside.
-    coverage: Vec<u8>,
+    /// Those of the box, from the first on. A mask that is redrawn shares the planes that stay as they are.
+    planes: Vec<Arc<MaskPlane>>,
     /// Counted once: a list of structures shows the volume in every frame, and DVHs choose their samples by the voxels.
     covered: usize,
     volume_cm3: f64,
+}
+
+/// Coverage of a plane of the grid; outside the window it is 0.
+#[derive(Debug, Default, PartialEq)]
+struct MaskPlane {
+    /// Voxels of the parent grid.
+    window: Window,
+    /// Rows of x, 255 = the voxel lies wholly inside.
+    coverage: Vec<u8>,
+    /// The sum of the values, and how many are not 0.
+    sum: u64,
+    covered: usize,
+}
+
+impl MaskPlane {
+    fn of(window: Window, fractions: &[f32]) -> Self {
+        let coverage: Vec<u8> = fractions.iter().map(|fraction| (fraction * 255.0).round() as u8).collect();
+        let sum = coverage.iter().map(|&c| u64::from(c)).sum();
+        let covered = coverage.iter().filter(|c| **c > 0).count();
+        Self { window, coverage, sum, covered }
+    }
+
+    /// The values of row `j` of the parent grid, and the place of the first.
+    fn row(&self, j: usize) -> (usize, &[u8]) {
+        let Window { low, size } = self.window;
+        match j.checked_sub(low[1]).filter(|y| *y < size[1]) {
+            Some(y) => (low[0], &self.coverage[y * size[0]..(y + 1) * size[0]]),
+            None => (low[0], &[]),
+        }
+    }
+
+    /// As [`Self::row`], from its first covered voxel to its last.
+    fn covered_row(&self, j: usize) -> (usize, &[u8]) {
+        let (first, row) = self.row(j);
+        let Some(from) = row.iter().position(|c| *c > 0) else { return (0, &[]) };
+        let last = row.iter().rposition(|c| *c > 0).unwrap_or(from);
+        (first + from, &row[from..=last])
+    }
+
+    /// Whether it covers the same voxels alike.
+    fn covers_as(&self, other: &Self) -> bool {
+        if self.window == other.window {
+            return self.coverage == other.coverage;
+        }
+        let reach = |plane: &Self| [plane.window.low[1], plane.window.low[1] + plane.window.size[1]];
+        let (own, others) = (reach(self), reach(other));
+        let mut rows = own[0].min(others[0])..own[1].max(others[1]);
+        rows.all(|j| self.covered_row(j) == other.covered_row(j))
+    }
 }
 
 /// Why contours make no mask.
@@ -72,7 +121,7 @@ impl Mask {
     }
 
     /// The same mask, to the bit, of contours that differ little from others whose mask is known: planes on which both
-    /// say the same are copied from that, the others are rasterised.
+    /// say the same are shared with that, the others are rasterised.
     ///
     /// # Errors
     /// [`MaskError`].
@@ -126,41 +175,26 @@ impl Mask {
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
         let (offset, size) = cells(&edges, low, high).ok_or(MaskError::Outside)?;
         let [dx, dy] = grid.spacing_xy_mm();
-        let window = Window { low: [offset[0], offset[1]], size: [size[0], size[1]] };
-        let coverage = planes(size, progress, |plane, out| {
+        let planes = planes(size[2], progress, |plane| {
             let k = offset[2] + plane;
             let reach = [edges[2][k], edges[2][k + 1]];
             if let Some(Former { mask, slabs: before }) = former
                 && parts(before, reach).eq(parts(slabs, reach))
             {
-                // The raster of a plane does not depend on the box that it is kept in.
-                return mask.copy_plane(k, window, out);
+                return mask.plane(k).map(Arc::clone).unwrap_or_default();
             }
-            let mut pixels = vec![0.0_f32; size[0] * size[1]];
+            let corners = parts(slabs, reach).flat_map(|(slab, _)| slab.corners());
+            let (low, high) = bounds(corners);
+            let Some(window) = window(&edges, low, high) else { return Arc::default() };
+            let mut pixels = vec![0.0_f32; window.size[0] * window.size[1]];
             for (slab, share) in parts(slabs, reach) {
                 // Pixel i of the raster covers [i, i + 1), so its centre, the grid's i dx, is at i + 1/2.
                 let slab = slab.map(|p| [p[0] / dx + 0.5, p[1] / dy + 0.5]);
                 raster::add_coverage(&slab.polygons, window, share as f32, &mut pixels);
             }
-            round_into(&pixels, out);
+            Arc::new(MaskPlane::of(window, &pixels))
         })?;
-        Ok(Self::of(grid, offset, size, coverage))
-    }
-
-    /// Copies what the window has of a plane of the parent grid; the rest of the window is left as it is.
-    fn copy_plane(&self, k: usize, window: Window, out: &mut [u8]) {
-        let Some(z) = k.checked_sub(self.offset[2]).filter(|z| *z < self.size[2]) else { return };
-        let shared = |axis: usize| {
-            let low = self.offset[axis].max(window.low[axis]);
-            low..(self.offset[axis] + self.size[axis]).min(window.low[axis] + window.size[axis]).max(low)
-        };
-        let (columns, rows) = (shared(0), shared(1));
-        for j in rows {
-            let from =
-                (z * self.size[1] + j - self.offset[1]) * self.size[0] + columns.start - self.offset[0];
-            let to = (j - window.low[1]) * window.size[0] + columns.start - window.low[0];
-            out[to..to + columns.len()].copy_from_slice(&self.coverage[from..from + columns.len()]);
-        }
+        Ok(Self::of(grid, offset, size, planes))
     }
 
     /// Parallel contours across the grid's planes (the grid's frame, mm): rasterised on their own planes, then sampled
@@ -181,7 +215,8 @@ impl Mask {
             cells.flat_map(|c| (0..OBLIQUE_SAMPLES).map(move |s| c[0] + (c[1] - c[0]) * at(s))).collect()
         });
         let share = (OBLIQUE_SAMPLES as f32).powi(-3);
-        let coverage = planes(size, progress, |plane, out| {
+        let window = Window { low: [offset[0], offset[1]], size: [size[0], size[1]] };
+        let planes = planes(size[2], progress, |plane| {
             let mut pixels = vec![0.0_f32; size[0] * size[1]];
             for &z in &samples[2][plane * OBLIQUE_SAMPLES..(plane + 1) * OBLIQUE_SAMPLES] {
                 for (sy, &y) in samples[1].iter().enumerate() {
@@ -191,9 +226,9 @@ impl Mask {
                     }
                 }
             }
-            round_into(&pixels, out);
+            Arc::new(MaskPlane::of(window, &pixels))
         })?;
-        Ok(Self::of(grid, offset, size, coverage))
+        Ok(Self::of(grid, offset, size, planes))
     }
 
     /// The grid whose voxels are counted.
@@ -211,20 +246,35 @@ impl Mask {
         self.size
     }
 
-    /// The box's values, `[z][y][x]`; 255 = the voxel lies wholly inside.
-    pub fn coverage(&self) -> &[u8] {
-        &self.coverage
+    /// What is kept of row `y` of plane `z` of the box: the place of the first value in the box, and the values, 255 = the voxel
+    /// lies wholly inside. All other voxels of the row are not covered.
+    pub fn row(&self, y: usize, z: usize) -> (usize, &[u8]) {
+        let (first, row) = self.planes[z].row(self.offset[1] + y);
+        (first.saturating_sub(self.offset[0]), row)
+    }
+
+    /// The value of a voxel of the box.
+    pub fn value(&self, [x, y, z]: [usize; 3]) -> u8 {
+        let (first, row) = self.row(y, z);
+        x.checked_sub(first).and_then(|x| row.get(x)).copied().unwrap_or(0)
+    }
+
+    /// All values of some planes of the box, `[z][y][x]`.
+    pub fn values_of(&self, planes: std::ops::Range<usize>) -> Vec<u8> {
+        let [sx, sy, _] = self.size;
+        let mut values = vec![0; planes.len() * sy * sx];
+        for (n, out) in values.chunks_exact_mut(sx).enumerate() {
+            let (first, row) = self.row(n % sy, planes.start + n / sy);
+            out[first..first + row.len()].copy_from_slice(row);
+        }
+        values
     }
 
     /// The covered fraction of voxel `(i, j, k)` of the parent grid, 0 to 1.
     pub fn coverage_at(&self, i: usize, j: usize, k: usize) -> f32 {
-        let inside = |a: usize, n: usize| (n >= self.offset[a]).then(|| n - self.offset[a]);
-        match (inside(0, i), inside(1, j), inside(2, k)) {
-            (Some(x), Some(y), Some(z)) if x < self.size[0] && y < self.size[1] && z < self.size[2] => {
-                f32::from(self.coverage[(z * self.size[1] + y) * self.size[0] + x]) / 255.0
-            }
-            _ => 0.0,
-        }
+        let Some(plane) = self.plane(k) else { return 0.0 };
+        let (first, row) = plane.row(j);
+        i.checked_sub(first).and_then(|x| row.get(x)).map_or(0.0, |c| f32::from(*c) / 255.0)
     }
 
     /// Whether a patient position lies in a voxel that is covered by half or more.
@@ -234,41 +284,27 @@ impl Mask {
 
     /// Whether another mask of the same grid covers the same voxels of plane `k` alike.
     pub fn has_plane_of(&self, other: &Self, k: usize) -> bool {
-        let reach = |mask: &Self, axis: usize| [mask.offset[axis], mask.offset[axis] + mask.size[axis]];
-        if reach(self, 0) == reach(other, 0) && reach(self, 1) == reach(other, 1) {
-            return self.plane(k) == other.plane(k);
-        }
-        let [rows, others] = [reach(self, 1), reach(other, 1)];
-        let mut rows = rows[0].min(others[0])..rows[1].max(others[1]);
-        rows.all(|j| self.covered_row(j, k) == other.covered_row(j, k))
-    }
-
-    /// The box's values on plane `k` of the parent grid; none outside.
-    fn plane(&self, k: usize) -> &[u8] {
-        let count = self.size[0] * self.size[1];
-        match k.checked_sub(self.offset[2]).filter(|z| *z < self.size[2]) {
-            Some(z) => &self.coverage[z * count..(z + 1) * count],
-            None => &[],
+        match (self.plane(k), other.plane(k)) {
+            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs) || own.covers_as(theirs),
+            (Some(only), None) | (None, Some(only)) => only.covered == 0,
+            (None, None) => true,
         }
     }
 
-    /// A row of the parent grid from its first covered voxel to its last: the place of the first, and the values.
-    fn covered_row(&self, j: usize, k: usize) -> (usize, &[u8]) {
-        let rows = self.plane(k).chunks_exact(self.size[0]);
-        let row = j.checked_sub(self.offset[1]).and_then(|y| { rows }.nth(y)).unwrap_or_default();
-        let Some(first) = row.iter().position(|c| *c > 0) else { return (0, &[]) };
-        let last = row.iter().rposition(|c| *c > 0).unwrap_or(first);
-        (self.offset[0] + first, &row[first..=last])
+    /// Plane `k` of the parent grid.
+    fn plane(&self, k: usize) -> Option<&Arc<MaskPlane>> {
+        k.checked_sub(self.offset[2]).and_then(|z| self.planes.get(z))
     }
 
     /// Every voxel that is covered at all: its index in the parent grid's data and the covered fraction.
     pub fn iter(&self) -> impl Iterator<Item = (usize, f32)> + '_ {
-        let [sx, sy, _] = self.size;
-        self.coverage.chunks_exact(sx).enumerate().flat_map(move |(row, values)| {
-            let (j, k) = (self.offset[1] + row % sy, self.offset[2] + row / sy);
-            let first = self.parent.index(self.offset[0], j, k);
-            let covered = values.iter().enumerate().filter(|(_, c)| **c > 0);
-            covered.map(move |(x, &c)| (first + x, f32::from(c) / 255.0))
+        self.planes.iter().zip(self.offset[2]..).flat_map(move |(plane, k)| {
+            let Window { low, size } = plane.window;
+            plane.coverage.chunks_exact(size[0].max(1)).zip(low[1]..).flat_map(move |(row, j)| {
+                let first = self.parent.index(low[0], j, k);
+                let covered = row.iter().enumerate().filter(|(_, c)| **c > 0);
+                covered.map(move |(x, &c)| (first + x, f32::from(c) / 255.0))
+            })
         })
     }
 
@@ -282,21 +318,11 @@ impl Mask {
         self.volume_cm3
     }
 
-    fn of(parent: &Arc<Grid>, offset: [usize; 3], size: [usize; 3], coverage: Vec<u8>) -> Self {
-        let planes = coverage.par_chunks_exact(size[0] * size[1]).map(|plane| {
-            let row = |row: &[u8]| {
-                let sum: u32 = row.iter().map(|&c| u32::from(c)).sum();
-                let covered: u32 = row.iter().map(|&c| u32::from(c > 0)).sum();
-                (u64::from(sum), covered as usize)
-            };
-            plane.chunks_exact(size[0]).map(row).fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1))
-        });
-        let planes: Vec<(u64, usize)> = planes.collect();
-        let cm3 =
-            |(z, &(sum, _)): (usize, &(u64, usize))| sum as f64 / 255.0 * parent.voxel_cm3(offset[2] + z);
-        let volume_cm3 = planes.iter().enumerate().map(cm3).sum();
-        let covered = planes.iter().map(|(_, covered)| covered).sum();
-        Self { parent: Arc::clone(parent), offset, size, coverage, covered, volume_cm3 }
+    fn of(parent: &Arc<Grid>, offset: [usize; 3], size: [usize; 3], planes: Vec<Arc<MaskPlane>>) -> Self {
+        let cm3 = |(plane, k): (&Arc<MaskPlane>, usize)| plane.sum as f64 / 255.0 * parent.voxel_cm3(k);
+        let volume_cm3 = planes.iter().zip(offset[2]..).map(cm3).sum();
+        let covered = planes.iter().map(|plane| plane.covered).sum();
+        Self { parent: Arc::clone(parent), offset, size, planes, covered, volume_cm3 }
     }
 }
 
@@ -324,27 +350,19 @@ fn is_level(contour: &[DVec3]) -> bool {
     off_plane(contour, DVec3::Z) < FLAT_MM
 }
 
-/// Covered fractions as coverage.
-fn round_into(fractions: &[f32], out: &mut [u8]) {
-    for (out, fraction) in out.iter_mut().zip(fractions) {
-        *out = (fraction * 255.0).round() as u8;
-    }
-}
-
-/// Fills the planes of a box in parallel.
+/// The planes of a box, made in parallel.
 fn planes(
-    size: [usize; 3],
+    count: usize,
     progress: Progress<'_>,
-    fill: impl Fn(usize, &mut [u8]) + Sync,
-) -> Result<Vec<u8>, MaskError> {
-    let mut coverage = vec![0_u8; size[0] * size[1] * size[2]];
+    make: impl Fn(usize) -> Arc<MaskPlane> + Sync,
+) -> Result<Vec<Arc<MaskPlane>>, MaskError> {
     let done = AtomicUsize::new(0);
-    coverage.par_chunks_mut(size[0] * size[1]).enumerate().try_for_each(|(plane, out)| {
-        fill(plane, out);
+    let one = |plane| {
+        let made = make(plane);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if progress(done as f32 / size[2] as f32) { Ok(()) } else { Err(MaskError::Cancelled) }
-    })?;
-    Ok(coverage)
+        if progress(done as f32 / count as f32) { Ok(made) } else { Err(MaskError::Cancelled) }
+    };
+    (0..count).into_par_iter().map(one).collect()
 }
 
 /// The box of voxels that a box in the grid's frame (mm) touches: its first voxel and its size. `None` outside.
@@ -352,15 +370,21 @@ fn cells(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> Option<([usize; 3], 
     let mut offset = [0; 3];
     let mut size = [0; 3];
     for axis in 0..3 {
-        let e = &edges[axis];
-        let first = e.partition_point(|&x| x <= low[axis]).saturating_sub(1);
-        let end = e.partition_point(|&x| x < high[axis]).min(e.len() - 1);
-        if first >= end {
-            return None;
-        }
-        (offset[axis], size[axis]) = (first, end - first);
+        (offset[axis], size[axis]) = cells_along(&edges[axis], low[axis], high[axis])?;
     }
     Some((offset, size))
+}
+
+/// The same for a plane.
+fn window(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> Option<Window> {
+    let (x, y) = (cells_along(&edges[0], low.x, high.x)?, cells_along(&edges[1], low.y, high.y)?);
+    Some(Window { low: [x.0, y.0], size: [x.1, y.1] })
+}
+
+fn cells_along(edges: &[f64], low: f64, high: f64) -> Option<(usize, usize)> {
+    let first = edges.partition_point(|&x| x <= low).saturating_sub(1);
+    let end = edges.partition_point(|&x| x < high).min(edges.len() - 1);
+    (first < end).then(|| (first, end - first))
 }
 
 /// Lowest and highest coordinates.

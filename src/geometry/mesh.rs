@@ -50,7 +50,6 @@ impl Mesh {
             Blocks::new(edges, step_mm)
         });
         let [nx, ny, nz] = [0, 1, 2].map(|axis| blocks[axis].voxels.len() + 2);
-        let [sx, sy, _] = mask.size();
         let mut values = vec![0.0_f32; nx * ny * nz];
         values.par_chunks_mut(nx * ny).enumerate().skip(1).take(nz - 2).for_each(|(k, plane)| {
             let planes = blocks[2].voxels[k - 1].clone();
@@ -59,9 +58,13 @@ impl Mesh {
                 let weight = blocks[2].width_mm(z) * share;
                 for (j, rows) in blocks[1].voxels.iter().enumerate() {
                     for y in rows.clone() {
-                        let row = &mask.coverage()[(z * sy + y) * sx..][..sx];
+                        let (first, row) = mask.row(y, z);
+                        let place = |x: usize| x.saturating_sub(first).min(row.len());
                         for (i, voxels) in blocks[0].voxels.iter().enumerate() {
-                            let sum: u32 = row[voxels.clone()].iter().map(|c| u32::from(*c)).sum();
+                            let sum: u32 = row[place(voxels.start)..place(voxels.end)]
+                                .iter()
+                                .map(|c| u32::from(*c))
+                                .sum();
                             let mean = f64::from(sum) / (voxels.len() * rows.len()) as f64;
                             plane[(j + 1) * nx + i + 1] += (weight * mean) as f32;
                         }

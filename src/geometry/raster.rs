@@ -5,7 +5,7 @@ const LINES: f64 = 16.0;
 
 /// A rectangle of pixels: pixel `(i, j)` covers `[i, i + 1) x [j, j + 1)` in the polygons' coordinates, for `i` from
 /// `low[0]` and `j` from `low[1]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     pub low: [usize; 2],
     pub size: [usize; 2],

@@ -197,20 +197,19 @@ impl<'a> Source<'a> {
     /// Visits all samples of one plane of the mask's box: the dose, `None` outside its grid, and the volume
     /// that it represents, cm3.
     fn visit(&self, plane: usize, mut each: impl FnMut(Option<f32>, f64)) {
-        let [sx, sy, _] = self.mask.size();
         let [_, j0, k0] = self.mask.offset();
         let [dx, dy] = self.mask.grid().spacing_xy_mm();
         let k = k0 + plane;
         let (bottom, top) = (self.edges_z_mm[k], self.edges_z_mm[k + 1]);
         let (n, across) = (self.per_axis, self.across(top - bottom));
         let sample_cm3 = dx * dy * (top - bottom) / 1000.0 / (n * n * across) as f64;
-        let box_plane = &self.mask.coverage()[plane * sx * sy..(plane + 1) * sx * sy];
         let (mut values, mut firsts, mut shares) = (Vec::new(), Vec::new(), Vec::new());
-        for (y, row) in box_plane.chunks_exact(sx).enumerate() {
+        for y in 0..self.mask.size()[1] {
+            let (first, row) = self.mask.row(y, plane);
             if row.iter().all(|c| *c == 0) {
                 continue;
             }
-            let covered = || row.iter().enumerate().filter(|(_, c)| **c > 0);
+            let covered = || (first..).zip(row).filter(|(_, c)| **c > 0);
             // A single sample represents all of its voxel that is covered; each of several has its own share.
             if n > 1 {
                 firsts.clear();
@@ -261,8 +260,8 @@ impl<'a> Source<'a> {
     /// approximated by the plane across the gradient of coverage that cuts off the covered part (Youngs 1982,
     /// "Time-dependent multi-material flow with large fluid distortion"; there for fluids).
     fn add_shares(&self, [x, y, z]: [usize; 3], across: usize, shares: &mut Vec<f32>) {
-        let (size, coverage, n) = (self.mask.size(), self.mask.coverage(), self.per_axis);
-        let at = |[x, y, z]: [usize; 3]| coverage[(z * size[1] + y) * size[0] + x];
+        let (size, n) = (self.mask.size(), self.per_axis);
+        let at = |voxel: [usize; 3]| self.mask.value(voxel);
         // The gradient is per voxel, as the positions of samples are: the voxel's sides cancel.
         let mut gradient = [0.0_f32; 3];
         for around in 0..27 {

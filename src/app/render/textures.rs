@@ -249,10 +249,10 @@ impl Textures {
             let first = mask.offset()[2];
             let planes_mm = &mask.grid().planes_mm()[first..first + nz];
             let group = textures.upload(size, Kind::Mask, planes_mm, |texture, planes| {
-                let data = &mask.coverage()[planes.start * nx * ny..planes.end * nx * ny];
-                textures.write(texture, planes, [nx, ny], data);
+                let data = mask.values_of(planes.clone());
+                textures.write(texture, planes, [nx, ny], &data);
             })?;
-            Ok((group, mask.coverage().len() as u64, Some(Arc::clone(mask))))
+            Ok((group, (nx * ny * nz) as u64, Some(Arc::clone(mask))))
         });
         bound.map(|b| b.group)
     }

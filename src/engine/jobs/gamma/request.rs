@@ -231,7 +231,7 @@ impl GammaRequest {
         }
         if let Some(region) = &self.region {
             region.offset().iter().chain(&region.size()).for_each(|&n| hash.add(n as u64));
-            region.coverage().iter().for_each(|&c| hash.add(u64::from(c)));
+            region.values_of(0..region.size()[2]).iter().for_each(|&c| hash.add(u64::from(c)));
         }
         // The numbers in words: `{:?}` writes every digit of a float.
         let numbers = format!(
