@@ -51,8 +51,9 @@ mod tests {
         let (mut left, mut before, mut slabs) = (128, None, Vec::new());
         while left > 0 {
             let slab = pace.next("transport", left, 200.0, before);
-            assert!(slab.layers >= 1 && slab.layers <= left && slab.timed);
-            // 4 ms to a layer.
+            // 4 ms to a layer, known after the first slab: a short rest is not waited for.
+            let is_short = before.is_some() && 4 * left < 20;
+            assert!(slab.layers >= 1 && slab.layers <= left && slab.timed != is_short);
             let took = Duration::from_millis(4) * slab.layers;
             pace.note("transport", 200.0 * f64::from(slab.layers), took);
             slabs.push(slab.layers);
