@@ -270,7 +270,6 @@ fn bad_input_is_a_notice_that_names_the_file_and_what_was_loaded_stays() {
     for (word, says) in [
         (photos, "photos"),
         (truncated, "truncated"),
-        (mixed, "T2"),
         (session, "broken.json"),
         ("no-such.mha".into(), "no-such.mha"),
     ] {
@@ -283,6 +282,15 @@ fn bad_input_is_a_notice_that_names_the_file_and_what_was_loaded_stays() {
         w.run_steps(3);
         assert_eq!(said(&w), "", "{says}: dismissed");
     }
+    // Whose objects a folder of two patients is opened for is a question.
+    w.state_mut().open(&mixed.display().to_string());
+    until(&mut w, "question", |app| app.state.patients.is_some());
+    w.get_by_label("Open nothing").click();
+    w.run_steps(3);
+    let state = &w.state().state;
+    assert!(
+        state.patients.is_none() && state.case().source == source && state.results.shown_dose().is_some()
+    );
     // Saving to a write-protected place.
     w.get_by_label("Save").click();
     w.run_steps(3);

@@ -24,7 +24,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         |ui| {
             ui.set_width(WIDTH);
             ui.weak("DICOM to and from a PACS or planning system. No TLS: only in a network you trust.");
-            let area = egui::ScrollArea::vertical().max_height(height);
+            let area = egui::ScrollArea::vertical().id_salt("what others are asked").max_height(height);
             // The height of the frame before does not limit it: else the box would not grow to its content.
             let area = area.min_scrolled_height(height).auto_shrink([false, true]);
             area.show(ui, |ui| {
@@ -228,8 +228,11 @@ fn lines(ui: &mut Ui, network: &Network) {
         return;
     }
     super::section(ui, "What happened");
-    let area =
-        egui::ScrollArea::vertical().max_height(140.0).auto_shrink([false, true]).stick_to_bottom(true);
+    let area = egui::ScrollArea::vertical()
+        .id_salt("conversation")
+        .max_height(140.0)
+        .auto_shrink([false, true])
+        .stick_to_bottom(true);
     area.show(ui, |ui| {
         for (is_failure, line) in &network.lines {
             let text = RichText::new(line);

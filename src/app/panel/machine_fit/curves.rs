@@ -30,11 +30,11 @@ pub fn show(ui: &mut Ui, report: &Report) {
     ui.data_mut(|d| d.insert_temp(id, selected));
     let curve = &report.curves[selected];
     ui.horizontal(|ui| {
-        for (word, colour) in [("● measured", MEASURED), ("— computed", COMPUTED)] {
+        for (word, colour) in [("Points: measured", MEASURED), ("line: computed", COMPUTED)] {
             ui.label(RichText::new(word).small().color(theme::of(ui).legible(colour)));
         }
         if curve.outside > 0 {
-            ui.label(RichText::new("● outside tolerance").small().color(theme::of(ui).error));
+            ui.label(RichText::new("points: outside tolerance").small().color(theme::of(ui).error));
         }
         ui.weak(RichText::new(LOCAL).small());
     });
