@@ -81,7 +81,9 @@ fn run(folder: &Path, words: &[&str], state: &Path) -> Output {
 
 /// The exit code, the answer, and the reasons of its first plan.
 fn check(folder: &Path, words: &[&str]) -> (i32, Value, String) {
-    let state = scratch(&format!("state-{}", folder.file_name().unwrap().to_string_lossy()));
+    // Tests of one folder run at the same time.
+    let test = std::thread::current().name().unwrap_or_default().replace("::", "-");
+    let state = scratch(&format!("state-{test}-{}", folder.file_name().unwrap().to_string_lossy()));
     let output = run(folder, words, &state);
     fs::remove_dir_all(state).unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

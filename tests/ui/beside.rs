@@ -191,7 +191,7 @@ fn the_couch_of_a_ct_is_counted_by_one_click() {
     until(&mut w, "partial dose", is_partial);
     click(&mut w, "Count it as scanned");
     until(&mut w, "dose with it", is_final);
-    assert_eq!(last_step(&w), "Add CT couch");
+    assert_eq!(last_step(&w), "Add structure CT couch");
     assert!(near(&w) > 1.1 * bare, "{} {bare}", near(&w));
 }
 
