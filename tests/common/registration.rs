@@ -33,6 +33,10 @@ pub fn read_registration(path: &Path) -> Registration {
         registered_frame_uid,
         matrix: DMat4::from_cols_array(&rows).transpose(),
         label: text(&object, tags::CONTENT_LABEL),
-        description: text(&object, tags::CONTENT_DESCRIPTION),
+        // Of type 2: other programs leave it out.
+        description: object
+            .get(tags::CONTENT_DESCRIPTION)
+            .map(|_| text(&object, tags::CONTENT_DESCRIPTION))
+            .unwrap_or_default(),
     }
 }
