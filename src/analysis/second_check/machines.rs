@@ -25,6 +25,14 @@ pub struct MachineUse {
     pub why_not: Option<String>,
 }
 
+impl MachineUse {
+    /// The machine, its beam quality, the model and how it was chosen; `before` stands before the model.
+    pub fn words(&self, before: &str) -> String {
+        let machine = if self.machine.is_empty() { "a machine without a name" } else { &self.machine };
+        format!("{machine}, {}: {before}{} ({})", self.quality, self.model, self.choice)
+    }
+}
+
 /// The models that beams may be computed with, in the order of preference; without one of them the shipped one of the energy.
 #[derive(Clone, Debug, Default)]
 pub struct Models {

@@ -17,8 +17,7 @@ fn one(check: &SecondCheck) -> String {
     let mut text = format!("plan '{}' of {}: {}\n", check.plan, check.case, check.judgement.verdict.words());
     check.judgement.reasons.iter().for_each(|why| _ = writeln!(text, "  {why}"));
     for of in &check.machines {
-        let machine = if of.machine.is_empty() { "a machine without a name" } else { &of.machine };
-        let _ = writeln!(text, "machine: {machine}, {}: {} ({})", of.quality, of.model, of.choice);
+        let _ = writeln!(text, "machine: {}", of.words(""));
     }
     if !check.planned.is_empty() {
         let _ = writeln!(text, "planned: {}", check.planned);

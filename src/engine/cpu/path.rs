@@ -5,7 +5,6 @@
 //! for rays that run across the columns, each is walked voxel by voxel.
 
 use super::columns::{self, Columns};
-use crate::case::Receipt;
 use crate::engine::jobs::path::{DepthMap, PathRequest};
 use crate::engine::{Cancelled, JobControl};
 use crate::geometry::walk::{self, Planes};
@@ -24,15 +23,8 @@ pub fn trace(request: &PathRequest, control: &JobControl) -> Result<DepthMap, Ca
     let start = Instant::now();
     let depth = radiological_depth_at(&request.density, request.source_mm, &request.targets, control)?;
     let traced_ms = start.elapsed().as_secs_f64() * 1e3;
-    let receipt = Receipt {
-        job: "path".to_owned(),
-        digest: request.digest(control.cache()),
-        device: format!("cpu ({} threads)", rayon::current_num_threads()),
-        phases_ms: vec![("trace".to_owned(), traced_ms)],
-        warnings: Vec::new(),
-        work: depth.data().len() as u64,
-    };
-    Ok(DepthMap { depth_mm: Arc::new(depth), receipt: Arc::new(receipt) })
+    let device = format!("cpu ({} threads)", rayon::current_num_threads());
+    Ok(request.answer(depth, device, vec![("trace".to_owned(), traced_ms)], control.cache()))
 }
 
 /// Radiological depth from `source_mm` (patient LPS) to the centre of every voxel of `density` (relative to water):

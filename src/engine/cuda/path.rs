@@ -4,8 +4,8 @@ use super::device::{Arg, CardLock, Device, Shape, int};
 use super::error::CudaError;
 use super::grid::{Exact, Frame, WalkGrid};
 use super::memory::{Buffer, Resident};
-use crate::case::Receipt;
 use crate::engine::JobControl;
+use crate::engine::jobs::Phases;
 use crate::engine::jobs::path::{DepthMap, PathRequest};
 use crate::geometry::{Grid, Volume};
 use bytemuck::{Pod, Zeroable};
@@ -31,23 +31,12 @@ pub(super) struct Rays {
     out_stride: [i32; 3],
 }
 
-/// Named phases and their times, ms.
-pub type Phases = Vec<(String, f64)>;
-
 /// Answers a request, with its receipt.
 pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Result<DepthMap, CudaError> {
     let PathRequest { density, source_mm, targets } = request;
     let (depth, phases_ms) =
         radiological_depth_at(device, density, *source_mm, targets, PathMethod::default(), control)?;
-    let receipt = Receipt {
-        job: "path".to_owned(),
-        digest: request.digest(control.cache()),
-        device: device.card().to_string(),
-        phases_ms,
-        warnings: Vec::new(),
-        work: depth.data().len() as u64,
-    };
-    Ok(DepthMap { depth_mm: Arc::new(depth), receipt: Arc::new(receipt) })
+    Ok(request.answer(depth, device.card().to_string(), phases_ms, control.cache()))
 }
 
 /// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32 and with the

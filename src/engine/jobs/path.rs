@@ -1,5 +1,6 @@
 //! Radiological depth: request and answer.
 
+use super::Phases;
 use crate::case::Receipt;
 use crate::engine::cache::Cache;
 use crate::engine::digest::Digest;
@@ -29,6 +30,25 @@ impl PathRequest {
         }
         hash.add_content(&self.density, cache);
         hash.to_string()
+    }
+
+    /// The answer of a device: the depths of all targets, and the times of its phases.
+    pub(in crate::engine) fn answer(
+        &self,
+        depth_mm: Volume<f32>,
+        device: String,
+        phases_ms: Phases,
+        cache: &Cache,
+    ) -> DepthMap {
+        let receipt = Receipt {
+            job: "path".to_owned(),
+            digest: self.digest(cache),
+            device,
+            phases_ms,
+            warnings: Vec::new(),
+            work: depth_mm.data().len() as u64,
+        };
+        DepthMap { depth_mm: Arc::new(depth_mm), receipt: Arc::new(receipt) }
     }
 }
 

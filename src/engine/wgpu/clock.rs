@@ -1,12 +1,10 @@
 //! Times of the phases of a job: by timestamps of the device where it has them, else by the host's clock.
 
+use crate::engine::jobs::Phases;
 use std::time::Instant;
 
 /// Dispatches that are timed, at most: those of a hundred fields, in a query set of the size that wgpu allows.
 const MOST_TIMED: u32 = 2048;
-
-/// Named phases and their times, ms.
-pub type Phases = Vec<(String, f64)>;
 
 /// What times the dispatches of a job.
 pub(super) struct Clock {

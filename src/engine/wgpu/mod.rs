@@ -23,8 +23,7 @@ mod session;
 
 pub use adapter::{Adapter, adapters, listed};
 pub use buffer::{Bound, Buffer};
-pub use clock::Phases;
 pub use device::{Device, opened};
 pub use error::{Failure, WgpuError};
 pub use kernel::Kernel;
-pub use session::{Session, int};
+pub use session::Session;

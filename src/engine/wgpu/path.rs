@@ -1,13 +1,12 @@
 //! Radiological depth on a graphics device (`kernels/engine_path.wgsl`).
 
 use super::buffer::Buffer;
-use super::clock::Phases;
 use super::device::Device;
 use super::error::WgpuError;
 use super::kernel::Kernel;
 use super::session::Session;
-use crate::case::Receipt;
 use crate::engine::JobControl;
+use crate::engine::jobs::Phases;
 use crate::engine::jobs::path::{DepthMap, PathRequest};
 use crate::geometry::{Grid, Volume};
 use bytemuck::{Pod, Zeroable};
@@ -63,15 +62,7 @@ impl Rays {
 pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Result<DepthMap, WgpuError> {
     let PathRequest { density, source_mm, targets } = request;
     let (depth, phases_ms) = radiological_depth_at(device, density, *source_mm, targets, control)?;
-    let receipt = Receipt {
-        job: "path".to_owned(),
-        digest: request.digest(control.cache()),
-        device: device.adapter().to_string(),
-        phases_ms,
-        warnings: Vec::new(),
-        work: depth.data().len() as u64,
-    };
-    Ok(DepthMap { depth_mm: Arc::new(depth), receipt: Arc::new(receipt) })
+    Ok(request.answer(depth, device.adapter().to_string(), phases_ms, control.cache()))
 }
 
 /// As [`engine::cpu::path::radiological_depth_at`](crate::engine::cpu::path::radiological_depth_at), in f32 and with the times of

@@ -1,12 +1,12 @@
 //! One job's hold on a graphics device: memory, dispatches in slabs, copies back.
 
 use super::buffer::{Bound, Buffer};
-use super::clock::{Clock, Phases};
+use super::clock::Clock;
 use super::device::{Device, State};
 use super::error::WgpuError;
 use super::kernel::Kernel;
 use crate::engine::JobControl;
-pub use crate::engine::jobs::int;
+use crate::engine::jobs::Phases;
 use crate::geometry::Volume;
 use bytemuck::{Pod, Zeroable};
 use std::sync::{Arc, MutexGuard};

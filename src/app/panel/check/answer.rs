@@ -71,10 +71,7 @@ fn facts(ui: &mut Ui, check: &SecondCheck) {
             check.hu_table
         ),
     ];
-    lines.extend(check.machines.iter().map(|of| {
-        let machine = if of.machine.is_empty() { "a machine without a name" } else { &of.machine };
-        format!("Machine: {machine}, {}: model {} ({})", of.quality, of.model, of.choice)
-    }));
+    lines.extend(check.machines.iter().map(|of| format!("Machine: {}", of.words("model "))));
     let limits = &check.tolerances;
     lines.push(format!(
         "Tolerances: gamma {} at least {} % (action {} %); doses at points {} % (action {} %); {}",

@@ -7,6 +7,7 @@ mod terma;
 use super::path::{self, PathMethod};
 use super::{Buffer, CardLock, CudaError, Device, Failure};
 use crate::engine::JobControl;
+use crate::engine::jobs::Phases;
 use crate::engine::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
 use crate::engine::jobs::cccs::calibrate::calibration;
 use crate::engine::jobs::cccs::correction::Tilts;
@@ -136,7 +137,7 @@ impl<'a> Work<'a> {
     }
 
     /// The dose that was asked for, the phases, and the digest of the request.
-    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, path::Phases, String), CudaError> {
+    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Phases, String), CudaError> {
         let session = &mut self.session;
         let mass = session.uploaded(mass_of(self.medium, request.dose_to))?;
         let gy = crop(session, self.medium, request.grid.size(), &self.energy, &mass)?;

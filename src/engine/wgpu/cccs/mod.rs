@@ -6,12 +6,12 @@ mod superpose;
 mod terma;
 
 use super::buffer::Buffer;
-use super::clock::Phases;
 use super::device::Device;
 use super::error::{Failure, WgpuError};
 use super::path;
 use super::session::Session;
 use crate::engine::JobControl;
+use crate::engine::jobs::Phases;
 use crate::engine::jobs::cccs::beam::{Field, Superposition, grid_from_kernel, mass_of};
 use crate::engine::jobs::cccs::calibrate::calibration;
 use crate::engine::jobs::cccs::correction::Tilts;
