@@ -28,10 +28,23 @@ impl<const N: usize> F32xN<N> {
     /// The values from an index on; 0 beyond their end.
     #[inline(always)]
     pub fn load(values: &[f32], at: usize) -> Self {
-        match values.get(at..).and_then(<[f32]>::first_chunk) {
-            Some(chunk) => Self(*chunk),
-            None => lanes!(n => values.get(at + n).copied().unwrap_or(0.0)),
-        }
+        let last;
+        let chunk = match values.get(at..).and_then(<[f32]>::first_chunk) {
+            Some(chunk) => chunk,
+            None => {
+                last = Self::last(values, at);
+                &last.0
+            }
+        };
+        Self(*chunk)
+    }
+
+    /// The values from an index on where they are too few. Out of line: else the compiler loads all vectors piece by piece, as it
+    /// does here.
+    #[cold]
+    #[inline(never)]
+    fn last(values: &[f32], at: usize) -> Self {
+        lanes!(n => values.get(at + n).copied().unwrap_or(0.0))
     }
 
     /// The values from `back` before an index on; 0 where there are none.

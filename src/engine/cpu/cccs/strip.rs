@@ -53,37 +53,31 @@ pub fn shares(nodes: &[f32]) -> Vec<F32x16> {
     nodes.iter().map(|own| F32xN(std::array::from_fn(|lane| share(*own, lane as f32)))).collect()
 }
 
-/// Source term of a strip, coefficients interpolated between its nodes.
+/// Source term of a strip, coefficients interpolated between its nodes. Its sums are variables of their own and not yet those of a
+/// [`SourceTerm`], which the compiler would keep in memory from node to node.
 #[inline(always)]
 pub fn source_term<const FUSED: bool>(
     terma: &[F32x16; CHANNELS],
     shares: &[F32x16],
     nodes: &[Coefficients],
 ) -> SourceTerm {
-    let mut source = SourceTerm::NONE;
+    let SourceTerm { mut sum, mut equilibrium } = SourceTerm::NONE;
     for (share, node) in shares.iter().zip(nodes) {
         let [p_shallow, p_deep, s_shallow, s_deep] = *terma;
-        let mine = [p_shallow * *share, p_deep * *share, s_shallow * *share, s_deep * *share];
-        add_node::<FUSED>(&mut source, &mine, node);
-    }
-    source
-}
-
-/// Adds the TERMA weighted to a node times its coefficients.
-#[inline(always)]
-fn add_node<const FUSED: bool>(source: &mut SourceTerm, terma: &[F32x16; CHANNELS], node: &Coefficients) {
-    let [p_shallow, p_deep, s_shallow, s_deep] = *terma;
-    let (primary, scatter) = ([p_shallow, p_deep], [s_shallow, s_deep]);
-    source.sum = add::<FUSED>(source.sum, primary, &[node.sums[0], node.sums[1]]);
-    source.sum = add::<FUSED>(source.sum, scatter, &[node.sums[2], node.sums[3]]);
-    for (term, equilibrium) in source.equilibrium.iter_mut().enumerate() {
-        if SCATTER.contains(&term) {
-            *equilibrium = add::<FUSED>(*equilibrium, scatter, &node.scatter[term - SCATTER.start]);
-        }
-        if PRIMARY.contains(&term) {
-            *equilibrium = add::<FUSED>(*equilibrium, primary, &node.primary[term - PRIMARY.start]);
+        let primary = [p_shallow * *share, p_deep * *share];
+        let scatter = [s_shallow * *share, s_deep * *share];
+        sum = add::<FUSED>(sum, primary, &[node.sums[0], node.sums[1]]);
+        sum = add::<FUSED>(sum, scatter, &[node.sums[2], node.sums[3]]);
+        for (term, equilibrium) in equilibrium.iter_mut().enumerate() {
+            if SCATTER.contains(&term) {
+                *equilibrium = add::<FUSED>(*equilibrium, scatter, &node.scatter[term - SCATTER.start]);
+            }
+            if PRIMARY.contains(&term) {
+                *equilibrium = add::<FUSED>(*equilibrium, primary, &node.primary[term - PRIMARY.start]);
+            }
         }
     }
+    SourceTerm { sum, equilibrium }
 }
 
 /// Transport through a voxel: `R <- R e + (S/a)(1 - e)` for every term, `R` over `a`; returns the deposit. `LOW_DENSITY`: some voxels

@@ -307,10 +307,13 @@ impl<'a> BundleRows<'a> {
             let cell = row * block.stride + within;
             let density = F32x16::load(&block.density, cell);
             let source_term = if strip >= with_terma[0] && strip < with_terma[1] {
-                let terma: [F32x16; CHANNELS] =
-                    std::array::from_fn(|c| F32x16::load(terma.row(row, c), within));
+                // A loop: a closure may be compiled apart, for any processor.
+                let mut channels = [F32x16::ZERO; CHANNELS];
+                for (c, channel) in channels.iter_mut().enumerate() {
+                    *channel = F32x16::load(terma.row(row, c), within);
+                }
                 let (number, per_strip) = ((strip - with_terma[0]) as usize, self.shares.len());
-                source_term::<FUSED>(&terma, &self.shares, &self.nodes[per_strip * number..][..per_strip])
+                source_term::<FUSED>(&channels, &self.shares, &self.nodes[per_strip * number..][..per_strip])
             } else {
                 SourceTerm::NONE
             };
