@@ -45,6 +45,13 @@ struct Ray {
     part: f64,
 }
 
+impl Ray {
+    /// The pixel of which it has a part; of none the same.
+    fn next(&self) -> usize {
+        self.pixel + usize::from(self.part > 0.0)
+    }
+}
+
 impl ScatterMap {
     /// Sums the cells of the source for each point of `raster` at each distance.
     pub fn new(source: &ExtraFocal, head: &Head, shutters: &[Shutter<'_>], raster: Raster) -> Self {
@@ -58,9 +65,11 @@ impl ScatterMap {
                         .map(|n| rays(source, head, shutter, axis, raster.centre(axis, n), distance))
                         .collect()
                 });
+                let by_row: Vec<Vec<f64>> =
+                    rays[0].par_iter().map(|along| seen_by_row(along, shutter)).collect();
                 out.par_chunks_mut(raster.size[0]).zip(&rays[1]).for_each(|(line, across)| {
-                    for (value, along) in line.iter_mut().zip(&rays[0]) {
-                        *value += (shutter.weight * seen(along, across, shutter)) as f32;
+                    for (value, rows) in line.iter_mut().zip(&by_row) {
+                        *value += (shutter.weight * seen(across, rows)) as f32;
                     }
                 });
             }
@@ -91,17 +100,20 @@ impl ScatterMap {
     }
 }
 
-fn seen(along: &[Ray], across: &[Ray], shutter: &Shutter<'_>) -> f64 {
-    let n = shutter.raster.size[0];
-    let mut sum = 0.0;
-    for v in across {
-        let row: f64 = along
-            .iter()
-            .map(|u| u.share * bilinear(shutter.leaves, n, (u.pixel, u.part), (v.pixel, v.part)))
-            .sum();
-        sum += v.share * row;
-    }
-    sum
+/// What the cells along u see through each row of the leaves' picture: the same for all points in a line across.
+fn seen_by_row(along: &[Ray], shutter: &Shutter<'_>) -> Vec<f64> {
+    let row = |row: &[f32]| -> f64 {
+        let through = |u: &Ray| {
+            let (low, high) = (f64::from(row[u.pixel]), f64::from(row[u.next()]));
+            u.share * (low + u.part * (high - low))
+        };
+        along.iter().map(through).sum()
+    };
+    shutter.leaves.chunks_exact(shutter.raster.size[0]).map(row).collect()
+}
+
+fn seen(across: &[Ray], rows: &[f64]) -> f64 {
+    across.iter().map(|v| v.share * (rows[v.pixel] + v.part * (rows[v.next()] - rows[v.pixel]))).sum()
 }
 
 fn rays(
