@@ -45,8 +45,8 @@ pub enum PlanSumError {
     Normalisation { to: String, why: String },
 }
 
-/// Adds beam doses, each times its scale, on the finest of their grids; the status is the worst of its parts.
-/// Parts on other grids are read trilinearly.
+/// Adds beam doses, each times its scale, on the finest of their grids; the status is the worst of its parts. With previews it is
+/// the finest of theirs: nothing is known more finely of the beams that move. Parts on other grids are read trilinearly.
 ///
 /// # Errors
 /// [`SumError`].
@@ -56,8 +56,10 @@ pub fn plan_dose(label: &str, parts: &[Part]) -> Result<Dose, SumError> {
 
 /// The sum of the parts, Gy.
 fn added(parts: &[Part]) -> Result<Volume<f32>, SumError> {
-    let finest = parts.iter().min_by(|a, b| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose)));
-    let finest = finest.ok_or(SumError::NoParts)?;
+    let is_preview = |part: &Part| part.dose.status == DoseStatus::Preview;
+    let by_size = |a: &&Part, b: &&Part| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose));
+    let previews_first = |a: &&Part, b: &&Part| is_preview(b).cmp(&is_preview(a)).then(by_size(a, b));
+    let finest = parts.iter().min_by(previews_first).ok_or(SumError::NoParts)?;
     for part in parts {
         if part.dose.frame_of_reference_uid != finest.dose.frame_of_reference_uid {
             return Err(SumError::Frames(finest.dose.label.clone(), part.dose.label.clone()));
@@ -229,10 +231,10 @@ mod tests {
     fn parts_of_different_grids_add_on_the_finest_with_the_worst_status() {
         let linear = |p: DVec3| 1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;
         let fine = dose("fine", 2.0, 20, DoseStatus::Final, linear);
-        let coarse = dose("coarse", 4.0, 10, DoseStatus::Preview, linear);
+        let coarse = dose("coarse", 4.0, 10, DoseStatus::Coarse, linear);
         let parts = [Part { dose: coarse, scale: 3.0 }, Part { dose: fine.clone(), scale: 2.0 }];
         let sum = plan_dose("plan", &parts).unwrap();
-        assert_eq!(sum.status, DoseStatus::Preview);
+        assert_eq!(sum.status, DoseStatus::Coarse);
         assert_eq!(**sum.gy.grid(), **fine.gy.grid());
         let receipt = sum.receipt.unwrap();
         assert_eq!((receipt.work, receipt.warnings.len()), (10, 1));
@@ -242,6 +244,23 @@ mod tests {
             assert!((f64::from(sum.gy.at(i, j, k)) - want).abs() < 1e-4);
         }
         assert!(sum.gy.data().iter().all(|gy| gy.is_finite()), "the rim is filled");
+    }
+
+    /// Of two previews and a final dose: on the finer preview's grid, and known wherever that is.
+    #[test]
+    fn a_sum_with_previews_lies_on_the_finest_of_them() {
+        let linear = |p: DVec3| 1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;
+        let doses = [
+            dose("final", 2.5, 28, DoseStatus::Final, linear),
+            dose("preview", 7.0, 10, DoseStatus::Preview, linear),
+            dose("coarser preview", 10.0, 7, DoseStatus::Preview, linear),
+        ];
+        let parts = doses.clone().map(|dose| Part { dose, scale: 1.0 });
+        let sum = plan_dose("plan", &parts).unwrap();
+        assert_eq!((sum.status, sum.gy.grid()), (DoseStatus::Preview, doses[1].gy.grid()));
+        let want = 3.0 * linear(sum.gy.grid().centre_mm(4, 5, 6));
+        assert!((f64::from(sum.gy.at(4, 5, 6)) - want).abs() < 1e-4);
+        assert!(sum.gy.data().iter().all(|gy| gy.is_finite()));
     }
 
     #[test]
