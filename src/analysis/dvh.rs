@@ -10,6 +10,7 @@ use crate::geometry::{Mask, MaskError, Volume};
 use histogram::{BINS, Bins, Histogram};
 pub use isodoses::Isodoses;
 pub use redrawn::DvhPlanes;
+pub use samples::Sampling;
 use samples::{Source, Sums};
 use std::sync::Arc;
 use thiserror::Error;
@@ -57,21 +58,34 @@ impl Dvh {
     /// # Errors
     /// [`DvhError`].
     pub fn new(mask: &Mask, dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, DvhError> {
-        Self::of(&Source::new(mask, dose_gy), control)
+        Self::sampled(mask, dose_gy, Sampling::Full, control)
+    }
+
+    /// As [`Self::new`], of more or fewer samples.
+    ///
+    /// # Errors
+    /// [`DvhError`].
+    pub fn sampled(
+        mask: &Mask,
+        dose_gy: &Volume<f32>,
+        sampling: Sampling,
+        control: &JobControl,
+    ) -> Result<Self, DvhError> {
+        Self::of(&Source::new(mask, dose_gy, sampling), control)
     }
 
     fn of(source: &Source<'_>, control: &JobControl) -> Result<Self, DvhError> {
         // Few samples are held for the second pass, many are read again.
-        let held = if source.is_few() { source.planes(control, 0.0, Source::samples)? } else { Vec::new() };
+        let held = if source.is_held() { source.planes(control, 0.0, Source::samples)? } else { Vec::new() };
         let mut sums = Sums::default();
         held.iter().flatten().for_each(|&(gy, cm3)| sums.count(gy, cm3));
-        if !source.is_few() {
+        if !source.is_held() {
             source.planes(control, 0.0, Source::sums)?.iter().for_each(|plane| sums.add(plane));
         }
         let [min_gy, max_gy] = Self::range_gy(&sums)?;
         let mut bins = Bins::new(min_gy, max_gy);
         held.iter().flatten().for_each(|&(gy, cm3)| bins.count(gy, cm3));
-        if !source.is_few() {
+        if !source.is_held() {
             let planes = source.planes(control, 0.5, |s, k| s.bins(k, min_gy, max_gy))?;
             planes.iter().for_each(|plane| bins.merge(plane));
         }

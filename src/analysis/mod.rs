@@ -49,7 +49,7 @@ pub use couch::{
     COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct, couch_parts,
     couch_place,
 };
-pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses};
+pub use dvh::{Dvh, DvhError, DvhPlanes, Isodoses, Sampling};
 pub use dvh_table::{dvh_csv, dvhs_of};
 pub use figures::{PlanFigures, StructureFigures, target_of};
 pub use gamma_report::{

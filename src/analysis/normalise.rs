@@ -1,6 +1,6 @@
 //! The factor of a normalisation on all monitor units of a plan.
 
-use super::{Dvh, DvhError, PlanSumError};
+use super::{Dvh, DvhError, PlanSumError, Sampling};
 use crate::case::{Normalisation, NormalisedAt};
 use crate::engine::JobControl;
 use crate::geometry::{Mask, Volume};
@@ -19,6 +19,8 @@ pub struct Normalising<'a> {
     pub gy: f64,
     /// Of the structure that is normalised to, if one is.
     pub mask: Option<&'a Mask>,
+    /// How densely the dose is read there: as for the DVHs of the sum, which then meet what was asked for.
+    pub sampling: Sampling,
 }
 
 /// Why a plan cannot be normalised.
@@ -51,7 +53,7 @@ impl Normalising<'_> {
         let now_gy = match &self.to.at {
             NormalisedAt::Volume { volume_percent, .. } => {
                 let mask = self.mask.ok_or_else(|| fault(CannotNormalise::NoMask.to_string()))?;
-                let dvh = Dvh::new(mask, sum, control).map_err(|e| match e {
+                let dvh = Dvh::sampled(mask, sum, self.sampling, control).map_err(|e| match e {
                     DvhError::Cancelled(stopped) => PlanSumError::Cancelled(stopped),
                     other => fault(other.to_string()),
                 })?;
@@ -105,7 +107,7 @@ mod tests {
 
     fn factor(at: NormalisedAt, gy: f64) -> Result<f64, String> {
         let to = Normalisation { at, dose: NormalisedDose::Gy(gy) };
-        let normalising = Normalising { to: &to, gy, mask: None };
+        let normalising = Normalising { to: &to, gy, mask: None, sampling: Sampling::Full };
         normalising.factor(&wedge(), &JobControl::new()).map_err(|e| e.to_string())
     }
 

@@ -4,7 +4,8 @@ use super::graph::{Access, Failure, Grade, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use crate::analysis::{Dvh, DvhPlanes, Isodoses};
+use crate::analysis::{Dvh, DvhPlanes, Isodoses, Sampling};
+use crate::case::DoseStatus;
 use crate::worker::Lane;
 use std::sync::Arc;
 
@@ -58,9 +59,10 @@ impl Query for DvhOf {
         let mask = inputs.get(&self.mask)?;
         let summed = inputs.get(&*self.dose)?;
         let control = inputs.control().child();
-        let made = match &self.former {
-            Some(former) => Dvh::redrawn(&mask, &summed.dose.gy, former.as_deref(), &control),
-            None => Dvh::new(&mask, &summed.dose.gy, &control).map(|dvh| (dvh, None)),
+        let (gy, sampling) = (&summed.dose.gy, sampling_of(summed.dose.status, inputs));
+        let made = match (&self.former, sampling) {
+            (Some(former), Sampling::Full) => Dvh::redrawn(&mask, gy, former.as_deref(), &control),
+            _ => Dvh::sampled(&mask, gy, sampling, &control).map(|dvh| (dvh, None)),
         };
         inputs.control().check()?;
         let (mut dvh, planes) = made.map_err(Failure::here)?;
@@ -73,6 +75,14 @@ impl Query for DvhOf {
         }
         let uncertainty_percent = summed.certainty.as_ref().and_then(|c| c.spread.mean_percent(&mask));
         Ok(DvhAnswer { dvh: Arc::new(dvh), uncertainty_percent, planes: planes.map(Arc::new) })
+    }
+}
+
+/// How densely a dose of a status is read in structures: sparsely where it is a preview, and no more is asked for.
+pub(super) fn sampling_of(status: DoseStatus, inputs: &Access<'_>) -> Sampling {
+    match status {
+        DoseStatus::Preview if inputs.grade() == Grade::Preview => Sampling::Preview,
+        _ => Sampling::Full,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::beam::DoseOfBeam;
 use super::dose::{DoseInputs, Source};
+use super::dvh::sampling_of;
 use super::graph::{Access, Failure, Grade, Query};
 use super::inputs::Shown;
 use super::monte_carlo::Certainty;
@@ -201,8 +202,10 @@ impl Query for DoseOfPlan {
             _ => None,
         };
         let (parts, certainty) = made_of.parts(inputs)?;
+        let worst = parts.iter().map(|part| part.dose.status).fold(DoseStatus::Final, DoseStatus::worst);
+        let sampling = sampling_of(worst, inputs);
         let normalisation = normalisation.as_ref().and_then(|(to, needs)| {
-            Some(Normalising { to, gy: needs.as_ref().ok()?.gy, mask: mask.as_deref() })
+            Some(Normalising { to, gy: needs.as_ref().ok()?.gy, mask: mask.as_deref(), sampling })
         });
         let summed = sum_of_beams(label, Some(plan), &parts, *only, normalisation, &inputs.control().child());
         inputs.control().check()?;

@@ -28,6 +28,18 @@ const LARGE_CM3: f64 = 5.0;
 /// greatest value stands in the plane itself.
 const MOST_APART_MM: f64 = 5.0;
 
+/// Samples of a preview, about, at least and at most. Its dose lies on voxels of several mm: more samples cost more time than the
+/// dose, and show nothing more.
+const PREVIEW_SAMPLES: [usize; 2] = [2_000, 200_000];
+
+/// How densely a structure is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    Full,
+    /// For a dose that is itself a preview.
+    Preview,
+}
+
 /// The voxels of a mask, and a dose on another grid that is read in them.
 pub struct Source<'a> {
     mask: &'a Mask,
@@ -41,8 +53,12 @@ pub struct Source<'a> {
     per_axis: usize,
     /// Whether the dose is read only at the centres of its own voxels.
     centres: bool,
-    /// Whether the samples are few enough to be held.
-    few: bool,
+    /// Whether the samples are held; else the dose is read twice.
+    held: bool,
+    /// One row of so many is read.
+    rows_apart: usize,
+    /// The volume of the structure over that of the rows that are read.
+    scale: f64,
     /// The dose's columns at each sample along a row of the mask's box, where both grids have the same axes.
     pub(super) columns: Option<Columns>,
 }
@@ -121,10 +137,14 @@ fn same_voxels(a: &Grid, b: &Grid) -> bool {
 }
 
 impl<'a> Source<'a> {
-    pub fn new(mask: &'a Mask, dose_gy: &'a Volume<f32>) -> Self {
+    pub fn new(mask: &'a Mask, dose_gy: &'a Volume<f32>, sampling: Sampling) -> Self {
         let (from, to) = (mask.grid(), dose_gy.grid());
         let covered = mask.covered();
-        let enough = |&s: &usize| covered * s * s * s >= ENOUGH_SAMPLES;
+        let (least, rows_apart) = match sampling {
+            Sampling::Full => (ENOUGH_SAMPLES, 1),
+            Sampling::Preview => (PREVIEW_SAMPLES[0], covered.div_ceil(PREVIEW_SAMPLES[1]).max(1)),
+        };
+        let enough = |&s: &usize| covered * s * s * s >= least;
         let sampled = || (1..MOST_PER_AXIS).find(enough).unwrap_or(MOST_PER_AXIS);
         // On equal voxels the dose is known at their centres: interpolation only blurs it, unless they are
         // few.
@@ -137,14 +157,47 @@ impl<'a> Source<'a> {
             edges_z_mm: from.edges_mm(2),
             per_axis: if centres { 1 } else { sampled() },
             centres,
-            few: false,
+            held: false,
+            rows_apart,
+            scale: 1.0,
             columns: None,
         };
         let planes = source.edges_z_mm.windows(2).map(|edges| source.across(edges[1] - edges[0]));
         let in_a_voxel = source.per_axis * source.per_axis * planes.max().unwrap_or(1);
-        source.few = covered.saturating_mul(in_a_voxel) <= MOST_HELD;
+        let is_preview = sampling == Sampling::Preview;
+        source.held = (source.per_axis > 1 || is_preview)
+            && covered.div_ceil(rows_apart).saturating_mul(in_a_voxel) <= MOST_HELD;
+        if rows_apart > 1 {
+            source.scale = source.whole_over_read();
+        }
         source.columns = source.columns();
         source
+    }
+
+    /// Whether a row of the mask's box is read. Rows of neighbouring planes are staggered by the golden section, so that those
+    /// read lie evenly in the structure.
+    fn reads(&self, y: usize, plane: usize) -> bool {
+        let stagger = (0.382 * self.rows_apart as f64).round() as usize;
+        (y + plane * stagger).is_multiple_of(self.rows_apart)
+    }
+
+    /// The volume of the structure over that of the rows that are read; reads all where those have none.
+    fn whole_over_read(&mut self) -> f64 {
+        let [_, height, count] = self.mask.size();
+        let [dx, dy] = self.mask.grid().spacing_xy_mm();
+        let first = self.mask.offset()[2];
+        let of_plane = |plane: usize| -> f64 {
+            let rows = (0..height).filter(|y| self.reads(*y, plane));
+            let covered: u64 = rows.flat_map(|y| self.mask.row(y, plane).1).map(|c| u64::from(*c)).sum();
+            let thickness_mm = self.edges_z_mm[first + plane + 1] - self.edges_z_mm[first + plane];
+            covered as f64 / 255.0 * dx * dy * thickness_mm / 1000.0
+        };
+        let read_cm3: f64 = (0..count).map(of_plane).sum();
+        if read_cm3 > 0.0 {
+            return self.mask.volume_cm3() / read_cm3;
+        }
+        self.rows_apart = 1;
+        1.0
     }
 
     /// The columns of each sample along a row, where rows of the mask run along rows of the dose.
@@ -202,9 +255,9 @@ impl<'a> Source<'a> {
         let k = k0 + plane;
         let (bottom, top) = (self.edges_z_mm[k], self.edges_z_mm[k + 1]);
         let (n, across) = (self.per_axis, self.across(top - bottom));
-        let sample_cm3 = dx * dy * (top - bottom) / 1000.0 / (n * n * across) as f64;
+        let sample_cm3 = self.scale * dx * dy * (top - bottom) / 1000.0 / (n * n * across) as f64;
         let (mut values, mut firsts, mut shares) = (Vec::new(), Vec::new(), Vec::new());
-        for y in 0..self.mask.size()[1] {
+        for y in (0..self.mask.size()[1]).filter(|y| self.reads(*y, plane)) {
             let (first, row) = self.mask.row(y, plane);
             if row.iter().all(|c| *c == 0) {
                 continue;
@@ -303,11 +356,12 @@ impl<'a> Source<'a> {
     /// Whether each voxel has one sample, and there are too many to be held: a plane's samples then depend on its own
     /// voxels alone.
     pub fn reads_voxels_once(&self) -> bool {
-        self.per_axis == 1 && !self.is_few() && !self.centres
+        self.per_axis == 1 && !self.held && !self.centres
     }
 
-    pub fn is_few(&self) -> bool {
-        self.per_axis > 1 && self.few
+    /// Whether the samples are few enough to be held; else the dose is read twice.
+    pub fn is_held(&self) -> bool {
+        self.held
     }
 
     /// The samples of a plane, in the order of visits.

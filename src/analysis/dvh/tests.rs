@@ -2,7 +2,7 @@
 
 mod closed_forms;
 
-use super::samples::{Source, Sums};
+use super::samples::{Sampling, Source, Sums};
 use super::*;
 use crate::analysis::Normalising;
 use crate::analysis::PlanFigures;
@@ -209,7 +209,7 @@ fn normalising_gives_the_structure_what_was_asked() {
     let grid = (DVec3::new(-9.3, -8.1, -7.7), DVec3::new(2.3, 2.7, 2.9), [26, 15, 13]);
     let before = volume(grid.0, grid.1, grid.2, |p| 10.0 + p.x);
     let to = Normalisation::to_named("PTV", 95.0, 60.0);
-    let normalising = Normalising { to: &to, gy: 60.0, mask: Some(&mask) };
+    let normalising = Normalising { to: &to, gy: 60.0, mask: Some(&mask), sampling: Sampling::Full };
     let factor = normalising.factor(&before, &JobControl::new()).unwrap();
     let gy = volume(grid.0, grid.1, grid.2, |p| factor * (10.0 + p.x));
     let after = dvh(&mask, &gy);
@@ -243,7 +243,7 @@ fn rows_are_read_as_places_are() {
             dose = Volume::new(Arc::new(grid.unwrap()), data);
         }
         let by_row = dvh(&mask, &dose);
-        let mut source = Source::new(&mask, &dose);
+        let mut source = Source::new(&mask, &dose, Sampling::Full);
         assert!(source.columns.take().is_some(), "axes agree");
         let mut sums = Sums::default();
         (0..mask.size()[2]).for_each(|k| sums.add(&source.sums(k)));
@@ -303,4 +303,35 @@ fn a_redrawn_dvh_is_the_dvh_to_the_bit() {
     let other = volume(DVec3::splat(-58.3), DVec3::splat(2.5), [46; 3], |p| 40.0 + 0.1 * p.x);
     let (redrawn, _) = Dvh::redrawn(&masks[0], &other, planes.as_ref(), &JobControl::new()).unwrap();
     assert!(redrawn == dvh(&masks[0], &other));
+}
+
+/// The DVHs of a preview against those of all samples, in a dose with a penumbra: a ball of few voxels, one of many, and a body
+/// of which one row in many is read.
+#[test]
+fn a_preview_reads_fewer_samples_of_the_same_structure() {
+    let ball = |x_mm: f64, radius_mm: f64| {
+        let grid = Arc::new(Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(2.0), [61; 3]).unwrap());
+        mask(&grid, crate::geometry::sphere_contours(&grid, DVec3::new(x_mm, 0.0, 0.0), radius_mm))
+    };
+    let planes: Vec<f64> = (0..80).map(|k| 1.5 * f64::from(k) - 60.0).collect();
+    let body = box_mask(0.8, [-60.0, -50.0], [60.0, 50.0], &planes);
+    assert!(body.covered() > 1_000_000);
+    let gy = |p: DVec3| 60.0 / (1.0 + ((p.x.hypot(p.y) - 25.0) / 4.0).exp()) + 0.01 * p.z;
+    let dose = volume(DVec3::splat(-70.0), DVec3::splat(7.0), [21; 3], gy);
+    for (mask, most_percent) in [(ball(25.0, 12.0), 1.0), (ball(0.0, 40.0), 1.0), (body, 0.1)] {
+        let all = dvh(&mask, &dose);
+        let few = Dvh::sampled(&mask, &dose, Sampling::Preview, &JobControl::new()).unwrap();
+        assert!(few != all, "fewer samples");
+        close(few.volume_cm3(), mask.volume_cm3(), 1e-6 * mask.volume_cm3());
+        close(few.mean_gy(), all.mean_gy(), 0.3);
+        for gy in [5.0, 20.0, 40.0, 55.0] {
+            close(few.percent_at(gy), all.percent_at(gy), most_percent);
+        }
+        let source = |sampling| Source::new(&mask, &dose, sampling);
+        let [few, all] = [Sampling::Preview, Sampling::Full].map(|s| {
+            let source = source(s);
+            (0..mask.size()[2]).map(|k| source.samples(k).len()).sum::<usize>()
+        });
+        assert!(few < all && (2_000..=250_000).contains(&few), "{few} of {all}");
+    }
 }
