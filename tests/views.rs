@@ -286,6 +286,55 @@ fn outlines_of_a_sphere_have_its_radius_in_every_view() {
     }
 }
 
+/// A structure with one contour redrawn, and the step undone: the pictures are those of views that never showed another mask, and no
+/// texture is added.
+#[test]
+fn a_redrawn_structure_is_drawn_from_the_texture_it_has() {
+    let planes: Vec<f64> = (0..60).map(|k| 2.0 * f64::from(k)).collect();
+    let origin = DVec3::new(-60.0, -60.0, -59.0);
+    let grid = Grid::new(origin, DVec3::X, DVec3::Y, [1.5, 1.5], [80, 80], &planes).expect("a valid grid");
+    let grid = Arc::new(grid);
+    let (set, before) = sphere_set(&grid, DVec3::ZERO, 40.0);
+    let mut contours = set.structures[0].contours.iter().map(|c| c.points_mm.clone()).collect::<Vec<_>>();
+    // Near the upper end, as wide as the middle: within the box of the sphere.
+    let last = contours.len() - 5;
+    contours[last].iter_mut().for_each(|p| *p *= DVec3::new(1.5, 1.5, 1.0));
+    let lines: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+    let after = Arc::new(Mask::from_contours(&grid, &lines, &|_| true).expect("a mask"));
+    assert_eq!((before.offset(), before.size()), (after.offset(), after.size()));
+    let look = |mask: &Arc<Mask>| StructureLook {
+        current: true,
+        visible: true,
+        selected: false,
+        colour: Rgb([0, 255, 0]),
+        mask: Some(Arc::clone(mask)),
+    };
+    let view = |mask: &Arc<Mask>| {
+        let (structures, looks) = (Arc::clone(&set), vec![look(mask)]);
+        let ct = volume((*grid).clone(), |_| -1000.0);
+        harness(ViewKind::Sagittal, Vec2::new(300.0, 300.0), |gpu| Scene {
+            ct: Some(ct),
+            structures,
+            looks,
+            ..Scene::new(gpu)
+        })
+    };
+    let draw = |h: &mut Harness<'static, OneView>| {
+        h.run_steps(2);
+        h.render().expect("a picture").into_raw()
+    };
+    let fresh = [&before, &after].map(|mask| draw(&mut view(mask)));
+    assert!(fresh[0] != fresh[1], "the contour is seen");
+    let mut h = view(&before);
+    draw(&mut h);
+    let (bytes, uploads) = h.state().scene.gpu.texture_use();
+    for (n, mask) in [(1, &after), (0, &before), (1, &after)] {
+        h.state_mut().scene.looks = vec![look(mask)];
+        assert!(draw(&mut h) == fresh[n], "the picture of mask {n}");
+    }
+    assert_eq!(h.state().scene.gpu.texture_use(), (bytes, uploads + 3));
+}
+
 /// Dragging the handle round the isocentre turns the gantry; nothing else moves, and at rest no rays are
 /// cast.
 #[test]

@@ -98,8 +98,8 @@ struct Bound {
 
 struct Held {
     bound: Bound,
-    /// Keeps the mask alive whose address is the key.
-    _mask: Option<Arc<Mask>>,
+    /// The mask whose address is the key.
+    mask: Option<Arc<Mask>>,
     bytes: u64,
     last_frame: u64,
 }
@@ -243,7 +243,11 @@ impl Textures {
 
     /// The texture of a mask's box, its planes counted in mm from the first one of the box.
     pub(super) fn mask(&mut self, mask: &Arc<Mask>) -> Option<wgpu::BindGroup> {
-        let bound = self.get(Key::Mask(Arc::as_ptr(mask) as usize), |textures| {
+        let key = Key::Mask(Arc::as_ptr(mask) as usize);
+        if !self.held.contains_key(&key) {
+            self.redraw(key, mask);
+        }
+        let bound = self.get(key, |textures| {
             let size = mask.size();
             let [nx, ny, nz] = size;
             let first = mask.offset()[2];
@@ -255,6 +259,30 @@ impl Textures {
             Ok((group, (nx * ny * nz) as u64, Some(Arc::clone(mask))))
         });
         bound.map(|b| b.group)
+    }
+
+    /// Turns the texture of a former mask of the same box, not drawn in this frame, into that of a mask that differs from it on few
+    /// planes: a stroke of a brush changes some of hundreds.
+    fn redraw(&mut self, key: Key, mask: &Arc<Mask>) {
+        let [nx, ny, nz] = mask.size();
+        let first = mask.offset()[2];
+        let changed = |former: &Mask| -> Vec<usize> {
+            (0..nz).filter(|plane| !mask.has_plane_of(former, first + plane)).collect()
+        };
+        let former = self.held.iter().find_map(|(key, held)| {
+            let former = held.mask.as_ref().filter(|_| held.last_frame < self.frame)?;
+            let same_box = [former.offset(), former.size()] == [mask.offset(), mask.size()];
+            let planes = (same_box && former.grid() == mask.grid()).then(|| changed(former))?;
+            (2 * planes.len() <= nz).then_some((*key, planes))
+        });
+        let Some((former, planes)) = former else { return };
+        let Some(held) = self.held.remove(&former) else { return };
+        for plane in planes {
+            let planes = plane..plane + 1;
+            self.write(held.bound.volume.texture(), planes.clone(), [nx, ny], &mask.values_of(planes));
+        }
+        self.uploads += 1;
+        self.held.insert(key, Held { mask: Some(Arc::clone(mask)), ..held });
     }
 
     fn get(
@@ -272,7 +300,7 @@ impl Textures {
         match make(self) {
             Ok((bound, bytes, mask)) => {
                 self.uploads += 1;
-                let held = Held { bound: bound.clone(), _mask: mask, bytes, last_frame: self.frame };
+                let held = Held { bound: bound.clone(), mask, bytes, last_frame: self.frame };
                 self.held.insert(key, held);
                 self.make_room();
                 Some(bound)
