@@ -35,7 +35,7 @@ impl Fineness {
     /// Texel and step at the isocentre plane, mm.
     fn spacing_mm(self) -> [f64; 2] {
         match self {
-            Self::Coarse => [3.0, 5.0],
+            Self::Coarse => [6.0, 10.0],
             Self::Medium => [1.25, 2.5],
             Self::Fine => [0.5, 1.0],
         }
