@@ -1,7 +1,12 @@
-// Gamma index (Gu 2010) in three kernels, a thread a point: at voxels of the evaluated dose by formula, else the cells nearby, else those
-// beyond. Points that a kernel leaves are listed for the next.
+// Gamma index (Gu 2010) in three kernels: at voxels of the evaluated dose by formula, else the cells nearby, else those beyond. Points that
+// a kernel leaves are listed for the next.
+//
+// Points differ in how many cells may be nearer, so the threads of a workgroup share out all that theirs have.
 
-const THREADS: u32 = 128;
+const VERTEX_THREADS: u32 = 128;
+const THREADS: u32 = 32;
+// Cells shared out at a time: mostly all.
+const SHARED: u32 = 256;
 
 var<workgroup> found: atomic<u32>;
 var<workgroup> first: u32;
@@ -17,7 +22,7 @@ fn leave(is_left: bool, voxel: u32, thread: u32) {
         at = atomicAdd(&found, 1u);
     }
     workgroupBarrier();
-    if (thread == 0u) {
+    if (thread == 0u && atomicLoad(&found) > 0u) {
         first = atomicAdd(&left[0], atomicLoad(&found));
     }
     workgroupBarrier();
@@ -26,16 +31,12 @@ fn leave(is_left: bool, voxel: u32, thread: u32) {
     }
 }
 
-fn number(group: vec3<u32>, groups: vec3<u32>, thread: u32) -> u32 {
-    return ((group.z + slab.x) * groups.x + group.x) * THREADS + thread;
-}
-
 // All voxels: those below the threshold are no points.
-@compute @workgroup_size(128, 1, 1)
+@compute @workgroup_size(VERTEX_THREADS)
 fn gamma_vertices(
     @builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) thread: u32,
 ) {
-    let voxel = number(group, groups, thread);
+    let voxel = number(group, groups) * VERTEX_THREADS + thread;
     var is_left = false;
     if (voxel < arrayLength(&reference)) {
         if (reference[voxel] < search.threshold_gy) {
@@ -62,117 +63,218 @@ fn gamma_vertices(
     leave(is_left, voxel, thread);
 }
 
-// The cell in which a linear dose would be nearest, then those about the nearest voxel.
-@compute @workgroup_size(128, 1, 1)
+fn number(group: vec3<u32>, groups: vec3<u32>) -> u32 {
+    return (group.z + slab.x) * groups.x + group.x;
+}
+
+// Cells that a thread searches for a point, and its squared distance before.
+struct Box {
+    point: Point,
+    low: vec3<i32>,
+    best: f32,
+}
+
+// One a thread; the cells of each whose bounds are nearer, as the bits of two words; and the least squared distance to them.
+var<workgroup> boxes: array<Box, THREADS>;
+var<workgroup> held: array<atomic<u32>, 2 * THREADS>;
+var<workgroup> nearest: array<atomic<u32>, THREADS>;
+// Cells shared out: the thread that has the box, and the bit in its mask.
+var<workgroup> shared_out: array<u32, SHARED>;
+var<workgroup> total: atomic<u32>;
+
+// The cells in the masks of all threads, a cell a thread at a time: whether their bounds are nearer, or their distances.
+fn share_out(mask: vec2<u32>, is_distance: bool, thread: u32) {
+    if (thread == 0u) {
+        atomicStore(&total, 0u);
+    }
+    workgroupBarrier();
+    var next = atomicAdd(&total, countOneBits(mask.x) + countOneBits(mask.y));
+    let count = workgroupUniformLoad(&total);
+    var rest = mask;
+    for (var begin = 0u; begin < count; begin += SHARED) {
+        while (any(rest != vec2<u32>(0u)) && next < begin + SHARED) {
+            let n = lowest(rest);
+            rest &= ~bit(n);
+            shared_out[next - begin] = (thread << 6u) | n;
+            next += 1u;
+        }
+        workgroupBarrier();
+        for (var at = thread; at < min(count - begin, SHARED); at += THREADS) {
+            let owner = shared_out[at] >> 6u;
+            let n = shared_out[at] & 63u;
+            let box = boxes[owner];
+            let cell = look(box.point, cell_of(box.low, n));
+            if (is_distance) {
+                // Numbers from 0 up order as their bits do.
+                atomicMin(&nearest[owner], bitcast<u32>(squared_distance(cell, box.best)));
+            } else if (bound(cell) < box.best * NEARER) {
+                atomicOr(&held[2u * owner + (n >> 5u)], 1u << (n & 31u));
+            }
+        }
+        workgroupBarrier();
+    }
+}
+
+// The least squared distance to the cells in a mask of a box, or its best where that is less. Called by all of a workgroup, each with a
+// box of its own: what comes of one does not depend on the others.
+fn search_box(box: Box, wanted: vec2<u32>, thread: u32) -> f32 {
+    boxes[thread] = box;
+    atomicStore(&nearest[thread], bitcast<u32>(box.best));
+    var mask = wanted;
+    if (search.is_flat == 0u) {
+        atomicStore(&held[2u * thread], 0u);
+        atomicStore(&held[2u * thread + 1u], 0u);
+        share_out(mask, false, thread);
+        mask = vec2<u32>(atomicLoad(&held[2u * thread]), atomicLoad(&held[2u * thread + 1u]));
+    }
+    share_out(mask, true, thread);
+    return bitcast<f32>(atomicLoad(&nearest[thread]));
+}
+
+// The cell in which a linear dose would be nearest, then those about the nearest voxel: a thread a point.
+@compute @workgroup_size(THREADS)
 fn gamma_near(
     @builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) thread: u32,
 ) {
-    let n = number(group, groups, thread);
-    var is_left = false;
+    let n = number(group, groups) * THREADS + thread;
+    let is_point = n < points[0];
     var voxel = 0u;
-    if (n < points[0]) {
+    var point: Point;
+    var best = 0.0;
+    var low = vec3<i32>(0);
+    var mask = vec2<u32>(0u);
+    if (is_point) {
         voxel = points[1u + n];
-        var point: Point;
         // What has no gamma is not left.
         begin(voxel, &point);
         let near = nearest_voxel(point);
         let guessed = guess(point, near);
-        var best = min(guessed.square, search.limits.most);
+        best = min(guessed.square, search.limits.most);
         let cell = look(point, guessed.cell);
         if (search.is_flat != 0u || bound(cell) < best * NEARER) {
             best = squared_distance(cell, best);
         }
-        var low = near.voxel - REACH;
+        low = near.voxel - REACH;
         if (search.is_flat != 0u) {
             low.z = near.voxel.z;
         }
-        best = search_box(point, low, candidates(point, low, best), best);
+        mask = candidates(point, low, best);
+        let at = guessed.cell - low;
+        if (all(at >= vec3<i32>(0)) && all(at < vec3<i32>(WIDE))) {
+            mask &= ~bit(u32((at.z * WIDE + at.y) * WIDE + at.x));
+        }
+    }
+    best = search_box(Box(point, low, best), mask, thread);
+    var is_left = false;
+    if (is_point) {
         is_left = is_more(point, max(low, vec3<i32>(0)), min(low + WIDE - 1, size() - 2), best);
         gamma[voxel] = select(settled(best), bitcast<u32>(best), is_left);
     }
     leave(is_left, voxel, thread);
 }
 
-// Blocks along the axes.
-fn blocks() -> vec3<i32> {
-    let cells = size() - vec3<i32>(1, 1, select(1, 0, search.is_flat != 0u));
-    let wide = vec3<i32>(WIDE, WIDE, select(WIDE, 1, search.is_flat != 0u));
-    return (cells + wide - 1) / wide;
-}
+// Points of a workgroup of gamma_far, and blocks that it looks at together.
+const FAR_POINTS: u32 = 8;
+const LOOKED_AT: u32 = 256;
 
-// Beyond: shells of blocks round the one that holds the point, so many at a time.
-@compute @workgroup_size(128, 1, 1)
+// Of each point, with the squared distance before; the least so far.
+var<workgroup> far: array<Box, FAR_POINTS>;
+var<workgroup> far_nearest: array<atomic<u32>, FAR_POINTS>;
+// Blocks that may be nearer, by their number among those of all points.
+var<workgroup> listed: array<u32, LOOKED_AT>;
+var<workgroup> listed_count: atomic<u32>;
+
+// Beyond: a shell of blocks round the one that holds the point; the first shell has that block, too. Few blocks may be nearer: those of
+// several points are searched together, a block a thread.
+@compute @workgroup_size(THREADS)
 fn gamma_far(
     @builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) thread: u32,
 ) {
-    let n = number(group, groups, thread);
-    var is_left = false;
+    let n = number(group, groups) * FAR_POINTS;
+    let held_points = min(max(points[0], n) - n, FAR_POINTS);
+    let is_point = thread < held_points;
     var voxel = 0u;
-    if (n < points[0]) {
-        voxel = points[1u + n];
+    if (is_point) {
+        voxel = points[1u + n + thread];
         var point: Point;
         begin(voxel, &point);
-        var best = bitcast<f32>(gamma[voxel]);
-        is_left = true;
-        for (var shell = search.first_shell; is_left && shell < search.first_shell + search.shells; shell += 1) {
-            best = search_shell(point, shell, best);
-            is_left = is_more_than_shells(point, shell, best);
+        far[thread] = Box(point, vec3<i32>(0), bitcast<f32>(gamma[voxel]));
+        atomicStore(&far_nearest[thread], gamma[voxel]);
+    }
+    let across = u32(2 * search.shell + 1);
+    let of_point = across * across * select(across, 1u, search.is_flat != 0u);
+    let count = held_points * of_point;
+    for (var begin = 0u; begin < count; begin += LOOKED_AT) {
+        if (thread == 0u) {
+            atomicStore(&listed_count, 0u);
         }
+        workgroupBarrier();
+        for (var at = begin + thread; at < min(begin + LOOKED_AT, count); at += THREADS) {
+            let box = far[at / of_point];
+            if (may_hold_nearer(box, block_of_shell(box.point, at % of_point))) {
+                listed[atomicAdd(&listed_count, 1u)] = at;
+            }
+        }
+        let blocks_left = workgroupUniformLoad(&listed_count);
+        for (var from_block = 0u; from_block < blocks_left; from_block += THREADS) {
+            var owner = 0u;
+            var box = far[0];
+            var mask = vec2<u32>(0u);
+            if (from_block + thread < blocks_left) {
+                let at = listed[from_block + thread];
+                owner = at / of_point;
+                box = far[owner];
+                box.low = block_of_shell(box.point, at % of_point) * block_size();
+                mask = candidates(box.point, box.low, box.best);
+            }
+            atomicMin(&far_nearest[owner], bitcast<u32>(search_box(box, mask, thread)));
+        }
+    }
+    workgroupBarrier();
+    var is_left = false;
+    if (is_point) {
+        let best = bitcast<f32>(atomicLoad(&far_nearest[thread]));
+        is_left = is_more_than_shell(far[thread].point, best);
         gamma[voxel] = select(settled(best), bitcast<u32>(best), is_left);
     }
     leave(is_left, voxel, thread);
 }
 
-// Cells along the sides of a block.
+// Cells along the sides of a block, and blocks along the axes.
 fn block_size() -> vec3<i32> {
     return vec3<i32>(WIDE, WIDE, select(WIDE, 1, search.is_flat != 0u));
 }
 
-fn is_more_than_shells(point: Point, shell: i32, best: f32) -> bool {
-    let home = point.cell / block_size();
-    let first = max((home - shell) * block_size(), vec3<i32>(0));
-    let last = min((home + shell + 1) * block_size() - 1, size() - 2);
-    return is_more(point, first, last, best);
+fn blocks() -> vec3<i32> {
+    let cells = size() - vec3<i32>(1, 1, select(1, 0, search.is_flat != 0u));
+    return (cells + block_size() - 1) / block_size();
 }
 
-// How far a block is along each axis.
-fn block_gap(point: Point, block: vec3<i32>) -> vec3<f32> {
-    let begin = block * block_size();
-    return max(max(begins(point, begin), -begins(point, min(begin + block_size(), size() - 1))), vec3<f32>(0.0));
+// A block of the cube round the one that holds a point, by its number.
+fn block_of_shell(point: Point, n: u32) -> vec3<i32> {
+    let across = 2 * search.shell + 1;
+    let at = vec3<i32>(i32(n) % across, (i32(n) / across) % across, i32(n) / (across * across));
+    return point.cell / block_size() + at - vec3<i32>(search.shell, search.shell, select(search.shell, 0, search.is_flat != 0u));
 }
 
-fn search_shell(point: Point, shell: i32, before: f32) -> f32 {
-    let home = point.cell / block_size();
+// Whether a block of the cube is of the shell, and distance and range of dose let it be nearer.
+fn may_hold_nearer(box: Box, block: vec3<i32>) -> bool {
+    let apart = abs(block - box.point.cell / block_size());
+    let is_within = max(max(apart.x, apart.y), apart.z) < search.shell && search.shell > 1;
     let count = blocks();
-    let from_block = max(home - shell, vec3<i32>(0));
-    let to_block = min(home + shell, count - 1);
-    let is_flat = search.is_flat != 0u;
-    var best = before;
-    for (var k = select(from_block.z, home.z, is_flat); k <= select(to_block.z, home.z, is_flat); k += 1) {
-        let is_end_z = !is_flat && abs(k - home.z) == shell;
-        let gap_z = block_gap(point, vec3<i32>(home.xy, k)).z;
-        for (var j = from_block.y; j <= to_block.y; j += 1) {
-            let gap_y = block_gap(point, vec3<i32>(home.x, j, home.z)).y;
-            let square = gap_y * gap_y + gap_z * gap_z;
-            if (square >= best) {
-                continue;
-            }
-            // Rows within the shell have two blocks in it.
-            let is_row = is_end_z || abs(j - home.y) == shell;
-            let step = select(max(2 * shell, 1), 1, is_row);
-            for (var i = home.x - shell; i <= home.x + shell; i += step) {
-                if (i < 0 || i >= count.x) {
-                    continue;
-                }
-                let block = vec3<i32>(i, j, k);
-                let gap_x = block_gap(point, vec3<i32>(i, home.yz)).x;
-                let range = arrayLength(&values) + u32((k * count.y + j) * count.x + i);
-                if (may_be_nearer(point, range, gap_x * gap_x + square, best)) {
-                    let low = block * block_size();
-                    best = search_box(point, low, candidates(point, low, best), best);
-                }
-            }
-        }
+    if (is_within || any(block < vec3<i32>(0)) || any(block >= count)) {
+        return false;
     }
-    return best;
+    let begin = block * block_size();
+    let end = min(begin + block_size(), size() - 1);
+    let gap = max(max(begins(box.point, begin), -begins(box.point, end)), vec3<f32>(0.0));
+    let range = arrayLength(&values) + u32((block.z * count.y + block.y) * count.x + block.x);
+    return may_be_nearer(box.point, range, dot(gap, gap), box.best);
+}
+
+fn is_more_than_shell(point: Point, best: f32) -> bool {
+    let home = point.cell / block_size();
+    let low = max((home - search.shell) * block_size(), vec3<i32>(0));
+    let high = min((home + search.shell + 1) * block_size() - 1, size() - 2);
+    return is_more(point, low, high, best);
 }

@@ -8,33 +8,34 @@ struct Limits {
     most: f32, // squared gamma to stop at
     rounding: f32, // a gamma this little above 1 is 1
     most_per_gy: f32, // no local dose difference is less
-    per_side: array<f32, 2>, // DTA in sides of a cell along x and y
+    per_side_x: f32, // DTA in sides of a cell along x and y
+    per_side_y: f32,
     is_local: i32,
 }
 
-// As engine/wgpu/gamma/places.rs declares it.
+// As engine/wgpu/gamma/mod.rs declares it.
 struct Search {
     limits: Limits,
-    reference_size: array<u32, 3>,
-    size: array<i32, 3>, // of the evaluated dose; in a plane the last counts layers
-    spacing_mm: array<f32, 2>, // of the evaluated dose along x and y
+    reference_size: vec3<u32>,
+    is_flat: u32,
+    size: vec3<i32>, // of the evaluated dose; in a plane the last counts layers
+    threshold_gy: f32,
+    spacing_mm: vec2<f32>, // of the evaluated dose along x and y
+    sides: vec2<f32>, // the same in DTA
     planes_per_mm: f32, // about so many along z
     hull_mm: f32, // a point this far outside is inside
-    threshold_gy: f32,
-    is_flat: u32,
-    first_shell: i32, // of gamma_far
-    shells: i32,
+    shell: i32, // of gamma_far, counted from 1
 }
 
 // A coordinate along the axes of the evaluated dose: whole units and the rest, 0 to 1, so that sums are exact in single precision. Units are
 // voxels along x and y, mm along z; in a plane the last is the layer.
 struct Place {
-    whole: array<i32, 3>,
-    rest: array<f32, 3>,
+    whole: vec3<i32>,
+    rest: vec3<f32>,
 }
 
 @group(0) @binding(0) var<uniform> slab: vec4<u32>;
-@group(0) @binding(1) var<storage, read> search: Search;
+@group(0) @binding(1) var<uniform> search: Search;
 // The reference voxel (i, j, k) lies at the sum of three: i, of so many j, of so many k; then the planes of the evaluated dose.
 @group(0) @binding(2) var<storage, read> places: array<Place>;
 @group(0) @binding(3) var<storage, read> reference: array<f32>;
@@ -58,24 +59,19 @@ const ON_FACE: f32 = 1e-6;
 // A point under a criterion.
 struct Point {
     cell: vec3<i32>, // of the evaluated dose that holds it
-    offset_mm: vec3<f32>, // from the cell's lowest voxel
     plane: i32, // the cell's height: whole mm and the rest
+    offset_mm: vec3<f32>, // from the cell's lowest voxel
     plane_rest: f32,
     dose: f32,
     per_gy: f32,
 }
 
 fn size() -> vec3<i32> {
-    return vec3<i32>(search.size[0], search.size[1], search.size[2]);
-}
-
-// Sides of the cells along x and y, in DTA.
-fn sides() -> vec2<f32> {
-    return vec2<f32>(search.spacing_mm[0], search.spacing_mm[1]) * search.limits.per_mm;
+    return search.size;
 }
 
 fn plane_place(k: i32) -> u32 {
-    return search.reference_size[0] + search.reference_size[1] + search.reference_size[2] + u32(k);
+    return search.reference_size.x + search.reference_size.y + search.reference_size.z + u32(k);
 }
 
 // Whether a coordinate is between voxel 0 and the last one, whole units and the rest in units of so many mm.
@@ -86,12 +82,12 @@ fn holds(whole: i32, rest: f32, last: i32, last_rest: f32, unit_mm: f32) -> bool
 
 fn is_below(k: i32, whole: i32, rest: f32) -> bool {
     let plane = places[plane_place(k)];
-    return whole < plane.whole[2] || (whole == plane.whole[2] && rest < plane.rest[2]);
+    return whole < plane.whole.z || (whole == plane.whole.z && rest < plane.rest.z);
 }
 
 // The lower plane of the cell that holds a height.
 fn cell_at(whole: i32, rest: f32) -> i32 {
-    let last = search.size[2] - 2;
+    let last = search.size.z - 2;
     var k = clamp(i32((f32(whole) + rest) * search.planes_per_mm), 0, last);
     while (k > 0 && is_below(k, whole, rest)) {
         k -= 1;
@@ -104,40 +100,37 @@ fn cell_at(whole: i32, rest: f32) -> i32 {
 
 // The place of a reference voxel; false outside the evaluated dose.
 fn locate(voxel: u32, point: ptr<function, Point>) -> bool {
-    let nx = search.reference_size[0];
-    let ny = search.reference_size[1];
+    let nx = search.reference_size.x;
+    let ny = search.reference_size.y;
     let row = voxel / nx;
     let of_i = places[voxel % nx];
     let of_j = places[nx + row % ny];
     let of_k = places[nx + ny + row / ny];
-    let rest = vec3<f32>(of_i.rest[0], of_i.rest[1], of_i.rest[2]) + vec3<f32>(of_j.rest[0], of_j.rest[1], of_j.rest[2])
-        + vec3<f32>(of_k.rest[0], of_k.rest[1], of_k.rest[2]);
+    let rest = of_i.rest + of_j.rest + of_k.rest;
     let carried = floor(rest);
     let in_unit = rest - carried;
-    let whole = vec3<i32>(of_i.whole[0], of_i.whole[1], of_i.whole[2]) + vec3<i32>(of_j.whole[0], of_j.whole[1], of_j.whole[2])
-        + vec3<i32>(of_k.whole[0], of_k.whole[1], of_k.whole[2]) + vec3<i32>(carried);
-    let spacing_mm = vec2<f32>(search.spacing_mm[0], search.spacing_mm[1]);
+    let whole = of_i.whole + of_j.whole + of_k.whole + vec3<i32>(carried);
     let last = size() - 1;
-    if (!holds(whole.x, in_unit.x, last.x, 0.0, spacing_mm.x) || !holds(whole.y, in_unit.y, last.y, 0.0, spacing_mm.y)) {
+    if (!holds(whole.x, in_unit.x, last.x, 0.0, search.spacing_mm.x) || !holds(whole.y, in_unit.y, last.y, 0.0, search.spacing_mm.y)) {
         return false;
     }
     let cell = clamp(whole.xy, vec2<i32>(0), last.xy - 1);
-    let offset_mm = (vec2<f32>(whole.xy - cell) + in_unit.xy) * spacing_mm;
+    let offset_mm = (vec2<f32>(whole.xy - cell) + in_unit.xy) * search.spacing_mm;
     if (search.is_flat != 0u) {
         (*point).cell = vec3<i32>(cell, whole.z);
         (*point).offset_mm = vec3<f32>(offset_mm, 0.0);
         return whole.z >= 0;
     }
     let top = places[plane_place(last.z)];
-    if (!holds(whole.z, in_unit.z, top.whole[2], top.rest[2], 1.0)) {
+    if (!holds(whole.z, in_unit.z, top.whole.z, top.rest.z, 1.0)) {
         return false;
     }
     let k = cell_at(whole.z, in_unit.z);
     let plane = places[plane_place(k)];
     (*point).cell = vec3<i32>(cell, k);
-    (*point).plane = plane.whole[2];
-    (*point).plane_rest = plane.rest[2];
-    (*point).offset_mm = vec3<f32>(offset_mm, f32(whole.z - plane.whole[2]) + (in_unit.z - plane.rest[2]));
+    (*point).plane = plane.whole.z;
+    (*point).plane_rest = plane.rest.z;
+    (*point).offset_mm = vec3<f32>(offset_mm, f32(whole.z - plane.whole.z) + (in_unit.z - plane.rest.z));
     return true;
 }
 
@@ -167,11 +160,11 @@ fn settled(square: f32) -> u32 {
 
 // Where cells begin along x and y, along x and along z, seen from the point, in DTA.
 fn begins_xy(point: Point, at: vec2<i32>) -> vec2<f32> {
-    return vec2<f32>(at - point.cell.xy) * sides() - point.offset_mm.xy * search.limits.per_mm;
+    return vec2<f32>(at - point.cell.xy) * search.sides - point.offset_mm.xy * search.limits.per_mm;
 }
 
 fn begins_x(point: Point, at: vec4<i32>) -> vec4<f32> {
-    return vec4<f32>(at - point.cell.x) * sides().x - point.offset_mm.x * search.limits.per_mm;
+    return vec4<f32>(at - point.cell.x) * search.sides.x - point.offset_mm.x * search.limits.per_mm;
 }
 
 fn begins_z(point: Point, at: i32) -> f32 {
@@ -179,7 +172,7 @@ fn begins_z(point: Point, at: i32) -> f32 {
         return 0.0;
     }
     let plane = places[plane_place(at)];
-    let way_mm = f32(plane.whole[2] - point.plane) + (plane.rest[2] - point.plane_rest);
+    let way_mm = f32(plane.whole.z - point.plane) + (plane.rest.z - point.plane_rest);
     return (way_mm - point.offset_mm.z) * search.limits.per_mm;
 }
 
@@ -188,7 +181,7 @@ fn begins(point: Point, at: vec3<i32>) -> vec3<f32> {
 }
 
 fn index(at: vec3<i32>) -> i32 {
-    return (at.z * search.size[1] + at.y) * search.size[0] + at.x;
+    return (at.z * search.size.y + at.y) * search.size.x + at.x;
 }
 
 fn off(point: Point, at: vec3<i32>) -> f32 {

@@ -1,8 +1,7 @@
 // Gamma's search for one point: voxels that need none, cells and bounds of their distance, boxes of cells. As
 // engine/cpu/gamma/{vertex,bound,search}.rs.
 //
-// Cells are searched in boxes of 4 x 4 x 4 (in a plane 4 x 4): a thread first collects those that may be nearer as the bits of a mask, so that
-// neighbouring threads compute distances together although their cells differ.
+// Cells are searched in boxes of 4 x 4 x 4 (in a plane 4 x 4), of which those that may be nearer are the bits of a mask.
 
 // A point within this part of the squared distance to the nearest face that a voxel is not on has no other simplices near.
 const VERTEX_FINAL: f32 = 0.999;
@@ -15,8 +14,8 @@ fn by_vertex(point: Point, at: vec3<i32>) -> f32 {
     if (any(at < vec3<i32>(1)) || any(at + 1 >= size())) {
         return -1.0;
     }
-    let nx = search.size[0];
-    let plane = nx * search.size[1];
+    let nx = search.size.x;
+    let plane = nx * search.size.y;
     let here = index(at);
     let value = values[here];
     let off = (value - point.dose) * point.per_gy;
@@ -48,7 +47,7 @@ fn by_vertex(point: Point, at: vec3<i32>) -> f32 {
 }
 
 fn squared_steps(point: Point, at: vec3<i32>, towards: i32) -> vec3<f32> {
-    let step = vec3<f32>(sides(), begins_z(point, at.z + towards) - begins_z(point, at.z));
+    let step = vec3<f32>(search.sides, begins_z(point, at.z + towards) - begins_z(point, at.z));
     return step * step;
 }
 
@@ -104,15 +103,15 @@ struct Cell {
 
 fn look(point: Point, at: vec3<i32>) -> Cell {
     let here = index(at);
-    let nx = search.size[0];
-    let plane = select(nx * search.size[1], 0, search.is_flat != 0u);
+    let nx = search.size.x;
+    let plane = select(nx * search.size.y, 0, search.is_flat != 0u);
     let above = here + plane;
     let low = vec4<f32>(values[here], values[here + 1], values[here + nx], values[here + nx + 1]);
     let high = vec4<f32>(values[above], values[above + 1], values[above + nx], values[above + nx + 1]);
     let begin = begins(point, at);
     let end = begins(point, at + 1);
-    let side = vec3<f32>(sides(), select(end.z - begin.z, 1.0, search.is_flat != 0u));
-    let per_side = vec3<f32>(search.limits.per_side[0], search.limits.per_side[1], 1.0 / side.z);
+    let side = vec3<f32>(search.sides, select(end.z - begin.z, 1.0, search.is_flat != 0u));
+    let per_side = vec3<f32>(search.limits.per_side_x, search.limits.per_side_y, 1.0 / side.z);
     let q = begin * per_side;
     let l = side * side;
     let per_l = per_side * per_side;
@@ -225,29 +224,6 @@ fn candidates(point: Point, low: vec3<i32>, best: f32) -> vec2<u32> {
 
 fn cell_of(low: vec3<i32>, n: u32) -> vec3<i32> {
     return low + vec3<i32>(vec3<u32>(n & 3u, (n >> 2u) & 3u, n >> 4u));
-}
-
-// The least squared distance to the cells of a box in a mask, or `best` where that is less.
-fn search_box(point: Point, low: vec3<i32>, mask: vec2<u32>, best: f32) -> f32 {
-    var held = mask;
-    if (search.is_flat == 0u) {
-        held = vec2<u32>(0u);
-        var rest = mask;
-        while (any(rest != vec2<u32>(0u))) {
-            let n = lowest(rest);
-            rest &= ~bit(n);
-            if (bound(look(point, cell_of(low, n))) < best * NEARER) {
-                held |= bit(n);
-            }
-        }
-    }
-    var nearest = best;
-    while (any(held != vec2<u32>(0u))) {
-        let n = lowest(held);
-        held &= ~bit(n);
-        nearest = squared_distance(look(point, cell_of(low, n)), nearest);
-    }
-    return nearest;
 }
 
 // Whether cells beyond a box, of which `first` and `last` are the lowest and highest, may be nearer.

@@ -168,7 +168,7 @@ pub fn mccs_of_plan(
 ) -> Result<RunDose, RunError> {
     let request = mccs_request(plan, ready, computation, how)?;
     let answer = match parts {
-        Some(parts) => dose_of_parts(&request, parts, &computation.device.resolve()?, control)?,
+        Some(parts) => dose_of_parts(&request, parts, &computation.device.resolve_for_cuda()?, control)?,
         None => refine_over(&request, &devices(computation, how)?, control, show)?,
     };
     let image = ready.patient().mass_density_g_cm3.grid();

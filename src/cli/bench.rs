@@ -126,7 +126,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     let options =
         Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize, walk: args.walk };
     if args.job == DRR {
-        return super::bench_drr::run(&device, &options);
+        return super::bench_drr::run(&choice.resolve_for_cuda()?, &options);
     }
     if args.job == GAMMA {
         return super::bench_gamma::run(&options, &device);

@@ -20,7 +20,7 @@ pub fn run(ct: &CaseWord, names: &[String], starts: usize, choice: DeviceChoice)
         let known: Vec<&str> = TRIALS.iter().map(|t| t.name).collect();
         return Err(Failure::Words(format!("the cases of register are {}", known.join(", "))));
     }
-    let device = choice.resolve()?;
+    let device = choice.resolve_for_cuda()?;
     let case = open(ct, OpenOptions::default(), &|_| true)?;
     let ct = super::words::ct_of(&case)?;
     let control = JobControl::new();

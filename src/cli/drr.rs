@@ -233,7 +233,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if args.integrator == IntegratorArg::Exact && args.step.is_some() {
         return Err(Failure::Words("--integrator exact takes no steps: leave --step out".to_owned()));
     }
-    let device = device.resolve()?;
+    let device = device.resolve_for_cuda()?;
     let control = JobControl::new();
     let subject = subject(args, &control)?;
     let isocentre_mm = args

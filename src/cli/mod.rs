@@ -88,7 +88,7 @@ struct Cli {
 
 #[derive(Clone, Debug, clap::Args)]
 struct Common {
-    /// Where to compute: auto, cpu, cuda (the beams of a plan, or the histories of Monte Carlo, spread over all cards) cuda:N (that card alone), wgpu or wgpu:N (any graphics card)
+    /// Where to compute: auto (the fastest device, measured at the first start), cpu, cuda (the beams of a plan, or the histories of Monte Carlo, spread over all cards) cuda:N (that card alone), wgpu or wgpu:N (any graphics card)
     #[arg(long, global = true, value_name = "DEVICE", default_value = "auto")]
     device: DeviceChoice,
 

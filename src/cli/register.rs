@@ -166,7 +166,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     if args.region.len() > args.images.len() {
         return Err(Failure::Words("--region is given once for each --image".to_owned()));
     }
-    let device = device.resolve()?;
+    let device = device.resolve_for_cuda()?;
     let (graph, control) = (Graph::default(), JobControl::new());
     let case = args.case.open()?;
     let ct = words::ct_of(&case)?;

@@ -35,7 +35,10 @@ pub fn run(
     output: OutputArgs,
     device: DeviceChoice,
 ) -> Result<Option<Answer>, Failure> {
-    let computing = device.resolve()?.to_string();
+    // A window does not wait for the measurement of `auto`.
+    if device != DeviceChoice::Auto {
+        device.resolve()?;
+    }
     let named = case.is_some();
     let case: CaseWord =
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
@@ -61,7 +64,7 @@ pub fn run(
         "No display was found: {case} is computed and drawn into {} instead of a window.",
         out.display()
     );
-    without_display(&case, &out, &outputs, device, &computing).map(Some)
+    without_display(&case, &out, &outputs, device, &device.resolve()?.to_string()).map(Some)
 }
 
 fn without_display(

@@ -13,7 +13,7 @@ use thiserror::Error;
 /// Where to compute, as a user says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// A card where there is one, else the CPU; all cards where the work is worth it.
+    /// The fastest by a measurement; all cards of CUDA where it is one and the work is worth it.
     #[default]
     Auto,
     Cpu,
@@ -34,6 +34,13 @@ pub enum DeviceError {
     Wgpu(#[from] WgpuError),
     #[error("a case of {job} has no answer: {why}; this is a bug, please report it")]
     Case { job: &'static str, why: String },
+    #[error(
+        "the dose of a small phantom by {device} is {percent:.1} % of its maximum off the CPU's; run beamsight selftest, and \
+         choose another device"
+    )]
+    Wrong { device: DeviceChoice, percent: f64 },
+    #[error("{device} gives no dose of a small phantom ({why})")]
+    Driver { device: DeviceChoice, why: String },
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
@@ -66,6 +73,20 @@ impl FromStr for DeviceChoice {
                 cuda.or_else(|| numbered("wgpu").map(|n| Self::Wgpu(Some(n))))
                     .ok_or_else(|| "it is auto, cpu, cuda, cuda:N, wgpu or wgpu:N".to_owned())
             }
+        }
+    }
+}
+
+/// The word of `--device`.
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cards => f.write_str("cuda"),
+            Self::Cuda(n) => write!(f, "cuda:{n}"),
+            Self::Wgpu(None) => f.write_str("wgpu"),
+            Self::Wgpu(Some(n)) => write!(f, "wgpu:{n}"),
         }
     }
 }
@@ -118,67 +139,6 @@ pub fn empty_caches(cache: &Cache) {
     wgpu::opened().iter().for_each(|card| card.empty());
 }
 
-impl DeviceChoice {
-    /// The device that will compute. Opens a card at the first asking, which takes some tenths of a second.
-    ///
-    /// # Errors
-    /// Where a card is asked for and there is none of that number, or it cannot be opened. `Auto` then takes the CPU.
-    pub fn resolve(self) -> Result<Compute, DeviceError> {
-        match self {
-            Self::Cpu => Ok(Compute::Cpu),
-            Self::Cards => Ok(Compute::Cuda(cuda::Device::open(0)?)),
-            Self::Cuda(ordinal) => Ok(Compute::Cuda(cuda::Device::open(ordinal)?)),
-            Self::Wgpu(ordinal) => Ok(Compute::Wgpu(wgpu::Device::open(ordinal)?)),
-            Self::Auto => Ok(match cuda::Device::open(0) {
-                Ok(device) => Compute::Cuda(device),
-                Err(error @ (CudaError::NoDriver | CudaError::NoCard)) => {
-                    tracing::info!("computing on the CPU: {error}");
-                    Compute::Cpu
-                }
-                Err(error) => {
-                    note_card_trouble("computing", error);
-                    Compute::Cpu
-                }
-            }),
-        }
-    }
-
-    /// Whether doses are computed by a card, of either kind; no card is opened.
-    pub fn is_for_a_card(self) -> bool {
-        self.is_for_cuda() || matches!(self, Self::Wgpu(_))
-    }
-
-    /// Whether the jobs that only CUDA has a form of are computed by a card; no card is opened.
-    pub fn is_for_cuda(self) -> bool {
-        let wants = matches!(self, Self::Auto | Self::Cards | Self::Cuda(_));
-        wants && cuda::cards().is_ok_and(|cards| !cards.is_empty())
-    }
-
-    /// The devices of [`Self::spread_if`], ready.
-    ///
-    /// # Errors
-    /// As [`Self::resolve`]. `Auto` makes do with less where not every card can be opened.
-    pub fn resolve_all(self, many: bool) -> Result<Vec<Compute>, DeviceError> {
-        let all: Result<Vec<_>, _> = self.spread_if(many).into_iter().map(Self::resolve).collect();
-        if self == Self::Auto && all.is_err() { self.resolve().map(|one| vec![one]) } else { all }
-    }
-
-    /// As [`Self::spread`], but `Auto` is one device where the work is not `many` jobs.
-    pub fn spread_if(self, many: bool) -> Vec<Self> {
-        if self == Self::Auto && !many { vec![self] } else { self.spread() }
-    }
-
-    /// The same wish for each device over which jobs that do not depend on each other are spread; one or more.
-    pub fn spread(self) -> Vec<Self> {
-        match (self, cuda::cards()) {
-            (Self::Auto | Self::Cards, Ok(cards)) if cards.len() > 1 => {
-                cards.iter().map(|card| Self::Cuda(card.ordinal)).collect()
-            }
-            _ => vec![self],
-        }
-    }
-}
-
 impl Compute {
     /// Refuses a graphics device for a job that has no form for it.
     ///
@@ -219,31 +179,10 @@ mod tests {
         assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));
         assert_eq!("wgpu".parse(), Ok(DeviceChoice::Wgpu(None)));
         assert_eq!("wgpu:2".parse(), Ok(DeviceChoice::Wgpu(Some(2))));
+        for word in ["auto", "cpu", "cuda", "cuda:3", "wgpu", "wgpu:2"] {
+            assert_eq!(word.parse::<DeviceChoice>().map(|choice| choice.to_string()), Ok(word.to_owned()));
+        }
         assert!("wgpu:".parse::<DeviceChoice>().is_err() && "wgpux".parse::<DeviceChoice>().is_err());
         assert!("cuda:x".parse::<DeviceChoice>().is_err() && "gpu".parse::<DeviceChoice>().is_err());
-    }
-
-    #[test]
-    fn what_names_one_device_is_not_spread() {
-        for one in [DeviceChoice::Cpu, DeviceChoice::Cuda(1), DeviceChoice::Wgpu(None)] {
-            assert_eq!(one.spread(), [one]);
-        }
-        let cards = cuda::cards().map_or(0, <[cuda::Card]>::len);
-        assert_eq!(DeviceChoice::Cards.spread().len(), cards.max(1));
-        assert_eq!(DeviceChoice::Auto.spread().len(), cards.max(1));
-        assert_eq!(DeviceChoice::Cards.spread_if(false).len(), cards.max(1));
-        assert_eq!(DeviceChoice::Auto.spread_if(false), [DeviceChoice::Auto]);
-    }
-
-    #[test]
-    fn auto_always_finds_a_device() {
-        assert!(DeviceChoice::Auto.resolve().is_ok());
-        assert!(DeviceChoice::Auto.resolve_all(true).is_ok_and(|all| !all.is_empty()));
-        assert!(matches!(DeviceChoice::Cpu.resolve_all(true).as_deref(), Ok([Compute::Cpu])));
-        assert!(matches!(DeviceChoice::Cpu.resolve(), Ok(Compute::Cpu)));
-        let absent = DeviceChoice::Cuda(1000).resolve().expect_err("no machine has so many");
-        assert!(
-            absent.to_string().contains("--device cpu") || absent.to_string().contains("this machine has")
-        );
     }
 }

@@ -1,5 +1,6 @@
 //! The jobs over a patient's voxels, each written once per device: `cpu/` is the reference. ARCHITECTURE.md has the floors.
 
+mod automatic;
 pub mod bench;
 mod cache;
 pub mod cccs;
@@ -22,6 +23,7 @@ pub mod reference;
 pub mod selftest;
 pub mod wgpu;
 
+pub use automatic::{Measured, automatic_order};
 pub use cache::Cache;
 pub use cuda::CudaError;
 pub use device::{

@@ -26,6 +26,8 @@ pub const HU_TABLE_BYTES: u64 = 1 << 20;
 pub const GOALS_BYTES: u64 = 1 << 20;
 /// Cached layouts of DRRs: those of a card have 100 kB at most.
 pub const LAYOUTS_BYTES: u64 = 4 << 20;
+/// Times of devices: a line for each.
+pub const DEVICES_BYTES: u64 = 1 << 20;
 /// Recent cases: a few paths.
 pub const RECENT_BYTES: u64 = 1 << 20;
 /// A file of jobs, and what a job leaves.

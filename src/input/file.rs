@@ -33,6 +33,12 @@ pub fn odd_kind(kind: FileType) -> Option<&'static str> {
 /// # Errors
 /// Those of the file system, or the kind of the path.
 pub fn open(path: &Path) -> io::Result<(File, u64)> {
+    let (file, metadata) = open_regular(path)?;
+    trail::add(path, &metadata);
+    Ok((file, metadata.len()))
+}
+
+fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     let about = |metadata: &Metadata| {
         let kind = metadata.file_type();
         let odd = if kind.is_dir() { Some("a folder") } else { odd_kind(kind) };
@@ -45,10 +51,7 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
     let metadata = file.metadata()?;
     match about(&metadata) {
         Some(refusal) => Err(refusal),
-        None => {
-            trail::add(path, &metadata);
-            Ok((file, metadata.len()))
-        }
+        None => Ok((file, metadata)),
     }
 }
 
@@ -58,6 +61,19 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
 /// As [`open`]; a longer text, or one that is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     let (file, length) = open(path)?;
+    text_of(file, length, most)
+}
+
+/// As [`read_text`], of what this program keeps for its own speed: no answer depends on it, so it is on no trail.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_cached_text(path: &Path, most: u64) -> io::Result<String> {
+    let (file, metadata) = open_regular(path)?;
+    text_of(file, metadata.len(), most)
+}
+
+fn text_of(file: File, length: u64, most: u64) -> io::Result<String> {
     let mut text = String::new();
     // Some system files report a length of 0: the bytes read count.
     file.take(most + 1).read_to_string(&mut text)?;

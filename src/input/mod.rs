@@ -8,12 +8,12 @@ mod trail;
 mod words;
 
 pub use budget::{
-    ANSWER_BYTES, ANSWERS_MOST, ASSOCIATE_BYTES, ASSOCIATIONS_MOST, COMMAND_BYTES, FILES_MOST, GOALS_BYTES,
-    HU_TABLE_BYTES, JOBS_BYTES, LAYOUTS_BYTES, MACHINE_BYTES, MEASURED_BYTES, OBJECT_BYTES, OverBudget,
-    PDU_BYTES, PLAN_BYTES, RECENT_BYTES, SEQUENCE_DEPTH, SESSION_BYTES, SIDECAR_BYTES, VIEW_BYTES,
-    check_unpacked, in_words, unpacked_bytes,
+    ANSWER_BYTES, ANSWERS_MOST, ASSOCIATE_BYTES, ASSOCIATIONS_MOST, COMMAND_BYTES, DEVICES_BYTES, FILES_MOST,
+    GOALS_BYTES, HU_TABLE_BYTES, JOBS_BYTES, LAYOUTS_BYTES, MACHINE_BYTES, MEASURED_BYTES, OBJECT_BYTES,
+    OverBudget, PDU_BYTES, PLAN_BYTES, RECENT_BYTES, SEQUENCE_DEPTH, SESSION_BYTES, SIDECAR_BYTES,
+    VIEW_BYTES, check_unpacked, in_words, unpacked_bytes,
 };
 pub use fence::fenced;
-pub use file::{odd_kind, open, read_text};
+pub use file::{odd_kind, open, read_cached_text, read_text};
 pub use trail::{keep_trail, read_folder, stamp, trail};
 pub use words::{beginning, plain, plain_lines};

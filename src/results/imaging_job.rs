@@ -99,7 +99,7 @@ fn drrs_of(
             names.join(", ")
         )));
     }
-    let device = settings.device.resolve().map_err(|why| refused(why.to_string()))?;
+    let device = settings.device.resolve_for_cuda().map_err(|why| refused(why.to_string()))?;
     let attenuation = Arc::new(xrays.curve.attenuation(&ct.hu));
     let mut drrs = Vec::new();
     for (n, image) in (1..).zip(&xrays.images) {

@@ -96,7 +96,7 @@ impl Query for MetricOf {
         let Self { attenuation, views, centre_mm, metric, device } = self;
         let range = |view: &View| self.range(view.radiograph.projection, inputs);
         let ranges = views.iter().map(range).collect::<Result<_, _>>()?;
-        let device = device.resolve().map_err(Failure::here)?;
+        let device = device.resolve_for_cuda().map_err(Failure::here)?;
         let attenuation = inputs.get(attenuation)?;
         let cache = inputs.control().cache();
         let evaluator = MetricEvaluator::new(&attenuation, views, *centre_mm, *metric, &device, cache);

@@ -55,7 +55,7 @@ impl Requests<'_> {
                 trace.note(*step);
                 ctx.request_repaint();
             };
-            let device = device.resolve().map_err(|e| e.to_string())?;
+            let device = device.resolve_for_cuda().map_err(|e| e.to_string())?;
             let found =
                 registration::register(&request, &device, control, &note).map_err(|e| e.to_string())?;
             Ok::<_, String>(Answer::Register(RegisterAnswer::Found(Box::new(found))))

@@ -1,7 +1,6 @@
 //! A batch as an array of Slurm: submitted by `sbatch`, watched by `squeue`.
 
 use super::super::{Failure, tell};
-use super::workers::word;
 use crate::engine::DeviceChoice;
 use anyhow::{Context as _, anyhow, bail, ensure};
 use std::collections::BTreeMap;
@@ -68,8 +67,7 @@ pub fn run_to_the_end(
     }
     let [program, jobs, folder] = &quoted[..] else { unreachable!("three paths") };
     let script = format!(
-        "#!/bin/sh\nexec {program} batch {jobs} --device {} --out {folder} --task \"$SLURM_ARRAY_TASK_ID/{tasks}\"\n",
-        word(device)
+        "#!/bin/sh\nexec {program} batch {jobs} --device {device} --out {folder} --task \"$SLURM_ARRAY_TASK_ID/{tasks}\"\n"
     );
     let mut sbatch = Command::new("sbatch");
     sbatch.args(["--parsable", "--job-name=beamsight", &format!("--array=1-{tasks}")]);

@@ -69,7 +69,7 @@ pub fn carry_out_all<'a>(work: &Work<'_>, units: &[Unit<'a>]) -> Vec<(Unit<'a>, 
         let mut queue = lock();
         queue.running -= 1;
         if hands_on {
-            tell(&format!("{} takes no more jobs: {}", word(device), row.note));
+            tell(&format!("{device} takes no more jobs: {}", row.note));
             queue.waiting.push_front(unit);
             return;
         }
@@ -88,25 +88,13 @@ pub fn carry_out_all<'a>(work: &Work<'_>, units: &[Unit<'a>]) -> Vec<(Unit<'a>, 
     queue.into_inner().unwrap_or_else(PoisonError::into_inner).ended
 }
 
-/// A device as `--device` has it.
-pub fn word(device: DeviceChoice) -> String {
-    match device {
-        DeviceChoice::Auto => "auto".to_owned(),
-        DeviceChoice::Cpu => "cpu".to_owned(),
-        DeviceChoice::Cards => "cuda".to_owned(),
-        DeviceChoice::Cuda(n) => format!("cuda:{n}"),
-        DeviceChoice::Wgpu(None) => "wgpu".to_owned(),
-        DeviceChoice::Wgpu(Some(n)) => format!("wgpu:{n}"),
-    }
-}
-
 /// Carries out a unit; whether its card is at fault.
 fn carry_out(work: &Work<'_>, unit: &Unit<'_>, device: DeviceChoice) -> (Row, bool) {
     let begin = Instant::now();
     let ended = in_process(work, unit, device).and_then(|(staging, outcome)| {
         let Some(outcome) = outcome else { return Ok((Row::bare(unit, State::Stopped, ""), false)) };
         let (answered, card_fault) = (outcome.answered, outcome.card_fault);
-        let record = Record::new(unit, work, outcome, (&word(device), begin.elapsed().as_secs_f64()));
+        let record = Record::new(unit, work, outcome, (&device.to_string(), begin.elapsed().as_secs_f64()));
         if !answered {
             record.fail(unit, work.out)?;
             return Ok((Row::of(unit, State::Failed, &record), card_fault));
@@ -134,7 +122,7 @@ fn in_process(
     create_dir(&folder)?;
     let log = folder.join("log.txt");
     let child = Command::new(&work.program.path)
-        .args(["job", "--device", &word(device), "--folder"])
+        .args(["job", "--device", &device.to_string(), "--folder"])
         .arg(&folder)
         .arg("--outcome")
         .arg(&outcome)

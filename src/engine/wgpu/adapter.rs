@@ -14,15 +14,28 @@ pub struct Adapter {
     pub name: String,
     /// A program on the CPU, like lavapipe: for tests, since the CPU's own engine is faster.
     pub is_software: bool,
+    /// Its driver and version, as that tells them.
+    pub driver: String,
     /// Preferred before devices of greater rank: cards, then what shares the processor's chip.
     rank: u8,
     backend: wgpu::Backend,
     pub(super) handle: wgpu::Adapter,
 }
 
+impl Adapter {
+    /// What it is reached through: Vulkan, Metal or DirectX 12.
+    pub fn way(&self) -> &'static str {
+        match self.backend {
+            wgpu::Backend::Dx12 => "DirectX 12",
+            wgpu::Backend::Metal => "Metal",
+            _ => "Vulkan",
+        }
+    }
+}
+
 impl fmt::Display for Adapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wgpu:{} {} ({:?})", self.ordinal, self.name, self.backend)
+        write!(f, "wgpu:{} {} ({})", self.ordinal, self.name, self.way())
     }
 }
 
@@ -83,7 +96,8 @@ fn find_adapters() -> Vec<Adapter> {
                 wgpu::DeviceType::Cpu => 3,
             };
             let is_software = info.device_type == wgpu::DeviceType::Cpu;
-            Adapter { ordinal: 0, name: info.name, is_software, rank, backend: info.backend, handle }
+            let driver = format!("{} {}", info.driver, info.driver_info);
+            Adapter { ordinal: 0, name: info.name, is_software, driver, rank, backend: info.backend, handle }
         })
         .collect();
     found.sort_by_key(|adapter| adapter.rank);

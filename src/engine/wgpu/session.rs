@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 /// Longest wait for a slab: a device that takes longer hangs. Slabs are a thousandth of it.
 const HUNG: Duration = Duration::from_secs(60);
 /// What every buffer of a job may be used for.
-const USAGE: wgpu::BufferUsages =
-    wgpu::BufferUsages::STORAGE.union(wgpu::BufferUsages::COPY_SRC).union(wgpu::BufferUsages::COPY_DST);
+const USAGE: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE
+    .union(wgpu::BufferUsages::UNIFORM)
+    .union(wgpu::BufferUsages::COPY_SRC)
+    .union(wgpu::BufferUsages::COPY_DST);
 
 /// A job's hold on a device.
 pub struct Session<'a> {

@@ -11,7 +11,7 @@ use crate::app::state::results::{EndsAt, EngineChoice, Settings, machine_label};
 use crate::app::theme;
 use crate::case::{Case, Edit, Plan};
 use crate::engine::cccs::{DoseTo, Quality};
-use crate::engine::{DeviceChoice, cuda, wgpu};
+use crate::engine::{DeviceChoice, Measured, automatic_order, cuda, wgpu};
 use crate::results::Standing;
 use egui::{ComboBox, Ui};
 
@@ -272,22 +272,7 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
             number("Dose grid", &mut next.grid_mm, " mm").speed(0.1).decimals(2).range(1.0..=10.0).show(ui)
         });
         body(ui, state, &mut next);
-        field(ui, "Device", |ui| {
-            let combo =
-                ComboBox::from_id_salt("device").selected_text(state.results.device_name()).width(150.0);
-            let response = combo.show_ui(ui, |ui| {
-                ui.selectable_value(&mut next.device, DeviceChoice::Auto, "a card where there is one");
-                ui.selectable_value(&mut next.device, DeviceChoice::Cpu, "cpu");
-                for card in cuda::cards().unwrap_or_default() {
-                    ui.selectable_value(&mut next.device, DeviceChoice::Cuda(card.ordinal), card.to_string());
-                }
-                for adapter in wgpu::listed() {
-                    let choice = DeviceChoice::Wgpu(Some(adapter.ordinal));
-                    ui.selectable_value(&mut next.device, choice, adapter.to_string());
-                }
-            });
-            response.response.accessible_name("Device");
-        });
+        field(ui, "Device", |ui| device(ui, state, &mut next.device));
     });
     super::given_densities(ui, state);
     for remark in state.results.body_remarks() {
@@ -300,4 +285,30 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
         commands.push(Command::Compute(next));
     }
     super::hu::choice(ui, state, commands);
+}
+
+fn device(ui: &mut Ui, state: &State, chosen: &mut DeviceChoice) {
+    let known = automatic_order();
+    let combo = ComboBox::from_id_salt("device").selected_text(state.results.device_name()).width(150.0);
+    let combo = combo.show_ui(ui, |ui| {
+        let fastest = known.first().map(|first| format!(": {}", first.name)).unwrap_or_default();
+        ui.selectable_value(chosen, DeviceChoice::Auto, format!("automatic{fastest}"));
+        ui.selectable_value(chosen, DeviceChoice::Cpu, "cpu");
+        for card in cuda::cards().unwrap_or_default() {
+            ui.selectable_value(chosen, DeviceChoice::Cuda(card.ordinal), card.to_string());
+        }
+        for adapter in wgpu::listed() {
+            ui.selectable_value(chosen, DeviceChoice::Wgpu(Some(adapter.ordinal)), adapter.to_string());
+        }
+    });
+    combo.response.accessible_name("Device").on_hover_ui(|ui| {
+        ui.label("Automatic is the fastest device, by a small dose that is timed once and remembered.");
+        for Measured { name, ms, .. } in known {
+            match ms {
+                Some(Ok(ms)) => ui.label(format!("{name}: {ms:.1} ms")),
+                Some(Err(why)) => ui.label(format!("{name} is left out: {why}")),
+                None => ui.label(name),
+            };
+        }
+    });
 }

@@ -6,7 +6,7 @@
 
 use super::tune::{Class, Launch};
 use crate::files::{cache_folder, replace_file};
-use crate::input::{LAYOUTS_BYTES, read_text};
+use crate::input::{LAYOUTS_BYTES, read_cached_text};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,7 +59,7 @@ fn file() -> Option<PathBuf> {
 }
 
 fn all(path: &Path) -> Layouts {
-    let text = read_text(path, LAYOUTS_BYTES).unwrap_or_default();
+    let text = read_cached_text(path, LAYOUTS_BYTES).unwrap_or_default();
     let layouts: Layouts = serde_json::from_str(&text).unwrap_or_default();
     if layouts.version == VERSION { layouts } else { Layouts::default() }
 }

@@ -8,7 +8,8 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Limits {
-    per_mm: f32,
+    /// 1 / DTA.
+    pub per_mm: f32,
     per_gy: f32,
     /// Squared gamma to stop at.
     pub most: f32,

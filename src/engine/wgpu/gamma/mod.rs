@@ -1,5 +1,5 @@
-//! Gamma on a graphics device (`kernels/engine_gamma.wgsl`): the search of [`engine::cpu::gamma`](crate::engine::cpu::gamma), a thread a
-//! point. The paper's search is answered by the same: its answers are.
+//! Gamma on a graphics device (`kernels/engine_gamma.wgsl`): the search of [`engine::cpu::gamma`](crate::engine::cpu::gamma), its cells
+//! shared out over the threads. The paper's search is answered by the same: its answers are.
 
 mod places;
 
@@ -32,14 +32,15 @@ const BLOCKS: Kernel = Kernel { name: "gamma_blocks", sources: PREPARE };
 const VERTICES: Kernel = Kernel { name: "gamma_vertices", sources: SEARCH };
 const NEAR: Kernel = Kernel { name: "gamma_near", sources: SEARCH };
 const FAR: Kernel = Kernel { name: "gamma_far", sources: SEARCH };
-/// Threads of a workgroup of the preparation, and of the search; workgroups of a layer of the latter.
+/// Threads of a workgroup of the preparation.
 const CELL_THREADS: [u32; 3] = [32, 4, 1];
-const POINT_THREADS: usize = 128;
+/// Points of a workgroup of the kernels of the search, in order, and workgroups of a layer.
+const VERTEX_POINTS: usize = 128;
+const NEAR_POINTS: usize = 32;
+const FAR_POINTS: usize = 8;
 const LAYER: u32 = 16;
 /// `WIDE` of the kernels.
 const WIDE: usize = 4;
-/// Shells that `gamma_far` searches before points in need of more are listed again.
-const SHELLS: i32 = 2;
 /// A squared gamma beyond all: the kernels' compilers may not know infinity.
 const BEYOND: f32 = 3e38;
 
@@ -57,14 +58,15 @@ struct Cells {
 struct Search {
     limits: Limits,
     reference_size: [u32; 3],
+    is_flat: u32,
     size: [i32; 3],
+    threshold_gy: f32,
     spacing_mm: [f32; 2],
+    sides: [f32; 2],
     planes_per_mm: f32,
     hull_mm: f32,
-    threshold_gy: f32,
-    is_flat: u32,
-    first_shell: i32,
-    shells: i32,
+    shell: i32,
+    pad: i32,
 }
 
 impl Search {
@@ -72,17 +74,19 @@ impl Search {
         let grid = layers.values.grid();
         let mut limits = Limits::new(request, checked, criterion, grid.spacing_xy_mm());
         limits.most = limits.most.min(BEYOND);
+        let spacing_mm = grid.spacing_xy_mm().map(|step| step as f32);
         Self {
             limits,
             reference_size: request.reference.grid().size().map(|n| int(n).unsigned_abs()),
+            is_flat: u32::from(layers.flat()),
             size: grid.size().map(int),
-            spacing_mm: grid.spacing_xy_mm().map(|step| step as f32),
+            threshold_gy: threshold(checked.threshold_gy),
+            spacing_mm,
+            sides: spacing_mm.map(|step| step * limits.per_mm),
             planes_per_mm: planes_per_mm(grid) as f32,
             hull_mm: HULL_MM as f32,
-            threshold_gy: threshold(checked.threshold_gy),
-            is_flat: u32::from(layers.flat()),
-            first_shell: 0,
-            shells: 0,
+            shell: 0,
+            pad: 0,
         }
     }
 }
@@ -177,8 +181,8 @@ impl Work {
         let first = session.upload("criterion", &[search])?;
         session.clear_first(left);
         let buffers: [&dyn Bound; 6] = [&first, places, &**reference, &**values, gamma, left];
-        session.run(&VERTICES, &buffers, groups_for(gamma.count()))?;
-        let mut kernel = &NEAR;
+        session.run(&VERTICES, &buffers, groups_for(gamma.count(), VERTEX_POINTS))?;
+        let (mut kernel, mut points_of_group) = (&NEAR, NEAR_POINTS);
         loop {
             let count = session.first("counting points", left)?;
             if count == 0 {
@@ -189,25 +193,24 @@ impl Work {
             let part = session.upload("criterion", &[search])?;
             let buffers: [&dyn Bound; 8] =
                 [&part, places, &**reference, &**values, gamma, left, ranges, points];
-            session.run_weighted(kernel, &buffers, groups_for(count as usize), blocks_of(&search))?;
-            // The first shell is searched after the cells nearby.
-            search.first_shell += search.shells;
-            search.shells = SHELLS;
-            kernel = &FAR;
+            let groups = groups_for(count as usize, points_of_group);
+            session.run_weighted(kernel, &buffers, groups, blocks_of(&search))?;
+            search.shell += 1;
+            (kernel, points_of_group) = (&FAR, FAR_POINTS);
         }
     }
 }
 
 /// Workgroups for so many points.
-fn groups_for(points: usize) -> [u32; 3] {
-    let [_, _, layers] = Session::groups([1, 1, points.div_ceil(POINT_THREADS)], [1, 1, LAYER]);
+fn groups_for(points: usize, of_group: usize) -> [u32; 3] {
+    let [_, _, layers] = Session::groups([1, 1, points.div_ceil(of_group)], [1, 1, LAYER]);
     [LAYER, 1, layers]
 }
 
-/// Blocks of the shells to search, with which a point's time goes.
+/// Blocks of the shell to search, with which a point's time goes: the first shell has the block within it, too.
 fn blocks_of(search: &Search) -> f64 {
-    let within = |shells: i32| f64::from((2 * shells - 1).max(0)).powi(3);
-    within(search.first_shell + search.shells) - within(search.first_shell)
+    let up_to = |shell: i32| if shell > 0 { f64::from(2 * shell + 1).powi(3) } else { 0.0 };
+    up_to(search.shell) - up_to(search.shell - 1)
 }
 
 /// Blocks of cells along the axes.
@@ -233,7 +236,9 @@ mod tests {
         for kernel in [&CELLS, &BLOCKS, &NEAR, &FAR] {
             assert_eq!(constant(kernel, "WIDE") as usize, WIDE);
         }
-        assert_eq!(constant(&VERTICES, "THREADS") as usize, POINT_THREADS);
+        assert_eq!(constant(&VERTICES, "VERTEX_THREADS") as usize, VERTEX_POINTS);
+        assert_eq!(constant(&NEAR, "THREADS") as usize, NEAR_POINTS);
+        assert_eq!(constant(&FAR, "FAR_POINTS") as usize, FAR_POINTS);
         assert_eq!(constant(&VERTICES, "BEYOND") as f32, BEYOND);
     }
 
@@ -245,13 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn shells_are_weighed_by_their_blocks() {
+    fn a_shell_is_weighed_by_its_blocks() {
         let mut search = Search::zeroed();
-        (search.first_shell, search.shells) = (0, 1);
-        assert_eq!(blocks_of(&search), 1.0);
-        search.shells = 2;
+        assert_eq!(blocks_of(&search), 0.0);
+        search.shell = 1;
         assert_eq!(blocks_of(&search), 27.0);
-        (search.first_shell, search.shells) = (1, 1);
-        assert_eq!(blocks_of(&search), 26.0);
+        search.shell = 2;
+        assert_eq!(blocks_of(&search), 98.0);
     }
 }

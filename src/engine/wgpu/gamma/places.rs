@@ -13,13 +13,16 @@ const FARTHEST: f64 = 1e8;
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Place {
     whole: [i32; 3],
+    pad: i32,
     rest: [f32; 3],
+    pad_end: i32,
 }
 
 impl Place {
     fn new(units: [f64; 3]) -> Self {
         let units = units.map(|n| n.clamp(-FARTHEST, FARTHEST));
-        Self { whole: units.map(|n| n.floor() as i32), rest: units.map(|n| (n - n.floor()) as f32) }
+        let (whole, rest) = (units.map(|n| n.floor() as i32), units.map(|n| (n - n.floor()) as f32));
+        Self { whole, pad: 0, rest, pad_end: 0 }
     }
 }
 
@@ -52,7 +55,7 @@ mod tests {
     #[test]
     fn a_place_is_its_whole_units_and_the_rest() {
         let place = Place::new([1234.25, -0.5, -1e300]);
-        assert_eq!(place, Place { whole: [1234, -1, -100_000_000], rest: [0.25, 0.5, 0.0] });
+        assert_eq!((place.whole, place.rest), ([1234, -1, -100_000_000], [0.25, 0.5, 0.0]));
         // What is a rounding error below a voxel is on it.
         let near = Place::new([-1e-17, 0.0, 0.0]);
         assert_eq!(near.whole[0] as f32 + near.rest[0], 0.0);

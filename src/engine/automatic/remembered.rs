@@ -1,0 +1,72 @@
+//! Times of devices, remembered on disk: one small file of a user, `devices.json` in the [cache folder](cache_folder). A file that does not
+//! read is as good as none.
+
+use super::Measured;
+use crate::engine::DeviceChoice;
+use crate::files::{cache_folder, replace_file};
+use crate::input::{DEVICES_BYTES, read_cached_text};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "devices.json";
+/// Sets of devices that are remembered: of the machines that share a home folder.
+const MOST: usize = 64;
+
+pub(super) fn file() -> Option<PathBuf> {
+    cache_folder().map(|folder| folder.join(NAME))
+}
+
+/// What is remembered of the devices that no graphics driver is asked for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Key of the graphics devices beside them.
+    pub adapters: String,
+    /// Words of `--device`, names, and ms.
+    measured: Vec<(String, String, f64)>,
+}
+
+/// By key of those devices.
+fn records(file: &Path) -> BTreeMap<String, Record> {
+    let text = read_cached_text(file, DEVICES_BYTES).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+pub(super) fn find(file: &Path, plain: &str) -> Option<Record> {
+    records(file).remove(plain)
+}
+
+/// Beside what others have written since.
+pub(super) fn store(file: &Path, plain: String, record: Record) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut all = records(file);
+    if all.len() >= MOST {
+        all.clear();
+    }
+    all.insert(plain, record);
+    replace_file(file, |out| serde_json::to_writer_pretty(out, &all).map_err(io::Error::from))
+}
+
+impl Record {
+    pub fn new(adapters: String, order: &[Measured]) -> Self {
+        let measured =
+            order.iter().map(|one| (one.choice.to_string(), one.name.clone(), one.rank())).collect();
+        Self { adapters, measured }
+    }
+
+    /// None where a word is none, or the CPU, which always answers, is not among them.
+    pub fn order(&self) -> Option<Vec<Measured>> {
+        let of = |(word, name, ms): &(String, String, f64)| {
+            Some(Measured { choice: word.parse().ok()?, name: name.clone(), ms: Some(Ok(*ms)) })
+        };
+        let mut order = self.measured.iter().map(of).collect::<Option<Vec<_>>>()?;
+        order.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
+        let is_single = |one: &Measured| !matches!(one.choice, DeviceChoice::Auto | DeviceChoice::Cards);
+        let is_whole = order.iter().all(is_single) && order.iter().any(|one| one.choice == DeviceChoice::Cpu);
+        is_whole.then_some(order)
+    }
+}
