@@ -118,6 +118,10 @@ fn a_couch_is_two_structures_in_one_step_and_what_the_ct_lacks_is_said() {
         "{:?}",
         dose.caveats
     );
+    // The inspector of the plan gives the reason beside the status, as the views do.
+    let app = w.state();
+    let plan = app.state.plan().expect("a plan");
+    assert_eq!(app.state.results.plan_caveats(plan), dose.caveats);
     // Its top lies at the bottom of the cube, 20 mm below the isocentre; shell and core move together.
     let heights = |w: &Window| -> Vec<f64> {
         let all = of_kind(w.state(), StructureKind::Support);

@@ -1,7 +1,8 @@
 //! Opening: success, failure, and the case that stays.
 
-use crate::harness::{folder, said, small_case, until, window};
+use crate::harness::{Window, folder, said, small_case, until, window};
 use beamsight::app::{App, Options};
+use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;
 use std::path::Path;
 
@@ -80,6 +81,25 @@ fn a_bad_case_word_is_a_notice_and_what_was_loaded_stays() {
         w.run_steps(3);
         assert_eq!(said(&w), "");
     }
+}
+
+/// A view that moved under a drag would move what is dragged.
+#[test]
+fn a_notice_in_a_drag_waits_for_its_end() {
+    let mut w = window(small_case("notice_in_a_drag"));
+    until(&mut w, "case", |app| app.state.is_loaded());
+    w.run_steps(4);
+    let axial = |w: &Window| w.get_by_role_and_label(Role::Image, "Axial").rect();
+    let before = axial(&w);
+    w.drag_at(before.center());
+    w.run_steps(3);
+    w.state_mut().open("demo:nonsense");
+    until(&mut w, "notice", |app: &App| app.state.notices.iter().next().is_some());
+    w.run_steps(3);
+    assert_eq!((axial(&w), w.query_by_label("Dismiss").is_some()), (before, false));
+    w.drop_at(before.center());
+    w.run_steps(3);
+    assert!(w.query_by_label("Dismiss").is_some());
 }
 
 /// A small golden image of the first page: letters, colours and spacing.

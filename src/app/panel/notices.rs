@@ -3,11 +3,16 @@
 use crate::app::command::{Command, Commands};
 use crate::app::state::{NoticeKind, State};
 use crate::app::theme;
-use egui::Ui;
+use egui::{Id, Ui};
 
-/// Shows the notices, newest last, above the views.
+/// Shows the notices, newest last, above the views. One that comes in a drag waits for its end: no view may move under
+/// the pointer.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    for notice in state.notices.iter() {
+    let id = Id::unique("newest notice on screen");
+    let held: Option<u64> = ui.data(|d| d.get_temp(id)).filter(|_| ui.input(|i| i.pointer.any_down()));
+    let newest = held.unwrap_or_else(|| state.notices.iter().map(|n| n.id).max().unwrap_or(0));
+    ui.data_mut(|d| d.insert_temp(id, newest));
+    for notice in state.notices.iter().filter(|n| n.id <= newest) {
         let (colour, word) = match notice.kind {
             NoticeKind::Info => (theme::of(ui).accent, "Note"),
             NoticeKind::Warning => (theme::of(ui).warning, "Warning"),

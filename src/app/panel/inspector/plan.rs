@@ -34,8 +34,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("Dose");
         match state.results.plan_status(plan) {
             Some(status) => {
-                let caveats: Vec<String> = beams_left_out(plan).into_iter().collect();
-                worth_chip(ui, status, &caveats);
+                worth_chip(ui, status, &state.results.plan_caveats(plan));
             }
             None => {
                 ui.weak("not computed");

@@ -20,7 +20,7 @@ pub use room::{IsodoseSurface, NearHead};
 
 use super::State;
 use super::slot::Slot;
-use crate::analysis::{Dvh, Ready, UNIT_MU, beams_left_out, is_computed};
+use crate::analysis::{Dvh, Ready, UNIT_MU, beams_left_out, caveats_of, is_computed};
 use crate::case::{Case, DoseStatus, Plan};
 use crate::geometry::Mask;
 use crate::physics::Machine;
@@ -130,6 +130,13 @@ impl CaseResults {
         beams
             .map(|b| self.beam_status(b.number))
             .try_fold(whole, |worst, status| status.map(|s| worst.worst(s)))
+    }
+
+    /// What the displayed plan's dose does not count, a few words each: why it is partial.
+    pub fn plan_caveats(&self, plan: &Plan) -> Vec<String> {
+        let left_out: Vec<String> = beams_left_out(plan).into_iter().collect();
+        let sum = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan).map(|dose| &dose.caveats);
+        caveats_of(std::iter::once(&left_out).chain(sum))
     }
 
     /// Status of the dose of a single beam: if the plan is normalised, no better than that of the plan.
