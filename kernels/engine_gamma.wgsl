@@ -167,7 +167,7 @@ fn gamma_near(
     best = search_box(Box(point, low, best), mask, thread);
     var is_left = false;
     if (is_point) {
-        is_left = is_more(point, max(low, vec3<i32>(0)), min(low + WIDE - 1, size() - 2), best);
+        is_left = is_more(point, max(low, vec3<i32>(0)), min(low + WIDE - 1, search.size - 2), best);
         gamma[voxel] = select(settled(best), bitcast<u32>(best), is_left);
     }
     leave(is_left, voxel, thread);
@@ -246,7 +246,7 @@ fn block_size() -> vec3<i32> {
 }
 
 fn blocks() -> vec3<i32> {
-    let cells = size() - vec3<i32>(1, 1, select(1, 0, search.is_flat != 0u));
+    let cells = search.size - vec3<i32>(1, 1, select(1, 0, search.is_flat != 0u));
     return (cells + block_size() - 1) / block_size();
 }
 
@@ -266,7 +266,7 @@ fn may_hold_nearer(box: Box, block: vec3<i32>) -> bool {
         return false;
     }
     let begin = block * block_size();
-    let end = min(begin + block_size(), size() - 1);
+    let end = min(begin + block_size(), search.size - 1);
     let gap = max(max(begins(box.point, begin), -begins(box.point, end)), vec3<f32>(0.0));
     let range = arrayLength(&values) + u32((block.z * count.y + block.y) * count.x + block.x);
     return may_be_nearer(box.point, range, dot(gap, gap), box.best);
@@ -275,6 +275,6 @@ fn may_hold_nearer(box: Box, block: vec3<i32>) -> bool {
 fn is_more_than_shell(point: Point, best: f32) -> bool {
     let home = point.cell / block_size();
     let low = max((home - search.shell) * block_size(), vec3<i32>(0));
-    let high = min((home + search.shell + 1) * block_size() - 1, size() - 2);
+    let high = min((home + search.shell + 1) * block_size() - 1, search.size - 2);
     return is_more(point, low, high, best);
 }

@@ -66,10 +66,6 @@ struct Point {
     per_gy: f32,
 }
 
-fn size() -> vec3<i32> {
-    return search.size;
-}
-
 fn plane_place(k: i32) -> u32 {
     return search.reference_size.x + search.reference_size.y + search.reference_size.z + u32(k);
 }
@@ -110,7 +106,7 @@ fn locate(voxel: u32, point: ptr<function, Point>) -> bool {
     let carried = floor(rest);
     let in_unit = rest - carried;
     let whole = of_i.whole + of_j.whole + of_k.whole + vec3<i32>(carried);
-    let last = size() - 1;
+    let last = search.size - 1;
     if (!holds(whole.x, in_unit.x, last.x, 0.0, search.spacing_mm.x) || !holds(whole.y, in_unit.y, last.y, 0.0, search.spacing_mm.y)) {
         return false;
     }

@@ -11,7 +11,7 @@ const REACH: i32 = 2;
 
 // At a voxel: the squared distance to the tetrahedra that meet there, where nothing else can be nearer; else negative.
 fn by_vertex(point: Point, at: vec3<i32>) -> f32 {
-    if (any(at < vec3<i32>(1)) || any(at + 1 >= size())) {
+    if (any(at < vec3<i32>(1)) || any(at + 1 >= search.size)) {
         return -1.0;
     }
     let nx = search.size.x;
@@ -64,7 +64,7 @@ fn guess(point: Point, near: Nearest) -> Guess {
         return Guess(square, point.cell);
     }
     let sign = select(1.0, -1.0, corner < 0.0);
-    let above = min(near.voxel + 1, size() - 1);
+    let above = min(near.voxel + 1, search.size - 1);
     let below = max(near.voxel - 1, vec3<i32>(0));
     let here = begins(point, near.voxel);
     // Beyond the last voxel there is no fall, over a side that counts nothing.
@@ -80,7 +80,7 @@ fn guess(point: Point, near: Nearest) -> Guess {
     let to = select(-v * fall, v * fall, is_up) - near.way;
     let cells = vec3<i32>(clamp(floor(to / step), vec3<f32>(0.0), vec3<f32>(1e6)));
     let at = select(near.voxel - 1 - cells, near.voxel + cells, is_up);
-    return Guess(square, clamp(at, vec3<i32>(0), size() - 2));
+    return Guess(square, clamp(at, vec3<i32>(0), search.size - 2));
 }
 
 // Doses at the neighbours of a voxel along each axis.
@@ -192,7 +192,7 @@ fn bit(n: u32) -> vec2<u32> {
 
 // The cells of a box from `low` on whose distance and range of dose let them be nearer.
 fn candidates(point: Point, low: vec3<i32>, best: f32) -> vec2<u32> {
-    let end = size() - 1;
+    let end = search.size - 1;
     let at_x = low.x + vec4<i32>(0, 1, 2, 3);
     let gap_x = max(max(begins_x(point, at_x), -begins_x(point, at_x + 1)), vec4<f32>(0.0));
     let is_cell = (at_x >= vec4<i32>(0)) & (at_x < vec4<i32>(end.x));
@@ -231,7 +231,7 @@ fn is_more(point: Point, first: vec3<i32>, last: vec3<i32>, best: f32) -> bool {
     let below = max(-begins(point, first), vec3<f32>(0.0));
     let above = max(begins(point, last + 1), vec3<f32>(0.0));
     let is_below = (first > vec3<i32>(0)) & (below * below < vec3<f32>(best));
-    let is_above = (last + 2 < size()) & (above * above < vec3<f32>(best));
+    let is_above = (last + 2 < search.size) & (above * above < vec3<f32>(best));
     let sides = is_below | is_above;
     return sides.x || sides.y || (sides.z && search.is_flat == 0u);
 }

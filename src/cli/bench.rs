@@ -109,7 +109,8 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     if args.job == REGISTER {
         return super::bench_register::run(&args.ct, &args.cases, args.runs.unwrap_or(100) as usize, choice);
     }
-    let device = choice.resolve()?;
+    let has_wgsl = ![DRR, MCCS].contains(&args.job.as_str());
+    let device = if has_wgsl { choice.resolve()? } else { choice.resolve_for_cuda()? };
     let few = if matches!(device, Compute::Cpu) { 3 } else { 15 };
     if args.job == LIVE {
         return super::live::run(args.runs.unwrap_or(few) as usize, choice);
@@ -126,7 +127,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<Answer, Failure> {
     let options =
         Options { cases: args.cases.clone(), runs: args.runs.unwrap_or(few) as usize, walk: args.walk };
     if args.job == DRR {
-        return super::bench_drr::run(&choice.resolve_for_cuda()?, &options);
+        return super::bench_drr::run(&device, &options);
     }
     if args.job == GAMMA {
         return super::bench_gamma::run(&options, &device);

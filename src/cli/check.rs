@@ -136,7 +136,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
         words::ending_of(report, &["pdf"], "--report")?;
     }
     outputs.check()?;
-    device.resolve()?;
+    device.check()?;
     let wrong = |error: anyhow::Error| Failure::Words(super::chain(&error));
     let tolerances = tolerances(args).map_err(wrong)?;
     let goals = args.goals.as_deref().map(GoalTemplate::resolve).transpose();

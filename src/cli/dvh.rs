@@ -113,7 +113,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     args.goals.iter().for_each(|word| outputs.reads_word("--goals", word));
     args.plan.reads(&mut outputs);
     outputs.check()?;
-    device.resolve()?;
+    device.check()?;
     args.plan.check()?;
     let file = if computes { None } else { Some(doses::read(&args.dose)?) };
     let case = args.case.open()?;

@@ -158,7 +158,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
             "--norm rx is the prescription of a plan: name its case with --case".to_owned(),
         ));
     }
-    device.resolve()?;
+    device.check()?;
     let [(reference, first), (evaluated, second)] =
         [doses::read(&args.reference)?, doses::read(&args.evaluated)?];
     let [a, b] = [&args.reference, &args.evaluated].map(|path| format!("'{}'", path.display()));

@@ -361,7 +361,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<Answer, Failure> {
     }
     let outputs = outputs(args);
     outputs.check()?;
-    device.resolve()?;
+    device.check()?;
     if let Some(path) = &args.plan {
         plan_toml::read(path, PatientPosition::default())?;
     }

@@ -35,10 +35,7 @@ pub fn run(
     output: OutputArgs,
     device: DeviceChoice,
 ) -> Result<Option<Answer>, Failure> {
-    // A window does not wait for the measurement of `auto`.
-    if device != DeviceChoice::Auto {
-        device.resolve()?;
-    }
+    device.check()?;
     let named = case.is_some();
     let case: CaseWord =
         case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;

@@ -1,7 +1,11 @@
 //! The cache folder, for results that can be computed again.
 
+use super::replace_file;
+use crate::input::read_cached_text;
+use serde::{Serialize, de::DeserializeOwned};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Variable with another folder; if empty, nothing is cached.
 const VARIABLE: &str = "BEAMSIGHT_CACHE";
@@ -10,6 +14,23 @@ const VARIABLE: &str = "BEAMSIGHT_CACHE";
 /// platform has none, or `BEAMSIGHT_CACHE` is empty.
 pub fn cache_folder() -> Option<PathBuf> {
     folder_of(&|name| std::env::var_os(name))
+}
+
+/// A file in that folder, as it was written; as good as none where it does not read or is longer than `most` bytes.
+pub fn read_cached<T: DeserializeOwned + Default>(path: &Path, most: u64) -> T {
+    let text = read_cached_text(path, most).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// Writes a file in that folder, which is made where it does not exist.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_cached(path: &Path, what: &impl Serialize) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    replace_file(path, |out| serde_json::to_writer_pretty(out, what).map_err(io::Error::from))
 }
 
 fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {

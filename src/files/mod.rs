@@ -22,7 +22,7 @@ mod replace;
 pub mod session;
 mod state_folder;
 
-pub use cache::cache_folder;
+pub use cache::{cache_folder, read_cached, write_cached};
 pub use chosen_machines::{ChosenMachines, ChosenMachinesError};
 pub use csv::csv_cell;
 pub use dose_volume::{DoseVolumeError, read_dose_volume, write_dose_volume};

@@ -184,13 +184,11 @@ impl<'a> Source<'a> {
     /// The volume of the structure over that of the rows that are read; reads all where those have none.
     fn whole_over_read(&mut self) -> f64 {
         let [_, height, count] = self.mask.size();
-        let [dx, dy] = self.mask.grid().spacing_xy_mm();
         let first = self.mask.offset()[2];
         let of_plane = |plane: usize| -> f64 {
             let rows = (0..height).filter(|y| self.reads(*y, plane));
             let covered: u64 = rows.flat_map(|y| self.mask.row(y, plane).1).map(|c| u64::from(*c)).sum();
-            let thickness_mm = self.edges_z_mm[first + plane + 1] - self.edges_z_mm[first + plane];
-            covered as f64 / 255.0 * dx * dy * thickness_mm / 1000.0
+            covered as f64 / 255.0 * self.mask.grid().voxel_cm3(first + plane)
         };
         let read_cm3: f64 = (0..count).map(of_plane).sum();
         if read_cm3 > 0.0 {

@@ -203,6 +203,14 @@ impl DeviceChoice {
         }
     }
 
+    /// Opens a device that is named, so that what it lacks is said before any work. `Auto` always has one, and is not measured for that.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn check(self) -> Result<(), DeviceError> {
+        if self == Self::Auto { Ok(()) } else { self.resolve().map(drop) }
+    }
+
     /// As [`Self::resolve`], for a job that only CUDA and the CPU have a form of: `Auto` is a card of CUDA where there is one.
     ///
     /// # Errors

@@ -3,11 +3,10 @@
 
 use super::Measured;
 use crate::engine::DeviceChoice;
-use crate::files::{cache_folder, replace_file};
-use crate::input::{DEVICES_BYTES, read_cached_text};
+use crate::files::{cache_folder, read_cached, write_cached};
+use crate::input::DEVICES_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +29,7 @@ pub(super) struct Record {
 
 /// By key of those devices.
 fn records(file: &Path) -> BTreeMap<String, Record> {
-    let text = read_cached_text(file, DEVICES_BYTES).unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_default()
+    read_cached(file, DEVICES_BYTES)
 }
 
 pub(super) fn find(file: &Path, plain: &str) -> Option<Record> {
@@ -40,15 +38,12 @@ pub(super) fn find(file: &Path, plain: &str) -> Option<Record> {
 
 /// Beside what others have written since.
 pub(super) fn store(file: &Path, plain: String, record: Record) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
     let mut all = records(file);
     if all.len() >= MOST {
         all.clear();
     }
     all.insert(plain, record);
-    replace_file(file, |out| serde_json::to_writer_pretty(out, &all).map_err(io::Error::from))
+    write_cached(file, &all)
 }
 
 impl Record {

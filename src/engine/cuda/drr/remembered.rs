@@ -5,11 +5,10 @@
 //! kernels, so that another of either is searched anew. A file that does not read is as good as none.
 
 use super::tune::{Class, Launch};
-use crate::files::{cache_folder, replace_file};
-use crate::input::{LAYOUTS_BYTES, read_cached_text};
+use crate::files::{cache_folder, read_cached, write_cached};
+use crate::input::LAYOUTS_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -59,8 +58,7 @@ fn file() -> Option<PathBuf> {
 }
 
 fn all(path: &Path) -> Layouts {
-    let text = read_cached_text(path, LAYOUTS_BYTES).unwrap_or_default();
-    let layouts: Layouts = serde_json::from_str(&text).unwrap_or_default();
+    let layouts: Layouts = read_cached(path, LAYOUTS_BYTES);
     if layouts.version == VERSION { layouts } else { Layouts::default() }
 }
 
@@ -73,9 +71,6 @@ fn read(path: &Path, card: &str, class: &Class) -> Option<Launch> {
 
 /// Beside what others have written since.
 fn write(path: &Path, card: &str, class: &Class, launch: Launch) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
     let mut layouts = Layouts { version: VERSION, ..all(path) };
     let entries = layouts.cards.entry(card.to_owned()).or_default();
     entries.retain(|entry| !entry.is_of(class));
@@ -83,12 +78,13 @@ fn write(path: &Path, card: &str, class: &Class, launch: Launch) -> io::Result<(
     entries.push(Entry { kernel: kernel.to_owned(), listed, rays, samples, launch });
     let beyond = entries.len().saturating_sub(MOST);
     entries.drain(..beyond);
-    replace_file(path, |out| serde_json::to_writer_pretty(out, &layouts).map_err(io::Error::from))
+    write_cached(path, &layouts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const CARD: &str = "a card, driver 13.0, kernels 0";
 
