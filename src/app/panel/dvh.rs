@@ -1,6 +1,6 @@
 //! Dose-volume histograms.
 
-use super::{goals, held, status_chip};
+use super::{goals, held, plot_line, status_chip};
 use crate::analysis::{Dvh, Metric, dvh_csv, value_at};
 use crate::app::command::{Command, Commands};
 use crate::app::state::files::FileAction;
@@ -8,7 +8,7 @@ use crate::app::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Worksp
 use crate::app::theme;
 use crate::case::{DoseStatus, Structure, StructureKind, status_text};
 use egui::{Button, Color32, RichText, Ui};
-use egui_plot::{AxisHints, GridMark, HPlacement, Line, LineStyle, Plot, PlotPoint, VLine};
+use egui_plot::{AxisHints, GridMark, HPlacement, LineStyle, Plot, PlotPoint, VLine};
 
 /// Shows the DVHs of the visible structures, with the goals beside them.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -262,9 +262,12 @@ fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
                     .style(style),
             );
         }
-        for curve in curves {
+        let lines: Vec<_> = curves.iter().map(|curve| axes.points(curve.dvh)).collect();
+        let widest = |axis: usize| lines.iter().flatten().map(|p| p[axis]).fold(0.0, f64::max);
+        let axis_ends = [widest(0), widest(1)];
+        for (curve, points) in curves.iter().zip(&lines) {
             let strong = selected == Some(curve.structure.number);
-            let line = Line::new(curve.structure.name.clone(), axes.points(curve.dvh))
+            let line = plot_line(curve.structure.name.clone(), apart(points, axis_ends))
                 .color(theme::colour(curve.structure.colour))
                 .width(if strong { 3.2 } else { 2.0 })
                 .style(if curve.dashed { LineStyle::dashed_dense() } else { LineStyle::Solid });
@@ -276,6 +279,20 @@ fn plot_here(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
     if response.transform.frame().contains(pointer) && at.x >= 0.0 {
         hover(ui, axes, curves, at, pointer);
     }
+}
+
+/// The points that lie apart on axes from 0 to their ends, and the last: three that are one on the screen have no direction in which
+/// the plot could draw them. A curve has hundreds within a pixel where the doses of a structure differ little.
+fn apart(points: &[[f64; 2]], axis_ends: [f64; 2]) -> Vec<[f64; 2]> {
+    const LEAST: f64 = 1e-4;
+    let mut kept: Vec<[f64; 2]> = Vec::new();
+    for (n, point) in points.iter().enumerate() {
+        let is_apart = |from: &[f64; 2]| (0..2).any(|a| (point[a] - from[a]).abs() > LEAST * axis_ends[a]);
+        if n + 1 == points.len() || kept.last().is_none_or(is_apart) {
+            kept.push(*point);
+        }
+    }
+    kept
 }
 
 /// About `count` marks at round numbers.
@@ -445,7 +462,57 @@ fn table(ui: &mut Ui, state: &State, curves: &[Curve<'_>], commands: &mut Comman
 
 #[cfg(test)]
 mod tests {
-    use super::marks;
+    use super::{apart, marks};
+    use crate::app::panel::plot_line;
+    use egui_kittest::Harness;
+    use egui_plot::{Plot, PlotPoint};
+
+    /// Whether anything is painted at a point of a plot whose curve is a target's: all of it gets 14 Gy.
+    fn is_painted(at: [f64; 2]) -> bool {
+        let fall = (0..=256).map(|n| f64::from(n) / 256.0).map(|s| [14.0 + 0.1 * s, 100.0 * (1.0 - s * s)]);
+        let points: Vec<[f64; 2]> = std::iter::once([0.0, 100.0]).chain(fall).collect();
+        let colour = egui::Color32::from_rgb(1, 254, 3);
+        let place = std::cell::Cell::new(egui::Pos2::ZERO);
+        let harness = Harness::builder().with_size([260.0, 200.0]).build_ui(|ui| {
+            let shown = Plot::new("plot").show(ui, |plot| {
+                plot.line(plot_line("target", apart(&points, [14.1, 100.0])).color(colour).width(2.0));
+            });
+            place.set(shown.transform.position_from_point(&PlotPoint::new(at[0], at[1])));
+        });
+        let output = harness.output();
+        let covers = |mesh: &egui::epaint::Mesh, corners: &[u32]| {
+            let own: Vec<_> = corners.iter().map(|&n| mesh.vertices[n as usize]).collect();
+            let side = |n: usize| {
+                let (from, to, p) = (own[n].pos, own[(n + 1) % 3].pos, place.get());
+                (to.x - from.x) * (p.y - from.y) - (to.y - from.y) * (p.x - from.x)
+            };
+            let sides = [side(0), side(1), side(2)];
+            own[0].color == colour && (sides.iter().all(|s| *s >= 0.0) || sides.iter().all(|s| *s <= 0.0))
+        };
+        let clipped = harness.ctx.tessellate(output.shapes.clone(), output.pixels_per_point);
+        clipped.iter().any(|shape| match &shape.primitive {
+            egui::epaint::Primitive::Mesh(mesh) => {
+                mesh.indices.chunks_exact(3).any(|three| covers(mesh, three))
+            }
+            egui::epaint::Primitive::Callback(_) => false,
+        })
+    }
+
+    #[test]
+    fn a_targets_curve_is_painted_where_it_is_and_nowhere_else() {
+        assert!(is_painted([7.0, 100.0]) && is_painted([14.05, 75.0]));
+        // Before its fall it has no point below.
+        assert!(!is_painted([13.0, 95.0]) && !is_painted([10.0, 97.0]));
+    }
+
+    #[test]
+    fn points_of_a_curve_lie_apart() {
+        let dense: Vec<[f64; 2]> = (0..=256).map(|n| [5.0 + 1e-7 * f64::from(n), 100.0]).collect();
+        assert_eq!(apart(&dense, [60.0, 100.0]), [dense[0], dense[256]]);
+        let coarse = [[0.0, 100.0], [1.0, 100.0], [1.0, 50.0], [2.0, 0.0]];
+        assert_eq!(apart(&coarse, [2.0, 100.0]), coarse);
+        assert!(apart(&[], [0.0, 0.0]).is_empty());
+    }
 
     #[test]
     fn marks_stand_at_round_numbers() {

@@ -1,6 +1,6 @@
 //! Rulers, dose points and the dose profile: the list, and the plot.
 
-use super::status_chip;
+use super::{plot_line, status_chip};
 use crate::analysis::profile;
 use crate::app::command::{Command, Commands, MeasureAction};
 use crate::app::state::State;
@@ -9,7 +9,7 @@ use crate::app::theme;
 use crate::case::DoseStatus;
 use crate::geometry::Volume;
 use egui::{Button, Color32, RichText, ScrollArea, Ui};
-use egui_plot::{AxisHints, HPlacement, Line, LineStyle, Plot};
+use egui_plot::{AxisHints, HPlacement, LineStyle, Plot};
 use glam::DVec3;
 
 /// Distance of the samples of a profile, mm, and their greatest number.
@@ -201,12 +201,12 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
     let response = plot.show(ui, |plot| {
         for part in &hu {
             let points: Vec<[f64; 2]> = part.iter().map(|[mm, hu]| [*mm, y_of(*hu)]).collect();
-            plot.line(Line::new("HU", points).color(HU_COLOUR).width(1.2));
+            plot.line(plot_line("HU", points).color(HU_COLOUR).width(1.2));
         }
         for (n, (read, parts)) in curves.iter().enumerate() {
             let style = if n == 1 { LineStyle::dashed_dense() } else { LineStyle::Solid };
             for part in parts {
-                let line = Line::new(read.side, part.clone()).color(DOSE_COLOURS[n.min(1)]);
+                let line = plot_line(read.side, part.clone()).color(DOSE_COLOURS[n.min(1)]);
                 plot.line(line.width(2.2).style(style));
             }
         }

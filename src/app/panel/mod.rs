@@ -32,4 +32,4 @@ mod widget;
 
 pub use colour::colour_button;
 pub use recent::recent;
-pub use widget::{angle, held, lasting_menu, number, row, section, status_chip, worth_chip};
+pub use widget::{angle, held, lasting_menu, number, plot_line, row, section, status_chip, worth_chip};

@@ -2,14 +2,14 @@
 
 use super::{field, fields};
 use crate::app::command::{Command, Commands};
-use crate::app::panel::{number, section};
+use crate::app::panel::{number, plot_line, section};
 use crate::app::state::State;
 use crate::app::state::files::FileAction;
 use crate::app::state::hu_draft::HuDraft;
 use crate::app::theme;
 use crate::physics::{HuTable, Material};
 use egui::{Button, ComboBox, RichText, TextEdit, Ui};
-use egui_plot::{Line, Plot};
+use egui_plot::Plot;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -119,8 +119,8 @@ fn curve(ui: &mut Ui, points: &[[f64; 3]]) {
         .label_formatter(|_| None);
     let colours = theme::of(ui);
     plot.show(ui, |plot| {
-        plot.line(Line::new("Relative electron density", line(2)).color(colours.warning).width(1.4));
-        plot.line(Line::new("Mass density", line(1)).color(colours.accent).width(1.4));
+        plot.line(plot_line("Relative electron density", line(2)).color(colours.warning).width(1.4));
+        plot.line(plot_line("Mass density", line(1)).color(colours.accent).width(1.4));
     });
     ui.horizontal(|ui| {
         ui.colored_label(theme::of(ui).accent, RichText::new("mass density g/cm³").small());

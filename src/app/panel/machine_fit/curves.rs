@@ -2,9 +2,10 @@
 //! line, and the difference under them.
 
 use crate::analysis::machine_fit::{COLUMNS, CurveReport, LOCAL, PointReport, Report};
+use crate::app::panel::plot_line;
 use crate::app::theme;
 use egui::{Button, Color32, RichText, Ui};
-use egui_plot::{AxisHints, HLine, Line, LineStyle, Plot, PlotUi, Points};
+use egui_plot::{AxisHints, HLine, LineStyle, Plot, PlotUi, Points};
 
 const MEASURED: Color32 = Color32::from_rgb(236, 190, 110);
 const COMPUTED: Color32 = Color32::from_rgb(110, 180, 250);
@@ -81,7 +82,7 @@ fn plots(ui: &mut Ui, selected: usize, curve: &CurveReport) {
         points.iter().map(|p| [p.position_mm, of(p)]).collect()
     };
     plot(ui, curve, (selected, "dose", "%"), (height - below).max(60.0), |plot| {
-        plot.line(Line::new("computed", line(|p| p.computed_percent)).color(COMPUTED).width(1.8));
+        plot.line(plot_line("computed", line(|p| p.computed_percent)).color(COMPUTED).width(1.8));
         scatter(plot, "measured", parts(|p| p.measured_percent), MEASURED);
     });
     plot(ui, curve, (selected, "difference", "% difference"), below, |plot| {
@@ -89,7 +90,7 @@ fn plots(ui: &mut Ui, selected: usize, curve: &CurveReport) {
             let style = if percent == 0.0 { LineStyle::Solid } else { LineStyle::dashed_loose() };
             plot.hline(HLine::new("", percent).color(theme::IMAGE.line).style(style).allow_hover(false));
         }
-        plot.line(Line::new("difference", line(PointReport::difference_percent)).color(COMPUTED).width(1.2));
+        plot.line(plot_line("difference", line(PointReport::difference_percent)).color(COMPUTED).width(1.2));
         scatter(plot, "difference", parts(PointReport::difference_percent), COMPUTED);
     });
 }
